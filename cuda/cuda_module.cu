@@ -9,10 +9,10 @@ static int is_join_supported(const struct oj_relation *relation,
     return oj_cuda_choose(relation, join_side, input, OJ_CUDA_PAPERS) >= 0;
 }
 
-static const char *name_method(const struct oj_gpu_index *index,
-                               const struct oj_relation *relation,
-                               const struct oj_flat *join_side,
-                               const struct oj_flat *input)
+static const char *name_of_engine_for_join(const struct oj_gpu_index *index,
+                                           const struct oj_relation *relation,
+                                           const struct oj_flat *join_side,
+                                           const struct oj_flat *input)
 {
     int family = index != NULL ? oj_cuda_chosen(index, input)
                                : oj_cuda_choose(relation, join_side, input,
@@ -104,7 +104,7 @@ static const struct oj_gpu_module module = {
     count_devices,
     describe_device,
     is_join_supported,
-    name_method,
+    name_of_engine_for_join,
     oj_cuda_index_make,
     oj_cuda_index_make_of_papers,
     oj_cuda_index_join,

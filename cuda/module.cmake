@@ -17,15 +17,15 @@ set(OJ_CUDA_SOURCES
   cuda/rings/cuda_small_polygons.cu
   cuda/rings/cuda_polygon_cells_build.cu
   cuda/within/cuda_points_in_polygons.cu
-  cuda/quadrant/cuda_quadrant.cu
+  cuda/quadrant/cuda_point_quadtree.cu
   cuda/tree/cuda_tree.cu
   cuda/points/cuda_tree_joins.cu
   cuda/shapes/cuda_box_pairs.cu
-  cuda/shapes/cuda_meet_prepare.cu
-  cuda/shapes/cuda_meet.cu
-  cuda/shapes/cuda_screen.cu
+  cuda/shapes/cuda_intersects_prepare.cu
+  cuda/shapes/cuda_intersects.cu
+  cuda/shapes/cuda_candidate_screen.cu
   cuda/index/cuda_engine_table.cu
-  cuda/index/cuda_listing.cu
+  cuda/index/cuda_pair_listing.cu
   cuda/points/cuda_close_points.cu
   cuda/points/cuda_points_in_boxes.cu
   cuda/points/cuda_nearest_points.cu
@@ -34,10 +34,10 @@ set(OJ_CUDA_SOURCES
   cuda/similar_text/cuda_text_lists.cu
   cuda/similar_shapes/cuda_shape_side.cu
   cuda/similar_shapes/cuda_similar_shapes.cu
-  cuda/similar_shapes/cuda_cut_points.cu
+  cuda/similar_shapes/cuda_hausdorff_cut_points.cu
   cuda/similar_vectors/cuda_vector_side.cu
   cuda/similar_vectors/cuda_similar_vectors.cu
-  cuda/similar_vectors/cuda_zlists.cu
+  cuda/similar_vectors/cuda_zorder_lists.cu
   cuda/index/cuda_index.cu
   cuda/index/cuda_row_shares.cu
   cuda/index/cuda_batches.cu
@@ -48,7 +48,7 @@ set(OJ_CUDA_SOURCES
 # Plain C. The module is nobody's dependency: of what the library has, too, it
 # has its own copies.
 set(OJ_CUDA_PLAIN
-  cuda/index/cuda_pace.c
+  cuda/index/cuda_rows_per_launch.c
   flatten/base/oj_status.c
   flatten/base/oj_array.c
   flatten/arrays/oj_matches.c)

@@ -86,7 +86,7 @@ static int reserve_standard_streams(void)
     return 1;
 }
 
-static int run_words(int argc, char **argv)
+static int parse_arguments_and_run(int argc, char **argv)
 {
     struct oj_error err = {OJ_OK, ""};
     struct oj_command command = {0};
@@ -175,7 +175,7 @@ int main(int argc, char **argv)
     argc = GDALGeneralCmdLineProcessor(argc, &argv, GDAL_OF_VECTOR);
     if (argc < 1)
         return -argc;
-    exit_code = run_words(argc, argv);
+    exit_code = parse_arguments_and_run(argc, argv);
     CSLDestroy(argv);
     GDALDestroyDriverManager();
     return exit_code;

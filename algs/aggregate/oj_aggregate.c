@@ -256,7 +256,7 @@ static void reserve_words_if_unset(struct oj_aggregates *a, int *at, int n)
 }
 
 /* What aggregate i needs of a row. */
-static void plan_state(struct oj_aggregates *a, int i)
+static void reserve_state_of_aggregate(struct oj_aggregates *a, int i)
 {
     const struct oj_aggregate *what = &a->plan.aggregates[i];
     const int sum_words = WORDS_OF(struct oj_exact_sum);
@@ -288,8 +288,8 @@ static void plan_state(struct oj_aggregates *a, int i)
                                               what->separator);
 }
 
-static oj_status check_plan(const struct oj_aggregate_plan *plan,
-                            struct oj_error *err)
+static oj_status check_aggregate_columns(const struct oj_aggregate_plan *plan,
+                                         struct oj_error *err)
 {
     for (int i = 0; i < plan->n_aggregates; i++)
     {
@@ -324,11 +324,11 @@ static oj_status allocate_state_layout(struct oj_aggregates *a,
 
 static oj_status make_aggregates(struct oj_aggregates *a, struct oj_error *err)
 {
-    OJ_TRY(check_plan(&a->plan, err));
+    OJ_TRY(check_aggregate_columns(&a->plan, err));
     OJ_TRY(allocate_state_layout(a, err));
     a->words = 1; /* the pairs */
     for (int i = 0; i < a->plan.n_aggregates; i++)
-        plan_state(a, i);
+        reserve_state_of_aggregate(a, i);
     for (int i = 0; i < a->n_stores; i++)
         OJ_TRY(oj_held_open(a->stores[i].order, a->plan.files,
                             &a->stores[i].held, err));
@@ -436,7 +436,7 @@ static struct oj_exact_sum *sum_at(uint64_t *state, int at)
 }
 
 /* To an integer of 128 bits, which 2^63 values do not overflow. */
-static void add_long(uint64_t *state, s128 x)
+static void add_to_128bit_sum(uint64_t *state, s128 x)
 {
     u128 sum;
     memcpy(&sum, state, sizeof sum);
@@ -451,9 +451,9 @@ static s128 long_sum(const uint64_t *state)
     return sum;
 }
 
-static inline oj_status add_real(struct oj_aggregates *a,
-                                 struct oj_exact_sum *sum, double x,
-                                 struct oj_error *err)
+static inline oj_status add_to_exact_sum(struct oj_aggregates *a,
+                                         struct oj_exact_sum *sum, double x,
+                                         struct oj_error *err)
 {
     if (oj_exact_sum_try(sum, x))
         return OJ_OK;
@@ -497,17 +497,17 @@ add_to_column_state(struct oj_aggregates *a, uint64_t *state, int c,
     if (to->n >= 0)
         state[to->n]++;
     if (to->long_sum >= 0)
-        add_long(state + to->long_sum, column->integer[at]);
+        add_to_128bit_sum(state + to->long_sum, column->integer[at]);
     if (to->squares >= 0)
         return add_to_sum_and_squares(a, state, c, column, at, err);
-    return to->sum < 0
-               ? OJ_OK
-               : add_real(a, sum_at(state, to->sum), column->real[at], err);
+    return to->sum < 0 ? OJ_OK
+                       : add_to_exact_sum(a, sum_at(state, to->sum),
+                                          column->real[at], err);
 }
 
 static struct oj_aggregate_value
-value_at(enum oj_aggregate_type type, const struct oj_aggregate_column *column,
-         int32_t at)
+read_column_value(enum oj_aggregate_type type,
+                  const struct oj_aggregate_column *column, int32_t at)
 {
     struct oj_aggregate_value value = {0};
     value.is_null = column->is_null != NULL && column->is_null[at];
@@ -526,8 +526,10 @@ value_at(enum oj_aggregate_type type, const struct oj_aggregate_column *column,
 }
 
 /* 1 when the value takes the place of the one chosen so far. */
-static int is_better(enum oj_aggregate_kind kind, enum oj_aggregate_type type,
-                     const struct chosen *old, const struct chosen *one)
+static int replaces_chosen_value(enum oj_aggregate_kind kind,
+                                 enum oj_aggregate_type type,
+                                 const struct chosen *old,
+                                 const struct chosen *one)
 {
     int c = (one->key[0] > old->key[0]) - (one->key[0] < old->key[0]);
     if (c == 0)
@@ -540,14 +542,16 @@ static int is_better(enum oj_aggregate_kind kind, enum oj_aggregate_type type,
 
 /* Makes one the choice of aggregate i where it is better than what there is, if
  * the column has values so far; its bytes are copied. */
-static oj_status keep_better(struct oj_aggregates *a, uint64_t *state, int i,
-                             const struct chosen *one, struct oj_error *err)
+static oj_status replace_chosen_if_better(struct oj_aggregates *a,
+                                          uint64_t *state, int i,
+                                          const struct chosen *one,
+                                          struct oj_error *err)
 {
     const struct oj_aggregate *what = &a->plan.aggregates[i];
     enum oj_aggregate_type type = a->plan.types[what->column];
     struct chosen *old = (void *)(state + a->state[i]);
     if (state[a->columns[what->column].n] > 0 &&
-        !is_better(what->kind, type, old, one))
+        !replaces_chosen_value(what->kind, type, old, one))
         return OJ_OK;
     if (type == OJ_AGG_BYTES)
     {
@@ -572,12 +576,12 @@ static oj_status add_to_own_state(struct oj_aggregates *a, uint64_t *state,
     enum oj_aggregate_type type = a->plan.types[what->column];
     const int32_t at = pairs->at[p];
     struct oj_aggregate_value value =
-        value_at(type, &pairs->columns[what->column], at);
+        read_column_value(type, &pairs->columns[what->column], at);
     struct chosen one = {0};
     if (value.is_null)
         return OJ_OK;
     if (what->kind == OJ_AGG_WEIGHTED_SUM)
-        return add_real(
+        return add_to_exact_sum(
             a, sum_at(state, a->state[i]),
             (pairs->share != NULL ? pairs->share[p] : 1.0) *
                 (type == OJ_AGG_INTEGER ? (double)value.integer : value.real),
@@ -599,7 +603,7 @@ static oj_status add_to_own_state(struct oj_aggregates *a, uint64_t *state,
     memcpy(&one.bits,
            type == OJ_AGG_INTEGER ? (const void *)&value.integer : &value.real,
            sizeof one.bits);
-    return keep_better(a, state, i, &one, err);
+    return replace_chosen_if_better(a, state, i, &one, err);
 }
 
 /* Spills the largest stores until the rest is within the bound. */
@@ -628,9 +632,10 @@ static oj_status spill_above_memory_bound(struct oj_aggregates *a,
     return OJ_OK;
 }
 
-static oj_status hold_pair_values(struct oj_aggregates *a,
-                                  const struct oj_aggregate_pairs *pairs,
-                                  int64_t p, struct oj_error *err)
+static oj_status
+append_pair_values_to_stores(struct oj_aggregates *a,
+                             const struct oj_aggregate_pairs *pairs, int64_t p,
+                             struct oj_error *err)
 {
     const int32_t at = pairs->at[p];
     for (int i = 0; i < a->n_stores; i++)
@@ -638,7 +643,7 @@ static oj_status hold_pair_values(struct oj_aggregates *a,
         const struct store *store = &a->stores[i];
         enum oj_aggregate_type type = a->plan.types[store->column];
         const struct oj_aggregate_value value =
-            value_at(type, &pairs->columns[store->column], at);
+            read_column_value(type, &pairs->columns[store->column], at);
         struct oj_held_value held = {0};
         if (value.is_null)
             continue;
@@ -689,7 +694,7 @@ oj_status oj_aggregates_add(struct oj_aggregates *a,
             OJ_TRY(add_to_column_state(a, state, c, &pairs->columns[c],
                                        pairs->at[p], err));
         if (a->n_stores > 0)
-            OJ_TRY(hold_pair_values(a, pairs, p, err));
+            OJ_TRY(append_pair_values_to_stores(a, pairs, p, err));
     }
     return OJ_OK;
 }
@@ -731,7 +736,7 @@ struct reach
     _Atomic uint64_t integers; /* or'ed: x, or ~x where x < 0 */
 };
 
-static void lower_atomically(_Atomic int *least, int value)
+static void atomic_min(_Atomic int *least, int value)
 {
     int old = atomic_load(least);
     while (value < old && !atomic_compare_exchange_weak(least, &old, value))
@@ -763,11 +768,11 @@ static void find_bit_range_of_reals(struct reach *reach, int64_t first,
         low = low_bit < low ? low_bit : low;
         minus_high = -high_bit < minus_high ? -high_bit : minus_high;
     }
-    lower_atomically(&reach->low, low);
-    lower_atomically(&reach->minus_high, minus_high);
+    atomic_min(&reach->low, low);
+    atomic_min(&reach->minus_high, minus_high);
 }
 
-static void find_value_range_of_rows(int64_t first, int64_t end, void *user)
+static void find_bit_range_and_nulls(int64_t first, int64_t end, void *user)
 {
     struct reach *reach = user;
     const struct oj_aggregate_column *column = reach->column;
@@ -797,10 +802,10 @@ static int reserve_sum_words(struct oj_sum_request *request, int n)
 
 /* Sums of column c, over n rows of from: looks at all values to learn how many
  * limbs they need. */
-static void plan_backend_column_sum(const struct oj_aggregates *a, int c,
-                                    const struct oj_aggregate_column *from,
-                                    int64_t n, int n_threads,
-                                    struct oj_sum_request *request)
+static void choose_limbs_for_backend_sum(const struct oj_aggregates *a, int c,
+                                         const struct oj_aggregate_column *from,
+                                         int64_t n, int n_threads,
+                                         struct oj_sum_request *request)
 {
     struct oj_sum_column *column = &request->column[c];
     struct reach reach = {.column = from,
@@ -812,7 +817,7 @@ static void plan_backend_column_sum(const struct oj_aggregates *a, int c,
     int n_bits;
     if (reach.wants_sum || from->is_null != NULL)
         oj_parallel_slices(n_threads > 0 ? n_threads : 1, n, ROWS_AT_ONCE,
-                           find_value_range_of_rows, &reach);
+                           find_bit_range_and_nulls, &reach);
     column->is_integer = reach.is_integer;
     if (reach.any_null)
     {
@@ -851,7 +856,7 @@ oj_status oj_aggregates_ask_sums(struct oj_aggregates *a,
     request->n_words = 1;
     request->n_columns = a->plan.n_columns;
     for (int c = 0; c < a->plan.n_columns; c++)
-        plan_backend_column_sum(a, c, &columns[c], n, n_threads, request);
+        choose_limbs_for_backend_sum(a, c, &columns[c], n, n_threads, request);
     n_words = a->n_rows * request->n_words;
     OJ_TRY(oj_reserve(&a->sum_words, 0, n_words, &a->cap_sum_words, WORD, err));
     if (n_words > 0)
@@ -860,9 +865,11 @@ oj_status oj_aggregates_ask_sums(struct oj_aggregates *a,
     return OJ_OK;
 }
 
-static oj_status add_backend_sum(struct oj_aggregates *a, uint64_t *state,
-                                 int c, const struct oj_sum_column *column,
-                                 const int64_t *word, struct oj_error *err)
+static oj_status add_sum_of_backend_to_row(struct oj_aggregates *a,
+                                           uint64_t *state, int c,
+                                           const struct oj_sum_column *column,
+                                           const int64_t *word,
+                                           struct oj_error *err)
 {
     const struct column_state *to = &a->columns[c];
     const int64_t *limb = word + column->limb_at;
@@ -877,8 +884,8 @@ static oj_status add_backend_sum(struct oj_aggregates *a, uint64_t *state,
     if (column->is_integer)
     {
         for (int k = 0; k < column->n_limbs; k++)
-            add_long(state + to->long_sum,
-                     limb[k] * ((s128)1 << (k * OJ_LIMB_BITS)));
+            add_to_128bit_sum(state + to->long_sum,
+                              limb[k] * ((s128)1 << (k * OJ_LIMB_BITS)));
         return OJ_OK;
     }
     OJ_TRY(oj_exact_sum_add_limbs(sum_at(state, to->sum), limb, column->n_limbs,
@@ -899,8 +906,8 @@ oj_status oj_aggregates_add_sums(struct oj_aggregates *a,
             continue;
         state[0] += (uint64_t)word[0];
         for (int c = 0; c < request->n_columns; c++)
-            OJ_TRY(
-                add_backend_sum(a, state, c, &request->column[c], word, err));
+            OJ_TRY(add_sum_of_backend_to_row(a, state, c, &request->column[c],
+                                             word, err));
     }
     return OJ_OK;
 }
@@ -916,7 +923,8 @@ static oj_status merge_row(struct oj_aggregates *a, uint64_t *to,
         if (column->n >= 0)
             to[column->n] += from[column->n];
         if (column->long_sum >= 0)
-            add_long(to + column->long_sum, long_sum(from + column->long_sum));
+            add_to_128bit_sum(to + column->long_sum,
+                              long_sum(from + column->long_sum));
         if (column->sum < 0)
             continue;
         OJ_TRY(oj_exact_sum_merge(sum_at(to, column->sum),
@@ -970,8 +978,9 @@ static const struct oj_held_value *peek_row_value(const struct store *store)
     return value != NULL && value->row == store->row ? value : NULL;
 }
 
-static oj_status summarize_held_numbers(struct store *store, int64_t n_values,
-                                        struct oj_error *err)
+static oj_status find_mode_and_median_of_numbers(struct store *store,
+                                                 int64_t n_values,
+                                                 struct oj_error *err)
 {
     const struct oj_held_value *value;
     int64_t i = 0, n_equal = 0, n_most = 0;
@@ -1049,8 +1058,9 @@ static oj_status concat_held_texts(struct store *store, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status summarize_row_of_store(struct store *store, int64_t row,
-                                        int64_t n_values, struct oj_error *err)
+static oj_status read_stored_values_of_row(struct store *store, int64_t row,
+                                           int64_t n_values,
+                                           struct oj_error *err)
 {
     const struct oj_held_value *value;
     if (store->row == row)
@@ -1060,7 +1070,7 @@ static oj_status summarize_row_of_store(struct store *store, int64_t row,
     store->row = row;
     store->n_unique = 0;
     if (store->order == OJ_HELD_BY_NUMBER)
-        return summarize_held_numbers(store, n_values, err);
+        return find_mode_and_median_of_numbers(store, n_values, err);
     if (store->order == OJ_HELD_BY_BYTES)
         return mode_of_bytes(store, err);
     return concat_held_texts(store, err);
@@ -1113,35 +1123,35 @@ static double median_of(enum oj_aggregate_type type, const uint64_t *middle)
     return isinf(sum) ? u.real / 2.0 + v.real / 2.0 : sum / 2.0;
 }
 
-static void set_text_value(const struct store *store,
-                           struct oj_aggregate_value *value)
+static void set_value_to_stored_text(const struct store *store,
+                                     struct oj_aggregate_value *value)
 {
     value->bytes = store->text.n > 0 ? store->text.bytes : "";
     value->n_bytes = store->text.n;
 }
 
-static oj_status result_of_sorted_values(struct oj_aggregates *a,
-                                         const struct oj_aggregate *what,
-                                         int64_t row, int64_t n,
-                                         struct oj_aggregate_value *value,
-                                         struct oj_error *err)
+static oj_status compute_unique_median_or_mode(struct oj_aggregates *a,
+                                               const struct oj_aggregate *what,
+                                               int64_t row, int64_t n,
+                                               struct oj_aggregate_value *value,
+                                               struct oj_error *err)
 {
     struct store *store = &a->stores[a->columns[what->column].sorted];
     enum oj_aggregate_type type = a->plan.types[what->column];
-    OJ_TRY(summarize_row_of_store(store, row, n, err));
+    OJ_TRY(read_stored_values_of_row(store, row, n, err));
     if (what->kind == OJ_AGG_UNIQUE)
         value->integer = store->n_unique;
     else if (what->kind == OJ_AGG_MEDIAN)
         value->real = median_of(type, store->middle);
     else if (type == OJ_AGG_BYTES)
-        set_text_value(store, value);
+        set_value_to_stored_text(store, value);
     else
         decode_sortable_number(type, store->mode, value);
     return OJ_OK;
 }
 
-static void value_of_chosen(const struct chosen *chosen,
-                            struct oj_aggregate_value *value)
+static void set_result_to_chosen_value(const struct chosen *chosen,
+                                       struct oj_aggregate_value *value)
 {
     value->bytes = chosen->n_bytes > 0 ? chosen->bytes : "";
     value->n_bytes = chosen->n_bytes;
@@ -1150,10 +1160,11 @@ static void value_of_chosen(const struct chosen *chosen,
 }
 
 /* Where there are n > 0 values. */
-static oj_status result_of(struct oj_aggregates *a, const uint64_t *state,
-                           int64_t row, int i, int64_t n,
-                           struct oj_aggregate_value *value,
-                           struct oj_error *err)
+static oj_status compute_aggregate_result(struct oj_aggregates *a,
+                                          const uint64_t *state, int64_t row,
+                                          int i, int64_t n,
+                                          struct oj_aggregate_value *value,
+                                          struct oj_error *err)
 {
     const struct oj_aggregate *what = &a->plan.aggregates[i];
     const struct column_state *column = &a->columns[what->column];
@@ -1175,16 +1186,17 @@ static oj_status result_of(struct oj_aggregates *a, const uint64_t *state,
                 oj_exact_sum_value((const void *)(state + a->state[i]));
             return OJ_OK;
         case OJ_AGG_CONCAT:
-            OJ_TRY(
-                summarize_row_of_store(&a->stores[a->state[i]], row, n, err));
-            set_text_value(&a->stores[a->state[i]], value);
+            OJ_TRY(read_stored_values_of_row(&a->stores[a->state[i]], row, n,
+                                             err));
+            set_value_to_stored_text(&a->stores[a->state[i]], value);
             return OJ_OK;
         case OJ_AGG_MEDIAN:
         case OJ_AGG_MODE:
         case OJ_AGG_UNIQUE:
-            return result_of_sorted_values(a, what, row, n, value, err);
+            return compute_unique_median_or_mode(a, what, row, n, value, err);
         default:
-            value_of_chosen((const void *)(state + a->state[i]), value);
+            set_result_to_chosen_value((const void *)(state + a->state[i]),
+                                       value);
             return OJ_OK;
     }
 }
@@ -1204,7 +1216,7 @@ oj_status oj_aggregates_result(struct oj_aggregates *a, int64_t row, int i,
     else if (n == 0)
         result.is_null = what->kind != OJ_AGG_UNIQUE;
     else
-        OJ_TRY(result_of(a, state, row, i, n, &result, err));
+        OJ_TRY(compute_aggregate_result(a, state, row, i, n, &result, err));
     *value = result;
     return OJ_OK;
 }

@@ -14,13 +14,13 @@
  *
  *  count, sums, extremes, first and last need some bytes for each row; median,
  *  mode, unique and concat hold the values of their field, sorted, in memory or
- *  beyond a bound in files (oj_held_values.h).
+ *  beyond a bound in files (oj_value_external_sort.h).
  */
 #ifndef OJ_AGGREGATE_H
 #define OJ_AGGREGATE_H
 
-#include "oj_held_values.h"
 #include "oj_sum_request.h"
+#include "oj_value_external_sort.h"
 
 enum oj_aggregate_kind
 {

@@ -110,9 +110,10 @@ void api_pair_maker_close(struct api_pair_maker *maker)
 /* --- one to one ------------------------------------------------------------
  */
 
-static oj_status write_chosen_matches(const struct oj_one_to_one *choice,
-                                      int64_t n_rows, struct oj_matches *out,
-                                      struct oj_error *err)
+static oj_status write_one_to_one_as_matches(const struct oj_one_to_one *choice,
+                                             int64_t n_rows,
+                                             struct oj_matches *out,
+                                             struct oj_error *err)
 {
     int64_t n;
     const struct oj_one_pair *pair = oj_one_to_one_pairs(choice, &n);
@@ -148,7 +149,7 @@ static oj_status choose_one_to_one(const struct api_pair_maker *maker,
     if (status == OJ_OK)
         status = oj_one_to_one_finish(choice, err);
     if (status == OJ_OK)
-        status = write_chosen_matches(choice, matches->n_rows, out, err);
+        status = write_one_to_one_as_matches(choice, matches->n_rows, out, err);
     oj_pair_ranks_free(&ranks);
     oj_one_to_one_close(choice);
     return status;
@@ -158,10 +159,11 @@ static oj_status choose_one_to_one(const struct api_pair_maker *maker,
  */
 
 /* Arrays of pairs, and for each what the entries of the answer have. */
-static oj_status fill_pairs(const struct api_pair_maker *maker,
-                            const struct oj_matches *matches,
-                            const struct oj_pair_values *values,
-                            struct ogrjoin_pairs *pairs, struct oj_error *err)
+static oj_status
+allocate_and_fill_pair_arrays(const struct api_pair_maker *maker,
+                              const struct oj_matches *matches,
+                              const struct oj_pair_values *values,
+                              struct ogrjoin_pairs *pairs, struct oj_error *err)
 {
     double sign = oj_relation_ranks_by_similarity(&maker->relation) ? -1 : 1;
     const double *from[OJ_N_PAIR_VALUES];
@@ -230,11 +232,12 @@ static oj_status write_intersections_as_wkb(const struct oj_matches *matches,
 }
 
 /* values is of this call alone, the stage is not. */
-static oj_status run_stage(struct api_pair_maker *maker,
-                           const struct oj_flat *input,
-                           const struct oj_matches *matches,
-                           struct oj_pair_values *values,
-                           struct ogrjoin_pairs *pairs, struct oj_error *err)
+static oj_status compute_pair_values_locked(struct api_pair_maker *maker,
+                                            const struct oj_flat *input,
+                                            const struct oj_matches *matches,
+                                            struct oj_pair_values *values,
+                                            struct ogrjoin_pairs *pairs,
+                                            struct oj_error *err)
 {
     struct oj_pair_side side = {input, input, NULL, NULL};
     const char *first;
@@ -268,10 +271,12 @@ oj_status api_pairs_make(struct api_pair_maker *maker,
         matches = &chosen;
     }
     if (status == OJ_OK && maker->stage != NULL)
-        status = run_stage(maker, input, matches, &values, pairs, err);
+        status = compute_pair_values_locked(maker, input, matches, &values,
+                                            pairs, err);
     if (status == OJ_OK)
-        status = fill_pairs(maker, oj_pair_values_matches(&values, matches),
-                            maker->stage != NULL ? &values : NULL, pairs, err);
+        status = allocate_and_fill_pair_arrays(
+            maker, oj_pair_values_matches(&values, matches),
+            maker->stage != NULL ? &values : NULL, pairs, err);
     if (status == OJ_OK && maker->settings.intersection)
         status = write_intersections_as_wkb(
             oj_pair_values_matches(&values, matches), &values, pairs, err);

@@ -28,7 +28,7 @@ static int is_text(const char *format)
            strcmp(format, "vu") == 0;
 }
 
-static int is_whole(const char *format)
+static int is_integer_format(const char *format)
 {
     return format[0] != '\0' && format[1] == '\0' &&
            strchr("cCsSiIlL", format[0]) != NULL;
@@ -36,7 +36,7 @@ static int is_whole(const char *format)
 
 static int is_number(const char *format)
 {
-    return is_whole(format) || strcmp(format, "f") == 0 ||
+    return is_integer_format(format) || strcmp(format, "f") == 0 ||
            strcmp(format, "g") == 0;
 }
 
@@ -52,8 +52,9 @@ static oj_status fail_format(const struct ArrowSchema *column,
 }
 
 /* Lists of numbers, where the format is one of lists. */
-static oj_status read_list(const struct ArrowSchema *column,
-                           struct arrow_field *out, struct oj_error *err)
+static oj_status parse_list_column_format(const struct ArrowSchema *column,
+                                          struct arrow_field *out,
+                                          struct oj_error *err)
 {
     const char *format = column->format;
     char *end = NULL;
@@ -90,53 +91,57 @@ static oj_status find_column(const struct ArrowSchema *schema, const char *name,
                    setting, name);
 }
 
-static oj_status find_text(const struct ArrowSchema *schema, const char *name,
-                           struct arrow_field *out, struct oj_error *err)
+static oj_status find_text_field(const struct ArrowSchema *schema,
+                                 const char *name, struct arrow_field *out,
+                                 struct oj_error *err)
 {
     const struct ArrowSchema *column = NULL;
     OJ_TRY(find_column(schema, name, "similar", out, &column, err));
     if (column->dictionary != NULL && column->dictionary->format != NULL &&
-        is_text(column->dictionary->format) && is_whole(column->format))
+        is_text(column->dictionary->format) &&
+        is_integer_format(column->format))
     {
         out->index = column->format[0];
         snprintf(out->format, sizeof out->format, "%s",
                  column->dictionary->format);
     }
     else if (column->dictionary != NULL ||
-             (!is_text(column->format) && !is_whole(column->format)))
+             (!is_text(column->format) && !is_integer_format(column->format)))
         return fail_format(column, "similar", "texts", err);
     return OJ_OK;
 }
 
-static oj_status find_numbers(const struct ArrowSchema *schema,
-                              const char *name, int is_alone,
-                              struct arrow_field *out, struct oj_error *err)
+static oj_status find_vector_field(const struct ArrowSchema *schema,
+                                   const char *name, int is_alone,
+                                   struct arrow_field *out,
+                                   struct oj_error *err)
 {
     const struct ArrowSchema *column = NULL;
     OJ_TRY(find_column(schema, name, "vector", out, &column, err));
     if (is_alone && column->format[0] == '+' &&
         strchr("lLw", column->format[1]) != NULL && column->format[1] != '\0')
-        return read_list(column, out, err);
+        return parse_list_column_format(column, out, err);
     if (column->dictionary != NULL ||
         (!is_text(column->format) && !is_number(column->format)))
         return fail_format(column, "vector", "numbers", err);
     return OJ_OK;
 }
 
-static oj_status find_all(const struct ArrowSchema *schema,
-                          const struct compared_fields *compared, int side,
-                          struct arrow_fields *out, struct oj_error *err)
+static oj_status find_compared_fields(const struct ArrowSchema *schema,
+                                      const struct compared_fields *compared,
+                                      int side, struct arrow_fields *out,
+                                      struct oj_error *err)
 {
     struct arrow_field *to = out->field;
     for (int i = 0; i < out->n_texts; i++)
     {
         char **name = compared->similar[i].fields[side];
         for (; *name != NULL; name++, out->n_fields[i]++)
-            OJ_TRY(find_text(schema, *name, to++, err));
+            OJ_TRY(find_text_field(schema, *name, to++, err));
     }
     for (int i = 0; i < out->n_vector; i++)
-        OJ_TRY(find_numbers(schema, compared->vector.fields[side][i],
-                            out->n_vector == 1, to++, err));
+        OJ_TRY(find_vector_field(schema, compared->vector.fields[side][i],
+                                 out->n_vector == 1, to++, err));
     return OJ_OK;
 }
 
@@ -150,7 +155,7 @@ oj_status arrow_fields_find(const struct ArrowSchema *schema,
         fields.n_texts = compared->n_similar;
     OJ_NEW_ZEROED(fields.field,
                   fields.n_texts * OJ_MOST_TEXT_FIELDS + fields.n_vector, err);
-    status = find_all(schema, compared, side, &fields, err);
+    status = find_compared_fields(schema, compared, side, &fields, err);
     if (status == OJ_OK)
         *out = fields;
     else
@@ -235,7 +240,7 @@ static oj_status read_field(const struct ArrowArray *array,
     return v->number != NULL || array->length == 0 ? OJ_OK : arrow_fail(err);
 }
 
-static int64_t whole_at(char format, const void *number, int64_t i)
+static int64_t integer_of_format_at(char format, const void *number, int64_t i)
 {
     switch (format)
     {
@@ -267,7 +272,7 @@ static double number_at(char format, const void *number, int64_t i)
         case 'L':
             return (double)((const uint64_t *)number)[i];
         default:
-            return (double)whole_at(format, number, i);
+            return (double)integer_of_format_at(format, number, i);
     }
 }
 
@@ -275,9 +280,9 @@ static double number_at(char format, const void *number, int64_t i)
  */
 
 /* written has room for the digits of a number; *text NULL: there is none. */
-static oj_status find_text_of(const struct field_values *v, int64_t row,
-                              char written[24], const char **text, size_t *n,
-                              struct oj_error *err)
+static oj_status text_of_field_in_row(const struct field_values *v, int64_t row,
+                                      char written[24], const char **text,
+                                      size_t *n, struct oj_error *err)
 {
     char format = v->field->format[0];
     const uint8_t *bytes;
@@ -287,7 +292,7 @@ static oj_status find_text_of(const struct field_values *v, int64_t row,
         return OJ_OK;
     if (!is_text(v->field->format))
     {
-        at = whole_at(format, v->number, v->is.first + row);
+        at = integer_of_format_at(format, v->number, v->is.first + row);
         *text = written;
         *n = (size_t)(format == 'L'
                           ? snprintf(written, 24, "%" PRIu64, (uint64_t)at)
@@ -296,7 +301,8 @@ static oj_status find_text_of(const struct field_values *v, int64_t row,
     }
     if (v->field->index != 0)
     {
-        at = whole_at(v->field->index, v->number, v->is.first + row);
+        at =
+            integer_of_format_at(v->field->index, v->number, v->is.first + row);
         if (at < 0 || at >= v->n_words)
             return arrow_fail(err);
         if (!arrow_bit(v->word_valid, v->bytes.first + at))
@@ -326,7 +332,7 @@ static oj_status append_row_texts(struct arrow_text_column *to,
             char written[24];
             const char *text;
             size_t n;
-            OJ_TRY(find_text_of(&v[i], row, written, &text, &n, err));
+            OJ_TRY(text_of_field_in_row(&v[i], row, written, &text, &n, err));
             if (text == NULL)
                 continue;
             OJ_ROOM(to->bytes, at, at + (int64_t)n + 1, to->cap_bytes, err);
@@ -346,9 +352,9 @@ static oj_status append_row_texts(struct arrow_text_column *to,
  */
 
 /* Of a row that is there, most at most, which out has room for. */
-static oj_status find_numbers_of(const struct field_values *v, int64_t row,
-                                 int64_t most, double *out, int64_t *n,
-                                 struct oj_error *err)
+static oj_status numbers_of_field_in_row(const struct field_values *v,
+                                         int64_t row, int64_t most, double *out,
+                                         int64_t *n, struct oj_error *err)
 {
     int64_t at = v->is.first + row, first = at, end = at + 1;
     const void *number = v->number;
@@ -400,9 +406,9 @@ static int64_t count_numbers(const struct field_values *v, int64_t n_rows)
     return end - first;
 }
 
-static oj_status add_numbers(struct arrow_columns *to, int n_fields,
-                             const struct field_values *v, int64_t n_rows,
-                             struct oj_error *err)
+static oj_status append_row_vectors(struct arrow_columns *to, int n_fields,
+                                    const struct field_values *v,
+                                    int64_t n_rows, struct oj_error *err)
 {
     int64_t most = n_fields > 1 ? 1 : OJ_MOST_DIMENSIONS + 1, at, n;
     OJ_ROOM(to->offset, to->n_rows + 1, to->n_rows + n_rows + 1, to->cap_offset,
@@ -420,8 +426,8 @@ static oj_status add_numbers(struct arrow_columns *to, int n_fields,
             n = n_fields > 1;
             to->number[at] = NAN;
             if (arrow_is_there(&v[i].is, row))
-                OJ_TRY(find_numbers_of(&v[i], row, most, to->number + at, &n,
-                                       err));
+                OJ_TRY(numbers_of_field_in_row(&v[i], row, most,
+                                               to->number + at, &n, err));
             at += n;
         }
         to->offset[to->n_rows + row + 1] = at;
@@ -429,10 +435,10 @@ static oj_status add_numbers(struct arrow_columns *to, int n_fields,
     return OJ_OK;
 }
 
-static oj_status add_rows(struct arrow_columns *columns,
-                          const struct arrow_fields *fields,
-                          const struct field_values *v, int64_t n_rows,
-                          struct oj_error *err)
+static oj_status append_texts_and_vectors(struct arrow_columns *columns,
+                                          const struct arrow_fields *fields,
+                                          const struct field_values *v,
+                                          int64_t n_rows, struct oj_error *err)
 {
     for (int i = 0; i < fields->n_texts; i++)
     {
@@ -441,7 +447,7 @@ static oj_status add_rows(struct arrow_columns *columns,
         v += fields->n_fields[i];
     }
     if (fields->n_vector > 0)
-        OJ_TRY(add_numbers(columns, fields->n_vector, v, n_rows, err));
+        OJ_TRY(append_row_vectors(columns, fields->n_vector, v, n_rows, err));
     columns->n_rows += n_rows;
     return OJ_OK;
 }
@@ -462,7 +468,8 @@ oj_status arrow_columns_add(struct arrow_columns *columns,
     for (int i = 0; i < n && status == OJ_OK; i++)
         status = read_field(array, &fields->field[i], &v[i], err);
     if (status == OJ_OK)
-        status = add_rows(columns, fields, v, array->length, err);
+        status =
+            append_texts_and_vectors(columns, fields, v, array->length, err);
     oj_free(v);
     return status;
 }

@@ -31,8 +31,8 @@ struct geometry_column
     int64_t n_coordinates;
 };
 
-static oj_status check_doubles(const struct ArrowArray *array, int64_t n,
-                               struct oj_error *err)
+static oj_status check_coordinate_buffer(const struct ArrowArray *array,
+                                         int64_t n, struct oj_error *err)
 {
     OJ_TRY(arrow_check(array, 2, 0, err));
     if (array->length < n || (n > 0 && array->buffers[1] == NULL) ||
@@ -51,7 +51,7 @@ static oj_status read_interleaved(struct geometry_column *c,
     values = array->children[0];
     if (end > INT64_MAX / 4)
         return arrow_fail(err);
-    OJ_TRY(check_doubles(values, end * n, err));
+    OJ_TRY(check_coordinate_buffer(values, end * n, err));
     c->n_coordinates = array->length;
     c->stride = n;
     if (array->length == 0)
@@ -73,8 +73,8 @@ static oj_status read_separated(struct geometry_column *c,
     OJ_TRY(arrow_check(array, 1, array->n_children, err));
     x = array->children[0];
     y = array->children[1];
-    OJ_TRY(check_doubles(x, end, err));
-    OJ_TRY(check_doubles(y, end, err));
+    OJ_TRY(check_coordinate_buffer(x, end, err));
+    OJ_TRY(check_coordinate_buffer(y, end, err));
     c->n_coordinates = array->length;
     c->stride = 1;
     if (array->length == 0)
@@ -85,8 +85,9 @@ static oj_status read_separated(struct geometry_column *c,
 }
 
 /* NULLs inside a geometry mean nothing that could be joined. */
-static oj_status check_no_nulls(const struct ArrowArray *array, int is_row,
-                                struct oj_error *err)
+static oj_status check_no_nulls_inside_geometry(const struct ArrowArray *array,
+                                                int is_row,
+                                                struct oj_error *err)
 {
     const uint8_t *valid = arrow_validity(array);
     for (int64_t i = 0; !is_row && valid != NULL && i < array->length; i++)
@@ -108,12 +109,12 @@ static oj_status read_native_column(struct geometry_column *c,
     for (i = 0; i < layout->n_lists; i++)
     {
         OJ_TRY(arrow_list_read(array, layout->is_large[i], &c->list[i], err));
-        OJ_TRY(check_no_nulls(array, i == 0, err));
+        OJ_TRY(check_no_nulls_inside_geometry(array, i == 0, err));
         array = array->children[0];
     }
     OJ_TRY(layout->is_interleaved ? read_interleaved(c, array, err)
                                   : read_separated(c, array, err));
-    return check_no_nulls(array, i == 0, err);
+    return check_no_nulls_inside_geometry(array, i == 0, err);
 }
 
 static oj_status read_column(const struct ArrowArray *array,
@@ -154,9 +155,9 @@ static oj_status add_ring(const struct geometry_column *c,
 }
 
 /* The part that is element at of list number i, or coordinate at. */
-static oj_status add_part(const struct geometry_column *c,
-                          struct oj_flat_buf *buf, int i, int64_t at,
-                          struct oj_error *err)
+static oj_status append_part_of_lists(const struct geometry_column *c,
+                                      struct oj_flat_buf *buf, int i,
+                                      int64_t at, struct oj_error *err)
 {
     int64_t first = at, end = at + 1;
     OJ_TRY(oj_flat_buf_part(buf, c->layout->kind, err));
@@ -179,10 +180,10 @@ static oj_status add_parts(const struct geometry_column *c,
 {
     int64_t first, end;
     if (!c->layout->is_multi)
-        return add_part(c, buf, 0, at, err);
+        return append_part_of_lists(c, buf, 0, at, err);
     first = arrow_list_range(&c->list[0], at, &end);
     for (int64_t part = first; part < end; part++)
-        OJ_TRY(add_part(c, buf, 1, part, err));
+        OJ_TRY(append_part_of_lists(c, buf, 1, part, err));
     return OJ_OK;
 }
 
@@ -216,9 +217,9 @@ static oj_status add_wkb(const struct geometry_column *c,
     return oj_wkb_add(buf, fid, bytes, n, err);
 }
 
-static oj_status add_row(const struct geometry_column *c,
-                         struct oj_flat_buf *buf, int64_t row,
-                         struct oj_error *err)
+static oj_status append_geometry_of_row(const struct geometry_column *c,
+                                        struct oj_flat_buf *buf, int64_t row,
+                                        struct oj_error *err)
 {
     int64_t fid = c->first_fid + row;
     struct oj_error why = {OJ_OK, ""};
@@ -296,24 +297,25 @@ static oj_status cut_rows_into_pieces(struct reading *r, struct oj_error *err)
 /* body(piece i) on all threads, on each a run of pieces: of threads that fill
  * neighbouring pieces of new memory each clears the huge page that they are in,
  * which is an eighth of the time of a million points. */
-static oj_status each_piece(struct reading *r,
-                            oj_status (*body)(int64_t i, int thread, void *user,
-                                              struct oj_error *err),
-                            struct oj_error *err)
+static oj_status run_for_each_slice(struct reading *r,
+                                    oj_status (*body)(int64_t i, int thread,
+                                                      void *user,
+                                                      struct oj_error *err),
+                                    struct oj_error *err)
 {
     int64_t at_once = (r->n_pieces + r->n_threads - 1) / r->n_threads;
     return oj_parallel_try(r->n_threads, r->n_pieces, at_once, body, r, err);
 }
 
-static oj_status fill_slice(int64_t i, int thread, void *user,
-                            struct oj_error *err)
+static oj_status append_geometries_of_slice(int64_t i, int thread, void *user,
+                                            struct oj_error *err)
 {
     const struct reading *r = user;
     const struct arrow_piece *p = &r->piece[i];
     (void)thread;
     OJ_TRY(oj_check_cancel(r->cancel, err));
     for (int64_t row = p->first; row < p->end; row++)
-        OJ_TRY(add_row(p->column, &r->to[i], row, err));
+        OJ_TRY(append_geometry_of_row(p->column, &r->to[i], row, err));
     return OJ_OK;
 }
 
@@ -322,8 +324,8 @@ static oj_status fill_slice(int64_t i, int thread, void *user,
 
 /* Rows are rings of the coordinates, in order, and each is as a layer wants
  * it: none empty, those of polygons closed. */
-static int are_plain_rings(const struct geometry_column *c, int i,
-                           int64_t first, int64_t end)
+static int are_rings_nonempty_and_closed(const struct geometry_column *c, int i,
+                                         int64_t first, int64_t end)
 {
     for (int64_t at = first; at < end; at++)
     {
@@ -388,7 +390,7 @@ static oj_status view_shapes_in_place(const struct geometry_column *c,
                         err));
     *fits = oj_flat_are_joinable(c->x + v0, v1 - v0) &&
             oj_flat_are_joinable(c->y + v0, v1 - v0) &&
-            (vertex < 0 || are_plain_rings(c, vertex, r0, r1));
+            (vertex < 0 || are_rings_nonempty_and_closed(c, vertex, r0, r1));
     for (int64_t i = 0; *fits && ring >= 0 && i < p1 - p0; i++)
         *fits = made->ring_offset[i + 1] > made->ring_offset[i];
     if (!*fits)
@@ -467,7 +469,8 @@ static oj_status read_piece_wkb_points(int64_t i, int thread, void *user,
 }
 
 /* A layer of single points that have been read. */
-static void give_points(const struct reading *r, struct oj_flat *flat)
+static void view_read_points_as_layer(const struct reading *r,
+                                      struct oj_flat *flat)
 {
     flat->n_features = flat->n_parts = flat->n_rings = flat->n_vertices =
         r->features->n_rows;
@@ -483,8 +486,8 @@ static oj_status read_wkb_points(struct reading *r, struct oj_flat *flat,
     int64_t n = r->features->n_rows;
     OJ_NEW(r->to->x, n, err);
     OJ_NEW(r->to->y, n, err);
-    OJ_TRY(each_piece(r, read_piece_wkb_points, err));
-    give_points(r, flat);
+    OJ_TRY(run_for_each_slice(r, read_piece_wkb_points, err));
+    view_read_points_as_layer(r, flat);
     return OJ_OK;
 }
 
@@ -668,7 +671,7 @@ static oj_status read_wkb_shapes(struct reading *r, struct oj_flat *flat,
     struct oj_flat_buf *to = r->to;
     struct extent all;
     r->to = NULL;
-    OJ_TRY(each_piece(r, read_piece_wkb_shapes, err));
+    OJ_TRY(run_for_each_slice(r, read_piece_wkb_shapes, err));
     r->to = to;
     if (atomic_load(&r->has_others))
         return OJ_OK;
@@ -680,7 +683,7 @@ static oj_status read_wkb_shapes(struct reading *r, struct oj_flat *flat,
     to->n_vertices = all.vertices;
     to->part_kinds = atomic_load(&r->kinds);
     OJ_TRY(allocate_layer_arrays(to, err));
-    OJ_TRY(each_piece(r, read_piece_wkb_shapes, err));
+    OJ_TRY(run_for_each_slice(r, read_piece_wkb_shapes, err));
     *flat = oj_flat_buf_view(to);
     return OJ_OK;
 }
@@ -688,8 +691,8 @@ static oj_status read_wkb_shapes(struct reading *r, struct oj_flat *flat,
 /* --- one layer of all slices -----------------------------------------------
  */
 
-static void copy_shifted(int64_t *to, const int64_t *from, int64_t n,
-                         int64_t shift)
+static void copy_offsets_shifted(int64_t *to, const int64_t *from, int64_t n,
+                                 int64_t shift)
 {
     for (int64_t i = 0; i < n; i++)
         to[i] = from[i] + shift;
@@ -709,7 +712,7 @@ struct joined_slices
     struct oj_flat_buf *first; /* [slices] counts of what is before each */
 };
 
-static void copy_slice(int64_t i, int thread, void *user)
+static void copy_slice_into_layer(int64_t i, int thread, void *user)
 {
     const struct joined_slices *all = user;
     const struct oj_flat_buf *from = &all->slice[i], *at = &all->first[i];
@@ -722,12 +725,13 @@ static void copy_slice(int64_t i, int thread, void *user)
     if (!to->long_form)
         return;
     copy_items(to->part_kind + at->n_parts, from->part_kind, from->n_parts, 1);
-    copy_shifted(to->part_offset + at->n_features + 1, from->part_offset + 1,
-                 from->n_features, at->n_parts);
-    copy_shifted(to->ring_offset + at->n_parts + 1, from->ring_offset + 1,
-                 from->n_parts, at->n_rings);
-    copy_shifted(to->vertex_offset + at->n_rings + 1, from->vertex_offset + 1,
-                 from->n_rings, at->n_vertices);
+    copy_offsets_shifted(to->part_offset + at->n_features + 1,
+                         from->part_offset + 1, from->n_features, at->n_parts);
+    copy_offsets_shifted(to->ring_offset + at->n_parts + 1,
+                         from->ring_offset + 1, from->n_parts, at->n_rings);
+    copy_offsets_shifted(to->vertex_offset + at->n_rings + 1,
+                         from->vertex_offset + 1, from->n_rings,
+                         at->n_vertices);
 }
 
 /* A slice of points beside one of other features is of parts, too. */
@@ -762,7 +766,7 @@ static oj_status concatenate_slices(const struct reading *r,
         to->part_kinds |= slice[i].part_kinds;
     }
     OJ_TRY(allocate_layer_arrays(to, err));
-    oj_parallel_for(r->n_threads, r->n_pieces, copy_slice, &all);
+    oj_parallel_for(r->n_threads, r->n_pieces, copy_slice_into_layer, &all);
     return OJ_OK;
 }
 
@@ -773,7 +777,7 @@ static oj_status read_slices(struct reading *r, struct oj_flat *flat,
     oj_status status;
     OJ_NEW_ZEROED(slice, r->n_pieces, err);
     r->to = slice;
-    status = each_piece(r, fill_slice, err);
+    status = run_for_each_slice(r, append_geometries_of_slice, err);
     r->to = to;
     if (status == OJ_OK)
     {
@@ -835,7 +839,7 @@ static void release_all(struct arrow_features *features)
 }
 
 /* Starts again with another way to read. */
-static void reset_reading(struct reading *r, struct oj_flat *flat)
+static void reset_before_reading_again(struct reading *r, struct oj_flat *flat)
 {
     oj_flat_buf_free(r->to);
     memset(flat, 0, sizeof *flat);
@@ -845,15 +849,16 @@ static void reset_reading(struct reading *r, struct oj_flat *flat)
 }
 
 /* As points, none of which is there. */
-static oj_status read_nothing(struct reading *r, struct oj_flat *flat,
-                              struct oj_error *err)
+static oj_status fill_layer_of_missing_points(struct reading *r,
+                                              struct oj_flat *flat,
+                                              struct oj_error *err)
 {
     int64_t n = r->features->n_rows;
     OJ_NEW(r->to->x, n, err);
     OJ_NEW(r->to->y, n, err);
     for (int64_t i = 0; i < n; i++)
         r->to->x[i] = r->to->y[i] = NAN;
-    give_points(r, flat);
+    view_read_points_as_layer(r, flat);
     return OJ_OK;
 }
 
@@ -863,17 +868,17 @@ static oj_status read_wkb(struct reading *r, struct oj_flat *flat,
     OJ_TRY(read_wkb_points(r, flat, err));
     if (!atomic_load(&r->has_others))
         return OJ_OK;
-    reset_reading(r, flat);
+    reset_before_reading_again(r, flat);
     OJ_TRY(read_wkb_shapes(r, flat, err));
     if (!atomic_load(&r->has_others))
         return OJ_OK;
-    reset_reading(r, flat);
+    reset_before_reading_again(r, flat);
     return read_slices(r, flat, err);
 }
 
 /* *fits: coordinates of one array are used where they are. */
-static oj_status try_view_in_place(struct arrow_features *features, int *fits,
-                                   struct oj_error *err)
+static oj_status use_arrow_coordinates_in_place(struct arrow_features *features,
+                                                int *fits, struct oj_error *err)
 {
     const struct geometry_column *c = &features->held[0].column;
     const struct arrow_layout *layout = c->layout;
@@ -906,7 +911,7 @@ oj_status arrow_features_end(struct arrow_features *features, int n_threads,
     features->flat = oj_flat_buf_view(&features->made);
     if (features->n_held == 0)
         return OJ_OK;
-    OJ_TRY(try_view_in_place(features, &fits, err));
+    OJ_TRY(use_arrow_coordinates_in_place(features, &fits, err));
     if (fits)
         return OJ_OK;
     atomic_init(&r.has_others, 0);
@@ -914,10 +919,11 @@ oj_status arrow_features_end(struct arrow_features *features, int n_threads,
     status = cut_rows_into_pieces(&r, err);
     storage = features->held[0].column.layout->storage;
     if (status == OJ_OK)
-        status =
-            storage == ARROW_COORDINATES ? read_slices(&r, &features->flat, err)
-            : storage == ARROW_WKB       ? read_wkb(&r, &features->flat, err)
-                                   : read_nothing(&r, &features->flat, err);
+        status = storage == ARROW_COORDINATES
+                     ? read_slices(&r, &features->flat, err)
+                 : storage == ARROW_WKB
+                     ? read_wkb(&r, &features->flat, err)
+                     : fill_layer_of_missing_points(&r, &features->flat, err);
     oj_free(r.piece);
     release_all(features);
     return status;

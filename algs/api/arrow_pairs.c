@@ -99,8 +99,8 @@ static void release_pair_array(struct ArrowArray *array)
     unref_pair_array(all);
 }
 
-static void fill_array(struct pair_array *all, int64_t n,
-                       struct ArrowArray *out)
+static void fill_record_batch_of_pairs(struct pair_array *all, int64_t n,
+                                       struct ArrowArray *out)
 {
     const void *values[N_COLUMNS] = {all->left, all->right, all->measure};
     for (int i = 0; i < N_COLUMNS; i++)
@@ -144,7 +144,7 @@ oj_status arrow_pairs_take(struct ogrjoin_pairs *pairs, struct ArrowArray *out,
     all->left = pairs->left;
     all->right = pairs->right;
     all->measure = pairs->measure;
-    fill_array(all, pairs->n, out);
+    fill_record_batch_of_pairs(all, pairs->n, out);
     pairs->left = pairs->right = NULL;
     pairs->measure = NULL;
     pairs->n = 0;

@@ -54,7 +54,7 @@ static const struct geoarrow_type types[] = {
     {"geoarrow.multipolygon", OJ_PART_POLYGON, 1, 3},
 };
 
-static int is_name(const char *name, const char *text, size_t n)
+static int equals_counted_text(const char *name, const char *text, size_t n)
 {
     return strlen(name) == n && memcmp(name, text, n) == 0;
 }
@@ -63,7 +63,7 @@ static const struct geoarrow_type *find_type(const char *extension, size_t n)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     {
-        if (is_name(types[i].name, extension, n))
+        if (equals_counted_text(types[i].name, extension, n))
             return &types[i];
     }
     return NULL;
@@ -71,8 +71,8 @@ static const struct geoarrow_type *find_type(const char *extension, size_t n)
 
 static int is_wkb_name(const char *extension, size_t n)
 {
-    return is_name("geoarrow.wkb", extension, n) ||
-           is_name("ogc.wkb", extension, n);
+    return equals_counted_text("geoarrow.wkb", extension, n) ||
+           equals_counted_text("ogc.wkb", extension, n);
 }
 
 static int is_geoarrow(const struct ArrowSchema *schema)
@@ -189,9 +189,9 @@ static oj_status parse_geometry_encoding(const struct ArrowSchema *schema,
 }
 
 /* The only child that is so, or -1; with first the first of them. */
-static int64_t find_matching_child(const struct ArrowSchema *schema,
-                                   int (*is_so)(const struct ArrowSchema *),
-                                   int first)
+static int64_t only_child_that_matches(const struct ArrowSchema *schema,
+                                       int (*is_so)(const struct ArrowSchema *),
+                                       int first)
 {
     int64_t found = -1;
     for (int64_t i = 0; i < schema->n_children; i++)
@@ -219,9 +219,10 @@ static int64_t find_column(const struct ArrowSchema *schema, const char *column,
     }
     if (column != NULL)
         return -1;
-    found = find_matching_child(schema, is_geoarrow, 1);
-    return found >= 0 || is_optional ? found
-                                     : find_matching_child(schema, is_bytes, 0);
+    found = only_child_that_matches(schema, is_geoarrow, 1);
+    return found >= 0 || is_optional
+               ? found
+               : only_child_that_matches(schema, is_bytes, 0);
 }
 
 oj_status arrow_layout_read(const struct ArrowSchema *schema,

@@ -68,7 +68,7 @@ static oj_status check_offsets(const void *offset, int is_large, int64_t first,
 }
 
 /* An array of no rows may have none. */
-static const void *offsets_of(const struct ArrowArray *array)
+static const void *offset_buffer_or_zero(const struct ArrowArray *array)
 {
     static const int64_t none[1] = {0};
     return array->length == 0 && array->offset == 0 ? none : array->buffers[1];
@@ -78,7 +78,7 @@ oj_status arrow_list_read(const struct ArrowArray *array, int is_large,
                           struct arrow_list *out, struct oj_error *err)
 {
     OJ_TRY(arrow_check(array, 2, 1, err));
-    out->offset = offsets_of(array);
+    out->offset = offset_buffer_or_zero(array);
     out->is_large = is_large;
     out->first = array->offset;
     out->length = array->length;
@@ -88,8 +88,10 @@ oj_status arrow_list_read(const struct ArrowArray *array, int is_large,
                          array->children[0]->length, err);
 }
 
-static oj_status read_views(const struct ArrowArray *array, int64_t n_rows,
-                            struct arrow_bytes *out, struct oj_error *err)
+static oj_status read_binary_view_buffers(const struct ArrowArray *array,
+                                          int64_t n_rows,
+                                          struct arrow_bytes *out,
+                                          struct oj_error *err)
 {
     out->n_blocks = array->n_buffers - 3;
     out->block = (const uint8_t *const *)(array->buffers + 2);
@@ -111,8 +113,8 @@ oj_status arrow_bytes_read(const struct ArrowArray *array, const char *format,
     out->is_large = format[0] == 'Z' || format[0] == 'U';
     out->first = array->offset + skipped;
     if (out->is_view)
-        return read_views(array, n_rows, out, err);
-    out->offset = offsets_of(array);
+        return read_binary_view_buffers(array, n_rows, out, err);
+    out->offset = offset_buffer_or_zero(array);
     out->bytes = array->buffers[2];
     if (out->offset == NULL)
         return arrow_fail(err);
@@ -132,9 +134,9 @@ enum
     MOST_INSIDE = 12
 };
 
-static oj_status find_view(const struct arrow_bytes *b, int64_t row,
-                           const uint8_t **bytes, size_t *n,
-                           struct oj_error *err)
+static oj_status find_bytes_of_binary_view(const struct arrow_bytes *b,
+                                           int64_t row, const uint8_t **bytes,
+                                           size_t *n, struct oj_error *err)
 {
     const uint8_t *view =
         (const uint8_t *)b->offset + (b->first + row) * VIEW_BYTES;
@@ -160,7 +162,7 @@ oj_status arrow_bytes_find(const struct arrow_bytes *b, int64_t row,
 {
     int64_t at, end;
     if (b->is_view)
-        return find_view(b, row, bytes, n, err);
+        return find_bytes_of_binary_view(b, row, bytes, n, err);
     at = arrow_offset_at(b->offset, b->is_large, b->first + row);
     end = arrow_offset_at(b->offset, b->is_large, b->first + row + 1);
     if (at < 0 || at > end || end > b->n_bytes)

@@ -597,8 +597,9 @@ static unsigned collect_part_kinds(const struct oj_flat *flat)
     return kinds;
 }
 
-static oj_status view_arrays(const struct ogrjoin_arrays *arrays,
-                             struct oj_flat *out, struct oj_error *err)
+static oj_status view_and_check_flat_arrays(const struct ogrjoin_arrays *arrays,
+                                            struct oj_flat *out,
+                                            struct oj_error *err)
 {
     struct oj_flat flat;
     if (arrays->size < sizeof *arrays)
@@ -633,7 +634,7 @@ static oj_status layer_from_arrays(const struct ogrjoin_arrays *arrays,
 {
     struct oj_flat flat;
     struct ogrjoin_layer *layer;
-    OJ_TRY(view_arrays(arrays, &flat, err));
+    OJ_TRY(view_and_check_flat_arrays(arrays, &flat, err));
     layer = new_layer(err);
     if (layer == NULL)
         return OJ_ERR_NOMEM;
@@ -651,7 +652,7 @@ int ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
 }
 
 /* No geometry decides a pair. */
-static int is_of_attributes(const struct oj_relation *relation)
+static int compares_only_attributes(const struct oj_relation *relation)
 {
     return relation->op == OJ_OP_SIMILAR && isinf(relation->max_distance);
 }
@@ -671,7 +672,7 @@ static oj_status read_schema(const struct ArrowSchema *schema,
                              const struct oj_relation *relation,
                              struct arrow_record *out, struct oj_error *err)
 {
-    OJ_TRY(arrow_layout_read(schema, column, is_of_attributes(relation),
+    OJ_TRY(arrow_layout_read(schema, column, compares_only_attributes(relation),
                              &out->layout, err));
     return arrow_fields_find(schema, compared, side == SIDE_RIGHT, &out->fields,
                              err);
@@ -790,8 +791,9 @@ static oj_status fail_stream(struct ArrowArrayStream *stream, int code,
 }
 
 /* The schema is released by the caller, after an error too. */
-static oj_status get_schema(struct arrow_source *source,
-                            struct ArrowSchema *schema, struct oj_error *err)
+static oj_status read_stream_schema(struct arrow_source *source,
+                                    struct ArrowSchema *schema,
+                                    struct oj_error *err)
 {
     int code;
     memset(schema, 0, sizeof *schema);
@@ -853,7 +855,7 @@ int ogrjoin_layer_from_stream(struct ArrowArrayStream *stream,
     struct arrow_source source = {.stream = *stream};
     struct ArrowSchema schema;
     struct ogrjoin_layer *layer = NULL;
-    oj_status status = get_schema(&source, &schema, &why);
+    oj_status status = read_stream_schema(&source, &schema, &why);
     if (status == OJ_OK)
         status =
             read_layer_schema(&schema, column, settings, &source.record, &why);
@@ -901,7 +903,7 @@ struct ogrjoin_index
     struct device_joins devices;
 };
 
-static int needs_ids(const struct oj_relation *relation)
+static int compares_feature_ids(const struct oj_relation *relation)
 {
     return relation->exclude_self || relation->unordered_pairs != 0;
 }
@@ -916,7 +918,7 @@ static oj_status view_layer_with_ids(struct ogrjoin_layer *layer,
     int64_t n = layer->flat.n_features;
     oj_status status = OJ_OK;
     *out = layer->flat;
-    if (out->fid != NULL || !needs_ids(relation))
+    if (out->fid != NULL || !compares_feature_ids(relation))
         return OJ_OK;
     pthread_mutex_lock(&layer->lock);
     if (layer->row_number == NULL)
@@ -940,9 +942,9 @@ static void free_layer_token_sets(struct layer_sets *sets)
 }
 
 /* The numbers of vectors, by the first row of the join side that has any. */
-static oj_status count_dimensions(struct ogrjoin_index *index,
-                                  const struct ogrjoin_layer *layer,
-                                  struct oj_error *err)
+static oj_status find_number_of_dimensions(struct ogrjoin_index *index,
+                                           const struct ogrjoin_layer *layer,
+                                           struct oj_error *err)
 {
     int64_t n = 0;
     for (int64_t row = 0; row < layer->flat.n_features && n == 0; row++)
@@ -969,7 +971,7 @@ struct vector_rows
     double *to;
 };
 
-static void fill_vectors(int64_t first, int64_t end, void *user)
+static void weigh_vectors_of_rows(int64_t first, int64_t end, void *user)
 {
     const struct vector_rows *r = user;
     const struct oj_vector_words *words = &r->index->compared.vector;
@@ -998,11 +1000,11 @@ static oj_status make_vectors(struct ogrjoin_index *index,
     if (layer->number_offset == NULL)
         return oj_fail(err, OJ_ERR_ARG, "a layer has no vectors to compare");
     if (index->n_dimensions == 0)
-        OJ_TRY(count_dimensions(index, layer, err));
+        OJ_TRY(find_number_of_dimensions(index, layer, err));
     OJ_NEW(sets->vector, flat->n_features * index->n_dimensions, err);
     rows.to = sets->vector;
     oj_parallel_slices(count_threads(&index->settings), flat->n_features,
-                       ROWS_AT_ONCE, fill_vectors, &rows);
+                       ROWS_AT_ONCE, weigh_vectors_of_rows, &rows);
     flat->vectors = (struct oj_vectors){index->n_dimensions, sets->vector};
     return OJ_OK;
 }
@@ -1058,8 +1060,8 @@ void ogrjoin_index_free(struct ogrjoin_index *index)
 }
 
 /* What may be compared without a limit, and how much of it counts. */
-static oj_status settle_conditions(struct ogrjoin_settings *s,
-                                   struct oj_error *err)
+static oj_status complete_similarity_conditions(struct ogrjoin_settings *s,
+                                                struct oj_error *err)
 {
     struct oj_relation *relation = &s->relation;
     if (relation->op == OJ_OP_SIMILAR && !s->has_k)
@@ -1106,7 +1108,7 @@ static oj_status new_index(struct ogrjoin_layer *join_side,
     index->settings.options.n_threads = count_threads(settings);
     index->settings.word_map = NULL;
     index->settings.similar = index->settings.vector = NULL;
-    status = settle_conditions(&index->settings, err);
+    status = complete_similarity_conditions(&index->settings, err);
     if (status == OJ_OK)
         status = parse_fields(settings, &index->compared, err);
     if (status == OJ_OK)
@@ -1309,7 +1311,7 @@ static oj_status validate_layer(struct ogrjoin_index *index,
         return oj_fail(err, OJ_ERR_ARG,
                        "size must be sizeof(struct ogrjoin_validation)");
     if (reference == NULL)
-        reference = is_of_attributes(relation)             ? "lists"
+        reference = compares_only_attributes(relation)     ? "lists"
                     : relation->metric == OJ_METRIC_SPHERE ? "sphere"
                                                            : "geos";
     status = view_input_with_texts(index, input, 0, &sets, &flat, err);
@@ -1466,7 +1468,7 @@ static oj_status join_stream(struct ogrjoin_index *index,
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "a stream is joined array by array: similar needs the "
                        "names of the columns of texts");
-    status = get_schema(source, &schema, err);
+    status = read_stream_schema(source, &schema, err);
     if (status == OJ_OK)
         status = read_schema(&schema, column, compared, SIDE_LEFT, relation,
                              &source->record, err);

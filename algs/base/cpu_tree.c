@@ -18,8 +18,8 @@ struct tree_build
 
 /* The middle of the entries (a median, so that outliers do not move it), the
  * power of two that makes the extent about a million, and the slack. */
-static void choose_frame(struct oj_tree *tree, int64_t n,
-                         const struct oj_box *box)
+static void choose_origin_and_scale(struct oj_tree *tree, int64_t n,
+                                    const struct oj_box *box)
 {
     double x[N_SAMPLES], y[N_SAMPLES];
     double extent = 0.0, largest = 0.0;
@@ -68,7 +68,7 @@ static void choose_frame(struct oj_tree *tree, int64_t n,
     }
 }
 
-static void empty_child(struct oj_tree_node *node, int c)
+static void set_child_box_empty(struct oj_tree_node *node, int c)
 {
     node->x0[c] = node->y0[c] = INFINITY;
     node->x1[c] = node->y1[c] = -INFINITY;
@@ -87,7 +87,7 @@ static void fill_leaf_nodes(int64_t first, int64_t end, void *user)
             int64_t entry = i * OJ_FANOUT + c;
             if (entry >= tree->n_entries)
             {
-                empty_child(node, c);
+                set_child_box_empty(node, c);
                 continue;
             }
             node->x0[c] = oj_tree_down(b->box[entry].x0, ox, scale);
@@ -98,7 +98,8 @@ static void fill_leaf_nodes(int64_t first, int64_t end, void *user)
     }
 }
 
-static void fill_level(struct oj_tree *tree, int level, int64_t n_below)
+static void fill_inner_level_boxes(struct oj_tree *tree, int level,
+                                   int64_t n_below)
 {
     const struct oj_tree_node *below =
         tree->node + tree->level_first[level - 1];
@@ -109,7 +110,7 @@ static void fill_level(struct oj_tree *tree, int level, int64_t n_below)
         for (int c = 0; c < OJ_FANOUT; c++)
         {
             const struct oj_tree_node *from = below + i * OJ_FANOUT + c;
-            empty_child(node + i, c);
+            set_child_box_empty(node + i, c);
             if (i * OJ_FANOUT + c >= n_below)
                 continue;
             for (int g = 0; g < OJ_FANOUT; g++)
@@ -144,12 +145,12 @@ oj_status oj_tree_build(struct oj_tree *tree, int n_threads, int64_t n,
         tree->n_nodes += n_level;
     } while (n_level > 1);
     OJ_NEW(tree->node, tree->n_nodes, err);
-    choose_frame(tree, n, box);
+    choose_origin_and_scale(tree, n, box);
     n_level = (n + OJ_FANOUT - 1) / OJ_FANOUT;
     oj_parallel_slices(n_threads, n_level, NODES_AT_ONCE, fill_leaf_nodes, &b);
     for (int level = 1; level < tree->n_levels; level++)
     {
-        fill_level(tree, level, n_level);
+        fill_inner_level_boxes(tree, level, n_level);
         n_level = (n_level + OJ_FANOUT - 1) / OJ_FANOUT;
     }
     return OJ_OK;

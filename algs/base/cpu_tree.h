@@ -8,7 +8,7 @@
  *  Boxes are single precision, rounded outward, relative to an origin in the
  *  middle of the entries and scaled by a power of two, so that they lose little
  *  where most of the data are; they only ever decide what is looked at.
- *  Entries come in an order that keeps neighbours together (cpu_order.h).
+ *  Entries come in an order that keeps neighbours together (cpu_morton_sort.h).
  */
 #ifndef CPU_TREE_H
 #define CPU_TREE_H

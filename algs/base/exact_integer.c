@@ -131,8 +131,9 @@ static void subtract_magnitudes(struct oj_integer *out,
 }
 
 /* out = a + b, b with the sign given. */
-static void add_signed(struct oj_integer *out, const struct oj_integer *a,
-                       const struct oj_integer *b, int b_sign)
+static void add_with_sign_of_second(struct oj_integer *out,
+                                    const struct oj_integer *a,
+                                    const struct oj_integer *b, int b_sign)
 {
     int sign = a->sign;
     if (a->sign == 0 || b_sign == 0 || a->sign == b_sign)
@@ -157,13 +158,13 @@ static void add_signed(struct oj_integer *out, const struct oj_integer *a,
 void oj_integer_add(struct oj_integer *out, const struct oj_integer *a,
                     const struct oj_integer *b)
 {
-    add_signed(out, a, b, b->sign);
+    add_with_sign_of_second(out, a, b, b->sign);
 }
 
 void oj_integer_subtract(struct oj_integer *out, const struct oj_integer *a,
                          const struct oj_integer *b)
 {
-    add_signed(out, a, b, -b->sign);
+    add_with_sign_of_second(out, a, b, -b->sign);
 }
 
 void oj_integer_multiply(struct oj_integer *out, const struct oj_integer *a,

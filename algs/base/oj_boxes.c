@@ -55,7 +55,7 @@ static double nearest_middle_distance(const struct oj_boxes *boxes,
 
 /* The i-th of N_SAMPLES evenly spaced features, or the next one with a box;
  * boxes->n when there is none. */
-static int64_t sample_at(const struct oj_boxes *boxes, int64_t i)
+static int64_t sample_feature_with_box(const struct oj_boxes *boxes, int64_t i)
 {
     int64_t feature = boxes->n / N_SAMPLES * i + boxes->n % N_SAMPLES / 2;
     while (feature < boxes->n && oj_box_is_empty(&boxes->box[feature]))
@@ -69,7 +69,7 @@ static double typical_spacing(const struct oj_boxes *boxes)
     int64_t n = 0;
     for (int64_t i = 0; i < N_SAMPLES; i++)
     {
-        int64_t feature = sample_at(boxes, i);
+        int64_t feature = sample_feature_with_box(boxes, i);
         double d =
             feature < boxes->n ? nearest_middle_distance(boxes, feature) : 0.0;
         if (d > 0.0 && d < INFINITY)

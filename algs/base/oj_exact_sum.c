@@ -40,8 +40,8 @@ static int bit_length(u128 m)
 
 /* Adds m * 2^shift, or subtracts it, in two's complement; what is carried out
  * of the last limb is the sign's. */
-static inline void add_bits(uint64_t *limb, int n, u128 m, int negative,
-                            int shift)
+static inline void add_shifted_to_limbs(uint64_t *limb, int n, u128 m,
+                                        int negative, int shift)
 {
     int k = shift >> 6, s = shift & 63;
     uint64_t low = (uint64_t)m, high = (uint64_t)(m >> 64), part[3];
@@ -82,7 +82,8 @@ static int negate_if_negative(uint64_t *limb, int n)
     return 1;
 }
 
-static oj_status widen_sum(struct oj_exact_sum *sum, struct oj_error *err)
+static oj_status widen_sum_to_all_exponents(struct oj_exact_sum *sum,
+                                            struct oj_error *err)
 {
     uint64_t limb[OJ_SUM_LIMBS], *wide = oj_calloc(WIDE_LIMBS, sizeof *wide);
     int negative;
@@ -91,8 +92,8 @@ static oj_status widen_sum(struct oj_exact_sum *sum, struct oj_error *err)
     memcpy(limb, sum->bits.limb, sizeof limb);
     negative = negate_if_negative(limb, OJ_SUM_LIMBS);
     for (int i = 0; i < OJ_SUM_LIMBS; i++)
-        add_bits(wide, WIDE_LIMBS, limb[i], negative,
-                 sum->scale + 64 * i - WIDE_SCALE);
+        add_shifted_to_limbs(wide, WIDE_LIMBS, limb[i], negative,
+                             sum->scale + 64 * i - WIDE_SCALE);
     sum->bits.wide = wide;
     sum->scale = WIDE_SCALE;
     sum->is_wide = 1;
@@ -100,7 +101,7 @@ static oj_status widen_sum(struct oj_exact_sum *sum, struct oj_error *err)
 }
 
 /* 1 when m * 2^e has its place in the window. */
-static int is_in_window(const struct oj_exact_sum *sum, u128 m, int e)
+static int fits_in_narrow_sum(const struct oj_exact_sum *sum, u128 m, int e)
 {
     int64_t top = (int64_t)sum->bits.limb[OJ_SUM_LIMBS - 1];
     return top < top_bound && top >= -top_bound &&
@@ -109,24 +110,25 @@ static int is_in_window(const struct oj_exact_sum *sum, u128 m, int e)
 }
 
 /* Adds m * 2^e, m > 0. */
-static oj_status add_scaled(struct oj_exact_sum *sum, u128 m, int e,
-                            int negative, struct oj_error *err)
+static oj_status add_integer_times_power_of_2(struct oj_exact_sum *sum, u128 m,
+                                              int e, int negative,
+                                              struct oj_error *err)
 {
     if (!sum->has_value)
     {
         sum->has_value = 1;
         sum->scale = e - ROOM_BELOW;
     }
-    if (!sum->is_wide && !is_in_window(sum, m, e))
-        OJ_TRY(widen_sum(sum, err));
+    if (!sum->is_wide && !fits_in_narrow_sum(sum, m, e))
+        OJ_TRY(widen_sum_to_all_exponents(sum, err));
     if (e < sum->scale) /* by bits that are 0 */
     {
         m >>= sum->scale - e;
         e = sum->scale;
     }
-    add_bits(sum->is_wide ? sum->bits.wide : sum->bits.limb,
-             sum->is_wide ? WIDE_LIMBS : OJ_SUM_LIMBS, m, negative,
-             e - sum->scale);
+    add_shifted_to_limbs(sum->is_wide ? sum->bits.wide : sum->bits.limb,
+                         sum->is_wide ? WIDE_LIMBS : OJ_SUM_LIMBS, m, negative,
+                         e - sum->scale);
     return OJ_OK;
 }
 
@@ -160,7 +162,7 @@ oj_status oj_exact_sum_add(struct oj_exact_sum *sum, double x,
     int e, negative;
     if (!split_double(sum, x, &m, &e, &negative))
         return OJ_OK;
-    return add_scaled(sum, m, e, negative, err);
+    return add_integer_times_power_of_2(sum, m, e, negative, err);
 }
 
 oj_status oj_exact_sum_add_square(struct oj_exact_sum *sum, double x,
@@ -170,10 +172,10 @@ oj_status oj_exact_sum_add_square(struct oj_exact_sum *sum, double x,
     int e, negative;
     if (!split_double(sum, x, &m, &e, &negative))
         return OJ_OK;
-    return add_scaled(sum, (u128)m * m, 2 * e, 0, err);
+    return add_integer_times_power_of_2(sum, (u128)m * m, 2 * e, 0, err);
 }
 
-static uint64_t magnitude_of(int64_t x)
+static uint64_t absolute_value_as_unsigned(int64_t x)
 {
     return x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
 }
@@ -181,14 +183,16 @@ static uint64_t magnitude_of(int64_t x)
 oj_status oj_exact_sum_add_integer(struct oj_exact_sum *sum, int64_t x,
                                    struct oj_error *err)
 {
-    return x != 0 ? add_scaled(sum, magnitude_of(x), 0, x < 0, err) : OJ_OK;
+    return x != 0 ? add_integer_times_power_of_2(
+                        sum, absolute_value_as_unsigned(x), 0, x < 0, err)
+                  : OJ_OK;
 }
 
 oj_status oj_exact_sum_add_integer_square(struct oj_exact_sum *sum, int64_t x,
                                           struct oj_error *err)
 {
-    u128 m = magnitude_of(x);
-    return x != 0 ? add_scaled(sum, m * m, 0, 0, err) : OJ_OK;
+    u128 m = absolute_value_as_unsigned(x);
+    return x != 0 ? add_integer_times_power_of_2(sum, m * m, 0, 0, err) : OJ_OK;
 }
 
 /* The limbs of a sum, their count and their scale; they may be negative. */
@@ -216,7 +220,8 @@ oj_status oj_exact_sum_merge(struct oj_exact_sum *sum,
     for (int i = 0; i < n; i++)
     {
         if (limb[i] != 0)
-            OJ_TRY(add_scaled(sum, limb[i], scale + 64 * i, negative, err));
+            OJ_TRY(add_integer_times_power_of_2(sum, limb[i], scale + 64 * i,
+                                                negative, err));
     }
     return OJ_OK;
 }
@@ -227,8 +232,9 @@ oj_status oj_exact_sum_add_limbs(struct oj_exact_sum *sum, const int64_t *limb,
     for (int i = 0; i < n; i++)
     {
         if (limb[i] != 0)
-            OJ_TRY(add_scaled(sum, magnitude_of(limb[i]), scale + 32 * i,
-                              limb[i] < 0, err));
+            OJ_TRY(add_integer_times_power_of_2(
+                sum, absolute_value_as_unsigned(limb[i]), scale + 32 * i,
+                limb[i] < 0, err));
     }
     return OJ_OK;
 }
@@ -242,7 +248,7 @@ void oj_exact_sum_meet(struct oj_exact_sum *sum, int plus_infinity,
 
 /* The top 64 bits of a magnitude, the last one set when anything below is
  * nonzero, and their scale; 0 for zero. */
-static uint64_t top_bits(const uint64_t *limb, int n, int *scale)
+static uint64_t top_64_bits_of_limbs(const uint64_t *limb, int n, int *scale)
 {
     uint64_t top, rest = 0;
     int k = n - 1, s;
@@ -267,7 +273,7 @@ static uint64_t top_bits(const uint64_t *limb, int n, int *scale)
 
 /* Rounds top, whose first bit is set, to a whole number after dropping its
  * last bits: to nearest, ties to even. */
-static uint64_t round_off(uint64_t top, int drop)
+static uint64_t round_to_even_dropping_bits(uint64_t top, int drop)
 {
     uint64_t kept, rest, half;
     if (drop >= 65)
@@ -282,13 +288,13 @@ static uint64_t round_off(uint64_t top, int drop)
 
 static double to_double(const uint64_t *limb, int n, int scale)
 {
-    uint64_t top = top_bits(limb, n, &scale);
+    uint64_t top = top_64_bits_of_limbs(limb, n, &scale);
     int drop = 11; /* 64 - 53 */
     if (top == 0)
         return 0.0;
     if (scale + drop < -1074)
         drop = -1074 - scale;
-    return ldexp((double)round_off(top, drop), scale + drop);
+    return ldexp((double)round_to_even_dropping_bits(top, drop), scale + drop);
 }
 
 double oj_exact_sum_value(const struct oj_exact_sum *sum)
@@ -326,23 +332,23 @@ double oj_exact_sum_deviation(const struct oj_exact_sum *sum,
     for (int i = 0; i < n_b; i++)
     {
         if (b[i] != 0)
-            add_bits(d, SQUARE_LIMBS, (u128)b[i] * (uint64_t)n, 0,
-                     scale_b + 64 * i - SQUARE_SCALE);
+            add_shifted_to_limbs(d, SQUARE_LIMBS, (u128)b[i] * (uint64_t)n, 0,
+                                 scale_b + 64 * i - SQUARE_SCALE);
     }
     for (int i = 0; i < n_a; i++)
     {
         for (int j = 0; j < n_a; j++)
         {
             if (a[i] != 0 && a[j] != 0)
-                add_bits(d, SQUARE_LIMBS, (u128)a[i] * a[j], 1,
-                         2 * scale_a + 64 * (i + j) - SQUARE_SCALE);
+                add_shifted_to_limbs(d, SQUARE_LIMBS, (u128)a[i] * a[j], 1,
+                                     2 * scale_a + 64 * (i + j) - SQUARE_SCALE);
         }
     }
-    top = top_bits(d, SQUARE_LIMBS, &scale);
+    top = top_64_bits_of_limbs(d, SQUARE_LIMBS, &scale);
     if (top == 0)
         return 0.0;
     /* An even power of two comes out of the root as it is. */
-    top = round_off(top, 11);
+    top = round_to_even_dropping_bits(top, 11);
     scale += 11;
     if (scale % 2 != 0)
     {

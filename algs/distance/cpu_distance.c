@@ -77,9 +77,9 @@ static int middle_of(const void *side, int64_t feature, double *x, double *y)
            oj_feature_may_pair(features->flat, feature);
 }
 
-static oj_status fill_entries(struct distance_index *self,
-                              const struct oj_order *order,
-                              struct oj_error *err)
+static oj_status fill_boxes_in_tree_order(struct distance_index *self,
+                                          const struct oj_order *order,
+                                          struct oj_error *err)
 {
     int64_t n = order->n_points;
     struct oj_box *box;
@@ -109,8 +109,8 @@ static oj_status fill_entries(struct distance_index *self,
 
 /* The greatest distances and the lowest ranks, from the features up to the
  * root. */
-static oj_status fill_child_reach_and_rank(struct distance_index *self,
-                                           struct oj_error *err)
+static oj_status fill_max_distance_and_min_rank(struct distance_index *self,
+                                                struct oj_error *err)
 {
     const struct oj_tree *tree = &self->tree;
     const double *max_distance = self->features.flat->max_distance;
@@ -152,9 +152,9 @@ static oj_status build_tree(struct distance_index *self, struct oj_error *err)
         oj_row_order(self->features.flat, &self->features, middle_of,
                      self->shared.n_threads, &order, err);
     if (status == OJ_OK)
-        status = fill_entries(self, &order, err);
+        status = fill_boxes_in_tree_order(self, &order, err);
     oj_order_free(&order);
-    return status == OJ_OK ? fill_child_reach_and_rank(self, err) : status;
+    return status == OJ_OK ? fill_max_distance_and_min_rank(self, err) : status;
 }
 
 static int64_t tree_bytes(const struct distance_index *self)
@@ -194,7 +194,8 @@ struct distance_row_search
 };
 
 /* The greatest distance that matters for a feature, or below 0: none does. */
-static double limit_of(const struct distance_row_search *s, int64_t feature)
+static double max_distance_for_feature(const struct distance_row_search *s,
+                                       int64_t feature)
 {
     const struct oj_row_index *index = &s->self->shared;
     double bound = s->worker->shared.ranking.bound;
@@ -205,8 +206,9 @@ static double limit_of(const struct distance_row_search *s, int64_t feature)
     return limit < bound ? limit : bound;
 }
 
-static double distance_to(const struct distance_row_search *s, int64_t entry,
-                          int64_t feature, double limit)
+static double measure_row_to_feature(const struct distance_row_search *s,
+                                     int64_t entry, int64_t feature,
+                                     double limit)
 {
     const struct distance_index *self = s->self;
     struct oj_pair_scratch *scratch = &s->worker->scratch;
@@ -221,8 +223,9 @@ static double distance_to(const struct distance_row_search *s, int64_t entry,
                             limit, scratch);
 }
 
-static oj_status try_entry(struct distance_row_search *s, int64_t entry,
-                           struct oj_error *err)
+static oj_status measure_entry_and_add_to_ranking(struct distance_row_search *s,
+                                                  int64_t entry,
+                                                  struct oj_error *err)
 {
     const struct distance_index *self = s->self;
     const struct oj_relation *relation = &self->shared.args.relation;
@@ -230,13 +233,13 @@ static oj_status try_entry(struct distance_row_search *s, int64_t entry,
     struct oj_row_worker *worker = &s->worker->shared;
     const struct oj_ranking *ranking = &worker->ranking;
     int32_t feature = self->feature[entry];
-    double limit = limit_of(s, feature), distance;
+    double limit = max_distance_for_feature(s, feature), distance;
     OJ_TRY(oj_row_try(&self->shared, worker, err));
     if (!(limit >= 0.0))
         return OJ_OK;
     if (self->x == NULL && !oj_pair_may_count(filter, s->row, feature))
         return OJ_OK;
-    distance = distance_to(s, entry, feature, limit);
+    distance = measure_row_to_feature(s, entry, feature, limit);
     /* an infinite one has overflowed */
     if (!(distance <= limit && distance < INFINITY) ||
         distance < relation->min_distance)
@@ -277,7 +280,7 @@ OJ_INLINE oj_status walk(struct distance_row_search *s,
             continue;
         if (v.level < 0)
         {
-            OJ_TRY(try_entry(s, v.child, err));
+            OJ_TRY(measure_entry_and_add_to_ranking(s, v.child, err));
             continue;
         }
         at = self->tree.level_first[v.level] + v.child;
@@ -288,7 +291,7 @@ OJ_INLINE oj_status walk(struct distance_row_search *s,
     return OJ_OK;
 }
 
-static double reach_of_row(const struct oj_row_index *index, int64_t row)
+static double max_distance_of_row(const struct oj_row_index *index, int64_t row)
 {
     if (index->input->max_distance != NULL)
         return index->input->max_distance[row];
@@ -310,7 +313,7 @@ OJ_CLONES static oj_status search_row(struct oj_row_index *shared,
     oj_status status;
     worker->scratch.cancel = shared->args.options.cancel;
     worker->scratch.listed = worker->scratch.n_refined = 0;
-    s.reach2 = oj_tree_reach2(&self->tree, reach_of_row(shared, row));
+    s.reach2 = oj_tree_reach2(&self->tree, max_distance_of_row(shared, row));
     status = walk(&s, &box, err);
     of_row->n_candidates += worker->scratch.n_refined;
     return status;

@@ -38,7 +38,7 @@ static int64_t first_ring(const struct oj_flat *flat, int64_t feature)
 }
 
 /* A line of one vertex is taken as that point. */
-static int64_t segments_of_ring(const struct oj_flat *flat, int64_t ring)
+static int64_t count_segments_of_ring(const struct oj_flat *flat, int64_t ring)
 {
     int64_t n = flat->vertex_offset[ring + 1] - flat->vertex_offset[ring];
     return n > 1 ? n - 1 : n;
@@ -59,7 +59,7 @@ static void measure_box_and_segments(int64_t first, int64_t end, void *user)
             if (features->ring_box != NULL)
                 features->ring_box[r] = of_ring;
             oj_box_add_box(&box, &of_ring);
-            n += segments_of_ring(flat, r);
+            n += count_segments_of_ring(flat, r);
         }
         features->box[f] = box;
         b->n_segments[f] = n;
@@ -69,8 +69,8 @@ static void measure_box_and_segments(int64_t first, int64_t end, void *user)
 /* --- trees ---------------------------------------------------------------- */
 
 /* Where the trees' items and nodes go. */
-static oj_status place_segment_trees(struct features_build *b,
-                                     struct oj_error *err)
+static oj_status reserve_places_of_segment_trees(struct features_build *b,
+                                                 struct oj_error *err)
 {
     struct oj_features *features = b->features;
     int64_t n_items = 0, n_nodes = 0, n = features->flat->n_features;
@@ -100,14 +100,15 @@ static oj_status place_segment_trees(struct features_build *b,
     return OJ_OK;
 }
 
-static uint32_t end_of_item(uint32_t item)
+static uint32_t end_vertex_of_item(uint32_t item)
 {
     return item & OJ_ITEM_POINT ? item & ~OJ_ITEM_POINT : item + 1;
 }
 
-static oj_status sort_tree_segments(const struct oj_features *features,
-                                    int64_t feature, int64_t n, uint32_t *item,
-                                    struct oj_error *err)
+static oj_status
+sort_segments_in_morton_order(const struct oj_features *features,
+                              int64_t feature, int64_t n, uint32_t *item,
+                              struct oj_error *err)
 {
     const struct oj_flat *flat = features->flat;
     const struct oj_box *box = &features->box[feature];
@@ -117,7 +118,7 @@ static oj_status sort_tree_segments(const struct oj_features *features,
     OJ_NEW(keyed, 2 * n, err);
     for (int64_t i = 0; i < n; i++)
     {
-        uint32_t v = item[i] & ~OJ_ITEM_POINT, w = end_of_item(item[i]);
+        uint32_t v = item[i] & ~OJ_ITEM_POINT, w = end_vertex_of_item(item[i]);
         double x = 0.5 * flat->x[v] + 0.5 * flat->x[w];
         double y = 0.5 * flat->y[v] + 0.5 * flat->y[w];
         keyed[i].key = oj_morton(oj_morton_column(x, box->x0, scale),
@@ -155,7 +156,7 @@ static void fill_nodes(struct oj_features *features,
     for (int64_t i = 0; i < tree->n_items; i++)
     {
         struct oj_box *box = &node[i / OJ_OWN_FANOUT];
-        uint32_t v = item[i] & ~OJ_ITEM_POINT, w = end_of_item(item[i]);
+        uint32_t v = item[i] & ~OJ_ITEM_POINT, w = end_vertex_of_item(item[i]);
         if (i % OJ_OWN_FANOUT == 0)
             *box = oj_box_empty();
         oj_box_add_point(box, flat->x[v], flat->y[v]);
@@ -178,7 +179,8 @@ static oj_status fill_tree(int64_t f, int thread, void *user,
     item = features->item + tree->first_item;
     list_feature_segments(flat, f, item);
     if (first_ring(flat, f + 1) - first_ring(flat, f) > 1)
-        OJ_TRY(sort_tree_segments(features, f, tree->n_items, item, err));
+        OJ_TRY(sort_segments_in_morton_order(features, f, tree->n_items, item,
+                                             err));
     fill_nodes(features, tree);
     return OJ_OK;
 }
@@ -201,7 +203,7 @@ static oj_status build_boxes_and_trees(struct features_build *b, int n_threads,
     }
     oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE, measure_box_and_segments,
                        b);
-    OJ_TRY(place_segment_trees(b, err));
+    OJ_TRY(reserve_places_of_segment_trees(b, err));
     return oj_parallel_try(n_threads, n, TREES_PER_TASK, fill_tree, features,
                            err);
 }
@@ -304,7 +306,7 @@ static void collect_tree_segments(const struct oj_features *features,
     for (int64_t i = first; i < end; i++)
     {
         uint32_t item = features->item[i];
-        uint32_t v = item & ~OJ_ITEM_POINT, w = end_of_item(item);
+        uint32_t v = item & ~OJ_ITEM_POINT, w = end_vertex_of_item(item);
         append_segment(out, features->flat, v, w);
         oj_box_add_point(&out->box, features->flat->x[v], features->flat->y[v]);
         oj_box_add_point(&out->box, features->flat->x[w], features->flat->y[w]);
@@ -392,7 +394,8 @@ static double box_distance2(const struct oj_box *a, const struct oj_box *b)
     return oj_box_gap2(2, (const double *)a, (const double *)b);
 }
 
-static void keep_if_less(struct pair_distance_search *s, double distance)
+static void lower_least_distance(struct pair_distance_search *s,
+                                 double distance)
 {
     if (!(distance < s->least))
         return;
@@ -407,9 +410,9 @@ static struct oj_box box_of_segment(const struct oj_segment_list *list, int i)
                              list->by[i]);
 }
 
-static void measure_segment_lists(struct pair_distance_search *s,
-                                  const struct oj_segment_list *a,
-                                  const struct oj_segment_list *b)
+static void min_distance_of_segment_lists(struct pair_distance_search *s,
+                                          const struct oj_segment_list *a,
+                                          const struct oj_segment_list *b)
 {
     for (int i = 0; i < a->n; i++)
     {
@@ -420,9 +423,9 @@ static void measure_segment_lists(struct pair_distance_search *s,
         if (a->ax[i] == a->bx[i] && a->ay[i] == a->by[i])
         {
             for (int j = 0; j < b->n; j++)
-                keep_if_less(s,
-                             oj_segment_distance(a->ax[i], a->ay[i], b->ax[j],
-                                                 b->ay[j], b->bx[j], b->by[j]));
+                lower_least_distance(
+                    s, oj_segment_distance(a->ax[i], a->ay[i], b->ax[j],
+                                           b->ay[j], b->bx[j], b->by[j]));
             continue;
         }
         for (int j = 0; j < b->n; j++)
@@ -430,19 +433,19 @@ static void measure_segment_lists(struct pair_distance_search *s,
             struct oj_box other = box_of_segment(b, j);
             if (box_distance2(&box, &other) > s->cut2)
                 continue;
-            keep_if_less(s, oj_segment_pair_distance(
-                                a->ax[i], a->ay[i], a->bx[i], a->by[i],
-                                b->ax[j], b->ay[j], b->bx[j], b->by[j]));
+            lower_least_distance(
+                s, oj_segment_pair_distance(a->ax[i], a->ay[i], a->bx[i],
+                                            a->by[i], b->ax[j], b->ay[j],
+                                            b->bx[j], b->by[j]));
             if (s->least == 0.0)
                 return;
         }
     }
 }
 
-static const struct oj_box *box_at(const struct oj_features *features,
-                                   const struct oj_own_tree *tree,
-                                   const struct oj_segment_list *list,
-                                   struct oj_box_child at)
+static const struct oj_box *box_of_tree_node_or_list(
+    const struct oj_features *features, const struct oj_own_tree *tree,
+    const struct oj_segment_list *list, struct oj_box_child at)
 {
     if (at.level < 0)
         return &list->box;
@@ -465,14 +468,15 @@ static void collect_leaf_segments(const struct oj_features *features,
 
 /* Measures what lies below two boxes, at level -1 a list without a tree; the
  * depth is that of both trees. */
-static void measure_below_boxes(struct pair_distance_search *s,
-                                struct oj_box_child at_a,
-                                struct oj_box_child at_b)
+static void min_distance_below_tree_nodes(struct pair_distance_search *s,
+                                          struct oj_box_child at_a,
+                                          struct oj_box_child at_b)
 {
     struct oj_pair_scratch *scratch = s->scratch;
-    const struct oj_box *box_a = box_at(s->a, s->tree_a, &scratch->first, at_a);
+    const struct oj_box *box_a =
+        box_of_tree_node_or_list(s->a, s->tree_a, &scratch->first, at_a);
     const struct oj_box *box_b =
-        box_at(s->b, s->tree_b, &scratch->second, at_b);
+        box_of_tree_node_or_list(s->b, s->tree_b, &scratch->second, at_b);
     struct oj_box_child children[OJ_OWN_FANOUT];
     int into_a, n;
     if (at_a.level <= 0 && at_b.level <= 0)
@@ -486,7 +490,7 @@ static void measure_below_boxes(struct pair_distance_search *s,
         }
         collect_leaf_segments(s->a, s->tree_a, at_a, &scratch->first);
         collect_leaf_segments(s->b, s->tree_b, at_b, &scratch->second);
-        measure_segment_lists(s, &scratch->first, &scratch->second);
+        min_distance_of_segment_lists(s, &scratch->first, &scratch->second);
         return;
     }
     /* the larger box is taken apart */
@@ -499,12 +503,12 @@ static void measure_below_boxes(struct pair_distance_search *s,
         (const double *)(into_a ? s->a : s->b)->node, into_a ? at_a : at_b,
         (const double *)(into_a ? box_b : box_a), s->cut2, 1, children, 0);
     while (n-- > 0 && children[n].d2 <= s->cut2 && s->least > 0.0)
-        measure_below_boxes(s, into_a ? children[n] : at_a,
-                            into_a ? at_b : children[n]);
+        min_distance_below_tree_nodes(s, into_a ? children[n] : at_a,
+                                      into_a ? at_b : children[n]);
 }
 
-static const struct oj_own_tree *own_tree(const struct oj_features *features,
-                                          int64_t feature)
+static const struct oj_own_tree *
+segment_tree_of_feature(const struct oj_features *features, int64_t feature)
 {
     if (features->own == NULL || features->own[feature] < 0)
         return NULL;
@@ -555,8 +559,8 @@ double oj_pair_distance(const struct oj_features *a, int64_t feature_a,
         (contains_ring_start(a, feature_a, b, feature_b) ||
          contains_ring_start(b, feature_b, a, feature_a)))
         return 0.0;
-    s.tree_a = own_tree(a, feature_a);
-    s.tree_b = own_tree(b, feature_b);
+    s.tree_a = segment_tree_of_feature(a, feature_a);
+    s.tree_b = segment_tree_of_feature(b, feature_b);
     if (s.tree_a != NULL)
     {
         at_a.level = s.tree_a->levels.n_levels - 1;
@@ -571,6 +575,6 @@ double oj_pair_distance(const struct oj_features *a, int64_t feature_a,
         at_b.level = s.tree_b->levels.n_levels - 1;
     else
         collect_feature_segments(b, feature_b, &scratch->second);
-    measure_below_boxes(&s, at_a, at_b);
+    min_distance_below_tree_nodes(&s, at_a, at_b);
     return s.least;
 }

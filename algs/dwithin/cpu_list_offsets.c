@@ -10,7 +10,7 @@
 #define GROUP_BITS 14
 #define MOST_GROUPS 1024
 
-static void free_thread_notes(struct oj_list_places *places)
+static void free_thread_buffers(struct oj_list_places *places)
 {
     for (int t = 0; places->notes != NULL && t < places->n_threads; t++)
     {
@@ -24,8 +24,8 @@ static void free_thread_notes(struct oj_list_places *places)
     places->n_passed = NULL;
 }
 
-static oj_status allocate_thread_notes(struct oj_list_places *places,
-                                       struct oj_error *err)
+static oj_status allocate_thread_buffers(struct oj_list_places *places,
+                                         struct oj_error *err)
 {
     int64_t n_groups = places->n_groups;
     OJ_NEW_ZEROED(places->notes, places->n_threads, err);
@@ -51,15 +51,15 @@ oj_status oj_list_places_begin(struct oj_list_places *places, int64_t *offset,
     places->offset = offset;
     if (places->notes == NULL || places->n_rows != n_rows)
     {
-        free_thread_notes(places);
+        free_thread_buffers(places);
         places->n_rows = n_rows;
         places->group_bits = bits;
         places->n_groups = (n_rows >> bits) + 1;
         places->n_threads = n_threads;
-        status = allocate_thread_notes(places, err);
+        status = allocate_thread_buffers(places, err);
         if (status != OJ_OK)
         {
-            free_thread_notes(places);
+            free_thread_buffers(places);
             return status;
         }
     }
@@ -71,7 +71,8 @@ oj_status oj_list_places_begin(struct oj_list_places *places, int64_t *offset,
 }
 
 /* Where the offsets of a group begin. */
-static int64_t *offsets_of(const struct oj_list_places *places, int64_t group)
+static int64_t *offsets_of_row_group(const struct oj_list_places *places,
+                                     int64_t group)
 {
     return places->offset + 2 * (group << places->group_bits);
 }
@@ -81,17 +82,17 @@ void oj_list_places_pass(struct oj_list_places *places,
 {
     int64_t n = notes->n_waiting[group];
     int64_t at = atomic_fetch_add(&places->n_passed[group], n);
-    memcpy(offsets_of(places, group) + 2 * at,
+    memcpy(offsets_of_row_group(places, group) + 2 * at,
            notes->place + group * OJ_PLACES_AT_ONCE,
            (size_t)n * sizeof *notes->place);
     notes->n_waiting[group] = 0;
 }
 
-static void order_group(int64_t group, int thread, void *user)
+static void write_offsets_of_row_group(int64_t group, int thread, void *user)
 {
     struct oj_list_places *places = user;
     struct oj_list_place *place = places->notes[thread].group;
-    int64_t *offset = offsets_of(places, group);
+    int64_t *offset = offsets_of_row_group(places, group);
     int64_t n_rows = (int64_t)1 << places->group_bits;
     int64_t n_left = places->n_rows - (group << places->group_bits), n;
     n_rows = n_left < n_rows ? n_left : n_rows;
@@ -110,11 +111,12 @@ static void order_group(int64_t group, int thread, void *user)
 
 void oj_list_places_end(struct oj_list_places *places)
 {
-    oj_parallel_for(places->n_threads, places->n_groups, order_group, places);
+    oj_parallel_for(places->n_threads, places->n_groups,
+                    write_offsets_of_row_group, places);
 }
 
 void oj_list_places_free(struct oj_list_places *places)
 {
-    free_thread_notes(places);
+    free_thread_buffers(places);
     memset(places, 0, sizeof *places);
 }

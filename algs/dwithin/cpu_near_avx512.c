@@ -31,7 +31,7 @@ WIDE static inline struct wide_query spread(const struct oj_near_query *q)
 }
 
 /* 1 when the query has an exception or a least distance. */
-static inline int needs_extra_tests(const struct oj_near_query *q)
+static inline int has_min_distance_or_excluded_id(const struct oj_near_query *q)
 {
     return q->least2 > 0.0 || q->except >= 0;
 }
@@ -93,16 +93,17 @@ collect8(const struct oj_near_hood *hood, const struct oj_near_query *query,
 WIDE static int64_t wide_count(const struct oj_near_hood *hood,
                                const struct oj_near_query *query)
 {
-    return needs_extra_tests(query) ? count8(hood, query, 1)
-                                    : count8(hood, query, 0);
+    return has_min_distance_or_excluded_id(query) ? count8(hood, query, 1)
+                                                  : count8(hood, query, 0);
 }
 
 WIDE static int64_t wide_collect(const struct oj_near_hood *hood,
                                  const struct oj_near_query *query,
                                  int32_t *out_id, double *out_d2)
 {
-    return needs_extra_tests(query) ? collect8(hood, query, 1, out_id, out_d2)
-                                    : collect8(hood, query, 0, out_id, out_d2);
+    return has_min_distance_or_excluded_id(query)
+               ? collect8(hood, query, 1, out_id, out_d2)
+               : collect8(hood, query, 0, out_id, out_d2);
 }
 
 static const struct oj_near_kernel wide = {wide_count, wide_collect};

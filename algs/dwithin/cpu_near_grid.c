@@ -3,7 +3,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../base/cpu_lane_loops.h"
-#include "../base/cpu_order.h"
+#include "../base/cpu_morton_sort.h"
 
 #include <string.h>
 
@@ -59,7 +59,7 @@ static double cells_in(const struct oj_box *f, double side)
 
 /* Cells as wide as the reach where that many are bearable; around the bulk of
  * the points only, and wider, where not.  Returns 1 in the latter case. */
-static int choose_cells(struct near_grid_build *b)
+static int choose_grid_extent_and_cell_size(struct near_grid_build *b)
 {
     struct oj_near_grid *grid = b->grid;
     struct oj_box f = oj_box_empty();
@@ -99,7 +99,8 @@ static int choose_cells(struct near_grid_build *b)
 
 /* --- sorting -------------------------------------------------------------- */
 
-static void count_slice(int64_t slice, int thread, void *user)
+static void number_cells_and_count_buckets(int64_t slice, int thread,
+                                           void *user)
 {
     struct near_grid_build *b = user;
     const struct oj_near_grid *grid = b->grid;
@@ -119,7 +120,7 @@ static void count_slice(int64_t slice, int thread, void *user)
     }
 }
 
-static void scatter_slice(int64_t slice, int thread, void *user)
+static void scatter_points_to_buckets(int64_t slice, int thread, void *user)
 {
     struct near_grid_build *b = user;
     int64_t *start = b->start + slice * b->n_buckets;
@@ -140,7 +141,7 @@ static void scatter_slice(int64_t slice, int thread, void *user)
 
 /* Sorts a bucket's points by cell, stable: cell_start[c + 1] counts, then says
  * where cell c begins, then, when all are placed, where it ends. */
-static void sort_bucket(int64_t bucket, int thread, void *user)
+static void sort_bucket_points_by_cell(int64_t bucket, int thread, void *user)
 {
     struct near_grid_build *b = user;
     struct oj_near_grid *grid = b->grid;
@@ -181,11 +182,11 @@ static oj_status sort_points(struct near_grid_build *b, int n_threads,
     OJ_NEW_ZEROED(b->start, b->n_slices * b->n_buckets, err);
     OJ_NEW(b->bucket_offset, b->n_buckets + 1, err);
     OJ_NEW(b->cell, n, err);
-    oj_parallel_for(n_threads, b->n_slices, count_slice, b);
+    oj_parallel_for(n_threads, b->n_slices, number_cells_and_count_buckets, b);
     oj_slices_place(b->n_slices, b->n_buckets, b->start, b->bucket_offset);
     grid->n = b->bucket_offset[b->n_buckets];
     OJ_NEW(b->point, grid->n, err);
-    oj_parallel_for(n_threads, b->n_slices, scatter_slice, b);
+    oj_parallel_for(n_threads, b->n_slices, scatter_points_to_buckets, b);
     oj_free(b->cell);
     b->cell = NULL;
     OJ_NEW(grid->x, grid->n + OJ_NEAR_LANES, err);
@@ -198,12 +199,12 @@ static oj_status sort_points(struct near_grid_build *b, int n_threads,
         grid->x[i] = grid->y[i] = 0.0;
         grid->id[i] = 0;
     }
-    oj_parallel_for(n_threads, b->n_buckets, sort_bucket, b);
+    oj_parallel_for(n_threads, b->n_buckets, sort_bucket_points_by_cell, b);
     return OJ_OK;
 }
 
 /* 1 when a typical point would have to look at too many others. */
-static int is_uneven(const struct oj_near_grid *grid)
+static int has_crowded_cells(const struct oj_near_grid *grid)
 {
     int64_t step = grid->n / N_SAMPLES + 1, n_seen = 0, n_in_runs = 0;
     for (int64_t i = 0; i < grid->n; i += step, n_seen++)
@@ -232,7 +233,7 @@ oj_status oj_near_grid_build(struct oj_near_grid *grid,
     b.reach = reach;
     b.n_slices = flat->n_features < 65536 ? 1 : n_threads;
     b.bucket_bits = 6;
-    is_wider = choose_cells(&b);
+    is_wider = choose_grid_extent_and_cell_size(&b);
     status = sort_points(&b, n_threads, err);
     oj_free(b.start);
     oj_free(b.bucket_offset);
@@ -241,7 +242,7 @@ oj_status oj_near_grid_build(struct oj_near_grid *grid,
     if (status != OJ_OK)
         oj_near_grid_free(grid);
     else
-        grid->is_uneven = is_wider && is_uneven(grid);
+        grid->is_uneven = is_wider && has_crowded_cells(grid);
     return status;
 }
 
@@ -264,8 +265,9 @@ void oj_near_grid_free(struct oj_near_grid *grid)
 /* --- neighbourhoods ------------------------------------------------------- */
 
 /* Eight at a time, which writes and reads a bit too far. */
-static void hood_add(struct oj_near_hood *hood, int64_t at,
-                     const struct oj_near_grid *grid, int64_t first, int64_t n)
+static void copy_cell_points_to_hood(struct oj_near_hood *hood, int64_t at,
+                                     const struct oj_near_grid *grid,
+                                     int64_t first, int64_t n)
 {
     for (int64_t i = 0; i < n; i += OJ_NEAR_LANES)
     {
@@ -298,7 +300,7 @@ oj_status oj_near_hood_move(struct oj_near_hood *hood,
     {
         int64_t first = oj_near_run_begin(grid, cell, row);
         int64_t n_run = oj_near_run_end(grid, cell, row) - first;
-        hood_add(hood, at, grid, first, n_run);
+        copy_cell_points_to_hood(hood, at, grid, first, n_run);
         at += n_run;
     }
     for (int i = 0; i < OJ_NEAR_LANES; i++)

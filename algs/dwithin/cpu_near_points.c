@@ -14,7 +14,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_threads.h"
-#include "../base/cpu_order.h"
+#include "../base/cpu_morton_sort.h"
 #include "../base/cpu_token_bitmaps.h"
 #include "../kernels/oj_square_limit.h"
 #include "../pairs/oj_pair_filter.h"
@@ -201,10 +201,11 @@ static int same_fids(const int64_t *a, const int64_t *b, int64_t n)
 
 /* is_join_side  1 when the two sides have the same points, row by row
  * *asks_filter  1 when more has to be asked of each pair than its id */
-static oj_status make_partner_limits(const struct oj_pair_filter *filter,
-                                     const struct near_fids *fids,
-                                     int is_join_side, struct near_marks *out,
-                                     int *asks_filter, struct oj_error *err)
+static oj_status make_id_limits_per_row(const struct oj_pair_filter *filter,
+                                        const struct near_fids *fids,
+                                        int is_join_side,
+                                        struct near_marks *out,
+                                        int *asks_filter, struct oj_error *err)
 {
     const struct oj_relation *relation = filter->relation;
     const struct oj_flat *input = filter->input;
@@ -239,8 +240,8 @@ static oj_status make_partner_limits(const struct oj_pair_filter *filter,
 }
 
 /* id: of the row in the join side, where the input is the join side. */
-static void apply_partner_limit(const struct near_marks *marks, int64_t row,
-                                int32_t id, struct oj_near_query *query)
+static void apply_id_limit_to_query(const struct near_marks *marks, int64_t row,
+                                    int32_t id, struct oj_near_query *query)
 {
     int32_t mark;
     if (marks->kind == NO_MARK)
@@ -258,23 +259,25 @@ static void apply_partner_limit(const struct near_marks *marks, int64_t row,
 
 /* --- one point ------------------------------------------------------------ */
 
-static oj_status reserve_partners(struct near_points_worker *worker,
-                                  struct oj_error *err)
+static oj_status reserve_found_point_arrays(struct near_points_worker *worker,
+                                            struct oj_error *err)
 {
     int64_t n = worker->hood.n + OJ_NEAR_LANES; /* written beyond the last */
     OJ_ROOM(worker->id, 0, n, worker->cap_id, err);
     return oj_reserve(&worker->d2, 0, n, &worker->cap_d2, sizeof(double), err);
 }
 
-static int32_t feature_of(const struct close_points_index *self, int32_t id)
+static int32_t feature_of_point_id(const struct close_points_index *self,
+                                   int32_t id)
 {
     return self->feature_of != NULL ? self->feature_of[id] : id;
 }
 
 /* Now and then: too many pairs, or cancelled. */
-static oj_status check_limits(const struct near_points_batch *b,
-                              struct near_points_worker *worker, int64_t n_seen,
-                              struct oj_error *err)
+static oj_status check_cancel_and_pair_limit(const struct near_points_batch *b,
+                                             struct near_points_worker *worker,
+                                             int64_t n_seen,
+                                             struct oj_error *err)
 {
     const struct oj_options *options = &b->self->options;
     worker->n_seen += n_seen;
@@ -290,9 +293,9 @@ static oj_status check_limits(const struct near_points_batch *b,
     return OJ_OK;
 }
 
-static void count_pairs(const struct near_points_batch *b,
-                        struct near_points_worker *worker,
-                        const struct oj_near_query *q, int64_t row)
+static void count_near_points_of_row(const struct near_points_batch *b,
+                                     struct near_points_worker *worker,
+                                     const struct oj_near_query *q, int64_t row)
 {
     int64_t n = b->self->kernel->count(&worker->hood, q);
     if (b->visit == VISIT_COUNT)
@@ -300,12 +303,13 @@ static void count_pairs(const struct near_points_batch *b,
     worker->n_pairs += n;
 }
 
-static oj_status ask_pair(const struct near_points_batch *b,
+static oj_status
+add_pair_if_filter_passes(const struct near_points_batch *b,
                           const struct near_points_worker *worker, int64_t row,
                           int32_t id, double d2, struct oj_error *err)
 {
     struct oj_answers *answers = &b->self->answers[worker - b->self->worker];
-    int32_t feature = feature_of(b->self, id);
+    int32_t feature = feature_of_point_id(b->self, id);
     if (!oj_pair_may_count(&b->filter, row, feature))
         return OJ_OK;
     OJ_TRY(oj_answers_reserve(answers, 1, err));
@@ -313,25 +317,25 @@ static oj_status ask_pair(const struct near_points_batch *b,
     return OJ_OK;
 }
 
-static oj_status collect_filtered_partners(const struct near_points_batch *b,
-                                           struct near_points_worker *worker,
-                                           const struct oj_near_query *q,
-                                           int64_t row, struct oj_error *err)
+static oj_status add_near_points_that_pass_filter(
+    const struct near_points_batch *b, struct near_points_worker *worker,
+    const struct oj_near_query *q, int64_t row, struct oj_error *err)
 {
     int64_t n;
-    OJ_TRY(reserve_partners(worker, err));
+    OJ_TRY(reserve_found_point_arrays(worker, err));
     n = b->self->kernel->collect(&worker->hood, q, worker->id, worker->d2);
     for (int64_t i = 0; i < n; i++)
-        OJ_TRY(ask_pair(b, worker, row, worker->id[i], worker->d2[i], err));
+        OJ_TRY(add_pair_if_filter_passes(b, worker, row, worker->id[i],
+                                         worker->d2[i], err));
     return OJ_OK;
 }
 
 /* Those of n points in cells, from first on, that are near and may have similar
  * texts. */
-static oj_status ask_run(const struct near_points_batch *b,
-                         struct near_points_worker *worker,
-                         const struct oj_near_query *q, int64_t row,
-                         int64_t first, int64_t n, struct oj_error *err)
+static oj_status add_near_points_with_similar_text(
+    const struct near_points_batch *b, struct near_points_worker *worker,
+    const struct oj_near_query *q, int64_t row, int64_t first, int64_t n,
+    struct oj_error *err)
 {
     const struct close_points_index *self = b->self;
     const struct oj_near_grid *grid = &self->grid;
@@ -351,16 +355,17 @@ static oj_status ask_run(const struct near_points_batch *b,
             int64_t i = first + at + __builtin_ctzll(bits);
             double d2;
             if (oj_near_is_partner(q, grid->x[i], grid->y[i], grid->id[i], &d2))
-                OJ_TRY(ask_pair(b, worker, row, grid->id[i], d2, err));
+                OJ_TRY(add_pair_if_filter_passes(b, worker, row, grid->id[i],
+                                                 d2, err));
         }
     }
     return OJ_OK;
 }
 
-static oj_status ask_by_texts(const struct near_points_batch *b,
-                              struct near_points_worker *worker,
-                              const struct oj_near_query *q, int64_t row,
-                              struct oj_error *err)
+static oj_status search_cells_by_similar_text(const struct near_points_batch *b,
+                                              struct near_points_worker *worker,
+                                              const struct oj_near_query *q,
+                                              int64_t row, struct oj_error *err)
 {
     const struct oj_near_grid *grid = &b->self->grid;
     const uint32_t *cell = oj_near_cell(grid, q->x, q->y);
@@ -371,26 +376,27 @@ static oj_status ask_by_texts(const struct near_points_batch *b,
         int64_t n = oj_near_run_end(grid, cell, run) - first;
         n_seen += n;
         if (n > 0)
-            OJ_TRY(ask_run(b, worker, q, row, first, n, err));
+            OJ_TRY(add_near_points_with_similar_text(b, worker, q, row, first,
+                                                     n, err));
     }
-    return check_limits(b, worker, n_seen, err);
+    return check_cancel_and_pair_limit(b, worker, n_seen, err);
 }
 
-static oj_status fill_pairs(const struct near_points_batch *b,
-                            struct near_points_worker *worker,
-                            const struct oj_near_query *q, int64_t row,
-                            struct oj_error *err)
+static oj_status write_sorted_pairs_of_row(const struct near_points_batch *b,
+                                           struct near_points_worker *worker,
+                                           const struct oj_near_query *q,
+                                           int64_t row, struct oj_error *err)
 {
     const struct close_points_index *self = b->self;
     int32_t *join_row = b->out->join_row + b->out->offset[row];
     int64_t n;
-    OJ_TRY(reserve_partners(worker, err));
+    OJ_TRY(reserve_found_point_arrays(worker, err));
     n = self->kernel->collect(&worker->hood, q, worker->id, worker->d2);
     if (!self->relation.any_order)
         OJ_TRY(oj_row_order_sort(&worker->order, n, NULL, worker->id,
                                  worker->d2, err));
     for (int64_t i = 0; i < n; i++)
-        join_row[i] = feature_of(self, worker->id[i]);
+        join_row[i] = feature_of_point_id(self, worker->id[i]);
     oj_near_roots(n, worker->d2, b->out->measure + b->out->offset[row]);
     return OJ_OK;
 }
@@ -406,8 +412,9 @@ static void convert_squares_to_distances(const struct near_points_batch *b,
 }
 
 /* Room for n entries of worker's own; 0 when there is none left. */
-static int reserve_block_entries(struct near_points_batch *b,
-                                 struct near_points_worker *worker, int64_t n)
+static int reserve_entries_in_shared_output(struct near_points_batch *b,
+                                            struct near_points_worker *worker,
+                                            int64_t n)
 {
     long long taken = worker->block_end;
     int64_t size = n > BLOCK_ENTRIES ? n : BLOCK_ENTRIES;
@@ -430,14 +437,16 @@ static int reserve_block_entries(struct near_points_batch *b,
     return 0;
 }
 
-static void scatter_pairs(struct near_points_batch *b,
-                          struct near_points_worker *worker,
-                          const struct oj_near_query *q, int64_t row)
+static void write_pairs_of_row_to_own_block(struct near_points_batch *b,
+                                            struct near_points_worker *worker,
+                                            const struct oj_near_query *q,
+                                            int64_t row)
 {
     const struct close_points_index *self = b->self;
     struct oj_matches *out = b->out;
     int64_t n, at;
-    if (!reserve_block_entries(b, worker, worker->hood.n + OJ_NEAR_LANES))
+    if (!reserve_entries_in_shared_output(b, worker,
+                                          worker->hood.n + OJ_NEAR_LANES))
         return;
     at = worker->block_at;
     n = self->kernel->collect(&worker->hood, q, out->join_row + at,
@@ -456,41 +465,42 @@ static void scatter_pairs(struct near_points_batch *b,
     worker->n_matched += n > 0;
 }
 
-static oj_status visit_point(struct near_points_batch *b,
-                             struct near_points_worker *worker, double x,
-                             double y, int64_t row, int32_t id,
-                             struct oj_error *err)
+static oj_status search_near_points_of_one(struct near_points_batch *b,
+                                           struct near_points_worker *worker,
+                                           double x, double y, int64_t row,
+                                           int32_t id, struct oj_error *err)
 {
     struct oj_near_query q = b->query;
     q.x = x;
     q.y = y;
-    apply_partner_limit(&b->marks, row, id, &q);
+    apply_id_limit_to_query(&b->marks, row, id, &q);
     if (b->visit == VISIT_ASK && b->self->word != NULL)
-        return ask_by_texts(b, worker, &q, row, err);
+        return search_cells_by_similar_text(b, worker, &q, row, err);
     OJ_TRY(oj_near_hood_move(&worker->hood, &b->self->grid, x, y, err));
-    OJ_TRY(check_limits(b, worker, worker->hood.n, err));
+    OJ_TRY(check_cancel_and_pair_limit(b, worker, worker->hood.n, err));
     if (b->visit == VISIT_FILL)
-        return fill_pairs(b, worker, &q, row, err);
+        return write_sorted_pairs_of_row(b, worker, &q, row, err);
     if (b->visit == VISIT_ASK)
-        return collect_filtered_partners(b, worker, &q, row, err);
+        return add_near_points_that_pass_filter(b, worker, &q, row, err);
     if (b->visit == VISIT_SCATTER)
-        scatter_pairs(b, worker, &q, row);
+        write_pairs_of_row_to_own_block(b, worker, &q, row);
     else
-        count_pairs(b, worker, &q, row);
+        count_near_points_of_row(b, worker, &q, row);
     return OJ_OK;
 }
 
 /* --- visits --------------------------------------------------------------- */
 
-static int64_t row_at(const struct near_points_batch *b, int64_t i)
+static int64_t row_of_visited_point(const struct near_points_batch *b,
+                                    int64_t i)
 {
     if (b->is_join_side)
-        return feature_of(b->self, b->self->grid.id[i]);
+        return feature_of_point_id(b->self, b->self->grid.id[i]);
     return b->self->order.point[i].index;
 }
 
-static oj_status visit_points(int64_t task, int thread, void *user,
-                              struct oj_error *err)
+static oj_status search_near_points_of_task(int64_t task, int thread,
+                                            void *user, struct oj_error *err)
 {
     struct near_points_batch *b = user;
     const struct close_points_index *self = b->self;
@@ -505,8 +515,9 @@ static oj_status visit_points(int64_t task, int thread, void *user,
         double x, y;
         x = b->is_join_side ? self->grid.x[i] : self->order.point[i].x;
         y = b->is_join_side ? self->grid.y[i] : self->order.point[i].y;
-        OJ_TRY(visit_point(b, &self->worker[thread], x, y, row_at(b, i),
-                           b->is_join_side ? self->grid.id[i] : 0, err));
+        OJ_TRY(search_near_points_of_one(
+            b, &self->worker[thread], x, y, row_of_visited_point(b, i),
+            b->is_join_side ? self->grid.id[i] : 0, err));
     }
     return OJ_OK;
 }
@@ -514,8 +525,9 @@ static oj_status visit_points(int64_t task, int thread, void *user,
 /* Visits the points of the batch, for VISIT_ESTIMATE one of ONE_OF tasks of
  * them; what is found is in the workers and b->out.  A visit that scatters sets
  * b->is_full when there is no room for all. */
-static oj_status visit_all(struct near_points_batch *b, enum near_visit what,
-                           struct oj_error *err)
+static oj_status search_near_points_in_parallel(struct near_points_batch *b,
+                                                enum near_visit what,
+                                                struct oj_error *err)
 {
     struct close_points_index *self = b->self;
     int64_t step =
@@ -530,7 +542,7 @@ static oj_status visit_all(struct near_points_batch *b, enum near_visit what,
     }
     return oj_parallel_try(self->options.n_threads,
                            (count_points_to_visit(b) + step - 1) / step, 1,
-                           visit_points, b, err);
+                           search_near_points_of_task, b, err);
 }
 
 /* --- index ---------------------------------------------------------------- */
@@ -578,13 +590,13 @@ static void free_side(struct oj_index *wrapped)
     oj_near_grid_free(&self->grid);
 }
 
-static void order_slice(int64_t first, int64_t end, void *user)
+static void copy_text_bits_in_cell_order(int64_t first, int64_t end, void *user)
 {
     const struct close_points_index *self = user;
     const struct oj_token_sets *texts = self->join_side->texts;
     for (int64_t i = first; i < end; i++)
     {
-        int32_t feature = feature_of(self, self->grid.id[i]);
+        int32_t feature = feature_of_point_id(self, self->grid.id[i]);
         self->word[i] = texts->bits[feature].word[0];
         self->word[self->grid.n + i] = texts->bits[feature].word[1];
         self->class[i] = (uint32_t)oj_text_class(texts->size[feature]);
@@ -592,8 +604,8 @@ static void order_slice(int64_t first, int64_t end, void *user)
 }
 
 /* Bits and sizes of the first texts, as points are in cells. */
-static oj_status order_texts(struct close_points_index *self,
-                             struct oj_error *err)
+static oj_status make_text_bits_in_cell_order(struct close_points_index *self,
+                                              struct oj_error *err)
 {
     if (self->relation.n_similar == 0 || self->join_side->n_texts == 0)
         return OJ_OK;
@@ -601,7 +613,7 @@ static oj_status order_texts(struct close_points_index *self,
     OJ_NEW(self->word, 2 * self->grid.n, err);
     OJ_NEW(self->class, self->grid.n, err);
     oj_parallel_slices(self->options.n_threads, self->grid.n, POINTS_PER_TASK,
-                       order_slice, self);
+                       copy_text_bits_in_cell_order, self);
     for (int64_t i = 0; i < self->grid.n; i++)
         self->has_long_texts |= self->class[i] == OJ_LONG_TEXT;
     return OJ_OK;
@@ -639,7 +651,7 @@ static oj_status build_near_points(struct oj_index *wrapped,
                              err);
     }
     OJ_TRY(invert_tie_rank(self, err));
-    OJ_TRY(order_texts(self, err));
+    OJ_TRY(make_text_bits_in_cell_order(self, err));
     OJ_TRY(make_sorted_fids(&self->relation, self->join_side, self->feature_of,
                             &self->fids, err));
     stats->index_bytes += oj_near_grid_bytes(&self->grid);
@@ -686,25 +698,25 @@ static oj_status offset_rows_by_counts(const struct near_points_batch *b,
     return OJ_OK;
 }
 
-static oj_status count_then_fill(struct near_points_batch *b,
-                                 struct oj_error *err)
+static oj_status join_in_two_passes_sorted(struct near_points_batch *b,
+                                           struct oj_error *err)
 {
     int64_t n_rows = b->input->n_features;
     OJ_TRY(oj_matches_reserve(b->out, n_rows, 0, 1, err));
     memset(b->out->offset, 0, (size_t)(n_rows + 1) * sizeof *b->out->offset);
-    OJ_TRY(visit_all(b, VISIT_COUNT, err));
+    OJ_TRY(search_near_points_in_parallel(b, VISIT_COUNT, err));
     OJ_TRY(offset_rows_by_counts(b, err));
-    return visit_all(b, VISIT_FILL, err);
+    return search_near_points_in_parallel(b, VISIT_FILL, err);
 }
 
 /* Lists in the order of the visit; sets b->is_full when they did not fit. */
-static oj_status scatter_in_one_pass(struct near_points_batch *b,
-                                     struct oj_error *err)
+static oj_status join_in_one_pass_unsorted(struct near_points_batch *b,
+                                           struct oj_error *err)
 {
     struct close_points_index *self = b->self;
     int64_t n_rows = b->input->n_features, n = 0;
     int n_threads = self->options.n_threads;
-    OJ_TRY(visit_all(b, VISIT_ESTIMATE, err));
+    OJ_TRY(search_near_points_in_parallel(b, VISIT_ESTIMATE, err));
     for (int t = 0; t < n_threads; t++)
         n += self->worker[t].n_pairs;
     /* memory that is not used costs nothing but its addresses */
@@ -713,7 +725,7 @@ static oj_status scatter_in_one_pass(struct near_points_batch *b,
     b->n_entries = n;
     OJ_TRY(oj_list_places_begin(&self->places, b->out->offset, n_rows,
                                 n_threads, err));
-    OJ_TRY(visit_all(b, VISIT_SCATTER, err));
+    OJ_TRY(search_near_points_in_parallel(b, VISIT_SCATTER, err));
     if (atomic_load(&b->is_full))
         return OJ_OK;
     b->out->n_entries = (int64_t)atomic_load(&b->n_taken);
@@ -729,8 +741,8 @@ static oj_status scatter_in_one_pass(struct near_points_batch *b,
 }
 
 /* Lists of the pairs that the filter passes. */
-static oj_status collect_filtered_pairs(struct near_points_batch *b,
-                                        struct oj_error *err)
+static oj_status join_with_pair_filter(struct near_points_batch *b,
+                                       struct oj_error *err)
 {
     struct close_points_index *self = b->self;
     int64_t n_rows = b->input->n_features;
@@ -740,7 +752,7 @@ static oj_status collect_filtered_pairs(struct near_points_batch *b,
     for (int t = 0; t < n_threads; t++)
         oj_answers_start(&self->answers[t], self->options.max_batch_pairs,
                          n_rows, n_threads);
-    OJ_TRY(visit_all(b, VISIT_ASK, err));
+    OJ_TRY(search_near_points_in_parallel(b, VISIT_ASK, err));
     for (int t = 0; t < n_threads; t++)
         oj_near_roots(self->answers[t].n_entries, self->answers[t].distance,
                       self->answers[t].distance);
@@ -763,28 +775,29 @@ static void start_batch(struct near_points_batch *b)
     b->query.except = -1;
 }
 
-static oj_status join_batch(struct near_points_batch *b, struct oj_stats *stats,
-                            struct oj_error *err)
+static oj_status choose_lists_and_join_batch(struct near_points_batch *b,
+                                             struct oj_stats *stats,
+                                             struct oj_error *err)
 {
     struct close_points_index *self = b->self;
     double start = oj_clock_seconds(), sorted;
     OJ_TRY(oj_pair_filter_make(&self->relation, b->input, self->join_side,
                                &b->filter, err));
-    OJ_TRY(make_partner_limits(&b->filter, &self->fids, b->is_join_side,
-                               &b->marks, &b->asks_filter, err));
+    OJ_TRY(make_id_limits_per_row(&b->filter, &self->fids, b->is_join_side,
+                                  &b->marks, &b->asks_filter, err));
     if (!b->is_join_side)
         OJ_TRY(order_input(b, err));
     sorted = oj_clock_seconds();
     stats->sort_s += sorted - start;
     if (b->asks_filter)
-        OJ_TRY(collect_filtered_pairs(b, err));
+        OJ_TRY(join_with_pair_filter(b, err));
     else if (self->relation.any_order &&
              count_points_to_visit(b) >= SCATTER_FROM)
-        OJ_TRY(scatter_in_one_pass(b, err));
+        OJ_TRY(join_in_one_pass_unsorted(b, err));
     else
         atomic_store(&b->is_full, 1);
     if (atomic_exchange(&b->is_full, 0))
-        OJ_TRY(count_then_fill(b, err));
+        OJ_TRY(join_in_two_passes_sorted(b, err));
     stats->refine_s += oj_clock_seconds() - sorted;
     for (int t = 0; t < self->options.n_threads; t++)
         stats->n_candidates += self->worker[t].n_seen;
@@ -815,7 +828,7 @@ static oj_status join_near_points(struct oj_index *wrapped,
     atomic_init(&b.n_taken, 0);
     atomic_init(&b.is_full, 0);
     start_batch(&b);
-    status = join_batch(&b, stats, err);
+    status = choose_lists_and_join_batch(&b, stats, err);
     oj_free(b.marks.mark);
     return status;
 }

@@ -117,8 +117,8 @@ const char *oj_version(void)
 }
 
 /* For the caller, who may want no text. */
-static oj_status report_error(const struct oj_join *join, oj_status status,
-                              struct oj_error *err)
+static oj_status copy_stored_error(const struct oj_join *join, oj_status status,
+                                   struct oj_error *err)
 {
     return status == OJ_OK ? OJ_OK
                            : oj_fail(err, status, "%s", join->error.message);
@@ -265,7 +265,7 @@ static int may_input_have_shapes(const struct oj_join *join)
 }
 
 /* Errors of the module that the CPU does not have. */
-static int is_capacity_error(oj_status status)
+static int is_memory_or_unsupported_error(oj_status status)
 {
     return status == OJ_ERR_UNSUPPORTED || status == OJ_ERR_NOMEM;
 }
@@ -273,7 +273,7 @@ static int is_capacity_error(oj_status status)
 /* 1 for joins of which the device decides nearly all pairs of lines and
  * polygons; of others it finds the candidates, and the CPU is as slow as it is
  * without. */
-static int is_decided_by_screen(const struct oj_join *join)
+static int gpu_screen_decides_most_pairs(const struct oj_join *join)
 {
     enum oj_op op = join->args.relation.op;
     return (op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT ||
@@ -281,15 +281,16 @@ static int is_decided_by_screen(const struct oj_join *join)
            !oj_flat_is_points(&join->join_side);
 }
 
-static int is_screened(const struct oj_join *join, const struct oj_flat *input)
+static int uses_gpu_screen_for_batch(const struct oj_join *join,
+                                     const struct oj_flat *input)
 {
     return join->has_screen > 0 && !join->screen_refused && input != NULL &&
            !oj_flat_is_points(input);
 }
 
-static int screen_takes(void *self, const struct oj_flat *input)
+static int does_screen_accept_batch(void *self, const struct oj_flat *input)
 {
-    return is_screened(self, input);
+    return uses_gpu_screen_for_batch(self, input);
 }
 
 /* Memory may be enough for the next batch; other errors stay. */
@@ -320,9 +321,10 @@ static oj_status run_gpu_screen(struct oj_join *join,
     return status;
 }
 
-static oj_status find_candidates(void *self, const struct oj_flat *input,
-                                 int64_t most, struct oj_screen_pairs *out,
-                                 struct oj_stats *stats, struct oj_error *err)
+static oj_status
+find_candidates_for_cpu_engine(void *self, const struct oj_flat *input,
+                               int64_t most, struct oj_screen_pairs *out,
+                               struct oj_stats *stats, struct oj_error *err)
 {
     struct oj_join *join = self;
     oj_status status = run_gpu_screen(join, input, most, out, stats, err);
@@ -347,14 +349,15 @@ static void install_gpu_screen(struct oj_join *join)
         return;
     free_cpu_indexes(join);
     join->screen.self = join;
-    join->screen.takes = screen_takes;
-    join->screen.find = find_candidates;
+    join->screen.takes = does_screen_accept_batch;
+    join->screen.find = find_candidates_for_cpu_engine;
     join->args.options.screen = &join->screen;
 }
 
 /* --- the module ----------------------------------------------------------- */
 
-static int module_takes(const struct oj_join *join, const struct oj_flat *input)
+static int gpu_module_supports_join(const struct oj_join *join,
+                                    const struct oj_flat *input)
 {
     return !join->is_refused &&
            join->module->takes(&join->args.relation, &join->join_side, input);
@@ -370,7 +373,7 @@ static oj_status turn_to_cpu(struct oj_join *join, const char *why,
     return build_cpu_index_if_needed(join, err);
 }
 
-static void drop_on_gpu(struct oj_join *join)
+static void free_gpu_index(struct oj_join *join)
 {
     if (join->on_gpu != NULL)
         join->module->free_index(join->on_gpu);
@@ -378,13 +381,15 @@ static void drop_on_gpu(struct oj_join *join)
 }
 
 /* No batch goes to the module any more. advice: against want of memory. */
-static oj_status disable_gpu_joins(struct oj_join *join, oj_status status,
-                                   const char *advice, struct oj_error *err)
+static oj_status turn_to_cpu_for_all_batches(struct oj_join *join,
+                                             oj_status status,
+                                             const char *advice,
+                                             struct oj_error *err)
 {
     if (status == OJ_ERR_NOMEM)
         oj_gpu_advise(err, advice);
     join->is_refused = 1;
-    drop_on_gpu(join);
+    free_gpu_index(join);
     return turn_to_cpu(join, err->message, err);
 }
 
@@ -407,8 +412,9 @@ static oj_status build_gpu_index_if_needed(struct oj_join *join,
     status = join->module->index(&join->join_side, join->tie_rank,
                                  &join->args.relation, &join->args.options,
                                  &join->on_gpu, &join->stats, err);
-    if (is_capacity_error(status))
-        return disable_gpu_joins(join, status, OJ_GPU_ADVICE_TILES, err);
+    if (is_memory_or_unsupported_error(status))
+        return turn_to_cpu_for_all_batches(join, status, OJ_GPU_ADVICE_TILES,
+                                           err);
     if (status == OJ_OK)
     {
         atomic_store(&is_started, 1);
@@ -425,18 +431,18 @@ static oj_status prepare_gpu_for_batch(struct oj_join *join,
                                        int *is_taken, struct oj_error *err)
 {
     struct oj_pair_filter filter;
-    *is_taken = module_takes(join, input);
+    *is_taken = gpu_module_supports_join(join, input);
     if (!*is_taken)
         return OJ_OK;
     OJ_TRY(oj_pair_filter_make(&join->args.relation, input, &join->join_side,
                                &filter, err));
     OJ_TRY(build_gpu_index_if_needed(join, err));
-    *is_taken = module_takes(join, input);
+    *is_taken = gpu_module_supports_join(join, input);
     return OJ_OK;
 }
 
 /* 1: features of any kinds are the same to the module. */
-static int accepts_any_geometry(const struct oj_join *join)
+static int gpu_join_ignores_geometry_kind(const struct oj_join *join)
 {
     const struct oj_relation *relation = &join->args.relation;
     return relation->op == OJ_OP_SIMILAR ||
@@ -453,17 +459,18 @@ static oj_status open_gpu(struct oj_join *join, struct oj_error *err)
     if (status != OJ_OK)
         return oj_fail(err, status, "the backend cuda cannot be used: %.900s",
                        why.message);
-    OJ_TRY((may_input_have_points(join) || accepts_any_geometry(join)) &&
-                   module_takes(join, NULL)
-               ? build_gpu_index_if_needed(join, err)
-               : turn_to_cpu(join, NOT_TAKEN, err));
+    OJ_TRY(
+        (may_input_have_points(join) || gpu_join_ignores_geometry_kind(join)) &&
+                gpu_module_supports_join(join, NULL)
+            ? build_gpu_index_if_needed(join, err)
+            : turn_to_cpu(join, NOT_TAKEN, err));
     join->uses_gpu = 1;
     return OJ_OK;
 }
 
 static void close_gpu(struct oj_join *join)
 {
-    drop_on_gpu(join);
+    free_gpu_index(join);
     if (join->has_screen > 0)
         free_cpu_indexes(join);
     if (join->screen_index != NULL)
@@ -485,9 +492,10 @@ static oj_status join_with_gpu(struct oj_join *join,
             join->module->join(join->on_gpu, input, out, &join->stats, err);
         if (status == OJ_OK)
             record_slower_gpu_method(join);
-        if (!is_capacity_error(status))
+        if (!is_memory_or_unsupported_error(status))
             return status;
-        OJ_TRY(disable_gpu_joins(join, status, OJ_GPU_ADVICE_BATCH, err));
+        OJ_TRY(turn_to_cpu_for_all_batches(join, status, OJ_GPU_ADVICE_BATCH,
+                                           err));
     }
     else
         OJ_TRY(turn_to_cpu(join, NOT_TAKEN, err));
@@ -566,7 +574,7 @@ static int is_gpu_clearly_faster(struct oj_join *join,
     int by_attributes = cost != NULL && cost->expect != NULL;
     double cpu_s, gpu_s, start = atomic_load(&is_started) ? 0.0 : gpu_start_s;
     char text[40] = "";
-    if (!by_attributes && !of_points && !is_decided_by_screen(join))
+    if (!by_attributes && !of_points && !gpu_screen_decides_most_pairs(join))
     {
         snprintf(join->choice, REASON_SIZE,
                  "lines and polygons: -op %s is decided on the CPU",
@@ -615,15 +623,16 @@ static oj_status check_gpu_can_join(const struct oj_join *join,
     const struct oj_gpu_module *module;
     uint64_t gpus;
     OJ_TRY(oj_gpu_load(&module, err));
-    if (!((may_input_have_points(join) || accepts_any_geometry(join)) &&
+    if (!((may_input_have_points(join) ||
+           gpu_join_ignores_geometry_kind(join)) &&
           module->takes(&join->args.relation, &join->join_side, NULL)) &&
         !(may_input_have_shapes(join) && module->screen_index != NULL &&
-          is_decided_by_screen(join)))
+          gpu_screen_decides_most_pairs(join)))
         return oj_fail(err, OJ_ERR_UNSUPPORTED, NOT_TAKEN);
     return oj_gpu_find(&join->args.options, &module, &gpus, err);
 }
 
-static int may_choose_device(const struct oj_join *join)
+static int is_gpu_use_optional(const struct oj_join *join)
 {
     return join->backend->device_use == OJ_DEVICE_IF_PAYS;
 }
@@ -639,7 +648,7 @@ static void abandon_gpu(struct oj_join *join, const char *why)
  * the CPU. */
 static void abandon_gpu_if_refused(struct oj_join *join)
 {
-    if (!may_choose_device(join))
+    if (!is_gpu_use_optional(join))
         return;
     if (join->is_refused)
         abandon_gpu(join, join->reason + strlen(ON_CPU));
@@ -652,12 +661,13 @@ static void abandon_gpu_if_refused(struct oj_join *join)
 /* 1 when the CPU can go on after such an error of a device. */
 static int can_go_on_without_gpu(const struct oj_join *join, oj_status status)
 {
-    return may_choose_device(join) &&
-           (is_capacity_error(status) || status == OJ_ERR_NO_DEVICE ||
-            status == OJ_ERR_INTERNAL);
+    return is_gpu_use_optional(join) &&
+           (is_memory_or_unsupported_error(status) ||
+            status == OJ_ERR_NO_DEVICE || status == OJ_ERR_INTERNAL);
 }
 
-static oj_status try_gpu(struct oj_join *join, struct oj_error *err)
+static oj_status open_gpu_or_fall_back(struct oj_join *join,
+                                       struct oj_error *err)
 {
     oj_status status = check_gpu_can_join(join, err);
     join->is_settled[0] = join->is_settled[1] = 1;
@@ -674,43 +684,45 @@ static oj_status try_gpu(struct oj_join *join, struct oj_error *err)
 
 /* When the join side is known. Of lines and polygons the first batch says
  * more. */
-static oj_status choose_cpu_or_gpu(struct oj_join *join, struct oj_error *err)
+static oj_status choose_processor_at_open(struct oj_join *join,
+                                          struct oj_error *err)
 {
-    join->is_settled[0] = join->is_settled[1] = !may_choose_device(join);
+    join->is_settled[0] = join->is_settled[1] = !is_gpu_use_optional(join);
     if (join->backend->device_use == OJ_DEVICE)
         return open_gpu(join, err);
-    if (may_choose_device(join) && join->args.options.n_expected > 0)
+    if (is_gpu_use_optional(join) && join->args.options.n_expected > 0)
     {
         join->is_settled[1] = 1;
         if (is_gpu_clearly_faster(join, NULL))
-            OJ_TRY(try_gpu(join, err));
+            OJ_TRY(open_gpu_or_fall_back(join, err));
     }
     return join->uses_gpu ? OJ_OK : build_cpu_index_if_needed(join, err);
 }
 
 /* Where the number of rows is not known, each batch is asked anew. */
-static oj_status choose_gpu_for_batch(struct oj_join *join,
-                                      const struct oj_flat *input,
-                                      struct oj_error *err)
+static oj_status open_gpu_if_faster_for_batch(struct oj_join *join,
+                                              const struct oj_flat *input,
+                                              struct oj_error *err)
 {
     int *is_settled = &join->is_settled[oj_flat_is_points(input)];
     if (*is_settled)
         return OJ_OK;
     *is_settled = join->args.options.n_expected > 0;
-    return is_gpu_clearly_faster(join, input) ? try_gpu(join, err) : OJ_OK;
+    return is_gpu_clearly_faster(join, input) ? open_gpu_or_fall_back(join, err)
+                                              : OJ_OK;
 }
 
 /* --- open ----------------------------------------------------------------- */
 
 /* 1 when an engine takes all rings of a feature together, as those on devices
  * do, so that features whose parts overlap are joined apart. */
-static int needs_overlap_detection(const struct oj_join *join)
+static int must_find_overlapping_parts(const struct oj_join *join)
 {
     const struct oj_gpu_module *module;
     if (!oj_is_points_in_polygons(&join->args.relation, &join->join_side, NULL))
         return 0;
     return join->backend->device_use == OJ_DEVICE ||
-           (may_choose_device(join) && oj_gpu_load(&module, NULL) == OJ_OK);
+           (is_gpu_use_optional(join) && oj_gpu_load(&module, NULL) == OJ_OK);
 }
 
 static oj_status mark_overlapping_parts(struct oj_join *join,
@@ -720,7 +732,7 @@ static oj_status mark_overlapping_parts(struct oj_join *join,
     double start = oj_clock_seconds();
     int asks_where = oj_point_locations(join->args.relation.op) !=
                      (1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY);
-    if (needs_overlap_detection(join))
+    if (must_find_overlapping_parts(join))
         OJ_TRY(oj_overlapping_parts(&join->join_side, asks_where,
                                     options->n_threads, options->cancel,
                                     &join->overlaps, err));
@@ -745,9 +757,9 @@ static oj_status densify(struct oj_join *join, const struct oj_flat *flat,
 }
 
 /* What the chosen backend needs of the join side. */
-static oj_status index_join_side(struct oj_join *join,
-                                 const struct oj_flat *join_side,
-                                 struct oj_error *err)
+static oj_status prepare_and_index_join_side(struct oj_join *join,
+                                             const struct oj_flat *join_side,
+                                             struct oj_error *err)
 {
     OJ_TRY(densify(join, join_side, &join->dense[0], &join->join_side, err));
     join->join_side.overlaps = NULL;
@@ -756,11 +768,12 @@ static oj_status index_join_side(struct oj_join *join,
     OJ_TRY(make_tie_rank(join_side, &join->tie_rank, err));
     join->args.join_side = &join->join_side;
     join->args.tie_rank = join->tie_rank;
-    return choose_cpu_or_gpu(join, err);
+    return choose_processor_at_open(join, err);
 }
 
-static void split_ranked_relation(struct oj_join *join,
-                                  const struct oj_relation *relation)
+static void
+split_similar_into_dwithin_and_rank(struct oj_join *join,
+                                    const struct oj_relation *relation)
 {
     struct oj_relation *asked = &join->args.relation;
     *asked = *relation;
@@ -794,7 +807,7 @@ oj_status oj_join_open(const struct oj_flat *join_side,
     join->backend = found;
     join->has_screen = -1;
     pthread_mutex_init(&join->lock, NULL);
-    split_ranked_relation(join, relation);
+    split_similar_into_dwithin_and_rank(join, relation);
     own = &join->args.options;
     if (options != NULL)
         *own = *options;
@@ -802,10 +815,10 @@ oj_status oj_join_open(const struct oj_flat *join_side,
         own->n_threads = oj_cpu_count();
     if (own->quadrant_size < 1)
         own->quadrant_size = 256;
-    status = index_join_side(join, join_side, &join->error);
+    status = prepare_and_index_join_side(join, join_side, &join->error);
     if (status != OJ_OK)
     {
-        status = report_error(join, status, err);
+        status = copy_stored_error(join, status, err);
         oj_join_close(join);
         return status;
     }
@@ -841,13 +854,13 @@ void oj_join_close(struct oj_join *join)
 /* --- several threads ------------------------------------------------------ */
 
 /* 1 when batches change nothing but what is in their engine's index. */
-static int can_copy_join(const struct oj_join *join)
+static int can_share_indexes_in_copies(const struct oj_join *join)
 {
     const struct oj_engine *engine;
     const struct oj_gpu_module *module;
     if (join->backend->device_use == OJ_DEVICE || !join->has_overlaps ||
         join->overlaps != NULL ||
-        (may_choose_device(join) && oj_gpu_load(&module, NULL) == OJ_OK))
+        (is_gpu_use_optional(join) && oj_gpu_load(&module, NULL) == OJ_OK))
         return 0;
     for (int i = 0; (engine = join->backend->engines[i]) != NULL; i++)
     {
@@ -858,8 +871,9 @@ static int can_copy_join(const struct oj_join *join)
 }
 
 /* Of a join whose lock is held. */
-static oj_status copy_join(struct oj_join *join, struct oj_join **out,
-                           struct oj_error *err)
+static oj_status copy_join_for_concurrent_batch(struct oj_join *join,
+                                                struct oj_join **out,
+                                                struct oj_error *err)
 {
     struct oj_join *copy = join->idle;
     if (copy != NULL)
@@ -883,12 +897,12 @@ oj_status oj_join_take(struct oj_join *join, struct oj_join **out,
 {
     oj_status status;
     pthread_mutex_lock(&join->lock);
-    if (!can_copy_join(join))
+    if (!can_share_indexes_in_copies(join))
     {
         *out = join;
         return OJ_OK;
     }
-    status = copy_join(join, out, err);
+    status = copy_join_for_concurrent_batch(join, out, err);
     pthread_mutex_unlock(&join->lock);
     return status;
 }
@@ -910,9 +924,9 @@ void oj_join_give_back(struct oj_join *taken)
 
 /* A distance has to come from somewhere, and from one place. Without features a
  * side has none to give, and no array of them either. */
-static oj_status check_distances(const struct oj_join *join,
-                                 const struct oj_flat *input,
-                                 struct oj_error *err)
+static oj_status check_max_distances_are_given(const struct oj_join *join,
+                                               const struct oj_flat *input,
+                                               struct oj_error *err)
 {
     const struct oj_relation *relation = &join->args.relation;
     if (input->max_distance != NULL && join->join_side.max_distance != NULL)
@@ -928,33 +942,34 @@ static oj_status check_distances(const struct oj_join *join,
 }
 
 /* Points that were not expected: what has to be left out of indexes was not. */
-static oj_status prepare_for_points(struct oj_join *join, struct oj_error *err)
+static oj_status exclude_overlapping_from_indexes(struct oj_join *join,
+                                                  struct oj_error *err)
 {
     OJ_TRY(mark_overlapping_parts(join, err));
     if (join->overlaps == NULL)
         return OJ_OK;
     free_cpu_indexes(join);
-    drop_on_gpu(join);
+    free_gpu_index(join);
     return OJ_OK;
 }
 
-static oj_status prepare_batch(struct oj_join *join,
-                               const struct oj_flat *input,
-                               struct oj_error *err)
+static oj_status check_batch_and_mark_overlaps(struct oj_join *join,
+                                               const struct oj_flat *input,
+                                               struct oj_error *err)
 {
     if (input->n_features > INT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "a batch of %lld features; at most %d are possible",
                        (long long)input->n_features, INT32_MAX);
-    OJ_TRY(check_distances(join, input, err));
+    OJ_TRY(check_max_distances_are_given(join, input, err));
     return !join->has_overlaps && oj_flat_is_points(input)
-               ? prepare_for_points(join, err)
+               ? exclude_overlapping_from_indexes(join, err)
                : OJ_OK;
 }
 
 /* 1 when the engine left features out of such a join, or would have to. */
-static int needs_overlap_pass(const struct oj_join *join,
-                              const struct oj_flat *input)
+static int needs_points_in_overlapping_parts(const struct oj_join *join,
+                                             const struct oj_flat *input)
 {
     return (join->overlaps != NULL || !join->has_overlaps) &&
            oj_is_points_in_polygons(&join->args.relation, &join->join_side,
@@ -966,7 +981,7 @@ static oj_status join_on_gpu_or_cpu(struct oj_join *join,
                                     struct oj_matches *out,
                                     struct oj_error *err)
 {
-    OJ_TRY(choose_gpu_for_batch(join, input, err));
+    OJ_TRY(open_gpu_if_faster_for_batch(join, input, err));
     if (join->uses_gpu)
     {
         oj_status status = join_with_gpu(join, input, out, err);
@@ -979,10 +994,11 @@ static oj_status join_on_gpu_or_cpu(struct oj_join *join,
     return join_on_cpu(join, input, out, err);
 }
 
-static oj_status rank_pairs(const struct oj_join *join,
-                            const struct oj_flat *input,
-                            struct oj_answers *answers, struct oj_matches *out,
-                            struct oj_error *err)
+static oj_status rank_found_pairs_by_similarity(const struct oj_join *join,
+                                                const struct oj_flat *input,
+                                                struct oj_answers *answers,
+                                                struct oj_matches *out,
+                                                struct oj_error *err)
 {
     const struct oj_matches *found = &join->found;
     OJ_TRY(oj_answers_reserve(answers, found->n_entries, err));
@@ -1006,18 +1022,19 @@ static oj_status join_batch(struct oj_join *join, const struct oj_flat *given,
     struct oj_flat dense;
     const struct oj_flat *input = &dense;
     OJ_TRY(densify(join, given, &join->dense[1], &dense, err));
-    OJ_TRY(prepare_batch(join, input, err));
+    OJ_TRY(check_batch_and_mark_overlaps(join, input, err));
     if (join->is_ranked)
     {
         struct oj_answers answers = {0};
         oj_status status = join_on_gpu_or_cpu(join, input, &join->found, err);
         if (status == OJ_OK)
-            status = rank_pairs(join, input, &answers, out, err);
+            status =
+                rank_found_pairs_by_similarity(join, input, &answers, out, err);
         oj_answers_free(&answers);
         return status;
     }
     OJ_TRY(join_on_gpu_or_cpu(join, input, out, err));
-    if (!needs_overlap_pass(join, input))
+    if (!needs_points_in_overlapping_parts(join, input))
         return OJ_OK;
     if (join->overlapping == NULL)
         OJ_TRY(oj_overlapping_points_make(&join->args, &join->overlapping,
@@ -1029,7 +1046,8 @@ static oj_status join_batch(struct oj_join *join, const struct oj_flat *given,
 oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *input,
                         struct oj_matches *out, struct oj_error *err)
 {
-    return report_error(join, join_batch(join, input, out, &join->error), err);
+    return copy_stored_error(join, join_batch(join, input, out, &join->error),
+                             err);
 }
 
 /* --- counts and sums in place of pairs ------------------------------------ */
@@ -1038,8 +1056,8 @@ oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *input,
  * rows, the pairs are less to fetch. */
 #define WORDS_PER_ROW 4
 
-static int are_sums_less_than_pairs(const struct oj_join *join,
-                                    const struct oj_flat *input, int n_words)
+static int are_sums_smaller_than_batch(const struct oj_join *join,
+                                       const struct oj_flat *input, int n_words)
 {
     return join->join_side.n_features / WORDS_PER_ROW * n_words <=
            input->n_features;
@@ -1064,7 +1082,7 @@ static oj_status sum_pairs_by_module(struct oj_join *join,
     const struct oj_gpu_module *module = join->module;
     int is_taken = 0, is_sum = request->n_words > 1;
     oj_status status;
-    if (are_sums_less_than_pairs(join, input, request->n_words))
+    if (are_sums_smaller_than_batch(join, input, request->n_words))
         OJ_TRY(prepare_gpu_for_batch(join, input, &is_taken, err));
     if (!is_taken)
         return fail_sums(join, is_sum, err);
@@ -1072,7 +1090,7 @@ static oj_status sum_pairs_by_module(struct oj_join *join,
                                &join->stats, err);
     if (status == OJ_OK)
         record_slower_gpu_method(join);
-    if (!is_capacity_error(status))
+    if (!is_memory_or_unsupported_error(status))
         return status;
     join->sums_refused |= is_sum;
     return fail_sums(join, is_sum, err);
@@ -1086,7 +1104,8 @@ static oj_status sum_pairs_on_gpu(struct oj_join *join,
 {
     int is_sum = request->n_words > 1;
     oj_status status;
-    if (!join->uses_gpu || join->is_ranked || needs_overlap_pass(join, input))
+    if (!join->uses_gpu || join->is_ranked ||
+        needs_points_in_overlapping_parts(join, input))
         return fail_sums(join, is_sum, err);
     status = sum_pairs_by_module(join, input, request, words, n_pairs, err);
     if (status == OJ_OK)
@@ -1105,9 +1124,9 @@ static oj_status count_pairs(struct oj_join *join, const struct oj_flat *input,
                              struct oj_error *err)
 {
     const struct oj_sum_request only = {.n_words = 1};
-    OJ_TRY(prepare_batch(join, input, err));
-    if (!needs_overlap_pass(join, input))
-        OJ_TRY(choose_gpu_for_batch(join, input, err));
+    OJ_TRY(check_batch_and_mark_overlaps(join, input, err));
+    if (!needs_points_in_overlapping_parts(join, input))
+        OJ_TRY(open_gpu_if_faster_for_batch(join, input, err));
     return sum_pairs_on_gpu(join, input, &only, count, n_pairs, err);
 }
 
@@ -1115,16 +1134,16 @@ oj_status oj_join_count_pairs(struct oj_join *join, const struct oj_flat *input,
                               int64_t *count, int64_t *n_pairs,
                               struct oj_error *err)
 {
-    return report_error(
+    return copy_stored_error(
         join, count_pairs(join, input, count, n_pairs, &join->error), err);
 }
 
 int oj_join_sums(const struct oj_join *join, const struct oj_flat *input)
 {
     return join->uses_gpu && !join->is_ranked &&
-           !needs_overlap_pass(join, input) && !join->sums_refused &&
-           module_takes(join, input) &&
-           are_sums_less_than_pairs(join, input, join->n_sum_words);
+           !needs_points_in_overlapping_parts(join, input) &&
+           !join->sums_refused && gpu_module_supports_join(join, input) &&
+           are_sums_smaller_than_batch(join, input, join->n_sum_words);
 }
 
 static oj_status sum_columns(struct oj_join *join, const struct oj_flat *input,
@@ -1136,7 +1155,7 @@ static oj_status sum_columns(struct oj_join *join, const struct oj_flat *input,
     int64_t *words = oj_aggregates_counts(aggregates);
     if (words != NULL)
         return count_pairs(join, input, words, n_pairs, err);
-    OJ_TRY(prepare_batch(join, input, err));
+    OJ_TRY(check_batch_and_mark_overlaps(join, input, err));
     if (!oj_join_sums(join, input))
         return fail_sums(join, 1, err);
     OJ_TRY(oj_aggregates_ask_sums(aggregates, columns, input->n_features,
@@ -1152,7 +1171,7 @@ oj_status oj_join_sum_pairs(struct oj_join *join, const struct oj_flat *input,
                             struct oj_aggregates *aggregates, int64_t *n_pairs,
                             struct oj_error *err)
 {
-    return report_error(
+    return copy_stored_error(
         join,
         sum_columns(join, input, columns, aggregates, n_pairs, &join->error),
         err);
@@ -1167,7 +1186,7 @@ const struct oj_stats *oj_join_stats(const struct oj_join *join)
 
 const struct oj_backend *oj_join_backend(const struct oj_join *join)
 {
-    return may_choose_device(join)
+    return is_gpu_use_optional(join)
                ? oj_backend_find(join->uses_gpu ? "cuda" : "cpu")
                : join->backend;
 }
@@ -1192,7 +1211,7 @@ const char *oj_join_method(const struct oj_join *join,
     int i;
     if (join->backend->is_reference)
         return join->backend->description;
-    if (join->uses_gpu && module_takes(join, input))
+    if (join->uses_gpu && gpu_module_supports_join(join, input))
         return join->module->method(join->on_gpu, &join->args.relation,
                                     &join->join_side, input);
     i = choose_engine(join, input);
@@ -1200,7 +1219,7 @@ const char *oj_join_method(const struct oj_join *join,
         return "none";
     engine = join->backend->engines[i];
     if (!join->uses_gpu || engine != &oj_cpu_predicate ||
-        !is_screened(join, input))
+        !uses_gpu_screen_for_batch(join, input))
         return engine->name;
     if (join->rule.is_enough)
         return "boxes on the GPU";

@@ -65,9 +65,9 @@ static void stop_pipeline(struct oj_pipeline *p, oj_status status,
 }
 
 /* Waits until *ready(p) or nothing can come any more; 1: go on. */
-static int await_condition(struct oj_pipeline *p,
-                           int (*ready)(const struct oj_pipeline *),
-                           int (*ended)(const struct oj_pipeline *))
+static int wait_until_ready_or_ended(struct oj_pipeline *p,
+                                     int (*ready)(const struct oj_pipeline *),
+                                     int (*ended)(const struct oj_pipeline *))
 {
     int go;
     pthread_mutex_lock(&p->mutex);
@@ -78,7 +78,7 @@ static int await_condition(struct oj_pipeline *p,
     return go;
 }
 
-static void advance_counter(struct oj_pipeline *p, int64_t *counter)
+static void increment_and_wake_waiters(struct oj_pipeline *p, int64_t *counter)
 {
     pthread_mutex_lock(&p->mutex);
     *counter += 1;
@@ -86,27 +86,27 @@ static void advance_counter(struct oj_pipeline *p, int64_t *counter)
     pthread_mutex_unlock(&p->mutex);
 }
 
-static int may_read(const struct oj_pipeline *p)
+static int has_free_batch_slot(const struct oj_pipeline *p)
 {
     return p->n_read < p->n_released + OJ_PIPELINE_SLOTS;
 }
 
-static int may_join(const struct oj_pipeline *p)
+static int has_batch_to_join(const struct oj_pipeline *p)
 {
     return p->n_batches_joined < p->n_read;
 }
 
-static int may_answer(const struct oj_pipeline *p)
+static int has_free_answer_slot(const struct oj_pipeline *p)
 {
     return p->n_joined < p->n_written + OJ_PIPELINE_SLOTS;
 }
 
-static int may_write(const struct oj_pipeline *p)
+static int has_answer_to_write(const struct oj_pipeline *p)
 {
     return p->n_written < p->n_joined;
 }
 
-static int never_ends(const struct oj_pipeline *p)
+static int always_false(const struct oj_pipeline *p)
 {
     (void)p;
     return 0;
@@ -122,9 +122,11 @@ static int all_written(const struct oj_pipeline *p)
     return p->join_ended && p->n_written == p->n_joined;
 }
 
-static void read_all(struct oj_pipeline *p)
+static void read_batches_until_end(struct oj_pipeline *p)
 {
-    for (int64_t batch = 0; await_condition(p, may_read, never_ends); batch++)
+    for (int64_t batch = 0;
+         wait_until_ready_or_ended(p, has_free_batch_slot, always_false);
+         batch++)
     {
         int s = (int)(batch % OJ_PIPELINE_SLOTS);
         struct oj_error error = {OJ_OK, ""};
@@ -140,17 +142,18 @@ static void read_all(struct oj_pipeline *p)
         }
         if (p->batches[s].n_features == 0)
         {
-            advance_counter(p, &p->read_ended);
+            increment_and_wake_waiters(p, &p->read_ended);
             break;
         }
-        advance_counter(p, &p->n_read);
+        increment_and_wake_waiters(p, &p->n_read);
     }
 }
 
 /* Points answer at the n rows of batch slot from first on. */
-static oj_status set_answer_rows(struct oj_pipeline *p,
-                                 struct joined_part *answer, int slot,
-                                 int64_t first, int64_t n, struct oj_error *err)
+static oj_status view_rows_of_batch_for_answer(struct oj_pipeline *p,
+                                               struct joined_part *answer,
+                                               int slot, int64_t first,
+                                               int64_t n, struct oj_error *err)
 {
     const struct oj_flat *batch = &p->batches[slot];
     answer->part.slot = slot;
@@ -165,9 +168,11 @@ static oj_status set_answer_rows(struct oj_pipeline *p,
 }
 
 /* Joins the next rows of a batch, as many as do not have too many pairs. */
-static oj_status join_part(struct oj_pipeline *p, struct joined_part *answer,
-                           int slot, int64_t first, int64_t *n_joined,
-                           struct oj_error *err)
+static oj_status join_rows_within_pair_limit(struct oj_pipeline *p,
+                                             struct joined_part *answer,
+                                             int slot, int64_t first,
+                                             int64_t *n_joined,
+                                             struct oj_error *err)
 {
     int64_t left = p->batches[slot].n_features - first;
     for (;;)
@@ -175,7 +180,7 @@ static oj_status join_part(struct oj_pipeline *p, struct joined_part *answer,
         int64_t n = left < p->most_rows ? left : p->most_rows;
         oj_status status;
         OJ_TRY(oj_check_cancel(p->work.cancel, err));
-        OJ_TRY(set_answer_rows(p, answer, slot, first, n, err));
+        OJ_TRY(view_rows_of_batch_for_answer(p, answer, slot, first, n, err));
         status =
             p->work.join(p->work.user, &answer->part, &answer->matches, err);
         *n_joined = n;
@@ -190,8 +195,8 @@ static oj_status join_part(struct oj_pipeline *p, struct joined_part *answer,
     }
 }
 
-static oj_status join_batch(struct oj_pipeline *p, int slot,
-                            struct oj_error *err)
+static oj_status join_batch_in_parts(struct oj_pipeline *p, int slot,
+                                     struct oj_error *err)
 {
     /* Asked once: after its last answer the slot is read into again. */
     int64_t n_rows = p->batches[slot].n_features, first = 0, n = 0;
@@ -200,25 +205,25 @@ static oj_status join_batch(struct oj_pipeline *p, int slot,
         struct joined_part *answer;
         double start;
         oj_status status;
-        if (!await_condition(p, may_answer, never_ends))
+        if (!wait_until_ready_or_ended(p, has_free_answer_slot, always_false))
             return OJ_OK; /* stopped elsewhere */
         answer = &p->answers[p->n_joined % OJ_PIPELINE_SLOTS];
         start = oj_clock_seconds();
-        status = join_part(p, answer, slot, first, &n, err);
+        status = join_rows_within_pair_limit(p, answer, slot, first, &n, err);
         p->counts.join_s += oj_clock_seconds() - start;
         OJ_TRY(status);
         first += n;
-        advance_counter(p, &p->n_joined);
+        increment_and_wake_waiters(p, &p->n_joined);
     }
     return OJ_OK;
 }
 
-static void join_all(struct oj_pipeline *p)
+static void join_batches_until_end(struct oj_pipeline *p)
 {
-    while (await_condition(p, may_join, all_joined))
+    while (wait_until_ready_or_ended(p, has_batch_to_join, all_joined))
     {
         struct oj_error error = {OJ_OK, ""};
-        oj_status status = join_batch(
+        oj_status status = join_batch_in_parts(
             p, (int)(p->n_batches_joined % OJ_PIPELINE_SLOTS), &error);
         if (status != OJ_OK)
         {
@@ -227,7 +232,7 @@ static void join_all(struct oj_pipeline *p)
         }
         p->n_batches_joined++;
     }
-    advance_counter(p, &p->join_ended);
+    increment_and_wake_waiters(p, &p->join_ended);
 }
 
 static void *run_stages(struct oj_pipeline *p,
@@ -242,12 +247,12 @@ static void *run_stages(struct oj_pipeline *p,
 
 static void *reader_main(void *pipeline)
 {
-    return run_stages(pipeline, read_all);
+    return run_stages(pipeline, read_batches_until_end);
 }
 
 static void *join_main(void *pipeline)
 {
-    return run_stages(pipeline, join_all);
+    return run_stages(pipeline, join_batches_until_end);
 }
 
 /* ---- the caller --------------------------------------------------------- */
@@ -267,19 +272,21 @@ static void wait_a_moment(struct oj_pipeline *p)
 }
 
 /* *answer NULL: there is none any more. */
-static oj_status await_answer(struct oj_pipeline *p,
-                              struct joined_part **answer, struct oj_error *err)
+static oj_status wait_for_next_answer(struct oj_pipeline *p,
+                                      struct joined_part **answer,
+                                      struct oj_error *err)
 {
     oj_status status = OJ_OK;
     pthread_mutex_lock(&p->mutex);
-    while (status == OJ_OK && p->status == OJ_OK && !may_write(p) &&
+    while (status == OJ_OK && p->status == OJ_OK && !has_answer_to_write(p) &&
            !all_written(p))
     {
         wait_a_moment(p);
         status = oj_check_cancel(p->work.cancel, err);
     }
-    *answer =
-        may_write(p) ? &p->answers[p->n_written % OJ_PIPELINE_SLOTS] : NULL;
+    *answer = has_answer_to_write(p)
+                  ? &p->answers[p->n_written % OJ_PIPELINE_SLOTS]
+                  : NULL;
     if (p->status != OJ_OK)
         status = oj_fail(err, p->status, "%s", p->error.message);
     pthread_mutex_unlock(&p->mutex);
@@ -303,8 +310,8 @@ static oj_status release_answer(struct oj_pipeline *p, struct oj_error *err)
         p->work.progress(counts->n_rows, p->work.user) != 0)
         return oj_fail_cancelled(err);
     if (answer->ends_batch)
-        advance_counter(p, &p->n_released);
-    advance_counter(p, &p->n_written);
+        increment_and_wake_waiters(p, &p->n_released);
+    increment_and_wake_waiters(p, &p->n_written);
     return OJ_OK;
 }
 
@@ -317,7 +324,7 @@ oj_status oj_pipeline_next(struct oj_pipeline *p,
     struct joined_part *answer;
     *part = NULL;
     OJ_TRY(release_answer(p, err));
-    OJ_TRY(await_answer(p, &answer, err));
+    OJ_TRY(wait_for_next_answer(p, &answer, err));
     if (answer == NULL)
         return OJ_OK;
     OJ_TRY(oj_check_cancel(p->work.cancel, err));

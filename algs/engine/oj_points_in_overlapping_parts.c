@@ -28,8 +28,9 @@ struct oj_overlapping_points
 
 /* --- the features --------------------------------------------------------- */
 
-static oj_status exclude_non_overlapping(struct oj_overlapping_points *self,
-                                         struct oj_error *err)
+static oj_status
+mark_features_without_overlaps(struct oj_overlapping_points *self,
+                               struct oj_error *err)
 {
     const struct oj_flat *flat = self->args.join_side;
     OJ_NEW(self->others, flat->n_features, err);
@@ -52,11 +53,12 @@ static oj_status exclude_non_overlapping(struct oj_overlapping_points *self,
 }
 
 /* They are joined without exclusions, and with no bound before these. */
-static oj_status index_features(struct oj_overlapping_points *self,
-                                struct oj_stats *stats, struct oj_error *err)
+static oj_status build_index_of_overlapping(struct oj_overlapping_points *self,
+                                            struct oj_stats *stats,
+                                            struct oj_error *err)
 {
     struct oj_index_args args = self->args;
-    OJ_TRY(exclude_non_overlapping(self, err));
+    OJ_TRY(mark_features_without_overlaps(self, err));
     args.join_side = &self->flat;
     args.relation = oj_relation_default();
     args.relation.op = self->args.relation.op;
@@ -74,7 +76,7 @@ oj_status oj_overlapping_points_make(const struct oj_index_args *args,
     oj_status status;
     OJ_NEW_ZEROED(self, 1, err);
     self->args = *args;
-    status = index_features(self, stats, err);
+    status = build_index_of_overlapping(self, stats, err);
     if (status == OJ_OK)
         *out = self;
     else
@@ -148,8 +150,8 @@ static oj_status find_pairs(struct oj_overlapping_points *self,
 
 /* Merges the pairs with the engine's own, from the last on: each entry moves
  * once, into room that is free. */
-static void merge_pairs(const struct oj_overlapping_points *self,
-                        struct oj_matches *out)
+static void merge_pairs_into_matches(const struct oj_overlapping_points *self,
+                                     struct oj_matches *out)
 {
     const struct point_pair *pair = self->pair;
     int64_t left = self->n_pairs, end = out->offset[out->n_rows];
@@ -193,7 +195,7 @@ oj_status oj_overlapping_points_add(struct oj_overlapping_points *self,
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
                        "the batch has more pairs than fit");
     OJ_TRY(oj_matches_grow(out, n, n + self->n_pairs, err));
-    merge_pairs(self, out);
+    merge_pairs_into_matches(self, out);
     out->n_pairs += self->n_pairs;
     return OJ_OK;
 }

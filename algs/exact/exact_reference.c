@@ -57,7 +57,7 @@ static struct oj_box box_of(const struct exact_segment *s)
     return oj_box_of_segment(s->ax, s->ay, s->bx, s->by);
 }
 
-static int is_dot(const struct exact_segment *s)
+static int is_zero_length_segment(const struct exact_segment *s)
 {
     return s->ax == s->bx && s->ay == s->by;
 }
@@ -69,8 +69,9 @@ static void lower_to_exponent_of(int *exponent, double value)
 }
 
 /* From one vertex to another; + 0.0 makes a plain zero of a negative one. */
-static void add_segment(struct exact_pair *pair, const struct oj_flat *flat,
-                        int64_t from, int64_t to)
+static void append_segment_of_vertices(struct exact_pair *pair,
+                                       const struct oj_flat *flat, int64_t from,
+                                       int64_t to)
 {
     const struct exact_segment s = {flat->x[from] + 0.0, flat->y[from] + 0.0,
                                     flat->x[to] + 0.0, flat->y[to] + 0.0,
@@ -89,14 +90,14 @@ static void read_ring(struct exact_pair *pair, const struct oj_flat *flat,
     for (int64_t v = first; v + 1 < end; v++)
     {
         if (flat->x[v] != flat->x[v + 1] || flat->y[v] != flat->y[v + 1])
-            add_segment(pair, flat, v, v + 1);
+            append_segment_of_vertices(pair, flat, v, v + 1);
     }
     if (pair->n_segments == n_before && first < end)
-        add_segment(pair, flat, first, first);
+        append_segment_of_vertices(pair, flat, first, first);
 }
 
-static struct exact_part *begin_part(struct exact_pair *pair, int side,
-                                     enum oj_part_kind kind)
+static struct exact_part *append_part(struct exact_pair *pair, int side,
+                                      enum oj_part_kind kind)
 {
     struct exact_part *part = &pair->part[pair->n_parts++];
     part->side = side;
@@ -106,8 +107,9 @@ static struct exact_part *begin_part(struct exact_pair *pair, int side,
     return part;
 }
 
-static void read_feature(struct exact_pair *pair, const struct oj_flat *flat,
-                         int64_t feature, int side)
+static void append_parts_and_segments(struct exact_pair *pair,
+                                      const struct oj_flat *flat,
+                                      int64_t feature, int side)
 {
     int64_t first, end;
     oj_flat_vertices(flat, feature, &first, &end);
@@ -115,8 +117,8 @@ static void read_feature(struct exact_pair *pair, const struct oj_flat *flat,
     {
         if (first < end)
         {
-            begin_part(pair, side, OJ_PART_POINT);
-            add_segment(pair, flat, feature, feature);
+            append_part(pair, side, OJ_PART_POINT);
+            append_segment_of_vertices(pair, flat, feature, feature);
         }
         return;
     }
@@ -124,7 +126,7 @@ static void read_feature(struct exact_pair *pair, const struct oj_flat *flat,
          p < flat->part_offset[feature + 1]; p++)
     {
         struct exact_part *part =
-            begin_part(pair, side, (enum oj_part_kind)flat->part_kind[p]);
+            append_part(pair, side, (enum oj_part_kind)flat->part_kind[p]);
         for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
              r++)
             read_ring(pair, flat, flat->vertex_offset[r],
@@ -149,9 +151,9 @@ static void count_parts_and_segments(const struct oj_flat *flat,
 
 /* Reads both features; on failure, too, the caller frees the pair, which is
  * zeroed before. */
-static oj_status read_pair(struct exact_pair *pair, const struct oj_flat *input,
-                           int64_t row, const struct oj_flat *join_side,
-                           int64_t feature, struct oj_error *err)
+static oj_status read_segments_of_two_features(
+    struct exact_pair *pair, const struct oj_flat *input, int64_t row,
+    const struct oj_flat *join_side, int64_t feature, struct oj_error *err)
 {
     int64_t n_parts = 0, n_segments = 0;
     count_parts_and_segments(input, row, &n_parts, &n_segments);
@@ -160,9 +162,9 @@ static oj_status read_pair(struct exact_pair *pair, const struct oj_flat *input,
     OJ_NEW(pair->segment, n_segments, err);
     OJ_NEW(pair->run, n_segments / RUN + 1, err);
     pair->exponent = INT_MAX;
-    read_feature(pair, input, row, 0);
+    append_parts_and_segments(pair, input, row, 0);
     pair->n_of_input = pair->n_segments;
-    read_feature(pair, join_side, feature, 1);
+    append_parts_and_segments(pair, join_side, feature, 1);
     if (pair->exponent == INT_MAX) /* all numbers are 0 */
         pair->exponent = 0;
     for (int64_t i = 0; i < pair->n_segments; i++)
@@ -227,9 +229,9 @@ static struct exact_place place_of_vertex(double x, double y, int exponent)
 }
 
 /* out = (b - a) x (p - a): > 0 where p is left of the segment. */
-static void side_of_vertex(struct oj_integer *out,
-                           const struct exact_segment *s, double px, double py,
-                           int exponent)
+static void exact_orientation_of_vertex(struct oj_integer *out,
+                                        const struct exact_segment *s,
+                                        double px, double py, int exponent)
 {
     struct oj_integer dx, dy, x, y;
     oj_integer_difference(&dx, s->bx, s->ax, exponent);
@@ -240,9 +242,10 @@ static void side_of_vertex(struct oj_integer *out,
 }
 
 /* out = b * a_side - a * b_side */
-static void weighted_difference(struct oj_integer *out, double a, double b,
-                                const struct oj_integer *a_side,
-                                const struct oj_integer *b_side, int exponent)
+static void cross_weight_two_sides(struct oj_integer *out, double a, double b,
+                                   const struct oj_integer *a_side,
+                                   const struct oj_integer *b_side,
+                                   int exponent)
 {
     struct oj_integer whole_a, whole_b;
     oj_integer_set(&whole_a, a, exponent);
@@ -252,9 +255,10 @@ static void weighted_difference(struct oj_integer *out, double a, double b,
 
 /* The ends of second lie a_side and b_side of first, on different sides: the
  * crossing is a + (b - a) a_side / (a_side - b_side). */
-static void compute_exact_place(const struct exact_place *place,
-                                struct oj_integer *x, struct oj_integer *y,
-                                struct oj_integer *w)
+static void compute_homogeneous_coordinates(const struct exact_place *place,
+                                            struct oj_integer *x,
+                                            struct oj_integer *y,
+                                            struct oj_integer *w)
 {
     const struct exact_segment *s = place->second;
     struct oj_integer a_side, b_side;
@@ -266,11 +270,11 @@ static void compute_exact_place(const struct exact_place *place,
         oj_integer_set_small(w, 1);
         return;
     }
-    side_of_vertex(&a_side, place->first, s->ax, s->ay, exponent);
-    side_of_vertex(&b_side, place->first, s->bx, s->by, exponent);
+    exact_orientation_of_vertex(&a_side, place->first, s->ax, s->ay, exponent);
+    exact_orientation_of_vertex(&b_side, place->first, s->bx, s->by, exponent);
     oj_integer_subtract(w, &a_side, &b_side);
-    weighted_difference(x, s->ax, s->bx, &a_side, &b_side, exponent);
-    weighted_difference(y, s->ay, s->by, &a_side, &b_side, exponent);
+    cross_weight_two_sides(x, s->ax, s->bx, &a_side, &b_side, exponent);
+    cross_weight_two_sides(y, s->ay, s->by, &a_side, &b_side, exponent);
     if (w->sign > 0)
         return;
     oj_integer_negate(x);
@@ -304,7 +308,7 @@ static struct exact_place place_of_crossing(const struct exact_segment *first,
                                 second,
                                 exponent};
     struct oj_integer x, y, w;
-    compute_exact_place(&place, &x, &y, &w);
+    compute_homogeneous_coordinates(&place, &x, &y, &w);
     narrow_bounds(&place.bounds.x0, &place.bounds.x1, &x, &w, exponent);
     narrow_bounds(&place.bounds.y0, &place.bounds.y1, &y, &w, exponent);
     return place;
@@ -321,8 +325,8 @@ static int compare_places(const void *left, const void *right)
         return a->bounds.x1 < b->bounds.x0 ? -1 : 1;
     if (a->first == NULL && b->first == NULL) /* x is equal */
         return (a->bounds.y0 > b->bounds.y0) - (a->bounds.y0 < b->bounds.y0);
-    compute_exact_place(a, &x[0], &y[0], &w[0]);
-    compute_exact_place(b, &x[1], &y[1], &w[1]);
+    compute_homogeneous_coordinates(a, &x[0], &y[0], &w[0]);
+    compute_homogeneous_coordinates(b, &x[1], &y[1], &w[1]);
     oj_integer_multiply(&p, &x[0], &w[1]);
     oj_integer_multiply(&q, &x[1], &w[0]);
     order = oj_integer_compare(&p, &q);
@@ -334,8 +338,8 @@ static int compare_places(const void *left, const void *right)
 }
 
 /* What holds the middle of a and b, numbers between bounds. */
-static void bound_middle(double a0, double a1, double b0, double b1,
-                         double *low, double *high)
+static void bound_midpoint(double a0, double a1, double b0, double b1,
+                           double *low, double *high)
 {
     *low = *high = a0;
     if (a0 == a1 && a0 == b0 && a0 == b1)
@@ -355,13 +359,13 @@ static void set_point(struct exact_point *point, const struct exact_place *from,
     *bounds = *a;
     if (to == NULL)
         return;
-    bound_middle(a->x0, a->x1, to->bounds.x0, to->bounds.x1, &bounds->x0,
-                 &bounds->x1);
-    bound_middle(a->y0, a->y1, to->bounds.y0, to->bounds.y1, &bounds->y0,
-                 &bounds->y1);
+    bound_midpoint(a->x0, a->x1, to->bounds.x0, to->bounds.x1, &bounds->x0,
+                   &bounds->x1);
+    bound_midpoint(a->y0, a->y1, to->bounds.y0, to->bounds.y1, &bounds->y0,
+                   &bounds->y1);
 }
 
-static void compute_exact_point(struct exact_point *point)
+static void compute_exact_point_or_midpoint(struct exact_point *point)
 {
     struct oj_integer x[2], y[2], w[2];
     if (point->is_made)
@@ -369,11 +373,12 @@ static void compute_exact_point(struct exact_point *point)
     point->is_made = 1;
     if (point->to == NULL)
     {
-        compute_exact_place(point->from, &point->x, &point->y, &point->w);
+        compute_homogeneous_coordinates(point->from, &point->x, &point->y,
+                                        &point->w);
         return;
     }
-    compute_exact_place(point->from, &x[0], &y[0], &w[0]);
-    compute_exact_place(point->to, &x[1], &y[1], &w[1]);
+    compute_homogeneous_coordinates(point->from, &x[0], &y[0], &w[0]);
+    compute_homogeneous_coordinates(point->to, &x[1], &y[1], &w[1]);
     oj_integer_add_products(&point->x, &x[0], &w[1], &x[1], &w[0]);
     oj_integer_add_products(&point->y, &y[0], &w[1], &y[1], &w[0]);
     oj_integer_multiply(&point->w, &w[0], &w[1]);
@@ -384,8 +389,8 @@ static void compute_exact_point(struct exact_point *point)
  * decide most: the products have a relative error of 2^-51 at most, and their
  * underflow does not matter beside a size of 1e-280; where something overflows,
  * no comparison holds. */
-static int vertex_side(const struct exact_segment *s, double x, double y,
-                       int exponent)
+static int orientation_sign_of_vertex(const struct exact_segment *s, double x,
+                                      double y, int exponent)
 {
     double left = (s->bx - s->ax) * (y - s->ay);
     double right = (s->by - s->ay) * (x - s->ax);
@@ -393,18 +398,20 @@ static int vertex_side(const struct exact_segment *s, double x, double y,
     struct oj_integer side;
     if (size > 1e-280 && fabs(left - right) > error)
         return left > right ? 1 : -1;
-    side_of_vertex(&side, s, x, y, exponent);
+    exact_orientation_of_vertex(&side, s, x, y, exponent);
     return side.sign;
 }
 
 /* The same for any point. */
-static int point_side(const struct exact_segment *s, struct exact_point *point)
+static int orientation_sign_of_point(const struct exact_segment *s,
+                                     struct exact_point *point)
 {
     int exponent = point->from->exponent;
     struct oj_integer dx, dy, x, y, a;
     if (point->to == NULL && point->from->first == NULL)
-        return vertex_side(s, point->bounds.x0, point->bounds.y0, exponent);
-    compute_exact_point(point);
+        return orientation_sign_of_vertex(s, point->bounds.x0, point->bounds.y0,
+                                          exponent);
+    compute_exact_point_or_midpoint(point);
     oj_integer_difference(&dx, s->bx, s->ax, exponent);
     oj_integer_difference(&dy, s->by, s->ay, exponent);
     oj_integer_set(&a, s->ax, exponent);
@@ -425,7 +432,7 @@ static int has_greater_y(double y, struct exact_point *point)
         return 1;
     if (y < point->bounds.y0 || point->bounds.y0 == y)
         return 0;
-    compute_exact_point(point);
+    compute_exact_point_or_midpoint(point);
     oj_integer_set(&whole, y, point->from->exponent);
     oj_integer_multiply(&scaled, &whole, &point->w);
     return oj_integer_compare(&scaled, &point->y) > 0;
@@ -442,7 +449,7 @@ static int ray_meets(const struct exact_segment *s, struct exact_point *point)
         return 0;
     if (s->ax > point->bounds.x1 && s->bx > point->bounds.x1)
         return 1;
-    return point_side(s, point) == (s->by > s->ay ? 1 : -1);
+    return orientation_sign_of_point(s, point) == (s->by > s->ay ? 1 : -1);
 }
 
 /* --- the arrangement ------------------------------------------------------ */
@@ -524,8 +531,10 @@ static oj_status add_cut(struct exact_arrangement *a, int64_t segment,
 }
 
 /* Segment s at those ends of t that lie on it; side: of s. */
-static oj_status cut_at_ends(struct exact_arrangement *a, int64_t s, int64_t t,
-                             const int side[2], struct oj_error *err)
+static oj_status cut_segment_at_touching_ends(struct exact_arrangement *a,
+                                              int64_t s, int64_t t,
+                                              const int side[2],
+                                              struct oj_error *err)
 {
     struct oj_box box = box_of(&a->pair.segment[s]);
     for (int end = 0; end < 2; end++)
@@ -537,20 +546,21 @@ static oj_status cut_at_ends(struct exact_arrangement *a, int64_t s, int64_t t,
     return OJ_OK;
 }
 
-static oj_status cut_two(struct exact_arrangement *a, int64_t i, int64_t j,
-                         struct oj_error *err)
+static oj_status cut_two_segments_at_meetings(struct exact_arrangement *a,
+                                              int64_t i, int64_t j,
+                                              struct oj_error *err)
 {
     const struct exact_segment *s = &a->pair.segment[i];
     const struct exact_segment *t = &a->pair.segment[j];
     int exponent = a->pair.exponent;
-    int of_t[2] = {vertex_side(s, t->ax, t->ay, exponent),
-                   vertex_side(s, t->bx, t->by, exponent)};
-    int of_s[2] = {vertex_side(t, s->ax, s->ay, exponent),
-                   vertex_side(t, s->bx, s->by, exponent)};
+    int of_t[2] = {orientation_sign_of_vertex(s, t->ax, t->ay, exponent),
+                   orientation_sign_of_vertex(s, t->bx, t->by, exponent)};
+    int of_s[2] = {orientation_sign_of_vertex(t, s->ax, s->ay, exponent),
+                   orientation_sign_of_vertex(t, s->bx, s->by, exponent)};
     if (of_t[0] * of_t[1] >= 0 || of_s[0] * of_s[1] >= 0)
     {
-        OJ_TRY(cut_at_ends(a, i, j, of_t, err));
-        return cut_at_ends(a, j, i, of_s, err);
+        OJ_TRY(cut_segment_at_touching_ends(a, i, j, of_t, err));
+        return cut_segment_at_touching_ends(a, j, i, of_s, err);
     }
     OJ_ROOM(a->place, a->n_places, a->n_places + 1, a->cap_places, err);
     a->place[a->n_places++] = place_of_crossing(s, t, exponent);
@@ -558,7 +568,8 @@ static oj_status cut_two(struct exact_arrangement *a, int64_t i, int64_t j,
     return add_cut(a, j, a->n_places - 1, err);
 }
 
-static oj_status cut_all(struct exact_arrangement *a, struct oj_error *err)
+static oj_status cut_all_segments_at_meetings(struct exact_arrangement *a,
+                                              struct oj_error *err)
 {
     const struct exact_pair *pair = &a->pair;
     a->n_places = 2 * pair->n_segments;
@@ -577,12 +588,13 @@ static oj_status cut_all(struct exact_arrangement *a, struct oj_error *err)
         int64_t at = i + 1;
         for (int64_t j; (j = next_segment_near_box(pair, &box, &at,
                                                    pair->n_segments)) >= 0;)
-            OJ_TRY(cut_two(a, i, j, err));
+            OJ_TRY(cut_two_segments_at_meetings(a, i, j, err));
     }
     return OJ_OK;
 }
 
-static oj_status number_nodes(struct exact_arrangement *a, struct oj_error *err)
+static oj_status sort_and_number_nodes(struct exact_arrangement *a,
+                                       struct oj_error *err)
 {
     int64_t n = a->n_places;
     OJ_NEW(a->ranked, n, err);
@@ -602,7 +614,7 @@ static oj_status number_nodes(struct exact_arrangement *a, struct oj_error *err)
 }
 
 /* Orders what begins with n numbers by these. */
-static int compare_numbers(const void *left, const void *right, int n)
+static int compare_first_n_integers(const void *left, const void *right, int n)
 {
     const int64_t *a = left, *b = right;
     for (int i = 0; i < n; i++)
@@ -614,23 +626,25 @@ static int compare_numbers(const void *left, const void *right, int n)
 }
 
 /* Cuts by segment and node, visits by node and part. */
-static int compare_two(const void *left, const void *right)
+static int compare_by_first_two_numbers(const void *left, const void *right)
 {
-    return compare_numbers(left, right, 2);
+    return compare_first_n_integers(left, right, 2);
 }
 
 static int compare_pieces(const void *left, const void *right)
 {
-    return compare_numbers(left, right, 3);
+    return compare_first_n_integers(left, right, 3);
 }
 
-static oj_status make_pieces(struct exact_arrangement *a, struct oj_error *err)
+static oj_status make_noded_pieces_of_segments(struct exact_arrangement *a,
+                                               struct oj_error *err)
 {
     OJ_NEW(a->piece, a->n_cuts, err);
     for (int64_t i = 0; i < a->n_cuts; i++)
         a->cut[i].node = a->node_of_place[a->cut[i].node];
     if (a->n_cuts > 0)
-        qsort(a->cut, (size_t)a->n_cuts, sizeof *a->cut, compare_two);
+        qsort(a->cut, (size_t)a->n_cuts, sizeof *a->cut,
+              compare_by_first_two_numbers);
     for (int64_t i = 1; i < a->n_cuts; i++)
     {
         const struct exact_cut *last = &a->cut[i - 1], *cut = &a->cut[i];
@@ -645,27 +659,29 @@ static oj_status make_pieces(struct exact_arrangement *a, struct oj_error *err)
 
 /* The end of the records, from first on, that are one piece of the plane;
  * n_equal 3: and of one part as well, 2: of any. */
-static int64_t piece_end(const struct exact_arrangement *a, int64_t first,
-                         int n_equal)
+static int64_t end_of_equal_pieces(const struct exact_arrangement *a,
+                                   int64_t first, int n_equal)
 {
     int64_t end = first;
     while (end < a->n_pieces &&
-           compare_numbers(&a->piece[end], &a->piece[first], n_equal) == 0)
+           compare_first_n_integers(&a->piece[end], &a->piece[first],
+                                    n_equal) == 0)
         end++;
     return end;
 }
 
 /* --- parts ---------------------------------------------------------------- */
 
-static void toggle_end(struct exact_arrangement *a, int64_t part, int64_t node)
+static void toggle_line_end_parity(struct exact_arrangement *a, int64_t part,
+                                   int64_t node)
 {
     a->ends[a->pair.part[part].side][node] ^= 1;
 }
 
 /* Says which polygons enclose something: those with a piece that their rings
  * pass an odd number of times. The others are lines; then counts ends. */
-static oj_status classify_parts(struct exact_arrangement *a,
-                                struct oj_error *err)
+static oj_status classify_areas_and_count_line_ends(struct exact_arrangement *a,
+                                                    struct oj_error *err)
 {
     const struct exact_pair *pair = &a->pair;
     OJ_NEW_ZEROED(a->is_area, pair->n_parts, err);
@@ -674,26 +690,27 @@ static oj_status classify_parts(struct exact_arrangement *a,
     for (int64_t i = 0, end; i < a->n_pieces; i = end)
     {
         int64_t part = a->piece[i].part;
-        end = piece_end(a, i, 3);
+        end = end_of_equal_pieces(a, i, 3);
         if (pair->part[part].kind == OJ_PART_POLYGON && (end - i) % 2 == 1)
             a->is_area[part] = 1;
     }
-    for (int64_t i = 0; i < a->n_pieces; i = piece_end(a, i, 3))
+    for (int64_t i = 0; i < a->n_pieces; i = end_of_equal_pieces(a, i, 3))
     {
         const struct exact_piece *piece = &a->piece[i];
         if (pair->part[piece->part].kind != OJ_PART_POLYGON ||
             a->is_area[piece->part])
             continue;
-        toggle_end(a, piece->part, piece->from);
-        toggle_end(a, piece->part, piece->to);
+        toggle_line_end_parity(a, piece->part, piece->from);
+        toggle_line_end_parity(a, piece->part, piece->to);
     }
     for (int64_t p = 0; p < pair->n_parts; p++)
     {
         const struct exact_part *part = &pair->part[p];
         if (part->kind != OJ_PART_LINE || part->n == 0)
             continue;
-        toggle_end(a, p, a->node_of_place[2 * part->first]);
-        toggle_end(a, p, a->node_of_place[2 * (part->first + part->n) - 1]);
+        toggle_line_end_parity(a, p, a->node_of_place[2 * part->first]);
+        toggle_line_end_parity(
+            a, p, a->node_of_place[2 * (part->first + part->n) - 1]);
     }
     return OJ_OK;
 }
@@ -709,7 +726,8 @@ struct around
     int on_line, is_end, on_dot;
 };
 
-static enum oj_matrix_place matrix_place_of(const struct around *around)
+static enum oj_matrix_place
+de9im_place_of_surroundings(const struct around *around)
 {
     if (around->is_inside)
         return OJ_PLACE_INTERIOR;
@@ -742,9 +760,9 @@ static void cast_ray_from_point(struct exact_arrangement *a,
 
 /* One piece, records first to end - 1. Bits 0 and 1 of covers[s]: areas of side
  * s cover the right (or upper) and the left (or lower) side of the piece. */
-static void classify_piece_sides(struct exact_arrangement *a, int64_t first,
-                                 int64_t end, struct around around[2],
-                                 int covers[2])
+static void find_areas_beside_piece(struct exact_arrangement *a, int64_t first,
+                                    int64_t end, struct around around[2],
+                                    int covers[2])
 {
     struct exact_point point;
     set_point(&point, a->node[a->piece[first].from],
@@ -754,7 +772,7 @@ static void classify_piece_sides(struct exact_arrangement *a, int64_t first,
     {
         int64_t part = a->piece[i].part;
         int side = a->pair.part[part].side, right = a->parity[part];
-        next = piece_end(a, i, 3);
+        next = end_of_equal_pieces(a, i, 3);
         if (!a->is_area[part])
         {
             around[side].on_line = 1;
@@ -784,10 +802,10 @@ static void add_pieces_to_matrix(struct exact_arrangement *a,
         struct around around[2];
         int covers[2] = {0, 0};
         memset(around, 0, sizeof around);
-        end = piece_end(a, i, 2);
-        classify_piece_sides(a, i, end, around, covers);
-        oj_matrix_add(matrix, matrix_place_of(&around[0]),
-                      matrix_place_of(&around[1]), 1);
+        end = end_of_equal_pieces(a, i, 2);
+        find_areas_beside_piece(a, i, end, around, covers);
+        oj_matrix_add(matrix, de9im_place_of_surroundings(&around[0]),
+                      de9im_place_of_surroundings(&around[1]), 1);
         for (int bit = 1; bit <= 2; bit++)
             oj_matrix_add(
                 matrix, covers[0] & bit ? OJ_PLACE_INTERIOR : OJ_PLACE_EXTERIOR,
@@ -797,8 +815,8 @@ static void add_pieces_to_matrix(struct exact_arrangement *a,
     }
 }
 
-static oj_status list_parts_at_nodes(struct exact_arrangement *a,
-                                     struct oj_error *err)
+static oj_status list_and_sort_parts_at_nodes(struct exact_arrangement *a,
+                                              struct oj_error *err)
 {
     const struct exact_pair *pair = &a->pair;
     OJ_NEW(a->visit, 2 * a->n_pieces + pair->n_segments, err);
@@ -811,18 +829,20 @@ static oj_status list_parts_at_nodes(struct exact_arrangement *a,
     }
     for (int64_t s = 0; s < pair->n_segments; s++)
     {
-        if (is_dot(&pair->segment[s]))
+        if (is_zero_length_segment(&pair->segment[s]))
             a->visit[a->n_visits++] = (struct node_part){
                 a->node_of_place[2 * s], pair->segment[s].part, -1};
     }
     if (a->n_visits > 0)
-        qsort(a->visit, (size_t)a->n_visits, sizeof *a->visit, compare_two);
+        qsort(a->visit, (size_t)a->n_visits, sizeof *a->visit,
+              compare_by_first_two_numbers);
     return OJ_OK;
 }
 
 /* The visits of one node, first to end - 1. */
-static void gather_parts_at_node(struct exact_arrangement *a, int64_t first,
-                                 int64_t end, struct around around[2])
+static void find_surroundings_of_node(struct exact_arrangement *a,
+                                      int64_t first, int64_t end,
+                                      struct around around[2])
 {
     struct exact_point point;
     int64_t node = a->visit[first].node;
@@ -877,20 +897,20 @@ static void add_nodes_to_matrix(struct exact_arrangement *a,
             if (a->visit[end].node != a->visit[i].node)
                 break;
         }
-        gather_parts_at_node(a, i, end, around);
-        oj_matrix_add(matrix, matrix_place_of(&around[0]),
-                      matrix_place_of(&around[1]), 0);
+        find_surroundings_of_node(a, i, end, around);
+        oj_matrix_add(matrix, de9im_place_of_surroundings(&around[0]),
+                      de9im_place_of_surroundings(&around[1]), 0);
     }
 }
 
 static oj_status fill_matrix(struct exact_arrangement *a,
                              struct oj_matrix *matrix, struct oj_error *err)
 {
-    OJ_TRY(cut_all(a, err));
-    OJ_TRY(number_nodes(a, err));
-    OJ_TRY(make_pieces(a, err));
-    OJ_TRY(classify_parts(a, err));
-    OJ_TRY(list_parts_at_nodes(a, err));
+    OJ_TRY(cut_all_segments_at_meetings(a, err));
+    OJ_TRY(sort_and_number_nodes(a, err));
+    OJ_TRY(make_noded_pieces_of_segments(a, err));
+    OJ_TRY(classify_areas_and_count_line_ends(a, err));
+    OJ_TRY(list_and_sort_parts_at_nodes(a, err));
     OJ_NEW_ZEROED(a->covered, a->n_pieces, err);
     OJ_NEW(a->parity, a->pair.n_parts, err);
     OJ_NEW(a->on_ring, a->pair.n_parts, err);
@@ -907,7 +927,8 @@ oj_status oj_exact_matrix(const struct oj_flat *input, int64_t row,
     struct exact_arrangement a;
     oj_status status;
     memset(&a, 0, sizeof a);
-    status = read_pair(&a.pair, input, row, join_side, feature, err);
+    status = read_segments_of_two_features(&a.pair, input, row, join_side,
+                                           feature, err);
     if (status == OJ_OK)
         status = fill_matrix(&a, &matrix, err);
     free_arrangement(&a);
@@ -958,9 +979,9 @@ static int is_distance_zero(const struct nearness *n)
 }
 
 /* Takes a distance that is less than the least so far. */
-static void keep_smaller_fraction(struct nearness *n,
-                                  const struct oj_integer *above,
-                                  const struct oj_integer *below)
+static void keep_smaller_squared_distance(struct nearness *n,
+                                          const struct oj_integer *above,
+                                          const struct oj_integer *below)
 {
     struct oj_integer left, right;
     double mantissa;
@@ -990,7 +1011,7 @@ static void set_zero_distance(struct nearness *n)
     struct oj_integer nothing, one;
     oj_integer_set_small(&nothing, 0);
     oj_integer_set_small(&one, 1);
-    keep_smaller_fraction(n, &nothing, &one);
+    keep_smaller_squared_distance(n, &nothing, &one);
 }
 
 /* The coordinates of to - from. */
@@ -1014,8 +1035,9 @@ static void dot_product(struct oj_integer *out, const struct exact_vector *a,
 }
 
 /* A point and a segment, or two points. */
-static void measure_point(struct nearness *n, double x, double y,
-                          const struct exact_segment *s)
+static void measure_point_to_segment_exactly(struct nearness *n, double x,
+                                             double y,
+                                             const struct exact_segment *s)
 {
     const struct oj_box point = {x, y, x, y}, box = box_of(s);
     struct exact_vector along, to_point;
@@ -1039,7 +1061,7 @@ static void measure_point(struct nearness *n, double x, double y,
         dot_product(&above, &to_point, &to_point);
         oj_integer_set_small(&below, 1);
     }
-    keep_smaller_fraction(n, &above, &below);
+    keep_smaller_squared_distance(n, &above, &below);
 }
 
 /* Where two segments do not cross inside both, they are as far as some end. */
@@ -1049,24 +1071,25 @@ static void measure_segments(struct nearness *n, const struct exact_segment *s,
     struct oj_box a = box_of(s), b = box_of(t);
     int exponent = n->pair.exponent;
     if (oj_box_intersects(&a, &b) &&
-        vertex_side(s, t->ax, t->ay, exponent) *
-                vertex_side(s, t->bx, t->by, exponent) <
+        orientation_sign_of_vertex(s, t->ax, t->ay, exponent) *
+                orientation_sign_of_vertex(s, t->bx, t->by, exponent) <
             0 &&
-        vertex_side(t, s->ax, s->ay, exponent) *
-                vertex_side(t, s->bx, s->by, exponent) <
+        orientation_sign_of_vertex(t, s->ax, s->ay, exponent) *
+                orientation_sign_of_vertex(t, s->bx, s->by, exponent) <
             0)
     {
         set_zero_distance(n);
         return;
     }
-    measure_point(n, t->ax, t->ay, s);
-    measure_point(n, t->bx, t->by, s);
-    measure_point(n, s->ax, s->ay, t);
-    measure_point(n, s->bx, s->by, t);
+    measure_point_to_segment_exactly(n, t->ax, t->ay, s);
+    measure_point_to_segment_exactly(n, t->bx, t->by, s);
+    measure_point_to_segment_exactly(n, s->ax, s->ay, t);
+    measure_point_to_segment_exactly(n, s->bx, s->by, t);
 }
 
 /* Of the segments of one side to those of the other. */
-static oj_status find_least(struct nearness *n, struct oj_error *err)
+static oj_status find_least_squared_distance(struct nearness *n,
+                                             struct oj_error *err)
 {
     const struct exact_pair *pair = &n->pair;
     n->is_found = 0;
@@ -1090,22 +1113,23 @@ static oj_status find_least(struct nearness *n, struct oj_error *err)
 }
 
 /* *order: the distance of the features, compared with (a + b) / 2. */
-static oj_status compare_distance(const struct oj_flat *input, int64_t row,
-                                  const struct oj_flat *join_side,
-                                  int64_t feature,
-                                  enum oj_distance_to distance_to, double a,
-                                  double b, int *order, struct oj_error *err)
+static oj_status
+compare_distance_with_mean(const struct oj_flat *input, int64_t row,
+                           const struct oj_flat *join_side, int64_t feature,
+                           enum oj_distance_to distance_to, double a, double b,
+                           int *order, struct oj_error *err)
 {
     struct oj_matrix matrix = oj_matrix_empty();
     struct nearness n;
     struct oj_integer sum, other, squared;
     oj_status status;
     memset(&n.pair, 0, sizeof n.pair);
-    status = read_pair(&n.pair, input, row, join_side, feature, err);
+    status = read_segments_of_two_features(&n.pair, input, row, join_side,
+                                           feature, err);
     lower_to_exponent_of(&n.pair.exponent, a);
     lower_to_exponent_of(&n.pair.exponent, b);
     if (status == OJ_OK)
-        status = find_least(&n, err);
+        status = find_least_squared_distance(&n, err);
     if (status == OJ_OK && distance_to == OJ_TO_INTERIOR &&
         !is_distance_zero(&n))
         status = oj_exact_matrix(input, row, join_side, feature, &matrix, err);
@@ -1135,8 +1159,8 @@ oj_status oj_exact_compare_distance(const struct oj_flat *input, int64_t row,
                                     double limit, int *order,
                                     struct oj_error *err)
 {
-    return compare_distance(input, row, join_side, feature, distance_to, limit,
-                            limit, order, err);
+    return compare_distance_with_mean(input, row, join_side, feature,
+                                      distance_to, limit, limit, order, err);
 }
 
 oj_status oj_exact_is_nearer(const struct oj_flat *input, int64_t row,
@@ -1146,8 +1170,8 @@ oj_status oj_exact_is_nearer(const struct oj_flat *input, int64_t row,
 {
     int order = 0;
     if (a != b)
-        OJ_TRY(compare_distance(input, row, join_side, feature, distance_to, a,
-                                b, &order, err));
+        OJ_TRY(compare_distance_with_mean(input, row, join_side, feature,
+                                          distance_to, a, b, &order, err));
     *is_nearer = a < b ? order <= 0 : order >= 0;
     return OJ_OK;
 }

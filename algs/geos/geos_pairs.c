@@ -143,7 +143,8 @@ struct geos_members
 };
 
 /* For most members at most. */
-static struct geos_members begin_members(GEOSContextHandle_t geos, int64_t most)
+static struct geos_members allocate_member_list(GEOSContextHandle_t geos,
+                                                int64_t most)
 {
     struct geos_members members = {geos, 0, NULL};
     if (most <= INT_MAX)
@@ -192,7 +193,7 @@ static GEOSGeometry *make_polygon(GEOSContextHandle_t geos,
     struct geos_members holes;
     if (shell == NULL)
         return NULL;
-    holes = begin_members(geos, end - ring - 1);
+    holes = allocate_member_list(geos, end - ring - 1);
     while (holes.list != NULL && ++ring < end)
         add_member(&holes, make_ring(geos, flat, ring));
     return make_collection(&holes, GEOS_POLYGON, shell);
@@ -232,15 +233,15 @@ static int collection_type(unsigned kinds)
  * one at least: a multi geometry, where they are of one kind, or a
  * GeometryCollection.  Polygons are taken for the lines of their rings where
  * asked. */
-static struct geos_members list_parts(const struct geos_side *side,
-                                      int64_t feature, unsigned kinds,
-                                      unsigned *found)
+static struct geos_members make_list_of_parts(const struct geos_side *side,
+                                              int64_t feature, unsigned kinds,
+                                              unsigned *found)
 {
     const struct oj_flat *flat = side->flat;
     GEOSContextHandle_t geos = side->geos;
     int64_t part = flat->part_offset[feature];
     int64_t end = flat->part_offset[feature + 1];
-    struct geos_members members = begin_members(
+    struct geos_members members = allocate_member_list(
         geos, end - part + flat->ring_offset[end] - flat->ring_offset[part]);
     *found = 0;
     for (; part < end && members.list != NULL; part++)
@@ -263,7 +264,8 @@ static GEOSGeometry *make_parts_of_kinds(const struct geos_side *side,
                                          int64_t feature, unsigned kinds)
 {
     unsigned found;
-    struct geos_members members = list_parts(side, feature, kinds, &found);
+    struct geos_members members =
+        make_list_of_parts(side, feature, kinds, &found);
     return make_collection(&members, collection_type(found), NULL);
 }
 
@@ -274,7 +276,7 @@ static GEOSGeometry *make_vertices(const struct geos_side *side,
     struct geos_members members;
     int64_t v, end;
     oj_flat_vertices(side->flat, feature, &v, &end);
-    members = begin_members(side->geos, end - v);
+    members = allocate_member_list(side->geos, end - v);
     for (; v < end && members.list != NULL; v++)
         add_member(&members, make_point(side->geos, side->flat, v));
     return make_collection(&members, GEOS_MULTIPOINT, NULL);
@@ -290,7 +292,7 @@ static GEOSGeometry *make_feature(const struct geos_side *side, int64_t feature)
         return make_point(side->geos, side->flat, feature);
     if (side->as_vertices)
         return make_vertices(side, feature);
-    members = list_parts(side, feature, ~0u, &found);
+    members = make_list_of_parts(side, feature, ~0u, &found);
     if (members.list == NULL || members.n > 1)
         return make_collection(&members, collection_type(found), NULL);
     only = members.list[0];
@@ -304,7 +306,7 @@ static GEOSGeometry *make_polygons(const struct geos_side *side,
                                    int64_t n)
 {
     int64_t first = side->flat->part_offset[feature];
-    struct geos_members members = begin_members(side->geos, n);
+    struct geos_members members = allocate_member_list(side->geos, n);
     for (int64_t i = 0; i < n && members.list != NULL; i++)
         add_member(&members,
                    make_part(side->geos, side->flat, first + part[i]));
@@ -319,7 +321,7 @@ static GEOSGeometry *make_rings_as_polygons(const struct geos_side *side,
 {
     int64_t ring = side->flat->ring_offset[first];
     int64_t past = side->flat->ring_offset[end];
-    struct geos_members members = begin_members(side->geos, past - ring);
+    struct geos_members members = allocate_member_list(side->geos, past - ring);
     for (; ring < past && members.list != NULL; ring++)
     {
         GEOSGeometry *shell = make_ring(side->geos, side->flat, ring);
@@ -491,7 +493,8 @@ static int check_polygons_apart(const struct geos_side *side, struct kept *kept)
     return is_valid > 1 ? -1 : is_valid;
 }
 
-static int is_apart(const struct geos_side *side, struct kept *kept)
+static int are_polygon_parts_apart(const struct geos_side *side,
+                                   struct kept *kept)
 {
     if (kept->is_apart < 0)
         kept->is_apart = check_polygons_apart(side, kept);
@@ -527,7 +530,7 @@ static GEOSGeometry *unite_collection(GEOSContextHandle_t geos,
 static GEOSGeometry *unite_polygons(const struct geos_side *side,
                                     const struct kept *kept)
 {
-    struct geos_members members = begin_members(side->geos, 2);
+    struct geos_members members = allocate_member_list(side->geos, 2);
     unsigned others = OJ_PART_POINT | OJ_PART_LINE;
     if (kept->kinds == OJ_PART_POLYGON)
     {
@@ -555,7 +558,7 @@ static const GEOSGeometry *get_union_of_parts(const struct geos_side *side,
     int apart, are_valid;
     if (kept->whole.geometry != NULL)
         return kept->whole.geometry;
-    apart = is_apart(side, kept);
+    apart = are_polygon_parts_apart(side, kept);
     if (apart != 0)
         return apart > 0 ? kept->geometry : NULL;
     are_valid = parts_are_valid(side, kept);
@@ -578,10 +581,9 @@ prepare_union_of_parts(const struct geos_side *side, struct kept *kept)
 }
 
 /* The two features of a pair; NO when one has no parts. */
-static enum oj_geos_verdict get_pair_geometries(struct oj_geos_pairs *pairs,
-                                                int64_t row, int64_t feature,
-                                                struct kept **a,
-                                                struct kept **b)
+static enum oj_geos_verdict
+get_cached_features_of_pair(struct oj_geos_pairs *pairs, int64_t row,
+                            int64_t feature, struct kept **a, struct kept **b)
 {
     pairs->handle.message[0] = '\0';
     if (oj_flat_kinds(pairs->input.flat, row) == 0 ||
@@ -668,7 +670,7 @@ struct asked_polygon
 static int allocate_locators(struct asked_polygon *asked)
 {
     struct kept *kept = asked->kept;
-    int apart = is_apart(asked->side, kept);
+    int apart = are_polygon_parts_apart(asked->side, kept);
     if (apart >= 0 && kept->n_locators == 0)
     {
         int64_t n = apart ? 1 : kept->n_components;
@@ -681,7 +683,7 @@ static int allocate_locators(struct asked_polygon *asked)
 }
 
 static const GEOSPreparedGeometry *
-get_locator(const struct asked_polygon *asked, int64_t i)
+get_prepared_polygon_part(const struct asked_polygon *asked, int64_t i)
 {
     const struct kept *kept = asked->kept;
     int64_t first = asked->side->flat->part_offset[kept->feature] + i;
@@ -692,10 +694,10 @@ get_locator(const struct asked_polygon *asked, int64_t i)
     return prepare_geometry(asked->side->geos, one);
 }
 
-static enum oj_geos_verdict locate_by(const struct oj_geos_pairs *pairs,
-                                      const GEOSPreparedGeometry *locator,
-                                      const GEOSGeometry *point,
-                                      enum oj_location *where)
+static enum oj_geos_verdict
+locate_by_prepared_geometry(const struct oj_geos_pairs *pairs,
+                            const GEOSPreparedGeometry *locator,
+                            const GEOSGeometry *point, enum oj_location *where)
 {
     char meets = 2, is_inside = 0;
     if (locator != NULL)
@@ -737,13 +739,13 @@ static enum oj_geos_verdict locate_in_union(const struct asked_polygon *asked,
         return OJ_GEOS_CANNOT_SAY; /* there is no union */
     }
     if (n > MOST_BESIDE)
-        return locate_by(pairs, prepare_union_of_parts(side, kept), point,
-                         where);
+        return locate_by_prepared_geometry(
+            pairs, prepare_union_of_parts(side, kept), point, where);
     /* without the nodes that other parts would bring, which are rounded */
     beside.geometry = unite_collection(
         side->geos, make_polygons(side, kept->feature, part, n));
-    located =
-        locate_by(pairs, prepare_geometry(side->geos, &beside), point, where);
+    located = locate_by_prepared_geometry(
+        pairs, prepare_geometry(side->geos, &beside), point, where);
     drop_prepared(side->geos, &beside);
     return located;
 }
@@ -764,7 +766,8 @@ static enum oj_geos_verdict locate_point(const struct asked_polygon *asked,
         if (asked->box != NULL &&
             !box_holds(asked->pairs, &asked->box[i], point))
             continue;
-        located = locate_by(asked->pairs, get_locator(asked, i), point, &at);
+        located = locate_by_prepared_geometry(
+            asked->pairs, get_prepared_polygon_part(asked, i), point, &at);
         if (located != OJ_GEOS_YES)
             return located;
         if (at != OJ_OUTSIDE)
@@ -888,7 +891,7 @@ enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
     const struct oj_relation *relation = &pairs->relation;
     struct kept *a = NULL, *b = NULL;
     enum oj_geos_verdict both =
-        get_pair_geometries(pairs, row, feature, &a, &b);
+        get_cached_features_of_pair(pairs, row, feature, &a, &b);
     char answer;
     if (both != OJ_GEOS_YES)
         return both;
@@ -960,7 +963,7 @@ enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
     GEOSContextHandle_t geos = pairs->handle.geos;
     struct kept *a = NULL, *b = NULL;
     enum oj_geos_verdict both =
-        get_pair_geometries(pairs, row, feature, &a, &b);
+        get_cached_features_of_pair(pairs, row, feature, &a, &b);
     const struct oj_box *box_a = NULL, *box_b = NULL;
     double least = INFINITY, d = INFINITY;
     if (both != OJ_GEOS_YES)
@@ -998,7 +1001,7 @@ enum oj_geos_verdict oj_geos_pairs_shape_distance(struct oj_geos_pairs *pairs,
     GEOSContextHandle_t geos = pairs->handle.geos;
     struct kept *a = NULL, *b = NULL;
     enum oj_geos_verdict both =
-        get_pair_geometries(pairs, row, feature, &a, &b);
+        get_cached_features_of_pair(pairs, row, feature, &a, &b);
     int is_measured;
     if (both != OJ_GEOS_YES)
         return both;
@@ -1049,9 +1052,9 @@ static GEOSGeometry *copy_members_of_kind(const struct geos_side *side,
 }
 
 /* What the members of a kind of each have in common. */
-static GEOSGeometry *intersect_members(struct oj_geos_pairs *pairs,
-                                       struct kept *a, unsigned kind_a,
-                                       struct kept *b, unsigned kind_b)
+static GEOSGeometry *
+intersect_parts_of_two_kinds(struct oj_geos_pairs *pairs, struct kept *a,
+                             unsigned kind_a, struct kept *b, unsigned kind_b)
 {
     GEOSContextHandle_t geos = pairs->handle.geos;
     GEOSGeometry *of_a = copy_members_of_kind(&pairs->input, a, kind_a);
@@ -1066,11 +1069,12 @@ static GEOSGeometry *intersect_members(struct oj_geos_pairs *pairs,
 
 /* The union of what each kind of one has in common with each of the other.
  * Empty members are left out: unions of points and empty polygons crash. */
-static GEOSGeometry *intersect_kinds(struct oj_geos_pairs *pairs,
-                                     struct kept *a, struct kept *b)
+static GEOSGeometry *union_of_intersections_by_kind(struct oj_geos_pairs *pairs,
+                                                    struct kept *a,
+                                                    struct kept *b)
 {
     GEOSContextHandle_t geos = pairs->handle.geos;
-    struct geos_members members = begin_members(geos, 9);
+    struct geos_members members = allocate_member_list(geos, 9);
     GEOSGeometry *all;
     for (unsigned i = 0; i < 9 && members.list != NULL; i++)
     {
@@ -1078,7 +1082,7 @@ static GEOSGeometry *intersect_kinds(struct oj_geos_pairs *pairs,
         GEOSGeometry *common;
         if ((a->kinds & kind_a) == 0 || (b->kinds & kind_b) == 0)
             continue;
-        common = intersect_members(pairs, a, kind_a, b, kind_b);
+        common = intersect_parts_of_two_kinds(pairs, a, kind_a, b, kind_b);
         if (common != NULL && GEOSisEmpty_r(geos, common) != 0)
             GEOSGeom_destroy_r(geos, common);
         else
@@ -1100,7 +1104,7 @@ static GEOSGeometry *intersect_cached_features(struct oj_geos_pairs *pairs,
         return NULL;
     if (GEOSGeomTypeId_r(geos, whole_a) == GEOS_GEOMETRYCOLLECTION ||
         GEOSGeomTypeId_r(geos, whole_b) == GEOS_GEOMETRYCOLLECTION)
-        return intersect_kinds(pairs, a, b);
+        return union_of_intersections_by_kind(pairs, a, b);
     return GEOSIntersection_r(geos, whole_a, whole_b);
 }
 
@@ -1110,7 +1114,7 @@ enum oj_geos_verdict oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
 {
     struct kept *a = NULL, *b = NULL;
     enum oj_geos_verdict both =
-        get_pair_geometries(pairs, row, feature, &a, &b);
+        get_cached_features_of_pair(pairs, row, feature, &a, &b);
     GEOSGeometry *common;
     struct oj_error err;
     oj_status status;

@@ -9,7 +9,7 @@
 #ifndef CPU_GROUP_SEARCH_H
 #define CPU_GROUP_SEARCH_H
 
-#include "../base/cpu_order.h"
+#include "../base/cpu_morton_sort.h"
 #include "../pairs/oj_ranking.h"
 #include "../relation/oj_relation.h"
 #include "../rings/cpu_segment_tree.h"

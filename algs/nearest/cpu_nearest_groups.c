@@ -570,8 +570,8 @@ struct nearest_search
     struct oj_ranking ranking; /* of one point */
 };
 
-static int32_t row_of(const struct oj_nearest_output *to,
-                      const struct oj_ordered_point *point)
+static int32_t input_row_of_point(const struct oj_nearest_output *to,
+                                  const struct oj_ordered_point *point)
 {
     return to->row == NULL ? (int32_t)point->index : to->row[point->index];
 }
@@ -579,9 +579,10 @@ static int32_t row_of(const struct oj_nearest_output *to,
 /* Ranks the features whose polygons contain point i of the group, at distance
  * 0, and all candidates.  The ranking's bound drops as features come in, and
  * saves most exact distances. */
-static oj_status rank_point(struct nearest_search *search,
-                            const struct oj_group *g, int i,
-                            struct oj_scale scale, struct oj_error *err)
+static oj_status rank_candidates_of_point(struct nearest_search *search,
+                                          const struct oj_group *g, int i,
+                                          struct oj_scale scale,
+                                          struct oj_error *err)
 {
     const struct oj_segments *segments = &search->index->segments;
     const struct oj_nearest_scratch *s = search->s;
@@ -603,8 +604,9 @@ static oj_status rank_point(struct nearest_search *search,
             oj_exact_distance(segments, slot, g->x[i], g->y[i]), err));
     }
     oj_ranking_finish(ranking);
-    return oj_answers_add(search->to->answers, row_of(search->to, &g->point[i]),
-                          ranking, err);
+    return oj_answers_add(search->to->answers,
+                          input_row_of_point(search->to, &g->point[i]), ranking,
+                          err);
 }
 
 /* One nearest: only points to which several features are as near are ranked.
@@ -620,14 +622,14 @@ OJ_INLINE oj_status put_nearest(struct nearest_search *search,
     double max_distance = search->index->relation.max_distance;
     for (int i = 0; i < g->n; i++)
     {
-        int32_t row = row_of(to, &g->point[i]);
+        int32_t row = input_row_of_point(to, &g->point[i]);
         int matched = (best->feature[i] != NO_FEATURE) &
                       (best->distance[i] <= max_distance);
         if (marks_ties && matched && (best->tied >> i & 1u) != 0)
         {
             if (to->ones != NULL)
                 to->ones->feature[row] = OJ_ONE_OF_MANY;
-            OJ_TRY(rank_point(search, g, i, scale, err));
+            OJ_TRY(rank_candidates_of_point(search, g, i, scale, err));
         }
         else if (to->ones != NULL)
         {
@@ -677,7 +679,7 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
     {
         scale = oj_fill_matrix(&index->segments, s, g, least2);
         for (int i = 0; i < g->n; i++)
-            OJ_TRY(rank_point(search, g, i, scale, err));
+            OJ_TRY(rank_candidates_of_point(search, g, i, scale, err));
     }
     s->n_refined += s->n_candidates * g->n;
     if (s->timings)

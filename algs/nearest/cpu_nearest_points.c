@@ -59,7 +59,7 @@ static void free_side(struct oj_index *wrapped)
 #define LONG_RUN 32
 
 /* Of how a feature begins: equal ones have equal numbers. */
-static uint64_t hash_feature_start(const struct oj_flat *flat, int64_t feature)
+static uint64_t hash_first_vertices(const struct oj_flat *flat, int64_t feature)
 {
     int64_t first, end;
     uint64_t hash, bits;
@@ -86,9 +86,11 @@ static int compare_keyed(const void *left, const void *right)
 
 /* Marks, of features that begin alike, those that equal the first in tie order
  * and k_distinct - 1 others before them. */
-static void mark_repeats_in_run(const struct oj_flat *flat,
-                                const int32_t *tie_rank, int64_t k_distinct,
-                                struct oj_keyed *run, int64_t n, uint8_t *marks)
+static void mark_equal_geometries_in_run(const struct oj_flat *flat,
+                                         const int32_t *tie_rank,
+                                         int64_t k_distinct,
+                                         struct oj_keyed *run, int64_t n,
+                                         uint8_t *marks)
 {
     int64_t n_equal = 1;
     for (int64_t i = 0; i < n; i++)
@@ -115,7 +117,7 @@ static oj_status mark_repeated_polygons(struct nearest_points_index *self,
     OJ_NEW_ZEROED(self->repeats, n, err);
     OJ_NEW(keyed, 2 * n, err);
     for (int64_t i = 0; i < n; i++)
-        keyed[i] = (struct oj_keyed){hash_feature_start(flat, i), i};
+        keyed[i] = (struct oj_keyed){hash_first_vertices(flat, i), i};
     sorted = oj_radix_sort(keyed, keyed + n, n);
     for (int64_t i = 0; i < n; i = end)
     {
@@ -123,8 +125,8 @@ static oj_status mark_repeated_polygons(struct nearest_points_index *self,
         while (end < n && sorted[end].key == sorted[i].key)
             end++;
         if (end - i > LONG_RUN)
-            mark_repeats_in_run(flat, self->index.tie_rank, k_distinct,
-                                sorted + i, end - i, self->repeats);
+            mark_equal_geometries_in_run(flat, self->index.tie_rank, k_distinct,
+                                         sorted + i, end - i, self->repeats);
     }
     oj_free(keyed);
     self->polygons.overlaps = self->repeats;
@@ -133,8 +135,9 @@ static oj_status mark_repeated_polygons(struct nearest_points_index *self,
 
 /* --- the join side -------------------------------------------------------- */
 
-static oj_status build_cells(struct nearest_points_index *self,
-                             int64_t k_distinct, struct oj_error *err)
+static oj_status
+build_cells_of_polygon_interiors(struct nearest_points_index *self,
+                                 int64_t k_distinct, struct oj_error *err)
 {
     if (self->relation.distance_to != OJ_TO_INTERIOR ||
         (self->polygons.part_kinds & OJ_PART_POLYGON) == 0 ||
@@ -164,7 +167,7 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
     k_distinct = relation->ties == OJ_TIES_ALL ? INT64_MAX : relation->k;
     OJ_TRY(oj_segments_build(&self->index.segments, args->join_side,
                              args->tie_rank, k_distinct, n_threads, err));
-    OJ_TRY(build_cells(self, k_distinct, err));
+    OJ_TRY(build_cells_of_polygon_interiors(self, k_distinct, err));
     stats->index_bytes += oj_segments_bytes(&self->index.segments) +
                           oj_ring_cells_bytes(&self->cells);
     return OJ_OK;

@@ -167,8 +167,8 @@ static int compare_ranks(const struct pair_rank *a, const struct pair_rank *b)
 
 /* Whether a pair of row a comes before one of row b, of one join feature; the
  * pairs of one row are in this order by sort_candidates(). */
-static int comes_first(const struct pair_rank *rank_a, int64_t a,
-                       const struct pair_rank *rank_b, int64_t b)
+static int is_pair_preferred(const struct pair_rank *rank_a, int64_t a,
+                             const struct pair_rank *rank_b, int64_t b)
 {
     int order = compare_ranks(rank_a, rank_b);
     return order < 0 || (order == 0 && a < b);
@@ -191,8 +191,8 @@ static void sort_candidates(struct candidate *c, int64_t n)
         qsort(c, (size_t)n, sizeof *c, compare_candidates);
 }
 
-static int64_t join_feature_of(const struct oj_matches *m, int64_t entry,
-                               const int64_t *ordinal)
+static int64_t join_feature_of_entry(const struct oj_matches *m, int64_t entry,
+                                     const int64_t *ordinal)
 {
     int64_t join = m->join_row[entry];
     return ordinal != NULL ? ordinal[join] : join;
@@ -201,7 +201,8 @@ static int64_t join_feature_of(const struct oj_matches *m, int64_t entry,
 /* ---- lists --------------------------------------------------------------- */
 
 /* Of the piece that begins with record at of the held ones. */
-static int64_t held_in_piece(const struct oj_one_to_one *choice, int64_t at)
+static int64_t records_in_memory_piece(const struct oj_one_to_one *choice,
+                                       int64_t at)
 {
     return choice->n_held - at < PIECE ? choice->n_held - at : PIECE;
 }
@@ -213,23 +214,24 @@ static oj_status spill_held_records(struct oj_one_to_one *choice,
         OJ_TRY(
             oj_temporary_file_open(choice->near, "pairs", &choice->file, err));
     for (int64_t at = 0; at < choice->n_held; at += PIECE)
-        OJ_TRY(oj_temporary_file_write(
-            &choice->file, choice->held[at / PIECE],
-            held_in_piece(choice, at) * (int64_t)sizeof **choice->held, err));
+        OJ_TRY(oj_temporary_file_write(&choice->file, choice->held[at / PIECE],
+                                       records_in_memory_piece(choice, at) *
+                                           (int64_t)sizeof **choice->held,
+                                       err));
     choice->n_filed += choice->n_held;
     choice->n_held = 0;
     return OJ_OK;
 }
 
-static struct listed_pair *held_at(const struct oj_one_to_one *choice,
-                                   int64_t at)
+static struct listed_pair *
+record_in_memory_at(const struct oj_one_to_one *choice, int64_t at)
 {
     return &choice->held[at / PIECE][at % PIECE];
 }
 
-static oj_status put_record(struct oj_one_to_one *choice,
-                            const struct listed_pair *record,
-                            struct oj_error *err)
+static oj_status append_record(struct oj_one_to_one *choice,
+                               const struct listed_pair *record,
+                               struct oj_error *err)
 {
     if (choice->n_held == choice->most_held)
         OJ_TRY(spill_held_records(choice, err));
@@ -240,7 +242,7 @@ static oj_status put_record(struct oj_one_to_one *choice,
         OJ_NEW(choice->held[n], PIECE, err);
         choice->n_pieces++;
     }
-    *held_at(choice, choice->n_held++) = *record;
+    *record_in_memory_at(choice, choice->n_held++) = *record;
     return OJ_OK;
 }
 
@@ -254,12 +256,13 @@ static oj_status read_spilled_records(const struct oj_one_to_one *choice,
                                   err);
 }
 
-static oj_status get_record(const struct oj_one_to_one *choice, int64_t at,
-                            struct listed_pair *record, struct oj_error *err)
+static oj_status read_record_by_number(const struct oj_one_to_one *choice,
+                                       int64_t at, struct listed_pair *record,
+                                       struct oj_error *err)
 {
     if (at < choice->n_filed)
         return read_spilled_records(choice, at, record, 1, err);
-    *record = *held_at(choice, at - choice->n_filed);
+    *record = *record_in_memory_at(choice, at - choice->n_filed);
     return OJ_OK;
 }
 
@@ -267,14 +270,15 @@ static oj_status get_record(const struct oj_one_to_one *choice, int64_t at,
 
 /* The row asks for the pairs of its list from the record at on; who is turned
  * out for it asks for the rest of theirs, and so on. */
-static oj_status propose_from_list(struct oj_one_to_one *choice, int64_t row,
-                                   int64_t at, struct oj_error *err)
+static oj_status propose_stable_matching_of_row(struct oj_one_to_one *choice,
+                                                int64_t row, int64_t at,
+                                                struct oj_error *err)
 {
     struct listed_pair record;
     for (;; at++)
     {
         struct taken *taken, mine;
-        OJ_TRY(get_record(choice, at, &record, err));
+        OJ_TRY(read_record_by_number(choice, at, &record, err));
         taken = &choice->taken[record.join / 2];
         mine = (struct taken){record.rank, row, at + 1};
         if (taken->at == 0)
@@ -282,12 +286,12 @@ static oj_status propose_from_list(struct oj_one_to_one *choice, int64_t row,
             *taken = mine;
             return OJ_OK;
         }
-        if (comes_first(&record.rank, row, &taken->rank, taken->row))
+        if (is_pair_preferred(&record.rank, row, &taken->rank, taken->row))
         {
             row = taken->row;
             at = taken->at - 1;
             *taken = mine;
-            OJ_TRY(get_record(choice, at, &record, err));
+            OJ_TRY(read_record_by_number(choice, at, &record, err));
         }
         if (record.join % 2 == 1)
             return OJ_OK; /* no more pairs: the row stays alone */
@@ -296,11 +300,10 @@ static oj_status propose_from_list(struct oj_one_to_one *choice, int64_t row,
 
 /* The pairs of a row, in their order, but for those that are worse than what
  * their join feature has. */
-static oj_status list_candidates(struct oj_one_to_one *choice,
-                                 const struct oj_matches *m,
-                                 const struct oj_pair_ranks *ranks, int64_t i,
-                                 const int64_t *ordinal, int64_t *n,
-                                 struct oj_error *err)
+static oj_status sort_candidates_not_yet_beaten(
+    struct oj_one_to_one *choice, const struct oj_matches *m,
+    const struct oj_pair_ranks *ranks, int64_t i, const int64_t *ordinal,
+    int64_t *n, struct oj_error *err)
 {
     int64_t first = oj_matches_first(m, i), end = oj_matches_end(m, i);
     struct candidate *c;
@@ -312,10 +315,10 @@ static oj_status list_candidates(struct oj_one_to_one *choice,
             ranks->similarity != NULL ? -ranks->similarity[p] : 0.0,
             ranks->difference != NULL ? ranks->difference[p] : 0.0,
             isnan(m->measure[p]) ? (double)INFINITY : m->measure[p]};
-        int64_t join = join_feature_of(m, p, ordinal);
+        int64_t join = join_feature_of_entry(m, p, ordinal);
         const struct taken *taken = &choice->taken[join];
         if (taken->at == 0 ||
-            comes_first(&rank, choice->n_rows, &taken->rank, taken->row))
+            is_pair_preferred(&rank, choice->n_rows, &taken->rank, taken->row))
             *c++ = (struct candidate){rank, p};
     }
     *n = c - choice->candidate;
@@ -323,24 +326,25 @@ static oj_status list_candidates(struct oj_one_to_one *choice,
     return OJ_OK;
 }
 
-static oj_status add_row(struct oj_one_to_one *choice,
-                         const struct oj_matches *matches,
-                         const int64_t *ordinal, int64_t label, int64_t n,
-                         struct oj_error *err)
+static oj_status append_row_and_its_candidates(struct oj_one_to_one *choice,
+                                               const struct oj_matches *matches,
+                                               const int64_t *ordinal,
+                                               int64_t label, int64_t n,
+                                               struct oj_error *err)
 {
     const struct candidate *c = choice->candidate;
     struct listed_pair record = {.label = label, .join = -1};
     int64_t at;
-    OJ_TRY(put_record(choice, &record, err));
+    OJ_TRY(append_record(choice, &record, err));
     at = choice->n_filed + choice->n_held;
     for (int64_t i = 0; i < n; i++)
     {
         record.rank = c[i].rank;
-        record.join =
-            2 * join_feature_of(matches, c[i].entry, ordinal) + (i == n - 1);
-        OJ_TRY(put_record(choice, &record, err));
+        record.join = 2 * join_feature_of_entry(matches, c[i].entry, ordinal) +
+                      (i == n - 1);
+        OJ_TRY(append_record(choice, &record, err));
     }
-    return propose_from_list(choice, choice->n_rows, at, err);
+    return propose_stable_matching_of_row(choice, choice->n_rows, at, err);
 }
 
 oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
@@ -352,10 +356,12 @@ oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
     for (int64_t i = 0; i < matches->n_rows; i++)
     {
         int64_t n;
-        OJ_TRY(list_candidates(choice, matches, ranks, i, ordinal, &n, err));
+        OJ_TRY(sort_candidates_not_yet_beaten(choice, matches, ranks, i,
+                                              ordinal, &n, err));
         if (n > 0)
-            OJ_TRY(add_row(choice, matches, ordinal,
-                           label != NULL ? label[i] : choice->n_rows, n, err));
+            OJ_TRY(append_row_and_its_candidates(
+                choice, matches, ordinal,
+                label != NULL ? label[i] : choice->n_rows, n, err));
         choice->n_rows++;
     }
     return OJ_OK;
@@ -387,8 +393,9 @@ static oj_status collect_accepted_pairs(struct oj_one_to_one *choice,
     return OJ_OK;
 }
 
-static oj_status collect_spilled_pairs(struct oj_one_to_one *choice,
-                                       int64_t *label, struct oj_error *err)
+static oj_status append_accepted_pairs_of_file(struct oj_one_to_one *choice,
+                                               int64_t *label,
+                                               struct oj_error *err)
 {
     struct listed_pair *piece;
     oj_status status = OJ_OK;
@@ -424,7 +431,7 @@ static oj_status order_pairs(struct oj_one_to_one *choice, struct oj_error *err)
     return OJ_OK;
 }
 
-static void free_lists(struct oj_one_to_one *choice)
+static void free_records_and_candidates(struct oj_one_to_one *choice)
 {
     oj_temporary_file_close(&choice->file);
     for (int64_t i = 0; i < choice->n_pieces; i++)
@@ -443,13 +450,13 @@ oj_status oj_one_to_one_finish(struct oj_one_to_one *choice,
 {
     int64_t label = 0;
     choice->n_pairs = 0;
-    OJ_TRY(collect_spilled_pairs(choice, &label, err));
+    OJ_TRY(append_accepted_pairs_of_file(choice, &label, err));
     for (int64_t at = 0; at < choice->n_held; at += PIECE)
         OJ_TRY(collect_accepted_pairs(choice, choice->held[at / PIECE],
-                                      held_in_piece(choice, at),
+                                      records_in_memory_piece(choice, at),
                                       choice->n_filed + at, &label, err));
     OJ_TRY(order_pairs(choice, err));
-    free_lists(choice);
+    free_records_and_candidates(choice);
     return OJ_OK;
 }
 
@@ -489,7 +496,7 @@ void oj_one_to_one_close(struct oj_one_to_one *choice)
 {
     if (choice == NULL)
         return;
-    free_lists(choice);
+    free_records_and_candidates(choice);
     oj_free(choice->pair);
     oj_free(choice);
 }

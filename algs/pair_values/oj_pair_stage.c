@@ -129,8 +129,9 @@ static oj_status open_geos_for_worker(struct pair_stage_worker *worker,
 }
 
 /* Where parts of a join feature overlap, the area of their union. */
-static oj_status score_areas(struct oj_pair_stage *stage,
-                             const struct oj_flat *flat, struct oj_error *err)
+static oj_status score_features_by_union_area(struct oj_pair_stage *stage,
+                                              const struct oj_flat *flat,
+                                              struct oj_error *err)
 {
     struct pair_stage_worker *worker = &stage->worker[0];
     int64_t n = flat->n_features;
@@ -176,7 +177,7 @@ oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
     }
     if (stage->request.pick == OJ_PICK_SMALLEST_AREA ||
         stage->request.pick == OJ_PICK_LARGEST_AREA)
-        return score_areas(stage, side->whole, err);
+        return score_features_by_union_area(stage, side->whole, err);
     return OJ_OK;
 }
 
@@ -249,7 +250,7 @@ static int64_t find_list_of_entry(const int64_t *offset, int64_t n,
     return low;
 }
 
-static int64_t row_of(const struct oj_matches *m, int64_t entry)
+static int64_t row_of_entry(const struct oj_matches *m, int64_t entry)
 {
     if (m->offset != NULL)
         return find_list_of_entry(m->offset, m->n_rows, entry);
@@ -258,8 +259,8 @@ static int64_t row_of(const struct oj_matches *m, int64_t entry)
                                    m->tied_offset, m->n_tied, entry)];
 }
 
-static oj_status run_task(int64_t task, int thread, void *user,
-                          struct oj_error *err)
+static oj_status visit_pairs_of_task(int64_t task, int thread, void *user,
+                                     struct oj_error *err)
 {
     struct oj_pair_stage *stage = user;
     struct pair_stage_worker *worker = &stage->worker[thread];
@@ -268,14 +269,14 @@ static oj_status run_task(int64_t task, int thread, void *user,
     int64_t end = entry + ENTRIES_PER_TASK < m->n_entries
                       ? entry + ENTRIES_PER_TASK
                       : m->n_entries;
-    int64_t row = row_of(m, entry);
+    int64_t row = row_of_entry(m, entry);
     for (; entry < end; entry++)
     {
         OJ_TRY(oj_check_cancel(stage->request.cancel, err));
         while (m->offset != NULL && m->offset[row + 1] <= entry)
             row++;
         if (m->offset == NULL)
-            row = row_of(m, entry);
+            row = row_of_entry(m, entry);
         worker->row = row;
         worker->entry = entry;
         worker->feature = m->join_row[entry];
@@ -284,10 +285,10 @@ static oj_status run_task(int64_t task, int thread, void *user,
     return OJ_OK;
 }
 
-static oj_status
-visit_all(struct oj_pair_stage *stage, const struct oj_matches *entries,
-          oj_status (*visit)(struct pair_stage_worker *, struct oj_error *),
-          struct oj_error *err)
+static oj_status visit_pairs_in_parallel(
+    struct oj_pair_stage *stage, const struct oj_matches *entries,
+    oj_status (*visit)(struct pair_stage_worker *, struct oj_error *),
+    struct oj_error *err)
 {
     int64_t n = entries->n_entries;
     int64_t first = stage->text[0] == '\0' ? INT64_MAX : -1; /* is known */
@@ -300,7 +301,7 @@ visit_all(struct oj_pair_stage *stage, const struct oj_matches *entries,
     }
     OJ_TRY(oj_parallel_try(stage->n_workers,
                            (n + ENTRIES_PER_TASK - 1) / ENTRIES_PER_TASK, 1,
-                           run_task, stage, err));
+                           visit_pairs_of_task, stage, err));
     for (int i = 0; i < stage->n_workers; i++)
     {
         const struct pair_stage_worker *worker = &stage->worker[i];
@@ -413,8 +414,8 @@ static oj_status set_percent_and_join_area(struct pair_stage_worker *worker,
     return OJ_OK;
 }
 
-static oj_status visit_overlap(struct pair_stage_worker *worker,
-                               struct oj_error *err)
+static oj_status set_overlap_values_of_pair(struct pair_stage_worker *worker,
+                                            struct oj_error *err)
 {
     struct oj_pair_stage *stage = worker->stage;
     double area = (double)NAN, length = (double)NAN;
@@ -439,8 +440,9 @@ static oj_status visit_overlap(struct pair_stage_worker *worker,
     return set_percent_and_join_area(worker, area, length, err);
 }
 
-static oj_status copy_shape(const struct oj_pair_stage *stage, int64_t entry,
-                            struct oj_flat_buf *to, struct oj_error *err)
+static oj_status copy_intersection_shape(const struct oj_pair_stage *stage,
+                                         int64_t entry, struct oj_flat_buf *to,
+                                         struct oj_error *err)
 {
     int64_t at = stage->shape_at[entry], part = 0, end = 0;
     struct oj_flat from = {0};
@@ -472,10 +474,11 @@ static oj_status fill_overlaps(struct oj_pair_stage *stage,
     if (stage->request.want_shapes)
         OJ_ROOM(stage->shape_at, 0, entries->n_entries + 1, stage->cap_shape_at,
                 err);
-    OJ_TRY(visit_all(stage, entries, visit_overlap, err));
+    OJ_TRY(visit_pairs_in_parallel(stage, entries, set_overlap_values_of_pair,
+                                   err));
     for (int64_t i = 0; stage->request.want_shapes && i < entries->n_entries;
          i++)
-        OJ_TRY(copy_shape(stage, i, shapes, err));
+        OJ_TRY(copy_intersection_shape(stage, i, shapes, err));
     return OJ_OK;
 }
 
@@ -535,8 +538,8 @@ static double difference_of(const struct pair_stage_worker *worker)
                               worker->feature);
 }
 
-static oj_status visit_similarities(struct pair_stage_worker *worker,
-                                    struct oj_error *err)
+static oj_status set_similarity_values_of_pair(struct pair_stage_worker *worker,
+                                               struct oj_error *err)
 {
     (void)err;
     for (int i = 0; i < worker->stage->request.relation.n_similar; i++)
@@ -556,8 +559,8 @@ static oj_status visit_similarities(struct pair_stage_worker *worker,
 /* ---- picking ------------------------------------------------------------ */
 
 /* Sets the score of an entry; rows with one pair need none. */
-static oj_status visit_score(struct pair_stage_worker *worker,
-                             struct oj_error *err)
+static oj_status set_pick_score_of_pair(struct pair_stage_worker *worker,
+                                        struct oj_error *err)
 {
     struct oj_pair_stage *stage = worker->stage;
     const struct oj_matches *m = stage->entries;
@@ -586,30 +589,32 @@ static oj_status visit_score(struct pair_stage_worker *worker,
 }
 
 /* Joins whose pairs meet are all at distance 0. */
-static int pairs_meet(const struct oj_relation *relation)
+static int does_join_imply_distance_zero(const struct oj_relation *relation)
 {
     return oj_relation_needs_contact(relation) &&
            relation->op != OJ_OP_RELATE && relation->op != OJ_OP_BBOX;
 }
 
 /* Scores of single entries, where the rule needs them. */
-static oj_status score_entries(struct oj_pair_stage *stage,
-                               const struct oj_matches *matches,
-                               struct oj_pick_scores *scores,
-                               struct oj_error *err)
+static oj_status compute_pick_scores_if_needed(struct oj_pair_stage *stage,
+                                               const struct oj_matches *matches,
+                                               struct oj_pick_scores *scores,
+                                               struct oj_error *err)
 {
     const struct oj_pair_request *request = &stage->request;
     const struct oj_op_info *op = oj_op_get(request->relation.op);
     if ((matches->offset == NULL && matches->n_tied == 0) ||
         (request->pick != OJ_PICK_LARGEST_OVERLAP &&
          request->pick != OJ_PICK_MOST_SIMILAR &&
-         (request->pick != OJ_PICK_NEAREST || pairs_meet(&request->relation))))
+         (request->pick != OJ_PICK_NEAREST ||
+          does_join_imply_distance_zero(&request->relation))))
         return OJ_OK;
     OJ_ROOM(stage->score, 0, matches->n_entries + 1, stage->cap_score, err);
     scores->of_entry = stage->score;
     if (request->pick != OJ_PICK_NEAREST ||
         (op->takes & OJ_TAKES_DISTANCE) == 0)
-        return visit_all(stage, matches, visit_score, err);
+        return visit_pairs_in_parallel(stage, matches, set_pick_score_of_pair,
+                                       err);
     for (int64_t i = 0; i < matches->n_entries; i++)
         stage->score[i] = oj_score_of_double(-matches->measure[i]);
     return OJ_OK;
@@ -630,7 +635,7 @@ static oj_status pick_one_per_row(struct oj_pair_stage *stage,
     scores.of_feature = stage->request.pick == OJ_PICK_SCORE
                             ? stage->join_side.score
                             : stage->area_score;
-    OJ_TRY(score_entries(stage, matches, &scores, err));
+    OJ_TRY(compute_pick_scores_if_needed(stage, matches, &scores, err));
     return oj_pick(matches, &scores, &values->picked, err);
 }
 
@@ -657,8 +662,10 @@ oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
     if (wants_overlap(request))
         OJ_TRY(fill_overlaps(stage, entries, err));
     if (wants_nearest_points(request))
-        OJ_TRY(visit_all(stage, entries, set_closest_point_values, err));
+        OJ_TRY(visit_pairs_in_parallel(stage, entries, set_closest_point_values,
+                                       err));
     if (wants_similarities(request))
-        return visit_all(stage, entries, visit_similarities, err);
+        return visit_pairs_in_parallel(stage, entries,
+                                       set_similarity_values_of_pair, err);
     return OJ_OK;
 }

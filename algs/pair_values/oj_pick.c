@@ -16,8 +16,9 @@ int64_t oj_score_of_double(double number)
     return bits >= 0 ? bits : INT64_MIN - bits;
 }
 
-static int64_t score_of(const struct oj_matches *m,
-                        const struct oj_pick_scores *scores, int64_t entry)
+static int64_t pick_score_of_entry(const struct oj_matches *m,
+                                   const struct oj_pick_scores *scores,
+                                   int64_t entry)
 {
     if (scores->of_entry != NULL)
         return scores->of_entry[entry];
@@ -26,25 +27,26 @@ static int64_t score_of(const struct oj_matches *m,
     return 0;
 }
 
-static int32_t rank_of(const struct oj_matches *m,
-                       const struct oj_pick_scores *scores, int64_t entry)
+static int32_t tie_rank_of_entry(const struct oj_matches *m,
+                                 const struct oj_pick_scores *scores,
+                                 int64_t entry)
 {
     return scores->in_tie_order
                ? 0
                : oj_tie_rank(scores->tie_rank, m->join_row[entry]);
 }
 
-static int64_t best_of(const struct oj_matches *m,
-                       const struct oj_pick_scores *scores, int64_t first,
-                       int64_t end)
+static int64_t best_scored_entry_of_row(const struct oj_matches *m,
+                                        const struct oj_pick_scores *scores,
+                                        int64_t first, int64_t end)
 {
     int64_t best = first;
-    int64_t best_score = score_of(m, scores, first);
-    int32_t best_rank = rank_of(m, scores, first);
+    int64_t best_score = pick_score_of_entry(m, scores, first);
+    int32_t best_rank = tie_rank_of_entry(m, scores, first);
     for (int64_t i = first + 1; i < end; i++)
     {
-        int64_t score = score_of(m, scores, i);
-        int32_t rank = rank_of(m, scores, i);
+        int64_t score = pick_score_of_entry(m, scores, i);
+        int32_t rank = tie_rank_of_entry(m, scores, i);
         if (score > best_score || (score == best_score && rank < best_rank))
         {
             best = i;
@@ -67,7 +69,7 @@ oj_status oj_pick(const struct oj_matches *m,
         out->measure[row] = (double)NAN;
         if (first == end)
             continue;
-        first = best_of(m, scores, first, end);
+        first = best_scored_entry_of_row(m, scores, first, end);
         out->join_row[row] = m->join_row[first];
         out->measure[row] = m->measure[first];
         out->n_matched++;

@@ -49,9 +49,9 @@ void oj_nearest_work_free(struct oj_nearest_work *work)
 
 /* ---- parts and their runs ----------------------------------------------- */
 
-static struct part_side init_part_side(const struct oj_flat *flat,
-                                       int64_t feature,
-                                       struct oj_part_segments *of)
+static struct part_side init_feature_parts(const struct oj_flat *flat,
+                                           int64_t feature,
+                                           struct oj_part_segments *of)
 {
     struct part_side s = {.flat = flat, .feature = feature, .of = of};
     if (oj_flat_is_points(flat))
@@ -87,7 +87,7 @@ static oj_status add_ring(struct part_side *s, int64_t ring,
     return OJ_OK;
 }
 
-static int64_t end_of_run(const struct part_side *s, int64_t run)
+static int64_t end_of_segment_run(const struct part_side *s, int64_t run)
 {
     return (run + 1) * RUN < s->n_segments ? (run + 1) * RUN : s->n_segments;
 }
@@ -113,7 +113,7 @@ static oj_status load_part_segments(struct part_side *s, int64_t place,
     for (int64_t run = 0; run < s->n_runs; run++)
     {
         struct oj_box box = oj_box_empty();
-        for (int64_t i = run * RUN; i < end_of_run(s, run); i++)
+        for (int64_t i = run * RUN; i < end_of_segment_run(s, run); i++)
         {
             const struct oj_plain_segment *segment = &s->of->segment[i];
             oj_box_add_point(&box, segment->x0, segment->y0);
@@ -132,10 +132,10 @@ static void find_nearest_in_runs(const struct part_side *a, int64_t run_a,
                                  const struct part_side *b, int64_t run_b,
                                  struct nearest_best *best)
 {
-    for (int64_t i = run_a * RUN; i < end_of_run(a, run_a); i++)
+    for (int64_t i = run_a * RUN; i < end_of_segment_run(a, run_a); i++)
     {
         const struct oj_plain_segment *p = &a->of->segment[i];
-        for (int64_t j = run_b * RUN; j < end_of_run(b, run_b); j++)
+        for (int64_t j = run_b * RUN; j < end_of_segment_run(b, run_b); j++)
         {
             const struct oj_plain_segment *q = &b->of->segment[j];
             double d = oj_segment_pair_distance(p->x0, p->y0, p->x1, p->y1,
@@ -205,7 +205,8 @@ static void project_on_segment(const struct oj_plain_segment *s, double x,
     }
 }
 
-static int is_on(const struct oj_plain_segment *s, double x, double y)
+static int is_point_on_segment(const struct oj_plain_segment *s, double x,
+                               double y)
 {
     return oj_spans_overlap(s->x0, s->x1, x, x) &&
            oj_spans_overlap(s->y0, s->y1, y, y) &&
@@ -213,8 +214,9 @@ static int is_on(const struct oj_plain_segment *s, double x, double y)
 }
 
 /* A vertex where there is one, else where the lines cross. */
-static void common_point(const struct oj_plain_segment *a,
-                         const struct oj_plain_segment *b, double *x, double *y)
+static void intersection_point_of_segments(const struct oj_plain_segment *a,
+                                           const struct oj_plain_segment *b,
+                                           double *x, double *y)
 {
     const double vertex[4][2] = {
         {a->x0, a->y0}, {a->x1, a->y1}, {b->x0, b->y0}, {b->x1, b->y1}};
@@ -226,7 +228,7 @@ static void common_point(const struct oj_plain_segment *a,
     {
         *x = vertex[i][0];
         *y = vertex[i][1];
-        if (is_on(i < 2 ? b : a, *x, *y))
+        if (is_point_on_segment(i < 2 ? b : a, *x, *y))
             return;
     }
     *x = t > 0.0 && t < 1.0 ? a->x0 + t * dx : a->x0;
@@ -267,15 +269,16 @@ static void nearest_points_of_segments(const struct oj_plain_segment *a,
     }
 }
 
-static void set_meeting_point(struct oj_nearest_points *out, double x, double y)
+static void set_both_points_at_distance_0(struct oj_nearest_points *out,
+                                          double x, double y)
 {
     out->distance = 0.0;
     out->ax = out->bx = x;
     out->ay = out->by = y;
 }
 
-static void set_points(const struct nearest_best *best,
-                       struct oj_nearest_points *out)
+static void set_nearest_points_from_best(const struct nearest_best *best,
+                                         struct oj_nearest_points *out)
 {
     double x, y;
     out->distance = best->distance;
@@ -284,8 +287,8 @@ static void set_points(const struct nearest_best *best,
         nearest_points_of_segments(&best->a, &best->b, out);
         return;
     }
-    common_point(&best->a, &best->b, &x, &y);
-    set_meeting_point(out, x, y);
+    intersection_point_of_segments(&best->a, &best->b, &x, &y);
+    set_both_points_at_distance_0(out, x, y);
 }
 
 /* 1 when a ring of the part at hand of a, first <= ring < end, begins in that
@@ -299,7 +302,7 @@ static int find_ring_start_inside(const struct part_side *a,
         int64_t n, v = first_vertex_of_ring(a, ring, &n);
         if (part_holds(b, a->flat->x[v], a->flat->y[v]))
         {
-            set_meeting_point(out, a->flat->x[v], a->flat->y[v]);
+            set_both_points_at_distance_0(out, a->flat->x[v], a->flat->y[v]);
             return 1;
         }
     }
@@ -307,9 +310,9 @@ static int find_ring_start_inside(const struct part_side *a,
 }
 
 /* The first ring tells whether one part lies in the other, or begins there. */
-static int does_first_ring_lie_inside(const struct part_side *a,
-                                      const struct part_side *b,
-                                      struct oj_nearest_points *out)
+static int does_a_first_ring_start_in_other(const struct part_side *a,
+                                            const struct part_side *b,
+                                            struct oj_nearest_points *out)
 {
     int64_t i = a->first_ring, j = b->first_ring;
     return find_ring_start_inside(a, b, i, i + 1, out) ||
@@ -318,9 +321,9 @@ static int does_first_ring_lie_inside(const struct part_side *a,
 
 /* The other rings, where none of the two parts meet: then one is inside only of
  * invalid polygons, with holes beyond their shells. */
-static int does_other_ring_lie_inside(const struct part_side *a,
-                                      const struct part_side *b,
-                                      struct oj_nearest_points *out)
+static int does_another_ring_start_in_other(const struct part_side *a,
+                                            const struct part_side *b,
+                                            struct oj_nearest_points *out)
 {
     return find_ring_start_inside(a, b, a->first_ring + 1, a->end_ring, out) ||
            find_ring_start_inside(b, a, b->first_ring + 1, b->end_ring, out);
@@ -333,8 +336,8 @@ oj_status oj_nearest_points_find(const struct oj_flat *flat_a, int64_t a,
                                  struct oj_nearest_points *out,
                                  struct oj_error *err)
 {
-    struct part_side one = init_part_side(flat_a, a, &work->a);
-    struct part_side two = init_part_side(flat_b, b, &work->b);
+    struct part_side one = init_feature_parts(flat_a, a, &work->a);
+    struct part_side two = init_feature_parts(flat_b, b, &work->b);
     struct nearest_best best = {.distance = INFINITY};
     struct oj_nearest_points none = {INFINITY, NAN, NAN, NAN, NAN};
     *out = none;
@@ -345,21 +348,21 @@ oj_status oj_nearest_points_find(const struct oj_flat *flat_a, int64_t a,
         {
             OJ_TRY(load_part_segments(&two, j, err));
             if (distance_to == OJ_TO_INTERIOR &&
-                does_first_ring_lie_inside(&one, &two, out))
+                does_a_first_ring_start_in_other(&one, &two, out))
                 return OJ_OK;
             find_nearest_in_parts(&one, &two, &best);
             if (best.found && best.distance <= 0.0)
             {
-                set_points(&best, out);
+                set_nearest_points_from_best(&best, out);
                 return OJ_OK;
             }
             if (distance_to == OJ_TO_INTERIOR &&
-                does_other_ring_lie_inside(&one, &two, out))
+                does_another_ring_start_in_other(&one, &two, out))
                 return OJ_OK;
         }
     }
     if (best.found)
-        set_points(&best, out);
+        set_nearest_points_from_best(&best, out);
     return OJ_OK;
 }
 

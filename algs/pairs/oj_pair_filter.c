@@ -66,7 +66,8 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
 }
 
 /* As long a run of offsets, as far from the first. */
-static int same_offsets(const int64_t *a, const int64_t *b, int64_t n)
+static int have_equal_relative_offsets(const int64_t *a, const int64_t *b,
+                                       int64_t n)
 {
     for (int64_t i = 1; i <= n; i++)
     {
@@ -77,17 +78,21 @@ static int same_offsets(const int64_t *a, const int64_t *b, int64_t n)
 }
 
 /* Ring by ring as many vertices, part by part the same kind. */
-static int same_structure(const struct oj_flat *a, int64_t feature_a,
-                          const struct oj_flat *b, int64_t feature_b)
+static int have_equal_parts_and_rings(const struct oj_flat *a,
+                                      int64_t feature_a,
+                                      const struct oj_flat *b,
+                                      int64_t feature_b)
 {
     int64_t pa = a->part_offset[feature_a], pb = b->part_offset[feature_b];
     int64_t n = a->part_offset[feature_a + 1] - pa;
     int64_t ra = a->ring_offset[pa], rb = b->ring_offset[pb];
     return b->part_offset[feature_b + 1] - pb == n &&
            memcmp(a->part_kind + pa, b->part_kind + pb, (size_t)n) == 0 &&
-           same_offsets(a->ring_offset + pa, b->ring_offset + pb, n) &&
-           same_offsets(a->vertex_offset + ra, b->vertex_offset + rb,
-                        a->ring_offset[pa + n] - ra);
+           have_equal_relative_offsets(a->ring_offset + pa, b->ring_offset + pb,
+                                       n) &&
+           have_equal_relative_offsets(a->vertex_offset + ra,
+                                       b->vertex_offset + rb,
+                                       a->ring_offset[pa + n] - ra);
 }
 
 int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
@@ -106,7 +111,7 @@ int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
     if (oj_flat_is_points(a) || oj_flat_is_points(b))
         return oj_flat_is_one_point(a, feature_a) &&
                oj_flat_is_one_point(b, feature_b);
-    return same_structure(a, feature_a, b, feature_b);
+    return have_equal_parts_and_rings(a, feature_a, b, feature_b);
 }
 
 double oj_pair_difference(const struct oj_relation *relation,

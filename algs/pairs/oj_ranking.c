@@ -72,7 +72,7 @@ static void sort_candidates(struct oj_candidate *list, int64_t n,
 }
 
 /* Each feature once, in order, no more than can be in the answer. */
-static void cut_to_k(struct oj_ranking *ranking)
+static void drop_repeats_and_keep_k_nearest(struct oj_ranking *ranking)
 {
     struct oj_candidate *list = ranking->list;
     int64_t n = 0;
@@ -96,8 +96,8 @@ static void cut_to_k(struct oj_ranking *ranking)
 }
 
 /* One best candidate: no list to keep. */
-static void keep_best(struct oj_ranking *ranking,
-                      const struct oj_candidate *candidate)
+static void replace_single_best_if_nearer(struct oj_ranking *ranking,
+                                          const struct oj_candidate *candidate)
 {
     if (ranking->n == 0 || by_distance(candidate, &ranking->list[0]) < 0)
     {
@@ -119,21 +119,21 @@ oj_status oj_ranking_add(struct oj_ranking *ranking, int32_t feature,
     OJ_ROOM(ranking->list, ranking->n, ranking->n + 1, ranking->capacity, err);
     if (ranking->k == 1 && !ranking->keep_ties)
     {
-        keep_best(ranking, &candidate);
+        replace_single_best_if_nearer(ranking, &candidate);
         return OJ_OK;
     }
     ranking->list[ranking->n++] = candidate;
     /* Cutting now and then bounds the list by a few times the answer. k may be
      * the largest number there is. */
     if ((ranking->n - 64) / 2 - ranking->n_cut >= ranking->k)
-        cut_to_k(ranking);
+        drop_repeats_and_keep_k_nearest(ranking);
     return OJ_OK;
 }
 
 void oj_ranking_finish(struct oj_ranking *ranking)
 {
     if ((ranking->k > 1 || ranking->keep_ties) && ranking->n > ranking->n_cut)
-        cut_to_k(ranking);
+        drop_repeats_and_keep_k_nearest(ranking);
 }
 
 void oj_answers_start(struct oj_answers *answers, int64_t max_pairs,
@@ -180,7 +180,7 @@ oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
 }
 
 /* Row and feature as one number, which sorts as the pairs do. */
-static int64_t pack_pair(int64_t row, int32_t feature)
+static int64_t encode_row_and_feature(int64_t row, int32_t feature)
 {
     return row * (INT64_C(1) << 32) + feature + 1;
 }
@@ -194,7 +194,8 @@ oj_status oj_answers_add_undecided(struct oj_answers *answers, int64_t row,
                        "the batch has more undecided pairs than fit");
     OJ_ROOM(answers->undecided, answers->n_undecided, answers->n_undecided + 1,
             answers->cap_undecided, err);
-    answers->undecided[answers->n_undecided++] = pack_pair(row, feature);
+    answers->undecided[answers->n_undecided++] =
+        encode_row_and_feature(row, feature);
     return OJ_OK;
 }
 
@@ -233,8 +234,10 @@ static oj_status gather_undecided(const struct oj_answers *answers,
     return OJ_OK;
 }
 
-static void fill_one_each(const struct oj_answers *answers, int64_t n_answers,
-                          const int32_t *tie_rank, struct oj_matches *out)
+static void fill_matches_of_one_per_row(const struct oj_answers *answers,
+                                        int64_t n_answers,
+                                        const int32_t *tie_rank,
+                                        struct oj_matches *out)
 {
     for (int64_t row = 0; row < out->n_rows; row++)
     {
@@ -267,11 +270,11 @@ static void fill_one_each(const struct oj_answers *answers, int64_t n_answers,
 
 /* Puts the entries of each row side by side: offset becomes the prefix array of
  * their counts.  ones: of rows that have an entry there, or NULL. */
-static oj_status place_entries(const struct oj_ones *ones,
-                               const struct oj_answers *answers,
-                               int64_t n_answers, int64_t n_rows,
-                               int64_t max_pairs, struct oj_matches *out,
-                               struct oj_error *err)
+static oj_status group_entries_by_row(const struct oj_ones *ones,
+                                      const struct oj_answers *answers,
+                                      int64_t n_answers, int64_t n_rows,
+                                      int64_t max_pairs, struct oj_matches *out,
+                                      struct oj_error *err)
 {
     int64_t *next, total = 0;
     OJ_TRY(oj_matches_reserve(out, n_rows, 0, 1, err));
@@ -315,7 +318,7 @@ static oj_status place_entries(const struct oj_ones *ones,
 }
 
 /* Of rows that are as they are to be. */
-static void count_pairs(struct oj_matches *out)
+static void set_pair_and_matched_counts(struct oj_matches *out)
 {
     for (int64_t row = 0; row < out->n_rows; row++)
         out->n_matched += out->offset[row + 1] > out->offset[row];
@@ -323,8 +326,9 @@ static void count_pairs(struct oj_matches *out)
 }
 
 /* Every row by tie rank. */
-static oj_status order_rows(struct oj_matches *out, const int32_t *tie_rank,
-                            struct oj_error *err)
+static oj_status sort_each_row_by_tie_rank(struct oj_matches *out,
+                                           const int32_t *tie_rank,
+                                           struct oj_error *err)
 {
     struct oj_row_order order = {0};
     oj_status status = OJ_OK;
@@ -340,8 +344,9 @@ static oj_status order_rows(struct oj_matches *out, const int32_t *tie_rank,
 }
 
 /* Ranks every row anew and closes the gaps that this leaves. */
-static oj_status rerank_rows(struct oj_ranking *ranking, struct oj_matches *out,
-                             struct oj_error *err)
+static oj_status rank_each_row_and_close_gaps(struct oj_ranking *ranking,
+                                              struct oj_matches *out,
+                                              struct oj_error *err)
 {
     int64_t n = 0, first = 0;
     for (int64_t row = 0; row < out->n_rows; row++)
@@ -389,9 +394,9 @@ oj_status oj_ones_to_matches(const struct oj_ones *ones,
                              int64_t max_pairs, struct oj_matches *out,
                              struct oj_error *err)
 {
-    OJ_TRY(
-        place_entries(ones, answers, n_answers, n_rows, max_pairs, out, err));
-    count_pairs(out);
+    OJ_TRY(group_entries_by_row(ones, answers, n_answers, n_rows, max_pairs,
+                                out, err));
+    set_pair_and_matched_counts(out);
     return OJ_OK;
 }
 
@@ -404,22 +409,22 @@ oj_status oj_answers_to_matches(const struct oj_answers *answers,
     if (!oj_relation_gives_lists(relation))
     {
         OJ_TRY(oj_matches_reserve(out, n_rows, n_rows, 0, err));
-        fill_one_each(answers, n_answers, tie_rank, out);
+        fill_matches_of_one_per_row(answers, n_answers, tie_rank, out);
         return gather_undecided(answers, n_answers, out, err);
     }
-    OJ_TRY(place_entries(NULL, answers, n_answers, n_rows, 0, out, err));
+    OJ_TRY(group_entries_by_row(NULL, answers, n_answers, n_rows, 0, out, err));
     if (oj_relation_sorts_by_measure(relation))
     {
         struct oj_ranking ranking = oj_ranking_make(relation, tie_rank);
-        oj_status status = rerank_rows(&ranking, out, err);
+        oj_status status = rank_each_row_and_close_gaps(&ranking, out, err);
         oj_ranking_free(&ranking);
         OJ_TRY(status);
     }
     else /* pairs that came once each need no ranking */
     {
-        count_pairs(out);
+        set_pair_and_matched_counts(out);
         if (!relation->any_order)
-            OJ_TRY(order_rows(out, tie_rank, err));
+            OJ_TRY(sort_each_row_by_tie_rank(out, tie_rank, err));
     }
     return gather_undecided(answers, n_answers, out, err);
 }

@@ -13,7 +13,7 @@
 #ifndef OJ_ROW_JOIN_H
 #define OJ_ROW_JOIN_H
 
-#include "../base/cpu_order.h"
+#include "../base/cpu_morton_sort.h"
 #include "../relation/oj_engine.h"
 #include "oj_pair_filter.h"
 #include "oj_ranking.h"

@@ -51,9 +51,11 @@ OJ_CLONES static void sort_few(int64_t n, const int32_t *tie_rank,
         measure[place[i]] = measures[i];
 }
 
-static oj_status sort_many(struct oj_row_order *order, int64_t n,
-                           const int32_t *tie_rank, int32_t *feature,
-                           double *measure, struct oj_error *err)
+static oj_status radix_sort_pairs_by_tie_rank(struct oj_row_order *order,
+                                              int64_t n,
+                                              const int32_t *tie_rank,
+                                              int32_t *feature, double *measure,
+                                              struct oj_error *err)
 {
     struct oj_keyed *key;
     OJ_ROOM(order->key, 0, 2 * n, order->cap_key, err);
@@ -84,7 +86,8 @@ oj_status oj_row_order_sort(struct oj_row_order *order, int64_t n,
     if (n < 2 || ((n < 5 || n > FEW) && is_in_order(n, tie_rank, feature)))
         return OJ_OK;
     if (n > FEW)
-        return sort_many(order, n, tie_rank, feature, measure, err);
+        return radix_sort_pairs_by_tie_rank(order, n, tie_rank, feature,
+                                            measure, err);
     sort_few(n, tie_rank, feature, measure);
     return OJ_OK;
 }

@@ -1,9 +1,9 @@
 /* The family that answers predicates.
  *
  *  rows in an order that keeps neighbours together -> shapes -> features whose
- *  boxes pass (cpu_shapes.h), or what a screen has found in their place -> pair
- *  filter -> our kernels (cpu_shapes.h) -> the matrix of what they leave
- *  (relate.h) -> answers
+ *  boxes pass (cpu_prepared_shapes.h), or what a screen has found in their
+ * place -> pair filter -> our kernels (cpu_prepared_shapes.h) -> the matrix of
+ * what they leave (relate.h) -> answers
  */
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
@@ -15,7 +15,7 @@
 #include "../relation/oj_candidate_screen.h"
 #include "../relation/oj_matrix.h"
 #include "../relation/oj_points_in_polygons.h"
-#include "../shapes/cpu_shapes.h"
+#include "../shapes/cpu_prepared_shapes.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -105,7 +105,7 @@ static int has_vertex_at_locations(const struct oj_shape *a,
 
 /* --- inside --------------------------------------------------------------- */
 
-static enum verdict yes_if(int condition)
+static enum verdict verdict_yes_or_no(int condition)
 {
     return condition ? VERDICT_YES : VERDICT_NO;
 }
@@ -126,9 +126,9 @@ static int has_ring_starting_in(const struct oj_shape *b,
 /* Where points are in polygons, even-odd over all rings says only if parts do
  * not overlap; and a point on a ring may be inside, where parts share an edge
  * or a polygon is but a line. */
-static unsigned niceness_needed_by_points(const struct oj_shape *a,
-                                          const struct oj_shape *b,
-                                          unsigned found)
+static unsigned validity_needed_for_points(const struct oj_shape *a,
+                                           const struct oj_shape *b,
+                                           unsigned found)
 {
     int is_on = (found & SOME_ON_BOUNDARY) != 0;
     return (a->may_overlap || (is_on && a->kinds == OJ_PART_POLYGON)
@@ -148,18 +148,18 @@ static enum verdict points_are_inside(const struct oj_shape *a,
                         how == PROPERLY && b->kinds == OJ_PART_POLYGON
                             ? SOME_OUTSIDE | SOME_ON_BOUNDARY
                             : SOME_OUTSIDE);
-    *needs = niceness_needed_by_points(a, b, how == COVERED ? 0u : found);
+    *needs = validity_needed_for_points(a, b, how == COVERED ? 0u : found);
     if (found & SOME_OUTSIDE)
         return VERDICT_NO;
     if (b->kinds == OJ_PART_POINT || how == COVERED)
         return VERDICT_YES;
     if (b->kinds == OJ_PART_LINE) /* its ends are its boundary, mostly */
         return VERDICT_UNSURE;
-    return yes_if(how == WITHIN ? (found & SOME_INSIDE) != 0
-                                : (found & SOME_ON_BOUNDARY) == 0);
+    return verdict_yes_or_no(how == WITHIN ? (found & SOME_INSIDE) != 0
+                                           : (found & SOME_ON_BOUNDARY) == 0);
 }
 
-static int has_one_ring(const struct oj_shape *shape)
+static int is_line_or_single_ring(const struct oj_shape *shape)
 {
     return shape->kinds == OJ_PART_LINE || shape->n_rings == 1;
 }
@@ -168,22 +168,24 @@ static int has_one_ring(const struct oj_shape *shape)
  * cross, both have points that the other lacks; where edges do not meet at all,
  * a lies inside or outside part by part, and inside only if no ring of b is in
  * it. */
-static enum verdict edges_are_inside(const struct oj_shape *a,
-                                     const struct oj_shape *b, enum inside how)
+static enum verdict decide_lines_or_polygons_inside(const struct oj_shape *a,
+                                                    const struct oj_shape *b,
+                                                    enum inside how)
 {
     enum oj_location window =
         oj_box_intersects(&a->box, &b->box)
             ? oj_cells_locate_box(oj_shape_cells(b), b, &a->box)
             : OJ_OUTSIDE;
     if (window != OJ_ON_BOUNDARY)
-        return yes_if(window == OJ_INSIDE);
+        return verdict_yes_or_no(window == OJ_INSIDE);
     /* properly: a vertex on the boundary of b is a contact of edges, too */
     if (has_vertex_at_locations(
             a, b, SOME_OUTSIDE | (how == PROPERLY ? SOME_ON_BOUNDARY : 0u)))
         return VERDICT_NO;
     if (oj_shapes_contact(a, b, OJ_TOUCHING) != OJ_APART)
         return how == PROPERLY ? VERDICT_NO : VERDICT_UNSURE;
-    return yes_if(a->kinds == OJ_PART_LINE || !has_ring_starting_in(b, a));
+    return verdict_yes_or_no(a->kinds == OJ_PART_LINE ||
+                             !has_ring_starting_in(b, a));
 }
 
 /* Whether a is in b. */
@@ -196,7 +198,7 @@ static enum verdict is_inside(const struct oj_shape *a,
         return points_are_inside(a, b, how, needs);
     *needs = NEEDS_BOTH;
     if (b->kinds == OJ_PART_POLYGON)
-        return edges_are_inside(a, b, how);
+        return decide_lines_or_polygons_inside(a, b, how);
     /* lines in points, polygons in lines or points */
     if (a->kinds != b->kinds)
         return VERDICT_NO;
@@ -207,8 +209,9 @@ static enum verdict is_inside(const struct oj_shape *a,
 
 /* --- touching, crossing, overlapping, equal ------------------------------- */
 
-static int is_pair_of(const struct oj_shape *a, const struct oj_shape *b,
-                      uint8_t kind, uint8_t other)
+static int are_of_these_two_kinds(const struct oj_shape *a,
+                                  const struct oj_shape *b, uint8_t kind,
+                                  uint8_t other)
 {
     return (a->kinds == kind && b->kinds == other) ||
            (a->kinds == other && b->kinds == kind);
@@ -220,12 +223,12 @@ static enum verdict shapes_touch(const struct oj_shape *a,
     *needs = 0;
     if (a->kinds == OJ_PART_POINT && b->kinds == OJ_PART_POINT)
         return VERDICT_NO;
-    if (is_pair_of(a, b, OJ_PART_POINT, OJ_PART_POLYGON))
+    if (are_of_these_two_kinds(a, b, OJ_PART_POINT, OJ_PART_POLYGON))
     {
         unsigned found = a->kinds == OJ_PART_POINT ? locate_vertices(a, b, 0)
                                                    : locate_vertices(b, a, 0);
-        *needs = niceness_needed_by_points(a, b, found);
-        return yes_if((found & SOME_INSIDE) == 0);
+        *needs = validity_needed_for_points(a, b, found);
+        return verdict_yes_or_no((found & SOME_INSIDE) == 0);
     }
     if (a->kinds == OJ_PART_POINT || b->kinds == OJ_PART_POINT)
         return VERDICT_UNSURE;
@@ -240,8 +243,10 @@ static enum verdict shapes_touch(const struct oj_shape *a,
 }
 
 /* Crosses, of a line and a polygon, and overlaps, of two polygons. */
-static enum verdict shapes_overlap(enum oj_op op, const struct oj_shape *a,
-                                   const struct oj_shape *b, unsigned *needs)
+static enum verdict decide_crosses_or_overlaps(enum oj_op op,
+                                               const struct oj_shape *a,
+                                               const struct oj_shape *b,
+                                               unsigned *needs)
 {
     int crosses = op == OJ_OP_CROSSES, is_simple;
     enum oj_contact contact;
@@ -249,15 +254,16 @@ static enum verdict shapes_overlap(enum oj_op op, const struct oj_shape *a,
     if (crosses ? a->kinds == b->kinds && a->kinds != OJ_PART_LINE
                 : a->kinds != b->kinds)
         return VERDICT_NO;
-    if (crosses ? !is_pair_of(a, b, OJ_PART_LINE, OJ_PART_POLYGON)
+    if (crosses ? !are_of_these_two_kinds(a, b, OJ_PART_LINE, OJ_PART_POLYGON)
                 : a->kinds != OJ_PART_POLYGON)
         return VERDICT_UNSURE;
     contact = oj_shapes_contact(a, b, OJ_CROSSING);
     /* interiors are where they should be next to a crossing, unless another
      * ring touches its edge in that very point */
     if (contact == OJ_CROSSING)
-        return has_one_ring(a) && has_one_ring(b) ? VERDICT_YES
-                                                  : VERDICT_UNSURE;
+        return is_line_or_single_ring(a) && is_line_or_single_ring(b)
+                   ? VERDICT_YES
+                   : VERDICT_UNSURE;
     /* without contact a line that meets a polygon is all inside, and one of two
      * simple shapes that meet contains the other */
     is_simple = crosses ? (a->kinds == OJ_PART_LINE ? a : b)->n_parts == 1
@@ -284,8 +290,8 @@ static enum verdict are_equal(const struct oj_shape *a,
 
 /* Dimensions of the interior and of the boundary, as DE-9IM writes them; 0 when
  * that takes the matrix. */
-static int read_dimensions(const struct oj_shape *shape, char *interior,
-                           char *boundary)
+static int de9im_dimensions_of_shape(const struct oj_shape *shape,
+                                     char *interior, char *boundary)
 {
     const double *x = shape->flat->x + shape->first_vertex;
     const double *y = shape->flat->y + shape->first_vertex;
@@ -303,28 +309,32 @@ static int read_dimensions(const struct oj_shape *shape, char *interior,
     return 1;
 }
 
-static enum verdict relate_apart(const char *mask, const struct oj_shape *a,
-                                 const struct oj_shape *b, unsigned *needs)
+static enum verdict decide_relate_of_disjoint_shapes(const char *mask,
+                                                     const struct oj_shape *a,
+                                                     const struct oj_shape *b,
+                                                     unsigned *needs)
 {
     struct oj_matrix matrix = oj_matrix_empty();
     *needs = NEEDS_BOTH;
-    if (!read_dimensions(a, &matrix.at[2], &matrix.at[5]) ||
-        !read_dimensions(b, &matrix.at[6], &matrix.at[7]))
+    if (!de9im_dimensions_of_shape(a, &matrix.at[2], &matrix.at[5]) ||
+        !de9im_dimensions_of_shape(b, &matrix.at[6], &matrix.at[7]))
         return VERDICT_UNSURE;
     return oj_matrix_fits(&matrix, mask) ? VERDICT_YES : VERDICT_NO;
 }
 
 /* --- all joins ------------------------------------------------------------ */
 
-static enum verdict verdict_of(const struct oj_relation *relation,
-                               const struct oj_shape *a,
-                               const struct oj_shape *b, unsigned *needs)
+static enum verdict
+decide_predicate_without_matrix(const struct oj_relation *relation,
+                                const struct oj_shape *a,
+                                const struct oj_shape *b, unsigned *needs)
 {
     int is_mixed = a->member != NULL || b->member != NULL, is_around;
     enum oj_op op = relation->op;
     enum inside how;
     if (op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT)
-        return yes_if(oj_shapes_meet(a, b, needs) == (op == OJ_OP_INTERSECTS));
+        return verdict_yes_or_no(oj_shapes_meet(a, b, needs) ==
+                                 (op == OJ_OP_INTERSECTS));
     if (!is_mixed && classify_containment_op(op, &how, &is_around))
     {
         enum verdict verdict =
@@ -336,7 +346,8 @@ static enum verdict verdict_of(const struct oj_relation *relation,
     }
     if (!oj_shapes_meet(a, b, needs))
         return op == OJ_OP_RELATE && !oj_relation_needs_contact(relation)
-                   ? relate_apart(relation->mask, a, b, needs)
+                   ? decide_relate_of_disjoint_shapes(relation->mask, a, b,
+                                                      needs)
                    : VERDICT_NO;
     if (is_mixed)
         return VERDICT_UNSURE;
@@ -346,7 +357,7 @@ static enum verdict verdict_of(const struct oj_relation *relation,
             return shapes_touch(a, b, needs);
         case OJ_OP_CROSSES:
         case OJ_OP_OVERLAPS:
-            return shapes_overlap(op, a, b, needs);
+            return decide_crosses_or_overlaps(op, a, b, needs);
         case OJ_OP_EQUALS:
             return are_equal(a, b, needs);
         default:
@@ -439,10 +450,10 @@ static oj_status build_side_if_needed(struct predicate_index *index,
 /* --- one pair ------------------------------------------------------------- */
 
 /* Whether shape is nice; *known: what is known of it so far, by any thread. */
-static oj_status has_noncrossing_rings(struct predicate_worker *w,
-                                       const struct oj_shape *shape,
-                                       _Atomic uint8_t *known, int *yes,
-                                       struct oj_error *err)
+static oj_status is_feature_topologically_valid(struct predicate_worker *w,
+                                                const struct oj_shape *shape,
+                                                _Atomic uint8_t *known,
+                                                int *yes, struct oj_error *err)
 {
     uint8_t niceness = atomic_load_explicit(known, memory_order_relaxed);
     if (niceness == OJ_NICENESS_NOT_KNOWN)
@@ -466,9 +477,10 @@ static oj_status decide_by_matrix(struct predicate_index *index,
     const struct oj_relation *relation = relation_of(index);
     struct oj_matrix matrix;
     int row_nice, feature_nice;
-    OJ_TRY(has_noncrossing_rings(w, shape, &w->row_niceness, &row_nice, err));
-    OJ_TRY(has_noncrossing_rings(w, other, &index->niceness[feature],
-                                 &feature_nice, err));
+    OJ_TRY(is_feature_topologically_valid(w, shape, &w->row_niceness, &row_nice,
+                                          err));
+    OJ_TRY(is_feature_topologically_valid(w, other, &index->niceness[feature],
+                                          &feature_nice, err));
     w->n_to_look = 0; /* it takes its time */
     OJ_TRY(oj_shapes_relate(relation, shape, row_nice, other, feature_nice,
                             index->shared.args.options.cancel, &w->relate,
@@ -503,14 +515,15 @@ static oj_status decide_pair(struct predicate_index *index,
     }
     else
         point = oj_side_point(side, at);
-    verdict = verdict_of(relation_of(index), shape, other, &needs);
+    verdict = decide_predicate_without_matrix(relation_of(index), shape, other,
+                                              &needs);
     is_sure = verdict != VERDICT_UNSURE;
     if (is_sure && (needs & NEEDS_NICE_B))
-        OJ_TRY(has_noncrossing_rings(w, other, &index->niceness[feature],
-                                     &is_sure, err));
+        OJ_TRY(is_feature_topologically_valid(
+            w, other, &index->niceness[feature], &is_sure, err));
     if (is_sure && (needs & NEEDS_NICE_A))
-        OJ_TRY(
-            has_noncrossing_rings(w, shape, &w->row_niceness, &is_sure, err));
+        OJ_TRY(is_feature_topologically_valid(w, shape, &w->row_niceness,
+                                              &is_sure, err));
     if (!is_sure)
         return decide_by_matrix(index, w, shape, feature, other, holds, err);
     *holds = verdict == VERDICT_YES;
@@ -540,7 +553,7 @@ static oj_status reserve_pair(struct predicate_index *index,
 
 /* Places of a point in a polygon, bits 1 << enum oj_location, in which the
  * polygon is a pair with the point; 0: that is not how the join is decided. */
-static unsigned locations_making_pairs(enum oj_op op)
+static unsigned point_locations_that_satisfy_op(enum oj_op op)
 {
     switch (op)
     {
@@ -573,7 +586,8 @@ static oj_status decide_point_in_polygon(struct predicate_index *index,
         return OJ_OK;
     if (shape->may_overlap || (location == OJ_ON_BOUNDARY &&
                                *holds != (int)(places >> OJ_INSIDE & 1)))
-        OJ_TRY(has_noncrossing_rings(w, shape, &w->row_niceness, &nice, err));
+        OJ_TRY(is_feature_topologically_valid(w, shape, &w->row_niceness, &nice,
+                                              err));
     return nice ? OJ_OK : decide_pair(index, w, shape, at, holds, err);
 }
 
@@ -618,9 +632,10 @@ static oj_status add_pairs_of_candidates(struct predicate_index *index,
     const struct oj_shape_side *side = &index->side;
     int is_disjoint = relation_of(index)->op == OJ_OP_DISJOINT;
     /* single points, of which there can be very many */
-    unsigned places = side->shape == NULL && shape->kinds == OJ_PART_POLYGON
-                          ? locations_making_pairs(relation_of(index)->op)
-                          : 0;
+    unsigned places =
+        side->shape == NULL && shape->kinds == OJ_PART_POLYGON
+            ? point_locations_that_satisfy_op(relation_of(index)->op)
+            : 0;
     for (int64_t i = 0; i < w->found.n; i++)
     {
         int32_t at = w->found.at[i];
@@ -659,8 +674,9 @@ static oj_status list_all_features(const struct oj_shape_side *side,
 #define FOUND_FOR_FEW_VERTICES 256
 
 /* Members, where its parts are of different kinds, and cells. */
-static oj_status prepare_row(struct predicate_worker *w, struct oj_shape *shape,
-                             struct oj_error *err)
+static oj_status prepare_row_shape_members_cells(struct predicate_worker *w,
+                                                 struct oj_shape *shape,
+                                                 struct oj_error *err)
 {
     w->row_niceness = OJ_NICENESS_NOT_KNOWN;
     if (oj_shape_is_mixed(shape))
@@ -693,15 +709,15 @@ static oj_status search_row(struct oj_row_index *shared,
         OJ_TRY(oj_side_find(&index->side, (enum oj_box_test)index->rule.test,
                             &shape.box, &w->found, err));
     if (w->found.n > 0)
-        OJ_TRY(prepare_row(w, &shape, err));
+        OJ_TRY(prepare_row_shape_members_cells(w, &shape, err));
     return add_pairs_of_candidates(index, w, row, &shape, err);
 }
 
 /* --- pairs that a screen has found ---------------------------------------- */
 
 /* 1 when a pair of which said is known has to be decided. */
-static int is_undecided_by_screen(const struct predicate_index *index,
-                                  uint8_t said)
+static int needs_decision_after_gpu_screen(const struct predicate_index *index,
+                                           uint8_t said)
 {
     enum oj_op op = relation_of(index)->op;
     if (said == OJ_SAID_MEETS)
@@ -710,22 +726,22 @@ static int is_undecided_by_screen(const struct predicate_index *index,
     return said != OJ_SAID_APART;
 }
 
-/* The screen's word on a pair without contact of edges is that of cpu_shapes.c
- * where polygons of several rings are nice. */
-static oj_status decide_without_contact(struct predicate_index *index,
-                                        struct predicate_worker *w,
-                                        const struct oj_shape *shape,
-                                        int32_t feature, int meets, int *holds,
-                                        struct oj_error *err)
+/* The screen's word on a pair without contact of edges is that of
+ * cpu_prepared_shapes.c where polygons of several rings are nice. */
+static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
+                                              struct predicate_worker *w,
+                                              const struct oj_shape *shape,
+                                              int32_t feature, int meets,
+                                              int *holds, struct oj_error *err)
 {
     struct oj_shape other = oj_shape_of(index->shared.args.join_side, feature);
     int is_sure = 1;
     if (oj_shape_is_many_rings(&other))
-        OJ_TRY(has_noncrossing_rings(w, &other, &index->niceness[feature],
-                                     &is_sure, err));
+        OJ_TRY(is_feature_topologically_valid(
+            w, &other, &index->niceness[feature], &is_sure, err));
     if (is_sure && oj_shape_is_many_rings(shape))
-        OJ_TRY(
-            has_noncrossing_rings(w, shape, &w->row_niceness, &is_sure, err));
+        OJ_TRY(is_feature_topologically_valid(w, shape, &w->row_niceness,
+                                              &is_sure, err));
     if (!is_sure)
         return decide_by_matrix(index, w, shape, feature, &other, holds, err);
     *holds = meets == (relation_of(index)->op != OJ_OP_DISJOINT);
@@ -734,11 +750,13 @@ static oj_status decide_without_contact(struct predicate_index *index,
 
 /* 1 when that takes the side, with place_of; else all that is asked of the pair
  * is whether features are nice. */
-static int asks_shapes(const struct predicate_index *index, uint8_t said)
+static int
+needs_join_shape_after_gpu_screen(const struct predicate_index *index,
+                                  uint8_t said)
 {
     enum oj_op op = relation_of(index)->op;
     int decides_meeting = op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT;
-    return is_undecided_by_screen(index, said) &&
+    return needs_decision_after_gpu_screen(index, said) &&
            said != OJ_SAID_APART_IF_VALID &&
            (said != OJ_SAID_MEETS_IF_VALID || !decides_meeting);
 }
@@ -767,14 +785,14 @@ void oj_screen_pairs_free(struct oj_screen_pairs *pairs)
     memset(pairs, 0, sizeof *pairs);
 }
 
-static int64_t last_row(const struct screened_batch *b, int64_t task)
+static int64_t end_row_of_task(const struct screened_batch *b, int64_t task)
 {
     int64_t end = (task + 1) * SCREENED_PER_TASK;
     return end < b->pairs->n_rows ? end : b->pairs->n_rows;
 }
 
 /* Pairs that may not count are none; are there others that are open? */
-static void filter_screened_rows(int64_t first, int64_t end, void *user)
+static void filter_gpu_screened_rows(int64_t first, int64_t end, void *user)
 {
     struct screened_batch *b = user;
     const struct predicate_index *index = b->index;
@@ -787,8 +805,8 @@ static void filter_screened_rows(int64_t first, int64_t end, void *user)
         {
             if (!oj_pair_may_count(filter, row, pairs->feature[i]))
                 pairs->said[i] = OJ_SAID_APART;
-            open |= is_undecided_by_screen(index, pairs->said[i]);
-            shapes |= asks_shapes(index, pairs->said[i]);
+            open |= needs_decision_after_gpu_screen(index, pairs->said[i]);
+            shapes |= needs_join_shape_after_gpu_screen(index, pairs->said[i]);
         }
     }
     if (shapes)
@@ -800,8 +818,8 @@ static void filter_screened_rows(int64_t first, int64_t end, void *user)
 /* Decides what a screen left open of the pairs of a row: said becomes
  * OJ_SAID_MEETS for pairs and OJ_SAID_APART for others; for disjoint, whose
  * pairs are the others, the other way round. */
-static oj_status decide_row(int64_t row, int thread, void *user,
-                            struct oj_error *err)
+static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
+                                         struct oj_error *err)
 {
     struct screened_batch *b = user;
     struct predicate_index *index = b->index;
@@ -810,7 +828,7 @@ static oj_status decide_row(int64_t row, int thread, void *user,
     uint8_t *said = b->pairs->said;
     int64_t i = b->pairs->offset[row], end = b->pairs->offset[row + 1];
     struct oj_shape shape;
-    while (i < end && !is_undecided_by_screen(index, said[i]))
+    while (i < end && !needs_decision_after_gpu_screen(index, said[i]))
         i++;
     if (i == end)
         return OJ_OK;
@@ -819,22 +837,22 @@ static oj_status decide_row(int64_t row, int thread, void *user,
     w->n_rows++;
     w->found.n = 0; /* how many there are tells whether cells pay */
     for (int64_t k = i; k < end; k++)
-        w->found.n += asks_shapes(index, said[k]);
-    OJ_TRY(prepare_row(w, &shape, err));
+        w->found.n += needs_join_shape_after_gpu_screen(index, said[k]);
+    OJ_TRY(prepare_row_shape_members_cells(w, &shape, err));
     for (; i < end; i++)
     {
         int holds;
-        if (!is_undecided_by_screen(index, said[i]))
+        if (!needs_decision_after_gpu_screen(index, said[i]))
             continue;
         OJ_TRY(poll_cancel(&index->shared.args.options, w, err));
         w->shared.n_candidates++;
-        if (asks_shapes(index, said[i]))
+        if (needs_join_shape_after_gpu_screen(index, said[i]))
             OJ_TRY(decide_pair(index, w, &shape, index->place_of[feature[i]],
                                &holds, err));
         else
-            OJ_TRY(decide_without_contact(index, w, &shape, feature[i],
-                                          said[i] == OJ_SAID_MEETS_IF_VALID,
-                                          &holds, err));
+            OJ_TRY(decide_gpu_screened_if_valid(
+                index, w, &shape, feature[i], said[i] == OJ_SAID_MEETS_IF_VALID,
+                &holds, err));
         said[i] = holds != (relation_of(index)->op == OJ_OP_DISJOINT)
                       ? OJ_SAID_MEETS
                       : OJ_SAID_APART;
@@ -863,8 +881,9 @@ static int has_parts(const struct oj_flat *flat, int64_t feature)
 
 /* The pairs of a row: puts their features to out, or only counts them where out
  * is NULL.  Disjoint: is_met [features] is 0, and stays so. */
-static int64_t list_row(const struct screened_batch *b, int64_t row,
-                        uint8_t *is_met, int32_t *out)
+static int64_t list_gpu_screened_pairs_of_row(const struct screened_batch *b,
+                                              int64_t row, uint8_t *is_met,
+                                              int32_t *out)
 {
     const struct oj_screen_pairs *pairs = b->pairs;
     const struct oj_flat *join_side = b->index->shared.args.join_side;
@@ -899,15 +918,17 @@ static int64_t list_row(const struct screened_batch *b, int64_t row,
     return n;
 }
 
-static void count_task(int64_t task, int thread, void *user)
+static void count_gpu_screened_pairs_of_task(int64_t task, int thread,
+                                             void *user)
 {
     struct screened_batch *b = user;
     const struct predicate_index *index = b->index;
     int64_t n = 0, n_matched = 0;
-    for (int64_t row = task * SCREENED_PER_TASK; row < last_row(b, task); row++)
+    for (int64_t row = task * SCREENED_PER_TASK; row < end_row_of_task(b, task);
+         row++)
     {
-        int64_t n_row =
-            list_row(b, row, worker_of(index, thread)->is_met, NULL);
+        int64_t n_row = list_gpu_screened_pairs_of_row(
+            b, row, worker_of(index, thread)->is_met, NULL);
         n += n_row;
         n_matched += n_row > 0;
     }
@@ -915,22 +936,25 @@ static void count_task(int64_t task, int thread, void *user)
     b->n_matched[task] = n_matched;
 }
 
-static oj_status fill_task(int64_t task, int thread, void *user,
-                           struct oj_error *err)
+static oj_status write_gpu_screened_pairs_of_task(int64_t task, int thread,
+                                                  void *user,
+                                                  struct oj_error *err)
 {
     struct screened_batch *b = user;
     const struct predicate_index *index = b->index;
     struct oj_matches *out = b->out;
     int64_t at = b->count[task];
     OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
-    for (int64_t row = task * SCREENED_PER_TASK; row < last_row(b, task); row++)
+    for (int64_t row = task * SCREENED_PER_TASK; row < end_row_of_task(b, task);
+         row++)
     {
         int32_t *feature = out->join_row + at;
         int64_t n;
         out->offset[row] = at;
         if (relation_of(index)->op == OJ_OP_DISJOINT)
             OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
-        n = list_row(b, row, worker_of(index, thread)->is_met, feature);
+        n = list_gpu_screened_pairs_of_row(
+            b, row, worker_of(index, thread)->is_met, feature);
         for (int64_t i = at; i < at + n; i++)
             out->measure[i] = NAN;
         at += n;
@@ -942,14 +966,15 @@ static oj_status fill_task(int64_t task, int thread, void *user,
     return OJ_OK;
 }
 
-static oj_status count_and_fill_pairs(struct screened_batch *b, int64_t n_tasks,
-                                      struct oj_error *err)
+static oj_status write_all_gpu_screened_pairs(struct screened_batch *b,
+                                              int64_t n_tasks,
+                                              struct oj_error *err)
 {
     const struct predicate_index *index = b->index;
     int n_threads = index->shared.args.options.n_threads;
     int64_t n_rows = b->pairs->n_rows, n = 0, n_matched = 0;
     int64_t most = index->shared.args.options.max_batch_pairs;
-    oj_parallel_for(n_threads, n_tasks, count_task, b);
+    oj_parallel_for(n_threads, n_tasks, count_gpu_screened_pairs_of_task, b);
     for (int64_t task = 0; task < n_tasks; task++)
     {
         int64_t count = b->count[task];
@@ -961,13 +986,15 @@ static oj_status count_and_fill_pairs(struct screened_batch *b, int64_t n_tasks,
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
                        "the batch has more pairs than fit");
     OJ_TRY(oj_matches_reserve(b->out, n_rows, n, 1, err));
-    OJ_TRY(oj_parallel_try(n_threads, n_tasks, 1, fill_task, b, err));
+    OJ_TRY(oj_parallel_try(n_threads, n_tasks, 1,
+                           write_gpu_screened_pairs_of_task, b, err));
     b->out->offset[n_rows] = b->out->n_pairs = n;
     b->out->n_matched = n_matched;
     return OJ_OK;
 }
 
-static oj_status join_screened(struct screened_batch *b, struct oj_error *err)
+static oj_status join_gpu_screened_rows(struct screened_batch *b,
+                                        struct oj_error *err)
 {
     struct predicate_index *index = b->index;
     int n_threads = index->shared.args.options.n_threads;
@@ -977,25 +1004,25 @@ static oj_status join_screened(struct screened_batch *b, struct oj_error *err)
     OJ_NEW(b->n_matched, n_tasks, err);
     OJ_NEW_ZEROED(b->order, n_threads, err);
     oj_parallel_slices(n_threads, n_rows, SCREENED_PER_TASK,
-                       filter_screened_rows, b);
+                       filter_gpu_screened_rows, b);
     if (atomic_load(&b->asks_shapes))
         OJ_TRY(map_features_to_places(index, err));
     if (atomic_load(&b->has_open))
-        OJ_TRY(oj_parallel_try(n_threads, n_rows, OPEN_PER_TASK, decide_row, b,
-                               err));
-    return count_and_fill_pairs(b, n_tasks, err);
+        OJ_TRY(oj_parallel_try(n_threads, n_rows, OPEN_PER_TASK,
+                               decide_gpu_screened_row, b, err));
+    return write_all_gpu_screened_pairs(b, n_tasks, err);
 }
 
 /* The pairs of a batch from the candidates in index->screened. */
-static oj_status screened_to_matches(struct predicate_index *index,
-                                     struct oj_matches *out,
-                                     struct oj_stats *stats,
-                                     struct oj_error *err)
+static oj_status make_matches_of_gpu_screened(struct predicate_index *index,
+                                              struct oj_matches *out,
+                                              struct oj_stats *stats,
+                                              struct oj_error *err)
 {
     struct screened_batch b = {
         .index = index, .pairs = &index->screened, .out = out};
     double start = oj_clock_seconds();
-    oj_status status = join_screened(&b, err);
+    oj_status status = join_gpu_screened_rows(&b, err);
     oj_free(b.count);
     oj_free(b.n_matched);
     for (int t = 0; t < index->shared.n_threads; t++)
@@ -1010,8 +1037,10 @@ static oj_status screened_to_matches(struct predicate_index *index,
 }
 
 /* Candidates from somebody else, if there is somebody who has them. */
-static oj_status run_screen(struct predicate_index *index, int *is_screened,
-                            struct oj_stats *stats, struct oj_error *err)
+static oj_status
+find_candidates_on_gpu_if_possible(struct predicate_index *index,
+                                   int *is_screened, struct oj_stats *stats,
+                                   struct oj_error *err)
 {
     const struct oj_index_args *args = &index->shared.args;
     const struct oj_flat *input = index->shared.input;
@@ -1081,8 +1110,8 @@ static oj_status join_by_predicate(struct oj_index *wrapped,
     int is_screened;
     OJ_TRY(oj_row_batch_open(&index->shared, input, err));
     OJ_TRY(prepare_workers(index, err));
-    OJ_TRY(run_screen(index, &is_screened, stats, err));
-    return is_screened ? screened_to_matches(index, out, stats, err)
+    OJ_TRY(find_candidates_on_gpu_if_possible(index, &is_screened, stats, err));
+    return is_screened ? make_matches_of_gpu_screened(index, out, stats, err)
                        : oj_row_batch_join(&index->shared, out, stats, err);
 }
 

@@ -25,19 +25,20 @@ const char *oj_difference_kind_name(enum oj_difference_kind kind)
 }
 
 /* A join without a measure has NaN on both sides. */
-static int same_measure(double a, double b)
+static int are_measures_identical(double a, double b)
 {
     return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
 }
 
-static int are_layers_known(const struct oj_validation *v)
+static int has_layers_and_relation(const struct oj_validation *v)
 {
     return v->join_side != NULL && v->input != NULL && v->relation != NULL;
 }
 
 static int is_on_sphere(const struct oj_validation *v)
 {
-    return are_layers_known(v) && v->relation->metric == OJ_METRIC_SPHERE;
+    return has_layers_and_relation(v) &&
+           v->relation->metric == OJ_METRIC_SPHERE;
 }
 
 /* On the sphere the two come by different ways, whose roundings are those of
@@ -74,10 +75,10 @@ static int has_points_only(const struct oj_flat *flat, int64_t feature)
 static int may_be_off_by_rounding(const struct oj_validation *v,
                                   int64_t feature)
 {
-    return is_on_sphere(v) ||
-           (are_layers_known(v) && !oj_relation_compares_shapes(v->relation) &&
-            !has_points_only(v->input, v->reference.row) &&
-            !has_points_only(v->join_side, feature));
+    return is_on_sphere(v) || (has_layers_and_relation(v) &&
+                               !oj_relation_compares_shapes(v->relation) &&
+                               !has_points_only(v->input, v->reference.row) &&
+                               !has_points_only(v->join_side, feature));
 }
 
 static oj_status add_difference(struct oj_validation *v,
@@ -120,8 +121,8 @@ static int is_undecided(const struct oj_validated_row *of, int32_t feature)
 }
 
 /* The pairs that both could decide, in the order of the answer. */
-static void copy_decided_pairs(const struct oj_validation *v,
-                               struct oj_validated_row *of)
+static void copy_pairs_both_could_decide(const struct oj_validation *v,
+                                         struct oj_validated_row *of)
 {
     of->n = 0;
     for (int64_t i = oj_matches_first(of->matches, of->row);
@@ -152,7 +153,7 @@ static oj_status compare_order(struct oj_validation *v, struct oj_error *err)
     return OJ_OK;
 }
 
-static double farthest_of(const struct oj_validated_row *of)
+static double greatest_distance_in_row(const struct oj_validated_row *of)
 {
     double farthest = -1.0;
     for (int64_t i = 0; i < of->n; i++)
@@ -162,9 +163,9 @@ static double farthest_of(const struct oj_validated_row *of)
 
 /* Whether a pair that only one side has lies so near a bound that ulps decide:
  * the greatest or least distance, or the farthest pair of the other side. */
-static int is_at_bound(const struct oj_validation *v,
-                       const struct oj_row_pair *pair,
-                       const struct oj_validated_row *other)
+static int is_within_rounding_of_a_bound(const struct oj_validation *v,
+                                         const struct oj_row_pair *pair,
+                                         const struct oj_validated_row *other)
 {
     if (!may_be_off_by_rounding(v, pair->join_row))
         return 0;
@@ -175,28 +176,31 @@ static int is_at_bound(const struct oj_validation *v,
                                  v->join_side, pair->join_row)))
         return 1;
     return oj_relation_sorts_by_measure(v->relation) &&
-           equals_within_rounding(v, pair->measure, farthest_of(other));
+           equals_within_rounding(v, pair->measure,
+                                  greatest_distance_in_row(other));
 }
 
 /* --- the exact word ------------------------------------------------------- */
 
-static int has_distance(const struct oj_validation *v)
+static int is_distance_join(const struct oj_validation *v)
 {
     return (oj_op_get(v->relation->op)->takes & OJ_TAKES_DISTANCE) != 0;
 }
 
 /* Asked of planar joins of geometries whose layers are known: exact arithmetic
  * needs both, and does not know distances of shapes. */
-static int can_decide_exactly(const struct oj_validation *v)
+static int can_be_proved_by_exact_arithmetic(const struct oj_validation *v)
 {
-    return are_layers_known(v) && !is_on_sphere(v) &&
+    return has_layers_and_relation(v) && !is_on_sphere(v) &&
            oj_relation_is_of_shapes(v->relation) &&
            !oj_relation_compares_shapes(v->relation);
 }
 
 /* -1, 0, 1: how the exact distance of a pair compares with limit. */
-static oj_status compare_exactly(const struct oj_validation *v, int64_t feature,
-                                 double limit, int *order, struct oj_error *err)
+static oj_status
+compare_exact_distance_with_limit(const struct oj_validation *v,
+                                  int64_t feature, double limit, int *order,
+                                  struct oj_error *err)
 {
     *order = -1;
     if (!(limit < INFINITY))
@@ -215,12 +219,13 @@ static oj_status is_within_bounds(const struct oj_validation *v,
                                        v->join_side, feature);
     int order = 1;
     if (most >= 0.0)
-        OJ_TRY(compare_exactly(v, feature, most, &order, err));
+        OJ_TRY(
+            compare_exact_distance_with_limit(v, feature, most, &order, err));
     *is_within = order <= 0;
     if (*is_within && v->relation->min_distance > 0.0)
     {
-        OJ_TRY(compare_exactly(v, feature, v->relation->min_distance, &order,
-                               err));
+        OJ_TRY(compare_exact_distance_with_limit(
+            v, feature, v->relation->min_distance, &order, err));
         *is_within = order >= 0;
     }
     return OJ_OK;
@@ -235,10 +240,12 @@ static oj_status is_correctly_rounded(const struct oj_validation *v,
     double slack = (double)OJ_VALIDATION_ULPS * DBL_EPSILON * d;
     int order;
     *is = 0;
-    OJ_TRY(compare_exactly(v, ours->join_row, d + slack, &order, err));
+    OJ_TRY(compare_exact_distance_with_limit(v, ours->join_row, d + slack,
+                                             &order, err));
     if (order > 0 || !(d < INFINITY))
         return OJ_OK;
-    OJ_TRY(compare_exactly(v, ours->join_row, d - slack, &order, err));
+    OJ_TRY(compare_exact_distance_with_limit(v, ours->join_row, d - slack,
+                                             &order, err));
     *is = order >= 0;
     return OJ_OK;
 }
@@ -260,12 +267,12 @@ static int is_among_k_nearest(const struct oj_validation *v,
  * it, and comes after all that are as far: by FID, where that is equal by
  * place.
  */
-static oj_status is_later_tie(const struct oj_validation *v,
-                              const struct oj_row_pair *reference, int *is,
-                              struct oj_error *err)
+static oj_status is_excluded_by_tie_order(const struct oj_validation *v,
+                                          const struct oj_row_pair *reference,
+                                          int *is, struct oj_error *err)
 {
     const int64_t *fid = v->join_side->fid;
-    double farthest = farthest_of(&v->ours);
+    double farthest = greatest_distance_in_row(&v->ours);
     int32_t feature = reference->join_row;
     int order;
     *is = 0;
@@ -281,7 +288,8 @@ static oj_status is_later_tie(const struct oj_validation *v,
             (by_fid < 0 || (by_fid == 0 && feature < other)))
             return OJ_OK;
     }
-    OJ_TRY(compare_exactly(v, feature, farthest, &order, err));
+    OJ_TRY(
+        compare_exact_distance_with_limit(v, feature, farthest, &order, err));
     *is = order == 0;
     if (order < 0 && reference->measure == farthest)
         OJ_TRY(is_correctly_rounded(v, reference, is, err));
@@ -302,22 +310,21 @@ static oj_status passes_pair_filter(const struct oj_validation *v,
 
 /* Whether exact arithmetic confirms that we have a pair (or lack it: ours NULL)
  * which the reference lacks (or has). */
-static oj_status prove_one_sided_pair(const struct oj_validation *v,
-                                      const struct oj_row_pair *ours,
-                                      const struct oj_row_pair *reference,
-                                      int *is_proved, struct oj_error *err)
+static oj_status prove_missing_or_extra_pair(
+    const struct oj_validation *v, const struct oj_row_pair *ours,
+    const struct oj_row_pair *reference, int *is_proved, struct oj_error *err)
 {
     int64_t feature = (ours != NULL ? ours : reference)->join_row;
-    double farthest = farthest_of(&v->ours);
+    double farthest = greatest_distance_in_row(&v->ours);
     int holds, order, may = 1;
     *is_proved = 0;
-    if (!can_decide_exactly(v))
+    if (!can_be_proved_by_exact_arithmetic(v))
         return OJ_OK;
     if (ours != NULL)
         OJ_TRY(passes_pair_filter(v, feature, &may, err));
     if (!may || (ours != NULL && !is_among_k_nearest(v, ours)))
         return OJ_OK;
-    if (!has_distance(v))
+    if (!is_distance_join(v))
     {
         OJ_TRY(oj_exact_holds(v->relation, v->input, v->reference.row,
                               v->join_side, feature, &holds, err));
@@ -334,22 +341,22 @@ static oj_status prove_one_sided_pair(const struct oj_validation *v,
     *is_proved = !holds;
     if (holds && oj_relation_sorts_by_measure(v->relation) && farthest >= 0.0)
     {
-        OJ_TRY(compare_exactly(v, feature, farthest, &order, err));
+        OJ_TRY(compare_exact_distance_with_limit(v, feature, farthest, &order,
+                                                 err));
         *is_proved = order > 0;
         if (order <= 0)
-            OJ_TRY(is_later_tie(v, reference, is_proved, err));
+            OJ_TRY(is_excluded_by_tie_order(v, reference, is_proved, err));
     }
     return OJ_OK;
 }
 
 /* Whether our distance is as near to the exact one as the reference's. */
-static oj_status prove_measure(const struct oj_validation *v,
-                               const struct oj_row_pair *ours,
-                               const struct oj_row_pair *reference,
-                               int *is_proved, struct oj_error *err)
+static oj_status prove_our_distance_is_nearer(
+    const struct oj_validation *v, const struct oj_row_pair *ours,
+    const struct oj_row_pair *reference, int *is_proved, struct oj_error *err)
 {
     *is_proved = 0;
-    if (!can_decide_exactly(v) || !(ours->measure < INFINITY) ||
+    if (!can_be_proved_by_exact_arithmetic(v) || !(ours->measure < INFINITY) ||
         !(reference->measure < INFINITY))
         return OJ_OK;
     return oj_exact_is_nearer(v->input, v->reference.row, v->join_side,
@@ -359,16 +366,15 @@ static oj_status prove_measure(const struct oj_validation *v,
 }
 
 /* A pair that only one side has. */
-static oj_status compare_one_sided_pair(struct oj_validation *v,
-                                        const struct oj_row_pair *ours,
-                                        const struct oj_row_pair *reference,
-                                        struct oj_error *err)
+static oj_status report_missing_or_extra_pair(
+    struct oj_validation *v, const struct oj_row_pair *ours,
+    const struct oj_row_pair *reference, struct oj_error *err)
 {
     const struct oj_row_pair *pair = ours != NULL ? ours : reference;
     const struct oj_validated_row *other =
         ours != NULL ? &v->reference : &v->ours;
-    OJ_TRY(prove_one_sided_pair(v, ours, reference, &v->is_proved, err));
-    if (!v->is_proved && is_at_bound(v, pair, other))
+    OJ_TRY(prove_missing_or_extra_pair(v, ours, reference, &v->is_proved, err));
+    if (!v->is_proved && is_within_rounding_of_a_bound(v, pair, other))
     {
         v->n_within_ulps++;
         return OJ_OK;
@@ -384,7 +390,7 @@ static oj_status compare_measures(struct oj_validation *v,
                                   const struct oj_row_pair *reference,
                                   struct oj_error *err)
 {
-    if (same_measure(ours->measure, reference->measure))
+    if (are_measures_identical(ours->measure, reference->measure))
         return OJ_OK;
     if (may_be_off_by_rounding(v, ours->join_row) &&
         equals_within_rounding(v, ours->measure, reference->measure))
@@ -392,12 +398,14 @@ static oj_status compare_measures(struct oj_validation *v,
         v->n_within_ulps++;
         return OJ_OK;
     }
-    OJ_TRY(prove_measure(v, ours, reference, &v->is_proved, err));
+    OJ_TRY(
+        prove_our_distance_is_nearer(v, ours, reference, &v->is_proved, err));
     return add_difference(v, OJ_DIFFERENCE_DISTANCE, ours, reference, err);
 }
 
 /* Merges the two rows, which are sorted by join row. */
-static oj_status compare_sets(struct oj_validation *v, struct oj_error *err)
+static oj_status compare_sorted_pairs_of_row(struct oj_validation *v,
+                                             struct oj_error *err)
 {
     const struct oj_row_pair *ours = v->ours.pair, *end = ours + v->ours.n;
     const struct oj_row_pair *reference = v->reference.pair;
@@ -407,27 +415,27 @@ static oj_status compare_sets(struct oj_validation *v, struct oj_error *err)
         v->n_pairs++;
         if (reference == last ||
             (ours < end && ours->join_row < reference->join_row))
-            OJ_TRY(compare_one_sided_pair(v, ours++, NULL, err));
+            OJ_TRY(report_missing_or_extra_pair(v, ours++, NULL, err));
         else if (ours == end || reference->join_row < ours->join_row)
-            OJ_TRY(compare_one_sided_pair(v, NULL, reference++, err));
+            OJ_TRY(report_missing_or_extra_pair(v, NULL, reference++, err));
         else
             OJ_TRY(compare_measures(v, ours++, reference++, err));
     }
     return OJ_OK;
 }
 
-static int is_ordered(const struct oj_validation *v)
+static int is_order_of_pairs_checked(const struct oj_validation *v)
 {
     return v->relation == NULL || !v->relation->any_order;
 }
 
-static int64_t count_row(const struct oj_validated_row *of)
+static int64_t count_pairs_of_row(const struct oj_validated_row *of)
 {
     return oj_matches_end(of->matches, of->row) -
            oj_matches_first(of->matches, of->row);
 }
 
-static void sort_row(const struct oj_validated_row *of)
+static void sort_pairs_by_join_row(const struct oj_validated_row *of)
 {
     if (of->n > 1)
         qsort(of->pair, (size_t)of->n, sizeof *of->pair, compare_pairs);
@@ -435,23 +443,24 @@ static void sort_row(const struct oj_validated_row *of)
 
 static oj_status compare_row(struct oj_validation *v, struct oj_error *err)
 {
-    int64_t n_ours = count_row(&v->ours), before = v->n_differences;
-    OJ_ROOM(v->scratch, 0, n_ours + count_row(&v->reference), v->cap_scratch,
-            err);
+    int64_t n_ours = count_pairs_of_row(&v->ours), before = v->n_differences;
+    OJ_ROOM(v->scratch, 0, n_ours + count_pairs_of_row(&v->reference),
+            v->cap_scratch, err);
     v->ours.pair = v->scratch;
     v->reference.pair = n_ours > 0 ? v->scratch + n_ours : v->scratch;
-    copy_decided_pairs(v, &v->ours);
-    copy_decided_pairs(v, &v->reference);
-    sort_row(&v->ours);
-    sort_row(&v->reference);
+    copy_pairs_both_could_decide(v, &v->ours);
+    copy_pairs_both_could_decide(v, &v->reference);
+    sort_pairs_by_join_row(&v->ours);
+    sort_pairs_by_join_row(&v->reference);
     v->is_row_proved = 0;
-    OJ_TRY(compare_sets(v, err));
+    OJ_TRY(compare_sorted_pairs_of_row(v, err));
     v->n_rows_proved += v->is_row_proved;
     if (v->n_differences == before && !v->is_row_proved &&
-        v->ours.n == v->reference.n && v->ours.n > 1 && is_ordered(v))
+        v->ours.n == v->reference.n && v->ours.n > 1 &&
+        is_order_of_pairs_checked(v))
     {
-        copy_decided_pairs(v, &v->ours);
-        copy_decided_pairs(v, &v->reference);
+        copy_pairs_both_could_decide(v, &v->ours);
+        copy_pairs_both_could_decide(v, &v->reference);
         OJ_TRY(compare_order(v, err));
     }
     v->n_rows++;
@@ -460,7 +469,8 @@ static oj_status compare_row(struct oj_validation *v, struct oj_error *err)
 }
 
 /* Goes to a row of one answer, and to what that could not decide of it. */
-static void seek_validated_row(struct oj_validated_row *of, int64_t row)
+static void move_to_row_and_its_undecided(struct oj_validated_row *of,
+                                          int64_t row)
 {
     static const int32_t whole_row = -1;
     const struct oj_matches *matches = of->matches;
@@ -494,8 +504,8 @@ static int count_undecided(struct oj_validation *v)
 
 /* Of pairs that the reference could not decide, and we could, the exact word is
  * there instead. */
-static oj_status check_undecided_pairs(struct oj_validation *v,
-                                       struct oj_error *err)
+static oj_status prove_pairs_reference_left_undecided(struct oj_validation *v,
+                                                      struct oj_error *err)
 {
     const struct oj_matches *ours = v->ours.matches;
     v->ours.n = v->reference.n = 0;
@@ -514,12 +524,12 @@ static oj_status check_undecided_pairs(struct oj_validation *v,
             pair.measure = ours->measure[p];
             had = &pair;
         }
-        OJ_TRY(prove_one_sided_pair(v, had, &pair, &is_proved, err));
+        OJ_TRY(prove_missing_or_extra_pair(v, had, &pair, &is_proved, err));
         v->n_undecided_proved += is_proved;
         if (is_proved)
             continue;
-        if (!can_decide_exactly(v) ||
-            has_distance(v)) /* a rounded one, at a bound */
+        if (!can_be_proved_by_exact_arithmetic(v) ||
+            is_distance_join(v)) /* a rounded one, at a bound */
             v->n_undecided_pairs++;
         else
             OJ_TRY(add_difference(
@@ -539,11 +549,11 @@ oj_status oj_validation_compare_part(struct oj_validation *v,
     v->reference = (struct oj_validated_row){.matches = reference};
     for (int64_t row = 0; row < reference->n_rows; row++)
     {
-        seek_validated_row(&v->ours, first + row);
-        seek_validated_row(&v->reference, row);
+        move_to_row_and_its_undecided(&v->ours, first + row);
+        move_to_row_and_its_undecided(&v->reference, row);
         if (count_undecided(v))
             continue;
-        OJ_TRY(check_undecided_pairs(v, err));
+        OJ_TRY(prove_pairs_reference_left_undecided(v, err));
         OJ_TRY(compare_row(v, err));
     }
     v->n_rows_seen += reference->n_rows;

@@ -109,8 +109,8 @@ static struct wide3 mean_direction(const struct wide3 *at, int64_t first,
 }
 
 /* The angle through which ring turns around the axis of p, in full turns. */
-static long turns_around(const struct wide3 *at, int64_t first, int64_t last,
-                         struct wide3 p)
+static long winding_number_around_point(const struct wide3 *at, int64_t first,
+                                        int64_t last, struct wide3 p)
 {
     long double sum = 0;
     for (int64_t v = first; v < last; v++)
@@ -169,7 +169,7 @@ static int ring_holds(const struct oj_plain_sphere *side, int64_t ring,
     /* in a hemisphere: it turns around p, or around the point opposite to p */
     if (farthest * farthest < WIDE)
         return plain_chord(p, middle) <= farthest &&
-               turns_around(side->at, first, last, p) % 2 != 0;
+               winding_number_around_point(side->at, first, last, p) % 2 != 0;
     opposite = scale_wide3(middle, -1);
     if (plain_chord(p, middle) > 1e-6L)
         return count_crossings(side->at, first, last, p, opposite) % 2 != 0;

@@ -106,8 +106,8 @@ static oj_status fail_geos(const struct geos_tree *tree, struct oj_error *err)
 }
 
 /* A geometry with this envelope: the tree looks at nothing else. */
-static GEOSGeometry *make_diagonal(GEOSContextHandle_t geos,
-                                   const struct oj_box *box)
+static GEOSGeometry *make_geos_diagonal_of_box(GEOSContextHandle_t geos,
+                                               const struct oj_box *box)
 {
     GEOSCoordSequence *ends = GEOSCoordSeq_create_r(geos, 2, 2);
     if (ends == NULL)
@@ -121,7 +121,7 @@ static GEOSGeometry *make_diagonal(GEOSContextHandle_t geos,
     return GEOSGeom_createLineString_r(geos, ends);
 }
 
-static void add_queried_item(void *item, void *user)
+static void append_item_of_geos_query(void *item, void *user)
 {
     struct geos_tree *tree = user;
     const struct oj_box *box = item;
@@ -134,14 +134,15 @@ static oj_status query_geos_tree(void *opened, const struct oj_box *window,
                                  struct box_found *found, struct oj_error *err)
 {
     struct geos_tree *tree = opened;
-    GEOSGeometry *diagonal = make_diagonal(tree->handle.geos, window);
+    GEOSGeometry *diagonal =
+        make_geos_diagonal_of_box(tree->handle.geos, window);
     if (diagonal == NULL)
         return fail_geos(tree, err);
     tree->found = found;
     tree->found_err = err;
     tree->found_status = OJ_OK;
     GEOSSTRtree_query_r(tree->handle.geos, tree->strtree, diagonal,
-                        add_queried_item, tree);
+                        append_item_of_geos_query, tree);
     GEOSGeom_destroy_r(tree->handle.geos, diagonal);
     return tree->found_status;
 }
@@ -176,7 +177,7 @@ static oj_status fill_geos_tree(struct geos_tree *tree, struct oj_error *err)
     {
         if (oj_box_is_empty(&boxes->box[i]))
             continue;
-        tree->diagonal[i] = make_diagonal(geos, &boxes->box[i]);
+        tree->diagonal[i] = make_geos_diagonal_of_box(geos, &boxes->box[i]);
         if (tree->diagonal[i] == NULL)
             return fail_geos(tree, err);
         GEOSSTRtree_insert_r(geos, tree->strtree, tree->diagonal[i],
@@ -248,9 +249,9 @@ static oj_status fail_spatialindex(struct oj_error *err)
 }
 
 /* 0: a box was handed over; -1: no more. */
-static int next_box_of_stream(int64_t *id, double **low, double **high,
-                              uint32_t *dimension, const uint8_t **data,
-                              size_t *length)
+static int next_box_for_spatialindex_load(int64_t *id, double **low,
+                                          double **high, uint32_t *dimension,
+                                          const uint8_t **data, size_t *length)
 {
     struct stream *stream = loading;
     const struct oj_box *box;
@@ -288,7 +289,8 @@ static oj_status build_spatialindex(const struct oj_boxes *boxes, void **out,
         IndexProperty_SetIndexStorage(properties, RT_Memory) == RT_None)
     {
         loading = &stream;
-        tree = Index_CreateWithStream(properties, next_box_of_stream);
+        tree =
+            Index_CreateWithStream(properties, next_box_for_spatialindex_load);
         loading = NULL;
     }
     IndexProperty_Destroy(properties);
@@ -423,7 +425,8 @@ static double distance_bound_of_row(const struct box_batch *run, int64_t row)
 }
 
 /* A distance as windows have it. */
-static double window_reach(const struct box_batch *run, double distance)
+static double window_radius_of_distance(const struct box_batch *run,
+                                        double distance)
 {
     return run->index->visit != VISIT_SPHERE || distance < 0.0
                ? distance
@@ -516,9 +519,10 @@ static enum oj_geos_verdict measure_shape_distance(struct box_batch *run,
 }
 
 /* YES where the pair counts; *distance where the join has one. */
-static enum oj_geos_verdict decide_pair_by_geos(struct box_batch *run,
-                                                int64_t row, int64_t feature,
-                                                double *distance)
+static enum oj_geos_verdict decide_and_measure_pair(struct box_batch *run,
+                                                    int64_t row,
+                                                    int64_t feature,
+                                                    double *distance)
 {
     const struct box_index *index = run->index;
     const struct oj_relation *relation = &index->args.relation;
@@ -547,8 +551,8 @@ static enum oj_geos_verdict decide_pair_by_geos(struct box_batch *run,
                : OJ_GEOS_NO;
 }
 
-static oj_status record_undecided(struct box_batch *run, int64_t row,
-                                  int32_t feature, double at_least)
+static oj_status record_pair_refused_by_geos(struct box_batch *run, int64_t row,
+                                             int32_t feature, double at_least)
 {
     int32_t rank = oj_tie_rank(run->index->args.tie_rank, feature);
     char *text = run->stats->undecided_text;
@@ -570,7 +574,7 @@ static oj_status decide_candidate(struct box_batch *run, int64_t row,
                                   int32_t feature, double at_least)
 {
     double distance;
-    switch (decide_pair_by_geos(run, row, feature, &distance))
+    switch (decide_and_measure_pair(run, row, feature, &distance))
     {
         case OJ_GEOS_NO:
             return OJ_OK;
@@ -582,7 +586,7 @@ static oj_status decide_candidate(struct box_batch *run, int64_t row,
             oj_answers_put(&run->answers, (int32_t)row, feature, distance);
             return OJ_OK;
         case OJ_GEOS_CANNOT_SAY:
-            return record_undecided(run, row, feature, at_least);
+            return record_pair_refused_by_geos(run, row, feature, at_least);
         default:
             return oj_fail(run->err, OJ_ERR_NOMEM, "out of memory in GEOS");
     }
@@ -590,8 +594,9 @@ static oj_status decide_candidate(struct box_batch *run, int64_t row,
 
 /* The found features whose box lies in the window of row. A search for points
  * within a distance stays as plain as it was published. */
-static oj_status decide_found(struct box_batch *run, int64_t row,
-                              const struct oj_box *window)
+static oj_status decide_features_found_in_window(struct box_batch *run,
+                                                 int64_t row,
+                                                 const struct oj_box *window)
 {
     const struct box_index *index = run->index;
     struct oj_box around = oj_box_around(&run->box[row], 0.0);
@@ -620,7 +625,7 @@ static oj_status decide_found(struct box_batch *run, int64_t row,
 }
 
 /* Whether what was refused might be in the answer that was ranked. */
-static int could_refused_be_in_answer(const struct box_batch *run)
+static int may_refused_pair_be_in_answer(const struct box_batch *run)
 {
     const struct refused *refused = &run->refused;
     const struct oj_ranking *ranking = &run->ranking;
@@ -637,7 +642,7 @@ static int could_refused_be_in_answer(const struct box_batch *run)
 
 static oj_status store_ranking(struct box_batch *run, int64_t row)
 {
-    if (could_refused_be_in_answer(run))
+    if (may_refused_pair_be_in_answer(run))
     {
         run->n_undecided++;
         OJ_TRY(oj_answers_add_undecided(&run->answers, row, -1, run->err));
@@ -647,14 +652,15 @@ static oj_status store_ranking(struct box_batch *run, int64_t row)
 
 /* Rows first <= i < end of the order of visit share a query with all that they
  * may need. */
-static oj_status join_rows_by_one_query(struct box_batch *run, int64_t first,
-                                        int64_t end)
+static oj_status join_group_of_rows_by_one_query(struct box_batch *run,
+                                                 int64_t first, int64_t end)
 {
     struct oj_box all = oj_box_empty();
     for (int64_t i = first; i < end; i++)
     {
         int64_t row = run->middle.row[i];
-        double reach = window_reach(run, distance_bound_of_row(run, row));
+        double reach =
+            window_radius_of_distance(run, distance_bound_of_row(run, row));
         struct oj_box window = oj_box_around(&run->box[row], reach);
         if (reach >= 0.0)
             oj_box_add_box(&all, &window);
@@ -665,12 +671,13 @@ static oj_status join_rows_by_one_query(struct box_batch *run, int64_t first,
     for (int64_t i = first; i < end; i++)
     {
         int64_t row = run->middle.row[i];
-        double reach = window_reach(run, distance_bound_of_row(run, row));
+        double reach =
+            window_radius_of_distance(run, distance_bound_of_row(run, row));
         struct oj_box window = oj_box_around(&run->box[row], reach);
         OJ_TRY(check_cancelled(run));
         if (reach < 0.0)
             continue;
-        OJ_TRY(decide_found(run, row, &window));
+        OJ_TRY(decide_features_found_in_window(run, row, &window));
         if (run->index->is_nearest)
             OJ_TRY(store_ranking(run, row));
     }
@@ -683,7 +690,8 @@ static oj_status join_row_by_growing_windows(struct box_batch *run, int64_t row)
 {
     struct box_index *index = run->index;
     const struct oj_box *box = &run->box[row], *all = &index->boxes.all;
-    double most = window_reach(run, distance_bound_of_row(run, row)),
+    double most =
+               window_radius_of_distance(run, distance_bound_of_row(run, row)),
            kth = INFINITY;
     double reach = fmin(index->reach + oj_box_distance(box, all), most);
     int is_settled = most < 0.0;
@@ -694,10 +702,10 @@ static oj_status join_row_by_growing_windows(struct box_batch *run, int64_t row)
         struct oj_box window = oj_box_around(box, reach);
         OJ_TRY(check_cancelled(run));
         OJ_TRY(find_in_window(run, &window));
-        OJ_TRY(decide_found(run, row, &window));
+        OJ_TRY(decide_features_found_in_window(run, row, &window));
         kth = oj_ranking_kth_distance(&run->ranking);
         if (kth < INFINITY)
-            kth = window_reach(run, kth);
+            kth = window_radius_of_distance(run, kth);
         is_settled =
             reach >= most || kth <= reach || oj_box_covers(&window, all);
         reach = fmin(kth < INFINITY ? kth : fmax(4.0 * reach, DBL_MIN), most);
@@ -710,7 +718,7 @@ static oj_status join_row_by_growing_windows(struct box_batch *run, int64_t row)
 }
 
 /* The rows that have parts, each by the middle of its box. */
-static oj_status list_rows_by_middle(struct box_batch *run)
+static oj_status list_rows_by_box_center(struct box_batch *run)
 {
     const struct oj_flat *input = run->input;
     struct oj_points *list = &run->middle;
@@ -745,19 +753,20 @@ static oj_status join_rows(struct box_batch *run)
         for (int64_t i = 0; i < run->middle.n; i++)
             OJ_TRY(index->is_wide
                        ? join_row_by_growing_windows(run, run->middle.row[i])
-                       : join_rows_by_one_query(run, i, i + 1));
+                       : join_group_of_rows_by_one_query(run, i, i + 1));
         return OJ_OK;
     }
     OJ_TRY(oj_quadrants_make(&run->middle, index->args.options.quadrant_size,
                              &quadrants, run->err));
     for (int64_t q = 0; q < quadrants.n && status == OJ_OK; q++)
-        status = join_rows_by_one_query(run, quadrants.quadrant[q].first,
-                                        quadrants.quadrant[q].end);
+        status = join_group_of_rows_by_one_query(
+            run, quadrants.quadrant[q].first, quadrants.quadrant[q].end);
     oj_quadrants_free(&quadrants);
     return status;
 }
 
-static oj_status join_all(struct box_batch *run, struct oj_matches *out)
+static oj_status join_batch_by_tree(struct box_batch *run,
+                                    struct oj_matches *out)
 {
     const struct box_index *index = run->index;
     double start = oj_clock_seconds(), listed;
@@ -765,7 +774,7 @@ static oj_status join_all(struct box_batch *run, struct oj_matches *out)
         OJ_TRY(oj_plain_sphere_make(&run->sphere, run->input, run->err));
     else
         oj_geos_pairs_set_input(index->pairs, run->input);
-    OJ_TRY(list_rows_by_middle(run));
+    OJ_TRY(list_rows_by_box_center(run));
     if (index->visit != VISIT_AS_GIVEN || (run->of_points && index->is_wide))
         OJ_TRY(oj_points_sort(&run->middle, run->err));
     listed = oj_clock_seconds();
@@ -802,7 +811,7 @@ static oj_status join_by_tree(struct oj_index *wrapped,
     run.ranking = oj_ranking_make(&index->args.relation, index->args.tie_rank);
     oj_answers_start(&run.answers, index->args.options.max_batch_pairs,
                      input->n_features, 1);
-    status = join_all(&run, out);
+    status = join_batch_by_tree(&run, out);
     oj_plain_sphere_free(&run.sphere);
     oj_points_free(&run.middle);
     oj_ranking_free(&run.ranking);

@@ -25,8 +25,9 @@ struct overlap_search
 };
 
 /* 1 when the box of an edge of the chain first .. last holds a point. */
-static int has_edge_near(const struct oj_flat *flat, int64_t first,
-                         int64_t last, double x, double y)
+static int has_edge_box_containing_point(const struct oj_flat *flat,
+                                         int64_t first, int64_t last, double x,
+                                         double y)
 {
     int found = 0;
     for (int64_t v = first; v < last; v++)
@@ -42,7 +43,7 @@ static int has_edge_near(const struct oj_flat *flat, int64_t first,
 /* 0 when the rings of a polygon part surely enclose something: no edges but the
  * two that meet at the first vertex come near it, and these do not run along
  * each other, so one of the two sectors there is inside. */
-static int may_enclose_nothing(const struct oj_flat *flat, int64_t part)
+static int may_polygon_have_zero_area(const struct oj_flat *flat, int64_t part)
 {
     int64_t shell = flat->ring_offset[part];
     int64_t end = flat->vertex_offset[flat->ring_offset[part + 1]];
@@ -50,18 +51,21 @@ static int may_enclose_nothing(const struct oj_flat *flat, int64_t part)
     int64_t last = flat->vertex_offset[shell + 1] - 1;
     const double *x = flat->x, *y = flat->y;
     return last - first < 3 || x[first] != x[last] || y[first] != y[last] ||
-           has_edge_near(flat, first + 1, last - 1, x[first], y[first]) ||
-           has_edge_near(flat, last + 1, end - 1, x[first], y[first]) ||
+           has_edge_box_containing_point(flat, first + 1, last - 1, x[first],
+                                         y[first]) ||
+           has_edge_box_containing_point(flat, last + 1, end - 1, x[first],
+                                         y[first]) ||
            oj_orientation(x[last - 1], y[last - 1], x[first], y[first],
                           x[first + 1], y[first + 1]) == 0;
 }
 
-static int has_flat_part(const struct oj_flat *flat, int64_t first, int64_t end)
+static int may_have_zero_area_polygon(const struct oj_flat *flat, int64_t first,
+                                      int64_t end)
 {
     for (int64_t p = first; p < end; p++)
     {
         if (flat->part_kind[p] == OJ_PART_POLYGON &&
-            may_enclose_nothing(flat, p))
+            may_polygon_have_zero_area(flat, p))
             return 1;
     }
     return 0;
@@ -90,13 +94,14 @@ static oj_status mark_if_overlapping(struct overlap_search *s,
     return OJ_OK;
 }
 
-static oj_status check_feature_for_overlap(int64_t i, int thread, void *user,
-                                           struct oj_error *err)
+static oj_status mark_one_feature_if_overlapping(int64_t i, int thread,
+                                                 void *user,
+                                                 struct oj_error *err)
 {
     struct overlap_search *s = user;
     const struct oj_flat *flat = s->flat;
     int64_t first = flat->part_offset[i], past = flat->part_offset[i + 1];
-    int is_flat = s->flat_too && has_flat_part(flat, first, past);
+    int is_flat = s->flat_too && may_have_zero_area_polygon(flat, first, past);
     if (!is_flat && past - first < 2) /* as a rule */
         return OJ_OK;
     return mark_if_overlapping(s, &s->worker[thread], i, is_flat, err);
@@ -110,7 +115,7 @@ static oj_status search_overlapping_features(struct overlap_search *s,
     OJ_NEW_ZEROED(s->mark, n, err);
     OJ_NEW_ZEROED(s->worker, n_threads, err);
     return oj_parallel_try(n_threads, n, FEATURES_AT_ONCE,
-                           check_feature_for_overlap, s, err);
+                           mark_one_feature_if_overlapping, s, err);
 }
 
 oj_status oj_overlapping_parts(const struct oj_flat *flat, int flat_too,

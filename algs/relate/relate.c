@@ -28,13 +28,13 @@ static void add_to_matrix(struct oj_matrix *matrix, int figure,
         oj_matrix_add(matrix, other, own, dimension);
 }
 
-static int are_simple(const struct relate *r)
+static int are_both_features_simple(const struct relate *r)
 {
     return r->side[0]->is_simple && r->side[1]->is_simple;
 }
 
 /* 1 when what is in the matrix, to which more is only added, decides. */
-static int is_decided(const struct relate *r)
+static int does_matrix_so_far_decide(const struct relate *r)
 {
     const char *m = r->matrix->at;
     int a_outside = m[2] != 'F' || m[5] != 'F';
@@ -62,7 +62,7 @@ static int is_decided(const struct relate *r)
         case OJ_OP_TOUCHES:
             return m[0] != 'F';
         case OJ_OP_CROSSES: /* with dimensions that are known */
-            return are_simple(r) && m[0] != 'F' &&
+            return are_both_features_simple(r) && m[0] != 'F' &&
                    ((m[2] != 'F' && m[6] == '2') ||
                     (m[6] != 'F' && m[2] == '2'));
         default:
@@ -78,8 +78,9 @@ static oj_status check_cancel_by_nodes(struct relate *r, struct oj_error *err)
     return oj_check_cancel(r->cancel, err);
 }
 
-static oj_status relate_node(struct relate *r, const struct oj_node *node,
-                             int *is_vertex, struct oj_error *err)
+static oj_status add_node_to_matrix(struct relate *r,
+                                    const struct oj_node *node, int *is_vertex,
+                                    struct oj_error *err)
 {
     OJ_TRY(check_cancel_by_nodes(r, err));
     return oj_node_relate(r->side[0], r->side[1], node, r->node, r->matrix,
@@ -91,7 +92,7 @@ static oj_status relate_vertex(struct relate *r, double x, double y,
 {
     const struct oj_node node = {x, y, 0.0, {NULL, NULL}};
     int is_vertex;
-    return relate_node(r, &node, &is_vertex, err);
+    return add_node_to_matrix(r, &node, &is_vertex, err);
 }
 
 /* --- nice shapes ---------------------------------------------------------- */
@@ -104,8 +105,9 @@ static int is_kind(const struct oj_figure *f, unsigned kind)
 /* What a vertex adds that is not on the other shape, with the edges that leave
  * it: of a nice shape edges of rings have its interior on one side. other: the
  * interior (of polygons) or the exterior. */
-static void add_vertex_off_other(struct relate *r, int figure, double x,
-                                 double y, enum oj_matrix_place other)
+static void add_vertex_not_on_other_boundary(struct relate *r, int figure,
+                                             double x, double y,
+                                             enum oj_matrix_place other)
 {
     const struct oj_figure *f = r->side[figure];
     struct oj_matrix *m = r->matrix;
@@ -135,14 +137,14 @@ static oj_status relate_simple_vertex(struct relate *r, int figure, double x,
         location = oj_figure_locate(other, x, y);
     if (location == OJ_ON_BOUNDARY)
         return relate_vertex(r, x, y, err);
-    add_vertex_off_other(r, figure, x, y,
-                         location == OJ_INSIDE ? OJ_PLACE_INTERIOR
-                                               : OJ_PLACE_EXTERIOR);
+    add_vertex_not_on_other_boundary(r, figure, x, y,
+                                     location == OJ_INSIDE ? OJ_PLACE_INTERIOR
+                                                           : OJ_PLACE_EXTERIOR);
     return OJ_OK;
 }
 
 /* 1 when points of f outside of the other's box have nothing to add. */
-static int are_outside_entries_full(const struct relate *r, int figure)
+static int is_exterior_row_complete(const struct relate *r, int figure)
 {
     const char *m = r->matrix->at;
     return r->side[figure]->n_groups > 0 && m[figure == 0 ? 2 : 6] == '2' &&
@@ -153,10 +155,10 @@ static int are_outside_entries_full(const struct relate *r, int figure)
 static oj_status relate_vertex_if_needed(struct relate *r, int figure, double x,
                                          double y, struct oj_error *err)
 {
-    if (are_simple(r))
+    if (are_both_features_simple(r))
         return relate_simple_vertex(r, figure, x, y, err);
     if (!oj_box_has(&r->side[1 - figure]->box, x, y) &&
-        are_outside_entries_full(r, figure))
+        is_exterior_row_complete(r, figure))
         return OJ_OK;
     return relate_vertex(r, x, y, err);
 }
@@ -166,13 +168,13 @@ static oj_status relate_all_vertices(struct relate *r, int figure,
 {
     const struct oj_figure *f = r->side[figure];
     const struct oj_spot *spot = f->spots.spot;
-    for (int64_t i = 0; i < f->spots.n && !is_decided(r); i++)
+    for (int64_t i = 0; i < f->spots.n && !does_matrix_so_far_decide(r); i++)
         OJ_TRY(relate_vertex_if_needed(r, figure, spot[i].x, spot[i].y, err));
     /* simple shapes have no dots */
-    for (int64_t i = 0; i < f->n_dots && !is_decided(r); i++)
+    for (int64_t i = 0; i < f->n_dots && !does_matrix_so_far_decide(r); i++)
         OJ_TRY(relate_vertex_if_needed(r, figure, f->dot[i].at.x,
                                        f->dot[i].at.y, err));
-    for (int64_t i = 0; i < f->n_edges && !is_decided(r); i++)
+    for (int64_t i = 0; i < f->n_edges && !does_matrix_so_far_decide(r); i++)
     {
         const struct oj_edge *e = &f->edge[i];
         OJ_TRY(relate_vertex_if_needed(r, figure, e->ax, e->ay, err));
@@ -186,14 +188,14 @@ static oj_status relate_all_vertices(struct relate *r, int figure,
  * same, unless they are vertices, which were looked at: nice polygons have no
  * other edge there.  Lines may, so that of lines only the point itself is sure;
  * what else lies along them begins at vertices. */
-static int are_crossings_redundant(const struct relate *r)
+static int can_crossings_change_nothing(const struct relate *r)
 {
     int a_is_area = is_kind(r->side[0], OJ_PART_POLYGON);
     int b_is_area = is_kind(r->side[1], OJ_PART_POLYGON);
     int line = b_is_area ? 0 : 1;
     struct oj_matrix more = *r->matrix;
-    if (!are_simple(r) || is_decided(r))
-        return is_decided(r);
+    if (!are_both_features_simple(r) || does_matrix_so_far_decide(r))
+        return does_matrix_so_far_decide(r);
     if (!a_is_area && !b_is_area)
         oj_matrix_add(&more, OJ_PLACE_INTERIOR, OJ_PLACE_INTERIOR, 0);
     else if (a_is_area && b_is_area)
@@ -261,8 +263,8 @@ static oj_status relate_edge_crossings(struct relate *r,
             if (band != (own > first ? own : first))
                 continue;
             node = oj_node_of_crossing(e, f);
-            OJ_TRY(relate_node(r, &node, &is_vertex, err));
-            if (are_crossings_redundant(r))
+            OJ_TRY(add_node_to_matrix(r, &node, &is_vertex, err));
+            if (can_crossings_change_nothing(r))
                 return OJ_OK;
         }
     }
@@ -273,7 +275,8 @@ static oj_status relate_all_crossings(struct relate *r, struct oj_error *err)
 {
     int swap = r->side[0]->n_edges > r->side[1]->n_edges;
     const struct oj_figure *few = r->side[swap], *many = r->side[1 - swap];
-    for (int64_t i = 0; i < few->n_edges && !are_crossings_redundant(r); i++)
+    for (int64_t i = 0; i < few->n_edges && !can_crossings_change_nothing(r);
+         i++)
     {
         if (!edge_box_intersects(&few->edge[i], &many->box))
             continue;
@@ -290,11 +293,11 @@ static oj_status relate_own_crossings(struct relate *r, int figure,
                                       struct oj_error *err)
 {
     const struct oj_figure *f = r->side[figure];
-    for (int64_t i = 0; i < f->n_edges && !is_decided(r); i++)
+    for (int64_t i = 0; i < f->n_edges && !does_matrix_so_far_decide(r); i++)
     {
         OJ_TRY(check_cancel_by_nodes(r, err));
         if (!edge_box_intersects(&f->edge[i], &r->side[1 - figure]->box) &&
-            are_outside_entries_full(r, figure))
+            is_exterior_row_complete(r, figure))
             continue;
         OJ_TRY(relate_edge_crossings(r, &f->edge[i], f, i + 1, err));
     }

@@ -1,5 +1,5 @@
 /** The DE-9IM matrix of two shapes, exactly: what decides a pair wherever
- *  boxes, cells and the contact of edges (cpu_shapes.h) leave it open.
+ *  boxes, cells and the contact of edges (cpu_prepared_shapes.h) leave it open.
  *
  *  The vertices of both, and the points in which edges cross, are looked at one
  *  by one (relate_feature_edges.h).  A vertex that is not on the other shape

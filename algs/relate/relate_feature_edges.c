@@ -15,7 +15,7 @@
 
 /* --- spots ---------------------------------------------------------------- */
 
-static int compare_spots(const void *left, const void *right)
+static int compare_points_by_x_y(const void *left, const void *right)
 {
     const struct oj_spot *a = left, *b = right;
     if (a->x != b->x)
@@ -26,31 +26,32 @@ static int compare_spots(const void *left, const void *right)
 int oj_spots_have(const struct oj_spots *spots, double x, double y)
 {
     const struct oj_spot wanted = {x, y};
-    return spots->n > 0 && bsearch(&wanted, spots->spot, (size_t)spots->n,
-                                   sizeof wanted, compare_spots) != NULL;
+    return spots->n > 0 &&
+           bsearch(&wanted, spots->spot, (size_t)spots->n, sizeof wanted,
+                   compare_points_by_x_y) != NULL;
 }
 
 /* Sorts them, and keeps one of each place; odd_only: only of those that are
  * there an odd number of times. */
-static void merge_spots(struct oj_spots *spots, int odd_only)
+static void sort_and_deduplicate_points(struct oj_spots *spots, int odd_only)
 {
     struct oj_spot *spot = spots->spot;
     int64_t n = spots->n, end;
     if (n > 1)
-        qsort(spot, (size_t)n, sizeof *spot, compare_spots);
+        qsort(spot, (size_t)n, sizeof *spot, compare_points_by_x_y);
     spots->n = 0;
     for (int64_t i = 0; i < n; i = end)
     {
         end = i + 1;
-        while (end < n && compare_spots(&spot[end], &spot[i]) == 0)
+        while (end < n && compare_points_by_x_y(&spot[end], &spot[i]) == 0)
             end++;
         if (!odd_only || (end - i) % 2 != 0)
             spot[spots->n++] = spot[i];
     }
 }
 
-static oj_status add_spot(struct oj_spots *spots, double x, double y,
-                          struct oj_error *err)
+static oj_status append_point(struct oj_spots *spots, double x, double y,
+                              struct oj_error *err)
 {
     OJ_ROOM(spots->spot, spots->n, spots->n + 1, spots->capacity, err);
     spots->spot[spots->n++] = (struct oj_spot){x, y};
@@ -79,11 +80,11 @@ static oj_status add_line(struct oj_figure *f, int64_t first, int64_t end,
     int64_t before = f->n_edges;
     add_edges(f, first, end, OJ_EDGE_LINE, 0);
     if (f->n_edges == before)
-        return add_spot(&f->spots, x[first], y[first], err);
+        return append_point(&f->spots, x[first], y[first], err);
     if (x[first] == x[end - 1] && y[first] == y[end - 1])
         return OJ_OK;
-    OJ_TRY(add_spot(&f->ends, x[first], y[first], err));
-    return add_spot(&f->ends, x[end - 1], y[end - 1], err);
+    OJ_TRY(append_point(&f->ends, x[first], y[first], err));
+    return append_point(&f->ends, x[end - 1], y[end - 1], err);
 }
 
 static oj_status add_ring(struct oj_figure *f, int64_t first, int64_t end,
@@ -109,7 +110,7 @@ static oj_status add_part(struct oj_figure *f, int64_t part,
     if (flat->part_kind[part] == OJ_PART_LINE)
         return add_line(f, first, flat->vertex_offset[ring + 1], err);
     if (flat->part_kind[part] == OJ_PART_POINT)
-        return add_spot(&f->spots, flat->x[first], flat->y[first], err);
+        return append_point(&f->spots, flat->x[first], flat->y[first], err);
     if (!f->is_nice || f->n_groups == 0)
         f->n_groups++;
     for (; ring < end_ring; ring++)
@@ -123,11 +124,11 @@ static oj_status add_parts(struct oj_figure *f, struct oj_error *err)
     const struct oj_shape *shape = f->shape;
     OJ_ROOM(f->edge, 0, shape->n_vertices, f->cap_edges, err);
     if (oj_flat_is_points(shape->flat))
-        return add_spot(&f->spots, shape->flat->x[shape->first_vertex],
-                        shape->flat->y[shape->first_vertex], err);
+        return append_point(&f->spots, shape->flat->x[shape->first_vertex],
+                            shape->flat->y[shape->first_vertex], err);
     for (int64_t p = 0; p < shape->n_parts; p++)
         OJ_TRY(add_part(f, shape->first_part + p, err));
-    merge_spots(&f->ends, 1);
+    sort_and_deduplicate_points(&f->ends, 1);
     return OJ_OK;
 }
 
@@ -232,8 +233,8 @@ static oj_status list_figure_edges_and_bands(struct oj_figure *f,
 
 /* Then, with encloses filled unless is_nice: rings of one point whose polygon
  * encloses nothing are spots, and spots are sorted. */
-static oj_status turn_empty_dots_into_spots(struct oj_figure *f,
-                                            struct oj_error *err)
+static oj_status list_zero_area_rings_as_points(struct oj_figure *f,
+                                                struct oj_error *err)
 {
     int64_t n_kept = 0;
     for (int64_t i = 0; i < f->n_dots; i++)
@@ -241,10 +242,11 @@ static oj_status turn_empty_dots_into_spots(struct oj_figure *f,
         if (f->is_nice || f->encloses[f->dot[i].group])
             f->dot[n_kept++] = f->dot[i];
         else
-            OJ_TRY(add_spot(&f->spots, f->dot[i].at.x, f->dot[i].at.y, err));
+            OJ_TRY(
+                append_point(&f->spots, f->dot[i].at.x, f->dot[i].at.y, err));
     }
     f->n_dots = n_kept;
-    merge_spots(&f->spots, 0);
+    sort_and_deduplicate_points(&f->spots, 0);
     return OJ_OK;
 }
 
@@ -263,7 +265,7 @@ static int is_safe_from_underflow(double v)
 
 /* --- a crossing and an edge ----------------------------------------------- */
 
-static void least_exponent(const struct oj_edge *e, int *exponent)
+static void lower_exponent_to_edge(const struct oj_edge *e, int *exponent)
 {
     const double value[4] = {e->ax, e->ay, e->bx, e->by};
     for (int i = 0; i < 4; i++)
@@ -291,8 +293,8 @@ static int exact_cross(const struct oj_edge *e, const struct oj_edge *f)
 {
     struct oj_integer along_e[2], along_f[2], cross;
     int exponent = INT_MAX;
-    least_exponent(e, &exponent);
-    least_exponent(f, &exponent);
+    lower_exponent_to_edge(e, &exponent);
+    lower_exponent_to_edge(f, &exponent);
     set_vector(along_e, e->ax, e->ay, e->bx, e->by, exponent);
     set_vector(along_f, f->ax, f->ay, f->bx, f->by, exponent);
     set_cross(&cross, along_e, along_f);
@@ -347,9 +349,9 @@ static int exact_side_of_crossing(const struct oj_edge *p,
     struct oj_integer along_p[2], along_q[2], along_e[2], between[2];
     struct oj_integer w, t, u, v, sum;
     int exponent = INT_MAX;
-    least_exponent(p, &exponent);
-    least_exponent(q, &exponent);
-    least_exponent(e, &exponent);
+    lower_exponent_to_edge(p, &exponent);
+    lower_exponent_to_edge(q, &exponent);
+    lower_exponent_to_edge(e, &exponent);
     exponent = exponent == INT_MAX ? 0 : exponent;
     set_vector(along_p, p->ax, p->ay, p->bx, p->by, exponent);
     set_vector(along_q, q->ax, q->ay, q->bx, q->by, exponent);
@@ -368,7 +370,8 @@ static int exact_side_of_crossing(const struct oj_edge *p,
 #define UNITS 1e-14
 
 /* 1 when the node is left of the line of e, -1: right, 0: on it. */
-static int node_side(const struct oj_node *node, const struct oj_edge *e)
+static int side_of_node_to_edge(const struct oj_node *node,
+                                const struct oj_edge *e)
 {
     double dx, dy, det, size;
     if (node->cross[0] == NULL)
@@ -386,7 +389,7 @@ static int node_side(const struct oj_node *node, const struct oj_edge *e)
 }
 
 /* The sign of the node's y, or x, less v. */
-static int compare_y(const struct oj_node *node, double v)
+static int compare_node_y(const struct oj_node *node, double v)
 {
     const struct oj_edge level = {0.0, v, 1.0, v, 0, OJ_EDGE_LINE};
     if (node->cross[0] != NULL && !(fabs(node->y - v) > node->error))
@@ -394,7 +397,7 @@ static int compare_y(const struct oj_node *node, double v)
     return (node->y > v) - (node->y < v);
 }
 
-static int compare_x(const struct oj_node *node, double v)
+static int compare_node_x(const struct oj_node *node, double v)
 {
     const struct oj_edge upright = {v, 0.0, v, 1.0, 0, OJ_EDGE_LINE};
     if (node->cross[0] != NULL && !(fabs(node->x - v) > node->error))
@@ -481,21 +484,22 @@ OJ_INLINE enum passing pass_edge(const struct oj_node *node,
     int above_a, above_b, side; /* of the node */
     if (e == node->cross[0] || e == node->cross[1])
         return CONTAINS;
-    above_a = compare_y(node, e->ay);
-    above_b = compare_y(node, e->by);
-    if ((above_a == 0 && compare_x(node, e->ax) == 0) ||
-        (above_b == 0 && compare_x(node, e->bx) == 0))
+    above_a = compare_node_y(node, e->ay);
+    above_b = compare_node_y(node, e->by);
+    if ((above_a == 0 && compare_node_x(node, e->ax) == 0) ||
+        (above_b == 0 && compare_node_x(node, e->bx) == 0))
         return ENDS_THERE;
     if (above_a == 0 && above_b == 0)
-        return compare_x(node, e->ax) * compare_x(node, e->bx) < 0 ? CONTAINS
-                                                                   : PASSES_NOT;
+        return compare_node_x(node, e->ax) * compare_node_x(node, e->bx) < 0
+                   ? CONTAINS
+                   : PASSES_NOT;
     if ((above_a < 0) == (above_b < 0))
         return PASSES_NOT;
     if (e->ax > node->x + node->error && e->bx > node->x + node->error)
         return PASSES;
     if (e->ax < node->x - node->error && e->bx < node->x - node->error)
         return PASSES_NOT;
-    side = node_side(node, e);
+    side = side_of_node_to_edge(node, e);
     if (side == 0)
         return CONTAINS;
     return (side > 0) == (e->by > e->ay) ? PASSES : PASSES_NOT;
@@ -537,9 +541,9 @@ OJ_INLINE const struct oj_edge *next_edge(const struct oj_figure *f,
 }
 
 /* Casts the ray, and lists the edges that contain the node. */
-static oj_status cast_ray(struct oj_figure *f, int figure,
-                          const struct oj_node *node, struct oj_node_scratch *s,
-                          int *is_vertex, struct oj_error *err)
+static oj_status cast_ray_and_list_edges_at_node(
+    struct oj_figure *f, int figure, const struct oj_node *node,
+    struct oj_node_scratch *s, int *is_vertex, struct oj_error *err)
 {
     struct node_band near = band_of_node(f, node);
     memset(f->is_on, 0, (size_t)f->n_groups);
@@ -600,7 +604,7 @@ struct node_round
     int is_covered;           /* all sectors are interior so far */
 };
 
-static void count_ring_edge(struct node_round *r, int32_t group)
+static void count_ring_edge_at_node(struct node_round *r, int32_t group)
 {
     r->n_rings++;
     if (r->f->mark[group] == 0)
@@ -612,9 +616,9 @@ static void count_ring_edge(struct node_round *r, int32_t group)
 
 /* Groups that hold all of the surroundings are those that hold the node; the
  * others with rings at the node are marked. */
-static void start_turn_around_node(struct node_round *r, struct oj_figure *f,
-                                   int figure, const struct oj_node *node,
-                                   const struct oj_node_scratch *s)
+static void start_sweep_around_node(struct node_round *r, struct oj_figure *f,
+                                    int figure, const struct oj_node *node,
+                                    const struct oj_node_scratch *s)
 {
     memset(r, 0, sizeof *r);
     r->f = f;
@@ -625,12 +629,12 @@ static void start_turn_around_node(struct node_round *r, struct oj_figure *f,
             continue;
         r->n_lines += e->kind == OJ_EDGE_LINE;
         if (e->kind == OJ_EDGE_RING)
-            count_ring_edge(r, e->group);
+            count_ring_edge_at_node(r, e->group);
     }
     for (int64_t i = 0; i < f->n_dots && node->cross[0] == NULL; i++)
     {
         if (f->dot[i].at.x == node->x && f->dot[i].at.y == node->y)
-            count_ring_edge(r, f->dot[i].group);
+            count_ring_edge_at_node(r, f->dot[i].group);
     }
     for (int32_t g = 0; g < f->n_groups; g++)
     {
@@ -643,10 +647,10 @@ static void start_turn_around_node(struct node_round *r, struct oj_figure *f,
 /* The place of the rays first .. end, which have one direction, in a figure;
  * what follows them is the sector at hand afterwards.  number is that of the
  * direction, from 1 on. */
-static enum oj_matrix_place place_of_direction(struct node_round *r, int figure,
-                                               const struct oj_node_scratch *s,
-                                               int64_t first, int64_t end,
-                                               int32_t number)
+static enum oj_matrix_place
+de9im_place_of_ray_direction(struct node_round *r, int figure,
+                             const struct oj_node_scratch *s, int64_t first,
+                             int64_t end, int32_t number)
 {
     struct oj_figure *f = r->f;
     int32_t n_own = 0, n_before = 0, before = r->n_on;
@@ -682,7 +686,7 @@ static enum oj_matrix_place place_of_direction(struct node_round *r, int figure,
     return has_line ? OJ_PLACE_INTERIOR : OJ_PLACE_EXTERIOR;
 }
 
-static enum oj_matrix_place place_of_sector(struct node_round *r)
+static enum oj_matrix_place de9im_place_of_sector(struct node_round *r)
 {
     if (r->n_on > 0)
         return OJ_PLACE_INTERIOR;
@@ -691,8 +695,8 @@ static enum oj_matrix_place place_of_sector(struct node_round *r)
 }
 
 /* The node itself. */
-static enum oj_matrix_place place_of_node(const struct node_round *r,
-                                          const struct oj_node *node)
+static enum oj_matrix_place de9im_place_of_node(const struct node_round *r,
+                                                const struct oj_node *node)
 {
     const struct oj_figure *f = r->f;
     int64_t n_ends = r->n_flat_ends;
@@ -711,16 +715,17 @@ static enum oj_matrix_place place_of_node(const struct node_round *r,
     return OJ_PLACE_EXTERIOR;
 }
 
-static void relate_around_node(struct oj_figure *a, struct oj_figure *b,
-                               const struct oj_node *node,
-                               const struct oj_node_scratch *s,
-                               struct oj_matrix *matrix)
+static void add_sectors_and_rays_to_matrix(struct oj_figure *a,
+                                           struct oj_figure *b,
+                                           const struct oj_node *node,
+                                           const struct oj_node_scratch *s,
+                                           struct oj_matrix *matrix)
 {
     struct node_round of_a, of_b;
     int64_t end;
     int32_t number = 0;
-    start_turn_around_node(&of_a, a, 0, node, s);
-    start_turn_around_node(&of_b, b, 1, node, s);
+    start_sweep_around_node(&of_a, a, 0, node, s);
+    start_sweep_around_node(&of_b, b, 1, node, s);
     for (int64_t first = 0; first < s->n_rays; first = end)
     {
         enum oj_matrix_place place;
@@ -729,14 +734,15 @@ static void relate_around_node(struct oj_figure *a, struct oj_figure *b,
                compare_rays(&s->ray[first], &s->ray[end]) == 0)
             end++;
         number++;
-        place = place_of_direction(&of_a, 0, s, first, end, number);
-        oj_matrix_add(matrix, place,
-                      place_of_direction(&of_b, 1, s, first, end, number), 1);
-        place = place_of_sector(&of_a);
-        oj_matrix_add(matrix, place, place_of_sector(&of_b), 2);
+        place = de9im_place_of_ray_direction(&of_a, 0, s, first, end, number);
+        oj_matrix_add(
+            matrix, place,
+            de9im_place_of_ray_direction(&of_b, 1, s, first, end, number), 1);
+        place = de9im_place_of_sector(&of_a);
+        oj_matrix_add(matrix, place, de9im_place_of_sector(&of_b), 2);
     }
-    oj_matrix_add(matrix, place_of_node(&of_a, node),
-                  place_of_node(&of_b, node), 0);
+    oj_matrix_add(matrix, de9im_place_of_node(&of_a, node),
+                  de9im_place_of_node(&of_b, node), 0);
 }
 
 oj_status oj_node_relate(struct oj_figure *a, struct oj_figure *b,
@@ -746,28 +752,29 @@ oj_status oj_node_relate(struct oj_figure *a, struct oj_figure *b,
 {
     *is_vertex = 0;
     s->n_rays = 0;
-    OJ_TRY(cast_ray(a, 0, node, s, is_vertex, err));
-    OJ_TRY(cast_ray(b, 1, node, s, is_vertex, err));
+    OJ_TRY(cast_ray_and_list_edges_at_node(a, 0, node, s, is_vertex, err));
+    OJ_TRY(cast_ray_and_list_edges_at_node(b, 1, node, s, is_vertex, err));
     if (*is_vertex && node->cross[0] != NULL)
         return OJ_OK;
     sort_rays(s);
-    relate_around_node(a, b, node, s, matrix);
+    add_sectors_and_rays_to_matrix(a, b, node, s, matrix);
     return OJ_OK;
 }
 
 /* Goes around a point of one figure.  *depth: the most groups that hold one
  * sector around it; for a group >= 0, 1 where that one holds a sector by
  * even-odd. */
-static oj_status count_depth_around_point(struct oj_figure *f, double x,
-                                          double y, int32_t group,
-                                          struct oj_node_scratch *s,
-                                          int32_t *depth, struct oj_error *err)
+static oj_status count_overlapping_parts_at_point(struct oj_figure *f, double x,
+                                                  double y, int32_t group,
+                                                  struct oj_node_scratch *s,
+                                                  int32_t *depth,
+                                                  struct oj_error *err)
 {
     const struct oj_node node = {x, y, 0.0, {NULL, NULL}};
     int32_t n_on = 0;
     int is_vertex;
     s->n_rays = 0;
-    OJ_TRY(cast_ray(f, 0, &node, s, &is_vertex, err));
+    OJ_TRY(cast_ray_and_list_edges_at_node(f, 0, &node, s, &is_vertex, err));
     sort_rays(s);
     for (int32_t g = 0; g < f->n_groups; g++)
         n_on += f->is_on[g] && (group < 0 || g == group);
@@ -826,23 +833,22 @@ static int share_at_most_an_end(const struct oj_edge *e,
 }
 
 /* 1 when no sector around the point is in two parts. */
-static oj_status is_in_one_part(struct oj_figure *f, double x, double y,
-                                struct oj_node_scratch *scratch, int *is,
-                                struct oj_error *err)
+static oj_status is_point_in_at_most_one_part(struct oj_figure *f, double x,
+                                              double y,
+                                              struct oj_node_scratch *scratch,
+                                              int *is, struct oj_error *err)
 {
     int32_t depth = 0;
-    OJ_TRY(count_depth_around_point(f, x, y, -1, scratch, &depth, err));
+    OJ_TRY(count_overlapping_parts_at_point(f, x, y, -1, scratch, &depth, err));
     *is = depth < 2;
     return OJ_OK;
 }
 
 /* Edges of two parts, which are apart but for an end: in that the rings may
  * cross all the same. */
-static oj_status edges_touch_without_overlap(struct oj_figure *f,
-                                             const struct oj_edge *e,
-                                             const struct oj_edge *other,
-                                             struct oj_node_scratch *scratch,
-                                             int *touch, struct oj_error *err)
+static oj_status check_parts_disjoint_at_shared_end(
+    struct oj_figure *f, const struct oj_edge *e, const struct oj_edge *other,
+    struct oj_node_scratch *scratch, int *touch, struct oj_error *err)
 {
     const struct oj_edge *edge[2] = {e, other};
     for (int i = 0; i < 4 && *touch; i++)
@@ -850,14 +856,15 @@ static oj_status edges_touch_without_overlap(struct oj_figure *f,
         const struct oj_edge *of = edge[i >> 1], *on = edge[1 - (i >> 1)];
         double x = i & 1 ? of->bx : of->ax, y = i & 1 ? of->by : of->ay;
         if (oj_on_segment(x, y, on->ax, on->ay, on->bx, on->by))
-            OJ_TRY(is_in_one_part(f, x, y, scratch, touch, err));
+            OJ_TRY(is_point_in_at_most_one_part(f, x, y, scratch, touch, err));
     }
     return OJ_OK;
 }
 
-static oj_status check_band_edges_apart(struct oj_figure *f, int32_t band,
-                                        struct oj_node_scratch *scratch,
-                                        int *is_fine, struct oj_error *err)
+static oj_status check_no_edges_of_band_cross(struct oj_figure *f, int32_t band,
+                                              struct oj_node_scratch *scratch,
+                                              int *is_fine,
+                                              struct oj_error *err)
 {
     int64_t n = oj_band_size(f, band);
     *is_fine = 1;
@@ -872,8 +879,8 @@ static oj_status check_band_edges_apart(struct oj_figure *f, int32_t band,
                 continue;
             *is_fine = share_at_most_an_end(e, other);
             if (*is_fine && e->group != other->group)
-                OJ_TRY(edges_touch_without_overlap(f, e, other, scratch,
-                                                   is_fine, err));
+                OJ_TRY(check_parts_disjoint_at_shared_end(f, e, other, scratch,
+                                                          is_fine, err));
         }
     }
     return OJ_OK;
@@ -881,9 +888,9 @@ static oj_status check_band_edges_apart(struct oj_figure *f, int32_t band,
 
 /* Of rings that do not cross one vertex tells whether the ring's part is in
  * another one. */
-static oj_status parts_are_apart(struct oj_figure *f,
-                                 struct oj_node_scratch *scratch, int *are,
-                                 struct oj_error *err)
+static oj_status check_parts_do_not_overlap(struct oj_figure *f,
+                                            struct oj_node_scratch *scratch,
+                                            int *are, struct oj_error *err)
 {
     *are = 1;
     for (int64_t i = 0; i < f->n_edges && *are && f->n_groups > 1; i++)
@@ -891,7 +898,8 @@ static oj_status parts_are_apart(struct oj_figure *f,
         const struct oj_edge *e = &f->edge[i];
         if (i > 0 && e[-1].bx == e->ax && e[-1].by == e->ay)
             continue; /* the ring goes on */
-        OJ_TRY(is_in_one_part(f, e->ax, e->ay, scratch, are, err));
+        OJ_TRY(
+            is_point_in_at_most_one_part(f, e->ax, e->ay, scratch, are, err));
     }
     return OJ_OK;
 }
@@ -956,21 +964,22 @@ oj_status oj_shape_is_nice(const struct oj_shape *shape,
     for (int32_t band = 0; band < figure->bands.n; band++)
     {
         int is_fine;
-        OJ_TRY(check_band_edges_apart(figure, band, scratch, &is_fine, err));
+        OJ_TRY(
+            check_no_edges_of_band_cross(figure, band, scratch, &is_fine, err));
         if (!is_fine)
             return OJ_OK;
     }
     if (!holes_are_in_shells(shape))
         return OJ_OK;
-    return parts_are_apart(figure, scratch, is_nice, err);
+    return check_parts_do_not_overlap(figure, scratch, is_nice, err);
 }
 
 /* --- figures of shapes that are not nice ---------------------------------- */
 
 /* 1 when the edges first .. end - 1 lie on one line: they enclose nothing,
  * which vertex by vertex would take long to find, as all are in one band. */
-static int are_on_one_line(const struct oj_figure *f, int64_t first,
-                           int64_t end)
+static int are_all_edges_collinear(const struct oj_figure *f, int64_t first,
+                                   int64_t end)
 {
     const struct oj_edge *e = &f->edge[first];
     for (int64_t i = first + 1; i < end; i++)
@@ -985,9 +994,9 @@ static int are_on_one_line(const struct oj_figure *f, int64_t first,
 }
 
 /* Polygons whose rings enclose nothing are lines. */
-static oj_status find_flat_groups(struct oj_figure *f,
-                                  struct oj_node_scratch *scratch,
-                                  struct oj_error *err)
+static oj_status find_zero_area_polygons(struct oj_figure *f,
+                                         struct oj_node_scratch *scratch,
+                                         struct oj_error *err)
 {
     int64_t first = 0, end;
     memset(f->encloses, 0, (size_t)f->n_groups);
@@ -1002,10 +1011,11 @@ static oj_status find_flat_groups(struct oj_figure *f,
         while (end < f->n_edges && f->edge[end].kind == OJ_EDGE_RING &&
                f->edge[end].group == group)
             end++;
-        is_line = are_on_one_line(f, first, end);
+        is_line = are_all_edges_collinear(f, first, end);
         for (int64_t i = first; i < end && !encloses && !is_line; i++)
-            OJ_TRY(count_depth_around_point(f, f->edge[i].ax, f->edge[i].ay,
-                                            group, scratch, &encloses, err));
+            OJ_TRY(count_overlapping_parts_at_point(f, f->edge[i].ax,
+                                                    f->edge[i].ay, group,
+                                                    scratch, &encloses, err));
         for (int64_t i = first; i < end && !encloses; i++)
             f->edge[i].kind = OJ_EDGE_FLAT;
         f->has_flat |= !encloses;
@@ -1024,8 +1034,8 @@ oj_status oj_figure_make(struct oj_figure *f, const struct oj_shape *shape,
         return OJ_OK;
     OJ_TRY(list_figure_edges_and_bands(f, shape, is_nice, err));
     if (!is_nice)
-        OJ_TRY(find_flat_groups(f, scratch, err));
-    OJ_TRY(turn_empty_dots_into_spots(f, err));
+        OJ_TRY(find_zero_area_polygons(f, scratch, err));
+    OJ_TRY(list_zero_area_rings_as_points(f, err));
     f->is_simple = is_nice && !oj_shape_is_mixed(shape);
     f->flat = shape->flat;
     f->feature = shape->feature;

@@ -16,7 +16,7 @@
 #define RELATE_FEATURE_EDGES_H
 
 #include "../relation/oj_matrix.h"
-#include "../shapes/cpu_shapes.h"
+#include "../shapes/cpu_prepared_shapes.h"
 
 enum oj_edge_kind
 {

@@ -72,8 +72,9 @@ static oj_status read_names(const char **at, char ***names, double **weight,
 }
 
 /* Both sides of "a+b=c+d", the second like the first where there is no =. */
-static oj_status read_sides(const char **at, char **fields[2], double **weight,
-                            int n[2], struct oj_error *err)
+static oj_status parse_fields_of_both_sides(const char **at, char **fields[2],
+                                            double **weight, int n[2],
+                                            struct oj_error *err)
 {
     const char *first = *at;
     OJ_TRY(read_names(at, &fields[0], weight, &n[0], err));
@@ -90,7 +91,7 @@ static oj_status parse_similar(const char *dash, const char *word,
 {
     const char *at = word;
     int n[2];
-    OJ_TRY(read_sides(&at, out->fields, NULL, n, err));
+    OJ_TRY(parse_fields_of_both_sides(&at, out->fields, NULL, n, err));
     if (n[0] < 0 || n[1] < 0 || (*at != ':' && *at != '\0'))
         return oj_fail(err, OJ_ERR_ARG,
                        "%ssimilar takes LEFT[=RIGHT][:T], fields of the input "
@@ -125,7 +126,7 @@ static oj_status parse_vector(const char *dash, const char *word,
 {
     const char *at = word;
     int n[2];
-    OJ_TRY(read_sides(&at, out->fields, &out->weight, n, err));
+    OJ_TRY(parse_fields_of_both_sides(&at, out->fields, &out->weight, n, err));
     out->n = n[0];
     if (n[0] > 0 && n[1] > 0 && *at == ':' && strchr(word, '=') != NULL)
         return oj_fail(err, OJ_ERR_ARG,

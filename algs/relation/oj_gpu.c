@@ -86,7 +86,8 @@ static void find_module(char path[PATH_SIZE])
 
 /* ---- is the file whole? -------------------------------------------------- */
 
-static int is_in_file(uint64_t offset, uint64_t n_bytes, uint64_t size)
+static int is_byte_range_in_file(uint64_t offset, uint64_t n_bytes,
+                                 uint64_t size)
 {
     return offset <= size && n_bytes <= size - offset;
 }
@@ -114,15 +115,17 @@ static int is_file_complete(int file, uint64_t size)
         return 0;
     for (int i = 0; i < header.e_phnum; i++)
     {
-        if (!is_in_file(segment[i].p_offset, segment[i].p_filesz, size))
+        if (!is_byte_range_in_file(segment[i].p_offset, segment[i].p_filesz,
+                                   size))
             return 0;
     }
     /* The linker puts it last: with it, all of the file is there. */
-    return is_in_file(header.e_shoff,
-                      (uint64_t)header.e_shnum * header.e_shentsize, size);
+    return is_byte_range_in_file(
+        header.e_shoff, (uint64_t)header.e_shnum * header.e_shentsize, size);
 }
 
-static oj_status check_file(const char *path, struct oj_error *err)
+static oj_status check_module_file_is_complete(const char *path,
+                                               struct oj_error *err)
 {
     struct stat info;
     int file = open(path, O_RDONLY | O_CLOEXEC), is_good;
@@ -150,7 +153,7 @@ static oj_status open_module(const char *path, const struct oj_gpu_module **out,
                        "there is no CUDA module %s (" MODULE_VARIABLE
                        " names another place)",
                        path);
-    OJ_TRY(check_file(path, err));
+    OJ_TRY(check_module_file_is_complete(path, err));
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         return oj_fail(err, OJ_ERR_NO_DEVICE,
@@ -204,8 +207,8 @@ oj_status oj_gpu_load(const struct oj_gpu_module **out, struct oj_error *err)
 /* ---- devices ------------------------------------------------------------- */
 
 /* The devices of n that work; the reason of the first where none does. */
-static oj_status find_usable(const struct oj_gpu_module *module, int n,
-                             uint64_t *gpus, struct oj_error *err)
+static oj_status find_usable_devices(const struct oj_gpu_module *module, int n,
+                                     uint64_t *gpus, struct oj_error *err)
 {
     struct oj_gpu_device device, first = {0};
     *gpus = 0;
@@ -231,7 +234,7 @@ oj_status oj_gpu_find(const struct oj_options *options,
     OJ_TRY(oj_gpu_load(module, err));
     OJ_TRY((*module)->count(&n, err));
     if (options->gpus == OJ_ALL_GPUS)
-        return find_usable(*module, n, gpus, err);
+        return find_usable_devices(*module, n, gpus, err);
     *gpus = options->gpus;
     for (int i = n; i < OJ_GPU_MAX_DEVICES; i++)
     {

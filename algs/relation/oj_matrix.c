@@ -47,7 +47,7 @@ static int matrix_overlaps(const struct oj_matrix *m, int dim_a, int dim_b)
     return oj_matrix_fits(m, dim_a == 1 ? "1*T***T**" : "T*T***T**");
 }
 
-static int has_common_point(const struct oj_matrix *m)
+static int interiors_or_boundaries_intersect(const struct oj_matrix *m)
 {
     return m->at[0] != 'F' || m->at[1] != 'F' || m->at[3] != 'F' ||
            m->at[4] != 'F';
@@ -62,11 +62,11 @@ int oj_matrix_holds(const struct oj_matrix *m,
     switch (relation->op)
     {
         case OJ_OP_INTERSECTS:
-            return has_common_point(m);
+            return interiors_or_boundaries_intersect(m);
         case OJ_OP_DISJOINT:
-            return !has_common_point(m);
+            return !interiors_or_boundaries_intersect(m);
         case OJ_OP_TOUCHES:
-            return m->at[0] == 'F' && has_common_point(m) &&
+            return m->at[0] == 'F' && interiors_or_boundaries_intersect(m) &&
                    (dim_a > 0 || dim_b > 0);
         case OJ_OP_CROSSES:
             return matrix_crosses(m, dim_a, dim_b);
@@ -74,7 +74,8 @@ int oj_matrix_holds(const struct oj_matrix *m,
             return matrix_overlaps(m, dim_a, dim_b);
         case OJ_OP_COVEREDBY:
         case OJ_OP_COVERS:
-            return has_common_point(m) && oj_matrix_fits(m, pattern);
+            return interiors_or_boundaries_intersect(m) &&
+                   oj_matrix_fits(m, pattern);
         case OJ_OP_RELATE:
             return oj_matrix_fits(m, relation->mask);
         default:

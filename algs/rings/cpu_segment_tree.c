@@ -2,7 +2,7 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
-#include "../base/cpu_order.h"
+#include "../base/cpu_morton_sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,8 @@ static int64_t rings_before(const struct oj_flat *flat, int64_t feature)
                : flat->ring_offset[flat->part_offset[feature]];
 }
 
-static int n_pieces_of(const struct segments_build *b, double dx, double dy)
+static int count_pieces_of_long_segment(const struct segments_build *b,
+                                        double dx, double dy)
 {
     double across = fabs(dx) < fabs(dy) ? fabs(dx) : fabs(dy);
     double n;
@@ -85,7 +86,7 @@ static int64_t list_segments_of_task(struct segments_build *b, int64_t task,
                 int64_t w = is_point ? v : v + 1;
                 double dx = flat->x[w] - flat->x[v];
                 double dy = flat->y[w] - flat->y[v];
-                int n_pieces = n_pieces_of(b, dx, dy);
+                int n_pieces = count_pieces_of_long_segment(b, dx, dy);
                 length += fabs(dx) > fabs(dy) ? fabs(dx) : fabs(dy);
                 for (int piece = 0; fill && piece < n_pieces; piece++)
                 {
@@ -171,7 +172,7 @@ struct segment_bits
     uint32_t item;
 };
 
-static int compare_twins(const void *a, const void *b)
+static int compare_segments_by_coordinates(const void *a, const void *b)
 {
     const struct segment_bits *u = a, *v = b;
     for (int i = 0; i < 4; i++)
@@ -187,8 +188,8 @@ static int compare_twins(const void *a, const void *b)
 /* Drops, from a run of items, all but the k_distinct lowest ranks of each
  * repeated segment. A million identical points would otherwise be candidates
  * of every query near them. Returns how many stay; without memory all stay. */
-static int64_t drop_repetitions(const struct segments_build *b, int64_t n,
-                                uint32_t *run)
+static int64_t drop_repeated_segments(const struct segments_build *b, int64_t n,
+                                      uint32_t *run)
 {
     const struct oj_flat *flat = b->flat;
     struct segment_bits *twin = oj_malloc(n, sizeof *twin);
@@ -207,7 +208,7 @@ static int64_t drop_repetitions(const struct segments_build *b, int64_t n,
             b->tie_rank == NULL ? item->feature : b->tie_rank[item->feature];
         twin[i].item = run[i];
     }
-    qsort(twin, (size_t)n, sizeof *twin, compare_twins);
+    qsort(twin, (size_t)n, sizeof *twin, compare_segments_by_coordinates);
     for (int64_t i = 0; i < n; i++)
     {
         /* values, not bytes: 0.0 and -0.0 are one place */
@@ -223,8 +224,8 @@ static int64_t drop_repetitions(const struct segments_build *b, int64_t n,
     return n_kept;
 }
 
-static oj_status list_bucket_segments(int64_t bucket, int thread, void *user,
-                                      struct oj_error *err)
+static oj_status sort_and_deduplicate_bucket(int64_t bucket, int thread,
+                                             void *user, struct oj_error *err)
 {
     struct segments_build *b = user;
     int64_t first = b->order.bucket_offset[bucket];
@@ -240,7 +241,7 @@ static oj_status list_bucket_segments(int64_t bucket, int thread, void *user,
         while (i < end && b->order.point[i].key == key)
             sorted[n + n_run++] = b->order.point[i++].index;
         if (n_run > LONG_RUN && b->k_distinct < INT64_MAX)
-            n_run = drop_repetitions(b, n_run, sorted + n);
+            n_run = drop_repeated_segments(b, n_run, sorted + n);
         n += n_run;
     }
     b->kept[bucket + 1] = n;
@@ -248,7 +249,7 @@ static oj_status list_bucket_segments(int64_t bucket, int thread, void *user,
 }
 
 /* Closes the gaps that dropped repetitions left; buckets only move down. */
-static void close_gaps(struct segments_build *b)
+static void compact_buckets_after_drops(struct segments_build *b)
 {
     int64_t at = 0;
     for (int64_t bucket = 0; bucket < b->order.n_buckets; bucket++)
@@ -320,8 +321,9 @@ static oj_status make_bundles(struct segments_build *b, int n_threads,
     return oj_tree_build(&segments->tree, n_threads, n, b->box, err);
 }
 
-static oj_status sort_segment_pieces(struct segments_build *b, int n_threads,
-                                     struct oj_error *err)
+static oj_status sort_pieces_in_morton_order(struct segments_build *b,
+                                             int n_threads,
+                                             struct oj_error *err)
 {
     OJ_TRY(oj_order_build(&b->order, n_threads, b->n_items, b->x, b->y, err));
     oj_free(b->x);
@@ -329,8 +331,9 @@ static oj_status sort_segment_pieces(struct segments_build *b, int n_threads,
     b->x = b->y = NULL;
     OJ_NEW(b->sorted, b->n_items, err);
     OJ_NEW_ZEROED(b->kept, b->order.n_buckets + 1, err);
-    OJ_TRY(oj_order_sort(&b->order, n_threads, list_bucket_segments, b, err));
-    close_gaps(b);
+    OJ_TRY(oj_order_sort(&b->order, n_threads, sort_and_deduplicate_bucket, b,
+                         err));
+    compact_buckets_after_drops(b);
     return OJ_OK;
 }
 
@@ -349,7 +352,7 @@ oj_status oj_segments_build(struct oj_segments *segments,
     b.k_distinct = k_distinct;
     status = list_segment_pieces(&b, n_threads, err);
     if (status == OJ_OK)
-        status = sort_segment_pieces(&b, n_threads, err);
+        status = sort_pieces_in_morton_order(&b, n_threads, err);
     oj_order_free(&b.order);
     if (status == OJ_OK)
         status = make_bundles(&b, n_threads, err);

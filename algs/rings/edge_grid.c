@@ -22,8 +22,9 @@ struct oj_edge_extent oj_edge_measure(const double *x, const double *y,
 }
 
 /* 0: no cells, see n_words. */
-static int choose_cells(struct oj_edge_grid *g, const struct oj_edge_extent *e,
-                        const struct oj_edge_fineness *fineness)
+static int choose_cell_size_and_frame(struct oj_edge_grid *g,
+                                      const struct oj_edge_extent *e,
+                                      const struct oj_edge_fineness *fineness)
 {
     double n = (double)g->chains.n_vertices;
     double width = e->x1 - e->x0, height = e->y1 - e->y0;
@@ -55,8 +56,9 @@ static int choose_cells(struct oj_edge_grid *g, const struct oj_edge_extent *e,
 
 /* From cells to their numbers among those with edges, and how many runs each
  * has. */
-static OJ_CLONES void number_run_cells(const struct oj_edge_grid *g, int64_t n,
-                                       struct oj_cell_run *made)
+static OJ_CLONES void
+number_nonempty_cells_of_runs(const struct oj_edge_grid *g, int64_t n,
+                              struct oj_cell_run *made)
 {
     for (int64_t i = 0; i < n; i++)
     {
@@ -66,9 +68,9 @@ static OJ_CLONES void number_run_cells(const struct oj_edge_grid *g, int64_t n,
 }
 
 /* Puts the runs side by side, cell by cell. */
-static oj_status sort_runs(struct oj_edge_grid *g,
-                           const struct oj_edge_raster *r, int64_t n_cells,
-                           struct oj_error *err)
+static oj_status sort_edge_runs_by_cell(struct oj_edge_grid *g,
+                                        const struct oj_edge_raster *r,
+                                        int64_t n_cells, struct oj_error *err)
 {
     uint32_t end = 0;
     g->n_runs = r->n_runs;
@@ -76,7 +78,7 @@ static oj_status sort_runs(struct oj_edge_grid *g,
     OJ_NEW(g->run, g->n_runs + (g->n_first + 1) / 2, err);
     g->first_run = (uint32_t *)(void *)(g->run + g->n_runs);
     memset(g->first_run, 0, (size_t)g->n_first * sizeof *g->first_run);
-    number_run_cells(g, r->n_runs, r->run);
+    number_nonempty_cells_of_runs(g, r->n_runs, r->run);
     for (int64_t i = 0; i <= n_cells; i++)
         g->first_run[i] = end += g->first_run[i];
     for (int64_t i = r->n_runs - 1; i >= 0; i--)
@@ -118,7 +120,7 @@ static oj_status fill_edge_grid(struct oj_edge_grid *g,
         g->nx = g->ny = g->n_words = 0;
         return OJ_OK;
     }
-    return sort_runs(g, r, oj_edge_raster_finish(r, g->ny), err);
+    return sort_edge_runs_by_cell(g, r, oj_edge_raster_finish(r, g->ny), err);
 }
 
 oj_status oj_edge_grid_build(struct oj_edge_grid *g,
@@ -133,7 +135,7 @@ oj_status oj_edge_grid_build(struct oj_edge_grid *g,
     memset(g, 0, sizeof *g);
     g->chains = *chains;
     g->kernel = oj_ring_kernel();
-    if (!choose_cells(g, extent, fineness))
+    if (!choose_cell_size_and_frame(g, extent, fineness))
         return OJ_OK;
     status = fill_edge_grid(g, &raster, err);
     oj_free(raster.run);
@@ -218,8 +220,9 @@ OJ_INLINE int cross(const struct oj_ring_way *w, double ax, double ay,
 }
 
 /* All rings, edge by edge. */
-static enum oj_location walk_all_rings(const struct oj_edge_grid *g, double px,
-                                       double py)
+static enum oj_location
+locate_point_by_walking_all_edges(const struct oj_edge_grid *g, double px,
+                                  double py)
 {
     int odd = 0;
     for (int64_t i = 0; i < g->chains.n; i++)
@@ -243,7 +246,7 @@ enum oj_location oj_edge_grid_test(const struct oj_edge_grid *g, int64_t cell,
     int64_t row;
     int odd, unclear;
     if (g->n_words == 0)
-        return walk_all_rings(g, px, py);
+        return locate_point_by_walking_all_edges(g, px, py);
     run = g->first_run[rank];
     end = g->first_run[rank + 1];
     odd = (int)(g->word[cell / 64].inside >> cell % 64 & 1);
@@ -279,7 +282,7 @@ enum oj_location oj_edge_grid_test(const struct oj_edge_grid *g, int64_t cell,
         }
     }
     if (unclear)
-        return walk_all_rings(g, px, py);
+        return locate_point_by_walking_all_edges(g, px, py);
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
 

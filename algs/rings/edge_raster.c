@@ -18,12 +18,12 @@ struct drawing
     const double *x, *y;
 };
 
-static inline int32_t row_of_place(place p)
+static inline int32_t row_of_cell(place p)
 {
     return (int32_t)(p >> 16);
 }
 
-static inline int32_t column_of(place p)
+static inline int32_t column_of_cell(place p)
 {
     return (int32_t)(p & 0xffff);
 }
@@ -50,8 +50,9 @@ static inline int64_t cell_index(const struct oj_edge_raster *r, int32_t row,
 /* --- runs ----------------------------------------------------------------- */
 
 /* There is room for BLOCK more, and what reserve_runs() has asked for. */
-static inline void add_run(struct oj_edge_raster *r, int64_t cell,
-                           int64_t first, int64_t n)
+static inline void append_edge_run_of_cell(struct oj_edge_raster *r,
+                                           int64_t cell, int64_t first,
+                                           int64_t n)
 {
     struct oj_cell_run *made = &r->run[r->n_runs++];
     made->cell = (uint32_t)cell;
@@ -69,8 +70,9 @@ static oj_status reserve_runs(struct oj_edge_raster *r, int64_t n,
 
 /* Puts edge e into every cell that it may touch, but for the two of its ends,
  * whose runs hold it already. */
-static oj_status add_long(const struct drawing *d, int64_t e, place pa,
-                          place pb, struct oj_error *err)
+static oj_status add_long_edge_to_cells(const struct drawing *d, int64_t e,
+                                        place pa, place pb,
+                                        struct oj_error *err)
 {
     struct oj_edge_raster *r = d->r;
     const struct oj_edge_rows rows =
@@ -84,7 +86,7 @@ static oj_status add_long(const struct drawing *d, int64_t e, place pa,
         {
             place at = (place)row << 16 | (place)column;
             if (at != pa && at != pb)
-                add_run(r, cell_index(r, row, column), e, 1);
+                append_edge_run_of_cell(r, cell_index(r, row, column), e, 1);
         }
     }
     return OJ_OK;
@@ -95,9 +97,11 @@ static oj_status add_long(const struct drawing *d, int64_t e, place pa,
 /* How many reference points of the row lie left of an edge that crosses their
  * height.  Where one lies on the edge, its cell gets a run of no edges, which
  * says so. */
-static oj_status count_references_left(const struct drawing *d, int64_t e,
-                                       int32_t row, double crossing,
-                                       int64_t *out, struct oj_error *err)
+static oj_status count_reference_points_left_of_edge(const struct drawing *d,
+                                                     int64_t e, int32_t row,
+                                                     double crossing,
+                                                     int64_t *out,
+                                                     struct oj_error *err)
 {
     struct oj_edge_raster *r = d->r;
     const struct oj_edge_frame *f = r->frame;
@@ -113,7 +117,7 @@ static oj_status count_references_left(const struct drawing *d, int64_t e,
         if (edge == OJ_ON_BOUNDARY)
         {
             OJ_TRY(reserve_runs(r, 1, err));
-            add_run(r, cell_index(r, row, column), 0, 0);
+            append_edge_run_of_cell(r, cell_index(r, row, column), 0, 0);
         }
         if (edge != 1)
             break;
@@ -155,7 +159,8 @@ static oj_status flip_inside_state_of_rows(const struct drawing *d, int64_t e,
         int64_t column = at > SURE && at < most ? (int64_t)at + 1 : 0;
         double past = at - (double)(column - 1);
         if (column == 0 || past < SURE || past > 1.0 - SURE)
-            OJ_TRY(count_references_left(d, e, row, crossing, &column, err));
+            OJ_TRY(count_reference_points_left_of_edge(d, e, row, crossing,
+                                                       &column, err));
         if (column < 64 * r->n_words)
         {
             int64_t cell = cell_index(r, row, (int32_t)column);
@@ -166,10 +171,10 @@ static oj_status flip_inside_state_of_rows(const struct drawing *d, int64_t e,
 }
 
 /* 1 when the two cells share a side: an edge between them is in no others. */
-static inline int are_neighbours(place a, place b)
+static inline int do_cells_share_a_side(place a, place b)
 {
-    int columns = column_of(a) - column_of(b),
-        rows = row_of_place(a) - row_of_place(b);
+    int columns = column_of_cell(a) - column_of_cell(b),
+        rows = row_of_cell(a) - row_of_cell(b);
     return columns * columns + rows * rows == 1;
 }
 
@@ -181,7 +186,7 @@ struct listed
 };
 
 /* Adds without a branch, as nothing can be foretold here. */
-static inline void list_if(struct listed *list, int32_t edge, int is_one)
+static inline void append_edge_if(struct listed *list, int32_t edge, int is_one)
 {
     list->edge[list->n] = (uint16_t)edge;
     list->n += is_one;
@@ -202,33 +207,36 @@ static oj_status draw_edges(const struct drawing *d, int64_t first,
         OJ_TRY(reserve_runs(r, 0, err));
         locate_vertex_cells(r->frame, d->x + e, d->y + e, n + 1, places);
         for (int32_t i = 0; i < n; i++)
-            list_if(&leaving, i, places[i] != places[i + 1]);
+            append_edge_if(&leaving, i, places[i] != places[i + 1]);
         for (int32_t k = 0; k < leaving.n; k++)
         {
             int32_t i = leaving.edge[k];
             place at = places[i], to = places[i + 1];
-            add_run(r, cell_index(r, row_of_place(at), column_of(at)), run,
-                    e + i + 1 - run);
+            append_edge_run_of_cell(
+                r, cell_index(r, row_of_cell(at), column_of_cell(at)), run,
+                e + i + 1 - run);
             run = e + i;
-            list_if(&far, i, !are_neighbours(at, to));
-            list_if(&across, i, row_of_place(at) != row_of_place(to));
+            append_edge_if(&far, i, !do_cells_share_a_side(at, to));
+            append_edge_if(&across, i, row_of_cell(at) != row_of_cell(to));
         }
         for (int32_t k = 0; k < far.n; k++)
         {
             int32_t i = far.edge[k];
-            OJ_TRY(add_long(d, e + i, places[i], places[i + 1], err));
+            OJ_TRY(add_long_edge_to_cells(d, e + i, places[i], places[i + 1],
+                                          err));
         }
         for (int32_t k = 0; r->has_inside && k < across.n; k++)
         {
             int32_t i = across.edge[k];
-            OJ_TRY(flip_inside_state_of_rows(d, e + i, row_of_place(places[i]),
-                                             row_of_place(places[i + 1]), err));
+            OJ_TRY(flip_inside_state_of_rows(d, e + i, row_of_cell(places[i]),
+                                             row_of_cell(places[i + 1]), err));
         }
         last = places[n];
     }
     OJ_TRY(reserve_runs(r, 0, err));
-    add_run(r, cell_index(r, row_of_place(last), column_of(last)), run,
-            end - run);
+    append_edge_run_of_cell(
+        r, cell_index(r, row_of_cell(last), column_of_cell(last)), run,
+        end - run);
     return OJ_OK;
 }
 
@@ -240,10 +248,10 @@ oj_status oj_edge_raster_draw(struct oj_edge_raster *r, const double *x,
     if (n > 1)
         return draw_edges(&d, first, n, err);
     OJ_TRY(reserve_runs(r, 0, err));
-    add_run(r,
-            cell_index(r, oj_frame_row(r->frame, y[first]),
-                       oj_frame_column(r->frame, x[first])),
-            first | OJ_LONE_VERTEX, 1);
+    append_edge_run_of_cell(r,
+                            cell_index(r, oj_frame_row(r->frame, y[first]),
+                                       oj_frame_column(r->frame, x[first])),
+                            first | OJ_LONE_VERTEX, 1);
     return OJ_OK;
 }
 
@@ -275,14 +283,14 @@ OJ_CLONES int64_t oj_edge_raster_finish(struct oj_edge_raster *r,
 /* --- reference points ----------------------------------------------------- */
 
 /* Doubles as integers of the same order, and back. */
-static int64_t to_ordinal(double v)
+static int64_t ordered_integer_of_double(double v)
 {
     int64_t bits;
     memcpy(&bits, &v, sizeof bits);
     return bits >= 0 ? bits : INT64_MIN - bits;
 }
 
-static double from_ordinal(int64_t ordinal)
+static double double_of_ordered_integer(int64_t ordinal)
 {
     int64_t bits = ordinal >= 0 ? ordinal : INT64_MIN - ordinal;
     double v;
@@ -293,12 +301,13 @@ static double from_ordinal(int64_t ordinal)
 /* The next number, or the one before; a call of nextafter() takes longer. */
 static double next_double(double v, int64_t step)
 {
-    return from_ordinal(to_ordinal(v) + step);
+    return double_of_ordered_integer(ordered_integer_of_double(v) + step);
 }
 
 /* The last double below row.  Between the computed limit and the true one there
  * are a few doubles, or near 0 very many, so they are halved, not counted. */
-static double last_below(const struct oj_edge_frame *f, int32_t row)
+static double greatest_double_below_row(const struct oj_edge_frame *f,
+                                        int32_t row)
 {
     double at = f->y0 + (double)row * f->cell;
     double off = 2.3e-16 * (fabs(f->y0) + fabs(at));
@@ -307,8 +316,8 @@ static double last_below(const struct oj_edge_frame *f, int32_t row)
         return next_double(f->y0, -1);
     for (;; off *= 1024.0)
     {
-        low = to_ordinal(at - off);
-        high = to_ordinal(at + off);
+        low = ordered_integer_of_double(at - off);
+        high = ordered_integer_of_double(at + off);
         if (oj_frame_row(f, at - off) < row && oj_frame_row(f, at + off) >= row)
             break;
     }
@@ -316,17 +325,17 @@ static double last_below(const struct oj_edge_frame *f, int32_t row)
     while ((uint64_t)high - (uint64_t)low > 1)
     {
         int64_t middle = low + (int64_t)(((uint64_t)high - (uint64_t)low) / 2);
-        if (oj_frame_row(f, from_ordinal(middle)) < row)
+        if (oj_frame_row(f, double_of_ordered_integer(middle)) < row)
             low = middle;
         else
             high = middle;
     }
-    return from_ordinal(low);
+    return double_of_ordered_integer(low);
 }
 
 /* 1 when every column has its reference point. */
 static OJ_CLONES int
-columns_have_references(const struct oj_edge_frame *borrowed)
+does_each_column_hold_its_reference(const struct oj_edge_frame *borrowed)
 {
     const struct oj_edge_frame f = *borrowed;
     int32_t n_wrong = 0;
@@ -339,11 +348,11 @@ int oj_edge_references(const struct oj_edge_frame *f, double *below)
 {
     for (int32_t row = 0; row <= (int32_t)f->last_y; row++)
     {
-        double y = last_below(f, row);
+        double y = greatest_double_below_row(f, row);
         if (row > 0 && (oj_frame_row(f, y) >= row ||
                         oj_frame_row(f, next_double(y, 1)) < row))
             return 0;
         below[row] = y;
     }
-    return columns_have_references(f);
+    return does_each_column_hold_its_reference(f);
 }

@@ -21,7 +21,7 @@ enum
 
 /* --- the join side -------------------------------------------------------- */
 
-static void free_side(struct oj_index *wrapped)
+static void free_similar_index(struct oj_index *wrapped)
 {
     struct similar_index *self = (void *)wrapped;
     oj_similar_side_free(&self->side);
@@ -210,8 +210,8 @@ static oj_status search_row(struct oj_row_index *shared,
 
 /* --- every pair ----------------------------------------------------------- */
 
-static int are_same(const struct oj_token_sets *a,
-                    const struct oj_token_sets *b)
+static int are_token_sets_equal(const struct oj_token_sets *a,
+                                const struct oj_token_sets *b)
 {
     int64_t n = a->n_rows;
     size_t n_bytes;
@@ -230,9 +230,9 @@ static int are_same(const struct oj_token_sets *a,
 }
 
 /* 0: there are too many sizes. */
-static oj_status compute_needs_of_classes(struct similar_batch *b,
-                                          int *is_possible,
-                                          struct oj_error *err)
+static oj_status compute_common_needed_by_sizes(struct similar_batch *b,
+                                                int *is_possible,
+                                                struct oj_error *err)
 {
     const struct oj_text_condition *own = b->self->shared.args.relation.similar;
     int64_t n = b->input->n_classes;
@@ -273,8 +273,9 @@ oj_status oj_similar_put_both(struct similar_batch *b, int thread, int64_t row,
 
 /* 1 when bitmaps are less work than lists.  Seconds on one core (publications,
  * 2-grams): an entry, a word of a pair, and a pair that is counted. */
-static oj_status bitmaps_pay(const struct similar_batch *b, int *pay,
-                             struct oj_error *err)
+static oj_status are_bitmaps_less_work_than_lists(const struct similar_batch *b,
+                                                  int *pay,
+                                                  struct oj_error *err)
 {
     const double entry_s = 1e-9, word_s = 0.06e-9, count_s = 100e-9;
     struct similar_bitmap_work work;
@@ -311,15 +312,16 @@ static oj_status join_by_lists_or_bitmaps(struct similar_batch *b,
                                     b->self->shared.args.relation.similar,
                                     b->self->side.n_tokens, err));
     if (b->self->way == OJ_BY_LESS_WORK)
-        OJ_TRY(bitmaps_pay(b, &pay, err));
+        OJ_TRY(are_bitmaps_less_work_than_lists(b, &pay, err));
     return pay ? oj_similar_join_bitmaps(b, err)
                : oj_similar_join_lists(b, err);
 }
 
-static oj_status join_every_pair(struct similar_batch *b, int *is_possible,
-                                 struct oj_error *err)
+static oj_status join_all_pairs_above_threshold(struct similar_batch *b,
+                                                int *is_possible,
+                                                struct oj_error *err)
 {
-    oj_status status = compute_needs_of_classes(b, is_possible, err);
+    oj_status status = compute_common_needed_by_sizes(b, is_possible, err);
     b->near = oj_token_planes_kernel();
     if (status == OJ_OK && *is_possible)
         status = join_by_lists_or_bitmaps(b, err);
@@ -343,14 +345,14 @@ static oj_status join_rows(struct similar_batch *b, struct oj_matches *out,
     for (int t = 0; t < shared->n_threads; t++)
         b->worker[t].n_open = 0;
     b->is_self = takes_all && b->sides.input.n_rows > 0 &&
-                 are_same(&b->sides.input, &b->sides.join_side);
+                 are_token_sets_equal(&b->sides.input, &b->sides.join_side);
     b->input = b->is_self ? &self->side : &b->own;
     if (!b->is_self)
         OJ_TRY(oj_similar_side_sort(&b->sides.input, &b->own, err));
     b->n = b->input->n_classes > 0 ? b->input->class_start[b->input->n_classes]
                                    : 0;
     if (b->n > 0 && takes_all)
-        OJ_TRY(join_every_pair(b, &is_done, err));
+        OJ_TRY(join_all_pairs_above_threshold(b, &is_done, err));
     b->stats->refine_s += oj_clock_seconds() - start;
     shared->n_rows = is_done ? 0 : b->n;
     return oj_row_batch_join(shared, out, b->stats, err);
@@ -442,9 +444,10 @@ static double estimate_list_entries(const struct oj_text_condition *condition,
 
 /* A row, an entry of a list, and a pair of rows by bitmaps, on one core; on a
  * device a row, and a pair (BENCHMARKS.md). */
-static void expect(const struct oj_relation *relation,
-                   const struct oj_flat *join_side, double rows, double *cpu_s,
-                   double *gpu_s)
+static void estimate_cpu_and_gpu_seconds(const struct oj_relation *relation,
+                                         const struct oj_flat *join_side,
+                                         double rows, double *cpu_s,
+                                         double *gpu_s)
 {
     double n = (double)join_side->n_features;
     double pairs = rows * n, entries = 0.0;
@@ -465,14 +468,15 @@ static void expect(const struct oj_relation *relation,
     *gpu_s = (rows + n) * 0.1e-6 + pairs * (is_best ? 12e-12 : 4e-12);
 }
 
-static const struct oj_engine_cost cost = {.expect = expect};
+static const struct oj_engine_cost cost = {.expect =
+                                               estimate_cpu_and_gpu_seconds};
 
 #define WAY(way, text)                                                         \
     {                                                                          \
         .name = text, .takes = oj_similar_takes,                               \
         .index_size = sizeof(struct similar_index),                            \
         .build = build_similar_index, .join = join_similar,                    \
-        .free_side = free_side, .free_batches = oj_row_batches_free,           \
+        .free_side = free_similar_index, .free_batches = oj_row_batches_free,  \
         .points_cost = &cost, .variant = way                                   \
     }
 

@@ -42,9 +42,10 @@ static int choose_bitmap_words(const struct similar_side *self)
 
 /* Of the tokens that the dictionary has. word: a word is stride behind the one
  * before. */
-static void set_bits(const struct similar_side *self, int n_words,
-                     const struct oj_token_sets *sets, int64_t row,
-                     uint64_t *word, int64_t stride)
+static void set_token_bitmap_of_row(const struct similar_side *self,
+                                    int n_words,
+                                    const struct oj_token_sets *sets,
+                                    int64_t row, uint64_t *word, int64_t stride)
 {
     uint64_t last = (uint64_t)self->n_tokens - 1;
     for (int w = 0; w < n_words; w++)
@@ -59,8 +60,9 @@ static void set_bits(const struct similar_side *self, int n_words,
 }
 
 /* Tokens of a row that no feature has. */
-static int64_t count_unknown(const struct similar_side *self,
-                             const struct oj_token_sets *sets, int64_t row)
+static int64_t count_tokens_not_in_dictionary(const struct similar_side *self,
+                                              const struct oj_token_sets *sets,
+                                              int64_t row)
 {
     int64_t end = sets->offset[row + 1], n = end;
     while (n > sets->offset[row] && sets->token[n - 1] >= self->n_tokens)
@@ -70,19 +72,21 @@ static int64_t count_unknown(const struct similar_side *self,
 
 /* ---- the features -------------------------------------------------------- */
 
-static void fill_planes(int64_t first, int64_t end, void *user)
+static void fill_bitmap_words_of_features(int64_t first, int64_t end,
+                                          void *user)
 {
     struct bitmap_join *t = user;
     const struct similar_side *self = &t->b->self->side;
     for (int64_t i = first; i < end; i++)
     {
         int64_t feature = self->by_size[i];
-        set_bits(self, t->planes.n_words, &t->b->sides.join_side, feature,
-                 t->word + i, t->planes.stride);
+        set_token_bitmap_of_row(self, t->planes.n_words, &t->b->sides.join_side,
+                                feature, t->word + i, t->planes.stride);
     }
 }
 
-static oj_status make_planes(struct bitmap_join *t, struct oj_error *err)
+static oj_status make_bitmaps_of_features(struct bitmap_join *t,
+                                          struct oj_error *err)
 {
     const struct similar_side *self = &t->b->self->side;
     int64_t n = self->class_start[self->n_classes];
@@ -99,7 +103,7 @@ static oj_status make_planes(struct bitmap_join *t, struct oj_error *err)
             t->class[i] = (uint32_t)c;
     }
     oj_parallel_slices(t->b->self->shared.n_threads, n, ROWS_AT_ONCE * 8,
-                       fill_planes, t);
+                       fill_bitmap_words_of_features, t);
     t->planes.word = t->word;
     t->planes.class = t->class;
     return OJ_OK;
@@ -134,8 +138,9 @@ static oj_status prepare_bitmap_row(const struct bitmap_join *t, int64_t i,
     if (b->is_self && r->high > i + 1)
         r->high = i + 1;
     r->limit = r->needs->distance;
-    set_bits(self, t->planes.n_words, &b->sides.input, r->row, r->word, 1);
-    n_unknown = count_unknown(self, &b->sides.input, r->row);
+    set_token_bitmap_of_row(self, t->planes.n_words, &b->sides.input, r->row,
+                            r->word, 1);
+    n_unknown = count_tokens_not_in_dictionary(self, &b->sides.input, r->row);
     r->n_known = b->sides.input.size[r->row] - n_unknown;
     if (n_unknown == 0)
         return OJ_OK;
@@ -146,8 +151,8 @@ static oj_status prepare_bitmap_row(const struct bitmap_join *t, int64_t i,
     return OJ_OK;
 }
 
-static int64_t common_of(const struct bitmap_join *t,
-                         const struct bitmap_row *r, int64_t place)
+static int64_t count_common_tokens(const struct bitmap_join *t,
+                                   const struct bitmap_row *r, int64_t place)
 {
     const struct oj_similar_sides *rows = &t->b->sides;
     int64_t feature = t->b->self->side.by_size[place], differ = 0;
@@ -175,7 +180,7 @@ join_tile(const struct bitmap_join *t, int thread, const struct bitmap_row *r,
         for (uint64_t near = w->near[i]; near != 0; near &= near - 1)
         {
             int64_t place = low + i * OJ_PLANE_BLOCK + __builtin_ctzll(near);
-            int64_t common = common_of(t, r, place);
+            int64_t common = count_common_tokens(t, r, place);
             w->shared.n_candidates++;
             if (common >= r->needs->common[t->class[place]])
                 OJ_TRY(oj_similar_put_both(t->b, thread, r->row,
@@ -238,7 +243,7 @@ oj_status oj_similar_join_bitmaps(struct similar_batch *b, struct oj_error *err)
     oj_status status = OJ_OK;
     if (b->self->side.n_tokens == 0)
         return OJ_OK;
-    status = make_planes(&t, err);
+    status = make_bitmaps_of_features(&t, err);
     if (status == OJ_OK)
         status = oj_parallel_try(b->self->shared.n_threads,
                                  (b->n + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE, 1,
@@ -256,9 +261,9 @@ struct sample
     double n_pairs, n_words, n_near, n_near_bits;
 };
 
-static void sample_eight_features(const struct bitmap_join *t,
-                                  const struct bitmap_row *r, int64_t at,
-                                  struct sample *sum)
+static void sample_cost_on_eight_features(const struct bitmap_join *t,
+                                          const struct bitmap_row *r,
+                                          int64_t at, struct sample *sum)
 {
     const struct oj_similar_sides *rows = &t->b->sides;
     const struct similar_side *self = &t->b->self->side;
@@ -279,7 +284,8 @@ static void sample_eight_features(const struct bitmap_join *t,
             else
                 high = middle;
         }
-        set_bits(self, t->planes.n_words, &rows->join_side, feature, word, 1);
+        set_token_bitmap_of_row(self, t->planes.n_words, &rows->join_side,
+                                feature, word, 1);
         while (w < t->planes.n_words && differ <= r->limit[c])
         {
             differ += __builtin_popcountll(word[w] ^ r->word[w]);
@@ -322,12 +328,12 @@ oj_status oj_similar_bitmap_work(const struct similar_batch *b,
             continue;
         OJ_TRY(prepare_bitmap_row(&t, i, &r, &limit, err));
         for (uint64_t at = 0; at < 8; at++) /* places that are scattered */
-            sample_eight_features(&t, &r,
-                                  r.low +
-                                      (int64_t)(((uint64_t)i * 8 + at) *
-                                                UINT64_C(0x9e3779b97f4a7c15) %
-                                                (uint64_t)(r.high - r.low)),
-                                  &sum);
+            sample_cost_on_eight_features(
+                &t, &r,
+                r.low + (int64_t)(((uint64_t)i * 8 + at) *
+                                  UINT64_C(0x9e3779b97f4a7c15) %
+                                  (uint64_t)(r.high - r.low)),
+                &sum);
         oj_free(limit);
     }
     out->n_words = t.planes.n_words;

@@ -27,8 +27,9 @@ struct feature_list
 
 /* ---- pairs that bits leave open ------------------------------------------ */
 
-static oj_status verify_open_pairs(struct similar_batch *b, int thread,
-                                   struct oj_error *err)
+static oj_status count_tokens_of_pairs_in_doubt(struct similar_batch *b,
+                                                int thread,
+                                                struct oj_error *err)
 {
     struct similar_worker *w = &b->worker[thread];
     const struct oj_token_sets *in = &b->sides.input,
@@ -60,10 +61,11 @@ static oj_status verify_open_pairs(struct similar_batch *b, int thread,
 /* ---- a token ------------------------------------------------------------- */
 
 /* The features that have the token, and their bits side by side. */
-static oj_status spread_token_bits(const struct similar_batch *b,
-                                   struct similar_worker *w, int64_t token,
-                                   struct feature_list *list,
-                                   struct oj_error *err)
+static oj_status gather_bitmaps_of_token_list(const struct similar_batch *b,
+                                              struct similar_worker *w,
+                                              int64_t token,
+                                              struct feature_list *list,
+                                              struct oj_error *err)
 {
     const struct similar_side *side = &b->self->side;
     const int64_t *offset = side->offset + 2 * token;
@@ -121,7 +123,7 @@ OJ_INLINE oj_status join_entries(struct similar_batch *b, int thread,
             const struct similar_entry *e =
                 list->entry + low + i * OJ_PLANE_BLOCK + __builtin_ctzll(near);
             if (w->n_open == OJ_SIMILAR_AT_ONCE)
-                OJ_TRY(verify_open_pairs(b, thread, err));
+                OJ_TRY(count_tokens_of_pairs_in_doubt(b, thread, err));
             w->open[w->n_open++] = (struct similar_candidate){
                 row->row, e->row, token, needs->common[e->class]};
         }
@@ -184,7 +186,8 @@ static oj_status join_token(struct similar_batch *b, int thread, int64_t token,
     struct feature_list list;
     if (offset[2] == offset[0])
         return OJ_OK;
-    OJ_TRY(spread_token_bits(b, &b->worker[thread], token, &list, err));
+    OJ_TRY(
+        gather_bitmaps_of_token_list(b, &b->worker[thread], token, &list, err));
     for (int i = 0; i < 2 && list.n > 0; i++)
         OJ_TRY(join_rows_with_list(b, thread, b->input->entry + offset[i],
                                    offset[i + 1] - offset[i], (uint32_t)token,
@@ -200,7 +203,7 @@ static oj_status join_tokens(int64_t task, int thread, void *user,
     OJ_TRY(oj_check_cancel(b->self->shared.args.options.cancel, err));
     for (int64_t t = first; t < end && t < b->input->n_tokens; t++)
         OJ_TRY(join_token(b, thread, t, err));
-    return verify_open_pairs(b, thread, err);
+    return count_tokens_of_pairs_in_doubt(b, thread, err);
 }
 
 /* ---- a batch ------------------------------------------------------------- */

@@ -19,8 +19,8 @@
 
 /* --- blocks --------------------------------------------------------------- */
 
-static int64_t count_run_items(const struct oj_shape_blocks *side,
-                               int64_t first, int64_t end)
+static int64_t count_items_of_vertex_run(const struct oj_shape_blocks *side,
+                                         int64_t first, int64_t end)
 {
     return end - first - side->of_segments;
 }
@@ -30,7 +30,7 @@ static int64_t cut_run_into_blocks(const struct oj_shape_blocks *side,
                                    int64_t first, int64_t end,
                                    struct oj_shape_block *out)
 {
-    int64_t n = count_run_items(side, first, end), n_blocks = 0;
+    int64_t n = count_items_of_vertex_run(side, first, end), n_blocks = 0;
     for (int64_t i = 0; i == 0 || i < n; i += OJ_SHAPE_BLOCK)
     {
         int64_t from = n - i >= OJ_SHAPE_BLOCK || n < OJ_SHAPE_BLOCK
@@ -80,8 +80,8 @@ static struct oj_vec3 vector_at(const struct oj_shape_blocks *side, int64_t v)
     return at;
 }
 
-static struct oj_box_levels levels_of(const struct oj_shape_blocks *side,
-                                      int64_t feature)
+static struct oj_box_levels
+box_levels_of_feature(const struct oj_shape_blocks *side, int64_t feature)
 {
     struct oj_box_levels levels;
     oj_box_levels_make(
@@ -130,7 +130,8 @@ static void put_box(const struct oj_shape_blocks *side,
     memcpy(out, &box, sizeof box);
 }
 
-static void put_vectors(const struct oj_shape_blocks *side, int64_t feature)
+static void compute_unit_vectors_of_feature(const struct oj_shape_blocks *side,
+                                            int64_t feature)
 {
     int64_t first, end, n = side->flat->n_vertices;
     oj_flat_vertices(side->flat, feature, &first, &end);
@@ -151,10 +152,10 @@ static void fill_feature_blocks(int64_t first, int64_t end, void *user)
     for (int64_t f = first; f < end; f++)
     {
         struct oj_shape_block *block = side->block + side->block_offset[f];
-        struct oj_box_levels levels = levels_of(side, f);
+        struct oj_box_levels levels = box_levels_of_feature(side, f);
         int64_t n = cut_feature_into_blocks(side, f, block);
         if (n > 0 && side->vector != NULL)
-            put_vectors(side, f);
+            compute_unit_vectors_of_feature(side, f);
         for (int64_t i = 0; i < n; i++)
             put_box(side, &block[i],
                     side->node + (side->node_offset[f] + i) * size);
@@ -438,7 +439,7 @@ double oj_shape_directed2(const struct oj_shape_blocks *a, int64_t feature_a,
                           struct oj_shape_scratch *scratch)
 {
     struct measured_shape to = {b, b->block + b->block_offset[feature_b],
-                                levels_of(b, feature_b), 0};
+                                box_levels_of_feature(b, feature_b), 0};
     if (b->n_dims == 3)
         return b->of_segments
                    ? to_arcs2(a, feature_a, &to, so_far, limit2, scratch)
@@ -475,8 +476,8 @@ OJ_INLINE double leash2_of(int n_dims, const struct walk *a, int64_t i,
     return vertex_distance2(n_dims, p, b->side->at, b->first + j);
 }
 
-static double leash2(const struct walk *a, int64_t i, const struct walk *b,
-                     int64_t j)
+static double squared_vertex_distance(const struct walk *a, int64_t i,
+                                      const struct walk *b, int64_t j)
 {
     return a->side->n_dims == 3 ? leash2_of(3, a, i, b, j)
                                 : leash2_of(2, a, i, b, j);
@@ -484,19 +485,24 @@ static double leash2(const struct walk *a, int64_t i, const struct walk *b,
 
 /* The square of a leash that is long enough: that of always taking the step
  * after which the two are nearest. */
-static double greedy_leash2(const struct walk *a, const struct walk *b)
+static double greedy_upper_bound_of_frechet2(const struct walk *a,
+                                             const struct walk *b)
 {
-    double most = leash2(a, 0, b, 0);
+    double most = squared_vertex_distance(a, 0, b, 0);
     int64_t i = 0, j = 0;
     while (i + 1 < a->n || j + 1 < b->n)
     {
         int has_a = i + 1 < a->n, has_b = j + 1 < b->n;
-        double of_a = has_a ? leash2(a, i + 1, b, j) : INFINITY;
-        double of_b = has_b ? leash2(a, i, b, j + 1) : INFINITY;
-        double both = has_a && has_b ? leash2(a, i + 1, b, j + 1) : INFINITY;
+        double of_a =
+            has_a ? squared_vertex_distance(a, i + 1, b, j) : INFINITY;
+        double of_b =
+            has_b ? squared_vertex_distance(a, i, b, j + 1) : INFINITY;
+        double both = has_a && has_b
+                          ? squared_vertex_distance(a, i + 1, b, j + 1)
+                          : INFINITY;
         i += has_a && (both <= of_b || of_a <= of_b);
         j += has_b && (both <= of_a || of_b < of_a);
-        most = oj_larger(most, leash2(a, i, b, j));
+        most = oj_larger(most, squared_vertex_distance(a, i, b, j));
     }
     return most;
 }
@@ -574,9 +580,10 @@ OJ_CLONES static void step_sphere(struct leash_row *row, const double *p,
 }
 
 /* The table, of leashes between least2 and limit2. */
-static double frechet_leash2(const struct walk *a, const struct walk *b,
-                             double least2, double limit2,
-                             struct oj_shape_scratch *scratch)
+static double squared_discrete_frechet(const struct walk *a,
+                                       const struct walk *b, double least2,
+                                       double limit2,
+                                       struct oj_shape_scratch *scratch)
 {
     struct leash_row row = {scratch->leash, 0, 0};
     row.leash[0] = least2; /* above the first row, which begins there */
@@ -595,8 +602,8 @@ static double frechet_leash2(const struct walk *a, const struct walk *b,
                                                          : INFINITY;
 }
 
-static struct walk make_walk_of_feature(const struct oj_shape_blocks *side,
-                                        int64_t feature)
+static struct walk
+vertex_sequence_of_feature(const struct oj_shape_blocks *side, int64_t feature)
 {
     struct walk walk = {side, 0, 0};
     oj_flat_vertices(side->flat, feature, &walk.first, &walk.n);
@@ -610,21 +617,22 @@ oj_status oj_shape_frechet2(const struct oj_shape_blocks *a, int64_t feature_a,
                             struct oj_shape_scratch *scratch, double *out,
                             struct oj_error *err)
 {
-    struct walk from = make_walk_of_feature(a, feature_a),
-                to = make_walk_of_feature(b, feature_b);
+    struct walk from = vertex_sequence_of_feature(a, feature_a),
+                to = vertex_sequence_of_feature(b, feature_b);
     double enough2;
-    least2 = oj_larger(least2, leash2(&from, 0, &to, 0));
-    least2 = oj_larger(least2, leash2(&from, from.n - 1, &to, to.n - 1));
+    least2 = oj_larger(least2, squared_vertex_distance(&from, 0, &to, 0));
+    least2 = oj_larger(
+        least2, squared_vertex_distance(&from, from.n - 1, &to, to.n - 1));
     *out = INFINITY;
     if (least2 > limit2)
         return OJ_OK;
-    enough2 = greedy_leash2(&from, &to);
+    enough2 = greedy_upper_bound_of_frechet2(&from, &to);
     *out = enough2;
     if (enough2 <= least2)
         return OJ_OK;
     OJ_ROOM(scratch->leash, 0, to.n, scratch->cap_leash, err);
-    *out = frechet_leash2(&from, &to, least2,
-                          enough2 < limit2 ? enough2 : limit2, scratch);
+    *out = squared_discrete_frechet(
+        &from, &to, least2, enough2 < limit2 ? enough2 : limit2, scratch);
     return OJ_OK;
 }
 

@@ -84,8 +84,8 @@ static int middle_of(const void *blocks, int64_t feature, double *x, double *y)
 }
 
 /* The box around all of a feature. */
-static const double *box_around(const struct oj_shape_blocks *side,
-                                int64_t feature)
+static const double *root_box_of_feature(const struct oj_shape_blocks *side,
+                                         int64_t feature)
 {
     return side->node + (side->node_offset[feature + 1] - 1) * 2 * side->n_dims;
 }
@@ -93,8 +93,8 @@ static const double *box_around(const struct oj_shape_blocks *side,
 /* The sides of a feature's box, and its ends, as a box of the tree.  On the
  * sphere a side is between that of the vertices, which are measured from, and
  * that of the arcs, which are measured to. */
-static void write_sides_as_tree_box(const struct oj_shape_blocks *side,
-                                    int64_t feature, int n_dims, double *out)
+static void write_bounds_for_tree(const struct oj_shape_blocks *side,
+                                  int64_t feature, int n_dims, double *out)
 {
     int n = side->n_dims;
     double *high = out + n_dims, size = 0.0, slack;
@@ -126,14 +126,15 @@ static void write_sides_as_tree_box(const struct oj_shape_blocks *side,
     }
     for (int d = 0; d < n && n == 3; d++)
     {
-        out[d] = box_around(side, feature)[d];
-        high[n + d] = box_around(side, feature)[n + d];
+        out[d] = root_box_of_feature(side, feature)[d];
+        high[n + d] = root_box_of_feature(side, feature)[n + d];
     }
 }
 
 /* The feature's own distance, as it is compared; below 0: none. */
-static double own_limit(const struct shape_index *self,
-                        const struct oj_flat *flat, int64_t feature)
+static double max_distance_of_feature(const struct shape_index *self,
+                                      const struct oj_flat *flat,
+                                      int64_t feature)
 {
     if (flat->max_distance == NULL)
         return -1.0;
@@ -142,9 +143,9 @@ static double own_limit(const struct shape_index *self,
                : flat->max_distance[feature];
 }
 
-static oj_status build_entries(struct shape_index *self,
-                               const struct oj_order *order,
-                               struct oj_error *err)
+static oj_status fill_leaf_entries_of_tree(struct shape_index *self,
+                                           const struct oj_order *order,
+                                           struct oj_error *err)
 {
     int64_t n = order->n_points;
     oj_box_levels_make(&self->levels, n, 0);
@@ -156,9 +157,10 @@ static oj_status build_entries(struct shape_index *self,
     {
         int64_t f = order->point[i].index;
         self->feature[i] = (int32_t)f;
-        write_sides_as_tree_box(&self->side, f, self->n_dims,
-                                self->box + i * 2 * self->n_dims);
-        self->most = oj_larger(self->most, own_limit(self, self->side.flat, f));
+        write_bounds_for_tree(&self->side, f, self->n_dims,
+                              self->box + i * 2 * self->n_dims);
+        self->most = oj_larger(
+            self->most, max_distance_of_feature(self, self->side.flat, f));
     }
     oj_box_levels_fill(&self->levels, self->n_dims, self->box);
     return OJ_OK;
@@ -190,7 +192,7 @@ static oj_status build_tree(struct shape_index *self, struct oj_stats *stats,
     status = oj_row_order(self->side.flat, &self->side, middle_of,
                           shared->n_threads, &order, err);
     if (status == OJ_OK)
-        status = build_entries(self, &order, err);
+        status = fill_leaf_entries_of_tree(self, &order, err);
     oj_order_free(&order);
     OJ_TRY(status);
     stats->index_bytes +=
@@ -211,7 +213,8 @@ static void free_side(struct oj_index *wrapped)
 
 /* --- one row -------------------------------------------------------------- */
 
-static double gap_of_sides(int n_dims, const double *a, const double *b)
+static double lower_bound_from_box_sides(int n_dims, const double *a,
+                                         const double *b)
 {
     double most = 0.0;
     for (int d = 0; d < n_dims; d++)
@@ -227,7 +230,7 @@ static double gap_of_sides(int n_dims, const double *a, const double *b)
 static double lower_bound_of_distance(const struct shape_index *self,
                                       const double *around, const double *box)
 {
-    double bound = gap_of_sides(self->n_dims, around, box);
+    double bound = lower_bound_from_box_sides(self->n_dims, around, box);
     return is_on_sphere(&self->shared) ? bound * bound : bound;
 }
 
@@ -271,10 +274,11 @@ static struct oj_box_child pop_node(struct shape_worker *search)
 
 /* The square of the distance of a pair, or anything above limit2.  The Frechet
  * distance is at least the Hausdorff distance of the vertices. */
-static oj_status measure_pair2(struct shape_index *self,
-                               struct shape_worker *search, int64_t row,
-                               int64_t feature, double limit2, double *out,
-                               struct oj_error *err)
+static oj_status squared_hausdorff_or_frechet(struct shape_index *self,
+                                              struct shape_worker *search,
+                                              int64_t row, int64_t feature,
+                                              double limit2, double *out,
+                                              struct oj_error *err)
 {
     struct oj_shape_scratch *scratch = &search->scratch;
     double d2 = 0.0;
@@ -293,16 +297,18 @@ static oj_status measure_pair2(struct shape_index *self,
 
 /* Few more candidates than k are kept unsorted: each may make the bound
  * smaller, which saves more than the sorting costs. */
-static void tighten_bound(struct oj_ranking *ranking)
+static void sort_to_lower_kth_bound(struct oj_ranking *ranking)
 {
     if (ranking->n >= ranking->k &&
         ranking->n - ranking->n_cut > ranking->k / 16)
         oj_ranking_finish(ranking);
 }
 
-static oj_status try_feature(struct shape_index *self,
-                             struct shape_worker *search, int64_t row,
-                             int32_t feature, struct oj_error *err)
+static oj_status measure_feature_and_add_to_ranking(struct shape_index *self,
+                                                    struct shape_worker *search,
+                                                    int64_t row,
+                                                    int32_t feature,
+                                                    struct oj_error *err)
 {
     const struct oj_row_index *index = &self->shared;
     const struct oj_relation *relation = &index->args.relation;
@@ -320,7 +326,7 @@ static oj_status try_feature(struct shape_index *self,
     OJ_TRY(oj_row_try(index, worker, err));
     if (!(limit >= 0.0) || !oj_pair_may_count(&index->filter, row, feature))
         return OJ_OK;
-    OJ_TRY(measure_pair2(
+    OJ_TRY(squared_hausdorff_or_frechet(
         self, search, row, feature,
         on_sphere || !(limit < INFINITY) ? limit : oj_square_most(limit), &d2,
         err));
@@ -331,13 +337,13 @@ static oj_status try_feature(struct shape_index *self,
         return OJ_OK;
     OJ_TRY(oj_row_put(index, worker, row, feature, distance, err));
     if (relation->op == OJ_OP_NEAREST)
-        tighten_bound(&worker->ranking);
+        sort_to_lower_kth_bound(&worker->ranking);
     return OJ_OK;
 }
 
 /* A directed distance does not mind sides by which the other one sticks out. */
-static void unbound_directed_sides(const struct shape_index *self,
-                                   double *around)
+static void open_box_sides_if_directed(const struct shape_index *self,
+                                       double *around)
 {
     int n = self->side.n_dims;
     for (int d = 0; d < 2 * n; d++)
@@ -349,14 +355,15 @@ static void unbound_directed_sides(const struct shape_index *self,
     }
 }
 
-static double reach_of_row(const struct shape_index *self,
-                           const struct oj_row_worker *worker, int64_t row)
+static double search_radius_of_row(const struct shape_index *self,
+                                   const struct oj_row_worker *worker,
+                                   int64_t row)
 {
     const struct oj_row_index *index = &self->shared;
     const struct oj_relation *relation = &index->args.relation;
     double reach = relation->max_distance;
     if (index->input->max_distance != NULL)
-        reach = own_limit(self, index->input, row);
+        reach = max_distance_of_feature(self, index->input, row);
     else if (index->args.join_side->max_distance != NULL)
         reach = self->most;
     return relation->op == OJ_OP_NEAREST && worker->ranking.bound < reach
@@ -373,21 +380,22 @@ static oj_status search_row(struct oj_row_index *shared,
     const struct oj_box_levels *levels = &self->levels;
     search->scratch.cancel = shared->args.options.cancel;
     search->scratch.n_refined = 0;
-    write_sides_as_tree_box(&self->input, row, self->n_dims, search->around);
-    unbound_directed_sides(self, search->around);
+    write_bounds_for_tree(&self->input, row, self->n_dims, search->around);
+    open_box_sides_if_directed(self, search->around);
     search->n_open = 0;
     if (levels->n_levels > 0)
         OJ_TRY(push_node(self, search, levels->n_levels - 1, 0, INFINITY, err));
     while (search->n_open > 0)
     {
         struct oj_box_child at = pop_node(search);
-        double reach = reach_of_row(self, worker, row);
+        double reach = search_radius_of_row(self, worker, row);
         int64_t first = at.node * OJ_BOX_FANOUT, n;
         if (at.d2 > reach)
             break;
         if (at.level == 0)
         {
-            OJ_TRY(try_feature(self, search, row, self->feature[at.node], err));
+            OJ_TRY(measure_feature_and_add_to_ranking(
+                self, search, row, self->feature[at.node], err));
             continue;
         }
         n = levels->first[at.level] - levels->first[at.level - 1];

@@ -205,8 +205,9 @@ static oj_status search_row(struct oj_row_index *shared,
 /* --- a batch -------------------------------------------------------------- */
 
 /* The block at the end of the way to the nearer child: key of a row. */
-static oj_status find_block(int64_t i, int thread, void *user,
-                            struct oj_error *err)
+static oj_status find_nearest_leaf_block_of_row(int64_t i, int thread,
+                                                void *user,
+                                                struct oj_error *err)
 {
     struct vectors_index *self = user;
     const struct oj_vector_blocks *blocks = &self->blocks;
@@ -230,7 +231,8 @@ static oj_status find_block(int64_t i, int thread, void *user,
 }
 
 /* The rows that have a vector, in the order of blocks. */
-static oj_status sort_rows(struct vectors_index *self, struct oj_error *err)
+static oj_status sort_rows_by_nearest_block(struct vectors_index *self,
+                                            struct oj_error *err)
 {
     const struct oj_flat *input = self->shared.input;
     struct oj_keyed *sorted;
@@ -242,8 +244,8 @@ static oj_status sort_rows(struct vectors_index *self, struct oj_error *err)
         if (oj_feature_may_pair(input, row))
             self->order[n++].value = row;
     }
-    OJ_TRY(oj_parallel_try(self->shared.n_threads, n, ROWS_AT_ONCE, find_block,
-                           self, err));
+    OJ_TRY(oj_parallel_try(self->shared.n_threads, n, ROWS_AT_ONCE,
+                           find_nearest_leaf_block_of_row, self, err));
     sorted = oj_radix_sort(self->order, self->room, n);
     if (sorted == self->room)
     {
@@ -270,7 +272,7 @@ static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
             OJ_NEW(worker[t].at, self->blocks.n_padded, err);
     }
     if (self->blocks.n_rows > 0 && shared->n_rows > 0)
-        return sort_rows(self, err);
+        return sort_rows_by_nearest_block(self, err);
     shared->n_rows = 0;
     return OJ_OK;
 }
@@ -318,9 +320,10 @@ static oj_status build_vectors_index(struct oj_index *wrapped,
 
 /* Clustered vectors, which boxes tell apart: others cost the CPU much more, and
  * a device hardly. A row, and a number of it (BENCHMARKS.md). */
-static void expect(const struct oj_relation *relation,
-                   const struct oj_flat *join_side, double rows, double *cpu_s,
-                   double *gpu_s)
+static void estimate_cpu_and_gpu_seconds(const struct oj_relation *relation,
+                                         const struct oj_flat *join_side,
+                                         double rows, double *cpu_s,
+                                         double *gpu_s)
 {
     double n = (double)join_side->vectors.n_dimensions;
     double both = rows + (double)join_side->n_features;
@@ -329,7 +332,8 @@ static void expect(const struct oj_relation *relation,
     *gpu_s = both * (30e-9 + 1.5e-9 * n) + rows * 10e-9 * k;
 }
 
-static const struct oj_engine_cost cost = {.expect = expect};
+static const struct oj_engine_cost cost = {.expect =
+                                               estimate_cpu_and_gpu_seconds};
 
 const struct oj_engine oj_cpu_similar_vectors = {
     .name = "blocks of vectors",

@@ -32,8 +32,8 @@ struct block_maker
 /* ---- coordinates --------------------------------------------------------- */
 
 /* What a vector is divided by before anything else. */
-static double normalizing_length(const struct oj_vector_blocks *b,
-                                 const double *vector)
+static double length_if_cosine_else_1(const struct oj_vector_blocks *b,
+                                      const double *vector)
 {
     double sum = 0.0;
     if (b->norm != OJ_NORM_COSINE)
@@ -48,7 +48,7 @@ static void transform_vector(const struct oj_vector_blocks *b,
                              const double *vector, int64_t n_places,
                              int64_t step, float *out)
 {
-    double length = normalizing_length(b, vector);
+    double length = length_if_cosine_else_1(b, vector);
     int64_t n = b->n_dimensions < n_places ? b->n_dimensions : n_places;
     for (int64_t p = 0; p < n; p++)
         out[p * step] = oj_vector_coordinate(vector[b->dimension[p]] / length,
@@ -69,8 +69,8 @@ static void add_to_spread(const struct oj_vector_blocks *b,
                           const double *vector, const double *first,
                           struct oj_vector_spread *spread)
 {
-    double length = normalizing_length(b, vector),
-           of_first = normalizing_length(b, first);
+    double length = length_if_cosine_else_1(b, vector),
+           of_first = length_if_cosine_else_1(b, first);
     for (int64_t i = 0; i < b->n_dimensions; i++)
     {
         double x = vector[i] / length;
@@ -107,8 +107,8 @@ static oj_status order_and_centre_dimensions(const struct block_maker *m,
 
 /* ---- the tree ------------------------------------------------------------ */
 
-static int64_t rows_end(const struct oj_vector_blocks *b,
-                        const struct oj_vector_node *node)
+static int64_t end_row_of_node(const struct oj_vector_blocks *b,
+                               const struct oj_vector_node *node)
 {
     int64_t end = node->end * OJ_WIDE;
     return end < b->n_rows ? end : b->n_rows;
@@ -137,7 +137,7 @@ static void sort_node(struct block_maker *m, const struct oj_vector_node *node,
     struct oj_keyed *sorted;
     int longest = 0;
     float low, factor;
-    n = rows_end(m->blocks, node) - first;
+    n = end_row_of_node(m->blocks, node) - first;
     for (int c = 1; c < OJ_BOX_DIMENSIONS; c++)
     {
         if (box->high[c] - box->low[c] > box->high[longest] - box->low[longest])
@@ -167,7 +167,8 @@ static oj_status box_and_sort_node(int64_t i, int thread, void *user,
     struct oj_vector_box *box = &m->blocks->box[node->at];
     (void)thread;
     (void)err;
-    make_box(m->row, node->first * OJ_WIDE, rows_end(m->blocks, node), box);
+    make_box(m->row, node->first * OJ_WIDE, end_row_of_node(m->blocks, node),
+             box);
     if (node->end - node->first > 1)
         sort_node(m, node, box);
     return OJ_OK;

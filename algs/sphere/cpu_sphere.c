@@ -92,7 +92,8 @@ struct sphere_row_search
     double limit2; /* of the row: farther ones do not matter */
 };
 
-static double limit2_of(const struct sphere_row_search *s, int32_t feature)
+static double squared_chord_limit_of_feature(const struct sphere_row_search *s,
+                                             int32_t feature)
 {
     const double *limit2 = s->self->limit2;
     if (limit2 != NULL && s->self->shared.input->max_distance == NULL &&
@@ -101,12 +102,14 @@ static double limit2_of(const struct sphere_row_search *s, int32_t feature)
     return s->limit2;
 }
 
-static oj_status try_feature(struct sphere_row_search *s, int32_t feature,
-                             struct oj_error *err)
+static oj_status measure_feature_and_add_to_ranking(struct sphere_row_search *s,
+                                                    int32_t feature,
+                                                    struct oj_error *err)
 {
     const struct sphere_index *self = s->self;
     const struct oj_ranking *ranking = &s->worker->ranking;
-    double limit2 = limit2_of(s, feature), least = INFINITY;
+    double limit2 = squared_chord_limit_of_feature(s, feature),
+           least = INFINITY;
     OJ_TRY(oj_row_try(&self->shared, s->worker, err));
     s->worker->n_candidates++;
     if (!oj_pair_may_count(&self->shared.filter, s->row, feature))
@@ -143,7 +146,8 @@ static oj_status walk_tree(struct sphere_row_search *s, struct oj_error *err)
         if (at.level > 0)
             depth = oj_tree3_push(tree, at, box, s->limit2, stack, depth);
         else
-            OJ_TRY(try_feature(s, self->feature[at.node], err));
+            OJ_TRY(measure_feature_and_add_to_ranking(s, self->feature[at.node],
+                                                      err));
     }
     return OJ_OK;
 }

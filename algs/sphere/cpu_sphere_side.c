@@ -335,8 +335,8 @@ int64_t oj_sphere_side_bytes(const struct oj_sphere_side *side)
 
 /* --- nearest edge --------------------------------------------------------- */
 
-static void keep_nearer_place(double chord2, int64_t vertex,
-                              struct oj_sphere_place *best)
+static void replace_if_nearer_edge(double chord2, int64_t vertex,
+                                   struct oj_sphere_place *best)
 {
     if (chord2 > best->chord2 ||
         (chord2 == best->chord2 && vertex >= best->vertex))
@@ -350,8 +350,8 @@ static void find_nearest_edge(const struct oj_sphere_side *side, int64_t first,
                               struct oj_sphere_place *best)
 {
     for (int64_t v = first; v < last; v++)
-        keep_nearer_place(oj_arc_chord2(p, side->at[v], side->at[v + 1]), v,
-                          best);
+        replace_if_nearer_edge(oj_arc_chord2(p, side->at[v], side->at[v + 1]),
+                               v, best);
 }
 
 static void find_nearest_in_ring_tree(const struct oj_sphere_side *side,
@@ -386,7 +386,7 @@ static void find_nearest_in_ring(const struct oj_sphere_side *side,
     int64_t last = side->flat->vertex_offset[ring + 1] - 1;
     struct oj_box3 box = oj_box3_of(p);
     if (first == last) /* a point, or a line of one vertex */
-        keep_nearer_place(oj_chord2(p, side->at[first]), first, best);
+        replace_if_nearer_edge(oj_chord2(p, side->at[first]), first, best);
     else if (oj_box3_distance2(&box, &side->ring_box[ring]) > best->chord2)
         return;
     else if (side->tree_of[ring] < 0)

@@ -5,7 +5,7 @@
 #define DEGREES (180.0 / 3.14159265358979323846)
 
 /* A longitude like those of the edge. */
-static double longitude_like(double x, double x0, double x1)
+static double unwrap_longitude_to_edge(double x, double x0, double x1)
 {
     if (fabs(x0) <= 180.0 && fabs(x1) <= 180.0)
         return x;
@@ -34,8 +34,8 @@ static void nearest_point_in_degrees(const struct oj_sphere_side *b,
     *y = flat->y[v];
     if (end > 0)
         return;
-    *x = longitude_like(atan2(foot.y, foot.x) * DEGREES, flat->x[v],
-                        flat->x[v + 1]);
+    *x = unwrap_longitude_to_edge(atan2(foot.y, foot.x) * DEGREES, flat->x[v],
+                                  flat->x[v + 1]);
     /* no hypot(): its last bit depends on the C library's version */
     *y = atan2(foot.z, sqrt(foot.x * foot.x + foot.y * foot.y)) * DEGREES;
 }

@@ -16,7 +16,7 @@
 #include "../relation/oj_engine.h"
 #include "../relation/oj_points_in_polygons.h"
 #include "cpu_containing.h"
-#include "cpu_ring_cells.h"
+#include "cpu_ring_box_grid.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -171,7 +171,8 @@ static int by_key(const void *left, const void *right)
 }
 
 /* Rings of one part side by side; mostly there are one or two. */
-static void sort_states(int64_t n, struct point_state *state)
+static void sort_states_by_feature_and_part(int64_t n,
+                                            struct point_state *state)
 {
     if (n > 32)
     {
@@ -191,9 +192,10 @@ static void sort_states(int64_t n, struct point_state *state)
 /* Whether the point of a candidate, which is on rings of a feature only, is in
  * its interior all the same: its parts may cover all around the point, and a
  * ring may be but a line. */
-static oj_status is_in_interior(const struct point_query *q,
-                                struct point_worker *w, int64_t row,
-                                int32_t feature, int *is, struct oj_error *err)
+static oj_status is_boundary_point_in_interior(const struct point_query *q,
+                                               struct point_worker *w,
+                                               int64_t row, int32_t feature,
+                                               int *is, struct oj_error *err)
 {
     struct oj_shape shape = oj_shape_of(q->cells->flat, feature);
     enum oj_matrix_place place;
@@ -203,8 +205,10 @@ static oj_status is_in_interior(const struct point_query *q,
     return OJ_OK;
 }
 
-static oj_status is_solid(const struct point_query *q, struct point_worker *w,
-                          int32_t feature, int *is_solid, struct oj_error *err)
+static oj_status is_feature_solid_cached(const struct point_query *q,
+                                         struct point_worker *w,
+                                         int32_t feature, int *is_solid,
+                                         struct oj_error *err)
 {
     uint8_t known =
         atomic_load_explicit(&q->solidity[feature], memory_order_relaxed);
@@ -233,10 +237,10 @@ static oj_status add_on_boundary(const struct point_query *q,
     {
         int solid = 1, is_interior = 0;
         if (n_on == 1)
-            OJ_TRY(is_solid(q, w, feature, &solid, err));
+            OJ_TRY(is_feature_solid_cached(q, w, feature, &solid, err));
         if (n_on > 1 || !solid)
-            OJ_TRY(is_in_interior(q, w, first_row + point, feature,
-                                  &is_interior, err));
+            OJ_TRY(is_boundary_point_in_interior(q, w, first_row + point,
+                                                 feature, &is_interior, err));
         location = is_interior ? OJ_INSIDE : OJ_ON_BOUNDARY;
     }
     if (q->accepted >> location & 1)
@@ -268,10 +272,9 @@ static int64_t combine_ring_locations(const struct point_state *state,
 }
 
 /* A point that may be in several rings. */
-static oj_status add_pairs(const struct point_query *q, struct point_worker *w,
-                           int64_t first_row, int64_t n,
-                           const struct point_candidate *candidate,
-                           struct oj_error *err)
+static oj_status add_pairs_of_located_point(
+    const struct point_query *q, struct point_worker *w, int64_t first_row,
+    int64_t n, const struct point_candidate *candidate, struct oj_error *err)
 {
     struct point_state *state;
     int64_t n_in = 0; /* or on; what the point is outside of adds nothing */
@@ -285,7 +288,7 @@ static oj_status add_pairs(const struct point_query *q, struct point_worker *w,
         state[n_in].key = (uint64_t)ring->feature << 32 | (uint32_t)ring->part;
         state[n_in++].location = candidate[i].location;
     }
-    sort_states(n_in, state);
+    sort_states_by_feature_and_part(n_in, state);
     for (int64_t i = 0; i < n_in;)
     {
         int32_t feature = (int32_t)(state[i].key >> 32);
@@ -317,9 +320,9 @@ static int64_t filter_candidates(const struct point_query *q, int64_t first_row,
 
 /* Finds the cells of the candidates in the grids of their rings, which are
  * built here if need be. */
-static oj_status find_cells(struct oj_ring_cells *cells, int64_t n,
-                            struct point_candidate *candidate, const double *x,
-                            const double *y, struct oj_error *err)
+static oj_status find_ring_grid_cells_of_candidates(
+    struct oj_ring_cells *cells, int64_t n, struct point_candidate *candidate,
+    const double *x, const double *y, struct oj_error *err)
 {
     const double *rx = cells->flat->x, *ry = cells->flat->y;
     for (int64_t i = 0; i < n; i++)
@@ -436,7 +439,7 @@ static oj_status refine_candidates(const struct point_query *q,
     OJ_ROOM(w->open, 0, n, w->cap_open, err);
     if (q->filter->is_needed)
         n = filter_candidates(q, first_row, n, c);
-    OJ_TRY(find_cells(cells, n, c, x, y, err));
+    OJ_TRY(find_ring_grid_cells_of_candidates(cells, n, c, x, y, err));
     n = drop_outside_candidates(w, n);
     fetch_edges(w);
     for (int64_t i = 0; i < w->n_open; i++)
@@ -452,7 +455,8 @@ static oj_status refine_candidates(const struct point_query *q,
         for (end = i + 1; end < n && c[end].point == c[i].point; end++)
             ;
         if (end - i > 1)
-            OJ_TRY(add_pairs(q, w, first_row, end - i, &c[i], err));
+            OJ_TRY(add_pairs_of_located_point(q, w, first_row, end - i, &c[i],
+                                              err));
         else if (c[i].location == OJ_ON_BOUNDARY)
             OJ_TRY(add_on_boundary(q, w, first_row, c[i].point,
                                    cells->ring[c[i].ring].feature, 1, err));
@@ -486,10 +490,11 @@ OJ_INLINE void probe(const struct oj_ring_axes *axes,
     *out = oj_ring_probe(i, j);
 }
 
-static OJ_CLONES void probe_points(const struct oj_ring_axes *borrowed_axes,
-                                   const struct oj_ring_layer *borrowed,
-                                   int64_t n, const double *x, const double *y,
-                                   uint32_t *cell, uint32_t *out)
+static OJ_CLONES void
+find_cells_and_subcells_of_points(const struct oj_ring_axes *borrowed_axes,
+                                  const struct oj_ring_layer *borrowed,
+                                  int64_t n, const double *x, const double *y,
+                                  uint32_t *cell, uint32_t *out)
 {
     const struct oj_ring_axes axes = *borrowed_axes;
     const struct oj_ring_layer layer = *borrowed;
@@ -505,7 +510,7 @@ static OJ_CLONES void probe_points(const struct oj_ring_axes *borrowed_axes,
     }
 }
 
-static inline int spot_of(uint32_t probe)
+static inline int subcell_of_probe(uint32_t probe)
 {
     return (int)((probe >> 8 & 0x70) >> 1 | (probe & 0x70) >> 4);
 }
@@ -527,7 +532,8 @@ OJ_INLINE int64_t take_survivors(const struct oj_ring_set *set,
             s->cell = cell;
             s->probe = probe;
             n_survivors +=
-                (int64_t)(set->layer[l].mask[cell] >> spot_of(probe) & 1);
+                (int64_t)(set->layer[l].mask[cell] >> subcell_of_probe(probe) &
+                          1);
         }
     }
     return n_survivors;
@@ -561,10 +567,9 @@ OJ_INLINE oj_status add_candidates(const struct oj_ring_cells *cells,
 }
 
 /* The same in the set that a crowded cell has in place of its entries. */
-static oj_status search_crowded_cell(const struct oj_ring_cells *cells,
-                                     struct point_worker *w, int32_t set_number,
-                                     double x, double y, int32_t point,
-                                     struct oj_error *err)
+static oj_status append_rings_of_subdivided_cell(
+    const struct oj_ring_cells *cells, struct point_worker *w,
+    int32_t set_number, double x, double y, int32_t point, struct oj_error *err)
 {
     const struct oj_ring_set *set = &cells->set[set_number];
     for (int l = 0; l < set->n_layers; l++)
@@ -572,11 +577,11 @@ static oj_status search_crowded_cell(const struct oj_ring_cells *cells,
         const struct oj_ring_layer *layer = &set->layer[l];
         uint32_t cell, at;
         probe(&cells->axes, layer, x, y, cells->axes.is_turned, &cell, &at);
-        if (!(layer->mask[cell] >> spot_of(at) & 1))
+        if (!(layer->mask[cell] >> subcell_of_probe(at) & 1))
             continue;
         if (layer->child != NULL && layer->child[cell] >= 0)
-            OJ_TRY(search_crowded_cell(cells, w, layer->child[cell], x, y,
-                                       point, err));
+            OJ_TRY(append_rings_of_subdivided_cell(cells, w, layer->child[cell],
+                                                   x, y, point, err));
         else
             OJ_TRY(add_candidates(cells, w, layer, cell, at, point, err));
     }
@@ -586,9 +591,10 @@ static oj_status search_crowded_cell(const struct oj_ring_cells *cells,
 /* --- blocks --- */
 
 /* Refines what has come together, and stops where that is asked for. */
-static oj_status flush_candidates(const struct point_query *q,
-                                  struct point_worker *w, int64_t first_row,
-                                  struct oj_error *err)
+static oj_status refine_candidates_timed(const struct point_query *q,
+                                         struct point_worker *w,
+                                         int64_t first_row,
+                                         struct oj_error *err)
 {
     double start = q->timings ? oj_clock_seconds() : 0.0;
     OJ_TRY(oj_check_cancel(q->cancel, err));
@@ -599,10 +605,10 @@ static oj_status flush_candidates(const struct point_query *q,
 }
 
 /* Candidates of the points of n ranges, by many entries at a time. */
-static oj_status add_candidates_of_ranges(const struct oj_ring_cells *cells,
-                                          struct point_worker *w,
-                                          const struct oj_ring_layer *layer,
-                                          int64_t n, struct oj_error *err)
+static oj_status append_rings_of_cell_ranges(const struct oj_ring_cells *cells,
+                                             struct point_worker *w,
+                                             const struct oj_ring_layer *layer,
+                                             int64_t n, struct oj_error *err)
 {
     int64_t n_held = cells->kernel->holding(layer->entry, w->range, n,
                                             w->held_point, w->held_ring);
@@ -623,9 +629,10 @@ static oj_status add_candidates_of_ranges(const struct oj_ring_cells *cells,
 
 /* The ranges of survivors from first on, up to one that has a set in place of
  * its entries or whose entries find no room: how many. */
-static int64_t collect_survivor_ranges(const struct oj_ring_layer *borrowed,
-                                       struct point_worker *w, int64_t first,
-                                       int64_t n)
+static int64_t
+collect_cell_ranges_of_survivors(const struct oj_ring_layer *borrowed,
+                                 struct point_worker *w, int64_t first,
+                                 int64_t n)
 {
     const struct oj_ring_layer layer_copy = *borrowed, *layer = &layer_copy;
     int64_t n_entries = 0, n_ranges = 0;
@@ -647,25 +654,26 @@ static int64_t collect_survivor_ranges(const struct oj_ring_layer *borrowed,
 }
 
 /* Candidates of one survivor. */
-static oj_status add_survivor_candidates(const struct point_query *q,
-                                         struct point_worker *w,
-                                         const struct point_survivor *s,
-                                         int64_t first_row,
-                                         struct oj_error *err)
+static oj_status append_candidate_rings_of_point(const struct point_query *q,
+                                                 struct point_worker *w,
+                                                 const struct point_survivor *s,
+                                                 int64_t first_row,
+                                                 struct oj_error *err)
 {
     const struct oj_ring_layer *layer = &q->set->layer[s->layer];
     if (layer->child == NULL || layer->child[s->cell] < 0)
         return add_candidates(q->cells, w, layer, s->cell, s->probe, s->point,
                               err);
-    return search_crowded_cell(
+    return append_rings_of_subdivided_cell(
         q->cells, w, layer->child[s->cell], q->input->x[first_row + s->point],
         q->input->y[first_row + s->point], s->point, err);
 }
 
 /* Candidates of the survivors, refined but for the last ones. */
-static oj_status join_survivors(const struct point_query *q,
-                                struct point_worker *w, int64_t n,
-                                int64_t first_row, struct oj_error *err)
+static oj_status find_candidates_of_survivors(const struct point_query *q,
+                                              struct point_worker *w, int64_t n,
+                                              int64_t first_row,
+                                              struct oj_error *err)
 {
     const struct point_survivor *survivor = w->survivor;
     const struct oj_ring_set *set = q->set;
@@ -681,17 +689,19 @@ static oj_status join_survivors(const struct point_query *q,
     for (int64_t i = 0; i < n; i++)
     {
         int64_t n_ranges =
-            is_wide ? collect_survivor_ranges(&set->layer[0], w, i, n) : 0;
+            is_wide ? collect_cell_ranges_of_survivors(&set->layer[0], w, i, n)
+                    : 0;
         if (n_ranges > 0)
-            OJ_TRY(add_candidates_of_ranges(q->cells, w, &set->layer[0],
-                                            n_ranges, err));
+            OJ_TRY(append_rings_of_cell_ranges(q->cells, w, &set->layer[0],
+                                               n_ranges, err));
         i += n_ranges;
         if (i == n)
             break;
         if (w->n_candidates >= CANDIDATES &&
             survivor[i].point != survivor[i - 1].point)
-            OJ_TRY(flush_candidates(q, w, first_row, err));
-        OJ_TRY(add_survivor_candidates(q, w, &survivor[i], first_row, err));
+            OJ_TRY(refine_candidates_timed(q, w, first_row, err));
+        OJ_TRY(append_candidate_rings_of_point(q, w, &survivor[i], first_row,
+                                               err));
     }
     return OJ_OK;
 }
@@ -710,7 +720,8 @@ static oj_status join_block(const struct point_query *q, struct point_worker *w,
     for (int l = 0; l < set->n_layers; l++)
     {
         const struct oj_ring_layer *layer = &set->layer[l];
-        probe_points(&q->cells->axes, layer, n, x, y, w->cell[l], w->probe[l]);
+        find_cells_and_subcells_of_points(&q->cells->axes, layer, n, x, y,
+                                          w->cell[l], w->probe[l]);
         for (int64_t i = 0; i < n; i++)
             __builtin_prefetch(&layer->mask[w->cell[l][i]]);
     }
@@ -718,8 +729,8 @@ static oj_status join_block(const struct point_query *q, struct point_worker *w,
         n_survivors = take_survivors(set, w, n, 1);
     else
         n_survivors = take_survivors(set, w, n, set->n_layers);
-    OJ_TRY(join_survivors(q, w, n_survivors, first_row, err));
-    return flush_candidates(q, w, first_row, err);
+    OJ_TRY(find_candidates_of_survivors(q, w, n_survivors, first_row, err));
+    return refine_candidates_timed(q, w, first_row, err);
 }
 
 static void free_worker(struct point_worker *w)
@@ -945,7 +956,7 @@ static oj_status join_task(int64_t i, int thread, void *user,
 }
 
 /* Brings a task's pairs to their place. */
-static void move_task_pairs(int64_t i, int thread, void *user)
+static void move_pairs_of_task_into_place(int64_t i, int thread, void *user)
 {
     struct points_in_polygons_batch *b = user;
     const struct task *task = &b->self->task[i];
@@ -1016,7 +1027,7 @@ static oj_status join_batch(struct points_in_polygons_batch *b,
     }
     /* the offsets keep their memory: there is room for them */
     OJ_TRY(oj_matches_reserve(out, n_rows, n_pairs, 1, err));
-    oj_parallel_for(n_threads, n_tasks, move_task_pairs, b);
+    oj_parallel_for(n_threads, n_tasks, move_pairs_of_task_into_place, b);
     out->n_pairs = n_pairs;
     out->n_matched = n_matched;
     return OJ_OK;

@@ -1,6 +1,6 @@
 /* Eight edges or entries at a time, for processors with AVX-512, whose
  * comparisons give bits. */
-#include "cpu_ring_cells.h"
+#include "cpu_ring_box_grid.h"
 
 #include <stddef.h>
 
@@ -11,13 +11,13 @@
 #define WIDE __attribute__((target("avx512f,popcnt")))
 
 /* Bits of the lanes that i .. n - 1 have. */
-static inline __mmask8 lanes_from(int n, int i)
+static inline __mmask8 mask_of_remaining_lanes(int n, int i)
 {
     return (__mmask8)(n - i >= 8 ? 0xFF : (1 << (n - i)) - 1);
 }
 
 /* Edges with one end in these vertices. */
-static inline uint64_t edges_with_one_end(uint64_t vertices)
+static inline uint64_t bits_of_edges_with_one_end_set(uint64_t vertices)
 {
     return vertices ^ vertices >> 1;
 }
@@ -54,7 +54,7 @@ WIDE static int cross(const struct oj_ring_way *way, const double *x,
         unsure |= n_edges == 0;
         for (int i = 0; i < n_edges; i += 8)
         {
-            const __mmask8 m = lanes_from(n_edges, i);
+            const __mmask8 m = mask_of_remaining_lanes(n_edges, i);
             const __m512d ax = _mm512_maskz_loadu_pd(m, vx + i);
             const __m512d ay = _mm512_maskz_loadu_pd(m, vy + i);
             const __m512d bx = _mm512_maskz_loadu_pd(m, vx + i + 1);
@@ -90,11 +90,12 @@ WIDE static uint64_t at_height(double height, const double *y, int n)
     uint64_t up = 0, level = 0;
     for (int i = 0; i <= n; i += 8)
     {
-        const __m512d vy = _mm512_maskz_loadu_pd(lanes_from(n + 1, i), y + i);
+        const __m512d vy =
+            _mm512_maskz_loadu_pd(mask_of_remaining_lanes(n + 1, i), y + i);
         up |= (uint64_t)_mm512_cmp_pd_mask(vy, py, _CMP_GT_OQ) << i;
         level |= (uint64_t)_mm512_cmp_pd_mask(vy, py, _CMP_EQ_OQ) << i;
     }
-    return (edges_with_one_end(up) | level | level >> 1) &
+    return (bits_of_edges_with_one_end_set(up) | level | level >> 1) &
            (((uint64_t)1 << n) - 1);
 }
 
@@ -114,11 +115,11 @@ WIDE static int64_t holding(const struct oj_ring_entry *entry,
         for (uint32_t i = 0; i < r.n; i += 8)
         {
             const __m512i e = _mm512_maskz_loadu_epi64(
-                lanes_from((int)r.n, (int)i), entry + r.first + i);
+                mask_of_remaining_lanes((int)r.n, (int)i), entry + r.first + i);
             const __m512i left =
                 _mm512_and_si512(_mm512_sub_epi32(probe, e), borrow);
             const __mmask8 m = _mm512_mask_cmpeq_epi64_mask(
-                lanes_from((int)r.n, (int)i), left, borrow);
+                mask_of_remaining_lanes((int)r.n, (int)i), left, borrow);
             const __m512i rings =
                 _mm512_srli_epi64(_mm512_maskz_compress_epi64(m, e), 32);
             _mm256_storeu_si256((__m256i *)(void *)(ring + n_held),

@@ -38,8 +38,8 @@ struct copied_piece
 };
 
 /* Waits until the stage may be used for another one. */
-static cudaError_t end_piece(const struct copying *c,
-                             struct copied_piece *piece)
+static cudaError_t wait_for_piece_and_unstage(const struct copying *c,
+                                              struct copied_piece *piece)
 {
     cudaError_t error = cudaSuccess;
     if (piece->n > 0)
@@ -50,8 +50,8 @@ static cudaError_t end_piece(const struct copying *c,
     return error;
 }
 
-static cudaError_t begin_piece(const struct copying *c,
-                               struct copied_piece *piece)
+static cudaError_t stage_piece_and_enqueue_copy(const struct copying *c,
+                                                struct copied_piece *piece)
 {
     size_t n = (size_t)piece->n;
     cudaError_t error;
@@ -68,12 +68,14 @@ static cudaError_t begin_piece(const struct copying *c,
                                 : error;
 }
 
-static oj_status copy_pieces(struct copying *c, struct copied_piece *piece,
-                             struct oj_error *err)
+static oj_status copy_pieces_by_turns(struct copying *c,
+                                      struct copied_piece *piece,
+                                      struct oj_error *err)
 {
     for (int i = 0;; i = (i + 1) % STAGES)
     {
-        OJ_CUDA_TRY(end_piece(c, &piece[i]), "copying arrays", err);
+        OJ_CUDA_TRY(wait_for_piece_and_unstage(c, &piece[i]), "copying arrays",
+                    err);
         int64_t at =
             __atomic_fetch_add(&c->next, piece_bytes, __ATOMIC_RELAXED);
         int64_t n = c->bytes - at < piece_bytes ? c->bytes - at : piece_bytes;
@@ -81,10 +83,12 @@ static oj_status copy_pieces(struct copying *c, struct copied_piece *piece,
             break;
         piece[i].at = at;
         piece[i].n = n;
-        OJ_CUDA_TRY(begin_piece(c, &piece[i]), "copying arrays", err);
+        OJ_CUDA_TRY(stage_piece_and_enqueue_copy(c, &piece[i]),
+                    "copying arrays", err);
     }
     for (int i = 0; i < STAGES; i++)
-        OJ_CUDA_TRY(end_piece(c, &piece[i]), "copying arrays", err);
+        OJ_CUDA_TRY(wait_for_piece_and_unstage(c, &piece[i]), "copying arrays",
+                    err);
     return OJ_OK;
 }
 
@@ -104,7 +108,7 @@ static oj_status copy_pieces_of_thread(struct copying *c, struct oj_error *err)
             status = oj_cuda_fail(err, error, "copying arrays");
     }
     if (status == OJ_OK)
-        status = copy_pieces(c, piece, err);
+        status = copy_pieces_by_turns(c, piece, err);
     for (int i = 0; i < STAGES; i++)
     {
         if (piece[i].n > 0) /* what failed may be on its way */
@@ -129,8 +133,8 @@ static int count_threads(const struct copying *c)
 }
 
 /* As CUDA copies from ordinary memory. */
-static oj_status copy_without_staging(const struct copying *c,
-                                      struct oj_error *err)
+static oj_status copy_by_plain_cuda_memcpy(const struct copying *c,
+                                           struct oj_error *err)
 {
     if (c->bytes == 0)
         return OJ_OK;
@@ -144,10 +148,9 @@ static oj_status copy_without_staging(const struct copying *c,
     return OJ_OK;
 }
 
-static oj_status copy_bytes(const struct oj_cuda_device *device,
-                            cudaStream_t stream, int is_out, void *to,
-                            const void *from, int64_t bytes,
-                            struct oj_error *err)
+static oj_status copy_by_staging_threads_if_large(
+    const struct oj_cuda_device *device, cudaStream_t stream, int is_out,
+    void *to, const void *from, int64_t bytes, struct oj_error *err)
 {
     struct copying c = {device, stream, (char *)to, (const char *)from,
                         bytes,  is_out, 0};
@@ -155,26 +158,28 @@ static oj_status copy_bytes(const struct oj_cuda_device *device,
     oj_status status;
     if (bytes < least_bytes || n < 2 ||
         oj_cuda_is_pinned(is_out ? to : from, bytes))
-        return copy_without_staging(&c, err);
+        return copy_by_plain_cuda_memcpy(&c, err);
     status = oj_cuda_try_side_by_side(
         n,
         [&](int, struct oj_error *error)
         { return copy_pieces_of_thread(&c, error); },
         err);
     /* without pinned memory */
-    return status == OJ_ERR_NOMEM ? copy_without_staging(&c, err) : status;
+    return status == OJ_ERR_NOMEM ? copy_by_plain_cuda_memcpy(&c, err) : status;
 }
 
 oj_status oj_cuda_copy_in(const struct oj_cuda_device *device,
                           cudaStream_t stream, void *to, const void *from,
                           int64_t bytes, struct oj_error *err)
 {
-    return copy_bytes(device, stream, 0, to, from, bytes, err);
+    return copy_by_staging_threads_if_large(device, stream, 0, to, from, bytes,
+                                            err);
 }
 
 oj_status oj_cuda_copy_out(const struct oj_cuda_device *device,
                            cudaStream_t stream, void *to, const void *from,
                            int64_t bytes, struct oj_error *err)
 {
-    return copy_bytes(device, stream, 1, to, from, bytes, err);
+    return copy_by_staging_threads_if_large(device, stream, 1, to, from, bytes,
+                                            err);
 }

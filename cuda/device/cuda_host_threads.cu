@@ -60,9 +60,10 @@ void oj_cuda_side_by_side(int n, void (*body)(int i, void *user), void *user)
 }
 
 /* Part 0 takes the device's own stream. */
-static oj_status build_part_on_device(struct oj_cuda_device *device, int part,
-                                      oj_cuda_part_builder *build, void *user,
-                                      struct oj_error *err)
+static oj_status build_index_part_on_stream(struct oj_cuda_device *device,
+                                            int part,
+                                            oj_cuda_part_builder *build,
+                                            void *user, struct oj_error *err)
 {
     OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", err);
     if (part > 0)
@@ -74,16 +75,17 @@ static oj_status build_part_on_device(struct oj_cuda_device *device, int part,
     return OJ_OK;
 }
 
-static oj_status build_part(struct oj_cuda_device *device, int part,
-                            oj_cuda_part_builder *build, void *user,
-                            struct oj_error *err)
+static oj_status build_index_part_on_thread(struct oj_cuda_device *device,
+                                            int part,
+                                            oj_cuda_part_builder *build,
+                                            void *user, struct oj_error *err)
 {
     struct oj_cuda_device own = *device;
     oj_status status;
     own.counts_for = device;
     if (part > 0)
         own.stream = NULL;
-    status = build_part_on_device(&own, part, build, user, err);
+    status = build_index_part_on_stream(&own, part, build, user, err);
     if (part > 0 && own.stream != NULL)
     {
         (void)cudaStreamSynchronize(own.stream);
@@ -101,6 +103,6 @@ oj_status oj_cuda_build_parts(struct oj_cuda_device *device, int n,
     return oj_cuda_try_side_by_side(
         n,
         [=](int i, struct oj_error *error)
-        { return build_part(device, i, build, user, error); },
+        { return build_index_part_on_thread(device, i, build, user, error); },
         err);
 }

@@ -1,6 +1,6 @@
 #include "cuda_box_reduce.cuh"
 #include "cuda_copy.h"
-#include "cuda_offsets.cuh"
+#include "cuda_offset_search.cuh"
 #include "cuda_stopwatch.h"
 
 #include <math.h>
@@ -19,8 +19,8 @@ struct layer_raw
     int64_t *part_ring;  /* [parts made] first ring */
 };
 
-static __device__ void add_segment(struct oj_box *box,
-                                   const struct oj_cuda_segment &s)
+static __device__ void extend_box_by_segment(struct oj_box *box,
+                                             const struct oj_cuda_segment &s)
 {
     oj_box_add_point(box, s.ax, s.ay);
     oj_box_add_point(box, s.bx, s.by);
@@ -33,7 +33,7 @@ struct box_of_segment
     __device__ struct oj_box operator()(ptrdiff_t i) const
     {
         struct oj_box box = oj_box_empty();
-        add_segment(&box, segment[i]);
+        extend_box_by_segment(&box, segment[i]);
         return box;
     }
 };
@@ -156,29 +156,28 @@ static oj_status make_parts(struct layer_build *m)
     OJ_TRY(m->work->make(n, &m->raw.part_ring));
     const struct oj_cuda_layer to = *layer;
     const struct layer_raw raw = m->raw;
-    OJ_TRY(m->work->each(n + 1,
-                         [=] __device__(int64_t p)
-                         {
-                             int64_t f, o, q, first;
-                             to.ring_offset.data[p] = p < n;
-                             if (p == n)
-                                 return;
-                             f = oj_cuda_owner_of<int64_t>(to.part_offset.data,
-                                                           0, to.n_features, p);
-                             o = ordinal_at(to.ordinal_of.data, f);
-                             to.part_feature.data[p] = (int32_t)f;
-                             to.part_kind.data[p] = OJ_PART_POINT;
-                             raw.part_ring[p] = o;
-                             if (raw.part_offset == NULL)
-                                 return;
-                             q = raw.part_offset[o] +
-                                 (p - to.part_offset.data[f]);
-                             first = raw.ring_offset[q];
-                             to.part_kind.data[p] = raw.part_kind[q];
-                             raw.part_ring[p] = first;
-                             to.ring_offset.data[p] =
-                                 raw.ring_offset[q + 1] - first;
-                         }));
+    OJ_TRY(m->work->each(
+        n + 1,
+        [=] __device__(int64_t p)
+        {
+            int64_t f, o, q, first;
+            to.ring_offset.data[p] = p < n;
+            if (p == n)
+                return;
+            f = oj_cuda_list_of_entry<int64_t>(to.part_offset.data, 0,
+                                               to.n_features, p);
+            o = ordinal_at(to.ordinal_of.data, f);
+            to.part_feature.data[p] = (int32_t)f;
+            to.part_kind.data[p] = OJ_PART_POINT;
+            raw.part_ring[p] = o;
+            if (raw.part_offset == NULL)
+                return;
+            q = raw.part_offset[o] + (p - to.part_offset.data[f]);
+            first = raw.ring_offset[q];
+            to.part_kind.data[p] = raw.part_kind[q];
+            raw.part_ring[p] = first;
+            to.ring_offset.data[p] = raw.ring_offset[q + 1] - first;
+        }));
     return m->work->scan(layer->ring_offset.data, n);
 }
 
@@ -195,28 +194,27 @@ static oj_status make_rings(struct layer_build *m)
     OJ_TRY(m->keep->make(n + 1, &layer->segment_offset));
     const struct oj_cuda_layer to = *layer;
     const struct layer_raw raw = m->raw;
-    OJ_TRY(m->work->each(n + 1,
-                         [=] __device__(int64_t g)
-                         {
-                             int64_t p, r, first, n_vertices = 1;
-                             to.segment_offset.data[g] = 0;
-                             if (g == n)
-                                 return;
-                             p = oj_cuda_owner_of<int64_t>(to.ring_offset.data,
-                                                           0, to.n_parts, g);
-                             first = r = raw.part_ring[p] +
-                                         (g - to.ring_offset.data[p]);
-                             if (raw.vertex_offset != NULL)
-                             {
-                                 first = raw.vertex_offset[r];
-                                 n_vertices = raw.vertex_offset[r + 1] - first;
-                             }
-                             raw.ring_part[g] = (int32_t)p;
-                             raw.ring_first[g] =
-                                 n_vertices == 1 ? ~first : first;
-                             to.segment_offset.data[g] =
-                                 n_vertices > 1 ? n_vertices - 1 : n_vertices;
-                         }));
+    OJ_TRY(m->work->each(
+        n + 1,
+        [=] __device__(int64_t g)
+        {
+            int64_t p, r, first, n_vertices = 1;
+            to.segment_offset.data[g] = 0;
+            if (g == n)
+                return;
+            p = oj_cuda_list_of_entry<int64_t>(to.ring_offset.data, 0,
+                                               to.n_parts, g);
+            first = r = raw.part_ring[p] + (g - to.ring_offset.data[p]);
+            if (raw.vertex_offset != NULL)
+            {
+                first = raw.vertex_offset[r];
+                n_vertices = raw.vertex_offset[r + 1] - first;
+            }
+            raw.ring_part[g] = (int32_t)p;
+            raw.ring_first[g] = n_vertices == 1 ? ~first : first;
+            to.segment_offset.data[g] =
+                n_vertices > 1 ? n_vertices - 1 : n_vertices;
+        }));
     return m->work->scan_total(layer->segment_offset.data, n,
                                &layer->n_segments);
 }
@@ -248,8 +246,8 @@ static oj_status make_segments(struct layer_build *m)
         n,
         [=] __device__(int64_t s)
         {
-            int64_t g = oj_cuda_owner_of<int64_t>(to.segment_offset.data, 0,
-                                                  to.n_rings, s);
+            int64_t g = oj_cuda_list_of_entry<int64_t>(to.segment_offset.data,
+                                                       0, to.n_rings, s);
             int64_t a = raw.ring_first[g], b = ~a;
             if (a < 0)
                 a = b;
@@ -387,8 +385,8 @@ oj_status oj_cuda_layer_make(struct oj_cuda_work *keep,
 
 /* A warp for each feature. */
 static __global__ void
-find_boxes(const __grid_constant__ struct oj_cuda_layer layer,
-           struct oj_box *out)
+compute_boxes_of_features(const __grid_constant__ struct oj_cuda_layer layer,
+                          struct oj_box *out)
 {
     int64_t f = ((int64_t)blockIdx.x * 256 + threadIdx.x) / 32, end;
     int lane = (int)(threadIdx.x % 32);
@@ -397,7 +395,7 @@ find_boxes(const __grid_constant__ struct oj_cuda_layer layer,
         return;
     end = oj_cuda_first_segment(layer, f + 1);
     for (int64_t s = oj_cuda_first_segment(layer, f) + lane; s < end; s += 32)
-        add_segment(&box, layer.segment.data[s]);
+        extend_box_by_segment(&box, layer.segment.data[s]);
     oj_cuda_box_of_warp(&box);
     if (lane == 0)
         out[f] = box;
@@ -407,5 +405,6 @@ oj_status oj_cuda_layer_boxes(struct oj_cuda_work *work,
                               const struct oj_cuda_layer *layer,
                               struct oj_box *box)
 {
-    return work->run(32 * layer->n_features, find_boxes, *layer, box);
+    return work->run(32 * layer->n_features, compute_boxes_of_features, *layer,
+                     box);
 }

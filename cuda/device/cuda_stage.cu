@@ -19,7 +19,7 @@ static int n_kept;
 static int64_t kept_bytes;
 
 /* A block of at least so many bytes, and not much larger. */
-static struct oj_cuda_stage reuse_kept_block(int64_t bytes)
+static struct oj_cuda_stage take_pinned_block_from_cache(int64_t bytes)
 {
     struct oj_cuda_stage stage = {NULL, 0};
     pthread_mutex_lock(&lock);
@@ -73,7 +73,7 @@ oj_status oj_cuda_stage_want(struct oj_cuda_stage *stage, int64_t bytes,
         return OJ_OK;
     bytes = round_up(bytes);
     oj_cuda_stage_drop(stage);
-    *stage = reuse_kept_block(bytes);
+    *stage = take_pinned_block_from_cache(bytes);
     if (stage->data != NULL)
         return OJ_OK;
     error = cudaHostAlloc(&memory, (size_t)bytes, cudaHostAllocPortable);
@@ -90,19 +90,21 @@ oj_status oj_cuda_stage_want(struct oj_cuda_stage *stage, int64_t bytes,
     return OJ_OK;
 }
 
-static __global__ void write_bytes(const uint8_t *from, int bytes, uint8_t *to)
+static __global__ void copy_bytes_by_kernel(const uint8_t *from, int bytes,
+                                            uint8_t *to)
 {
     for (int i = (int)threadIdx.x; i < bytes; i += 32)
         to[i] = from[i];
 }
 
-static oj_status read_via_stage(const struct oj_cuda_stage *stage,
-                                cudaStream_t stream, const void *from,
-                                int bytes, const char *doing,
-                                struct oj_error *err)
+static oj_status read_by_kernel_into_pinned(const struct oj_cuda_stage *stage,
+                                            cudaStream_t stream,
+                                            const void *from, int bytes,
+                                            const char *doing,
+                                            struct oj_error *err)
 {
-    write_bytes<<<1, 32, 0, stream>>>((const uint8_t *)from, bytes,
-                                      (uint8_t *)(void *)stage->data);
+    copy_bytes_by_kernel<<<1, 32, 0, stream>>>((const uint8_t *)from, bytes,
+                                               (uint8_t *)(void *)stage->data);
     OJ_CUDA_TRY_LAUNCH(doing, err);
     OJ_CUDA_TRY(oj_cuda_wait(stream), doing, err);
     return OJ_OK;
@@ -114,7 +116,8 @@ oj_status oj_cuda_read(cudaStream_t stream, const void *from, int bytes,
     struct oj_cuda_stage stage = {NULL, 0};
     oj_status status;
     OJ_TRY(oj_cuda_stage_want(&stage, bytes, err));
-    status = read_via_stage(&stage, stream, from, bytes, doing, err);
+    status =
+        read_by_kernel_into_pinned(&stage, stream, from, bytes, doing, err);
     if (status == OJ_OK)
         memcpy(to, stage.data, (size_t)bytes);
     oj_cuda_stage_drop(&stage);

@@ -14,8 +14,8 @@
 #define OJ_CUDA_EACH_BLOCK 256
 
 template <typename Body>
-static __global__ void oj_cuda_each_of(int64_t n,
-                                       const __grid_constant__ Body body)
+static __global__ void
+oj_cuda_run_body_for_each(int64_t n, const __grid_constant__ Body body)
 {
     int64_t i = (int64_t)blockIdx.x * OJ_CUDA_EACH_BLOCK + threadIdx.x;
     if (i < n)
@@ -211,7 +211,8 @@ struct oj_cuda_work
      *  pointer to memory of the host in it. */
     template <typename Body> OJ_MUST_USE oj_status each(int64_t n, Body body)
     {
-        return run<OJ_CUDA_EACH_BLOCK>(n, oj_cuda_each_of<Body>, n, body);
+        return run<OJ_CUDA_EACH_BLOCK>(n, oj_cuda_run_body_for_each<Body>, n,
+                                       body);
     }
 
     /** *out [n]: value[at[0]], value[at[1]], ..; NULL where value is. */

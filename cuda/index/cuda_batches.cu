@@ -3,7 +3,7 @@
 #include "../device/cuda_worker_status.h"
 #include "../device/oj_uncached_store.h"
 #include "cuda_index.h"
-#include "cuda_listing.cuh"
+#include "cuda_pair_listing.cuh"
 #include "cuda_row_shares.cuh"
 
 #include <math.h>
@@ -197,8 +197,8 @@ struct pairs_place
 /* A thread writes so many counts one after another to the host. */
 #define THREAD_ROWS 16
 
-static void drop_part(struct oj_cuda_device *device, cudaStream_t stream,
-                      struct pairs_part *part)
+static void free_pairs_of_part(struct oj_cuda_device *device,
+                               cudaStream_t stream, struct pairs_part *part)
 {
     oj_cuda_pairs_drop(device, stream, &part->found);
     oj_free(part->small_count);
@@ -217,9 +217,10 @@ template <typename Count> struct alignas(16) thread_counts
 /* To memory of the host, in whole structs. *is_large becomes 1 where a count
  * does not fit. */
 template <typename Count>
-static __global__ void write_counts(int64_t n, const int64_t *offset,
-                                    struct thread_counts<Count> *out,
-                                    unsigned long long *is_large)
+static __global__ void
+write_pair_counts_of_rows(int64_t n, const int64_t *offset,
+                          struct thread_counts<Count> *out,
+                          unsigned long long *is_large)
 {
     int64_t thread = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     int64_t first = thread * THREAD_ROWS;
@@ -250,7 +251,7 @@ static oj_status read_counts(struct oj_cuda_slot *slot, int64_t n_rows,
     int64_t n_threads = (n_rows + THREAD_ROWS - 1) / THREAD_ROWS;
     unsigned long long *is_large = slot->matched;
     *is_large = 0;
-    write_counts<Count>
+    write_pair_counts_of_rows<Count>
         <<<oj_blocks(n_threads, BLOCK), BLOCK, 0, slot->stream>>>(
             n_rows, found->offset.data, staged, is_large);
     OJ_CUDA_TRY_LAUNCH("counting pairs", err);
@@ -266,10 +267,11 @@ static oj_status read_counts(struct oj_cuda_slot *slot, int64_t n_rows,
 }
 
 /* Takes the arrays of found but its offsets. */
-static oj_status move_pairs_to_part(struct oj_cuda_slot *slot, int64_t n_rows,
-                                    struct oj_cuda_pairs *found,
-                                    struct pairs_part *part,
-                                    struct oj_error *err)
+static oj_status move_found_pairs_to_part(struct oj_cuda_slot *slot,
+                                          int64_t n_rows,
+                                          struct oj_cuda_pairs *found,
+                                          struct pairs_part *part,
+                                          struct oj_error *err)
 {
     int fits = 0;
     part->n_rows = n_rows;
@@ -305,22 +307,23 @@ static oj_status copy_pairs_to_host(struct oj_cuda_slot *slot,
     return OJ_OK;
 }
 
-static oj_status add_part_to_chunk(struct chunk_pairs *chunk,
-                                   struct oj_cuda_slot *slot, int64_t n_rows,
-                                   struct oj_cuda_pairs *found, int keeps,
-                                   struct oj_error *err)
+static oj_status append_found_pairs_to_chunk(struct chunk_pairs *chunk,
+                                             struct oj_cuda_slot *slot,
+                                             int64_t n_rows,
+                                             struct oj_cuda_pairs *found,
+                                             int keeps, struct oj_error *err)
 {
     struct pairs_part part;
     oj_status status;
     OJ_TRY(oj_reserve(&chunk->part, chunk->n_parts, chunk->n_parts + 1,
                       &chunk->capacity, sizeof *chunk->part, err));
     memset(&part, 0, sizeof part);
-    status = move_pairs_to_part(slot, n_rows, found, &part, err);
+    status = move_found_pairs_to_part(slot, n_rows, found, &part, err);
     if (status == OJ_OK && !keeps)
         status = copy_pairs_to_host(slot, &part, err);
     if (status != OJ_OK)
     {
-        drop_part(slot->device, slot->stream, &part);
+        free_pairs_of_part(slot->device, slot->stream, &part);
         return status;
     }
     chunk->device = slot->device;
@@ -351,8 +354,8 @@ static void put_list_ends(struct pairs_place *to, int64_t n, const Count *count)
 }
 
 /* measure NULL: these pairs have none. */
-static void put_pairs(struct pairs_place *to, int64_t n, const int32_t *row,
-                      const double *measure)
+static void write_pairs_to_result(struct pairs_place *to, int64_t n,
+                                  const int32_t *row, const double *measure)
 {
     if (n == 0) /* and perhaps nowhere to put them */
         return;
@@ -375,10 +378,10 @@ static void put_part_ends(struct pairs_place *to, const struct pairs_part *part)
 }
 
 /* Ends are put while the first pairs are on their way. */
-static oj_status copy_part_to_result(struct oj_cuda_slot *slot,
-                                     const struct pairs_part *part,
-                                     struct pairs_place *to,
-                                     struct oj_error *err)
+static oj_status copy_part_from_device_to_result(struct oj_cuda_slot *slot,
+                                                 const struct pairs_part *part,
+                                                 struct pairs_place *to,
+                                                 struct oj_error *err)
 {
     int64_t step = usable_stage_bytes(slot) / PAIR_BYTES;
     double *measure = (double *)(void *)slot->stage.data;
@@ -396,7 +399,7 @@ static oj_status copy_part_to_result(struct oj_cuda_slot *slot,
         if (at == 0)
             put_part_ends(to, part);
         OJ_TRY(wait_for_slot(slot, err));
-        put_pairs(to, n, row, from != NULL ? measure : NULL);
+        write_pairs_to_result(to, n, row, from != NULL ? measure : NULL);
     }
     return OJ_OK;
 }
@@ -412,11 +415,11 @@ static oj_status copy_chunk_to_result(struct chunk_pairs *chunk,
         if (part->row != NULL)
         {
             put_part_ends(to, part);
-            put_pairs(to, part->n, part->row, part->measure);
+            write_pairs_to_result(to, part->n, part->row, part->measure);
         }
         else
-            OJ_TRY(copy_part_to_result(slot, part, to, err));
-        drop_part(slot->device, slot->stream, part);
+            OJ_TRY(copy_part_from_device_to_result(slot, part, to, err));
+        free_pairs_of_part(slot->device, slot->stream, part);
     }
     return OJ_OK;
 }
@@ -426,7 +429,8 @@ static void chunk_free(struct chunk_pairs *chunk)
     if (chunk->n_parts > 0)
         (void)cudaSetDevice(chunk->device->ordinal);
     for (int64_t i = 0; i < chunk->n_parts; i++)
-        drop_part(chunk->device, chunk->device->stream, &chunk->part[i]);
+        free_pairs_of_part(chunk->device, chunk->device->stream,
+                           &chunk->part[i]);
     oj_free(chunk->part);
     memset(chunk, 0, sizeof *chunk);
 }
@@ -570,8 +574,9 @@ static int64_t count_workers(const struct oj_gpu_index *index, int direct)
 }
 
 /* Small batches, too, are cut, so that copies and kernels overlap. */
-static int64_t chunk_rows_wanted(const struct oj_gpu_index *index,
-                                 int64_t n_rows, int64_t n_workers, int direct)
+static int64_t choose_rows_per_chunk(const struct oj_gpu_index *index,
+                                     int64_t n_rows, int64_t n_workers,
+                                     int direct)
 {
     int64_t n = direct ? pinned_rows : staged_rows;
     int64_t even = n_rows / (4 * n_workers) / least_rows * least_rows;
@@ -587,7 +592,7 @@ static struct batch_sizes choose_sizes(const struct cuda_join_batch *b,
     const struct oj_cuda_index *of = index_on_device(b, &index->place[0]);
     int64_t n_places = index->n_places;
     int64_t n_workers = count_workers(index, direct);
-    int64_t n = chunk_rows_wanted(index, n_rows, n_workers, direct);
+    int64_t n = choose_rows_per_chunk(index, n_rows, n_workers, direct);
     int64_t on_each = (n_workers + n_places - 1) / n_places;
     int64_t all = least_free_memory(index);
     int64_t room = (int64_t)((double)all * slots_share);
@@ -621,7 +626,8 @@ static __global__ void count_matched(int64_t n, const int32_t *row,
         atomicAdd(n_matched, (unsigned long long)n_block);
 }
 
-static oj_status copy_in(struct cuda_batch_worker *w, int64_t first, int64_t n)
+static oj_status upload_coordinates(struct cuda_batch_worker *w, int64_t first,
+                                    int64_t n)
 {
     struct oj_cuda_slot *slot = w->slot;
     const double *x = w->batch->input->x + first;
@@ -653,7 +659,7 @@ static oj_status upload_points(struct cuda_batch_worker *w, int64_t first,
     w->points.n = n;
     w->points.x = w->slot->d_x;
     w->points.y = w->slot->d_y;
-    OJ_TRY(copy_in(w, first, n));
+    OJ_TRY(upload_coordinates(w, first, n));
     if (w->batch->family->knows_columns)
         OJ_TRY(copy_columns(w->slot, w->batch->input,
                             relation->exclude_self ||
@@ -664,8 +670,8 @@ static oj_status upload_points(struct cuda_batch_worker *w, int64_t first,
     return wait_for_slot(w->slot, &w->error);
 }
 
-static struct oj_cuda_points slice_points(const struct oj_cuda_points *all,
-                                          int64_t at, int64_t n)
+static struct oj_cuda_points
+points_from_row_on(const struct oj_cuda_points *all, int64_t at, int64_t n)
 {
     const auto behind = [at](auto *column)
     { return column != NULL ? column + at : NULL; };
@@ -730,9 +736,10 @@ static oj_status collect_tied_rows(struct tied_points *tied,
 
 /* The stage is free for answers as soon as the points are on the device: the
  * copies out stand behind those in on the same stream. */
-static oj_status join_one(struct cuda_batch_worker *w,
-                          const struct oj_cuda_points *points, int64_t first,
-                          struct tied_points *tied)
+static oj_status
+join_rows_with_one_answer_each(struct cuda_batch_worker *w,
+                               const struct oj_cuda_points *points,
+                               int64_t first, struct tied_points *tied)
 {
     struct cuda_join_batch *b = w->batch;
     struct oj_cuda_slot *slot = w->slot;
@@ -778,7 +785,7 @@ static oj_status store_found_pairs(struct cuda_batch_worker *w,
     int64_t n_kept = __atomic_add_fetch(&b->n_kept, n_found, __ATOMIC_RELAXED);
     int keeps = n_kept <= b->most_kept;
     oj_status status =
-        add_part_to_chunk(pairs, w->slot, n, found, keeps, &w->error);
+        append_found_pairs_to_chunk(pairs, w->slot, n, found, keeps, &w->error);
     if (!keeps || status != OJ_OK)
         __atomic_sub_fetch(&b->n_kept, n_found, __ATOMIC_RELAXED);
     return status;
@@ -794,9 +801,10 @@ static oj_status check_pair_limit(const struct cuda_join_batch *b,
     return OJ_OK;
 }
 
-static oj_status join_lists(struct cuda_batch_worker *w,
-                            struct chunk_pairs *pairs,
-                            const struct oj_cuda_points *points)
+static oj_status
+join_rows_with_lists_of_pairs(struct cuda_batch_worker *w,
+                              struct chunk_pairs *pairs,
+                              const struct oj_cuda_points *points)
 {
     struct cuda_join_batch *b = w->batch;
     struct oj_cuda_slot *slot = w->slot;
@@ -822,9 +830,10 @@ static oj_status join_lists(struct cuda_batch_worker *w,
     return status;
 }
 
-static oj_status pass_rows_to_consumer(struct cuda_batch_worker *w,
-                                       const struct oj_cuda_points *points,
-                                       int64_t first)
+static oj_status
+give_uploaded_rows_to_callback(struct cuda_batch_worker *w,
+                               const struct oj_cuda_points *points,
+                               int64_t first)
 {
     const struct oj_cuda_taker *taker = w->batch->taker;
     OJ_TRY(taker->take(taker->user, (int)(w->place - w->batch->index->place),
@@ -864,7 +873,8 @@ static void reserve_result_pairs(struct cuda_join_batch *b)
 
 /* The pairs of a chunk are counted: gives those their first place that it can
  * be known of.  1 when all are: what is left is placed by all workers. */
-static int record_counted_chunk(struct cuda_join_batch *b, int64_t chunk)
+static int assign_offset_to_counted_chunk(struct cuda_join_batch *b,
+                                          int64_t chunk)
 {
     int all;
     pthread_mutex_lock(&b->lock);
@@ -889,9 +899,9 @@ struct placing
 };
 
 /* Whether there are pairs that can be placed from device: the caller does. */
-static int next_chunk_to_place(struct cuda_join_batch *b,
-                               const struct oj_cuda_device *device,
-                               struct placing *next)
+static int next_chunk_ready_for_result(struct cuda_join_batch *b,
+                                       const struct oj_cuda_device *device,
+                                       struct placing *next)
 {
     struct oj_matches *out = b->out;
     next->pairs = NULL;
@@ -918,13 +928,13 @@ static int next_chunk_to_place(struct cuda_join_batch *b,
 }
 
 /* All that can be placed now. */
-static oj_status place_counted_chunks(struct cuda_join_batch *b,
-                                      struct oj_cuda_slot *slot,
-                                      struct oj_error *err)
+static oj_status copy_ready_chunks_to_result(struct cuda_join_batch *b,
+                                             struct oj_cuda_slot *slot,
+                                             struct oj_error *err)
 {
     struct placing next;
     while (!oj_cuda_workers_stopped(&b->workers) &&
-           next_chunk_to_place(b, slot->device, &next))
+           next_chunk_ready_for_result(b, slot->device, &next))
     {
         OJ_TRY(oj_check_cancel(b->index->options.cancel, err));
         OJ_TRY(copy_chunk_to_result(next.pairs, slot, &next.place, err));
@@ -939,11 +949,11 @@ static oj_status place_counted_chunks(struct cuda_join_batch *b,
 
 /* Rows at .. at + n - 1 of the worker's chunk; without memory for them their
  * halves are tried. */
-static oj_status join_rows(struct cuda_batch_worker *w, int64_t chunk,
-                           int64_t at, int64_t n)
+static oj_status join_rows_or_their_halves(struct cuda_batch_worker *w,
+                                           int64_t chunk, int64_t at, int64_t n)
 {
     struct cuda_join_batch *b = w->batch;
-    struct oj_cuda_points points = slice_points(&w->points, at, n);
+    struct oj_cuda_points points = points_from_row_on(&w->points, at, n);
     int64_t first = chunk * b->chunk_rows + at;
     struct oj_error first_error;
     oj_status status;
@@ -951,24 +961,27 @@ static oj_status join_rows(struct cuda_batch_worker *w, int64_t chunk,
         return OJ_OK;
     OJ_TRY(oj_check_cancel(b->index->options.cancel, &w->error));
     if (b->taker != NULL)
-        status = pass_rows_to_consumer(w, &points, first);
+        status = give_uploaded_rows_to_callback(w, &points, first);
     else
-        status = b->lists ? join_lists(w, &b->pairs[chunk], &points)
-                          : join_one(w, &points, first,
-                                     b->tied != NULL ? &b->tied[chunk] : NULL);
+        status = b->lists ? join_rows_with_lists_of_pairs(w, &b->pairs[chunk],
+                                                          &points)
+                          : join_rows_with_one_answer_each(
+                                w, &points, first,
+                                b->tied != NULL ? &b->tied[chunk] : NULL);
     if (status != OJ_ERR_NOMEM || n < 2 * LEAST_ROWS)
         return status;
     first_error = w->error;
     OJ_TRY(wait_for_slot(w->slot, &w->error)); /* copies from stages */
-    status = join_rows(w, chunk, at, n / 2);
+    status = join_rows_or_their_halves(w, chunk, at, n / 2);
     if (status == OJ_OK)
-        status = join_rows(w, chunk, at + n / 2, n - n / 2);
+        status = join_rows_or_their_halves(w, chunk, at + n / 2, n - n / 2);
     if (status == OJ_ERR_NOMEM)
         w->error = first_error;
     return status;
 }
 
-static oj_status join_chunk(struct cuda_batch_worker *w, int64_t chunk)
+static oj_status upload_and_join_chunk(struct cuda_batch_worker *w,
+                                       int64_t chunk)
 {
     struct cuda_join_batch *b = w->batch;
     struct oj_cuda_pace *pace = &w->slot->pace[b->is_tied];
@@ -979,17 +992,17 @@ static oj_status join_chunk(struct cuda_batch_worker *w, int64_t chunk)
     {
         double start = oj_clock_seconds();
         n = oj_cuda_pace_rows(pace, n_rows - at);
-        OJ_TRY(join_rows(w, chunk, at, n));
+        OJ_TRY(join_rows_or_their_halves(w, chunk, at, n));
         oj_cuda_pace_took(pace, n, oj_clock_seconds() - start);
     }
     if (!b->lists || b->taker != NULL)
         return OJ_OK;
-    if (record_counted_chunk(b, chunk))
+    if (assign_offset_to_counted_chunk(b, chunk))
         return OJ_OK;
-    return place_counted_chunks(b, w->slot, &w->error);
+    return copy_ready_chunks_to_result(b, w->slot, &w->error);
 }
 
-static oj_status work(struct cuda_batch_worker *w)
+static oj_status join_chunks_until_none_left(struct cuda_batch_worker *w)
 {
     struct cuda_join_batch *b = w->batch;
     while (!oj_cuda_workers_stopped(&b->workers))
@@ -997,7 +1010,7 @@ static oj_status work(struct cuda_batch_worker *w)
         int64_t chunk = __atomic_fetch_add(&b->next_chunk, 1, __ATOMIC_RELAXED);
         if (chunk >= b->n_chunks)
             break;
-        OJ_TRY(join_chunk(w, chunk));
+        OJ_TRY(upload_and_join_chunk(w, chunk));
     }
     return OJ_OK;
 }
@@ -1038,7 +1051,7 @@ static void run_worker(int i, void *user)
     else if (!acquire_slot(&w))
         return;
     else
-        status = work(&w);
+        status = join_chunks_until_none_left(&w);
     oj_cuda_workers_told(&b->workers, status, &w.error);
     /* What is under way must not outlive the arrays it writes to. */
     if (w.slot->stream != NULL)
@@ -1046,8 +1059,9 @@ static void run_worker(int i, void *user)
     (void)cudaGetLastError();
 }
 
-static oj_status run_all(struct cuda_join_batch *b,
-                         void (*run)(int i, void *user), struct oj_error *err)
+static oj_status run_workers_and_collect_errors(struct cuda_join_batch *b,
+                                                void (*run)(int i, void *user),
+                                                struct oj_error *err)
 {
     oj_cuda_workers_start(&b->workers);
     oj_cuda_side_by_side(b->n_workers, run, b);
@@ -1057,7 +1071,7 @@ static oj_status run_all(struct cuda_join_batch *b,
 /* ---- a batch ------------------------------------------------------------ */
 
 /* Chunks that were not placed on the way. */
-static void run_placer(int i, void *user)
+static void copy_remaining_chunks_of_worker(int i, void *user)
 {
     struct cuda_join_batch *b = (struct cuda_join_batch *)user;
     struct oj_cuda_slot *slot = &b->index->slot[i];
@@ -1070,15 +1084,15 @@ static void run_placer(int i, void *user)
     if (set != cudaSuccess)
         status = oj_cuda_fail(&error, set, "choosing a device");
     else
-        status = place_counted_chunks(b, slot, &error);
+        status = copy_ready_chunks_to_result(b, slot, &error);
     oj_cuda_workers_told(&b->workers, status, &error);
     (void)cudaStreamSynchronize(slot->stream);
     (void)cudaGetLastError();
 }
 
 /* All chunks are counted: what has no place yet gets it. */
-static oj_status place_remaining_chunks(struct cuda_join_batch *b,
-                                        struct oj_error *err)
+static oj_status copy_remaining_chunks_to_result(struct cuda_join_batch *b,
+                                                 struct oj_error *err)
 {
     struct oj_matches *out = b->out;
     int64_t n = b->n_counted_pairs;
@@ -1087,7 +1101,8 @@ static oj_status place_remaining_chunks(struct cuda_join_batch *b,
             oj_matches_grow(out, b->n_before + b->room, b->n_before + n, err));
     b->room = n;
     if (b->n_placed < b->n_chunks)
-        OJ_TRY(run_all(b, run_placer, err));
+        OJ_TRY(run_workers_and_collect_errors(
+            b, copy_remaining_chunks_of_worker, err));
     out->n_entries = b->n_before + n;
     return OJ_OK;
 }
@@ -1132,17 +1147,17 @@ static oj_status run_chunks(struct cuda_join_batch *b, struct oj_error *err)
         OJ_TRY(allocate_per_chunk(b, &b->pairs, err));
     if (b->leaves_ties)
         OJ_TRY(allocate_per_chunk(b, &b->tied, err));
-    return run_all(b, run_worker, err);
+    return run_workers_and_collect_errors(b, run_worker, err);
 }
 
 /* The pairs of all rows, list by list, from entry n_before of out on. */
-static oj_status list_pairs_of_rows(struct cuda_join_batch *b,
-                                    struct oj_error *err)
+static oj_status join_all_chunks_to_lists(struct cuda_join_batch *b,
+                                          struct oj_error *err)
 {
     b->offset[0] = b->n_before;
     if (b->input->n_features > 0)
         OJ_TRY(run_chunks(b, err));
-    return place_remaining_chunks(b, err);
+    return copy_remaining_chunks_to_result(b, err);
 }
 
 /* All rows are answered but ties: makes room for those and returns them as a
@@ -1186,7 +1201,8 @@ static oj_status gather_tied_points(const struct cuda_join_batch *b, int64_t n,
 
 /* Asks again for the ties that the batch leaves, and puts their pairs behind
  * the rows. */
-static oj_status list_tied(struct cuda_join_batch *b, struct oj_error *err)
+static oj_status list_all_pairs_of_tied_rows(struct cuda_join_batch *b,
+                                             struct oj_error *err)
 {
     struct cuda_join_batch its = {};
     struct tied_points buf = {};
@@ -1216,7 +1232,7 @@ static oj_status list_tied(struct cuda_join_batch *b, struct oj_error *err)
     {
         its.offset = b->out->tied_offset;
         pthread_mutex_init(&its.lock, NULL);
-        status = list_pairs_of_rows(&its, err);
+        status = join_all_chunks_to_lists(&its, err);
         pthread_mutex_destroy(&its.lock);
         free_chunks(&its);
     }
@@ -1229,7 +1245,8 @@ static oj_status list_tied(struct cuda_join_batch *b, struct oj_error *err)
 }
 
 /* One answer for each row. */
-static oj_status answer_rows(struct cuda_join_batch *b, struct oj_error *err)
+static oj_status join_batch_one_pair_per_row(struct cuda_join_batch *b,
+                                             struct oj_error *err)
 {
     struct oj_matches *out = b->out;
     int64_t n = b->input->n_features, bytes = n * (int64_t)sizeof(double);
@@ -1243,10 +1260,11 @@ static oj_status answer_rows(struct cuda_join_batch *b, struct oj_error *err)
         oj_cuda_is_pinned(out->join_row, n * (int64_t)sizeof(int32_t));
     OJ_TRY(run_chunks(b, err));
     b->n_pairs = b->n_matched;
-    return b->leaves_ties ? list_tied(b, err) : OJ_OK;
+    return b->leaves_ties ? list_all_pairs_of_tied_rows(b, err) : OJ_OK;
 }
 
-static oj_status join_batch(struct cuda_join_batch *b, struct oj_error *err)
+static oj_status join_batch_to_matches(struct cuda_join_batch *b,
+                                       struct oj_error *err)
 {
     struct oj_matches *out = b->out;
     int64_t n = b->input->n_features;
@@ -1265,10 +1283,10 @@ static oj_status join_batch(struct cuda_join_batch *b, struct oj_error *err)
     {
         OJ_TRY(oj_matches_reserve(out, n, 0, 1, err));
         b->offset = out->offset;
-        OJ_TRY(list_pairs_of_rows(b, err));
+        OJ_TRY(join_all_chunks_to_lists(b, err));
     }
     else
-        OJ_TRY(answer_rows(b, err));
+        OJ_TRY(join_batch_one_pair_per_row(b, err));
     out->n_pairs = b->n_pairs;
     out->n_matched = b->n_matched;
     return OJ_OK;
@@ -1284,7 +1302,7 @@ static oj_status run_on_own_threads(struct cuda_join_batch *b,
         1,
         [&](int, struct oj_error *error)
         {
-            oj_status joined = join_batch(b, error);
+            oj_status joined = join_batch_to_matches(b, error);
             free_chunks(b);
             return joined;
         },
@@ -1294,8 +1312,9 @@ static oj_status run_on_own_threads(struct cuda_join_batch *b,
 }
 
 /* Of a family that takes batches. */
-static oj_status join_whole_batch(const struct cuda_join_batch *b,
-                                  struct oj_stats *stats, struct oj_error *err)
+static oj_status join_batch_by_row_shares(const struct cuda_join_batch *b,
+                                          struct oj_stats *stats,
+                                          struct oj_error *err)
 {
     double start = oj_clock_seconds();
     oj_status status = oj_cuda_try_all(
@@ -1323,7 +1342,7 @@ oj_status oj_cuda_index_join(struct oj_gpu_index *index,
     OJ_TRY(oj_cuda_family_for(index, input, &batch.number, stats, err));
     batch.family = oj_cuda_family_at(batch.number);
     if (batch.family->find_share != NULL)
-        return join_whole_batch(&batch, stats, err);
+        return join_batch_by_row_shares(&batch, stats, err);
     batch.lists = oj_relation_gives_lists(&index->relation);
     batch.leaves_ties = batch.lists && batch.family->list == NULL;
     batch.lists -= batch.leaves_ties;

@@ -9,7 +9,7 @@
 
 struct oj_cuda_family;
 struct oj_gpu_index;    /* cuda_index.h */
-struct oj_cuda_listing; /* cuda_listing.cuh */
+struct oj_cuda_listing; /* cuda_pair_listing.cuh */
 struct oj_cuda_share;   /* cuda_row_shares.cuh */
 
 /** A family's index of one layer on one device. Each family adds what is its
@@ -177,9 +177,9 @@ extern const struct oj_cuda_family oj_cuda_similar_text;
 /** The papers' methods for them, which are only asked by name (struct
  *  oj_gpu_module.papers_index); cuda_text_lists.cu */
 extern const struct oj_cuda_family oj_cuda_lists, oj_cuda_size_blocks;
-/** And for vectors and points; cuda_zlists.cu */
+/** And for vectors and points; cuda_zorder_lists.cu */
 extern const struct oj_cuda_family oj_cuda_zlists;
-/** And for trajectories; cuda_cut_points.cu */
+/** And for trajectories; cuda_hausdorff_cut_points.cu */
 extern const struct oj_cuda_family oj_cuda_cut_points;
 /** nearest and dwithin by distances of shapes; cuda_similar_shapes.cu */
 extern const struct oj_cuda_family oj_cuda_similar_shapes;

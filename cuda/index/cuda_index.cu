@@ -5,8 +5,8 @@
 #include "../../flatten/base/oj_array.h"
 
 /* What every family of points wants. */
-static int is_plain_point_join(const struct oj_relation *r,
-                               const struct oj_flat *input)
+static int is_planar_join_of_points(const struct oj_relation *r,
+                                    const struct oj_flat *input)
 {
     return r->metric == OJ_METRIC_PLANAR &&
            !oj_relation_compares_attributes(r) &&
@@ -33,7 +33,7 @@ int oj_cuda_choose(const struct oj_relation *relation,
 {
     const struct oj_cuda_family *family;
     int columns = needs_columns(relation, join_side, input);
-    int points = is_plain_point_join(relation, input);
+    int points = is_planar_join_of_points(relation, input);
     for (int i = 0; (family = oj_cuda_family_at(i)) != NULL; i++)
     {
         if ((refused >> i & 1u) == 0 &&
@@ -83,9 +83,9 @@ static oj_status open_index_device(struct oj_gpu_index *index, int number,
     return oj_cuda_place_fill(index, place, err);
 }
 
-static oj_status make_family(const struct oj_gpu_index *index,
-                             struct oj_cuda_place *place, int family,
-                             struct oj_error *err)
+static oj_status build_engine_index_on_device(const struct oj_gpu_index *index,
+                                              struct oj_cuda_place *place,
+                                              int family, struct oj_error *err)
 {
     OJ_CUDA_TRY(cudaSetDevice(place->device.ordinal), "choosing a device", err);
     OJ_TRY(oj_cuda_family_index(oj_cuda_family_at(family), &place->device,
@@ -109,7 +109,8 @@ int oj_cuda_list_devices(uint64_t gpus, int *ordinal)
     return n;
 }
 
-static oj_status open_all(struct oj_gpu_index *index, struct oj_error *err)
+static oj_status open_all_devices_and_engines(struct oj_gpu_index *index,
+                                              struct oj_error *err)
 {
     int ordinal[OJ_GPU_MAX_DEVICES];
     index->n_places = oj_cuda_list_devices(index->options.gpus, ordinal);
@@ -145,8 +146,8 @@ static void free_refused_families(const struct oj_gpu_index *index)
 }
 
 /* A family that cannot hold the join side is not asked again. */
-static void refuse_family(struct oj_gpu_index *index, int family,
-                          const struct oj_error *why)
+static void mark_engine_refused(struct oj_gpu_index *index, int family,
+                                const struct oj_error *why)
 {
     index->refused |= 1u << family;
     if (index->why_refused.status == OJ_OK)
@@ -170,9 +171,10 @@ oj_status oj_cuda_family_for(struct oj_gpu_index *index,
             {
                 status = oj_cuda_try_peers(
                     &index->peers, index->n_places,
-                    [&](int i, struct oj_error *error) {
-                        return make_family(index, &index->place[i], *number,
-                                           error);
+                    [&](int i, struct oj_error *error)
+                    {
+                        return build_engine_index_on_device(
+                            index, &index->place[i], *number, error);
                     },
                     &why);
             });
@@ -186,7 +188,7 @@ oj_status oj_cuda_family_for(struct oj_gpu_index *index,
         }
         if (status != OJ_ERR_UNSUPPORTED && status != OJ_ERR_NOMEM)
             return oj_fail(err, status, "%s", why.message);
-        refuse_family(index, *number, &why);
+        mark_engine_refused(index, *number, &why);
     }
     if (index->why_refused.status != OJ_OK)
         return oj_fail(err, index->why_refused.status, "%s",
@@ -221,7 +223,7 @@ oj_status oj_cuda_index_make_without(
     index->options = *options;
     index->refused = refused;
     oj_cuda_peers_init(&index->peers);
-    status = open_all(index, err);
+    status = open_all_devices_and_engines(index, err);
     stats->index_s += oj_clock_seconds() - start;
     if (status == OJ_OK)
         status = oj_cuda_family_for(index, NULL, &family, stats, err);

@@ -4,7 +4,7 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../device/cuda_stream_work.cuh"
-#include "cuda_listing.cuh"
+#include "cuda_pair_listing.cuh"
 
 /* The caller's current device is as it was at the end. */
 struct current_device

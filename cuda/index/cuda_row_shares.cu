@@ -107,10 +107,12 @@ static __device__ unsigned long long sortable_double_bits(double measure)
 }
 
 /* place [n]: where the pairs are, in their order; by_row: the rows of these. */
-static oj_status order_pairs(struct oj_cuda_work *work, int64_t n_rows,
-                             const int32_t *rank, int by_measure,
-                             const struct oj_cuda_found &pairs, int64_t n,
-                             const int32_t **out, const uint32_t **by_row)
+static oj_status sort_pairs_by_row_and_rank(struct oj_cuda_work *work,
+                                            int64_t n_rows, const int32_t *rank,
+                                            int by_measure,
+                                            const struct oj_cuda_found &pairs,
+                                            int64_t n, const int32_t **out,
+                                            const uint32_t **by_row)
 {
     struct oj_cuda_found found = pairs;
     int row_bits = 1;
@@ -183,7 +185,8 @@ oj_status oj_cuda_keep_best(struct oj_cuda_work *work, int64_t n_rows,
     if (n == 0)
         return OJ_OK;
     OJ_TRY(own.make(n_rows + 1, &offset));
-    OJ_TRY(order_pairs(&own, n_rows, rank, 1, found, n, &place, &by_row));
+    OJ_TRY(sort_pairs_by_row_and_rank(&own, n_rows, rank, 1, found, n, &place,
+                                      &by_row));
     OJ_TRY(find_offsets(&own, by_row, n, n_rows, 0, offset));
     return own.each(n,
                     [=] __device__(int64_t i)
@@ -213,9 +216,10 @@ struct cuda_row_pairs
 };
 
 /* Returns the rows that have pairs. */
-static oj_status put_lists(struct oj_cuda_work *work,
-                           const struct cuda_row_pairs *pairs, int64_t first,
-                           struct oj_matches *out, int64_t *n_matched)
+static oj_status copy_pair_lists_to_host(struct oj_cuda_work *work,
+                                         const struct cuda_row_pairs *pairs,
+                                         int64_t first, struct oj_matches *out,
+                                         int64_t *n_matched)
 {
     int64_t before = pairs->n_before;
     OJ_TRY(oj_cuda_copy_out(
@@ -236,10 +240,9 @@ static oj_status put_lists(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-static oj_status put_single_answers(struct oj_cuda_work *work,
-                                    const struct cuda_row_pairs *pairs,
-                                    int64_t first, struct oj_matches *out,
-                                    int64_t *n_matched)
+static oj_status copy_one_answer_per_row_to_host(
+    struct oj_cuda_work *work, const struct cuda_row_pairs *pairs,
+    int64_t first, struct oj_matches *out, int64_t *n_matched)
 {
     struct oj_cuda_work own(work);
     const struct cuda_row_pairs p = *pairs;
@@ -267,7 +270,7 @@ static oj_status put_single_answers(struct oj_cuda_work *work,
 }
 
 /* Rows without a join side. */
-static void put_no_matches(struct oj_matches *out)
+static void fill_result_without_pairs(struct oj_matches *out)
 {
     for (int64_t i = 0; i < out->n_rows; i++)
     {
@@ -315,17 +318,16 @@ select_pairs(const __grid_constant__ struct oj_cuda_found from, int64_t n,
     int has_one = row >= first && row < end;
     if (before != 0 && threadIdx.x % 32 == 0)
         atomicAdd(n_before, (unsigned long long)__popc(before));
-    oj_cuda_found_put(to, has_one, (int32_t)(row - first),
-                      has_one ? from.feature[i] : 0,
-                      has_one ? from.measure[i] : 0.0);
+    oj_cuda_append_found_pairs(to, has_one, (int32_t)(row - first),
+                               has_one ? from.feature[i] : 0,
+                               has_one ? from.measure[i] : 0.0);
 }
 
 /* The pairs of a stretch, of all shares, whose rows begin at 0. */
-static oj_status gather_pairs(struct oj_cuda_work *work,
-                              const struct shares_batch *b,
-                              const struct oj_cuda_share *shares, int64_t all,
-                              struct cuda_row_stretch *stretch,
-                              struct oj_cuda_found *out)
+static oj_status gather_pairs_from_all_devices(
+    struct oj_cuda_work *work, const struct shares_batch *b,
+    const struct oj_cuda_share *shares, int64_t all,
+    struct cuda_row_stretch *stretch, struct oj_cuda_found *out)
 {
     int64_t first = stretch->first, end = stretch->end;
     unsigned long long n[2], *counts;
@@ -358,10 +360,11 @@ static oj_status gather_pairs(struct oj_cuda_work *work,
 }
 
 /* The pairs of a stretch: row by row, and within a row as the shares say. */
-static oj_status put_pairs(const struct shares_batch *b, int place,
-                           int64_t first, const struct oj_cuda_share *shares,
-                           int64_t all, struct cuda_row_stretch *stretch,
-                           struct oj_error *err)
+static oj_status
+sort_and_copy_pairs_to_result(const struct shares_batch *b, int place,
+                              int64_t first, const struct oj_cuda_share *shares,
+                              int64_t all, struct cuda_row_stretch *stretch,
+                              struct oj_error *err)
 {
     struct oj_cuda_device *device = &b->index->place[place].device;
     struct oj_cuda_work work(device, device->stream, "ordering pairs", err);
@@ -373,14 +376,15 @@ static oj_status put_pairs(const struct shares_batch *b, int place,
     OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", err);
     stretch->n = all;
     if (b->index->n_places > 1)
-        OJ_TRY(gather_pairs(&work, b, shares, all, stretch, &found));
+        OJ_TRY(gather_pairs_from_all_devices(&work, b, shares, all, stretch,
+                                             &found));
     pairs.n_rows = stretch->end - stretch->first;
     pairs.n_before = b->out->n_pairs + stretch->n_before;
     pairs.n = stretch->n;
     if (pairs.n > 0)
-        OJ_TRY(order_pairs(&work, pairs.n_rows,
-                           b->index->place[place].of[b->family]->rank,
-                           share->by_measure, found, pairs.n, &at, &by_row));
+        OJ_TRY(sort_pairs_by_row_and_rank(
+            &work, pairs.n_rows, b->index->place[place].of[b->family]->rank,
+            share->by_measure, found, pairs.n, &at, &by_row));
     OJ_TRY(work.make(pairs.n_rows + 1, &pairs.offset));
     OJ_TRY(work.make(pairs.n, &pairs.feature));
     OJ_TRY(work.make(pairs.n, &pairs.measure));
@@ -393,14 +397,16 @@ static oj_status put_pairs(const struct shares_batch *b, int place,
                          to.feature[i] = found.feature[at[i]];
                          to.measure[i] = found.measure[at[i]];
                      }));
-    return (b->out->offset != NULL ? put_lists : put_single_answers)(
+    return (b->out->offset != NULL ? copy_pair_lists_to_host
+                                   : copy_one_answer_per_row_to_host)(
         &work, &pairs, first + stretch->first, b->out, &stretch->n_matched);
 }
 
 /* Each device puts the pairs of its stretch of n rows into the result. */
-static oj_status add_pairs(const struct shares_batch *b, int64_t first,
-                           int64_t n, const struct oj_cuda_share *shares,
-                           struct oj_error *err)
+static oj_status
+copy_pairs_of_devices_to_result(const struct shares_batch *b, int64_t first,
+                                int64_t n, const struct oj_cuda_share *shares,
+                                struct oj_error *err)
 {
     struct cuda_row_stretch of[OJ_GPU_MAX_DEVICES] = {};
     struct oj_matches *out = b->out;
@@ -422,7 +428,10 @@ static oj_status add_pairs(const struct shares_batch *b, int64_t first,
     OJ_TRY(oj_cuda_try_side_by_side(
         n_places,
         [&](int i, struct oj_error *error)
-        { return put_pairs(b, i, first, shares, all, &of[i], error); },
+        {
+            return sort_and_copy_pairs_to_result(b, i, first, shares, all,
+                                                 &of[i], error);
+        },
         err));
     for (int i = 0; i < n_places; i++)
         out->n_matched += of[i].n_matched;
@@ -459,8 +468,9 @@ static oj_status find_share_on_device(const struct shares_batch *b, int place,
 }
 
 /* All devices at once. */
-static oj_status join_rows(const struct shares_batch *b, int64_t first,
-                           int64_t n, struct oj_error *err)
+static oj_status join_rows_on_all_devices(const struct shares_batch *b,
+                                          int64_t first, int64_t n,
+                                          struct oj_error *err)
 {
     struct oj_gpu_index *index = b->index;
     struct oj_stats of[OJ_GPU_MAX_DEVICES] = {};
@@ -473,7 +483,7 @@ static oj_status join_rows(const struct shares_batch *b, int64_t first,
         },
         err);
     if (status == OJ_OK)
-        status = add_pairs(b, first, n, share, err);
+        status = copy_pairs_of_devices_to_result(b, first, n, share, err);
     for (int i = 0; i < index->n_places; i++)
     {
         struct oj_cuda_place *place = &index->place[i];
@@ -498,7 +508,7 @@ oj_status oj_cuda_join_shares(struct oj_gpu_index *index, int family,
         out->offset[n] = 0;
     if (index->join_side->n_features == 0)
     {
-        put_no_matches(out);
+        fill_result_without_pairs(out);
         return OJ_OK;
     }
     if (index->options.gpu_batch > 0 && index->options.gpu_batch < step)
@@ -506,7 +516,7 @@ oj_status oj_cuda_join_shares(struct oj_gpu_index *index, int family,
     while (first < n)
     {
         int64_t rows = n - first < step ? n - first : step;
-        oj_status status = join_rows(&b, first, rows, err);
+        oj_status status = join_rows_on_all_devices(&b, first, rows, err);
         if (status == OJ_ERR_NOMEM && rows > 1)
         {
             step = (rows + 1) / 2;

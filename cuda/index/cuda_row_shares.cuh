@@ -96,8 +96,8 @@ struct oj_pair_rule oj_cuda_rule_of(const struct oj_relation *relation,
 
 /** Adds a pair of each lane that has one; all lanes of the warp meet. */
 static __device__ __forceinline__ void
-oj_cuda_found_put(const struct oj_cuda_found &found, int has_one, int32_t row,
-                  int32_t feature, double measure)
+oj_cuda_append_found_pairs(const struct oj_cuda_found &found, int has_one,
+                           int32_t row, int32_t feature, double measure)
 {
     unsigned which = __ballot_sync(~0u, has_one), lane = threadIdx.x % 32;
     unsigned long long at = 0;

@@ -93,13 +93,14 @@ mark_duplicate_segments(const __grid_constant__ struct oj_cells_round r,
     }
 }
 
-static __global__ void list_distinct(uint32_t size, const uint32_t *table,
-                                     uint32_t *id,
-                                     struct oj_cells_counters *counters)
+static __global__ void
+list_distinct_segments(uint32_t size, const uint32_t *table, uint32_t *id,
+                       struct oj_cells_counters *counters)
 {
     uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     uint32_t there = i < size ? table[i] : 0;
-    unsigned long long at = take_of_warp(&counters->ids, there != 0);
+    unsigned long long at =
+        reserve_positions_by_warp(&counters->ids, there != 0);
     if (there != 0)
         id[at] = ((there & ~OJ_NEAR_SHARED) - 1) | (there & OJ_NEAR_SHARED);
 }
@@ -109,7 +110,7 @@ static oj_status read_counters(struct cuda_cells_build *b)
     return b->work->read(b->round.counters, &b->seen);
 }
 
-static oj_status find_distinct(struct cuda_cells_build *b)
+static oj_status find_distinct_segments(struct cuda_cells_build *b)
 {
     struct oj_cuda_work work(b->work);
     uint32_t n = (uint32_t)b->layer->n_segments, size = 1024, *table;
@@ -122,8 +123,8 @@ static oj_status find_distinct(struct cuda_cells_build *b)
     OJ_TRY(work.clear(b->round.counters, 1));
     OJ_TRY(
         work.run<BLOCK>(n, mark_duplicate_segments, b->round, n, table, size));
-    OJ_TRY(work.run<BLOCK>(size, list_distinct, size, table, b->distinct,
-                           b->round.counters));
+    OJ_TRY(work.run<BLOCK>(size, list_distinct_segments, size, table,
+                           b->distinct, b->round.counters));
     OJ_TRY(read_counters(b));
     b->n_roots = (int64_t)b->seen.ids.n;
     return OJ_OK;
@@ -202,12 +203,12 @@ static oj_status clear_round_counters(struct cuda_cells_build *b)
 }
 
 /* Begins with the root. */
-static oj_status start_from_root(struct cuda_cells_build *b,
-                                 unsigned long long *n)
+static oj_status start_build_from_root(struct cuda_cells_build *b,
+                                       unsigned long long *n)
 {
     struct oj_cuda_work *work = b->work;
     uint32_t n_roots = (uint32_t)b->n_roots;
-    enum oj_cells_class k = class_of(n_roots);
+    enum oj_cells_class k = size_class_of_list(n_roots);
     const struct oj_cuda_segment *segment = b->layer->segment.data;
     const uint32_t *distinct = b->distinct;
     struct oj_cells_counters *counters = b->round.counters;
@@ -256,7 +257,7 @@ struct seed
 };
 
 static __device__ struct oj_near_cells_of
-start_cells_of_extent(const struct seed &s, double low, double high)
+start_level_cells_of_interval(const struct seed &s, double low, double high)
 {
     return oj_near_seed_range(s.level, s.per_cell, s.widen, low, high);
 }
@@ -273,10 +274,10 @@ static __global__ void __launch_bounds__(SEED_BLOCK)
     if (i < s.n)
     {
         struct oj_cuda_segment g = s.segment[i];
-        x = start_cells_of_extent(s, fmin(g.ax, g.bx) - s.x0,
-                                  fmax(g.ax, g.bx) - s.x0);
-        y = start_cells_of_extent(s, fmin(g.ay, g.by) - s.y0,
-                                  fmax(g.ay, g.by) - s.y0);
+        x = start_level_cells_of_interval(s, fmin(g.ax, g.bx) - s.x0,
+                                          fmax(g.ax, g.bx) - s.x0);
+        y = start_level_cells_of_interval(s, fmin(g.ay, g.by) - s.y0,
+                                          fmax(g.ay, g.by) - s.y0);
         if (!fill && oj_near_is_lost(g))
             counters->lost.n = 1;
         n = (x.last - x.first + 1) * (y.last - y.first + 1);
@@ -311,7 +312,7 @@ static __global__ void __launch_bounds__(SEED_BLOCK)
     int lane = (int)(threadIdx.x % 32);
     uint32_t n = s.cursor[cell], sum = scan_warp(n, lane);
     uint32_t all = __shfl_sync(FULL_WARP, sum, 31);
-    enum oj_cells_class mine = class_of(n);
+    enum oj_cells_class mine = size_class_of_list(n);
     unsigned long long first = 0, at = 0;
     struct oj_near_node node = oj_near_seed_node(s.level, cell, n);
     if (lane == 0)
@@ -319,21 +320,23 @@ static __global__ void __launch_bounds__(SEED_BLOCK)
     first = __shfl_sync(FULL_WARP, first, 0) + sum - n;
     for (int k = 0; k < OJ_CELLS_CLASSES; k++)
     {
-        unsigned long long place =
-            take_of_warp(&r.counters->nodes[k], n > 0 && mine == k);
+        unsigned long long place = reserve_positions_by_warp(
+            &r.counters->nodes[k], n > 0 && mine == k);
         at = mine == k ? place : at;
     }
     node.first = (uint32_t)first;
     s.cursor[cell] = node.first;
     if (n == 0)
-        put_header(r, node.header, 0, oj_near_leaf_info(0, s.level, 127));
+        write_node_header(r, node.header, 0,
+                          oj_near_leaf_info(0, s.level, 127));
     else if (at < r.max_nodes[mine])
         r.next_node[mine][at] = node;
 }
 
 /* What is above the cells. */
-static oj_status seed_headers(struct oj_cuda_work *work,
-                              const struct oj_cells_round &r, int level)
+static oj_status write_headers_above_start_level(struct oj_cuda_work *work,
+                                                 const struct oj_cells_round &r,
+                                                 int level)
 {
     struct oj_near_header *tree = r.tree;
     struct oj_cells_counters *counters = r.counters;
@@ -350,8 +353,9 @@ static oj_status seed_headers(struct oj_cuda_work *work,
 }
 
 /* Begins with the cells of a lower level; *done: 0 when that does not work. */
-static oj_status start_from_level_cells(struct cuda_cells_build *b, int level,
-                                        unsigned long long *n, int *done)
+static oj_status start_build_from_level_cells(struct cuda_cells_build *b,
+                                              int level, unsigned long long *n,
+                                              int *done)
 {
     struct oj_cuda_work work(b->work);
     struct oj_cells_round r = b->round;
@@ -372,7 +376,7 @@ static oj_status start_from_level_cells(struct cuda_cells_build *b, int level,
     OJ_TRY(work.run<SEED_BLOCK>(n_segments, count_or_list_cell_segments<0>, s,
                                 (uint32_t *)NULL, r.counters));
     OJ_TRY(work.run<SEED_BLOCK>(n_cells, make_start_nodes, s, r));
-    OJ_TRY(seed_headers(&work, r, level));
+    OJ_TRY(write_headers_above_start_level(&work, r, level));
     OJ_TRY(read_counters(b));
     *done = !b->seen.spread.n &&
             b->seen.ids.n <= min_uint64(r.max_ids, SEED_MEAN_CELLS *
@@ -399,10 +403,10 @@ static oj_status run_split_rounds(struct cuda_cells_build *b)
     for (; level >= 4 && !done && b->distinct == NULL; level -= 2)
     {
         if (oj_near_seed_above(level + 2) <= b->round.max_headers)
-            OJ_TRY(start_from_level_cells(b, level, n, &done));
+            OJ_TRY(start_build_from_level_cells(b, level, n, &done));
     }
     if (!done)
-        OJ_TRY(start_from_root(b, n));
+        OJ_TRY(start_build_from_root(b, n));
     for (int i = 0; i < ROUNDS; i++)
     {
         OJ_TRY(run_split_round(b, n));
@@ -457,7 +461,7 @@ static oj_status make_directory(struct cuda_cells_build *b,
 /* --- all of it ------------------------------------------------------------ */
 
 /* Twice the room, or, when the device has no more, longer leaves. */
-static void reduce_room_estimates(struct cuda_cells_build *b)
+static void reduce_memory_and_lengthen_leaves(struct cuda_cells_build *b)
 {
     b->room.ids *= 0.5;
     b->room.headers *= 0.5;
@@ -466,8 +470,8 @@ static void reduce_room_estimates(struct cuda_cells_build *b)
 }
 
 /* *done: 0 where it has to be made again: b->seen says why. */
-static oj_status attempt_build(struct cuda_cells_build *b,
-                               struct oj_cuda_work *keep, int *done)
+static oj_status build_cells_within_memory(struct cuda_cells_build *b,
+                                           struct oj_cuda_work *keep, int *done)
 {
     struct oj_cuda_work work(keep);
     OJ_TRY(allocate_round_buffers(b, &work));
@@ -489,7 +493,7 @@ static oj_status build_with_retries(struct cuda_cells_build *b,
     for (int attempt = 0;; attempt++)
     {
         int done = 0;
-        oj_status status = attempt_build(b, keep, &done);
+        oj_status status = build_cells_within_memory(b, keep, &done);
         if (done)
             return OJ_OK;
         if (status != OJ_OK && (status != OJ_ERR_NOMEM || attempt == 12))
@@ -498,12 +502,12 @@ static oj_status build_with_retries(struct cuda_cells_build *b,
             return oj_fail(keep->err, OJ_ERR_NOMEM,
                            "the join layer needs more memory than the GPU has");
         if (status == OJ_ERR_NOMEM)
-            reduce_room_estimates(b);
+            reduce_memory_and_lengthen_leaves(b);
         else if (b->seen.pool_full.n)
             b->room.words *= 2.0;
         else
         {
-            OJ_TRY(find_distinct(b));
+            OJ_TRY(find_distinct_segments(b));
             b->room.ids *= 2.0;
         }
     }

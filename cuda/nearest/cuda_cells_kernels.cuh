@@ -64,7 +64,7 @@ struct oj_cells_plan
 #define FULL_WARP 0xFFFFFFFFu
 
 /* Of no list: its other numbers are looked at before that is known. */
-static __device__ __forceinline__ struct oj_near_node oj_cells_no_node(void)
+static __device__ __forceinline__ struct oj_near_node oj_cells_empty_node(void)
 {
     struct oj_near_node node = {0, 0, 0, 0, 0, 0, 0};
     return node;
@@ -83,7 +83,7 @@ static __device__ uint32_t scan_warp(uint32_t v, int lane)
 /* The places of a counter that the lanes with `wants` take, one after another:
  * this lane's, by a warp. */
 static __device__ unsigned long long
-take_of_warp(struct oj_cells_counter *counter, int wants)
+reserve_positions_by_warp(struct oj_cells_counter *counter, int wants)
 {
     uint32_t votes = __ballot_sync(FULL_WARP, wants), lane = threadIdx.x % 32;
     unsigned long long base = 0;
@@ -96,7 +96,8 @@ take_of_warp(struct oj_cells_counter *counter, int wants)
 /* One step on the way to the least of each of 2 half numbers over the lanes of
  * a warp or a part of it: lanes that differ in bit exchange halves. */
 template <int half>
-static __device__ void halve_least(float *v, uint32_t lane, uint32_t bit)
+static __device__ void exchange_halves_keeping_min(float *v, uint32_t lane,
+                                                   uint32_t bit)
 {
     int upper = (lane & bit) != 0;
 #pragma unroll
@@ -116,8 +117,9 @@ static __device__ __forceinline__ uint32_t id_at(const struct oj_cells_round &r,
 }
 
 static __device__ struct oj_near_piece
-piece_of(const struct oj_cells_round &r, const struct oj_near_frame &frame,
-         uint32_t id, struct oj_cuda_segment *s)
+load_segment_as_piece(const struct oj_cells_round &r,
+                      const struct oj_near_frame &frame, uint32_t id,
+                      struct oj_cuda_segment *s)
 {
     *s = oj_near_load_segment(r.segment, (int32_t)id);
     return oj_near_piece(&frame, *s);
@@ -132,9 +134,9 @@ enum oj_cells_kinship
 };
 
 /* ends: of oj_near_end(). */
-static __device__ enum oj_cells_kinship kinship(const struct oj_cells_round &r,
-                                                uint32_t i, int end_i,
-                                                uint32_t j, int end_j)
+static __device__ enum oj_cells_kinship
+compare_segments_as_duplicates(const struct oj_cells_round &r, uint32_t i,
+                               int end_i, uint32_t j, int end_j)
 {
     struct oj_cuda_segment k = oj_near_key(end_i, r.segment[i]);
     struct oj_cuda_segment l = oj_near_key(end_j, r.segment[j]);
@@ -147,17 +149,18 @@ static __device__ enum oj_cells_kinship kinship(const struct oj_cells_round &r,
 
 /* 1 when one that stands for the entry `other` of a list, whose feature has
  * rank, is to be marked. */
-static __device__ int makes_tie(const struct oj_cells_round &r, int32_t rank,
-                                uint32_t other)
+static __device__ int
+is_duplicate_of_other_feature(const struct oj_cells_round &r, int32_t rank,
+                              uint32_t other)
 {
     return (other & OJ_NEAR_SHARED) != 0 ||
            r.rank[other & ~OJ_NEAR_SHARED] != rank;
 }
 
-static __device__ uint64_t long_entry(const struct oj_cells_round &r,
-                                      const struct oj_near_frame &frame,
-                                      const struct oj_near_scale &scale,
-                                      uint32_t id)
+static __device__ uint64_t encode_long_entry(const struct oj_cells_round &r,
+                                             const struct oj_near_frame &frame,
+                                             const struct oj_near_scale &scale,
+                                             uint32_t id)
 {
     return oj_near_entry(&frame, &scale,
                          oj_near_load_segment(r.segment, (int32_t)id));
@@ -165,9 +168,10 @@ static __device__ uint64_t long_entry(const struct oj_cells_round &r,
 
 /* Entry number at, of segment id with its mark, of the n of the leaf at first
  * in the pool. */
-static __device__ void put_words(const struct oj_cells_round &r, uint32_t first,
-                                 uint32_t n, uint32_t at, uint32_t id,
-                                 uint64_t entry)
+static __device__ void write_entry_to_leaf(const struct oj_cells_round &r,
+                                           uint32_t first, uint32_t n,
+                                           uint32_t at, uint32_t id,
+                                           uint64_t entry)
 {
     uint64_t *to = r.pool + first + (n >= OJ_NEAR_COUNT ? 2 : 0);
     to[at] = entry;
@@ -176,8 +180,9 @@ static __device__ void put_words(const struct oj_cells_round &r, uint32_t first,
     to[((n + 1u) & ~1u) + at] = oj_near_pack(id, (uint32_t)r.rank[id] | tied);
 }
 
-static __device__ void put_header(const struct oj_cells_round &r,
-                                  uint32_t where, uint32_t first, uint32_t info)
+static __device__ void write_node_header(const struct oj_cells_round &r,
+                                         uint32_t where, uint32_t first,
+                                         uint32_t info)
 {
     uint2 v = make_uint2(first, info);
     *(uint2 *)(r.tree + where) = v;
@@ -188,8 +193,8 @@ static __device__ void put_leaf(const struct oj_cells_round &r,
                                 const struct oj_near_node &node, uint32_t first,
                                 uint32_t kept, uint32_t exponent)
 {
-    put_header(r, node.header, first,
-               oj_near_leaf_info(kept, node.level, exponent));
+    write_node_header(r, node.header, first,
+                      oj_near_leaf_info(kept, node.level, exponent));
     if (kept >= OJ_NEAR_COUNT)
     {
         r.pool[first] = kept;
@@ -199,7 +204,7 @@ static __device__ void put_leaf(const struct oj_cells_round &r,
         r.pool[first + kept] = 0;
 }
 
-static __host__ __device__ enum oj_cells_class class_of(uint32_t n)
+static __host__ __device__ enum oj_cells_class size_class_of_list(uint32_t n)
 {
     return n <= OJ_CELLS_SHORT  ? OJ_CELLS_OF_SHORT
            : n <= OJ_CELLS_LONG ? OJ_CELLS_OF_LONG
@@ -219,7 +224,7 @@ struct share
     uint32_t first, step;
 };
 
-static __device__ void begin_plan(struct oj_cells_plan *plan, int i)
+static __device__ void reset_split_plan(struct oj_cells_plan *plan, int i)
 {
     if (i < OJ_NEAR_CHILDREN)
     {
@@ -235,24 +240,24 @@ static __device__ void begin_plan(struct oj_cells_plan *plan, int i)
 
 /* The least of each of the 16 numbers over a warp, for lane 2 c that of number
  * c, lowers the plan's. */
-static __device__ void lower_bounds(float *v, uint32_t lane,
-                                    struct oj_cells_plan *plan)
+static __device__ void lower_child_bounds_by_warp(float *v, uint32_t lane,
+                                                  struct oj_cells_plan *plan)
 {
     float least;
-    halve_least<8>(v, lane, 16);
-    halve_least<4>(v, lane, 8);
-    halve_least<2>(v, lane, 4);
-    halve_least<1>(v, lane, 2);
+    exchange_halves_keeping_min<8>(v, lane, 16);
+    exchange_halves_keeping_min<4>(v, lane, 8);
+    exchange_halves_keeping_min<2>(v, lane, 4);
+    exchange_halves_keeping_min<1>(v, lane, 2);
     least = fminf(v[0], __shfl_xor_sync(FULL_WARP, v[0], 1));
     if (lane % 2 == 0 && least < __uint_as_float(plan->bound[lane / 2]))
         atomicMin(&plan->bound[lane / 2], __float_as_uint(least));
 }
 
-static __device__ void bound_share(const struct oj_cells_round &r,
-                                   const struct oj_near_node &node,
-                                   const struct oj_near_frame &frame,
-                                   struct share share,
-                                   struct oj_cells_plan *plan)
+static __device__ void
+bound_child_distances_of_share(const struct oj_cells_round &r,
+                               const struct oj_near_node &node,
+                               const struct oj_near_frame &frame,
+                               struct share share, struct oj_cells_plan *plan)
 {
     float bound[OJ_NEAR_CHILDREN];
     uint32_t lane = threadIdx.x % 32;
@@ -265,16 +270,16 @@ static __device__ void bound_share(const struct oj_cells_round &r,
     {
         struct oj_cuda_segment s;
         struct oj_near_piece p =
-            piece_of(r, frame, id_at(r, node.first + i), &s);
+            load_segment_as_piece(r, frame, id_at(r, node.first + i), &s);
         oj_near_lower_uppers(&p, bound);
     }
-    lower_bounds(bound, lane, plan);
+    lower_child_bounds_by_warp(bound, lane, plan);
 }
 
 /* Of the masks of a warp: how many have bit c, for lane c; how many have any,
  * for lane 16. Sums of these are added to the plan once, since blocks that add
  * to one place wait for each other. */
-static __device__ uint32_t votes_of(uint32_t mask)
+static __device__ uint32_t count_lanes_per_child(uint32_t mask)
 {
     int lane = (int)threadIdx.x % 32;
     uint32_t mine = __ballot_sync(FULL_WARP, mask != 0);
@@ -289,7 +294,8 @@ static __device__ uint32_t votes_of(uint32_t mask)
     return lane <= OJ_NEAR_CHILDREN ? (uint32_t)__popc(mine) : 0;
 }
 
-static __device__ void add_votes(struct oj_cells_plan *plan, uint32_t votes)
+static __device__ void add_child_counts_to_plan(struct oj_cells_plan *plan,
+                                                uint32_t votes)
 {
     uint32_t lane = threadIdx.x % 32;
     if (votes > 0)
@@ -297,11 +303,10 @@ static __device__ void add_votes(struct oj_cells_plan *plan, uint32_t votes)
                   votes);
 }
 
-static __device__ uint32_t mask_share(const struct oj_cells_round &r,
-                                      const struct oj_near_node &node,
-                                      const struct oj_near_frame &frame,
-                                      struct share share,
-                                      struct oj_cells_plan *plan)
+static __device__ uint32_t compute_child_masks_of_share(
+    const struct oj_cells_round &r, const struct oj_near_node &node,
+    const struct oj_near_frame &frame, struct share share,
+    struct oj_cells_plan *plan)
 {
     float bound[OJ_NEAR_CHILDREN], mine;
     uint32_t lane = threadIdx.x % 32, votes = 0;
@@ -319,17 +324,18 @@ static __device__ uint32_t mask_share(const struct oj_cells_round &r,
         {
             struct oj_cuda_segment s;
             struct oj_near_piece p =
-                piece_of(r, frame, id_at(r, node.first + i), &s);
+                load_segment_as_piece(r, frame, id_at(r, node.first + i), &s);
             mask = oj_near_mask(&p, bound);
             r.mask[node.first + i] = (uint16_t)mask;
         }
-        votes += votes_of(mask);
+        votes += count_lanes_per_child(mask);
     }
-    add_votes(plan, votes);
+    add_child_counts_to_plan(plan, votes);
     return votes;
 }
 
-static __device__ uint32_t sum_of(const struct oj_cells_plan *plan)
+static __device__ uint32_t
+sum_child_counts_of_plan(const struct oj_cells_plan *plan)
 {
     uint32_t sum = 0;
     for (int c = 0; c < OJ_NEAR_CHILDREN; c++)
@@ -339,14 +345,15 @@ static __device__ uint32_t sum_of(const struct oj_cells_plan *plan)
 
 /* By a warp: the room for the children of a node, and the children, one by each
  * of the lower lanes; 0 when there is no room. */
-static __device__ int make_children(const struct oj_cells_round &r,
-                                    const struct oj_near_node &node,
-                                    struct oj_cells_plan *plan, uint32_t sum)
+static __device__ int
+allocate_child_nodes_of_split(const struct oj_cells_round &r,
+                              const struct oj_near_node &node,
+                              struct oj_cells_plan *plan, uint32_t sum)
 {
     struct oj_cells_counters *counters = r.counters;
     int lane = (int)(threadIdx.x % 32);
     uint32_t n = lane < OJ_NEAR_CHILDREN ? plan->count[lane] : 0;
-    enum oj_cells_class mine = class_of(n);
+    enum oj_cells_class mine = size_class_of_list(n);
     uint32_t wanted[5] = {sum, OJ_NEAR_CHILDREN, 0, 0, 0}, before = 0, header;
     unsigned long long limit[5] = {r.max_ids, r.max_headers, r.max_nodes[0],
                                    r.max_nodes[1], r.max_nodes[2]};
@@ -379,13 +386,13 @@ static __device__ int make_children(const struct oj_cells_round &r,
     {
         /* what was taken all the same says nothing */
         if (n > 0 && base + before < r.max_nodes[mine])
-            r.next_node[mine][base + before] = oj_cells_no_node();
+            r.next_node[mine][base + before] = oj_cells_empty_node();
         return 0;
     }
     header = (uint32_t)first[1];
     if (lane == OJ_NEAR_CHILDREN)
-        put_header(r, node.header, header,
-                   oj_near_inner_info(node.level + 2, 2));
+        write_node_header(r, node.header, header,
+                          oj_near_inner_info(node.level + 2, 2));
     if (lane >= OJ_NEAR_CHILDREN)
         return 1;
     child.first = plan->cursor[lane] = (uint32_t)first[0] + ids;
@@ -398,7 +405,8 @@ static __device__ int make_children(const struct oj_cells_round &r,
     if (n > 0)
         r.next_node[mine][base + before] = child;
     else
-        put_header(r, child.header, 0, oj_near_leaf_info(0, child.level, 127));
+        write_node_header(r, child.header, 0,
+                          oj_near_leaf_info(0, child.level, 127));
     return 1;
 }
 
@@ -431,16 +439,17 @@ static __device__ void make_leaf(const struct oj_cells_round &r,
 }
 
 /* By a warp: decides what the node becomes and takes the room for it. */
-static __device__ void settle(const struct oj_cells_round &r,
-                              const struct oj_near_node &node,
-                              const struct oj_near_frame &frame,
-                              struct oj_cells_plan *plan)
+static __device__ void decide_leaf_or_split(const struct oj_cells_round &r,
+                                            const struct oj_near_node &node,
+                                            const struct oj_near_frame &frame,
+                                            struct oj_cells_plan *plan)
 {
-    uint32_t sum = sum_of(plan), is_first = threadIdx.x % 32 == 0;
+    uint32_t sum = sum_child_counts_of_plan(plan),
+             is_first = threadIdx.x % 32 == 0;
     int leaf =
         oj_near_is_leaf(&r.square, &node, FAN, plan->kept, sum, r.leaf_size);
     int crowded = node.n > OJ_CELLS_LONG && oj_near_stale(&node, FAN, sum) >= 4;
-    if (!leaf && !make_children(r, node, plan, sum))
+    if (!leaf && !allocate_child_nodes_of_split(r, node, plan, sum))
     {
         leaf = 1;
         crowded |= node.n > OJ_CELLS_LONG;
@@ -456,26 +465,28 @@ static __device__ void settle(const struct oj_cells_round &r,
 }
 
 /* The mask of an entry of the list. */
-static __device__ uint32_t bits_of(const struct oj_cells_round &r,
-                                   const struct oj_near_node &node, uint32_t i)
+static __device__ uint32_t child_mask_of_entry(const struct oj_cells_round &r,
+                                               const struct oj_near_node &node,
+                                               uint32_t i)
 {
     return i < node.n ? r.mask[node.first + i] : 0;
 }
 
 /* The votes of all that the warp has. */
-static __device__ uint32_t votes_of_share(const struct oj_cells_round &r,
-                                          const struct oj_near_node &node,
-                                          struct share share)
+static __device__ uint32_t
+count_entries_per_child(const struct oj_cells_round &r,
+                        const struct oj_near_node &node, struct share share)
 {
     uint32_t lane = threadIdx.x % 32, votes = 0;
     for (uint32_t base = share.first; base < node.n; base += share.step)
-        votes += votes_of(bits_of(r, node, base + lane));
+        votes +=
+            count_lanes_per_child(child_mask_of_entry(r, node, base + lane));
     return votes;
 }
 
 /* Where the warp writes, for child c in lane c, or for a leaf in lane 0. */
-static __device__ uint32_t take_places(uint32_t votes,
-                                       struct oj_cells_plan *plan)
+static __device__ uint32_t
+reserve_child_list_positions(uint32_t votes, struct oj_cells_plan *plan)
 {
     uint32_t lane = threadIdx.x % 32;
     uint32_t kept = __shfl_sync(FULL_WARP, votes, OJ_NEAR_CHILDREN);
@@ -486,22 +497,21 @@ static __device__ uint32_t take_places(uint32_t votes,
     return atomicAdd(plan->leaf ? &plan->at : &plan->cursor[lane], votes);
 }
 
-/* votes: votes_of_share(). */
-static __device__ void fill_share(const struct oj_cells_round &r,
-                                  const struct oj_near_node &node,
-                                  const struct oj_near_frame &frame,
-                                  struct share share, uint32_t votes,
-                                  struct oj_cells_plan *plan)
+/* votes: count_entries_per_child(). */
+static __device__ void write_entries_to_children_or_leaf(
+    const struct oj_cells_round &r, const struct oj_near_node &node,
+    const struct oj_near_frame &frame, struct share share, uint32_t votes,
+    struct oj_cells_plan *plan)
 {
     uint32_t lane = threadIdx.x % 32, lower = (1u << lane) - 1u, place;
     uint32_t n_columns = plan->leaf ? 1 : OJ_NEAR_CHILDREN;
     struct oj_near_scale scale = oj_near_scale(&frame, plan->greatest);
     if (plan->leaf == 2 || share.first >= node.n)
         return;
-    place = take_places(votes, plan);
+    place = reserve_child_list_positions(votes, plan);
     for (uint32_t base = share.first; base < node.n; base += share.step)
     {
-        uint32_t i = base + lane, bits = bits_of(r, node, i);
+        uint32_t i = base + lane, bits = child_mask_of_entry(r, node, i);
         uint32_t id = i < node.n ? r.id[node.first + i] : 0;
         bits = plan->leaf ? (uint32_t)(bits != 0) : bits;
         for (uint32_t c = 0; c < n_columns; c++)
@@ -515,8 +525,9 @@ static __device__ void fill_share(const struct oj_cells_round &r,
             if (!((bits >> c) & 1u))
                 continue;
             if (plan->leaf)
-                put_words(r, plan->first, plan->kept, at, id,
-                          long_entry(r, frame, scale, id & ~OJ_NEAR_SHARED));
+                write_entry_to_leaf(
+                    r, plan->first, plan->kept, at, id,
+                    encode_long_entry(r, frame, scale, id & ~OJ_NEAR_SHARED));
             else
                 r.next_id[at] = id;
         }
@@ -524,11 +535,11 @@ static __device__ void fill_share(const struct oj_cells_round &r,
 }
 
 static __device__ struct oj_cuda_segment
-key_of(const struct oj_cells_round &r, const struct oj_near_frame &frame,
-       uint32_t id)
+direction_free_segment_key(const struct oj_cells_round &r,
+                           const struct oj_near_frame &frame, uint32_t id)
 {
     struct oj_cuda_segment s;
-    struct oj_near_piece p = piece_of(r, frame, id, &s);
+    struct oj_near_piece p = load_segment_as_piece(r, frame, id, &s);
     return oj_near_key(oj_near_end(&p), s);
 }
 
@@ -537,10 +548,9 @@ key_of(const struct oj_cells_round &r, const struct oj_near_frame &frame,
  * plus 1, and a mark where it stands for other features. */
 #define SLOTS (2 * OJ_CELLS_LONG)
 
-static __device__ void drop_equal(const struct oj_cells_round &r,
-                                  const struct oj_near_node &node,
-                                  const struct oj_near_frame &frame,
-                                  uint32_t *slot)
+static __device__ void drop_duplicate_segments_of_node(
+    const struct oj_cells_round &r, const struct oj_near_node &node,
+    const struct oj_near_frame &frame, uint32_t *slot)
 {
     uint32_t *id = r.id + node.first;
     uint16_t *mask = r.mask + node.first;
@@ -550,7 +560,7 @@ static __device__ void drop_equal(const struct oj_cells_round &r,
     for (uint32_t i = threadIdx.x; i < node.n; i += blockDim.x)
     {
         uint32_t mine = id[i] & ~OJ_NEAR_SHARED;
-        struct oj_cuda_segment key = key_of(r, frame, mine);
+        struct oj_cuda_segment key = direction_free_segment_key(r, frame, mine);
         uint32_t at = oj_near_hash(&key) & (SLOTS - 1);
         for (;;)
         {
@@ -560,7 +570,7 @@ static __device__ void drop_equal(const struct oj_cells_round &r,
                 break;
             there = (seen & ~OJ_NEAR_SHARED) - 1;
             its = id[there] & ~OJ_NEAR_SHARED;
-            other = key_of(r, frame, its);
+            other = direction_free_segment_key(r, frame, its);
             if (!oj_near_same_key(&key, &other))
             {
                 at = (at + 1) & (SLOTS - 1);
@@ -570,12 +580,14 @@ static __device__ void drop_equal(const struct oj_cells_round &r,
             if (!oj_near_drops(r.rank[mine], (int32_t)mine, r.rank[its],
                                (int32_t)its))
             {
-                if (r.marks_ties && makes_tie(r, r.rank[its], id[i]))
+                if (r.marks_ties &&
+                    is_duplicate_of_other_feature(r, r.rank[its], id[i]))
                     atomicOr(&slot[at], OJ_NEAR_SHARED);
                 mask[i] = 0;
                 break;
             }
-            if (r.marks_ties && makes_tie(r, r.rank[mine], id[there]))
+            if (r.marks_ties &&
+                is_duplicate_of_other_feature(r, r.rank[mine], id[there]))
                 mark = OJ_NEAR_SHARED;
             if (atomicCAS(&slot[at], seen, (i + 1) | mark) == seen)
             {
@@ -605,32 +617,33 @@ static __global__ void __launch_bounds__(LONG_BLOCK)
     uint32_t votes;
     if (node.n == 0 || blockIdx.x >= n_nodes)
         return;
-    begin_plan(&plan, (int)threadIdx.x);
+    reset_split_plan(&plan, (int)threadIdx.x);
     __syncthreads();
-    bound_share(r, node, frame, share, &plan);
+    bound_child_distances_of_share(r, node, frame, share, &plan);
     __syncthreads();
-    votes = mask_share(r, node, frame, share, &plan);
+    votes = compute_child_masks_of_share(r, node, frame, share, &plan);
     __syncthreads();
-    if (10 * sum_of(&plan) >= 8 * (uint64_t)node.n * OJ_NEAR_CHILDREN)
+    if (10 * sum_child_counts_of_plan(&plan) >=
+        8 * (uint64_t)node.n * OJ_NEAR_CHILDREN)
     {
-        drop_equal(r, node, frame, slot);
+        drop_duplicate_segments_of_node(r, node, frame, slot);
         if (threadIdx.x < OJ_NEAR_CHILDREN)
             plan.count[threadIdx.x] = 0;
         if (threadIdx.x == 0)
             plan.kept = 0;
         __syncthreads();
-        votes = votes_of_share(r, node, share);
-        add_votes(&plan, votes);
+        votes = count_entries_per_child(r, node, share);
+        add_child_counts_to_plan(&plan, votes);
         __syncthreads();
     }
     if (threadIdx.x < 32)
-        settle(r, node, frame, &plan);
+        decide_leaf_or_split(r, node, frame, &plan);
     __syncthreads();
-    fill_share(r, node, frame, share, votes, &plan);
+    write_entries_to_children_or_leaf(r, node, frame, share, votes, &plan);
 }
 
 /* The same for many blocks a node: blockIdx.y is the node. */
-static __device__ struct share share_of_grid(void)
+static __device__ struct share share_of_block_in_grid(void)
 {
     struct share s;
     s.first = (blockIdx.x * HUGE_BLOCK + threadIdx.x) & ~31u;
@@ -658,16 +671,19 @@ static __global__ void __launch_bounds__(HUGE_BLOCK)
     if (node.n == 0)
         return;
     if (step == OJ_CELLS_BEGIN)
-        begin_plan(plan, (int)threadIdx.x);
+        reset_split_plan(plan, (int)threadIdx.x);
     else if (step == OJ_CELLS_BOUND)
-        bound_share(r, node, frame, share_of_grid(), plan);
+        bound_child_distances_of_share(r, node, frame, share_of_block_in_grid(),
+                                       plan);
     else if (step == OJ_CELLS_MASK)
-        (void)mask_share(r, node, frame, share_of_grid(), plan);
+        (void)compute_child_masks_of_share(r, node, frame,
+                                           share_of_block_in_grid(), plan);
     else if (step == OJ_CELLS_SETTLE && threadIdx.x < 32)
-        settle(r, node, frame, plan);
+        decide_leaf_or_split(r, node, frame, plan);
     else if (step == OJ_CELLS_FILL)
-        fill_share(r, node, frame, share_of_grid(),
-                   votes_of_share(r, node, share_of_grid()), plan);
+        write_entries_to_children_or_leaf(
+            r, node, frame, share_of_block_in_grid(),
+            count_entries_per_child(r, node, share_of_block_in_grid()), plan);
 }
 
 /* --- short lists ----------------------------------------------------------
@@ -693,8 +709,9 @@ struct requests
 
 /* By the first warp: lane i answers the requests of group i, where there is
  * one. The four counters are added to at once, by one lane each. */
-static __device__ void answer_requests(const struct oj_cells_round &r,
-                                       struct requests *q, int lane)
+static __device__ void
+allocate_children_of_groups(const struct oj_cells_round &r, struct requests *q,
+                            int lane)
 {
     struct oj_cells_counters *c = r.counters;
     int asks = lane < GROUPS;
@@ -733,7 +750,7 @@ static __device__ void answer_requests(const struct oj_cells_round &r,
         for (uint32_t i = 1; i <= wanted[3]; i++)
         {
             if (end[3] - i < limit[3])
-                r.next_node[0][end[3] - i] = oj_cells_no_node();
+                r.next_node[0][end[3] - i] = oj_cells_empty_node();
         }
         wanted[1] = q->leaf_words[lane];
         end[1] =
@@ -755,14 +772,14 @@ static __device__ void answer_requests(const struct oj_cells_round &r,
 /* Counts of a list by five fields of 6 bits: kept, and of each child. */
 #define FIELD(v, i) (((v) >> (6 * (i))) & 63u)
 
-static __device__ uint32_t fields_of(uint32_t quarters)
+static __device__ uint32_t spread_mask_to_bit_fields(uint32_t quarters)
 {
     return (uint32_t)(quarters != 0) | ((quarters & 1u) << 6) |
            ((quarters & 2u) << 11) | ((quarters & 4u) << 16) |
            ((quarters & 8u) << 21);
 }
 
-static __device__ uint32_t sum_of_fields(uint32_t v)
+static __device__ uint32_t sum_child_bit_fields(uint32_t v)
 {
     return FIELD(v, 1) + FIELD(v, 2) + FIELD(v, 3) + FIELD(v, 4);
 }
@@ -808,11 +825,10 @@ struct group_list
 };
 
 /* Leaf number c of a group: its header, and what its entries need. */
-static __device__ void plan_leaf(const struct oj_cells_round &r,
-                                 const struct oj_near_frame &split,
-                                 const struct oj_near_node &node, float bound,
-                                 uint32_t first, uint32_t n, uint32_t items,
-                                 struct leaf_plan *leaf)
+static __device__ void write_leaf_header_and_scale(
+    const struct oj_cells_round &r, const struct oj_near_frame &split,
+    const struct oj_near_node &node, float bound, uint32_t first, uint32_t n,
+    uint32_t items, struct leaf_plan *leaf)
 {
     struct oj_near_frame frame =
         oj_near_frame(&r.square, node.ix, node.iy, node.level);
@@ -827,7 +843,7 @@ static __device__ void plan_leaf(const struct oj_cells_round &r,
 }
 
 /* A piece from its first four numbers. */
-static __device__ struct oj_near_piece known_piece(float4 v)
+static __device__ struct oj_near_piece piece_from_four_floats(float4 v)
 {
     struct oj_near_piece p;
     p.ax = v.x;
@@ -839,16 +855,15 @@ static __device__ struct oj_near_piece known_piece(float4 v)
 }
 
 /* Writes the items that the group has listed. */
-static __device__ void put_items(const struct oj_cells_round &r,
-                                 const struct oj_near_node &node,
-                                 const struct group_room *room, uint32_t lane,
-                                 uint32_t n_items)
+static __device__ void write_listed_leaf_entries(
+    const struct oj_cells_round &r, const struct oj_near_node &node,
+    const struct group_room *room, uint32_t lane, uint32_t n_items)
 {
     for (uint32_t i = lane; i < n_items; i += LANES)
     {
         const struct leaf_plan *leaf = &room->leaf[room->item[i] / 64u];
         uint32_t place = room->item[i] % 64u, id = r.id[node.first + place];
-        struct oj_near_piece p = known_piece(room->piece[place]);
+        struct oj_near_piece p = piece_from_four_floats(room->piece[place]);
         struct oj_near_units units = leaf->units;
         uint64_t entry;
         if (!oj_near_short_entry(&p, &units, &entry))
@@ -859,16 +874,18 @@ static __device__ void put_items(const struct oj_cells_round &r,
             frame.y0 = r.square.y0;
             frame.cx = leaf->cx;
             frame.cy = leaf->cy;
-            entry = long_entry(r, frame, scale, id & ~OJ_NEAR_SHARED);
+            entry = encode_long_entry(r, frame, scale, id & ~OJ_NEAR_SHARED);
         }
-        put_words(r, leaf->first, leaf->n, i - leaf->item_before, id, entry);
+        write_entry_to_leaf(r, leaf->first, leaf->n, i - leaf->item_before, id,
+                            entry);
     }
 }
 
 /* Lists the entries of the list that have bits of only, as items from at on. */
-static __device__ void list_items(const struct group_list &list, uint32_t only,
-                                  uint32_t c, uint32_t at,
-                                  struct group_room *room)
+static __device__ void list_leaf_entries_of_child(const struct group_list &list,
+                                                  uint32_t only, uint32_t c,
+                                                  uint32_t at,
+                                                  struct group_room *room)
 {
     uint32_t masks = list.masks;
     for (uint32_t i = list.lane; i < list.n; i += LANES, masks >>= 4)
@@ -904,9 +921,9 @@ put_child(const struct oj_cells_round &r, const struct oj_near_frame &frame,
     child.iy = 2 * node.iy + (c >> 1);
     child.header = q->first_header[group] + c;
     child.level = (uint8_t)(node.level + 1);
-    child.stale = oj_near_stale(&node, 2, sum_of_fields(list.total));
+    child.stale = oj_near_stale(&node, 2, sum_child_bit_fields(list.total));
     if (n <= r.leaf_size)
-        plan_leaf(
+        write_leaf_header_and_scale(
             r, frame, child,
             2.0f *
                 fmaxf(fmaxf(room->bound[corner], room->bound[corner + 1]),
@@ -925,16 +942,16 @@ put_children(const struct oj_cells_round &r, const struct oj_near_frame &frame,
     if (list.lane < 4)
         put_child(r, frame, node, q, group, list, list.lane, room);
     else if (list.lane == 4)
-        put_header(r, node.header, q->first_header[group],
-                   oj_near_inner_info(node.level + 1, 1));
+        write_node_header(r, node.header, q->first_header[group],
+                          oj_near_inner_info(node.level + 1, 1));
     for (uint32_t c = 0; c < 4; c++)
     {
         uint32_t n = FIELD(list.total, c + 1), masks = list.masks;
         uint32_t to = id + FIELD(list.before, c + 1);
         if (n <= r.leaf_size)
         {
-            list_items(list, 1u << c, c, items + FIELD(list.before, c + 1),
-                       room);
+            list_leaf_entries_of_child(list, 1u << c, c,
+                                       items + FIELD(list.before, c + 1), room);
             items += n;
             continue;
         }
@@ -958,28 +975,27 @@ put_node_leaf(const struct oj_cells_round &r, const struct oj_near_frame &frame,
         float most = 0.0f;
         for (int i = 0; i < OJ_NEAR_CHILDREN; i++)
             most = fmaxf(most, room->bound[i]);
-        plan_leaf(r, frame, node, most, first, FIELD(list.total, 0), 0,
-                  &room->leaf[0]);
+        write_leaf_header_and_scale(r, frame, node, most, first,
+                                    FIELD(list.total, 0), 0, &room->leaf[0]);
     }
-    list_items(list, 15u, 0, FIELD(list.before, 0), room);
+    list_leaf_entries_of_child(list, 15u, 0, FIELD(list.before, 0), room);
 }
 
 /* The least of each of the 16 upper bounds over the eight threads of a group:
  * each gets two of them and leaves the bounds in shared memory. */
-static __device__ void least_of_group(float *v, uint32_t lane, float reach,
-                                      float *bound)
+static __device__ void min_bounds_of_group(float *v, uint32_t lane, float reach,
+                                           float *bound)
 {
-    halve_least<8>(v, lane, 4);
-    halve_least<4>(v, lane, 2);
-    halve_least<2>(v, lane, 1);
+    exchange_halves_keeping_min<8>(v, lane, 4);
+    exchange_halves_keeping_min<4>(v, lane, 2);
+    exchange_halves_keeping_min<2>(v, lane, 1);
     bound[2 * lane] = oj_near_bound(v[0], reach);
     bound[2 * lane + 1] = oj_near_bound(v[1], reach);
 }
 
-static __device__ void ask(const struct oj_cells_round &r,
-                           const struct oj_near_node &node,
-                           const struct group_list &list, struct requests *q,
-                           int group)
+static __device__ void compute_memory_request_of_group(
+    const struct oj_cells_round &r, const struct oj_near_node &node,
+    const struct group_list &list, struct requests *q, int group)
 {
     uint32_t ids = 0, nodes = 0, words = 0;
     for (int c = 0; c < 4; c++)
@@ -990,9 +1006,10 @@ static __device__ void ask(const struct oj_cells_round &r,
         nodes += leaf ? 0 : 1;
         words += leaf ? oj_near_words(n) : 0;
     }
-    q->leaf[group] = node.n == 0 ||
-                     oj_near_is_leaf(&r.square, &node, 2, FIELD(list.total, 0),
-                                     sum_of_fields(list.total), r.leaf_size);
+    q->leaf[group] =
+        node.n == 0 ||
+        oj_near_is_leaf(&r.square, &node, 2, FIELD(list.total, 0),
+                        sum_child_bit_fields(list.total), r.leaf_size);
     q->ids[group] = ids;
     q->nodes[group] = nodes;
     q->words[group] = words;
@@ -1008,8 +1025,8 @@ static __device__ uint32_t zero_bytes(uint32_t v)
 
 /* Bit 8 k + 7 - w: entry first + 4 w + k, of the 16 from there on, may hash as
  * mine. */
-static __device__ uint32_t like_hashes(const struct list_keys *keys,
-                                       uint32_t first, uint32_t mine)
+static __device__ uint32_t mask_of_equal_hash_bytes(
+    const struct list_keys *keys, uint32_t first, uint32_t mine)
 {
     uint4 four = *(const uint4 *)&keys->first_byte[first / 4];
     mine = (mine >> 24) * 0x01010101u;
@@ -1021,15 +1038,16 @@ static __device__ uint32_t like_hashes(const struct list_keys *keys,
  * for entries of other features is marked, where ties are asked for; whoever
  * reads it at that moment sees all that it was marked for before, and the
  * others himself. */
-static __device__ int is_stood_for(const struct oj_cells_round &r,
-                                   const struct oj_near_node &node,
-                                   const struct list_keys *keys, uint32_t i)
+static __device__ int
+has_duplicate_kept_instead(const struct oj_cells_round &r,
+                           const struct oj_near_node &node,
+                           const struct list_keys *keys, uint32_t i)
 {
     uint32_t mine = keys->hash[i], id = id_at(r, node.first + i);
     int ties = 0;
     for (uint32_t first = 0; first < node.n; first += 16)
     {
-        uint32_t like = like_hashes(keys, first, mine);
+        uint32_t like = mask_of_equal_hash_bytes(keys, first, mine);
         for (; like != 0; like &= like - 1)
         {
             uint32_t bit = (uint32_t)__ffs((int)like) - 1;
@@ -1037,12 +1055,13 @@ static __device__ int is_stood_for(const struct oj_cells_round &r,
             enum oj_cells_kinship to;
             if (j == i || j >= node.n || keys->hash[j] != mine)
                 continue;
-            to = kinship(r, id_at(r, node.first + j), keys->end[j], id,
-                         keys->end[i]);
+            to = compare_segments_as_duplicates(r, id_at(r, node.first + j),
+                                                keys->end[j], id, keys->end[i]);
             if (to == OJ_CELLS_FIRST_STANDS)
                 return 1;
             if (r.marks_ties && to == OJ_CELLS_SECOND_STANDS)
-                ties |= makes_tie(r, r.rank[id], r.id[node.first + j]);
+                ties |= is_duplicate_of_other_feature(r, r.rank[id],
+                                                      r.id[node.first + j]);
         }
     }
     if (ties)
@@ -1051,8 +1070,9 @@ static __device__ int is_stood_for(const struct oj_cells_round &r,
 }
 
 /* What is known of an entry, for that. */
-static __device__ void put_key(struct list_keys *keys, uint32_t i, int end,
-                               const struct oj_cuda_segment &s)
+static __device__ void store_hash_of_segment(struct list_keys *keys, uint32_t i,
+                                             int end,
+                                             const struct oj_cuda_segment &s)
 {
     struct oj_cuda_segment key = oj_near_key(end, s);
     uint32_t hash = oj_near_hash(&key);
@@ -1088,22 +1108,23 @@ static __global__ void __launch_bounds__(SHORT_BLOCK, SHORT_BLOCKS)
         {
             struct oj_cuda_segment s;
             uint32_t id = id_at(r, node.first + i);
-            struct oj_near_piece p = piece_of(r, frame, id, &s);
-            put_key(&room->keys, i, oj_near_end(&p), s);
+            struct oj_near_piece p = load_segment_as_piece(r, frame, id, &s);
+            store_hash_of_segment(&room->keys, i, oj_near_end(&p), s);
             oj_near_lower_uppers(&p, upper2);
             room->piece[i] = make_float4(p.ax, p.ay, p.dx, p.dy);
         }
-        least_of_group(upper2, lane, frame.reach, room->bound);
+        min_bounds_of_group(upper2, lane, frame.reach, room->bound);
     }
     __syncwarp();
     for (uint32_t i = lane, k = 0; i < node.n; i += LANES, k += 4)
     {
-        struct oj_near_piece p = known_piece(room->piece[i]);
+        struct oj_near_piece p = piece_from_four_floats(room->piece[i]);
         uint32_t quarters = oj_near_quarters(oj_near_mask(&p, room->bound));
-        if (quarters != 0 && is_stood_for(r, node, &room->keys, i))
+        if (quarters != 0 &&
+            has_duplicate_kept_instead(r, node, &room->keys, i))
             quarters = 0;
         list.masks |= quarters << k;
-        fields += fields_of(quarters);
+        fields += spread_mask_to_bit_fields(quarters);
     }
     list.total = fields;
     for (int step = 1; step < LANES; step *= 2)
@@ -1114,10 +1135,10 @@ static __global__ void __launch_bounds__(SHORT_BLOCK, SHORT_BLOCKS)
     list.before = list.total - fields;
     list.total = __shfl_sync(FULL_WARP, list.total, LANES - 1, LANES);
     if (lane == 0)
-        ask(r, node, list, &q, group);
+        compute_memory_request_of_group(r, node, list, &q, group);
     __syncthreads();
     if (threadIdx.x < 32)
-        answer_requests(r, &q, (int)threadIdx.x);
+        allocate_children_of_groups(r, &q, (int)threadIdx.x);
     __syncthreads();
     if (node.n > 0 && q.leaf[group] == 1)
     {
@@ -1132,7 +1153,7 @@ static __global__ void __launch_bounds__(SHORT_BLOCK, SHORT_BLOCKS)
                 FIELD(list.total, c) <= r.leaf_size ? FIELD(list.total, c) : 0;
     }
     __syncwarp();
-    put_items(r, node, room, lane, n_items);
+    write_listed_leaf_entries(r, node, room, lane, n_items);
 }
 
 #endif

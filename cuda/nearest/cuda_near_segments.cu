@@ -60,7 +60,8 @@ struct seeker
 };
 
 static __device__ __forceinline__ void
-offer_entry(struct seeker *s, const struct oj_tree_side &side, int64_t entry)
+keep_segment_if_nearer(struct seeker *s, const struct oj_tree_side &side,
+                       int64_t entry)
 {
     struct oj_near_other *o = &s->own;
     double distance = oj_tree_entry_distance(&side, entry, o->px, o->py);
@@ -100,8 +101,8 @@ box_apart(const struct seeker *s, const struct oj_device_tree_node &b, int c)
 }
 
 /* Whether somebody may want what is in a box so far from the middle. */
-static __device__ __forceinline__ int is_in_reach(const struct seeker *s,
-                                                  float apart)
+static __device__ __forceinline__ int
+is_box_in_reach_of_any_lane(const struct seeker *s, float apart)
 {
     /* floats, their root and their squares are off by less than 2^-20 */
     double least = (double)apart * (1.0 - 1e-6) - s->radius;
@@ -133,8 +134,9 @@ push_children(struct segment_warp_memory &group, const struct seeker *s,
 /* Looks into a node: measures its segments, or puts what is wanted on the
  * stack. */
 static __device__ __forceinline__ int
-visit_node(const struct oj_tree_side &side, struct segment_warp_memory &group,
-           struct seeker *s, uint32_t at, int depth)
+measure_leaf_or_push_children(const struct oj_tree_side &side,
+                              struct segment_warp_memory &group,
+                              struct seeker *s, uint32_t at, int depth)
 {
     const struct oj_device_tree *tree = &side.segments;
     const struct oj_device_tree_node &b = group.boxes;
@@ -153,7 +155,7 @@ visit_node(const struct oj_tree_side &side, struct segment_warp_memory &group,
         int wants = oj_near_other_box(&s->own, b.x0[c], b.y0[c], b.x1[c],
                                       b.y1[c]) <= s->own.reach2;
         if (level == 0 && wants)
-            offer_entry(s, side, (int64_t)first + c);
+            keep_segment_if_nearer(s, side, (int64_t)first + c);
         else if (level > 0 && __any_sync(FULL_WARP, wants))
             wanted |= 1u << c;
     }
@@ -166,9 +168,10 @@ visit_node(const struct oj_tree_side &side, struct segment_warp_memory &group,
 }
 
 /* Begins with point i; nobody's where i is -1. */
-static __device__ void start_point(struct seeker *s,
-                                   const struct oj_tree_side &side,
-                                   const struct point_batch &batch, int64_t i)
+static __device__ void start_search_of_point(struct seeker *s,
+                                             const struct oj_tree_side &side,
+                                             const struct point_batch &batch,
+                                             int64_t i)
 {
     const struct oj_near_others others = {side.segments, NULL, NULL, NULL};
     int64_t last = s->entry;
@@ -176,7 +179,7 @@ static __device__ void start_point(struct seeker *s,
                         i >= 0 ? batch.y[i] : NAN, 0.0, batch.most);
     s->entry = -1;
     if (last >= 0 && s->own.reach2 >= 0.0)
-        offer_entry(s, side, last);
+        keep_segment_if_nearer(s, side, last);
     find_circle(s);
 }
 
@@ -194,8 +197,8 @@ static __global__ void __launch_bounds__(BLOCK)
     {
         int64_t t = (warp * GROUPS + g) * LANES + threadIdx.x % LANES, i;
         int depth = side.segments.n > 0 ? 1 : 0;
-        i = t < batch.n ? point_of(batch, t) : -1;
-        start_point(&s, side, batch, i);
+        i = t < batch.n ? point_of_thread(batch, t) : -1;
+        start_search_of_point(&s, side, batch, i);
         if (threadIdx.x % LANES == 0)
         {
             group.stack[0] = (uint32_t)(side.segments.n_levels - 1)
@@ -208,18 +211,19 @@ static __global__ void __launch_bounds__(BLOCK)
             uint32_t at = group.stack[--depth];
             float apart = group.stack_apart[depth];
             __syncwarp();
-            if (is_in_reach(&s, apart))
-                depth = visit_node(side, group, &s, at, depth);
+            if (is_box_in_reach_of_any_lane(&s, apart))
+                depth =
+                    measure_leaf_or_push_children(side, group, &s, at, depth);
         }
         if (i >= 0)
-            answer_one(batch, i, s.own.rank, s.own.distance, row, measure);
+            write_single_answer(batch, i, s.own.rank, s.own.distance, row,
+                                measure);
     }
 }
 
-static oj_status join_one(const struct oj_cuda_index *index,
-                          struct oj_cuda_work *work,
-                          const struct oj_cuda_points *points, int32_t *d_row,
-                          double *d_measure)
+static oj_status find_nearest_segment_of_points(
+    const struct oj_cuda_index *index, struct oj_cuda_work *work,
+    const struct oj_cuda_points *points, int32_t *d_row, double *d_measure)
 {
     const struct oj_tree_side *side =
         &((const struct near_segments_index *)index)->side;
@@ -229,7 +233,7 @@ static oj_status join_one(const struct oj_cuda_index *index,
     OJ_TRY(oj_cuda_point_order(work, &side->segments, points, &order));
     return work->run_blocks<BLOCK>(
         oj_blocks(points->n, BLOCK * GROUPS), find_nearest, *side,
-        point_batch_of(index, points, order), d_row, d_measure);
+        init_point_batch(index, points, order), d_row, d_measure);
 }
 
 const struct oj_cuda_family oj_cuda_near_segments = {
@@ -240,5 +244,5 @@ const struct oj_cuda_family oj_cuda_near_segments = {
     0,
     NULL,
     batch_bytes,
-    join_one,
+    find_nearest_segment_of_points,
 };

@@ -6,7 +6,7 @@
  */
 #include "../device/cuda_host_threads.h"
 #include "../points/cuda_point_batch.cuh"
-#include "../within/cuda_point_query.cuh"
+#include "../within/cuda_points_in_rings_query.cuh"
 #include "cuda_cells.cuh"
 
 /* A join at any distance: cells reach so many mean distances of segments. Of
@@ -50,8 +50,8 @@ static double mean_segment_spacing(const struct oj_cuda_layer *layer)
 }
 
 /* How far the cells reach. */
-static double cell_reach(const struct oj_relation *relation,
-                         const struct oj_cuda_layer *layer)
+static double distance_covered_by_cells(const struct oj_relation *relation,
+                                        const struct oj_cuda_layer *layer)
 {
     if (relation->max_distance < INFINITY || layer->n_segments == 0)
         return relation->max_distance;
@@ -86,17 +86,19 @@ struct near_parts
     struct oj_cuda_memory memory[N_PARTS]; /* of each */
 };
 
-static oj_status build_part(int i, struct oj_cuda_device *device, void *user,
-                            struct oj_error *err)
+static oj_status build_cells_rings_or_fallback(int i,
+                                               struct oj_cuda_device *device,
+                                               void *user, struct oj_error *err)
 {
     struct near_parts *parts = (struct near_parts *)user;
     struct near_index *self = parts->self;
     struct oj_cuda_work work(device, device->stream, "indexing the join layer",
                              err);
     if (parts->part[i] == PART_CELLS)
-        OJ_TRY(oj_cuda_cells_build(&work, self->layer,
-                                   cell_reach(&self->relation, self->layer),
-                                   self->all_ties, &self->cells));
+        OJ_TRY(oj_cuda_cells_build(
+            &work, self->layer,
+            distance_covered_by_cells(&self->relation, self->layer),
+            self->all_ties, &self->cells));
     else if (parts->part[i] == PART_ASKED)
         OJ_TRY(build_fallback_index(self, device, err));
     else
@@ -109,14 +111,14 @@ static oj_status build_part(int i, struct oj_cuda_device *device, void *user,
 
 /* Side by side, and where there is not memory enough for that, one after the
  * other. */
-static oj_status build_parts_side_by_side(struct near_parts *parts,
+static oj_status build_parts_concurrently(struct near_parts *parts,
                                           struct oj_error *err)
 {
     struct near_index *self = parts->self;
     oj_status status = OJ_ERR_NOMEM;
     if (parts->n > 1)
-        status =
-            oj_cuda_build_parts(self->device, parts->n, build_part, parts, err);
+        status = oj_cuda_build_parts(self->device, parts->n,
+                                     build_cells_rings_or_fallback, parts, err);
     if (status != OJ_ERR_NOMEM)
         return status;
     for (int i = 0; i < parts->n; i++)
@@ -126,11 +128,12 @@ static oj_status build_parts_side_by_side(struct near_parts *parts,
     self->cells = {};
     self->rings = {};
     for (int i = 0; i < parts->n; i++)
-        OJ_TRY(build_part(i, self->device, parts, err));
+        OJ_TRY(build_cells_rings_or_fallback(i, self->device, parts, err));
     return OJ_OK;
 }
 
-static oj_status build_parts(struct near_index *self, struct oj_cuda_work *work)
+static oj_status build_cells_rings_and_fallback(struct near_index *self,
+                                                struct oj_cuda_work *work)
 {
     struct near_parts parts = {self, {PART_CELLS}, 1, {}};
     oj_status status;
@@ -138,7 +141,7 @@ static oj_status build_parts(struct near_index *self, struct oj_cuda_work *work)
         parts.part[parts.n++] = PART_ASKED;
     if (self->has_rings)
         parts.part[parts.n++] = PART_RINGS;
-    status = build_parts_side_by_side(&parts, work->err);
+    status = build_parts_concurrently(&parts, work->err);
     for (int i = 0; i < parts.n; i++)
         oj_cuda_hand_over(&parts.memory[i], NULL, &work->memory);
     return status;
@@ -158,7 +161,7 @@ static oj_status build_nearest(struct oj_cuda_index *index,
         return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
                        "the join layer has more features than cells can tell "
                        "apart");
-    OJ_TRY(build_parts(self, work));
+    OJ_TRY(build_cells_rings_and_fallback(self, work));
     if (self->asked == NULL && self->cells.square.has_outside)
         OJ_TRY(build_fallback_index(self, self->device, work->err));
     /* How far the features of a tie are is known, unless a point may be too far
@@ -223,7 +226,7 @@ template <int ties> struct around_answer
             int location = oj_ring_tree_next_surely(t, place, &unit, &end);
             if (location == OJ_RING_UNSURE)
             {
-                put_doubt(q, i, place->at);
+                append_doubtful_point(q, i, place->at);
                 return;
             }
             if (location != OJ_OUTSIDE && add(t->part_feature[unit], &found))
@@ -240,8 +243,8 @@ template <int ties> struct around_settler
     int32_t *rank;
 
     __device__ __forceinline__ void
-    settle(const struct points_in_rings_query &q, int64_t i, double x, double y,
-           struct oj_ring_place *place) const
+    resolve_doubts(const struct points_in_rings_query &q, int64_t i, double x,
+                   double y, struct oj_ring_place *place) const
     {
         int32_t found = oj_ring_tree_first_around(&q.tree, x, y);
         (void)place;
@@ -254,43 +257,44 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     find_polygons_of_chunk(
         const __grid_constant__ struct points_in_rings_query q, int32_t *rank)
 {
-    int64_t chunk = warp_of(), first = chunk * CHUNK;
+    int64_t chunk = warp_in_grid(), first = chunk * CHUNK;
     struct around_answer<ties> answer =
     {
-        ranks_of_chunk(), first
+        shared_ranks_of_chunk(), first
     };
-    ask_chunk(q, chunk, answer);
-    for (int64_t k = lane_of(); k < CHUNK && first + k < q.n; k += LANES)
+    locate_chunk_of_points(q, chunk, answer);
+    for (int64_t k = lane_in_warp(); k < CHUNK && first + k < q.n; k += LANES)
         rank[first + k] = answer.of_chunk[k];
 }
 
 template <int ties>
-static oj_status find_polygons_of_slice(struct oj_cuda_work *work,
-                                        const struct points_in_rings_query &q,
-                                        int32_t *rank)
+static oj_status
+find_polygons_of_points_slice(struct oj_cuda_work *work,
+                              const struct points_in_rings_query &q,
+                              int32_t *rank)
 {
-    OJ_TRY(work->run_blocks<BLOCK>(blocks_of_chunks(chunks_of(q.n)),
+    OJ_TRY(work->run_blocks<BLOCK>(blocks_needed_for_chunks(count_chunks(q.n)),
                                    find_polygons_of_chunk<ties>, q, rank));
-    return settle(work, q, around_settler<ties>{rank});
+    return resolve_doubts(work, q, around_settler<ties>{rank});
 }
 
 /* rank [n]: of the first feature in tie order around each point, or
  * OJ_RING_NONE; with OJ_NEAR_TIED where there may be others, in a join with all
  * ties. */
-static oj_status find_polygons_around(const struct near_index *self,
-                                      struct oj_cuda_work *work,
-                                      const struct oj_cuda_points *points,
-                                      int32_t *rank)
+static oj_status find_polygons_containing_points(
+    const struct near_index *self, struct oj_cuda_work *work,
+    const struct oj_cuda_points *points, int32_t *rank)
 {
-    return ask_slices(
+    return run_for_slices_with_doubts(
         work,
-        query_of(self->rings.tree, 1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY,
-                 points),
+        make_points_in_rings_query(
+            self->rings.tree, 1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY, points),
         [&](const struct points_in_rings_query &q, int64_t first)
         {
             return self->all_ties
-                       ? find_polygons_of_slice<1>(work, q, rank + first)
-                       : find_polygons_of_slice<0>(work, q, rank + first);
+                       ? find_polygons_of_points_slice<1>(work, q, rank + first)
+                       : find_polygons_of_points_slice<0>(work, q,
+                                                          rank + first);
         });
 }
 
@@ -309,8 +313,9 @@ struct near_batch
     int none_is_open;
 };
 
-static __device__ void answer(const struct near_batch &batch, int64_t i,
-                              int32_t rank, double distance)
+static __device__ void write_nearest_answer(const struct near_batch &batch,
+                                            int64_t i, int32_t rank,
+                                            double distance)
 {
     if (rank >= 0 && batch.ordinal_of != NULL)
         rank = __ldg(batch.ordinal_of + rank);
@@ -336,7 +341,7 @@ static __global__ void __launch_bounds__(BLOCK)
     rank = oj_near_one(&view, __ldcs(batch.x + i), __ldcs(batch.y + i),
                        to_interior ? __ldcs(batch.row + i) : OJ_NEAR_NONE, ties,
                        &distance);
-    answer(batch, i, rank, distance);
+    write_nearest_answer(batch, i, rank, distance);
 }
 
 template <int ties>
@@ -348,7 +353,7 @@ static oj_status find_nearest_in_cells(const struct near_index *self,
     struct oj_near_view view = oj_cuda_cells_view(&self->cells, self->layer);
     if (!self->has_rings)
         return work->run<BLOCK>(points->n, find_nearest<ties, 0>, view, batch);
-    OJ_TRY(find_polygons_around(self, work, points, batch.row));
+    OJ_TRY(find_polygons_containing_points(self, work, points, batch.row));
     return work->run<BLOCK>(points->n, find_nearest<ties, 1>, view, batch);
 }
 
@@ -373,7 +378,7 @@ static oj_status find_nearest_by_cells(const struct near_index *self,
                    : find_nearest_in_cells<0>(self, work, points, batch);
     batch.none_is_open = 0;
     return work->each(batch.n, [=] __device__(int64_t i)
-                      { answer(batch, i, OJ_NEAR_NONE, NAN); });
+                      { write_nearest_answer(batch, i, OJ_NEAR_NONE, NAN); });
 }
 
 /* --- rows that the cells leave open -----------------------------------------
@@ -406,7 +411,7 @@ list_unresolved_rows(const __grid_constant__ struct oj_cuda_points points,
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     int is_open = i < points.n && row[i] == OJ_NEAR_OPEN;
     uint32_t votes = __ballot_sync(ALL_LANES, is_open);
-    uint32_t lane = lane_of();
+    uint32_t lane = lane_in_warp();
     unsigned long long first = 0;
     if (lane == 0 && votes != 0)
         first = atomicAdd(open.count, (unsigned long long)__popc(votes));
@@ -472,10 +477,9 @@ static oj_status answer_unresolved_points(const struct near_index *self,
                       });
 }
 
-static oj_status join_one(const struct oj_cuda_index *index,
-                          struct oj_cuda_work *work,
-                          const struct oj_cuda_points *points, int32_t *d_row,
-                          double *d_measure)
+static oj_status find_nearest_in_cells_or_fallback(
+    const struct oj_cuda_index *index, struct oj_cuda_work *work,
+    const struct oj_cuda_points *points, int32_t *d_row, double *d_measure)
 {
     const struct near_index *self = (const struct near_index *)index;
     if (points->n == 0)
@@ -494,5 +498,5 @@ const struct oj_cuda_family oj_cuda_nearest = {
     0,
     NULL,
     batch_bytes,
-    join_one,
+    find_nearest_in_cells_or_fallback,
 };

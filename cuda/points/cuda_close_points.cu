@@ -22,7 +22,7 @@ struct close_index : oj_cuda_index
 /* --- which joins ---------------------------------------------------------- */
 
 /* Joins that ask of points whether they are equal. */
-static int asks_equality(enum oj_op op)
+static int does_op_test_point_equality(enum oj_op op)
 {
     switch (op)
     {
@@ -49,7 +49,7 @@ static int takes_close_points(const struct oj_relation *relation,
     if (relation->op == OJ_OP_DWITHIN)
         return relation->max_distance < INFINITY &&
                (input == NULL || input->max_distance == NULL);
-    return asks_equality(relation->op);
+    return does_op_test_point_equality(relation->op);
 }
 
 /* --- the join side -------------------------------------------------------- */
@@ -71,8 +71,9 @@ static oj_status order_points_by_cell(struct oj_cuda_work *work,
         order);
 }
 
-static oj_status make_entries(struct close_index *self,
-                              struct oj_cuda_work *work, const int32_t *order)
+static oj_status make_entries_in_cell_order(struct close_index *self,
+                                            struct oj_cuda_work *work,
+                                            const int32_t *order)
 {
     const struct oj_cuda_columns *from = &self->layer->columns;
     const struct oj_cuda_segment *segment = self->layer->segment.data;
@@ -98,8 +99,8 @@ static oj_status make_entries(struct close_index *self,
 
 /* The end of the entries of each place that has some counts until the next
  * one. */
-static oj_status make_starts(struct close_index *self,
-                             struct oj_cuda_work *work)
+static oj_status make_cell_start_offsets(struct close_index *self,
+                                         struct oj_cuda_work *work)
 {
     const struct oj_close_side side = self->side;
     int64_t n = oj_close_n_places(&side) + 1;
@@ -119,8 +120,8 @@ static oj_status make_starts(struct close_index *self,
     return work->greatest_so_far(start, n, start);
 }
 
-static oj_status make_all_entries(struct close_index *self,
-                                  struct oj_cuda_work *keep)
+static oj_status make_entries_and_cell_starts(struct close_index *self,
+                                              struct oj_cuda_work *keep)
 {
     const struct oj_cuda_layer *layer = self->layer;
     struct oj_cuda_work work(keep);
@@ -129,7 +130,7 @@ static oj_status make_all_entries(struct close_index *self,
         &work, self->side, layer->n_segments, &layer->segment.data->ax,
         &layer->segment.data->ay,
         sizeof(struct oj_cuda_segment) / sizeof(double), &order));
-    return make_entries(self, keep, order);
+    return make_entries_in_cell_order(self, keep, order);
 }
 
 /* A feature that is a point is a segment without length. */
@@ -150,8 +151,8 @@ static oj_status build_close_points(struct oj_cuda_index *index,
                     self->relation.min_distance, self->relation.max_distance);
     if (layer->n_segments == 0)
         return OJ_OK;
-    OJ_TRY(make_all_entries(self, work));
-    return make_starts(self, work);
+    OJ_TRY(make_entries_and_cell_starts(self, work));
+    return make_cell_start_offsets(self, work);
 }
 
 /* Of pairs, whose number is not known, so many as seems usual. */
@@ -171,7 +172,7 @@ static struct point_batch make_point_batch(const struct close_index *self,
                                            const int32_t *order)
 {
     const struct oj_cuda_columns *columns = &self->columns;
-    struct point_batch batch = point_batch_of(self, points, order);
+    struct point_batch batch = init_point_batch(self, points, order);
     batch.rule.fid = columns->fid;
     batch.rule.on_class = columns->on_class;
     batch.rule.exclude_class = columns->exclude_class;
@@ -182,8 +183,9 @@ static struct point_batch make_point_batch(const struct close_index *self,
  * few entries. */
 template <typename Found, typename GoesOn>
 static __device__ __forceinline__ void
-look_around(const struct oj_close_side &side, const struct point_batch &batch,
-            int64_t i, Found found, GoesOn goes_on)
+visit_matches_of_point(const struct oj_close_side &side,
+                       const struct point_batch &batch, int64_t i, Found found,
+                       GoesOn goes_on)
 {
     struct oj_close_visit visit;
     uint32_t first, n;
@@ -202,16 +204,16 @@ look_around(const struct oj_close_side &side, const struct point_batch &batch,
 }
 
 static __device__ __forceinline__ double
-distance_of(const struct oj_close_side &side, double x, double y, int64_t entry)
+distance_to_entry(const struct oj_close_side &side, double x, double y,
+                  int64_t entry)
 {
     return oj_close_distance(&side, x, y, (uint32_t)entry);
 }
 
 /* The points by the place of their cell, where they are many. */
-static oj_status order_batch_by_cell(const struct close_index *self,
-                                     struct oj_cuda_work *work,
-                                     const struct oj_cuda_points *points,
-                                     int32_t **order)
+static oj_status sort_batch_by_cell_if_large(
+    const struct close_index *self, struct oj_cuda_work *work,
+    const struct oj_cuda_points *points, int32_t **order)
 {
     *order = NULL;
     if (points->n < OJ_CUDA_FEW_POINTS || points->n > INT32_MAX ||
@@ -227,11 +229,11 @@ static oj_status list_close_points(const struct oj_cuda_index *index,
 {
     const struct close_index *self = (const struct close_index *)index;
     int32_t *order;
-    OJ_TRY(order_batch_by_cell(self, l, l->points, &order));
-    return list_found<0>(l, self->side,
-                         make_point_batch(self, l->points, order),
-                         self->most_pairs, self->is_near,
-                         self->relation.any_order || !self->is_near);
+    OJ_TRY(sort_batch_by_cell_if_large(self, l, l->points, &order));
+    return list_found_pairs<0>(l, self->side,
+                               make_point_batch(self, l->points, order),
+                               self->most_pairs, self->is_near,
+                               self->relation.any_order || !self->is_near);
 }
 
 static oj_status add_pairs_to_sums(const struct oj_cuda_index *index,
@@ -241,9 +243,9 @@ static oj_status add_pairs_to_sums(const struct oj_cuda_index *index,
 {
     const struct close_index *self = (const struct close_index *)index;
     int32_t *order;
-    OJ_TRY(order_batch_by_cell(self, work, points, &order));
-    return add_found<0>(work, self->side, make_point_batch(self, points, order),
-                        tally);
+    OJ_TRY(sort_batch_by_cell_if_large(self, work, points, &order));
+    return add_found_pairs_to_sums<0>(
+        work, self->side, make_point_batch(self, points, order), tally);
 }
 
 const struct oj_cuda_family oj_cuda_close_points = {

@@ -29,10 +29,10 @@ static int takes_nearest_points(const struct oj_relation *relation,
 /* --- the join side -------------------------------------------------------- */
 
 /* A feature that is a point is a segment without length. */
-static oj_status make_places(struct oj_cuda_work *keep,
-                             const struct oj_cuda_layer *layer,
-                             struct oj_cuda_tree *tree,
-                             struct oj_near_others *others)
+static oj_status make_point_tree_and_entries(struct oj_cuda_work *keep,
+                                             const struct oj_cuda_layer *layer,
+                                             struct oj_cuda_tree *tree,
+                                             struct oj_near_others *others)
 {
     struct oj_cuda_work work(keep);
     const struct oj_cuda_segment *segment = layer->segment.data;
@@ -62,7 +62,7 @@ static oj_status build_nearest_points(struct oj_cuda_index *index,
     struct oj_near_others others;
     int32_t *least_rank;
     if (index->layer->n_segments > 0)
-        OJ_TRY(make_places(work, index->layer, &tree, out));
+        OJ_TRY(make_point_tree_and_entries(work, index->layer, &tree, out));
     OJ_TRY(work->make(tree.n_nodes, &least_rank));
     out->least_rank = least_rank;
     others = *out;
@@ -106,9 +106,9 @@ static_assert(sizeof(struct oj_device_tree_node) == LANES * sizeof(float) &&
 
 /* Puts the children of a node on the stack that somebody wants, the first on
  * top. */
-static __device__ __forceinline__ int
-visit_node(const struct oj_near_others &others, struct point_warp_memory &group,
-           const struct oj_near_other &o, int level, uint32_t i, int depth)
+static __device__ __forceinline__ int push_wanted_children(
+    const struct oj_near_others &others, struct point_warp_memory &group,
+    const struct oj_near_other &o, int level, uint32_t i, int depth)
 {
     const struct oj_device_tree *tree = &others.tree;
     const struct oj_device_tree_node *node =
@@ -166,10 +166,11 @@ static __global__ void __launch_bounds__(BLOCK)
     int depth = 0;
     if (t < batch.n)
     {
-        i = point_of(batch, t);
+        i = point_of_thread(batch, t);
         x = batch.x[i];
         y = batch.y[i];
-        most = most_of(batch, i); /* one that is none lets nothing count */
+        most = max_distance_of_point(
+            batch, i); /* one that is none lets nothing count */
     }
     oj_near_other_start(&o, &others, i, x, y, batch.least, most);
     oj_near_other_seed(&o, &others, &batch.rule);
@@ -187,19 +188,19 @@ static __global__ void __launch_bounds__(BLOCK)
         int level = (int)(at >> OJ_TREE_INDEX_BITS);
         uint32_t node = at & ((1u << OJ_TREE_INDEX_BITS) - 1u);
         if (level > 0)
-            depth = visit_node(others, group, o, level, node, depth);
+            depth = push_wanted_children(others, group, o, level, node, depth);
         else
             visit_leaf(others, batch.rule, &o, node);
         __syncwarp();
     }
     if (t < batch.n)
-        answer_one(batch, i, o.rank, o.distance, row, measure);
+        write_single_answer(batch, i, o.rank, o.distance, row, measure);
 }
 
-static oj_status join_one(const struct oj_cuda_index *index,
-                          struct oj_cuda_work *work,
-                          const struct oj_cuda_points *points, int32_t *d_row,
-                          double *d_measure)
+static oj_status find_nearest_point_of_each(const struct oj_cuda_index *index,
+                                            struct oj_cuda_work *work,
+                                            const struct oj_cuda_points *points,
+                                            int32_t *d_row, double *d_measure)
 {
     const struct oj_near_others *others =
         &((const struct near_points_index *)index)->others;
@@ -208,7 +209,7 @@ static oj_status join_one(const struct oj_cuda_index *index,
         return OJ_OK;
     OJ_TRY(oj_cuda_point_order(work, &others->tree, points, &order));
     return work->run<BLOCK>(points->n, find_nearest, *others,
-                            point_batch_of(index, points, order), d_row,
+                            init_point_batch(index, points, order), d_row,
                             d_measure);
 }
 
@@ -220,5 +221,5 @@ const struct oj_cuda_family oj_cuda_near_points = {
     1,
     NULL,
     batch_bytes,
-    join_one,
+    find_nearest_point_of_each,
 };

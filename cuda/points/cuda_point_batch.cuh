@@ -3,7 +3,7 @@
 #ifndef CUDA_POINT_BATCH_CUH
 #define CUDA_POINT_BATCH_CUH
 
-#include "../index/cuda_listing.cuh"
+#include "../index/cuda_pair_listing.cuh"
 #include "../index/cuda_pair_sums_add.cuh"
 #include "../tree/cuda_tree.h"
 
@@ -20,8 +20,8 @@ struct point_batch
 };
 
 static inline struct point_batch
-point_batch_of(const struct oj_cuda_index *index,
-               const struct oj_cuda_points *points, const int32_t *order)
+init_point_batch(const struct oj_cuda_index *index,
+                 const struct oj_cuda_points *points, const int32_t *order)
 {
     const struct oj_relation *relation = &index->relation;
     struct point_batch batch;
@@ -39,19 +39,19 @@ point_batch_of(const struct oj_cuda_index *index,
 }
 
 static __device__ __forceinline__ int64_t
-point_of(const struct point_batch &batch, int64_t thread)
+point_of_thread(const struct point_batch &batch, int64_t thread)
 {
     return batch.order != NULL ? batch.order[thread] : thread;
 }
 
 static __device__ __forceinline__ int32_t
-ordinal_at(const struct point_batch &batch, int32_t rank)
+ordinal_of_rank(const struct point_batch &batch, int32_t rank)
 {
     return batch.ordinal_of != NULL ? batch.ordinal_of[rank] : rank;
 }
 
 static __device__ __forceinline__ double
-most_of(const struct point_batch &batch, int64_t i)
+max_distance_of_point(const struct point_batch &batch, int64_t i)
 {
     double own = batch.own_most != NULL ? batch.own_most[i] : batch.most;
     return batch.takes_less && own > batch.most ? batch.most : own;
@@ -59,10 +59,10 @@ most_of(const struct point_batch &batch, int64_t i)
 
 /* rank -1: none; measure may be NULL. */
 static __device__ __forceinline__ void
-answer_one(const struct point_batch &batch, int64_t i, int32_t rank,
-           double distance, int32_t *row, double *measure)
+write_single_answer(const struct point_batch &batch, int64_t i, int32_t rank,
+                    double distance, int32_t *row, double *measure)
 {
-    row[i] = rank >= 0 ? ordinal_at(batch, rank) : -1;
+    row[i] = rank >= 0 ? ordinal_of_rank(batch, rank) : -1;
     if (measure != NULL)
         measure[i] = rank >= 0 ? distance : NAN;
 }
@@ -71,8 +71,8 @@ answer_one(const struct point_batch &batch, int64_t i, int32_t rank,
 
 #define POINT_BLOCK 128
 
-/* Tells add(i, ordinal) of the pairs that look_around(side, batch, i, found)
- * finds; resident: blocks of a processor, or 0. */
+/* Tells add(i, ordinal) of the pairs that visit_matches_of_point(side, batch,
+ * i, found) finds; resident: blocks of a processor, or 0. */
 template <int resident, typename Side, typename Add>
 static __global__ void __launch_bounds__(POINT_BLOCK, resident)
     add_pairs(const __grid_constant__ Side side,
@@ -82,10 +82,10 @@ static __global__ void __launch_bounds__(POINT_BLOCK, resident)
     int64_t t = (int64_t)blockIdx.x * POINT_BLOCK + threadIdx.x, i;
     if (t >= batch.n)
         return;
-    i = point_of(batch, t);
-    look_around(
+    i = point_of_thread(batch, t);
+    visit_matches_of_point(
         side, batch, i,
-        [&](int32_t rank, int64_t) { add(i, ordinal_at(batch, rank)); },
+        [&](int32_t rank, int64_t) { add(i, ordinal_of_rank(batch, rank)); },
         []() { return true; });
 }
 
@@ -105,15 +105,17 @@ struct add_values
 
     __device__ __forceinline__ void operator()(int64_t i, int32_t ordinal) const
     {
-        add_pair(tally.request, i, words_of(tally, ordinal));
+        add_pair_to_feature_sums(tally.request, i,
+                                 sum_words_of_feature(tally, ordinal));
     }
 };
 
-/* Adds the pairs that look_around(side, ..) finds to tally. */
+/* Adds the pairs that visit_matches_of_point(side, ..) finds to tally. */
 template <int resident, typename Side>
-static oj_status add_found(struct oj_cuda_work *work, const Side &side,
-                           const struct point_batch &batch,
-                           const struct oj_cuda_tally *tally)
+static oj_status add_found_pairs_to_sums(struct oj_cuda_work *work,
+                                         const Side &side,
+                                         const struct point_batch &batch,
+                                         const struct oj_cuda_tally *tally)
 {
     if (batch.n == 0)
         return OJ_OK;
@@ -145,8 +147,8 @@ static __global__ void __launch_bounds__(POINT_BLOCK, resident)
         count[t] = 0;
     if (t >= batch.n)
         return;
-    i = point_of(batch, t);
-    look_around(
+    i = point_of_thread(batch, t);
+    visit_matches_of_point(
         side, batch, i, [&](int32_t, int64_t) { n++; },
         [&]()
         {
@@ -171,32 +173,33 @@ static __global__ void __launch_bounds__(POINT_BLOCK, resident)
     double x, y;
     if (t >= batch.n)
         return;
-    i = point_of(batch, t);
+    i = point_of_thread(batch, t);
     at = offset[i];
     if (at == offset[i + 1])
         return;
     x = batch.x[i];
     y = batch.y[i];
-    look_around(
+    visit_matches_of_point(
         side, batch, i,
         [&](int32_t rank, int64_t entry)
         {
-            row[at] = as_ordinals ? ordinal_at(batch, rank) : rank;
+            row[at] = as_ordinals ? ordinal_of_rank(batch, rank) : rank;
             if (measure != NULL)
-                measure[at] = distance_of(side, x, y, entry);
+                measure[at] = distance_to_entry(side, x, y, entry);
             at++;
         },
         []() { return true; });
 }
 
-/* Lists the pairs of batch that look_around(side, ..) finds, once to count and
- * once to write, with what distance_of(side, ..) says where has_measure is 1.
- * in_order: they may stay as they are found; else those of each row are put in
- * the order of ranks.  most: that fit into the memory of the device. */
+/* Lists the pairs of batch that visit_matches_of_point(side, ..) finds, once to
+ * count and once to write, with what distance_to_entry(side, ..) says where
+ * has_measure is 1. in_order: they may stay as they are found; else those of
+ * each row are put in the order of ranks.  most: that fit into the memory of
+ * the device. */
 template <int resident, typename Side>
-static oj_status list_found(struct oj_cuda_listing *l, const Side &side,
-                            const struct point_batch &batch, int64_t most,
-                            int has_measure, int in_order)
+static oj_status list_found_pairs(struct oj_cuda_listing *l, const Side &side,
+                                  const struct point_batch &batch, int64_t most,
+                                  int has_measure, int in_order)
 {
     int64_t n = batch.n, *offset = l->out.offset.data;
     int64_t limit =

@@ -64,8 +64,9 @@ static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 /* Tells found(rank, entry) of each envelope around point i. */
 template <typename Found, typename GoesOn>
 static __device__ __forceinline__ void
-look_around(const struct envelopes &side, const struct point_batch &batch,
-            int64_t i, Found found, GoesOn)
+visit_matches_of_point(const struct envelopes &side,
+                       const struct point_batch &batch, int64_t i, Found found,
+                       GoesOn)
 {
     double x = batch.x[i], y = batch.y[i];
     struct oj_tree_walk walk;
@@ -84,8 +85,8 @@ look_around(const struct envelopes &side, const struct point_batch &batch,
 }
 
 /* Such pairs have no distance. */
-static __device__ __forceinline__ double distance_of(const struct envelopes &,
-                                                     double, double, int64_t)
+static __device__ __forceinline__ double
+distance_to_entry(const struct envelopes &, double, double, int64_t)
 {
     return NAN;
 }
@@ -96,11 +97,12 @@ static oj_status list_points_in_boxes(const struct oj_cuda_index *index,
     const struct pairs_index *self = (const struct pairs_index *)index;
     int32_t *order;
     OJ_TRY(oj_cuda_point_order(l, &self->side.tree, l->points, &order));
-    return list_found<6>(l, self->side, point_batch_of(self, l->points, order),
-                         INT64_MAX, 0, self->relation.any_order);
+    return list_found_pairs<6>(l, self->side,
+                               init_point_batch(self, l->points, order),
+                               INT64_MAX, 0, self->relation.any_order);
 }
 
-static oj_status add_points_in_boxes(const struct oj_cuda_index *index,
+static oj_status sum_points_in_boxes(const struct oj_cuda_index *index,
                                      struct oj_cuda_work *work,
                                      const struct oj_cuda_points *points,
                                      const struct oj_cuda_tally *tally)
@@ -108,8 +110,8 @@ static oj_status add_points_in_boxes(const struct oj_cuda_index *index,
     const struct envelopes *side = &((const struct pairs_index *)index)->side;
     int32_t *order;
     OJ_TRY(oj_cuda_point_order(work, &side->tree, points, &order));
-    return add_found<6>(work, *side, point_batch_of(index, points, order),
-                        tally);
+    return add_found_pairs_to_sums<6>(
+        work, *side, init_point_batch(index, points, order), tally);
 }
 
 const struct oj_cuda_family oj_cuda_point_pairs = {
@@ -122,5 +124,5 @@ const struct oj_cuda_family oj_cuda_point_pairs = {
     batch_bytes,
     NULL,
     list_points_in_boxes,
-    add_points_in_boxes,
+    sum_points_in_boxes,
 };

@@ -48,8 +48,8 @@ static int takes_tree_joins(const struct oj_relation *relation,
            (relation->min_distance == 0.0 || oj_flat_is_points(join_side));
 }
 
-static oj_status build_tree_side(struct oj_cuda_index *index,
-                                 struct oj_cuda_work *work)
+static oj_status build_segment_and_ring_trees(struct oj_cuda_index *index,
+                                              struct oj_cuda_work *work)
 {
     struct tree_index *self = (struct tree_index *)index;
     int64_t k = self->relation.k, n = self->layer->n_features;
@@ -98,19 +98,20 @@ static __global__ void __launch_bounds__(BLOCK)
     int32_t rank = -1;
     if (t >= batch.n)
         return;
-    i = point_of(batch, t);
+    i = point_of_thread(batch, t);
     x = batch.x[i];
     y = batch.y[i];
     best.k = 1;
     best.n = 0;
     best.stride = 1;
     best.least = batch.least;
-    best.most = most_of(batch, i);
+    best.most = max_distance_of_point(batch, i);
     best.distance = &distance;
     best.rank = &rank;
     if (is_joinable_point(x, y, best.most))
         oj_tree_nearest(&side, &batch.rule, i, x, y, &best);
-    answer_one(batch, i, best.n > 0 ? rank : -1, distance, row, measure);
+    write_single_answer(batch, i, best.n > 0 ? rank : -1, distance, row,
+                        measure);
 }
 
 /* *order, of the points, is work's. */
@@ -121,15 +122,14 @@ static oj_status make_batch(struct oj_cuda_work *work,
 {
     int32_t *order;
     OJ_TRY(oj_cuda_point_order(work, &self->side.segments, points, &order));
-    *out = point_batch_of(self, points, order);
+    *out = init_point_batch(self, points, order);
     out->rule.excludes_same &= self->layer->only_points;
     return OJ_OK;
 }
 
-static oj_status join_one(const struct oj_cuda_index *index,
-                          struct oj_cuda_work *work,
-                          const struct oj_cuda_points *points, int32_t *d_row,
-                          double *d_measure)
+static oj_status find_nearest_feature_of_each(
+    const struct oj_cuda_index *index, struct oj_cuda_work *work,
+    const struct oj_cuda_points *points, int32_t *d_row, double *d_measure)
 {
     const struct tree_index *self = (const struct tree_index *)index;
     struct point_batch batch;
@@ -166,9 +166,10 @@ struct rows_to_sort
     unsigned n;
 };
 
-static oj_status find_long(struct oj_cuda_work *work, int64_t n_rows,
-                           const struct candidates &rows,
-                           struct rows_to_sort *found)
+static oj_status find_rows_with_many_candidates(struct oj_cuda_work *work,
+                                                int64_t n_rows,
+                                                const struct candidates &rows,
+                                                struct rows_to_sort *found)
 {
     int64_t *first, *end;
     unsigned *n_long;
@@ -211,14 +212,15 @@ static oj_status sort_rows(struct oj_cuda_work *work, int64_t n,
 /* Puts the candidates of long rows in order, by the lesser key first, then by
  * the greater one, which keeps that order; leaves the other rows. Waits for the
  * stream where rows may be long. */
-static oj_status sort_long(struct oj_cuda_listing *l, enum oj_tree_order order,
-                           const struct candidates &rows)
+static oj_status sort_rows_with_many_candidates(struct oj_cuda_listing *l,
+                                                enum oj_tree_order order,
+                                                const struct candidates &rows)
 {
     struct oj_cuda_work work(l);
     double *distance = rows.distance, *other_distance = NULL;
     int32_t *rank = rows.rank, *other_rank = NULL;
     struct rows_to_sort found;
-    OJ_TRY(find_long(&work, l->points->n, rows, &found));
+    OJ_TRY(find_rows_with_many_candidates(&work, l->points->n, rows, &found));
     if (found.n == 0)
         return OJ_OK;
     if (rows.n > INT32_MAX)
@@ -257,14 +259,14 @@ static __global__ void __launch_bounds__(BLOCK)
         count[t] = 0;
     if (t >= batch.n)
         return;
-    i = point_of(batch, t);
+    i = point_of_thread(batch, t);
     x = batch.x[i];
     y = batch.y[i];
     best.k = k;
     best.n = 0;
     best.stride = batch.n;
     best.least = batch.least;
-    best.most = most_of(batch, i);
+    best.most = max_distance_of_point(batch, i);
     best.distance = distance + t;
     best.rank = rank + t;
     if (is_joinable_point(x, y, best.most) && k > 0)
@@ -277,9 +279,10 @@ static __global__ void __launch_bounds__(BLOCK)
 
 /* Makes pairs of what l->out.offset counts: the first of the candidates of each
  * row, or where first is NULL of the places of each thread's point. */
-static oj_status put_pairs(struct oj_cuda_listing *l,
-                           const struct point_batch batch, const int64_t *first,
-                           const double *distance, const int32_t *rank)
+static oj_status write_listed_pairs(struct oj_cuda_listing *l,
+                                    const struct point_batch batch,
+                                    const int64_t *first,
+                                    const double *distance, const int32_t *rank)
 {
     const int64_t *offset = l->out.offset.data;
     int32_t *row;
@@ -288,19 +291,19 @@ static oj_status put_pairs(struct oj_cuda_listing *l,
     OJ_TRY(l->make_pairs(1));
     row = l->out.row.data;
     measure = l->out.measure.data;
-    return l->each(batch.n,
-                   [=] __device__(int64_t t)
-                   {
-                       int64_t i = first != NULL ? t : point_of(batch, t);
-                       int64_t from = first != NULL ? first[i] : t;
-                       int64_t step = first != NULL ? 1 : batch.n;
-                       for (int64_t at = offset[i]; at < offset[i + 1];
-                            at++, from += step)
-                       {
-                           row[at] = ordinal_at(batch, rank[from]);
-                           measure[at] = distance[from];
-                       }
-                   });
+    return l->each(
+        batch.n,
+        [=] __device__(int64_t t)
+        {
+            int64_t i = first != NULL ? t : point_of_thread(batch, t);
+            int64_t from = first != NULL ? first[i] : t;
+            int64_t step = first != NULL ? 1 : batch.n;
+            for (int64_t at = offset[i]; at < offset[i + 1]; at++, from += step)
+            {
+                row[at] = ordinal_of_rank(batch, rank[from]);
+                measure[at] = distance[from];
+            }
+        });
 }
 
 /* With ties only the reach of each point is wanted of its places. */
@@ -316,7 +319,8 @@ static oj_status list_nearest(const struct tree_index *self,
     OJ_TRY(work.run<BLOCK>(batch.n + 1, find_k_nearest, self->side, batch,
                            self->k, distance, rank,
                            reach != NULL ? NULL : l->out.offset.data, reach));
-    return reach != NULL ? OJ_OK : put_pairs(l, batch, NULL, distance, rank);
+    return reach != NULL ? OJ_OK
+                         : write_listed_pairs(l, batch, NULL, distance, rank);
 }
 
 /* Candidates of each point: counted, where distance is NULL, else put behind
@@ -334,14 +338,14 @@ static __global__ void __launch_bounds__(BLOCK, 6)
         first[t] = 0;
     if (t >= batch.n)
         return;
-    i = point_of(batch, t);
+    i = point_of_thread(batch, t);
     x = batch.x[i];
     y = batch.y[i];
     found = distance != NULL
                 ? oj_tree_found_start(first[i + 1] - first[i],
                                       distance + first[i], rank + first[i])
                 : oj_tree_found_start(0, NULL, NULL);
-    most = reach != NULL ? reach[i] : most_of(batch, i);
+    most = reach != NULL ? reach[i] : max_distance_of_point(batch, i);
     if (is_joinable_point(x, y, most))
         oj_tree_within(&side, &batch.rule, i, x, y, most, &found);
     if (distance == NULL)
@@ -350,12 +354,12 @@ static __global__ void __launch_bounds__(BLOCK, 6)
 
 /* Each row's pairs first among its candidates, and their number in
  * l->out.offset. Long rows come in the order of ranks, and may leave in it. */
-static oj_status reduce_row_candidates(struct oj_cuda_listing *l,
-                                       enum oj_tree_order order, double least,
-                                       struct candidates rows)
+static oj_status drop_duplicate_candidates(struct oj_cuda_listing *l,
+                                           enum oj_tree_order order,
+                                           double least, struct candidates rows)
 {
     int64_t *count = l->out.offset.data, n_rows = l->points->n;
-    OJ_TRY(sort_long(l, OJ_TREE_BY_RANK, rows));
+    OJ_TRY(sort_rows_with_many_candidates(l, OJ_TREE_BY_RANK, rows));
     OJ_TRY(l->each(n_rows + 1,
                    [=] __device__(int64_t i)
                    {
@@ -375,7 +379,7 @@ static oj_status reduce_row_candidates(struct oj_cuda_listing *l,
     if (order == OJ_TREE_BY_RANK)
         return OJ_OK;
     rows.count = count;
-    return sort_long(l, order, rows);
+    return sort_rows_with_many_candidates(l, order, rows);
 }
 
 /* reach: of each point, or NULL. */
@@ -396,12 +400,12 @@ static oj_status list_within(const struct tree_index *self,
     OJ_TRY(l->make(rows.n, &rows.rank));
     OJ_TRY(l->run<BLOCK>(n + 1, find_within, self->side, batch, reach,
                          rows.first, rows.distance, rows.rank));
-    OJ_TRY(reduce_row_candidates(l,
-                                 self->relation.op == OJ_OP_NEAREST
-                                     ? OJ_TREE_BY_DISTANCE
-                                     : OJ_TREE_BY_RANK,
-                                 batch.least, rows));
-    return put_pairs(l, batch, rows.first, rows.distance, rows.rank);
+    OJ_TRY(drop_duplicate_candidates(l,
+                                     self->relation.op == OJ_OP_NEAREST
+                                         ? OJ_TREE_BY_DISTANCE
+                                         : OJ_TREE_BY_RANK,
+                                     batch.least, rows));
+    return write_listed_pairs(l, batch, rows.first, rows.distance, rows.rank);
 }
 
 static oj_status list_tree_pairs(const struct oj_cuda_index *index,
@@ -427,10 +431,10 @@ const struct oj_cuda_family oj_cuda_tree_joins = {
     "distances of points, by a packed tree",
     takes_tree_joins,
     sizeof(struct tree_index),
-    build_tree_side,
+    build_segment_and_ring_trees,
     1,
     NULL,
     batch_bytes,
-    join_one,
+    find_nearest_feature_of_each,
     list_tree_pairs,
 };

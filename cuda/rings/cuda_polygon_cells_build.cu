@@ -48,14 +48,14 @@ struct view
     struct oj_cuda_ring_marks marks;
 };
 
-static __device__ uint32_t at_thread(void)
+static __device__ uint32_t thread_index(void)
 {
     return blockIdx.x * BLOCK + threadIdx.x;
 }
 
 /* Number k of those that go to children. */
-static __device__ struct oj_ring_fragment load_listed(const struct view &v,
-                                                      uint32_t k)
+static __device__ struct oj_ring_fragment
+load_listed_fragment(const struct view &v, uint32_t k)
 {
     return v.level.fragment[v.list != NULL ? v.list[k] : k];
 }
@@ -195,10 +195,9 @@ static __device__ void store_prefix_sums(const struct view &v, uint32_t i,
 
 /* What becomes of a node, and what that adds. *says: its slot, where that says
  * it all. */
-static __device__ enum ring_node_kind classify_node(const struct view &v,
-                                                    uint32_t i,
-                                                    struct oj_cuda_ring_sums *s,
-                                                    uint32_t *says)
+static __device__ enum ring_node_kind
+decide_node_kind(const struct view &v, uint32_t i, struct oj_cuda_ring_sums *s,
+                 uint32_t *says)
 {
     uint32_t first = v.level.node_first[i], end = v.level.node_first[i + 1],
              unused, of;
@@ -233,11 +232,11 @@ static __device__ enum ring_node_kind classify_node(const struct view &v,
 static __global__ void choose_node_kinds(const __grid_constant__ struct view v,
                                          uint32_t *slot)
 {
-    uint32_t i = at_thread(), says = 0;
+    uint32_t i = thread_index(), says = 0;
     struct oj_cuda_ring_sums s = {0, 0, 0, 0, 0};
     if (i < v.n_nodes)
     {
-        v.kind[i] = (uint8_t)classify_node(v, i, &s, &says);
+        v.kind[i] = (uint8_t)decide_node_kind(v, i, &s, &says);
         slot[i] = says;
     }
     store_prefix_sums(v, i, s);
@@ -268,10 +267,10 @@ struct head_of
 /* Marks fragment k of the list, or finds that exact signs are needed for it:
  * returns 0. */
 template <bool exactly>
-static __device__ __forceinline__ int mark_fragment(const struct view &v,
-                                                    uint32_t k)
+static __device__ __forceinline__ int
+mark_children_of_fragment(const struct view &v, uint32_t k)
 {
-    struct oj_ring_fragment f = load_listed(v, k);
+    struct oj_ring_fragment f = load_listed_fragment(v, k);
     const struct oj_cuda_ring_marks &to = v.marks;
     struct oj_ring_masks m = {0, 0, 0};
     int unsure = 0;
@@ -302,19 +301,19 @@ static __device__ __forceinline__ int mark_fragment(const struct view &v,
 static __global__ void __launch_bounds__(BLOCK, 3)
     mark_fragments(const __grid_constant__ struct view v)
 {
-    uint32_t k = at_thread();
+    uint32_t k = thread_index();
     uint32_t *doubt = v.marks.doubt;
-    if (k < v.n_listed && !mark_fragment<false>(v, k))
+    if (k < v.n_listed && !mark_children_of_fragment<false>(v, k))
         doubt[1 + atomicAdd(doubt, 1u)] = k;
 }
 
 /* Few, as a rule; exact signs take many registers. */
 static __global__ void
-mark_unsure_fragments(const __grid_constant__ struct view v)
+mark_unsure_fragments_exactly(const __grid_constant__ struct view v)
 {
     const uint32_t *doubt = v.marks.doubt;
-    for (uint32_t d = at_thread(); d < doubt[0]; d += gridDim.x * BLOCK)
-        mark_fragment<true>(v, doubt[1 + d]);
+    for (uint32_t d = thread_index(); d < doubt[0]; d += gridDim.x * BLOCK)
+        mark_children_of_fragment<true>(v, doubt[1 + d]);
 }
 
 /* --- leaves --------------------------------------------------------------- */
@@ -324,9 +323,10 @@ mark_unsure_fragments(const __grid_constant__ struct view v)
  * for each fragment, and then for each edge that the block has. Five blocks on
  * a processor: as many as leave it all registers that it needs. */
 static __global__ void __launch_bounds__(BLOCK, 5)
-    put_records(const __grid_constant__ struct view v,
-                const __grid_constant__ struct oj_cuda_ring_cells cells,
-                const __grid_constant__ struct oj_cuda_ring_part to)
+    write_leaf_fragments_and_edges(
+        const __grid_constant__ struct view v,
+        const __grid_constant__ struct oj_cuda_ring_cells cells,
+        const __grid_constant__ struct oj_cuda_ring_part to)
 {
     __shared__ uint8_t owner[OJ_RING_FRAGMENT * BLOCK]; /* of each edge */
     __shared__ uint32_t from[BLOCK];
@@ -335,7 +335,7 @@ static __global__ void __launch_bounds__(BLOCK, 5)
     __shared__ double reference_y[BLOCK];
     __shared__ uint32_t touched[BLOCK];
     __shared__ uint32_t toggled[BLOCK];
-    uint32_t k = at_thread(), mine = threadIdx.x, at, n = 0;
+    uint32_t k = thread_index(), mine = threadIdx.x, at, n = 0;
     uint4 n_edges;
     enum ring_node_kind is = KIND_NOTHING;
     struct oj_ring_fragment f = {0, 0, 0, 0};
@@ -393,11 +393,11 @@ static __global__ void __launch_bounds__(BLOCK, 5)
 }
 
 static __global__ void
-make_leaves(const __grid_constant__ struct view v,
-            const __grid_constant__ struct oj_cuda_ring_cells cells,
-            const __grid_constant__ struct oj_cuda_ring_part to)
+write_leaf_records(const __grid_constant__ struct view v,
+                   const __grid_constant__ struct oj_cuda_ring_cells cells,
+                   const __grid_constant__ struct oj_cuda_ring_part to)
 {
-    uint32_t i = at_thread(), first, end;
+    uint32_t i = thread_index(), first, end;
     struct oj_cuda_ring_sums s;
     struct oj_ring_leaf leaf;
     if (i >= v.n_nodes || v.kind[i] != KIND_LEAF)
@@ -425,8 +425,8 @@ struct family
     uint64_t at;       /* of fragment k and child 0; child c: c n later */
 };
 
-static __device__ struct family child_counts_of_node(const struct view &v,
-                                                     uint32_t node, uint32_t k)
+static __device__ struct family index_of_child_counts(const struct view &v,
+                                                      uint32_t node, uint32_t k)
 {
     struct family f;
     f.first = v.of_block[node / BLOCK].split_fragments + v.of_node[node].y;
@@ -435,16 +435,16 @@ static __device__ struct family child_counts_of_node(const struct view &v,
     return f;
 }
 
-static __global__ void put_counts(const __grid_constant__ struct view v,
-                                  uint8_t *count)
+static __global__ void
+count_fragments_per_child(const __grid_constant__ struct view v, uint8_t *count)
 {
-    uint32_t k = at_thread(), there;
+    uint32_t k = thread_index(), there;
     struct oj_ring_fragment f;
     struct family family;
     if (k >= v.n_listed)
         return;
-    f = load_listed(v, k);
-    family = child_counts_of_node(v, f.node, k);
+    f = load_listed_fragment(v, k);
+    family = index_of_child_counts(v, f.node, k);
     there = oj_cuda_ring_there(v.marks, k, f.unit);
     for (uint32_t c = 0; c < OJ_RING_CELL_CHILDREN; c++)
         count[family.at + (uint64_t)c * family.n] =
@@ -468,14 +468,14 @@ put_fragments(const __grid_constant__ struct view v,
               const unsigned long long *place,
               const __grid_constant__ struct oj_cuda_ring_level next)
 {
-    uint32_t k = at_thread(), inside, split;
+    uint32_t k = thread_index(), inside, split;
     struct oj_ring_fragment f;
     struct family family;
     uint64_t done = 0;
     if (k >= v.n_listed)
         return;
-    f = load_listed(v, k);
-    family = child_counts_of_node(v, f.node, k);
+    f = load_listed_fragment(v, k);
+    family = index_of_child_counts(v, f.node, k);
     split = node_prefix_sums(v, f.node).split;
     inside = oj_cuda_ring_inside(v.marks, k, f.unit);
     for (uint32_t left = oj_cuda_ring_there(v.marks, k, f.unit); left != 0;
@@ -504,17 +504,18 @@ put_fragments(const __grid_constant__ struct view v,
 
 /* By the first fragment of each node that is split. */
 static __global__ void
-put_nodes(const __grid_constant__ struct view v,
-          const unsigned long long *place, uint32_t first_group, uint32_t *slot,
-          const __grid_constant__ struct oj_cuda_ring_level next)
+write_child_nodes(const __grid_constant__ struct view v,
+                  const unsigned long long *place, uint32_t first_group,
+                  uint32_t *slot,
+                  const __grid_constant__ struct oj_cuda_ring_level next)
 {
-    uint32_t k = at_thread(), node, edges, unused, split;
+    uint32_t k = thread_index(), node, edges, unused, split;
     struct family f;
     unsigned long long all;
     if (k >= v.n_listed)
         return;
-    node = load_listed(v, k).node;
-    f = child_counts_of_node(v, node, k);
+    node = load_listed_fragment(v, k).node;
+    f = index_of_child_counts(v, node, k);
     if (k != f.first)
         return;
     split = node_prefix_sums(v, node).split;
@@ -556,9 +557,10 @@ static struct view make_level_view(const struct oj_cuda_ring_making *m,
 }
 
 /* What becomes of the nodes; waits for the stream. */
-static oj_status classify_nodes(const struct oj_cuda_ring_making *m,
-                                struct oj_cuda_work *work, struct view *v,
-                                struct oj_cuda_ring_part *part)
+static oj_status decide_node_kinds_of_level(const struct oj_cuda_ring_making *m,
+                                            struct oj_cuda_work *work,
+                                            struct view *v,
+                                            struct oj_cuda_ring_part *part)
 {
     int64_t n = v->n_nodes, n_blocks = oj_blocks(n, BLOCK);
     part->n_slots = (v->n_nodes + 15) / 16 * 16;
@@ -592,15 +594,16 @@ static oj_status finish_leaves(const struct oj_cuda_ring_making *m,
                                s->edges));
     OJ_TRY(work->make(s->split_fragments, &v->list));
     OJ_TRY(work->make(v->n_fragments, &v->said));
-    OJ_TRY(work->run<BLOCK>(v->n_fragments, put_records, *v, *cells, *part));
-    OJ_TRY(work->run<BLOCK>(v->n_nodes, make_leaves, *v, *cells, *part));
+    OJ_TRY(work->run<BLOCK>(v->n_fragments, write_leaf_fragments_and_edges, *v,
+                            *cells, *part));
+    OJ_TRY(work->run<BLOCK>(v->n_nodes, write_leaf_records, *v, *cells, *part));
     v->n_listed = s->split_fragments;
     return OJ_OK;
 }
 
 /* Marks what is listed, in stream order. */
-static oj_status mark_listed_fragments(struct oj_cuda_work *work,
-                                       struct view *v)
+static oj_status mark_children_of_fragments(struct oj_cuda_work *work,
+                                            struct view *v)
 {
     struct oj_cuda_ring_marks *marks = &v->marks;
     int64_t n = v->n_listed;
@@ -617,7 +620,7 @@ static oj_status mark_listed_fragments(struct oj_cuda_work *work,
     OJ_TRY(work->greatest_so_far(heads, n, marks->head));
     OJ_TRY(work->run<BLOCK>(n, mark_fragments, *v));
     return work->run_blocks<BLOCK>((unsigned)work->device->n_processors,
-                                   mark_unsure_fragments, *v);
+                                   mark_unsure_fragments_exactly, *v);
 }
 
 oj_status oj_cuda_ring_mark(const struct oj_cuda_ring_making *m,
@@ -626,47 +629,49 @@ oj_status oj_cuda_ring_mark(const struct oj_cuda_ring_making *m,
                             struct oj_cuda_ring_marks *out)
 {
     struct view v = make_level_view(m, level, 0, 0);
-    OJ_TRY(mark_listed_fragments(work, &v));
+    OJ_TRY(mark_children_of_fragments(work, &v));
     *out = v.marks;
     return OJ_OK;
 }
 
 /* Makes *next, which is below's. */
-static oj_status split(const struct oj_cuda_ring_making *m,
-                       struct oj_cuda_work *work, struct oj_cuda_work *below,
-                       struct view *v, const struct oj_cuda_ring_part *part,
-                       struct oj_cuda_ring_level *next)
+static oj_status split_nodes_into_next_level(
+    const struct oj_cuda_ring_making *m, struct oj_cuda_work *work,
+    struct oj_cuda_work *below, struct view *v,
+    const struct oj_cuda_ring_part *part, struct oj_cuda_ring_level *next)
 {
     int64_t n = 16 * (int64_t)part->sums.split_fragments;
     uint32_t first_group = (part->first_slot + part->n_slots) / 16;
     uint8_t *count;
     unsigned long long *place, all = 0;
-    OJ_TRY(mark_listed_fragments(work, v));
+    OJ_TRY(mark_children_of_fragments(work, v));
     OJ_TRY(work->make(n + 1, &count));
     OJ_TRY(work->clear(count + n, 1));
-    OJ_TRY(work->run<BLOCK>(v->n_listed, put_counts, *v, count));
+    OJ_TRY(work->run<BLOCK>(v->n_listed, count_fragments_per_child, *v, count));
     OJ_TRY(work->scan_computed(n, counts{count}, &place, &all));
     next->depth = v->level.depth + 1;
     OJ_TRY(oj_cuda_ring_level_make(below, part->sums.split, all, next));
-    OJ_TRY(work->run<BLOCK>(v->n_listed, put_nodes, *v, place, first_group,
-                            m->cells->slot.data + part->first_slot, *next));
+    OJ_TRY(work->run<BLOCK>(v->n_listed, write_child_nodes, *v, place,
+                            first_group, m->cells->slot.data + part->first_slot,
+                            *next));
     return work->run<BLOCK>(v->n_listed, put_fragments, *v, place, *next);
 }
 
 /* Splits level and finishes what is not split of it: *part, which has its
  * bases, and *next, below's (n_nodes 0: nothing was split).  may_split 0:
  * everything is finished. Waits for the stream. */
-static oj_status
-make_level(const struct oj_cuda_ring_making *m, struct oj_cuda_work *below,
-           const struct oj_cuda_ring_level *level, int is_large, int may_split,
-           struct oj_cuda_ring_part *part, struct oj_cuda_ring_level *next)
+static oj_status finish_leaves_and_split_level(
+    const struct oj_cuda_ring_making *m, struct oj_cuda_work *below,
+    const struct oj_cuda_ring_level *level, int is_large, int may_split,
+    struct oj_cuda_ring_part *part, struct oj_cuda_ring_level *next)
 {
     struct oj_cuda_work work(below);
     struct view v = make_level_view(m, level, is_large, may_split);
-    OJ_TRY(classify_nodes(m, &work, &v, part));
+    OJ_TRY(decide_node_kinds_of_level(m, &work, &v, part));
     OJ_TRY(finish_leaves(m, &work, &v, part));
-    return part->sums.split > 0 ? split(m, &work, below, &v, part, next)
-                                : OJ_OK;
+    return part->sums.split > 0
+               ? split_nodes_into_next_level(m, &work, below, &v, part, next)
+               : OJ_OK;
 }
 
 /* --- levels --------------------------------------------------------------- */
@@ -680,29 +685,29 @@ struct parts
 
 /* The level's part of the tree, and the next level, below's. Where memory for
  * that is short, the level is the last one. */
-static oj_status build_level_and_next(const struct oj_cuda_ring_making *m,
-                                      struct oj_cuda_work *below,
-                                      const struct oj_cuda_ring_level *level,
-                                      struct oj_cuda_ring_part *part,
-                                      struct oj_cuda_ring_level *next)
+static oj_status build_level_within_memory(
+    const struct oj_cuda_ring_making *m, struct oj_cuda_work *below,
+    const struct oj_cuda_ring_level *level, struct oj_cuda_ring_part *part,
+    struct oj_cuda_ring_level *next)
 {
     struct oj_cuda_ring_part bases = *part;
     int64_t n = level->n_edges + level->n_fragments;
     int is_large =
         (int64_t)part->first_edge + part->first_record + n > m->large;
     int may_split = n < MOST_PLACES && level->n_nodes < MOST_PLACES / 4;
-    oj_status status =
-        make_level(m, below, level, is_large, may_split, part, next);
+    oj_status status = finish_leaves_and_split_level(m, below, level, is_large,
+                                                     may_split, part, next);
     if (status != OJ_ERR_NOMEM || level->depth == 0)
         return status;
     below->release();
     *part = bases;
     *next = {};
-    return make_level(m, below, level, is_large, 0, part, next);
+    return finish_leaves_and_split_level(m, below, level, is_large, 0, part,
+                                         next);
 }
 
 /* Begins where the next level's things go. */
-static struct oj_cuda_ring_part *begin_level_part(struct parts *parts)
+static struct oj_cuda_ring_part *begin_part_of_next_level(struct parts *parts)
 {
     struct oj_cuda_ring_part *part = &parts->part[parts->n];
     if (parts->n > 0)
@@ -733,8 +738,8 @@ static oj_status make_levels(struct oj_cuda_ring_making *m, struct parts *parts)
         struct oj_cuda_work *done = has;
         next = {};
         OJ_TRY(oj_check_cancel(has->device->cancel, has->err));
-        OJ_TRY(build_level_and_next(m, below, &level, begin_level_part(parts),
-                                    &next));
+        OJ_TRY(build_level_within_memory(
+            m, below, &level, begin_part_of_next_level(parts), &next));
         done->release();
         has = below;
         below = done;
@@ -744,8 +749,8 @@ static oj_status make_levels(struct oj_cuda_ring_making *m, struct parts *parts)
 
 /* --- the whole ------------------------------------------------------------ */
 
-static oj_status finish_cell_tree(struct oj_cuda_ring_making *m,
-                                  const struct parts *parts)
+static oj_status terminate_records_and_set_tree(struct oj_cuda_ring_making *m,
+                                                const struct parts *parts)
 {
     const struct oj_cuda_ring_part *last = &parts->part[parts->n - 1];
     struct oj_cuda_ring_cells *cells = m->cells;
@@ -863,7 +868,7 @@ oj_status oj_cuda_ring_cells_build(struct oj_cuda_work *work,
             ? oj_ring_frame_around(layer->x0, layer->y0, layer->x1, layer->y1)
             : oj_ring_frame_around(0.0, 0.0, 0.0, 0.0);
     OJ_TRY(make_levels(&m, &parts));
-    OJ_TRY(finish_cell_tree(&m, &parts));
+    OJ_TRY(terminate_records_and_set_tree(&m, &parts));
     if (level >= parts.top + parts.n)
         level = parts.top + parts.n - 1;
     return add_directory(work, parts.top, level, out);

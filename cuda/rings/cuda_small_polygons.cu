@@ -1,4 +1,4 @@
-#include "../device/cuda_offsets.cuh"
+#include "../device/cuda_offset_search.cuh"
 #include "cuda_polygon_cells_build.cuh"
 
 /* Most units that may start below the root: their windows and edges are counted
@@ -13,7 +13,7 @@
 /* Fragments that a number of 32 bits has room for beside one of 16 cells. */
 #define MOST_FRAGMENTS ((int64_t)1 << 28)
 
-static __device__ int64_t at_thread(void)
+static __device__ int64_t thread_index(void)
 {
     return (int64_t)blockIdx.x * BLOCK + threadIdx.x;
 }
@@ -59,7 +59,8 @@ static __device__ struct oj_ring_windows unpack_windows(uint32_t packed)
     return w;
 }
 
-static __device__ int64_t first_of_unit(const struct units &u, int64_t i)
+static __device__ int64_t first_segment_of_unit(const struct units &u,
+                                                int64_t i)
 {
     if (u.units == OJ_RING_FEATURES)
         i = u.layer.part_offset.data[i];
@@ -69,7 +70,8 @@ static __device__ int64_t first_of_unit(const struct units &u, int64_t i)
 static __device__ struct oj_ring_windows windows_of_unit(const struct units &u,
                                                          int64_t i)
 {
-    int64_t first = first_of_unit(u, i), end = first_of_unit(u, i + 1);
+    int64_t first = first_segment_of_unit(u, i),
+            end = first_segment_of_unit(u, i + 1);
     struct oj_ring_chain chain = oj_ring_chain_make();
     if (end - first <= OJ_RING_WINDOW_EDGES)
     {
@@ -83,14 +85,16 @@ static __device__ struct oj_ring_windows windows_of_unit(const struct units &u,
 }
 
 /* What each unit starts with. */
-static __global__ void measure_units(const __grid_constant__ struct units u,
-                                     struct starts starts)
+static __global__ void
+count_windows_and_edges_of_units(const __grid_constant__ struct units u,
+                                 struct starts starts)
 {
-    int64_t i = at_thread(), n;
+    int64_t i = thread_index(), n;
     unsigned long long times = 1, others = 0;
     if (i > u.n)
         return;
-    n = i < u.n ? first_of_unit(u, i + 1) - first_of_unit(u, i) : 0;
+    n = i < u.n ? first_segment_of_unit(u, i + 1) - first_segment_of_unit(u, i)
+                : 0;
     if (i < u.n && u.units != OJ_RING_FEATURES &&
         u.layer.part_kind.data[i] != OJ_PART_POLYGON)
         n = 0;
@@ -108,13 +112,14 @@ static __global__ void measure_units(const __grid_constant__ struct units u,
     starts.edges[i] = others << 32 | times * (unsigned long long)n;
 }
 
-static oj_status measure_all_units(struct oj_cuda_work *work,
-                                   const struct units *u,
-                                   const struct starts *starts,
-                                   struct all_units *all)
+static oj_status count_windows_of_level(struct oj_cuda_work *work,
+                                        const struct units *u,
+                                        const struct starts *starts,
+                                        struct all_units *all)
 {
     unsigned long long fragments = 0, edges = 0;
-    OJ_TRY(work->run<BLOCK>(u->n + 1, measure_units, *u, *starts));
+    OJ_TRY(work->run<BLOCK>(u->n + 1, count_windows_and_edges_of_units, *u,
+                            *starts));
     OJ_TRY(work->scan_total(starts->fragments, u->n, &fragments));
     OJ_TRY(work->scan_total(starts->edges, u->n, &edges));
     all->windows = (int64_t)(fragments >> 32);
@@ -128,12 +133,12 @@ static oj_status measure_all_units(struct oj_cuda_work *work,
 
 /* Fragment k of the root. */
 static __device__ struct oj_ring_fragment
-fragment_of(const struct units &u, const struct starts &s, int64_t k)
+root_fragment_at(const struct units &u, const struct starts &s, int64_t k)
 {
-    int64_t i = oj_cuda_owner_of<int64_t>(s.fragments, 0, u.n, k);
-    int64_t begin =
-        first_of_unit(u, i) + (k - (int64_t)s.fragments[i]) * OJ_RING_FRAGMENT;
-    int64_t n = first_of_unit(u, i + 1) - begin;
+    int64_t i = oj_cuda_list_of_entry<int64_t>(s.fragments, 0, u.n, k);
+    int64_t begin = first_segment_of_unit(u, i) +
+                    (k - (int64_t)s.fragments[i]) * OJ_RING_FRAGMENT;
+    int64_t n = first_segment_of_unit(u, i + 1) - begin;
     return {2 * (uint32_t)i, (uint32_t)begin,
             (uint32_t)(n < OJ_RING_FRAGMENT ? n : OJ_RING_FRAGMENT), 0};
 }
@@ -165,7 +170,7 @@ static oj_status fill_root(struct oj_cuda_work *work,
                           root.node_first[1] = (uint32_t)n_fragments;
                       }));
     OJ_TRY(work->each(n_fragments, [=] __device__(int64_t k)
-                      { root.fragment[k] = fragment_of(u, s, k); }));
+                      { root.fragment[k] = root_fragment_at(u, s, k); }));
     return work->each(root.n_edges, [=] __device__(int64_t i)
                       { root.edge[i] = (uint32_t)i; });
 }
@@ -173,11 +178,12 @@ static oj_status fill_root(struct oj_cuda_work *work,
 /* --- windows -------------------------------------------------------------- */
 
 /* The windows of a unit one after the other, and in each all its fragments. */
-static __global__ void make_windows(const __grid_constant__ struct units u,
-                                    struct starts starts,
-                                    struct oj_cuda_ring_level level)
+static __global__ void
+write_windows_and_fragments(const __grid_constant__ struct units u,
+                            struct starts starts,
+                            struct oj_cuda_ring_level level)
 {
-    int64_t i = at_thread();
+    int64_t i = thread_index();
     struct oj_ring_windows w;
     uint32_t first, end, node, at, edge;
     if (i >= u.n)
@@ -186,8 +192,8 @@ static __global__ void make_windows(const __grid_constant__ struct units u,
     if ((uint32_t)(starts.fragments[i + 1] >> 32) == node)
         return;
     w = unpack_windows(starts.window[i]);
-    first = (uint32_t)first_of_unit(u, i);
-    end = (uint32_t)first_of_unit(u, i + 1);
+    first = (uint32_t)first_segment_of_unit(u, i);
+    end = (uint32_t)first_segment_of_unit(u, i + 1);
     at = (uint32_t)starts.fragments[i];
     edge = (uint32_t)starts.edges[i];
     for (uint32_t k = 0; k < w.nx * w.ny; k++, node++)
@@ -212,10 +218,12 @@ struct windows
     struct oj_cuda_ring_marks marks;
 };
 
-static oj_status fill_windows(const struct oj_cuda_ring_making *m,
-                              struct oj_cuda_work *work, const struct units *u,
-                              const struct starts *starts,
-                              const struct all_units *all, struct windows *out)
+static oj_status make_window_level(const struct oj_cuda_ring_making *m,
+                                   struct oj_cuda_work *work,
+                                   const struct units *u,
+                                   const struct starts *starts,
+                                   const struct all_units *all,
+                                   struct windows *out)
 {
     struct oj_cuda_ring_level *level = &out->level;
     level->depth = u->level;
@@ -225,7 +233,8 @@ static oj_status fill_windows(const struct oj_cuda_ring_making *m,
     OJ_TRY(work->make(level->n_nodes, &level->window));
     OJ_TRY(work->make(level->n_fragments, &level->fragment));
     OJ_TRY(work->make(level->n_edges, &level->edge));
-    OJ_TRY(work->run<BLOCK>(u->n, make_windows, *u, *starts, *level));
+    OJ_TRY(work->run<BLOCK>(u->n, write_windows_and_fragments, *u, *starts,
+                            *level));
     return oj_cuda_ring_mark(m, work, level, &out->marks);
 }
 
@@ -258,7 +267,7 @@ struct items_of
 #define ITEM_EDGES 56
 #define ITEM_INSIDE 60
 
-static __device__ uint32_t cell_of_item(unsigned long long item)
+static __device__ uint32_t cell_number_of_item(unsigned long long item)
 {
     return (uint32_t)(item >> ITEM_CELL) & 0xffffffu;
 }
@@ -269,12 +278,12 @@ static __device__ uint32_t n_edges_of_item(unsigned long long item)
 }
 
 /* Items of a block go out side by side. */
-static __global__ void put_items(const __grid_constant__ struct windows v,
-                                 const unsigned long long *place,
-                                 unsigned long long *item)
+static __global__ void
+write_cell_items(const __grid_constant__ struct windows v,
+                 const unsigned long long *place, unsigned long long *item)
 {
     __shared__ unsigned long long made[OJ_RING_CELL_CHILDREN * BLOCK];
-    uint32_t k = (uint32_t)at_thread(), first = blockIdx.x * BLOCK;
+    uint32_t k = (uint32_t)thread_index(), first = blockIdx.x * BLOCK;
     uint32_t all = (uint32_t)v.level.n_fragments, at, n;
     uint32_t end = first + BLOCK < all ? first + BLOCK : all;
     n = (uint32_t)(place[end] - place[first]);
@@ -301,11 +310,11 @@ static __global__ void put_items(const __grid_constant__ struct windows v,
         item[place[first] + i] = made[i];
 }
 
-static __device__ int is_first_of_group(const unsigned long long *item,
-                                        uint32_t j)
+static __device__ int starts_new_group_of_cells(const unsigned long long *item,
+                                                uint32_t j)
 {
-    return j == 0 ||
-           cell_of_item(item[j]) / 16 != cell_of_item(item[j - 1]) / 16;
+    return j == 0 || cell_number_of_item(item[j]) / 16 !=
+                         cell_number_of_item(item[j - 1]) / 16;
 }
 
 /* What items, by cell, add: high half groups of 16 cells, low half edges; and
@@ -319,25 +328,25 @@ struct put_sums
     {
         if (i >= n)
             return 0;
-        return (unsigned long long)is_first_of_group(item, (uint32_t)i) << 32 |
+        return (unsigned long long)starts_new_group_of_cells(item, (uint32_t)i)
+                   << 32 |
                n_edges_of_item(item[i]);
     }
 };
 
-static __global__ void fill_cells(const __grid_constant__ struct windows v,
-                                  uint32_t n, const unsigned long long *item,
-                                  const unsigned long long *put,
-                                  uint32_t first_group, uint32_t *slot,
-                                  struct oj_cuda_ring_level level)
+static __global__ void write_cell_nodes_and_fragments(
+    const __grid_constant__ struct windows v, uint32_t n,
+    const unsigned long long *item, const unsigned long long *put,
+    uint32_t first_group, uint32_t *slot, struct oj_cuda_ring_level level)
 {
-    uint32_t j = (uint32_t)at_thread(), c, cell, is_first, group, node;
+    uint32_t j = (uint32_t)thread_index(), c, cell, is_first, group, node;
     uint32_t before, to, shift = 2 * (uint32_t)v.level.depth - 2;
     struct oj_ring_fragment f;
     if (j >= n)
         return;
     c = (uint32_t)item[j] % 16;
-    cell = cell_of_item(item[j]);
-    is_first = (uint32_t)is_first_of_group(item, j);
+    cell = cell_number_of_item(item[j]);
+    is_first = (uint32_t)starts_new_group_of_cells(item, j);
     group = (uint32_t)(put[j] >> 32) + is_first - 1;
     node = 16 * group + cell % 16;
     to = (uint32_t)put[j];
@@ -351,7 +360,8 @@ static __global__ void fill_cells(const __grid_constant__ struct windows v,
             level.edge[to++] = v.level.edge[e];
     }
     before = j == 0 ? UINT32_MAX
-                    : 16 * (group - is_first) + cell_of_item(item[j - 1]) % 16;
+                    : 16 * (group - is_first) +
+                          cell_number_of_item(item[j - 1]) % 16;
     for (uint32_t i = before + 1; i != node + 1; i++)
         level.node_first[i] = j;
     if (j == n - 1)
@@ -372,9 +382,10 @@ static __global__ void fill_cells(const __grid_constant__ struct windows v,
 }
 
 /* Items by cell, and by unit in each: *out, work's. */
-static oj_status sort_items(struct oj_cuda_work *work, const struct windows &v,
-                            unsigned long long **out,
-                            unsigned long long *n_items)
+static oj_status list_and_sort_cell_items(struct oj_cuda_work *work,
+                                          const struct windows &v,
+                                          unsigned long long **out,
+                                          unsigned long long *n_items)
 {
     struct oj_cuda_work own(work);
     unsigned long long *place = NULL, *item = NULL, *sorted;
@@ -386,7 +397,8 @@ static oj_status sort_items(struct oj_cuda_work *work, const struct windows &v,
     n = (int64_t)*n_items;
     OJ_TRY(work->make(n, out));
     OJ_TRY(own.make(n, &item));
-    OJ_TRY(own.run<BLOCK>(v.level.n_fragments, put_items, v, place, item));
+    OJ_TRY(
+        own.run<BLOCK>(v.level.n_fragments, write_cell_items, v, place, item));
     sorted = *out;
     return own.with_scratch(
         [&](void *memory, size_t &bytes)
@@ -398,17 +410,15 @@ static oj_status sort_items(struct oj_cuda_work *work, const struct windows &v,
 }
 
 /* first: below's. */
-static oj_status make_first_level(const struct oj_cuda_ring_making *m,
-                                  struct oj_cuda_work *work,
-                                  struct oj_cuda_work *below,
-                                  const struct windows &v,
-                                  struct oj_cuda_ring_part *above,
-                                  struct oj_cuda_ring_level *first)
+static oj_status make_first_level_from_windows(
+    const struct oj_cuda_ring_making *m, struct oj_cuda_work *work,
+    struct oj_cuda_work *below, const struct windows &v,
+    struct oj_cuda_ring_part *above, struct oj_cuda_ring_level *first)
 {
     struct oj_cuda_array<uint32_t> *slot = &m->cells->slot;
     unsigned long long *item = NULL, *put = NULL, n = 0, all = 0;
     int level = v.level.depth;
-    OJ_TRY(sort_items(work, v, &item, &n));
+    OJ_TRY(list_and_sort_cell_items(work, v, &item, &n));
     OJ_TRY(work->scan_computed((int64_t)n, put_sums{item, (ptrdiff_t)n}, &put,
                                &all));
     above->n_slots = level > 1 ? 1u << (4 * level - 4) : 16;
@@ -417,13 +427,14 @@ static oj_status make_first_level(const struct oj_cuda_ring_making *m,
     first->depth = level;
     OJ_TRY(oj_cuda_ring_level_make(below, (int64_t)(all >> 32),
                                    n << 32 | (all & 0xffffffffu), first));
-    return work->run<BLOCK>((int64_t)n, fill_cells, v, (uint32_t)n, item, put,
-                            above->n_slots / 16, slot->data, *first);
+    return work->run<BLOCK>((int64_t)n, write_cell_nodes_and_fragments, v,
+                            (uint32_t)n, item, put, above->n_slots / 16,
+                            slot->data, *first);
 }
 
 /* --- the whole ------------------------------------------------------------ */
 
-static struct units list_units(struct oj_cuda_ring_making *m)
+static struct units describe_polygon_units(struct oj_cuda_ring_making *m)
 {
     const struct oj_cuda_layer *layer = m->layer;
     struct units u = {};
@@ -439,8 +450,8 @@ static struct units list_units(struct oj_cuda_ring_making *m)
 }
 
 /* 1 when all units are small at the level, and not cut into too much. */
-static int is_level_suitable(const struct oj_cuda_ring_making *m,
-                             const struct all_units *all)
+static int is_start_level_affordable(const struct oj_cuda_ring_making *m,
+                                     const struct all_units *all)
 {
     return all->windows > 0 && all->others == 0 &&
            all->windows + all->edges <=
@@ -468,14 +479,15 @@ static oj_status choose_start_level(const struct oj_cuda_ring_making *m,
         u->level = 0;
     for (; u->level > 0; u->level--)
     {
-        OJ_TRY(measure_all_units(&work, u, starts, &all));
-        if (is_level_suitable(m, &all))
+        OJ_TRY(count_windows_of_level(&work, u, starts, &all));
+        if (is_start_level_affordable(m, &all))
             break;
     }
     if (u->level == 0)
         return OJ_OK;
-    OJ_TRY(fill_windows(m, &work, u, starts, &all, &windows));
-    return make_first_level(m, &work, below, windows, above, first);
+    OJ_TRY(make_window_level(m, &work, u, starts, &all, &windows));
+    return make_first_level_from_windows(m, &work, below, windows, above,
+                                         first);
 }
 
 oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
@@ -484,7 +496,7 @@ oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
                              struct oj_cuda_ring_level *first)
 {
     struct oj_cuda_work work(below);
-    struct units units = list_units(m);
+    struct units units = describe_polygon_units(m);
     struct starts starts;
     struct all_units all = {};
     oj_status status;
@@ -499,6 +511,6 @@ oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
     *above = {};
     *first = {};
     units.level = 0;
-    OJ_TRY(measure_all_units(&work, &units, &starts, &all));
+    OJ_TRY(count_windows_of_level(&work, &units, &starts, &all));
     return fill_root(below, m->layer, units, starts, all.fragments, first);
 }

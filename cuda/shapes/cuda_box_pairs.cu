@@ -1,5 +1,5 @@
 #include "../device/cuda_stream_work.cuh"
-#include "cuda_meet.h"
+#include "cuda_intersects.h"
 
 /* Level by level: a list of (row, node), each of which becomes the children
  * that the row's box meets.  Lists keep the order of rows, so pairs come out
@@ -69,10 +69,10 @@ static __global__ void __launch_bounds__(BLOCK)
     count[i] = __popc(hits);
 }
 
-static __global__ void descend_level(const __grid_constant__ struct level level,
-                                     const uint8_t *mask, const int64_t *offset,
-                                     const int32_t *order, int32_t *row,
-                                     int32_t *child)
+static __global__ void
+write_child_pairs_of_level(const __grid_constant__ struct level level,
+                           const uint8_t *mask, const int64_t *offset,
+                           const int32_t *order, int32_t *row, int32_t *child)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, at;
     if (i >= level.entry.n)
@@ -88,9 +88,10 @@ static __global__ void descend_level(const __grid_constant__ struct level level,
 }
 
 /* The entries of a level become those of the one below, or pairs. */
-static oj_status step_level(struct oj_cuda_work *work,
-                            const struct box_question &q, int number,
-                            int64_t most, struct oj_cuda_box_pairs *entries)
+static oj_status descend_to_next_tree_level(struct oj_cuda_work *work,
+                                            const struct box_question &q,
+                                            int number, int64_t most,
+                                            struct oj_cuda_box_pairs *entries)
 {
     struct oj_cuda_work own(work);
     const struct level level = {number, *entries};
@@ -106,8 +107,8 @@ static oj_status step_level(struct oj_cuda_work *work,
                        "more candidates than are taken at a time");
     OJ_TRY(work->make(next.n, &next.row, &next.feature));
     if (next.n > 0)
-        OJ_TRY(own.run<BLOCK>(n, descend_level, level, mask, offset, q.order,
-                              next.row, next.feature));
+        OJ_TRY(own.run<BLOCK>(n, write_child_pairs_of_level, level, mask,
+                              offset, q.order, next.row, next.feature));
     work->drop(entries->row);
     work->drop(entries->feature);
     *entries = next;
@@ -137,7 +138,7 @@ oj_status oj_cuda_box_pairs_find(struct oj_cuda_work *work,
                           all.feature[i] = 0;
                       }));
     for (; level >= 0 && entries.n > 0; level--)
-        OJ_TRY(step_level(work, q, level, most, &entries));
+        OJ_TRY(descend_to_next_tree_level(work, q, level, most, &entries));
     *out = entries;
     return OJ_OK;
 }

@@ -9,7 +9,7 @@
  *            begins in the other (even-odd over all rings); decided by the
  *            signs of orientations, which are exact
  *
- *  Source: ours, the same questions as cpu_shapes.c asks.
+ *  Source: ours, the same questions as cpu_prepared_shapes.c asks.
  */
 #ifndef OJ_MEET_H
 #define OJ_MEET_H

@@ -13,9 +13,9 @@
 /* From a vertex to item number c of a block. */
 template <int SEGMENTS>
 static __device__ __forceinline__ double
-oj_item_distance2(const struct oj_cuda_shape_side &side,
-                  const struct oj_cuda_shape_block &block, int c, double px,
-                  double py)
+oj_vertex_to_item_distance2(const struct oj_cuda_shape_side &side,
+                            const struct oj_cuda_shape_block &block, int c,
+                            double px, double py)
 {
     const double *x = side.x + block.first + c, *y = side.y + block.first + c;
     if (!SEGMENTS || block.n == 0)
@@ -26,7 +26,7 @@ oj_item_distance2(const struct oj_cuda_shape_side &side,
 }
 
 static __device__ __forceinline__ int
-oj_block_items(const struct oj_cuda_shape_block &block)
+oj_count_block_items(const struct oj_cuda_shape_block &block)
 {
     return block.n > 0 ? block.n : 1;
 }
@@ -45,7 +45,7 @@ oj_nearest_block(const struct oj_cuda_shape_side &side, int64_t first,
         at = d2 < least ? i : at;
         least = d2 < least ? d2 : least;
     }
-    unsigned which = __ballot_sync(~0u, least == oj_warp_least(least));
+    unsigned which = __ballot_sync(~0u, least == oj_warp_min(least));
     return __shfl_sync(~0u, (long long)at, __ffs((int)which) - 1);
 }
 
@@ -53,17 +53,19 @@ oj_nearest_block(const struct oj_cuda_shape_side &side, int64_t first,
  * enough, anything at most that. */
 template <int SEGMENTS>
 static __device__ double
-oj_vertex_to_shape2(const struct oj_cuda_shape_side &side, int64_t first,
-                    int64_t end, double px, double py, double enough)
+oj_vertex_to_shape_distance2(const struct oj_cuda_shape_side &side,
+                             int64_t first, int64_t end, double px, double py,
+                             double enough)
 {
     struct oj_box point = {px, py, px, py};
     int lane = threadIdx.x % OJ_SHAPE_WARP;
     int64_t at = oj_nearest_block(side, first, end, point);
     struct oj_cuda_shape_block block = side.block[at];
-    double best = lane < oj_block_items(block)
-                      ? oj_item_distance2<SEGMENTS>(side, block, lane, px, py)
-                      : (double)INFINITY;
-    best = oj_warp_least(best);
+    double best =
+        lane < oj_count_block_items(block)
+            ? oj_vertex_to_item_distance2<SEGMENTS>(side, block, lane, px, py)
+            : (double)INFINITY;
+    best = oj_warp_min(best);
     for (int64_t i = first; i < end && best > enough; i += OJ_SHAPE_WARP)
     {
         double bound = i + lane < end && i + lane != at
@@ -77,11 +79,11 @@ oj_vertex_to_shape2(const struct oj_cuda_shape_side &side, int64_t first,
             if (!(__shfl_sync(~0u, bound, bit) < best))
                 continue;
             block = side.block[i + bit];
-            double d2 =
-                lane < oj_block_items(block)
-                    ? oj_item_distance2<SEGMENTS>(side, block, lane, px, py)
-                    : (double)INFINITY;
-            d2 = oj_warp_least(d2);
+            double d2 = lane < oj_count_block_items(block)
+                            ? oj_vertex_to_item_distance2<SEGMENTS>(
+                                  side, block, lane, px, py)
+                            : (double)INFINITY;
+            d2 = oj_warp_min(d2);
             best = d2 < best ? d2 : best;
         }
     }
@@ -95,9 +97,10 @@ oj_block_distance2(const struct oj_cuda_shape_side &side, int64_t at, double px,
                    double py, double best)
 {
     struct oj_cuda_shape_block block = side.block[at];
-    for (int c = 0; c < oj_block_items(block); c++)
+    for (int c = 0; c < oj_count_block_items(block); c++)
     {
-        double d2 = oj_item_distance2<SEGMENTS>(side, block, c, px, py);
+        double d2 =
+            oj_vertex_to_item_distance2<SEGMENTS>(side, block, c, px, py);
         best = d2 < best ? d2 : best;
     }
     return best;
@@ -105,9 +108,9 @@ oj_block_distance2(const struct oj_cuda_shape_side &side, int64_t at, double px,
 
 /* 1 when every vertex in the box is at most enough from a vertex of the
  * block, or from a closest point that rounding has moved a little. */
-static __device__ int oj_is_served(const struct oj_cuda_shape_side &side,
-                                   int64_t at, const struct oj_box &box,
-                                   double enough)
+static __device__ int
+oj_is_box_near_block(const struct oj_cuda_shape_side &side, int64_t at,
+                     const struct oj_box &box, double enough)
 {
     int64_t v = side.block[at].first + side.block[at].n / 2;
     double slack = oj_box_slack(oj_box_size(&side.box[at]));
@@ -126,18 +129,18 @@ oj_vertices_to_shape2(const struct oj_cuda_shape_side &side, int64_t first,
     struct oj_box box;
     int lane = threadIdx.x % OJ_SHAPE_WARP;
     double best = INFINITY;
-    box.x0 = oj_warp_least(is_there ? px : (double)INFINITY);
-    box.y0 = oj_warp_least(is_there ? py : (double)INFINITY);
-    box.x1 = oj_warp_most(is_there ? px : -(double)INFINITY);
-    box.y1 = oj_warp_most(is_there ? py : -(double)INFINITY);
+    box.x0 = oj_warp_min(is_there ? px : (double)INFINITY);
+    box.y0 = oj_warp_min(is_there ? py : (double)INFINITY);
+    box.x1 = oj_warp_max(is_there ? px : -(double)INFINITY);
+    box.y1 = oj_warp_max(is_there ? py : -(double)INFINITY);
     int64_t at = oj_nearest_block(side, first, end, box);
-    if (oj_is_served(side, at, box, so_far))
+    if (oj_is_box_near_block(side, at, box, so_far))
         return so_far;
     if (is_there)
         best = oj_block_distance2<SEGMENTS>(side, at, px, py, best);
     for (int64_t i = first; i < end; i += OJ_SHAPE_WARP)
     {
-        double most = oj_warp_most(is_there ? best : 0.0), bound = INFINITY;
+        double most = oj_warp_max(is_there ? best : 0.0), bound = INFINITY;
         if (most <= so_far)
             return so_far;
         if (i + lane < end && i + lane != at)
@@ -153,7 +156,7 @@ oj_vertices_to_shape2(const struct oj_cuda_shape_side &side, int64_t first,
                 best = oj_block_distance2<SEGMENTS>(side, b, px, py, best);
         }
     }
-    return oj_larger(so_far, oj_warp_most(is_there ? best : 0.0));
+    return oj_larger(so_far, oj_warp_max(is_there ? best : 0.0));
 }
 
 /** Warps that measure one pair together. */
@@ -165,8 +168,8 @@ struct oj_cuda_team
 };
 
 /* The greatest square of the team, to which all lanes add theirs. */
-static __device__ double oj_team_greatest(const struct oj_cuda_team &team,
-                                          double so_far)
+static __device__ double oj_team_atomic_max(const struct oj_cuda_team &team,
+                                            double so_far)
 {
     unsigned long long bits = 0, own;
     if (team.greatest == NULL)
@@ -195,9 +198,9 @@ oj_warp_directed2(const struct oj_cuda_shape_side &a, int64_t fa,
          s += team.n)
     {
         int64_t at = v + n / OJ_SHAPE_SAMPLES * s;
-        double d2 = oj_vertex_to_shape2<SEGMENTS>(b, first, end, a.x[at],
-                                                  a.y[at], so_far);
-        so_far = oj_team_greatest(team, d2 > so_far ? d2 : so_far);
+        double d2 = oj_vertex_to_shape_distance2<SEGMENTS>(
+            b, first, end, a.x[at], a.y[at], so_far);
+        so_far = oj_team_atomic_max(team, d2 > so_far ? d2 : so_far);
         if (so_far > limit2)
             return so_far;
     }
@@ -207,7 +210,7 @@ oj_warp_directed2(const struct oj_cuda_shape_side &a, int64_t fa,
         int64_t at = v + (i + lane < n ? i + lane : n - 1);
         so_far = oj_vertices_to_shape2<SEGMENTS>(b, first, end, a.x[at],
                                                  a.y[at], i + lane < n, so_far);
-        so_far = oj_team_greatest(team, so_far);
+        so_far = oj_team_atomic_max(team, so_far);
         if (so_far > limit2)
             return so_far;
     }
@@ -227,10 +230,11 @@ struct oj_leash_row
  * one, so that lanes put theirs together.  It counts as least2 where it is
  * less, so that most runs of cells are alike: all least2, or none within the
  * limit.  is_top: nothing is before. */
-static __device__ void oj_leash_step(struct oj_leash_row *row, double px,
-                                     double py, int64_t n, const double *x,
-                                     const double *y, int is_top, double least2,
-                                     double limit2)
+static __device__ void oj_frechet_next_row(struct oj_leash_row *row, double px,
+                                           double py, int64_t n,
+                                           const double *x, const double *y,
+                                           int is_top, double least2,
+                                           double limit2)
 {
     int lane = threadIdx.x % OJ_SHAPE_WARP;
     int64_t from = row->first, to = row->last, first = n, last = -1;
@@ -287,29 +291,31 @@ struct oj_cuda_walk
     int64_t n;
 };
 
-static __device__ double oj_leash2(const struct oj_cuda_walk &a, int64_t i,
-                                   const struct oj_cuda_walk &b, int64_t j)
+static __device__ double oj_walk_vertex_distance2(const struct oj_cuda_walk &a,
+                                                  int64_t i,
+                                                  const struct oj_cuda_walk &b,
+                                                  int64_t j)
 {
     return oj_vertex_distance2(a.x[i], a.y[i], b.x[j], b.y[j]);
 }
 
 /* The square of a leash that is long enough: that of always taking the step
  * after which the two are nearest; or anything above limit2. */
-static __device__ double oj_enough_leash2(const struct oj_cuda_walk &a,
-                                          const struct oj_cuda_walk &b,
-                                          double limit2)
+static __device__ double oj_greedy_frechet_bound2(const struct oj_cuda_walk &a,
+                                                  const struct oj_cuda_walk &b,
+                                                  double limit2)
 {
-    double most = oj_leash2(a, 0, b, 0);
+    double most = oj_walk_vertex_distance2(a, 0, b, 0);
     int64_t i = 0, j = 0;
     while ((i + 1 < a.n || j + 1 < b.n) && most <= limit2)
     {
         double of_a = INFINITY, of_b = INFINITY, both = INFINITY;
         if (i + 1 < a.n)
-            of_a = oj_leash2(a, i + 1, b, j);
+            of_a = oj_walk_vertex_distance2(a, i + 1, b, j);
         if (j + 1 < b.n)
-            of_b = oj_leash2(a, i, b, j + 1);
+            of_b = oj_walk_vertex_distance2(a, i, b, j + 1);
         if (i + 1 < a.n && j + 1 < b.n)
-            both = oj_leash2(a, i + 1, b, j + 1);
+            both = oj_walk_vertex_distance2(a, i + 1, b, j + 1);
         double least = of_a < of_b ? of_a : of_b;
         i += i + 1 < a.n && (both <= least || of_a <= of_b);
         j += j + 1 < b.n && (both <= least || of_b < of_a);
@@ -332,18 +338,19 @@ static __device__ double oj_warp_frechet2(const struct oj_cuda_shape_side &a,
     struct oj_cuda_walk to = {b.x + b.vertex[fb], b.y + b.vertex[fb],
                               b.n_vertices[fb]};
     struct oj_leash_row row = {leash, 0, -1};
-    least2 = oj_larger(least2, oj_leash2(from, 0, to, 0));
-    least2 = oj_larger(least2, oj_leash2(from, from.n - 1, to, to.n - 1));
+    least2 = oj_larger(least2, oj_walk_vertex_distance2(from, 0, to, 0));
+    least2 = oj_larger(
+        least2, oj_walk_vertex_distance2(from, from.n - 1, to, to.n - 1));
     if (least2 > limit2)
         return least2;
-    double enough2 = oj_enough_leash2(from, to, limit2);
+    double enough2 = oj_greedy_frechet_bound2(from, to, limit2);
     if (enough2 <= least2)
         return enough2;
     limit2 = enough2 < limit2 ? enough2 : limit2;
     for (int64_t i = 0; i < from.n; i++)
     {
-        oj_leash_step(&row, from.x[i], from.y[i], to.n, to.x, to.y, i == 0,
-                      least2, limit2);
+        oj_frechet_next_row(&row, from.x[i], from.y[i], to.n, to.x, to.y,
+                            i == 0, least2, limit2);
         if (row.first > row.last)
             return INFINITY;
     }

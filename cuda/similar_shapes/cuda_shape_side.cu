@@ -12,8 +12,8 @@ struct shape_arrays
 };
 
 /* Blocks of a run of vertices. */
-static void add_run(struct shape_arrays *to, int64_t first, int64_t end,
-                    int of_segments)
+static void append_blocks_of_vertex_run(struct shape_arrays *to, int64_t first,
+                                        int64_t end, int of_segments)
 {
     int64_t n = end - first - of_segments;
     for (int64_t i = 0; i == 0 || i < n; i += OJ_SHAPE_WARP)
@@ -26,8 +26,10 @@ static void add_run(struct shape_arrays *to, int64_t first, int64_t end,
 }
 
 /* Vertices count from base. */
-static void add_feature(struct shape_arrays *to, const struct oj_flat *flat,
-                        int64_t feature, int64_t base, int of_segments)
+static void append_blocks_of_feature(struct shape_arrays *to,
+                                     const struct oj_flat *flat,
+                                     int64_t feature, int64_t base,
+                                     int of_segments)
 {
     int64_t first, end;
     oj_flat_vertices(flat, feature, &first, &end);
@@ -35,13 +37,14 @@ static void add_feature(struct shape_arrays *to, const struct oj_flat *flat,
         return;
     if (!of_segments || oj_flat_is_points(flat))
     {
-        add_run(to, first - base, end - base, of_segments);
+        append_blocks_of_vertex_run(to, first - base, end - base, of_segments);
         return;
     }
     for (int64_t ring = flat->ring_offset[flat->part_offset[feature]];
          ring < flat->ring_offset[flat->part_offset[feature + 1]]; ring++)
-        add_run(to, flat->vertex_offset[ring] - base,
-                flat->vertex_offset[ring + 1] - base, of_segments);
+        append_blocks_of_vertex_run(to, flat->vertex_offset[ring] - base,
+                                    flat->vertex_offset[ring + 1] - base,
+                                    of_segments);
 }
 
 /* Blocks that features have at most: full ones, and one of each run. */
@@ -87,7 +90,7 @@ static oj_status make_arrays(struct shape_arrays *to,
         if (end - v > out->most_vertices)
             out->most_vertices = end - v;
         to->block_offset[i] = to->n_blocks;
-        add_feature(to, flat, first + i, *base, of_segments);
+        append_blocks_of_feature(to, flat, first + i, *base, of_segments);
     }
     to->block_offset[n] = to->n_blocks;
     return OJ_OK;
@@ -138,11 +141,11 @@ static oj_status make_boxes(struct oj_cuda_work *work, int64_t n_blocks,
                       });
 }
 
-static oj_status put_arrays(struct oj_cuda_work *work,
-                            const struct shape_arrays *arrays,
-                            const struct oj_flat *flat, int64_t base,
-                            int64_t n_vertices, int of_segments,
-                            struct oj_cuda_shape_side *side)
+static oj_status upload_arrays(struct oj_cuda_work *work,
+                               const struct shape_arrays *arrays,
+                               const struct oj_flat *flat, int64_t base,
+                               int64_t n_vertices, int of_segments,
+                               struct oj_cuda_shape_side *side)
 {
     OJ_TRY(oj_cuda_put(work, flat->x + base, n_vertices, &side->x));
     OJ_TRY(oj_cuda_put(work, flat->y + base, n_vertices, &side->y));
@@ -160,7 +163,7 @@ oj_status oj_cuda_shapes_make(struct oj_cuda_work *work,
                               int64_t n, const struct oj_relation *relation,
                               struct oj_cuda_shapes *out)
 {
-    int of_segments = oj_shapes_of_segments(relation->distance);
+    int of_segments = oj_distance_uses_segments(relation->distance);
     struct shape_arrays arrays = {};
     int64_t base = 0, n_vertices = 0;
     oj_status status;
@@ -172,8 +175,8 @@ oj_status oj_cuda_shapes_make(struct oj_cuda_work *work,
     status = make_arrays(&arrays, flat, first, n, of_segments, &base,
                          &n_vertices, out, work->err);
     if (status == OJ_OK)
-        status = put_arrays(work, &arrays, flat, base, n_vertices, of_segments,
-                            &out->side);
+        status = upload_arrays(work, &arrays, flat, base, n_vertices,
+                               of_segments, &out->side);
     /* copies of the arrays may be on their way */
     (void)cudaStreamSynchronize(work->stream);
     oj_free(arrays.vertex);

@@ -46,7 +46,7 @@ struct oj_cuda_shapes
     const double *max_distance;
 };
 
-static inline int oj_shapes_of_segments(enum oj_distance_kind kind)
+static inline int oj_distance_uses_segments(enum oj_distance_kind kind)
 {
     return kind != OJ_DISTANCE_HAUSDORFF_POINTS && kind != OJ_DISTANCE_FRECHET;
 }
@@ -59,7 +59,7 @@ OJ_MUST_USE oj_status oj_cuda_shapes_make(struct oj_cuda_work *work,
                                           const struct oj_relation *relation,
                                           struct oj_cuda_shapes *out);
 
-static __device__ __forceinline__ double oj_warp_least(double v)
+static __device__ __forceinline__ double oj_warp_min(double v)
 {
     for (int step = OJ_SHAPE_WARP / 2; step > 0; step /= 2)
     {
@@ -69,9 +69,9 @@ static __device__ __forceinline__ double oj_warp_least(double v)
     return v;
 }
 
-static __device__ __forceinline__ double oj_warp_most(double v)
+static __device__ __forceinline__ double oj_warp_max(double v)
 {
-    return -oj_warp_least(-v);
+    return -oj_warp_min(-v);
 }
 
 static __device__ __forceinline__ double

@@ -13,7 +13,7 @@
  * Source: incremental search (Hjaltason and Samet 1999) by rounds; early
  * breaking (Taha and Hanbury 2015); ours. */
 #include "../../algs/kernels/oj_square_limit.h"
-#include "../device/cuda_offsets.cuh"
+#include "../device/cuda_offset_search.cuh"
 #include "cuda_shape_pair.cuh"
 
 enum
@@ -93,7 +93,7 @@ static __device__ double distance_lower_bound(const struct cuda_shape_pairs &p,
 }
 
 /* Steps ascend with bounds; most: of the greatest. */
-static __device__ int step_of_bound(double bound, unsigned most)
+static __device__ int histogram_step_of_bound(double bound, unsigned most)
 {
     unsigned bits = __float_as_uint((float)bound) >> (23 - STEP_BITS);
     return bits + N_STEPS > most ? (int)(bits + N_STEPS - 1 - most) : 0;
@@ -212,7 +212,8 @@ static __device__ void keep_nearest(const struct cuda_shape_pairs &p, int row,
 }
 
 /* What the warps of a team know together. */
-static __device__ void meet_team(const struct oj_cuda_team &team, double *d2)
+static __device__ void share_distance_in_team(const struct oj_cuda_team &team,
+                                              double *d2)
 {
     if (team.greatest == NULL)
         return;
@@ -233,11 +234,11 @@ squared_shape_distance(const struct cuda_shape_pairs &p, int row,
     if (p.kind != OJ_DISTANCE_DIRECTED_FROM_JOIN)
         d2 = oj_warp_directed2<SEGMENTS>(p.rows.side, row, p.features.side,
                                          feature, team, d2, limit2);
-    meet_team(team, &d2);
+    share_distance_in_team(team, &d2);
     if (p.kind != OJ_DISTANCE_DIRECTED_HAUSDORFF && d2 <= limit2)
         d2 = oj_warp_directed2<SEGMENTS>(p.features.side, feature, p.rows.side,
                                          row, team, d2, limit2);
-    meet_team(team, &d2);
+    share_distance_in_team(team, &d2);
     if (p.kind == OJ_DISTANCE_FRECHET && d2 <= limit2 && team.warp == 0)
     {
         int64_t warp = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
@@ -266,7 +267,7 @@ static __device__ void measure(const struct cuda_shape_pairs &p, int row,
     counts = threadIdx.x % WARP == 0 && distance <= limit &&
              distance < INFINITY && distance >= p.min_distance;
     if (p.k == 0)
-        oj_cuda_found_put(p.found, counts, row, feature, distance);
+        oj_cuda_append_found_pairs(p.found, counts, row, feature, distance);
     else if (counts)
         keep_nearest(p, row, feature, distance);
     __syncwarp();
@@ -346,7 +347,8 @@ static __device__ int64_t count_features(const struct cuda_shape_pairs &p,
     return (p.features.side.n - r.slice + r.n_slices - 1) / r.n_slices;
 }
 
-static __device__ int64_t feature_at(const struct cuda_shape_row &r, int64_t i)
+static __device__ int64_t ith_feature_of_slice(const struct cuda_shape_row &r,
+                                               int64_t i)
 {
     return i * r.n_slices + r.slice;
 }
@@ -361,12 +363,12 @@ static __device__ void search_bound_steps(const struct cuda_shape_pairs &p,
     int64_t n = count_features(p, *r);
     for (int64_t at = 0; at < n; at += BLOCK)
     {
-        int64_t f = feature_at(*r, at + threadIdx.x);
+        int64_t f = ith_feature_of_slice(*r, at + threadIdx.x);
         if (f < p.features.side.n && p.features.side.n_vertices[f] > 0)
         {
             double bound = distance_lower_bound(
                 p, sides, p.features.side.sides + OJ_SHAPE_SIDES * f);
-            int step = step_of_bound(bound, r->most_step);
+            int step = histogram_step_of_bound(bound, r->most_step);
             double limit = pair_distance_limit(p, r->row, f);
             if (p.k > 0 && load_kth_distance(p, r->row) < limit)
                 limit = load_kth_distance(p, r->row);
@@ -384,8 +386,9 @@ static __device__ void search_bound_steps(const struct cuda_shape_pairs &p,
 }
 
 /* All threads: how many features there are by steps of their bounds. */
-static __device__ void count_bound_steps(const struct cuda_shape_pairs &p,
-                                         struct cuda_shape_row *r)
+static __device__ void
+histogram_of_lower_bounds(const struct cuda_shape_pairs &p,
+                          struct cuda_shape_row *r)
 {
     const double *sides = p.rows.side.sides + OJ_SHAPE_SIDES * (int64_t)r->row;
     const struct oj_cuda_shape_side &side = p.features.side;
@@ -394,7 +397,7 @@ static __device__ void count_bound_steps(const struct cuda_shape_pairs &p,
         r->count[i] = 0;
     for (int64_t i = threadIdx.x; i < n; i += BLOCK)
     {
-        int64_t f = feature_at(*r, i);
+        int64_t f = ith_feature_of_slice(*r, i);
         if (side.n_vertices[f] > 0)
             atomicMax(&r->most_step,
                       __float_as_uint((float)distance_lower_bound(
@@ -404,9 +407,9 @@ static __device__ void count_bound_steps(const struct cuda_shape_pairs &p,
     __syncthreads();
     for (int64_t i = threadIdx.x; i < n && p.k > 0; i += BLOCK)
     {
-        int64_t f = feature_at(*r, i);
+        int64_t f = ith_feature_of_slice(*r, i);
         if (side.n_vertices[f] > 0)
-            atomicAdd(&r->count[step_of_bound(
+            atomicAdd(&r->count[histogram_step_of_bound(
                           distance_lower_bound(p, sides,
                                                side.sides + OJ_SHAPE_SIDES * f),
                           r->most_step)],
@@ -423,7 +426,7 @@ static __device__ void search_slice(const struct cuda_shape_pairs &p,
     int first = 0;
     if (p.rows.side.n_vertices[r->row] == 0)
         return;
-    count_bound_steps(p, r);
+    histogram_of_lower_bounds(p, r);
     for (; first < N_STEPS; first = r->end_step, wanted *= 4)
     {
         __syncthreads();
@@ -442,7 +445,7 @@ static __device__ void search_slice(const struct cuda_shape_pairs &p,
 
 template <int SEGMENTS>
 static __global__ void __launch_bounds__(BLOCK)
-    search(const __grid_constant__ struct cuda_shape_pairs p)
+    search_similar_shapes(const __grid_constant__ struct cuda_shape_pairs p)
 {
     __shared__ struct cuda_shape_row r;
     for (;;)
@@ -454,7 +457,7 @@ static __global__ void __launch_bounds__(BLOCK)
             if (r.at < p.end)
             {
                 int64_t place =
-                    oj_cuda_owner_of(p.slices, (int64_t)0, p.n_rows, r.at);
+                    oj_cuda_list_of_entry(p.slices, (int64_t)0, p.n_rows, r.at);
                 r.row = p.order[place];
                 r.slice = (int)(r.at - p.slices[place]);
                 r.n_slices = (int)(p.slices[place + 1] - p.slices[place]);
@@ -476,9 +479,9 @@ output_nearest(const __grid_constant__ struct cuda_shape_pairs p)
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     int64_t row = i / p.k;
     int has_one = row < p.rows.side.n && i % p.k < p.n_nearest[row];
-    oj_cuda_found_put(p.found, has_one, (int32_t)row,
-                      has_one ? p.nearest_feature[i] : 0,
-                      has_one ? p.nearest_distance[i] : 0.0);
+    oj_cuda_append_found_pairs(p.found, has_one, (int32_t)row,
+                               has_one ? p.nearest_feature[i] : 0,
+                               has_one ? p.nearest_distance[i] : 0.0);
 }
 
 /* --- rows ----------------------------------------------------------------- */
@@ -495,8 +498,10 @@ static oj_status search_all(struct oj_cuda_work *work,
         if (n - p->first < (int64_t)n_blocks * SLICES_AT_ONCE * 3 / 2)
             p->end = n;
         OJ_TRY(work->clear(p->next, 1));
-        OJ_TRY(work->run_blocks<BLOCK>(
-            n_blocks, of_segments ? search<1> : search<0>, *p));
+        OJ_TRY(work->run_blocks<BLOCK>(n_blocks,
+                                       of_segments ? search_similar_shapes<1>
+                                                   : search_similar_shapes<0>,
+                                       *p));
         OJ_TRY(work->wait());
         OJ_TRY(oj_check_cancel(work->device->cancel, work->err));
     }
@@ -504,9 +509,10 @@ static oj_status search_all(struct oj_cuda_work *work,
 }
 
 /* The rows of a share, and how many slices each has. */
-static oj_status order_rows(struct oj_cuda_work *work,
-                            const struct oj_cuda_share *share,
-                            unsigned n_blocks, struct cuda_shape_pairs *p)
+static oj_status sort_rows_and_count_slices(struct oj_cuda_work *work,
+                                            const struct oj_cuda_share *share,
+                                            unsigned n_blocks,
+                                            struct cuda_shape_pairs *p)
 {
     const struct oj_cuda_shape_side rows = p->rows.side;
     int32_t *order;
@@ -549,9 +555,9 @@ static oj_status make_heaps(struct oj_cuda_work *work,
                       [=] __device__(int64_t i) { kth[i] = (double)INFINITY; });
 }
 
-static oj_status find_nearest(struct oj_cuda_work *work,
-                              struct cuda_shape_pairs *p,
-                              struct oj_cuda_share *share)
+static oj_status output_nearest_of_share(struct oj_cuda_work *work,
+                                         struct cuda_shape_pairs *p,
+                                         struct oj_cuda_share *share)
 {
     int64_t n = p->rows.side.n * p->k;
     return oj_cuda_share_find(work, 1, &p->found, n, share,
@@ -569,11 +575,11 @@ static oj_status find_pairs(struct oj_cuda_work *work,
                             struct oj_cuda_share *share, struct oj_stats *stats)
 {
     int64_t n = p->rows.side.n;
-    int of_segments = oj_shapes_of_segments(p->kind);
+    int of_segments = oj_distance_uses_segments(p->kind);
     unsigned blocks =
         (unsigned)(work->device->n_processors * BLOCKS_OF_PROCESSOR);
     OJ_TRY(work->make(1, &p->next));
-    OJ_TRY(order_rows(work, share, blocks, p));
+    OJ_TRY(sort_rows_and_count_slices(work, share, blocks, p));
     p->most_leash = p->features.most_vertices;
     if (p->kind == OJ_DISTANCE_FRECHET)
         OJ_TRY(work->make(blocks * N_WARPS * p->most_leash, &p->leash));
@@ -583,7 +589,7 @@ static oj_status find_pairs(struct oj_cuda_work *work,
         OJ_TRY(make_heaps(work, p));
         OJ_TRY(search_all(work, p, of_segments, blocks));
         if (!has_ties)
-            return find_nearest(work, p, share);
+            return output_nearest_of_share(work, p, share);
         p->k = 0;
     }
     return oj_cuda_share_find(

@@ -18,7 +18,7 @@
  *
  * Source: Sandes, Teodoro, Melo 2020 (bits of all pairs on a GPU); the choice
  * of bits is ours. */
-#include "../device/cuda_offsets.cuh"
+#include "../device/cuda_offset_search.cuh"
 #include "cuda_text_side.cuh"
 
 enum
@@ -98,7 +98,7 @@ static __device__ int may_sizes_match(const struct oj_text_condition &condition,
 }
 
 /* The first feature in order that is large enough for a, or too large. */
-static __device__ int32_t find_size_bound(
+static __device__ int32_t first_feature_of_matching_size(
     const struct oj_cuda_text_side &features,
     const struct oj_text_condition &condition, int64_t a, int is_large)
 {
@@ -134,10 +134,10 @@ static oj_status find_size_ranges(struct oj_cuda_work *work,
                           first[i] = end[i] = 0;
                           if (a == 0)
                               return;
-                          first[i] =
-                              find_size_bound(p.features, p.condition, a, 0);
-                          end[i] =
-                              find_size_bound(p.features, p.condition, a, 1);
+                          first[i] = first_feature_of_matching_size(
+                              p.features, p.condition, a, 0);
+                          end[i] = first_feature_of_matching_size(
+                              p.features, p.condition, a, 1);
                       });
 }
 
@@ -187,7 +187,7 @@ sample_pairs(const __grid_constant__ struct cuda_text_pairs p,
                            (i + (i * 2654435769u) * 0x1p-32));
     if (i >= N_TRIED || at >= trial.n_pairs)
         return;
-    int64_t place = oj_cuda_owner_of(trial.sums, (int64_t)0, p.rows.n, at);
+    int64_t place = oj_cuda_list_of_entry(trial.sums, (int64_t)0, p.rows.n, at);
     int32_t row = p.rows.order[place];
     int32_t feature =
         p.features.order[p.first[place] + (at - trial.sums[place])];
@@ -215,9 +215,10 @@ sample_pairs(const __grid_constant__ struct cuda_text_pairs p,
 
 /* Words of bits that cost least, the pairs to compare, and room for those that
  * are likely to be similar enough. */
-static oj_status choose_bit_words(struct oj_cuda_work *work,
-                                  const struct cuda_text_pairs *pairs,
-                                  int64_t *n_pairs, int64_t *room, int *words)
+static oj_status choose_bitmap_length(struct oj_cuda_work *work,
+                                      const struct cuda_text_pairs *pairs,
+                                      int64_t *n_pairs, int64_t *room,
+                                      int *words)
 {
     struct oj_cuda_work own(work);
     const struct cuda_text_pairs p = *pairs;
@@ -282,16 +283,17 @@ static __device__ void verify_lane_pairs(const struct cuda_text_pairs &p,
                                   p.features.known(feature), need);
         is_there = is_there && common >= need;
     }
-    oj_cuda_found_put(p.found, is_there, row, feature,
-                      is_there ? -oj_text_similarity(p.condition.measure,
-                                                     common, p.rows.size[row],
-                                                     p.features.size[feature])
-                               : 0.0);
+    oj_cuda_append_found_pairs(
+        p.found, is_there, row, feature,
+        is_there
+            ? -oj_text_similarity(p.condition.measure, common, p.rows.size[row],
+                                  p.features.size[feature])
+            : 0.0);
 }
 
 /* Bits that differ of four words; three counts for four. */
-static __device__ __forceinline__ int count_bits(const uint32_t *one,
-                                                 const uint4 &other)
+static __device__ __forceinline__ int
+popcount_xor_of_4_words(const uint32_t *one, const uint4 &other)
 {
     uint32_t a = one[0] ^ other.x, b = one[1] ^ other.y, c = one[2] ^ other.z;
     return __popc(a ^ b ^ c) + 2 * __popc((a & b) | (a & c) | (b & c)) +
@@ -299,8 +301,8 @@ static __device__ __forceinline__ int count_bits(const uint32_t *one,
 }
 
 /* An FID so that of a pair that counts the row's is less. */
-static __device__ unsigned long long fid_key(const struct cuda_text_pairs &p,
-                                             int64_t fid)
+static __device__ unsigned long long
+fid_key_for_ordered_pairs(const struct cuda_text_pairs &p, int64_t fid)
 {
     unsigned long long key = (unsigned long long)fid ^ (1ull << 63);
     return p.rule.unordered > 0 ? key : ~key;
@@ -330,14 +332,15 @@ static __device__ void combine_row_ranges(const struct cuda_text_pairs &p,
         atomicMax(&block->end, p.end[place]);
         if (p.rule.unordered != 0)
             atomicMin(&block->least_key,
-                      fid_key(p, p.rows.columns.fid[p.rows.order[place]]));
+                      fid_key_for_ordered_pairs(
+                          p, p.rows.columns.fid[p.rows.order[place]]));
     }
     __syncthreads();
 }
 
 template <int WORDS>
 static __global__ void __launch_bounds__(TILE)
-    compare(const __grid_constant__ struct cuda_text_pairs p)
+    compare_bitmaps_of_tile(const __grid_constant__ struct cuda_text_pairs p)
 {
     __shared__ uint4 tile[TILE * WORDS / 4];
     __shared__ int tile_size[TILE];
@@ -369,8 +372,8 @@ static __global__ void __launch_bounds__(TILE)
         int counts = t < n;
         int32_t feature = t < n ? p.features.order[from + t] : 0;
         if (t < n && p.rule.unordered != 0)
-            counts =
-                fid_key(p, p.features.columns.fid[feature]) > block.least_key;
+            counts = fid_key_for_ordered_pairs(
+                         p, p.features.columns.fid[feature]) > block.least_key;
         if (__syncthreads_count(counts) == 0)
             continue;
         if (t < n)
@@ -397,7 +400,8 @@ static __global__ void __launch_bounds__(TILE)
 #pragma unroll
             for (int v = 0; v < WORDS / 4; v++)
             {
-                d += count_bits(mine + 4 * v, tile[j * (WORDS / 4) + v]);
+                d += popcount_xor_of_4_words(mine + 4 * v,
+                                             tile[j * (WORDS / 4) + v]);
                 /* most pairs differ in too many bits long before the end */
                 if (v % 4 == 3 && v < WORDS / 4 - 1 &&
                     !__any_sync(~0u, d <= base))
@@ -432,7 +436,9 @@ static __global__ void __launch_bounds__(TILE)
 typedef void comparing(const struct cuda_text_pairs);
 
 static comparing *const comparings[N_CHOICES] = {
-    compare<4>, compare<8>, compare<16>, compare<32>, compare<64>};
+    compare_bitmaps_of_tile<4>, compare_bitmaps_of_tile<8>,
+    compare_bitmaps_of_tile<16>, compare_bitmaps_of_tile<32>,
+    compare_bitmaps_of_tile<64>};
 
 /* All rows against all features, run by run. */
 static oj_status compare_all(struct oj_cuda_work *work,
@@ -471,7 +477,7 @@ static oj_status prepare_bit_comparison(struct oj_cuda_work *work,
                                         int *words)
 {
     OJ_TRY(find_size_ranges(work, pairs));
-    OJ_TRY(choose_bit_words(work, pairs, n_pairs, room, words));
+    OJ_TRY(choose_bitmap_length(work, pairs, n_pairs, room, words));
     OJ_TRY(make_bits(work, pairs->rows, *words, &pairs->row_bits));
     return make_bits(work, pairs->features, *words, &pairs->feature_bits);
 }

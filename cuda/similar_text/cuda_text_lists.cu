@@ -126,11 +126,11 @@ select_pairs(const __grid_constant__ struct cuda_text_matrix m)
         if (counts)
             measure = -oj_text_similarity(m.condition.measure, common, a, b);
     }
-    oj_cuda_found_put(m.found, counts, row, feature, measure);
+    oj_cuda_append_found_pairs(m.found, counts, row, feature, measure);
 }
 
-static oj_status count_block(struct oj_cuda_work *work,
-                             const struct cuda_text_matrix *m)
+static oj_status count_and_select_block_pairs(struct oj_cuda_work *work,
+                                              const struct cuda_text_matrix *m)
 {
     OJ_TRY(oj_check_cancel(work->device->cancel, work->err));
     OJ_TRY(work->clear(m->count, m->n_rows * m->n_features));
@@ -181,7 +181,7 @@ static oj_status count_common_of_all(struct oj_cuda_work *work,
             m->first_row = r;
             m->n_rows = left < row_step ? left : row_step;
             if (sizes == NULL || may_block_sizes_match(m, sizes))
-                OJ_TRY(count_block(&own, m));
+                OJ_TRY(count_and_select_block_pairs(&own, m));
         }
     }
     return OJ_OK;

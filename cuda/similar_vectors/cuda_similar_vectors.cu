@@ -141,9 +141,10 @@ static __device__ void output_nearest_pairs(const struct cuda_vector_pairs &p,
         int64_t place = row_tile * TILE + r;
         int n = place < p.rows.n ? b->n_nearest[r] : 0;
         for (int i = lane; i - lane < n; i += WARP)
-            oj_cuda_found_put(p.found, i < n, i < n ? p.rows.order[place] : 0,
-                              i < n ? p.nearest[place * p.k + i] : 0,
-                              i < n ? p.difference[place * p.k + i] : 0.0);
+            oj_cuda_append_found_pairs(
+                p.found, i < n, i < n ? p.rows.order[place] : 0,
+                i < n ? p.nearest[place * p.k + i] : 0,
+                i < n ? p.difference[place * p.k + i] : 0.0);
     }
 }
 
@@ -177,7 +178,7 @@ static __device__ void measure_queued_pairs(const struct cuda_vector_pairs &p,
     }
     if (p.k == 0)
     {
-        oj_cuda_found_put(p.found, counts, row, feature, difference);
+        oj_cuda_append_found_pairs(p.found, counts, row, feature, difference);
         return;
     }
     which = __ballot_sync(~0u, counts);
@@ -201,8 +202,8 @@ queue_passing_pairs(const struct cuda_vector_pairs &p,
     while (__any_sync(~0u, passes != 0))
     {
         int i = 32 * group + (passes != 0 ? __ffs((int)passes) - 1 : 0);
-        int r = oj_vector_row_of<WAY>(i), n = b->n_queue[warp];
-        int64_t place = tile * TILE + oj_vector_feature_of<WAY>(i);
+        int r = oj_vector_row_of_sum<WAY>(i), n = b->n_queue[warp];
+        int64_t place = tile * TILE + oj_vector_feature_of_sum<WAY>(i);
         int is_there = passes != 0 && place < p.features.n;
         unsigned which = __ballot_sync(~0u, is_there);
         passes &= passes - 1;
@@ -237,8 +238,8 @@ struct cuda_vector_row
     float size, rest;
 };
 
-static __device__ float row_sum_threshold(const struct cuda_vector_row &row,
-                                          float rest)
+static __device__ float
+product_threshold_of_row(const struct cuda_vector_row &row, float rest)
 {
     double reach = row.reach + (double)row.rest + (double)rest;
     double least = (double)row.size - reach * reach * (1.0 + 0x1p-40) / 2.0;
@@ -279,7 +280,7 @@ static __device__ void set_limits(const struct cuda_vector_pairs &p,
     else if (row->most < 0.0) /* there is none */
         b->threshold[t] = (float)INFINITY;
     else
-        b->threshold[t] = row_sum_threshold(
+        b->threshold[t] = product_threshold_of_row(
             *row, __uint_as_float(p.features.most_rest[tile]));
     if (WAY == OJ_VECTOR_PRODUCTS)
         b->size[t] = p.features.size[tile * TILE + t];
@@ -296,9 +297,9 @@ mask_of_passing_sums(const struct cuda_vector_block *b, const float *sum,
     for (int i = 0; i < 32; i++)
     {
         int at = 32 * group + i;
-        float threshold = b->threshold[oj_vector_row_of<WAY>(at)];
+        float threshold = b->threshold[oj_vector_row_of_sum<WAY>(at)];
         float left = WAY == OJ_VECTOR_PRODUCTS
-                         ? sum[at] - b->size[oj_vector_feature_of<WAY>(at)]
+                         ? sum[at] - b->size[oj_vector_feature_of_sum<WAY>(at)]
                          : threshold;
         int is_in = left >= (WAY == OJ_VECTOR_PRODUCTS ? threshold : sum[at]);
         passes |= (unsigned)is_in << i;
@@ -312,7 +313,7 @@ compare_tile(const struct cuda_vector_pairs &p, struct cuda_vector_block *b,
              int64_t row_tile, int64_t tile, int *has_rows,
              struct cuda_vector_row *row)
 {
-    int n_slabs = oj_vector_slabs<WAY>(p.frame.n_padded);
+    int n_slabs = oj_vector_count_slabs<WAY>(p.frame.n_padded);
     float sum[TILE];
     unsigned passes[4];
 #pragma unroll
@@ -324,12 +325,15 @@ compare_tile(const struct cuda_vector_pairs &p, struct cuda_vector_block *b,
         if (s == 0)
             set_limits<WAY>(p, b, tile, row);
         if (!*has_rows)
-            oj_vector_load<WAY>(p.rows, p.frame.n_padded, row_tile, s, b->rows);
+            oj_vector_load_slab<WAY>(p.rows, p.frame.n_padded, row_tile, s,
+                                     b->rows);
         *has_rows = n_slabs == 1;
-        oj_vector_load<WAY>(p.features, p.frame.n_padded, tile, s, b->features);
+        oj_vector_load_slab<WAY>(p.features, p.frame.n_padded, tile, s,
+                                 b->features);
         __syncthreads();
-        oj_vector_add<WAY>(b->rows, b->features,
-                           oj_vector_width<WAY>(p.frame.n_padded, s), sum);
+        oj_vector_add_slab<WAY>(b->rows, b->features,
+                                oj_vector_slab_width<WAY>(p.frame.n_padded, s),
+                                sum);
     }
 #pragma unroll
     for (int group = 0; group < 4; group++)
@@ -342,8 +346,9 @@ compare_tile(const struct cuda_vector_pairs &p, struct cuda_vector_block *b,
 /* --- which tiles ---------------------------------------------------------- */
 
 /* The least sum of vectors in two boxes. */
-static __device__ float box_difference_bound(enum oj_vector_norm norm,
-                                             const float *a, const float *b)
+static __device__ float lower_bound_between_boxes(enum oj_vector_norm norm,
+                                                  const float *a,
+                                                  const float *b)
 {
     float sum = 0.0f;
     for (int c = 0; c < BOX; c++)
@@ -396,9 +401,9 @@ static __device__ float greatest_warp_limit(const struct cuda_vector_block *b)
 }
 
 /* Lists those of the next tiles that are near enough; how many. */
-static __device__ int list_tiles(const struct cuda_vector_pairs &p,
-                                 struct cuda_vector_block *b, const float *box,
-                                 int64_t tile)
+static __device__ int list_tiles_within_limit(const struct cuda_vector_pairs &p,
+                                              struct cuda_vector_block *b,
+                                              const float *box, int64_t tile)
 {
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, at = 0, n = 0;
     int is_near = tile < p.features.n_tiles;
@@ -406,8 +411,8 @@ static __device__ int list_tiles(const struct cuda_vector_pairs &p,
     unsigned which;
     if (is_near)
     {
-        sum = box_difference_bound(p.frame.norm, box,
-                                   p.features.box + tile * 2 * BOX);
+        sum = lower_bound_between_boxes(p.frame.norm, box,
+                                        p.features.box + tile * 2 * BOX);
         is_near = sum <= greatest_warp_limit(b);
     }
     which = __ballot_sync(~0u, is_near);
@@ -461,7 +466,7 @@ init_row_state(const struct cuda_vector_pairs &p, struct cuda_vector_block *b,
 
 template <int WAY>
 static __global__ void __launch_bounds__(TILE)
-    search(const __grid_constant__ struct cuda_vector_pairs p)
+    search_near_vectors(const __grid_constant__ struct cuda_vector_pairs p)
 {
     __shared__ struct cuda_vector_block b;
     int64_t row_tile = p.first_tile + blockIdx.x;
@@ -473,7 +478,8 @@ static __global__ void __launch_bounds__(TILE)
         nearest = find_nearest_tile(p, &b, box);
     for (; from < end; from += TILE)
     {
-        int n = list_tiles(p, &b, box, nearest ^ (from + threadIdx.x));
+        int n =
+            list_tiles_within_limit(p, &b, box, nearest ^ (from + threadIdx.x));
         for (int i = 0; i < n; i++)
         {
             if (b.sum[i] <= greatest_warp_limit(&b))
@@ -490,12 +496,12 @@ typedef void searching(const struct cuda_vector_pairs);
 static searching *choose_search_kernel(const struct oj_cuda_vector_frame *frame)
 {
     if (frame->is_of_halves)
-        return search<OJ_VECTOR_PRODUCTS>;
+        return search_near_vectors<OJ_VECTOR_PRODUCTS>;
     if (frame->norm == OJ_NORM_L1)
-        return search<OJ_VECTOR_SIZES>;
+        return search_near_vectors<OJ_VECTOR_SIZES>;
     if (frame->norm == OJ_NORM_LINF)
-        return search<OJ_VECTOR_GREATEST>;
-    return search<OJ_VECTOR_SQUARES>;
+        return search_near_vectors<OJ_VECTOR_GREATEST>;
+    return search_near_vectors<OJ_VECTOR_SQUARES>;
 }
 
 /* All tiles of rows, run by run. */

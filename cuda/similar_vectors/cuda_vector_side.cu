@@ -216,9 +216,10 @@ static oj_status order_and_scale_dimensions(
 
 /* --- the tree ------------------------------------------------------------- */
 
-static __device__ float coordinate(const struct oj_cuda_vector_frame &frame,
-                                   const struct oj_cuda_vector_side &side,
-                                   int64_t row, int64_t place)
+static __device__ float
+scaled_coordinate_of_row(const struct oj_cuda_vector_frame &frame,
+                         const struct oj_cuda_vector_side &side, int64_t row,
+                         int64_t place)
 {
     return oj_vector_coordinate(side.number(row, frame.dimension[place]),
                                 frame.centre[place], frame.scale);
@@ -248,7 +249,7 @@ struct cuda_vector_level
 
 /* A tile a block, a side of the box a lane. */
 static __global__ void
-add_to_boxes(const __grid_constant__ struct cuda_vector_level l)
+extend_boxes_of_nodes(const __grid_constant__ struct cuda_vector_level l)
 {
     int lane = threadIdx.x % WARP;
     int64_t first = (int64_t)blockIdx.x * TILE + threadIdx.x - lane;
@@ -272,7 +273,8 @@ static oj_status make_boxes(struct oj_cuda_work *work, int64_t n_tiles,
 {
     int64_t n_nodes = ((level->n - 1) >> level->shift) + 1;
     OJ_TRY(work->make_zeros(n_nodes * WARP, &level->box));
-    return work->run_blocks<TILE>((unsigned)n_tiles, add_to_boxes, *level);
+    return work->run_blocks<TILE>((unsigned)n_tiles, extend_boxes_of_nodes,
+                                  *level);
 }
 
 /* Where a node is split. */
@@ -283,7 +285,7 @@ struct cuda_vector_split
 };
 
 static __device__ struct cuda_vector_split
-choose_node_split(const unsigned *box)
+choose_longest_side_of_box(const unsigned *box)
 {
     struct cuda_vector_split split = {0, 0.0f, 0.0f};
     float longest = -1.0f;
@@ -304,9 +306,10 @@ choose_node_split(const unsigned *box)
 }
 
 /* Sorts the places of each node along the longest side of its box. */
-static oj_status sort_level(struct oj_cuda_work *work, int64_t n_tiles,
-                            struct cuda_vector_level *level, int bits,
-                            int32_t **order)
+static oj_status sort_rows_within_nodes(struct oj_cuda_work *work,
+                                        int64_t n_tiles,
+                                        struct cuda_vector_level *level,
+                                        int bits, int32_t **order)
 {
     struct oj_cuda_work own(work);
     int64_t n_nodes = ((level->n - 1) >> level->shift) + 1;
@@ -316,8 +319,9 @@ static oj_status sort_level(struct oj_cuda_work *work, int64_t n_tiles,
     OJ_TRY(own.make(n_nodes, &split));
     OJ_TRY(work->make(level->n, &key));
     const struct cuda_vector_level l = *level;
-    OJ_TRY(own.each(n_nodes, [=] __device__(int64_t i)
-                    { split[i] = choose_node_split(l.box + i * WARP); }));
+    OJ_TRY(
+        own.each(n_nodes, [=] __device__(int64_t i)
+                 { split[i] = choose_longest_side_of_box(l.box + i * WARP); }));
     OJ_TRY(own.each(l.n,
                     [=] __device__(int64_t i)
                     {
@@ -350,9 +354,10 @@ static oj_status order_vectors_by_tree(struct oj_cuda_work *work,
                     [=] __device__(int64_t i)
                     {
                         int64_t row = s.order[i / BOX], c = i % BOX;
-                        at[row * BOX + c] = c < f.n_dimensions
-                                                ? coordinate(f, s, row, c)
-                                                : 0.0f;
+                        at[row * BOX + c] =
+                            c < f.n_dimensions
+                                ? scaled_coordinate_of_row(f, s, row, c)
+                                : 0.0f;
                     }));
     level.at = at;
     level.n = s.n;
@@ -362,7 +367,7 @@ static oj_status order_vectors_by_tree(struct oj_cuda_work *work,
     {
         level.shift = 7 + levels - i;
         level.order = order;
-        OJ_TRY(sort_level(work, s.n_tiles, &level, i, &order));
+        OJ_TRY(sort_rows_within_nodes(work, s.n_tiles, &level, i, &order));
     }
     side->order = order;
     OJ_TRY(oj_cuda_take_tiles(work, share, TILE, &side->order, &side->n));
@@ -402,7 +407,7 @@ struct cuda_vector_filling
 
 /* A tile a block, a place a thread. */
 static __global__ void
-fill_values(const __grid_constant__ struct cuda_vector_filling f)
+write_float_tiles(const __grid_constant__ struct cuda_vector_filling f)
 {
     int64_t place = (int64_t)blockIdx.x * TILE + threadIdx.x;
     int64_t row = place < f.side.n ? f.side.order[place] : -1;
@@ -411,7 +416,7 @@ fill_values(const __grid_constant__ struct cuda_vector_filling f)
     {
         float x = 0.0f;
         if (row >= 0 && p < f.frame.n_dimensions)
-            x = coordinate(f.frame, f.side, row, p);
+            x = scaled_coordinate_of_row(f.frame, f.side, row, p);
         to[p * TILE + threadIdx.x] = x;
     }
 }
@@ -440,7 +445,7 @@ static __device__ float float_of_half(unsigned half)
 
 /* A tile a block, 32 places a warp. */
 static __global__ void
-fill_halves(const __grid_constant__ struct cuda_vector_filling f)
+write_half_float_tiles(const __grid_constant__ struct cuda_vector_filling f)
 {
     int lane = threadIdx.x % WARP;
     int64_t first = (int64_t)blockIdx.x * TILE + threadIdx.x - lane;
@@ -453,7 +458,7 @@ fill_halves(const __grid_constant__ struct cuda_vector_filling f)
             double x = 0.0, rounded;
             unsigned half;
             if (row >= 0 && p < f.frame.n_dimensions)
-                x = (double)coordinate(f.frame, f.side, row, p) *
+                x = (double)scaled_coordinate_of_row(f.frame, f.side, row, p) *
                     f.frame.half_scale;
             half = half_of_float((float)(x < 1e6 ? x > -1e6 ? x : -1e6 : 1e6));
             rounded = (double)float_of_half(half);
@@ -490,7 +495,8 @@ static oj_status make_coordinates(struct oj_cuda_work *work,
     {
         OJ_TRY(work->make(n * frame->n_padded, &f.value));
         side->value = f.value;
-        return work->run_blocks<TILE>((unsigned)side->n_tiles, fill_values, f);
+        return work->run_blocks<TILE>((unsigned)side->n_tiles,
+                                      write_float_tiles, f);
     }
     OJ_TRY(work->make(n * frame->n_padded, &f.half));
     OJ_TRY(work->make(n, &f.size, &f.rest));
@@ -499,7 +505,8 @@ static oj_status make_coordinates(struct oj_cuda_work *work,
     side->size = f.size;
     side->rest = f.rest;
     side->most_rest = f.most_rest;
-    return work->run_blocks<TILE>((unsigned)side->n_tiles, fill_halves, f);
+    return work->run_blocks<TILE>((unsigned)side->n_tiles,
+                                  write_half_float_tiles, f);
 }
 
 oj_status oj_cuda_vector_side_make(struct oj_cuda_work *work,

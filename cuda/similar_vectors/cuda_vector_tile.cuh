@@ -32,7 +32,7 @@ enum
 
 /** Slabs of all dimensions. */
 template <int WAY>
-static __device__ __forceinline__ int oj_vector_slabs(int n_padded)
+static __device__ __forceinline__ int oj_vector_count_slabs(int n_padded)
 {
     int step =
         WAY == OJ_VECTOR_PRODUCTS ? 32 * OJ_VECTOR_RUNS : OJ_VECTOR_FLOATS;
@@ -41,7 +41,7 @@ static __device__ __forceinline__ int oj_vector_slabs(int n_padded)
 
 /** Runs of 32 dimensions, or dimensions, of slab number s. */
 template <int WAY>
-static __device__ __forceinline__ int oj_vector_width(int n_padded, int s)
+static __device__ __forceinline__ int oj_vector_slab_width(int n_padded, int s)
 {
     int most =
         WAY == OJ_VECTOR_PRODUCTS ? (int)OJ_VECTOR_RUNS : OJ_VECTOR_FLOATS;
@@ -53,10 +53,10 @@ static __device__ __forceinline__ int oj_vector_width(int n_padded, int s)
 /** Slab number s of a tile, by all threads of the block. */
 template <int WAY>
 static __device__ __forceinline__ void
-oj_vector_load(const struct oj_cuda_vector_side &side, int n_padded,
-               int64_t tile, int s, uint4 *slab)
+oj_vector_load_slab(const struct oj_cuda_vector_side &side, int n_padded,
+                    int64_t tile, int s, uint4 *slab)
 {
-    int width = oj_vector_width<WAY>(n_padded, s);
+    int width = oj_vector_slab_width<WAY>(n_padded, s);
     if constexpr (WAY != OJ_VECTOR_PRODUCTS)
     {
         const uint4 *from =
@@ -83,8 +83,8 @@ oj_vector_load(const struct oj_cuda_vector_side &side, int n_padded,
 
 /** Adds the products of 16 x 16 halves with 16 x 8 to c. */
 static __device__ __forceinline__ void
-oj_vector_multiply(float c[4], unsigned a0, unsigned a1, unsigned a2,
-                   unsigned a3, unsigned b0, unsigned b1)
+oj_vector_mma_16x8x16(float c[4], unsigned a0, unsigned a1, unsigned a2,
+                      unsigned a3, unsigned b0, unsigned b1)
 {
 #ifdef OJ_CUDA_HOST
     oj_host_multiply(c, a0, a1, a2, a3, b0, b1);
@@ -99,7 +99,8 @@ oj_vector_multiply(float c[4], unsigned a0, unsigned a1, unsigned a2,
 }
 
 /** The row of the tile and the feature that sum i of a lane belongs to. */
-template <int WAY> static __device__ __forceinline__ int oj_vector_row_of(int i)
+template <int WAY>
+static __device__ __forceinline__ int oj_vector_row_of_sum(int i)
 {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     if (WAY != OJ_VECTOR_PRODUCTS)
@@ -107,7 +108,7 @@ template <int WAY> static __device__ __forceinline__ int oj_vector_row_of(int i)
     return 32 * warp + i / 64 * 16 + i % 4 / 2 * 8 + lane / 4;
 }
 template <int WAY>
-static __device__ __forceinline__ int oj_vector_feature_of(int i)
+static __device__ __forceinline__ int oj_vector_feature_of_sum(int i)
 {
     if (WAY != OJ_VECTOR_PRODUCTS)
         return i;
@@ -164,8 +165,10 @@ oj_vector_add_products(const uint4 *rows, const uint4 *features, int width,
             {
                 float *to = sum + (m * 16 + n) * 4;
                 uint4 low = a[2 * m], high = a[2 * m + 1];
-                oj_vector_multiply(to, low.x, high.x, low.y, high.y, b.x, b.y);
-                oj_vector_multiply(to, low.z, high.z, low.w, high.w, b.z, b.w);
+                oj_vector_mma_16x8x16(to, low.x, high.x, low.y, high.y, b.x,
+                                      b.y);
+                oj_vector_mma_16x8x16(to, low.z, high.z, low.w, high.w, b.z,
+                                      b.w);
             }
         }
     }
@@ -174,8 +177,8 @@ oj_vector_add_products(const uint4 *rows, const uint4 *features, int width,
 /** Adds a slab to the sums. */
 template <int WAY>
 static __device__ __forceinline__ void
-oj_vector_add(const uint4 *rows, const uint4 *features, int width,
-              float sum[OJ_VECTOR_TILE])
+oj_vector_add_slab(const uint4 *rows, const uint4 *features, int width,
+                   float sum[OJ_VECTOR_TILE])
 {
     if constexpr (WAY == OJ_VECTOR_PRODUCTS)
         oj_vector_add_products(rows, features, width, sum);

@@ -1,7 +1,7 @@
 #include "../../algs/relation/oj_points_in_polygons.h"
-#include "../index/cuda_listing.cuh"
+#include "../index/cuda_pair_listing.cuh"
 #include "../index/cuda_pair_sums_add.cuh"
-#include "cuda_point_query.cuh"
+#include "cuda_points_in_rings_query.cuh"
 
 struct polygons_index : oj_cuda_index
 {
@@ -31,12 +31,12 @@ static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 /* --- points through the tree ---------------------------------------------- */
 
 static struct points_in_rings_query
-query_for(const struct oj_cuda_index *index,
-          const struct oj_cuda_points *points)
+make_query_of_batch(const struct oj_cuda_index *index,
+                    const struct oj_cuda_points *points)
 {
     const struct polygons_index *self = (const struct polygons_index *)index;
     struct points_in_rings_query q =
-        query_of(self->cells.tree, self->accepted, points);
+        make_points_in_rings_query(self->cells.tree, self->accepted, points);
     q.ordinal_of = index->layer->ordinal_of.data;
     return q;
 }
@@ -82,14 +82,14 @@ struct few_answer
     {
         int32_t n = 0, only = OJ_RING_NONE, rank;
         uint32_t start = place->at;
-        while ((rank = next_surely(q, place)) >= 0)
+        while ((rank = next_rank_or_unsure(q, place)) >= 0)
         {
             only = rank;
             n++;
         }
         if (rank == OJ_RING_UNSURE)
         {
-            put_doubt(q, i, start);
+            append_doubtful_point(q, i, start);
             of_chunk[i - first] = DOUBTED;
         }
         else if (i >= 0)
@@ -105,13 +105,13 @@ struct few_settler
     struct chunk_pair_counts to;
 
     __device__ __forceinline__ void
-    settle(const struct points_in_rings_query &q, int64_t i, double x, double y,
-           struct oj_ring_place *place) const
+    resolve_doubts(const struct points_in_rings_query &q, int64_t i, double x,
+                   double y, struct oj_ring_place *place) const
     {
         int64_t chunk = i / CHUNK, at = chunk * CHUNK;
         int round = (int)(i % CHUNK / LANES), lane = (int)(i % LANES);
         int32_t n = 0, only = OJ_RING_NONE, rank;
-        while ((rank = next(q, x, y, place)) >= 0)
+        while ((rank = next_rank_exactly(q, x, y, place)) >= 0)
         {
             only = rank;
             n++;
@@ -129,34 +129,34 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     count_pairs(const __grid_constant__ struct points_in_rings_query q,
                 int64_t n_chunks, struct chunk_pair_counts to)
 {
-    int64_t chunk = warp_of(), at = chunk * CHUNK;
-    struct few_answer answer = {ranks_of_chunk(), at, 0};
+    int64_t chunk = warp_in_grid(), at = chunk * CHUNK;
+    struct few_answer answer = {shared_ranks_of_chunk(), at, 0};
     if (chunk >= n_chunks)
         return;
-    ask_chunk<true>(q, chunk, answer);
+    locate_chunk_of_points<true>(q, chunk, answer);
     for (int step = LANES / 2; step > 0; step /= 2)
         answer.n_pairs += __shfl_xor_sync(ALL_LANES, answer.n_pairs, step);
-    if (lane_of() == 0)
+    if (lane_in_warp() == 0)
         to.sum[chunk] = answer.n_pairs;
 #pragma unroll
     for (int r = 0; r < ROUNDS; r++)
     {
-        int32_t few = answer.of_chunk[r * LANES + lane_of()];
+        int32_t few = answer.of_chunk[r * LANES + lane_in_warp()];
         unsigned some = __ballot_sync(ALL_LANES, few != OJ_RING_NONE);
         if (few != OJ_RING_NONE)
-            to.few[at + __popc(some & ((1u << lane_of()) - 1u))] = few;
-        if (lane_of() == 0)
+            to.few[at + __popc(some & ((1u << lane_in_warp()) - 1u))] = few;
+        if (lane_in_warp() == 0)
             to.some[chunk * ROUNDS + r] = some;
         at += __popc(some);
     }
 }
 
 /* Pairs that a lane has of two points: those of the lanes before, and all. */
-static __device__ __forceinline__ int64_t scan_lanes(int64_t first,
-                                                     int64_t second,
-                                                     int64_t *all)
+static __device__ __forceinline__ int64_t prefix_sum_over_warp(int64_t first,
+                                                               int64_t second,
+                                                               int64_t *all)
 {
-    unsigned lane = lane_of();
+    unsigned lane = lane_in_warp();
     int64_t n = first + second, sum = n;
     if (!__any_sync(ALL_LANES, first > 1 || second > 1))
     {
@@ -177,7 +177,7 @@ static __device__ __forceinline__ int64_t scan_lanes(int64_t first,
 }
 
 /* Pairs of a point of which few is known. */
-static __device__ __forceinline__ int64_t pair_count_of_code(int32_t few)
+static __device__ __forceinline__ int64_t decode_pair_count(int32_t few)
 {
     return few >= 0 ? 1 : -1 - (int64_t)few;
 }
@@ -190,8 +190,8 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
               int64_t n_chunks, const struct chunk_pair_counts from,
               int64_t *offset, int32_t *row, struct several several)
 {
-    int64_t chunk = warp_of(), at, few = chunk * CHUNK;
-    uint32_t some[ROUNDS], shift = 2 * lane_of() % LANES;
+    int64_t chunk = warp_in_grid(), at, few = chunk * CHUNK;
+    uint32_t some[ROUNDS], shift = 2 * lane_in_warp() % LANES;
     int32_t known[ROUNDS]; /* then ordinals, where it is a rank */
     int has_several = 0;
     if (chunk >= n_chunks)
@@ -203,9 +203,9 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
 #pragma unroll
     for (int r = 0; r < ROUNDS; r += 2)
     {
-        uint32_t mine = lane_of() < LANES / 2 ? some[r] : some[r + 1];
+        uint32_t mine = lane_in_warp() < LANES / 2 ? some[r] : some[r + 1];
         int64_t next = few + __popc(mine & ((1u << shift) - 1u)) +
-                       (lane_of() < LANES / 2 ? 0 : __popc(some[r]));
+                       (lane_in_warp() < LANES / 2 ? 0 : __popc(some[r]));
         known[r] = known[r + 1] = OJ_RING_NONE;
         if (mine >> shift & 1u)
             known[r] = from.few[next++];
@@ -217,14 +217,15 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     for (int r = 0; r < ROUNDS; r++)
     {
         has_several |= known[r] < OJ_RING_NONE;
-        known[r] = ordinal(q.ordinal_of, known[r]);
+        known[r] = ordinal_of_rank(q.ordinal_of, known[r]);
     }
 #pragma unroll
     for (int r = 0; r < ROUNDS; r += 2)
     {
-        int64_t i = chunk * CHUNK + r * LANES + 2 * lane_of(), all, before;
-        int64_t n = pair_count_of_code(known[r]);
-        before = at + scan_lanes(n, pair_count_of_code(known[r + 1]), &all);
+        int64_t i = chunk * CHUNK + r * LANES + 2 * lane_in_warp(), all, before;
+        int64_t n = decode_pair_count(known[r]);
+        before =
+            at + prefix_sum_over_warp(n, decode_pair_count(known[r + 1]), &all);
         at += all;
         if (i + 1 < q.n)
             *(uint4 *)&offset[i] = make_uint4(
@@ -237,36 +238,37 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
         if (known[r + 1] >= 0)
             row[before + n] = known[r + 1];
     }
-    if (lane_of() == 0 && chunk == n_chunks - 1)
+    if (lane_in_warp() == 0 && chunk == n_chunks - 1)
         offset[q.n] = at;
-    if (__any_sync(ALL_LANES, has_several) && lane_of() == 0)
+    if (__any_sync(ALL_LANES, has_several) && lane_in_warp() == 0)
         several.chunk[atomicAdd(several.n, 1u)] = (uint32_t)chunk;
 }
 
 /* The rows of points that have several; a kernel of its own, since asking again
  * takes many registers. */
-static __global__ void
-put_rows_of_several(const __grid_constant__ struct points_in_rings_query q,
-                    const struct chunk_pair_counts from, const int64_t *offset,
-                    int32_t *row, const struct several several)
+static __global__ void write_points_in_several_polygons(
+    const __grid_constant__ struct points_in_rings_query q,
+    const struct chunk_pair_counts from, const int64_t *offset, int32_t *row,
+    const struct several several)
 {
-    for (int64_t k = warp_of(); k < *several.n;
+    for (int64_t k = warp_in_grid(); k < *several.n;
          k += (int64_t)gridDim.x * (BLOCK / LANES))
     {
         int64_t chunk = several.chunk[k], few = chunk * CHUNK;
         for (int r = 0; r < ROUNDS; r++)
         {
-            int64_t i = chunk * CHUNK + r * LANES + lane_of();
+            int64_t i = chunk * CHUNK + r * LANES + lane_in_warp();
             uint32_t some = from.some[chunk * ROUNDS + r];
-            uint32_t before = __popc(some & ((1u << lane_of()) - 1u));
-            if ((some >> lane_of() & 1u) &&
+            uint32_t before = __popc(some & ((1u << lane_in_warp()) - 1u));
+            if ((some >> lane_in_warp() & 1u) &&
                 from.few[few + before] < OJ_RING_NONE)
             {
                 double x = q.x[i], y = q.y[i];
                 struct oj_ring_place place;
                 oj_ring_tree_find(&q.tree, x, y, &place);
                 for (int64_t p = offset[i]; p < offset[i + 1]; p++)
-                    row[p] = ordinal(q.ordinal_of, next(q, x, y, &place));
+                    row[p] = ordinal_of_rank(
+                        q.ordinal_of, next_rank_exactly(q, x, y, &place));
             }
             few += __popc(some);
         }
@@ -274,30 +276,31 @@ put_rows_of_several(const __grid_constant__ struct points_in_rings_query q,
 }
 
 /* SLICE is of whole chunks. */
-static oj_status count_all(struct oj_cuda_work *work,
-                           const struct points_in_rings_query *all,
-                           const struct chunk_pair_counts *to)
+static oj_status
+count_pairs_of_all_chunks(struct oj_cuda_work *work,
+                          const struct points_in_rings_query *all,
+                          const struct chunk_pair_counts *to)
 {
-    return each_slice(
+    return run_for_each_slice_of_points(
         work, all,
         [&](const struct points_in_rings_query &q, int64_t first) -> oj_status
         {
-            int64_t n_chunks = chunks_of(q.n);
+            int64_t n_chunks = count_chunks(q.n);
             struct chunk_pair_counts here = {to->some + first / LANES,
                                              to->few + first,
                                              to->sum + first / CHUNK};
-            OJ_TRY(work->run_blocks<BLOCK>(blocks_of_chunks(n_chunks),
+            OJ_TRY(work->run_blocks<BLOCK>(blocks_needed_for_chunks(n_chunks),
                                            count_pairs, q, n_chunks, here));
-            return settle(work, q, few_settler{here});
+            return resolve_doubts(work, q, few_settler{here});
         });
 }
 
 static oj_status list_pairs(const struct oj_cuda_index *index,
                             struct oj_cuda_listing *l)
 {
-    struct points_in_rings_query q = query_for(index, l->points);
+    struct points_in_rings_query q = make_query_of_batch(index, l->points);
     struct chunk_pair_counts found;
-    int64_t n = l->points->n, n_chunks = chunks_of(n);
+    int64_t n = l->points->n, n_chunks = count_chunks(n);
     int64_t *offset = l->out.offset.data;
     struct several several;
     if (n == 0)
@@ -308,18 +311,18 @@ static oj_status list_pairs(const struct oj_cuda_index *index,
     OJ_TRY(l->make(n_chunks, &several.chunk));
     OJ_TRY(l->make_zeros(1, &several.n));
     OJ_TRY(l->clear(found.sum + n_chunks, 1));
-    OJ_TRY(make_doubts(l, &q));
-    OJ_TRY(count_all(l, &q, &found));
+    OJ_TRY(allocate_doubtful_points(l, &q));
+    OJ_TRY(count_pairs_of_all_chunks(l, &q, &found));
     OJ_TRY(l->scan(found.sum, n_chunks));
     OJ_TRY(l->read(found.sum + n_chunks, &l->out.n_pairs));
     OJ_TRY(l->fits());
     OJ_TRY(l->make_pairs(0));
-    OJ_TRY(l->run_blocks<BLOCK>(blocks_of_chunks(n_chunks), put_pairs, q,
-                                n_chunks, found, offset, l->out.row.data,
+    OJ_TRY(l->run_blocks<BLOCK>(blocks_needed_for_chunks(n_chunks), put_pairs,
+                                q, n_chunks, found, offset, l->out.row.data,
                                 several));
     return l->run_blocks<BLOCK>(2 * (unsigned)l->device->n_processors,
-                                put_rows_of_several, q, found, offset,
-                                l->out.row.data, several);
+                                write_points_in_several_polygons, q, found,
+                                offset, l->out.row.data, several);
 }
 
 /* --- pairs added up by feature, without writing them ---------------------- */
@@ -341,22 +344,22 @@ template <typename Own> struct adding_answer
                                         int64_t i,
                                         struct oj_ring_place *place) const
     {
-        int32_t rank = next_surely(q, place);
+        int32_t rank = next_rank_or_unsure(q, place);
         while (__any_sync(ALL_LANES, rank >= 0))
         {
             own().add(q, i, rank);
             if (rank >= 0)
-                rank = next_surely(q, place);
+                rank = next_rank_or_unsure(q, place);
         }
         if (rank == OJ_RING_UNSURE)
-            put_doubt(q, i, place->at);
+            append_doubtful_point(q, i, place->at);
     }
     __device__ __forceinline__ void
-    settle(const struct points_in_rings_query &q, int64_t i, double x, double y,
-           struct oj_ring_place *place) const
+    resolve_doubts(const struct points_in_rings_query &q, int64_t i, double x,
+                   double y, struct oj_ring_place *place) const
     {
         int32_t rank;
-        while ((rank = next(q, x, y, place)) >= 0)
+        while ((rank = next_rank_exactly(q, x, y, place)) >= 0)
             own().add_one(q, i, rank);
     }
 };
@@ -368,7 +371,7 @@ static __global__ void __launch_bounds__(BLOCK, resident)
     add_by_feature(const __grid_constant__ struct points_in_rings_query q,
                    const __grid_constant__ answer_t answer)
 {
-    ask_chunk(q, warp_of(), answer);
+    locate_chunk_of_points(q, warp_in_grid(), answer);
 }
 
 /* Join features whose counts fit into the shared memory of a block. */
@@ -395,41 +398,41 @@ struct count_answer : adding_answer<count_answer<count_t>>
         if (rank >= 0)
         {
             unsigned same = __match_any_sync(some, rank);
-            if ((int)lane_of() == __ffs((int)same) - 1)
-                atomicAdd(&count[ordinal(ordinal_of, rank)],
+            if ((int)lane_in_warp() == __ffs((int)same) - 1)
+                atomicAdd(&count[ordinal_of_rank(ordinal_of, rank)],
                           (count_t)__popc(same));
         }
     }
     __device__ __forceinline__ void
     add_one(const struct points_in_rings_query &, int64_t, int32_t rank) const
     {
-        atomicAdd(&count[ordinal(ordinal_of, rank)], (count_t)1);
+        atomicAdd(&count[ordinal_of_rank(ordinal_of, rank)], (count_t)1);
     }
 };
 
 typedef struct count_answer<unsigned long long> count_all_answer;
 
 static __global__ void __launch_bounds__(BLOCK, RESIDENT)
-    count_by_few(const __grid_constant__ struct points_in_rings_query q,
-                 int32_t n_features, int64_t n_chunks,
-                 unsigned long long *count)
+    count_in_shared_memory(
+        const __grid_constant__ struct points_in_rings_query q,
+        int32_t n_features, int64_t n_chunks, unsigned long long *count)
 {
     __shared__ unsigned of_block[SHARED_COUNTS];
     struct count_answer<unsigned> answer(NULL, of_block);
     for (int f = (int)threadIdx.x; f < n_features; f += BLOCK)
         of_block[f] = 0;
     __syncthreads();
-    for (int64_t chunk = warp_of(); chunk < n_chunks;
+    for (int64_t chunk = warp_in_grid(); chunk < n_chunks;
          chunk += (int64_t)gridDim.x * (BLOCK / LANES))
     {
-        ask_chunk(q, chunk, answer);
+        locate_chunk_of_points(q, chunk, answer);
         __syncwarp();
     }
     __syncthreads();
     for (int f = (int)threadIdx.x; f < n_features; f += BLOCK)
     {
         if (of_block[f] > 0)
-            atomicAdd(&count[ordinal(q.ordinal_of, f)],
+            atomicAdd(&count[ordinal_of_rank(q.ordinal_of, f)],
                       (unsigned long long)of_block[f]);
     }
 }
@@ -454,8 +457,8 @@ static __device__ __forceinline__ void
 add_warp_sums(const struct oj_sum_request &request, int64_t i, unsigned members,
               unsigned long long *words)
 {
-    bool member = (members >> lane_of() & 1u) != 0;
-    bool leads = (int)lane_of() == __ffs((int)members) - 1;
+    bool member = (members >> lane_in_warp() & 1u) != 0;
+    bool leads = (int)lane_in_warp() == __ffs((int)members) - 1;
     if (leads)
         atomicAdd(&words[0], (unsigned long long)__popc(members));
     for (int c = 0; c < request.n_columns; c++)
@@ -467,12 +470,12 @@ add_warp_sums(const struct oj_sum_request &request, int64_t i, unsigned members,
         struct oj_limbs limbs = {0, {0, 0, 0}};
         if (leads && column.n_at > 0 && having != 0)
             atomicAdd(&words[column.n_at], (unsigned long long)__popc(having));
-        if (!is_summed(column))
+        if (!is_column_summed(column))
             continue;
         if (has)
-            kind = cut_value(column, i, &limbs);
+            kind = split_value_into_limbs(column, i, &limbs);
         if (kind > OJ_LIMBS_DIGITS)
-            add_odd(column, kind, words);
+            count_nan_or_infinity(column, kind, words);
         for (int k = 0; k < column.n_limbs; k++)
         {
             int64_t digit =
@@ -497,7 +500,7 @@ struct sum_answer : adding_answer<sum_answer>
     __device__ __forceinline__ unsigned long long *
     words(const struct points_in_rings_query &q, int32_t rank) const
     {
-        return words_of(tally, ordinal(q.ordinal_of, rank));
+        return sum_words_of_feature(tally, ordinal_of_rank(q.ordinal_of, rank));
     }
     __device__ __forceinline__ void add(const struct points_in_rings_query &q,
                                         int64_t i, int32_t rank) const
@@ -521,52 +524,55 @@ struct sum_answer : adding_answer<sum_answer>
     add_one(const struct points_in_rings_query &q, int64_t i,
             int32_t rank) const
     {
-        add_pair(tally.request, i, words(q, rank));
+        add_pair_to_feature_sums(tally.request, i, words(q, rank));
     }
 };
 
-static oj_status count(struct oj_cuda_work *work, int64_t n_features,
-                       const struct points_in_rings_query &q,
-                       unsigned long long *d_count)
+static oj_status count_points_per_polygon(struct oj_cuda_work *work,
+                                          int64_t n_features,
+                                          const struct points_in_rings_query &q,
+                                          unsigned long long *d_count)
 {
     count_all_answer answer(q.ordinal_of, d_count);
-    int64_t n_chunks = chunks_of(q.n), blocks = blocks_of_chunks(n_chunks);
+    int64_t n_chunks = count_chunks(q.n),
+            blocks = blocks_needed_for_chunks(n_chunks);
     int64_t most = 4 * RESIDENT * (int64_t)work->device->n_processors;
     if (n_features <= SHARED_COUNTS)
         OJ_TRY(work->run_blocks<BLOCK>(
-            (unsigned)(blocks < most ? blocks : most), count_by_few, q,
-            (int32_t)n_features, n_chunks, d_count));
+            (unsigned)(blocks < most ? blocks : most), count_in_shared_memory,
+            q, (int32_t)n_features, n_chunks, d_count));
     else
         OJ_TRY(work->run_blocks<BLOCK>(
             (unsigned)blocks, add_by_feature<RESIDENT, count_all_answer>, q,
             answer));
-    return settle(work, q, answer);
+    return resolve_doubts(work, q, answer);
 }
 
-static oj_status sum(struct oj_cuda_work *work,
-                     const struct points_in_rings_query &q,
-                     const struct oj_cuda_tally &tally)
+static oj_status sum_columns_per_polygon(struct oj_cuda_work *work,
+                                         const struct points_in_rings_query &q,
+                                         const struct oj_cuda_tally &tally)
 {
     struct sum_answer answer(tally);
-    OJ_TRY(work->run_blocks<BLOCK>(blocks_of_chunks(chunks_of(q.n)),
+    OJ_TRY(work->run_blocks<BLOCK>(blocks_needed_for_chunks(count_chunks(q.n)),
                                    add_by_feature<SUMS_RESIDENT, sum_answer>, q,
                                    answer));
-    return settle(work, q, answer);
+    return resolve_doubts(work, q, answer);
 }
 
-static oj_status add(const struct oj_cuda_index *index,
-                     struct oj_cuda_work *work,
-                     const struct oj_cuda_points *points,
-                     const struct oj_cuda_tally *tally)
+static oj_status sum_or_count_points_in_polygons(
+    const struct oj_cuda_index *index, struct oj_cuda_work *work,
+    const struct oj_cuda_points *points, const struct oj_cuda_tally *tally)
 {
-    return ask_slices(work, query_for(index, points),
-                      [&](const struct points_in_rings_query &q, int64_t first)
-                      {
-                          if (tally->request.n_words == 1)
-                              return count(work, index->layer->n_features, q,
-                                           tally->words);
-                          return sum(work, q, tally_from(*tally, first));
-                      });
+    return run_for_slices_with_doubts(
+        work, make_query_of_batch(index, points),
+        [&](const struct points_in_rings_query &q, int64_t first)
+        {
+            if (tally->request.n_words == 1)
+                return count_points_per_polygon(work, index->layer->n_features,
+                                                q, tally->words);
+            return sum_columns_per_polygon(work, q,
+                                           tally_of_points_from(*tally, first));
+        });
 }
 
 const struct oj_cuda_family oj_cuda_points_in_polygons = {
@@ -579,5 +585,5 @@ const struct oj_cuda_family oj_cuda_points_in_polygons = {
     batch_bytes,
     NULL,
     list_pairs,
-    add,
+    sum_or_count_points_in_polygons,
 };

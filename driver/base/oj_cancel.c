@@ -124,7 +124,7 @@ void oj_cancel_interrupt_by(void (*interrupt)(void *), void *user)
 }
 
 /* Puts text where old is. */
-static void replace_temporary_path(const char *old, const char *text)
+static void replace_path_to_remove_on_exit(const char *old, const char *text)
 {
     pthread_mutex_lock(&state.mutex);
     for (int i = 0; i < MAX_TEMPORARIES; i++)
@@ -140,12 +140,12 @@ static void replace_temporary_path(const char *old, const char *text)
 
 void oj_cancel_add_temporary(const char *folder)
 {
-    replace_temporary_path("", folder);
+    replace_path_to_remove_on_exit("", folder);
 }
 
 void oj_cancel_drop_temporary(const char *folder)
 {
-    replace_temporary_path(folder, "");
+    replace_path_to_remove_on_exit(folder, "");
 }
 
 void oj_cancel_hold(void)

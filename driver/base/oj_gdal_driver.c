@@ -1,6 +1,6 @@
 #include "oj_gdal_driver.h"
 
-#include "oj_words.h"
+#include "oj_shell_words.h"
 
 #include <cpl_minixml.h>
 #include <cpl_string.h>
@@ -14,14 +14,14 @@ static const char *metadata_item(GDALDriverH driver, const char *name)
     return GDALGetMetadataItem(driver, name, NULL);
 }
 
-static int is_writer(GDALDriverH driver)
+static int can_create_vector_files(GDALDriverH driver)
 {
     return metadata_item(driver, GDAL_DCAP_VECTOR) != NULL &&
            metadata_item(driver, GDAL_DCAP_CREATE) != NULL;
 }
 
 /* Length of the extension of this driver that path ends in, or 0. */
-static size_t match_extension(GDALDriverH driver, const char *path)
+static size_t length_of_matching_extension(GDALDriverH driver, const char *path)
 {
     const char *words = metadata_item(driver, GDAL_DMD_EXTENSIONS);
     char **extensions;
@@ -50,7 +50,9 @@ static GDALDriverH find_by_extension(const char *path)
     for (int i = 0; i < GDALGetDriverCount(); i++)
     {
         GDALDriverH driver = GDALGetDriver(i);
-        size_t length = is_writer(driver) ? match_extension(driver, path) : 0;
+        size_t length = can_create_vector_files(driver)
+                            ? length_of_matching_extension(driver, path)
+                            : 0;
         if (length > longest)
         {
             longest = length;
@@ -82,7 +84,7 @@ oj_status oj_driver_choose(const char *format, const char *path,
                        "-f %s: there is no such format; ogrjoin --formats "
                        "lists all",
                        format);
-    if (!is_writer(driver))
+    if (!can_create_vector_files(driver))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-f %s: this driver cannot create vector datasets",
                        format);

@@ -1,6 +1,6 @@
 #include "oj_sql_volatility.h"
 
-#include "oj_words.h"
+#include "oj_shell_words.h"
 
 #include <cpl_string.h>
 

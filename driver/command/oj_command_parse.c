@@ -4,8 +4,8 @@
 #include "../../algs/relation/oj_gpu.h"
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_message.h"
+#include "../base/oj_shell_words.h"
 #include "../base/oj_spelling.h"
-#include "../base/oj_words.h"
 #include "../files/oj_path.h"
 #include "oj_option.h"
 
@@ -76,8 +76,8 @@ static oj_status fail_unknown_op(const char *word, struct oj_error *err)
                    window);
 }
 
-static oj_status read_op(struct oj_command *command, const char *name,
-                         struct oj_error *err)
+static oj_status set_join_operation(struct oj_command *command,
+                                    const char *name, struct oj_error *err)
 {
     int op = oj_op_find(name);
     command->is_window = strcasecmp(name, window) == 0;
@@ -167,17 +167,18 @@ static oj_status infer_op(struct oj_command *command, struct oj_error *err)
             continue;
         op = sole_op_of_option(command, option);
         if (op != NULL)
-            return read_op(command, op, err);
+            return set_join_operation(command, op, err);
         of_several = of_several != NULL ? of_several : option;
     }
     if (command->similar != NULL || command->vector != NULL)
-        return read_op(command, "similar", err);
+        return set_join_operation(command, "similar", err);
     command->relation.op = OJ_OP_INTERSECTS;
     return of_several != NULL ? fail_without_op(of_several, err) : OJ_OK;
 }
 
-static oj_status check_needs(const struct oj_command *command,
-                             struct oj_error *err)
+static oj_status
+check_options_that_need_others(const struct oj_command *command,
+                               struct oj_error *err)
 {
     const struct oj_option *option;
     for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
@@ -207,7 +208,7 @@ static oj_status set_op_and_defaults(struct oj_command *command,
                             : command->relation.metric == OJ_METRIC_SPHERE
                                 ? sphere
                                 : "geos";
-    return check_needs(command, err);
+    return check_options_that_need_others(command, err);
 }
 
 /* ---- options and the join ------------------------------------------------ */
@@ -233,8 +234,8 @@ static oj_status check_options_fit_op(const struct oj_command *command,
     return OJ_OK;
 }
 
-static oj_status check_distances(const struct oj_command *command,
-                                 struct oj_error *err)
+static oj_status check_distance_options(const struct oj_command *command,
+                                        struct oj_error *err)
 {
     const struct oj_op_info *op = oj_op_get(command->relation.op);
     int is_sphere = command->relation.metric == OJ_METRIC_SPHERE;
@@ -593,7 +594,7 @@ static oj_status check_all(const struct oj_command *command,
     OJ_TRY(check_write_spec(command, err));
     OJ_TRY(check_exclude_option(command, err));
     OJ_TRY(check_options_fit_op(command, err));
-    OJ_TRY(check_distances(command, err));
+    OJ_TRY(check_distance_options(command, err));
     OJ_TRY(check_exclusive_options(command, err));
     OJ_TRY(check_centroid_options(command, err));
     OJ_TRY(check_in_place(command, err));
@@ -839,7 +840,7 @@ static oj_status read_value(struct argument_reader *r,
                        ? OJ_OK
                        : read_gpus(words[0], at, err);
         case OJ_OPTION_OP:
-            return read_op(command, words[0], err);
+            return set_join_operation(command, words[0], err);
         case OJ_OPTION_BACKEND:
             OJ_TRY(oj_backend_read("-", option->name, words[0], &backend, err));
             *(const char **)at = backend->name;

@@ -3,7 +3,7 @@
 #include "../../algs/relation/oj_backend.h"
 #include "../../algs/relation/oj_gpu.h"
 #include "../../algs/relation/oj_relation.h"
-#include "../base/oj_words.h"
+#include "../base/oj_shell_words.h"
 #include "oj_option.h"
 
 #include <cpl_string.h>
@@ -163,7 +163,7 @@ void oj_help_print(void)
 /* ---- the man page -------------------------------------------------------- */
 
 /* Dashes and backslashes mean something to man. */
-static void print_roff(const char *text)
+static void print_escaped_for_roff(const char *text)
 {
     for (; *text != '\0'; text++)
     {
@@ -177,7 +177,7 @@ static void print_roff(const char *text)
 static void print_sentence(const char *text, const char *end)
 {
     putchar(toupper((unsigned char)*text));
-    print_roff(text + 1);
+    print_escaped_for_roff(text + 1);
     printf("%s\n", end);
 }
 
@@ -192,7 +192,7 @@ static void print_man_usage(void)
     for (size_t i = 0; i < sizeof usage / sizeof *usage; i++)
     {
         printf("\\fBogrjoin\\fR ");
-        print_roff(usage[i]);
+        print_escaped_for_roff(usage[i]);
         printf("\n.br\n");
     }
 }
@@ -204,7 +204,7 @@ static void print_man_examples(void)
         printf(".PP\n");
         print_sentence(examples[i].what, ":");
         printf(".PP\n.nf\n    ");
-        print_roff(examples[i].words);
+        print_escaped_for_roff(examples[i].words);
         printf("\n.fi\n");
     }
 }
@@ -239,7 +239,7 @@ static void print_man_options(char **lines)
         if (option->alias != NULL)
             printf(", \\fB\\-%s\\fR", option->alias);
         printf(" \\fI");
-        print_roff(option->arguments);
+        print_escaped_for_roff(option->arguments);
         printf("\\fR\n");
         print_sentence(option->help, ".");
         if (note >= 0)
@@ -322,7 +322,7 @@ static void print_list(const char *list)
         printf("%.*s\n", n, word);
 }
 
-static void print_name(const char *name, const char *text)
+static void print_name_on_line(const char *name, const char *text)
 {
     (void)text;
     printf("%s\n", name);
@@ -363,14 +363,14 @@ int oj_help_print_words(const char *before)
     if (option == NULL)
         return 1;
     if (option->kind == OJ_OPTION_OP)
-        print_joins(print_name);
+        print_joins(print_name_on_line);
     else if (option->kind == OJ_OPTION_BACKEND)
     {
         printf("auto\n");
-        print_backends(print_name);
+        print_backends(print_name_on_line);
     }
     else if (option->kind == OJ_OPTION_REFERENCE)
-        print_backends(print_name);
+        print_backends(print_name_on_line);
     else if (option->kind == OJ_OPTION_CHOICE || option->choices != NULL)
         print_list(oj_option_choices(option));
     return oj_option_words(option) == 0 ||

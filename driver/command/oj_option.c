@@ -1,8 +1,8 @@
 #include "oj_option.h"
 
 #include "../../flatten/text/oj_token_sets.h"
+#include "../base/oj_shell_words.h"
 #include "../base/oj_spelling.h"
-#include "../base/oj_words.h"
 #include "oj_command.h"
 
 #include <cpl_string.h>

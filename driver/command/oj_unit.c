@@ -45,7 +45,7 @@ int oj_unit_find(const char *text)
 
 /* CPLStrtod reads "inf" and "nan" only when nothing follows them, and the
  * value's spelling must not depend on the locale. */
-static double read_number(const char *text, const char **rest)
+static double read_number_of_any_locale(const char *text, const char **rest)
 {
     int is_infinite = strncasecmp(text, "inf", 3) == 0;
     char *end;
@@ -62,7 +62,7 @@ oj_status oj_distance_parse(const char *text, const char *option,
     const char *rest;
     double value;
     int unit;
-    value = read_number(text, &rest);
+    value = read_number_of_any_locale(text, &rest);
     if (rest == text)
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s must be a number, with a unit or without "

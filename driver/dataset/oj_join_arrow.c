@@ -173,8 +173,9 @@ static oj_status reserve_row(struct array_column *column, int64_t row,
 
 /* Room, and the bit of valid. Asked for every value: a call only where it
  * grows. */
-static oj_status begin_value(struct array_column *column, int64_t row,
-                             int has_value, struct oj_error *err)
+static oj_status reserve_row_and_set_validity(struct array_column *column,
+                                              int64_t row, int has_value,
+                                              struct oj_error *err)
 {
     if (row + 2 > column->cap_values || row / 8 >= column->cap_valid)
         OJ_TRY(reserve_row(column, row, err));
@@ -188,7 +189,7 @@ static oj_status add_bytes(struct array_column *column, int64_t row,
                            struct oj_error *err)
 {
     int32_t *offset;
-    OJ_TRY(begin_value(column, row, from != NULL, err));
+    OJ_TRY(reserve_row_and_set_validity(column, row, from != NULL, err));
     offset = (int32_t *)column->values + row;
     *fits = n <= column->limit - offset[0];
     if (!*fits)
@@ -223,8 +224,8 @@ static int64_t epoch_milliseconds(const OGRField *raw, int is_utc)
 }
 
 /* A value that is there, of a format of fixed size. */
-static void put_value(struct array_column *column, int64_t row,
-                      const OGRField *raw)
+static void write_fixed_size_value(struct array_column *column, int64_t row,
+                                   const OGRField *raw)
 {
     char *to = (char *)column->values + (size_t)row * column->size;
     switch (column->format)
@@ -263,9 +264,9 @@ static void put_value(struct array_column *column, int64_t row,
 static oj_status add_fixed_size_value(struct array_column *column, int64_t row,
                                       const OGRField *raw, struct oj_error *err)
 {
-    OJ_TRY(begin_value(column, row, raw != NULL, err));
+    OJ_TRY(reserve_row_and_set_validity(column, row, raw != NULL, err));
     if (raw != NULL)
-        put_value(column, row, raw);
+        write_fixed_size_value(column, row, raw);
     else if (column->format == 'b')
         put_bit(column->values, row, 0);
     else
@@ -301,7 +302,7 @@ static oj_status add_list(struct array_column *column, int64_t row,
 {
     int n = list != NULL ? list->IntegerList.nCount : 0;
     int32_t *offset;
-    OJ_TRY(begin_value(column, row, list != NULL, err));
+    OJ_TRY(reserve_row_and_set_validity(column, row, list != NULL, err));
     offset = (int32_t *)column->values + row;
     *fits = n <= column->limit - offset[0];
     for (int i = 0; i < n && *fits; i++)
@@ -328,7 +329,7 @@ static void close_stream(struct join_stream *s)
 }
 
 /* Others ask for what only GDAL's generic stream does. */
-static int options_are_known(char **options)
+static int are_all_stream_options_known(char **options)
 {
     static const char *const known[] = {"INCLUDE_FID", "MAX_FEATURES_IN_BATCH",
                                         "GEOMETRY_METADATA_ENCODING"};
@@ -425,7 +426,8 @@ static int init_stream(struct join_stream *s, OGRFeatureDefnH defn,
     s->rows = *rows;
     s->batch_rows = batch_rows_of(options);
     memset(&schema, 0, sizeof schema);
-    if (OGR_FD_GetGeomFieldCount(defn) > 1 || !options_are_known(options) ||
+    if (OGR_FD_GetGeomFieldCount(defn) > 1 ||
+        !are_all_stream_options_known(options) ||
         generic->get_schema(generic, &schema) != 0)
         return 0;
     s->scratch = s->wkb.scratch = OGR_F_Create(defn);
@@ -437,7 +439,7 @@ static int init_stream(struct join_stream *s, OGRFeatureDefnH defn,
 /* ---- batches ------------------------------------------------------------ */
 
 /* Where values of the answer lie that can stay as they are. */
-static void find_column_views(struct join_stream *s)
+static void find_zero_copy_column_sources(struct join_stream *s)
 {
     const struct oj_batch *batch = oj_row_cursor_sources(s->rows.cursor)->batch;
     for (int i = 0; i < s->n_children; i++)
@@ -453,8 +455,8 @@ static void find_column_views(struct join_stream *s)
 
 /* Places of n rows or fewer, unless there are some; at_end where there are
  * none. */
-static oj_status find_places(struct join_stream *s, int64_t n,
-                             struct oj_error *err)
+static oj_status fetch_next_output_rows(struct join_stream *s, int64_t n,
+                                        struct oj_error *err)
 {
     n = n < PLACES_AT_ONCE ? n : PLACES_AT_ONCE;
     while (s->at_place == s->n_places && !s->at_end)
@@ -467,7 +469,7 @@ static oj_status find_places(struct join_stream *s, int64_t n,
         if (s->n_places == 0)
         {
             OJ_TRY(s->rows.advance(s->rows.user, &there, err));
-            find_column_views(s);
+            find_zero_copy_column_sources(s);
         }
         s->at_end = !there;
     }
@@ -475,9 +477,10 @@ static oj_status find_places(struct join_stream *s, int64_t n,
 }
 
 /* Of n rows from row on. */
-static oj_status add_numbers(struct arrow_child *child,
-                             const struct oj_row_place *place, int64_t n,
-                             int64_t row, struct oj_error *err)
+static oj_status append_numbers_of_rows(struct arrow_child *child,
+                                        const struct oj_row_place *place,
+                                        int64_t n, int64_t row,
+                                        struct oj_error *err)
 {
     const struct oj_row_view *view = &child->from.values;
     const void *values = view->view.values;
@@ -485,7 +488,7 @@ static oj_status add_numbers(struct arrow_child *child,
     for (int64_t i = 0; i < n; i++)
     {
         int64_t at = oj_row_view_at(view, &place[i]);
-        OJ_TRY(begin_value(column, row + i, at >= 0, err));
+        OJ_TRY(reserve_row_and_set_validity(column, row + i, at >= 0, err));
         if (column->size == 8)
             ((int64_t *)column->values)[row + i] =
                 at >= 0 ? ((const int64_t *)values)[at] : 0;
@@ -527,9 +530,10 @@ static oj_status add_row_to_child(struct join_stream *s,
 
 /* *n rows at place, from row on; *n becomes the number of those that fit into
  * all columns. */
-static oj_status add_rows(struct join_stream *s,
-                          const struct oj_row_place *place, int64_t *n,
-                          int64_t row, struct oj_error *err)
+static oj_status append_output_rows(struct join_stream *s,
+                                    const struct oj_row_place *place,
+                                    int64_t *n, int64_t row,
+                                    struct oj_error *err)
 {
     for (int c = 0; c < s->n_children; c++)
     {
@@ -537,7 +541,7 @@ static oj_status add_rows(struct join_stream *s,
         int fits = 1, is_number = child->from.values.view.format != 0 &&
                                   oj_type_is_number(child->from.type);
         if (is_number)
-            OJ_TRY(add_numbers(child, place, *n, row, err));
+            OJ_TRY(append_numbers_of_rows(child, place, *n, row, err));
         for (int64_t i = 0; !is_number && i < *n; i++)
         {
             OJ_TRY(add_row_to_child(s, child, &place[i], row + i, &fits, err));
@@ -597,18 +601,21 @@ static int64_t count_nulls(const struct array_column *column, int64_t n_rows)
 
 /* Hands the first n_rows rows over to array. No buffer but that of valid is
  * NULL. */
-static oj_status finish_column(struct array_column *column, int64_t n_rows,
-                               struct ArrowArray *array, struct oj_error *err)
+static oj_status hand_column_over_to_array(struct array_column *column,
+                                           int64_t n_rows,
+                                           struct ArrowArray *array,
+                                           struct oj_error *err)
 {
     int has_bytes = column->format == 'u' || column->format == 'z';
     OJ_TRY(make_array(has_bytes ? 3 : 2, column->item != NULL, array, err));
     if (column->values == NULL) /* of lists that are all empty */
-        OJ_TRY(begin_value(column, 0, 0, err));
+        OJ_TRY(reserve_row_and_set_validity(column, 0, 0, err));
     if (has_bytes)
         OJ_ROOM(column->bytes, 0, 1, column->cap_bytes, err);
     if (column->item != NULL)
-        OJ_TRY(finish_column(column->item, ((int32_t *)column->values)[n_rows],
-                             array->children[0], err));
+        OJ_TRY(hand_column_over_to_array(column->item,
+                                         ((int32_t *)column->values)[n_rows],
+                                         array->children[0], err));
     column->n_expected = n_rows;
     if (has_bytes) /* and a sixteenth more */
         column->n_expected_bytes =
@@ -632,14 +639,15 @@ static oj_status finish_column(struct array_column *column, int64_t n_rows,
     return OJ_OK;
 }
 
-static oj_status fill_array(struct join_stream *s, int64_t n_rows,
-                            struct ArrowArray *array, struct oj_error *err)
+static oj_status make_record_batch_array(struct join_stream *s, int64_t n_rows,
+                                         struct ArrowArray *array,
+                                         struct oj_error *err)
 {
     OJ_TRY(make_array(1, s->n_children, array, err));
     array->length = n_rows;
     for (int i = 0; i < s->n_children; i++)
-        OJ_TRY(finish_column(&s->child[i].column, n_rows, array->children[i],
-                             err));
+        OJ_TRY(hand_column_over_to_array(&s->child[i].column, n_rows,
+                                         array->children[i], err));
     return OJ_OK;
 }
 
@@ -648,23 +656,25 @@ static oj_status next_array(struct join_stream *s, struct ArrowArray *array,
                             struct oj_error *err)
 {
     int64_t n_rows = 0;
-    find_column_views(s); /* somebody else may have read the layer */
+    find_zero_copy_column_sources(
+        s); /* somebody else may have read the layer */
     while (n_rows < s->batch_rows)
     {
         int64_t n = s->batch_rows - n_rows, n_fit;
-        OJ_TRY(find_places(s, n, err));
+        OJ_TRY(fetch_next_output_rows(s, n, err));
         if (s->at_end)
             break;
         if (n > s->n_places - s->at_place)
             n = s->n_places - s->at_place;
         n_fit = n;
-        OJ_TRY(add_rows(s, s->place + s->at_place, &n_fit, n_rows, err));
+        OJ_TRY(
+            append_output_rows(s, s->place + s->at_place, &n_fit, n_rows, err));
         s->at_place += n_fit;
         n_rows += n_fit;
         if (n_fit < n)
             break;
     }
-    return n_rows > 0 ? fill_array(s, n_rows, array, err) : OJ_OK;
+    return n_rows > 0 ? make_record_batch_array(s, n_rows, array, err) : OJ_OK;
 }
 
 /* ---- the stream's functions --------------------------------------------- */

@@ -4,7 +4,7 @@
 #include "oj_vector_algorithm.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../base/oj_words.h"
+#include "../base/oj_shell_words.h"
 #include "../command/oj_option.h"
 
 #include <cpl_error.h>

@@ -2,7 +2,7 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_message.h"
-#include "../base/oj_words.h"
+#include "../base/oj_shell_words.h"
 #include "../command/oj_option.h"
 #include "../files/oj_path.h"
 #include "../files/oj_text_file.h"

@@ -80,7 +80,7 @@ static void temporary_name_prefix(const struct oj_temporary *t, char *start,
 }
 
 /* 1 when the run that made this folder is gone. */
-static int is_stale(const char *folder)
+static int is_owner_process_gone(const char *folder)
 {
     struct stat info;
     int lock = open(path_in_folder(folder, lock_name), O_RDWR | O_CLOEXEC),
@@ -101,7 +101,7 @@ static void remove_stale_folders(const struct oj_temporary *t)
     for (int i = 0; names != NULL && names[i] != NULL; i++)
     {
         if (strncmp(names[i], start, strlen(start)) == 0 &&
-            is_stale(path_in_folder(t->destination, names[i])))
+            is_owner_process_gone(path_in_folder(t->destination, names[i])))
             VSIRmdirRecursive(path_in_folder(t->destination, names[i]));
     }
     CSLDestroy(names);
@@ -183,19 +183,19 @@ oj_status oj_temporary_probe(const struct oj_temporary *t, struct oj_error *err)
     return OJ_OK;
 }
 
-static int is_member(const char *name)
+static int is_output_file_name(const char *name)
 {
     return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
            strcmp(name, lock_name) != 0;
 }
 
 /* Names of all members; the main one is last. Freed with CSLDestroy. */
-static char **list_members(const struct oj_temporary *t)
+static char **list_output_files_main_last(const struct oj_temporary *t)
 {
     char **names = VSIReadDir(t->folder), **members = NULL;
     for (int i = 0; names != NULL && names[i] != NULL; i++)
     {
-        if (is_member(names[i]) && strcmp(names[i], t->name) != 0)
+        if (is_output_file_name(names[i]) && strcmp(names[i], t->name) != 0)
             members = CSLAddString(members, names[i]);
     }
     if (CSLFindString(names, t->name) >= 0)
@@ -260,8 +260,9 @@ static oj_status check_targets_replaceable(const struct oj_temporary *t,
 }
 
 /* Data on disk, and the permissions of the file that will be replaced. */
-static oj_status sync_member(const char *path, const char *target,
-                             struct oj_error *err)
+static oj_status fsync_and_copy_permissions(const char *path,
+                                            const char *target,
+                                            struct oj_error *err)
 {
     struct stat info;
     int file = open(path, O_RDONLY | O_CLOEXEC), ok;
@@ -276,7 +277,7 @@ static oj_status sync_member(const char *path, const char *target,
 
 /* A rename cannot replace a folder that holds something; swap the two, and the
  * old one goes with the temporary folder. */
-static int move_member(const char *from, const char *to)
+static int rename_or_exchange_folder(const char *from, const char *to)
 {
     struct stat info;
     if (rename(from, to) == 0)
@@ -313,18 +314,21 @@ static void remove_old_sidecars(const struct oj_temporary *t, char **members,
     }
 }
 
-static oj_status move_members(const struct oj_temporary *t, char **members,
-                              char **old, struct oj_error *err)
+static oj_status move_output_files_into_place(const struct oj_temporary *t,
+                                              char **members, char **old,
+                                              struct oj_error *err)
 {
     for (int i = 0; old != NULL && members != NULL && members[i] != NULL; i++)
-        OJ_TRY(sync_member(path_in_folder(t->folder, members[i]),
-                           path_in_folder(t->destination, members[i]), err));
+        OJ_TRY(fsync_and_copy_permissions(
+            path_in_folder(t->folder, members[i]),
+            path_in_folder(t->destination, members[i]), err));
     remove_old_sidecars(t, members, old);
     for (int i = 0; members != NULL && members[i] != NULL; i++)
     {
         const char *to = path_in_folder(t->destination, members[i]);
         remove_journals(to);
-        if (move_member(path_in_folder(t->folder, members[i]), to) != 0)
+        if (rename_or_exchange_folder(path_in_folder(t->folder, members[i]),
+                                      to) != 0)
             return fail_system(err, "cannot write", to);
     }
     return OJ_OK;
@@ -333,7 +337,7 @@ static oj_status move_members(const struct oj_temporary *t, char **members,
 oj_status oj_temporary_move(const struct oj_temporary *t, char **old,
                             struct oj_error *err)
 {
-    char **members = list_members(t);
+    char **members = list_output_files_main_last(t);
     oj_status status = check_targets_replaceable(t, members, old, err);
     if (status == OJ_OK && members == NULL)
         status = oj_fail(err, OJ_ERR_IO, "the driver wrote no file");
@@ -342,7 +346,7 @@ oj_status oj_temporary_move(const struct oj_temporary *t, char **old,
         oj_cancel_hold();
         status = oj_cancel_check(err);
         if (status == OJ_OK)
-            status = move_members(t, members, old, err);
+            status = move_output_files_into_place(t, members, old, err);
         oj_cancel_release();
     }
     CSLDestroy(members);

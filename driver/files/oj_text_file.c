@@ -38,7 +38,7 @@ int oj_text_file_is_stdout(const char *path)
 }
 
 /* A device, a pipe or a link stays what it is: written as it stands. */
-static int is_special(const char *path)
+static int is_not_regular_file(const char *path)
 {
     struct stat file;
     return lstat(path, &file) == 0 && !S_ISREG(file.st_mode);
@@ -75,7 +75,7 @@ oj_status oj_text_file_check(const char *path, const char *option,
         errno = EISDIR;
         return fail_to_write(option, path, err);
     }
-    if (is_special(path))
+    if (is_not_regular_file(path))
         return access(path, W_OK) == 0 ? OJ_OK
                                        : fail_to_write(option, path, err);
     return access(folder, W_OK | X_OK) == 0 ? OJ_OK
@@ -88,7 +88,7 @@ oj_status oj_text_file_write(const char *path, const char *option,
 {
     char temporary[4096];
     int number;
-    if (standard_stream_of(path) != NULL || is_special(path))
+    if (standard_stream_of(path) != NULL || is_not_regular_file(path))
         return write_to(path, write, user) ? OJ_OK
                                            : fail_to_write(option, path, err);
     if (snprintf(temporary, sizeof temporary, "%s.ogrjoin-%ld", path,

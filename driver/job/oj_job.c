@@ -13,7 +13,7 @@
 #include "../files/oj_path.h"
 #include "../files/oj_text_file.h"
 #include "../output/oj_output.h"
-#include "../source/oj_early_warnings.h"
+#include "../source/oj_plausibility_warnings.h"
 
 #include <cpl_conv.h>
 #include <cpl_multiproc.h>
@@ -109,7 +109,7 @@ static oj_status open_sources(struct oj_job *job, struct oj_error *err)
 
 /* Rows are counted only for the progress, and those of a SELECT, whose count
  * can take as long as reading them, only where it was asked for. */
-static void plan_progress(struct oj_job *job)
+static void decide_progress_and_row_count(struct oj_job *job)
 {
     const struct oj_command *command = job->command;
     job->n_expected = -1;
@@ -182,7 +182,7 @@ oj_status oj_job_open(const struct oj_command *command, int shares,
     OJ_TRY(oj_relation_check(&job->relation, err));
     oj_warn_early(command, &job->input, &job->join, &job->crs,
                   job->relation.max_distance);
-    plan_progress(job);
+    decide_progress_and_row_count(job);
     if (!shares)
         return OJ_OK;
     oj_join_files_look(&job->input, opened_ns, &job->input_files);
@@ -326,7 +326,7 @@ struct spill
     int64_t n_fids, cap_fids;
 };
 
-static oj_status open_tiles(struct spill *spill, struct oj_error *err)
+static oj_status open_tile_files(struct spill *spill, struct oj_error *err)
 {
     struct oj_job *job = spill->job;
     const struct oj_command *command = job->command;
@@ -343,8 +343,9 @@ static oj_status open_tiles(struct spill *spill, struct oj_error *err)
 }
 
 /* FIDs of a layer are unique; those of a SELECT may repeat. */
-static oj_status record_fids(struct spill *spill, const struct oj_flat *flat,
-                             struct oj_error *err)
+static oj_status collect_fids_of_result_set(struct spill *spill,
+                                            const struct oj_flat *flat,
+                                            struct oj_error *err)
 {
     if (!spill->job->join.is_result_set)
         return OJ_OK;
@@ -369,22 +370,23 @@ static int fids_are_unique(struct spill *spill)
     return 1;
 }
 
-static oj_status spill_batch(struct spill *spill, struct oj_error *err)
+static oj_status write_batch_to_tiles(struct spill *spill, struct oj_error *err)
 {
     struct oj_job *job = spill->job;
     const struct oj_row_values values = {NULL, spill->batch.attributes};
     struct oj_flat flat;
     OJ_TRY(oj_job_make_flat(job, 1, OJ_INSERT_SOME, &spill->batch, &spill->work,
                             &flat, err));
-    OJ_TRY(record_fids(spill, &flat, err));
+    OJ_TRY(collect_fids_of_result_set(spill, &flat, err));
     return oj_tiles_add(&job->tiles, &flat, &values, spill->batch.first_row,
                         err);
 }
 
-static oj_status spill_all(struct spill *spill, struct oj_error *err)
+static oj_status write_join_layer_to_tiles(struct spill *spill,
+                                           struct oj_error *err)
 {
     struct oj_job *job = spill->job;
-    OJ_TRY(open_tiles(spill, err));
+    OJ_TRY(open_tile_files(spill, err));
     OJ_TRY(oj_layer_reader_open(job->join.layer, &spill->reading,
                                 &spill->reader, err));
     for (;;)
@@ -392,7 +394,7 @@ static oj_status spill_all(struct spill *spill, struct oj_error *err)
         OJ_TRY(oj_layer_reader_next(spill->reader, &spill->batch, err));
         if (spill->batch.n_rows == 0)
             break;
-        OJ_TRY(spill_batch(spill, err));
+        OJ_TRY(write_batch_to_tiles(spill, err));
         OJ_TRY(oj_cancel_check(err));
     }
     job->join_side->counts = *oj_layer_reader_counts(spill->reader);
@@ -400,7 +402,7 @@ static oj_status spill_all(struct spill *spill, struct oj_error *err)
     return oj_tiles_finish(&job->tiles, err);
 }
 
-static void free_tile_reading(struct spill *spill)
+static void close_join_layer_reader(struct spill *spill)
 {
     oj_batch_free(&spill->batch);
     oj_side_work_free(&spill->work);
@@ -428,9 +430,9 @@ static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
     spill.job = job;
     spill.reading = oj_job_read_options(job, &job->join);
     spill.reading.keep_attributes = 1;
-    status = spill_all(&spill, err);
+    status = write_join_layer_to_tiles(&spill, err);
     unique = status == OJ_OK && fids_are_unique(&spill);
-    free_tile_reading(&spill);
+    close_join_layer_reader(&spill);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
     job->join_side->read_s = oj_clock_seconds() - start;
@@ -449,7 +451,8 @@ static void limit_malloc_retention(void)
 #endif
 }
 
-static oj_status prepare_uncached_side(struct oj_job *job, struct oj_error *err)
+static oj_status read_join_side_or_tiles(struct oj_job *job,
+                                         struct oj_error *err)
 {
     int is_bounded = job->command->memory > 0;
     oj_status status;
@@ -467,24 +470,27 @@ static oj_status prepare_uncached_side(struct oj_job *job, struct oj_error *err)
  */
 
 /* NULL is not "". */
-static void add_key_text(char ***key, const char *text)
+static void append_text_to_cache_key(char ***key, const char *text)
 {
     *key = CSLAddString(*key, text != NULL ? "text" : "none");
     *key = CSLAddString(*key, text);
 }
 
-static void add_key_source(char ***key, const struct oj_source *join)
+static void append_source_to_cache_key(char ***key,
+                                       const struct oj_source *join)
 {
     GDALDriverH driver = GDALGetDatasetDriver(join->dataset);
     char *path = realpath(join->side->dataset, NULL);
-    add_key_text(key, path != NULL ? path : join->side->dataset);
+    append_text_to_cache_key(key, path != NULL ? path : join->side->dataset);
     free(path);
-    add_key_text(key, driver != NULL ? GDALGetDescription(driver) : NULL);
-    add_key_text(key, OGR_L_GetName(join->layer));
+    append_text_to_cache_key(key, driver != NULL ? GDALGetDescription(driver)
+                                                 : NULL);
+    append_text_to_cache_key(key, OGR_L_GetName(join->layer));
 }
 
 /* The options given that can decide a join side, files by what they hold. */
-static void add_key_join_options(char ***key, const struct oj_command *command)
+static void append_options_to_cache_key(char ***key,
+                                        const struct oj_command *command)
 {
     for (const char **word = command->words; *word != NULL; word++)
     {
@@ -493,7 +499,7 @@ static void add_key_join_options(char ***key, const struct oj_command *command)
         int counts = option != NULL && oj_option_is_of_join_side(option);
         const char *held = NULL;
         if (counts)
-            add_key_text(key, option->name);
+            append_text_to_cache_key(key, option->name);
         if (counts && (option->kind == OJ_OPTION_FILE ||
                        option->kind == OJ_OPTION_TEXT_OR_FILE))
             held =
@@ -502,21 +508,21 @@ static void add_key_join_options(char ***key, const struct oj_command *command)
         {
             word++;
             if (counts)
-                add_key_text(key, held != NULL ? held : *word);
+                append_text_to_cache_key(key, held != NULL ? held : *word);
         }
     }
-    add_key_text(key, NULL);
+    append_text_to_cache_key(key, NULL);
 }
 
 static void add_key_list(char ***key, char **list)
 {
     for (int i = 0; i < CSLCount(list); i++)
-        add_key_text(key, list[i]);
-    add_key_text(key, NULL);
+        append_text_to_cache_key(key, list[i]);
+    append_text_to_cache_key(key, NULL);
     CSLDestroy(list);
 }
 
-static void add_key_crs(char ***key, OGRSpatialReferenceH srs)
+static void append_crs_to_cache_key(char ***key, OGRSpatialReferenceH srs)
 {
     const char *const options[] = {"FORMAT=WKT2_2019", NULL};
     char *text = NULL;
@@ -534,42 +540,47 @@ static void add_key_crs(char ***key, OGRSpatialReferenceH srs)
         return;
     axes = OSRGetDataAxisToSRSAxisMapping(srs, &n_axes);
     for (int i = 0; i < n_axes; i++)
-        add_key_text(key, CPLSPrintf("%d", axes[i]));
-    add_key_text(key, CPLSPrintf("epoch %.17g", OSRGetCoordinateEpoch(srs)));
+        append_text_to_cache_key(key, CPLSPrintf("%d", axes[i]));
+    append_text_to_cache_key(
+        key, CPLSPrintf("epoch %.17g", OSRGetCoordinateEpoch(srs)));
 }
 
-static void add_key_transformation(char ***key,
-                                   OGRCoordinateTransformationH transformation)
+static void
+append_transform_to_cache_key(char ***key,
+                              OGRCoordinateTransformationH transformation)
 {
-    add_key_text(key, transformation != NULL ? "transformed" : NULL);
+    append_text_to_cache_key(key,
+                             transformation != NULL ? "transformed" : NULL);
     if (transformation == NULL)
         return;
-    add_key_crs(key, OCTGetSourceCS(transformation));
-    add_key_crs(key, OCTGetTargetCS(transformation));
+    append_crs_to_cache_key(key, OCTGetSourceCS(transformation));
+    append_crs_to_cache_key(key, OCTGetTargetCS(transformation));
 }
 
 /* Fields of both sides in their order. */
-static void add_key_classes(char ***key, const struct oj_side_fields fields[2])
+static void append_classes_to_cache_key(char ***key,
+                                        const struct oj_side_fields fields[2])
 {
     for (int i = 0; i < fields[1].n; i++)
-        add_key_text(key,
-                     CPLSPrintf("%d %d", fields[1].field[i].column,
-                                oj_type_is_number(fields[0].field[i].type)));
-    add_key_text(key, NULL);
+        append_text_to_cache_key(
+            key, CPLSPrintf("%d %d", fields[1].field[i].column,
+                            oj_type_is_number(fields[0].field[i].type)));
+    append_text_to_cache_key(key, NULL);
 }
 
 /* What the options become of both sides: distances in the CRS of the join, and
  * whether these are one layer. */
-static void add_key_relation(char ***key, const struct oj_job *job)
+static void append_relation_to_cache_key(char ***key, const struct oj_job *job)
 {
     const struct oj_sides *sides = &job->sides;
     const struct oj_relation *r = &job->relation;
-    add_key_text(key, CPLSPrintf("%d %d %.17g %.17g %.17g %u", r->op,
-                                 r->exclude_self, r->max_distance,
-                                 r->min_distance, sides->columns.distance_scale,
-                                 engine_options(job).input_kinds));
+    append_text_to_cache_key(key, CPLSPrintf("%d %d %.17g %.17g %.17g %u",
+                                             r->op, r->exclude_self,
+                                             r->max_distance, r->min_distance,
+                                             sides->columns.distance_scale,
+                                             engine_options(job).input_kinds));
     for (int made = OJ_MADE_ON_CLASS; made <= OJ_MADE_EXCLUDE_CLASS; made++)
-        add_key_classes(key, sides->columns.fields[made]);
+        append_classes_to_cache_key(key, sides->columns.fields[made]);
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -633,13 +644,13 @@ static int is_join_side_cacheable(const struct oj_job *job)
 static struct oj_join_key make_cache_key(const struct oj_job *job)
 {
     struct oj_join_key key = {NULL, CSLDuplicate(job->join_files.state)};
-    add_key_source(&key.identity, &job->join);
-    add_key_join_options(&key.identity, job->command);
+    append_source_to_cache_key(&key.identity, &job->join);
+    append_options_to_cache_key(&key.identity, job->command);
     add_key_list(&key.identity,
                  oj_source_describe_fields(&job->join, job->join.n_fields +
                                                            job->join.n_hidden));
-    add_key_transformation(&key.identity, job->join.transformation);
-    add_key_relation(&key.identity, job);
+    append_transform_to_cache_key(&key.identity, job->join.transformation);
+    append_relation_to_cache_key(&key.identity, job);
     add_key_list(&key.identity, relevant_config(CPLGetConfigOptions()));
     add_key_list(&key.identity,
                  relevant_config(CPLGetThreadLocalConfigOptions()));
@@ -677,7 +688,7 @@ oj_status oj_job_prepare(struct oj_job *job, const struct oj_job *like,
     oj_status status;
     int is_mine, may_keep;
     if (!job->shares || job->command->memory > 0)
-        return prepare_uncached_side(job, err);
+        return read_join_side_or_tiles(job, err);
     may_keep = is_join_side_cacheable(job);
     if (may_keep)
         key = make_cache_key(job);

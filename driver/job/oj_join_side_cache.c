@@ -2,7 +2,7 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_message.h"
-#include "../base/oj_words.h"
+#include "../base/oj_shell_words.h"
 #include "../command/oj_unit.h"
 
 #include <cpl_conv.h>
@@ -172,7 +172,7 @@ void oj_join_key_free(struct oj_join_key *key)
     key->identity = key->state = NULL;
 }
 
-static int is_same_list(char **a, char **b)
+static int are_string_lists_equal(char **a, char **b)
 {
     return oj_words_are_same((const char *const *)a, (const char *const *)b);
 }
@@ -182,7 +182,8 @@ static int is_same_list(char **a, char **b)
 static struct oj_join_entry *find_entry(const struct oj_join_key *key)
 {
     struct oj_join_entry *entry = cache.list;
-    while (entry != NULL && !is_same_list(entry->key.identity, key->identity))
+    while (entry != NULL &&
+           !are_string_lists_equal(entry->key.identity, key->identity))
         entry = entry->next;
     return entry;
 }
@@ -270,7 +271,7 @@ static void evict_and_unlock(int64_t limit)
 
 /* ---- waiting ------------------------------------------------------------ */
 
-static int is_raised(const int *flag)
+static int is_cancel_flag_set(const int *flag)
 {
     return flag != NULL && __atomic_load_n(flag, __ATOMIC_RELAXED) != 0;
 }
@@ -311,7 +312,8 @@ static struct oj_join_entry *new_entry(const struct oj_join_key *key)
 }
 
 /* The runner is done; the mutex is locked. */
-static void finish_entry_run(struct oj_join_entry *entry, int64_t n_bytes)
+static void release_entry_from_runner(struct oj_join_entry *entry,
+                                      int64_t n_bytes)
 {
     entry->runner = NULL;
     entry->n_bytes = n_bytes;
@@ -334,7 +336,8 @@ static oj_status build_entry(struct oj_join_entry *entry, oj_join_build build,
     if (status != OJ_OK)
         oj_join_side_free(&entry->side);
     pthread_mutex_lock(&cache.mutex);
-    finish_entry_run(entry, status == OJ_OK ? side_bytes(&entry->side) : 0);
+    release_entry_from_runner(entry,
+                              status == OJ_OK ? side_bytes(&entry->side) : 0);
     if (!keep || (status != OJ_OK && status != OJ_ERR_CANCELLED))
         unlist_entry(entry);
     if (status == OJ_OK)
@@ -358,7 +361,8 @@ static oj_status wait_or_build_entry(struct oj_join_entry *entry,
                                      struct oj_join_use *use, int *is_mine,
                                      struct oj_error *err)
 {
-    while (!entry->is_ready && entry->runner != NULL && !is_raised(use->cancel))
+    while (!entry->is_ready && entry->runner != NULL &&
+           !is_cancel_flag_set(use->cancel))
         wait_for_cache_change();
     if (entry->is_ready)
     {
@@ -368,7 +372,7 @@ static oj_status wait_or_build_entry(struct oj_join_entry *entry,
     }
     if (entry->error.status != OJ_OK)
         return oj_fail(err, entry->error.status, "%s", entry->error.message);
-    if (is_raised(use->cancel))
+    if (is_cancel_flag_set(use->cancel))
         return fail_cancelled(err);
     *is_mine = 1;
     return build_entry(entry, build, user, use, err);
@@ -382,7 +386,7 @@ static struct oj_join_entry *find_or_add(const struct oj_join_use *like,
     if (entry != NULL || key == NULL)
         return entry != NULL ? entry : new_entry(NULL);
     entry = find_entry(key);
-    if (entry != NULL && is_same_list(entry->key.state, key->state))
+    if (entry != NULL && are_string_lists_equal(entry->key.state, key->state))
         return entry;
     if (entry != NULL)
         drop_entry(entry);
@@ -443,10 +447,10 @@ static oj_status wait_for_engine_turn(struct oj_join_use *use,
         last = &(*last)->next;
     *last = use;
     while ((entry->runner != NULL || entry->line != use) &&
-           !is_raised(use->cancel))
+           !is_cancel_flag_set(use->cancel))
         wait_for_cache_change();
     leave_engine_queue(use);
-    if (is_raised(use->cancel))
+    if (is_cancel_flag_set(use->cancel))
     {
         pthread_cond_broadcast(&cache.changed);
         return fail_cancelled(err);
@@ -483,7 +487,7 @@ oj_status oj_join_use_batch(struct oj_join_use *use,
     /* Engines make some of their indexes when they are needed. */
     n_bytes = side_bytes(&entry->side);
     pthread_mutex_lock(&cache.mutex);
-    finish_entry_run(entry, n_bytes);
+    release_entry_from_runner(entry, n_bytes);
     if (is_engine_failure(status))
         unlist_entry(entry);
     evict_and_unlock(limit);

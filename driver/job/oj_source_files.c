@@ -1,7 +1,7 @@
 #include "oj_source_files.h"
 
+#include "../base/oj_shell_words.h"
 #include "../base/oj_sql_volatility.h"
-#include "../base/oj_words.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -106,7 +106,8 @@ static int exists_with_content(const char *path, struct stat *at)
 }
 
 /* 1 when any later change will show in the times. */
-static int is_settled(const struct stat *at, int64_t opened_ns)
+static int is_modification_time_reliable(const struct stat *at,
+                                         int64_t opened_ns)
 {
     int64_t tick =
         at->st_ctim.tv_nsec % 1000000 != 0 ? FINE_TICK_NS : COARSE_TICK_NS;
@@ -137,7 +138,7 @@ static char **describe_file_states(char **paths, int64_t opened_ns,
                        (unsigned long long)at.st_ino, (long long)at.st_size,
                        (long long)at.st_mtim.tv_sec, at.st_mtim.tv_nsec,
                        (long long)at.st_ctim.tv_sec, at.st_ctim.tv_nsec));
-        *settled = *settled && is_settled(&at, opened_ns);
+        *settled = *settled && is_modification_time_reliable(&at, opened_ns);
     }
     return state;
 }
@@ -197,7 +198,7 @@ static int add_vrt_source(struct vrt_walk *walk, CPLXMLNode *node)
     return is_known;
 }
 
-static int is_fixed_select(CPLXMLNode *node)
+static int is_select_deterministic(CPLXMLNode *node)
 {
     const char *sql = CPLGetXMLValue(node, "", "");
     return !oj_select_may_vary(sql) && !oj_select_may_reach_out(sql, NULL, "");
@@ -214,7 +215,7 @@ static int is_known_vrt_element(struct vrt_walk *walk, CPLXMLNode *node)
     if (strcasecmp(node->pszValue, "SrcDataSource") == 0)
         return add_vrt_source(walk, node);
     if (strcasecmp(node->pszValue, "SrcSQL") == 0)
-        return is_fixed_select(node);
+        return is_select_deterministic(node);
     if (strcasecmp(node->pszValue, "OOI") == 0)
         return is_harmless_open_option(node);
     return 1;
@@ -257,7 +258,7 @@ static int list_vrt_sources(const char *path, char ***files)
 /* ---- both --------------------------------------------------------------- */
 
 /* Of a VRT file also what it names. NULL: not known. */
-static char **find_paths(const struct oj_source *source)
+static char **list_files_behind_source(const struct oj_source *source)
 {
     GDALDriverH driver = GDALGetDatasetDriver(source->dataset);
     int is_vrt = driver != NULL && EQUAL(GDALGetDescription(driver), "OGR_VRT");
@@ -277,7 +278,7 @@ void oj_join_files_look(const struct oj_source *source, int64_t opened_ns,
                         struct oj_join_files *files)
 {
     memset(files, 0, sizeof *files);
-    files->paths = find_paths(source);
+    files->paths = list_files_behind_source(source);
     if (files->paths != NULL)
         files->state =
             describe_file_states(files->paths, opened_ns, &files->is_settled);

@@ -73,7 +73,7 @@ struct oj_tiled_join
     int64_t n_first;             /* what found begins with in any case */
     struct found_feature *found; /* [n_found] */
     int32_t *number;             /* [features of the tile] in found, or -1;
-                                    scratch of compact_found_features(), too */
+                                    scratch of drop_unmatched_found_features(), too */
     int32_t *tie_rank;           /* [n_found] */
 };
 
@@ -510,9 +510,9 @@ oj_status oj_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
 /* ---- reading ------------------------------------------------------------ */
 
 /* Reads n bytes at first into side->piece. */
-static oj_status read_piece(const struct oj_tiles *tiles, int64_t first,
-                            int64_t n, struct oj_feature_set *side,
-                            struct oj_error *err)
+static oj_status read_tile_bytes(const struct oj_tiles *tiles, int64_t first,
+                                 int64_t n, struct oj_feature_set *side,
+                                 struct oj_error *err)
 {
     struct oj_bytes *piece = &side->piece;
     OJ_ROOM(piece->byte, 0, n, piece->capacity, err);
@@ -530,8 +530,8 @@ static oj_status read_records(const struct oj_tiles *tiles, int64_t first,
     while (first < end)
     {
         int64_t at = 0, left = end - first, length = 0;
-        OJ_TRY(
-            read_piece(tiles, first, least < left ? least : left, side, err));
+        OJ_TRY(read_tile_bytes(tiles, first, least < left ? least : left, side,
+                               err));
         while (at < piece->n &&
                at + (length = record_length(piece->byte + at)) <= piece->n)
         {
@@ -563,7 +563,7 @@ oj_status oj_tiles_fetch(const struct oj_tiles *tiles, const int64_t *place,
         OJ_TRY(oj_table_new_like(tiles->columns, &side->table, err));
     for (int64_t i = 0; i < n; i++)
     {
-        OJ_TRY(read_piece(tiles, place[i], 8, side, err));
+        OJ_TRY(read_tile_bytes(tiles, place[i], 8, side, err));
         OJ_TRY(read_records(tiles, place[i],
                             place[i] + record_length(side->piece.byte), side,
                             err));
@@ -678,9 +678,10 @@ static oj_status add_matched_features(struct oj_tiled_join *join,
 }
 
 /* Adds matches, whose features number says. NULL: they are in found. */
-static oj_status add_answers(struct oj_tiled_join *join,
-                             const struct oj_matches *matches,
-                             const int32_t *number, struct oj_error *err)
+static oj_status append_matches_of_tile(struct oj_tiled_join *join,
+                                        const struct oj_matches *matches,
+                                        const int32_t *number,
+                                        struct oj_error *err)
 {
     struct oj_answers *answers = &join->answers;
     OJ_TRY(oj_answers_reserve(answers, matches->n_pairs, err));
@@ -718,7 +719,8 @@ static int compare_found(const void *left, const void *right)
     return (a->place > b->place) - (a->place < b->place);
 }
 
-static oj_status rank_found(struct oj_tiled_join *join, struct oj_error *err)
+static oj_status compute_tie_ranks_of_found_features(struct oj_tiled_join *join,
+                                                     struct oj_error *err)
 {
     int64_t n = join->n_found;
     struct found_feature **order;
@@ -764,9 +766,9 @@ static void renumber_matches(struct oj_matches *out, const int32_t *number)
 
 /* Leaves in found what it begins with and what else out names, which is
  * numbered anew, in the order of the places. */
-static oj_status compact_found_features(struct oj_tiled_join *join,
-                                        struct oj_matches *out,
-                                        struct oj_error *err)
+static oj_status drop_unmatched_found_features(struct oj_tiled_join *join,
+                                               struct oj_matches *out,
+                                               struct oj_error *err)
 {
     int64_t n = join->n_found, kept = 0;
     int32_t *number;
@@ -795,10 +797,10 @@ static oj_status merge_tiles(struct oj_tiled_join *join, int64_t n_rows,
 {
     struct oj_relation relation = join->relation;
     relation.max_distance = INFINITY; /* the engines have looked at it */
-    OJ_TRY(rank_found(join, err));
+    OJ_TRY(compute_tie_ranks_of_found_features(join, err));
     OJ_TRY(oj_answers_to_matches(&join->answers, 1, n_rows, &relation,
                                  join->tie_rank, out, err));
-    return compact_found_features(join, out, err);
+    return drop_unmatched_found_features(join, out, err);
 }
 
 /* 1 when of a row's pairs in all tiles only the k best stay. */
@@ -818,7 +820,7 @@ static oj_status prune_to_k_best(struct oj_tiled_join *join, int64_t n_rows,
         return OJ_OK;
     OJ_TRY(merge_tiles(join, n_rows, &join->matches, err));
     oj_answers_start(&join->answers, 0, n_rows, 1);
-    return add_answers(join, &join->matches, NULL, err);
+    return append_matches_of_tile(join, &join->matches, NULL, err);
 }
 
 /* ---- all tiles ----------------------------------------------------------- */
@@ -839,7 +841,7 @@ static oj_status join_tiles(struct oj_tiled_join *join,
         OJ_TRY(load_engine(join, backwards ? n - 1 - i : i, err));
         OJ_TRY(oj_join_batch(join->engine, input, &join->matches, err));
         OJ_TRY(add_matched_features(join, err));
-        OJ_TRY(add_answers(join, &join->matches, join->number, err));
+        OJ_TRY(append_matches_of_tile(join, &join->matches, join->number, err));
         OJ_TRY(prune_to_k_best(join, n_rows, err));
     }
     join->total = join->stats;
@@ -848,8 +850,9 @@ static oj_status join_tiles(struct oj_tiled_join *join,
     return OJ_OK;
 }
 
-static oj_status fetch_found(struct oj_tiled_join *join,
-                             struct oj_feature_set *side, struct oj_error *err)
+static oj_status reload_found_features_from_tiles(struct oj_tiled_join *join,
+                                                  struct oj_feature_set *side,
+                                                  struct oj_error *err)
 {
     int64_t *place;
     oj_status status;
@@ -861,9 +864,10 @@ static oj_status fetch_found(struct oj_tiled_join *join,
     return status;
 }
 
-static oj_status seed_found_features(struct oj_tiled_join *join,
-                                     const struct oj_answer_places *first,
-                                     struct oj_error *err)
+static oj_status
+start_with_features_found_before(struct oj_tiled_join *join,
+                                 const struct oj_answer_places *first,
+                                 struct oj_error *err)
 {
     int64_t n = first != NULL ? first->n : 0;
     OJ_ROOM(join->found, 0, n, join->cap_found, err);
@@ -882,10 +886,10 @@ oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
                               struct oj_matches *out,
                               struct oj_feature_set *side, struct oj_error *err)
 {
-    OJ_TRY(seed_found_features(join, first, err));
+    OJ_TRY(start_with_features_found_before(join, first, err));
     OJ_TRY(join_tiles(join, input, err));
     OJ_TRY(merge_tiles(join, input->n_features, out, err));
-    return fetch_found(join, side, err);
+    return reload_found_features_from_tiles(join, side, err);
 }
 
 const struct oj_stats *oj_tiled_join_stats(const struct oj_tiled_join *join)

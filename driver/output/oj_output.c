@@ -33,7 +33,7 @@ int oj_output_is_stdout(const char *dst)
            strcmp(dst, "/dev/stdout") == 0;
 }
 
-static int is_virtual(const char *dst)
+static int is_vsi_path(const char *dst)
 {
     return strncmp(dst, "/vsi", 4) == 0;
 }
@@ -141,9 +141,9 @@ static oj_status fail_layer_exists(const struct oj_output *o,
 }
 
 /* A layer of a dataset that exists, and is open. */
-static oj_status plan_in_dataset(const struct oj_output *o,
-                                 struct oj_output_layer *l,
-                                 struct oj_error *err)
+static oj_status plan_layer_in_open_dataset(const struct oj_output *o,
+                                            struct oj_output_layer *l,
+                                            struct oj_error *err)
 {
     const struct oj_output_options *asked = o->asked;
     OGRLayerH there = GDALDatasetGetLayerByName(o->dataset, l->name);
@@ -176,12 +176,13 @@ static oj_status plan_transaction(struct oj_output *o, struct oj_error *err)
     o->kind = OJ_OUTPUT_TRANSACTION;
     OJ_TRY(open_existing(o, o->path, err));
     OJ_TRY(check_existing(o, err));
-    return plan_in_dataset(o, &o->layers[0], err);
+    return plan_layer_in_open_dataset(o, &o->layers[0], err);
 }
 
 /* 1 when the dataset holds something that a new file of the layer alone would
  * not: other layers, or rasters. */
-static int holds_other_content(GDALDatasetH dataset, const char *layer_name)
+static int has_other_layers_or_rasters(GDALDatasetH dataset,
+                                       const char *layer_name)
 {
     int n = GDALDatasetGetLayerCount(dataset);
     if (GDALGetRasterCount(dataset) > 0 ||
@@ -218,7 +219,7 @@ static oj_status plan_overwrite(struct oj_output *o, int is_folder,
     driver = GDALGetDatasetDriver(old);
     more = GDALGetMetadataItem(driver, GDAL_DCAP_MULTIPLE_VECTOR_LAYERS,
                                NULL) != NULL &&
-           holds_other_content(old, o->layers[0].name);
+           has_other_layers_or_rasters(old, o->layers[0].name);
     if (!more && !is_folder)
         o->old_members = GDALGetFileList(old);
     GDALClose(old);
@@ -280,7 +281,8 @@ static int is_in_memory(const char *format)
 }
 
 /* A new file, unless kind says otherwise. */
-static oj_status plan_kind(struct oj_output *o, struct oj_error *err)
+static oj_status choose_how_output_is_written(struct oj_output *o,
+                                              struct oj_error *err)
 {
     const struct oj_output_options *asked = o->asked;
     struct stat info;
@@ -291,7 +293,7 @@ static oj_status plan_kind(struct oj_output *o, struct oj_error *err)
     }
     if (oj_driver_is_connection(o->path))
         return plan_transaction(o, err);
-    if (is_virtual(o->path))
+    if (is_vsi_path(o->path))
         return plan_virtual(o, err);
     if (lstat(o->path, &info) == 0)
     {
@@ -311,7 +313,7 @@ static oj_status plan_kind(struct oj_output *o, struct oj_error *err)
 
 static oj_status plan_output(struct oj_output *o, struct oj_error *err)
 {
-    OJ_TRY(plan_kind(o, err));
+    OJ_TRY(choose_how_output_is_written(o, err));
     return o->kind == OJ_OUTPUT_TRANSACTION
                ? OJ_OK
                : oj_driver_choose(o->asked->format, o->path, &o->driver, err);
@@ -423,7 +425,7 @@ static oj_status plan_file_replacement(struct oj_output *o, const char *path,
     return OJ_OK;
 }
 
-static int is_of_input(const struct oj_output *o, const char *path)
+static int is_file_of_an_input(const struct oj_output *o, const char *path)
 {
     return oj_source_is_behind(o->sides[0], path) ||
            oj_source_is_behind(o->sides[1], path);
@@ -445,7 +447,7 @@ static oj_status plan_layer_file(struct oj_output *o, struct oj_output_layer *l,
                        "-%s: '%s' becomes the name of a file and cannot hold a "
                        "slash",
                        l->option, l->name);
-    if (strcasecmp(path, o->path) == 0 || is_of_input(o, path))
+    if (strcasecmp(path, o->path) == 0 || is_file_of_an_input(o, path))
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s: the layer '%s' would be written to %s, which is "
                        "in use; choose another name",
@@ -500,7 +502,7 @@ oj_status oj_output_plan_layer(struct oj_output *o, const char *option,
                        "write to a file",
                        option, o->asked->dst);
     if (o->kind == OJ_OUTPUT_TRANSACTION)
-        OJ_TRY(plan_in_dataset(o, l, err));
+        OJ_TRY(plan_layer_in_open_dataset(o, l, err));
     else if (adds_layers_as_files(o))
         OJ_TRY(plan_layer_file(o, l, err));
     else if (!writes_several_layers(o->driver) && !is_output_layer_folder(o))
@@ -697,9 +699,9 @@ static oj_status commit_transaction(struct oj_output *o, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status check_count(const struct oj_output *o,
-                             struct oj_output_layer *l, int64_t n_found,
-                             struct oj_error *err)
+static oj_status check_row_count_of_layer(const struct oj_output *o,
+                                          struct oj_output_layer *l,
+                                          int64_t n_found, struct oj_error *err)
 {
     int64_t n_rows = l->n_rows + (l->appends ? l->rows_before : 0);
     l->n_checked = n_found;
@@ -723,7 +725,7 @@ static oj_status check_written_layer(const struct oj_output *o,
                        o->asked->dst, l->name);
     if (layer == NULL || (!is_fast && l->n_rows > MAX_SLOW_COUNT))
         return OJ_OK;
-    return check_count(o, l, OGR_L_GetFeatureCount(layer, 1), err);
+    return check_row_count_of_layer(o, l, OGR_L_GetFeatureCount(layer, 1), err);
 }
 
 /* An empty layer is no dataset to the readers of some formats. */
@@ -813,8 +815,9 @@ static oj_status finish_transaction(struct oj_output *o, struct oj_error *err)
         return close_dataset(o, err);
     OJ_TRY(oj_transaction_flush(o->dataset, o->asked->dst, err));
     for (int i = 0; i < o->n_layers; i++)
-        OJ_TRY(check_count(o, &o->layers[i],
-                           OGR_L_GetFeatureCount(o->layers[i].layer, 1), err));
+        OJ_TRY(check_row_count_of_layer(
+            o, &o->layers[i], OGR_L_GetFeatureCount(o->layers[i].layer, 1),
+            err));
     OJ_TRY(oj_cancel_check(err));
     OJ_TRY(oj_transaction_commit(o->dataset, o->asked->dst, err));
     o->in_transaction = 0;
@@ -830,7 +833,8 @@ static oj_status check_stdout(const struct oj_output *o, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status finish_output(struct oj_output *o, struct oj_error *err)
+static oj_status commit_check_and_move_output(struct oj_output *o,
+                                              struct oj_error *err)
 {
     oj_status status;
     if (o->kind == OJ_OUTPUT_TRANSACTION)
@@ -860,7 +864,7 @@ oj_status oj_output_finish(struct oj_output *o, struct oj_error *err)
     oj_status status;
     for (int i = 0; i < o->n_layers; i++)
         o->layers[i].n_checked = -1;
-    status = finish_output(o, err);
+    status = commit_check_and_move_output(o, err);
     memcpy(finished.layers, o->layers, sizeof finished.layers);
     finished.n_layers = o->n_layers;
     finished.temporary.lock = -1;

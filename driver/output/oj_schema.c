@@ -13,8 +13,8 @@
 #include <strings.h>
 
 /* Whose field the column is a copy of, or NULL. */
-static const struct oj_source *source_of_column(const struct oj_schema *schema,
-                                                const struct oj_column *column)
+static const struct oj_source *side_of_column(const struct oj_schema *schema,
+                                              const struct oj_column *column)
 {
     return column->origin == OJ_COLUMN_INPUT  ? schema->input
            : column->origin == OJ_COLUMN_JOIN ? schema->join
@@ -25,7 +25,7 @@ static const struct oj_source *source_of_column(const struct oj_schema *schema,
 static OGRFieldDefnH source_field_of(const struct oj_schema *schema,
                                      const struct oj_column *column)
 {
-    const struct oj_source *side = source_of_column(schema, column);
+    const struct oj_source *side = side_of_column(schema, column);
     return side == NULL ? NULL
                         : OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(side->layer),
                                               side->fields[column->source]);
@@ -142,8 +142,8 @@ static oj_status plan_side_fields(const struct oj_source *side,
 }
 
 /* The name of a column of ours under this number (1: without one). */
-static void own_column_name(const struct oj_own_column *own, int number,
-                            char *name, size_t size)
+static void computed_column_name(const struct oj_own_column *own, int number,
+                                 char *name, size_t size)
 {
     if (number == 1 || own->option != NULL)
         snprintf(name, size, "%s", own->name);
@@ -161,7 +161,7 @@ static int choose_name_suffix(const struct oj_schema_request *request,
         for (int i = 0; i < request->n_own && !clash; i++)
         {
             char name[256];
-            own_column_name(&request->own[i], number, name, sizeof name);
+            computed_column_name(&request->own[i], number, name, sizeof name);
             clash = request->own[i].option == NULL && is_taken(schema, name);
         }
         if (!clash)
@@ -192,9 +192,9 @@ static oj_status check_user_given_names(const struct oj_schema_request *request,
 
 /* Our columns keep together: where the input has one of them (it is itself the
  * output of a join), all get the same number. */
-static oj_status plan_own_columns(const struct oj_schema_request *request,
-                                  struct oj_schema *schema,
-                                  struct oj_error *err)
+static oj_status plan_computed_columns(const struct oj_schema_request *request,
+                                       struct oj_schema *schema,
+                                       struct oj_error *err)
 {
     int number;
     OJ_TRY(check_user_given_names(request, schema, err));
@@ -205,7 +205,7 @@ static oj_status plan_own_columns(const struct oj_schema_request *request,
         OGRFieldDefnH defn = OGR_Fld_Create("", own->type);
         char name[256];
         oj_status status;
-        own_column_name(own, number, name, sizeof name);
+        computed_column_name(own, number, name, sizeof name);
         OGR_Fld_SetSubType(defn, own->subtype);
         status = oj_schema_take_name(schema, name, err);
         if (status == OJ_OK)
@@ -250,7 +250,7 @@ oj_status oj_schema_plan(const struct oj_schema_request *request,
     if (request->with_input)
         OJ_TRY(plan_side_fields(request->input, OJ_COLUMN_INPUT, "",
                                 !request->has_other_rows, schema, err));
-    OJ_TRY(plan_own_columns(request, schema, err));
+    OJ_TRY(plan_computed_columns(request, schema, err));
     if (request->with_join)
         OJ_TRY(plan_side_fields(request->join, OJ_COLUMN_JOIN, request->prefix,
                                 0, schema, err));
@@ -323,7 +323,7 @@ oj_status oj_schema_create_field(GDALDatasetH dataset, OGRLayerH layer,
     OGRErr result;
     const char *name;
     fit_type(driver, defn);
-    copy_field_domain(dataset, source_of_column(schema, &schema->columns[i]),
+    copy_field_domain(dataset, side_of_column(schema, &schema->columns[i]),
                       defn);
     CPLErrorReset();
     /* What GDAL says of shortened names is said better below. */

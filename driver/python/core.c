@@ -1004,9 +1004,9 @@ static PyObject *join_device(PyObject *module, PyObject *args)
         (Py_ssize_t)self->pairs.measure);
 }
 
-/* wait_device(owner, stream): the stream has what was given to that of the
- * pairs before what comes. */
-static PyObject *wait_device(PyObject *module, PyObject *args)
+/* py_make_stream_wait_for_pairs(owner, stream): the stream has what was given
+ * to that of the pairs before what comes. */
+static PyObject *py_make_stream_wait_for_pairs(PyObject *module, PyObject *args)
 {
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
     struct device_handle *self;
@@ -1159,14 +1159,14 @@ static PyObject *make_help(const char *(*name_at)(int i),
     return out;
 }
 
-static PyObject *settings(PyObject *module, PyObject *none)
+static PyObject *py_settings_help(PyObject *module, PyObject *none)
 {
     (void)module;
     (void)none;
     return make_help(ogrjoin_setting_name, ogrjoin_setting_help);
 }
 
-static PyObject *backends(PyObject *module, PyObject *none)
+static PyObject *py_backends_help(PyObject *module, PyObject *none)
 {
     (void)module;
     (void)none;
@@ -1188,14 +1188,14 @@ static PyMethodDef methods[] = {
     {"join", py_join, METH_VARARGS, NULL},
     {"validate", py_validate, METH_VARARGS, NULL},
     {"join_device", join_device, METH_VARARGS, NULL},
-    {"wait_device", wait_device, METH_VARARGS, NULL},
+    {"wait_device", py_make_stream_wait_for_pairs, METH_VARARGS, NULL},
     {"from_dlpack", from_dlpack, METH_O, NULL},
     {"to_dlpack", to_dlpack, METH_VARARGS, NULL},
-    {"settings", settings, METH_NOARGS, NULL},
-    {"backends", backends, METH_NOARGS, NULL},
+    {"settings", py_settings_help, METH_NOARGS, NULL},
+    {"backends", py_backends_help, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
-static int start_module(PyObject *module)
+static int init_core_module(PyObject *module)
 {
     static PyType_Slot slots[] = {{Py_bf_getbuffer, export_buffer},
                                   {Py_tp_dealloc, dealloc_array},
@@ -1224,7 +1224,7 @@ PyMODINIT_FUNC PyInit__core(void);
 
 PyMODINIT_FUNC PyInit__core(void)
 {
-    static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)start_module},
+    static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)init_core_module},
 #ifdef Py_GIL_DISABLED
                                        {Py_mod_gil, Py_MOD_GIL_NOT_USED},
 #endif

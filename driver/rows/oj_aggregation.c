@@ -340,8 +340,8 @@ static enum oj_aggregate_type result_type(const struct oj_aggregation *a, int i)
 }
 
 /* The column of a result. from: the field; NULL for counts of pairs. */
-static oj_status define_column(struct oj_aggregation *a, int i,
-                               OGRFieldDefnH from, struct oj_error *err)
+static oj_status define_result_column(struct oj_aggregation *a, int i,
+                                      OGRFieldDefnH from, struct oj_error *err)
 {
     static const OGRFieldType usual[] = {[OJ_AGG_INTEGER] = OFTInteger64,
                                          [OJ_AGG_REAL] = OFTReal,
@@ -384,13 +384,13 @@ static oj_status bind_aggregate(struct oj_aggregation *a, int i,
         a->needs_overlap = type != wkbPoint && type != wkbMultiPoint;
     a->needs_places |=
         kind == OJ_AGG_FIRST || kind == OJ_AGG_LAST || kind == OJ_AGG_CONCAT;
-    return define_column(a, i, defn, err);
+    return define_result_column(a, i, defn, err);
 }
 
 /* ---- open and close ----------------------------------------------------- */
 
-static oj_status check_command(const struct oj_command *command,
-                               struct oj_error *err)
+static oj_status check_options_clash_with_agg(const struct oj_command *command,
+                                              struct oj_error *err)
 {
     if (command->how != OJ_HOW_LEFT && command->how != OJ_HOW_INNER)
         return oj_fail(err, OJ_ERR_ARG,
@@ -431,7 +431,7 @@ static oj_status open_aggregation(struct oj_aggregation *a,
                                   struct oj_error *err)
 {
     int64_t memory = a->job->command->memory;
-    OJ_TRY(check_command(a->job->command, err));
+    OJ_TRY(check_options_clash_with_agg(a->job->command, err));
     OJ_TRY(parse_aggregate_list(a, err));
     for (int i = 0; i < a->n; i++)
         OJ_TRY(bind_aggregate(a, i, err));
@@ -872,7 +872,7 @@ oj_status oj_aggregation_value(void *user, int source, int64_t row,
 
 /* The k of nearest belong to input rows; the overlaps behind weighted sums are
  * computed for input rows; the reference joins input rows. */
-static int may_stream_join(const struct oj_aggregation *a)
+static int can_stream_join_layer(const struct oj_aggregation *a)
 {
     const struct oj_job *job = a->job;
     return !oj_relation_sorts_by_measure(&job->relation) &&
@@ -886,7 +886,7 @@ int oj_aggregation_streams_join(const struct oj_aggregation *a)
 {
     const char *wish = CPLGetConfigOption("OGRJOIN_AGG_STREAM", "");
     int64_t n_input, n_join;
-    if (!may_stream_join(a))
+    if (!can_stream_join_layer(a))
         return 0;
     if (strcasecmp(wish, "join") == 0)
         return 1;

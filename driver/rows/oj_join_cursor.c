@@ -32,8 +32,8 @@ struct entered_pass
 
 /* Its messages go to pass->messages, and it looks at the flag of the pass; for
  * one that is for once both are those of the process. */
-static void bind_thread_to_pass(struct oj_pass *pass,
-                                struct entered_pass *stretch)
+static void set_thread_cancel_and_messages(struct oj_pass *pass,
+                                           struct entered_pass *stretch)
 {
     if (pass->command == NULL)
         return;
@@ -41,8 +41,8 @@ static void bind_thread_to_pass(struct oj_pass *pass,
     oj_message_use_list(&pass->messages, &stretch->sink);
 }
 
-static void unbind_thread_from_pass(const struct oj_pass *pass,
-                                    const struct entered_pass *stretch)
+static void reset_thread_cancel_and_messages(const struct oj_pass *pass,
+                                             const struct entered_pass *stretch)
 {
     if (pass->command == NULL)
         return;
@@ -87,14 +87,15 @@ static int show_progress(int64_t n_rows, void *user)
     return oj_is_cancelled();
 }
 
-static void run_stages_in_pass(void *user, void (*stages)(struct oj_pipeline *),
-                               struct oj_pipeline *pipeline)
+static void run_pipeline_thread(void *user,
+                                void (*stages)(struct oj_pipeline *),
+                                struct oj_pipeline *pipeline)
 {
     struct oj_pass *pass = user;
     struct entered_pass stretch;
-    bind_thread_to_pass(pass, &stretch);
+    set_thread_cancel_and_messages(pass, &stretch);
     stages(pipeline);
-    unbind_thread_from_pass(pass, &stretch);
+    reset_thread_cancel_and_messages(pass, &stretch);
 }
 
 /* Nothing reads the layers any more. */
@@ -147,7 +148,7 @@ static int64_t count_unmatched(const struct oj_unmatched *unmatched)
     return unmatched->n_features - n_matched;
 }
 
-static void close_unmatched(struct oj_unmatched *unmatched)
+static void free_unmatched_bitmap(struct oj_unmatched *unmatched)
 {
     const struct oj_unmatched closed = {0};
     oj_matches_free(&unmatched->matches);
@@ -156,12 +157,12 @@ static void close_unmatched(struct oj_unmatched *unmatched)
     *unmatched = closed;
 }
 
-static oj_status open_unmatched(const struct oj_job *job,
-                                struct oj_unmatched *unmatched,
-                                struct oj_error *err)
+static oj_status allocate_unmatched_bitmap(const struct oj_job *job,
+                                           struct oj_unmatched *unmatched,
+                                           struct oj_error *err)
 {
     int64_t n = job->join_side->counts.n_rows;
-    close_unmatched(unmatched);
+    free_unmatched_bitmap(unmatched);
     unmatched->matched = oj_calloc(n / 64 + 1, sizeof *unmatched->matched);
     if (unmatched->matched == NULL)
         return oj_fail_nomem(err, n / 64 + 1, sizeof *unmatched->matched);
@@ -189,10 +190,10 @@ static oj_status check_join_files_unchanged(const struct oj_job *job,
 }
 
 /* Of a batch, where the FIDs that were read first are still there. */
-static oj_status fill_unmatched_batch(struct oj_unmatched *unmatched,
-                                      const struct oj_job *job,
-                                      const struct oj_batch *batch,
-                                      struct oj_error *err)
+static oj_status mark_unmatched_rows_of_batch(struct oj_unmatched *unmatched,
+                                              const struct oj_job *job,
+                                              const struct oj_batch *batch,
+                                              struct oj_error *err)
 {
     const struct oj_flat_buf *before = &job->join_side->buf;
     int64_t first = batch->first_row, n = batch->n_rows;
@@ -237,7 +238,7 @@ static oj_status read_next_unmatched_batch(struct oj_pass *pass, int *there,
     OJ_TRY(oj_layer_reader_next(pass->reader, batch, err));
     *there = batch->n_rows > 0;
     if (*there)
-        return fill_unmatched_batch(unmatched, &pass->job, batch, err);
+        return mark_unmatched_rows_of_batch(unmatched, &pass->job, batch, err);
     if (oj_layer_reader_counts(pass->reader)->n_rows != unmatched->n_features)
         return fail_join_rows_changed(&pass->job, err);
     return check_join_files_unchanged(&pass->job, err);
@@ -391,11 +392,11 @@ static oj_status open_sides(struct oj_pass *pass, struct oj_error *err)
 {
     struct entered_pass stretch;
     oj_status status;
-    bind_thread_to_pass(pass, &stretch);
+    set_thread_cancel_and_messages(pass, &stretch);
     status = oj_job_open(pass->command, 1, &pass->job, err);
     if (status == OJ_OK)
         status = oj_rows_plan(&pass->job, &pass->rows, err);
-    unbind_thread_from_pass(pass, &stretch);
+    reset_thread_cancel_and_messages(pass, &stretch);
     if (status == OJ_OK)
         status =
             check_fields_unchanged(&pass->job.input, &pass->fields[0], err);
@@ -445,14 +446,14 @@ oj_status oj_pass_open_layer(const struct oj_command *command,
                        "-nlt NONE is for runs that write a dataset; who reads "
                        "rows of a join chooses what to read of them");
     OJ_TRY(oj_pass_open_shared(command, NULL, pass, err));
-    bind_thread_to_pass(pass, &stretch);
+    set_thread_cancel_and_messages(pass, &stretch);
     status = plan_output_schema(pass, schema, err);
-    unbind_thread_from_pass(pass, &stretch);
+    reset_thread_cancel_and_messages(pass, &stretch);
     return status;
 }
 
 /* The job can be prepared anew. */
-static void end_join_stream(struct oj_pass *pass)
+static void forget_streamed_join(struct oj_pass *pass)
 {
     if (pass->streams == OJ_STREAMS_INPUT)
         return;
@@ -466,8 +467,8 @@ static void end_join_stream(struct oj_pass *pass)
 static void close_sides(struct oj_pass *pass)
 {
     close_reader_and_batches(pass);
-    end_join_stream(pass);
-    close_unmatched(&pass->unmatched);
+    forget_streamed_join(pass);
+    free_unmatched_bitmap(&pass->unmatched);
     close_choice(&pass->choice);
     oj_rows_close(&pass->rows);
     oj_matches_free(&pass->one);
@@ -519,8 +520,9 @@ static int was_join_streamed(const struct oj_pass *pass)
 }
 
 /* Runs on the join thread. */
-static oj_status join_part(void *user, const struct oj_pipeline_part *part,
-                           struct oj_matches *out, struct oj_error *err)
+static oj_status
+join_rows_on_pipeline_thread(void *user, const struct oj_pipeline_part *part,
+                             struct oj_matches *out, struct oj_error *err)
 {
     struct oj_pass *pass = user;
     struct oj_job *job = &pass->job;
@@ -553,14 +555,19 @@ static oj_status join_part(void *user, const struct oj_pipeline_part *part,
                : oj_rows_after_join(&pass->rows, part, &batch->flat, out, err);
 }
 
-static oj_status read_rows(void *user, int slot, struct oj_flat *flat,
-                           struct oj_error *err);
+static oj_status read_batch_on_reader_thread(void *user, int slot,
+                                             struct oj_flat *flat,
+                                             struct oj_error *err);
 
-static struct oj_pipeline_work pipeline_work(struct oj_pass *pass)
+static struct oj_pipeline_work make_pipeline_callbacks(struct oj_pass *pass)
 {
-    const struct oj_pipeline_work work = {
-        read_rows,        join_part, show_progress, run_stages_in_pass, pass,
-        oj_cancel_flag(), 0};
+    const struct oj_pipeline_work work = {read_batch_on_reader_thread,
+                                          join_rows_on_pipeline_thread,
+                                          show_progress,
+                                          run_pipeline_thread,
+                                          pass,
+                                          oj_cancel_flag(),
+                                          0};
     return work;
 }
 
@@ -598,7 +605,7 @@ static oj_status stream_join_layer(struct oj_pass *pass, struct oj_error *err)
 {
     struct oj_job *job = &pass->job;
     struct oj_read_options reading = oj_job_read_options(job, &job->join);
-    struct oj_pipeline_work work = pipeline_work(pass);
+    struct oj_pipeline_work work = make_pipeline_callbacks(pass);
     const struct oj_pipeline_sink sink = {add_pairs_to_aggregation, pass};
     oj_status status;
     OJ_TRY(read_and_index_input(pass, err));
@@ -626,21 +633,21 @@ static oj_status stream_join_layer(struct oj_pass *pass, struct oj_error *err)
 
 /* single: rows are asked for by their FIDs; what was added up for all rows is
  * no help for one of them. */
-static oj_status prepare_pass(struct oj_pass *pass, int single,
-                              struct oj_error *err)
+static oj_status prepare_job_for_reading(struct oj_pass *pass, int single,
+                                         struct oj_error *err)
 {
     const struct oj_pass *like = pass->like;
     oj_status status;
     if (pass->is_prepared && (!single || !was_join_streamed(pass)))
         return OJ_OK;
-    end_join_stream(pass);
+    forget_streamed_join(pass);
     pass->is_prepared = pass->is_started = 0;
     if (!single && pass->rows.streams_join)
     {
         pass->streams = OJ_STREAMS_JOIN;
         status = stream_join_layer(pass, err);
         if (status != OJ_OK)
-            end_join_stream(pass);
+            forget_streamed_join(pass);
     }
     else
     {
@@ -655,7 +662,7 @@ static oj_status prepare_pass(struct oj_pass *pass, int single,
 
 oj_status oj_pass_prepare(struct oj_pass *pass, struct oj_error *err)
 {
-    return prepare_pass(pass, 0, err);
+    return prepare_job_for_reading(pass, 0, err);
 }
 
 /* ---- the pairs of -one_to_one -------------------------------------------- */
@@ -676,9 +683,10 @@ static struct oj_read_options input_options(const struct oj_pass *pass,
 }
 
 /* Runs on the calling thread. */
-static oj_status add_to_choice(void *user, const struct oj_pipeline_part *part,
-                               const struct oj_matches *matches,
-                               struct oj_error *err)
+static oj_status add_pairs_to_one_to_one(void *user,
+                                         const struct oj_pipeline_part *part,
+                                         const struct oj_matches *matches,
+                                         struct oj_error *err)
 {
     struct oj_pass *pass = user;
     struct oj_choice *choice = &pass->choice;
@@ -700,12 +708,13 @@ static oj_status add_to_choice(void *user, const struct oj_pipeline_part *part,
                              choice->by_fid ? part->flat->fid : NULL, err);
 }
 
-static oj_status join_and_choose(struct oj_pass *pass, struct oj_error *err)
+static oj_status join_all_for_one_to_one(struct oj_pass *pass,
+                                         struct oj_error *err)
 {
     struct oj_job *job = &pass->job;
     const struct oj_read_options reading = input_options(pass, 0);
-    struct oj_pipeline_work work = pipeline_work(pass);
-    const struct oj_pipeline_sink sink = {add_to_choice, pass};
+    struct oj_pipeline_work work = make_pipeline_callbacks(pass);
+    const struct oj_pipeline_sink sink = {add_pairs_to_one_to_one, pass};
     struct oj_pipeline_counts *counts = &pass->choice.counts;
     int64_t n_rows;
     oj_status status;
@@ -738,7 +747,7 @@ static oj_status choose_one_to_one_pairs(struct oj_pass *pass,
     if (is_shared)
         OJ_TRY(oj_source_filter(&pass->job.input, NULL, NULL, err));
     pass->is_choosing = 1;
-    status = join_and_choose(pass, err);
+    status = join_all_for_one_to_one(pass, err);
     pass->is_choosing = 0;
     close_reader_and_batches(pass);
     pass->job.sides.reshape[0].found = nothing; /* it is found once more */
@@ -755,19 +764,20 @@ oj_status oj_pass_start(struct oj_pass *pass, int marks, struct oj_error *err)
     pass->is_started = 1;
     if (!marks && !pass->rows.fields.has_other_rows)
         return OJ_OK;
-    return open_unmatched(&pass->job, &pass->unmatched, err);
+    return allocate_unmatched_bitmap(&pass->job, &pass->unmatched, err);
 }
 
 /* ---- the pipeline ------------------------------------------------------- */
 
-static oj_status begin_input(struct oj_pass *pass, struct oj_error *err)
+static oj_status open_input_reader_on_thread(struct oj_pass *pass,
+                                             struct oj_error *err)
 {
     struct oj_job *job = &pass->job;
     struct oj_read_options reading;
     if (pass->command != NULL)
     {
         CPLSetThreadLocalConfigOptions((const char *const *)pass->settings);
-        OJ_TRY(prepare_pass(pass, 0, err));
+        OJ_TRY(prepare_job_for_reading(pass, 0, err));
         OJ_TRY(oj_pass_start(pass, 0, err));
     }
     pass->has_begun = 1;
@@ -778,15 +788,16 @@ static oj_status begin_input(struct oj_pass *pass, struct oj_error *err)
 }
 
 /* Runs on the reader thread. */
-static oj_status read_rows(void *user, int slot, struct oj_flat *flat,
-                           struct oj_error *err)
+static oj_status read_batch_on_reader_thread(void *user, int slot,
+                                             struct oj_flat *flat,
+                                             struct oj_error *err)
 {
     struct oj_pass *pass = user;
     struct oj_batch *batch = &pass->batches[slot];
     int is_join = pass->streams == OJ_STREAMS_JOIN;
     /* Nor while the join layer streams, or pairs are chosen. */
     if (!pass->has_begun && !is_join && !pass->is_choosing)
-        OJ_TRY(begin_input(pass, err));
+        OJ_TRY(open_input_reader_on_thread(pass, err));
     OJ_TRY(oj_layer_reader_next(pass->reader, batch, err));
     *flat = oj_flat_buf_view(&batch->flat);
     flat->n_features = batch->n_rows;
@@ -797,16 +808,16 @@ static oj_status read_rows(void *user, int slot, struct oj_flat *flat,
 }
 
 /* What the calling thread gives to those of the pipeline. */
-static oj_status capture_caller_settings(struct oj_pass *pass,
-                                         struct oj_error *err)
+static oj_status copy_config_and_set_filters(struct oj_pass *pass,
+                                             struct oj_error *err)
 {
     struct entered_pass stretch;
     oj_status status;
     if (pass->command == NULL)
         return OJ_OK;
-    bind_thread_to_pass(pass, &stretch);
+    set_thread_cancel_and_messages(pass, &stretch);
     status = set_filters(pass, err);
-    unbind_thread_from_pass(pass, &stretch);
+    reset_thread_cancel_and_messages(pass, &stretch);
     CSLDestroy(pass->settings);
     pass->settings = CPLGetThreadLocalConfigOptions();
     return status;
@@ -815,12 +826,12 @@ static oj_status capture_caller_settings(struct oj_pass *pass,
 static oj_status start_input_pipeline(struct oj_pass *pass,
                                       struct oj_error *err)
 {
-    struct oj_pipeline_work work = pipeline_work(pass);
+    struct oj_pipeline_work work = make_pipeline_callbacks(pass);
     int streams =
         pass->is_prepared ? was_join_streamed(pass) : pass->rows.streams_join;
     if (!streams) /* else they were bounded when they were added up */
         work.max_pairs = pass->job.command->max_pairs;
-    OJ_TRY(capture_caller_settings(pass, err));
+    OJ_TRY(copy_config_and_set_filters(pass, err));
     pass->has_begun = 0;
     OJ_TRY(oj_pipeline_open(&work, &pass->pipeline, err));
     pass->is_running = 1;
@@ -888,9 +899,9 @@ static oj_status close_input(struct oj_pass *pass, oj_status status,
 /* ---- answers ------------------------------------------------------------ */
 
 /* Of aggregates, one row per input row. */
-static oj_status answer_with_aggregates(struct oj_pass *pass,
-                                        struct oj_answer *answer,
-                                        struct oj_error *err)
+static oj_status make_aggregate_answer(struct oj_pass *pass,
+                                       struct oj_answer *answer,
+                                       struct oj_error *err)
 {
     struct oj_aggregation *aggregation = pass->rows.aggregation;
     const struct oj_pair_values *values = answer->values;
@@ -923,7 +934,7 @@ static oj_status make_answer(struct oj_pass *pass,
     mark_matched_join_rows(&pass->unmatched, pairs, &answer->side);
     return pass->rows.aggregation == NULL || pass->pairs_only
                ? OJ_OK
-               : answer_with_aggregates(pass, answer, err);
+               : make_aggregate_answer(pass, answer, err);
 }
 
 static oj_status next_unmatched_answer(struct oj_pass *pass,
@@ -977,7 +988,7 @@ oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
     struct entered_pass stretch;
     oj_status status;
     *answer = NULL;
-    bind_thread_to_pass(pass, &stretch);
+    set_thread_cancel_and_messages(pass, &stretch);
     status = next_answer(pass, answer, err);
     if (status == OJ_OK && *answer == NULL && pass->command != NULL &&
         !pass->pairs_only)
@@ -985,7 +996,7 @@ oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
         oj_rows_warn(&pass->rows);
         oj_summary_warn_of_reading(&pass->job);
     }
-    unbind_thread_from_pass(pass, &stretch);
+    reset_thread_cancel_and_messages(pass, &stretch);
     return status;
 }
 
@@ -996,13 +1007,13 @@ oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
     pass->is_broken |= status != OJ_OK;
     if (!pass->is_running)
         return status;
-    bind_thread_to_pass(pass, &stretch);
+    set_thread_cancel_and_messages(pass, &stretch);
     if (status != OJ_OK)
         status = close_input(pass, status, err);
     else if (pass->pipeline != NULL)
         (void)!close_pipeline(pass, OJ_OK, NULL);
     close_reader_and_batches(pass);
-    unbind_thread_from_pass(pass, &stretch);
+    reset_thread_cancel_and_messages(pass, &stretch);
     pass->is_running = 0;
     pass->is_broken |= !pass->is_started; /* its join side was being made */
     return status;
@@ -1010,8 +1021,8 @@ oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
 
 /* ---- counts ------------------------------------------------------------- */
 
-static int64_t output_row_count(enum oj_how how,
-                                const struct oj_matches *entries)
+static int64_t count_output_rows(enum oj_how how,
+                                 const struct oj_matches *entries)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < entries->n_rows; i++)
@@ -1027,15 +1038,15 @@ static int64_t output_row_count(enum oj_how how,
 }
 
 /* A row of aggregates stands for all pairs. */
-static int64_t count_answer(const struct oj_pass *pass,
-                            const struct oj_answer *answer)
+static int64_t count_output_rows_of_answer(const struct oj_pass *pass,
+                                           const struct oj_answer *answer)
 {
     const struct oj_matches *entries =
         oj_pair_values_matches(answer->values, answer->pairs);
     enum oj_how how = pass->rows.how;
     if (pass->rows.aggregation == NULL)
-        return output_row_count(how, entries);
-    return how == OJ_HOW_INNER ? output_row_count(OJ_HOW_SEMI, entries)
+        return count_output_rows(how, entries);
+    return how == OJ_HOW_INNER ? count_output_rows(OJ_HOW_SEMI, entries)
                                : entries->n_rows;
 }
 
@@ -1049,7 +1060,7 @@ oj_status oj_pass_count(struct oj_pass *pass, int64_t *n, struct oj_error *err)
     {
         status = oj_pass_next(pass, &answer, err);
         if (status == OJ_OK && answer != NULL)
-            n_rows += count_answer(pass, answer);
+            n_rows += count_output_rows_of_answer(pass, answer);
     } while (status == OJ_OK && answer != NULL);
     status = oj_pass_stop(pass, status, err);
     pass->pairs_only = 0;
@@ -1082,11 +1093,11 @@ oj_status oj_pass_ask_input(struct oj_pass *pass, int force, int64_t *n,
 {
     struct entered_pass stretch;
     oj_status status;
-    bind_thread_to_pass(pass, &stretch);
+    set_thread_cancel_and_messages(pass, &stretch);
     status = set_filters(pass, err);
     if (status == OJ_OK)
         query_input_count_or_extent(pass, force, n, extent);
-    unbind_thread_from_pass(pass, &stretch);
+    reset_thread_cancel_and_messages(pass, &stretch);
     return status;
 }
 
@@ -1129,7 +1140,7 @@ static oj_status join_one_feature(struct oj_pass *pass, int64_t *fid,
     int64_t stride;
     oj_status status;
     part.flat = &flat;
-    OJ_TRY(prepare_pass(pass, 1, err));
+    OJ_TRY(prepare_job_for_reading(pass, 1, err));
     OJ_TRY(oj_pass_start(pass, 0, err));
     stride = oj_pass_most_rows(pass);
     status = read_input_row_by_fid(pass, *fid / stride, err);
@@ -1141,7 +1152,7 @@ static oj_status join_one_feature(struct oj_pass *pass, int64_t *fid,
         return OJ_OK;
     OJ_TRY(oj_job_make_flat(&pass->job, 0, 0, &pass->batches[0],
                             &pass->batch_work[0], &flat, err));
-    OJ_TRY(join_part(pass, &part, &pass->one, err));
+    OJ_TRY(join_rows_on_pipeline_thread(pass, &part, &pass->one, err));
     OJ_TRY(make_answer(pass, &part, &pass->one, answer, err));
     answer->part = NULL; /* it ends here */
     return OJ_OK;
@@ -1154,9 +1165,9 @@ oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
     struct entered_pass stretch;
     oj_status status;
     *there = 0;
-    bind_thread_to_pass(pass, &stretch);
+    set_thread_cancel_and_messages(pass, &stretch);
     status = join_one_feature(pass, fid, answer, there, err);
-    unbind_thread_from_pass(pass, &stretch);
+    reset_thread_cancel_and_messages(pass, &stretch);
     pass->is_broken = status != OJ_OK;
     return status;
 }

@@ -6,7 +6,7 @@
 #include "../../flatten/read/oj_table.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
-#include "../base/oj_words.h"
+#include "../base/oj_shell_words.h"
 
 #include <cpl_string.h>
 
@@ -17,7 +17,7 @@
 
 /* ---- what is asked for -------------------------------------------------- */
 
-static int is_scorable(OGRFieldType type)
+static int can_type_be_pick_score(OGRFieldType type)
 {
     return oj_type_is_number(type) || oj_type_is_time(type);
 }
@@ -30,7 +30,7 @@ static oj_status plan_pick_field(struct oj_rows *rows, const char *name,
     OJ_TRY(oj_source_need_field(join, name, "pick", &rows->score_column, err));
     field = OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(join->layer),
                                 join->fields[rows->score_column]);
-    if (!is_scorable(OGR_Fld_GetType(field)))
+    if (!can_type_be_pick_score(OGR_Fld_GetType(field)))
         return oj_fail(err, OJ_ERR_ARG,
                        "-pick: the field '%s' of the join layer is of type %s; "
                        "max and min take numbers, dates and times",
@@ -88,8 +88,9 @@ static void add_pair_value_column(struct oj_rows *rows,
 }
 
 /* Of further conditions the name ends in their number. */
-static oj_status plan_similarities(struct oj_rows *rows, const char *given,
-                                   struct oj_error *err)
+static oj_status name_similarity_columns(struct oj_rows *rows,
+                                         const char *given,
+                                         struct oj_error *err)
 {
     const char *first = given != NULL ? given : "join_similarity";
     size_t size = strlen(first) + 8;
@@ -168,7 +169,7 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
         add_join_column(rows, OJ_COLUMN_MEASURE, 0, OFTReal,
                         oj_op_get(relation->op)->measure, c->name_distance,
                         "name_distance");
-    OJ_TRY(plan_similarities(rows, c->name_similarity, err));
+    OJ_TRY(name_similarity_columns(rows, c->name_similarity, err));
     if (relation->vector.is_asked)
     {
         rows->request.want[OJ_PAIR_DIFFERENCE] =
@@ -334,7 +335,7 @@ static oj_status rank_features_for_ties(struct oj_rows *rows,
 /* ---- the stage ---------------------------------------------------------- */
 
 /* 1 when points are joined in place of the features. */
-static int joins_points(const struct oj_job *job, int side)
+static int is_side_joined_as_points(const struct oj_job *job, int side)
 {
     enum oj_joined_shape shape = job->sides.reshape[side].shape;
     return shape == OJ_SHAPE_CENTROID || shape == OJ_SHAPE_POINT_ON_SURFACE;
@@ -349,7 +350,7 @@ static oj_status set_join_side(struct oj_rows *rows, int answer,
     struct oj_pair_side side = {0};
     rows->join_joined = from.flat;
     side.joined = side.whole = &rows->join_joined;
-    if (joins_points(job, 1) && from.ordinal == NULL)
+    if (is_side_joined_as_points(job, 1) && from.ordinal == NULL)
         side.whole = &rows->join_as_read;
     OJ_TRY(fill_scores(rows, from.table, from.flat.n_features, err));
     side.score = rows->score;
@@ -376,7 +377,7 @@ oj_status oj_rows_after_join(struct oj_rows *rows,
     if (rows->stage == NULL)
         return OJ_OK;
     input.joined = input.whole = part->flat;
-    if (joins_points(job, 0))
+    if (is_side_joined_as_points(job, 0))
     {
         OJ_TRY(oj_flat_slice_make(&as_read, part->first_row,
                                   part->flat->n_features, &rows->slice, err));
@@ -394,7 +395,7 @@ oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err)
     rows->join_as_read = oj_flat_buf_view(&job->join_side->buf);
     if (!oj_pair_request_is_needed(&rows->request))
         return OJ_OK;
-    if (job->tiled != NULL && joins_points(job, 1))
+    if (job->tiled != NULL && is_side_joined_as_points(job, 1))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "under -memory only the points that -centroid_of and "
                        "-point_on_surface_of make of the join side are kept: "

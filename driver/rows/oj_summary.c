@@ -141,7 +141,7 @@ static void report_reshaped_features(const struct oj_reshape *r)
                   oj_word_for(found->n_no_point, "was", "were"));
 }
 
-static void report_rows_without_reach(const struct oj_job *job)
+static void notice_rows_without_distance(const struct oj_job *job)
 {
     for (int side = 0; side < 2; side++)
     {
@@ -169,21 +169,21 @@ static void warn_undecided(const struct oj_job *job)
                     : "");
 }
 
-static void report_both_sides(const struct oj_job *job)
+static void print_notices_and_skipped_rows(const struct oj_job *job)
 {
     char skipped[SKIPPED_SIZE];
     report_side_notices(&job->input, &job->input_counts);
     report_side_notices(&job->join, &job->join_side->counts);
     report_reshaped_features(&job->sides.reshape[0]);
     report_reshaped_features(&job->sides.reshape[1]);
-    report_rows_without_reach(job);
+    notice_rows_without_distance(job);
     warn_undecided(job);
     format_skipped_counts(job, 1, "", skipped, sizeof skipped);
     if (skipped[0] != '\0')
         oj_notice("join layer '%s': %s", job->join.name, skipped);
 }
 
-static void warn_rows_left_out(int64_t n)
+static void warn_rows_without_geometry_lost(int64_t n)
 {
     if (n > 0)
         oj_warn("%s without geometry %s left out: this format cannot "
@@ -211,7 +211,7 @@ static const char *backend_text(const struct oj_job *job)
 }
 
 /* What is said of pairs that the output does not have one by one either. */
-static const char *unmade_pairs_text(const struct oj_job *job)
+static const char *text_of_pairs_summed_on_gpu(const struct oj_job *job)
 {
     int64_t n = oj_job_stats(job)->n_pairs_unmade;
     if (n == 0)
@@ -244,7 +244,7 @@ static void print_line(const struct oj_summary *summary)
         "%s%s%s",
         oj_counted(counts->n_rows, "row", "rows"), (long long)counts->n_matched,
         (long long)(counts->n_rows - counts->n_matched), skipped,
-        pairs_text(job), unmade_pairs_text(job),
+        pairs_text(job), text_of_pairs_summed_on_gpu(job),
         oj_counted(n_written, "row", "rows"), summary->destination,
         job->join_side->read_s + counts->read_s, join_seconds(job),
         summary->write_s, summary->total_s, backend_text(job),
@@ -384,8 +384,8 @@ oj_status oj_summary_end(struct oj_summary *summary, struct oj_proof *proof,
         *is_different = summary->validation->n_rows_different > 0;
     }
     summary->total_s = oj_clock_seconds() - summary->start;
-    report_both_sides(summary->job);
-    warn_rows_left_out(summary->n_rows_left_out);
+    print_notices_and_skipped_rows(summary->job);
+    warn_rows_without_geometry_lost(summary->n_rows_left_out);
     print_line(summary);
     return path == NULL ? OJ_OK
                         : oj_text_file_write(path, "json_summary", write_json,

@@ -3,7 +3,7 @@
 #define OJ_SUMMARY_H
 
 #include "../job/oj_job.h"
-#include "oj_proof.h"
+#include "oj_validation_run.h"
 
 /** Owns nothing. */
 struct oj_summary

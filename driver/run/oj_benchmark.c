@@ -75,8 +75,8 @@ struct benchmark
     int n_rows;
 };
 
-static void write_agreement(const struct method_row *row, char *text,
-                            size_t size)
+static void describe_agreement(const struct method_row *row, char *text,
+                               size_t size)
 {
     snprintf(text, size, "equal");
     if (row->n_differ > 0)
@@ -114,7 +114,7 @@ static void print_table(const struct method_row *rows, int n)
         const struct method_row *row = &rows[i];
         char agreement[192], rows_run[32];
         int is_sample = row->n_run < row->n_all;
-        write_agreement(row, agreement, sizeof agreement);
+        describe_agreement(row, agreement, sizeof agreement);
         snprintf(rows_run, sizeof rows_run, "%lld%s", (long long)row->n_run,
                  is_sample ? "*" : " ");
         has_sample = has_sample || is_sample;
@@ -177,11 +177,11 @@ static void write_csv(FILE *file, const void *user)
     }
 }
 
-static oj_status compare_with_answer(const struct benchmark *b,
-                                     const struct oj_flat *input,
-                                     const struct oj_matches *matches,
-                                     struct method_row *row,
-                                     struct oj_error *err)
+static oj_status compare_with_reference_answer(const struct benchmark *b,
+                                               const struct oj_flat *input,
+                                               const struct oj_matches *matches,
+                                               struct method_row *row,
+                                               struct oj_error *err)
 {
     struct oj_validation validation = {0};
     struct oj_matches of_sample = {0};
@@ -286,9 +286,10 @@ static oj_status choose_benchmark_rows(const struct benchmark *b,
     return status;
 }
 
-static void fill_row(const struct benchmark *b, struct oj_join *join,
-                     const struct oj_stats *before,
-                     const struct timed_join *timed, struct method_row *row)
+static void fill_result_row(const struct benchmark *b, struct oj_join *join,
+                            const struct oj_stats *before,
+                            const struct timed_join *timed,
+                            struct method_row *row)
 {
     const struct oj_stats *stats = oj_join_stats(join);
     row->n_threads = oj_join_threads(join);
@@ -327,8 +328,9 @@ static oj_status time_opened_method(struct benchmark *b,
     if (status == OJ_OK)
     {
         row->method = method;
-        fill_row(b, join, &before, &timed, row);
-        status = compare_with_answer(b, &timed.input, &timed.matches, row, err);
+        fill_result_row(b, join, &before, &timed, row);
+        status = compare_with_reference_answer(b, &timed.input, &timed.matches,
+                                               row, err);
     }
     free_timed(&timed);
     return status;

@@ -4,7 +4,7 @@
 #include "../../flatten/read/oj_table.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
-#include "../base/oj_words.h"
+#include "../base/oj_shell_words.h"
 #include "../command/oj_command.h"
 #include "../command/oj_option.h"
 
@@ -209,7 +209,8 @@ static void print_join_and_conditions(const struct explanation *e)
 /* ---- the sample --------------------------------------------------------- */
 
 /* A join side that is too large stands with its first rows. */
-static oj_status read_join(struct explanation *e, struct oj_error *err)
+static oj_status read_join_side_or_first_rows(struct explanation *e,
+                                              struct oj_error *err)
 {
     struct oj_job *job = e->job;
     job->most_join_rows = MOST_JOIN_ROWS;
@@ -220,7 +221,8 @@ static oj_status read_join(struct explanation *e, struct oj_error *err)
 }
 
 /* The first rows of the input, as they are read at once. */
-static oj_status read_sample(struct explanation *e, struct oj_error *err)
+static oj_status read_first_input_rows(struct explanation *e,
+                                       struct oj_error *err)
 {
     struct oj_job *job = e->job;
     struct oj_pass *pass = &e->run->pass;
@@ -266,9 +268,9 @@ static oj_status join_sample(struct explanation *e, struct oj_error *err)
 static oj_status read_and_join_sample(struct explanation *e,
                                       struct oj_error *err)
 {
-    OJ_TRY(read_join(e, err));
+    OJ_TRY(read_join_side_or_first_rows(e, err));
     OJ_TRY(oj_job_open_engine(e->job, oj_cancel_flag(), err));
-    OJ_TRY(read_sample(e, err));
+    OJ_TRY(read_first_input_rows(e, err));
     if (e->sample.n_features == 0)
         return OJ_OK;
     return join_sample(e, err);
@@ -377,7 +379,7 @@ static void print_engine(const struct explanation *e)
         print_memory(e);
 }
 
-static void print_sample(const struct explanation *e)
+static void print_estimate_from_sample(const struct explanation *e)
 {
     const struct oj_stats *stats = oj_join_stats(e->job->join_side->engine);
     const struct oj_matches *matches = e->matches;
@@ -406,7 +408,7 @@ static void print_sample(const struct explanation *e)
                    (double)matches->n_pairs / (double)n * (double)e->n_input);
 }
 
-static const char *read_path_text(const char *lane)
+static const char *text_of_reading_method(const char *lane)
 {
     return lane != NULL ? CPLSPrintf("lane %s", lane) : "features of GDAL";
 }
@@ -416,8 +418,9 @@ static void print_read_paths(const struct explanation *e)
 {
     const struct oj_layer_reader *reader = e->run->pass.reader;
     print_line("read by", "input: %s",
-               read_path_text(oj_layer_reader_counts(reader)->lane));
-    print_line("", "join: %s", read_path_text(e->job->join_side->counts.lane));
+               text_of_reading_method(oj_layer_reader_counts(reader)->lane));
+    print_line("", "join: %s",
+               text_of_reading_method(e->job->join_side->counts.lane));
 }
 
 static void print_output(const struct explanation *e)
@@ -451,7 +454,7 @@ static void print_output(const struct explanation *e)
                                      : "");
     if (!command->in_place)
         print_line("written by", "%s",
-                   read_path_text(oj_output_lane(&e->run->output)));
+                   text_of_reading_method(oj_output_lane(&e->run->output)));
     print_line("", "nothing was written");
 }
 
@@ -468,7 +471,7 @@ oj_status oj_explain_run(struct oj_command_run *run, struct oj_error *err)
     fflush(stdout);
     OJ_TRY(read_and_join_sample(&e, err));
     print_engine(&e);
-    print_sample(&e);
+    print_estimate_from_sample(&e);
     print_read_paths(&e);
     print_output(&e);
     return OJ_OK;

@@ -92,8 +92,8 @@ static const char *field_name(OGRLayerH layer, int i)
 }
 
 /* All names of the layer but those of fields [first, first + n). */
-static oj_status reserve_layer_names(struct update *u, int first, int n,
-                                     struct oj_error *err)
+static oj_status reserve_existing_field_names(struct update *u, int first,
+                                              int n, struct oj_error *err)
 {
     const struct oj_source *input = &u->pass->job.input;
     OGRLayerH layer = input->layer;
@@ -148,7 +148,8 @@ static oj_status fail_foreign_column(const struct update *u, int field,
 
 /* Plans the columns and finds out whether they are there already, from an
  * earlier run. One without the first of them is somebody else's. */
-static oj_status plan_columns(struct update *u, struct oj_error *err)
+static oj_status plan_columns_or_reuse_earlier(struct update *u,
+                                               struct oj_error *err)
 {
     OGRLayerH layer = u->pass->job.input.layer;
     struct oj_schema_request request = u->pass->rows.fields;
@@ -164,7 +165,7 @@ static oj_status plan_columns(struct update *u, struct oj_error *err)
             return fail_foreign_column(u, place, err);
     }
     n = first >= 0 ? request.n_own + u->pass->job.join.n_fields : 0;
-    OJ_TRY(reserve_layer_names(u, first, n, err));
+    OJ_TRY(reserve_existing_field_names(u, first, n, err));
     OJ_TRY(oj_schema_plan(&request, &u->schema, err));
     if (first >= 0 && !are_columns_of_earlier_run(layer, first, &u->schema))
         return fail_foreign_column(u, first, err);
@@ -172,8 +173,8 @@ static oj_status plan_columns(struct update *u, struct oj_error *err)
     return OJ_OK;
 }
 
-static void fill_record(const struct oj_answer *answer, int64_t row,
-                        struct record *record)
+static void fill_update_record_of_row(const struct oj_answer *answer,
+                                      int64_t row, struct record *record)
 {
     const struct record empty = {0};
     const struct oj_matches *pairs = answer->pairs;
@@ -197,15 +198,16 @@ static void fill_record(const struct oj_answer *answer, int64_t row,
     }
 }
 
-static oj_status spill_records(struct update *u, const struct oj_answer *answer,
-                               struct oj_error *err)
+static oj_status write_update_records_to_file(struct update *u,
+                                              const struct oj_answer *answer,
+                                              struct oj_error *err)
 {
     char held[MAX_HELD * sizeof(struct record)];
     int64_t n = answer->pairs->n_rows, n_held = 0;
     for (int64_t row = 0; row < n; row++)
     {
         struct record record;
-        fill_record(answer, row, &record);
+        fill_update_record_of_row(answer, row, &record);
         memcpy(held + n_held++ * u->record_size, &record,
                (size_t)u->record_size);
         if (n_held < MAX_HELD && row + 1 < n)
@@ -241,7 +243,7 @@ static oj_status spill_answers(struct update *u, struct oj_error *err)
         if (aggregation != NULL)
             OJ_TRY(oj_aggregation_add(aggregation, u->n_records, answer->pairs,
                                       &answer->side, answer->values, err));
-        OJ_TRY(spill_records(u, answer, err));
+        OJ_TRY(write_update_records_to_file(u, answer, err));
     }
 }
 
@@ -297,8 +299,8 @@ static oj_status open_cursor(struct update *u, struct oj_error *err)
 }
 
 /* Makes row 0 of the cursor's join side the feature at place. */
-static oj_status fetch_join_feature(struct update *u, int64_t place,
-                                    struct oj_error *err)
+static oj_status load_join_feature_from_tiles(struct update *u, int64_t place,
+                                              struct oj_error *err)
 {
     struct oj_flat side;
     if (u->fetched.buf.n_features > 0 && place == u->fetched.place[0])
@@ -320,7 +322,7 @@ static oj_status update_row(struct update *u, int64_t row,
     int is_left = 1;
     oj_status status;
     if (u->pass->job.tiled != NULL && record->join_row >= 0)
-        OJ_TRY(fetch_join_feature(u, record->join_row, err));
+        OJ_TRY(load_join_feature_from_tiles(u, record->join_row, err));
     place.row = row;
     place.n_pairs = record->n_pairs;
     place.join_row = u->pass->job.tiled != NULL && record->join_row >= 0
@@ -391,7 +393,8 @@ static oj_status update_table(struct update *u, struct oj_error *err)
     return status;
 }
 
-static oj_status write_back(struct update *u, struct oj_error *err)
+static oj_status update_layer_from_records(struct update *u,
+                                           struct oj_error *err)
 {
     close_readers(u);
     OJ_TRY(oj_output_open_layer(&u->asked, u->layer, u->output, err));
@@ -416,12 +419,12 @@ static oj_status update_in_place(struct update *u, struct oj_command_run *run,
             err, OJ_ERR_ARG,
             "-in_place has room for one join feature per row: choose "
             "one with -pick");
-    OJ_TRY(plan_columns(u, err));
+    OJ_TRY(plan_columns_or_reuse_earlier(u, err));
     OJ_TRY(check_layer_updatable(u, err));
     OJ_TRY(oj_run_prepare(run, err));
     OJ_TRY(join_and_spill_answers(u, err));
     write_start = oj_clock_seconds();
-    OJ_TRY(write_back(u, err));
+    OJ_TRY(update_layer_from_records(u, err));
     oj_rows_warn(&u->pass->rows);
     oj_pass_end_progress(u->pass);
     summary->destination = u->command->input.dataset;

@@ -38,10 +38,10 @@ struct writing
 
 /* ---- rows --------------------------------------------------------------- */
 
-static oj_status write_rows(struct oj_layer_writer *writer,
-                            const struct oj_answer *answer,
-                            const struct oj_pair_values *values,
-                            struct oj_error *err)
+static oj_status write_answer_if_open(struct oj_layer_writer *writer,
+                                      const struct oj_answer *answer,
+                                      const struct oj_pair_values *values,
+                                      struct oj_error *err)
 {
     return writer == NULL
                ? OJ_OK
@@ -49,24 +49,27 @@ static oj_status write_rows(struct oj_layer_writer *writer,
                                        answer->matches, values, err);
 }
 
-static oj_status write_answer(struct writing *w, const struct oj_answer *answer,
-                              struct oj_error *err)
+static oj_status write_answer_and_prove(struct writing *w,
+                                        const struct oj_answer *answer,
+                                        struct oj_error *err)
 {
     oj_row_cursor_set_join_side(oj_layer_writer_cursor(w->target[MAIN].writer),
                                 answer->join_side, answer->join_table);
-    OJ_TRY(write_rows(w->target[MAIN].writer, answer, answer->values, err));
-    return write_rows(w->target[UNMATCHED].writer, answer, NULL, err);
+    OJ_TRY(write_answer_if_open(w->target[MAIN].writer, answer, answer->values,
+                                err));
+    return write_answer_if_open(w->target[UNMATCHED].writer, answer, NULL, err);
 }
 
 /* Rows of the join layer, in the main layer and alone. */
-static oj_status write_join_rows(struct writing *w,
-                                 const struct oj_answer *answer,
-                                 struct oj_error *err)
+static oj_status write_unmatched_join_rows(struct writing *w,
+                                           const struct oj_answer *answer,
+                                           struct oj_error *err)
 {
     if (w->pass->rows.fields.has_other_rows)
         OJ_TRY(oj_layer_writer_write_join_rows(
             w->target[MAIN].writer, answer->batch, answer->is_matched, err));
-    return write_rows(w->target[UNMATCHED_JOIN].writer, answer, NULL, err);
+    return write_answer_if_open(w->target[UNMATCHED_JOIN].writer, answer, NULL,
+                                err);
 }
 
 /* *input_end: when the last input row was written. */
@@ -81,10 +84,10 @@ static oj_status write_answers(struct writing *w, double *input_end,
             return OJ_OK;
         if (answer->is_matched != NULL)
         {
-            OJ_TRY(write_join_rows(w, answer, err));
+            OJ_TRY(write_unmatched_join_rows(w, answer, err));
             continue;
         }
-        OJ_TRY(write_answer(w, answer, err));
+        OJ_TRY(write_answer_and_prove(w, answer, err));
         *input_end = oj_clock_seconds();
     }
 }
@@ -93,7 +96,7 @@ static oj_status write_answers(struct writing *w, double *input_end,
 
 /* Of a layer that holds rows of one side alone, as they are. */
 static struct oj_schema_request
-request_single_side(const struct oj_source *side)
+schema_request_of_one_side(const struct oj_source *side)
 {
     struct oj_schema_request request = {0};
     request.input = side;
@@ -133,8 +136,8 @@ static oj_status open_target(struct writing *w, struct target *target,
 static oj_status open_output(struct writing *w, struct oj_error *err)
 {
     const struct oj_schema_request requests[N_TARGETS] = {
-        w->pass->rows.fields, request_single_side(&w->pass->job.input),
-        request_single_side(&w->pass->job.join)};
+        w->pass->rows.fields, schema_request_of_one_side(&w->pass->job.input),
+        schema_request_of_one_side(&w->pass->job.join)};
     OJ_TRY(oj_output_open(w->output, err));
     for (int i = 0; i < N_TARGETS; i++)
         OJ_TRY(open_target(w, &w->target[i], &requests[i], err));
@@ -292,7 +295,7 @@ static oj_status write_output(struct writing *w, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status join_to_output(struct writing *w, struct oj_error *err)
+static oj_status join_and_write_output(struct writing *w, struct oj_error *err)
 {
     OJ_TRY(plan_output(w, err));
     OJ_TRY(oj_run_prepare(w->run, err));
@@ -305,7 +308,7 @@ static oj_status write_join_output(struct oj_command_run *run,
                                    struct oj_error *err)
 {
     struct writing w = {.run = run, .pass = &run->pass, .output = &run->output};
-    oj_status status = join_to_output(&w, err);
+    oj_status status = join_and_write_output(&w, err);
     close_writers(&w);
     for (int i = 0; i < N_TARGETS; i++)
         oj_schema_free(&w.target[i].schema);
@@ -323,8 +326,8 @@ oj_status oj_run_plan_output(struct oj_command_run *run, struct oj_error *err)
                           &job->join, &run->output, err);
 }
 
-static oj_status prove_answer(void *user, const struct oj_answer *answer,
-                              struct oj_error *err)
+static oj_status validate_answer(void *user, const struct oj_answer *answer,
+                                 struct oj_error *err)
 {
     struct oj_command_run *run = user;
     double start = oj_clock_seconds();
@@ -341,7 +344,7 @@ oj_status oj_run_prepare(struct oj_command_run *run, struct oj_error *err)
     if (run->command->validate == NULL)
         return OJ_OK;
     OJ_TRY(oj_proof_open(&run->pass.job, &run->proof, err));
-    run->pass.watch = prove_answer;
+    run->pass.watch = validate_answer;
     run->pass.watch_user = run;
     return OJ_OK;
 }

@@ -48,7 +48,7 @@ static oj_status read_crs(const char *words, const char *option,
 }
 
 /* A layer can carry its coordinates in another order than x, y. */
-static int is_traditional(OGRSpatialReferenceH srs)
+static int has_x_y_axis_order(OGRSpatialReferenceH srs)
 {
     OGRSpatialReferenceH usual = OSRClone(srs);
     const int *a, *b;
@@ -67,7 +67,7 @@ static int is_same(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
 {
     const char *const options[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES",
                                    NULL};
-    if (is_traditional(a) && is_traditional(b))
+    if (has_x_y_axis_order(a) && has_x_y_axis_order(b))
         return OSRIsSameEx(a, b, options);
     return OSRIsSame(a, b);
 }
@@ -115,9 +115,11 @@ static oj_status fill_missing_crs(const struct oj_command *command,
 }
 
 /* -t_srs: both sides are brought into it. Boxes are there already. */
-static oj_status use_target_crs(const struct oj_command *command,
-                                struct oj_source *input, struct oj_source *join,
-                                struct oj_crs *crs, struct oj_error *err)
+static oj_status transform_both_to_target_crs(const struct oj_command *command,
+                                              struct oj_source *input,
+                                              struct oj_source *join,
+                                              struct oj_crs *crs,
+                                              struct oj_error *err)
 {
     int has_boxes = command->n_windows > 0;
     OJ_TRY(read_crs(command->t_srs, "t_srs", &crs->join, err));
@@ -140,10 +142,11 @@ static oj_status use_target_crs(const struct oj_command *command,
 }
 
 /* Without -t_srs the join is in the input side's CRS, and so are boxes. */
-static oj_status use_input_crs(const struct oj_command *command,
-                               const struct oj_source *input,
-                               struct oj_source *join, struct oj_crs *crs,
-                               struct oj_error *err)
+static oj_status transform_join_to_input_crs(const struct oj_command *command,
+                                             const struct oj_source *input,
+                                             struct oj_source *join,
+                                             struct oj_crs *crs,
+                                             struct oj_error *err)
 {
     if (input->srs == NULL)
         return OJ_OK;
@@ -160,9 +163,10 @@ static oj_status use_input_crs(const struct oj_command *command,
 }
 
 /* What a plain number means, and degrees do not, is a length in metres. */
-static oj_status scale_on_sphere(const struct oj_crs *crs, const char *option,
-                                 const char *written, enum oj_unit unit,
-                                 double *scale, struct oj_error *err)
+static oj_status metres_scale_of_unit(const struct oj_crs *crs,
+                                      const char *option, const char *written,
+                                      enum oj_unit unit, double *scale,
+                                      struct oj_error *err)
 {
     if (crs->join == NULL || !OSRIsGeographic(crs->join))
         return oj_fail(err, OJ_ERR_ARG,
@@ -214,7 +218,8 @@ static oj_status check_unbounded_nearest(const struct oj_crs *crs,
 }
 
 /* 100us-ft in a CRS of US feet must stay 100 exactly. */
-static double ratio_of(double unit_size, double crs_unit_size)
+static double ratio_of_units_snapped_to_1(double unit_size,
+                                          double crs_unit_size)
 {
     double ratio = unit_size / crs_unit_size;
     return fabs(ratio - 1.0) < 1e-12 ? 1.0 : ratio;
@@ -227,7 +232,7 @@ oj_status oj_crs_scale(const struct oj_command *command,
 {
     double crs_unit;
     if (command->relation.metric == OJ_METRIC_SPHERE)
-        return scale_on_sphere(crs, option, written, unit, scale, err);
+        return metres_scale_of_unit(crs, option, written, unit, scale, err);
     *scale = 1.0;
     if (crs->join == NULL)
     {
@@ -255,11 +260,12 @@ oj_status oj_crs_scale(const struct oj_command *command,
         crs_unit = OSRGetLinearUnits(crs->join, NULL);
     }
     if (unit != OJ_UNIT_CRS)
-        *scale = ratio_of(oj_unit_size(unit), crs_unit);
+        *scale = ratio_of_units_snapped_to_1(oj_unit_size(unit), crs_unit);
     return OJ_OK;
 }
 
-static void name_unit(const struct oj_command *command, struct oj_crs *crs)
+static void set_unit_name_of_crs(const struct oj_command *command,
+                                 struct oj_crs *crs)
 {
     char *name = NULL;
     if (command->relation.metric == OJ_METRIC_SPHERE)
@@ -348,13 +354,13 @@ oj_status oj_crs_choose(const struct oj_command *command,
     if (!has_shapes && command->t_srs == NULL)
         crs->join = input->srs != NULL ? OSRClone(input->srs) : NULL;
     else if (command->t_srs != NULL)
-        OJ_TRY(use_target_crs(command, input, join, crs, err));
+        OJ_TRY(transform_both_to_target_crs(command, input, join, crs, err));
     else
-        OJ_TRY(use_input_crs(command, input, join, crs, err));
+        OJ_TRY(transform_join_to_input_crs(command, input, join, crs, err));
     OJ_TRY(check_not_geocentric(command, "-t_srs ", crs->join, err));
     relation->max_distance = INFINITY;
     relation->min_distance = relation->densify = 0.0;
-    name_unit(command, crs);
+    set_unit_name_of_crs(command, crs);
     if ((oj_op_get(command->relation.op)->takes & OJ_TAKES_DISTANCE) != 0 ||
         oj_command_given(command, "max_distance"))
         OJ_TRY(convert_distances(command, crs, relation, err));

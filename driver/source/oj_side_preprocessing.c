@@ -4,7 +4,7 @@
 #include "../../flatten/write/oj_flat_to_ogr.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
-#include "../base/oj_words.h"
+#include "../base/oj_shell_words.h"
 #include "../files/oj_path.h"
 
 #include <cpl_conv.h>
@@ -210,12 +210,10 @@ static oj_status add_field_pairs(struct oj_source *const source[2],
 }
 
 /* "F", or "F:unit" where no field is called so. word NULL: not given. */
-static oj_status open_distance_field(const struct oj_command *command,
-                                     struct oj_source *const source[2],
-                                     int side, const char *option,
-                                     const char *word, const struct oj_crs *crs,
-                                     struct oj_side_columns *columns,
-                                     struct oj_error *err)
+static oj_status resolve_distance_field(
+    const struct oj_command *command, struct oj_source *const source[2],
+    int side, const char *option, const char *word, const struct oj_crs *crs,
+    struct oj_side_columns *columns, struct oj_error *err)
 {
     const char *colon = word != NULL ? strrchr(word, ':') : NULL;
     char name[256];
@@ -248,10 +246,10 @@ static oj_status open_distance_field(const struct oj_command *command,
                         &columns->distance_scale, err);
 }
 
-static oj_status open_excludes(const struct oj_command *command,
-                               struct oj_source *const source[2],
-                               struct oj_side_columns *columns,
-                               struct oj_error *err)
+static oj_status parse_exclude_fields(const struct oj_command *command,
+                                      struct oj_source *const source[2],
+                                      struct oj_side_columns *columns,
+                                      struct oj_error *err)
 {
     static const char prefix[] = "field=";
     for (const char **word = command->exclude; word != NULL && *word != NULL;
@@ -308,10 +306,10 @@ static oj_status check_vector_field(const struct oj_source *source,
     return OJ_OK;
 }
 
-static oj_status open_vectors(const struct oj_command *command,
-                              struct oj_source *const source[2],
-                              struct oj_side_columns *columns,
-                              struct oj_error *err)
+static oj_status parse_vector_fields(const struct oj_command *command,
+                                     struct oj_source *const source[2],
+                                     struct oj_side_columns *columns,
+                                     struct oj_error *err)
 {
     const struct oj_vector_words *words = &command->vector_fields;
     for (int i = 0; i < 2 * words->n; i++)
@@ -342,14 +340,15 @@ static oj_status open_columns(const struct oj_command *command,
     if (command->on != NULL)
         OJ_TRY(add_field_pairs(source, command->on, "on", OJ_MADE_ON_CLASS,
                                columns, err));
-    OJ_TRY(open_excludes(command, source, columns, err));
+    OJ_TRY(parse_exclude_fields(command, source, columns, err));
     OJ_TRY(open_texts(command, source, columns, err));
-    OJ_TRY(open_vectors(command, source, columns, err));
-    OJ_TRY(open_distance_field(command, source, 0, "max_distance_field",
-                               command->max_distance_field, crs, columns, err));
-    return open_distance_field(command, source, 1, "join_max_distance_field",
-                               command->join_max_distance_field, crs, columns,
-                               err);
+    OJ_TRY(parse_vector_fields(command, source, columns, err));
+    OJ_TRY(resolve_distance_field(command, source, 0, "max_distance_field",
+                                  command->max_distance_field, crs, columns,
+                                  err));
+    return resolve_distance_field(command, source, 1, "join_max_distance_field",
+                                  command->join_max_distance_field, crs,
+                                  columns, err);
 }
 
 /* ---- what is joined in place of the features ---------------------------- */
@@ -360,8 +359,8 @@ static int applies_to_side(int sides, int side)
 }
 
 /* What the command asks of a side: 0 the input, 1 the join side. */
-static struct oj_reshape reshape_of_side(const struct oj_command *command,
-                                         int side, const char *name)
+static struct oj_reshape shape_options_of_side(const struct oj_command *command,
+                                               int side, const char *name)
 {
     struct oj_reshape reshape = {0};
     reshape.role = side == 0 ? "input" : "join";
@@ -594,8 +593,8 @@ oj_status oj_sides_open(const struct oj_command *command,
                         struct oj_relation *relation, struct oj_error *err)
 {
     struct oj_source *const source[2] = {input, join};
-    sides->reshape[0] = reshape_of_side(command, 0, input->name);
-    sides->reshape[1] = reshape_of_side(command, 1, join->name);
+    sides->reshape[0] = shape_options_of_side(command, 0, input->name);
+    sides->reshape[1] = shape_options_of_side(command, 1, join->name);
     sides->reshape[0].cancel = sides->reshape[1].cancel = oj_cancel_flag();
     sides->needs_points = command->relation.metric == OJ_METRIC_SPHERE &&
                           !oj_relation_compares_shapes(&command->relation);

@@ -54,8 +54,8 @@ static const char *prefix_of_archive(const char *name)
 /* Writes what is wrong with a name that stands for something in another program
  * or nearly so in GDAL: a packed file, QGIS's name of a layer, a stream without
  * a format.  Returns 0 where the name is none of these. */
-static int hint_at_name(const char *name, const char *role, char *text,
-                        size_t size)
+static int write_hint_for_foreign_name(const char *name, const char *role,
+                                       char *text, size_t size)
 {
     static const char layer_name[] = "|layername=";
     const char *prefix = prefix_of_archive(name);
@@ -111,7 +111,7 @@ static oj_status open_dataset(struct oj_source *s, struct oj_error *err)
     }
     if (s->dataset != NULL)
         return OJ_OK;
-    why = hint_at_name(side->dataset, s->role, hint, sizeof hint)
+    why = write_hint_for_foreign_name(side->dataset, s->role, hint, sizeof hint)
               ? hint
               : CPLGetLastErrorMsg();
     /* Most drivers name the dataset, some do not. */
@@ -295,8 +295,8 @@ int oj_source_is_filtered(const struct oj_source *source)
 
 /* The smaller of two boxes where one lies in the other.  Else the command's,
  * which may not let through more. */
-static void set_inner_of_two_boxes(const struct oj_source *s,
-                                   const OGREnvelope *box)
+static void set_smaller_of_two_filters(const struct oj_source *s,
+                                       const OGREnvelope *box)
 {
     const double both[4] = {box->MinX, box->MinY, box->MaxX, box->MaxY};
     const double *spat = s->spat;
@@ -306,8 +306,8 @@ static void set_inner_of_two_boxes(const struct oj_source *s,
 }
 
 /* where: further condition; NULL: none. */
-static oj_status set_combined_filter(struct oj_source *s, const char *where,
-                                     struct oj_error *err)
+static oj_status set_where_and_condition(struct oj_source *s, const char *where,
+                                         struct oj_error *err)
 {
     const char *own = s->side->where;
     size_t size;
@@ -330,10 +330,10 @@ oj_status oj_source_filter(struct oj_source *source, const OGREnvelope *box,
                            const char *where, struct oj_error *err)
 {
     if (box != NULL)
-        set_inner_of_two_boxes(source, box);
+        set_smaller_of_two_filters(source, box);
     else
         set_box(source, source->spat);
-    return set_combined_filter(source, where, err);
+    return set_where_and_condition(source, where, err);
 }
 
 oj_status oj_source_filter_fid(struct oj_source *source, int64_t fid,

@@ -98,8 +98,8 @@ static oj_status reserve_vertices(struct oj_flat_buf *buf, int64_t n,
 }
 
 /* Room for the features there are and one more; the offsets get values. */
-static oj_status expand_points_to_parts(struct oj_flat_buf *buf,
-                                        struct oj_error *err)
+static oj_status convert_points_to_long_form(struct oj_flat_buf *buf,
+                                             struct oj_error *err)
 {
     int64_t n = buf->n_features, n_parts = 0;
     OJ_ROOM(buf->part_offset, 0, n + 2, buf->cap_part_offset, err);
@@ -131,7 +131,7 @@ oj_status oj_flat_buf_begin(struct oj_flat_buf *buf, int64_t fid,
     OJ_ROOM(buf->fid, buf->n_features, buf->n_features + 1, buf->cap_features,
             err);
     if (!buf->long_form)
-        OJ_TRY(expand_points_to_parts(buf, err));
+        OJ_TRY(convert_points_to_long_form(buf, err));
     OJ_ROOM(buf->part_offset, buf->n_features + 1, buf->n_features + 2,
             buf->cap_part_offset, err);
     buf->fid[buf->n_features] = fid;
@@ -181,7 +181,7 @@ void oj_flat_buf_drop(struct oj_flat_buf *buf)
 }
 
 /* Whether joins take vertices first <= v < end. */
-static int all_joinable_vertices(const struct oj_flat_buf *buf, int64_t first,
+static int are_vertices_in_range(const struct oj_flat_buf *buf, int64_t first,
                                  int64_t end)
 {
     return oj_flat_are_joinable(buf->x + first, end - first) &&
@@ -200,7 +200,7 @@ static int is_empty_part(const struct oj_flat_buf *buf, int kind,
     return kind == OJ_PART_POINT && isnan(buf->x[v]) && isnan(buf->y[v]);
 }
 
-static int is_open(const struct oj_flat_buf *buf, int64_t ring)
+static int is_ring_not_closed(const struct oj_flat_buf *buf, int64_t ring)
 {
     int64_t first = buf->vertex_offset[ring];
     int64_t last = buf->vertex_offset[ring + 1] - 1;
@@ -210,8 +210,8 @@ static int is_open(const struct oj_flat_buf *buf, int64_t ring)
 /* Moves what is not empty of the feature in work to the front. Returns the
  * number of parts that were left out; *not_finite is set when a coordinate of
  * the rest is not taken, *n_open to the number of rings to close. */
-static int64_t drop_empty(struct oj_flat_buf *buf, int *not_finite,
-                          int64_t *n_open)
+static int64_t drop_empty_parts_and_rings(struct oj_flat_buf *buf,
+                                          int *not_finite, int64_t *n_open)
 {
     int64_t to_part = buf->part_offset[buf->n_features];
     int64_t to_ring = buf->ring_offset[to_part];
@@ -225,7 +225,7 @@ static int64_t drop_empty(struct oj_flat_buf *buf, int *not_finite,
         int kind = buf->part_kind[part];
         int64_t end_ring = buf->ring_offset[part + 1];
         if (kind != OJ_PART_POINT &&
-            !all_joinable_vertices(buf, vertex, buf->vertex_offset[end_ring]))
+            !are_vertices_in_range(buf, vertex, buf->vertex_offset[end_ring]))
             *not_finite = 1;
         if (is_empty_part(buf, kind, ring, end_ring))
         {
@@ -235,7 +235,7 @@ static int64_t drop_empty(struct oj_flat_buf *buf, int *not_finite,
             continue;
         }
         if (kind == OJ_PART_POINT &&
-            !all_joinable_vertices(buf, vertex, vertex + 1))
+            !are_vertices_in_range(buf, vertex, vertex + 1))
             *not_finite = 1;
         for (; ring < end_ring; ring++)
         {
@@ -251,7 +251,7 @@ static int64_t drop_empty(struct oj_flat_buf *buf, int *not_finite,
             to_vertex += end_vertex - vertex;
             vertex = end_vertex;
             buf->vertex_offset[++to_ring] = to_vertex;
-            if (kind == OJ_PART_POLYGON && is_open(buf, to_ring - 1))
+            if (kind == OJ_PART_POLYGON && is_ring_not_closed(buf, to_ring - 1))
                 (*n_open)++;
         }
         buf->part_kind[to_part] = (uint8_t)kind;
@@ -281,7 +281,7 @@ static oj_status close_rings(struct oj_flat_buf *buf, int64_t n_open,
             size_t bytes = (size_t)(end - first) * sizeof(double);
             int open = buf->part_kind[part] == OJ_PART_POLYGON;
             if (open)
-                open = is_open(buf, r);
+                open = is_ring_not_closed(buf, r);
             buf->vertex_offset[r + 1] = end + n;
             if (open)
             {
@@ -322,7 +322,7 @@ oj_status oj_flat_buf_end(struct oj_flat_buf *buf, struct oj_error *err)
     int64_t first = buf->part_offset[buf->n_features];
     int64_t n_open;
     int not_finite;
-    int64_t n_dropped = drop_empty(buf, &not_finite, &n_open);
+    int64_t n_dropped = drop_empty_parts_and_rings(buf, &not_finite, &n_open);
     if (not_finite)
     {
         oj_flat_buf_drop(buf);
@@ -347,8 +347,9 @@ oj_status oj_flat_buf_end(struct oj_flat_buf *buf, struct oj_error *err)
 }
 
 /* The long form's way to a point. */
-static oj_status add_point_as_part(struct oj_flat_buf *buf, int64_t fid,
-                                   double x, double y, struct oj_error *err)
+static oj_status append_point_in_long_form(struct oj_flat_buf *buf, int64_t fid,
+                                           double x, double y,
+                                           struct oj_error *err)
 {
     double *to_x, *to_y;
     OJ_TRY(oj_flat_buf_begin(buf, fid, err));
@@ -372,9 +373,9 @@ oj_status oj_flat_buf_room(struct oj_flat_buf *buf, int64_t n_features,
     return reserve_vertices(buf, buf->n_vertices + n_vertices, err);
 }
 
-static oj_status add_point_without_part(struct oj_flat_buf *buf, int64_t fid,
-                                        double x, double y,
-                                        struct oj_error *err)
+static oj_status append_point_in_short_form(struct oj_flat_buf *buf,
+                                            int64_t fid, double x, double y,
+                                            struct oj_error *err)
 {
     int64_t n = buf->n_features;
     if (n >= buf->cap_features || n >= buf->cap_x || n >= buf->cap_y)
@@ -397,7 +398,8 @@ oj_status oj_flat_buf_add_null(struct oj_flat_buf *buf, int64_t fid,
     }
     else
     {
-        OJ_TRY(add_point_without_part(buf, fid, (double)NAN, (double)NAN, err));
+        OJ_TRY(append_point_in_short_form(buf, fid, (double)NAN, (double)NAN,
+                                          err));
     }
     buf->counts.n_null++;
     return OJ_OK;
@@ -407,14 +409,14 @@ oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf, int64_t fid, double x,
                                 double y, struct oj_error *err)
 {
     if (buf->long_form)
-        return add_point_as_part(buf, fid, x, y, err);
+        return append_point_in_long_form(buf, fid, x, y, err);
     if (is_joinable_coordinate(x) && is_joinable_coordinate(y))
     {
-        OJ_TRY(add_point_without_part(buf, fid, x, y, err));
+        OJ_TRY(append_point_in_short_form(buf, fid, x, y, err));
         buf->part_kinds |= OJ_PART_POINT;
         return OJ_OK;
     }
-    OJ_TRY(add_point_without_part(buf, fid, (double)NAN, (double)NAN, err));
+    OJ_TRY(append_point_in_short_form(buf, fid, (double)NAN, (double)NAN, err));
     if (isnan(x) && isnan(y))
         buf->counts.n_empty++;
     else
@@ -456,7 +458,7 @@ static int64_t drop_not_finite_points(struct oj_flat_buf *buf, int64_t first)
     {
         if (isnan(buf->x[i]) && isnan(buf->y[i]))
             continue; /* had no geometry before */
-        if (all_joinable_vertices(buf, i, i + 1))
+        if (are_vertices_in_range(buf, i, i + 1))
             continue;
         buf->x[i] = buf->y[i] = (double)NAN;
         n++;
@@ -479,7 +481,7 @@ int64_t oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first)
         int64_t end_part = buf->part_offset[i + 1];
         int64_t end_ring = buf->ring_offset[end_part];
         int64_t end_vertex = buf->vertex_offset[end_ring];
-        if (all_joinable_vertices(buf, vertex, end_vertex))
+        if (are_vertices_in_range(buf, vertex, end_vertex))
         {
             size_t bytes = (size_t)(end_vertex - vertex) * sizeof(double);
             memmove(buf->x + to_vertex, buf->x + vertex, bytes);

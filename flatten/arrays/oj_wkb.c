@@ -137,8 +137,9 @@ static oj_status read_count(struct wkb_reader *in, const struct header *header,
     return OJ_OK;
 }
 
-static oj_status begin_part(struct wkb_reader *in, struct oj_flat_buf *buf,
-                            enum oj_part_kind kind)
+static oj_status append_part_unless_checking(struct wkb_reader *in,
+                                             struct oj_flat_buf *buf,
+                                             enum oj_part_kind kind)
 {
     return in->is_strict ? OJ_OK : oj_flat_buf_part(buf, kind, in->err);
 }
@@ -184,7 +185,7 @@ static oj_status read_point(struct wkb_reader *in, const struct header *header,
     if (in->is_strict &&
         (isnan(oj_wkb_double(in->at)) || isnan(oj_wkb_double(in->at + 8))))
         return fail_noncanonical_wkb(in);
-    OJ_TRY(begin_part(in, buf, OJ_PART_POINT));
+    OJ_TRY(append_part_unless_checking(in, buf, OJ_PART_POINT));
     return read_vertices(in, header, 1, buf);
 }
 
@@ -193,7 +194,7 @@ static oj_status read_line(struct wkb_reader *in, const struct header *header,
 {
     uint32_t n;
     OJ_TRY(read_count(in, header, header->ordinates * 8, &n));
-    OJ_TRY(begin_part(in, buf, OJ_PART_LINE));
+    OJ_TRY(append_part_unless_checking(in, buf, OJ_PART_LINE));
     return read_vertices(in, header, n, buf);
 }
 
@@ -203,7 +204,7 @@ static oj_status read_polygon(struct wkb_reader *in,
 {
     uint32_t n_rings, n;
     OJ_TRY(read_count(in, header, 4, &n_rings));
-    OJ_TRY(begin_part(in, buf, OJ_PART_POLYGON));
+    OJ_TRY(append_part_unless_checking(in, buf, OJ_PART_POLYGON));
     for (uint32_t r = 0; r < n_rings; r++)
     {
         OJ_TRY(read_count(in, header, header->ordinates * 8, &n));
@@ -431,7 +432,8 @@ static uint32_t wkb_type_of_part(const struct oj_flat *flat, int64_t part)
                                                     : WKB_POINT;
 }
 
-static uint8_t *put_part(uint8_t *at, const struct oj_flat *flat, int64_t part)
+static uint8_t *write_part_as_wkb(uint8_t *at, const struct oj_flat *flat,
+                                  int64_t part)
 {
     int64_t ring = flat->ring_offset[part], end = flat->ring_offset[part + 1];
     uint32_t type = wkb_type_of_part(flat, part);
@@ -501,5 +503,5 @@ void oj_wkb_write(const struct oj_flat *flat, int64_t feature, int multi,
         to = put_u32(put_head(to, multi_type_of_parts(flat, part, end)),
                      (uint32_t)(end - part));
     for (; part < end; part++)
-        to = put_part(to, flat, part);
+        to = write_part_as_wkb(to, flat, part);
 }

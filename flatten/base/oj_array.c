@@ -30,7 +30,7 @@ static int is_test_failure_due(void)
 }
 
 /* Bytes of n elements, rounded up to the alignment; 0 when that overflows. */
-static size_t checked_bytes(int64_t n, size_t size)
+static size_t aligned_size_or_0_on_overflow(int64_t n, size_t size)
 {
     size_t bytes;
     if (n < 0 || __builtin_mul_overflow((size_t)n, size, &bytes) ||
@@ -41,7 +41,7 @@ static size_t checked_bytes(int64_t n, size_t size)
 
 void *oj_malloc(int64_t n, size_t size)
 {
-    size_t bytes = checked_bytes(n, size);
+    size_t bytes = aligned_size_or_0_on_overflow(n, size);
     void *array;
     if (bytes == 0 || is_test_failure_due())
         return NULL;

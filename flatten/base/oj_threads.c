@@ -33,7 +33,7 @@ struct loop
     void *user;
 };
 
-static void *run_loop(void *argument)
+static void *run_tasks_of_thread(void *argument)
 {
     struct loop *loop = argument;
     int thread = atomic_fetch_add(&loop->next_thread, 1);
@@ -59,9 +59,10 @@ void oj_parallel_for(int n_threads, int64_t n_tasks,
     if (n_threads > n_tasks)
         n_threads = (int)n_tasks;
     while (n_started + 1 < n_threads &&
-           pthread_create(&started[n_started], NULL, run_loop, &loop) == 0)
+           pthread_create(&started[n_started], NULL, run_tasks_of_thread,
+                          &loop) == 0)
         n_started++;
-    run_loop(&loop);
+    run_tasks_of_thread(&loop);
     for (int i = 0; i < n_started; i++)
         pthread_join(started[i], NULL);
 }
@@ -146,7 +147,7 @@ struct fallible_loop
     struct oj_error *err; /* written by the thread that sets status */
 };
 
-static void run_fallible_slice(int64_t task, int thread, void *user)
+static void run_body_until_error(int64_t task, int thread, void *user)
 {
     struct fallible_loop *trial = user;
     int64_t end = (task + 1) * trial->at_once;
@@ -175,7 +176,7 @@ oj_status oj_parallel_try(int n_threads, int64_t n, int64_t at_once,
     struct fallible_loop trial = {
         .n = n, .at_once = at_once, .body = body, .user = user, .err = err};
     atomic_init(&trial.status, OJ_OK);
-    oj_parallel_for(n_threads, (n + at_once - 1) / at_once, run_fallible_slice,
-                    &trial);
+    oj_parallel_for(n_threads, (n + at_once - 1) / at_once,
+                    run_body_until_error, &trial);
     return (oj_status)atomic_load(&trial.status);
 }

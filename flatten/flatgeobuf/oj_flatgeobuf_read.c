@@ -1,6 +1,6 @@
 #include "oj_flatgeobuf_read.h"
 
-#include "../arrays/oj_chunk_rows.h"
+#include "../arrays/oj_chunk_builder.h"
 #include "../base/oj_array.h"
 #include "oj_flatbuffer.h"
 #include "oj_flatgeobuf_format.h"

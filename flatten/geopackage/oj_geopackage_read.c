@@ -1,6 +1,6 @@
 #include "oj_geopackage_read.h"
 
-#include "../arrays/oj_chunk_rows.h"
+#include "../arrays/oj_chunk_builder.h"
 #include "../arrays/oj_wkb.h"
 #include "../base/oj_array.h"
 #include "oj_sqlite.h"

@@ -12,7 +12,7 @@ static int is_gdals;
 /* Connections of other threads are none of GDAL's that is looked at. */
 static _Thread_local int was_called;
 
-static int note_new_connection(sqlite3 *db, char **text, const void *functions)
+static int mark_callback_called(sqlite3 *db, char **text, const void *functions)
 {
     (void)db;
     (void)text;
@@ -24,7 +24,7 @@ static int note_new_connection(sqlite3 *db, char **text, const void *functions)
 static void probe_gdal_sqlite(void)
 {
     static const char *const drivers[] = {"SQLite", NULL};
-    void (*callback)(void) = (void (*)(void))note_new_connection;
+    void (*callback)(void) = (void (*)(void))mark_callback_called;
     GDALDatasetH dataset;
     if (sqlite3_auto_extension(callback) != SQLITE_OK)
         return;

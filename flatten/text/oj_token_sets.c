@@ -215,7 +215,7 @@ struct counted_token
 
 /* By rows, and then by what the token is: so numbers do not depend on the order
  * of rows or threads. */
-static int compare_counted(const void *left, const void *right)
+static int compare_tokens_by_frequency(const void *left, const void *right)
 {
     const struct counted_token *a = left, *b = right;
     int64_t n = a->token.n_codes, m = b->token.n_codes;
@@ -267,7 +267,8 @@ static oj_status number_tokens(const struct oj_dictionary *d,
         counted[i].number = i;
         counted[i].token = oj_token_table_get(&d->table, i);
     }
-    qsort(counted, (size_t)d->table.n, sizeof *counted, compare_counted);
+    qsort(counted, (size_t)d->table.n, sizeof *counted,
+          compare_tokens_by_frequency);
     for (int64_t i = 0, at; i < d->table.n && status == OJ_OK; i++)
     {
         status = oj_token_table_put(numbered, &counted[i].token, &at, err);
@@ -327,7 +328,7 @@ static oj_status look_up_slice_tokens(int64_t i, int thread, void *user,
 
 /* Each goes behind those that are less: no branch depends on the tokens, of
  * which no two are the same. */
-static void sort_few(uint32_t *token, int64_t n)
+static void rank_sort_few_tokens(uint32_t *token, int64_t n)
 {
     int32_t key[MOST_COUNTED], place[MOST_COUNTED] = {0};
     for (int64_t i = 0; i < MOST_COUNTED; i++)
@@ -347,7 +348,7 @@ static void sort_tokens(uint32_t *token, int64_t n)
     int64_t gap = 1;
     if (n <= MOST_COUNTED)
     {
-        sort_few(token, n);
+        rank_sort_few_tokens(token, n);
         return;
     }
     while (gap < n / 2)

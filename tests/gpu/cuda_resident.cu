@@ -2,7 +2,7 @@
 
 #include "../../cuda/device/cuda_stopwatch.h"
 #include "../../cuda/index/cuda_index.h"
-#include "../../cuda/index/cuda_listing.cuh"
+#include "../../cuda/index/cuda_pair_listing.cuh"
 #include "../../cuda/index/cuda_pair_sums.h"
 #include "../../cuda/index/cuda_resident.h"
 

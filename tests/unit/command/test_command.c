@@ -3,7 +3,7 @@
 #include "../run_tests.h"
 
 #include "../../../driver/base/oj_message.h"
-#include "../../../driver/base/oj_words.h"
+#include "../../../driver/base/oj_shell_words.h"
 #include "../../../driver/command/oj_command.h"
 #include "../../../driver/command/oj_option.h"
 #include "../../../flatten/base/oj_array.h"

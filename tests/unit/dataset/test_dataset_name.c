@@ -4,8 +4,8 @@
  * fuzz_dataset_name. */
 #include "../run_tests.h"
 
+#include "../../../driver/base/oj_shell_words.h"
 #include "../../../driver/base/oj_sql_volatility.h"
-#include "../../../driver/base/oj_words.h"
 #include "../../../driver/dataset/oj_dataset_name.h"
 #include "../../../driver/files/oj_path.h"
 #include "../../../flatten/base/oj_array.h"

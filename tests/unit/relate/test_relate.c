@@ -3,7 +3,7 @@
  * cross, run along each other and collapse.
  * Kind: property, degenerate. */
 #include "../../../algs/relate/relate.h"
-#include "../../../algs/shapes/cpu_shapes.h"
+#include "../../../algs/shapes/cpu_prepared_shapes.h"
 #include "../../../flatten/base/oj_array.h"
 #include "../predicate/random_shapes.h"
 #include "../references.h"

@@ -1,0 +1,195 @@
+#include "cuda_pair_listing.cuh"
+
+#include "../device/cuda_offset_search.cuh"
+#include "../device/cuda_stream_work.cuh"
+
+#include <cub/device/device_segmented_sort.cuh>
+
+/* --- lists ---------------------------------------------------------------- */
+
+void oj_cuda_pairs_drop(struct oj_cuda_device *device, cudaStream_t stream,
+                        struct oj_cuda_pairs *pairs)
+{
+    oj_cuda_drop(device, stream, &pairs->offset, &pairs->row, &pairs->measure);
+}
+
+oj_status oj_cuda_list_pairs(const struct oj_cuda_index *index,
+                             cudaStream_t stream,
+                             const struct oj_cuda_points *points,
+                             int64_t max_pairs, struct oj_cuda_pairs *out,
+                             struct oj_error *err)
+{
+    struct oj_cuda_listing l(index->device, stream, "joining", err);
+    oj_status status;
+    l.points = points;
+    l.max_pairs = max_pairs;
+    l.out = {};
+    status = oj_cuda_make(l.device, stream, points->n + 1, &l.out.offset, err);
+    if (status == OJ_OK)
+        status = index->family->list(index, &l);
+    if (status == OJ_OK)
+        *out = l.out;
+    else
+        oj_cuda_pairs_drop(l.device, stream, &l.out);
+    return status;
+}
+
+/* --- the order of rows ---------------------------------------------------- */
+
+/* A block has the rows of its threads, takes as many of them at once as fit
+ * into its memory, and puts every pair behind those of its row whose rank is
+ * less: so many steps as a row has pairs, of all threads side by side.  Rows
+ * that do not fit are sorted by the whole device. */
+
+enum
+{
+    BLOCK = 128,
+    MOST_PAIRS = 1536 /* of the rows that a block has at once */
+};
+
+struct row_lists
+{
+    int64_t n;
+    const int64_t *offset;
+    const int32_t *ordinal_of; /* NULL: ranks are ordinals */
+    int32_t *rank;
+    double *measure; /* or NULL */
+};
+
+/* Rows that do not fit. */
+struct long_rows
+{
+    unsigned *n;          /* [1] */
+    int64_t *first, *end; /* of pairs */
+};
+
+static __device__ int32_t ordinal_at(const struct row_lists &rows, int32_t rank)
+{
+    return rows.ordinal_of != NULL ? rows.ordinal_of[rank] : rank;
+}
+
+static __global__ void __launch_bounds__(BLOCK)
+    sort_short_rows(const __grid_constant__ struct row_lists rows,
+                    const __grid_constant__ struct long_rows too_long)
+{
+    __shared__ int64_t offset[BLOCK + 1];
+    __shared__ int32_t rank[MOST_PAIRS];
+    __shared__ double measure[MOST_PAIRS];
+    int64_t first_row = (int64_t)blockIdx.x * BLOCK;
+    int t = (int)threadIdx.x;
+    int n_rows = rows.n - first_row < BLOCK ? (int)(rows.n - first_row) : BLOCK;
+    int row = 0, n;
+    if (t < n_rows)
+        offset[t + 1] = rows.offset[first_row + t + 1];
+    if (t == 0)
+        offset[0] = rows.offset[first_row];
+    __syncthreads();
+    for (; row < n_rows; row += n)
+    {
+        int64_t base = offset[row];
+        n = __syncthreads_count(row + t < n_rows &&
+                                offset[row + t + 1] - base <= MOST_PAIRS);
+        if (n == 0)
+        {
+            if (t == 0)
+            {
+                unsigned at = atomicAdd(too_long.n, 1u);
+                too_long.first[at] = base;
+                too_long.end[at] = offset[row + 1];
+            }
+            n = 1;
+            continue;
+        }
+        int n_pairs = (int)(offset[row + n] - base);
+        for (int i = t; i < n_pairs; i += BLOCK)
+        {
+            rank[i] = rows.rank[base + i];
+            if (rows.measure != NULL)
+                measure[i] = rows.measure[base + i];
+        }
+        __syncthreads();
+        for (int i = t; i < n_pairs; i += BLOCK)
+        {
+            int own = oj_cuda_list_of_entry(offset, row, row + n, base + i);
+            int first = (int)(offset[own] - base);
+            int end = (int)(offset[own + 1] - base);
+            int32_t r = rank[i];
+            int64_t place = base + first;
+            for (int j = first; j < end; j++)
+                place += rank[j] < r;
+            rows.rank[place] = ordinal_at(rows, r);
+            if (rows.measure != NULL)
+                rows.measure[place] = measure[i];
+        }
+        __syncthreads();
+    }
+}
+
+/* A block for each long row, whose pairs are in order elsewhere. */
+static __global__ void __launch_bounds__(BLOCK)
+    copy_back_long_rows(const __grid_constant__ struct row_lists rows,
+                        const __grid_constant__ struct long_rows too_long,
+                        const int32_t *rank, const double *measure)
+{
+    int64_t end = too_long.end[blockIdx.x];
+    for (int64_t i = too_long.first[blockIdx.x] + threadIdx.x; i < end;
+         i += BLOCK)
+    {
+        rows.rank[i] = ordinal_at(rows, rank[i]);
+        if (rows.measure != NULL)
+            rows.measure[i] = measure[i];
+    }
+}
+
+/* The pairs of n long rows, by way of sorted copies. */
+static oj_status sort_long_rows(struct oj_cuda_work *work,
+                                const struct row_lists &rows, int64_t n_pairs,
+                                const struct long_rows &too_long, int n)
+{
+    int32_t *rank;
+    double *measure = NULL;
+    if (n_pairs > INT32_MAX)
+        return oj_fail(work->err, OJ_ERR_NOMEM,
+                       "%lld pairs are too many to be sorted at once",
+                       (long long)n_pairs);
+    OJ_TRY(work->make(n_pairs, &rank));
+    if (rows.measure != NULL)
+        OJ_TRY(work->make(n_pairs, &measure));
+    OJ_TRY(work->with_scratch(
+        [&](void *memory, size_t &bytes)
+        {
+            const int64_t *first = too_long.first, *end = too_long.end;
+            const int32_t *from = rows.rank;
+            const double *from_measure = rows.measure;
+            if (measure == NULL)
+                return cub::DeviceSegmentedSort::SortKeys(
+                    memory, bytes, from, rank, (int)n_pairs, n, first, end,
+                    work->stream);
+            return cub::DeviceSegmentedSort::SortPairs(
+                memory, bytes, from, rank, from_measure, measure, (int)n_pairs,
+                n, first, end, work->stream);
+        }));
+    return work->run_blocks<BLOCK>((unsigned)n, copy_back_long_rows, rows,
+                                   too_long, rank, measure);
+}
+
+oj_status oj_cuda_order_rows(struct oj_cuda_listing *l,
+                             const int32_t *ordinal_of)
+{
+    struct oj_cuda_work work(l);
+    const struct oj_cuda_pairs *pairs = &l->out;
+    struct row_lists rows = {l->points->n, pairs->offset.data, ordinal_of,
+                             pairs->row.data, pairs->measure.data};
+    int64_t most_long = pairs->n_pairs / MOST_PAIRS;
+    struct long_rows too_long;
+    unsigned n = 0;
+    if (pairs->n_pairs == 0)
+        return OJ_OK;
+    OJ_TRY(work.make(most_long, &too_long.first, &too_long.end));
+    OJ_TRY(work.make_zeros(1, &too_long.n));
+    OJ_TRY(work.run<BLOCK>(rows.n, sort_short_rows, rows, too_long));
+    if (most_long > 0)
+        OJ_TRY(work.read(too_long.n, &n));
+    return n > 0 ? sort_long_rows(&work, rows, pairs->n_pairs, too_long, (int)n)
+                 : OJ_OK;
+}

@@ -1,0 +1,157 @@
+#include "oj_shell_words.h"
+
+#include "../../flatten/base/oj_array.h"
+
+#include <limits.h>
+#include <string.h>
+
+static int is_space(char c)
+{
+    return c != '\0' && strchr(" \t\r\n\f\v", c) != NULL;
+}
+
+/* A piece between quotes; *at stands on the first one. Returns 0 when there is
+ * no other. */
+static int copy_quoted(const char **at, char **out)
+{
+    char quote = **at;
+    const char *c = *at + 1;
+    for (; *c != '\0' && *c != quote; c++)
+    {
+        if (quote == '"' && c[0] == '\\' && c[1] != '\0' &&
+            strchr("\\\"$`", c[1]) != NULL)
+            c++;
+        *(*out)++ = *c;
+    }
+    if (*c == '\0')
+        return 0;
+    *at = c + 1;
+    return 1;
+}
+
+/* One word, up to white space. */
+static int copy_unquoted_shell_word(const char **at, char **out)
+{
+    while (**at != '\0' && !is_space(**at))
+    {
+        if (**at == '\'' || **at == '"')
+        {
+            if (!copy_quoted(at, out))
+                return 0;
+            continue;
+        }
+        if ((*at)[0] == '\\' && (*at)[1] != '\0')
+            (*at)++;
+        *(*out)++ = *(*at)++;
+    }
+    *(*out)++ = '\0';
+    return 1;
+}
+
+/* Some bytes for a message; a UTF-8 sequence is never cut. */
+static int message_excerpt_length(const char *text)
+{
+    size_t n = strnlen(text, 40);
+    while (n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80)
+        n--;
+    return (int)n;
+}
+
+oj_status oj_words_split(const char *text, char ***words, int *n,
+                         struct oj_error *err)
+{
+    size_t length = strlen(text), most = length / 2 + 2;
+    const char *at = text;
+    char **list, *out;
+    int count = 0;
+    if (length > INT_MAX / 16)
+        return oj_fail(err, OJ_ERR_LIMIT, "the words are too long");
+    list = oj_malloc((int64_t)(most * sizeof *list + length + 2), 1);
+    if (list == NULL)
+        return oj_fail_nomem(err, (int64_t)length, sizeof *list);
+    out = (char *)(list + most);
+    for (;;)
+    {
+        const char *start;
+        while (is_space(*at))
+            at++;
+        if (*at == '\0')
+            break;
+        start = at;
+        list[count++] = out;
+        if (!copy_unquoted_shell_word(&at, &out))
+        {
+            int shown = message_excerpt_length(start);
+            oj_free(list);
+            return oj_fail(err, OJ_ERR_ARG,
+                           "a quote does not end, in the word that begins "
+                           "with %.*s",
+                           shown, start);
+        }
+    }
+    list[count] = NULL;
+    *words = list;
+    *n = count;
+    return OJ_OK;
+}
+
+/* Letters that mean themselves in any shell. */
+static int is_plain_shell_word(const char *word)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789_-+=.,:/@%";
+    return word[0] != '\0' && word[strspn(word, letters)] == '\0';
+}
+
+static char *put_quoted_word(char *out, const char *word)
+{
+    if (is_plain_shell_word(word))
+    {
+        size_t n = strlen(word);
+        memcpy(out, word, n);
+        return out + n;
+    }
+    *out++ = '\'';
+    for (; *word != '\0'; word++)
+    {
+        if (*word == '\'')
+        {
+            memcpy(out, "'\\'", 3);
+            out += 3;
+        }
+        *out++ = *word;
+    }
+    *out++ = '\'';
+    return out;
+}
+
+oj_status oj_words_join(const char *const *words, char **text,
+                        struct oj_error *err)
+{
+    int64_t size = 1;
+    char *line, *out;
+    for (int i = 0; words[i] != NULL; i++)
+        size += 4 * (int64_t)strlen(words[i]) + 3;
+    OJ_NEW(line, size, err);
+    out = line;
+    for (int i = 0; words[i] != NULL; i++)
+    {
+        if (i > 0)
+            *out++ = ' ';
+        out = put_quoted_word(out, words[i]);
+    }
+    *out = '\0';
+    *text = line;
+    return OJ_OK;
+}
+
+int oj_words_are_same(const char *const *a, const char *const *b)
+{
+    for (; a != NULL && b != NULL && *a != NULL && *b != NULL; a++, b++)
+    {
+        if (strcmp(*a, *b) != 0)
+            return 0;
+    }
+    return (a == NULL || *a == NULL) && (b == NULL || *b == NULL);
+}

@@ -1,0 +1,468 @@
+#include "oj_validation_run.h"
+
+#include "../../flatten/base/oj_array.h"
+#include "../base/oj_message.h"
+#include "../output/oj_output.h"
+
+#include <cpl_error.h>
+#include <cpl_string.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- the reference ------------------------------------------------------- */
+
+/* The backend of -validate, with the join side that it needs: all of it beside
+ * the join's own, or where that lies in tiles, one tile at a time of its own.
+ */
+struct reference
+{
+    struct oj_join *engine; /* NULL: in tiles */
+    struct oj_flat side;    /* what join_row means, until the next batch */
+
+    /* In tiles. */
+    struct oj_tiled_join *tiled;
+    struct oj_feature_set own; /* ours, and what is only of the reference */
+};
+
+/* Indexes the join side once more. */
+static oj_status open_reference(const struct oj_job *job,
+                                struct reference *reference,
+                                struct oj_error *err)
+{
+    struct oj_options options = oj_job_options(job->command);
+    const char *backend = job->command->validate;
+    reference->side = job->join_side->flat;
+    if (job->tiled == NULL)
+        return oj_join_open(&job->join_side->flat, &job->relation, backend,
+                            &options, &reference->engine, err);
+    return oj_tiled_join_open(&job->tiles, &job->relation, backend, &options,
+                              oj_tiled_join_ties_by_fid(job->tiled),
+                              &reference->tiled, err);
+}
+
+static const struct oj_backend *
+reference_backend(const struct reference *reference)
+{
+    return reference->tiled != NULL ? oj_tiled_join_backend(reference->tiled)
+                                    : oj_join_backend(reference->engine);
+}
+
+static void close_reference(struct reference *reference)
+{
+    oj_join_close(reference->engine);
+    oj_tiled_join_close(reference->tiled);
+    oj_feature_set_free(&reference->own);
+}
+
+/* As oj_join_batch().  ours: the side of the join's own answer for these rows.
+ * join_row of *out, and of that answer, mean rows of reference->side, which
+ * begins with the features of ours. */
+static oj_status join_by_reference(struct reference *reference,
+                                   const struct oj_flat *input,
+                                   const struct oj_answer_side *ours,
+                                   struct oj_matches *out, struct oj_error *err)
+{
+    const struct oj_answer_places first = {ours->flat.n_features, ours->place};
+    if (reference->tiled == NULL)
+        return oj_join_batch(reference->engine, input, out, err);
+    OJ_TRY(oj_tiled_join_batch(reference->tiled, input, &first, out,
+                               &reference->own, err));
+    reference->side = oj_feature_set_view(&reference->own);
+    return OJ_OK;
+}
+
+/* ---- the proof ----------------------------------------------------------- */
+
+enum report_field
+{
+    INPUT_FID,
+    KIND,
+    JOIN_FID, /* ours, and after the distance the reference's */
+    DISTANCE,
+    N_REPORT_FIELDS = DISTANCE + 3
+};
+
+struct oj_proof
+{
+    const struct oj_job *job;
+    struct reference reference;
+    struct oj_matches matches;
+    struct oj_validation validation;
+
+    /* The reference takes parts of a batch, where all of its pairs and of what
+     * it cannot decide would be too many. */
+    struct oj_flat_slice part;
+    int64_t most_rows;
+
+    /* The batch at hand. */
+    const struct oj_flat *flat;
+    int64_t first_row;
+
+    /* FIDs of validation.first: of the input row, and of the join rows of ours
+     * and of the reference's. */
+    int64_t first_fid[OJ_N_FIRST_DIFFERENCES][3];
+    int64_t n_first_fids;
+
+    /* -validate_report */
+    struct oj_output_options report_asked;
+    const char *report_options[2];
+    struct oj_output report;
+};
+
+static int64_t input_fid(const struct oj_proof *proof, int64_t row)
+{
+    const struct oj_flat *flat = proof->flat;
+    if (flat->fid != NULL)
+        return flat->fid[row - proof->first_row];
+    return row;
+}
+
+static int64_t join_fid(const struct oj_proof *proof, int32_t row)
+{
+    const struct oj_flat *flat = &proof->reference.side;
+    if (row < 0)
+        return -1;
+    return flat->fid != NULL ? flat->fid[row] : row;
+}
+
+/* The first vertex of an input row stands for its place. */
+static OGRGeometryH make_point(const struct oj_flat *flat, int64_t row)
+{
+    int64_t vertex, end;
+    OGRGeometryH point;
+    oj_flat_vertices(flat, row, &vertex, &end);
+    if (vertex == end)
+        return NULL;
+    point = OGR_G_CreateGeometry(wkbPoint);
+    if (point != NULL)
+        OGR_G_SetPoint_2D(point, 0, flat->x[vertex], flat->y[vertex]);
+    return point;
+}
+
+static oj_status write_difference(struct oj_proof *proof,
+                                  const struct oj_difference *d,
+                                  struct oj_error *err)
+{
+    OGRFeatureH feature =
+        OGR_F_Create(OGR_L_GetLayerDefn(proof->report.layers[0].layer));
+    OGRGeometryH point =
+        make_point(proof->flat, d->input_row - proof->first_row);
+    OGRErr result;
+    if (feature == NULL)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a row of the report");
+    OGR_F_SetFieldInteger64(feature, INPUT_FID, input_fid(proof, d->input_row));
+    OGR_F_SetFieldString(feature, KIND, oj_difference_kind_name(d->kind));
+    for (int i = 0; i < 2; i++)
+    {
+        const int32_t row = i == 0 ? d->join_row_ours : d->join_row_reference;
+        const double measure = i == 0 ? d->measure_ours : d->measure_reference;
+        if (row < 0)
+            continue;
+        OGR_F_SetFieldInteger64(feature, JOIN_FID + 2 * i,
+                                join_fid(proof, row));
+        if (!isnan(measure)) /* NULL where the join has no distance */
+            OGR_F_SetFieldDouble(feature, DISTANCE + 2 * i, measure);
+    }
+    proof->report.layers[0].n_rows++;
+    proof->report.layers[0].n_no_geometry += point == NULL;
+    if (point != NULL)
+        OGR_F_SetGeometryDirectly(feature, point);
+    CPLErrorReset();
+    result = OGR_L_CreateFeature(proof->report.layers[0].layer, feature);
+    OGR_F_Destroy(feature);
+    if (result != OGRERR_NONE)
+        return oj_fail(err, OJ_ERR_IO, "-validate_report: %s",
+                       CPLGetLastErrorMsg());
+    return OJ_OK;
+}
+
+static oj_status on_difference(const struct oj_difference *d, void *user,
+                               struct oj_error *err)
+{
+    struct oj_proof *proof = user;
+    if (proof->n_first_fids < OJ_N_FIRST_DIFFERENCES)
+    {
+        int64_t *fid = proof->first_fid[proof->n_first_fids++];
+        fid[0] = input_fid(proof, d->input_row);
+        fid[1] = join_fid(proof, d->join_row_ours);
+        fid[2] = join_fid(proof, d->join_row_reference);
+    }
+    if (proof->report.layers[0].layer == NULL)
+        return OJ_OK;
+    return write_difference(proof, d, err);
+}
+
+static oj_status create_report_fields(struct oj_proof *proof,
+                                      struct oj_error *err)
+{
+    static const struct
+    {
+        const char *name;
+        OGRFieldType type;
+    } fields[N_REPORT_FIELDS] = {
+        {"input_fid", OFTInteger64}, {"kind", OFTString},
+        {"join_fid", OFTInteger64},  {"distance", OFTReal},
+        {"ref_fid", OFTInteger64},   {"ref_dist", OFTReal},
+    };
+    for (int i = 0; i < N_REPORT_FIELDS; i++)
+    {
+        OGRFieldDefnH defn = OGR_Fld_Create(fields[i].name, fields[i].type);
+        OGRErr result =
+            OGR_L_CreateField(proof->report.layers[0].layer, defn, 1);
+        OGR_Fld_Destroy(defn);
+        if (result != OGRERR_NONE)
+            return oj_fail(err, OJ_ERR_IO,
+                           "-validate_report: cannot create the field '%s'",
+                           fields[i].name);
+    }
+    return OJ_OK;
+}
+
+/* The report is an output like any other, but may always be replaced. */
+static oj_status open_report(struct oj_proof *proof, struct oj_error *err)
+{
+    const char *path = proof->job->command->validate_report;
+    struct oj_output_options *asked = &proof->report_asked;
+    asked->dst = path;
+    asked->overwrite = 1;
+    OJ_TRY(oj_output_plan(asked, "differences", &proof->job->input,
+                          &proof->job->join, &proof->report, err));
+    if (strcasecmp(GDALGetDescription(proof->report.driver), "CSV") == 0)
+    {
+        proof->report_options[0] = "GEOMETRY=AS_XY";
+        asked->layer_options = proof->report_options;
+    }
+    OJ_TRY(oj_output_open(&proof->report, err));
+    CPLErrorReset();
+    proof->report.layers[0].layer = GDALDatasetCreateLayer(
+        proof->report.dataset, "differences", proof->job->crs.join, wkbPoint,
+        (char **)asked->layer_options);
+    if (proof->report.layers[0].layer == NULL)
+        return oj_fail(err, OJ_ERR_IO, "-validate_report: %s",
+                       CPLGetLastErrorMsg());
+    return create_report_fields(proof, err);
+}
+
+static oj_status open_proof(struct oj_proof *proof, struct oj_error *err)
+{
+    const struct oj_job *job = proof->job;
+    proof->most_rows = INT64_MAX;
+    proof->validation.report = on_difference;
+    proof->validation.user = proof;
+    proof->validation.relation = &job->relation;
+    OJ_TRY(open_reference(job, &proof->reference, err));
+    proof->validation.join_side = &proof->reference.side;
+    if (reference_backend(&proof->reference) == oj_job_backend(job))
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "-validate %s: the join itself runs on this backend, and "
+            "a comparison with itself proves nothing",
+            job->command->validate);
+    if (job->command->validate_report == NULL)
+        return OJ_OK;
+    return open_report(proof, err);
+}
+
+oj_status oj_proof_open(const struct oj_job *job, struct oj_proof **out,
+                        struct oj_error *err)
+{
+    struct oj_proof *proof = oj_calloc(1, sizeof *proof);
+    oj_status status;
+    if (proof == NULL)
+        return oj_fail_nomem(err, 1, sizeof *proof);
+    proof->job = job;
+    status = open_proof(proof, err);
+    if (status == OJ_OK)
+        *out = proof;
+    else
+        oj_proof_close(proof);
+    return status;
+}
+
+/* What the reference says of rows from first on, as many as it can take. */
+static oj_status join_slice_by_reference(struct oj_proof *proof,
+                                         const struct oj_answer_side *ours,
+                                         int64_t first, int64_t *n,
+                                         struct oj_error *err)
+{
+    int64_t left = proof->flat->n_features - first;
+    for (;;)
+    {
+        oj_status status;
+        *n = left < proof->most_rows ? left : proof->most_rows;
+        OJ_TRY(oj_flat_slice_make(proof->flat, first, *n, &proof->part, err));
+        proof->validation.input = &proof->part.flat;
+        status = join_by_reference(&proof->reference, &proof->part.flat, ours,
+                                   &proof->matches, err);
+        if (status != OJ_ERR_TOO_MANY_PAIRS || *n == 1)
+            return status;
+        proof->most_rows = (*n + 1) / 2;
+    }
+}
+
+oj_status oj_proof_batch(struct oj_proof *proof, const struct oj_flat *flat,
+                         const struct oj_answer_side *side,
+                         const struct oj_matches *ours, struct oj_error *err)
+{
+    int64_t first = 0;
+    proof->flat = flat;
+    while (first < flat->n_features)
+    {
+        int64_t n;
+        OJ_TRY(join_slice_by_reference(proof, side, first, &n, err));
+        OJ_TRY(oj_validation_compare_part(&proof->validation, ours, first,
+                                          &proof->matches, err));
+        first += n;
+    }
+    proof->first_row += flat->n_features;
+    return OJ_OK;
+}
+
+/* "12 at 3.25", "12" where the join has no distance, or "nothing". */
+static const char *describe_pair(int32_t row, int64_t fid, double measure)
+{
+    if (row < 0)
+        return "nothing";
+    return isnan(measure)
+               ? CPLSPrintf("%lld", (long long)fid)
+               : CPLSPrintf("%lld at %.17g", (long long)fid, measure);
+}
+
+static void print_first_differences(const struct oj_proof *proof)
+{
+    const struct oj_validation *v = &proof->validation;
+    const char *reference = reference_backend(&proof->reference)->name;
+    int64_t n_more = -v->n_first;
+    for (int i = 0; i < OJ_N_DIFFERENCE_KINDS; i++)
+        n_more += v->n_of_kind[i];
+    for (int64_t i = 0; i < v->n_first; i++)
+    {
+        const struct oj_difference *d = &v->first[i];
+        const int64_t *fid = proof->first_fid[i];
+        oj_say(
+            "  input feature %lld, %s: here %s, %s %s", (long long)fid[0],
+            oj_difference_kind_name(d->kind),
+            describe_pair(d->join_row_ours, fid[1], d->measure_ours), reference,
+            describe_pair(d->join_row_reference, fid[2], d->measure_reference));
+    }
+    if (n_more > 0)
+        oj_say("  and %lld more", (long long)n_more);
+}
+
+/* GEOS's reason for the first pair that was left out, from whichever of the two
+ * knows one. */
+static const char *first_undecided_reason(const struct oj_proof *proof)
+{
+    const struct reference *reference = &proof->reference;
+    const struct oj_stats *stats = reference->tiled != NULL
+                                       ? oj_tiled_join_stats(reference->tiled)
+                                       : oj_join_stats(reference->engine);
+    return stats->undecided_text[0] != '\0'
+               ? stats->undecided_text
+               : oj_job_stats(proof->job)->undecided_text;
+}
+
+static void describe_undecided(const struct oj_proof *proof, char *text,
+                               size_t size)
+{
+    const struct oj_validation *v = &proof->validation;
+    const char *reason = first_undecided_reason(proof);
+    if (v->n_undecided_pairs == 0 && v->n_undecided == 0 &&
+        v->n_undecided_proved == 0)
+        return;
+    if (v->n_undecided_proved > 0)
+        oj_append(text, size,
+                  "; GEOS cannot decide %s, and exact arithmetic confirms ours",
+                  oj_counted(v->n_undecided_proved, "pair", "pairs"));
+    if (v->n_undecided_pairs > 0 || v->n_undecided > 0)
+        oj_append(text, size, "; left out, because GEOS cannot decide them: ");
+    if (v->n_undecided_pairs > 0)
+        oj_append(text, size, "%s",
+                  oj_counted(v->n_undecided_pairs, "pair", "pairs"));
+    if (v->n_undecided > 0)
+        oj_append(text, size, "%s%s", v->n_undecided_pairs > 0 ? ", " : "",
+                  oj_counted(v->n_undecided, "row", "rows"));
+    if (reason[0] != '\0')
+        oj_append(text, size, " (the first: %.*s)",
+                  oj_message_reason_length(reason), reason);
+}
+
+/* What is no difference, and still worth a word. */
+static void describe_proved_or_rounding(const struct oj_validation *v,
+                                        char *text, size_t size)
+{
+    if (v->n_rows_proved > 0)
+        oj_append(text, size,
+                  "; in %s GEOS errs by rounding, and exact arithmetic "
+                  "confirms each pair of ours",
+                  oj_counted(v->n_rows_proved, "row", "rows"));
+    if (v->n_within_ulps > 0 && v->relation->metric == OJ_METRIC_SPHERE)
+        oj_append(text, size,
+                  "; GEOS knows no sphere: %s equal up to the rounding of "
+                  "chords, 0.1 micrometres, more towards the opposite point",
+                  oj_counted(v->n_within_ulps, "distance is", "distances are"));
+    else if (v->n_within_ulps > 0)
+        oj_append(text, size,
+                  "; %s between lines or polygons equal up to %d ulps",
+                  oj_counted(v->n_within_ulps, "distance", "distances"),
+                  OJ_VALIDATION_ULPS);
+}
+
+static void print_result(const struct oj_proof *proof)
+{
+    const struct oj_validation *v = &proof->validation;
+    const char *ours = oj_job_backend(proof->job)->name;
+    const char *reference = reference_backend(&proof->reference)->name;
+    int has_measure = oj_op_get(proof->job->relation.op)->measure != NULL;
+    char apart[720] = "", kinds[96] = "";
+    describe_undecided(proof, apart, sizeof apart);
+    describe_proved_or_rounding(v, apart, sizeof apart);
+    if (v->n_differences == 0)
+    {
+        oj_notice("validated: %s against %s, %s, %s%s: no difference%s", ours,
+                  reference, oj_counted(v->n_rows, "row", "rows"),
+                  oj_counted(v->n_pairs, "pair", "pairs"),
+                  has_measure ? " with their distances" : "", apart);
+        return;
+    }
+    if (has_measure)
+        snprintf(kinds, sizeof kinds,
+                 ", %lld at other distances, %lld in other order",
+                 (long long)v->n_of_kind[OJ_DIFFERENCE_DISTANCE],
+                 (long long)v->n_of_kind[OJ_DIFFERENCE_ORDER]);
+    oj_say("validated: %s against %s, %s, %s: %s (%s missing, %lld extra%s)%s",
+           ours, reference, oj_counted(v->n_rows, "row", "rows"),
+           oj_counted(v->n_pairs, "pair", "pairs"),
+           oj_counted(v->n_rows_different, "row differs", "rows differ"),
+           oj_counted(v->n_of_kind[OJ_DIFFERENCE_MISSING], "pair", "pairs"),
+           (long long)v->n_of_kind[OJ_DIFFERENCE_EXTRA], kinds, apart);
+    print_first_differences(proof);
+}
+
+oj_status oj_proof_finish(struct oj_proof *proof, struct oj_error *err)
+{
+    print_result(proof);
+    if (proof->report.layers[0].layer != NULL)
+        OJ_TRY(oj_output_finish(&proof->report, err));
+    return OJ_OK;
+}
+
+const struct oj_validation *oj_proof_validation(const struct oj_proof *proof)
+{
+    return &proof->validation;
+}
+
+void oj_proof_close(struct oj_proof *proof)
+{
+    if (proof == NULL)
+        return;
+    oj_output_abort(&proof->report);
+    oj_validation_free(&proof->validation);
+    oj_matches_free(&proof->matches);
+    oj_flat_slice_free(&proof->part);
+    close_reference(&proof->reference);
+    oj_free(proof);
+}
