@@ -159,7 +159,7 @@ static oj_status match_file_columns(struct oj_flatgeobuf_reader *r,
 
 /* Bytes of the index of n features, nodes of 40 bytes, node_size of which have
  * one above them; -1: too many. */
-static int64_t index_bytes(int64_t n, int64_t node_size)
+static int64_t size_of_spatial_index(int64_t n, int64_t node_size)
 {
     int64_t nodes = n;
     if (n == 0 || node_size == 0)
@@ -202,7 +202,7 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r,
         read_scalar_field(&buffer, &header, OJ_FGB_HEADER_HAS_M, 1, 0) != 0;
     r->n_features =
         read_scalar_field(&buffer, &header, OJ_FGB_HEADER_FEATURES_COUNT, 8, 0);
-    n_index = index_bytes(
+    n_index = size_of_spatial_index(
         r->n_features, read_scalar_field(&buffer, &header,
                                          OJ_FGB_HEADER_INDEX_NODE_SIZE, 2, 16));
     OJ_TRY(match_file_columns(r, from, &buffer, &header, err));
@@ -360,8 +360,9 @@ static int put_head(struct wkb_writer *w, int type)
     return put_u32(w, type + 1000 * w->has_z + 2000 * w->has_m);
 }
 
-static int get_vertices(const struct wkb_writer *w,
-                        const struct oj_flat_table *table, struct vertices *v)
+static int find_coordinate_vectors(const struct wkb_writer *w,
+                                   const struct oj_flat_table *table,
+                                   struct vertices *v)
 {
     int64_t n_values, n_z = 0, n_m = 0;
     v->xy = oj_flatbuffer_vector(w->feature, table, OJ_FGB_XY, 8, &n_values);
@@ -410,7 +411,8 @@ static int put_counted_vertices(struct wkb_writer *w, const struct vertices *v,
 
 /* The rings of a polygon, or the points or lines of a multi-geometry. A single
  * ring or line has all vertices, whatever ends say. */
-static int put_members(struct wkb_writer *w, const struct vertices *v, int type)
+static int write_rings_or_members(struct wkb_writer *w,
+                                  const struct vertices *v, int type)
 {
     int are_points = type == OJ_FGB_MULTIPOINT;
     int64_t first = 0, n = are_points ? v->n : v->n_ends > 1 ? v->n_ends : 1;
@@ -434,8 +436,9 @@ static int put_members(struct wkb_writer *w, const struct vertices *v, int type)
 static int put_geometry(struct wkb_writer *w, const struct oj_flat_table *table,
                         int type, int depth);
 
-static int put_parts(struct wkb_writer *w, const struct oj_flat_table *table,
-                     int type, int depth)
+static int write_parts_as_wkb(struct wkb_writer *w,
+                              const struct oj_flat_table *table, int type,
+                              int depth)
 {
     int64_t n;
     const uint8_t *parts =
@@ -465,14 +468,14 @@ static int put_geometry(struct wkb_writer *w, const struct oj_flat_table *table,
     if (type < OJ_FGB_POINT || type > OJ_FGB_COLLECTION || !put_head(w, type))
         return 0;
     if (type == OJ_FGB_MULTIPOLYGON)
-        return put_parts(w, table, OJ_FGB_POLYGON, depth);
+        return write_parts_as_wkb(w, table, OJ_FGB_POLYGON, depth);
     if (type == OJ_FGB_COLLECTION)
-        return put_parts(w, table, OJ_FGB_UNKNOWN, depth);
-    if (!get_vertices(w, table, &v))
+        return write_parts_as_wkb(w, table, OJ_FGB_UNKNOWN, depth);
+    if (!find_coordinate_vectors(w, table, &v))
         return 0;
     return type == OJ_FGB_POINT  ? put_vertices(w, &v, 0, 1)
            : type == OJ_FGB_LINE ? put_counted_vertices(w, &v, 0, v.n)
-                                 : put_members(w, &v, type);
+                                 : write_rings_or_members(w, &v, type);
 }
 
 static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
@@ -489,7 +492,7 @@ static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
     if (column->format == 'P')
     {
         if (r->geometry_type != OJ_FGB_POINT ||
-            !get_vertices(&w, &geometry, &point))
+            !find_coordinate_vectors(&w, &geometry, &point))
             return oj_leave_to_gdal(err);
         oj_chunk_add_point(column, row, point.xy);
         return OJ_OK;
@@ -548,8 +551,9 @@ static oj_status add_features(void *stream, int thread,
 
 /* Cuts the features that are whole in the block, the first of which is there.
  * Pieces begin where a byte of bits does. */
-static oj_status cut_pieces(struct oj_flatgeobuf_reader *r, int64_t row,
-                            int64_t end, struct oj_error *err)
+static oj_status cut_block_into_feature_runs(struct oj_flatgeobuf_reader *r,
+                                             int64_t row, int64_t end,
+                                             struct oj_error *err)
 {
     int64_t at = r->at, begin = at, size;
     OJ_TRY(oj_chunk_cut(&r->maker, at, row, err));
@@ -568,8 +572,8 @@ static oj_status cut_pieces(struct oj_flatgeobuf_reader *r, int64_t row,
     return oj_chunk_cut(&r->maker, at, row, err);
 }
 
-static oj_status read_block(void *stream, int64_t first, int64_t end,
-                            struct oj_error *err)
+static oj_status read_block_and_cut_it(void *stream, int64_t first, int64_t end,
+                                       struct oj_error *err)
 {
     struct oj_flatgeobuf_reader *r = stream;
     int64_t n = r->n_features - r->maker.n_before; /* of the chunk on */
@@ -580,7 +584,7 @@ static oj_status read_block(void *stream, int64_t first, int64_t end,
     OJ_TRY(ensure_bytes_in_block(r, 4, err));
     OJ_TRY(
         ensure_bytes_in_block(r, 4 + (int64_t)oj_le32(r->block + r->at), err));
-    return cut_pieces(r, first, end, err);
+    return cut_block_into_feature_runs(r, first, end, err);
 }
 
 /* ---- open and close ------------------------------------------------------ */
@@ -615,7 +619,7 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
                              struct oj_error *err)
 {
     const struct oj_chunk_maker maker = {.field_size = sizeof(OGRField),
-                                         .read = read_block,
+                                         .read = read_block_and_cut_it,
                                          .add = add_features};
     struct oj_flatgeobuf_reader *r;
     *out = NULL;

@@ -47,13 +47,14 @@ void oj_fgb_grow_box(double *box, const double *by)
     }
 }
 
-static int64_t block_bytes(const struct oj_fgb_unsorted *rows)
+static int64_t target_block_size(const struct oj_fgb_unsorted *rows)
 {
     int64_t n = rows->n.bytes / BLOCKS;
     return n < LEAST_BYTES ? LEAST_BYTES : n < MOST_BYTES ? n : MOST_BYTES;
 }
 
-static oj_status end_block(struct oj_fgb_unsorted *rows, struct oj_error *err)
+static oj_status record_end_of_block(struct oj_fgb_unsorted *rows,
+                                     struct oj_error *err)
 {
     OJ_ROOM(rows->block, rows->n_blocks + 1, rows->n_blocks + 2,
             rows->cap_blocks, err);
@@ -62,24 +63,25 @@ static oj_status end_block(struct oj_fgb_unsorted *rows, struct oj_error *err)
 }
 
 /* A row begins with its size but for that. */
-static int64_t size_at(const uint8_t *row)
+static int64_t size_of_row_at(const uint8_t *row)
 {
     return 4 + (int64_t)oj_le32(row);
 }
 
-static const uint8_t *row_of(const struct oj_fgb_node *node)
+static const uint8_t *row_bytes_of_node(const struct oj_fgb_node *node)
 {
     return (const uint8_t *)(uintptr_t)node->offset;
 }
 
 /* Nodes of n rows, one behind another, tell where these are. */
-static void place_rows(struct oj_fgb_node *node, int64_t n, const uint8_t *at)
+static void set_row_address_of_nodes(struct oj_fgb_node *node, int64_t n,
+                                     const uint8_t *at)
 {
-    for (int64_t i = 0; i < n; i++, at += size_at(at))
+    for (int64_t i = 0; i < n; i++, at += size_of_row_at(at))
         node[i].offset = (uintptr_t)at;
 }
 
-static void free_kept(struct oj_fgb_unsorted *rows)
+static void free_rows_in_memory(struct oj_fgb_unsorted *rows)
 {
     oj_free(rows->bytes);
     oj_free(rows->node);
@@ -88,9 +90,11 @@ static void free_kept(struct oj_fgb_unsorted *rows)
 }
 
 /* Rows to the files, those in memory before them. */
-static oj_status spool_rows(struct oj_fgb_unsorted *rows, const uint8_t *bytes,
-                            int64_t n_bytes, const struct oj_fgb_node *node,
-                            int64_t n, struct oj_error *err)
+static oj_status write_rows_to_temporary_files(struct oj_fgb_unsorted *rows,
+                                               const uint8_t *bytes,
+                                               int64_t n_bytes,
+                                               const struct oj_fgb_node *node,
+                                               int64_t n, struct oj_error *err)
 {
     if (rows->bytes != NULL)
     {
@@ -99,7 +103,7 @@ static oj_status spool_rows(struct oj_fgb_unsorted *rows, const uint8_t *bytes,
         OJ_TRY(oj_temporary_file_write(&rows->nodes, rows->node,
                                        NODE_BYTES * rows->n.rows, err));
     }
-    free_kept(rows);
+    free_rows_in_memory(rows);
     OJ_TRY(oj_temporary_file_write(&rows->rows, bytes, n_bytes, err));
     return oj_temporary_file_write(&rows->nodes, node, NODE_BYTES * n, err);
 }
@@ -116,7 +120,7 @@ static oj_status init_unsorted_rows(struct oj_fgb_unsorted *rows,
     rows->node =
         oj_malloc(rows->most_kept / LEAST_ROW_BYTES, sizeof *rows->node);
     if (rows->bytes == NULL || rows->node == NULL)
-        free_kept(rows);
+        free_rows_in_memory(rows);
     return OJ_OK;
 }
 
@@ -131,24 +135,27 @@ oj_status oj_fgb_unsorted_add(struct oj_fgb_unsorted *rows,
         OJ_TRY(init_unsorted_rows(rows, err));
     if (rows->bytes == NULL || end.bytes > rows->most_kept ||
         end.rows > rows->most_kept / LEAST_ROW_BYTES)
-        OJ_TRY(spool_rows(rows, bytes, n_bytes, node, n, err));
+        OJ_TRY(
+            write_rows_to_temporary_files(rows, bytes, n_bytes, node, n, err));
     else
     {
         memcpy(rows->bytes + old.bytes, bytes, (size_t)n_bytes);
         memcpy(rows->node + old.rows, node, (size_t)(NODE_BYTES * n));
-        place_rows(rows->node + old.rows, n, rows->bytes + old.bytes);
+        set_row_address_of_nodes(rows->node + old.rows, n,
+                                 rows->bytes + old.bytes);
     }
     rows->n = end;
-    return rows->n.bytes - rows->block[rows->n_blocks].bytes < block_bytes(rows)
+    return rows->n.bytes - rows->block[rows->n_blocks].bytes <
+                   target_block_size(rows)
                ? OJ_OK
-               : end_block(rows, err);
+               : record_end_of_block(rows, err);
 }
 
 void oj_fgb_unsorted_free(struct oj_fgb_unsorted *rows)
 {
     oj_temporary_file_close(&rows->rows);
     oj_temporary_file_close(&rows->nodes);
-    free_kept(rows);
+    free_rows_in_memory(rows);
     oj_free(rows->block);
     memset(rows, 0, sizeof *rows);
 }
@@ -203,14 +210,14 @@ static int has_one_key(const struct sorting *s, int64_t k)
            (k + 1 < s->n_buckets && s->first_key[k + 1] == s->first_key[k] + 1);
 }
 
-static struct oj_fgb_extent row_range_between(const struct oj_fgb_extent *at)
+static struct oj_fgb_extent extent_difference(const struct oj_fgb_extent *at)
 {
     const struct oj_fgb_extent n = {at[1].rows - at[0].rows,
                                     at[1].bytes - at[0].bytes};
     return n;
 }
 
-static void place_buckets(struct sorting *s)
+static void compute_bucket_offsets(struct sorting *s)
 {
     struct oj_fgb_extent at = {0, 0};
     for (int k = 0; k < s->n_buckets; k++)
@@ -219,7 +226,7 @@ static void place_buckets(struct sorting *s)
         for (int64_t b = 0; b < s->rows->n_blocks; b++)
         {
             struct oj_fgb_extent n =
-                row_range_between(&s->stretch[b * s->n_buckets + k]);
+                extent_difference(&s->stretch[b * s->n_buckets + k]);
             at.rows += n.rows;
             at.bytes += n.bytes;
         }
@@ -235,7 +242,7 @@ static int threads_within_memory(const struct sorting *s,
     int64_t most = 1, n_threads;
     for (int64_t i = 0; i < n; i++)
     {
-        struct oj_fgb_extent size = row_range_between(&at[i]);
+        struct oj_fgb_extent size = extent_difference(&at[i]);
         int64_t held = 2 * (size.bytes + (NODE_BYTES + 8) * size.rows);
         if (held > most && (at != s->bucket || !has_one_key(s, i)))
             most = held;
@@ -249,7 +256,7 @@ static int threads_within_memory(const struct sorting *s,
 /* ---- blocks and buckets ----------------------------------------------------
  */
 
-static void free_run(struct row_run *run)
+static void free_row_run(struct row_run *run)
 {
     for (int i = 0; i < 2; i++)
     {
@@ -264,7 +271,7 @@ static oj_status read_row_extent(const struct sorting *s, struct row_run *run,
                                  const struct oj_fgb_extent *at,
                                  struct oj_error *err)
 {
-    struct oj_fgb_extent n = row_range_between(at), old = run->n;
+    struct oj_fgb_extent n = extent_difference(at), old = run->n;
     run->n.rows += n.rows;
     run->n.bytes += n.bytes;
     OJ_ROOM(run->node[0], old.rows, run->n.rows, run->cap_rows[0], err);
@@ -278,14 +285,15 @@ static oj_status read_row_extent(const struct sorting *s, struct row_run *run,
 
 /* Copies n rows in an order, by numbers of their nodes, and their nodes to the
  * second half of run. */
-static oj_status gather_rows(struct row_run *run,
-                             const struct oj_fgb_node *node,
-                             const uint64_t *order, int64_t n,
-                             struct oj_error *err)
+static oj_status copy_rows_in_order(struct row_run *run,
+                                    const struct oj_fgb_node *node,
+                                    const uint64_t *order, int64_t n,
+                                    struct oj_error *err)
 {
     int64_t n_bytes = 0;
     for (int64_t i = 0; i < n; i++)
-        n_bytes += size_at(row_of(&node[order[i] & UINT32_MAX]));
+        n_bytes +=
+            size_of_row_at(row_bytes_of_node(&node[order[i] & UINT32_MAX]));
     OJ_ROOM(run->node[1], 0, n, run->cap_rows[1], err);
     OJ_ROOM(run->bytes[1], 0, n_bytes, run->cap_bytes[1], err);
     run->n.rows = n;
@@ -293,8 +301,9 @@ static oj_status gather_rows(struct row_run *run,
     for (int64_t i = 0; i < n; i++)
     {
         const struct oj_fgb_node *from = &node[order[i] & UINT32_MAX];
-        int64_t size = size_at(row_of(from));
-        memcpy(run->bytes[1] + run->n.bytes, row_of(from), (size_t)size);
+        int64_t size = size_of_row_at(row_bytes_of_node(from));
+        memcpy(run->bytes[1] + run->n.bytes, row_bytes_of_node(from),
+               (size_t)size);
         run->node[1][i] = *from;
         run->node[1][i].offset = (uint64_t)run->n.bytes;
         run->n.bytes += size;
@@ -302,32 +311,35 @@ static oj_status gather_rows(struct row_run *run,
     return OJ_OK;
 }
 
-static void find_order(const struct sorting *s, const struct oj_fgb_node *node,
-                       uint64_t *order, int64_t first, int64_t end)
+static void compute_hilbert_keys(const struct sorting *s,
+                                 const struct oj_fgb_node *node,
+                                 uint64_t *order, int64_t first, int64_t end)
 {
     for (int64_t i = first; i < end; i++)
         order[i] = (uint64_t)hilbert_sort_key(s->rows->box, &node[i]) << 32 |
                    (uint64_t)i;
 }
 
-static oj_status sort_nodes(const struct sorting *s, struct row_run *run,
-                            const struct oj_fgb_node *node, int64_t n,
-                            struct oj_error *err)
+static oj_status sort_nodes_by_hilbert_key(const struct sorting *s,
+                                           struct row_run *run,
+                                           const struct oj_fgb_node *node,
+                                           int64_t n, struct oj_error *err)
 {
     for (int i = 0; i < 2; i++)
         OJ_ROOM(run->order[i], 0, n, run->cap_order[i], err);
-    find_order(s, node, run->order[0], 0, n);
+    compute_hilbert_keys(s, node, run->order[0], 0, n);
     oj_hilbert_sort(run->order, n);
     return OJ_OK;
 }
 
 /* Those that were read. */
-static oj_status sort_run(const struct sorting *s, struct row_run *run,
-                          struct oj_error *err)
+static oj_status sort_rows_of_run(const struct sorting *s, struct row_run *run,
+                                  struct oj_error *err)
 {
-    place_rows(run->node[0], run->n.rows, run->bytes[0]);
-    OJ_TRY(sort_nodes(s, run, run->node[0], run->n.rows, err));
-    return gather_rows(run, run->node[0], run->order[0], run->n.rows, err);
+    set_row_address_of_nodes(run->node[0], run->n.rows, run->bytes[0]);
+    OJ_TRY(sort_nodes_by_hilbert_key(s, run, run->node[0], run->n.rows, err));
+    return copy_rows_in_order(run, run->node[0], run->order[0], run->n.rows,
+                              err);
 }
 
 /* By a sample of the rows. A key of which there is more than a bucket has one
@@ -336,7 +348,7 @@ static oj_status choose_buckets(struct sorting *s, struct oj_error *err)
 {
     struct row_run *run = s->run;
     int64_t n = s->rows->n.rows < SAMPLES ? s->rows->n.rows : SAMPLES,
-            n_wanted = s->rows->n.bytes / block_bytes(s->rows);
+            n_wanted = s->rows->n.bytes / target_block_size(s->rows);
     uint32_t last = 0;
     n_wanted = n_wanted < MOST_BUCKETS / 2 ? n_wanted + 1 : MOST_BUCKETS / 2;
     OJ_NEW(s->first_key, MOST_BUCKETS + 2, err);
@@ -345,7 +357,7 @@ static oj_status choose_buckets(struct sorting *s, struct oj_error *err)
         OJ_TRY(oj_temporary_file_read(&s->rows->nodes,
                                       NODE_BYTES * i * (s->rows->n.rows / n),
                                       &run->node[0][i], NODE_BYTES, err));
-    OJ_TRY(sort_nodes(s, run, run->node[0], n, err));
+    OJ_TRY(sort_nodes_by_hilbert_key(s, run, run->node[0], n, err));
     s->first_key[s->n_buckets++] = 0;
     for (int64_t k = 1; k < n_wanted; k++)
     {
@@ -372,22 +384,22 @@ static void find_bucket_stretches(const struct sorting *s,
                run->order[0][i] >> 32 >= s->first_key[k + 1])
             stretch[++k] = at;
         at.rows++;
-        at.bytes +=
-            size_at(row_of(&run->node[0][run->order[0][i] & UINT32_MAX]));
+        at.bytes += size_of_row_at(
+            row_bytes_of_node(&run->node[0][run->order[0][i] & UINT32_MAX]));
     }
     while (k + 1 < s->n_buckets)
         stretch[++k] = at;
 }
 
-static oj_status sort_block(int64_t b, int thread, void *user,
-                            struct oj_error *err)
+static oj_status sort_block_on_disk(int64_t b, int thread, void *user,
+                                    struct oj_error *err)
 {
     const struct sorting *s = user;
     const struct oj_fgb_extent *at = &s->rows->block[b], none = {0, 0};
     struct row_run *run = &s->run[thread];
     run->n = none;
     OJ_TRY(read_row_extent(s, run, at, err));
-    OJ_TRY(sort_run(s, run, err));
+    OJ_TRY(sort_rows_of_run(s, run, err));
     find_bucket_stretches(s, run, b);
     OJ_TRY(oj_temporary_file_change(&s->rows->nodes, NODE_BYTES * at->rows,
                                     run->node[1], NODE_BYTES * run->n.rows,
@@ -397,8 +409,10 @@ static oj_status sort_block(int64_t b, int thread, void *user,
 }
 
 /* Rows in order go to the file at *at. */
-static oj_status write_run(const struct sorting *s, const struct row_run *run,
-                           struct oj_fgb_extent *at, struct oj_error *err)
+static oj_status write_sorted_rows_and_nodes(const struct sorting *s,
+                                             const struct row_run *run,
+                                             struct oj_fgb_extent *at,
+                                             struct oj_error *err)
 {
     const struct oj_fgb_extent old = *at;
     for (int64_t i = 0; i < run->n.rows; i++)
@@ -412,8 +426,8 @@ static oj_status write_run(const struct sorting *s, const struct row_run *run,
 }
 
 /* Rows of one key are in order. */
-static oj_status sort_bucket(int64_t k, int thread, void *user,
-                             struct oj_error *err)
+static oj_status sort_and_write_bucket(int64_t k, int thread, void *user,
+                                       struct oj_error *err)
 {
     const struct sorting *s = user;
     const struct oj_fgb_extent none = {0, 0};
@@ -425,8 +439,8 @@ static oj_status sort_bucket(int64_t k, int thread, void *user,
         OJ_TRY(read_row_extent(s, run, &s->stretch[b * s->n_buckets + k], err));
         if (!has_one_key(s, k) && b + 1 < s->rows->n_blocks)
             continue;
-        OJ_TRY(sort_run(s, run, err));
-        OJ_TRY(write_run(s, run, &at, err));
+        OJ_TRY(sort_rows_of_run(s, run, err));
+        OJ_TRY(write_sorted_rows_and_nodes(s, run, &at, err));
         run->n = none;
     }
     return OJ_OK;
@@ -435,19 +449,21 @@ static oj_status sort_bucket(int64_t k, int thread, void *user,
 /* ---- rows in memory --------------------------------------------------------
  */
 
-static void order_slice(int64_t first, int64_t end, void *user)
+static void compute_hilbert_keys_of_slice(int64_t first, int64_t end,
+                                          void *user)
 {
     const struct sorting *s = user;
-    find_order(s, s->rows->node, s->run->order[0], first, end);
+    compute_hilbert_keys(s, s->rows->node, s->run->order[0], first, end);
 }
 
-static oj_status gather_slice(int64_t task, int thread, void *user,
-                              struct oj_error *err)
+static oj_status copy_slice_in_order(int64_t task, int thread, void *user,
+                                     struct oj_error *err)
 {
     const struct sorting *s = user;
     int64_t first = task * ROWS_AT_ONCE, n = s->rows->n.rows - first;
-    return gather_rows(&s->run[thread], s->rows->node, s->run->order[0] + first,
-                       n < ROWS_AT_ONCE ? n : ROWS_AT_ONCE, err);
+    return copy_rows_in_order(&s->run[thread], s->rows->node,
+                              s->run->order[0] + first,
+                              n < ROWS_AT_ONCE ? n : ROWS_AT_ONCE, err);
 }
 
 static oj_status write_slice(int64_t task, int thread, oj_status status,
@@ -455,25 +471,27 @@ static oj_status write_slice(int64_t task, int thread, oj_status status,
 {
     struct sorting *s = user;
     (void)task;
-    return status == OJ_OK ? write_run(s, &s->run[thread], &s->written, err)
+    return status == OJ_OK ? write_sorted_rows_and_nodes(s, &s->run[thread],
+                                                         &s->written, err)
                            : status;
 }
 
-static oj_status sort_kept(struct sorting *s, struct oj_error *err)
+static oj_status sort_rows_in_memory(struct sorting *s, struct oj_error *err)
 {
     int64_t n = s->rows->n.rows;
     for (int i = 0; i < 2; i++)
         OJ_ROOM(s->run->order[i], 0, n, s->run->cap_order[i], err);
-    oj_parallel_slices(s->n_threads, n, ROWS_AT_ONCE, order_slice, s);
+    oj_parallel_slices(s->n_threads, n, ROWS_AT_ONCE,
+                       compute_hilbert_keys_of_slice, s);
     oj_hilbert_sort(s->run->order, n);
     return oj_parallel_in_order(s->n_threads, (n - 1) / ROWS_AT_ONCE + 1,
-                                gather_slice, write_slice, s, err);
+                                copy_slice_in_order, write_slice, s, err);
 }
 
 /* ---- index -----------------------------------------------------------------
  */
 
-static void plan_index(struct sorting *s, int64_t at)
+static void compute_index_level_offsets(struct sorting *s, int64_t at)
 {
     int n = 0;
     s->n_level[0] = s->rows->n.rows;
@@ -494,8 +512,8 @@ static void plan_index(struct sorting *s, int64_t at)
 }
 
 /* The node above n of them, the first of which is number first. */
-static struct oj_fgb_node node_above(const struct oj_fgb_node *below, int64_t n,
-                                     int64_t first)
+static struct oj_fgb_node parent_of_nodes(const struct oj_fgb_node *below,
+                                          int64_t n, int64_t first)
 {
     struct oj_fgb_node up = {{(double)INFINITY, (double)INFINITY,
                               (double)-INFINITY, (double)-INFINITY},
@@ -506,8 +524,8 @@ static struct oj_fgb_node node_above(const struct oj_fgb_node *below, int64_t n,
 }
 
 /* Nodes from task * NODES_AT_ONCE on of the level that is made. */
-static oj_status make_nodes(int64_t task, int thread, void *user,
-                            struct oj_error *err)
+static oj_status make_index_nodes_of_level(int64_t task, int thread, void *user,
+                                           struct oj_error *err)
 {
     const struct sorting *s = user;
     struct row_run *run = &s->run[thread];
@@ -528,9 +546,9 @@ static oj_status make_nodes(int64_t task, int thread, void *user,
     {
         int64_t at = i * OJ_FGB_NODE_SIZE, left = n_below - at;
         run->node[0][i] =
-            node_above(&run->node[0][at],
-                       left < OJ_FGB_NODE_SIZE ? left : OJ_FGB_NODE_SIZE,
-                       s->first[s->level - 1] + below + at);
+            parent_of_nodes(&run->node[0][at],
+                            left < OJ_FGB_NODE_SIZE ? left : OJ_FGB_NODE_SIZE,
+                            s->first[s->level - 1] + below + at);
     }
     return oj_fgb_write_at(s->file, s->level_at[s->level] + NODE_BYTES * first,
                            run->node[0], NODE_BYTES * n, err);
@@ -539,7 +557,8 @@ static oj_status make_nodes(int64_t task, int thread, void *user,
 /* ---- all of it -------------------------------------------------------------
  */
 
-static oj_status sort_spooled(struct sorting *s, struct oj_error *err)
+static oj_status bucket_sort_rows_on_disk(struct sorting *s,
+                                          struct oj_error *err)
 {
     int64_t n = s->rows->n_blocks;
     OJ_TRY(choose_buckets(s, err));
@@ -547,20 +566,21 @@ static oj_status sort_spooled(struct sorting *s, struct oj_error *err)
     OJ_NEW(s->bucket, s->n_buckets + 1, err);
     s->stretch[n * s->n_buckets] = s->rows->n;
     OJ_TRY(oj_parallel_try(threads_within_memory(s, s->rows->block, n), n, 1,
-                           sort_block, s, err));
-    place_buckets(s);
+                           sort_block_on_disk, s, err));
+    compute_bucket_offsets(s);
     return oj_parallel_try(threads_within_memory(s, s->bucket, s->n_buckets),
-                           s->n_buckets, 1, sort_bucket, s, err);
+                           s->n_buckets, 1, sort_and_write_bucket, s, err);
 }
 
 static oj_status sort_and_index_rows(struct sorting *s, struct oj_error *err)
 {
     OJ_NEW_ZEROED(s->run, s->n_threads, err);
-    OJ_TRY(s->rows->bytes != NULL ? sort_kept(s, err) : sort_spooled(s, err));
+    OJ_TRY(s->rows->bytes != NULL ? sort_rows_in_memory(s, err)
+                                  : bucket_sort_rows_on_disk(s, err));
     for (s->level = 1; s->level < s->n_levels; s->level++)
         OJ_TRY(oj_parallel_try(s->n_threads,
                                (s->n_level[s->level] - 1) / NODES_AT_ONCE + 1,
-                               1, make_nodes, s, err));
+                               1, make_index_nodes_of_level, s, err));
     return OJ_OK;
 }
 
@@ -570,14 +590,14 @@ oj_status oj_fgb_sort(struct oj_fgb_unsorted *rows, int file, int64_t at,
     struct sorting s = {.rows = rows, .file = file, .n_threads = n_threads};
     oj_status status;
     if (rows->block[rows->n_blocks].rows < rows->n.rows)
-        OJ_TRY(end_block(rows, err));
-    plan_index(&s, at);
+        OJ_TRY(record_end_of_block(rows, err));
+    compute_index_level_offsets(&s, at);
     status = sort_and_index_rows(&s, err);
     oj_free(s.first_key);
     oj_free(s.stretch);
     oj_free(s.bucket);
     for (int i = 0; s.run != NULL && i < n_threads; i++)
-        free_run(&s.run[i]);
+        free_row_run(&s.run[i]);
     oj_free(s.run);
     return status;
 }

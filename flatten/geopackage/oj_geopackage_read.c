@@ -168,7 +168,7 @@ static int64_t header_bytes(const uint8_t *blob, int64_t n)
 }
 
 /* A line, a polygon or a collection of nothing. */
-static int is_plain_empty(const uint8_t *wkb, int64_t n)
+static int is_empty_non_point_wkb(const uint8_t *wkb, int64_t n)
 {
     static const uint8_t nothing[6] = {0};
     int code = n == 9 ? wkb[1] | wkb[2] << 8 : 0;
@@ -199,7 +199,7 @@ static inline oj_status add_geometry(const struct stored_value *value,
     }
     if (point != NULL)
         return oj_chunk_add_bytes(column, row, wkb, OJ_WKB_POINT_BYTES, err);
-    return oj_wkb_is_iso(wkb, (size_t)n) || is_plain_empty(wkb, n)
+    return oj_wkb_is_iso(wkb, (size_t)n) || is_empty_non_point_wkb(wkb, n)
                ? oj_chunk_add_bytes(column, row, wkb, n, err)
                : oj_leave_to_gdal(err);
 }
@@ -207,7 +207,7 @@ static inline oj_status add_geometry(const struct stored_value *value,
 /* ---- rows ---------------------------------------------------------------- */
 
 /* Of a value by its type, of which 10 and 11 are none. */
-static inline int64_t stored_bytes(uint64_t type)
+static inline int64_t size_of_serial_type(uint64_t type)
 {
     static const int32_t bytes[12] = {0, 1, 2, 3, 4,         6,
                                       8, 8, 0, 0, INT32_MAX, INT32_MAX};
@@ -235,7 +235,7 @@ static oj_status find_values(const struct oj_geopackage_reader *r,
     {
         int n = oj_sqlite_varint(at, types_end, &value.type);
         value.column = &r->column[c];
-        value.n = stored_bytes(value.type);
+        value.n = size_of_serial_type(value.type);
         if (n == 0 || value.n > n_record - value.start ||
             (value.column->role == IS_FID && value.type != 0))
             return oj_leave_to_gdal(err);
@@ -269,11 +269,11 @@ static inline int has_layout(const uint8_t *record,
             memcmp(record + 8, layout->head + 8, layout->n_head - 8) == 0);
 }
 
-static inline oj_status add_record(const struct oj_geopackage_reader *r,
-                                   const uint8_t *record, int64_t n_record,
-                                   struct record_layout *layout,
-                                   struct oj_chunk_rows *to, int64_t row,
-                                   struct oj_error *err)
+static inline oj_status
+decode_record_to_row(const struct oj_geopackage_reader *r,
+                     const uint8_t *record, int64_t n_record,
+                     struct record_layout *layout, struct oj_chunk_rows *to,
+                     int64_t row, struct oj_error *err)
 {
     if (n_record < layout->end || !has_layout(record, layout))
         OJ_TRY(find_values(r, record, n_record, layout, err));
@@ -289,10 +289,10 @@ static inline oj_status add_record(const struct oj_geopackage_reader *r,
     return OJ_OK;
 }
 
-static oj_status add_rows(void *stream, int thread,
-                          const struct oj_chunk_piece *piece,
-                          struct oj_chunk_rows *to, int64_t *n,
-                          struct oj_error *err)
+static oj_status decode_rows_of_piece(void *stream, int thread,
+                                      const struct oj_chunk_piece *piece,
+                                      struct oj_chunk_rows *to, int64_t *n,
+                                      struct oj_error *err)
 {
     struct oj_geopackage_reader *r = stream;
     struct oj_sqlite_pages *pages = &r->pages;
@@ -314,7 +314,8 @@ static oj_status add_rows(void *stream, int thread,
             return oj_leave_to_gdal(err);
         OJ_TRY(oj_sqlite_record(pages, leaf, record, n_record,
                                 &layout->long_one, &record, err));
-        OJ_TRY(add_record(r, record, (int64_t)n_record, layout, to, row, err));
+        OJ_TRY(decode_record_to_row(r, record, (int64_t)n_record, layout, to,
+                                    row, err));
         ++*n;
     }
     return OJ_OK;
@@ -322,8 +323,8 @@ static oj_status add_rows(void *stream, int thread,
 
 /* ---- chunks -------------------------------------------------------------- */
 
-static oj_status read_block(void *stream, int64_t row, int64_t end,
-                            struct oj_error *err)
+static oj_status read_leaf_pages_and_cut_them(void *stream, int64_t row,
+                                              int64_t end, struct oj_error *err)
 {
     struct oj_geopackage_reader *r = stream;
     int64_t leaf = r->at >> ROW_BITS, begin = leaf;
@@ -470,8 +471,9 @@ static void close_reader(void *reader)
 static oj_status open_reader(const struct oj_lane_request *from, void **out,
                              struct oj_error *err)
 {
-    const struct oj_chunk_maker maker = {
-        .field_size = sizeof(OGRField), .read = read_block, .add = add_rows};
+    const struct oj_chunk_maker maker = {.field_size = sizeof(OGRField),
+                                         .read = read_leaf_pages_and_cut_them,
+                                         .add = decode_rows_of_piece};
     struct oj_geopackage_reader *r;
     sqlite3 *db = from->dataset != NULL ? oj_sqlite_of(from->dataset) : NULL;
     oj_status status;

@@ -121,7 +121,7 @@ static void put_u32(uint8_t *at, uint32_t value)
     at[3] = (uint8_t)value;
 }
 
-static void put_cell(uint8_t *at, const struct oj_rtree_entry *cell)
+static void write_cell(uint8_t *at, const struct oj_rtree_entry *cell)
 {
     put_u32(at, (uint32_t)((uint64_t)cell->id >> 32));
     put_u32(at + 4, (uint32_t)cell->id);
@@ -133,7 +133,7 @@ static void put_cell(uint8_t *at, const struct oj_rtree_entry *cell)
     }
 }
 
-static int64_t count_nodes(const struct packing *p, int64_t n_cells)
+static int64_t nodes_needed_for_cells(const struct packing *p, int64_t n_cells)
 {
     return (n_cells + p->capacity - 1) / p->capacity;
 }
@@ -156,7 +156,7 @@ static oj_status write_node(const struct packing *p, int level, int64_t i,
         const struct oj_rtree_entry *cell =
             level > 0 ? &p->cell[k]
                       : &p->tree->entry[p->order[0][k] & UINT32_MAX];
-        put_cell(p->node + HEAD_BYTES + (k - begin) * CELL_BYTES, cell);
+        write_cell(p->node + HEAD_BYTES + (k - begin) * CELL_BYTES, cell);
         grow_box(own.box, cell->box);
     }
     p->cell[i] = own; /* before those that are still to come */
@@ -166,9 +166,10 @@ static oj_status write_node(const struct packing *p, int level, int64_t i,
     if (n_nodes == 1)
         return OJ_OK;
     sqlite3_bind_int64(p->put_parent, 1, own.id);
-    sqlite3_bind_int64(
-        p->put_parent, 2,
-        count_nodes(p, n_nodes) > 1 ? first + n_nodes + i / p->capacity : 1);
+    sqlite3_bind_int64(p->put_parent, 2,
+                       nodes_needed_for_cells(p, n_nodes) > 1
+                           ? first + n_nodes + i / p->capacity
+                           : 1);
     return oj_sqlite_step(p->put_parent, err);
 }
 
@@ -177,7 +178,7 @@ static oj_status write_nodes(const struct packing *p, struct oj_error *err)
     int64_t n_cells = p->tree->n, n_nodes = 0, first = 2;
     for (int level = 0; n_nodes != 1; level++)
     {
-        n_nodes = count_nodes(p, n_cells);
+        n_nodes = nodes_needed_for_cells(p, n_cells);
         for (int64_t i = 0; i < n_nodes; i++)
         {
             int64_t end = (i + 1) * p->capacity;
@@ -202,7 +203,8 @@ struct places
     int64_t at;              /* the row at hand */
 };
 
-static oj_status next_row_place(void *user, int *there, struct oj_error *err)
+static oj_status advance_rowid_source(void *user, int *there,
+                                      struct oj_error *err)
 {
     struct places *all = user;
     if (++all->at % LOOK_EACH == 0)
@@ -211,7 +213,7 @@ static oj_status next_row_place(void *user, int *there, struct oj_error *err)
     return OJ_OK;
 }
 
-static void set_row_result_column(void *user, int column, sqlite3_context *to)
+static void return_rowid_column(void *user, int column, sqlite3_context *to)
 {
     const struct places *all = user;
     sqlite3_result_int64(to, column == 0 ? all->p->tree->entry[all->at].id
@@ -224,11 +226,11 @@ static oj_status write_rowid_table(const struct packing *p, sqlite3 *connection,
     static const char table[] = "ogrjoin_row_places";
     struct places all = {.p = p, .at = -1};
     struct oj_sqlite_rows rows = {.n_columns = 2,
-                                  .next = next_row_place,
-                                  .column = set_row_result_column,
+                                  .next = advance_rowid_source,
+                                  .column = return_rowid_column,
                                   .user = &all};
     oj_status status;
-    int64_t first = count_nodes(p, p->tree->n) > 1 ? 2 : 1;
+    int64_t first = nodes_needed_for_cells(p, p->tree->n) > 1 ? 2 : 1;
     for (int64_t k = 0; k < p->tree->n; k++)
         p->order[1][p->order[0][k] & UINT32_MAX] =
             (uint64_t)(first + k / p->capacity);
@@ -245,8 +247,8 @@ static oj_status write_rowid_table(const struct packing *p, sqlite3 *connection,
 /* ---- the index ----------------------------------------------------------- */
 
 /* Nodes are as long as SQLite made the first one: the page's size decides. */
-static oj_status find_capacity(struct packing *p, sqlite3 *connection,
-                               const char *name, struct oj_error *err)
+static oj_status read_cells_per_node(struct packing *p, sqlite3 *connection,
+                                     const char *name, struct oj_error *err)
 {
     int64_t n;
     OJ_TRY(oj_sqlite_number(
@@ -263,7 +265,7 @@ static oj_status find_capacity(struct packing *p, sqlite3 *connection,
 static oj_status pack_rtree(struct packing *p, sqlite3 *connection,
                             const char *name, struct oj_error *err)
 {
-    OJ_TRY(find_capacity(p, connection, name, err));
+    OJ_TRY(read_cells_per_node(p, connection, name, err));
     OJ_TRY(oj_sqlite_prepare(
         connection, &p->put_node, err,
         "INSERT OR REPLACE INTO \"%w_node\" VALUES (?1, ?2)", name));
@@ -272,7 +274,7 @@ static oj_status pack_rtree(struct packing *p, sqlite3 *connection,
                              name));
     OJ_NEW(p->order[0], p->tree->n, err);
     OJ_NEW(p->order[1], p->tree->n, err);
-    OJ_NEW(p->cell, count_nodes(p, p->tree->n), err);
+    OJ_NEW(p->cell, nodes_needed_for_cells(p, p->tree->n), err);
     OJ_NEW(p->node, p->node_bytes, err);
     sort_rows_by_hilbert(p);
     OJ_TRY(write_nodes(p, err));

@@ -21,7 +21,7 @@ static int mark_callback_called(sqlite3 *db, char **text, const void *functions)
     return SQLITE_OK;
 }
 
-static void probe_gdal_sqlite(void)
+static void check_gdal_uses_this_sqlite(void)
 {
     static const char *const drivers[] = {"SQLite", NULL};
     void (*callback)(void) = (void (*)(void))mark_callback_called;
@@ -41,7 +41,7 @@ static void probe_gdal_sqlite(void)
 
 int oj_sqlite_is_gdals(void)
 {
-    return pthread_once(&once, probe_gdal_sqlite) == 0 && is_gdals;
+    return pthread_once(&once, check_gdal_uses_this_sqlite) == 0 && is_gdals;
 }
 
 sqlite3 *oj_sqlite_of(GDALDatasetH dataset)
@@ -182,7 +182,8 @@ static int disconnect_table(sqlite3_vtab *table)
     return SQLITE_OK;
 }
 
-static int choose_index(sqlite3_vtab *table, sqlite3_index_info *info)
+static int choose_virtual_table_cost(sqlite3_vtab *table,
+                                     sqlite3_index_info *info)
 {
     (void)table;
     info->estimatedCost = 1.0; /* first in every join */
@@ -244,7 +245,7 @@ static int return_zero_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid)
 }
 
 static const sqlite3_module module = {.xConnect = connect_table,
-                                      .xBestIndex = choose_index,
+                                      .xBestIndex = choose_virtual_table_cost,
                                       .xDisconnect = disconnect_table,
                                       .xOpen = open_cursor,
                                       .xClose = close_cursor,

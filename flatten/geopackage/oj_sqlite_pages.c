@@ -141,8 +141,8 @@ static int64_t next_child_page(const struct oj_sqlite_pages *pages,
 }
 
 /* Goes to the first leaf, which says how many levels there are. */
-static oj_status begin(struct oj_sqlite_pages *pages, int64_t *leaf,
-                       struct oj_error *err)
+static oj_status descend_to_first_leaf(struct oj_sqlite_pages *pages,
+                                       int64_t *leaf, struct oj_error *err)
 {
     int is_leaf = 0;
     *leaf = pages->root;
@@ -165,7 +165,7 @@ static oj_status next_leaf(struct oj_sqlite_pages *pages, int64_t *leaf,
     int depth = pages->n_levels - 1, is_leaf = 0;
     *leaf = 0;
     if (!pages->has_begun)
-        return begin(pages, leaf, err);
+        return descend_to_first_leaf(pages, leaf, err);
     while (depth >= 0 &&
            pages->level[depth].at > count_page_cells(pages->level[depth].page))
         depth--;
@@ -203,8 +203,8 @@ static int is_good_leaf(struct oj_sqlite_pages *pages, const uint8_t *page)
 }
 
 /* Those that stand side by side at once. */
-static oj_status read_leaves(struct oj_sqlite_pages *pages, int64_t n,
-                             struct oj_error *err)
+static oj_status read_leaf_pages(struct oj_sqlite_pages *pages, int64_t n,
+                                 struct oj_error *err)
 {
     for (int64_t i = 0, end; i < n; i = end)
     {
@@ -230,7 +230,7 @@ oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
         if (leaf != 0)
             pages->number[n++] = (uint32_t)leaf;
     }
-    OJ_TRY(read_leaves(pages, n, err));
+    OJ_TRY(read_leaf_pages(pages, n, err));
     if (n == 1 && pages->n_levels == 0 && oj_sqlite_leaf_rows(pages->leaf) == 0)
         return OJ_OK;
     while (pages->n_leaves < n &&

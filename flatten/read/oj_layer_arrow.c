@@ -123,8 +123,8 @@ static int are_types_lossless(const struct oj_lane_request *from)
     return OGR_FD_GetGeomFieldCount(defn) <= 1;
 }
 
-static int has_columns(struct oj_arrow_stream *stream,
-                       const struct oj_lane_request *from)
+static int has_stream_wanted_columns(struct oj_arrow_stream *stream,
+                                     const struct oj_lane_request *from)
 {
     struct ArrowSchema schema;
     int has;
@@ -166,7 +166,7 @@ static oj_status open_stream(const struct oj_lane_request *from, void **out,
              (long long)(from->batch_rows < MOST_ROWS ? from->batch_rows
                                                       : MOST_ROWS));
     return OGR_L_GetArrowStream(from->layer, &stream->stream, options) &&
-                   has_columns(stream, from)
+                   has_stream_wanted_columns(stream, from)
                ? OJ_OK
                : oj_leave_to_gdal(err);
 }
@@ -196,8 +196,9 @@ static int are_geometry_bytes_sound(const struct oj_chunk *chunk)
     return 1;
 }
 
-static void view_columns(const struct oj_arrow_stream *stream,
-                         const struct ArrowArray *array, struct oj_chunk *chunk)
+static void view_array_columns_in_chunk(const struct oj_arrow_stream *stream,
+                                        const struct ArrowArray *array,
+                                        struct oj_chunk *chunk)
 {
     for (int c = 0; c < stream->n_columns; c++)
     {
@@ -226,9 +227,11 @@ static void free_array(void *owner)
 
 /* One chunk as it comes, maybe without rows; array->release is NULL at the end.
  */
-static oj_status get_chunk(struct oj_arrow_stream *stream,
-                           struct ArrowArray *array, struct oj_chunk **out,
-                           const char **text, struct oj_error *err)
+static oj_status read_arrow_array_as_chunk(struct oj_arrow_stream *stream,
+                                           struct ArrowArray *array,
+                                           struct oj_chunk **out,
+                                           const char **text,
+                                           struct oj_error *err)
 {
     if (stream->stream.get_next(&stream->stream, array) != 0)
     {
@@ -241,19 +244,19 @@ static oj_status get_chunk(struct oj_arrow_stream *stream,
     OJ_TRY(oj_chunk_new(stream->n_columns - OJ_CHUNK_FIELDS, array, free_array,
                         out, err));
     (*out)->n_rows = array->length;
-    view_columns(stream, array, *out);
+    view_array_columns_in_chunk(stream, array, *out);
     return OJ_OK;
 }
 
-static oj_status next_chunk(struct oj_arrow_stream *stream,
-                            struct oj_chunk **out, const char **text,
-                            struct oj_error *err)
+static oj_status read_next_arrow_chunk(struct oj_arrow_stream *stream,
+                                       struct oj_chunk **out, const char **text,
+                                       struct oj_error *err)
 {
     struct ArrowArray *array;
     struct oj_slice all = {0};
     oj_status status;
     OJ_NEW_ZEROED(array, 1, err);
-    status = get_chunk(stream, array, &all.chunk, text, err);
+    status = read_arrow_array_as_chunk(stream, array, &all.chunk, text, err);
     if (all.chunk == NULL)
     {
         free_array(array);
@@ -277,7 +280,7 @@ static oj_status next_arrow_chunk(void *stream, struct oj_chunk **out,
     {
         struct oj_slice empty = {0};
         *out = NULL;
-        OJ_TRY(next_chunk(stream, out, text, err));
+        OJ_TRY(read_next_arrow_chunk(stream, out, text, err));
         if (*out == NULL || (*out)->n_rows > 0)
             return OJ_OK;
         empty.chunk = *out;

@@ -84,9 +84,10 @@ static oj_status add_linear_parts(struct oj_layer_geometry *work,
 
 /* Collections and surfaces member by member: OGR makes lines of curves inside
  * a collection, but leaves surfaces in it as they are. */
-static oj_status add_members(struct oj_layer_geometry *work,
-                             struct oj_flat_buf *flat, OGRGeometryH geometry,
-                             int depth, struct oj_error *err)
+static oj_status append_members_recursively(struct oj_layer_geometry *work,
+                                            struct oj_flat_buf *flat,
+                                            OGRGeometryH geometry, int depth,
+                                            struct oj_error *err)
 {
     OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(geometry));
     int n;
@@ -99,8 +100,8 @@ static oj_status add_members(struct oj_layer_geometry *work,
                        OJ_WKB_MAX_DEPTH);
     n = OGR_G_GetGeometryCount(geometry);
     for (int i = 0; i < n; i++)
-        OJ_TRY(add_members(work, flat, OGR_G_GetGeometryRef(geometry, i),
-                           depth + 1, err));
+        OJ_TRY(append_members_recursively(
+            work, flat, OGR_G_GetGeometryRef(geometry, i), depth + 1, err));
     return OJ_OK;
 }
 
@@ -110,7 +111,7 @@ static oj_status add_linearized(struct oj_layer_geometry *work,
 {
     oj_status status;
     OJ_TRY(oj_flat_buf_begin(flat, fid, err));
-    status = add_members(work, flat, geometry, 0, err);
+    status = append_members_recursively(work, flat, geometry, 0, err);
     if (status == OJ_OK)
         status = oj_flat_buf_end(flat, err);
     if (status == OJ_OK)

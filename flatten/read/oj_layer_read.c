@@ -183,7 +183,8 @@ static void close_fast_reader(struct oj_layer_reader *reader)
  * rows: drivers compare the rectangle with the features' boxes only in a
  * stream, but with the features themselves in the feature loop. Geometries of
  * chunks are not transformed. */
-static oj_status open_lane(struct oj_layer_reader *reader, struct oj_error *err)
+static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
+                                                 struct oj_error *err)
 {
     static const struct oj_lane *const lanes[] = {
         &oj_flatgeobuf_lane,
@@ -246,7 +247,7 @@ oj_status oj_layer_reader_open(OGRLayerH layer,
         oj_ogr_errors_begin(&reader->errors);
         ignore_fields(reader);
         OGR_L_ResetReading(reader->layer);
-        status = open_lane(reader, err);
+        status = open_first_suitable_fast_reader(reader, err);
         oj_ogr_errors_end(&reader->errors);
     }
     /* The caller's. */
@@ -482,8 +483,9 @@ static int64_t add_points(struct oj_flat_buf *flat,
     return n;
 }
 
-static oj_status add_slice(struct oj_layer_reader *reader,
-                           const struct oj_slice *slice, struct oj_error *err)
+static oj_status append_chunk_rows(struct oj_layer_reader *reader,
+                                   const struct oj_slice *slice,
+                                   struct oj_error *err)
 {
     struct oj_flat_buf *flat = reader->flat;
     const struct oj_column_view *fids = &slice->chunk->column[OJ_CHUNK_FID];
@@ -534,9 +536,9 @@ static oj_status fall_back_to_features(struct oj_layer_reader *reader,
     return read_features(reader, max_rows, err);
 }
 
-static oj_status next_slice(struct oj_layer_reader *reader, int64_t max_rows,
-                            struct oj_slice *slice, const char **text,
-                            struct oj_error *err)
+static oj_status next_rows_of_chunk(struct oj_layer_reader *reader,
+                                    int64_t max_rows, struct oj_slice *slice,
+                                    const char **text, struct oj_error *err)
 {
     struct oj_chunk *chunk = NULL;
     *text = NULL;
@@ -550,12 +552,13 @@ static oj_status next_slice(struct oj_layer_reader *reader, int64_t max_rows,
     return OJ_OK;
 }
 
-static oj_status read_slice(struct oj_layer_reader *reader, int64_t max_rows,
-                            struct oj_error *err)
+static oj_status read_and_append_chunk_rows(struct oj_layer_reader *reader,
+                                            int64_t max_rows,
+                                            struct oj_error *err)
 {
     struct oj_slice slice = {0};
     const char *text;
-    oj_status status = next_slice(reader, max_rows, &slice, &text, err);
+    oj_status status = next_rows_of_chunk(reader, max_rows, &slice, &text, err);
     if (status == OJ_ERR_NOMEM)
         return status;
     if (status == OJ_ERR_UNSUPPORTED ||
@@ -572,7 +575,7 @@ static oj_status read_slice(struct oj_layer_reader *reader, int64_t max_rows,
     }
     if (slice.chunk == NULL)
         return reread_null_rows(reader, err);
-    status = add_slice(reader, &slice, err);
+    status = append_chunk_rows(reader, &slice, err);
     if (status == OJ_OK && reader->attributes != NULL)
         reader->attributes->slice = slice;
     else
@@ -581,8 +584,8 @@ static oj_status read_slice(struct oj_layer_reader *reader, int64_t max_rows,
 }
 
 /* The next rows at the end of flat. */
-static oj_status read_rows(struct oj_layer_reader *reader, int64_t max_rows,
-                           struct oj_error *err)
+static oj_status read_rows_up_to_limit(struct oj_layer_reader *reader,
+                                       int64_t max_rows, struct oj_error *err)
 {
     struct oj_read_counts *counts = &reader->counts;
     int64_t first = reader->flat->n_features, limit = reader->options.limit;
@@ -595,7 +598,7 @@ static oj_status read_rows(struct oj_layer_reader *reader, int64_t max_rows,
     if (max_rows <= 0) /* the limit */
         status = reread_null_rows(reader, err);
     else if (reader->lane != NULL && !reader->is_left)
-        status = read_slice(reader, max_rows, err);
+        status = read_and_append_chunk_rows(reader, max_rows, err);
     else
         status = read_features(reader, max_rows, err);
     if (status == OJ_OK)
@@ -646,7 +649,7 @@ oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
     double started = oj_clock_seconds();
     oj_status status;
     OJ_TRY(clear_batch(reader, batch, err));
-    status = read_rows(reader, reader->options.batch_rows, err);
+    status = read_rows_up_to_limit(reader, reader->options.batch_rows, err);
     if (status == OJ_OK)
     {
         batch->n_rows = batch->flat.n_features;
@@ -700,16 +703,16 @@ static void report_read_counts(const struct oj_layer_reader *reader,
 }
 
 /* attributes hold one chunk at a time, on its way into the table. */
-static oj_status read_chunks(struct oj_layer_reader *reader,
-                             struct oj_table *table,
-                             struct oj_read_counts *counts,
-                             int (*progress)(int64_t, void *), void *user,
-                             struct oj_error *err)
+static oj_status read_all_rows_into_table(struct oj_layer_reader *reader,
+                                          struct oj_table *table,
+                                          struct oj_read_counts *counts,
+                                          int (*progress)(int64_t, void *),
+                                          void *user, struct oj_error *err)
 {
     for (;;)
     {
         int64_t n = -reader->counts.n_rows;
-        OJ_TRY(read_rows(reader, CHUNK_ROWS, err));
+        OJ_TRY(read_rows_up_to_limit(reader, CHUNK_ROWS, err));
         n += reader->counts.n_rows;
         if (n == 0)
             return OJ_OK;
@@ -748,7 +751,8 @@ oj_status oj_layer_read_all(OGRLayerH layer,
         attributes.fields = &reader->fields;
         reader->flat = &shapes;
         reader->attributes = &attributes;
-        status = read_chunks(reader, rows, counts, progress, user, err);
+        status =
+            read_all_rows_into_table(reader, rows, counts, progress, user, err);
     }
     oj_attributes_clear(&attributes);
     oj_free(attributes.feature);

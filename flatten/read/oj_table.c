@@ -150,7 +150,8 @@ static oj_status append_bytes(struct table_column *column, int64_t row,
     return OJ_OK;
 }
 
-static void mark_value(struct table_column *column, int64_t row, int has_value)
+static void set_validity_bit(struct table_column *column, int64_t row,
+                             int has_value)
 {
     uint8_t bit = (uint8_t)(1u << (row & 7));
     if ((row & 7) == 0)
@@ -160,8 +161,8 @@ static void mark_value(struct table_column *column, int64_t row, int has_value)
 }
 
 /* All members of an OGRField begin where it does. */
-static void put_raw(struct table_column *column, int64_t row,
-                    const OGRField *raw)
+static void store_fixed_size_value(struct table_column *column, int64_t row,
+                                   const OGRField *raw)
 {
     size_t size = value_size(column->type);
     char *to = (char *)column->values + (size_t)row * size;
@@ -181,7 +182,7 @@ static void append_null(struct table_column *column, int64_t row)
     if (is_bytes(column->type))
         ((int64_t *)column->values)[row + 1] = column->n_pool;
     else
-        put_raw(column, row, &zero);
+        store_fixed_size_value(column, row, &zero);
 }
 
 /* Room for rows up to end. */
@@ -204,12 +205,14 @@ static oj_status reserve_column(const struct oj_table *table,
     return OJ_OK;
 }
 
-static oj_status append_one(struct oj_table *table, struct table_column *column,
-                            int64_t row, const struct oj_value *value,
-                            struct oj_error *err)
+static oj_status append_value_to_column(struct oj_table *table,
+                                        struct table_column *column,
+                                        int64_t row,
+                                        const struct oj_value *value,
+                                        struct oj_error *err)
 {
     int has_value = oj_value_is_there(value);
-    mark_value(column, row, has_value);
+    set_validity_bit(column, row, has_value);
     if (!has_value)
         append_null(column, row);
     else if (is_bytes(column->type))
@@ -219,7 +222,7 @@ static oj_status append_one(struct oj_table *table, struct table_column *column,
                          (OGRField *)column->values + row, &table->n_list_bytes,
                          err);
     else
-        put_raw(column, row, &value->raw);
+        store_fixed_size_value(column, row, &value->raw);
     return OJ_OK;
 }
 
@@ -236,7 +239,8 @@ oj_status oj_table_append(struct oj_table *table,
         {
             struct oj_value value;
             oj_attributes_value(attributes, c, i, &value);
-            OJ_TRY(append_one(table, column, first + i, &value, err));
+            OJ_TRY(
+                append_value_to_column(table, column, first + i, &value, err));
         }
     }
     table->n_rows += n_rows;
@@ -249,7 +253,7 @@ oj_status oj_table_append_column_value(struct oj_table *table, int c,
 {
     struct table_column *column = &table->column[c];
     OJ_TRY(reserve_column(table, column, table->n_rows + 1, err));
-    return append_one(table, column, table->n_rows, value, err);
+    return append_value_to_column(table, column, table->n_rows, value, err);
 }
 
 void oj_table_end_row(struct oj_table *table)

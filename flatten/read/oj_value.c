@@ -170,7 +170,7 @@ static void set_time(const struct oj_setter *s, OGRFeatureH feature)
         OGR_F_SetFieldNull(feature, s->target);
 }
 
-static double list_number(const struct oj_setter *s, int i)
+static double number_in_scratch_list(const struct oj_setter *s, int i)
 {
     const OGRField *raw = OGR_F_GetRawFieldRef(s->scratch, 0);
     if (s->from == OFTIntegerList)
@@ -191,7 +191,7 @@ static void set_text_list(const struct oj_setter *s, OGRFeatureH feature)
             CPLsnprintf(text, sizeof text, CPL_FRMT_GIB,
                         raw->Integer64List.paList[i]);
         else
-            format_real(text, sizeof text, list_number(s, i));
+            format_real(text, sizeof text, number_in_scratch_list(s, i));
         list = CSLAddString(list, text);
     }
     OGR_F_SetFieldStringList(feature, s->target, list);
@@ -216,9 +216,9 @@ static oj_status set_number_list(const struct oj_setter *s, OGRFeatureH feature,
     for (int i = 0; i < n; i++)
     {
         if (to_real)
-            ((double *)list)[i] = list_number(s, i);
+            ((double *)list)[i] = number_in_scratch_list(s, i);
         else
-            ((GIntBig *)list)[i] = (GIntBig)list_number(s, i);
+            ((GIntBig *)list)[i] = (GIntBig)number_in_scratch_list(s, i);
     }
     if (to_real)
         OGR_F_SetFieldDoubleList(feature, s->target, n, list);

@@ -120,9 +120,9 @@ static oj_status set_wkb(const struct row_target *to, const uint8_t *wkb,
 }
 
 /* As the reader gave it, Z and M kept. */
-static oj_status set_as_read(const struct row_target *to,
-                             const struct oj_attributes *attributes,
-                             int64_t row)
+static oj_status set_geometry_as_read(const struct row_target *to,
+                                      const struct oj_attributes *attributes,
+                                      int64_t row)
 {
     OGRGeometryH geometry;
     size_t n = 0;
@@ -147,7 +147,7 @@ oj_status oj_row_geometry_set(OGRFeatureH feature, const struct oj_batch *batch,
     const struct oj_flat *flat = shape->flat;
     OGRGeometryH geometry = NULL;
     if (shape->is_as_read)
-        return set_as_read(&to, batch->attributes, row);
+        return set_geometry_as_read(&to, batch->attributes, row);
     if (flat != NULL && oj_flat_is_points(flat) &&
         !isnan(flat->x[shape->feature]))
         return set_point(&to, flat->x[shape->feature], flat->y[shape->feature]);

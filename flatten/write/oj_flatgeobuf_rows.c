@@ -231,7 +231,8 @@ static oj_status read_template(struct flatgeobuf_rows *w, OGRLayerH layer,
 /* ---- bytes ----------------------------------------------------------------
  */
 
-static oj_status make_room(struct bytes *to, int64_t n, struct oj_error *err)
+static oj_status reserve_bytes(struct bytes *to, int64_t n,
+                               struct oj_error *err)
 {
     if (n > MOST_BYTES)
         return oj_fail(err, OJ_ERR_LIMIT, "a feature takes more than 2 GiB");
@@ -256,7 +257,7 @@ static oj_status grow_aligned(struct bytes *to, int64_t n, int64_t n_before,
                               int64_t align, int64_t *at, struct oj_error *err)
 {
     int64_t pad = (align - (to->n + n_before) % align) % align;
-    OJ_TRY(make_room(to, pad + n, err));
+    OJ_TRY(reserve_bytes(to, pad + n, err));
     memset(to->at + to->n, 0, (size_t)(pad + n));
     *at = to->n + pad;
     to->n += pad + n;
@@ -340,7 +341,7 @@ static void put_vertices(struct vertex_run *v, int code, int64_t n)
     v->n += n;
 }
 
-static void end_run(struct vertex_run *v)
+static void record_end_of_vertex_run(struct vertex_run *v)
 {
     if (v->ends == 0)
         return;
@@ -350,7 +351,7 @@ static void end_run(struct vertex_run *v)
 
 /* Those of a geometry without parts. Members that are empty are left out, rings
  * of polygons are not. */
-static void put_runs(struct vertex_run *v)
+static void write_vertex_runs_of_wkb(struct vertex_run *v)
 {
     int code = wkb_type_code(v->from), type = code % 1000;
     int64_t n;
@@ -368,18 +369,18 @@ static void put_runs(struct vertex_run *v)
     {
         put_vertices(v, code, n);
         if (n > 0)
-            end_run(v);
+            record_end_of_vertex_run(v);
         return;
     }
     for (int64_t i = 0; i < n; i++)
     {
         if (type != OJ_FGB_POLYGON && type != OJ_FGB_TRIANGLE)
         {
-            put_runs(v);
+            write_vertex_runs_of_wkb(v);
             continue;
         }
         put_vertices(v, code, read_vertex_count(v));
-        end_run(v);
+        record_end_of_vertex_run(v);
     }
 }
 
@@ -389,9 +390,10 @@ static oj_status put_geometry(const struct flatgeobuf_rows *rows,
                               struct oj_error *err);
 
 /* The n members at wkb that are not empty. */
-static oj_status put_parts(const struct flatgeobuf_rows *rows, struct bytes *to,
-                           const uint8_t *wkb, int64_t n, int64_t place,
-                           struct oj_error *err)
+static oj_status write_parts_as_flatbuffers(const struct flatgeobuf_rows *rows,
+                                            struct bytes *to,
+                                            const uint8_t *wkb, int64_t n,
+                                            int64_t place, struct oj_error *err)
 {
     int64_t first, at;
     OJ_TRY(put_flatbuffer_vector(to, place, n, 4, &first, err));
@@ -414,9 +416,10 @@ static oj_status put_parts(const struct flatgeobuf_rows *rows, struct bytes *to,
     return OJ_OK;
 }
 
-static oj_status put_vectors(struct bytes *to, const uint8_t *wkb,
-                             int64_t n_vertices, int64_t n_ends,
-                             const int64_t *place, struct oj_error *err)
+static oj_status
+write_ends_and_coordinate_vectors(struct bytes *to, const uint8_t *wkb,
+                                  int64_t n_vertices, int64_t n_ends,
+                                  const int64_t *place, struct oj_error *err)
 {
     struct vertex_run v = {.from = wkb};
     int64_t ends;
@@ -430,7 +433,7 @@ static oj_status put_vectors(struct bytes *to, const uint8_t *wkb,
         put_flatbuffer_vector(to, place[OJ_FGB_M], n_vertices, 8, &v.m, err));
     v.to = to->at;
     ends = v.ends;
-    put_runs(&v);
+    write_vertex_runs_of_wkb(&v);
     if (ends != 0)
         set_uint32(to->at + ends - 4, (v.ends - ends) / 4);
     return OJ_OK;
@@ -466,8 +469,10 @@ static oj_status put_geometry(const struct flatgeobuf_rows *rows,
     OJ_TRY(put_flatbuffer_table(to, slots, n_slots, table, place, err));
     if (place[OJ_FGB_TYPE] != 0)
         to->at[place[OJ_FGB_TYPE]] = (uint8_t)type;
-    return has_parts ? put_parts(rows, to, wkb + 9, n, place[OJ_FGB_PARTS], err)
-                     : put_vectors(to, wkb, n_vertices, n, place, err);
+    return has_parts ? write_parts_as_flatbuffers(rows, to, wkb + 9, n,
+                                                  place[OJ_FGB_PARTS], err)
+                     : write_ends_and_coordinate_vectors(to, wkb, n_vertices, n,
+                                                         place, err);
 }
 
 /* ---- features -------------------------------------------------------------
@@ -492,9 +497,9 @@ static oj_status find_box_of_curves(double *to, const uint8_t *wkb, int64_t n,
 }
 
 /* OJ_OK, or why GDAL would refuse the row. */
-static oj_status check_row(const struct flatgeobuf_rows *rows,
-                           const uint8_t *wkb, int is_empty,
-                           struct oj_error *err)
+static oj_status check_gdal_would_accept_row(const struct flatgeobuf_rows *rows,
+                                             const uint8_t *wkb, int is_empty,
+                                             struct oj_error *err)
 {
     if (is_empty && rows->empty_row == EMPTY_REFUSED)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
@@ -532,10 +537,10 @@ static oj_status put_feature(const struct flatgeobuf_rows *rows,
 
 /* Any but a plain point; *is_left_out, as this version of GDAL does it, where
  * it has no vertex. */
-static oj_status begin_feature(const struct flatgeobuf_rows *rows,
-                               struct row_slice *slice, const uint8_t *wkb,
-                               int64_t n, int *is_left_out,
-                               struct oj_error *err)
+static oj_status write_feature_geometry(const struct flatgeobuf_rows *rows,
+                                        struct row_slice *slice,
+                                        const uint8_t *wkb, int64_t n,
+                                        int *is_left_out, struct oj_error *err)
 {
     double least = (double)INFINITY,
            box[] = {least, -least, least, -least, least, -least};
@@ -546,7 +551,7 @@ static oj_status begin_feature(const struct flatgeobuf_rows *rows,
         oj_wkb_pass(&walk);
     is_empty = walk.n_vertices == 0;
     slice->written.n_empty += is_empty;
-    OJ_TRY(check_row(rows, wkb, is_empty, err));
+    OJ_TRY(check_gdal_would_accept_row(rows, wkb, is_empty, err));
     *is_left_out = is_empty && rows->empty_row == EMPTY_LEFT_OUT;
     if (*is_left_out)
         return OJ_OK;
@@ -558,9 +563,10 @@ static oj_status begin_feature(const struct flatgeobuf_rows *rows,
 }
 
 /* What all plain points begin with is made once. */
-static oj_status begin_point(const struct flatgeobuf_rows *rows,
-                             struct row_slice *slice, const uint8_t *wkb,
-                             struct oj_error *err)
+static oj_status
+write_point_feature_from_template(const struct flatgeobuf_rows *rows,
+                                  struct row_slice *slice, const uint8_t *wkb,
+                                  struct oj_error *err)
 {
     struct bytes *to = &slice->bytes;
     double *box = slice->node[slice->n_rows].box;
@@ -575,7 +581,7 @@ static oj_status begin_point(const struct flatgeobuf_rows *rows,
         return OJ_OK;
     }
     if (to->cap - to->n < n + 4)
-        OJ_TRY(make_room(to, n + 4, err));
+        OJ_TRY(reserve_bytes(to, n + 4, err));
     memcpy(to->at + to->n, slice->head, (size_t)n);
     memcpy(to->at + to->n + n - 16, wkb + 5, 16);
     slice->properties = to->n + n;
@@ -600,7 +606,7 @@ static inline oj_status add_number(struct bytes *to, int i, const void *value,
                                    int n, struct oj_error *err)
 {
     if (to->cap - to->n < 10)
-        OJ_TRY(make_room(to, 10, err));
+        OJ_TRY(reserve_bytes(to, 10, err));
     set_uint16(to->at + to->n, i);
     if (n == 8)
         memcpy(to->at + to->n + 2, value, 8);
@@ -621,7 +627,7 @@ static oj_status add_bytes(struct bytes *to, int i, const void *bytes,
     set_uint32(size, n);
     OJ_TRY(add_number(to, i, size, 4, err));
     if (to->cap - to->n < n)
-        OJ_TRY(make_room(to, n, err));
+        OJ_TRY(reserve_bytes(to, n, err));
     if (n > 0)
         memcpy(to->at + to->n, bytes, (size_t)n);
     to->n += n;
@@ -668,7 +674,8 @@ static oj_status add_values(const struct flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-static oj_status end_feature(struct row_slice *slice, struct oj_error *err)
+static oj_status write_feature_sizes(struct row_slice *slice,
+                                     struct oj_error *err)
 {
     struct bytes *to = &slice->bytes;
     int64_t n = to->n - slice->properties - 4;
@@ -676,7 +683,7 @@ static oj_status end_feature(struct row_slice *slice, struct oj_error *err)
         return oj_fail(err, OJ_ERR_LIMIT, "a feature takes more than 2 GiB");
     set_uint32(to->at + slice->properties, n);
     if (to->cap - to->n < 8)
-        OJ_TRY(make_room(to, 8, err));
+        OJ_TRY(reserve_bytes(to, 8, err));
     for (; to->n % 8 != 0; to->n++)
         to->at[to->n] = 0;
     n = to->n - slice->start;
@@ -699,19 +706,20 @@ static oj_status encode_row(const struct flatgeobuf_rows *rows,
         OJ_ROOM(slice->node, slice->n_rows, slice->n_rows + 1, slice->cap_nodes,
                 err);
     slice->start = slice->bytes.n;
-    OJ_TRY(wkb != NULL && wkb_type_code(wkb) == OJ_FGB_POINT && !rows->has_z &&
-                   !rows->has_m && rows->type <= OJ_FGB_POINT &&
-                   !isnan(oj_wkb_double(wkb + 5)) &&
-                   !isnan(oj_wkb_double(wkb + 13))
-               ? begin_point(rows, slice, wkb, err)
-               : begin_feature(rows, slice, wkb, n, &is_left_out, err));
+    OJ_TRY(
+        wkb != NULL && wkb_type_code(wkb) == OJ_FGB_POINT && !rows->has_z &&
+                !rows->has_m && rows->type <= OJ_FGB_POINT &&
+                !isnan(oj_wkb_double(wkb + 5)) &&
+                !isnan(oj_wkb_double(wkb + 13))
+            ? write_point_feature_from_template(rows, slice, wkb, err)
+            : write_feature_geometry(rows, slice, wkb, n, &is_left_out, err));
     slice->written.n_rows++;
     if (is_left_out)
         return OJ_OK;
     if (wkb != NULL)
         look_for_infinite(slice, &slice->written);
     OJ_TRY(add_values(rows, &slice->bytes, place, err));
-    return end_feature(slice, err);
+    return write_feature_sizes(slice, err);
 }
 
 /* ---- slices ---------------------------------------------------------------
@@ -756,8 +764,9 @@ static oj_status write_slice(struct flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-static oj_status end_slice(int64_t task, int thread, oj_status status,
-                           void *user, struct oj_error *err)
+static oj_status write_slice_in_order(int64_t task, int thread,
+                                      oj_status status, void *user,
+                                      struct oj_error *err)
 {
     struct flatgeobuf_rows *rows = user;
     const struct row_slice *slice = &rows->slice[thread];
@@ -776,7 +785,7 @@ static oj_status end_slice(int64_t task, int thread, oj_status status,
 
 /* Finds where values lie. Returns 1 when rows of the answer can be made on
  * several threads. */
-static int find_field_values(struct flatgeobuf_rows *rows)
+static int can_rows_be_encoded_in_parallel(struct flatgeobuf_rows *rows)
 {
     int are_plain = 1;
     for (int i = 0; i < rows->n_fields; i++)
@@ -789,9 +798,10 @@ static int find_field_values(struct flatgeobuf_rows *rows)
     return are_plain;
 }
 
-static oj_status write_rows(void *of, struct oj_rows_written *written,
-                            struct oj_row_place *left, int *is_left,
-                            struct oj_error *err)
+static oj_status encode_and_write_rows(void *of,
+                                       struct oj_rows_written *written,
+                                       struct oj_row_place *left, int *is_left,
+                                       struct oj_error *err)
 {
     struct flatgeobuf_rows *rows = of;
     const struct oj_rows_written nothing = {0};
@@ -803,7 +813,7 @@ static oj_status write_rows(void *of, struct oj_rows_written *written,
     rows->written = written;
     if (sources->batch == NULL || sources->batch->n_rows == 0)
         return OJ_OK;
-    n_threads = find_field_values(rows) ? rows->n_threads : 1;
+    n_threads = can_rows_be_encoded_in_parallel(rows) ? rows->n_threads : 1;
     while ((rows->n_places = oj_row_cursor_take(
                 rows->cursor, rows->place,
                 rows->n_threads * SLICES_AT_ONCE * SLICE_ROWS)) > 0)
@@ -811,7 +821,7 @@ static oj_status write_rows(void *of, struct oj_rows_written *written,
         OJ_TRY(oj_check_cancel(sources->options->cancel, err));
         OJ_TRY(oj_parallel_in_order(
             n_threads, (rows->n_places + SLICE_ROWS - 1) / SLICE_ROWS,
-            encode_slice, end_slice, rows, err));
+            encode_slice, write_slice_in_order, rows, err));
     }
     return OJ_OK;
 }
@@ -882,7 +892,7 @@ static oj_status begin_file(struct flatgeobuf_rows *rows, const char *path,
     return oj_temporary_file_open(path, "rows", &rows->sorted.nodes, err);
 }
 
-static void close_rows(void *of)
+static void close_flatgeobuf_writer(void *of)
 {
     struct flatgeobuf_rows *rows = of;
     if (rows == NULL)
@@ -908,9 +918,9 @@ static void close_rows(void *of)
     oj_free(rows);
 }
 
-static oj_status open_rows(OGRLayerH layer, int is_update,
-                           struct oj_row_cursor *cursor, void **out,
-                           struct oj_error *err)
+static oj_status open_flatgeobuf_writer(OGRLayerH layer, int is_update,
+                                        struct oj_row_cursor *cursor,
+                                        void **out, struct oj_error *err)
 {
     const struct oj_flatgeobuf_file *file =
         oj_row_cursor_sources(cursor)->options->file;
@@ -942,12 +952,13 @@ static oj_status open_rows(OGRLayerH layer, int is_update,
     if (status == OJ_OK)
         *out = rows;
     else
-        close_rows(rows);
+        close_flatgeobuf_writer(rows);
     return status == OJ_ERR_UNSUPPORTED ? OJ_OK : status;
 }
 
 /* Without rows GDAL's own file is the one to take. */
-static oj_status finish_rows(void *of, int *has_file, struct oj_error *err)
+static oj_status write_header_and_index(void *of, int *has_file,
+                                        struct oj_error *err)
 {
     struct flatgeobuf_rows *rows = of;
     struct oj_fgb_unsorted *sorted = &rows->sorted;
@@ -969,4 +980,5 @@ static oj_status finish_rows(void *of, int *has_file, struct oj_error *err)
 }
 
 const struct oj_row_lane oj_flatgeobuf_rows = {
-    "FlatGeobuf", open_rows, write_rows, NULL, NULL, finish_rows, close_rows};
+    "FlatGeobuf", open_flatgeobuf_writer, encode_and_write_rows,  NULL,
+    NULL,         write_header_and_index, close_flatgeobuf_writer};

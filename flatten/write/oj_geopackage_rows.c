@@ -169,8 +169,9 @@ static oj_status make_blob(struct geopackage_rows *w, struct oj_error *err)
 }
 
 /* A row with a box has come into the layer. */
-static oj_status add_box(struct geopackage_rows *w, int64_t fid,
-                         const double box[4], struct oj_error *err)
+static oj_status add_box_to_rtree_and_extent(struct geopackage_rows *w,
+                                             int64_t fid, const double box[4],
+                                             struct oj_error *err)
 {
     for (int i = 0; i < 4; i += 2)
     {
@@ -304,18 +305,21 @@ static oj_status fetch_next_row(struct geopackage_rows *rows, int *there,
 }
 
 /* The row at hand was inserted. */
-static oj_status count_row(struct geopackage_rows *w, struct oj_error *err)
+static oj_status count_inserted_row(struct geopackage_rows *w,
+                                    struct oj_error *err)
 {
     w->has_row = 0;
     w->n_rows++;
     w->written->n_rows++;
     w->written->n_empty += w->shape.is_empty;
-    return w->shape.is_empty ? OJ_OK
-                             : add_box(w, sqlite3_last_insert_rowid(w->db),
-                                       w->shape.box, err);
+    return w->shape.is_empty
+               ? OJ_OK
+               : add_box_to_rtree_and_extent(
+                     w, sqlite3_last_insert_rowid(w->db), w->shape.box, err);
 }
 
-static oj_status next_row(void *user, int *there, struct oj_error *err)
+static oj_status advance_to_next_row(void *user, int *there,
+                                     struct oj_error *err)
 {
     struct geopackage_rows *rows = user;
     if (rows->is_again)
@@ -324,7 +328,7 @@ static oj_status next_row(void *user, int *there, struct oj_error *err)
         return OJ_OK;
     }
     if (rows->has_row)
-        OJ_TRY(count_row(rows, err));
+        OJ_TRY(count_inserted_row(rows, err));
     if (rows->n_rows % 1024 == 0)
         OJ_TRY(oj_check_cancel(rows->cancel, err));
     OJ_TRY(fetch_next_row(rows, there, err));
@@ -374,7 +378,7 @@ static int are_fields_supported(OGRLayerH layer)
 
 /* A connection that may write what is behind the spatial index, inside of a
  * transaction. */
-static int is_usable(sqlite3 *db)
+static int is_connection_in_transaction(sqlite3 *db)
 {
     int is_defensive = 0;
 #ifdef SQLITE_DBCONFIG_DEFENSIVE
@@ -425,8 +429,8 @@ static oj_status collect_index_triggers(struct geopackage_rows *w,
                : oj_sqlite_fail(w->db, "a statement failed", err);
 }
 
-static oj_status run_all(const struct geopackage_rows *w, char **statements,
-                         struct oj_error *err)
+static oj_status run_sql_statements(const struct geopackage_rows *w,
+                                    char **statements, struct oj_error *err)
 {
     for (int i = 0; i < CSLCount(statements); i++)
         OJ_TRY(oj_sqlite_run(w->db, err, "%s", statements[i]));
@@ -472,10 +476,10 @@ static oj_status check_table_is_new(struct geopackage_rows *w, int *fits,
  *  SELECT geometry IS c1, (fid, a, ...) IS (?1, c2, ...) ... WHERE fid = ?1
  *  UPDATE t SET (a, ...) = (SELECT c2, ... FROM rows) WHERE fid = ?1
  * The first keeps the rows before one that is refused. */
-static oj_status prepare_row_statements(struct geopackage_rows *w,
-                                        int is_update, const char *names,
-                                        const char *values,
-                                        struct oj_error *err)
+static oj_status prepare_insert_and_update(struct geopackage_rows *w,
+                                           int is_update, const char *names,
+                                           const char *values,
+                                           struct oj_error *err)
 {
     const char *g = w->geometry;
     OJ_TRY(oj_sqlite_rows_open(w->db, w->name, &w->rows, err));
@@ -520,11 +524,11 @@ static oj_status open_table(struct geopackage_rows *w, int is_update,
     snprintf(w->name, sizeof w->name, "ogrjoin_rows_%llx",
              (unsigned long long)(uintptr_t)w);
     w->rows.n_columns = w->n + FIRST_FIELD;
-    w->rows.next = next_row;
+    w->rows.next = advance_to_next_row;
     w->rows.column = return_column_to_sqlite;
     w->rows.user = w;
     status = n != NULL && v != NULL
-                 ? prepare_row_statements(w, is_update, n, v, err)
+                 ? prepare_insert_and_update(w, is_update, n, v, err)
                  : oj_fail(err, OJ_ERR_NOMEM, "out of memory: a statement");
     sqlite3_free(n);
     sqlite3_free(v);
@@ -534,8 +538,9 @@ static oj_status open_table(struct geopackage_rows *w, int is_update,
 /* ---- open and close ------------------------------------------------------ */
 
 /* *fits is 0 where the layer is better left to GDAL. */
-static oj_status begin_table_writing(struct geopackage_rows *w, int is_update,
-                                     int *fits, struct oj_error *err)
+static oj_status start_if_table_is_suitable(struct geopackage_rows *w,
+                                            int is_update, int *fits,
+                                            struct oj_error *err)
 {
     int64_t n_tables;
     OJ_TRY(oj_sqlite_number(
@@ -555,7 +560,7 @@ static oj_status begin_table_writing(struct geopackage_rows *w, int is_update,
     if (!*fits)
         return OJ_OK;
     OJ_TRY(open_table(w, is_update, err));
-    return w->index != NULL ? run_all(w, w->drop, err) : OJ_OK;
+    return w->index != NULL ? run_sql_statements(w, w->drop, err) : OJ_OK;
 }
 
 static oj_status init_row_columns(struct geopackage_rows *rows,
@@ -579,7 +584,7 @@ static oj_status init_row_columns(struct geopackage_rows *rows,
     return rows->scratch != NULL ? OJ_OK : oj_fail_nomem(err, 1, 1024);
 }
 
-static void close_rows(void *rows)
+static void close_geopackage_writer(void *rows)
 {
     struct geopackage_rows *w = rows;
     if (w == NULL)
@@ -603,9 +608,9 @@ static void close_rows(void *rows)
     oj_free(w);
 }
 
-static oj_status open_rows(OGRLayerH layer, int is_update,
-                           struct oj_row_cursor *cursor, void **out,
-                           struct oj_error *err)
+static oj_status open_geopackage_writer(OGRLayerH layer, int is_update,
+                                        struct oj_row_cursor *cursor,
+                                        void **out, struct oj_error *err)
 {
     const struct oj_write_options *options =
         oj_row_cursor_sources(cursor)->options;
@@ -614,7 +619,8 @@ static oj_status open_rows(OGRLayerH layer, int is_update,
     int fits = 0;
     oj_status status;
     *out = NULL;
-    if (db == NULL || !is_usable(db) || !are_fields_supported(layer))
+    if (db == NULL || !is_connection_in_transaction(db) ||
+        !are_fields_supported(layer))
         return OJ_OK;
     /* GDAL makes the tables of a new layer now, while they are empty. */
     CPLErrorReset();
@@ -632,11 +638,11 @@ static oj_status open_rows(OGRLayerH layer, int is_update,
     w->box[1] = w->box[3] = (double)-INFINITY;
     status = init_row_columns(w, OGR_L_GetLayerDefn(layer), err);
     if (status == OJ_OK)
-        status = begin_table_writing(w, is_update, &fits, err);
+        status = start_if_table_is_suitable(w, is_update, &fits, err);
     if (status == OJ_OK && fits)
         *out = w;
     else
-        close_rows(w);
+        close_geopackage_writer(w);
     return status;
 }
 
@@ -664,9 +670,10 @@ static oj_status insert_rows(struct geopackage_rows *w, int *is_left,
     return OJ_OK;
 }
 
-static oj_status write_rows(void *rows, struct oj_rows_written *written,
-                            struct oj_row_place *left, int *is_left,
-                            struct oj_error *err)
+static oj_status insert_rows_of_answer(void *rows,
+                                       struct oj_rows_written *written,
+                                       struct oj_row_place *left, int *is_left,
+                                       struct oj_error *err)
 {
     struct geopackage_rows *w = rows;
     const struct oj_rows_written nothing = {0};
@@ -712,16 +719,16 @@ static oj_status update_row(void *rows, int64_t fid,
     return OJ_OK;
 }
 
-static oj_status add_box_by_gdal_functions(struct geopackage_rows *w,
-                                           int64_t fid, OGRGeometryH geometry,
-                                           struct oj_error *err)
+static oj_status add_box_of_ogr_geometry(struct geopackage_rows *w, int64_t fid,
+                                         OGRGeometryH geometry,
+                                         struct oj_error *err)
 {
     OGREnvelope box;
     if (geometry == NULL || OGR_G_IsEmpty(geometry))
         return OJ_OK;
     OGR_G_GetEnvelope(geometry, &box);
-    return add_box(w, fid, (double[]){box.MinX, box.MaxX, box.MinY, box.MaxY},
-                   err);
+    return add_box_to_rtree_and_extent(
+        w, fid, (double[]){box.MinX, box.MaxX, box.MinY, box.MaxY}, err);
 }
 
 /* Rows that GDAL writes without a trigger that stood until the first: it sets
@@ -761,8 +768,9 @@ static oj_status compare_row(struct geopackage_rows *w, int64_t fid,
 }
 
 /* After GDAL wrote the row at hand, or changed it (its kind is then -1). */
-static oj_status record_gdal_row(void *rows, OGRFeatureH feature,
-                                 struct oj_error *err)
+static oj_status account_for_row_written_by_gdal(void *rows,
+                                                 OGRFeatureH feature,
+                                                 struct oj_error *err)
 {
     struct geopackage_rows *w = rows;
     int is_equal[2], kind = w->shape.kind;
@@ -773,8 +781,8 @@ static oj_status record_gdal_row(void *rows, OGRFeatureH feature,
     if (fid == OGRNullFID) /* GDAL 3.6 forgets 0 */
         fid = sqlite3_last_insert_rowid(w->db);
     if (w->update == NULL)
-        OJ_TRY(add_box_by_gdal_functions(w, fid, OGR_F_GetGeometryRef(feature),
-                                         err));
+        OJ_TRY(add_box_of_ogr_geometry(w, fid, OGR_F_GetGeometryRef(feature),
+                                       err));
     OJ_TRY(compare_row(w, fid, is_equal, err));
     if (kind >= 0 && w->is_whose[kind] == UNSEEN)
         w->is_whose[kind] = is_equal[0] ? OURS : GDALS;
@@ -809,8 +817,8 @@ static oj_status set_extent(const struct geopackage_rows *w,
 
 /* GDAL counted the rows that it wrote itself; where it keeps no count there is
  * none. */
-static oj_status set_count(const struct geopackage_rows *w,
-                           struct oj_error *err)
+static oj_status update_feature_count(const struct geopackage_rows *w,
+                                      struct oj_error *err)
 {
     int64_t n, n_rows = w->n_rows + w->n_of_gdal;
     OJ_TRY(oj_sqlite_number(
@@ -824,28 +832,33 @@ static oj_status set_count(const struct geopackage_rows *w,
                                (long long)n_rows, w->table);
 }
 
-static oj_status finish_rows(void *rows, int *has_file, struct oj_error *err)
+static oj_status write_rtree_count_and_extent(void *rows, int *has_file,
+                                              struct oj_error *err)
 {
     struct geopackage_rows *w = rows;
     *has_file = 0;
     if (w->update != NULL)
-        return run_all(w, w->restore, err);
+        return run_sql_statements(w, w->restore, err);
     CPLErrorReset();
     if (OGR_L_SyncToDisk(w->layer) != OGRERR_NONE)
         return oj_fail(err, OJ_ERR_IO, "%s", CPLGetLastErrorMsg());
     if (w->index != NULL)
         OJ_TRY(oj_rtree_write(&w->tree, w->db, w->index, w->cancel, err));
-    OJ_TRY(run_all(w, w->restore, err));
+    OJ_TRY(run_sql_statements(w, w->restore, err));
     OJ_TRY(set_extent(w, err));
-    OJ_TRY(set_count(w, err));
+    OJ_TRY(update_feature_count(w, err));
     /* Under a condition the layer counts what is in the table. */
     OGR_L_SetAttributeFilter(w->layer, "1 = 1");
     return OJ_OK;
 }
 
-static const struct oj_row_lane lane = {
-    "GeoPackage",    open_rows,   write_rows, update_row,
-    record_gdal_row, finish_rows, close_rows};
+static const struct oj_row_lane lane = {"GeoPackage",
+                                        open_geopackage_writer,
+                                        insert_rows_of_answer,
+                                        update_row,
+                                        account_for_row_written_by_gdal,
+                                        write_rtree_count_and_extent,
+                                        close_geopackage_writer};
 const struct oj_row_lane *const oj_geopackage_rows = &lane;
 
 #else

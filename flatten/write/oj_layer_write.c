@@ -170,8 +170,8 @@ static oj_status explain_failed_row(const struct oj_layer_writer *writer,
 
 /* Rows by the lane, as far as they can go there, and the next one, if it is
  * *there, as a feature. */
-static oj_status write_by_lane(struct oj_layer_writer *writer, int *there,
-                               struct oj_error *err)
+static oj_status write_rows_by_direct_writer(struct oj_layer_writer *writer,
+                                             int *there, struct oj_error *err)
 {
     struct oj_rows_written written;
     struct oj_row_place left;
@@ -203,8 +203,8 @@ static oj_status write_by_lane(struct oj_layer_writer *writer, int *there,
 
 /* With the first answer: what stands in the way, as another program that
  * writes, is met by GDAL here, too. */
-static oj_status open_table(struct oj_layer_writer *writer,
-                            struct oj_error *err)
+static oj_status open_deferred_direct_writer(struct oj_layer_writer *writer,
+                                             struct oj_error *err)
 {
     struct oj_error reason;
     oj_status status = writer->lane->open(writer->layer, 0, writer->cursor,
@@ -220,21 +220,21 @@ static oj_status open_table(struct oj_layer_writer *writer,
 }
 
 /* The rows of the answer that the cursor has begun. */
-static oj_status write_answer(struct oj_layer_writer *writer,
-                              const struct oj_batch *batch,
-                              struct oj_error *err)
+static oj_status write_rows_of_answer(struct oj_layer_writer *writer,
+                                      const struct oj_batch *batch,
+                                      struct oj_error *err)
 {
     int there = 1;
     oj_status status = OJ_OK;
     writer->looks_for_infinite = batch->flat.counts.n_not_finite > 0;
     oj_ogr_errors_begin(&writer->errors);
     if (writer->is_deferred)
-        status = open_table(writer, err);
+        status = open_deferred_direct_writer(writer, err);
     while (status == OJ_OK && there)
     {
         if (writer->rows != NULL)
         {
-            status = write_by_lane(writer, &there, err);
+            status = write_rows_by_direct_writer(writer, &there, err);
             continue;
         }
         status =
@@ -255,7 +255,7 @@ oj_status oj_layer_writer_write(struct oj_layer_writer *writer,
 {
     OJ_TRY(oj_row_cursor_begin(writer->cursor, batch, first_row, matches,
                                values, err));
-    return write_answer(writer, batch, err);
+    return write_rows_of_answer(writer, batch, err);
 }
 
 oj_status oj_layer_writer_write_join_rows(struct oj_layer_writer *writer,
@@ -265,5 +265,5 @@ oj_status oj_layer_writer_write_join_rows(struct oj_layer_writer *writer,
 {
     OJ_TRY(
         oj_row_cursor_begin_join_rows(writer->cursor, batch, is_matched, err));
-    return write_answer(writer, batch, err);
+    return write_rows_of_answer(writer, batch, err);
 }

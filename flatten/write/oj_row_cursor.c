@@ -109,9 +109,9 @@ static oj_status init_setters(struct oj_row_cursor *cursor,
 }
 
 /* The input's fields, once or again when batches come from another reader. */
-static oj_status set_fields(struct oj_row_cursor *cursor,
-                            const struct oj_fields *fields,
-                            struct oj_error *err)
+static oj_status set_input_fields_of_reader(struct oj_row_cursor *cursor,
+                                            const struct oj_fields *fields,
+                                            struct oj_error *err)
 {
     if (cursor->fields == fields)
         return OJ_OK;
@@ -132,7 +132,7 @@ static int is_column_wanted(const struct oj_row_cursor *cursor, int i)
         OGR_FD_GetFieldDefn(cursor->defn, cursor->column[i].target));
 }
 
-static void find_wanted(struct oj_row_cursor *cursor)
+static void list_wanted_columns(struct oj_row_cursor *cursor)
 {
     int n = 0;
     for (int of_input = 1; of_input >= 0; of_input--)
@@ -166,7 +166,7 @@ oj_status oj_row_cursor_open(OGRFeatureDefnH defn,
     status = init_setters(cursor, options, err);
     if (status == OJ_OK)
     {
-        find_wanted(cursor);
+        list_wanted_columns(cursor);
         cursor->sources.options = &cursor->options;
         cursor->sources.columns = cursor->column;
         *out = cursor;
@@ -235,7 +235,7 @@ static void begin_batch(struct oj_row_cursor *cursor,
     oj_row_cursor_end(cursor);
     cursor->has_geometry = OGR_FD_GetGeomFieldCount(cursor->defn) > 0 &&
                            !OGR_FD_IsGeometryIgnored(cursor->defn);
-    find_wanted(cursor);
+    list_wanted_columns(cursor);
     cursor->sources.batch = batch;
     cursor->sources.is_join_rows = is_join_rows;
     cursor->sources.first_row = first_row;
@@ -258,7 +258,7 @@ oj_status oj_row_cursor_begin(struct oj_row_cursor *cursor,
         return oj_fail(
             err, OJ_ERR_INTERNAL, "%lld answers for %lld rows of a batch",
             (long long)matches->n_rows, (long long)(batch->n_rows - first_row));
-    OJ_TRY(set_fields(cursor, batch->attributes->fields, err));
+    OJ_TRY(set_input_fields_of_reader(cursor, batch->attributes->fields, err));
     begin_batch(cursor, batch, 0, first_row, matches->n_rows);
     cursor->matches = matches;
     cursor->sources.entries = entries;
@@ -284,7 +284,7 @@ oj_status oj_row_cursor_begin_join_rows(struct oj_row_cursor *cursor,
 /* ---- places ------------------------------------------------------------- */
 
 /* Goes to row at; it gives no place when entry is end_entry afterwards. */
-static void begin_row_entries(struct oj_row_cursor *cursor)
+static void move_to_next_row(struct oj_row_cursor *cursor)
 {
     int64_t row = cursor->at++;
     enum oj_how how = cursor->options.how;
@@ -384,7 +384,7 @@ int64_t oj_row_cursor_take(struct oj_row_cursor *cursor,
         if (cursor->entry != cursor->end_entry)
             make_place(cursor, &places[n_taken++]);
         else if (cursor->at < cursor->n_rows)
-            begin_row_entries(cursor);
+            move_to_next_row(cursor);
         else
             break;
     }
@@ -410,8 +410,9 @@ static double pair_value(const struct oj_row_sources *sources,
 }
 
 /* The point that is nearest, or the line to it. */
-static void make_nearest(const struct oj_row_cursor *cursor, int64_t entry,
-                         struct oj_row_geometry *shape)
+static void make_nearest_point_or_line(const struct oj_row_cursor *cursor,
+                                       int64_t entry,
+                                       struct oj_row_geometry *shape)
 {
     static const int64_t one[] = {0, 1}, two[] = {0, 2};
     static const uint8_t line = OJ_PART_LINE;
@@ -467,7 +468,7 @@ void oj_row_cursor_geometry(const struct oj_row_cursor *cursor,
         shape->feature = place->entry;
     }
     else
-        make_nearest(cursor, place->entry, shape);
+        make_nearest_point_or_line(cursor, place->entry, shape);
 }
 
 /* ---- columns ------------------------------------------------------------ */
@@ -557,8 +558,8 @@ int oj_row_cursor_is_plain(const struct oj_row_cursor *cursor, int column)
            cursor->column[column].origin != OJ_COLUMN_AGGREGATE;
 }
 
-static void view_numbers(struct oj_row_view *found, enum oj_row_number by,
-                         char format, const void *values)
+static void set_number_view(struct oj_row_view *found, enum oj_row_number by,
+                            char format, const void *values)
 {
     found->by = by;
     found->view.format = values != NULL ? format : 0;
@@ -588,9 +589,9 @@ struct oj_row_view oj_row_cursor_view(const struct oj_row_cursor *cursor, int c)
         found.view = oj_table_view(options->join_table, column->source);
     }
     else if (!is_join_row && column->origin == OJ_COLUMN_JOIN_FID)
-        view_numbers(&found, OJ_BY_JOIN_ROW, 'l', options->join_side->fid);
+        set_number_view(&found, OJ_BY_JOIN_ROW, 'l', options->join_side->fid);
     else if (!is_join_row && column->origin == OJ_COLUMN_MEASURE)
-        view_numbers(&found, OJ_BY_ENTRY, 'g', sources->entries->measure);
+        set_number_view(&found, OJ_BY_ENTRY, 'g', sources->entries->measure);
     return found;
 }
 
@@ -678,7 +679,7 @@ oj_status oj_row_cursor_next(struct oj_row_cursor *cursor, OGRFeatureH feature,
         /* now and then: an answer can take a second to write */
         if ((cursor->at & 1023) == 0)
             OJ_TRY(oj_check_cancel(cursor->options.cancel, err));
-        begin_row_entries(cursor);
+        move_to_next_row(cursor);
     }
     make_place(cursor, &place);
     oj_row_cursor_fetch(cursor, &place);

@@ -6,11 +6,10 @@
 #include "oj_flat_to_ogr.h"
 
 /* Over OGR, unless the bytes of a chunk can be taken as they are. */
-static oj_status make_as_read(struct oj_row_wkb *work,
-                              const struct oj_batch *batch, int64_t row,
-                              const struct oj_row_geometry *shape,
-                              const uint8_t **wkb, int64_t *n,
-                              struct oj_error *err)
+static oj_status make_wkb_of_geometry_as_read(
+    struct oj_row_wkb *work, const struct oj_batch *batch, int64_t row,
+    const struct oj_row_geometry *shape, const uint8_t **wkb, int64_t *n,
+    struct oj_error *err)
 {
     const struct oj_slice *slice = &batch->attributes->slice;
     int64_t fid = batch->flat.fid[row], n_without;
@@ -50,8 +49,9 @@ oj_status oj_row_wkb_make(struct oj_row_wkb *work,
     *n = 0;
     oj_row_cursor_geometry(cursor, place, &shape);
     if (shape.is_as_read)
-        return make_as_read(work, oj_row_cursor_sources(cursor)->batch,
-                            place->row, &shape, wkb, n, err);
+        return make_wkb_of_geometry_as_read(
+            work, oj_row_cursor_sources(cursor)->batch, place->row, &shape, wkb,
+            n, err);
     if (shape.flat != NULL)
         *n = oj_wkb_size(shape.flat, shape.feature, shape.multi);
     if (*n == 0)
