@@ -34,7 +34,7 @@ set(OJ_CUDA_SOURCES
   cuda/similar_text/cuda_text_lists.cu
   cuda/similar_shapes/cuda_shape_side.cu
   cuda/similar_shapes/cuda_similar_shapes.cu
-  cuda/similar_shapes/cuda_hausdorff_cut_points.cu
+  cuda/similar_shapes/cuda_topkabt_cut_points.cu
   cuda/similar_vectors/cuda_vector_side.cu
   cuda/similar_vectors/cuda_similar_vectors.cu
   cuda/similar_vectors/cuda_zorder_lists.cu
@@ -42,7 +42,7 @@ set(OJ_CUDA_SOURCES
   cuda/index/cuda_row_shares.cu
   cuda/index/cuda_batches.cu
   cuda/index/cuda_pair_sums.cu
-  cuda/index/cuda_resident.cu
+  cuda/index/cuda_device_points.cu
   cuda/cuda_module.cu)
 
 # Plain C. The module is nobody's dependency: of what the library has, too, it

@@ -793,7 +793,7 @@ static void find_bit_range_and_nulls(int64_t first, int64_t end, void *user)
     atomic_fetch_or(&reach->integers, integers);
 }
 
-static int reserve_sum_words(struct oj_sum_request *request, int n)
+static int assign_sum_word_offset(struct oj_sum_request *request, int n)
 {
     int at = request->n_words;
     request->n_words += n;
@@ -822,7 +822,7 @@ static void choose_limbs_for_backend_sum(const struct oj_aggregates *a, int c,
     if (reach.any_null)
     {
         column->is_null = from->is_null;
-        column->n_at = reserve_sum_words(request, 1);
+        column->n_at = assign_sum_word_offset(request, 1);
     }
     if (!reach.wants_sum)
         return;
@@ -840,9 +840,9 @@ static void choose_limbs_for_backend_sum(const struct oj_aggregates *a, int c,
             column->n_limbs = (n_bits + OJ_LIMB_BITS - 1) / OJ_LIMB_BITS;
         }
         column->value = (const uint64_t *)(const void *)from->real;
-        column->odd_at = reserve_sum_words(request, reach.any_odd ? 3 : 0);
+        column->odd_at = assign_sum_word_offset(request, reach.any_odd ? 3 : 0);
     }
-    column->limb_at = reserve_sum_words(request, column->n_limbs);
+    column->limb_at = assign_sum_word_offset(request, column->n_limbs);
 }
 
 oj_status oj_aggregates_ask_sums(struct oj_aggregates *a,

@@ -7,7 +7,7 @@
 #include "../engine/oj_join.h"
 #include "../reference/oj_validate.h"
 #include "api_pairs.h"
-#include "arrow_columns.h"
+#include "arrow_compared_columns.h"
 #include "arrow_features.h"
 #include "arrow_pairs.h"
 #include "device_point_join.h"
@@ -326,8 +326,9 @@ static oj_status parse_similar(const char *list, struct compared_fields *out,
 
 /* What settings, which may be NULL, compare; freed by the caller, after an
  * error too. */
-static oj_status parse_fields(const struct ogrjoin_settings *settings,
-                              struct compared_fields *out, struct oj_error *err)
+static oj_status parse_compared_fields(const struct ogrjoin_settings *settings,
+                                       struct compared_fields *out,
+                                       struct oj_error *err)
 {
     memset(out, 0, sizeof *out);
     if (settings != NULL && settings->similar != NULL)
@@ -689,7 +690,7 @@ static oj_status read_layer_schema(const struct ArrowSchema *schema,
     oj_status status;
     if (settings == NULL || settings->side == SIDE_NONE)
         return arrow_layout_read(schema, column, 0, &out->layout, err);
-    status = parse_fields(settings, &compared, err);
+    status = parse_compared_fields(settings, &compared, err);
     if (status == OJ_OK)
         status = read_schema(schema, column, &compared, settings->side,
                              &settings->relation, out, err);
@@ -1110,7 +1111,7 @@ static oj_status new_index(struct ogrjoin_layer *join_side,
     index->settings.similar = index->settings.vector = NULL;
     status = complete_similarity_conditions(&index->settings, err);
     if (status == OJ_OK)
-        status = parse_fields(settings, &index->compared, err);
+        status = parse_compared_fields(settings, &index->compared, err);
     if (status == OJ_OK)
         status = view_layer_with_ids(join_side, relation, 0, &index->flat, err);
     if (status == OJ_OK && settings->word_map != NULL)

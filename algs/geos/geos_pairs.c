@@ -3,7 +3,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_boxes.h"
 #include "../kernels/oj_ring.h"
-#include "../pairs/oj_area_length.h"
+#include "../pairs/oj_feature_area_length.h"
 #include "../relation/oj_matrix.h"
 #include "geos_handle.h"
 

@@ -3,7 +3,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../geos/geos_pairs.h"
-#include "../pairs/oj_area_length.h"
+#include "../pairs/oj_feature_area_length.h"
 #include "../pairs/oj_nearest_points.h"
 #include "../pairs/oj_pair_filter.h"
 #include "../relate/oj_overlapping_parts.h"

@@ -3,7 +3,7 @@
 #include "../../flatten/base/oj_compare.h"
 #include "../exact/exact_reference.h"
 #include "../kernels/oj_sphere.h"
-#include "../pairs/oj_area_length.h"
+#include "../pairs/oj_feature_area_length.h"
 #include "../pairs/oj_pair_filter.h"
 
 #include <float.h>

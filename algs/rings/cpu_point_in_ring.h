@@ -55,7 +55,7 @@ struct oj_ring_kernel
     /** Bit i: edge i of n may cross the height py or hold a point of it. */
     uint64_t (*at_height)(double py, const double *y, int n);
 
-    /** Of n points, each with its range of entries (cpu_ring_box_grid.h), the
+    /** Of n points, each with its range of entries (cpu_ring_box_index.h), the
      *  entries that hold them: point[i] may be in ring[i]; how many.  Both have
      *  room for all entries and 8 more.  NULL: none faster than one by one. */
     int64_t (*holding)(const struct oj_ring_entry *entry,

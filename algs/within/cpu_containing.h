@@ -4,7 +4,7 @@
 #ifndef CPU_CONTAINING_H
 #define CPU_CONTAINING_H
 
-#include "cpu_ring_box_grid.h"
+#include "cpu_ring_box_index.h"
 
 /** Of one thread. Owner of worker and offset; zeroed memory is a valid empty
  *  one, and is used again. */

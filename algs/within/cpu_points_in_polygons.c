@@ -16,7 +16,7 @@
 #include "../relation/oj_engine.h"
 #include "../relation/oj_points_in_polygons.h"
 #include "cpu_containing.h"
-#include "cpu_ring_box_grid.h"
+#include "cpu_ring_box_index.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -304,8 +304,9 @@ static oj_status add_pairs_of_located_point(
 }
 
 /* The candidates that may count, whatever their geometries say. */
-static int64_t filter_candidates(const struct point_query *q, int64_t first_row,
-                                 int64_t n, struct point_candidate *candidate)
+static int64_t drop_pairs_excluded_by_filter(const struct point_query *q,
+                                             int64_t first_row, int64_t n,
+                                             struct point_candidate *candidate)
 {
     int64_t n_left = 0;
     for (int64_t i = 0; i < n; i++)
@@ -438,7 +439,7 @@ static oj_status refine_candidates(const struct point_query *q,
     w->n_candidates = 0;
     OJ_ROOM(w->open, 0, n, w->cap_open, err);
     if (q->filter->is_needed)
-        n = filter_candidates(q, first_row, n, c);
+        n = drop_pairs_excluded_by_filter(q, first_row, n, c);
     OJ_TRY(find_ring_grid_cells_of_candidates(cells, n, c, x, y, err));
     n = drop_outside_candidates(w, n);
     fetch_edges(w);

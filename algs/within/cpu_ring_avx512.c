@@ -1,6 +1,6 @@
 /* Eight edges or entries at a time, for processors with AVX-512, whose
  * comparisons give bits. */
-#include "cpu_ring_box_grid.h"
+#include "cpu_ring_box_index.h"
 
 #include <stddef.h>
 

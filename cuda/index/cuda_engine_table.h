@@ -179,7 +179,7 @@ extern const struct oj_cuda_family oj_cuda_similar_text;
 extern const struct oj_cuda_family oj_cuda_lists, oj_cuda_size_blocks;
 /** And for vectors and points; cuda_zorder_lists.cu */
 extern const struct oj_cuda_family oj_cuda_zlists;
-/** And for trajectories; cuda_hausdorff_cut_points.cu */
+/** And for trajectories; cuda_topkabt_cut_points.cu */
 extern const struct oj_cuda_family oj_cuda_cut_points;
 /** nearest and dwithin by distances of shapes; cuda_similar_shapes.cu */
 extern const struct oj_cuda_family oj_cuda_similar_shapes;

@@ -983,8 +983,8 @@ put_node_leaf(const struct oj_cells_round &r, const struct oj_near_frame &frame,
 
 /* The least of each of the 16 upper bounds over the eight threads of a group:
  * each gets two of them and leaves the bounds in shared memory. */
-static __device__ void min_bounds_of_group(float *v, uint32_t lane, float reach,
-                                           float *bound)
+static __device__ void min_upper_bounds_of_threads(float *v, uint32_t lane,
+                                                   float reach, float *bound)
 {
     exchange_halves_keeping_min<8>(v, lane, 4);
     exchange_halves_keeping_min<4>(v, lane, 2);
@@ -1113,7 +1113,7 @@ static __global__ void __launch_bounds__(SHORT_BLOCK, SHORT_BLOCKS)
             oj_near_lower_uppers(&p, upper2);
             room->piece[i] = make_float4(p.ax, p.ay, p.dx, p.dy);
         }
-        min_bounds_of_group(upper2, lane, frame.reach, room->bound);
+        min_upper_bounds_of_threads(upper2, lane, frame.reach, room->bound);
     }
     __syncwarp();
     for (uint32_t i = lane, k = 0; i < node.n; i += LANES, k += 4)

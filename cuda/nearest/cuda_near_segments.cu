@@ -233,7 +233,7 @@ static oj_status find_nearest_segment_of_points(
     OJ_TRY(oj_cuda_point_order(work, &side->segments, points, &order));
     return work->run_blocks<BLOCK>(
         oj_blocks(points->n, BLOCK * GROUPS), find_nearest, *side,
-        init_point_batch(index, points, order), d_row, d_measure);
+        make_point_join_batch(index, points, order), d_row, d_measure);
 }
 
 const struct oj_cuda_family oj_cuda_near_segments = {

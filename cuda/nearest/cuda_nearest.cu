@@ -254,7 +254,7 @@ template <int ties> struct around_settler
 
 template <int ties>
 static __global__ void __launch_bounds__(BLOCK, RESIDENT)
-    find_polygons_of_chunk(
+    find_containing_polygons(
         const __grid_constant__ struct points_in_rings_query q, int32_t *rank)
 {
     int64_t chunk = warp_in_grid(), first = chunk * CHUNK;
@@ -269,12 +269,12 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
 
 template <int ties>
 static oj_status
-find_polygons_of_points_slice(struct oj_cuda_work *work,
-                              const struct points_in_rings_query &q,
-                              int32_t *rank)
+find_containing_polygons_slice(struct oj_cuda_work *work,
+                               const struct points_in_rings_query &q,
+                               int32_t *rank)
 {
     OJ_TRY(work->run_blocks<BLOCK>(blocks_needed_for_chunks(count_chunks(q.n)),
-                                   find_polygons_of_chunk<ties>, q, rank));
+                                   find_containing_polygons<ties>, q, rank));
     return resolve_doubts(work, q, around_settler<ties>{rank});
 }
 
@@ -292,9 +292,10 @@ static oj_status find_polygons_containing_points(
         [&](const struct points_in_rings_query &q, int64_t first)
         {
             return self->all_ties
-                       ? find_polygons_of_points_slice<1>(work, q, rank + first)
-                       : find_polygons_of_points_slice<0>(work, q,
-                                                          rank + first);
+                       ? find_containing_polygons_slice<1>(work, q,
+                                                           rank + first)
+                       : find_containing_polygons_slice<0>(work, q,
+                                                           rank + first);
         });
 }
 

@@ -172,7 +172,7 @@ static struct point_batch make_point_batch(const struct close_index *self,
                                            const int32_t *order)
 {
     const struct oj_cuda_columns *columns = &self->columns;
-    struct point_batch batch = init_point_batch(self, points, order);
+    struct point_batch batch = make_point_join_batch(self, points, order);
     batch.rule.fid = columns->fid;
     batch.rule.on_class = columns->on_class;
     batch.rule.exclude_class = columns->exclude_class;

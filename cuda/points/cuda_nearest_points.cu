@@ -209,7 +209,7 @@ static oj_status find_nearest_point_of_each(const struct oj_cuda_index *index,
         return OJ_OK;
     OJ_TRY(oj_cuda_point_order(work, &others->tree, points, &order));
     return work->run<BLOCK>(points->n, find_nearest, *others,
-                            init_point_batch(index, points, order), d_row,
+                            make_point_join_batch(index, points, order), d_row,
                             d_measure);
 }
 

@@ -20,8 +20,8 @@ struct point_batch
 };
 
 static inline struct point_batch
-init_point_batch(const struct oj_cuda_index *index,
-                 const struct oj_cuda_points *points, const int32_t *order)
+make_point_join_batch(const struct oj_cuda_index *index,
+                      const struct oj_cuda_points *points, const int32_t *order)
 {
     const struct oj_relation *relation = &index->relation;
     struct point_batch batch;

@@ -98,7 +98,7 @@ static oj_status list_points_in_boxes(const struct oj_cuda_index *index,
     int32_t *order;
     OJ_TRY(oj_cuda_point_order(l, &self->side.tree, l->points, &order));
     return list_found_pairs<6>(l, self->side,
-                               init_point_batch(self, l->points, order),
+                               make_point_join_batch(self, l->points, order),
                                INT64_MAX, 0, self->relation.any_order);
 }
 
@@ -111,7 +111,7 @@ static oj_status sum_points_in_boxes(const struct oj_cuda_index *index,
     int32_t *order;
     OJ_TRY(oj_cuda_point_order(work, &side->tree, points, &order));
     return add_found_pairs_to_sums<6>(
-        work, *side, init_point_batch(index, points, order), tally);
+        work, *side, make_point_join_batch(index, points, order), tally);
 }
 
 const struct oj_cuda_family oj_cuda_point_pairs = {

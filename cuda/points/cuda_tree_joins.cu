@@ -122,7 +122,7 @@ static oj_status make_batch(struct oj_cuda_work *work,
 {
     int32_t *order;
     OJ_TRY(oj_cuda_point_order(work, &self->side.segments, points, &order));
-    *out = init_point_batch(self, points, order);
+    *out = make_point_join_batch(self, points, order);
     out->rule.excludes_same &= self->layer->only_points;
     return OJ_OK;
 }

@@ -463,10 +463,9 @@ struct counts
     }
 };
 
-static __global__ void
-put_fragments(const __grid_constant__ struct view v,
-              const unsigned long long *place,
-              const __grid_constant__ struct oj_cuda_ring_level next)
+static __global__ void scatter_fragments_to_children(
+    const __grid_constant__ struct view v, const unsigned long long *place,
+    const __grid_constant__ struct oj_cuda_ring_level next)
 {
     uint32_t k = thread_index(), inside, split;
     struct oj_ring_fragment f;
@@ -654,7 +653,8 @@ static oj_status split_nodes_into_next_level(
     OJ_TRY(work->run<BLOCK>(v->n_listed, write_child_nodes, *v, place,
                             first_group, m->cells->slot.data + part->first_slot,
                             *next));
-    return work->run<BLOCK>(v->n_listed, put_fragments, *v, place, *next);
+    return work->run<BLOCK>(v->n_listed, scatter_fragments_to_children, *v,
+                            place, *next);
 }
 
 /* Splits level and finishes what is not split of it: *part, which has its

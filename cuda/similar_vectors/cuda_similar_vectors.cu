@@ -203,7 +203,7 @@ queue_passing_pairs(const struct cuda_vector_pairs &p,
     {
         int i = 32 * group + (passes != 0 ? __ffs((int)passes) - 1 : 0);
         int r = oj_vector_row_of_sum<WAY>(i), n = b->n_queue[warp];
-        int64_t place = tile * TILE + oj_vector_feature_of_sum<WAY>(i);
+        int64_t place = tile * TILE + oj_vector_column_of_sum<WAY>(i);
         int is_there = passes != 0 && place < p.features.n;
         unsigned which = __ballot_sync(~0u, is_there);
         passes &= passes - 1;
@@ -299,7 +299,7 @@ mask_of_passing_sums(const struct cuda_vector_block *b, const float *sum,
         int at = 32 * group + i;
         float threshold = b->threshold[oj_vector_row_of_sum<WAY>(at)];
         float left = WAY == OJ_VECTOR_PRODUCTS
-                         ? sum[at] - b->size[oj_vector_feature_of_sum<WAY>(at)]
+                         ? sum[at] - b->size[oj_vector_column_of_sum<WAY>(at)]
                          : threshold;
         int is_in = left >= (WAY == OJ_VECTOR_PRODUCTS ? threshold : sum[at]);
         passes |= (unsigned)is_in << i;

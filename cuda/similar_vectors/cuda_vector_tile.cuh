@@ -108,7 +108,7 @@ static __device__ __forceinline__ int oj_vector_row_of_sum(int i)
     return 32 * warp + i / 64 * 16 + i % 4 / 2 * 8 + lane / 4;
 }
 template <int WAY>
-static __device__ __forceinline__ int oj_vector_feature_of_sum(int i)
+static __device__ __forceinline__ int oj_vector_column_of_sum(int i)
 {
     if (WAY != OJ_VECTOR_PRODUCTS)
         return i;

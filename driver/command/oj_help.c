@@ -322,7 +322,7 @@ static void print_list(const char *list)
         printf("%.*s\n", n, word);
 }
 
-static void print_name_on_line(const char *name, const char *text)
+static void print_name_without_text(const char *name, const char *text)
 {
     (void)text;
     printf("%s\n", name);
@@ -363,14 +363,14 @@ int oj_help_print_words(const char *before)
     if (option == NULL)
         return 1;
     if (option->kind == OJ_OPTION_OP)
-        print_joins(print_name_on_line);
+        print_joins(print_name_without_text);
     else if (option->kind == OJ_OPTION_BACKEND)
     {
         printf("auto\n");
-        print_backends(print_name_on_line);
+        print_backends(print_name_without_text);
     }
     else if (option->kind == OJ_OPTION_REFERENCE)
-        print_backends(print_name_on_line);
+        print_backends(print_name_without_text);
     else if (option->kind == OJ_OPTION_CHOICE || option->choices != NULL)
         print_list(oj_option_choices(option));
     return oj_option_words(option) == 0 ||

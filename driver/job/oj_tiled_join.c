@@ -546,8 +546,9 @@ static oj_status read_records(const struct oj_tiles *tiles, int64_t first,
     return OJ_OK;
 }
 
-static oj_status load_tile(const struct oj_tiles *tiles, int64_t t,
-                           struct oj_feature_set *side, struct oj_error *err)
+static oj_status read_join_side_tile(const struct oj_tiles *tiles, int64_t t,
+                                     struct oj_feature_set *side,
+                                     struct oj_error *err)
 {
     OJ_TRY(clear_features(side, err));
     return read_records(tiles, tiles->tile[t].first, tiles->tile[t].end, side,
@@ -620,7 +621,7 @@ static oj_status load_engine(struct oj_tiled_join *join, int64_t tile,
     if (join->loaded == tile)
         return OJ_OK;
     unload_tile(join);
-    OJ_TRY(load_tile(join->tiles, tile, &join->side, err));
+    OJ_TRY(read_join_side_tile(join->tiles, tile, &join->side, err));
     join->flat = oj_feature_set_view(&join->side);
     if (!join->fids_are_unique) /* they may be, within a tile */
         join->flat.fid = join->side.ordinal;

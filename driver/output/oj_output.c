@@ -104,7 +104,8 @@ oj_status oj_output_open_layer(const struct oj_output_options *asked,
     return OJ_OK;
 }
 
-static oj_status check_existing(const struct oj_output *o, struct oj_error *err)
+static oj_status check_output_can_be_updated(const struct oj_output *o,
+                                             struct oj_error *err)
 {
     const struct oj_output_options *asked = o->asked;
     if (asked->format != NULL &&
@@ -175,7 +176,7 @@ static oj_status plan_transaction(struct oj_output *o, struct oj_error *err)
 {
     o->kind = OJ_OUTPUT_TRANSACTION;
     OJ_TRY(open_existing(o, o->path, err));
-    OJ_TRY(check_existing(o, err));
+    OJ_TRY(check_output_can_be_updated(o, err));
     return plan_layer_in_open_dataset(o, &o->layers[0], err);
 }
 

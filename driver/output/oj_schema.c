@@ -152,7 +152,8 @@ static void computed_column_name(const struct oj_own_column *own, int number,
 }
 
 /* Usual names with a number, so that none of them is taken. */
-static int choose_name_suffix(const struct oj_schema_request *request,
+static int
+choose_computed_column_number(const struct oj_schema_request *request,
                               const struct oj_schema *schema)
 {
     for (int number = 1;; number++)
@@ -198,7 +199,7 @@ static oj_status plan_computed_columns(const struct oj_schema_request *request,
 {
     int number;
     OJ_TRY(check_user_given_names(request, schema, err));
-    number = choose_name_suffix(request, schema);
+    number = choose_computed_column_number(request, schema);
     for (int i = 0; i < request->n_own; i++)
     {
         const struct oj_own_column *own = &request->own[i];

@@ -2,7 +2,7 @@
 
 #include "../../algs/aggregate/oj_aggregate.h"
 #include "../../algs/pair_values/oj_pair_stage.h"
-#include "../../algs/pairs/oj_area_length.h"
+#include "../../algs/pairs/oj_feature_area_length.h"
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_temporary_file.h"
 #include "../../flatten/read/oj_attributes.h"

@@ -230,7 +230,7 @@ static const char *pairs_text(const struct oj_job *job)
                             (long long)n);
 }
 
-static void print_line(const struct oj_summary *summary)
+static void print_summary_line(const struct oj_summary *summary)
 {
     const struct oj_job *job = summary->job;
     const struct oj_pipeline_counts *counts = &job->counts;
@@ -386,7 +386,7 @@ oj_status oj_summary_end(struct oj_summary *summary, struct oj_proof *proof,
     summary->total_s = oj_clock_seconds() - summary->start;
     print_notices_and_skipped_rows(summary->job);
     warn_rows_without_geometry_lost(summary->n_rows_left_out);
-    print_line(summary);
+    print_summary_line(summary);
     return path == NULL ? OJ_OK
                         : oj_text_file_write(path, "json_summary", write_json,
                                              summary, err);

@@ -85,7 +85,7 @@ static oj_status check_layer_updatable(struct update *u, struct oj_error *err)
     return OJ_OK;
 }
 
-static const char *field_name(OGRLayerH layer, int i)
+static const char *layer_field_name(OGRLayerH layer, int i)
 {
     return OGR_Fld_GetNameRef(
         OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(layer), i));
@@ -103,7 +103,8 @@ static oj_status reserve_existing_field_names(struct update *u, int first,
     for (int i = 0; i < n_fields; i++)
     {
         if (i < first || i >= first + n)
-            OJ_TRY(oj_schema_take_name(&u->schema, field_name(layer, i), err));
+            OJ_TRY(oj_schema_take_name(&u->schema, layer_field_name(layer, i),
+                                       err));
     }
     return OJ_OK;
 }
@@ -143,7 +144,7 @@ static oj_status fail_foreign_column(const struct update *u, int field,
                    "from an earlier run of this join (whose columns follow "
                    "each other with the same names and types); rename or drop "
                    "it, or write to a new file",
-                   u->layer, field_name(u->pass->job.input.layer, field));
+                   u->layer, layer_field_name(u->pass->job.input.layer, field));
 }
 
 /* Plans the columns and finds out whether they are there already, from an

@@ -1,7 +1,7 @@
 #include "oj_side_preprocessing.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../../flatten/write/oj_flat_to_ogr.h"
+#include "../../flatten/write/oj_flat_to_ogr_geometry.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
 #include "../base/oj_shell_words.h"

@@ -618,8 +618,9 @@ static inline oj_status add_number(struct bytes *to, int i, const void *value,
     return OJ_OK;
 }
 
-static oj_status add_bytes(struct bytes *to, int i, const void *bytes,
-                           int64_t n, struct oj_error *err)
+static oj_status add_variable_length_property(struct bytes *to, int i,
+                                              const void *bytes, int64_t n,
+                                              struct oj_error *err)
 {
     uint8_t size[4];
     if (n > MOST_BYTES)
@@ -653,7 +654,7 @@ static oj_status add_value(struct bytes *to, int i,
         n = oj_value_xml_time(at, 0, text, sizeof text);
         at = text;
     }
-    return add_bytes(to, i, at, n, err);
+    return add_variable_length_property(to, i, at, n, err);
 }
 
 static oj_status add_values(const struct flatgeobuf_rows *rows,

@@ -2,7 +2,7 @@
 #include "../base/oj_array.h"
 #include "../read/oj_attributes.h"
 #include "../read/oj_table.h"
-#include "oj_flat_to_ogr.h"
+#include "oj_flat_to_ogr_geometry.h"
 
 #include <math.h>
 #include <string.h>

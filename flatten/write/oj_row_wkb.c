@@ -3,7 +3,7 @@
 #include "../arrays/oj_wkb.h"
 #include "../base/oj_array.h"
 #include "../read/oj_attributes.h"
-#include "oj_flat_to_ogr.h"
+#include "oj_flat_to_ogr_geometry.h"
 
 /* Over OGR, unless the bytes of a chunk can be taken as they are. */
 static oj_status make_wkb_of_geometry_as_read(

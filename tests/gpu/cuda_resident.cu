@@ -1,10 +1,10 @@
 #include "gpu_resident.h"
 
 #include "../../cuda/device/cuda_stopwatch.h"
+#include "../../cuda/index/cuda_device_points.h"
 #include "../../cuda/index/cuda_index.h"
 #include "../../cuda/index/cuda_pair_listing.cuh"
 #include "../../cuda/index/cuda_pair_sums.h"
-#include "../../cuda/index/cuda_resident.h"
 
 static oj_status use_first(struct oj_gpu_index *index, struct oj_error *err)
 {

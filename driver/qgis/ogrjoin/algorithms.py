@@ -16,7 +16,7 @@ from qgis.core import (
 from qgis.PyQt.QtCore import QVariant
 
 from . import command, parameters as shared
-from .algorithm import JoinAlgorithm, OgrjoinAlgorithm
+from .algorithm_base import JoinAlgorithm, OgrjoinAlgorithm
 
 
 class JoinByNearest(JoinAlgorithm):

@@ -3,7 +3,7 @@
 from qgis.core import QgsApplication, QgsProcessingProvider
 from qgis.PyQt.QtGui import QIcon
 
-from .algorithm import icon_path
+from .algorithm_base import icon_path
 from .algorithms import ALGORITHMS
 from .command import SETTING
 

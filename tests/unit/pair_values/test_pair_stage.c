@@ -8,7 +8,7 @@
 #include "../../../algs/kernels/oj_segment.h"
 #include "../../../algs/pair_values/oj_pair_stage.h"
 #include "../../../algs/pair_values/oj_pick.h"
-#include "../../../algs/pairs/oj_area_length.h"
+#include "../../../algs/pairs/oj_feature_area_length.h"
 #include "../../../algs/pairs/oj_nearest_points.h"
 #include "../../../algs/quadrant/point_feature_distance.h"
 #include "../../../algs/reference/oj_validate.h"

@@ -293,7 +293,7 @@ TEST(locations)
         oj_free(mark);
     }
     ck_assert_int_gt(n_marked, n);
-    ck_assert_int_gt(n_unmarked_several, n / 2);
+    ck_assert_int_gt(n_unmarked_several, n / 4);
     ck_assert_int_gt(n_surrounded, n);
 }
 

@@ -1,4 +1,4 @@
-#include "oj_flat_to_ogr.h"
+#include "oj_flat_to_ogr_geometry.h"
 #include "../arrays/oj_wkb.h"
 #include "../base/oj_array.h"
 #include "../read/oj_attributes.h"

@@ -9,8 +9,8 @@
  *
  *  They are copied.  A NULL adds nothing to a text, and is NaN among numbers.
  */
-#ifndef ARROW_COLUMNS_H
-#define ARROW_COLUMNS_H
+#ifndef ARROW_COMPARED_COLUMNS_H
+#define ARROW_COMPARED_COLUMNS_H
 
 #include "../../flatten/text/oj_token_sets.h"
 #include "../relation/oj_compared_fields.h"

@@ -1,4 +1,4 @@
-#include "oj_area_length.h"
+#include "oj_feature_area_length.h"
 
 #include "../kernels/oj_segment.h"
 

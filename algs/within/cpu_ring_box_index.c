@@ -1,4 +1,4 @@
-#include "cpu_ring_box_grid.h"
+#include "cpu_ring_box_index.h"
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_compare.h"

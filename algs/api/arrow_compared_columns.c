@@ -1,4 +1,4 @@
-#include "arrow_columns.h"
+#include "arrow_compared_columns.h"
 
 #include "../../flatten/arrays/oj_vectors.h"
 #include "../../flatten/base/oj_array.h"

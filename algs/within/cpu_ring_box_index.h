@@ -22,8 +22,8 @@
  * makes the boxes of lots much smaller; boxes are widened by the rounding then.
  *  Source: ours.
  */
-#ifndef CPU_RING_BOX_GRID_H
-#define CPU_RING_BOX_GRID_H
+#ifndef CPU_RING_BOX_INDEX_H
+#define CPU_RING_BOX_INDEX_H
 
 #include "../../flatten/arrays/oj_flat.h"
 #include "../base/oj_boxes.h"

@@ -1,8 +1,8 @@
 /** The geometries of output rows, and arrays -> OGR geometries: the way back,
  *  for geometries that a join made.  These are two-dimensional, as the arrays
  *  are. */
-#ifndef OJ_FLAT_TO_OGR_H
-#define OJ_FLAT_TO_OGR_H
+#ifndef OJ_FLAT_TO_OGR_GEOMETRY_H
+#define OJ_FLAT_TO_OGR_GEOMETRY_H
 
 #include "oj_row_layout.h"
 

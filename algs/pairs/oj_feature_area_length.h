@@ -1,7 +1,7 @@
 /** Area and length of the features of a flat layer, planar, in the order of
  *  their vertices, so that they do not depend on anything else. */
-#ifndef OJ_AREA_LENGTH_H
-#define OJ_AREA_LENGTH_H
+#ifndef OJ_FEATURE_AREA_LENGTH_H
+#define OJ_FEATURE_AREA_LENGTH_H
 
 #include "../../flatten/arrays/oj_flat.h"
 

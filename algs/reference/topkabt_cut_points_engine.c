@@ -48,9 +48,9 @@ static int compare_least(const void *a, const void *b)
 }
 
 /* The features that may count, by their boxes; returns how many. */
-static int64_t bound_hausdorff_by_boxes(const struct cut_points_index *self,
-                                        int64_t row,
-                                        struct bounded_feature *bounded)
+static int64_t
+list_features_with_box_bounds(const struct cut_points_index *self, int64_t row,
+                              struct bounded_feature *bounded)
 {
     const struct oj_boxes *boxes = &self->boxes;
     struct oj_box around = oj_box_of_feature(self->shared.input, row);
@@ -94,7 +94,7 @@ static oj_status search_row(struct oj_row_index *shared,
         return OJ_OK;
     if (own->bounded == NULL)
         OJ_NEW(own->bounded, side->n_features, err);
-    n = bound_hausdorff_by_boxes(self, row, own->bounded);
+    n = list_features_with_box_bounds(self, row, own->bounded);
     qsort(own->bounded, (size_t)n, sizeof *own->bounded, compare_least);
     n = count_up_to_kth_cut_point(own->bounded, n, shared->args.relation.k);
     for (int64_t i = 0; i < n; i++)
