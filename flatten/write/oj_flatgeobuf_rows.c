@@ -74,16 +74,15 @@ struct row_slice
     struct oj_row_wkb wkb;
     OGRFeatureH scratch; /* of wkb; owned */
 
-    struct bytes bytes;       /* features, all of multiples of 8 bytes */
-    struct oj_fgb_node *node; /* [n_rows] owned, and the one that is made */
-    int64_t n_rows, cap_nodes;
-    int64_t start, properties; /* of the row that is made: itself, and the
-                                  count of these */
+    struct bytes bytes; /* features, all of multiples of 8 bytes; with an index
+                           each behind its oj_fgb_row */
+    struct oj_fgb_extent n;
+    double box[4]; /* of all */
 
-    /* What all features that are a point begin with, up to the count of
-     * properties; the last 16 bytes are the point. n_head 0: not known yet. */
-    int n_head;
-    uint8_t head[96];
+    /* Of the row that is made: itself without the head, and the count of its
+     * properties. */
+    struct oj_fgb_row row;
+    int64_t start, properties;
 
     struct oj_rows_written written;
 };
@@ -102,7 +101,9 @@ struct flatgeobuf_rows
     enum empty_row empty_row;
 
     int file, n_threads;
-    struct oj_fgb_unsorted sorted; /* without index: counts and box alone */
+    struct oj_fgb_unsorted sorted; /* without index: counts, box and head
+                                      alone. The head is what plain points begin
+                                      with, up to the count of properties */
     struct row_slice *slice;       /* [n_threads] */
 
     /* Those on their way to the file. */
@@ -249,6 +250,12 @@ static void set_uint32(uint8_t *to, int64_t value)
 {
     set_uint16(to, value);
     set_uint16(to + 2, value >> 16);
+}
+
+static void set_empty_box(double *box)
+{
+    box[0] = box[1] = (double)INFINITY;
+    box[2] = box[3] = (double)-INFINITY;
 }
 
 /* n zero bytes, and more before them, until n_before bytes after the first is a
@@ -544,7 +551,7 @@ static oj_status write_feature_geometry(const struct flatgeobuf_rows *rows,
 {
     double least = (double)INFINITY,
            box[] = {least, -least, least, -least, least, -least};
-    double *to = slice->node[slice->n_rows].box;
+    double *to = slice->row.box;
     struct oj_wkb_walk walk = {.at = wkb, .box = box};
     int is_empty;
     if (wkb != NULL)
@@ -562,37 +569,54 @@ static oj_status write_feature_geometry(const struct flatgeobuf_rows *rows,
     return put_feature(rows, slice, wkb, walk.n_vertices, err);
 }
 
-/* What all plain points begin with is made once. */
-static oj_status
-write_point_feature_from_template(const struct flatgeobuf_rows *rows,
-                                  struct row_slice *slice, const uint8_t *wkb,
-                                  struct oj_error *err)
+static int is_plain_point(const struct flatgeobuf_rows *rows,
+                          const uint8_t *wkb)
+{
+    return wkb != NULL && rows->sorted.n_head > 0 &&
+           wkb_type_code(wkb) == OJ_FGB_POINT &&
+           !isnan(oj_wkb_double(wkb + 5)) && !isnan(oj_wkb_double(wkb + 13));
+}
+
+/* With an index the head follows when rows have their order. */
+static oj_status put_plain_point(const struct flatgeobuf_rows *rows,
+                                 struct row_slice *slice, const uint8_t *wkb,
+                                 struct oj_error *err)
 {
     struct bytes *to = &slice->bytes;
-    double *box = slice->node[slice->n_rows].box;
-    int n = slice->n_head;
-    memcpy(box, wkb + 5, 16);
-    memcpy(box + 2, wkb + 5, 16);
-    if (n == 0)
-    {
-        OJ_TRY(put_feature(rows, slice, wkb, 1, err));
-        slice->n_head = (int)(slice->properties - slice->start);
-        memcpy(slice->head, to->at + slice->start, (size_t)slice->n_head);
-        return OJ_OK;
-    }
+    int64_t n = rows->has_index ? 0 : rows->sorted.n_head;
+    memcpy(slice->row.box, wkb + 5, 16);
+    memcpy(slice->row.box + 2, wkb + 5, 16);
+    slice->row.n_head = rows->sorted.n_head - (uint32_t)n;
     if (to->cap - to->n < n + 4)
         OJ_TRY(reserve_bytes(to, n + 4, err));
-    memcpy(to->at + to->n, slice->head, (size_t)n);
-    memcpy(to->at + to->n + n - 16, wkb + 5, 16);
+    if (n > 0)
+    {
+        memcpy(to->at + to->n, rows->sorted.head, (size_t)n);
+        memcpy(to->at + to->n + n - 16, wkb + 5, 16);
+    }
     slice->properties = to->n + n;
     to->n += n + 4;
+    return OJ_OK;
+}
+
+/* A layer of points, or of anything, has plain ones. */
+static oj_status make_head_of_points(struct flatgeobuf_rows *rows,
+                                     struct oj_error *err)
+{
+    static const uint8_t point[OJ_WKB_POINT_BYTES] = {1, OJ_FGB_POINT};
+    struct row_slice *slice = &rows->slice[0];
+    if (rows->has_z || rows->has_m || rows->type > OJ_FGB_POINT)
+        return OJ_OK;
+    OJ_TRY(put_feature(rows, slice, point, 1, err));
+    rows->sorted.n_head = (uint32_t)slice->properties;
+    memcpy(rows->sorted.head, slice->bytes.at, (size_t)slice->properties);
     return OJ_OK;
 }
 
 static void look_for_infinite(const struct row_slice *slice,
                               struct oj_rows_written *written)
 {
-    const double *box = slice->node[slice->n_rows].box;
+    const double *box = slice->row.box;
     if ((isfinite(box[0]) && isfinite(box[1]) && isfinite(box[2]) &&
          isfinite(box[3])) ||
         written->has_infinite)
@@ -675,21 +699,27 @@ static oj_status add_values(const struct flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-static oj_status write_feature_sizes(struct row_slice *slice,
-                                     struct oj_error *err)
+static oj_status end_feature(const struct flatgeobuf_rows *rows,
+                             struct row_slice *slice, struct oj_error *err)
 {
     struct bytes *to = &slice->bytes;
+    struct oj_fgb_row *row = &slice->row;
     int64_t n = to->n - slice->properties - 4;
-    if (to->n - slice->start > MOST_BYTES - 8)
+    if (to->n - slice->start > MOST_BYTES - 128)
         return oj_fail(err, OJ_ERR_LIMIT, "a feature takes more than 2 GiB");
     set_uint32(to->at + slice->properties, n);
     if (to->cap - to->n < 8)
         OJ_TRY(reserve_bytes(to, 8, err));
     for (; to->n % 8 != 0; to->n++)
         to->at[to->n] = 0;
-    n = to->n - slice->start;
-    set_uint32(to->at + slice->start, n - 4);
-    slice->node[slice->n_rows++].offset = (uint64_t)n;
+    row->n = (uint32_t)(to->n - slice->start);
+    if (row->n_head == 0)
+        set_uint32(to->at + slice->start, row->n - 4);
+    if (rows->has_index)
+        memcpy(to->at + slice->start - sizeof *row, row, sizeof *row);
+    slice->n.rows++;
+    slice->n.in_file += row->n_head + row->n;
+    oj_fgb_grow_box(slice->box, row->box);
     return OJ_OK;
 }
 
@@ -698,29 +728,33 @@ static oj_status encode_row(const struct flatgeobuf_rows *rows,
                             const struct oj_row_place *place,
                             struct oj_error *err)
 {
+    struct bytes *to = &slice->bytes;
     const uint8_t *wkb;
-    int64_t n;
+    int64_t n, old = to->n;
     int is_left_out = 0;
     oj_row_cursor_fetch(rows->cursor, place);
     OJ_TRY(oj_row_wkb_make(&slice->wkb, rows->cursor, place, &wkb, &n, err));
-    if (slice->n_rows == slice->cap_nodes)
-        OJ_ROOM(slice->node, slice->n_rows, slice->n_rows + 1, slice->cap_nodes,
-                err);
-    slice->start = slice->bytes.n;
-    OJ_TRY(
-        wkb != NULL && wkb_type_code(wkb) == OJ_FGB_POINT && !rows->has_z &&
-                !rows->has_m && rows->type <= OJ_FGB_POINT &&
-                !isnan(oj_wkb_double(wkb + 5)) &&
-                !isnan(oj_wkb_double(wkb + 13))
-            ? write_point_feature_from_template(rows, slice, wkb, err)
-            : write_feature_geometry(rows, slice, wkb, n, &is_left_out, err));
+    if (rows->has_index)
+    {
+        OJ_TRY(reserve_bytes(to, sizeof slice->row, err));
+        to->n += (int64_t)sizeof slice->row;
+    }
+    slice->start = to->n;
+    slice->row.n_head = 0;
+    OJ_TRY(is_plain_point(rows, wkb)
+               ? put_plain_point(rows, slice, wkb, err)
+               : write_feature_geometry(rows, slice, wkb, n, &is_left_out,
+                                        err));
     slice->written.n_rows++;
     if (is_left_out)
+    {
+        to->n = old;
         return OJ_OK;
+    }
     if (wkb != NULL)
         look_for_infinite(slice, &slice->written);
-    OJ_TRY(add_values(rows, &slice->bytes, place, err));
-    return write_feature_sizes(slice, err);
+    OJ_TRY(add_values(rows, to, place, err));
+    return end_feature(rows, slice, err);
 }
 
 /* ---- slices ---------------------------------------------------------------
@@ -731,17 +765,21 @@ static oj_status encode_slice(int64_t task, int thread, void *user,
 {
     const struct flatgeobuf_rows *rows = user;
     const struct oj_rows_written nothing = {0};
+    const struct oj_fgb_extent none = {0};
     const int64_t *fid = oj_row_cursor_sources(rows->cursor)->batch->flat.fid;
     struct row_slice *slice = &rows->slice[thread];
     int64_t i = task * SLICE_ROWS, end = i + SLICE_ROWS;
     slice->written = nothing;
     slice->written.has_failed = 1;
-    slice->bytes.n = slice->n_rows = 0;
+    slice->bytes.n = 0;
+    slice->n = none;
+    set_empty_box(slice->box);
     for (; i < end && i < rows->n_places; i++)
     {
         slice->written.failed_fid = fid[rows->place[i].row];
         OJ_TRY(encode_row(rows, slice, &rows->place[i], err));
     }
+    slice->n.bytes = slice->bytes.n;
     slice->written.has_failed = 0;
     return OJ_OK;
 }
@@ -750,18 +788,16 @@ static oj_status write_slice(struct flatgeobuf_rows *rows,
                              const struct row_slice *slice,
                              struct oj_error *err)
 {
-    const struct bytes *bytes = &slice->bytes;
-    if (slice->n_rows == 0)
+    struct oj_fgb_unsorted *to = &rows->sorted;
+    if (slice->n.rows == 0)
         return OJ_OK;
-    for (int64_t i = 0; i < slice->n_rows; i++)
-        oj_fgb_grow_box(rows->sorted.box, slice->node[i].box);
+    oj_fgb_grow_box(to->box, slice->box);
     if (rows->has_index)
-        return oj_fgb_unsorted_add(&rows->sorted, bytes->at, bytes->n,
-                                   slice->node, slice->n_rows, err);
-    OJ_TRY(oj_fgb_write_at(rows->file, rows->header.n + rows->sorted.n.bytes,
-                           bytes->at, bytes->n, err));
-    rows->sorted.n.bytes += bytes->n;
-    rows->sorted.n.rows += slice->n_rows;
+        return oj_fgb_unsorted_add(to, slice->bytes.at, &slice->n, err);
+    OJ_TRY(oj_fgb_write_at(rows->file, rows->header.n + to->n.in_file,
+                           slice->bytes.at, slice->bytes.n, err));
+    to->n.in_file += slice->bytes.n;
+    to->n.rows += slice->n.rows;
     return OJ_OK;
 }
 
@@ -887,10 +923,9 @@ static oj_status begin_file(struct flatgeobuf_rows *rows, const char *path,
     rows->file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (rows->file < 0)
         return fail_write(err);
-    if (!rows->has_index)
-        return OJ_OK;
-    OJ_TRY(oj_temporary_file_open(path, "rows", &rows->sorted.rows, err));
-    return oj_temporary_file_open(path, "rows", &rows->sorted.nodes, err);
+    return rows->has_index ? oj_temporary_file_open(path, "rows",
+                                                    &rows->sorted.rows, err)
+                           : OJ_OK;
 }
 
 static void close_flatgeobuf_writer(void *of)
@@ -907,7 +942,6 @@ static void close_flatgeobuf_writer(void *of)
         if (slice->scratch != NULL)
             OGR_F_Destroy(slice->scratch);
         oj_free(slice->bytes.at);
-        oj_free(slice->node);
     }
     if (rows->scratch != NULL)
         OGR_F_Destroy(rows->scratch);
@@ -936,8 +970,7 @@ static oj_status open_flatgeobuf_writer(OGRLayerH layer, int is_update,
     rows->file = -1;
     rows->n_threads = file->n_threads > 1 ? file->n_threads : 1;
     rows->sorted.most_kept = MOST_KEPT;
-    rows->sorted.box[0] = rows->sorted.box[1] = (double)INFINITY;
-    rows->sorted.box[2] = rows->sorted.box[3] = (double)-INFINITY;
+    set_empty_box(rows->sorted.box);
     rows->has_z = OGR_GT_HasZ(type);
     rows->has_m = OGR_GT_HasM(type);
     if (OGR_GT_Flatten(type) != wkbUnknown)
@@ -946,6 +979,8 @@ static oj_status open_flatgeobuf_writer(OGRLayerH layer, int is_update,
     status = plan_file_fields(rows, defn, err);
     if (status == OJ_OK)
         status = init_slices(rows, defn, err);
+    if (status == OJ_OK)
+        status = make_head_of_points(rows, err);
     if (status == OJ_OK)
         status = read_template(rows, layer, file, err);
     if (status == OJ_OK)
