@@ -21,7 +21,6 @@
 #define MOST_BUCKETS 2048
 #define MOST_LEVELS 16     /* of 16 nodes each: 2^64 rows */
 #define NODES_AT_ONCE 4096 /* of an upper level */
-#define ROWS_AT_ONCE 4096  /* from memory to the file */
 
 #define NODE_BYTES ((int64_t)sizeof(struct oj_fgb_node))
 
@@ -180,8 +179,6 @@ struct sorting
                                       each begins in the sorted blocks */
     struct oj_fgb_extent *bucket;  /* [n_buckets + 1] where each begins */
     struct row_run *run;           /* [n_threads] */
-
-    struct oj_fgb_extent written; /* of rows in memory: those in the file */
 };
 
 /* What nodes are sorted by, upwards. */
@@ -254,7 +251,7 @@ static void free_row_run(struct row_run *run)
     oj_free(run->order[1]);
 }
 
-/* Adds the rows of the temporary file between two places. */
+/* Adds the rows between two places. */
 static oj_status read_row_extent(const struct sorting *s, struct row_run *run,
                                  const struct oj_fgb_extent *at,
                                  struct oj_error *err)
@@ -264,6 +261,12 @@ static oj_status read_row_extent(const struct sorting *s, struct row_run *run,
     run->n.bytes += n.bytes;
     run->n.in_file += n.in_file;
     OJ_ROOM(run->from, old.bytes, run->n.bytes, run->cap_from, err);
+    if (s->rows->bytes != NULL)
+    {
+        memcpy(run->from + old.bytes, s->rows->bytes + at->bytes,
+               (size_t)n.bytes);
+        return OJ_OK;
+    }
     return oj_temporary_file_read(&s->rows->rows, at->bytes,
                                   run->from + old.bytes, n.bytes, err);
 }
@@ -335,7 +338,7 @@ static oj_status choose_buckets(struct sorting *s, struct oj_error *err)
 
 /* Rows of block b go where it was, in their order; where the stretches of the
  * buckets begin in it. */
-static oj_status sort_block_on_disk(int64_t b, int thread, void *user,
+static oj_status sort_block(int64_t b, int thread, void *user,
                                     struct oj_error *err)
 {
     const struct sorting *s = user;
@@ -360,8 +363,11 @@ static oj_status sort_block_on_disk(int64_t b, int thread, void *user,
     }
     while (k + 1 < s->n_buckets)
         stretch[++k] = at;
-    return oj_temporary_file_change(&s->rows->rows, begin.bytes, run->to,
-                                    run->n.bytes, err);
+    if (s->rows->bytes == NULL)
+        return oj_temporary_file_change(&s->rows->rows, begin.bytes, run->to,
+                                        run->n.bytes, err);
+    memcpy(s->rows->bytes + begin.bytes, run->to, (size_t)run->n.bytes);
+    return OJ_OK;
 }
 
 /* n rows as they are in the file, and their nodes, by an order of those in
@@ -437,7 +443,7 @@ static oj_status sort_and_write_bucket(int64_t k, int thread, void *user,
     return OJ_OK;
 }
 
-static oj_status bucket_sort_rows_on_disk(struct sorting *s,
+static oj_status sort_rows_by_buckets(struct sorting *s,
                                           struct oj_error *err)
 {
     int64_t n = s->rows->n_blocks;
@@ -446,53 +452,10 @@ static oj_status bucket_sort_rows_on_disk(struct sorting *s,
     OJ_NEW(s->bucket, s->n_buckets + 1, err);
     s->stretch[n * s->n_buckets] = s->rows->n;
     OJ_TRY(oj_parallel_try(threads_within_memory(s, s->rows->block, n), n, 1,
-                           sort_block_on_disk, s, err));
+                           sort_block, s, err));
     compute_bucket_offsets(s);
     return oj_parallel_try(threads_within_memory(s, s->bucket, s->n_buckets),
                            s->n_buckets, 1, sort_and_write_bucket, s, err);
-}
-
-/* ---- rows in memory --------------------------------------------------------
- */
-
-static void compute_hilbert_keys_of_block(int64_t b, int thread, void *user)
-{
-    const struct sorting *s = user;
-    const struct oj_fgb_extent *at = &s->rows->block[b];
-    (void)thread;
-    compute_hilbert_keys(s, s->rows->bytes, at->bytes, at[1].rows - at->rows,
-                         s->run->order[0] + at->rows);
-}
-
-static oj_status make_rows_of_slice(int64_t task, int thread, void *user,
-                                    struct oj_error *err)
-{
-    const struct sorting *s = user;
-    int64_t first = task * ROWS_AT_ONCE, n = s->rows->n.rows - first;
-    return make_rows_of_file(s, &s->run[thread], s->rows->bytes,
-                             s->run->order[0] + first,
-                             n < ROWS_AT_ONCE ? n : ROWS_AT_ONCE, err);
-}
-
-static oj_status write_slice(int64_t task, int thread, oj_status status,
-                             void *user, struct oj_error *err)
-{
-    struct sorting *s = user;
-    (void)task;
-    return status == OJ_OK
-               ? write_rows_and_nodes(s, &s->run[thread], &s->written, err)
-               : status;
-}
-
-static oj_status sort_rows_in_memory(struct sorting *s, struct oj_error *err)
-{
-    int64_t n = s->rows->n.rows;
-    OJ_TRY(reserve_order(s->run, n, err));
-    oj_parallel_for(s->n_threads, s->rows->n_blocks,
-                    compute_hilbert_keys_of_block, s);
-    oj_hilbert_sort(s->run->order, n);
-    return oj_parallel_in_order(s->n_threads, (n - 1) / ROWS_AT_ONCE + 1,
-                                make_rows_of_slice, write_slice, s, err);
 }
 
 /* ---- index -----------------------------------------------------------------
@@ -567,8 +530,7 @@ static oj_status make_index_nodes_of_level(int64_t task, int thread, void *user,
 static oj_status sort_and_index_rows(struct sorting *s, struct oj_error *err)
 {
     OJ_NEW_ZEROED(s->run, s->n_threads, err);
-    OJ_TRY(s->rows->bytes != NULL ? sort_rows_in_memory(s, err)
-                                  : bucket_sort_rows_on_disk(s, err));
+    OJ_TRY(sort_rows_by_buckets(s, err));
     for (s->level = 1; s->level < s->n_levels; s->level++)
         OJ_TRY(oj_parallel_try(s->n_threads,
                                (s->n_level[s->level] - 1) / NODES_AT_ONCE + 1,

@@ -1,18 +1,16 @@
 /** Rows in the order of the curve, and the index over them, in memory that does
  *  not grow with the rows.
  *
- *   memory           rows as they come, while they are not too many
- *   temporary file   else: rows of block 0 | of block 1 | ...
+ *   memory, or a temporary file where rows are too many
+ *                    rows of block 0 | of block 1 | ...
  *   file             header | upper nodes, root first | nodes of rows | rows
  *                                                       bucket 0 | bucket 1 ..
  *
  *  Rows are sorted by the Hilbert codes of their centres, downwards, equal ones
- *  as they came. Of those in memory only the order is sorted, by which they go
- *  to the file. In a temporary file first each block is sorted where it is, then
- *  each bucket: a range of codes, which has a stretch of every block. Ranges of
- *  about equal bytes come from a sample of the rows. Blocks, then buckets, are
- *  done side by side, each within memory; a row is read and written three
- *  times.
+ *  as they came. First each block is sorted where it is, then each bucket: a
+ *  range of codes, which has a stretch of every block. Ranges of about equal
+ *  bytes come from a sample of the rows. Blocks, then buckets, are done side by
+ *  side, each within memory.
  *
  *  Plain points begin with the bytes of one head, which are not kept: half of
  *  each. New pages of memory are what an index costs most.
