@@ -1,6 +1,5 @@
 #include "oj_flatgeobuf_read.h"
 
-#include "../arrays/oj_chunk_builder.h"
 #include "../base/oj_array.h"
 #include "oj_flatbuffer.h"
 #include "oj_flatgeobuf_format.h"
@@ -611,7 +610,7 @@ static oj_status open_file(struct oj_flatgeobuf_reader *r, const char *file,
     r->left = (int64_t)VSIFTellL(r->file);
     if (VSIFSeekL(r->file, 0, SEEK_SET) != 0)
         return oj_leave_to_gdal(err);
-    return oj_reserve(&r->block, 0, r->maker.n_threads * BLOCK_BYTES,
+    return oj_reserve(&r->block, 0, r->maker.request.n_threads * BLOCK_BYTES,
                       &r->cap_block, 1, err);
 }
 

@@ -339,7 +339,7 @@ static oj_status choose_buckets(struct sorting *s, struct oj_error *err)
 /* Rows of block b go where it was, in their order; where the stretches of the
  * buckets begin in it. */
 static oj_status sort_block(int64_t b, int thread, void *user,
-                                    struct oj_error *err)
+                            struct oj_error *err)
 {
     const struct sorting *s = user;
     const struct oj_fgb_extent none = {0}, begin = s->rows->block[b];
@@ -443,8 +443,7 @@ static oj_status sort_and_write_bucket(int64_t k, int thread, void *user,
     return OJ_OK;
 }
 
-static oj_status sort_rows_by_buckets(struct sorting *s,
-                                          struct oj_error *err)
+static oj_status sort_rows_by_buckets(struct sorting *s, struct oj_error *err)
 {
     int64_t n = s->rows->n_blocks;
     OJ_TRY(choose_buckets(s, err));
@@ -515,10 +514,9 @@ static oj_status make_index_nodes_of_level(int64_t task, int thread, void *user,
     for (int64_t i = 0; i < n; i++)
     {
         int64_t at = i * OJ_FGB_NODE_SIZE, left = n_below - at;
-        run->node[i] =
-            parent_of_nodes(&run->node[at],
-                            left < OJ_FGB_NODE_SIZE ? left : OJ_FGB_NODE_SIZE,
-                            s->first[s->level - 1] + below + at);
+        run->node[i] = parent_of_nodes(
+            &run->node[at], left < OJ_FGB_NODE_SIZE ? left : OJ_FGB_NODE_SIZE,
+            s->first[s->level - 1] + below + at);
     }
     return oj_fgb_write_at(s->file, s->level_at[s->level] + NODE_BYTES * first,
                            run->node, NODE_BYTES * n, err);
