@@ -71,8 +71,7 @@ struct bytes
 /* The rows that a thread makes. */
 struct row_slice
 {
-    struct oj_row_wkb wkb;
-    OGRFeatureH scratch; /* of wkb; owned */
+    struct oj_row_wkb wkb; /* and its feature */
 
     struct bytes bytes; /* features, all of multiples of 8 bytes; with an index
                            each behind its oj_fgb_row */
@@ -90,7 +89,6 @@ struct row_slice
 struct flatgeobuf_rows
 {
     struct oj_row_cursor *cursor;
-    OGRFeatureH scratch;
     int n_fields;
     struct file_field *field; /* [n_fields] */
 
@@ -682,7 +680,8 @@ static oj_status add_value(struct bytes *to, int i,
 }
 
 static oj_status add_values(const struct flatgeobuf_rows *rows,
-                            struct bytes *to, const struct oj_row_place *place,
+                            struct row_slice *slice,
+                            const struct oj_row_place *place,
                             struct oj_error *err)
 {
     for (int i = 0; i < rows->n_fields; i++)
@@ -692,9 +691,9 @@ static oj_status add_values(const struct flatgeobuf_rows *rows,
         const void *at;
         int64_t n = 0;
         OJ_TRY(oj_row_column_value(&field->column, rows->cursor, place,
-                                   rows->scratch, &value, &at, &n, err));
+                                   slice->wkb.scratch, &value, &at, &n, err));
         if (at != NULL)
-            OJ_TRY(add_value(to, i, field, at, n, err));
+            OJ_TRY(add_value(&slice->bytes, i, field, at, n, err));
     }
     return OJ_OK;
 }
@@ -741,10 +740,10 @@ static oj_status encode_row(const struct flatgeobuf_rows *rows,
     }
     slice->start = to->n;
     slice->row.n_head = 0;
-    OJ_TRY(is_plain_point(rows, wkb)
-               ? put_plain_point(rows, slice, wkb, err)
-               : write_feature_geometry(rows, slice, wkb, n, &is_left_out,
-                                        err));
+    OJ_TRY(
+        is_plain_point(rows, wkb)
+            ? put_plain_point(rows, slice, wkb, err)
+            : write_feature_geometry(rows, slice, wkb, n, &is_left_out, err));
     slice->written.n_rows++;
     if (is_left_out)
     {
@@ -753,7 +752,7 @@ static oj_status encode_row(const struct flatgeobuf_rows *rows,
     }
     if (wkb != NULL)
         look_for_infinite(slice, &slice->written);
-    OJ_TRY(add_values(rows, to, place, err));
+    OJ_TRY(add_values(rows, slice, place, err));
     return end_feature(rows, slice, err);
 }
 
@@ -906,24 +905,28 @@ static oj_status init_slices(struct flatgeobuf_rows *rows, OGRFeatureDefnH defn,
 {
     OJ_NEW(rows->place, rows->n_threads * SLICES_AT_ONCE * SLICE_ROWS, err);
     OJ_NEW_ZEROED(rows->slice, rows->n_threads, err);
-    rows->scratch = OGR_F_Create(defn);
     for (int i = 0; i < rows->n_threads; i++)
     {
-        struct row_slice *slice = &rows->slice[i];
-        slice->scratch = slice->wkb.scratch = OGR_F_Create(defn);
-        if (slice->scratch == NULL || rows->scratch == NULL)
+        rows->slice[i].wkb.scratch = OGR_F_Create(defn);
+        if (rows->slice[i].wkb.scratch == NULL)
             return oj_fail_nomem(err, 1, 1024);
     }
     return OJ_OK;
 }
 
-static oj_status begin_file(struct flatgeobuf_rows *rows, const char *path,
-                            struct oj_error *err)
+static oj_status start_writing(struct flatgeobuf_rows *rows, OGRLayerH layer,
+                               const struct oj_flatgeobuf_file *file,
+                               struct oj_error *err)
 {
-    rows->file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
+    OJ_TRY(plan_file_fields(rows, defn, err));
+    OJ_TRY(init_slices(rows, defn, err));
+    OJ_TRY(make_head_of_points(rows, err));
+    OJ_TRY(read_template(rows, layer, file, err));
+    rows->file = open(file->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (rows->file < 0)
         return fail_write(err);
-    return rows->has_index ? oj_temporary_file_open(path, "rows",
+    return rows->has_index ? oj_temporary_file_open(file->path, "rows",
                                                     &rows->sorted.rows, err)
                            : OJ_OK;
 }
@@ -939,12 +942,10 @@ static void close_flatgeobuf_writer(void *of)
     {
         struct row_slice *slice = &rows->slice[i];
         oj_row_wkb_free(&slice->wkb);
-        if (slice->scratch != NULL)
-            OGR_F_Destroy(slice->scratch);
+        if (slice->wkb.scratch != NULL)
+            OGR_F_Destroy(slice->wkb.scratch);
         oj_free(slice->bytes.at);
     }
-    if (rows->scratch != NULL)
-        OGR_F_Destroy(rows->scratch);
     oj_fgb_unsorted_free(&rows->sorted);
     oj_free(rows->header.at);
     oj_free(rows->slice);
@@ -960,7 +961,6 @@ static oj_status open_flatgeobuf_writer(OGRLayerH layer, int is_update,
     const struct oj_flatgeobuf_file *file =
         oj_row_cursor_sources(cursor)->options->file;
     OGRwkbGeometryType type = OGR_L_GetGeomType(layer);
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
     struct flatgeobuf_rows *rows;
     oj_status status;
     (void)is_update;
@@ -976,15 +976,7 @@ static oj_status open_flatgeobuf_writer(OGRLayerH layer, int is_update,
     if (OGR_GT_Flatten(type) != wkbUnknown)
         rows->type =
             (int)OGR_GT_Flatten(type) + 1000 * rows->has_z + 2000 * rows->has_m;
-    status = plan_file_fields(rows, defn, err);
-    if (status == OJ_OK)
-        status = init_slices(rows, defn, err);
-    if (status == OJ_OK)
-        status = make_head_of_points(rows, err);
-    if (status == OJ_OK)
-        status = read_template(rows, layer, file, err);
-    if (status == OJ_OK)
-        status = begin_file(rows, file->path, err);
+    status = start_writing(rows, layer, file, err);
     if (status == OJ_OK)
         *out = rows;
     else
