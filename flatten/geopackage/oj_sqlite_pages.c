@@ -161,22 +161,13 @@ void oj_sqlite_pages_close(struct oj_sqlite_pages *pages)
 
 /* ---- leaves -------------------------------------------------------------- */
 
-/* Rows come upwards from leaf to leaf, so that a broken tree ends, too. An
- * empty table has an empty leaf. */
-static int is_good_leaf(struct oj_sqlite_pages *pages, const uint8_t *page)
+/* An empty table has an empty leaf. */
+static int is_good_leaf(const struct oj_sqlite_pages *pages,
+                        const uint8_t *page)
 {
     int n = count_page_cells(page);
-    uint64_t size;
-    int64_t first, last;
-    if (page[0] != IS_LEAF || n == 0 ||
-        LEAF_HEAD + 2 * n > pages->usable_bytes ||
-        oj_sqlite_leaf_row(pages, page, 0, &size, &first) == NULL ||
-        oj_sqlite_leaf_row(pages, page, n - 1, &size, &last) == NULL ||
-        last < first || (pages->has_rows && first <= pages->last_row))
-        return 0;
-    pages->has_rows = 1;
-    pages->last_row = last;
-    return 1;
+    return page[0] == IS_LEAF && n > 0 &&
+           LEAF_HEAD + 2 * n <= pages->usable_bytes;
 }
 
 /* Leaves that stand side by side are read at once. */

@@ -36,8 +36,7 @@ struct oj_sqlite_pages
     int64_t n_numbers, n_done;
     uint8_t *leaf; /**< [n_leaves] pages that were read last; owned */
     int64_t n_leaves, cap_leaves;
-    int64_t last_row;
-    int has_rows, is_broken;
+    int is_broken;
 };
 
 /** A long record, put together. Zeroed memory is a valid empty one. */

@@ -611,13 +611,14 @@ static oj_status make_head_of_points(struct flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-static void look_for_infinite(const struct row_slice *slice,
-                              struct oj_rows_written *written)
+/* A row without a vertex has none. */
+static void look_for_infinite(struct row_slice *slice)
 {
+    struct oj_rows_written *written = &slice->written;
     const double *box = slice->row.box;
-    if ((isfinite(box[0]) && isfinite(box[1]) && isfinite(box[2]) &&
-         isfinite(box[3])) ||
-        written->has_infinite)
+    if (written->has_infinite || box[0] > box[2] ||
+        (isfinite(box[0]) && isfinite(box[1]) && isfinite(box[2]) &&
+         isfinite(box[3])))
         return;
     written->has_infinite = 1;
     written->infinite_fid = written->failed_fid;
@@ -750,8 +751,7 @@ static oj_status encode_row(const struct flatgeobuf_rows *rows,
         to->n = old;
         return OJ_OK;
     }
-    if (wkb != NULL)
-        look_for_infinite(slice, &slice->written);
+    look_for_infinite(slice);
     OJ_TRY(add_values(rows, slice, place, err));
     return end_feature(rows, slice, err);
 }
