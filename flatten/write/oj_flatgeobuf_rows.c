@@ -233,9 +233,9 @@ static oj_status read_template(struct flatgeobuf_rows *w, OGRLayerH layer,
 static oj_status reserve_bytes(struct bytes *to, int64_t n,
                                struct oj_error *err)
 {
-    if (n > MOST_BYTES)
-        return oj_fail(err, OJ_ERR_LIMIT, "a feature takes more than 2 GiB");
-    return oj_reserve(&to->at, to->n, to->n + n, &to->cap, 1, err);
+    return to->cap - to->n >= n
+               ? OJ_OK
+               : oj_reserve(&to->at, to->n, to->n + n, &to->cap, 1, err);
 }
 
 static void set_uint16(uint8_t *to, int64_t value)
@@ -256,55 +256,48 @@ static void set_empty_box(double *box)
     box[2] = box[3] = (double)-INFINITY;
 }
 
-/* n zero bytes, and more before them, until n_before bytes after the first is a
- * multiple of align. */
-static oj_status grow_aligned(struct bytes *to, int64_t n, int64_t n_before,
-                              int64_t align, int64_t *at, struct oj_error *err)
+/* There is room: n zero bytes, and more before them, until n_before bytes after
+ * the first is a multiple of align. Where the first is. */
+static int64_t grow_aligned(struct bytes *to, int64_t n, int64_t n_before,
+                            int64_t align)
 {
-    int64_t pad = (align - (to->n + n_before) % align) % align;
-    OJ_TRY(reserve_bytes(to, pad + n, err));
-    memset(to->at + to->n, 0, (size_t)(pad + n));
-    *at = to->n + pad;
-    to->n += pad + n;
-    return OJ_OK;
+    int64_t at = to->n + (align - (to->n + n_before) % align) % align;
+    memset(to->at + to->n, 0, (size_t)(at + n - to->n));
+    to->n = at + n;
+    return at;
 }
 
 /* A table with these fields, if any, 4 bytes each; place[slot] is where the
- * field is. */
-static oj_status put_flatbuffer_table(struct bytes *to, const int *slots,
-                                      int n_slots, int64_t *table,
-                                      int64_t *place, struct oj_error *err)
+ * field is. Where it is itself. */
+static int64_t put_flatbuffer_table(struct bytes *to, const int *slots,
+                                    int n_slots, int64_t *place)
 {
-    int last = n_slots > 0 ? slots[n_slots - 1] : -1;
-    int64_t vtable;
-    OJ_TRY(grow_aligned(to, 4 + 2 * (last + 1), 4 + 2 * (last + 1), 4, &vtable,
-                        err));
-    set_uint16(to->at + vtable, 4 + 2 * (last + 1));
+    int n = n_slots > 0 ? 6 + 2 * slots[n_slots - 1] : 4;
+    int64_t vtable = grow_aligned(to, n, n, 4);
+    int64_t table = grow_aligned(to, 4 + 4 * n_slots, 0, 4);
+    set_uint16(to->at + vtable, n);
     set_uint16(to->at + vtable + 2, 4 + 4 * n_slots);
+    set_uint32(to->at + table, table - vtable);
     for (int i = 0; i < n_slots; i++)
+    {
         set_uint16(to->at + vtable + 4 + 2 * slots[i], 4 + 4 * i);
-    OJ_TRY(grow_aligned(to, 4 + 4 * n_slots, 0, 4, table, err));
-    set_uint32(to->at + *table, *table - vtable);
-    for (int i = 0; i < n_slots; i++)
-        place[slots[i]] = *table + 4 + 4 * i;
-    return OJ_OK;
+        place[slots[i]] = table + 4 + 4 * i;
+    }
+    return table;
 }
 
-/* A vector of n elements that the field at place points at, unless it is 0;
- * *at: the first, or 0. */
-static oj_status put_flatbuffer_vector(struct bytes *to, int64_t place,
-                                       int64_t n, int size, int64_t *at,
-                                       struct oj_error *err)
+/* A vector of n elements that the field at place points at; the first. NULL:
+ * place is 0. */
+static uint8_t *put_flatbuffer_vector(struct bytes *to, int64_t place,
+                                      int64_t n, int size)
 {
     int64_t vector;
-    *at = 0;
     if (place == 0)
-        return OJ_OK;
-    OJ_TRY(grow_aligned(to, 4 + n * size, 4, size > 4 ? 8 : 4, &vector, err));
+        return NULL;
+    vector = grow_aligned(to, 4 + n * size, 4, size > 4 ? 8 : 4);
     set_uint32(to->at + place, vector - place);
     set_uint32(to->at + vector, n);
-    *at = vector + 4;
-    return OJ_OK;
+    return to->at + vector + 4;
 }
 
 /* ---- geometries ------------------------------------------------------------
@@ -319,10 +312,9 @@ static int wkb_type_code(const uint8_t *wkb)
 struct vertex_run
 {
     const uint8_t *from;
-    uint8_t *to;      /* the bytes */
-    int64_t xy, z, m; /* where they begin; 0: nowhere */
-    int64_t ends;     /* where the next one goes; 0: nowhere */
-    int64_t n;        /* vertices so far */
+    uint8_t *xy, *z, *m; /* where they begin; NULL: nowhere */
+    uint8_t *ends;       /* where the next one goes; NULL: nowhere */
+    int64_t n;           /* vertices so far */
 };
 
 static int64_t read_vertex_count(struct vertex_run *v)
@@ -337,20 +329,20 @@ static void put_vertices(struct vertex_run *v, int code, int64_t n)
     int size = 8 * (2 + has_z + has_m);
     for (int64_t i = v->n; i < v->n + n; i++, v->from += size)
     {
-        memcpy(v->to + v->xy + 16 * i, v->from, 16);
-        if (v->z != 0 && has_z)
-            memcpy(v->to + v->z + 8 * i, v->from + 16, 8);
-        if (v->m != 0 && has_m)
-            memcpy(v->to + v->m + 8 * i, v->from + size - 8, 8);
+        memcpy(v->xy + 16 * i, v->from, 16);
+        if (v->z != NULL && has_z)
+            memcpy(v->z + 8 * i, v->from + 16, 8);
+        if (v->m != NULL && has_m)
+            memcpy(v->m + 8 * i, v->from + size - 8, 8);
     }
     v->n += n;
 }
 
 static void record_end_of_vertex_run(struct vertex_run *v)
 {
-    if (v->ends == 0)
+    if (v->ends == NULL)
         return;
-    set_uint32(v->to + v->ends, v->n);
+    set_uint32(v->ends, v->n);
     v->ends += 4;
 }
 
@@ -389,66 +381,52 @@ static void write_vertex_runs_of_wkb(struct vertex_run *v)
     }
 }
 
-static oj_status put_geometry(const struct flatgeobuf_rows *rows,
-                              struct bytes *to, const uint8_t *wkb,
-                              int64_t n_vertices, int is_part, int64_t *table,
-                              struct oj_error *err);
+static int64_t put_geometry(const struct flatgeobuf_rows *rows,
+                            struct bytes *to, const uint8_t *wkb,
+                            int64_t n_vertices, int is_part);
 
 /* The n members at wkb that are not empty. */
-static oj_status write_parts_as_flatbuffers(const struct flatgeobuf_rows *rows,
-                                            struct bytes *to,
-                                            const uint8_t *wkb, int64_t n,
-                                            int64_t place, struct oj_error *err)
+static void write_parts_as_flatbuffers(const struct flatgeobuf_rows *rows,
+                                       struct bytes *to, const uint8_t *wkb,
+                                       int64_t n, int64_t place)
 {
-    int64_t first, at;
-    OJ_TRY(put_flatbuffer_vector(to, place, n, 4, &first, err));
-    at = first;
+    uint8_t *first = put_flatbuffer_vector(to, place, n, 4), *at = first;
     for (int64_t i = 0; i < n; i++)
     {
         struct oj_wkb_walk part = {.at = wkb};
-        int64_t table;
         oj_wkb_pass(&part);
         if (part.n_vertices > 0)
         {
-            OJ_TRY(
-                put_geometry(rows, to, wkb, part.n_vertices, 1, &table, err));
-            set_uint32(to->at + at, table - at);
+            int64_t table = put_geometry(rows, to, wkb, part.n_vertices, 1);
+            set_uint32(at, to->at + table - at);
             at += 4;
         }
         wkb = part.at;
     }
-    set_uint32(to->at + first - 4, (at - first) / 4);
-    return OJ_OK;
+    set_uint32(first - 4, (at - first) / 4);
 }
 
-static oj_status
-write_ends_and_coordinate_vectors(struct bytes *to, const uint8_t *wkb,
-                                  int64_t n_vertices, int64_t n_ends,
-                                  const int64_t *place, struct oj_error *err)
+static void write_ends_and_coordinate_vectors(struct bytes *to,
+                                              const uint8_t *wkb,
+                                              int64_t n_vertices,
+                                              int64_t n_ends,
+                                              const int64_t *place)
 {
     struct vertex_run v = {.from = wkb};
-    int64_t ends;
-    OJ_TRY(
-        put_flatbuffer_vector(to, place[OJ_FGB_ENDS], n_ends, 4, &v.ends, err));
-    OJ_TRY(put_flatbuffer_vector(to, place[OJ_FGB_XY], 2 * n_vertices, 8, &v.xy,
-                                 err));
-    OJ_TRY(
-        put_flatbuffer_vector(to, place[OJ_FGB_Z], n_vertices, 8, &v.z, err));
-    OJ_TRY(
-        put_flatbuffer_vector(to, place[OJ_FGB_M], n_vertices, 8, &v.m, err));
-    v.to = to->at;
-    ends = v.ends;
+    uint8_t *ends = v.ends =
+        put_flatbuffer_vector(to, place[OJ_FGB_ENDS], n_ends, 4);
+    v.xy = put_flatbuffer_vector(to, place[OJ_FGB_XY], 2 * n_vertices, 8);
+    v.z = put_flatbuffer_vector(to, place[OJ_FGB_Z], n_vertices, 8);
+    v.m = put_flatbuffer_vector(to, place[OJ_FGB_M], n_vertices, 8);
     write_vertex_runs_of_wkb(&v);
-    if (ends != 0)
-        set_uint32(to->at + ends - 4, (v.ends - ends) / 4);
-    return OJ_OK;
+    if (ends != NULL)
+        set_uint32(ends - 4, (v.ends - ends) / 4);
 }
 
-/* One that has vertices. */
-static oj_status put_geometry(const struct flatgeobuf_rows *rows,
-                              struct bytes *to, const uint8_t *wkb,
-                              int64_t n_vertices, int is_part, int64_t *table,
-                              struct oj_error *err)
+/* One that has vertices. Where its table is. */
+static int64_t put_geometry(const struct flatgeobuf_rows *rows,
+                            struct bytes *to, const uint8_t *wkb,
+                            int64_t n_vertices, int is_part)
 {
     int type = wkb_type_code(wkb) % 1000, slots[OJ_FGB_GEOMETRY_FIELDS];
     int has_parts = type > OJ_FGB_MULTILINE && type != OJ_FGB_CIRCULAR &&
@@ -456,7 +434,7 @@ static oj_status put_geometry(const struct flatgeobuf_rows *rows,
     int has_ends = type == OJ_FGB_POLYGON || type == OJ_FGB_MULTILINE ||
                    type == OJ_FGB_TIN || type == OJ_FGB_TRIANGLE;
     int64_t place[OJ_FGB_GEOMETRY_FIELDS] = {0};
-    int64_t n = type != OJ_FGB_POINT ? oj_le32(wkb + 5) : 0;
+    int64_t n = type != OJ_FGB_POINT ? oj_le32(wkb + 5) : 0, table;
     int n_slots = 0;
     /* One ring has all vertices; GDAL wants the end of one line. */
     if (has_ends && (n > 1 || type == OJ_FGB_MULTILINE))
@@ -471,13 +449,14 @@ static oj_status put_geometry(const struct flatgeobuf_rows *rows,
         slots[n_slots++] = OJ_FGB_TYPE;
     if (has_parts)
         slots[n_slots++] = OJ_FGB_PARTS;
-    OJ_TRY(put_flatbuffer_table(to, slots, n_slots, table, place, err));
+    table = put_flatbuffer_table(to, slots, n_slots, place);
     if (place[OJ_FGB_TYPE] != 0)
         to->at[place[OJ_FGB_TYPE]] = (uint8_t)type;
-    return has_parts ? write_parts_as_flatbuffers(rows, to, wkb + 9, n,
-                                                  place[OJ_FGB_PARTS], err)
-                     : write_ends_and_coordinate_vectors(to, wkb, n_vertices, n,
-                                                         place, err);
+    if (has_parts)
+        write_parts_as_flatbuffers(rows, to, wkb + 9, n, place[OJ_FGB_PARTS]);
+    else
+        write_ends_and_coordinate_vectors(to, wkb, n_vertices, n, place);
+    return table;
 }
 
 /* ---- features -------------------------------------------------------------
@@ -515,28 +494,31 @@ static oj_status check_gdal_would_accept_row(const struct flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-/* A feature with a geometry of so many vertices, 0: none, up to the count of
- * its properties. */
+/* A feature with a geometry that walk has passed, n bytes, if it has vertices,
+ * up to the count of its properties. */
 static oj_status put_feature(const struct flatgeobuf_rows *rows,
                              struct row_slice *slice, const uint8_t *wkb,
-                             int64_t n_vertices, struct oj_error *err)
+                             int64_t n, const struct oj_wkb_walk *walk,
+                             struct oj_error *err)
 {
     static const int fields[] = {OJ_FGB_FEATURE_GEOMETRY,
                                  OJ_FGB_FEATURE_PROPERTIES};
     struct bytes *to = &slice->bytes;
-    int64_t place[2] = {0}, at, table;
-    int first = n_vertices > 0 ? 0 : 1;
-    OJ_TRY(grow_aligned(to, 8, 0, 4, &at, err));
-    OJ_TRY(put_flatbuffer_table(to, fields + first, 2 - first, &table, place,
-                                err));
+    int first = walk->n_vertices > 0 ? 0 : 1;
+    int64_t place[2], at, table;
+    /* Tables, counts and gaps of a geometry have less than 128 bytes, a vertex
+     * may get Z and M. */
+    OJ_TRY(reserve_bytes(
+        to, n + 16 * walk->n_vertices + 128 * (walk->n_geometries + 1), err));
+    at = grow_aligned(to, 8, 0, 4);
+    table = put_flatbuffer_table(to, fields + first, 2 - first, place);
     set_uint32(to->at + at + 4, table - at - 4);
-    if (n_vertices > 0)
+    if (first == 0)
     {
-        OJ_TRY(put_geometry(rows, to, wkb, n_vertices, 0, &table, err));
+        table = put_geometry(rows, to, wkb, walk->n_vertices, 0);
         set_uint32(to->at + place[0], table - place[0]);
     }
-    OJ_TRY(put_flatbuffer_vector(to, place[1], 0, 1, &at, err));
-    slice->properties = at - 4;
+    slice->properties = put_flatbuffer_vector(to, place[1], 0, 1) - 4 - to->at;
     return OJ_OK;
 }
 
@@ -564,7 +546,7 @@ static oj_status write_feature_geometry(const struct flatgeobuf_rows *rows,
         to[i] = box[i % 2 * 2 + i / 2];
     if (walk.has_curves)
         OJ_TRY(find_box_of_curves(to, wkb, n, err));
-    return put_feature(rows, slice, wkb, walk.n_vertices, err);
+    return put_feature(rows, slice, wkb, n, &walk, err);
 }
 
 static int is_plain_point(const struct flatgeobuf_rows *rows,
@@ -585,8 +567,7 @@ static oj_status put_plain_point(const struct flatgeobuf_rows *rows,
     memcpy(slice->row.box, wkb + 5, 16);
     memcpy(slice->row.box + 2, wkb + 5, 16);
     slice->row.n_head = rows->sorted.n_head - (uint32_t)n;
-    if (to->cap - to->n < n + 4)
-        OJ_TRY(reserve_bytes(to, n + 4, err));
+    OJ_TRY(reserve_bytes(to, n + 4, err));
     if (n > 0)
     {
         memcpy(to->at + to->n, rows->sorted.head, (size_t)n);
@@ -602,10 +583,12 @@ static oj_status make_head_of_points(struct flatgeobuf_rows *rows,
                                      struct oj_error *err)
 {
     static const uint8_t point[OJ_WKB_POINT_BYTES] = {1, OJ_FGB_POINT};
+    struct oj_wkb_walk walk = {.at = point};
     struct row_slice *slice = &rows->slice[0];
     if (rows->has_z || rows->has_m || rows->type > OJ_FGB_POINT)
         return OJ_OK;
-    OJ_TRY(put_feature(rows, slice, point, 1, err));
+    oj_wkb_pass(&walk);
+    OJ_TRY(put_feature(rows, slice, point, sizeof point, &walk, err));
     rows->sorted.n_head = (uint32_t)slice->properties;
     memcpy(rows->sorted.head, slice->bytes.at, (size_t)slice->properties);
     return OJ_OK;
@@ -628,8 +611,7 @@ static void look_for_infinite(struct row_slice *slice)
 static inline oj_status add_number(struct bytes *to, int i, const void *value,
                                    int n, struct oj_error *err)
 {
-    if (to->cap - to->n < 10)
-        OJ_TRY(reserve_bytes(to, 10, err));
+    OJ_TRY(reserve_bytes(to, 10, err));
     set_uint16(to->at + to->n, i);
     if (n == 8)
         memcpy(to->at + to->n + 2, value, 8);
@@ -650,8 +632,7 @@ static oj_status add_variable_length_property(struct bytes *to, int i,
         return oj_fail(err, OJ_ERR_LIMIT, "a value takes more than 2 GiB");
     set_uint32(size, n);
     OJ_TRY(add_number(to, i, size, 4, err));
-    if (to->cap - to->n < n)
-        OJ_TRY(reserve_bytes(to, n, err));
+    OJ_TRY(reserve_bytes(to, n, err));
     if (n > 0)
         memcpy(to->at + to->n, bytes, (size_t)n);
     to->n += n;
@@ -708,8 +689,7 @@ static oj_status end_feature(const struct flatgeobuf_rows *rows,
     if (to->n - slice->start > MOST_BYTES - 128)
         return oj_fail(err, OJ_ERR_LIMIT, "a feature takes more than 2 GiB");
     set_uint32(to->at + slice->properties, n);
-    if (to->cap - to->n < 8)
-        OJ_TRY(reserve_bytes(to, 8, err));
+    OJ_TRY(reserve_bytes(to, 8, err));
     for (; to->n % 8 != 0; to->n++)
         to->at[to->n] = 0;
     row->n = (uint32_t)(to->n - slice->start);
