@@ -36,6 +36,9 @@
 /* Most bytes of a feature. */
 #define MOST_BYTES 2147483647LL
 
+/* And of a time as text. */
+#define MOST_TIME 80
+
 /* Of rows that wait for their order, in memory. */
 #define MOST_KEPT (INT64_C(256) << 20)
 
@@ -567,7 +570,7 @@ static oj_status put_plain_point(const struct flatgeobuf_rows *rows,
     memcpy(slice->row.box, wkb + 5, 16);
     memcpy(slice->row.box + 2, wkb + 5, 16);
     slice->row.n_head = rows->sorted.n_head - (uint32_t)n;
-    OJ_TRY(reserve_bytes(to, n + 4, err));
+    OJ_TRY(reserve_bytes(to, n + 12, err));
     if (n > 0)
     {
         memcpy(to->at + to->n, rows->sorted.head, (size_t)n);
@@ -607,58 +610,31 @@ static void look_for_infinite(struct row_slice *slice)
     written->infinite_fid = written->failed_fid;
 }
 
-/* The value of column i: n <= 8 bytes, little-endian, as they are. */
-static inline oj_status add_number(struct bytes *to, int i, const void *value,
-                                   int n, struct oj_error *err)
+/* A value of field i, which oj_row_column_value() has found: there is room. */
+static void add_value(struct bytes *to, int i, const struct file_field *field,
+                      const void *at, int64_t n)
 {
-    OJ_TRY(reserve_bytes(to, 10, err));
-    set_uint16(to->at + to->n, i);
-    if (n == 8)
-        memcpy(to->at + to->n + 2, value, 8);
-    else if (n == 4)
-        memcpy(to->at + to->n + 2, value, 4);
-    else
-        memcpy(to->at + to->n + 2, value, (size_t)n);
-    to->n += 2 + n;
-    return OJ_OK;
-}
-
-static oj_status add_variable_length_property(struct bytes *to, int i,
-                                              const void *bytes, int64_t n,
-                                              struct oj_error *err)
-{
-    uint8_t size[4];
-    if (n > MOST_BYTES)
-        return oj_fail(err, OJ_ERR_LIMIT, "a value takes more than 2 GiB");
-    set_uint32(size, n);
-    OJ_TRY(add_number(to, i, size, 4, err));
-    OJ_TRY(reserve_bytes(to, n, err));
-    if (n > 0)
-        memcpy(to->at + to->n, bytes, (size_t)n);
-    to->n += n;
-    return OJ_OK;
-}
-
-/* What oj_row_column_value() has found. */
-static oj_status add_value(struct bytes *to, int i,
-                           const struct file_field *field, const void *at,
-                           int64_t n, struct oj_error *err)
-{
-    char text[80];
-    float single;
+    uint8_t *out = to->at + to->n + 2;
+    set_uint16(out - 2, i);
+    to->n += 2 + field->n_bytes;
     if (field->is_single)
     {
-        single = (float)*(const double *)at;
-        return add_number(to, i, &single, 4, err);
+        float single = (float)*(const double *)at;
+        memcpy(out, &single, 4);
     }
-    if (field->n_bytes > 0)
-        return add_number(to, i, at, field->n_bytes, err);
-    if (oj_type_is_time(field->column.type))
+    else if (field->n_bytes == 8)
+        memcpy(out, at, 8);
+    else if (field->n_bytes > 0)
+        memcpy(out, at, 4); /* of a smaller one the first bytes count */
+    else
     {
-        n = oj_value_xml_time(at, 0, text, sizeof text);
-        at = text;
+        if (oj_type_is_time(field->column.type))
+            n = oj_value_xml_time(at, 0, (char *)out + 4, MOST_TIME);
+        else if (n > 0)
+            memcpy(out + 4, at, (size_t)n);
+        set_uint32(out, n);
+        to->n += 4 + n;
     }
-    return add_variable_length_property(to, i, at, n, err);
 }
 
 static oj_status add_values(const struct flatgeobuf_rows *rows,
@@ -674,12 +650,17 @@ static oj_status add_values(const struct flatgeobuf_rows *rows,
         int64_t n = 0;
         OJ_TRY(oj_row_column_value(&field->column, rows->cursor, place,
                                    slice->wkb.scratch, &value, &at, &n, err));
-        if (at != NULL)
-            OJ_TRY(add_value(&slice->bytes, i, field, at, n, err));
+        if (at == NULL)
+            continue;
+        if (n > MOST_BYTES)
+            return oj_fail(err, OJ_ERR_LIMIT, "a value takes more than 2 GiB");
+        OJ_TRY(reserve_bytes(&slice->bytes, n + MOST_TIME + 14, err));
+        add_value(&slice->bytes, i, field, at, n);
     }
     return OJ_OK;
 }
 
+/* There is room for the gap. */
 static oj_status end_feature(const struct flatgeobuf_rows *rows,
                              struct row_slice *slice, struct oj_error *err)
 {
@@ -689,7 +670,6 @@ static oj_status end_feature(const struct flatgeobuf_rows *rows,
     if (to->n - slice->start > MOST_BYTES - 128)
         return oj_fail(err, OJ_ERR_LIMIT, "a feature takes more than 2 GiB");
     set_uint32(to->at + slice->properties, n);
-    OJ_TRY(reserve_bytes(to, 8, err));
     for (; to->n % 8 != 0; to->n++)
         to->at[to->n] = 0;
     row->n = (uint32_t)(to->n - slice->start);
@@ -867,10 +847,10 @@ static oj_status plan_file_fields(struct flatgeobuf_rows *rows,
         field->column.type = type;
         field->is_single = subtype == OFSTFloat32;
         if (oj_type_is_number(type))
-            field->n_bytes = subtype == OFSTBoolean ? 1
-                             : subtype == OFSTInt16 ? 2
-                             : type == OFTInteger   ? 4
-                                                    : 8;
+            field->n_bytes = subtype == OFSTBoolean                   ? 1
+                             : subtype == OFSTInt16                   ? 2
+                             : type == OFTInteger || field->is_single ? 4
+                                                                      : 8;
         else if (!oj_type_is_time(type) && type != OFTString &&
                  type != OFTBinary)
             return oj_leave_to_gdal(err);
