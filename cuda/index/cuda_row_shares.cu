@@ -43,6 +43,23 @@ oj_status oj_cuda_take_tiles(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
+int oj_cuda_is_join_side(const struct oj_cuda_index *index,
+                         const struct oj_flat *input, int64_t first, int64_t n)
+{
+    const struct oj_flat *side = index->layer->flat;
+    return first == 0 && n == side->n_features && n == input->n_features &&
+           input->x == side->x && input->y == side->y &&
+           input->part_offset == side->part_offset &&
+           input->ring_offset == side->ring_offset &&
+           input->vertex_offset == side->vertex_offset &&
+           input->fid == side->fid && input->on_class == side->on_class &&
+           input->exclude_class == side->exclude_class &&
+           input->max_distance == side->max_distance &&
+           input->texts == side->texts && input->n_texts == side->n_texts &&
+           input->vectors.value == side->vectors.value &&
+           input->vectors.n_dimensions == side->vectors.n_dimensions;
+}
+
 oj_status oj_cuda_share_fits(const struct oj_cuda_share *share, int64_t n_pairs,
                              struct oj_error *err)
 {

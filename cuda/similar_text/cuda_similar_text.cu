@@ -588,8 +588,10 @@ static oj_status join_rows(const struct oj_cuda_index *index,
                              "comparing texts", err);
     struct cuda_text_pairs pairs = {};
     int64_t k = index->relation.k;
-    OJ_TRY(oj_cuda_text_side_make(&work, input, first, n, &index->relation,
-                                  &pairs.rows));
+    pairs.rows = self->side;
+    if (!oj_cuda_is_join_side(index, input, first, n))
+        OJ_TRY(oj_cuda_text_side_make(&work, input, first, n, &index->relation,
+                                      &pairs.rows));
     OJ_TRY(oj_cuda_take_tiles(&work, share, TILE, &pairs.rows.order,
                               &pairs.rows.n));
     pairs.features = self->side;

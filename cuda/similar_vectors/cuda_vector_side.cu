@@ -339,7 +339,6 @@ static oj_status sort_rows_within_nodes(struct oj_cuda_work *work,
 
 static oj_status order_vectors_by_tree(struct oj_cuda_work *work,
                                        const struct oj_cuda_vector_frame *frame,
-                                       const struct oj_cuda_share *share,
                                        int32_t *order,
                                        struct oj_cuda_vector_side *side)
 {
@@ -370,18 +369,13 @@ static oj_status order_vectors_by_tree(struct oj_cuda_work *work,
         OJ_TRY(sort_rows_within_nodes(work, s.n_tiles, &level, i, &order));
     }
     side->order = order;
-    OJ_TRY(oj_cuda_take_tiles(work, share, TILE, &side->order, &side->n));
-    side->n_tiles = (side->n + TILE - 1) / TILE;
-    if (side->n == 0)
-        return OJ_OK;
-    level.order = side->order;
-    level.n = side->n;
+    level.order = order;
     level.shift = 7;
-    OJ_TRY(make_boxes(&own, side->n_tiles, &level));
-    OJ_TRY(work->make(side->n_tiles * WARP, &box));
+    OJ_TRY(make_boxes(&own, s.n_tiles, &level));
+    OJ_TRY(work->make(s.n_tiles * WARP, &box));
     side->box = box;
     const unsigned *key = level.box;
-    OJ_TRY(own.each(side->n_tiles * WARP,
+    OJ_TRY(own.each(s.n_tiles * WARP,
                     [=] __device__(int64_t i)
                     {
                         int is_low = i % WARP < BOX;
@@ -513,7 +507,6 @@ oj_status oj_cuda_vector_side_make(struct oj_cuda_work *work,
                                    const struct oj_flat *flat, int64_t first,
                                    int64_t n,
                                    const struct oj_relation *relation,
-                                   const struct oj_cuda_share *share,
                                    struct oj_cuda_vector_frame *frame,
                                    struct oj_cuda_vector_side *out)
 {
@@ -535,7 +528,7 @@ oj_status oj_cuda_vector_side_make(struct oj_cuda_work *work,
     }
     if (side.n > 0 && frame->dimension != NULL)
     {
-        OJ_TRY(order_vectors_by_tree(work, frame, share, order, &side));
+        OJ_TRY(order_vectors_by_tree(work, frame, order, &side));
         OJ_TRY(make_coordinates(work, frame, &side));
     }
     *out = side;

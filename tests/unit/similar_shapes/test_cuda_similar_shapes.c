@@ -94,6 +94,7 @@ static void check_sides(enum oj_distance_kind kind)
     {
         const struct oj_flat plain[2] = {t.join, t.input};
         struct oj_options options = {.n_threads = 1, .gpus = OJ_ALL_GPUS};
+        struct join_trial alone;
         t.relation = oj_relation_default();
         t.relation.distance = kind;
         ask(&t.relation, scale, 60);
@@ -101,6 +102,10 @@ static void check_sides(enum oj_distance_kind kind)
             one_in(2) ? 0 : 1 + t.input.n_features / (1 + pick(5));
         pick_columns(&t.columns, &t.join, &t.input, &t.relation, scale, 4);
         compare(&t, &options);
+        alone = trial_with_itself(&t);
+        alone.input.max_distance = NULL;
+        alone.join.max_distance = NULL;
+        compare(&alone, &options);
         columns_free(&t.columns);
         memset(&t.columns, 0, sizeof t.columns);
         t.join = plain[0];
