@@ -186,6 +186,31 @@ TEST(degenerate_sides)
     trial_free(&t);
 }
 
+/* They are the pairs' limits, of rows as of features. */
+TEST(one_side_has_distances)
+{
+    const struct oj_options options = {.n_threads = 1};
+    struct join_trial t;
+    double scale;
+    random_state = 10;
+    scale = make_sides(&t, 60);
+    t.relation.op = OJ_OP_DWITHIN;
+    t.relation.distance = OJ_DISTANCE_HAUSDORFF_POINTS;
+    t.relation.max_distance = 20 * scale;
+    for (int s = 0; s < 2; s++)
+    {
+        struct oj_flat *side = s == 0 ? &t.join : &t.input;
+        double *of = pick_distances(side->n_features, 4 * scale);
+        side->max_distance = of;
+        n_pairs_seen = 0;
+        compare(&t, &options);
+        ck_assert_int_gt(n_pairs_seen, 0);
+        side->max_distance = NULL;
+        oj_free(of);
+    }
+    trial_free(&t);
+}
+
 TEST(little_memory)
 {
     struct join_trial t;
