@@ -5,6 +5,12 @@
 /* Rows that are joined at once. */
 static const int64_t most_rows = 1 << 20;
 
+enum
+{
+    BUCKETS = OJ_ROW_BUCKETS,
+    MOST_SAMPLED = 1 << 16 /* pairs of a share, for the split of the rows */
+};
+
 struct shares_batch
 {
     struct oj_gpu_index *index;
@@ -232,11 +238,9 @@ struct cuda_row_pairs
     double *measure;
 };
 
-/* Returns the rows that have pairs. */
 static oj_status copy_pair_lists_to_host(struct oj_cuda_work *work,
                                          const struct cuda_row_pairs *pairs,
-                                         int64_t first, struct oj_matches *out,
-                                         int64_t *n_matched)
+                                         int64_t first, struct oj_matches *out)
 {
     int64_t before = pairs->n_before;
     OJ_TRY(oj_cuda_copy_out(
@@ -245,21 +249,15 @@ static oj_status copy_pair_lists_to_host(struct oj_cuda_work *work,
     OJ_TRY(oj_cuda_copy_out(
         work->device, work->stream, out->join_row + before, pairs->feature,
         pairs->n * (int64_t)sizeof *pairs->feature, work->err));
-    OJ_TRY(oj_cuda_copy_out(
+    return oj_cuda_copy_out(
         work->device, work->stream, out->measure + before, pairs->measure,
-        pairs->n * (int64_t)sizeof *pairs->measure, work->err));
-    for (int64_t i = first; i < first + pairs->n_rows; i++)
-    {
-        int64_t end = i + 1 < first + pairs->n_rows ? out->offset[i + 1]
-                                                    : before + pairs->n;
-        *n_matched += end > out->offset[i];
-    }
-    return OJ_OK;
+        pairs->n * (int64_t)sizeof *pairs->measure, work->err);
 }
 
-static oj_status copy_one_answer_per_row_to_host(
-    struct oj_cuda_work *work, const struct cuda_row_pairs *pairs,
-    int64_t first, struct oj_matches *out, int64_t *n_matched)
+static oj_status
+copy_one_answer_per_row_to_host(struct oj_cuda_work *work,
+                                const struct cuda_row_pairs *pairs,
+                                int64_t first, struct oj_matches *out)
 {
     struct oj_cuda_work own(work);
     const struct cuda_row_pairs p = *pairs;
@@ -278,12 +276,9 @@ static oj_status copy_one_answer_per_row_to_host(
     OJ_TRY(oj_cuda_copy_out(own.device, own.stream, out->join_row + first,
                             feature, p.n_rows * (int64_t)sizeof *feature,
                             own.err));
-    OJ_TRY(oj_cuda_copy_out(own.device, own.stream, out->measure + first,
+    return oj_cuda_copy_out(own.device, own.stream, out->measure + first,
                             measure, p.n_rows * (int64_t)sizeof *measure,
-                            own.err));
-    for (int64_t i = first; i < first + p.n_rows; i++)
-        *n_matched += out->join_row[i] >= 0;
-    return OJ_OK;
+                            own.err);
 }
 
 /* Rows without a join side. */
@@ -390,6 +385,7 @@ sort_and_copy_pairs_to_result(const struct shares_batch *b, int place,
     struct cuda_row_pairs pairs = {};
     const int32_t *at = NULL;
     const uint32_t *by_row = NULL;
+    int64_t *matched_before;
     OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", err);
     stretch->n = all;
     if (b->index->n_places > 1)
@@ -414,9 +410,39 @@ sort_and_copy_pairs_to_result(const struct shares_batch *b, int place,
                          to.feature[i] = found.feature[at[i]];
                          to.measure[i] = found.measure[at[i]];
                      }));
+    OJ_TRY(work.scan_computed(
+        to.n_rows,
+        [=] __device__(ptrdiff_t i) {
+            return i < to.n_rows ? (int64_t)(to.offset[i + 1] > to.offset[i])
+                                 : 0;
+        },
+        &matched_before, &stretch->n_matched));
     return (b->out->offset != NULL ? copy_pair_lists_to_host
                                    : copy_one_answer_per_row_to_host)(
-        &work, &pairs, first + stretch->first, b->out, &stretch->n_matched);
+        &work, &pairs, first + stretch->first, b->out);
+}
+
+/* Stretches of n rows that have about as many pairs each: texts of a layer with
+ * itself, each pair once, have three quarters of them in the first half. */
+static void split_rows_by_pairs(const struct oj_cuda_share *shares,
+                                int n_places, int64_t n, int64_t all,
+                                struct cuda_row_stretch *of)
+{
+    int64_t before = 0;
+    int place = 0;
+    for (int b = 0; b < BUCKETS; b++)
+    {
+        for (; place < n_places && before * n_places >= (all + BUCKETS) * place;
+             place++)
+            of[place].first = n * b / BUCKETS;
+        before++;
+        for (int i = 0; i < n_places; i++)
+            before += shares[i].n_of_bucket[b];
+    }
+    for (; place < n_places; place++)
+        of[place].first = n;
+    for (int i = 0; i < n_places; i++)
+        of[i].end = i + 1 < n_places ? of[i + 1].first : n;
 }
 
 /* Each device puts the pairs of its stretch of n rows into the result. */
@@ -430,11 +456,8 @@ copy_pairs_of_devices_to_result(const struct shares_batch *b, int64_t first,
     int n_places = b->index->n_places;
     int64_t all = 0;
     for (int i = 0; i < n_places; i++)
-    {
-        of[i].first = n * i / n_places;
-        of[i].end = n * (i + 1) / n_places;
         all += shares[i].n_pairs;
-    }
+    split_rows_by_pairs(shares, n_places, n, all, of);
     if (all > INT32_MAX)
         return oj_fail(err, OJ_ERR_NOMEM,
                        "%lld pairs are too many to be sorted at once",
@@ -460,6 +483,26 @@ copy_pairs_of_devices_to_result(const struct shares_batch *b, int64_t first,
 
 /* --- rows of a batch ------------------------------------------------------ */
 
+/* By one of some pairs, of n rows. */
+static oj_status count_pairs_of_buckets(struct oj_cuda_device *device,
+                                        int64_t n, struct oj_cuda_share *share,
+                                        struct oj_error *err)
+{
+    struct oj_cuda_work work(device, device->stream, "joining", err);
+    const int32_t *row = share->found.row;
+    int64_t step = share->n_pairs / MOST_SAMPLED + 1;
+    unsigned *count;
+    if (share->n == 1)
+        return OJ_OK;
+    OJ_TRY(work.make_zeros(BUCKETS, &count));
+    OJ_TRY(work.each(share->n_pairs / step,
+                     [=] __device__(int64_t i) {
+                         atomicAdd(&count[row[i * step] * (int64_t)BUCKETS / n],
+                                   (unsigned)step);
+                     }));
+    return work.read(count, &share->n_of_bucket);
+}
+
 static oj_status find_share_on_device(const struct shares_batch *b, int place,
                                       int64_t first, int64_t n,
                                       struct oj_cuda_share *share,
@@ -478,6 +521,8 @@ static oj_status find_share_on_device(const struct shares_batch *b, int place,
     OJ_TRY(oj_check_cancel(of->device.cancel, err));
     status = oj_cuda_family_at(b->family)->find_share(
         of->of[b->family], b->input, first, n, share, stats, err);
+    if (status == OJ_OK)
+        status = count_pairs_of_buckets(&of->device, n, share, err);
     /* others read the pairs, and nothing on its way outlives the host's
      * arrays */
     OJ_CUDA_TRY(cudaStreamSynchronize(of->device.stream), "joining", err);

@@ -241,8 +241,7 @@ static oj_status choose_bitmap_length(struct oj_cuda_work *work,
         return OJ_OK;
     OJ_TRY(own.make_zeros(N_CHOICES + 1, &trial.tokens));
     OJ_TRY(own.run<TILE>(N_TRIED, sample_pairs, p, trial));
-    for (int c = 0; c <= N_CHOICES; c++)
-        OJ_TRY(own.read(trial.tokens + c, &tokens[c]));
+    OJ_TRY(own.read(trial.tokens, &tokens));
     /* many enough to be estimated */
     if (tokens[N_CHOICES] > 100)
         *room += (int64_t)(1.25 * (double)*n_pairs / N_TRIED *
