@@ -483,7 +483,7 @@ copy_pairs_of_devices_to_result(const struct shares_batch *b, int64_t first,
 
 /* --- rows of a batch ------------------------------------------------------ */
 
-/* By one of some pairs, of n rows. */
+/* Of n rows, by each step-th of the pairs. */
 static oj_status count_pairs_of_buckets(struct oj_cuda_device *device,
                                         int64_t n, struct oj_cuda_share *share,
                                         struct oj_error *err)

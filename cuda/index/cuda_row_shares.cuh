@@ -34,8 +34,7 @@ struct oj_cuda_share
     struct oj_cuda_found found;
     int64_t n_pairs;
     int by_measure; /**< the order of the pairs of a row; then by rank */
-    unsigned n_of_bucket[OJ_ROW_BUCKETS]; /**< pairs, about; of several shares
-                                           */
+    unsigned n_of_bucket[OJ_ROW_BUCKETS]; /**< pairs, about; 0: one share */
 
     /* Of the batch. */
     int64_t most;    /**< pairs; 0: any number */
