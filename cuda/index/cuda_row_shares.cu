@@ -5,12 +5,6 @@
 /* Rows that are joined at once. */
 static const int64_t most_rows = 1 << 20;
 
-enum
-{
-    BUCKETS = OJ_ROW_BUCKETS,
-    MOST_SAMPLED = 1 << 16 /* pairs of a share, for the split of the rows */
-};
-
 struct shares_batch
 {
     struct oj_gpu_index *index;
@@ -422,29 +416,6 @@ sort_and_copy_pairs_to_result(const struct shares_batch *b, int place,
         &work, &pairs, first + stretch->first, b->out);
 }
 
-/* Stretches of n rows that have about as many pairs each: texts of a layer with
- * itself, each pair once, have three quarters of them in the first half. */
-static void split_rows_by_pairs(const struct oj_cuda_share *shares,
-                                int n_places, int64_t n, int64_t all,
-                                struct cuda_row_stretch *of)
-{
-    int64_t before = 0;
-    int place = 0;
-    for (int b = 0; b < BUCKETS; b++)
-    {
-        for (; place < n_places && before * n_places >= (all + BUCKETS) * place;
-             place++)
-            of[place].first = n * b / BUCKETS;
-        before++;
-        for (int i = 0; i < n_places; i++)
-            before += shares[i].n_of_bucket[b];
-    }
-    for (; place < n_places; place++)
-        of[place].first = n;
-    for (int i = 0; i < n_places; i++)
-        of[i].end = i + 1 < n_places ? of[i + 1].first : n;
-}
-
 /* Each device puts the pairs of its stretch of n rows into the result. */
 static oj_status
 copy_pairs_of_devices_to_result(const struct shares_batch *b, int64_t first,
@@ -456,8 +427,11 @@ copy_pairs_of_devices_to_result(const struct shares_batch *b, int64_t first,
     int n_places = b->index->n_places;
     int64_t all = 0;
     for (int i = 0; i < n_places; i++)
+    {
+        of[i].first = n * i / n_places;
+        of[i].end = n * (i + 1) / n_places;
         all += shares[i].n_pairs;
-    split_rows_by_pairs(shares, n_places, n, all, of);
+    }
     if (all > INT32_MAX)
         return oj_fail(err, OJ_ERR_NOMEM,
                        "%lld pairs are too many to be sorted at once",
@@ -483,26 +457,6 @@ copy_pairs_of_devices_to_result(const struct shares_batch *b, int64_t first,
 
 /* --- rows of a batch ------------------------------------------------------ */
 
-/* Of n rows, by each step-th of the pairs. */
-static oj_status count_pairs_of_buckets(struct oj_cuda_device *device,
-                                        int64_t n, struct oj_cuda_share *share,
-                                        struct oj_error *err)
-{
-    struct oj_cuda_work work(device, device->stream, "joining", err);
-    const int32_t *row = share->found.row;
-    int64_t step = share->n_pairs / MOST_SAMPLED + 1;
-    unsigned *count;
-    if (share->n == 1)
-        return OJ_OK;
-    OJ_TRY(work.make_zeros(BUCKETS, &count));
-    OJ_TRY(work.each(share->n_pairs / step,
-                     [=] __device__(int64_t i) {
-                         atomicAdd(&count[row[i * step] * (int64_t)BUCKETS / n],
-                                   (unsigned)step);
-                     }));
-    return work.read(count, &share->n_of_bucket);
-}
-
 static oj_status find_share_on_device(const struct shares_batch *b, int place,
                                       int64_t first, int64_t n,
                                       struct oj_cuda_share *share,
@@ -521,8 +475,6 @@ static oj_status find_share_on_device(const struct shares_batch *b, int place,
     OJ_TRY(oj_check_cancel(of->device.cancel, err));
     status = oj_cuda_family_at(b->family)->find_share(
         of->of[b->family], b->input, first, n, share, stats, err);
-    if (status == OJ_OK)
-        status = count_pairs_of_buckets(&of->device, n, share, err);
     /* others read the pairs, and nothing on its way outlives the host's
      * arrays */
     OJ_CUDA_TRY(cudaStreamSynchronize(of->device.stream), "joining", err);

@@ -12,8 +12,6 @@
 #include "../device/cuda_stream_work.cuh"
 #include "cuda_index.h"
 
-#define OJ_ROW_BUCKETS 256 /* that the rows of a batch are counted in */
-
 /** Pairs of rows 0 .. with ordinals of join features, in any order, each once;
  *  those beyond capacity are only counted. */
 struct oj_cuda_found
@@ -34,7 +32,6 @@ struct oj_cuda_share
     struct oj_cuda_found found;
     int64_t n_pairs;
     int by_measure; /**< the order of the pairs of a row; then by rank */
-    unsigned n_of_bucket[OJ_ROW_BUCKETS]; /**< pairs, about; 0: one share */
 
     /* Of the batch. */
     int64_t most;    /**< pairs; 0: any number */
