@@ -146,36 +146,41 @@ static double vertex_metres(const struct oj_flat *f, int64_t v,
                     R);
 }
 
-/* From vertex v of f to a feature. */
-static double metres_to(const struct oj_flat *f, int64_t v,
-                        const struct oj_flat *g, int64_t b, int of_arcs)
+/* From every vertex of f to every feature of g: [vertices][features]; of arcs,
+ * or of their vertices. */
+static double *vertex_matrix(const struct oj_flat *f, const struct oj_flat *g,
+                             int of_arcs)
 {
-    struct oj_flat point = {.n_features = 1,
-                            .n_vertices = 1,
-                            .part_kinds = OJ_PART_POINT,
-                            .x = f->x + v,
-                            .y = f->y + v};
-    double least = INFINITY, *matrix;
-    int64_t w, end;
-    oj_flat_vertices(g, b, &w, &end);
-    for (; w < end && !of_arcs; w++)
-        least = fmin(least, vertex_metres(f, v, g, w));
-    if (!of_arcs)
-        return least;
-    matrix = sphere_matrix(&point, g, 0);
-    least = matrix[b];
-    oj_free(matrix);
-    return least;
+    const struct oj_flat points = {.n_features = f->n_vertices,
+                                   .n_vertices = f->n_vertices,
+                                   .part_kinds = OJ_PART_POINT,
+                                   .x = f->x,
+                                   .y = f->y};
+    int64_t n = g->n_features, w, end;
+    double *matrix;
+    if (of_arcs)
+        return sphere_matrix(&points, g, 0);
+    matrix = oj_malloc(f->n_vertices * n, sizeof *matrix);
+    ck_assert_ptr_nonnull(matrix);
+    for (int64_t i = 0; i < f->n_vertices * n; i++)
+    {
+        matrix[i] = INFINITY;
+        oj_flat_vertices(g, i % n, &w, &end);
+        for (; w < end; w++)
+            matrix[i] = fmin(matrix[i], vertex_metres(f, i / n, g, w));
+    }
+    return matrix;
 }
 
-static double directed_metres(const struct oj_flat *f, int64_t a,
-                              const struct oj_flat *g, int64_t b, int of_arcs)
+/* By the matrix of the vertices of f and n features. */
+static double directed_metres(const double *matrix, const struct oj_flat *f,
+                              int64_t a, int64_t n, int64_t b)
 {
     double most = 0.0;
     int64_t v, end;
     oj_flat_vertices(f, a, &v, &end);
     for (; v < end; v++)
-        most = fmax(most, metres_to(f, v, g, b, of_arcs));
+        most = fmax(most, matrix[v * n + b]);
     return most;
 }
 
@@ -225,6 +230,8 @@ static double *shape_matrix(const struct oj_flat *f, const struct oj_flat *g,
     int of_arcs = kind != OJ_DISTANCE_HAUSDORFF_POINTS;
     int64_t n = g->n_features;
     double *matrix = oj_malloc(f->n_features * n, sizeof *matrix);
+    double *forth = vertex_matrix(f, g, of_arcs);
+    double *back = vertex_matrix(g, f, of_arcs);
     ck_assert_ptr_nonnull(matrix);
     for (int64_t i = 0; i < f->n_features * n; i++)
     {
@@ -234,11 +241,14 @@ static double *shape_matrix(const struct oj_flat *f, const struct oj_flat *g,
             continue;
         matrix[i] = kind == OJ_DISTANCE_FRECHET
                         ? frechet_metres(f, a, g, b)
-                        : directed_metres(f, a, g, b, of_arcs);
+                        : directed_metres(forth, f, a, n, b);
         if (kind == OJ_DISTANCE_HAUSDORFF ||
             kind == OJ_DISTANCE_HAUSDORFF_POINTS)
-            matrix[i] = fmax(matrix[i], directed_metres(g, b, f, a, of_arcs));
+            matrix[i] =
+                fmax(matrix[i], directed_metres(back, g, b, f->n_features, a));
     }
+    oj_free(forth);
+    oj_free(back);
     return matrix;
 }
 
@@ -509,6 +519,7 @@ TEST(ties)
     add_point(&a, 179, 0);
     va = oj_flat_buf_view(&a);
     vb = oj_flat_buf_view(&b);
+    backend = "cpu";
     r.metric = OJ_METRIC_SPHERE;
     r.k = 3;
     ask(&r, &va, &vb, 1, &m);
@@ -540,6 +551,7 @@ TEST_LOOP(threads_and_batches, 0, 2)
     r.op = _i ? OJ_OP_DWITHIN : OJ_OP_NEAREST;
     r.k = _i ? 1 : 4;
     r.max_distance = 3e5;
+    backend = "cpu";
     ask(&r, &va, &vb, 1, &one);
     ask(&r, &va, &vb, 3, &other);
     ck_assert_int_gt(one.n_pairs, 3000);
