@@ -779,8 +779,8 @@ static int compare_found(const void *left, const void *right)
     return (a->place > b->place) - (a->place < b->place);
 }
 
-static oj_status compute_tie_ranks_of_found_features(struct oj_tiled_join *join,
-                                                     struct oj_error *err)
+oj_status oj_tiled_join_rank_ties(struct oj_tiled_join *join,
+                                  const int32_t **rank, struct oj_error *err)
 {
     int64_t n = join->n_found;
     struct found_feature **order;
@@ -792,6 +792,7 @@ static oj_status compute_tie_ranks_of_found_features(struct oj_tiled_join *join,
     for (int64_t i = 0; i < n; i++)
         join->tie_rank[order[i] - join->found] = (int32_t)i;
     oj_free(order);
+    *rank = join->tie_rank;
     return OJ_OK;
 }
 
@@ -856,10 +857,11 @@ static oj_status merge_tiles(struct oj_tiled_join *join, int64_t n_rows,
                              struct oj_matches *out, struct oj_error *err)
 {
     struct oj_relation relation = join->relation;
+    const int32_t *rank;
     relation.max_distance = INFINITY; /* the engines have looked at it */
-    OJ_TRY(compute_tie_ranks_of_found_features(join, err));
-    OJ_TRY(oj_answers_to_matches(&join->answers, 1, n_rows, &relation,
-                                 join->tie_rank, out, err));
+    OJ_TRY(oj_tiled_join_rank_ties(join, &rank, err));
+    OJ_TRY(oj_answers_to_matches(&join->answers, 1, n_rows, &relation, rank,
+                                 out, err));
     return drop_unmatched_found_features(join, out, err);
 }
 

@@ -142,6 +142,12 @@ OJ_MUST_USE oj_status oj_tiled_join_batch(
     const struct oj_answer_places *first, int with_attributes,
     struct oj_matches *out, struct oj_feature_set *side, struct oj_error *err);
 
+/** The tie order of the features that the last answer came with, valid until
+ *  the next: *rank [features of side]. */
+OJ_MUST_USE oj_status oj_tiled_join_rank_ties(struct oj_tiled_join *join,
+                                              const int32_t **rank,
+                                              struct oj_error *err);
+
 /** Gives the memory of the tile back; the next batch loads one. */
 void oj_tiled_join_unload(struct oj_tiled_join *join);
 
