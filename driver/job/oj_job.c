@@ -43,13 +43,6 @@
 #define BYTES_PER_TILED_ROW 512
 #define LEAST_BATCH 4096
 
-/* Of -memory, or of what is left of it: a tile with its index.  The rest is for
- * batches, answers and what GDAL holds. */
-#define TILE_SHARE 0.5
-
-/* Of -memory, what is left for a tile and batches in any case. */
-#define LEAST_LEFT 4
-
 /* Bytes of pairs of -one_to_one that are held in memory; of -memory the share.
  * Besides, what is held of a join feature. */
 #define MOST_HELD (INT64_C(512) << 20)
@@ -206,17 +199,18 @@ int64_t oj_job_most_held_pairs(const struct oj_command *command)
     return command->memory > 0 ? command->memory / HELD_SHARE : MOST_HELD;
 }
 
-/* Of -memory, beside what is held of the join side for all of the join. */
-static int64_t memory_for_tile_and_batches(const struct oj_job *job)
+/* Of -memory, what a tile with its index may take, and batches with their
+ * answers: half each of what is not held for all of the join, an eighth of
+ * everything at least. */
+static int64_t memory_for_tile_or_batches(const struct oj_job *job)
 {
     const struct oj_command *command = job->command;
     int64_t left =
         command->memory - oj_vocabulary_bytes(job->sides.columns.vocabulary);
-    int64_t least = command->memory / LEAST_LEFT;
     if (command->one_to_one)
         left -= BYTES_PER_CHOSEN * job->join_side->counts.n_rows +
                 oj_job_most_held_pairs(command);
-    return left > least ? left : least;
+    return left > command->memory / 4 ? left / 2 : command->memory / 8;
 }
 
 /* Under -memory the batches that are held take a share of it.  One that is
@@ -228,8 +222,7 @@ static int64_t batch_rows(const struct oj_job *job)
     if (command->memory == 0 || oj_command_given(command, "batch"))
         return command->batch;
     if (job->tiled != NULL)
-        most = (int64_t)((1.0 - TILE_SHARE) *
-                         (double)memory_for_tile_and_batches(job)) /
+        most = memory_for_tile_or_batches(job) /
                (BYTES_PER_TILED_ROW * job->n_slots);
     if (most > command->batch && job->n_slots > 1)
         most = command->batch;
@@ -237,14 +230,18 @@ static int64_t batch_rows(const struct oj_job *job)
     return most > LEAST_BATCH ? most : LEAST_BATCH;
 }
 
-struct oj_read_options oj_job_read_options(const struct oj_job *job,
-                                           const struct oj_source *source)
+struct oj_read_options oj_job_read_options(const struct oj_job *job, int side,
+                                           int with_fields)
 {
+    const struct oj_source *source = side == 0 ? &job->input : &job->join;
     struct oj_read_options options = {0};
     options.batch_rows = batch_rows(job);
-    options.limit = -1;
+    options.limit = side == 0 ? job->command->limit : job->most_join_rows;
+    options.keep_attributes =
+        with_fields || oj_side_columns_need(&job->sides.columns, side);
     options.fields = source->fields;
-    options.n_fields = source->n_fields + source->n_hidden;
+    if (options.keep_attributes)
+        options.n_fields = source->n_fields + source->n_hidden;
     options.skipped = source->skipped;
     options.use_arrow = 1;
     options.file = oj_source_file(source);
@@ -263,13 +260,10 @@ oj_status oj_job_read_side(struct oj_job *job, int side, int insert,
                            int (*watch)(int64_t, void *), struct oj_error *err)
 {
     const struct oj_source *source = side == 0 ? &job->input : &job->join;
-    struct oj_read_options reading = oj_job_read_options(job, source);
+    struct oj_read_options reading = oj_job_read_options(job, side, side == 1);
     struct oj_row_values values = {0};
     double start = oj_clock_seconds();
     oj_status status;
-    reading.limit = side == 0 ? job->command->limit : job->most_join_rows;
-    if (side == 0 && !oj_side_columns_need(&job->sides.columns, 0))
-        reading.n_fields = 0;
     oj_message_forget_errors();
     status = oj_layer_read_all(source->layer, &reading, &to->buf, &to->table,
                                &to->counts, watch, job, err);
@@ -437,11 +431,10 @@ static oj_status write_join_layer_to_tiles(struct spill *spill,
     }
     job->join_side->counts = *oj_layer_reader_counts(spill->reader);
     OJ_TRY(oj_side_columns_order(&job->sides.columns, spill->number, err));
-    return oj_tiles_finish(
-        &job->tiles,
-        (int64_t)(TILE_SHARE * (double)memory_for_tile_and_batches(job)) /
-            count_memory_shares(job->command),
-        spill->number, err);
+    return oj_tiles_finish(&job->tiles,
+                           memory_for_tile_or_batches(job) /
+                               count_memory_shares(job->command),
+                           spill->number, err);
 }
 
 static void close_join_layer_reader(struct spill *spill)
@@ -473,8 +466,7 @@ static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
     int unique;
     oj_status status;
     spill.job = job;
-    spill.reading = oj_job_read_options(job, &job->join);
-    spill.reading.keep_attributes = 1;
+    spill.reading = oj_job_read_options(job, 1, 1);
     status = write_join_layer_to_tiles(&spill, err);
     unique = status == OJ_OK && fids_are_unique(&spill);
     close_join_layer_reader(&spill);

@@ -140,9 +140,10 @@ int oj_job_threads(const struct oj_job *job);
 /** Why -backend auto chose the backend; "" when there was no choice. */
 const char *oj_job_reason(const struct oj_job *job);
 
-/** How a source is read. */
-struct oj_read_options oj_job_read_options(const struct oj_job *job,
-                                           const struct oj_source *source);
+/** How a side is read, 0: the input, 1: the join layer; its fields only where
+ *  the join asks for some, or with_fields. */
+struct oj_read_options oj_job_read_options(const struct oj_job *job, int side,
+                                           int with_fields);
 
 /** Options of a backend after the command. */
 struct oj_options oj_job_options(const struct oj_command *command);

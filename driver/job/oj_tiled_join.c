@@ -61,7 +61,7 @@ struct oj_tiled_join
     int fids_are_unique;
     struct oj_stats stats;         /* of tiles that were in memory */
     struct oj_stats total;         /* and of the one that is, after a batch */
-    const struct oj_backend *used; /* NULL: none yet */
+    const struct oj_backend *used; /* by the last tile, or wanted */
     int n_threads;
 
     /* The tile in memory. */
@@ -653,6 +653,11 @@ oj_status oj_tiled_join_open(const struct oj_tiles *tiles,
     join->backend = backend;
     join->fids_are_unique = fids_are_unique;
     join->loaded = -1;
+    join->n_threads = 1;
+    if (backend != NULL)
+        join->used = oj_backend_find(backend);
+    if (join->used == NULL)
+        join->used = oj_backend_at(0);
     *out = join;
     return OJ_OK;
 }
@@ -963,16 +968,12 @@ const struct oj_stats *oj_tiled_join_stats(const struct oj_tiled_join *join)
 
 const struct oj_backend *oj_tiled_join_backend(const struct oj_tiled_join *join)
 {
-    if (join->used != NULL)
-        return join->used;
-    return join->backend != NULL && oj_backend_find(join->backend) != NULL
-               ? oj_backend_find(join->backend)
-               : oj_backend_at(0);
+    return join->used;
 }
 
 int oj_tiled_join_threads(const struct oj_tiled_join *join)
 {
-    return join->n_threads > 0 ? join->n_threads : 1;
+    return join->n_threads;
 }
 
 int oj_tiled_join_ties_by_fid(const struct oj_tiled_join *join)

@@ -214,8 +214,7 @@ static oj_status mark_unmatched_rows_of_batch(struct oj_unmatched *unmatched,
 static oj_status open_join_reader(struct oj_pass *pass, struct oj_error *err)
 {
     struct oj_job *job = &pass->job;
-    struct oj_read_options reading = oj_job_read_options(job, &job->join);
-    reading.keep_attributes = 1;
+    struct oj_read_options reading = oj_job_read_options(job, 1, 1);
     reading.skipped = NULL; /* not by the join, but these rows are written */
     OJ_TRY(check_join_files_unchanged(job, err));
     return oj_layer_reader_open(job->join.layer, &reading, &pass->reader, err);
@@ -597,29 +596,43 @@ static oj_status add_pairs_to_aggregation(void *user,
         pass->rows.aggregation, part, &pass->batches[part->slot], matches, err);
 }
 
+/* Joins all rows of a side, or of the join layer what it streams, and hands the
+ * answers to write, which runs on the calling thread. */
+static oj_status
+stream_rows(struct oj_pass *pass, int side,
+            oj_status (*write)(void *, const struct oj_pipeline_part *,
+                               const struct oj_matches *, struct oj_error *),
+            const struct oj_read_options *reading,
+            struct oj_pipeline_counts *counts, struct oj_read_counts *read,
+            struct oj_error *err)
+{
+    struct oj_job *job = &pass->job;
+    const struct oj_source *source = side == 0 ? &job->input : &job->join;
+    struct oj_pipeline_work work = make_pipeline_callbacks(pass);
+    const struct oj_pipeline_sink sink = {write, pass};
+    oj_status status;
+    work.max_pairs = job->command->max_pairs;
+    OJ_TRY(open_reader(pass, source, reading, err));
+    status = oj_pipeline_run(&work, &sink, counts, err);
+    *read = *oj_layer_reader_counts(pass->reader);
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
+    close_reader_and_batches(pass);
+    return oj_source_check_count(source, reading->limit, read->n_rows, err);
+}
+
 static oj_status stream_join_layer(struct oj_pass *pass, struct oj_error *err)
 {
     struct oj_job *job = &pass->job;
-    struct oj_read_options reading = oj_job_read_options(job, &job->join);
-    struct oj_pipeline_work work = make_pipeline_callbacks(pass);
-    const struct oj_pipeline_sink sink = {add_pairs_to_aggregation, pass};
-    oj_status status;
+    struct oj_read_options reading = oj_job_read_options(job, 1, 1);
     OJ_TRY(read_and_index_input(pass, err));
-    reading.keep_attributes = 1;
     reading.fields_only = 1;
-    work.max_pairs = job->command->max_pairs;
     job->n_expected = job->show_progress ? oj_source_count(&job->join, -1) : -1;
     pass->progress_share = STREAM_SHARE;
-    OJ_TRY(open_reader(pass, &job->join, &reading, err));
-    status = oj_pipeline_run(&work, &sink, &job->counts, err);
-    job->join_side->counts = *oj_layer_reader_counts(pass->reader);
-    if (status != OJ_OK)
-        return oj_message_add_reason(status, err);
-    OJ_TRY(oj_source_check_count(&job->join, -1, job->join_side->counts.n_rows,
-                                 err));
+    OJ_TRY(stream_rows(pass, 1, add_pairs_to_aggregation, &reading,
+                       &job->counts, &job->join_side->counts, err));
     job->join_side->read_s = pass->held_input.read_s + job->counts.read_s;
     pass->join_s = job->counts.join_s + job->counts.write_s;
-    close_reader_and_batches(pass);
     pass->streams = OJ_STREAMS_AS_READ; /* the input layer, read again */
     job->n_expected = pass->held_input.flat.n_features;
     pass->progress_start = STREAM_SHARE;
@@ -663,21 +676,6 @@ oj_status oj_pass_prepare(struct oj_pass *pass, struct oj_error *err)
 
 /* ---- the pairs of -one_to_one -------------------------------------------- */
 
-/* How the input is read; without attributes that no row is made of. */
-static struct oj_read_options input_options(const struct oj_pass *pass,
-                                            int for_rows)
-{
-    const struct oj_job *job = &pass->job;
-    struct oj_read_options reading = oj_job_read_options(job, &job->input);
-    reading.limit = job->command->limit;
-    reading.keep_attributes =
-        for_rows || (!was_join_streamed(pass) &&
-                     oj_side_columns_need(&job->sides.columns, 0));
-    if (!reading.keep_attributes)
-        reading.n_fields = 0;
-    return reading;
-}
-
 /* Runs on the calling thread. */
 static oj_status add_pairs_to_one_to_one(void *user,
                                          const struct oj_pipeline_part *part,
@@ -707,25 +705,15 @@ static oj_status join_all_for_one_to_one(struct oj_pass *pass,
                                          struct oj_error *err)
 {
     struct oj_job *job = &pass->job;
-    const struct oj_read_options reading = input_options(pass, 0);
-    struct oj_pipeline_work work = make_pipeline_callbacks(pass);
-    const struct oj_pipeline_sink sink = {add_pairs_to_one_to_one, pass};
+    const struct oj_read_options reading = oj_job_read_options(job, 0, 0);
     struct oj_pipeline_counts *counts = &pass->choice.counts;
-    int64_t n_rows;
-    oj_status status;
+    struct oj_read_counts read;
     OJ_TRY(open_choice(pass, err));
-    work.max_pairs = job->command->max_pairs;
     pass->progress_share = job->command->in_place ? 0.25 : 0.5;
-    OJ_TRY(open_reader(pass, &job->input, &reading, err));
-    status = oj_pipeline_run(&work, &sink, counts, err);
-    n_rows = oj_layer_reader_counts(pass->reader)->n_rows;
-    if (status != OJ_OK)
-        return oj_message_add_reason(status, err);
+    OJ_TRY(stream_rows(pass, 0, add_pairs_to_one_to_one, &reading, counts,
+                       &read, err));
     pass->progress_start = pass->progress_share;
-    OJ_TRY(
-        oj_source_check_count(&job->input, job->command->limit, n_rows, err));
     job->n_pairs_joined = counts->n_pairs;
-    close_reader_and_batches(pass);
     oj_job_end_joining(job);
     OJ_TRY(oj_one_to_one_finish(pass->choice.pairs, err));
     pass->choice.is_made = 1;
@@ -787,7 +775,7 @@ static oj_status open_input_reader_on_thread(struct oj_pass *pass,
     pass->has_begun = 1;
     if (was_join_streamed(pass))
         OJ_TRY(oj_aggregation_finish(pass->rows.aggregation, err));
-    reading = input_options(pass, !pass->pairs_only);
+    reading = oj_job_read_options(job, 0, !pass->pairs_only);
     return open_reader(pass, &job->input, &reading, err);
 }
 
@@ -1118,9 +1106,9 @@ static oj_status read_input_row_by_fid(struct oj_pass *pass, int64_t fid,
 {
     struct oj_job *job = &pass->job;
     struct oj_batch *batch = &pass->batches[0];
-    struct oj_read_options reading = oj_job_read_options(job, &job->input);
+    struct oj_read_options reading = oj_job_read_options(job, 0, 1);
     int is_filtered = oj_source_is_filtered(&job->input);
-    reading.keep_attributes = 1;
+    reading.limit = -1;
     reading.use_arrow = 0;
     reading.batch_rows = 1;
     if (is_filtered)

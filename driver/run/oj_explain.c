@@ -226,13 +226,10 @@ static oj_status read_first_input_rows(struct explanation *e,
 {
     struct oj_job *job = e->job;
     struct oj_pass *pass = &e->run->pass;
-    struct oj_read_options reading = oj_job_read_options(job, &job->input);
-    int64_t limit = job->command->limit;
+    struct oj_read_options reading = oj_job_read_options(job, 0, 0);
     reading.batch_rows = SAMPLE_ROWS;
-    reading.limit = limit >= 0 && limit < SAMPLE_ROWS ? limit : SAMPLE_ROWS;
-    reading.keep_attributes = oj_side_columns_need(&job->sides.columns, 0);
-    if (!reading.keep_attributes)
-        reading.n_fields = 0;
+    if (reading.limit < 0 || reading.limit > SAMPLE_ROWS)
+        reading.limit = SAMPLE_ROWS;
     OJ_TRY(
         oj_layer_reader_open(job->input.layer, &reading, &pass->reader, err));
     OJ_TRY(oj_layer_reader_next(pass->reader, &pass->batches[0], err));
