@@ -1,47 +1,136 @@
 #include "cuda_host_threads.h"
 
+#include "../../flatten/base/oj_array.h"
+
+#include <errno.h>
 #include <pthread.h>
+#include <time.h>
 
 enum
 {
-    MOST_THREADS = 64 /* at a time */
+    MOST_THREADS = 64, /* at a time */
+    IDLE_SECONDS = 1   /* that a thread waits for its next body */
 };
 
-struct one_of_many
+struct bodies
 {
     void (*body)(int i, void *user);
     void *user;
-    int i, runs;
-    pthread_t thread;
+    int n_left; /* on threads */
+    pthread_cond_t ended;
 };
 
-static void *run_body_on_thread(void *user)
+/* A thread, and what it runs; starting one for each body would take as long as
+ * copying some 10 MB. */
+struct host_thread
 {
-    const struct one_of_many *one = (const struct one_of_many *)user;
-    one->body(one->i, one->user);
+    pthread_cond_t wakes;
+    struct bodies *of; /* NULL: it is idle */
+    int i;
+    struct host_thread *next; /* that is idle */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct host_thread *idle;
+
+/* The lock is held, and open while it waits. */
+static void wait_idle(struct host_thread *thread)
+{
+    struct timespec end;
+    struct host_thread **at = &idle;
+    int error = 0;
+    thread->of = NULL;
+    thread->next = idle;
+    idle = thread;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += IDLE_SECONDS;
+    while (thread->of == NULL && error != ETIMEDOUT)
+        error = pthread_cond_timedwait(&thread->wakes, &lock, &end);
+    while (thread->of == NULL && *at != thread)
+        at = &(*at)->next;
+    if (thread->of == NULL)
+        *at = thread->next;
+}
+
+static void *run_bodies_that_come(void *user)
+{
+    struct host_thread *thread = (struct host_thread *)user;
+    pthread_mutex_lock(&lock);
+    for (; thread->of != NULL; wait_idle(thread))
+    {
+        struct bodies *of = thread->of;
+        pthread_mutex_unlock(&lock);
+        of->body(thread->i, of->user);
+        (void)cudaGetLastError(); /* is none of the next body's */
+        pthread_mutex_lock(&lock);
+        if (--of->n_left == 0)
+            pthread_cond_signal(&of->ended);
+    }
+    pthread_mutex_unlock(&lock);
+    pthread_cond_destroy(&thread->wakes);
+    oj_free(thread);
     return NULL;
+}
+
+static int start_thread(struct bodies *of, int i)
+{
+    pthread_t id;
+    struct host_thread *thread =
+        (struct host_thread *)oj_calloc(1, sizeof *thread);
+    if (thread == NULL)
+        return 0;
+    pthread_cond_init(&thread->wakes, NULL);
+    thread->of = of;
+    thread->i = i;
+    if (pthread_create(&id, NULL, run_bodies_that_come, thread) == 0)
+    {
+        pthread_detach(id);
+        return 1;
+    }
+    pthread_cond_destroy(&thread->wakes);
+    oj_free(thread);
+    return 0;
+}
+
+/* 0: there is no thread for body i. */
+static int run_body_on_thread(struct bodies *of, int i)
+{
+    struct host_thread *thread;
+    pthread_mutex_lock(&lock);
+    thread = idle;
+    of->n_left++;
+    if (thread != NULL)
+    {
+        idle = thread->next;
+        thread->of = of;
+        thread->i = i;
+        pthread_cond_signal(&thread->wakes);
+    }
+    pthread_mutex_unlock(&lock);
+    if (thread != NULL || start_thread(of, i))
+        return 1;
+    pthread_mutex_lock(&lock);
+    of->n_left--;
+    pthread_mutex_unlock(&lock);
+    return 0;
 }
 
 static void run_bodies_on_threads(int first, int n,
                                   void (*body)(int i, void *user), void *user)
 {
-    struct one_of_many one[MOST_THREADS];
+    struct bodies of = {body, user, 0, PTHREAD_COND_INITIALIZER};
+    int is_on_thread[MOST_THREADS];
+    for (int i = 0; i < n; i++)
+        is_on_thread[i] = run_body_on_thread(&of, first + i);
     for (int i = 0; i < n; i++)
     {
-        one[i] = {body, user, first + i, 0, {}};
-        one[i].runs = pthread_create(&one[i].thread, NULL, run_body_on_thread,
-                                     &one[i]) == 0;
+        if (!is_on_thread[i])
+            body(first + i, user);
     }
-    for (int i = 0; i < n; i++)
-    {
-        if (!one[i].runs)
-            run_body_on_thread(&one[i]);
-    }
-    for (int i = 0; i < n; i++)
-    {
-        if (one[i].runs)
-            pthread_join(one[i].thread, NULL);
-    }
+    pthread_mutex_lock(&lock);
+    while (of.n_left > 0)
+        pthread_cond_wait(&of.ended, &lock);
+    pthread_mutex_unlock(&lock);
 }
 
 void oj_cuda_run_aside(void (*body)(int none, void *user), void *user)

@@ -43,6 +43,23 @@ oj_status oj_cuda_take_tiles(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
+int oj_cuda_is_join_side(const struct oj_cuda_index *index,
+                         const struct oj_flat *input, int64_t first, int64_t n)
+{
+    const struct oj_flat *side = index->layer->flat;
+    return first == 0 && n == side->n_features && n == input->n_features &&
+           input->x == side->x && input->y == side->y &&
+           input->part_offset == side->part_offset &&
+           input->ring_offset == side->ring_offset &&
+           input->vertex_offset == side->vertex_offset &&
+           input->fid == side->fid && input->on_class == side->on_class &&
+           input->exclude_class == side->exclude_class &&
+           input->max_distance == side->max_distance &&
+           input->texts == side->texts && input->n_texts == side->n_texts &&
+           input->vectors.value == side->vectors.value &&
+           input->vectors.n_dimensions == side->vectors.n_dimensions;
+}
+
 oj_status oj_cuda_share_fits(const struct oj_cuda_share *share, int64_t n_pairs,
                              struct oj_error *err)
 {
@@ -215,11 +232,9 @@ struct cuda_row_pairs
     double *measure;
 };
 
-/* Returns the rows that have pairs. */
 static oj_status copy_pair_lists_to_host(struct oj_cuda_work *work,
                                          const struct cuda_row_pairs *pairs,
-                                         int64_t first, struct oj_matches *out,
-                                         int64_t *n_matched)
+                                         int64_t first, struct oj_matches *out)
 {
     int64_t before = pairs->n_before;
     OJ_TRY(oj_cuda_copy_out(
@@ -228,21 +243,15 @@ static oj_status copy_pair_lists_to_host(struct oj_cuda_work *work,
     OJ_TRY(oj_cuda_copy_out(
         work->device, work->stream, out->join_row + before, pairs->feature,
         pairs->n * (int64_t)sizeof *pairs->feature, work->err));
-    OJ_TRY(oj_cuda_copy_out(
+    return oj_cuda_copy_out(
         work->device, work->stream, out->measure + before, pairs->measure,
-        pairs->n * (int64_t)sizeof *pairs->measure, work->err));
-    for (int64_t i = first; i < first + pairs->n_rows; i++)
-    {
-        int64_t end = i + 1 < first + pairs->n_rows ? out->offset[i + 1]
-                                                    : before + pairs->n;
-        *n_matched += end > out->offset[i];
-    }
-    return OJ_OK;
+        pairs->n * (int64_t)sizeof *pairs->measure, work->err);
 }
 
-static oj_status copy_one_answer_per_row_to_host(
-    struct oj_cuda_work *work, const struct cuda_row_pairs *pairs,
-    int64_t first, struct oj_matches *out, int64_t *n_matched)
+static oj_status
+copy_one_answer_per_row_to_host(struct oj_cuda_work *work,
+                                const struct cuda_row_pairs *pairs,
+                                int64_t first, struct oj_matches *out)
 {
     struct oj_cuda_work own(work);
     const struct cuda_row_pairs p = *pairs;
@@ -261,12 +270,9 @@ static oj_status copy_one_answer_per_row_to_host(
     OJ_TRY(oj_cuda_copy_out(own.device, own.stream, out->join_row + first,
                             feature, p.n_rows * (int64_t)sizeof *feature,
                             own.err));
-    OJ_TRY(oj_cuda_copy_out(own.device, own.stream, out->measure + first,
+    return oj_cuda_copy_out(own.device, own.stream, out->measure + first,
                             measure, p.n_rows * (int64_t)sizeof *measure,
-                            own.err));
-    for (int64_t i = first; i < first + p.n_rows; i++)
-        *n_matched += out->join_row[i] >= 0;
-    return OJ_OK;
+                            own.err);
 }
 
 /* Rows without a join side. */
@@ -373,6 +379,7 @@ sort_and_copy_pairs_to_result(const struct shares_batch *b, int place,
     struct cuda_row_pairs pairs = {};
     const int32_t *at = NULL;
     const uint32_t *by_row = NULL;
+    int64_t *matched_before;
     OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", err);
     stretch->n = all;
     if (b->index->n_places > 1)
@@ -397,9 +404,16 @@ sort_and_copy_pairs_to_result(const struct shares_batch *b, int place,
                          to.feature[i] = found.feature[at[i]];
                          to.measure[i] = found.measure[at[i]];
                      }));
+    OJ_TRY(work.scan_computed(
+        to.n_rows,
+        [=] __device__(ptrdiff_t i) {
+            return i < to.n_rows ? (int64_t)(to.offset[i + 1] > to.offset[i])
+                                 : 0;
+        },
+        &matched_before, &stretch->n_matched));
     return (b->out->offset != NULL ? copy_pair_lists_to_host
                                    : copy_one_answer_per_row_to_host)(
-        &work, &pairs, first + stretch->first, b->out, &stretch->n_matched);
+        &work, &pairs, first + stretch->first, b->out);
 }
 
 /* Each device puts the pairs of its stretch of n rows into the result. */

@@ -45,6 +45,12 @@ OJ_MUST_USE oj_status oj_cuda_take_tiles(struct oj_cuda_work *work,
                                          int64_t tile, const int32_t **order,
                                          int64_t *n);
 
+/** 1 where rows first .. first + n - 1 of input are the whole join side: its
+ *  own arrays, which do not change while there is an index, so that what the
+ *  index has of them is as good. */
+int oj_cuda_is_join_side(const struct oj_cuda_index *index,
+                         const struct oj_flat *input, int64_t first, int64_t n);
+
 /** OJ_ERR_TOO_MANY_PAIRS where n_pairs are too many for the batch. */
 OJ_MUST_USE oj_status oj_cuda_share_fits(const struct oj_cuda_share *share,
                                          int64_t n_pairs, struct oj_error *err);

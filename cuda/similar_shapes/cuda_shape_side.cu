@@ -167,6 +167,7 @@ oj_status oj_cuda_shapes_make(struct oj_cuda_work *work,
     struct shape_arrays arrays = {};
     int64_t base = 0, n_vertices = 0;
     oj_status status;
+    *out = {};
     out->side.n = n;
     OJ_TRY(oj_cuda_put_columns(work, flat, first, n, relation, &out->columns));
     if (flat->max_distance != NULL)

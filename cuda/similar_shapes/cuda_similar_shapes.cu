@@ -612,8 +612,9 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     struct oj_cuda_work work(index->device, index->device->stream,
                              "measuring shapes", err);
     struct cuda_shape_pairs p = {};
-    OJ_TRY(oj_cuda_shapes_make(&work, input, first, n, relation, &p.rows));
-    p.features = self->of;
+    p.features = p.rows = self->of;
+    if (!oj_cuda_is_join_side(index, input, first, n))
+        OJ_TRY(oj_cuda_shapes_make(&work, input, first, n, relation, &p.rows));
     p.rank = index->rank;
     p.kind = relation->distance;
     p.max_distance = relation->max_distance;

@@ -241,8 +241,7 @@ static oj_status choose_bitmap_length(struct oj_cuda_work *work,
         return OJ_OK;
     OJ_TRY(own.make_zeros(N_CHOICES + 1, &trial.tokens));
     OJ_TRY(own.run<TILE>(N_TRIED, sample_pairs, p, trial));
-    for (int c = 0; c <= N_CHOICES; c++)
-        OJ_TRY(own.read(trial.tokens + c, &tokens[c]));
+    OJ_TRY(own.read(trial.tokens, &tokens));
     /* many enough to be estimated */
     if (tokens[N_CHOICES] > 100)
         *room += (int64_t)(1.25 * (double)*n_pairs / N_TRIED *
@@ -588,8 +587,10 @@ static oj_status join_rows(const struct oj_cuda_index *index,
                              "comparing texts", err);
     struct cuda_text_pairs pairs = {};
     int64_t k = index->relation.k;
-    OJ_TRY(oj_cuda_text_side_make(&work, input, first, n, &index->relation,
-                                  &pairs.rows));
+    pairs.rows = self->side;
+    if (!oj_cuda_is_join_side(index, input, first, n))
+        OJ_TRY(oj_cuda_text_side_make(&work, input, first, n, &index->relation,
+                                      &pairs.rows));
     OJ_TRY(oj_cuda_take_tiles(&work, share, TILE, &pairs.rows.order,
                               &pairs.rows.n));
     pairs.features = self->side;

@@ -43,8 +43,9 @@ struct cuda_vector_pairs
     struct oj_pair_rule rule;
     const int32_t *rank;
     double max_difference;
-    int k;              /* 0: all within the difference */
-    int64_t first_tile; /* of rows */
+    int k; /* 0: all within the difference */
+    int share, n_shares;
+    int64_t first_tile; /* of the share's tiles of rows: each n_shares-th */
     int64_t slice;      /* tiles of features of a block: a multiple of TILE */
 
     /* The nearest so far of each place of the rows, in order: [k] each. */
@@ -469,7 +470,7 @@ static __global__ void __launch_bounds__(TILE)
     search_near_vectors(const __grid_constant__ struct cuda_vector_pairs p)
 {
     __shared__ struct cuda_vector_block b;
-    int64_t row_tile = p.first_tile + blockIdx.x;
+    int64_t row_tile = (p.first_tile + blockIdx.x) * p.n_shares + p.share;
     int64_t from = blockIdx.y * p.slice, end = from + p.slice, nearest = 0;
     const float *box = p.rows.box + row_tile * 2 * BOX;
     int has_rows = 0, warp = threadIdx.x / WARP;
@@ -504,11 +505,16 @@ static searching *choose_search_kernel(const struct oj_cuda_vector_frame *frame)
     return search_near_vectors<OJ_VECTOR_SQUARES>;
 }
 
+static int64_t count_tiles_of_share(const struct cuda_vector_pairs *p)
+{
+    return (p->rows.n_tiles - p->share + p->n_shares - 1) / p->n_shares;
+}
+
 /* All tiles of rows, run by run. */
 static oj_status search_all(struct oj_cuda_work *work,
                             struct cuda_vector_pairs *p)
 {
-    int64_t tiles = p->rows.n_tiles, all = TILE, step, slices = 1;
+    int64_t tiles = count_tiles_of_share(p), all = TILE, step, slices = 1;
     double of_tile =
         (double)p->features.n_tiles * TILE * TILE * (double)p->frame.n_padded;
     OJ_TRY(work->clear(p->found.n, 1));
@@ -543,7 +549,8 @@ static oj_status find_pairs(struct oj_cuda_work *work,
                             struct cuda_vector_pairs *p,
                             struct oj_cuda_share *share, struct oj_stats *stats)
 {
-    int64_t n = p->rows.n, room = p->k > 0 ? n * p->k : 16 * n + (1 << 16);
+    int64_t n = count_tiles_of_share(p) * TILE;
+    int64_t room = p->k > 0 ? n * p->k : 16 * n + (1 << 16);
     unsigned long long n_measured = 0;
     if (p->k > 0)
     {
@@ -570,9 +577,11 @@ static oj_status join_rows(const struct oj_cuda_index *index,
                              "comparing vectors", err);
     struct cuda_vector_pairs p = {};
     p.frame = self->frame;
-    p.features = self->side;
-    if (self->side.n > 0)
-        OJ_TRY(oj_cuda_vector_side_make(&work, input, first, n, relation, share,
+    p.features = p.rows = self->side;
+    p.share = share->number;
+    p.n_shares = share->n;
+    if (self->side.n > 0 && !oj_cuda_is_join_side(index, input, first, n))
+        OJ_TRY(oj_cuda_vector_side_make(&work, input, first, n, relation,
                                         &p.frame, &p.rows));
     p.rank = index->rank;
     p.max_difference = relation->vector.max_difference;
@@ -601,7 +610,7 @@ static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
     if (flat->vectors.value == NULL)
         return oj_fail(work->err, OJ_ERR_ARG, "the join side has no vectors");
     return oj_cuda_vector_side_make(work, flat, 0, flat->n_features,
-                                    &index->relation, NULL, &self->frame,
+                                    &index->relation, &self->frame,
                                     &self->side);
 }
 

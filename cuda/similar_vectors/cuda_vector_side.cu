@@ -96,33 +96,53 @@ compute_block_spread(const __grid_constant__ struct cuda_vector_spreading s)
     }
 }
 
-/* On the host; out [dimensions]. */
+static __device__ void add_spread(struct oj_vector_spread *to,
+                                  const struct oj_vector_spread &other)
+{
+    to->apart += other.apart;
+    to->low = other.low < to->low ? other.low : to->low;
+    to->high = other.high > to->high ? other.high : to->high;
+}
+
+/* A warp a dimension: what the blocks have becomes the first one's, in an order
+ * that is the same on all devices. */
+static __global__ void
+combine_block_spreads(const __grid_constant__ struct cuda_vector_spreading s,
+                      int64_t blocks)
+{
+    int32_t j = (int32_t)blockIdx.x;
+    struct oj_vector_spread all = {0.0, (double)INFINITY, -(double)INFINITY, j};
+    for (int64_t i = threadIdx.x; i < blocks; i += WARP)
+        add_spread(&all, s.out[i * s.side.n_dimensions + j]);
+    for (int step = WARP / 2; step > 0; step /= 2)
+    {
+        struct oj_vector_spread other = {__shfl_xor_sync(~0u, all.apart, step),
+                                         __shfl_xor_sync(~0u, all.low, step),
+                                         __shfl_xor_sync(~0u, all.high, step),
+                                         j};
+        add_spread(&all, other);
+    }
+    if (threadIdx.x == 0)
+        s.out[j] = all;
+}
+
+/* out [dimensions] is the host's. */
 static oj_status compute_spread(struct oj_cuda_work *work,
                                 const struct oj_cuda_vector_side *side,
-                                struct oj_vector_spread *host, int64_t blocks,
                                 struct oj_vector_spread *out)
 {
     struct oj_cuda_work own(work);
     struct cuda_vector_spreading s = {};
     int64_t d = side->n_dimensions;
+    int64_t blocks = side->n_tiles < MOST_SPREADING ? side->n_tiles
+                                                    : (int64_t)MOST_SPREADING;
     s.side = *side;
     s.rows_of_block = (side->n + blocks - 1) / blocks;
     OJ_TRY(own.make(blocks * d, &s.out));
     OJ_TRY(own.run_blocks<TILE>((unsigned)blocks, compute_block_spread, s));
-    OJ_TRY(oj_cuda_copy_out(own.device, own.stream, host, s.out,
-                            blocks * d * (int64_t)sizeof *host, own.err));
-    for (int64_t j = 0; j < d; j++)
-    {
-        out[j] = host[j];
-        for (int64_t i = 1; i < blocks; i++)
-        {
-            const struct oj_vector_spread *other = &host[i * d + j];
-            out[j].apart += other->apart;
-            out[j].low = fmin(out[j].low, other->low);
-            out[j].high = fmax(out[j].high, other->high);
-        }
-    }
-    return OJ_OK;
+    OJ_TRY(own.run_blocks<WARP>((unsigned)d, combine_block_spreads, s, blocks));
+    return oj_cuda_copy_out(own.device, own.stream, out, s.out,
+                            d * (int64_t)sizeof *out, own.err);
 }
 
 /* Halves of some size about 1 have the most bits. */
@@ -166,7 +186,7 @@ static oj_status decide_half_precision(struct oj_cuda_work *work,
 /* Arrays of the host, while a frame is made. Owner. */
 struct frame_arrays
 {
-    struct oj_vector_spread *host, *spread;
+    struct oj_vector_spread *spread;
     int32_t *dimension;
     double *centre;
 };
@@ -178,16 +198,12 @@ static oj_status compute_order_and_scale(struct oj_cuda_work *work,
                                          struct oj_cuda_vector_frame *frame)
 {
     int64_t d = side->n_dimensions;
-    int64_t blocks = side->n_tiles < MOST_SPREADING ? side->n_tiles
-                                                    : (int64_t)MOST_SPREADING;
-    a->host = (struct oj_vector_spread *)oj_malloc(blocks * d, sizeof *a->host);
     a->spread = (struct oj_vector_spread *)oj_malloc(d, sizeof *a->spread);
     a->dimension = (int32_t *)oj_malloc(d, sizeof *a->dimension);
     a->centre = (double *)oj_malloc(d, sizeof *a->centre);
-    if (a->host == NULL || a->spread == NULL || a->dimension == NULL ||
-        a->centre == NULL)
-        return oj_fail_nomem(work->err, (blocks + 2) * d, sizeof *a->host);
-    OJ_TRY(compute_spread(work, side, a->host, blocks, a->spread));
+    if (a->spread == NULL || a->dimension == NULL || a->centre == NULL)
+        return oj_fail_nomem(work->err, 2 * d, sizeof *a->spread);
+    OJ_TRY(compute_spread(work, side, a->spread));
     frame->n_dimensions = d;
     frame->scale = oj_vector_frame_make(a->spread, d, a->dimension, a->centre);
     frame->half_scale =
@@ -207,7 +223,6 @@ static oj_status order_and_scale_dimensions(
         compute_order_and_scale(work, side, relation, &arrays, frame);
     /* copies of the arrays may be on their way */
     (void)cudaStreamSynchronize(work->stream);
-    oj_free(arrays.host);
     oj_free(arrays.spread);
     oj_free(arrays.dimension);
     oj_free(arrays.centre);
@@ -339,7 +354,6 @@ static oj_status sort_rows_within_nodes(struct oj_cuda_work *work,
 
 static oj_status order_vectors_by_tree(struct oj_cuda_work *work,
                                        const struct oj_cuda_vector_frame *frame,
-                                       const struct oj_cuda_share *share,
                                        int32_t *order,
                                        struct oj_cuda_vector_side *side)
 {
@@ -370,18 +384,13 @@ static oj_status order_vectors_by_tree(struct oj_cuda_work *work,
         OJ_TRY(sort_rows_within_nodes(work, s.n_tiles, &level, i, &order));
     }
     side->order = order;
-    OJ_TRY(oj_cuda_take_tiles(work, share, TILE, &side->order, &side->n));
-    side->n_tiles = (side->n + TILE - 1) / TILE;
-    if (side->n == 0)
-        return OJ_OK;
-    level.order = side->order;
-    level.n = side->n;
+    level.order = order;
     level.shift = 7;
-    OJ_TRY(make_boxes(&own, side->n_tiles, &level));
-    OJ_TRY(work->make(side->n_tiles * WARP, &box));
+    OJ_TRY(make_boxes(&own, s.n_tiles, &level));
+    OJ_TRY(work->make(s.n_tiles * WARP, &box));
     side->box = box;
     const unsigned *key = level.box;
-    OJ_TRY(own.each(side->n_tiles * WARP,
+    OJ_TRY(own.each(s.n_tiles * WARP,
                     [=] __device__(int64_t i)
                     {
                         int is_low = i % WARP < BOX;
@@ -513,7 +522,6 @@ oj_status oj_cuda_vector_side_make(struct oj_cuda_work *work,
                                    const struct oj_flat *flat, int64_t first,
                                    int64_t n,
                                    const struct oj_relation *relation,
-                                   const struct oj_cuda_share *share,
                                    struct oj_cuda_vector_frame *frame,
                                    struct oj_cuda_vector_side *out)
 {
@@ -535,7 +543,7 @@ oj_status oj_cuda_vector_side_make(struct oj_cuda_work *work,
     }
     if (side.n > 0 && frame->dimension != NULL)
     {
-        OJ_TRY(order_vectors_by_tree(work, frame, share, order, &side));
+        OJ_TRY(order_vectors_by_tree(work, frame, order, &side));
         OJ_TRY(make_coordinates(work, frame, &side));
     }
     *out = side;

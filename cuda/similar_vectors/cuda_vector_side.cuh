@@ -75,14 +75,12 @@ struct oj_cuda_vector_side
     }
 };
 
-/** Vectors of features first .. first + n - 1, which have some, in tiles of
- *  which those of share are there (NULL: all); arrays are work's.
- *  frame->dimension NULL: the frame is made of them, where there is a
+/** Vectors of features first .. first + n - 1, which have some; arrays are
+ *  work's.  frame->dimension NULL: the frame is made of them, where there is a
  *  vector, for the differences of relation. */
 OJ_MUST_USE oj_status oj_cuda_vector_side_make(
     struct oj_cuda_work *work, const struct oj_flat *flat, int64_t first,
     int64_t n, const struct oj_relation *relation,
-    const struct oj_cuda_share *share, struct oj_cuda_vector_frame *frame,
-    struct oj_cuda_vector_side *out);
+    struct oj_cuda_vector_frame *frame, struct oj_cuda_vector_side *out);
 
 #endif

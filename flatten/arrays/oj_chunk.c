@@ -1,8 +1,22 @@
 #include "oj_chunk.h"
 
 #include "../base/oj_array.h"
+#include "../base/oj_threads.h"
 
-#include <string.h>
+/* Rows that tell what the others will be like, and most bytes that are made
+ * room for before they are needed. */
+#define SAMPLE_ROWS 256
+#define MOST_AHEAD (INT64_C(32) << 20)
+
+/* Of a chunk, in one column, about: it ends, so that memory stays flat. */
+#define MOST_BYTES (INT64_C(48) << 20)
+
+/* The piece that a thread is at. */
+struct chunk_work
+{
+    struct oj_chunk_rows *part; /* of the chunk; owned, or NULL */
+    int64_t n;                  /* its rows */
+};
 
 oj_status oj_chunk_new(int n_fields, void *owner, void (*free_owner)(void *),
                        struct oj_chunk **out, struct oj_error *err)
@@ -44,4 +58,307 @@ void oj_slice_free(struct oj_slice *slice)
         oj_free(chunk);
     }
     memset(slice, 0, sizeof *slice);
+}
+
+/* ---- columns ------------------------------------------------------------- */
+
+static int is_bytes(const struct oj_chunk_column *column)
+{
+    return column->format == 'U' || column->format == 'Z';
+}
+
+static oj_status init_column(struct oj_chunk_column *column, char format,
+                             int64_t max_rows, size_t field_size,
+                             struct oj_error *err)
+{
+    column->format = format;
+    column->max_rows = max_rows;
+    column->size = format == 'i'   ? 4
+                   : format == 'P' ? 16
+                   : format == 'F' ? field_size
+                                   : 8;
+    if (format == 0)
+        return OJ_OK;
+    OJ_NEW_ZEROED(column->bits, (max_rows + 7) / 8, err);
+    column->values = oj_malloc(max_rows + 1, column->size);
+    if (column->values == NULL)
+        return oj_fail_nomem(err, max_rows + 1, column->size);
+    if (is_bytes(column))
+        *(int64_t *)column->values = 0;
+    return OJ_OK;
+}
+
+static oj_status make_columns(int n, struct oj_chunk_rows **out,
+                              struct oj_error *err)
+{
+    size_t size = sizeof **out + (size_t)n * sizeof(*(*out)->column);
+    struct oj_chunk_rows *rows = oj_calloc(1, size);
+    if (rows == NULL)
+        return oj_fail_nomem(err, 1, size);
+    rows->n_columns = n;
+    *out = rows;
+    return OJ_OK;
+}
+
+static void free_rows(void *owner)
+{
+    struct oj_chunk_rows *rows = owner;
+    for (int c = 0; rows != NULL && c < rows->n_columns; c++)
+    {
+        oj_free(rows->column[c].bits);
+        oj_free(rows->column[c].values);
+        oj_free(rows->column[c].bytes);
+    }
+    oj_free(rows);
+}
+
+/* Room for max_rows rows. */
+static oj_status make_rows(const struct oj_chunk_maker *maker, int64_t max_rows,
+                           struct oj_chunk_rows **out, struct oj_error *err)
+{
+    int n = OJ_CHUNK_FIELDS + maker->request.n_fields;
+    struct oj_chunk_rows *rows = NULL;
+    oj_status status = OJ_OK;
+    OJ_TRY(make_columns(n, &rows, err));
+    for (int c = 0; status == OJ_OK && c < n; c++)
+    {
+        char own = c == OJ_CHUNK_FID ? 'l'
+                   : c == OJ_CHUNK_GEOMETRY
+                       ? (maker->request.are_points ? 'P' : 'Z')
+                       : maker->request.formats[c - OJ_CHUNK_FIELDS];
+        status = init_column(&rows->column[c], own, max_rows, maker->field_size,
+                             err);
+    }
+    if (status == OJ_OK)
+        *out = rows;
+    else
+        free_rows(rows);
+    return status;
+}
+
+/* ---- parts --------------------------------------------------------------- */
+
+/* Makes *part one of some rows of whole, which begin where a byte of bits does:
+ * bits and values are those of whole, bytes are its own. *part is NULL or an
+ * earlier one, whose memory is used again. */
+static oj_status begin_row_slice(const struct oj_chunk_rows *whole,
+                                 struct oj_chunk_rows **part,
+                                 struct oj_error *err)
+{
+    if (*part == NULL)
+        OJ_TRY(make_columns(whole->n_columns, part, err));
+    for (int c = 0; c < whole->n_columns; c++)
+    {
+        struct oj_chunk_column *own = &(*part)->column[c];
+        char *bytes = own->bytes;
+        int64_t cap_bytes = own->cap_bytes;
+        *own = whole->column[c];
+        own->bytes = bytes;
+        own->cap_bytes = cap_bytes;
+        own->n_bytes = own->n_null = 0;
+        own->max_rows = 0;
+    }
+    return OJ_OK;
+}
+
+/* Adds the bytes of a part, with n_rows rows from row on, to whole: parts are
+ * added in the order of their rows. */
+static oj_status append_rows_of_part(struct oj_chunk_rows *whole,
+                                     const struct oj_chunk_rows *part,
+                                     int64_t row, int64_t n_rows,
+                                     struct oj_error *err)
+{
+    for (int c = 0; c < whole->n_columns; c++)
+    {
+        struct oj_chunk_column *to = &whole->column[c];
+        const struct oj_chunk_column *from = &part->column[c];
+        int64_t *end = (int64_t *)to->values + row + 1;
+        to->n_null += from->n_null;
+        if (!is_bytes(to))
+            continue;
+        OJ_TRY(oj_chunk_room(to, row + n_rows - 1, from->n_bytes, err));
+        if (from->n_bytes > 0)
+            memcpy(to->bytes + to->n_bytes, from->bytes, (size_t)from->n_bytes);
+        for (int64_t i = 0; i < n_rows; i++)
+            end[i] += to->n_bytes;
+        to->n_bytes += from->n_bytes;
+    }
+    return OJ_OK;
+}
+
+/* Those of n rows from row on that have no value: bytes end where they did. */
+static void count_nulls_and_fill_offsets(struct oj_chunk_column *column,
+                                         int64_t row, int64_t n)
+{
+    for (int64_t i = row; i < row + n; i++)
+    {
+        if (i % 8 == 0 && column->bits[i >> 3] == 255)
+            i += 7;
+        else if (!oj_chunk_has(column, i))
+        {
+            column->n_null++;
+            if (is_bytes(column))
+                ((int64_t *)column->values)[i + 1] =
+                    i > row ? ((int64_t *)column->values)[i] : column->n_before;
+            else
+                memset((char *)column->values + (size_t)i * column->size, 0,
+                       column->size);
+        }
+    }
+}
+
+/* One thread needs no part. */
+static oj_status decode_rows_of_piece(int64_t task, int thread, void *user,
+                                      struct oj_error *err)
+{
+    struct oj_chunk_maker *maker = user;
+    const struct oj_chunk_piece *piece = &maker->piece[task];
+    struct chunk_work *work = &maker->work[thread];
+    struct oj_chunk_rows *to = maker->rows;
+    oj_status status;
+    work->n = 0;
+    if (maker->request.n_threads > 1)
+    {
+        OJ_TRY(begin_row_slice(maker->rows, &work->part, err));
+        to = work->part;
+    }
+    for (int c = 0; c < to->n_columns; c++)
+        to->column[c].n_before = to->column[c].n_bytes;
+    status = maker->add(maker, thread, piece, to, &work->n, err);
+    for (int c = OJ_CHUNK_GEOMETRY; work->n > 0 && c < to->n_columns; c++)
+        if (to->column[c].format != 0)
+            count_nulls_and_fill_offsets(&to->column[c], piece->row, work->n);
+    return status;
+}
+
+/* Adds it to the chunk, which ends at the first row that is left. */
+static oj_status append_piece(int64_t task, int thread, oj_status status,
+                              void *user, struct oj_error *err)
+{
+    struct oj_chunk_maker *maker = user;
+    const struct chunk_work *work = &maker->work[thread];
+    if (maker->request.n_threads > 1 && work->n > 0)
+        OJ_TRY(append_rows_of_part(maker->rows, work->part,
+                                   maker->piece[task].row, work->n, err));
+    maker->n_rows += work->n;
+    return status;
+}
+
+oj_status oj_chunk_cut(struct oj_chunk_maker *maker, int64_t at, int64_t row,
+                       struct oj_error *err)
+{
+    struct oj_chunk_piece piece = {at, row};
+    OJ_ROOM(maker->piece, maker->n_pieces, maker->n_pieces + 1,
+            maker->cap_pieces, err);
+    maker->piece[maker->n_pieces++] = piece;
+    return OJ_OK;
+}
+
+/* ---- chunks -------------------------------------------------------------- */
+
+static int is_chunk_byte_limit_reached(const struct oj_chunk_rows *rows)
+{
+    int full = 0;
+    for (int c = 0; c < rows->n_columns; c++)
+        full |= rows->column[c].n_bytes > MOST_BYTES;
+    return full;
+}
+
+static oj_status decode_rows_until_full(struct oj_chunk_maker *maker,
+                                        int64_t max_rows, struct oj_error *err)
+{
+    maker->n_rows = 0;
+    while (maker->n_rows < max_rows &&
+           !is_chunk_byte_limit_reached(maker->rows))
+    {
+        maker->n_pieces = 0;
+        OJ_TRY(maker->read(maker, maker->n_rows, max_rows, err));
+        if (maker->n_pieces == 0)
+            break;
+        OJ_TRY(oj_parallel_in_order(maker->request.n_threads,
+                                    maker->n_pieces - 1, decode_rows_of_piece,
+                                    append_piece, maker, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status make_chunk_of_rows(struct oj_chunk_maker *maker,
+                                    struct oj_chunk **out, struct oj_error *err)
+{
+    OJ_TRY(oj_chunk_new(maker->request.n_fields, maker->rows, free_rows, out,
+                        err));
+    (*out)->n_rows = maker->n_rows;
+    for (int c = 0; c < maker->rows->n_columns; c++)
+    {
+        const struct oj_chunk_column *from = &maker->rows->column[c];
+        struct oj_column_view *view = &(*out)->column[c];
+        view->format = from->format;
+        view->bits = from->n_null > 0 ? from->bits : NULL;
+        view->values = from->values;
+        view->bytes = from->bytes != NULL ? from->bytes : "";
+    }
+    return OJ_OK;
+}
+
+oj_status oj_chunk_make(void *stream, struct oj_chunk **out, const char **text,
+                        struct oj_error *err)
+{
+    struct oj_chunk_maker *maker = stream;
+    oj_status status;
+    *out = NULL;
+    *text = NULL;
+    if (maker->is_left)
+        return oj_leave_to_gdal(err);
+    OJ_TRY(make_rows(maker, maker->request.batch_rows, &maker->rows, err));
+    status = decode_rows_until_full(maker, maker->request.batch_rows, err);
+    maker->is_left = status == OJ_ERR_UNSUPPORTED;
+    maker->n_before += maker->n_rows;
+    if (maker->n_rows > 0 && (status == OJ_OK || maker->is_left))
+        status = make_chunk_of_rows(maker, out, err);
+    if (*out == NULL)
+        free_rows(maker->rows);
+    return status;
+}
+
+oj_status oj_chunk_maker_open(struct oj_chunk_maker *maker,
+                              const struct oj_lane_request *request,
+                              struct oj_error *err)
+{
+    maker->request = *request;
+    if (request->n_threads < 1)
+        maker->request.n_threads = 1;
+    OJ_NEW_ZEROED(maker->work, maker->request.n_threads, err);
+    return OJ_OK;
+}
+
+void oj_chunk_maker_free(struct oj_chunk_maker *maker)
+{
+    for (int i = 0; maker->work != NULL && i < maker->request.n_threads; i++)
+    {
+        struct oj_chunk_rows *part = maker->work[i].part;
+        for (int c = 0; part != NULL && c < part->n_columns; c++)
+            oj_free(part->column[c].bytes);
+        oj_free(part);
+    }
+    oj_free(maker->work);
+    oj_free(maker->piece);
+}
+
+/* ---- values -------------------------------------------------------------- */
+
+oj_status oj_chunk_room(struct oj_chunk_column *column, int64_t row, int64_t n,
+                        struct oj_error *err)
+{
+    /* one more, so that there is memory where nothing has bytes */
+    int64_t n_needed = column->n_bytes + n + 1;
+    if (n_needed <= column->cap_bytes)
+        return OJ_OK;
+    if (row >= SAMPLE_ROWS && column->max_rows > row)
+    {
+        double more = 1.0625 * (double)n_needed / (double)row *
+                      (double)(column->max_rows - row);
+        n_needed += more < (double)MOST_AHEAD ? (int64_t)more : MOST_AHEAD;
+    }
+    return oj_reserve(&column->bytes, column->n_bytes, n_needed,
+                      &column->cap_bytes, 1, err);
 }

@@ -304,6 +304,7 @@ void oj_wkb_pass(struct oj_wkb_walk *walk)
     int has_z = code / 1000 % 2 == 1, has_m = code / 1000 >= 2;
     int n_ordinates = 2 + has_z + has_m;
     walk->has_curves |= type > WKB_COLLECTION;
+    walk->n_geometries++;
     walk->at += 5;
     if (type == WKB_POINT)
     {

@@ -43,9 +43,10 @@ int oj_wkb_is_iso(const uint8_t *wkb, size_t n);
  *  oj_wkb_write() write them: all types. */
 struct oj_wkb_walk
 {
-    const uint8_t *at;  /**< of the next geometry */
-    int64_t n_vertices; /**< so far; empty points have none */
-    int has_curves;     /**< 1: one is a curve, a surface or a triangle */
+    const uint8_t *at;    /**< of the next geometry */
+    int64_t n_vertices;   /**< so far; empty points have none */
+    int64_t n_geometries; /**< so far, members and what has them */
+    int has_curves;       /**< 1: one is a curve, a surface or a triangle */
 
     /** NULL, or least and greatest x, y and z so far; doubt is then NaN where a
      *  coordinate is not finite. */

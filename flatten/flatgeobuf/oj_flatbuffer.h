@@ -46,6 +46,15 @@ static inline uint64_t oj_le64(const uint8_t *at)
     return (uint64_t)oj_le32(at) | (uint64_t)oj_le32(at + 4) << 32;
 }
 
+/** A number of 1, 2, 4 or 8 bytes without sign. */
+static inline int64_t oj_le(const uint8_t *at, int size)
+{
+    return size == 1   ? *at
+           : size == 2 ? oj_le16(at)
+           : size == 4 ? oj_le32(at)
+                       : (int64_t)oj_le64(at);
+}
+
 /** The table at a place; 0, and broken, when none can be there. */
 static inline int oj_flatbuffer_table(struct oj_flatbuffer *buffer, int64_t at,
                                       struct oj_flat_table *table)

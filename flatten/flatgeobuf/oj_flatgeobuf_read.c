@@ -1,6 +1,5 @@
 #include "oj_flatgeobuf_read.h"
 
-#include "../arrays/oj_chunk_builder.h"
 #include "../base/oj_array.h"
 #include "oj_flatbuffer.h"
 #include "oj_flatgeobuf_format.h"
@@ -106,9 +105,7 @@ static int64_t read_scalar_field(struct oj_flatbuffer *buffer,
                                  int size, int64_t otherwise)
 {
     const uint8_t *at = oj_flatbuffer_field(buffer, table, field, size);
-    if (at == NULL)
-        return otherwise;
-    return size == 1 ? *at : size == 2 ? oj_le16(at) : (int64_t)oj_le64(at);
+    return at != NULL ? oj_le(at, size) : otherwise;
 }
 
 /* The columns are the fields of the layer, each wanted once. */
@@ -226,43 +223,25 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r,
 static void add_number(struct oj_chunk_column *column, int64_t row, int type,
                        const uint8_t *at)
 {
-    int32_t *small = (int32_t *)column->values + row;
-    int64_t *large = (int64_t *)column->values + row;
+    int64_t whole = oj_le(at, types[type].size);
     double *real = (double *)column->values + row;
     float single;
     oj_chunk_mark(column, row);
-    switch (type)
+    if (type == TYPE_BYTE)
+        whole = (int8_t)whole;
+    else if (type == TYPE_SHORT)
+        whole = (int16_t)whole;
+    if (column->format == 'i')
+        ((int32_t *)column->values)[row] = (int32_t)whole;
+    else if (type == TYPE_ULONG)
+        *real = (double)(uint64_t)whole;
+    else if (type == TYPE_FLOAT)
     {
-        case TYPE_INT:
-            memcpy(small, at, 4);
-            break;
-        case TYPE_LONG:
-        case TYPE_DOUBLE:
-            memcpy(large, at, 8);
-            break;
-        case TYPE_UINT:
-            *large = oj_le32(at);
-            break;
-        case TYPE_ULONG:
-            *real = (double)oj_le64(at);
-            break;
-        case TYPE_FLOAT:
-            memcpy(&single, at, 4);
-            *real = (double)single;
-            break;
-        case TYPE_SHORT:
-            *small = (int16_t)oj_le16(at);
-            break;
-        case TYPE_USHORT:
-            *small = oj_le16(at);
-            break;
-        case TYPE_BYTE:
-            *small = (int8_t)*at;
-            break;
-        default:
-            *small = *at;
-            break;
+        memcpy(&single, at, 4);
+        *real = (double)single;
     }
+    else
+        ((int64_t *)column->values)[row] = whole;
 }
 
 /* A text that is no time leaves the row without a value, as in GDAL. */
@@ -611,7 +590,7 @@ static oj_status open_file(struct oj_flatgeobuf_reader *r, const char *file,
     r->left = (int64_t)VSIFTellL(r->file);
     if (VSIFSeekL(r->file, 0, SEEK_SET) != 0)
         return oj_leave_to_gdal(err);
-    return oj_reserve(&r->block, 0, r->maker.n_threads * BLOCK_BYTES,
+    return oj_reserve(&r->block, 0, r->maker.request.n_threads * BLOCK_BYTES,
                       &r->cap_block, 1, err);
 }
 

@@ -3,7 +3,6 @@
 #include "../arrays/oj_hilbert.h"
 #include "../base/oj_array.h"
 #include "../base/oj_threads.h"
-#include "oj_flatbuffer.h"
 
 #include <errno.h>
 #include <math.h>
@@ -18,14 +17,12 @@
 /* All that threads hold at once, about. */
 #define MOST_HELD (INT64_C(400) << 20)
 
-#define SAMPLES 65536
+#define SAMPLE_EACH 251 /* in the sample is one of so many rows */
 #define MOST_BUCKETS 2048
 #define MOST_LEVELS 16     /* of 16 nodes each: 2^64 rows */
 #define NODES_AT_ONCE 4096 /* of an upper level */
-#define ROWS_AT_ONCE 4096  /* from memory to the file */
 
 #define NODE_BYTES ((int64_t)sizeof(struct oj_fgb_node))
-#define LEAST_ROW_BYTES 128 /* of rows in memory, in the mean */
 
 oj_status oj_fgb_write_at(int file, int64_t at, const void *bytes, int64_t n,
                           struct oj_error *err)
@@ -47,6 +44,19 @@ void oj_fgb_grow_box(double *box, const double *by)
     }
 }
 
+static const struct oj_fgb_row *row_at(const uint8_t *bytes, int64_t at)
+{
+    return (const void *)(bytes + at);
+}
+
+static void add_to_extent(struct oj_fgb_extent *sum,
+                          const struct oj_fgb_row *row)
+{
+    sum->rows++;
+    sum->bytes += (int64_t)sizeof *row + row->n;
+    sum->in_file += (int64_t)row->n_head + row->n;
+}
+
 static int64_t target_block_size(const struct oj_fgb_unsorted *rows)
 {
     int64_t n = rows->n.bytes / BLOCKS;
@@ -62,89 +72,64 @@ static oj_status record_end_of_block(struct oj_fgb_unsorted *rows,
     return OJ_OK;
 }
 
-/* A row begins with its size but for that. */
-static int64_t size_of_row_at(const uint8_t *row)
-{
-    return 4 + (int64_t)oj_le32(row);
-}
-
-static const uint8_t *row_bytes_of_node(const struct oj_fgb_node *node)
-{
-    return (const uint8_t *)(uintptr_t)node->offset;
-}
-
-/* Nodes of n rows, one behind another, tell where these are. */
-static void set_row_address_of_nodes(struct oj_fgb_node *node, int64_t n,
-                                     const uint8_t *at)
-{
-    for (int64_t i = 0; i < n; i++, at += size_of_row_at(at))
-        node[i].offset = (uintptr_t)at;
-}
-
-static void free_rows_in_memory(struct oj_fgb_unsorted *rows)
-{
-    oj_free(rows->bytes);
-    oj_free(rows->node);
-    rows->bytes = NULL;
-    rows->node = NULL;
-}
-
-/* Rows to the files, those in memory before them. */
-static oj_status write_rows_to_temporary_files(struct oj_fgb_unsorted *rows,
-                                               const uint8_t *bytes,
-                                               int64_t n_bytes,
-                                               const struct oj_fgb_node *node,
-                                               int64_t n, struct oj_error *err)
-{
-    if (rows->bytes != NULL)
-    {
-        OJ_TRY(oj_temporary_file_write(&rows->rows, rows->bytes, rows->n.bytes,
-                                       err));
-        OJ_TRY(oj_temporary_file_write(&rows->nodes, rows->node,
-                                       NODE_BYTES * rows->n.rows, err));
-    }
-    free_rows_in_memory(rows);
-    OJ_TRY(oj_temporary_file_write(&rows->rows, bytes, n_bytes, err));
-    return oj_temporary_file_write(&rows->nodes, node, NODE_BYTES * n, err);
-}
-
 /* Memory is asked for once: what is not used costs nothing. */
 static oj_status init_unsorted_rows(struct oj_fgb_unsorted *rows,
                                     struct oj_error *err)
 {
     OJ_ROOM(rows->block, 0, 1, rows->cap_blocks, err);
     rows->block[0] = rows->n;
-    if (rows->most_kept == 0)
-        return OJ_OK;
-    rows->bytes = oj_malloc(rows->most_kept, 1);
-    rows->node =
-        oj_malloc(rows->most_kept / LEAST_ROW_BYTES, sizeof *rows->node);
-    if (rows->bytes == NULL || rows->node == NULL)
-        free_rows_in_memory(rows);
+    if (rows->most_kept > 0)
+        rows->bytes = oj_malloc(rows->most_kept, 1);
+    return OJ_OK;
+}
+
+/* Rows to the file, those in memory before them. */
+static oj_status write_rows_to_temporary_file(struct oj_fgb_unsorted *rows,
+                                              const uint8_t *bytes, int64_t n,
+                                              struct oj_error *err)
+{
+    if (rows->bytes != NULL)
+        OJ_TRY(oj_temporary_file_write(&rows->rows, rows->bytes, rows->n.bytes,
+                                       err));
+    oj_free(rows->bytes);
+    rows->bytes = NULL;
+    return oj_temporary_file_write(&rows->rows, bytes, n, err);
+}
+
+static oj_status add_boxes_to_sample(struct oj_fgb_unsorted *rows,
+                                     const uint8_t *bytes, int64_t n_rows,
+                                     struct oj_error *err)
+{
+    struct oj_fgb_extent at = {0};
+    while (at.rows < n_rows)
+    {
+        const struct oj_fgb_row *row = row_at(bytes, at.bytes);
+        if ((rows->n.rows + at.rows) % SAMPLE_EACH == 0)
+        {
+            OJ_ROOM(rows->sample, rows->n_samples, rows->n_samples + 1,
+                    rows->cap_samples, err);
+            memcpy(rows->sample[rows->n_samples++], row->box, sizeof row->box);
+        }
+        add_to_extent(&at, row);
+    }
     return OJ_OK;
 }
 
 oj_status oj_fgb_unsorted_add(struct oj_fgb_unsorted *rows,
-                              const uint8_t *bytes, int64_t n_bytes,
-                              const struct oj_fgb_node *node, int64_t n,
+                              const uint8_t *bytes,
+                              const struct oj_fgb_extent *n,
                               struct oj_error *err)
 {
-    struct oj_fgb_extent old = rows->n,
-                         end = {old.rows + n, old.bytes + n_bytes};
     if (rows->block == NULL)
         OJ_TRY(init_unsorted_rows(rows, err));
-    if (rows->bytes == NULL || end.bytes > rows->most_kept ||
-        end.rows > rows->most_kept / LEAST_ROW_BYTES)
-        OJ_TRY(
-            write_rows_to_temporary_files(rows, bytes, n_bytes, node, n, err));
+    OJ_TRY(add_boxes_to_sample(rows, bytes, n->rows, err));
+    if (rows->bytes == NULL || rows->n.bytes + n->bytes > rows->most_kept)
+        OJ_TRY(write_rows_to_temporary_file(rows, bytes, n->bytes, err));
     else
-    {
-        memcpy(rows->bytes + old.bytes, bytes, (size_t)n_bytes);
-        memcpy(rows->node + old.rows, node, (size_t)(NODE_BYTES * n));
-        set_row_address_of_nodes(rows->node + old.rows, n,
-                                 rows->bytes + old.bytes);
-    }
-    rows->n = end;
+        memcpy(rows->bytes + rows->n.bytes, bytes, (size_t)n->bytes);
+    rows->n.rows += n->rows;
+    rows->n.bytes += n->bytes;
+    rows->n.in_file += n->in_file;
     return rows->n.bytes - rows->block[rows->n_blocks].bytes <
                    target_block_size(rows)
                ? OJ_OK
@@ -154,24 +139,25 @@ oj_status oj_fgb_unsorted_add(struct oj_fgb_unsorted *rows,
 void oj_fgb_unsorted_free(struct oj_fgb_unsorted *rows)
 {
     oj_temporary_file_close(&rows->rows);
-    oj_temporary_file_close(&rows->nodes);
-    free_rows_in_memory(rows);
+    oj_free(rows->bytes);
     oj_free(rows->block);
+    oj_free(rows->sample);
     memset(rows, 0, sizeof *rows);
 }
 
 /* ---- plan ------------------------------------------------------------------
  */
 
-/* Rows and their nodes, before and after they are sorted: memory of one
- * thread. */
+/* Rows, and some of them sorted, with their nodes where they go to the file:
+ * memory of one thread. */
 struct row_run
 {
     struct oj_fgb_extent n;
-    int64_t cap_rows[2], cap_bytes[2], cap_order[2];
-    struct oj_fgb_node *node[2];
-    uint8_t *bytes[2];
-    uint64_t *order[2]; /* key and number of each; the other */
+    int64_t cap_from, cap_to, cap_node, cap_order[2];
+    uint8_t *from, *to;
+    struct oj_fgb_node *node;
+    uint64_t *order[2]; /* key, and place in units of 8 bytes, of each; the
+                           other */
 };
 
 struct sorting
@@ -193,15 +179,12 @@ struct sorting
                                       each begins in the sorted blocks */
     struct oj_fgb_extent *bucket;  /* [n_buckets + 1] where each begins */
     struct row_run *run;           /* [n_threads] */
-
-    struct oj_fgb_extent written; /* of rows in memory: those in the file */
 };
 
 /* What nodes are sorted by, upwards. */
-static uint32_t hilbert_sort_key(const double *all,
-                                 const struct oj_fgb_node *node)
+static uint32_t hilbert_sort_key(const struct sorting *s, const double *box)
 {
-    return UINT32_MAX - oj_hilbert_code(node->box, all);
+    return UINT32_MAX - oj_hilbert_code(box, s->rows->box);
 }
 
 static int has_one_key(const struct sorting *s, int64_t k)
@@ -213,13 +196,14 @@ static int has_one_key(const struct sorting *s, int64_t k)
 static struct oj_fgb_extent extent_difference(const struct oj_fgb_extent *at)
 {
     const struct oj_fgb_extent n = {at[1].rows - at[0].rows,
-                                    at[1].bytes - at[0].bytes};
+                                    at[1].bytes - at[0].bytes,
+                                    at[1].in_file - at[0].in_file};
     return n;
 }
 
 static void compute_bucket_offsets(struct sorting *s)
 {
-    struct oj_fgb_extent at = {0, 0};
+    struct oj_fgb_extent at = {0};
     for (int k = 0; k < s->n_buckets; k++)
     {
         s->bucket[k] = at;
@@ -229,6 +213,7 @@ static void compute_bucket_offsets(struct sorting *s)
                 extent_difference(&s->stretch[b * s->n_buckets + k]);
             at.rows += n.rows;
             at.bytes += n.bytes;
+            at.in_file += n.in_file;
         }
     }
     s->bucket[s->n_buckets] = at;
@@ -243,7 +228,8 @@ static int threads_within_memory(const struct sorting *s,
     for (int64_t i = 0; i < n; i++)
     {
         struct oj_fgb_extent size = extent_difference(&at[i]);
-        int64_t held = 2 * (size.bytes + (NODE_BYTES + 8) * size.rows);
+        int64_t held =
+            2 * size.bytes + size.in_file + (NODE_BYTES + 16) * size.rows;
         if (held > most && (at != s->bucket || !has_one_key(s, i)))
             most = held;
     }
@@ -258,15 +244,14 @@ static int threads_within_memory(const struct sorting *s,
 
 static void free_row_run(struct row_run *run)
 {
-    for (int i = 0; i < 2; i++)
-    {
-        oj_free(run->node[i]);
-        oj_free(run->bytes[i]);
-        oj_free(run->order[i]);
-    }
+    oj_free(run->from);
+    oj_free(run->to);
+    oj_free(run->node);
+    oj_free(run->order[0]);
+    oj_free(run->order[1]);
 }
 
-/* Adds the rows of the temporary files between two places. */
+/* Adds the rows between two places. */
 static oj_status read_row_extent(const struct sorting *s, struct row_run *run,
                                  const struct oj_fgb_extent *at,
                                  struct oj_error *err)
@@ -274,90 +259,71 @@ static oj_status read_row_extent(const struct sorting *s, struct row_run *run,
     struct oj_fgb_extent n = extent_difference(at), old = run->n;
     run->n.rows += n.rows;
     run->n.bytes += n.bytes;
-    OJ_ROOM(run->node[0], old.rows, run->n.rows, run->cap_rows[0], err);
-    OJ_ROOM(run->bytes[0], old.bytes, run->n.bytes, run->cap_bytes[0], err);
-    OJ_TRY(oj_temporary_file_read(&s->rows->nodes, NODE_BYTES * at->rows,
-                                  run->node[0] + old.rows, NODE_BYTES * n.rows,
-                                  err));
-    return oj_temporary_file_read(&s->rows->rows, at->bytes,
-                                  run->bytes[0] + old.bytes, n.bytes, err);
-}
-
-/* Copies n rows in an order, by numbers of their nodes, and their nodes to the
- * second half of run. */
-static oj_status copy_rows_in_order(struct row_run *run,
-                                    const struct oj_fgb_node *node,
-                                    const uint64_t *order, int64_t n,
-                                    struct oj_error *err)
-{
-    int64_t n_bytes = 0;
-    for (int64_t i = 0; i < n; i++)
-        n_bytes +=
-            size_of_row_at(row_bytes_of_node(&node[order[i] & UINT32_MAX]));
-    OJ_ROOM(run->node[1], 0, n, run->cap_rows[1], err);
-    OJ_ROOM(run->bytes[1], 0, n_bytes, run->cap_bytes[1], err);
-    run->n.rows = n;
-    run->n.bytes = 0;
-    for (int64_t i = 0; i < n; i++)
+    run->n.in_file += n.in_file;
+    OJ_ROOM(run->from, old.bytes, run->n.bytes, run->cap_from, err);
+    if (s->rows->bytes != NULL)
     {
-        const struct oj_fgb_node *from = &node[order[i] & UINT32_MAX];
-        int64_t size = size_of_row_at(row_bytes_of_node(from));
-        memcpy(run->bytes[1] + run->n.bytes, row_bytes_of_node(from),
-               (size_t)size);
-        run->node[1][i] = *from;
-        run->node[1][i].offset = (uint64_t)run->n.bytes;
-        run->n.bytes += size;
+        memcpy(run->from + old.bytes, s->rows->bytes + at->bytes,
+               (size_t)n.bytes);
+        return OJ_OK;
     }
-    return OJ_OK;
+    return oj_temporary_file_read(&s->rows->rows, at->bytes,
+                                  run->from + old.bytes, n.bytes, err);
 }
 
-static void compute_hilbert_keys(const struct sorting *s,
-                                 const struct oj_fgb_node *node,
-                                 uint64_t *order, int64_t first, int64_t end)
-{
-    for (int64_t i = first; i < end; i++)
-        order[i] = (uint64_t)hilbert_sort_key(s->rows->box, &node[i]) << 32 |
-                   (uint64_t)i;
-}
-
-static oj_status sort_nodes_by_hilbert_key(const struct sorting *s,
-                                           struct row_run *run,
-                                           const struct oj_fgb_node *node,
-                                           int64_t n, struct oj_error *err)
+static oj_status reserve_order(struct row_run *run, int64_t n,
+                               struct oj_error *err)
 {
     for (int i = 0; i < 2; i++)
         OJ_ROOM(run->order[i], 0, n, run->cap_order[i], err);
-    compute_hilbert_keys(s, node, run->order[0], 0, n);
-    oj_hilbert_sort(run->order, n);
     return OJ_OK;
+}
+
+/* Of n rows, the first at first of bytes. */
+static void compute_hilbert_keys(const struct sorting *s, const uint8_t *bytes,
+                                 int64_t first, int64_t n, uint64_t *order)
+{
+    struct oj_fgb_extent at = {0, first, 0};
+    while (at.rows < n)
+    {
+        const struct oj_fgb_row *row = row_at(bytes, at.bytes);
+        order[at.rows] = (uint64_t)hilbert_sort_key(s, row->box) << 32 |
+                         (uint64_t)at.bytes / 8;
+        add_to_extent(&at, row);
+    }
+}
+
+static const struct oj_fgb_row *row_of_order(const uint8_t *bytes,
+                                             uint64_t order)
+{
+    return row_at(bytes, (int64_t)(order & UINT32_MAX) * 8);
 }
 
 /* Those that were read. */
 static oj_status sort_rows_of_run(const struct sorting *s, struct row_run *run,
                                   struct oj_error *err)
 {
-    set_row_address_of_nodes(run->node[0], run->n.rows, run->bytes[0]);
-    OJ_TRY(sort_nodes_by_hilbert_key(s, run, run->node[0], run->n.rows, err));
-    return copy_rows_in_order(run, run->node[0], run->order[0], run->n.rows,
-                              err);
+    OJ_TRY(reserve_order(run, run->n.rows, err));
+    compute_hilbert_keys(s, run->from, 0, run->n.rows, run->order[0]);
+    oj_hilbert_sort(run->order, run->n.rows);
+    return OJ_OK;
 }
 
-/* By a sample of the rows. A key of which there is more than a bucket has one
- * of its own. */
+/* By the sample. A key of which there is more than a bucket has one of its
+ * own. */
 static oj_status choose_buckets(struct sorting *s, struct oj_error *err)
 {
     struct row_run *run = s->run;
-    int64_t n = s->rows->n.rows < SAMPLES ? s->rows->n.rows : SAMPLES,
+    int64_t n = s->rows->n_samples,
             n_wanted = s->rows->n.bytes / target_block_size(s->rows);
     uint32_t last = 0;
     n_wanted = n_wanted < MOST_BUCKETS / 2 ? n_wanted + 1 : MOST_BUCKETS / 2;
     OJ_NEW(s->first_key, MOST_BUCKETS + 2, err);
-    OJ_ROOM(run->node[0], 0, n, run->cap_rows[0], err);
+    OJ_TRY(reserve_order(run, n, err));
     for (int64_t i = 0; i < n; i++)
-        OJ_TRY(oj_temporary_file_read(&s->rows->nodes,
-                                      NODE_BYTES * i * (s->rows->n.rows / n),
-                                      &run->node[0][i], NODE_BYTES, err));
-    OJ_TRY(sort_nodes_by_hilbert_key(s, run, run->node[0], n, err));
+        run->order[0][i] = (uint64_t)hilbert_sort_key(s, s->rows->sample[i])
+                           << 32;
+    oj_hilbert_sort(run->order, n);
     s->first_key[s->n_buckets++] = 0;
     for (int64_t k = 1; k < n_wanted; k++)
     {
@@ -370,59 +336,88 @@ static oj_status choose_buckets(struct sorting *s, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Where the stretches of the buckets begin in a sorted block. */
-static void find_bucket_stretches(const struct sorting *s,
-                                  const struct row_run *run, int64_t b)
+/* Rows of block b go where it was, in their order; where the stretches of the
+ * buckets begin in it. */
+static oj_status sort_block(int64_t b, int thread, void *user,
+                            struct oj_error *err)
 {
-    struct oj_fgb_extent at = s->rows->block[b],
-                         *stretch = s->stretch + b * s->n_buckets;
+    const struct sorting *s = user;
+    const struct oj_fgb_extent none = {0}, begin = s->rows->block[b];
+    struct oj_fgb_extent at = begin, *stretch = s->stretch + b * s->n_buckets;
+    struct row_run *run = &s->run[thread];
     int k = 0;
+    run->n = none;
+    OJ_TRY(read_row_extent(s, run, &s->rows->block[b], err));
+    OJ_TRY(sort_rows_of_run(s, run, err));
+    OJ_ROOM(run->to, 0, run->n.bytes, run->cap_to, err);
     stretch[0] = at;
     for (int64_t i = 0; i < run->n.rows; i++)
     {
+        const struct oj_fgb_row *row =
+            row_of_order(run->from, run->order[0][i]);
         while (k + 1 < s->n_buckets &&
                run->order[0][i] >> 32 >= s->first_key[k + 1])
             stretch[++k] = at;
-        at.rows++;
-        at.bytes += size_of_row_at(
-            row_bytes_of_node(&run->node[0][run->order[0][i] & UINT32_MAX]));
+        memcpy(run->to + (at.bytes - begin.bytes), row, sizeof *row + row->n);
+        add_to_extent(&at, row);
     }
     while (k + 1 < s->n_buckets)
         stretch[++k] = at;
+    if (s->rows->bytes == NULL)
+        return oj_temporary_file_change(&s->rows->rows, begin.bytes, run->to,
+                                        run->n.bytes, err);
+    memcpy(s->rows->bytes + begin.bytes, run->to, (size_t)run->n.bytes);
+    return OJ_OK;
 }
 
-static oj_status sort_block_on_disk(int64_t b, int thread, void *user,
-                                    struct oj_error *err)
+/* n rows as they are in the file, and their nodes, by an order of those in
+ * bytes. */
+static oj_status make_rows_of_file(const struct sorting *s, struct row_run *run,
+                                   const uint8_t *bytes, const uint64_t *order,
+                                   int64_t n, struct oj_error *err)
 {
-    const struct sorting *s = user;
-    const struct oj_fgb_extent *at = &s->rows->block[b], none = {0, 0};
-    struct row_run *run = &s->run[thread];
-    run->n = none;
-    OJ_TRY(read_row_extent(s, run, at, err));
-    OJ_TRY(sort_rows_of_run(s, run, err));
-    find_bucket_stretches(s, run, b);
-    OJ_TRY(oj_temporary_file_change(&s->rows->nodes, NODE_BYTES * at->rows,
-                                    run->node[1], NODE_BYTES * run->n.rows,
-                                    err));
-    return oj_temporary_file_change(&s->rows->rows, at->bytes, run->bytes[1],
-                                    run->n.bytes, err);
+    struct oj_fgb_extent at = {0};
+    for (int64_t i = 0; i < n; i++)
+        add_to_extent(&at, row_of_order(bytes, order[i]));
+    OJ_ROOM(run->node, 0, n, run->cap_node, err);
+    OJ_ROOM(run->to, 0, at.in_file, run->cap_to, err);
+    run->n = at;
+    memset(&at, 0, sizeof at);
+    for (int64_t i = 0; i < n; i++)
+    {
+        const struct oj_fgb_row *row = row_of_order(bytes, order[i]);
+        uint8_t *to = run->to + at.in_file;
+        memcpy(run->node[i].box, row->box, sizeof row->box);
+        run->node[i].offset = (uint64_t)at.in_file;
+        memcpy(to + row->n_head, row + 1, row->n);
+        if (row->n_head > 0)
+        {
+            uint32_t size = row->n_head + row->n - 4;
+            memcpy(to, s->rows->head, row->n_head);
+            memcpy(to + row->n_head - 16, row->box, 16);
+            for (int k = 0; k < 4; k++)
+                to[k] = (uint8_t)(size >> 8 * k);
+        }
+        add_to_extent(&at, row);
+    }
+    return OJ_OK;
 }
 
-/* Rows in order go to the file at *at. */
-static oj_status write_sorted_rows_and_nodes(const struct sorting *s,
-                                             const struct row_run *run,
-                                             struct oj_fgb_extent *at,
-                                             struct oj_error *err)
+/* Rows of the file, and their nodes, go there at *at. */
+static oj_status write_rows_and_nodes(const struct sorting *s,
+                                      const struct row_run *run,
+                                      struct oj_fgb_extent *at,
+                                      struct oj_error *err)
 {
     const struct oj_fgb_extent old = *at;
     for (int64_t i = 0; i < run->n.rows; i++)
-        run->node[1][i].offset += (uint64_t)old.bytes;
+        run->node[i].offset += (uint64_t)old.in_file;
     at->rows += run->n.rows;
-    at->bytes += run->n.bytes;
+    at->in_file += run->n.in_file;
     OJ_TRY(oj_fgb_write_at(s->file, s->level_at[0] + NODE_BYTES * old.rows,
-                           run->node[1], NODE_BYTES * run->n.rows, err));
-    return oj_fgb_write_at(s->file, s->rows_at + old.bytes, run->bytes[1],
-                           run->n.bytes, err);
+                           run->node, NODE_BYTES * run->n.rows, err));
+    return oj_fgb_write_at(s->file, s->rows_at + old.in_file, run->to,
+                           run->n.in_file, err);
 }
 
 /* Rows of one key are in order. */
@@ -430,7 +425,7 @@ static oj_status sort_and_write_bucket(int64_t k, int thread, void *user,
                                        struct oj_error *err)
 {
     const struct sorting *s = user;
-    const struct oj_fgb_extent none = {0, 0};
+    const struct oj_fgb_extent none = {0};
     struct row_run *run = &s->run[thread];
     struct oj_fgb_extent at = s->bucket[k];
     run->n = none;
@@ -440,52 +435,26 @@ static oj_status sort_and_write_bucket(int64_t k, int thread, void *user,
         if (!has_one_key(s, k) && b + 1 < s->rows->n_blocks)
             continue;
         OJ_TRY(sort_rows_of_run(s, run, err));
-        OJ_TRY(write_sorted_rows_and_nodes(s, run, &at, err));
+        OJ_TRY(make_rows_of_file(s, run, run->from, run->order[0], run->n.rows,
+                                 err));
+        OJ_TRY(write_rows_and_nodes(s, run, &at, err));
         run->n = none;
     }
     return OJ_OK;
 }
 
-/* ---- rows in memory --------------------------------------------------------
- */
-
-static void compute_hilbert_keys_of_slice(int64_t first, int64_t end,
-                                          void *user)
+static oj_status sort_rows_by_buckets(struct sorting *s, struct oj_error *err)
 {
-    const struct sorting *s = user;
-    compute_hilbert_keys(s, s->rows->node, s->run->order[0], first, end);
-}
-
-static oj_status copy_slice_in_order(int64_t task, int thread, void *user,
-                                     struct oj_error *err)
-{
-    const struct sorting *s = user;
-    int64_t first = task * ROWS_AT_ONCE, n = s->rows->n.rows - first;
-    return copy_rows_in_order(&s->run[thread], s->rows->node,
-                              s->run->order[0] + first,
-                              n < ROWS_AT_ONCE ? n : ROWS_AT_ONCE, err);
-}
-
-static oj_status write_slice(int64_t task, int thread, oj_status status,
-                             void *user, struct oj_error *err)
-{
-    struct sorting *s = user;
-    (void)task;
-    return status == OJ_OK ? write_sorted_rows_and_nodes(s, &s->run[thread],
-                                                         &s->written, err)
-                           : status;
-}
-
-static oj_status sort_rows_in_memory(struct sorting *s, struct oj_error *err)
-{
-    int64_t n = s->rows->n.rows;
-    for (int i = 0; i < 2; i++)
-        OJ_ROOM(s->run->order[i], 0, n, s->run->cap_order[i], err);
-    oj_parallel_slices(s->n_threads, n, ROWS_AT_ONCE,
-                       compute_hilbert_keys_of_slice, s);
-    oj_hilbert_sort(s->run->order, n);
-    return oj_parallel_in_order(s->n_threads, (n - 1) / ROWS_AT_ONCE + 1,
-                                copy_slice_in_order, write_slice, s, err);
+    int64_t n = s->rows->n_blocks;
+    OJ_TRY(choose_buckets(s, err));
+    OJ_NEW(s->stretch, n * s->n_buckets + 1, err);
+    OJ_NEW(s->bucket, s->n_buckets + 1, err);
+    s->stretch[n * s->n_buckets] = s->rows->n;
+    OJ_TRY(oj_parallel_try(threads_within_memory(s, s->rows->block, n), n, 1,
+                           sort_block, s, err));
+    compute_bucket_offsets(s);
+    return oj_parallel_try(threads_within_memory(s, s->bucket, s->n_buckets),
+                           s->n_buckets, 1, sort_and_write_bucket, s, err);
 }
 
 /* ---- index -----------------------------------------------------------------
@@ -537,46 +506,29 @@ static oj_status make_index_nodes_of_level(int64_t task, int thread, void *user,
         n = NODES_AT_ONCE;
         n_below = n * OJ_FGB_NODE_SIZE;
     }
-    OJ_ROOM(run->node[0], 0, n_below, run->cap_rows[0], err);
+    OJ_ROOM(run->node, 0, n_below, run->cap_node, err);
     if (oj_read_at(s->file, s->level_at[s->level - 1] + NODE_BYTES * below,
-                   run->node[0], NODE_BYTES * n_below) != 0)
+                   run->node, NODE_BYTES * n_below) != 0)
         return oj_fail(err, OJ_ERR_IO, "cannot read what was written: %s",
                        strerror(errno));
     for (int64_t i = 0; i < n; i++)
     {
         int64_t at = i * OJ_FGB_NODE_SIZE, left = n_below - at;
-        run->node[0][i] =
-            parent_of_nodes(&run->node[0][at],
-                            left < OJ_FGB_NODE_SIZE ? left : OJ_FGB_NODE_SIZE,
-                            s->first[s->level - 1] + below + at);
+        run->node[i] = parent_of_nodes(
+            &run->node[at], left < OJ_FGB_NODE_SIZE ? left : OJ_FGB_NODE_SIZE,
+            s->first[s->level - 1] + below + at);
     }
     return oj_fgb_write_at(s->file, s->level_at[s->level] + NODE_BYTES * first,
-                           run->node[0], NODE_BYTES * n, err);
+                           run->node, NODE_BYTES * n, err);
 }
 
 /* ---- all of it -------------------------------------------------------------
  */
 
-static oj_status bucket_sort_rows_on_disk(struct sorting *s,
-                                          struct oj_error *err)
-{
-    int64_t n = s->rows->n_blocks;
-    OJ_TRY(choose_buckets(s, err));
-    OJ_NEW(s->stretch, n * s->n_buckets + 1, err);
-    OJ_NEW(s->bucket, s->n_buckets + 1, err);
-    s->stretch[n * s->n_buckets] = s->rows->n;
-    OJ_TRY(oj_parallel_try(threads_within_memory(s, s->rows->block, n), n, 1,
-                           sort_block_on_disk, s, err));
-    compute_bucket_offsets(s);
-    return oj_parallel_try(threads_within_memory(s, s->bucket, s->n_buckets),
-                           s->n_buckets, 1, sort_and_write_bucket, s, err);
-}
-
 static oj_status sort_and_index_rows(struct sorting *s, struct oj_error *err)
 {
     OJ_NEW_ZEROED(s->run, s->n_threads, err);
-    OJ_TRY(s->rows->bytes != NULL ? sort_rows_in_memory(s, err)
-                                  : bucket_sort_rows_on_disk(s, err));
+    OJ_TRY(sort_rows_by_buckets(s, err));
     for (s->level = 1; s->level < s->n_levels; s->level++)
         OJ_TRY(oj_parallel_try(s->n_threads,
                                (s->n_level[s->level] - 1) / NODES_AT_ONCE + 1,

@@ -1,6 +1,5 @@
 #include "oj_geopackage_read.h"
 
-#include "../arrays/oj_chunk_builder.h"
 #include "../arrays/oj_wkb.h"
 #include "../base/oj_array.h"
 #include "oj_sqlite.h"
@@ -446,8 +445,8 @@ static oj_status open_table(struct oj_geopackage_reader *r, sqlite3 *db,
     status = match_table_columns(r, from, columns, &root, err);
     sqlite3_finalize(columns);
     OJ_TRY(status);
-    return oj_sqlite_pages_open(db, root, r->maker.n_threads * BLOCK_BYTES,
-                                &r->pages, err);
+    return oj_sqlite_pages_open(
+        db, root, r->maker.request.n_threads * BLOCK_BYTES, &r->pages, err);
 }
 
 static void close_reader(void *reader)
@@ -455,7 +454,7 @@ static void close_reader(void *reader)
     struct oj_geopackage_reader *r = reader;
     if (r == NULL)
         return;
-    for (int i = 0; r->layout != NULL && i < r->maker.n_threads; i++)
+    for (int i = 0; r->layout != NULL && i < r->maker.request.n_threads; i++)
     {
         oj_free(r->layout[i].value);
         oj_free(r->layout[i].long_one.bytes);
@@ -489,8 +488,8 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
     status = open_table(r, db, from, err);
     if (status != OJ_OK)
         return status == OJ_ERR_IO ? oj_leave_to_gdal(err) : status;
-    OJ_NEW_ZEROED(r->layout, r->maker.n_threads, err);
-    for (int i = 0; i < r->maker.n_threads; i++)
+    OJ_NEW_ZEROED(r->layout, r->maker.request.n_threads, err);
+    for (int i = 0; i < r->maker.request.n_threads; i++)
         OJ_NEW(r->layout[i].value, r->n_columns, err);
     return OJ_OK;
 }

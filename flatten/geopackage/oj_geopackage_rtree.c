@@ -30,15 +30,6 @@ static float round_down(double value)
     return single;
 }
 
-static float round_up(double value)
-{
-    float single = (float)value;
-    if ((double)single < value)
-        single = (float)(value * (value < 0 ? 1.0 - 1.0 / 8388608.0
-                                            : 1.0 + 1.0 / 8388608.0));
-    return single;
-}
-
 oj_status oj_rtree_add(struct oj_rtree *tree, int64_t id, const double box[4],
                        struct oj_error *err)
 {
@@ -48,16 +39,15 @@ oj_status oj_rtree_add(struct oj_rtree *tree, int64_t id, const double box[4],
     entry->id = id;
     entry->box[0] = round_down(box[0]);
     entry->box[1] = round_down(box[2]);
-    entry->box[2] = round_up(box[1]);
-    entry->box[3] = round_up(box[3]);
+    entry->box[2] = -round_down(-box[1]);
+    entry->box[3] = -round_down(-box[3]);
     return OJ_OK;
 }
 
 void oj_rtree_free(struct oj_rtree *tree)
 {
-    const struct oj_rtree empty = {0};
     oj_free(tree->entry);
-    *tree = empty;
+    memset(tree, 0, sizeof *tree);
 }
 
 /* An index on its way into its tables, level by level, that of the rows first.

@@ -11,7 +11,8 @@ enum
     LEAF_HEAD = 8,      /* of a leaf, before where rows begin */
     INTERIOR_HEAD = 12, /* of an interior page */
     IS_INTERIOR = 5,    /* first bytes of pages of tables */
-    IS_LEAF = 13
+    IS_LEAF = 13,
+    MOST_LEVELS = 20 /* of a tree */
 };
 
 static int be16(const uint8_t *at)
@@ -74,34 +75,6 @@ static int read_file_header(struct oj_sqlite_pages *pages, sqlite3 *connection)
            (header[19] == 1 || (header[19] == 2 && has_empty_wal(connection)));
 }
 
-oj_status oj_sqlite_pages_open(sqlite3 *connection, int64_t root,
-                               int64_t n_bytes, struct oj_sqlite_pages *pages,
-                               struct oj_error *err)
-{
-    int64_t n;
-    memset(pages, 0, sizeof *pages);
-    pthread_mutex_init(&pages->mutex, NULL);
-    pages->root = root;
-    if (sqlite3_file_control(connection, "main", SQLITE_FCNTL_FILE_POINTER,
-                             &pages->file) != SQLITE_OK ||
-        pages->file == NULL || !read_file_header(pages, connection))
-        return oj_leave_to_gdal(err);
-    n = n_bytes / pages->page_bytes + 1;
-    pages->cap_leaves = n;
-    OJ_NEW(pages->leaf, n * pages->page_bytes + 8, err); /* for numbers */
-    OJ_NEW(pages->number, n, err);
-    return OJ_OK;
-}
-
-void oj_sqlite_pages_close(struct oj_sqlite_pages *pages)
-{
-    for (int i = 0; i < OJ_SQLITE_MOST_LEVELS; i++)
-        oj_free(pages->level[i].page);
-    oj_free(pages->leaf);
-    oj_free(pages->number);
-    pthread_mutex_destroy(&pages->mutex);
-}
-
 /* ---- tree ---------------------------------------------------------------- */
 
 static int count_page_cells(const uint8_t *page)
@@ -109,129 +82,115 @@ static int count_page_cells(const uint8_t *page)
     return be16(page + 3);
 }
 
-/* Goes to an interior page; *is_leaf where it is none. */
-static oj_status read_interior_page(struct oj_sqlite_pages *pages, int depth,
-                                    int64_t number, int *is_leaf,
-                                    struct oj_error *err)
+/* Adds the pages below an interior page. */
+static oj_status list_child_pages(const struct oj_sqlite_pages *pages,
+                                  const uint8_t *page, uint32_t **number,
+                                  int64_t *n, int64_t *cap,
+                                  struct oj_error *err)
 {
-    struct oj_sqlite_level *level = &pages->level[depth];
-    level->at = 0;
-    if (level->page == NULL)
-        OJ_NEW(level->page, pages->page_bytes, err);
-    OJ_TRY(read_pages(pages, number, 1, level->page, err));
-    *is_leaf = level->page[0] == IS_LEAF;
-    return *is_leaf || (level->page[0] == IS_INTERIOR &&
-                        INTERIOR_HEAD + 2 * count_page_cells(level->page) <=
-                            pages->usable_bytes)
-               ? OJ_OK
-               : oj_leave_to_gdal(err);
-}
-
-/* The next one below; 0: there is none. */
-static int64_t next_child_page(const struct oj_sqlite_pages *pages,
-                               struct oj_sqlite_level *level)
-{
-    int i = level->at++, n = count_page_cells(level->page), at;
-    if (i > n)
-        return 0;
-    if (i == n)
-        return be32(level->page + 8);
-    at = be16(level->page + INTERIOR_HEAD + 2 * i);
-    return at <= pages->usable_bytes - 4 ? be32(level->page + at) : 0;
-}
-
-/* Goes to the first leaf, which says how many levels there are. */
-static oj_status descend_to_first_leaf(struct oj_sqlite_pages *pages,
-                                       int64_t *leaf, struct oj_error *err)
-{
-    int is_leaf = 0;
-    *leaf = pages->root;
-    pages->has_begun = 1;
-    for (; pages->n_levels < OJ_SQLITE_MOST_LEVELS; pages->n_levels++)
+    int n_cells = count_page_cells(page);
+    if (page[0] != IS_INTERIOR ||
+        INTERIOR_HEAD + 2 * n_cells > pages->usable_bytes ||
+        *n > pages->n_bytes / pages->page_bytes)
+        return oj_leave_to_gdal(err);
+    OJ_ROOM(*number, *n, *n + n_cells + 1, *cap, err);
+    for (int i = 0; i < n_cells; i++)
     {
-        OJ_TRY(
-            read_interior_page(pages, pages->n_levels, *leaf, &is_leaf, err));
-        if (is_leaf)
-            return OJ_OK;
-        *leaf = next_child_page(pages, &pages->level[pages->n_levels]);
+        int at = be16(page + INTERIOR_HEAD + 2 * i);
+        if (at > pages->usable_bytes - 4)
+            return oj_leave_to_gdal(err);
+        (*number)[(*n)++] = be32(page + at);
+    }
+    (*number)[(*n)++] = be32(page + 8);
+    return OJ_OK;
+}
+
+/* Goes from the pages of one level, number[0] alone at first, down to the
+ * leaves, all of which have as many levels above. */
+static oj_status list_leaves(struct oj_sqlite_pages *pages,
+                             struct oj_error *err)
+{
+    for (int level = 0; level < MOST_LEVELS; level++)
+    {
+        uint32_t *below = NULL;
+        int64_t n = 0, cap = 0;
+        oj_status status =
+            read_pages(pages, pages->number[0], 1, pages->leaf, err);
+        if (status != OJ_OK || pages->leaf[0] == IS_LEAF)
+            return status;
+        for (int64_t i = 0; status == OJ_OK && i < pages->n_numbers; i++)
+        {
+            status = read_pages(pages, pages->number[i], 1, pages->leaf, err);
+            if (status == OJ_OK)
+                status =
+                    list_child_pages(pages, pages->leaf, &below, &n, &cap, err);
+        }
+        oj_free(pages->number);
+        pages->number = below;
+        pages->n_numbers = n;
+        OJ_TRY(status);
     }
     return oj_leave_to_gdal(err);
 }
 
-/* All leaves have as many levels above. *leaf is 0 at the end. */
-static oj_status next_leaf(struct oj_sqlite_pages *pages, int64_t *leaf,
-                           struct oj_error *err)
+oj_status oj_sqlite_pages_open(sqlite3 *connection, int64_t root,
+                               int64_t n_bytes, struct oj_sqlite_pages *pages,
+                               struct oj_error *err)
 {
-    int depth = pages->n_levels - 1, is_leaf = 0;
-    *leaf = 0;
-    if (!pages->has_begun)
-        return descend_to_first_leaf(pages, leaf, err);
-    while (depth >= 0 &&
-           pages->level[depth].at > count_page_cells(pages->level[depth].page))
-        depth--;
-    if (depth < 0)
-        return OJ_OK;
-    *leaf = next_child_page(pages, &pages->level[depth]);
-    while (++depth < pages->n_levels)
-    {
-        OJ_TRY(read_interior_page(pages, depth, *leaf, &is_leaf, err));
-        if (is_leaf)
-            return oj_leave_to_gdal(err);
-        *leaf = next_child_page(pages, &pages->level[depth]);
-    }
-    return *leaf != 0 ? OJ_OK : oj_leave_to_gdal(err);
+    memset(pages, 0, sizeof *pages);
+    pthread_mutex_init(&pages->mutex, NULL);
+    if (sqlite3_file_control(connection, "main", SQLITE_FCNTL_FILE_POINTER,
+                             &pages->file) != SQLITE_OK ||
+        pages->file == NULL || !read_file_header(pages, connection))
+        return oj_leave_to_gdal(err);
+    pages->cap_leaves = n_bytes / pages->page_bytes + 1;
+    OJ_NEW(pages->leaf, pages->cap_leaves * pages->page_bytes + 8,
+           err); /* for numbers */
+    OJ_NEW(pages->number, 1, err);
+    pages->number[0] = (uint32_t)root;
+    pages->n_numbers = 1;
+    return list_leaves(pages, err);
+}
+
+void oj_sqlite_pages_close(struct oj_sqlite_pages *pages)
+{
+    oj_free(pages->leaf);
+    oj_free(pages->number);
+    pthread_mutex_destroy(&pages->mutex);
 }
 
 /* ---- leaves -------------------------------------------------------------- */
 
-/* Rows come upwards from leaf to leaf, so that a broken tree ends, too. An
- * empty table has an empty leaf. */
-static int is_good_leaf(struct oj_sqlite_pages *pages, const uint8_t *page)
+/* An empty table has an empty leaf. */
+static int is_good_leaf(const struct oj_sqlite_pages *pages,
+                        const uint8_t *page)
 {
     int n = count_page_cells(page);
-    uint64_t size;
-    int64_t first, last;
-    if (page[0] != IS_LEAF || n == 0 ||
-        LEAF_HEAD + 2 * n > pages->usable_bytes ||
-        oj_sqlite_leaf_row(pages, page, 0, &size, &first) == NULL ||
-        oj_sqlite_leaf_row(pages, page, n - 1, &size, &last) == NULL ||
-        last < first || (pages->has_rows && first <= pages->last_row))
-        return 0;
-    pages->has_rows = 1;
-    pages->last_row = last;
-    return 1;
+    return page[0] == IS_LEAF && n > 0 &&
+           LEAF_HEAD + 2 * n <= pages->usable_bytes;
 }
 
-/* Those that stand side by side at once. */
-static oj_status read_leaf_pages(struct oj_sqlite_pages *pages, int64_t n,
-                                 struct oj_error *err)
-{
-    for (int64_t i = 0, end; i < n; i = end)
-    {
-        end = i + 1;
-        while (end < n && pages->number[end] == pages->number[end - 1] + 1)
-            end++;
-        OJ_TRY(read_pages(pages, pages->number[i], end - i,
-                          pages->leaf + i * pages->page_bytes, err));
-    }
-    return OJ_OK;
-}
-
+/* Leaves that stand side by side are read at once. */
 oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
                                struct oj_error *err)
 {
-    int64_t n = 0, leaf = 1;
+    const uint32_t *number = pages->number + pages->n_done;
+    int64_t n = pages->n_numbers - pages->n_done;
+    if (n > pages->cap_leaves)
+        n = pages->cap_leaves;
     pages->n_leaves = 0;
     if (pages->is_broken)
         return oj_leave_to_gdal(err);
-    while (n < pages->cap_leaves && leaf != 0)
+    for (int64_t i = 0, end; i < n; i = end)
     {
-        OJ_TRY(next_leaf(pages, &leaf, err));
-        if (leaf != 0)
-            pages->number[n++] = (uint32_t)leaf;
+        end = i + 1;
+        while (end < n && number[end] == number[end - 1] + 1)
+            end++;
+        OJ_TRY(read_pages(pages, number[i], end - i,
+                          pages->leaf + i * pages->page_bytes, err));
     }
-    OJ_TRY(read_leaf_pages(pages, n, err));
-    if (n == 1 && pages->n_levels == 0 && oj_sqlite_leaf_rows(pages->leaf) == 0)
+    pages->n_done += n;
+    if (pages->n_numbers == 1 && oj_sqlite_leaf_rows(pages->leaf) == 0)
         return OJ_OK;
     while (pages->n_leaves < n &&
            is_good_leaf(pages, oj_sqlite_leaf(pages, pages->n_leaves)))

@@ -24,15 +24,6 @@
 #include <sqlite3.h>
 #include <stdint.h>
 
-/** Of a tree. */
-#define OJ_SQLITE_MOST_LEVELS 20
-
-struct oj_sqlite_level
-{
-    uint8_t *page;
-    int at; /**< of the next one below */
-};
-
 struct oj_sqlite_pages
 {
     sqlite3_file *file;
@@ -40,14 +31,12 @@ struct oj_sqlite_pages
     int64_t n_bytes;       /**< of the file */
     int page_bytes, usable_bytes;
 
-    struct oj_sqlite_level level[OJ_SQLITE_MOST_LEVELS]; /**< interior pages */
-    int n_levels;
-    int64_t root, last_row;
-    int has_begun, has_rows, is_broken;
-
+    uint32_t *number; /**< [n_numbers] of all leaves, n_done of which were
+                           read; owned */
+    int64_t n_numbers, n_done;
     uint8_t *leaf; /**< [n_leaves] pages that were read last; owned */
-    uint32_t *number;
     int64_t n_leaves, cap_leaves;
+    int is_broken;
 };
 
 /** A long record, put together. Zeroed memory is a valid empty one. */

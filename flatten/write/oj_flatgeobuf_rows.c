@@ -36,6 +36,9 @@
 /* Most bytes of a feature. */
 #define MOST_BYTES 2147483647LL
 
+/* And of a time as text. */
+#define MOST_TIME 80
+
 /* Of rows that wait for their order, in memory. */
 #define MOST_KEPT (INT64_C(256) << 20)
 
@@ -71,19 +74,17 @@ struct bytes
 /* The rows that a thread makes. */
 struct row_slice
 {
-    struct oj_row_wkb wkb;
-    OGRFeatureH scratch; /* of wkb; owned */
+    struct oj_row_wkb wkb; /* and its feature */
 
-    struct bytes bytes;       /* features, all of multiples of 8 bytes */
-    struct oj_fgb_node *node; /* [n_rows] owned, and the one that is made */
-    int64_t n_rows, cap_nodes;
-    int64_t start, properties; /* of the row that is made: itself, and the
-                                  count of these */
+    struct bytes bytes; /* features, all of multiples of 8 bytes; with an index
+                           each behind its oj_fgb_row */
+    struct oj_fgb_extent n;
+    double box[4]; /* of all */
 
-    /* What all features that are a point begin with, up to the count of
-     * properties; the last 16 bytes are the point. n_head 0: not known yet. */
-    int n_head;
-    uint8_t head[96];
+    /* Of the row that is made: itself without the head, and the count of its
+     * properties. */
+    struct oj_fgb_row row;
+    int64_t start, properties;
 
     struct oj_rows_written written;
 };
@@ -91,7 +92,6 @@ struct row_slice
 struct flatgeobuf_rows
 {
     struct oj_row_cursor *cursor;
-    OGRFeatureH scratch;
     int n_fields;
     struct file_field *field; /* [n_fields] */
 
@@ -102,7 +102,9 @@ struct flatgeobuf_rows
     enum empty_row empty_row;
 
     int file, n_threads;
-    struct oj_fgb_unsorted sorted; /* without index: counts and box alone */
+    struct oj_fgb_unsorted sorted; /* without index: counts, box and head
+                                      alone. The head is what plain points begin
+                                      with, up to the count of properties */
     struct row_slice *slice;       /* [n_threads] */
 
     /* Those on their way to the file. */
@@ -234,9 +236,9 @@ static oj_status read_template(struct flatgeobuf_rows *w, OGRLayerH layer,
 static oj_status reserve_bytes(struct bytes *to, int64_t n,
                                struct oj_error *err)
 {
-    if (n > MOST_BYTES)
-        return oj_fail(err, OJ_ERR_LIMIT, "a feature takes more than 2 GiB");
-    return oj_reserve(&to->at, to->n, to->n + n, &to->cap, 1, err);
+    return to->cap - to->n >= n
+               ? OJ_OK
+               : oj_reserve(&to->at, to->n, to->n + n, &to->cap, 1, err);
 }
 
 static void set_uint16(uint8_t *to, int64_t value)
@@ -251,55 +253,54 @@ static void set_uint32(uint8_t *to, int64_t value)
     set_uint16(to + 2, value >> 16);
 }
 
-/* n zero bytes, and more before them, until n_before bytes after the first is a
- * multiple of align. */
-static oj_status grow_aligned(struct bytes *to, int64_t n, int64_t n_before,
-                              int64_t align, int64_t *at, struct oj_error *err)
+static void set_empty_box(double *box)
 {
-    int64_t pad = (align - (to->n + n_before) % align) % align;
-    OJ_TRY(reserve_bytes(to, pad + n, err));
-    memset(to->at + to->n, 0, (size_t)(pad + n));
-    *at = to->n + pad;
-    to->n += pad + n;
-    return OJ_OK;
+    box[0] = box[1] = (double)INFINITY;
+    box[2] = box[3] = (double)-INFINITY;
+}
+
+/* There is room: n zero bytes, and more before them, until n_before bytes after
+ * the first is a multiple of align. Where the first is. */
+static int64_t grow_aligned(struct bytes *to, int64_t n, int64_t n_before,
+                            int64_t align)
+{
+    int64_t at = to->n + (align - (to->n + n_before) % align) % align;
+    memset(to->at + to->n, 0, (size_t)(at + n - to->n));
+    to->n = at + n;
+    return at;
 }
 
 /* A table with these fields, if any, 4 bytes each; place[slot] is where the
- * field is. */
-static oj_status put_flatbuffer_table(struct bytes *to, const int *slots,
-                                      int n_slots, int64_t *table,
-                                      int64_t *place, struct oj_error *err)
+ * field is. Where it is itself. */
+static int64_t put_flatbuffer_table(struct bytes *to, const int *slots,
+                                    int n_slots, int64_t *place)
 {
-    int last = n_slots > 0 ? slots[n_slots - 1] : -1;
-    int64_t vtable;
-    OJ_TRY(grow_aligned(to, 4 + 2 * (last + 1), 4 + 2 * (last + 1), 4, &vtable,
-                        err));
-    set_uint16(to->at + vtable, 4 + 2 * (last + 1));
+    int n = n_slots > 0 ? 6 + 2 * slots[n_slots - 1] : 4;
+    int64_t vtable = grow_aligned(to, n, n, 4);
+    int64_t table = grow_aligned(to, 4 + 4 * n_slots, 0, 4);
+    set_uint16(to->at + vtable, n);
     set_uint16(to->at + vtable + 2, 4 + 4 * n_slots);
+    set_uint32(to->at + table, table - vtable);
     for (int i = 0; i < n_slots; i++)
+    {
         set_uint16(to->at + vtable + 4 + 2 * slots[i], 4 + 4 * i);
-    OJ_TRY(grow_aligned(to, 4 + 4 * n_slots, 0, 4, table, err));
-    set_uint32(to->at + *table, *table - vtable);
-    for (int i = 0; i < n_slots; i++)
-        place[slots[i]] = *table + 4 + 4 * i;
-    return OJ_OK;
+        place[slots[i]] = table + 4 + 4 * i;
+    }
+    return table;
 }
 
-/* A vector of n elements that the field at place points at, unless it is 0;
- * *at: the first, or 0. */
-static oj_status put_flatbuffer_vector(struct bytes *to, int64_t place,
-                                       int64_t n, int size, int64_t *at,
-                                       struct oj_error *err)
+/* A vector of n elements that the field at place points at; the first. NULL:
+ * place is 0. */
+static uint8_t *put_flatbuffer_vector(struct bytes *to, int64_t place,
+                                      int64_t n, int size)
 {
     int64_t vector;
-    *at = 0;
     if (place == 0)
-        return OJ_OK;
-    OJ_TRY(grow_aligned(to, 4 + n * size, 4, size > 4 ? 8 : 4, &vector, err));
+        return NULL;
+    vector = grow_aligned(to, 4 + n * size, 4, size > 4 ? 8 : 4);
     set_uint32(to->at + place, vector - place);
     set_uint32(to->at + vector, n);
-    *at = vector + 4;
-    return OJ_OK;
+    return to->at + vector + 4;
 }
 
 /* ---- geometries ------------------------------------------------------------
@@ -314,10 +315,9 @@ static int wkb_type_code(const uint8_t *wkb)
 struct vertex_run
 {
     const uint8_t *from;
-    uint8_t *to;      /* the bytes */
-    int64_t xy, z, m; /* where they begin; 0: nowhere */
-    int64_t ends;     /* where the next one goes; 0: nowhere */
-    int64_t n;        /* vertices so far */
+    uint8_t *xy, *z, *m; /* where they begin; NULL: nowhere */
+    uint8_t *ends;       /* where the next one goes; NULL: nowhere */
+    int64_t n;           /* vertices so far */
 };
 
 static int64_t read_vertex_count(struct vertex_run *v)
@@ -332,20 +332,20 @@ static void put_vertices(struct vertex_run *v, int code, int64_t n)
     int size = 8 * (2 + has_z + has_m);
     for (int64_t i = v->n; i < v->n + n; i++, v->from += size)
     {
-        memcpy(v->to + v->xy + 16 * i, v->from, 16);
-        if (v->z != 0 && has_z)
-            memcpy(v->to + v->z + 8 * i, v->from + 16, 8);
-        if (v->m != 0 && has_m)
-            memcpy(v->to + v->m + 8 * i, v->from + size - 8, 8);
+        memcpy(v->xy + 16 * i, v->from, 16);
+        if (v->z != NULL && has_z)
+            memcpy(v->z + 8 * i, v->from + 16, 8);
+        if (v->m != NULL && has_m)
+            memcpy(v->m + 8 * i, v->from + size - 8, 8);
     }
     v->n += n;
 }
 
 static void record_end_of_vertex_run(struct vertex_run *v)
 {
-    if (v->ends == 0)
+    if (v->ends == NULL)
         return;
-    set_uint32(v->to + v->ends, v->n);
+    set_uint32(v->ends, v->n);
     v->ends += 4;
 }
 
@@ -384,66 +384,52 @@ static void write_vertex_runs_of_wkb(struct vertex_run *v)
     }
 }
 
-static oj_status put_geometry(const struct flatgeobuf_rows *rows,
-                              struct bytes *to, const uint8_t *wkb,
-                              int64_t n_vertices, int is_part, int64_t *table,
-                              struct oj_error *err);
+static int64_t put_geometry(const struct flatgeobuf_rows *rows,
+                            struct bytes *to, const uint8_t *wkb,
+                            int64_t n_vertices, int is_part);
 
 /* The n members at wkb that are not empty. */
-static oj_status write_parts_as_flatbuffers(const struct flatgeobuf_rows *rows,
-                                            struct bytes *to,
-                                            const uint8_t *wkb, int64_t n,
-                                            int64_t place, struct oj_error *err)
+static void write_parts_as_flatbuffers(const struct flatgeobuf_rows *rows,
+                                       struct bytes *to, const uint8_t *wkb,
+                                       int64_t n, int64_t place)
 {
-    int64_t first, at;
-    OJ_TRY(put_flatbuffer_vector(to, place, n, 4, &first, err));
-    at = first;
+    uint8_t *first = put_flatbuffer_vector(to, place, n, 4), *at = first;
     for (int64_t i = 0; i < n; i++)
     {
         struct oj_wkb_walk part = {.at = wkb};
-        int64_t table;
         oj_wkb_pass(&part);
         if (part.n_vertices > 0)
         {
-            OJ_TRY(
-                put_geometry(rows, to, wkb, part.n_vertices, 1, &table, err));
-            set_uint32(to->at + at, table - at);
+            int64_t table = put_geometry(rows, to, wkb, part.n_vertices, 1);
+            set_uint32(at, to->at + table - at);
             at += 4;
         }
         wkb = part.at;
     }
-    set_uint32(to->at + first - 4, (at - first) / 4);
-    return OJ_OK;
+    set_uint32(first - 4, (at - first) / 4);
 }
 
-static oj_status
-write_ends_and_coordinate_vectors(struct bytes *to, const uint8_t *wkb,
-                                  int64_t n_vertices, int64_t n_ends,
-                                  const int64_t *place, struct oj_error *err)
+static void write_ends_and_coordinate_vectors(struct bytes *to,
+                                              const uint8_t *wkb,
+                                              int64_t n_vertices,
+                                              int64_t n_ends,
+                                              const int64_t *place)
 {
     struct vertex_run v = {.from = wkb};
-    int64_t ends;
-    OJ_TRY(
-        put_flatbuffer_vector(to, place[OJ_FGB_ENDS], n_ends, 4, &v.ends, err));
-    OJ_TRY(put_flatbuffer_vector(to, place[OJ_FGB_XY], 2 * n_vertices, 8, &v.xy,
-                                 err));
-    OJ_TRY(
-        put_flatbuffer_vector(to, place[OJ_FGB_Z], n_vertices, 8, &v.z, err));
-    OJ_TRY(
-        put_flatbuffer_vector(to, place[OJ_FGB_M], n_vertices, 8, &v.m, err));
-    v.to = to->at;
-    ends = v.ends;
+    uint8_t *ends = v.ends =
+        put_flatbuffer_vector(to, place[OJ_FGB_ENDS], n_ends, 4);
+    v.xy = put_flatbuffer_vector(to, place[OJ_FGB_XY], 2 * n_vertices, 8);
+    v.z = put_flatbuffer_vector(to, place[OJ_FGB_Z], n_vertices, 8);
+    v.m = put_flatbuffer_vector(to, place[OJ_FGB_M], n_vertices, 8);
     write_vertex_runs_of_wkb(&v);
-    if (ends != 0)
-        set_uint32(to->at + ends - 4, (v.ends - ends) / 4);
-    return OJ_OK;
+    if (ends != NULL)
+        set_uint32(ends - 4, (v.ends - ends) / 4);
 }
 
-/* One that has vertices. */
-static oj_status put_geometry(const struct flatgeobuf_rows *rows,
-                              struct bytes *to, const uint8_t *wkb,
-                              int64_t n_vertices, int is_part, int64_t *table,
-                              struct oj_error *err)
+/* One that has vertices. Where its table is. */
+static int64_t put_geometry(const struct flatgeobuf_rows *rows,
+                            struct bytes *to, const uint8_t *wkb,
+                            int64_t n_vertices, int is_part)
 {
     int type = wkb_type_code(wkb) % 1000, slots[OJ_FGB_GEOMETRY_FIELDS];
     int has_parts = type > OJ_FGB_MULTILINE && type != OJ_FGB_CIRCULAR &&
@@ -451,7 +437,7 @@ static oj_status put_geometry(const struct flatgeobuf_rows *rows,
     int has_ends = type == OJ_FGB_POLYGON || type == OJ_FGB_MULTILINE ||
                    type == OJ_FGB_TIN || type == OJ_FGB_TRIANGLE;
     int64_t place[OJ_FGB_GEOMETRY_FIELDS] = {0};
-    int64_t n = type != OJ_FGB_POINT ? oj_le32(wkb + 5) : 0;
+    int64_t n = type != OJ_FGB_POINT ? oj_le32(wkb + 5) : 0, table;
     int n_slots = 0;
     /* One ring has all vertices; GDAL wants the end of one line. */
     if (has_ends && (n > 1 || type == OJ_FGB_MULTILINE))
@@ -466,13 +452,14 @@ static oj_status put_geometry(const struct flatgeobuf_rows *rows,
         slots[n_slots++] = OJ_FGB_TYPE;
     if (has_parts)
         slots[n_slots++] = OJ_FGB_PARTS;
-    OJ_TRY(put_flatbuffer_table(to, slots, n_slots, table, place, err));
+    table = put_flatbuffer_table(to, slots, n_slots, place);
     if (place[OJ_FGB_TYPE] != 0)
         to->at[place[OJ_FGB_TYPE]] = (uint8_t)type;
-    return has_parts ? write_parts_as_flatbuffers(rows, to, wkb + 9, n,
-                                                  place[OJ_FGB_PARTS], err)
-                     : write_ends_and_coordinate_vectors(to, wkb, n_vertices, n,
-                                                         place, err);
+    if (has_parts)
+        write_parts_as_flatbuffers(rows, to, wkb + 9, n, place[OJ_FGB_PARTS]);
+    else
+        write_ends_and_coordinate_vectors(to, wkb, n_vertices, n, place);
+    return table;
 }
 
 /* ---- features -------------------------------------------------------------
@@ -510,28 +497,31 @@ static oj_status check_gdal_would_accept_row(const struct flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-/* A feature with a geometry of so many vertices, 0: none, up to the count of
- * its properties. */
+/* A feature with a geometry that walk has passed, n bytes, if it has vertices,
+ * up to the count of its properties. */
 static oj_status put_feature(const struct flatgeobuf_rows *rows,
                              struct row_slice *slice, const uint8_t *wkb,
-                             int64_t n_vertices, struct oj_error *err)
+                             int64_t n, const struct oj_wkb_walk *walk,
+                             struct oj_error *err)
 {
     static const int fields[] = {OJ_FGB_FEATURE_GEOMETRY,
                                  OJ_FGB_FEATURE_PROPERTIES};
     struct bytes *to = &slice->bytes;
-    int64_t place[2] = {0}, at, table;
-    int first = n_vertices > 0 ? 0 : 1;
-    OJ_TRY(grow_aligned(to, 8, 0, 4, &at, err));
-    OJ_TRY(put_flatbuffer_table(to, fields + first, 2 - first, &table, place,
-                                err));
+    int first = walk->n_vertices > 0 ? 0 : 1;
+    int64_t place[2], at, table;
+    /* Tables, counts and gaps of a geometry have less than 128 bytes, a vertex
+     * may get Z and M. */
+    OJ_TRY(reserve_bytes(
+        to, n + 16 * walk->n_vertices + 128 * (walk->n_geometries + 1), err));
+    at = grow_aligned(to, 8, 0, 4);
+    table = put_flatbuffer_table(to, fields + first, 2 - first, place);
     set_uint32(to->at + at + 4, table - at - 4);
-    if (n_vertices > 0)
+    if (first == 0)
     {
-        OJ_TRY(put_geometry(rows, to, wkb, n_vertices, 0, &table, err));
+        table = put_geometry(rows, to, wkb, walk->n_vertices, 0);
         set_uint32(to->at + place[0], table - place[0]);
     }
-    OJ_TRY(put_flatbuffer_vector(to, place[1], 0, 1, &at, err));
-    slice->properties = at - 4;
+    slice->properties = put_flatbuffer_vector(to, place[1], 0, 1) - 4 - to->at;
     return OJ_OK;
 }
 
@@ -544,7 +534,7 @@ static oj_status write_feature_geometry(const struct flatgeobuf_rows *rows,
 {
     double least = (double)INFINITY,
            box[] = {least, -least, least, -least, least, -least};
-    double *to = slice->node[slice->n_rows].box;
+    double *to = slice->row.box;
     struct oj_wkb_walk walk = {.at = wkb, .box = box};
     int is_empty;
     if (wkb != NULL)
@@ -559,106 +549,97 @@ static oj_status write_feature_geometry(const struct flatgeobuf_rows *rows,
         to[i] = box[i % 2 * 2 + i / 2];
     if (walk.has_curves)
         OJ_TRY(find_box_of_curves(to, wkb, n, err));
-    return put_feature(rows, slice, wkb, walk.n_vertices, err);
+    return put_feature(rows, slice, wkb, n, &walk, err);
 }
 
-/* What all plain points begin with is made once. */
-static oj_status
-write_point_feature_from_template(const struct flatgeobuf_rows *rows,
-                                  struct row_slice *slice, const uint8_t *wkb,
-                                  struct oj_error *err)
+static int is_plain_point(const struct flatgeobuf_rows *rows,
+                          const uint8_t *wkb)
+{
+    return wkb != NULL && rows->sorted.n_head > 0 &&
+           wkb_type_code(wkb) == OJ_FGB_POINT &&
+           !isnan(oj_wkb_double(wkb + 5)) && !isnan(oj_wkb_double(wkb + 13));
+}
+
+/* With an index the head follows when rows have their order. */
+static oj_status put_plain_point(const struct flatgeobuf_rows *rows,
+                                 struct row_slice *slice, const uint8_t *wkb,
+                                 struct oj_error *err)
 {
     struct bytes *to = &slice->bytes;
-    double *box = slice->node[slice->n_rows].box;
-    int n = slice->n_head;
-    memcpy(box, wkb + 5, 16);
-    memcpy(box + 2, wkb + 5, 16);
-    if (n == 0)
+    int64_t n = rows->has_index ? 0 : rows->sorted.n_head;
+    memcpy(slice->row.box, wkb + 5, 16);
+    memcpy(slice->row.box + 2, wkb + 5, 16);
+    slice->row.n_head = rows->sorted.n_head - (uint32_t)n;
+    OJ_TRY(reserve_bytes(to, n + 12, err));
+    if (n > 0)
     {
-        OJ_TRY(put_feature(rows, slice, wkb, 1, err));
-        slice->n_head = (int)(slice->properties - slice->start);
-        memcpy(slice->head, to->at + slice->start, (size_t)slice->n_head);
-        return OJ_OK;
+        memcpy(to->at + to->n, rows->sorted.head, (size_t)n);
+        memcpy(to->at + to->n + n - 16, wkb + 5, 16);
     }
-    if (to->cap - to->n < n + 4)
-        OJ_TRY(reserve_bytes(to, n + 4, err));
-    memcpy(to->at + to->n, slice->head, (size_t)n);
-    memcpy(to->at + to->n + n - 16, wkb + 5, 16);
     slice->properties = to->n + n;
     to->n += n + 4;
     return OJ_OK;
 }
 
-static void look_for_infinite(const struct row_slice *slice,
-                              struct oj_rows_written *written)
+/* A layer of points, or of anything, has plain ones. */
+static oj_status make_head_of_points(struct flatgeobuf_rows *rows,
+                                     struct oj_error *err)
 {
-    const double *box = slice->node[slice->n_rows].box;
-    if ((isfinite(box[0]) && isfinite(box[1]) && isfinite(box[2]) &&
-         isfinite(box[3])) ||
-        written->has_infinite)
+    static const uint8_t point[OJ_WKB_POINT_BYTES] = {1, OJ_FGB_POINT};
+    struct oj_wkb_walk walk = {.at = point};
+    struct row_slice *slice = &rows->slice[0];
+    if (rows->has_z || rows->has_m || rows->type > OJ_FGB_POINT)
+        return OJ_OK;
+    oj_wkb_pass(&walk);
+    OJ_TRY(put_feature(rows, slice, point, sizeof point, &walk, err));
+    rows->sorted.n_head = (uint32_t)slice->properties;
+    memcpy(rows->sorted.head, slice->bytes.at, (size_t)slice->properties);
+    return OJ_OK;
+}
+
+/* A row without a vertex has none. */
+static void look_for_infinite(struct row_slice *slice)
+{
+    struct oj_rows_written *written = &slice->written;
+    const double *box = slice->row.box;
+    if (written->has_infinite || box[0] > box[2] ||
+        (isfinite(box[0]) && isfinite(box[1]) && isfinite(box[2]) &&
+         isfinite(box[3])))
         return;
     written->has_infinite = 1;
     written->infinite_fid = written->failed_fid;
 }
 
-/* The value of column i: n <= 8 bytes, little-endian, as they are. */
-static inline oj_status add_number(struct bytes *to, int i, const void *value,
-                                   int n, struct oj_error *err)
+/* A value of field i, which oj_row_column_value() has found: there is room. */
+static void add_value(struct bytes *to, int i, const struct file_field *field,
+                      const void *at, int64_t n)
 {
-    if (to->cap - to->n < 10)
-        OJ_TRY(reserve_bytes(to, 10, err));
-    set_uint16(to->at + to->n, i);
-    if (n == 8)
-        memcpy(to->at + to->n + 2, value, 8);
-    else if (n == 4)
-        memcpy(to->at + to->n + 2, value, 4);
-    else
-        memcpy(to->at + to->n + 2, value, (size_t)n);
-    to->n += 2 + n;
-    return OJ_OK;
-}
-
-static oj_status add_variable_length_property(struct bytes *to, int i,
-                                              const void *bytes, int64_t n,
-                                              struct oj_error *err)
-{
-    uint8_t size[4];
-    if (n > MOST_BYTES)
-        return oj_fail(err, OJ_ERR_LIMIT, "a value takes more than 2 GiB");
-    set_uint32(size, n);
-    OJ_TRY(add_number(to, i, size, 4, err));
-    if (to->cap - to->n < n)
-        OJ_TRY(reserve_bytes(to, n, err));
-    if (n > 0)
-        memcpy(to->at + to->n, bytes, (size_t)n);
-    to->n += n;
-    return OJ_OK;
-}
-
-/* What oj_row_column_value() has found. */
-static oj_status add_value(struct bytes *to, int i,
-                           const struct file_field *field, const void *at,
-                           int64_t n, struct oj_error *err)
-{
-    char text[80];
-    float single;
+    uint8_t *out = to->at + to->n + 2;
+    set_uint16(out - 2, i);
+    to->n += 2 + field->n_bytes;
     if (field->is_single)
     {
-        single = (float)*(const double *)at;
-        return add_number(to, i, &single, 4, err);
+        float single = (float)*(const double *)at;
+        memcpy(out, &single, 4);
     }
-    if (field->n_bytes > 0)
-        return add_number(to, i, at, field->n_bytes, err);
-    if (oj_type_is_time(field->column.type))
+    else if (field->n_bytes == 8)
+        memcpy(out, at, 8);
+    else if (field->n_bytes > 0)
+        memcpy(out, at, 4); /* of a smaller one the first bytes count */
+    else
     {
-        n = oj_value_xml_time(at, 0, text, sizeof text);
-        at = text;
+        if (oj_type_is_time(field->column.type))
+            n = oj_value_xml_time(at, 0, (char *)out + 4, MOST_TIME);
+        else if (n > 0)
+            memcpy(out + 4, at, (size_t)n);
+        set_uint32(out, n);
+        to->n += 4 + n;
     }
-    return add_variable_length_property(to, i, at, n, err);
 }
 
 static oj_status add_values(const struct flatgeobuf_rows *rows,
-                            struct bytes *to, const struct oj_row_place *place,
+                            struct row_slice *slice,
+                            const struct oj_row_place *place,
                             struct oj_error *err)
 {
     for (int i = 0; i < rows->n_fields; i++)
@@ -668,28 +649,37 @@ static oj_status add_values(const struct flatgeobuf_rows *rows,
         const void *at;
         int64_t n = 0;
         OJ_TRY(oj_row_column_value(&field->column, rows->cursor, place,
-                                   rows->scratch, &value, &at, &n, err));
-        if (at != NULL)
-            OJ_TRY(add_value(to, i, field, at, n, err));
+                                   slice->wkb.scratch, &value, &at, &n, err));
+        if (at == NULL)
+            continue;
+        if (n > MOST_BYTES)
+            return oj_fail(err, OJ_ERR_LIMIT, "a value takes more than 2 GiB");
+        OJ_TRY(reserve_bytes(&slice->bytes, n + MOST_TIME + 14, err));
+        add_value(&slice->bytes, i, field, at, n);
     }
     return OJ_OK;
 }
 
-static oj_status write_feature_sizes(struct row_slice *slice,
-                                     struct oj_error *err)
+/* There is room for the gap. */
+static oj_status end_feature(const struct flatgeobuf_rows *rows,
+                             struct row_slice *slice, struct oj_error *err)
 {
     struct bytes *to = &slice->bytes;
+    struct oj_fgb_row *row = &slice->row;
     int64_t n = to->n - slice->properties - 4;
-    if (to->n - slice->start > MOST_BYTES - 8)
+    if (to->n - slice->start > MOST_BYTES - 128)
         return oj_fail(err, OJ_ERR_LIMIT, "a feature takes more than 2 GiB");
     set_uint32(to->at + slice->properties, n);
-    if (to->cap - to->n < 8)
-        OJ_TRY(reserve_bytes(to, 8, err));
     for (; to->n % 8 != 0; to->n++)
         to->at[to->n] = 0;
-    n = to->n - slice->start;
-    set_uint32(to->at + slice->start, n - 4);
-    slice->node[slice->n_rows++].offset = (uint64_t)n;
+    row->n = (uint32_t)(to->n - slice->start);
+    if (row->n_head == 0)
+        set_uint32(to->at + slice->start, row->n - 4);
+    if (rows->has_index)
+        memcpy(to->at + slice->start - sizeof *row, row, sizeof *row);
+    slice->n.rows++;
+    slice->n.in_file += row->n_head + row->n;
+    oj_fgb_grow_box(slice->box, row->box);
     return OJ_OK;
 }
 
@@ -698,29 +688,32 @@ static oj_status encode_row(const struct flatgeobuf_rows *rows,
                             const struct oj_row_place *place,
                             struct oj_error *err)
 {
+    struct bytes *to = &slice->bytes;
     const uint8_t *wkb;
-    int64_t n;
+    int64_t n, old = to->n;
     int is_left_out = 0;
     oj_row_cursor_fetch(rows->cursor, place);
     OJ_TRY(oj_row_wkb_make(&slice->wkb, rows->cursor, place, &wkb, &n, err));
-    if (slice->n_rows == slice->cap_nodes)
-        OJ_ROOM(slice->node, slice->n_rows, slice->n_rows + 1, slice->cap_nodes,
-                err);
-    slice->start = slice->bytes.n;
+    if (rows->has_index)
+    {
+        OJ_TRY(reserve_bytes(to, sizeof slice->row, err));
+        to->n += (int64_t)sizeof slice->row;
+    }
+    slice->start = to->n;
+    slice->row.n_head = 0;
     OJ_TRY(
-        wkb != NULL && wkb_type_code(wkb) == OJ_FGB_POINT && !rows->has_z &&
-                !rows->has_m && rows->type <= OJ_FGB_POINT &&
-                !isnan(oj_wkb_double(wkb + 5)) &&
-                !isnan(oj_wkb_double(wkb + 13))
-            ? write_point_feature_from_template(rows, slice, wkb, err)
+        is_plain_point(rows, wkb)
+            ? put_plain_point(rows, slice, wkb, err)
             : write_feature_geometry(rows, slice, wkb, n, &is_left_out, err));
     slice->written.n_rows++;
     if (is_left_out)
+    {
+        to->n = old;
         return OJ_OK;
-    if (wkb != NULL)
-        look_for_infinite(slice, &slice->written);
-    OJ_TRY(add_values(rows, &slice->bytes, place, err));
-    return write_feature_sizes(slice, err);
+    }
+    look_for_infinite(slice);
+    OJ_TRY(add_values(rows, slice, place, err));
+    return end_feature(rows, slice, err);
 }
 
 /* ---- slices ---------------------------------------------------------------
@@ -731,17 +724,21 @@ static oj_status encode_slice(int64_t task, int thread, void *user,
 {
     const struct flatgeobuf_rows *rows = user;
     const struct oj_rows_written nothing = {0};
+    const struct oj_fgb_extent none = {0};
     const int64_t *fid = oj_row_cursor_sources(rows->cursor)->batch->flat.fid;
     struct row_slice *slice = &rows->slice[thread];
     int64_t i = task * SLICE_ROWS, end = i + SLICE_ROWS;
     slice->written = nothing;
     slice->written.has_failed = 1;
-    slice->bytes.n = slice->n_rows = 0;
+    slice->bytes.n = 0;
+    slice->n = none;
+    set_empty_box(slice->box);
     for (; i < end && i < rows->n_places; i++)
     {
         slice->written.failed_fid = fid[rows->place[i].row];
         OJ_TRY(encode_row(rows, slice, &rows->place[i], err));
     }
+    slice->n.bytes = slice->bytes.n;
     slice->written.has_failed = 0;
     return OJ_OK;
 }
@@ -750,18 +747,16 @@ static oj_status write_slice(struct flatgeobuf_rows *rows,
                              const struct row_slice *slice,
                              struct oj_error *err)
 {
-    const struct bytes *bytes = &slice->bytes;
-    if (slice->n_rows == 0)
+    struct oj_fgb_unsorted *to = &rows->sorted;
+    if (slice->n.rows == 0)
         return OJ_OK;
-    for (int64_t i = 0; i < slice->n_rows; i++)
-        oj_fgb_grow_box(rows->sorted.box, slice->node[i].box);
+    oj_fgb_grow_box(to->box, slice->box);
     if (rows->has_index)
-        return oj_fgb_unsorted_add(&rows->sorted, bytes->at, bytes->n,
-                                   slice->node, slice->n_rows, err);
-    OJ_TRY(oj_fgb_write_at(rows->file, rows->header.n + rows->sorted.n.bytes,
-                           bytes->at, bytes->n, err));
-    rows->sorted.n.bytes += bytes->n;
-    rows->sorted.n.rows += slice->n_rows;
+        return oj_fgb_unsorted_add(to, slice->bytes.at, &slice->n, err);
+    OJ_TRY(oj_fgb_write_at(rows->file, rows->header.n + to->n.in_file,
+                           slice->bytes.at, slice->bytes.n, err));
+    to->n.in_file += slice->bytes.n;
+    to->n.rows += slice->n.rows;
     return OJ_OK;
 }
 
@@ -852,10 +847,10 @@ static oj_status plan_file_fields(struct flatgeobuf_rows *rows,
         field->column.type = type;
         field->is_single = subtype == OFSTFloat32;
         if (oj_type_is_number(type))
-            field->n_bytes = subtype == OFSTBoolean ? 1
-                             : subtype == OFSTInt16 ? 2
-                             : type == OFTInteger   ? 4
-                                                    : 8;
+            field->n_bytes = subtype == OFSTBoolean                   ? 1
+                             : subtype == OFSTInt16                   ? 2
+                             : type == OFTInteger || field->is_single ? 4
+                                                                      : 8;
         else if (!oj_type_is_time(type) && type != OFTString &&
                  type != OFTBinary)
             return oj_leave_to_gdal(err);
@@ -870,27 +865,30 @@ static oj_status init_slices(struct flatgeobuf_rows *rows, OGRFeatureDefnH defn,
 {
     OJ_NEW(rows->place, rows->n_threads * SLICES_AT_ONCE * SLICE_ROWS, err);
     OJ_NEW_ZEROED(rows->slice, rows->n_threads, err);
-    rows->scratch = OGR_F_Create(defn);
     for (int i = 0; i < rows->n_threads; i++)
     {
-        struct row_slice *slice = &rows->slice[i];
-        slice->scratch = slice->wkb.scratch = OGR_F_Create(defn);
-        if (slice->scratch == NULL || rows->scratch == NULL)
+        rows->slice[i].wkb.scratch = OGR_F_Create(defn);
+        if (rows->slice[i].wkb.scratch == NULL)
             return oj_fail_nomem(err, 1, 1024);
     }
     return OJ_OK;
 }
 
-static oj_status begin_file(struct flatgeobuf_rows *rows, const char *path,
-                            struct oj_error *err)
+static oj_status start_writing(struct flatgeobuf_rows *rows, OGRLayerH layer,
+                               const struct oj_flatgeobuf_file *file,
+                               struct oj_error *err)
 {
-    rows->file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
+    OJ_TRY(plan_file_fields(rows, defn, err));
+    OJ_TRY(init_slices(rows, defn, err));
+    OJ_TRY(make_head_of_points(rows, err));
+    OJ_TRY(read_template(rows, layer, file, err));
+    rows->file = open(file->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (rows->file < 0)
         return fail_write(err);
-    if (!rows->has_index)
-        return OJ_OK;
-    OJ_TRY(oj_temporary_file_open(path, "rows", &rows->sorted.rows, err));
-    return oj_temporary_file_open(path, "rows", &rows->sorted.nodes, err);
+    return rows->has_index ? oj_temporary_file_open(file->path, "rows",
+                                                    &rows->sorted.rows, err)
+                           : OJ_OK;
 }
 
 static void close_flatgeobuf_writer(void *of)
@@ -904,13 +902,10 @@ static void close_flatgeobuf_writer(void *of)
     {
         struct row_slice *slice = &rows->slice[i];
         oj_row_wkb_free(&slice->wkb);
-        if (slice->scratch != NULL)
-            OGR_F_Destroy(slice->scratch);
+        if (slice->wkb.scratch != NULL)
+            OGR_F_Destroy(slice->wkb.scratch);
         oj_free(slice->bytes.at);
-        oj_free(slice->node);
     }
-    if (rows->scratch != NULL)
-        OGR_F_Destroy(rows->scratch);
     oj_fgb_unsorted_free(&rows->sorted);
     oj_free(rows->header.at);
     oj_free(rows->slice);
@@ -926,7 +921,6 @@ static oj_status open_flatgeobuf_writer(OGRLayerH layer, int is_update,
     const struct oj_flatgeobuf_file *file =
         oj_row_cursor_sources(cursor)->options->file;
     OGRwkbGeometryType type = OGR_L_GetGeomType(layer);
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
     struct flatgeobuf_rows *rows;
     oj_status status;
     (void)is_update;
@@ -936,20 +930,13 @@ static oj_status open_flatgeobuf_writer(OGRLayerH layer, int is_update,
     rows->file = -1;
     rows->n_threads = file->n_threads > 1 ? file->n_threads : 1;
     rows->sorted.most_kept = MOST_KEPT;
-    rows->sorted.box[0] = rows->sorted.box[1] = (double)INFINITY;
-    rows->sorted.box[2] = rows->sorted.box[3] = (double)-INFINITY;
+    set_empty_box(rows->sorted.box);
     rows->has_z = OGR_GT_HasZ(type);
     rows->has_m = OGR_GT_HasM(type);
     if (OGR_GT_Flatten(type) != wkbUnknown)
         rows->type =
             (int)OGR_GT_Flatten(type) + 1000 * rows->has_z + 2000 * rows->has_m;
-    status = plan_file_fields(rows, defn, err);
-    if (status == OJ_OK)
-        status = init_slices(rows, defn, err);
-    if (status == OJ_OK)
-        status = read_template(rows, layer, file, err);
-    if (status == OJ_OK)
-        status = begin_file(rows, file->path, err);
+    status = start_writing(rows, layer, file, err);
     if (status == OJ_OK)
         *out = rows;
     else

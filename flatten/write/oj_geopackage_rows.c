@@ -183,27 +183,11 @@ static oj_status add_box_to_rtree_and_extent(struct geopackage_rows *w,
 
 /* ---- values -------------------------------------------------------------- */
 
-static int is_ascii(const char *text, int64_t n)
-{
-    uint64_t seen = 0, eight;
-    int64_t i = 0;
-    for (; i + 8 <= n; i += 8)
-    {
-        memcpy(&eight, text + i, 8);
-        seen |= eight;
-    }
-    for (; i < n; i++)
-        seen |= (uint64_t)(unsigned char)text[i];
-    return (seen & 0x8080808080808080u) == 0;
-}
-
 /* OGR looks at texts that can be too long, or are no UTF-8. */
 static int needs_ogr_text_check(const struct row_column *column,
                                 const char *text, int64_t n)
 {
-    return (column->width > 0 && n > column->width) ||
-           (!is_ascii(text, n) &&
-            (column->width > 0 || !CPLIsUTF8(text, (int)n)));
+    return (column->width > 0 && n > column->width) || !CPLIsUTF8(text, (int)n);
 }
 
 /* A fleeting one is copied. */

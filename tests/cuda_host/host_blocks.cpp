@@ -37,6 +37,17 @@ void die(const char *format, ...)
     abort();
 }
 
+size_t shared_place(size_t size)
+{
+    static std::atomic<size_t> end{0};
+    size_t bytes =
+        SHARED_HEAD + (size + SHARED_HEAD - 1) / SHARED_HEAD * SHARED_HEAD;
+    size_t place = end.fetch_add(bytes);
+    if (place + bytes > SHARED_BYTES)
+        die("SHARED_BYTES is too little");
+    return place;
+}
+
 namespace
 {
 enum
@@ -83,6 +94,7 @@ struct runner
     int n, n_warps, n_ended, warp, at;
     int is_spoiled; /* by a fault: its fibers are of no use any more */
     uint64_t random;
+    alignas(SHARED_HEAD) unsigned char shared[SHARED_BYTES];
 };
 
 thread_local runner *mine;
@@ -479,6 +491,7 @@ void run_some(grid_run *g)
     r->place.block_size = block;
     r->place.grid_size = g->shape->grid;
     mine = r.get();
+    r->place.shared = r->shared;
     now = &r->place;
     for (;;)
     {

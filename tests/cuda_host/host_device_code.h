@@ -57,7 +57,8 @@ struct thread_place
 {
     uint3 thread, block;
     dim3 block_size, grid_size;
-    uint64_t serial; /**< of the block, in the process */
+    uint64_t serial;       /**< of the block, in the process */
+    unsigned char *shared; /**< memory of the block [SHARED_BYTES] */
 };
 
 extern __thread struct thread_place *now;
@@ -88,13 +89,27 @@ uint64_t meet(enum warp_meeting what, unsigned mask, uint64_t value,
  *  0. */
 int meet_block(int value, const char *file, int line);
 
-/** Fills the shared memory of a block with what nobody wrote, once. */
-template <typename T> inline void poison_shared(T &memory, uint64_t &serial)
+enum
 {
-    if (serial == now->serial)
-        return;
-    serial = now->serial;
-    memset((void *)&memory, 0xA5, sizeof memory);
+    SHARED_BYTES = 1 << 20, /**< for all variables of all kernels */
+    SHARED_HEAD = 64        /**< before each: the block that it is of */
+};
+
+/** Where in the memory of every block a variable of size bytes lies. */
+size_t shared_place(size_t size);
+
+/** The variable at place, in each block filled once with what nobody wrote. */
+template <typename T> inline T &shared_memory(size_t place)
+{
+    unsigned char *head = now->shared + place;
+    uint64_t serial;
+    memcpy(&serial, head, sizeof serial);
+    if (serial != now->serial)
+    {
+        memcpy(head, &now->serial, sizeof serial);
+        memset(head + SHARED_HEAD, 0xA5, sizeof(T));
+    }
+    return *(T *)(head + SHARED_HEAD);
 }
 
 template <typename T>

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Makes C++ of a CUDA source: kernel<<<shape>>>(arguments) becomes a call, and
-shared memory belongs to the thread of the host that runs the block. Lines stay
-where they are.
+shared memory becomes a place in that of the block. Lines stay where they are.
 
     rewrite.py SOURCE OUTPUT
 """
@@ -15,8 +14,9 @@ def rewrite(text):
     text = text.replace('>>>', ')')
     return re.sub(
         r'__shared__\s+([^;\[\]]*?)(\w+)((?:\[[^\]]*\])*);',
-        r'static thread_local \1\2\3; static thread_local uint64_t '
-        r'oj_host_\2; oj_host::poison_shared(\2, oj_host_\2);', text)
+        r'using oj_host_\2 = \1\3; static const size_t oj_place_\2 = '
+        r'oj_host::shared_place(sizeof(oj_host_\2)); oj_host_\2 &\2 = '
+        r'oj_host::shared_memory<oj_host_\2>(oj_place_\2);', text)
 
 
 def main(source, output):

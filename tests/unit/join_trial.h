@@ -36,6 +36,15 @@ static inline void trial_view(struct join_trial *t)
     t->input = oj_flat_buf_view(&t->input_buf);
 }
 
+/** A view of the trial with its join layer, in the very arrays, as both sides.
+ */
+static inline struct join_trial trial_with_itself(const struct join_trial *t)
+{
+    struct join_trial alone = *t;
+    alone.input = alone.join;
+    return alone;
+}
+
 /** n_join features of kinds, or a few hundred more, FIDs in any order, and
  *  n_input points: the layers of a random scene, which is returned. */
 static inline struct scene trial_make(struct join_trial *t, int n_join,

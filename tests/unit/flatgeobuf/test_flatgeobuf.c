@@ -446,36 +446,39 @@ TEST_LOOP(property_written_as_gdal_does, 0, 4 * N_SHAPES)
 /* ---- order -----------------------------------------------------------------
  */
 
-/* More rows than a block has, of sizes of their own; some at one place, or all
- * at one. */
+/* More rows than a block has, of sizes of their own, every third with a head;
+ * some at one place, or all at one. */
 static void add_rows(struct oj_fgb_unsorted *rows, int crowd, int64_t n)
 {
-    uint8_t *bytes = calloc(1000, 120);
-    struct oj_fgb_node *node = calloc(1000, sizeof *node);
+    uint8_t *bytes = calloc(1000, 200);
     struct oj_error err;
-    ck_assert(bytes != NULL && node != NULL);
+    ck_assert(bytes != NULL);
+    rows->n_head = 32;
+    memset(rows->head, 7, sizeof rows->head);
     for (int64_t first = 0; first < n; first += 1000)
     {
-        int64_t n_bytes = 0;
+        struct oj_fgb_extent sum = {1000, 0, 0};
         for (int64_t i = 0; i < 1000; i++)
         {
             int64_t row = first + i, k = row * 7919 % 100003;
-            uint32_t size;
             double x = row % 4 < crowd ? 5.0 : (double)k;
             double y = row % 4 < crowd ? 5.0 : (double)(k * k % 99991);
-            node[i] = (struct oj_fgb_node){{x, y, x, y},
-                                           (uint64_t)(16 + row % 13 * 8)};
-            size = (uint32_t)node[i].offset - 4;
-            memcpy(bytes + n_bytes, &size, sizeof size);
-            memcpy(bytes + n_bytes + 8, &row, sizeof row);
-            n_bytes += (int64_t)node[i].offset;
-            oj_fgb_grow_box(rows->box, node[i].box);
+            struct oj_fgb_row own = {{x, y, x, y},
+                                     row % 3 == 0 ? 32 : 0,
+                                     (uint32_t)(16 + row % 13 * 8)};
+            uint32_t size = own.n - 4;
+            uint8_t *to = bytes + sum.bytes;
+            memcpy(to, &own, sizeof own);
+            to += sizeof own;
+            memcpy(to, &size, sizeof size);
+            memcpy(to + 8, &row, sizeof row);
+            sum.bytes += (int64_t)sizeof own + own.n;
+            sum.in_file += own.n_head + own.n;
+            oj_fgb_grow_box(rows->box, own.box);
         }
-        ck_assert_int_eq(
-            oj_fgb_unsorted_add(rows, bytes, n_bytes, node, 1000, &err), OJ_OK);
+        ck_assert_int_eq(oj_fgb_unsorted_add(rows, bytes, &sum, &err), OJ_OK);
     }
     free(bytes);
-    free(node);
 }
 
 /* Where GDAL would put it. */
@@ -511,7 +514,7 @@ static uint32_t code_of(const double *all, const double *box)
     return hilbert(65536, cell[0], cell[1]);
 }
 
-/* In temporary files, there after some are in memory, in memory. */
+/* In a temporary file, there after some are in memory, in memory. */
 TEST_LOOP(large_rows_in_the_order_of_the_curve, 0, 15)
 {
     static const int64_t most_kept[] = {0, 4 << 20, 32 << 20};
@@ -527,29 +530,34 @@ TEST_LOOP(large_rows_in_the_order_of_the_curve, 0, 15)
     ck_assert_ptr_nonnull(file);
     ck_assert_int_eq(oj_temporary_file_open(NULL, "rows", &rows.rows, &err),
                      OJ_OK);
-    ck_assert_int_eq(oj_temporary_file_open(NULL, "nodes", &rows.nodes, &err),
-                     OJ_OK);
     add_rows(&rows, _i % 5, n);
     ck_assert_int_eq(rows.bytes != NULL, _i >= 10);
     ck_assert_int_eq(oj_fgb_sort(&rows, fileno(file), 24, 1 + _i % 2 * 2, &err),
                      OJ_OK);
     for (int64_t level = n; level > 1; n_upper += level)
         level = (level + 15) / 16;
-    size = 24 + 40 * (n_upper + n) + rows.n.bytes;
+    size = 24 + 40 * (n_upper + n) + rows.n.in_file;
     whole = malloc((size_t)size + 1);
     ck_assert_int_eq(pread(fileno(file), whole, (size_t)size + 1, 0), size);
     for (int64_t i = 0; i < n; i++)
     {
-        int64_t row;
-        uint32_t code;
+        const char *at = whole + 24 + 40 * (n_upper + n) + offset;
+        int64_t row, n_head;
+        uint32_t code, size_of_row;
         memcpy(&node, whole + 24 + 40 * (n_upper + i), sizeof node);
         ck_assert_int_eq((int64_t)node.offset, offset);
-        memcpy(&row, whole + 24 + 40 * (n_upper + n) + offset + 8, sizeof row);
+        n_head = at[4] == 7 ? 32 : 0;
+        memcpy(&size_of_row, at, sizeof size_of_row);
+        memcpy(&row, at + n_head + 8, sizeof row);
+        ck_assert_int_eq(n_head, row % 3 == 0 ? 32 : 0);
+        ck_assert_int_eq(size_of_row, n_head + 12 + row % 13 * 8);
+        if (n_head > 0)
+            ck_assert_mem_eq(at + n_head - 16, node.box, 16);
         code = code_of(rows.box, node.box);
         ck_assert(code < last_code || (code == last_code && row > last_row));
         last_code = code;
         last_row = row;
-        offset += 16 + row % 13 * 8;
+        offset += 4 + (int64_t)size_of_row;
     }
     memcpy(&node, whole + 24, sizeof node);
     ck_assert_int_eq((int64_t)node.offset, 1);

@@ -94,6 +94,7 @@ static void check_sides(enum oj_distance_kind kind)
     {
         const struct oj_flat plain[2] = {t.join, t.input};
         struct oj_options options = {.n_threads = 1, .gpus = OJ_ALL_GPUS};
+        struct join_trial alone;
         t.relation = oj_relation_default();
         t.relation.distance = kind;
         ask(&t.relation, scale, 60);
@@ -101,6 +102,10 @@ static void check_sides(enum oj_distance_kind kind)
             one_in(2) ? 0 : 1 + t.input.n_features / (1 + pick(5));
         pick_columns(&t.columns, &t.join, &t.input, &t.relation, scale, 4);
         compare(&t, &options);
+        alone = trial_with_itself(&t);
+        alone.input.max_distance = NULL;
+        alone.join.max_distance = NULL;
+        compare(&alone, &options);
         columns_free(&t.columns);
         memset(&t.columns, 0, sizeof t.columns);
         t.join = plain[0];
@@ -178,6 +183,31 @@ TEST(degenerate_sides)
     compare(&t, &options);
     t.relation.k = 1;
     compare(&t, &options);
+    trial_free(&t);
+}
+
+/* They are the pairs' limits, of rows as of features. */
+TEST(one_side_has_distances)
+{
+    const struct oj_options options = {.n_threads = 1};
+    struct join_trial t;
+    double scale;
+    random_state = 10;
+    scale = make_sides(&t, 60);
+    t.relation.op = OJ_OP_DWITHIN;
+    t.relation.distance = OJ_DISTANCE_HAUSDORFF_POINTS;
+    t.relation.max_distance = 20 * scale;
+    for (int s = 0; s < 2; s++)
+    {
+        struct oj_flat *side = s == 0 ? &t.join : &t.input;
+        double *of = pick_distances(side->n_features, 4 * scale);
+        side->max_distance = of;
+        n_pairs_seen = 0;
+        compare(&t, &options);
+        ck_assert_int_gt(n_pairs_seen, 0);
+        side->max_distance = NULL;
+        oj_free(of);
+    }
     trial_free(&t);
 }
 

@@ -128,11 +128,13 @@ TEST(random_sides)
     EACH_ROUND(60)
     {
         struct oj_options options = {.n_threads = 1, .gpus = OJ_ALL_GPUS};
-        struct join_trial job;
+        struct join_trial job, alone;
         make_job(&job, one_in(5) ? 600 : 150);
         options.gpu_batch =
             one_in(2) ? 0 : 1 + job.input.n_features / (1 + pick(5));
         compare(&job, &options);
+        alone = trial_with_itself(&job);
+        compare(&alone, &options);
         trial_free(&job);
     }
     printf("%lld pairs, %lld of them at the threshold\n",

@@ -60,12 +60,14 @@ TEST_LOOP(random_sides, 0, N_KINDS)
     EACH_ROUND(20)
     {
         struct oj_options options = {.n_threads = 1, .gpus = OJ_ALL_GPUS};
-        struct join_trial job;
+        struct join_trial job, alone;
         random_state += (uint64_t)_i * 7919;
         make_job(&job, _i, one_in(4) ? 500 : 150);
         options.gpu_batch =
             one_in(2) ? 0 : 1 + job.input.n_features / (1 + pick(3));
         compare(&job, &options);
+        alone = trial_with_itself(&job);
+        compare(&alone, &options);
         trial_free(&job);
     }
     printf("kind %d: %lld pairs, %lld of them just at the limit\n", _i,
