@@ -86,9 +86,14 @@ static void increment_and_wake_waiters(struct oj_pipeline *p, int64_t *counter)
     pthread_mutex_unlock(&p->mutex);
 }
 
+static int count_slots(const struct oj_pipeline *p)
+{
+    return p->work.n_slots != NULL ? *p->work.n_slots : OJ_PIPELINE_SLOTS;
+}
+
 static int has_free_batch_slot(const struct oj_pipeline *p)
 {
-    return p->n_read < p->n_released + OJ_PIPELINE_SLOTS;
+    return p->n_read < p->n_released + count_slots(p);
 }
 
 static int has_batch_to_join(const struct oj_pipeline *p)
@@ -98,7 +103,7 @@ static int has_batch_to_join(const struct oj_pipeline *p)
 
 static int has_free_answer_slot(const struct oj_pipeline *p)
 {
-    return p->n_joined < p->n_written + OJ_PIPELINE_SLOTS;
+    return p->n_joined < p->n_written + count_slots(p);
 }
 
 static int has_answer_to_write(const struct oj_pipeline *p)
@@ -128,7 +133,7 @@ static void read_batches_until_end(struct oj_pipeline *p)
          wait_until_ready_or_ended(p, has_free_batch_slot, always_false);
          batch++)
     {
-        int s = (int)(batch % OJ_PIPELINE_SLOTS);
+        int s = (int)(batch % count_slots(p));
         struct oj_error error = {OJ_OK, ""};
         double start = oj_clock_seconds();
         oj_status status = oj_check_cancel(p->work.cancel, &error);
@@ -207,7 +212,7 @@ static oj_status join_batch_in_parts(struct oj_pipeline *p, int slot,
         oj_status status;
         if (!wait_until_ready_or_ended(p, has_free_answer_slot, always_false))
             return OJ_OK; /* stopped elsewhere */
-        answer = &p->answers[p->n_joined % OJ_PIPELINE_SLOTS];
+        answer = &p->answers[p->n_joined % count_slots(p)];
         start = oj_clock_seconds();
         status = join_rows_within_pair_limit(p, answer, slot, first, &n, err);
         p->counts.join_s += oj_clock_seconds() - start;
@@ -224,7 +229,7 @@ static void join_batches_until_end(struct oj_pipeline *p)
     {
         struct oj_error error = {OJ_OK, ""};
         oj_status status = join_batch_in_parts(
-            p, (int)(p->n_batches_joined % OJ_PIPELINE_SLOTS), &error);
+            p, (int)(p->n_batches_joined % count_slots(p)), &error);
         if (status != OJ_OK)
         {
             stop_pipeline(p, status, &error);
@@ -285,7 +290,7 @@ static oj_status wait_for_next_answer(struct oj_pipeline *p,
         status = oj_check_cancel(p->work.cancel, err);
     }
     *answer = has_answer_to_write(p)
-                  ? &p->answers[p->n_written % OJ_PIPELINE_SLOTS]
+                  ? &p->answers[p->n_written % count_slots(p)]
                   : NULL;
     if (p->status != OJ_OK)
         status = oj_fail(err, p->status, "%s", p->error.message);

@@ -63,6 +63,10 @@ struct oj_pipeline_work
     const int *cancel; /**< nonzero stops all, also while the caller waits; may
                             be NULL */
     int64_t max_pairs; /**< > 0: more pairs than this in all are OJ_ERR_LIMIT */
+
+    /** Batches that are held, and answers, at most OJ_PIPELINE_SLOTS; the first
+     *  read() may still set it. NULL: as many. */
+    const int *n_slots;
 };
 
 /** Sums over all parts that were used. Seconds are wall time in each function,

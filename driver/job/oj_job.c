@@ -37,14 +37,17 @@
 #define BYTES_PER_PAIR 512
 #define LEAST_BATCH_PAIRS 16384
 
-/* Of -memory, what a row of a batch may take: three batches are in flight, of
- * rows of some hundred bytes. */
+/* Of -memory, what a row may take: of three batches in flight, and of one where
+ * the join side is in tiles, with its answer and what the join makes of it. */
 #define BYTES_PER_BATCH_ROW 1024
+#define BYTES_PER_TILED_ROW 512
 #define LEAST_BATCH 4096
 
-/* Shares of -memory: a tile with its index; the rest is for batches, answers
- * and what GDAL holds. */
-#define TILE_SHARE 0.5
+/* Bytes of pairs of -one_to_one that are held in memory; of -memory the share.
+ * Besides, what is held of a join feature. */
+#define MOST_HELD (INT64_C(512) << 20)
+#define HELD_SHARE 8
+#define BYTES_PER_CHOSEN 48
 
 /* What a reference (-validate) makes of a join side, beside what the join
  * itself makes of it: so many times as much, at most (GEOS's objects for single
@@ -166,6 +169,7 @@ oj_status oj_job_open(const struct oj_command *command, int shares,
     job->shares = shares;
     job->most_join_rows = -1;
     job->join_side = &job->own_join_side;
+    job->n_slots = OJ_PIPELINE_SLOTS;
     OJ_TRY(open_sources(job, err));
     OJ_TRY(check_extra_output_file(job, "json_summary", command->json_summary,
                                    err));
@@ -190,25 +194,54 @@ oj_status oj_job_open(const struct oj_command *command, int shares,
     return OJ_OK;
 }
 
-/* Under -memory the batches in flight take a share of it; the larger a batch,
- * the less often tiles are loaded. */
-static int64_t batch_rows(const struct oj_command *command)
+int64_t oj_job_most_held_pairs(const struct oj_command *command)
 {
+    return command->memory > 0 ? command->memory / HELD_SHARE : MOST_HELD;
+}
+
+/* Of -memory, what a tile with its index may take, and batches with their
+ * answers: half each of what is not held for all of the join, an eighth of
+ * everything at least. */
+static int64_t memory_for_tile_or_batches(const struct oj_job *job)
+{
+    const struct oj_command *command = job->command;
+    int64_t left =
+        command->memory - oj_vocabulary_bytes(job->sides.columns.vocabulary);
+    if (command->one_to_one)
+        left -= BYTES_PER_CHOSEN * job->join_side->counts.n_rows +
+                oj_job_most_held_pairs(command);
+    return left > command->memory / 4 ? left / 2 : command->memory / 8;
+}
+
+/* Under -memory the batches that are held take a share of it.  One that is
+ * joined with all tiles, each of which it loads, is as large as can be. */
+static int64_t batch_rows(const struct oj_job *job)
+{
+    const struct oj_command *command = job->command;
     int64_t most = command->memory / BYTES_PER_BATCH_ROW;
-    if (command->memory == 0 || oj_command_given(command, "batch") ||
-        most >= command->batch)
+    if (command->memory == 0 || oj_command_given(command, "batch"))
         return command->batch;
+    if (job->tiled != NULL)
+        most = memory_for_tile_or_batches(job) /
+               (BYTES_PER_TILED_ROW * job->n_slots);
+    if (most > command->batch && job->n_slots > 1)
+        most = command->batch;
+    most = most < INT32_MAX ? most : INT32_MAX;
     return most > LEAST_BATCH ? most : LEAST_BATCH;
 }
 
-struct oj_read_options oj_job_read_options(const struct oj_job *job,
-                                           const struct oj_source *source)
+struct oj_read_options oj_job_read_options(const struct oj_job *job, int side,
+                                           int with_fields)
 {
+    const struct oj_source *source = side == 0 ? &job->input : &job->join;
     struct oj_read_options options = {0};
-    options.batch_rows = batch_rows(job->command);
-    options.limit = -1;
+    options.batch_rows = batch_rows(job);
+    options.limit = side == 0 ? job->command->limit : job->most_join_rows;
+    options.keep_attributes =
+        with_fields || oj_side_columns_need(&job->sides.columns, side);
     options.fields = source->fields;
-    options.n_fields = source->n_fields + source->n_hidden;
+    if (options.keep_attributes)
+        options.n_fields = source->n_fields + source->n_hidden;
     options.skipped = source->skipped;
     options.use_arrow = 1;
     options.file = oj_source_file(source);
@@ -227,13 +260,10 @@ oj_status oj_job_read_side(struct oj_job *job, int side, int insert,
                            int (*watch)(int64_t, void *), struct oj_error *err)
 {
     const struct oj_source *source = side == 0 ? &job->input : &job->join;
-    struct oj_read_options reading = oj_job_read_options(job, source);
+    struct oj_read_options reading = oj_job_read_options(job, side, side == 1);
     struct oj_row_values values = {0};
     double start = oj_clock_seconds();
     oj_status status;
-    reading.limit = side == 0 ? job->command->limit : job->most_join_rows;
-    if (side == 0 && !oj_side_columns_need(&job->sides.columns, 0))
-        reading.n_fields = 0;
     oj_message_forget_errors();
     status = oj_layer_read_all(source->layer, &reading, &to->buf, &to->table,
                                &to->counts, watch, job, err);
@@ -306,9 +336,11 @@ static int is_join_side_too_large(int64_t n_rows, void *user)
     const struct oj_read_counts *counts = &job->join_side->counts;
     /* a text has at most a token a byte */
     int64_t most_tokens = job->relation.n_similar * counts->n_table_bytes;
-    int64_t bytes = oj_tiles_estimate(16 * counts->n_vertices + 24 * n_rows +
-                                          counts->n_table_bytes,
-                                      counts->n_vertices, most_tokens);
+    int64_t bytes = oj_tiles_estimate(
+        job->relation.op,
+        16 * counts->n_vertices + 24 * n_rows + counts->n_table_bytes +
+            (int64_t)sizeof(uint32_t) * most_tokens,
+        counts->n_vertices, most_tokens);
     return bytes > job->command->memory / count_memory_shares(job->command);
 }
 
@@ -322,7 +354,8 @@ struct spill
     struct oj_layer_reader *reader;
     struct oj_batch batch;
     struct oj_side_work work;
-    int64_t *fid; /* [n_fids] of a SELECT */
+    uint32_t *number[OJ_MOST_TEXTS]; /* of tokens, at the end */
+    int64_t *fid;                    /* [n_fids] of a SELECT */
     int64_t n_fids, cap_fids;
 };
 
@@ -330,6 +363,7 @@ static oj_status open_tile_files(struct spill *spill, struct oj_error *err)
 {
     struct oj_job *job = spill->job;
     const struct oj_command *command = job->command;
+    job->tiles.op = job->relation.op;
     job->tiles.n_texts = job->relation.n_similar;
     job->tiles.has_vectors = job->relation.vector.is_asked;
     OJ_TRY(oj_table_new(job->join.layer, spill->reading.fields,
@@ -337,9 +371,7 @@ static oj_status open_tile_files(struct spill *spill, struct oj_error *err)
     return oj_tiles_open(&job->tiles,
                          command->in_place ? command->input.dataset
                                            : command->output.dst,
-                         (int64_t)(TILE_SHARE * (double)command->memory) /
-                             count_memory_shares(command),
-                         err);
+                         command->memory / count_memory_shares(command), err);
 }
 
 /* FIDs of a layer are unique; those of a SELECT may repeat. */
@@ -398,8 +430,11 @@ static oj_status write_join_layer_to_tiles(struct spill *spill,
         OJ_TRY(oj_cancel_check(err));
     }
     job->join_side->counts = *oj_layer_reader_counts(spill->reader);
-    OJ_TRY(oj_side_columns_order(&job->sides.columns, job->tiles.number, err));
-    return oj_tiles_finish(&job->tiles, err);
+    OJ_TRY(oj_side_columns_order(&job->sides.columns, spill->number, err));
+    return oj_tiles_finish(&job->tiles,
+                           memory_for_tile_or_batches(job) /
+                               count_memory_shares(job->command),
+                           spill->number, err);
 }
 
 static void close_join_layer_reader(struct spill *spill)
@@ -407,6 +442,8 @@ static void close_join_layer_reader(struct spill *spill)
     oj_batch_free(&spill->batch);
     oj_side_work_free(&spill->work);
     oj_layer_reader_close(spill->reader);
+    for (int i = 0; i < OJ_MOST_TEXTS; i++)
+        oj_free(spill->number[i]);
     oj_free(spill->fid);
 }
 
@@ -415,6 +452,7 @@ static oj_status open_tiled(struct oj_job *job, int unique,
                             struct oj_error *err)
 {
     const struct oj_options options = engine_options(job);
+    job->n_slots = 1;
     OJ_TRY(oj_table_new_like(job->tiles.columns, &job->join_side->table, err));
     return oj_tiled_join_open(&job->tiles, &job->relation,
                               job->command->backend, &options, unique,
@@ -428,8 +466,7 @@ static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
     int unique;
     oj_status status;
     spill.job = job;
-    spill.reading = oj_job_read_options(job, &job->join);
-    spill.reading.keep_attributes = 1;
+    spill.reading = oj_job_read_options(job, 1, 1);
     status = write_join_layer_to_tiles(&spill, err);
     unique = status == OJ_OK && fids_are_unique(&spill);
     close_join_layer_reader(&spill);
@@ -715,14 +752,22 @@ void oj_job_stop(struct oj_job *job)
 /* ---- joined -------------------------------------------------------------- */
 
 oj_status oj_job_join(struct oj_job *job, const struct oj_flat *input,
-                      int answer, struct oj_matches *out, struct oj_error *err)
+                      int answer, int with_attributes, struct oj_matches *out,
+                      struct oj_error *err)
 {
     if (job->tiled != NULL)
-        return oj_tiled_join_batch(job->tiled, input, NULL, out,
-                                   &job->answer_side[answer], err);
+        return oj_tiled_join_batch(job->tiled, input, NULL, with_attributes,
+                                   out, &job->answer_side[answer], err);
     if (job->join_use.entry != NULL)
         return oj_join_use_batch(&job->join_use, input, out, err);
     return oj_join_batch(job->join_side->engine, input, out, err);
+}
+
+void oj_job_end_joining(struct oj_job *job)
+{
+    job->n_slots = OJ_PIPELINE_SLOTS;
+    if (job->tiled != NULL)
+        oj_tiled_join_unload(job->tiled);
 }
 
 struct oj_answer_side oj_job_answer_side(const struct oj_job *job, int answer)

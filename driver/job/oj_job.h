@@ -40,6 +40,8 @@ struct oj_job
     struct oj_tiles tiles;
     struct oj_tiled_join *tiled; /**< NULL: in memory */
     struct oj_feature_set answer_side[OJ_PIPELINE_SLOTS];
+    int n_slots; /**< batches that are held at a time: one where each is joined
+                      with all tiles, and is large for that */
 
     /* Of the input side, by whoever streams it. */
     struct oj_read_counts input_counts;
@@ -100,11 +102,20 @@ int oj_job_is_outdated(const struct oj_job *job);
  *  a shared engine stop at once what it does for this job. */
 void oj_job_stop(struct oj_job *job);
 
-/** Joins rows of the input; answer: which of the answers in flight it is, below
- *  OJ_PIPELINE_SLOTS. */
+/** Joins rows of the input.
+ *  answer           which of the answers in flight it is, below
+ *                   OJ_PIPELINE_SLOTS
+ *  with_attributes  of join features, where they are in tiles */
 OJ_MUST_USE oj_status oj_job_join(struct oj_job *job,
                                   const struct oj_flat *input, int answer,
-                                  struct oj_matches *out, struct oj_error *err);
+                                  int with_attributes, struct oj_matches *out,
+                                  struct oj_error *err);
+
+/** All of the input has been joined; what is read of it again is not. */
+void oj_job_end_joining(struct oj_job *job);
+
+/** Bytes of pairs of -one_to_one that may be held in memory. */
+int64_t oj_job_most_held_pairs(const struct oj_command *command);
 
 /** What the join_row of an answer means. Borrowed from the job, valid until the
  *  answer's number is used again. */
@@ -129,9 +140,10 @@ int oj_job_threads(const struct oj_job *job);
 /** Why -backend auto chose the backend; "" when there was no choice. */
 const char *oj_job_reason(const struct oj_job *job);
 
-/** How a source is read. */
-struct oj_read_options oj_job_read_options(const struct oj_job *job,
-                                           const struct oj_source *source);
+/** How a side is read, 0: the input, 1: the join layer; its fields only where
+ *  the join asks for some, or with_fields. */
+struct oj_read_options oj_job_read_options(const struct oj_job *job, int side,
+                                           int with_fields);
 
 /** Options of a backend after the command. */
 struct oj_options oj_job_options(const struct oj_command *command);

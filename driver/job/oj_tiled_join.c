@@ -12,7 +12,11 @@
 
 #define PIECE_BYTES (64 * 1024) /* of the file, at one access */
 
+#define RECORD_BYTES 512 /* of which most records are shorter */
+
 #define INDEX_BYTES_PER_TOKEN 32 /* of joins by similarity alone */
+
+#define STRETCHES 32 /* of the records of a tile, for where cuts may be */
 
 #define HAS_MAX_DISTANCE 1
 #define HAS_ON_CLASS 2
@@ -57,7 +61,7 @@ struct oj_tiled_join
     int fids_are_unique;
     struct oj_stats stats;         /* of tiles that were in memory */
     struct oj_stats total;         /* and of the one that is, after a batch */
-    const struct oj_backend *used; /* NULL: none yet */
+    const struct oj_backend *used; /* by the last tile, or wanted */
     int n_threads;
 
     /* The tile in memory. */
@@ -87,19 +91,18 @@ struct oj_flat oj_feature_set_view(const struct oj_feature_set *features)
 }
 
 /* Empties features and keeps the memory, but not that of the table, which
- * begins anew. */
+ * begins anew with these columns; NULL: goes. */
 static oj_status clear_features(struct oj_feature_set *features,
+                                const struct oj_table *columns,
                                 struct oj_error *err)
 {
-    struct oj_table *table = features->table;
     oj_flat_buf_clear(&features->buf);
     for (int i = 0; i < features->columns.n_texts; i++)
         features->columns.sets[i].n_rows = 0;
-    if (table == NULL)
-        return OJ_OK;
-    OJ_TRY(oj_table_new_like(table, &features->table, err));
-    oj_table_free(table);
-    return OJ_OK;
+    oj_table_free(features->table);
+    features->table = NULL;
+    return columns != NULL ? oj_table_new_like(columns, &features->table, err)
+                           : OJ_OK;
 }
 
 void oj_feature_set_free(struct oj_feature_set *features)
@@ -302,11 +305,13 @@ static void decode_texts(const unsigned char **at, int n,
     }
 }
 
-/* Holds the record of feature i of flat, whose attributes are row i. */
+/* Holds the record of feature i of flat, whose attributes are row i.
+ * *n_joined: its bytes without attributes, which no tile in memory has. */
 static oj_status encode_record(struct oj_tiles *tiles,
                                const struct oj_flat *flat, int64_t i,
                                const struct oj_row_values *values,
-                               int64_t ordinal, struct oj_error *err)
+                               int64_t ordinal, int64_t *n_joined,
+                               struct oj_error *err)
 {
     const struct oj_table *columns = tiles->columns;
     struct oj_bytes *bytes = &tiles->held;
@@ -333,6 +338,7 @@ static oj_status encode_record(struct oj_tiles *tiles,
     if (head.n_dimensions > 0)
         OJ_TRY(put_bytes(bytes, oj_vector_at(&f->vectors, i),
                          8 * head.n_dimensions, err));
+    *n_joined = bytes->n - start;
     for (int c = 0; columns != NULL && c < oj_table_columns(columns); c++)
     {
         struct oj_value value;
@@ -415,8 +421,7 @@ static oj_status decode_record(const struct oj_tiles *tiles,
     OJ_ROOM(features->ordinal, n, n + 1, features->cap_ordinal, err);
     features->place[n] = place;
     features->ordinal[n] = head.ordinal;
-    OJ_TRY(oj_row_columns_append(&features->columns, n, &columns, 0,
-                                 tiles->number, err));
+    OJ_TRY(oj_row_columns_append(&features->columns, n, &columns, 0, err));
     if (head.n_wkb == 0)
         return oj_flat_buf_add_null(&features->buf, head.fid, err);
     return oj_wkb_add(&features->buf, head.fid, wkb, (size_t)head.n_wkb, err);
@@ -430,23 +435,49 @@ struct oj_tile
     int64_t n_bytes;    /* oj_tiles_estimate() */
 };
 
-int64_t oj_tiles_estimate(int64_t record_bytes, int64_t n_vertices,
+int64_t oj_tiles_estimate(enum oj_op op, int64_t bytes, int64_t n_vertices,
                           int64_t n_tokens)
 {
-    return record_bytes + OJ_INDEX_BYTES_PER_VERTEX * n_vertices +
-           INDEX_BYTES_PER_TOKEN * n_tokens;
+    return bytes + OJ_INDEX_BYTES_PER_VERTEX * n_vertices +
+           (op == OJ_OP_SIMILAR ? INDEX_BYTES_PER_TOKEN * n_tokens : 0);
 }
 
 oj_status oj_tiles_open(struct oj_tiles *tiles, const char *near,
                         int64_t memory, struct oj_error *err)
 {
-    tiles->memory = memory;
+    tiles->stretch_bytes = memory / STRETCHES;
     return oj_temporary_file_open(near, "data", &tiles->file, err);
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+/* Reads whole records from byte first of the file on, up to end: as many as are
+ * in n bytes, but one at least. */
+static oj_status read_whole_records(const struct oj_tiles *tiles, int64_t first,
+                                    int64_t end, int64_t n,
+                                    struct oj_bytes *piece,
+                                    struct oj_error *err)
+{
+    int64_t whole = 0, length = 0;
+    while (whole == 0)
+    {
+        n = length > n ? length : n;
+        n = n < end - first ? n : end - first;
+        OJ_ROOM(piece->byte, 0, n, piece->capacity, err);
+        OJ_TRY(
+            oj_temporary_file_read(&tiles->file, first, piece->byte, n, err));
+        while (whole < n &&
+               (length = record_length(piece->byte + whole)) <= n - whole)
+            whole += length;
+    }
+    piece->n = whole;
+    return OJ_OK;
 }
 
 /* ---- writing ------------------------------------------------------------ */
 
-oj_status oj_tiles_finish(struct oj_tiles *tiles, struct oj_error *err)
+static oj_status write_held_records(struct oj_tiles *tiles,
+                                    struct oj_error *err)
 {
     OJ_TRY(oj_temporary_file_write(&tiles->file, tiles->held.byte,
                                    tiles->held.n, err));
@@ -454,14 +485,15 @@ oj_status oj_tiles_finish(struct oj_tiles *tiles, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Counts a record that ends at that byte of the file in the last tile, or in a
+/* Counts records that end at that byte of the file in the last tile, or in a
  * new one. */
 static oj_status add_to_tile(struct oj_tiles *tiles, int64_t end,
-                             int64_t n_bytes, struct oj_error *err)
+                             int64_t n_bytes, int64_t most_bytes,
+                             struct oj_error *err)
 {
     struct oj_tile *last =
         tiles->n_tiles > 0 ? &tiles->tile[tiles->n_tiles - 1] : NULL;
-    if (last == NULL || last->n_bytes + n_bytes > tiles->memory)
+    if (last == NULL || last->n_bytes + n_bytes > most_bytes)
     {
         int64_t first = last != NULL ? last->end : 0;
         OJ_ROOM(tiles->tile, tiles->n_tiles, tiles->n_tiles + 1,
@@ -472,6 +504,58 @@ static oj_status add_to_tile(struct oj_tiles *tiles, int64_t end,
     }
     last->end = end;
     last->n_bytes += n_bytes;
+    return OJ_OK;
+}
+
+/* The tokens of a record, as numbers say of each text. */
+static void renumber_tokens_of_record(const struct oj_tiles *tiles,
+                                      unsigned char *record,
+                                      uint32_t *const *number)
+{
+    struct text_head text;
+    struct head head;
+    const unsigned char *at = record;
+    memcpy(&head, read_padded_piece(&at, sizeof head), sizeof head);
+    (void)read_padded_piece(&at, head.n_wkb);
+    for (int i = 0; i < tiles->n_texts; i++)
+    {
+        memcpy(&text, read_padded_piece(&at, sizeof text), sizeof text);
+        oj_tokens_renumber((void *)(record + (at - record)), text.n_tokens,
+                           number[i]);
+        (void)read_padded_piece(&at, 4 * text.n_tokens);
+    }
+}
+
+static oj_status renumber_tokens(struct oj_tiles *tiles,
+                                 uint32_t *const *number, struct oj_error *err)
+{
+    struct oj_bytes *piece = &tiles->held;
+    for (int64_t at = 0; at < tiles->file.size; at += piece->n)
+    {
+        int64_t i = 0;
+        OJ_TRY(read_whole_records(tiles, at, tiles->file.size, PIECE_BYTES,
+                                  piece, err));
+        for (; i < piece->n; i += record_length(piece->byte + i))
+            renumber_tokens_of_record(tiles, piece->byte + i, number);
+        OJ_TRY(oj_temporary_file_change(&tiles->file, at, piece->byte, piece->n,
+                                        err));
+    }
+    return OJ_OK;
+}
+
+oj_status oj_tiles_finish(struct oj_tiles *tiles, int64_t memory,
+                          uint32_t *const *number, struct oj_error *err)
+{
+    int64_t n_stretches = tiles->n_tiles;
+    OJ_TRY(write_held_records(tiles, err));
+    if (number != NULL && tiles->n_texts > 0)
+        OJ_TRY(renumber_tokens(tiles, number, err));
+    tiles->n_tiles = 0; /* of what lies before the stretch that is added */
+    for (int64_t i = 0; i < n_stretches; i++)
+    {
+        const struct oj_tile stretch = tiles->tile[i];
+        OJ_TRY(add_to_tile(tiles, stretch.end, stretch.n_bytes, memory, err));
+    }
     return OJ_OK;
 }
 
@@ -492,82 +576,53 @@ oj_status oj_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
     tiles->n_dimensions = flat->vectors.n_dimensions;
     for (int64_t i = 0; i < flat->n_features; i++)
     {
-        int64_t first, end, start = held->n;
+        int64_t first, end, n_joined;
         oj_flat_vertices(flat, i, &first, &end);
         if (first == end && tiles->n_texts == 0 && !tiles->has_vectors)
             continue;
-        OJ_TRY(encode_record(tiles, flat, i, values, first_ordinal + i, err));
+        OJ_TRY(encode_record(tiles, flat, i, values, first_ordinal + i,
+                             &n_joined, err));
         OJ_TRY(add_to_tile(tiles, tiles->file.size + held->n,
-                           oj_tiles_estimate(held->n - start, end - first,
+                           oj_tiles_estimate(tiles->op, n_joined, end - first,
                                              count_feature_tokens(flat, i)),
-                           err));
+                           tiles->stretch_bytes, err));
         if (held->n >= PIECE_BYTES)
-            OJ_TRY(oj_tiles_finish(tiles, err));
+            OJ_TRY(write_held_records(tiles, err));
     }
     return OJ_OK;
 }
 
-/* ---- reading ------------------------------------------------------------ */
-
-/* Reads n bytes at first into side->piece. */
-static oj_status read_tile_bytes(const struct oj_tiles *tiles, int64_t first,
-                                 int64_t n, struct oj_feature_set *side,
-                                 struct oj_error *err)
-{
-    struct oj_bytes *piece = &side->piece;
-    OJ_ROOM(piece->byte, 0, n, piece->capacity, err);
-    piece->n = n;
-    return oj_temporary_file_read(&tiles->file, first, piece->byte, n, err);
-}
-
-/* Adds the features of the records from byte first of the file to end. */
-static oj_status read_records(const struct oj_tiles *tiles, int64_t first,
-                              int64_t end, struct oj_feature_set *side,
-                              struct oj_error *err)
-{
-    const struct oj_bytes *piece = &side->piece;
-    int64_t least = PIECE_BYTES;
-    while (first < end)
-    {
-        int64_t at = 0, left = end - first, length = 0;
-        OJ_TRY(read_tile_bytes(tiles, first, least < left ? least : left, side,
-                               err));
-        while (at < piece->n &&
-               at + (length = record_length(piece->byte + at)) <= piece->n)
-        {
-            OJ_TRY(
-                decode_record(tiles, piece->byte + at, first + at, side, err));
-            at += length;
-        }
-        /* One that is longer than a piece is read whole. */
-        least = at == 0 ? length : PIECE_BYTES;
-        first += at;
-    }
-    return OJ_OK;
-}
+/* ---- loading ------------------------------------------------------------ */
 
 static oj_status read_join_side_tile(const struct oj_tiles *tiles, int64_t t,
                                      struct oj_feature_set *side,
                                      struct oj_error *err)
 {
-    OJ_TRY(clear_features(side, err));
-    return read_records(tiles, tiles->tile[t].first, tiles->tile[t].end, side,
-                        err);
+    const struct oj_bytes *piece = &side->piece;
+    int64_t first = tiles->tile[t].first, end = tiles->tile[t].end;
+    OJ_TRY(clear_features(side, NULL, err));
+    for (; first < end; first += piece->n)
+    {
+        int64_t at = 0;
+        OJ_TRY(read_whole_records(tiles, first, end, PIECE_BYTES, &side->piece,
+                                  err));
+        for (; at < piece->n; at += record_length(piece->byte + at))
+            OJ_TRY(
+                decode_record(tiles, piece->byte + at, first + at, side, err));
+    }
+    return OJ_OK;
 }
 
 oj_status oj_tiles_fetch(const struct oj_tiles *tiles, const int64_t *place,
-                         int64_t n, struct oj_feature_set *side,
-                         struct oj_error *err)
+                         int64_t n, int with_attributes,
+                         struct oj_feature_set *side, struct oj_error *err)
 {
-    OJ_TRY(clear_features(side, err));
-    if (side->table == NULL && tiles->columns != NULL)
-        OJ_TRY(oj_table_new_like(tiles->columns, &side->table, err));
+    OJ_TRY(clear_features(side, with_attributes ? tiles->columns : NULL, err));
     for (int64_t i = 0; i < n; i++)
     {
-        OJ_TRY(read_tile_bytes(tiles, place[i], 8, side, err));
-        OJ_TRY(read_records(tiles, place[i],
-                            place[i] + record_length(side->piece.byte), side,
-                            err));
+        OJ_TRY(read_whole_records(tiles, place[i], tiles->file.size,
+                                  RECORD_BYTES, &side->piece, err));
+        OJ_TRY(decode_record(tiles, side->piece.byte, place[i], side, err));
     }
     return OJ_OK;
 }
@@ -575,8 +630,6 @@ oj_status oj_tiles_fetch(const struct oj_tiles *tiles, const int64_t *place,
 void oj_tiles_close(struct oj_tiles *tiles)
 {
     oj_table_free(tiles->columns);
-    for (int i = 0; i < OJ_MOST_TEXTS; i++)
-        oj_free(tiles->number[i]);
     oj_free(tiles->tile);
     oj_free(tiles->held.byte);
     oj_temporary_file_close(&tiles->file);
@@ -600,13 +653,18 @@ oj_status oj_tiled_join_open(const struct oj_tiles *tiles,
     join->backend = backend;
     join->fids_are_unique = fids_are_unique;
     join->loaded = -1;
+    join->n_threads = 1;
+    if (backend != NULL)
+        join->used = oj_backend_find(backend);
+    if (join->used == NULL)
+        join->used = oj_backend_at(0);
     *out = join;
     return OJ_OK;
 }
 
 /* ---- one tile ----------------------------------------------------------- */
 
-static void unload_tile(struct oj_tiled_join *join)
+static void close_engine(struct oj_tiled_join *join)
 {
     if (join->engine != NULL)
         oj_stats_add(&join->stats, NULL, oj_join_stats(join->engine));
@@ -615,12 +673,18 @@ static void unload_tile(struct oj_tiled_join *join)
     join->loaded = -1;
 }
 
+void oj_tiled_join_unload(struct oj_tiled_join *join)
+{
+    close_engine(join);
+    oj_feature_set_free(&join->side);
+}
+
 static oj_status load_engine(struct oj_tiled_join *join, int64_t tile,
                              struct oj_error *err)
 {
     if (join->loaded == tile)
         return OJ_OK;
-    unload_tile(join);
+    close_engine(join);
     OJ_TRY(read_join_side_tile(join->tiles, tile, &join->side, err));
     join->flat = oj_feature_set_view(&join->side);
     if (!join->fids_are_unique) /* they may be, within a tile */
@@ -720,8 +784,8 @@ static int compare_found(const void *left, const void *right)
     return (a->place > b->place) - (a->place < b->place);
 }
 
-static oj_status compute_tie_ranks_of_found_features(struct oj_tiled_join *join,
-                                                     struct oj_error *err)
+oj_status oj_tiled_join_rank_ties(struct oj_tiled_join *join,
+                                  const int32_t **rank, struct oj_error *err)
 {
     int64_t n = join->n_found;
     struct found_feature **order;
@@ -733,6 +797,7 @@ static oj_status compute_tie_ranks_of_found_features(struct oj_tiled_join *join,
     for (int64_t i = 0; i < n; i++)
         join->tie_rank[order[i] - join->found] = (int32_t)i;
     oj_free(order);
+    *rank = join->tie_rank;
     return OJ_OK;
 }
 
@@ -797,10 +862,11 @@ static oj_status merge_tiles(struct oj_tiled_join *join, int64_t n_rows,
                              struct oj_matches *out, struct oj_error *err)
 {
     struct oj_relation relation = join->relation;
+    const int32_t *rank;
     relation.max_distance = INFINITY; /* the engines have looked at it */
-    OJ_TRY(compute_tie_ranks_of_found_features(join, err));
-    OJ_TRY(oj_answers_to_matches(&join->answers, 1, n_rows, &relation,
-                                 join->tie_rank, out, err));
+    OJ_TRY(oj_tiled_join_rank_ties(join, &rank, err));
+    OJ_TRY(oj_answers_to_matches(&join->answers, 1, n_rows, &relation, rank,
+                                 out, err));
     return drop_unmatched_found_features(join, out, err);
 }
 
@@ -852,6 +918,7 @@ static oj_status join_tiles(struct oj_tiled_join *join,
 }
 
 static oj_status reload_found_features_from_tiles(struct oj_tiled_join *join,
+                                                  int with_attributes,
                                                   struct oj_feature_set *side,
                                                   struct oj_error *err)
 {
@@ -860,7 +927,8 @@ static oj_status reload_found_features_from_tiles(struct oj_tiled_join *join,
     OJ_NEW(place, join->n_found, err);
     for (int64_t i = 0; i < join->n_found; i++)
         place[i] = join->found[i].place;
-    status = oj_tiles_fetch(join->tiles, place, join->n_found, side, err);
+    status = oj_tiles_fetch(join->tiles, place, join->n_found, with_attributes,
+                            side, err);
     oj_free(place);
     return status;
 }
@@ -884,13 +952,13 @@ start_with_features_found_before(struct oj_tiled_join *join,
 oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
                               const struct oj_flat *input,
                               const struct oj_answer_places *first,
-                              struct oj_matches *out,
+                              int with_attributes, struct oj_matches *out,
                               struct oj_feature_set *side, struct oj_error *err)
 {
     OJ_TRY(start_with_features_found_before(join, first, err));
     OJ_TRY(join_tiles(join, input, err));
     OJ_TRY(merge_tiles(join, input->n_features, out, err));
-    return reload_found_features_from_tiles(join, side, err);
+    return reload_found_features_from_tiles(join, with_attributes, side, err);
 }
 
 const struct oj_stats *oj_tiled_join_stats(const struct oj_tiled_join *join)
@@ -900,16 +968,12 @@ const struct oj_stats *oj_tiled_join_stats(const struct oj_tiled_join *join)
 
 const struct oj_backend *oj_tiled_join_backend(const struct oj_tiled_join *join)
 {
-    if (join->used != NULL)
-        return join->used;
-    return join->backend != NULL && oj_backend_find(join->backend) != NULL
-               ? oj_backend_find(join->backend)
-               : oj_backend_at(0);
+    return join->used;
 }
 
 int oj_tiled_join_threads(const struct oj_tiled_join *join)
 {
-    return join->n_threads > 0 ? join->n_threads : 1;
+    return join->n_threads;
 }
 
 int oj_tiled_join_ties_by_fid(const struct oj_tiled_join *join)
@@ -921,8 +985,7 @@ void oj_tiled_join_close(struct oj_tiled_join *join)
 {
     if (join == NULL)
         return;
-    unload_tile(join);
-    oj_feature_set_free(&join->side);
+    oj_tiled_join_unload(join);
     oj_matches_free(&join->matches);
     oj_answers_free(&join->answers);
     oj_free(join->found);

@@ -61,29 +61,27 @@ void oj_feature_set_free(struct oj_feature_set *features);
 struct oj_tiles
 {
     struct oj_temporary_file file;
-    int64_t memory;           /**< bytes that one tile may take when loaded */
+    int64_t stretch_bytes;    /**< after which a tile may end */
     struct oj_bytes held;     /**< records that are not in the file yet */
     struct oj_table *columns; /**< owned: an empty table with the columns of the
                                    attributes to keep, or NULL; the caller makes
                                    it first */
-    int n_texts;              /**< of each feature; the caller's to set, */
+    enum oj_op op;            /**< of the join; the caller's to set, */
+    int n_texts;              /**< texts of each feature, */
     int has_vectors;          /**< before the first is added */
     int64_t n_dimensions;     /**< of vectors, 0: not known yet */
-    uint32_t *number[OJ_MOST_TEXTS]; /**< owned: numbers of tokens for those in
-                                          records (oj_dictionary_order()), or
-                                          NULL; the caller's to set after the
-                                          last is added */
     int64_t n_tiles, cap_tiles;
     struct oj_tile *tile;
 };
 
-/** Bytes that features take in memory together with what a join builds over
- *  them: record_bytes are those of their records, n_tokens those of texts. */
-int64_t oj_tiles_estimate(int64_t record_bytes, int64_t n_vertices,
+/** Bytes of memory that features take, of which bytes are their own, together
+ *  with what a join builds over them. */
+int64_t oj_tiles_estimate(enum oj_op op, int64_t bytes, int64_t n_vertices,
                           int64_t n_tokens);
 
-/** Opens tiles of at most memory bytes, or of one feature.
- *  near: a path beside which the file is to be (oj_temporary.h) */
+/** Opens tiles for features.
+ *  near    a path beside which the file is to be (oj_temporary_file.h)
+ *  memory  about what oj_tiles_finish() will be told */
 OJ_MUST_USE oj_status oj_tiles_open(struct oj_tiles *tiles, const char *near,
                                     int64_t memory, struct oj_error *err);
 
@@ -94,14 +92,20 @@ OJ_MUST_USE oj_status oj_tiles_add(struct oj_tiles *tiles,
                                    const struct oj_row_values *values,
                                    int64_t first_ordinal, struct oj_error *err);
 
-/** No more features. */
-OJ_MUST_USE oj_status oj_tiles_finish(struct oj_tiles *tiles,
+/** No more features.
+ *  memory  bytes that a tile takes at most when it is loaded, or it is of one
+ *          feature
+ *  number  [n_texts] the numbers that tokens have from now on, for those so far
+ *          (oj_dictionary_order()); NULL: as they are */
+OJ_MUST_USE oj_status oj_tiles_finish(struct oj_tiles *tiles, int64_t memory,
+                                      uint32_t *const *number,
                                       struct oj_error *err);
 
-/** Makes side the n features whose records are at these places, with their
- *  attributes. Several threads may do so, each with a side of its own. */
+/** Makes side the n features whose records are at these places. Several threads
+ *  may do so, each with a side of its own. */
 OJ_MUST_USE oj_status oj_tiles_fetch(const struct oj_tiles *tiles,
                                      const int64_t *place, int64_t n,
+                                     int with_attributes,
                                      struct oj_feature_set *side,
                                      struct oj_error *err);
 
@@ -127,17 +131,25 @@ struct oj_answer_places
 };
 
 /** As oj_join_batch(). side becomes the features that are matched, or
- *  undecided, in the order of their places, with geometry and attributes: side
- *  row j is what join_row j and undecided_join j mean.
+ *  undecided, in the order of their places, with geometry and, where they are
+ *  asked for, attributes: side row j is what join_row j and undecided_join j
+ *  mean.
  *  first: NULL, or features that side begins with, matched or not, so that two
  *  answers can be compared by join_row.
  *  Cost: loading and indexing every tile, which large batches share. */
-OJ_MUST_USE oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
-                                          const struct oj_flat *input,
-                                          const struct oj_answer_places *first,
-                                          struct oj_matches *out,
-                                          struct oj_feature_set *side,
-                                          struct oj_error *err);
+OJ_MUST_USE oj_status oj_tiled_join_batch(
+    struct oj_tiled_join *join, const struct oj_flat *input,
+    const struct oj_answer_places *first, int with_attributes,
+    struct oj_matches *out, struct oj_feature_set *side, struct oj_error *err);
+
+/** The tie order of the features that the last answer came with, valid until
+ *  the next: *rank [features of side]. */
+OJ_MUST_USE oj_status oj_tiled_join_rank_ties(struct oj_tiled_join *join,
+                                              const int32_t **rank,
+                                              struct oj_error *err);
+
+/** Gives the memory of the tile back; the next batch loads one. */
+void oj_tiled_join_unload(struct oj_tiled_join *join);
 
 /** Summed over tiles and batches. */
 const struct oj_stats *oj_tiled_join_stats(const struct oj_tiled_join *join);

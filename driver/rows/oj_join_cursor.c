@@ -16,11 +16,6 @@
 /* Of the progress bar, what streaming the join layer takes. */
 #define STREAM_SHARE 0.9
 
-/* Bytes of pairs of -one_to_one that are held in memory; of -memory the
- * share. */
-#define MOST_HELD (INT64_C(512) << 20)
-#define HELD_SHARE 8
-
 /* ---- on whose thread we are --------------------------------------------- */
 
 /* What the calling thread had before it worked on the pass. */
@@ -219,8 +214,7 @@ static oj_status mark_unmatched_rows_of_batch(struct oj_unmatched *unmatched,
 static oj_status open_join_reader(struct oj_pass *pass, struct oj_error *err)
 {
     struct oj_job *job = &pass->job;
-    struct oj_read_options reading = oj_job_read_options(job, &job->join);
-    reading.keep_attributes = 1;
+    struct oj_read_options reading = oj_job_read_options(job, 1, 1);
     reading.skipped = NULL; /* not by the join, but these rows are written */
     OJ_TRY(check_join_files_unchanged(job, err));
     return oj_layer_reader_open(job->join.layer, &reading, &pass->reader, err);
@@ -261,14 +255,12 @@ static void close_choice(struct oj_choice *choice)
 static oj_status open_choice(struct oj_pass *pass, struct oj_error *err)
 {
     const struct oj_job *job = &pass->job;
-    const struct oj_command *command = job->command;
     struct oj_choice *choice = &pass->choice;
     const int64_t n = job->join_side->counts.n_rows;
     close_choice(choice);
     choice->by_fid = pass->command != NULL && !job->input.is_result_set;
-    OJ_TRY(oj_one_to_one_open(
-        n, command->memory > 0 ? command->memory / HELD_SHARE : MOST_HELD,
-        command->output.dst, &choice->pairs, err));
+    OJ_TRY(oj_one_to_one_open(n, oj_job_most_held_pairs(job->command),
+                              job->command->output.dst, &choice->pairs, err));
     if (job->tiled != NULL)
         OJ_NEW(choice->place, n, err);
     return OJ_OK;
@@ -282,9 +274,13 @@ static uint64_t mix_hash(uint64_t sum, const void *number)
     return sum ^ sum >> 29;
 }
 
-/* FIDs, and coordinates, as rows of a SELECT are numbered whatever they are. */
-static void hash_batch(uint64_t *sum, const struct oj_flat *flat)
+/* FIDs, and coordinates, as rows of a SELECT are numbered whatever they are;
+ * flat begins with row first_row of all. */
+static void hash_batch(uint64_t *sum, const struct oj_flat *flat,
+                       int64_t first_row)
 {
+    if (first_row == 0)
+        *sum = 0;
     for (int64_t i = 0; i < flat->n_features; i++)
     {
         int64_t first, end;
@@ -311,7 +307,7 @@ static oj_status fetch_answer_features(struct oj_choice *choice,
         choice->found_place[i] = (int64_t)found[i].key;
         out->join_row[found[i].value] = (int32_t)i;
     }
-    return oj_tiles_fetch(&job->tiles, choice->found_place, n,
+    return oj_tiles_fetch(&job->tiles, choice->found_place, n, 1,
                           &job->answer_side[answer], err);
 }
 
@@ -325,9 +321,6 @@ static oj_status answer_with_choice(struct oj_choice *choice,
 {
     const struct oj_flat *flat = part->flat;
     const int64_t n = flat->n_features;
-    if (first == 0)
-        choice->seen[1] = 0;
-    hash_batch(&choice->seen[1], flat);
     OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
     if (choice->place != NULL)
         OJ_ROOM(choice->found, 0, 2 * n, choice->cap_found, err);
@@ -549,7 +542,8 @@ join_rows_on_pipeline_thread(void *user, const struct oj_pipeline_part *part,
     if (pass->choice.is_made)
         OJ_TRY(answer_with_choice(&pass->choice, job, part, first, out, err));
     else
-        OJ_TRY(oj_job_join(job, part->flat, part->answer, out, err));
+        OJ_TRY(oj_job_join(job, part->flat, part->answer, !pass->is_choosing,
+                           out, err));
     return pass->is_choosing
                ? OJ_OK
                : oj_rows_after_join(&pass->rows, part, &batch->flat, out, err);
@@ -567,7 +561,8 @@ static struct oj_pipeline_work make_pipeline_callbacks(struct oj_pass *pass)
                                           run_pipeline_thread,
                                           pass,
                                           oj_cancel_flag(),
-                                          0};
+                                          0,
+                                          &pass->job.n_slots};
     return work;
 }
 
@@ -601,29 +596,43 @@ static oj_status add_pairs_to_aggregation(void *user,
         pass->rows.aggregation, part, &pass->batches[part->slot], matches, err);
 }
 
+/* Joins all rows of a side, or of the join layer what it streams, and hands the
+ * answers to write, which runs on the calling thread. */
+static oj_status
+stream_rows(struct oj_pass *pass, int side,
+            oj_status (*write)(void *, const struct oj_pipeline_part *,
+                               const struct oj_matches *, struct oj_error *),
+            const struct oj_read_options *reading,
+            struct oj_pipeline_counts *counts, struct oj_read_counts *read,
+            struct oj_error *err)
+{
+    struct oj_job *job = &pass->job;
+    const struct oj_source *source = side == 0 ? &job->input : &job->join;
+    struct oj_pipeline_work work = make_pipeline_callbacks(pass);
+    const struct oj_pipeline_sink sink = {write, pass};
+    oj_status status;
+    work.max_pairs = job->command->max_pairs;
+    OJ_TRY(open_reader(pass, source, reading, err));
+    status = oj_pipeline_run(&work, &sink, counts, err);
+    *read = *oj_layer_reader_counts(pass->reader);
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
+    close_reader_and_batches(pass);
+    return oj_source_check_count(source, reading->limit, read->n_rows, err);
+}
+
 static oj_status stream_join_layer(struct oj_pass *pass, struct oj_error *err)
 {
     struct oj_job *job = &pass->job;
-    struct oj_read_options reading = oj_job_read_options(job, &job->join);
-    struct oj_pipeline_work work = make_pipeline_callbacks(pass);
-    const struct oj_pipeline_sink sink = {add_pairs_to_aggregation, pass};
-    oj_status status;
+    struct oj_read_options reading = oj_job_read_options(job, 1, 1);
     OJ_TRY(read_and_index_input(pass, err));
-    reading.keep_attributes = 1;
     reading.fields_only = 1;
-    work.max_pairs = job->command->max_pairs;
     job->n_expected = job->show_progress ? oj_source_count(&job->join, -1) : -1;
     pass->progress_share = STREAM_SHARE;
-    OJ_TRY(open_reader(pass, &job->join, &reading, err));
-    status = oj_pipeline_run(&work, &sink, &job->counts, err);
-    job->join_side->counts = *oj_layer_reader_counts(pass->reader);
-    if (status != OJ_OK)
-        return oj_message_add_reason(status, err);
-    OJ_TRY(oj_source_check_count(&job->join, -1, job->join_side->counts.n_rows,
-                                 err));
+    OJ_TRY(stream_rows(pass, 1, add_pairs_to_aggregation, &reading,
+                       &job->counts, &job->join_side->counts, err));
     job->join_side->read_s = pass->held_input.read_s + job->counts.read_s;
     pass->join_s = job->counts.join_s + job->counts.write_s;
-    close_reader_and_batches(pass);
     pass->streams = OJ_STREAMS_AS_READ; /* the input layer, read again */
     job->n_expected = pass->held_input.flat.n_features;
     pass->progress_start = STREAM_SHARE;
@@ -667,21 +676,6 @@ oj_status oj_pass_prepare(struct oj_pass *pass, struct oj_error *err)
 
 /* ---- the pairs of -one_to_one -------------------------------------------- */
 
-/* How the input is read; without attributes that no row is made of. */
-static struct oj_read_options input_options(const struct oj_pass *pass,
-                                            int for_rows)
-{
-    const struct oj_job *job = &pass->job;
-    struct oj_read_options reading = oj_job_read_options(job, &job->input);
-    reading.limit = job->command->limit;
-    reading.keep_attributes =
-        for_rows || (!was_join_streamed(pass) &&
-                     oj_side_columns_need(&job->sides.columns, 0));
-    if (!reading.keep_attributes)
-        reading.n_fields = 0;
-    return reading;
-}
-
 /* Runs on the calling thread. */
 static oj_status add_pairs_to_one_to_one(void *user,
                                          const struct oj_pipeline_part *part,
@@ -699,7 +693,6 @@ static oj_status add_pairs_to_one_to_one(void *user,
     OJ_TRY(oj_pair_ranks_make(&pass->job.relation, part->flat,
                               &answer.side.flat, matches,
                               oj_job_threads(&pass->job), &choice->ranks, err));
-    hash_batch(&choice->seen[0], part->flat);
     for (int64_t i = 0;
          choice->place != NULL && i < answer.side.flat.n_features; i++)
         choice->place[answer.side.ordinal[i]] = answer.side.place[i];
@@ -712,27 +705,25 @@ static oj_status join_all_for_one_to_one(struct oj_pass *pass,
                                          struct oj_error *err)
 {
     struct oj_job *job = &pass->job;
-    const struct oj_read_options reading = input_options(pass, 0);
-    struct oj_pipeline_work work = make_pipeline_callbacks(pass);
-    const struct oj_pipeline_sink sink = {add_pairs_to_one_to_one, pass};
+    const struct oj_read_options reading = oj_job_read_options(job, 0, 0);
     struct oj_pipeline_counts *counts = &pass->choice.counts;
-    int64_t n_rows;
-    oj_status status;
+    struct oj_read_counts read;
     OJ_TRY(open_choice(pass, err));
-    work.max_pairs = job->command->max_pairs;
     pass->progress_share = job->command->in_place ? 0.25 : 0.5;
-    OJ_TRY(open_reader(pass, &job->input, &reading, err));
-    status = oj_pipeline_run(&work, &sink, counts, err);
-    n_rows = oj_layer_reader_counts(pass->reader)->n_rows;
-    if (status != OJ_OK)
-        return oj_message_add_reason(status, err);
+    OJ_TRY(stream_rows(pass, 0, add_pairs_to_one_to_one, &reading, counts,
+                       &read, err));
     pass->progress_start = pass->progress_share;
-    OJ_TRY(
-        oj_source_check_count(&job->input, job->command->limit, n_rows, err));
     job->n_pairs_joined = counts->n_pairs;
+    oj_job_end_joining(job);
     OJ_TRY(oj_one_to_one_finish(pass->choice.pairs, err));
     pass->choice.is_made = 1;
     return OJ_OK;
+}
+
+/* What is joined of the input is made once more, for measures of the pairs. */
+static int needs_flats_of_chosen(const struct oj_pass *pass)
+{
+    return oj_pair_request_is_needed(&pass->rows.request);
 }
 
 /* Of all rows: filters of the pass are for those that are asked for. */
@@ -750,7 +741,8 @@ static oj_status choose_one_to_one_pairs(struct oj_pass *pass,
     status = join_all_for_one_to_one(pass, err);
     pass->is_choosing = 0;
     close_reader_and_batches(pass);
-    pass->job.sides.reshape[0].found = nothing; /* it is found once more */
+    if (needs_flats_of_chosen(pass)) /* it is found once more */
+        pass->job.sides.reshape[0].found = nothing;
     if (status != OJ_OK)
         close_choice(&pass->choice);
     return status == OJ_OK && is_shared ? set_filters(pass, err) : status;
@@ -783,7 +775,7 @@ static oj_status open_input_reader_on_thread(struct oj_pass *pass,
     pass->has_begun = 1;
     if (was_join_streamed(pass))
         OJ_TRY(oj_aggregation_finish(pass->rows.aggregation, err));
-    reading = input_options(pass, !pass->pairs_only);
+    reading = oj_job_read_options(job, 0, !pass->pairs_only);
     return open_reader(pass, &job->input, &reading, err);
 }
 
@@ -801,7 +793,11 @@ static oj_status read_batch_on_reader_thread(void *user, int slot,
     OJ_TRY(oj_layer_reader_next(pass->reader, batch, err));
     *flat = oj_flat_buf_view(&batch->flat);
     flat->n_features = batch->n_rows;
-    if (batch->n_rows == 0 || pass->streams == OJ_STREAMS_AS_READ)
+    if (pass->choice.pairs != NULL)
+        hash_batch(&pass->choice.seen[pass->choice.is_made], flat,
+                   batch->first_row);
+    if (batch->n_rows == 0 || pass->streams == OJ_STREAMS_AS_READ ||
+        (pass->choice.is_made && !needs_flats_of_chosen(pass)))
         return OJ_OK;
     return oj_job_make_flat(&pass->job, is_join, 0, batch,
                             &pass->batch_work[slot], flat, err);
@@ -1110,9 +1106,9 @@ static oj_status read_input_row_by_fid(struct oj_pass *pass, int64_t fid,
 {
     struct oj_job *job = &pass->job;
     struct oj_batch *batch = &pass->batches[0];
-    struct oj_read_options reading = oj_job_read_options(job, &job->input);
+    struct oj_read_options reading = oj_job_read_options(job, 0, 1);
     int is_filtered = oj_source_is_filtered(&job->input);
-    reading.keep_attributes = 1;
+    reading.limit = -1;
     reading.use_arrow = 0;
     reading.batch_rows = 1;
     if (is_filtered)

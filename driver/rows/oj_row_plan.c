@@ -2,7 +2,6 @@
 
 #include "../../algs/pair_values/oj_pick.h"
 #include "../../flatten/base/oj_array.h"
-#include "../../flatten/base/oj_compare.h"
 #include "../../flatten/read/oj_table.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
@@ -11,7 +10,6 @@
 #include <cpl_string.h>
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -301,37 +299,6 @@ static oj_status fill_scores(struct oj_rows *rows, const struct oj_table *table,
     return OJ_OK;
 }
 
-/* ---- tie order ---------------------------------------------------------- */
-
-struct keyed_row
-{
-    int64_t key; /* FID, or ordinal in the join layer */
-    int32_t row;
-};
-
-/* The tie order of features that came with an answer, out of tiles. */
-static oj_status rank_features_for_ties(struct oj_rows *rows,
-                                        const struct oj_answer_side *side,
-                                        struct oj_error *err)
-{
-    int by_fid = oj_tiled_join_ties_by_fid(rows->job->tiled);
-    int64_t n = side->flat.n_features;
-    struct keyed_row *places;
-    OJ_TRY(oj_reserve(&rows->tie_rank, 0, n + 1, &rows->cap_tie_rank,
-                      sizeof *rows->tie_rank, err));
-    OJ_NEW(places, n, err);
-    for (int64_t i = 0; i < n; i++)
-    {
-        places[i].key = by_fid ? side->flat.fid[i] : side->ordinal[i];
-        places[i].row = (int32_t)i;
-    }
-    qsort(places, (size_t)n, sizeof *places, oj_compare_int64);
-    for (int64_t i = 0; i < n; i++)
-        rows->tie_rank[places[i].row] = (int32_t)i;
-    oj_free(places);
-    return OJ_OK;
-}
-
 /* ---- the stage ---------------------------------------------------------- */
 
 /* 1 when points are joined in place of the features. */
@@ -358,10 +325,7 @@ static oj_status set_join_side(struct oj_rows *rows, int answer,
         side.tie_rank = oj_join_tie_rank(job->join_side->engine);
     else if (rows->request.pick != OJ_PICK_ALL &&
              oj_relation_sorts_by_measure(&job->relation))
-    {
-        OJ_TRY(rank_features_for_ties(rows, &from, err));
-        side.tie_rank = rows->tie_rank;
-    }
+        OJ_TRY(oj_tiled_join_rank_ties(job->tiled, &side.tie_rank, err));
     return oj_pair_stage_set_join_side(rows->stage, &side, err);
 }
 
@@ -608,6 +572,5 @@ void oj_rows_close(struct oj_rows *rows)
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
         oj_free(rows->similarity_name[i]);
     oj_free(rows->score);
-    oj_free(rows->tie_rank);
     *rows = closed;
 }

@@ -34,8 +34,7 @@ struct oj_rows
     int score_is_least;
     struct oj_pair_stage *stage; /**< NULL: nothing is asked of the pairs */
     int64_t *score;              /**< of the join features at hand */
-    int32_t *tie_rank;           /**< the same, where they are in tiles */
-    int64_t cap_score, cap_tie_rank;
+    int64_t cap_score;
     struct oj_flat join_as_read, join_joined;
     struct oj_flat_slice slice; /**< of the batch as it was read */
     struct oj_pair_values values[OJ_PIPELINE_SLOTS]; /**< of the answers, where

@@ -68,7 +68,7 @@ static oj_status join_by_reference(struct reference *reference,
     const struct oj_answer_places first = {ours->flat.n_features, ours->place};
     if (reference->tiled == NULL)
         return oj_join_batch(reference->engine, input, out, err);
-    OJ_TRY(oj_tiled_join_batch(reference->tiled, input, &first, out,
+    OJ_TRY(oj_tiled_join_batch(reference->tiled, input, &first, 0, out,
                                &reference->own, err));
     reference->side = oj_feature_set_view(&reference->own);
     return OJ_OK;

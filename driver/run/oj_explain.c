@@ -226,13 +226,10 @@ static oj_status read_first_input_rows(struct explanation *e,
 {
     struct oj_job *job = e->job;
     struct oj_pass *pass = &e->run->pass;
-    struct oj_read_options reading = oj_job_read_options(job, &job->input);
-    int64_t limit = job->command->limit;
+    struct oj_read_options reading = oj_job_read_options(job, 0, 0);
     reading.batch_rows = SAMPLE_ROWS;
-    reading.limit = limit >= 0 && limit < SAMPLE_ROWS ? limit : SAMPLE_ROWS;
-    reading.keep_attributes = oj_side_columns_need(&job->sides.columns, 0);
-    if (!reading.keep_attributes)
-        reading.n_fields = 0;
+    if (reading.limit < 0 || reading.limit > SAMPLE_ROWS)
+        reading.limit = SAMPLE_ROWS;
     OJ_TRY(
         oj_layer_reader_open(job->input.layer, &reading, &pass->reader, err));
     OJ_TRY(oj_layer_reader_next(pass->reader, &pass->batches[0], err));
@@ -243,22 +240,15 @@ static oj_status read_first_input_rows(struct explanation *e,
 /* A sample with too many pairs is halved until they fit. */
 static oj_status join_sample(struct explanation *e, struct oj_error *err)
 {
-    struct oj_job *job = e->job;
-    struct oj_flat_slice slice = {0};
+    struct oj_join *engine = e->job->join_side->engine;
+    struct oj_flat_slice slice = {.flat = e->sample};
     int64_t n = e->sample.n_features;
-    oj_status status =
-        oj_join_batch(job->join_side->engine, &e->sample, e->matches, err);
-    while (status == OJ_ERR_TOO_MANY_PAIRS && n > 1)
+    oj_status status = oj_join_batch(engine, &slice.flat, e->matches, err);
+    for (; status == OJ_ERR_TOO_MANY_PAIRS && n > 1; n /= 2)
     {
-        struct oj_flat part = e->sample;
-        n /= 2;
-        status = oj_flat_slice_make(&e->sample, 0, n, &slice, err);
+        status = oj_flat_slice_make(&e->sample, 0, n / 2, &slice, err);
         if (status == OJ_OK)
-        {
-            part = slice.flat;
-            status =
-                oj_join_batch(job->join_side->engine, &part, e->matches, err);
-        }
+            status = oj_join_batch(engine, &slice.flat, e->matches, err);
     }
     e->sample.n_features = n;
     oj_flat_slice_free(&slice);

@@ -553,14 +553,13 @@ oj_status oj_side_columns_make(struct oj_side_columns *columns, int side,
 
 oj_status oj_row_columns_append(struct oj_row_columns *made, int64_t n,
                                 const struct oj_flat *flat, int64_t from,
-                                uint32_t *const *number, struct oj_error *err)
+                                struct oj_error *err)
 {
     const int64_t d = flat->vectors.n_dimensions;
     made->n_texts = flat->n_texts;
     for (int i = 0; i < flat->n_texts; i++)
     {
-        OJ_TRY(oj_token_sets_add(&made->sets[i], &flat->texts[i], from,
-                                 number != NULL ? number[i] : NULL, err));
+        OJ_TRY(oj_token_sets_add(&made->sets[i], &flat->texts[i], from, err));
         made->texts[i] = oj_token_sets_view(&made->sets[i]);
     }
     if (flat->vectors.value != NULL)

@@ -222,11 +222,11 @@ OJ_MUST_USE oj_status oj_side_columns_order(struct oj_side_columns *columns,
                                             uint32_t *number[OJ_MOST_TEXTS],
                                             struct oj_error *err);
 
-/** Copies the columns of row from of flat behind the n rows of made.
- *  number: NULL, or of each text the numbers that its tokens get */
-OJ_MUST_USE oj_status oj_row_columns_append(
-    struct oj_row_columns *made, int64_t n, const struct oj_flat *flat,
-    int64_t from, uint32_t *const *number, struct oj_error *err);
+/** Copies the columns of row from of flat behind the n rows of made. */
+OJ_MUST_USE oj_status oj_row_columns_append(struct oj_row_columns *made,
+                                            int64_t n,
+                                            const struct oj_flat *flat,
+                                            int64_t from, struct oj_error *err);
 
 /** Sets the columns of flat, which borrows from made. */
 void oj_row_columns_view(const struct oj_row_columns *made,

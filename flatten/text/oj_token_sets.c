@@ -559,9 +559,16 @@ struct oj_token_sets oj_token_sets_view(const struct oj_token_sets_buf *sets)
     return view;
 }
 
+void oj_tokens_renumber(uint32_t *token, int64_t n, const uint32_t *number)
+{
+    for (int64_t i = 0; i < n; i++)
+        token[i] = number[token[i]];
+    sort_tokens(token, n);
+}
+
 oj_status oj_token_sets_add(struct oj_token_sets_buf *to,
                             const struct oj_token_sets *from, int64_t row,
-                            const uint32_t *number, struct oj_error *err)
+                            struct oj_error *err)
 {
     int64_t n = to->n_rows, first = from->offset[row];
     int64_t n_tokens = from->offset[row + 1] - first, at;
@@ -572,13 +579,9 @@ oj_status oj_token_sets_add(struct oj_token_sets_buf *to,
         to->offset[0] = 0;
     at = to->offset[n];
     OJ_ROOM(to->token, at, at + n_tokens, to->cap_token, err);
-    for (int64_t i = 0; i < n_tokens; i++)
-    {
-        uint32_t token = from->token[first + i];
-        to->token[at + i] = number != NULL ? number[token] : token;
-    }
-    if (number != NULL)
-        sort_tokens(to->token + at, n_tokens);
+    if (n_tokens > 0)
+        memcpy(to->token + at, from->token + first,
+               (size_t)n_tokens * sizeof *to->token);
     to->size[n] = from->size[row];
     to->bits[n] = from->bits[row];
     to->offset[n + 1] = at + n_tokens;

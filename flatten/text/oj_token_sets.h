@@ -115,11 +115,14 @@ struct oj_token_sets_buf
 
 struct oj_token_sets oj_token_sets_view(const struct oj_token_sets_buf *sets);
 
-/** Adds the set of a row. number: NULL, or the new numbers of its tokens. */
+/** Adds the set of a row. */
 OJ_MUST_USE oj_status oj_token_sets_add(struct oj_token_sets_buf *to,
                                         const struct oj_token_sets *from,
-                                        int64_t row, const uint32_t *number,
-                                        struct oj_error *err);
+                                        int64_t row, struct oj_error *err);
+
+/** Gives the n tokens of a set their new numbers, which oj_dictionary_order()
+ *  says. */
+void oj_tokens_renumber(uint32_t *token, int64_t n, const uint32_t *number);
 
 void oj_token_sets_free(struct oj_token_sets_buf *sets);
 

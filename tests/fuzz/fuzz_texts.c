@@ -135,8 +135,9 @@ static void try_pieces(const struct oj_texts *texts,
             "ordering fails");
     for (int64_t i = 0; i < texts->n; i++)
     {
+        oj_tokens_renumber(piece[i].token, piece[i].offset[1], number);
         view = oj_token_sets_view(&piece[i]);
-        require(oj_token_sets_add(&all, &view, 0, number, &err) == OJ_OK,
+        require(oj_token_sets_add(&all, &view, 0, &err) == OJ_OK,
                 "adding fails");
         oj_token_sets_free(&piece[i]);
     }

@@ -26,6 +26,8 @@ struct fake
     int64_t any_after;    /* > 0: no longer so after so many parts */
     int hangs, hangs_end; /* 1: the joiner does not end before that */
     int late_join;        /* 1: the joiner waits until others have failed */
+    int n_slots;          /* as the first read() sets it */
+    int most_slots;       /* what it sets */
 
     int64_t n_read, n_joined, n_written; /* batches, or parts of them */
     int64_t n_rows_written;
@@ -57,6 +59,8 @@ static oj_status fake_read(void *user, int slot, struct oj_flat *flat,
     int64_t written = __atomic_load_n(&fake->n_written, __ATOMIC_SEQ_CST);
     pause_if(fake, 1);
     ck_assert(!pthread_equal(pthread_self(), fake->caller));
+    if (fake->n_read == 0)
+        fake->n_slots = fake->most_slots;
     if (fake->late_join && fake->n_read == fake->fail_read)
         sleep_ms(60); /* the joiner has begun */
     if (fake->n_read == fake->fail_read)
@@ -149,6 +153,7 @@ static struct fake make_fake(int64_t n_batches)
     fake.n_batches = n_batches;
     fake.fail_read = fake.fail_join = fake.fail_write = -1;
     fake.cancel_at = fake.stop_at = -1;
+    fake.n_slots = fake.most_slots = OJ_PIPELINE_SLOTS;
     return fake;
 }
 
@@ -163,8 +168,8 @@ static void on_thread(void *user, void (*stages)(struct oj_pipeline *),
 static struct oj_pipeline_work make_work(struct fake *fake)
 {
     const struct oj_pipeline_work work = {
-        fake_read, fake_join,     on_progress,    on_thread,
-        fake,      &fake->cancel, fake->max_pairs};
+        fake_read, fake_join,     on_progress,     on_thread,
+        fake,      &fake->cancel, fake->max_pairs, &fake->n_slots};
     fake->caller = pthread_self();
     return work;
 }
@@ -193,6 +198,21 @@ TEST_LOOP(all_batches_arrive_in_order, 0, 4)
         ck_assert_int_eq(counts.n_pairs, counts.n_matched);
         ck_assert_int_le(fake.most_ahead, OJ_PIPELINE_SLOTS);
     }
+}
+
+/* Nothing is read before the batch before is written. */
+TEST_LOOP(one_batch_at_a_time, 0, 4)
+{
+    struct fake fake = make_fake(50);
+    struct oj_pipeline_counts counts;
+    struct oj_error err;
+    fake.slow = _i;
+    fake.most_slots = 1;
+    fake.most_rows = 3;
+    ck_assert_int_eq(run(&fake, &counts, &err), OJ_OK);
+    ck_assert_int_eq(counts.n_rows, 50 * ROWS);
+    ck_assert_int_eq(fake.n_rows_written, 50 * ROWS);
+    ck_assert_int_le(fake.most_ahead, 1);
 }
 
 /* What does not fit one answer comes in parts, in order, and nothing is read

@@ -93,7 +93,7 @@ static oj_status make_tiles(const struct whole *w, int64_t memory,
         status = oj_tiles_open(tiles, NULL, memory, err);
     if (status == OJ_OK)
         status = oj_tiles_add(tiles, &w->flat, &values, 0, err);
-    return status == OJ_OK ? oj_tiles_finish(tiles, err) : status;
+    return status == OJ_OK ? oj_tiles_finish(tiles, memory, NULL, err) : status;
 }
 
 static oj_status use_all(const struct whole *w, const struct oj_flat *input,
@@ -112,7 +112,8 @@ static oj_status use_all(const struct whole *w, const struct oj_flat *input,
         status = oj_tiled_join_open(&tiles, &relation, NULL, &options, 1, &join,
                                     err);
     if (status == OJ_OK)
-        status = oj_tiled_join_batch(join, input, NULL, &matches, &side, err);
+        status =
+            oj_tiled_join_batch(join, input, NULL, 1, &matches, &side, err);
     oj_tiled_join_close(join);
     if (status == OJ_OK) /* what is matched comes with its texts */
         ck_assert(side.buf.n_features > 0 &&
