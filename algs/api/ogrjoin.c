@@ -679,7 +679,7 @@ static oj_status read_schema(const struct ArrowSchema *schema,
                              err);
 }
 
-/* The same of a layer; settings may be NULL. */
+/* Of a layer, into zeroed *out; settings may be NULL. */
 static oj_status read_layer_schema(const struct ArrowSchema *schema,
                                    const char *column,
                                    const struct ogrjoin_settings *settings,

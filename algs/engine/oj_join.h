@@ -92,11 +92,10 @@ OJ_MUST_USE oj_status oj_join_count_pairs(struct oj_join *join,
  *  input. */
 int oj_join_sums(const struct oj_join *join, const struct oj_flat *input);
 
-/** The same with values: adds to aggregates, which take sums and have a row for
- *  each join feature, the batch's pairs and the sums of their columns, whose
- *  rows are those of input.
- *  Errors     as above; only after OJ_ERR_UNSUPPORTED aggregates are as they
- *             were. */
+/** Adds a batch's pairs and the sums of their columns, whose rows are those of
+ *  input, to aggregates, which take sums and have a row for each join feature.
+ *  Errors     as of oj_join_count_pairs(); only after OJ_ERR_UNSUPPORTED
+ * aggregates are as they were. */
 OJ_MUST_USE oj_status oj_join_sum_pairs(
     struct oj_join *join, const struct oj_flat *input,
     const struct oj_aggregate_column *columns, struct oj_aggregates *aggregates,

@@ -402,7 +402,7 @@ static int orientation_sign_of_vertex(const struct exact_segment *s, double x,
     return side.sign;
 }
 
-/* The same for any point. */
+/* The side of the segment's line on which any point lies. */
 static int orientation_sign_of_point(const struct exact_segment *s,
                                      struct exact_point *point)
 {

@@ -145,7 +145,7 @@ OJ_MUST_USE oj_status oj_ones_start(struct oj_ones *ones, int64_t n_rows,
 
 void oj_ones_free(struct oj_ones *ones);
 
-/** The same for ones and for answers of the other rows, each of which is
+/** Makes matches of ones and of the answers of the other rows, each of which is
  *  finished there in one go; relation is nearest.  max_pairs: as of
  *  oj_answers_start(). */
 OJ_MUST_USE oj_status oj_ones_to_matches(const struct oj_ones *ones,

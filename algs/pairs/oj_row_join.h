@@ -114,7 +114,7 @@ OJ_MUST_USE oj_status oj_row_order(const struct oj_flat *flat, const void *side,
                                    struct oj_order *order,
                                    struct oj_error *err);
 
-/** The same for the input side: for start, with row_of. */
+/** Puts the rows of the batch in Morton order and sets row_of; for start. */
 OJ_MUST_USE oj_status oj_row_order_input(struct oj_row_index *index,
                                          const void *side, oj_row_place place,
                                          struct oj_error *err);

@@ -125,7 +125,7 @@ OJ_MUST_USE oj_status oj_validation_compare(struct oj_validation *validation,
                                             const struct oj_matches *reference,
                                             struct oj_error *err);
 
-/** The same where reference answers only some of the rows of ours, those from
+/** Compares where reference answers only some of the rows of ours, those from
  *  first on; validation->input holds the rows of reference. */
 OJ_MUST_USE oj_status oj_validation_compare_part(
     struct oj_validation *validation, const struct oj_matches *ours,

@@ -82,8 +82,8 @@ OJ_MUST_USE oj_status oj_edge_grid_build(
     const struct oj_edge_extent *extent,
     const struct oj_edge_fineness *fineness, struct oj_error *err);
 
-/** The same of one closed ring x, y [n], which may have been measured; NULL: it
- *  was not.  It has more cells where it has fewer than n_cells and long edges
+/** Builds the grid of one closed ring x, y [n]. extent: NULL where it was not
+ *  measured.  It has more cells where it has fewer than n_cells and long edges
  *  allow.  OJ_ERR_LIMIT: too many vertices. */
 OJ_MUST_USE oj_status oj_edge_grid_of_ring(
     struct oj_edge_grid *grid, const double *x, const double *y, int64_t n,

@@ -42,7 +42,7 @@ static oj_status build_on_gpu(struct oj_index *wrapped,
                                        stats, err);
 }
 
-/* The module knows. */
+/* The CUDA module decides whether it takes the join. */
 static int zlists_takes(const struct oj_relation *relation,
                         const struct oj_flat *join_side,
                         const struct oj_flat *input)

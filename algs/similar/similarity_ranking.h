@@ -21,7 +21,7 @@ int oj_similar_takes(const struct oj_relation *relation,
                      const struct oj_flat *join_side,
                      const struct oj_flat *input);
 
-/** The same by vectors alone. */
+/** For struct oj_engine: 1 for -op similar by vectors, of any features. */
 int oj_similar_vectors_takes(const struct oj_relation *relation,
                              const struct oj_flat *join_side,
                              const struct oj_flat *input);

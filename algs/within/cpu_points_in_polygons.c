@@ -567,7 +567,8 @@ OJ_INLINE oj_status add_candidates(const struct oj_ring_cells *cells,
     return OJ_OK;
 }
 
-/* The same in the set that a crowded cell has in place of its entries. */
+/* Appends the rings of a crowded cell, which has a set of smaller cells in
+ * place of entries. */
 static oj_status append_rings_of_subdivided_cell(
     const struct oj_ring_cells *cells, struct point_worker *w,
     int32_t set_number, double x, double y, int32_t point, struct oj_error *err)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <time.h>
+#include <unistd.h>
 
 enum
 {
@@ -31,7 +32,8 @@ struct host_thread
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct host_thread *idle;
+static struct host_thread *idle; /* of process owner */
+static pid_t owner;
 
 /* The lock is held, and open while it waits. */
 static void wait_idle(struct host_thread *thread)
@@ -97,6 +99,9 @@ static int run_body_on_thread(struct bodies *of, int i)
 {
     struct host_thread *thread;
     pthread_mutex_lock(&lock);
+    if (owner != getpid()) /* a fork has none of the threads */
+        idle = NULL;
+    owner = getpid();
     thread = idle;
     of->n_left++;
     if (thread != NULL)

@@ -48,7 +48,8 @@ OJ_MUST_USE oj_status oj_cuda_try_side_by_side(int n, Body body,
     return OJ_OK;
 }
 
-/** The same, aside. */
+/** Runs body(i, err) for 0 <= i < n side by side, while the calling thread only
+ *  waits; gives the first error. */
 template <typename Body>
 OJ_MUST_USE oj_status oj_cuda_try_all(int n, Body body, struct oj_error *err)
 {

@@ -264,7 +264,7 @@ struct oj_cuda_work
         return scan_to(counts, n, counts);
     }
 
-    /** The same, and waits for their sum. */
+    /** Counts become offsets, in place; waits for their sum, *total. */
     template <typename T>
     OJ_MUST_USE oj_status scan_total(T *counts, int64_t n, T *total)
     {

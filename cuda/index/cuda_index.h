@@ -84,7 +84,8 @@ int oj_cuda_choose(const struct oj_relation *relation,
                    const struct oj_flat *join_side, const struct oj_flat *input,
                    unsigned refused);
 
-/** The same for an index, which may know that a family cannot. */
+/** The number of the family that answers batches like input, or -1: without the
+ *  families that this index found to be unable. */
 int oj_cuda_chosen(const struct oj_gpu_index *index,
                    const struct oj_flat *input);
 

@@ -642,7 +642,8 @@ static __global__ void __launch_bounds__(LONG_BLOCK)
     write_entries_to_children_or_leaf(r, node, frame, share, votes, &plan);
 }
 
-/* The same for many blocks a node: blockIdx.y is the node. */
+/* The share of a block where many blocks work on a node, which is blockIdx.y.
+ */
 static __device__ struct share share_of_block_in_grid(void)
 {
     struct share s;

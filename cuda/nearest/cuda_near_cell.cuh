@@ -258,7 +258,8 @@ OJ_NEAR_FN void oj_near_compete(struct oj_near_best *best, double distance,
     best->rank = wins ? rank : best->rank;
 }
 
-/** The same; rank: as in a leaf that was made for ties, where ties is 1. */
+/** Lets a feature compete, and notes ties; rank: as in a leaf that was made for
+ *  ties, where ties is 1. */
 OJ_NEAR_FN void oj_near_compete_as(struct oj_near_best *best, double distance,
                                    int32_t rank, int ties)
 {

@@ -422,7 +422,7 @@ OJ_NEAR_FN void oj_near_clip(float a, float d, float box, float *t0, float *t1)
     *t1 = fminf(*t1, high + 9.5367432e-7f);
 }
 
-/** The same for segments that are long against the box. */
+/** Clips segments that are long against the box, in double precision. */
 OJ_NEAR_FN void oj_near_clip_long(double a, double d, double box, float *t0,
                                   float *t1, double *from, double *to)
 {
@@ -511,10 +511,10 @@ OJ_NEAR_FN uint32_t oj_near_round_float(float v)
     return (uint32_t)i & 0xFFFFu;
 }
 
-/** The same as oj_near_entry() in single precision; 0 when the piece reaches
- *  beyond the box.  Places in the node's frame are at most two boxes from the
- *  leaf's middle, 2^16 units, so each of the at most five roundings on the way
- *  is below 2^-9 of a unit, and those of b together below 2^-7. */
+/** Makes the entry of oj_near_entry() in single precision; 0 when the piece
+ * reaches beyond the box.  Places in the node's frame are at most two boxes
+ * from the leaf's middle, 2^16 units, so each of the at most five roundings on
+ * the way is below 2^-9 of a unit, and those of b together below 2^-7. */
 OJ_NEAR_FN int oj_near_short_entry(const struct oj_near_piece *p,
                                    const struct oj_near_units *u,
                                    uint64_t *entry)

@@ -75,7 +75,7 @@ struct oj_cuda_ring_part
     uint32_t first_slot, first_leaf, first_record, first_edge;
 };
 
-/** The same for all levels. */
+/** The tree that is being made, with all its levels. */
 struct oj_cuda_ring_making
 {
     struct oj_cuda_work *keep; /**< has the arrays of cells */

@@ -253,8 +253,8 @@ OJ_FN int32_t oj_ring_tree_find(const struct oj_ring_tree *t, double px,
     return oj_ring_tree_look(t, px, py, x, y, place);
 }
 
-/** The same from the original edges of records first .. end - 1, which are all
- *  of one unit. */
+/** Where p is, from the original edges of records first .. end - 1, which are
+ *  all of one unit. */
 OJ_FN enum oj_location
 oj_ring_tree_locate_exactly(const struct oj_ring_tree *t,
                             const struct oj_ring_place *place, double px,
@@ -308,7 +308,8 @@ OJ_FN int oj_ring_tree_next_surely(const struct oj_ring_tree *t,
     return odd & 1u ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/** The same, and never unsure. */
+/** Where p is in the next unit; by the original edges where the rounded ones
+ * are unsure. */
 OJ_FN enum oj_location oj_ring_tree_next(const struct oj_ring_tree *t,
                                          struct oj_ring_place *place, double px,
                                          double py, uint32_t *unit)

@@ -77,7 +77,7 @@ static __device__ __forceinline__ int32_t next_rank_or_unsure(
     return OJ_RING_NONE;
 }
 
-/* The same, and never unsure. */
+/* The next unit that counts, by the original edges where cells are unsure. */
 static __device__ __forceinline__ int32_t
 next_rank_exactly(const struct points_in_rings_query &q, double x, double y,
                   struct oj_ring_place *place)
@@ -277,7 +277,7 @@ run_for_each_slice_of_points(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/* The same with room for doubts as long as it takes. */
+/* Has room for doubtful points while it runs. */
 template <typename Slice>
 static oj_status run_for_slices_with_doubts(struct oj_cuda_work *work,
                                             struct points_in_rings_query q,

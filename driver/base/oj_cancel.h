@@ -42,7 +42,8 @@ const int *oj_cancel_flag(void);
 /** 1 once the calling thread is to stop. */
 int oj_is_cancelled(void);
 
-/** The same as a status, with the words that users see. */
+/** OJ_ERR_CANCELLED with the words that users see once the calling thread is to
+ *  stop, else OJ_OK. */
 OJ_MUST_USE oj_status oj_cancel_check(struct oj_error *err);
 
 /** From now on a signal calls interrupt(user), on another thread, at once; one

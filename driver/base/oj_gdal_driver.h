@@ -25,7 +25,7 @@ int oj_driver_is_database(GDALDriverH driver);
  *  say anything on types. */
 int oj_driver_takes_field(GDALDriverH driver, OGRFieldType type);
 
-/** The same for subtypes. */
+/** 1 when the driver says that it can create fields of this subtype. */
 int oj_driver_takes_subtype(GDALDriverH driver, OGRFieldSubType subtype);
 
 /** The name of a column that the driver's reader never shows as a field, or

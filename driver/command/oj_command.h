@@ -184,8 +184,8 @@ OJ_MUST_USE oj_status oj_command_parse(int argc, const char *const *argv,
                                        struct oj_command *command,
                                        struct oj_error *err);
 
-/** The same of the words of a dataset (dataset/oj_dataset_name.h), in one text
- *  as a shell parts them: there is no destination, and options that only a run
+/** Reads the words of a dataset (dataset/oj_dataset_name.h), in one text as a
+ *  shell parts them: there is no destination, and options that only a run
  *  has are refused.  folder: of a file that holds the words, to which their
  *  paths are relative; "": they are relative to the current one. */
 OJ_MUST_USE oj_status oj_command_parse_line(const char *line,

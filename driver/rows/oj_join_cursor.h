@@ -151,7 +151,7 @@ struct oj_pass
 OJ_MUST_USE oj_status oj_pass_open(const struct oj_command *command,
                                    struct oj_pass *pass, struct oj_error *err);
 
-/** The same of one that is read again and again.  Its join side can be shared;
+/** Opens a pass that is read again and again.  Its join side can be shared;
  *  messages of all its threads go to pass->messages, for the caller to report.
  *  like  another pass of the same command, whose join side can be used where it
  *        is made first; or NULL. It outlives this one's use. */
@@ -160,7 +160,7 @@ OJ_MUST_USE oj_status oj_pass_open_shared(const struct oj_command *command,
                                           struct oj_pass *pass,
                                           struct oj_error *err);
 
-/** The same of one whose rows are a layer that is read, with the fields of that
+/** Opens a pass whose rows are a layer that is read, with the fields of that
  *  layer, under names that no format has to change for its FIDs and geometries
  *  when the input came from the same one; schema->keep_fids: FIDs follow from
  *  the input's. */

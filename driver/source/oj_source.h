@@ -71,7 +71,8 @@ OJ_MUST_USE oj_status oj_source_filter(struct oj_source *source,
                                        const OGREnvelope *box,
                                        const char *where, struct oj_error *err);
 
-/** The same for the one row with this FID, if the command lets it through. */
+/** Sets a filter for the one row with this FID, if the command lets it through.
+ */
 OJ_MUST_USE oj_status oj_source_filter_fid(struct oj_source *source,
                                            int64_t fid, struct oj_error *err);
 

@@ -18,7 +18,7 @@ extern "C" {
  *  Free with oj_free(). */
 void *oj_malloc(int64_t n, size_t size);
 
-/** The same, zeroed. */
+/** An array like oj_malloc()'s, of zeros. */
 void *oj_calloc(int64_t n, size_t size);
 
 /** Accepts NULL. */
@@ -53,7 +53,7 @@ OJ_EXPORT int64_t oj_alloc_fail_at(int64_t n);
             return oj_fail_nomem((err), (n), sizeof *(pointer));               \
     } while (0)
 
-/** The same for an array of zeros. */
+/** OJ_NEW() of an array of zeros. */
 #define OJ_NEW_ZEROED(pointer, n, err)                                         \
     do                                                                         \
     {                                                                          \

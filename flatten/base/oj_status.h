@@ -57,7 +57,7 @@ oj_status oj_fail(struct oj_error *err, oj_status status, const char *format,
 /** OJ_ERR_CANCELLED, in the words that users see. */
 oj_status oj_fail_cancelled(struct oj_error *err);
 
-/** The same when a caller's cancel flag is not 0, else OJ_OK; cancel NULL:
+/** OJ_ERR_CANCELLED when a caller's flag is not 0, else OJ_OK; cancel NULL:
  *  there is none.  Another thread or a signal handler may raise it at any
  *  time. */
 OJ_MUST_USE oj_status oj_check_cancel(const int *cancel, struct oj_error *err);

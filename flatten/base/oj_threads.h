@@ -17,8 +17,8 @@ void oj_parallel_for(int n_threads, int64_t n_tasks,
                      void (*body)(int64_t task, int thread, void *user),
                      void *user);
 
-/** The same, where body can fail, and a thread that is done with it calls
- *  end(task, thread, status, user, err) before its next task: one after
+/** Runs a body that can fail for every task; a thread that is done with it
+ * calls end(task, thread, status, user, err) before its next task: one after
  * another, in the order of the tasks. status, err: those of body. The first end
  * that does not return OJ_OK is the last one; its status and error are given.
  */

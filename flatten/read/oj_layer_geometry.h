@@ -30,7 +30,7 @@ OJ_MUST_USE oj_status oj_layer_geometry_add(struct oj_layer_geometry *work,
                                             int64_t fid, OGRGeometryH geometry,
                                             struct oj_error *err);
 
-/** The same for WKB that a driver gave. */
+/** Adds one feature by the WKB that a driver gave. */
 OJ_MUST_USE oj_status oj_layer_geometry_add_wkb(struct oj_layer_geometry *work,
                                                 struct oj_flat_buf *flat,
                                                 int64_t fid, const uint8_t *wkb,

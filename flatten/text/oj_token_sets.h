@@ -142,8 +142,8 @@ OJ_MUST_USE oj_status oj_dictionary_make(const struct oj_texts *texts,
                                          struct oj_token_sets_buf *sets,
                                          struct oj_error *err);
 
-/** The same of a side that comes in pieces: adds the tokens of some texts to
- *  *dictionary, NULL at first, which is the caller's also after an error.
+/** Of a side that comes in pieces: adds the tokens of some texts to
+ * *dictionary, NULL at first, which is the caller's also after an error.
  *  is_all: of all texts, otherwise tokens are numbered as they come */
 OJ_MUST_USE oj_status
 oj_dictionary_add(const struct oj_texts *texts, const int64_t *fid,
