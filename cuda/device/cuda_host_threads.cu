@@ -2,15 +2,12 @@
 
 #include "../../flatten/base/oj_array.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <time.h>
 #include <unistd.h>
 
 enum
 {
-    MOST_THREADS = 64, /* at a time */
-    IDLE_SECONDS = 1   /* that a thread waits for its next body */
+    MOST_THREADS = 64 /* at a time */
 };
 
 struct bodies
@@ -21,8 +18,8 @@ struct bodies
     pthread_cond_t ended;
 };
 
-/* A thread, and what it runs; starting one for each body would take as long as
- * copying some 10 MB. */
+/* A thread, and what it runs; it sleeps between bodies, as starting one for
+ * each would take as long as copying some 10 MB. */
 struct host_thread
 {
     pthread_cond_t wakes;
@@ -35,42 +32,24 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct host_thread *idle; /* of process owner */
 static pid_t owner;
 
-/* The lock is held, and open while it waits. */
-static void wait_idle(struct host_thread *thread)
-{
-    struct timespec end;
-    struct host_thread **at = &idle;
-    int error = 0;
-    thread->of = NULL;
-    thread->next = idle;
-    idle = thread;
-    clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += IDLE_SECONDS;
-    while (thread->of == NULL && error != ETIMEDOUT)
-        error = pthread_cond_timedwait(&thread->wakes, &lock, &end);
-    while (thread->of == NULL && *at != thread)
-        at = &(*at)->next;
-    if (thread->of == NULL)
-        *at = thread->next;
-}
-
 static void *run_bodies_that_come(void *user)
 {
     struct host_thread *thread = (struct host_thread *)user;
-    pthread_mutex_lock(&lock);
-    for (; thread->of != NULL; wait_idle(thread))
+    for (;;)
     {
         struct bodies *of = thread->of;
-        pthread_mutex_unlock(&lock);
         of->body(thread->i, of->user);
         (void)cudaGetLastError(); /* is none of the next body's */
         pthread_mutex_lock(&lock);
         if (--of->n_left == 0)
             pthread_cond_signal(&of->ended);
+        thread->of = NULL;
+        thread->next = idle;
+        idle = thread;
+        while (thread->of == NULL)
+            pthread_cond_wait(&thread->wakes, &lock);
+        pthread_mutex_unlock(&lock);
     }
-    pthread_mutex_unlock(&lock);
-    pthread_cond_destroy(&thread->wakes);
-    oj_free(thread);
     return NULL;
 }
 
