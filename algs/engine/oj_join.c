@@ -1119,25 +1119,6 @@ static oj_status sum_pairs_on_gpu(struct oj_join *join,
     return status;
 }
 
-static oj_status count_pairs(struct oj_join *join, const struct oj_flat *input,
-                             int64_t *count, int64_t *n_pairs,
-                             struct oj_error *err)
-{
-    const struct oj_sum_request only = {.n_words = 1};
-    OJ_TRY(check_batch_and_mark_overlaps(join, input, err));
-    if (!needs_points_in_overlapping_parts(join, input))
-        OJ_TRY(open_gpu_if_faster_for_batch(join, input, err));
-    return sum_pairs_on_gpu(join, input, &only, count, n_pairs, err);
-}
-
-oj_status oj_join_count_pairs(struct oj_join *join, const struct oj_flat *input,
-                              int64_t *count, int64_t *n_pairs,
-                              struct oj_error *err)
-{
-    return copy_stored_error(
-        join, count_pairs(join, input, count, n_pairs, &join->error), err);
-}
-
 int oj_join_sums(const struct oj_join *join, const struct oj_flat *input)
 {
     return join->uses_gpu && !join->is_ranked &&
@@ -1151,11 +1132,13 @@ static oj_status sum_columns(struct oj_join *join, const struct oj_flat *input,
                              struct oj_aggregates *aggregates, int64_t *n_pairs,
                              struct oj_error *err)
 {
-    struct oj_sum_request request;
+    struct oj_sum_request request = {.n_words = 1};
     int64_t *words = oj_aggregates_counts(aggregates);
-    if (words != NULL)
-        return count_pairs(join, input, words, n_pairs, err);
     OJ_TRY(check_batch_and_mark_overlaps(join, input, err));
+    if (words != NULL && !needs_points_in_overlapping_parts(join, input))
+        OJ_TRY(open_gpu_if_faster_for_batch(join, input, err));
+    if (words != NULL)
+        return sum_pairs_on_gpu(join, input, &request, words, n_pairs, err);
     if (!oj_join_sums(join, input))
         return fail_sums(join, 1, err);
     OJ_TRY(oj_aggregates_ask_sums(aggregates, columns, input->n_features,

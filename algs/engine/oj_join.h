@@ -79,23 +79,16 @@ OJ_MUST_USE oj_status oj_join_take(struct oj_join *join, struct oj_join **out,
                                    struct oj_error *err);
 void oj_join_give_back(struct oj_join *taken);
 
-/** The pairs of a batch by join feature, without making them, where the backend
- *  can: adds to count [join features], and sets *n_pairs to the number of all.
- *  Errors     as above, count as it was; OJ_ERR_UNSUPPORTED: oj_join_batch() is
- *             the way for this batch (on the CPU it always is). */
-OJ_MUST_USE oj_status oj_join_count_pairs(struct oj_join *join,
-                                          const struct oj_flat *input,
-                                          int64_t *count, int64_t *n_pairs,
-                                          struct oj_error *err);
-
 /** 1 when oj_join_sum_pairs() with columns is worth asking for batches like
  *  input. */
 int oj_join_sums(const struct oj_join *join, const struct oj_flat *input);
 
 /** Adds a batch's pairs and the sums of their columns, whose rows are those of
- *  input, to aggregates, which take sums and have a row for each join feature.
- *  Errors     as of oj_join_count_pairs(); only after OJ_ERR_UNSUPPORTED
- * aggregates are as they were. */
+ *  input, to aggregates, which take sums and have a row for each join feature;
+ *  sets *n_pairs to the number of all pairs.
+ *  Errors     as of oj_join_batch(); OJ_ERR_UNSUPPORTED, with aggregates as
+ * they were: oj_join_batch() is the way for this batch (on the CPU it always
+ * is). */
 OJ_MUST_USE oj_status oj_join_sum_pairs(
     struct oj_join *join, const struct oj_flat *input,
     const struct oj_aggregate_column *columns, struct oj_aggregates *aggregates,

@@ -6,6 +6,7 @@
 
 #include "../../gpu/gpu_resident.h"
 #include "../join_trial.h"
+#include "../pair_counts.h"
 #include "../run_device_tests.h"
 #include "pair_sums_trial.h"
 
@@ -87,8 +88,8 @@ static void compare_counts(struct join_trial *job,
     join = trial_open(job, "cuda", options);
     for (int i = 0; i < 2; i++)
     {
-        oj_status status =
-            oj_join_count_pairs(join, &job->input, count, &n_pairs, &error);
+        oj_status status = count_pairs_by_feature(join, &job->input, n, count,
+                                                  &n_pairs, &error);
         if (status == OJ_ERR_UNSUPPORTED)
             break;
         must(status);

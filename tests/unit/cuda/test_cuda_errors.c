@@ -8,6 +8,7 @@
 
 #include "../../../flatten/base/oj_array.h"
 #include "../../gpu/gpu_resident.h"
+#include "../pair_counts.h"
 #include "../random_numbers.h"
 #include "../run_device_tests.h"
 
@@ -108,7 +109,8 @@ static void stop_in_time(const char *what, struct failing_join *s, int counts)
     ck_assert_int_eq(
         pthread_create(&stopper.thread, NULL, stop_later, &stopper), 0);
     status = counts
-                 ? oj_join_count_pairs(join, &s->input, count, &n_pairs, &error)
+                 ? count_pairs_by_feature(join, &s->input, s->join.n_features,
+                                          count, &n_pairs, &error)
                  : oj_join_batch(join, &s->input, &out, &error);
     end = now_s();
     pthread_join(stopper.thread, NULL);

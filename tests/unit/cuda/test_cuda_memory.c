@@ -7,6 +7,7 @@
 
 #include "../../cuda_host/host_held.h"
 #include "../../gpu/gpu_resident.h"
+#include "../pair_counts.h"
 #include "../random_columns.h"
 #include "../random_numbers.h"
 #include "../run_device_tests.h"
@@ -144,8 +145,8 @@ static oj_status ask(const struct memory_trial *t, struct oj_join *join,
         out->count = oj_calloc(n, sizeof *out->count);
     ck_assert_ptr_nonnull(out->count);
     memset(out->count, 0, (size_t)n * sizeof *out->count);
-    status =
-        oj_join_count_pairs(join, &input, out->count, &out->n_pairs, &error);
+    status = count_pairs_by_feature(join, &input, n, out->count, &out->n_pairs,
+                                    &error);
     if (status != OJ_ERR_UNSUPPORTED)
         return status;
     status = oj_join_batch(join, &input, &out->matches, &error); /* the CPU's */

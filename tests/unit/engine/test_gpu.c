@@ -20,6 +20,7 @@
 #include "../../../algs/base/oj_exact_sum.h"
 #include "../../../algs/relation/oj_gpu.h"
 #include "../join_trial.h"
+#include "../pair_counts.h"
 #include "../run_tests.h"
 
 #define MANY_ROWS 1000000000
@@ -305,7 +306,8 @@ TEST(counts)
         struct oj_join *join = open_equals(backends[i]);
         int64_t count[40] = {0}, n_pairs = -1;
         for (int k = 0; k < 3; k++)
-            must(oj_join_count_pairs(join, &input, count, &n_pairs, &error));
+            must(count_pairs_by_feature(join, &input, 40, count, &n_pairs,
+                                        &error));
         ck_assert_int_ge(n_pairs, 40);
         check_counts(join, &input, count, 3);
         oj_join_close(join);
@@ -321,12 +323,14 @@ TEST(no_counts)
     int64_t count[40] = {0}, n_pairs = 0;
     set(OJ_TEST_FAKE_MODULE, "");
     join = open_join("cuda", 0, 0, OJ_OK); /* nearest */
-    ck_assert_int_eq(oj_join_count_pairs(join, &input, count, &n_pairs, &error),
-                     OJ_ERR_UNSUPPORTED);
+    ck_assert_int_eq(
+        count_pairs_by_feature(join, &input, 40, count, &n_pairs, &error),
+        OJ_ERR_UNSUPPORTED);
     oj_join_close(join);
     join = open_equals("cpu");
-    ck_assert_int_eq(oj_join_count_pairs(join, &input, count, &n_pairs, &error),
-                     OJ_ERR_UNSUPPORTED);
+    ck_assert_int_eq(
+        count_pairs_by_feature(join, &input, 40, count, &n_pairs, &error),
+        OJ_ERR_UNSUPPORTED);
     check_counts(join, &input, count, 0);
     oj_join_close(join);
     for (int i = 0; i < 3; i++)
@@ -334,7 +338,7 @@ TEST(no_counts)
         set(OJ_TEST_FAKE_MODULE, hows[i]);
         join = open_equals("auto");
         ck_assert_int_eq(
-            oj_join_count_pairs(join, &input, count, &n_pairs, &error),
+            count_pairs_by_feature(join, &input, 40, count, &n_pairs, &error),
             OJ_ERR_UNSUPPORTED);
         check_counts(join, &input, count, 0);
         ck_assert_str_eq(oj_join_backend(join)->name, "cpu");
