@@ -279,32 +279,25 @@ static oj_status reserve_order(struct row_run *run, int64_t n,
     return OJ_OK;
 }
 
-/* Of n rows, the first at first of bytes. */
-static void compute_hilbert_keys(const struct sorting *s, const uint8_t *bytes,
-                                 int64_t first, int64_t n, uint64_t *order)
+static const struct oj_fgb_row *nth_row_of_run(const struct row_run *run,
+                                               int64_t i)
 {
-    struct oj_fgb_extent at = {0, first, 0};
-    while (at.rows < n)
-    {
-        const struct oj_fgb_row *row = row_at(bytes, at.bytes);
-        order[at.rows] = (uint64_t)hilbert_sort_key(s, row->box) << 32 |
-                         (uint64_t)at.bytes / 8;
-        add_to_extent(&at, row);
-    }
-}
-
-static const struct oj_fgb_row *row_of_order(const uint8_t *bytes,
-                                             uint64_t order)
-{
-    return row_at(bytes, (int64_t)(order & UINT32_MAX) * 8);
+    return row_at(run->from, (int64_t)(run->order[0][i] & UINT32_MAX) * 8);
 }
 
 /* Those that were read. */
 static oj_status sort_rows_of_run(const struct sorting *s, struct row_run *run,
                                   struct oj_error *err)
 {
+    struct oj_fgb_extent at = {0};
     OJ_TRY(reserve_order(run, run->n.rows, err));
-    compute_hilbert_keys(s, run->from, 0, run->n.rows, run->order[0]);
+    while (at.rows < run->n.rows)
+    {
+        const struct oj_fgb_row *row = row_at(run->from, at.bytes);
+        run->order[0][at.rows] = (uint64_t)hilbert_sort_key(s, row->box) << 32 |
+                                 (uint64_t)at.bytes / 8;
+        add_to_extent(&at, row);
+    }
     oj_hilbert_sort(run->order, run->n.rows);
     return OJ_OK;
 }
@@ -353,8 +346,7 @@ static oj_status sort_block(int64_t b, int thread, void *user,
     stretch[0] = at;
     for (int64_t i = 0; i < run->n.rows; i++)
     {
-        const struct oj_fgb_row *row =
-            row_of_order(run->from, run->order[0][i]);
+        const struct oj_fgb_row *row = nth_row_of_run(run, i);
         while (k + 1 < s->n_buckets &&
                run->order[0][i] >> 32 >= s->first_key[k + 1])
             stretch[++k] = at;
@@ -370,22 +362,16 @@ static oj_status sort_block(int64_t b, int thread, void *user,
     return OJ_OK;
 }
 
-/* n rows as they are in the file, and their nodes, by an order of those in
- * bytes. */
+/* Rows in their order as they are in the file, and their nodes. */
 static oj_status make_rows_of_file(const struct sorting *s, struct row_run *run,
-                                   const uint8_t *bytes, const uint64_t *order,
-                                   int64_t n, struct oj_error *err)
+                                   struct oj_error *err)
 {
     struct oj_fgb_extent at = {0};
-    for (int64_t i = 0; i < n; i++)
-        add_to_extent(&at, row_of_order(bytes, order[i]));
-    OJ_ROOM(run->node, 0, n, run->cap_node, err);
-    OJ_ROOM(run->to, 0, at.in_file, run->cap_to, err);
-    run->n = at;
-    memset(&at, 0, sizeof at);
-    for (int64_t i = 0; i < n; i++)
+    OJ_ROOM(run->node, 0, run->n.rows, run->cap_node, err);
+    OJ_ROOM(run->to, 0, run->n.in_file, run->cap_to, err);
+    for (int64_t i = 0; i < run->n.rows; i++)
     {
-        const struct oj_fgb_row *row = row_of_order(bytes, order[i]);
+        const struct oj_fgb_row *row = nth_row_of_run(run, i);
         uint8_t *to = run->to + at.in_file;
         memcpy(run->node[i].box, row->box, sizeof row->box);
         run->node[i].offset = (uint64_t)at.in_file;
@@ -435,8 +421,7 @@ static oj_status sort_and_write_bucket(int64_t k, int thread, void *user,
         if (!has_one_key(s, k) && b + 1 < s->rows->n_blocks)
             continue;
         OJ_TRY(sort_rows_of_run(s, run, err));
-        OJ_TRY(make_rows_of_file(s, run, run->from, run->order[0], run->n.rows,
-                                 err));
+        OJ_TRY(make_rows_of_file(s, run, err));
         OJ_TRY(write_rows_and_nodes(s, run, &at, err));
         run->n = none;
     }
