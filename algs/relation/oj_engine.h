@@ -137,6 +137,10 @@ extern const struct oj_engine oj_sphere_engine;
 extern const struct oj_engine oj_lists_engine;
 extern const struct oj_engine oj_plain_vectors_engine;
 extern const struct oj_engine oj_zlists_engine;
+/** Its takes; on a GPU they take some of that. */
+int oj_zlists_takes(const struct oj_relation *relation,
+                    const struct oj_flat *join_side,
+                    const struct oj_flat *input);
 extern const struct oj_engine oj_quadrant_engine;
 extern const struct oj_engine oj_cut_points_engine;
 extern const struct oj_engine oj_cuda_quadrant_engine;

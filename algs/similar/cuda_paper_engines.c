@@ -42,16 +42,6 @@ static oj_status build_on_gpu(struct oj_index *wrapped,
                                        stats, err);
 }
 
-/* The CUDA module decides whether it takes the join. */
-static int zlists_takes(const struct oj_relation *relation,
-                        const struct oj_flat *join_side,
-                        const struct oj_flat *input)
-{
-    (void)join_side;
-    (void)input;
-    return relation->n_similar == 0;
-}
-
 static oj_status join_by_cuda_lists(struct oj_index *wrapped,
                                     const struct oj_flat *input,
                                     struct oj_matches *out,
@@ -77,6 +67,6 @@ const struct oj_engine oj_cuda_lists_engine =
 const struct oj_engine oj_cuda_size_blocks_engine =
     PAPERS("cuda_size_blocks", oj_similar_takes, OJ_GPU_SIZE_BLOCKS);
 const struct oj_engine oj_cuda_zlists_engine =
-    PAPERS("cuda_zlists", zlists_takes, OJ_GPU_ZLISTS);
+    PAPERS("cuda_zlists", oj_zlists_takes, OJ_GPU_ZLISTS);
 const struct oj_engine oj_cuda_cut_points_engine =
     PAPERS("cuda_cut_points", NULL, OJ_GPU_CUT_POINTS);

@@ -55,18 +55,13 @@ struct zlists_worker
     uint32_t *corner[2]; /* [dimensions] of a row */
 };
 
-static int is_similarity_of_vectors(const struct oj_relation *relation)
-{
-    return relation->op == OJ_OP_SIMILAR;
-}
-
 static oj_status view_side_as_vectors(struct z_side *side,
                                       const struct oj_flat *flat,
                                       const struct oj_relation *relation,
                                       struct oj_error *err)
 {
     side->vectors = flat->vectors;
-    if (is_similarity_of_vectors(relation) || flat->n_features == 0)
+    if (relation->op == OJ_OP_SIMILAR || flat->n_features == 0)
         return OJ_OK;
     OJ_NEW(side->own, 2 * flat->n_features, err);
     for (int64_t i = 0; i < flat->n_features; i++)
@@ -176,8 +171,8 @@ static oj_status build_join_side_lists(struct zlists_index *self,
 
 static double greatest_difference(const struct oj_relation *relation)
 {
-    return is_similarity_of_vectors(relation) ? relation->vector.max_difference
-                                              : relation->max_distance;
+    return relation->op == OJ_OP_SIMILAR ? relation->vector.max_difference
+                                         : relation->max_distance;
 }
 
 static oj_status
@@ -191,7 +186,7 @@ measure_feature_and_add_to_ranking(struct zlists_index *self,
         return OJ_OK;
     worker->shared.n_candidates++;
     difference = oj_vector_difference(
-        is_similarity_of_vectors(relation) ? relation->vector.norm : OJ_NORM_L2,
+        relation->op == OJ_OP_SIMILAR ? relation->vector.norm : OJ_NORM_L2,
         oj_vector_at(&self->input.vectors, row),
         oj_vector_at(&self->side.vectors, feature),
         self->side.vectors.n_dimensions);
@@ -353,10 +348,11 @@ static oj_status build(struct oj_index *wrapped,
 }
 
 /* Points are one to a feature. */
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
+int oj_zlists_takes(const struct oj_relation *relation,
+                    const struct oj_flat *join_side,
+                    const struct oj_flat *input)
 {
-    if (is_similarity_of_vectors(relation))
+    if (relation->op == OJ_OP_SIMILAR)
         return relation->n_similar == 0;
     return (relation->op == OJ_OP_NEAREST || relation->op == OJ_OP_DWITHIN) &&
            relation->metric == OJ_METRIC_PLANAR &&
@@ -369,7 +365,7 @@ static int takes(const struct oj_relation *relation,
 }
 
 const struct oj_engine oj_zlists_engine = {.name = "shifted Z-lists",
-                                           .takes = takes,
+                                           .takes = oj_zlists_takes,
                                            .index_size =
                                                sizeof(struct zlists_index),
                                            .build = build,

@@ -81,11 +81,6 @@ struct cuda_z_pairs
     struct oj_cuda_found found;
 };
 
-static int is_similarity_of_vectors(const struct oj_relation *relation)
-{
-    return relation->op == OJ_OP_SIMILAR;
-}
-
 static oj_status upload_vectors_or_points(struct oj_cuda_work *work,
                                           const struct oj_flat *flat,
                                           int64_t first, int64_t n,
@@ -97,7 +92,7 @@ static oj_status upload_vectors_or_points(struct oj_cuda_work *work,
     out->n = out->end = n;
     out->n_dimensions = 2;
     OJ_TRY(oj_cuda_put_columns(work, flat, first, n, relation, &out->columns));
-    if (is_similarity_of_vectors(relation))
+    if (relation->op == OJ_OP_SIMILAR)
     {
         out->n_dimensions = flat->vectors.n_dimensions;
         return oj_cuda_put(work, oj_vector_at(&flat->vectors, first),
@@ -124,7 +119,7 @@ static oj_status choose_zorder_scale(struct oj_cuda_work *work,
                                      struct cuda_z_lists *z)
 {
     int64_t d = z->side.n_dimensions;
-    int by_vectors = is_similarity_of_vectors(relation);
+    int by_vectors = relation->op == OJ_OP_SIMILAR;
     double longest = 0.0;
     double *low = (double *)oj_malloc(d, sizeof *low);
     oj_status status;
@@ -428,7 +423,7 @@ static oj_status find_pairs(struct oj_cuda_work *work, struct cuda_z_pairs *p,
     if (p->k > 0)
         return find_k_nearest_in_zlists(work, p, total, self->base.rank, share);
     return oj_cuda_share_find(
-        work, is_similarity_of_vectors(&self->base.relation), &p->found,
+        work, self->base.relation.op == OJ_OP_SIMILAR, &p->found,
         16 * n + (1 << 16), share,
         [&]() { return measure_all_list_ranges(work, p, total); });
 }
@@ -441,7 +436,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     const struct cuda_zlists_index *self =
         (const struct cuda_zlists_index *)index;
     const struct oj_relation *relation = &index->relation;
-    int by_vectors = is_similarity_of_vectors(relation);
+    int by_vectors = relation->op == OJ_OP_SIMILAR;
     struct oj_cuda_work work(index->device, index->device->stream,
                              "walking Z-lists", err);
     struct cuda_z_pairs p = {};
@@ -468,7 +463,7 @@ static int takes(const struct oj_relation *relation,
         (relation->op != OJ_OP_DWITHIN && relation->k < OJ_EVERY_PAIR &&
          relation->k > MOST_NEAREST))
         return 0;
-    if (is_similarity_of_vectors(relation))
+    if (relation->op == OJ_OP_SIMILAR)
         return relation->n_similar == 0 &&
                relation->vector.norm != OJ_NORM_COSINE;
     return (relation->op == OJ_OP_NEAREST || relation->op == OJ_OP_DWITHIN) &&
@@ -485,8 +480,7 @@ static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
 {
     struct cuda_zlists_index *self = (struct cuda_zlists_index *)index;
     const struct oj_flat *flat = index->layer->flat;
-    if (is_similarity_of_vectors(&index->relation) &&
-        flat->vectors.value == NULL)
+    if (index->relation.op == OJ_OP_SIMILAR && flat->vectors.value == NULL)
         return oj_fail(work->err, OJ_ERR_ARG, "the join side has no vectors");
     OJ_TRY(upload_vectors_or_points(work, flat, 0, flat->n_features,
                                     &index->relation, &self->of.side));
