@@ -12,12 +12,11 @@
 #define BUNDLES_AT_ONCE 1024
 #define FEATURES_PER_TASK 4096
 
-/* A segment, or a piece of one, on its way into a bundle. */
+/* A segment on its way into a bundle. */
 struct item
 {
     uint32_t vertex; /* where it starts */
     int32_t feature;
-    uint16_t piece, n_pieces;
     uint8_t is_point; /* ends where it starts */
 };
 
@@ -27,10 +26,8 @@ struct segments_build
     const struct oj_flat *flat;
     const int32_t *tie_rank;
     int64_t k_distinct;
-    double fat; /* a piece is at most this wide across its diagonal */
     int64_t n_items;
     int64_t *first_item; /* [n_feature_tasks + 1] */
-    double *length;      /* [n_feature_tasks] of segments, summed */
     struct item *item;
     double *x, *y; /* [n_items] middles */
     struct oj_order order;
@@ -51,24 +48,12 @@ static int64_t rings_before(const struct oj_flat *flat, int64_t feature)
                : flat->ring_offset[flat->part_offset[feature]];
 }
 
-static int count_pieces_of_long_segment(const struct segments_build *b,
-                                        double dx, double dy)
-{
-    double across = fabs(dx) < fabs(dy) ? fabs(dx) : fabs(dy);
-    double n;
-    if (!(b->fat > 0.0) || !(across > b->fat))
-        return 1;
-    n = ceil(across / b->fat);
-    return n < 60000.0 ? (int)n : 60000;
-}
-
 /* Visits the segments of the features of a task: counts, or fills items. */
 static int64_t list_segments_of_task(struct segments_build *b, int64_t task,
                                      int64_t at, int fill)
 {
     const struct oj_flat *flat = b->flat;
     int64_t end = (task + 1) * FEATURES_PER_TASK;
-    double length = 0.0;
     if (end > flat->n_features)
         end = flat->n_features;
     for (int64_t f = task * FEATURES_PER_TASK; f < end; f++)
@@ -84,29 +69,19 @@ static int64_t list_segments_of_task(struct segments_build *b, int64_t task,
             for (; v < last || is_point; v++)
             {
                 int64_t w = is_point ? v : v + 1;
-                double dx = flat->x[w] - flat->x[v];
-                double dy = flat->y[w] - flat->y[v];
-                int n_pieces = count_pieces_of_long_segment(b, dx, dy);
-                length += fabs(dx) > fabs(dy) ? fabs(dx) : fabs(dy);
-                for (int piece = 0; fill && piece < n_pieces; piece++)
+                if (fill)
                 {
-                    struct item *item = &b->item[at + piece];
-                    double middle = (piece + 0.5) / n_pieces;
-                    item->vertex = (uint32_t)v;
-                    item->feature = (int32_t)f;
-                    item->piece = (uint16_t)piece;
-                    item->n_pieces = (uint16_t)n_pieces;
-                    item->is_point = (uint8_t)is_point;
-                    b->x[at + piece] = flat->x[v] + dx * middle;
-                    b->y[at + piece] = flat->y[v] + dy * middle;
+                    b->item[at] = (struct item){(uint32_t)v, (int32_t)f,
+                                                (uint8_t)is_point};
+                    b->x[at] = 0.5 * flat->x[v] + 0.5 * flat->x[w];
+                    b->y[at] = 0.5 * flat->y[v] + 0.5 * flat->y[w];
                 }
-                at += n_pieces;
+                at++;
                 if (is_point)
                     break;
             }
         }
     }
-    b->length[task] = length;
     return at;
 }
 
@@ -131,32 +106,19 @@ static int64_t scan_counts(int64_t n, int64_t *counts)
     return counts[n];
 }
 
-/* Two counts: the first finds the mean length, the second knows how long
- * segments are cut. Pieces are at most a quarter more than segments, because
- * the threshold is four times the mean. */
-static oj_status list_segment_pieces(struct segments_build *b, int n_threads,
-                                     struct oj_error *err)
+static oj_status list_segments(struct segments_build *b, int n_threads,
+                               struct oj_error *err)
 {
     int64_t n_tasks =
         (b->flat->n_features + FEATURES_PER_TASK - 1) / FEATURES_PER_TASK;
-    double length = 0.0;
     OJ_NEW_ZEROED(b->first_item, n_tasks + 1, err);
-    OJ_NEW_ZEROED(b->length, n_tasks, err);
     oj_parallel_for(n_threads, n_tasks, count_task_segments, b);
-    b->segments->n_segments = scan_counts(n_tasks, b->first_item);
-    if (b->segments->n_segments > INT32_MAX ||
-        b->flat->n_vertices > (int64_t)UINT32_MAX)
+    b->n_items = scan_counts(n_tasks, b->first_item);
+    if (b->n_items > INT32_MAX || b->flat->n_vertices > (int64_t)UINT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "the join layer has %lld segments; at most %d are "
                        "possible (use -join_where or -spat to join a part)",
-                       (long long)b->segments->n_segments, INT32_MAX);
-    for (int64_t task = 0; task < n_tasks; task++)
-        length += b->length[task];
-    if (b->segments->n_segments > 0)
-        b->fat = 4.0 * length / (double)b->segments->n_segments;
-    memset(b->first_item, 0, (size_t)(n_tasks + 1) * sizeof *b->first_item);
-    oj_parallel_for(n_threads, n_tasks, count_task_segments, b);
-    b->n_items = scan_counts(n_tasks, b->first_item);
+                       (long long)b->n_items, INT32_MAX);
     OJ_NEW(b->item, b->n_items, err);
     OJ_NEW(b->x, b->n_items, err);
     OJ_NEW(b->y, b->n_items, err);
@@ -285,18 +247,6 @@ static void fill_bundles(int64_t first, int64_t end, void *user)
             bundle->bx[s] = bx;
             bundle->by[s] = by;
             b->segments->feature[i * OJ_BUNDLE + s] = item->feature;
-            if (item->n_pieces > 1)
-            {
-                /* the piece's own ends; what rounding moves them is within
-                 * the tree's slack */
-                double dx = bx - ax, dy = by - ay;
-                double from = (double)item->piece / item->n_pieces;
-                double to = (double)(item->piece + 1) / item->n_pieces;
-                bx = to < 1.0 ? ax + dx * to : bx;
-                by = to < 1.0 ? ay + dy * to : by;
-                ax = ax + dx * from;
-                ay = ay + dy * from;
-            }
             oj_box_add_point(&box, ax, ay);
             oj_box_add_point(&box, bx, by);
         }
@@ -321,9 +271,9 @@ static oj_status make_bundles(struct segments_build *b, int n_threads,
     return oj_tree_build(&segments->tree, n_threads, n, b->box, err);
 }
 
-static oj_status sort_pieces_in_morton_order(struct segments_build *b,
-                                             int n_threads,
-                                             struct oj_error *err)
+static oj_status sort_segments_in_morton_order(struct segments_build *b,
+                                               int n_threads,
+                                               struct oj_error *err)
 {
     OJ_TRY(oj_order_build(&b->order, n_threads, b->n_items, b->x, b->y, err));
     oj_free(b->x);
@@ -350,14 +300,13 @@ oj_status oj_segments_build(struct oj_segments *segments,
     b.flat = flat;
     b.tie_rank = tie_rank;
     b.k_distinct = k_distinct;
-    status = list_segment_pieces(&b, n_threads, err);
+    status = list_segments(&b, n_threads, err);
     if (status == OJ_OK)
-        status = sort_pieces_in_morton_order(&b, n_threads, err);
+        status = sort_segments_in_morton_order(&b, n_threads, err);
     oj_order_free(&b.order);
     if (status == OJ_OK)
         status = make_bundles(&b, n_threads, err);
     oj_free(b.first_item);
-    oj_free(b.length);
     oj_free(b.item);
     oj_free(b.x);
     oj_free(b.y);

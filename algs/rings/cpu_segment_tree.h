@@ -5,10 +5,8 @@
  *  bx[8] by[8]        bx[8] by[8]
  *  feature[8]         feature[8]              whose segment it is
  *
- *  A point is a segment with equal ends. A long diagonal segment is entered in
- *  several bundles, each with the box of a piece of it but with the whole
- *  segment, so that boxes stay slim and distances exact.  The last bundle is
- *  filled up with repetitions, which change no answer.
+ *  A point is a segment with equal ends.  The last bundle is filled up with
+ *  repetitions, which change no answer.
  *
  *  Features are known by their rank, their place in tie order: the lower rank
  *  wins a tie.
@@ -28,7 +26,6 @@ struct oj_bundle
 
 struct oj_segments
 {
-    int64_t n_segments; /**< of the layer; entries may be more or fewer */
     int64_t n_bundles;
     struct oj_bundle *bundle; /**< [n_bundles] */
     int32_t *feature;         /**< [n_bundles * OJ_BUNDLE] */
