@@ -6,7 +6,6 @@
 set(OJ_CUDA_SOURCES
   cuda/device/cuda_device.cu
   cuda/device/cuda_host_threads.cu
-  cuda/device/cuda_worker_status.cu
   cuda/device/cuda_stage.cu
   cuda/device/cuda_copy.cu
   cuda/device/cuda_peers.cu

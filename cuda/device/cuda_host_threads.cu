@@ -5,11 +5,6 @@
 #include <pthread.h>
 #include <unistd.h>
 
-enum
-{
-    MOST_THREADS = 64 /* at a time */
-};
-
 struct bodies
 {
     void (*body)(int i, void *user);
@@ -99,17 +94,17 @@ static int run_body_on_thread(struct bodies *of, int i)
     return 0;
 }
 
-static void run_bodies_on_threads(int first, int n,
-                                  void (*body)(int i, void *user), void *user)
+static void run_bodies_on_threads(int n, void (*body)(int i, void *user),
+                                  void *user)
 {
     struct bodies of = {body, user, 0, PTHREAD_COND_INITIALIZER};
-    int is_on_thread[MOST_THREADS];
+    int is_on_thread[OJ_CUDA_MOST_THREADS];
     for (int i = 0; i < n; i++)
-        is_on_thread[i] = run_body_on_thread(&of, first + i);
+        is_on_thread[i] = run_body_on_thread(&of, i);
     for (int i = 0; i < n; i++)
     {
         if (!is_on_thread[i])
-            body(first + i, user);
+            body(i, user);
     }
     pthread_mutex_lock(&lock);
     while (of.n_left > 0)
@@ -119,17 +114,15 @@ static void run_bodies_on_threads(int first, int n,
 
 void oj_cuda_run_aside(void (*body)(int none, void *user), void *user)
 {
-    run_bodies_on_threads(0, 1, body, user);
+    run_bodies_on_threads(1, body, user);
 }
 
 void oj_cuda_side_by_side(int n, void (*body)(int i, void *user), void *user)
 {
     if (n == 1)
         body(0, user);
-    for (int first = 0; n > 1 && first < n; first += MOST_THREADS)
-        run_bodies_on_threads(
-            first, n - first < MOST_THREADS ? n - first : MOST_THREADS, body,
-            user);
+    else
+        run_bodies_on_threads(n, body, user);
 }
 
 /* Part 0 takes the device's own stream. */

@@ -5,6 +5,11 @@
 
 #include "oj_cuda.h"
 
+enum
+{
+    OJ_CUDA_MOST_THREADS = OJ_GPU_MAX_DEVICES /**< at a time */
+};
+
 void oj_cuda_run_aside(void (*body)(int none, void *user), void *user);
 
 /** Runs body() on a thread of its own and waits for it: so the caller's current
@@ -14,13 +19,13 @@ template <typename Body> void oj_cuda_aside(Body body)
     oj_cuda_run_aside([](int, void *user) { (*(Body *)user)(); }, &body);
 }
 
-/** Runs body for 0 .. n - 1, each on a thread of its own, and waits for all;
- *  those that get no thread run on the caller's, so be aside. */
+/** Runs body for 0 .. n - 1, at most OJ_CUDA_MOST_THREADS, each on a thread of
+ *  its own, and waits for all; those that get no thread run on the caller's, so
+ *  be aside. */
 void oj_cuda_side_by_side(int n, void (*body)(int i, void *user), void *user);
 
-/** Runs body(i, err) for i = 0 .. n - 1 side by side, at most
- *  OJ_GPU_MAX_DEVICES of them, and waits for all; the status and the message of
- *  the first that fails. */
+/** Runs body(i, err) for i = 0 .. n - 1 side by side, and waits for all; the
+ *  status and the message of the first that fails. */
 template <typename Body>
 OJ_MUST_USE oj_status oj_cuda_try_side_by_side(int n, Body body,
                                                struct oj_error *err)
@@ -28,8 +33,8 @@ OJ_MUST_USE oj_status oj_cuda_try_side_by_side(int n, Body body,
     struct all_of_them
     {
         Body *body;
-        oj_status status[OJ_GPU_MAX_DEVICES];
-        struct oj_error error[OJ_GPU_MAX_DEVICES];
+        oj_status status[OJ_CUDA_MOST_THREADS];
+        struct oj_error error[OJ_CUDA_MOST_THREADS];
     } all;
     all.body = &body;
     oj_cuda_side_by_side(

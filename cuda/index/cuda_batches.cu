@@ -1,12 +1,12 @@
 #include "../../flatten/base/oj_array.h"
 #include "../device/cuda_copy.h"
-#include "../device/cuda_worker_status.h"
 #include "../device/oj_uncached_store.h"
 #include "cuda_index.h"
 #include "cuda_pair_listing.cuh"
 #include "cuda_row_shares.cuh"
 
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -455,6 +455,7 @@ struct cuda_join_batch
     int is_tied; /* 1: rows that were listed apart, of what it asks */
     const struct oj_flat *input;
     struct oj_matches *out;
+    struct oj_stats *stats;
     int64_t most_pairs; /* 0: any number */
     int lists, leaves_ties, in_pinned, out_pinned;
     int streams; /* 1: results are larger than caches (oj_uncached_store.h) */
@@ -465,6 +466,7 @@ struct cuda_join_batch
 
     /* Shared; changed atomically. */
     int64_t next_chunk, n_pairs, n_kept, n_matched;
+    int stop; /* 1: a worker has failed, and none goes on */
 
     /* One-to-one answers that leave ties out, or NULL. */
     struct tied_points *tied; /* [n_chunks] */
@@ -474,13 +476,14 @@ struct cuda_join_batch
     int64_t *offset;           /* of out, for these rows */
     int64_t n_before;          /* entries of out before theirs */
     struct chunk_pairs *pairs; /* [n_chunks] */
-    pthread_mutex_t lock;      /* of what follows */
-    int64_t n_counted;         /* chunks from the first on */
-    int64_t n_counted_pairs;   /* of these */
-    int64_t n_placed;          /* chunks from the first on */
-    int64_t room;              /* pairs that out has room for */
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+    int64_t n_counted;       /* chunks from the first on */
+    int64_t n_counted_pairs; /* of these */
+    int64_t n_placed;        /* chunks from the first on */
+    int64_t room;            /* pairs that out has room for */
 
-    struct oj_cuda_workers workers; /* they need slots */
+    oj_status lack; /* why a worker has no slot */
+    struct oj_error lack_error;
 };
 
 struct cuda_batch_worker
@@ -489,7 +492,7 @@ struct cuda_batch_worker
     struct oj_cuda_place *place;
     struct oj_cuda_slot *slot;
     struct oj_cuda_points points; /* of its chunk, on the device */
-    struct oj_error error;
+    struct oj_error *err;
 };
 
 static const struct oj_cuda_index *
@@ -497,6 +500,11 @@ index_on_device(const struct cuda_join_batch *b,
                 const struct oj_cuda_place *place)
 {
     return b->is_tied ? place->of[b->number]->asked : place->of[b->number];
+}
+
+static int is_stopped(const struct cuda_join_batch *b)
+{
+    return __atomic_load_n(&b->stop, __ATOMIC_RELAXED);
 }
 
 /* ---- sizes -------------------------------------------------------------- */
@@ -642,10 +650,10 @@ static oj_status upload_coordinates(struct cuda_batch_worker *w, int64_t first,
     }
     OJ_CUDA_TRY(cudaMemcpyAsync(slot->d_x, x, bytes, cudaMemcpyHostToDevice,
                                 slot->stream),
-                "copying points", &w->error);
+                "copying points", w->err);
     OJ_CUDA_TRY(cudaMemcpyAsync(slot->d_y, y, bytes, cudaMemcpyHostToDevice,
                                 slot->stream),
-                "copying points", &w->error);
+                "copying points", w->err);
     return OJ_OK;
 }
 
@@ -664,10 +672,10 @@ static oj_status upload_points(struct cuda_batch_worker *w, int64_t first,
         OJ_TRY(copy_columns(w->slot, w->batch->input,
                             relation->exclude_self ||
                                 relation->unordered_pairs != 0,
-                            first, &w->points, &w->error));
+                            first, &w->points, w->err));
     if (w->slot->pace[w->batch->is_tied].n_rows > 0)
         return OJ_OK;
-    return wait_for_slot(w->slot, &w->error);
+    return wait_for_slot(w->slot, w->err);
 }
 
 static struct oj_cuda_points
@@ -691,7 +699,7 @@ static oj_status enqueue_join_kernel(struct cuda_batch_worker *w,
 {
     struct oj_cuda_slot *slot = w->slot;
     const struct cuda_join_batch *b = w->batch;
-    struct oj_cuda_work work(slot->device, slot->stream, "joining", &w->error);
+    struct oj_cuda_work work(slot->device, slot->stream, "joining", w->err);
     OJ_TRY(work.clear(slot->d_matched, 1));
     OJ_TRY(b->family->join_one(index_on_device(b, w->place), &work, points,
                                slot->d_row, slot->d_measure));
@@ -756,12 +764,12 @@ join_rows_with_one_answer_each(struct cuda_batch_worker *w,
     }
     OJ_TRY(enqueue_join_kernel(w, points));
     OJ_TRY(enqueue_copy_to_host(slot, slot->matched, slot->d_matched,
-                                sizeof *slot->matched, &w->error));
+                                sizeof *slot->matched, w->err));
     OJ_TRY(enqueue_copy_to_host(slot, to_row, slot->d_row,
-                                n * (int64_t)sizeof *to_row, &w->error));
+                                n * (int64_t)sizeof *to_row, w->err));
     OJ_TRY(enqueue_copy_to_host(slot, to_measure, slot->d_measure,
-                                n * (int64_t)sizeof *to_measure, &w->error));
-    OJ_TRY(wait_for_slot(slot, &w->error));
+                                n * (int64_t)sizeof *to_measure, w->err));
+    OJ_TRY(wait_for_slot(slot, w->err));
     if (!b->out_pinned)
     {
         oj_stream_or_copy(b->streams, row, to_row, size * sizeof *to_row);
@@ -770,7 +778,7 @@ join_rows_with_one_answer_each(struct cuda_batch_worker *w,
     }
     if (tied != NULL)
         OJ_TRY(collect_tied_rows(tied, b->input, first, n, to_row, to_measure,
-                                 &w->error));
+                                 w->err));
     __atomic_add_fetch(&b->n_matched, (int64_t)*slot->matched,
                        __ATOMIC_RELAXED);
     return OJ_OK;
@@ -785,7 +793,7 @@ static oj_status store_found_pairs(struct cuda_batch_worker *w,
     int64_t n_kept = __atomic_add_fetch(&b->n_kept, n_found, __ATOMIC_RELAXED);
     int keeps = n_kept <= b->most_kept;
     oj_status status =
-        append_found_pairs_to_chunk(pairs, w->slot, n, found, keeps, &w->error);
+        append_found_pairs_to_chunk(pairs, w->slot, n, found, keeps, w->err);
     if (!keeps || status != OJ_OK)
         __atomic_sub_fetch(&b->n_kept, n_found, __ATOMIC_RELAXED);
     return status;
@@ -815,13 +823,12 @@ join_rows_with_lists_of_pairs(struct cuda_batch_worker *w,
         left = oj_most(
             b->most_pairs - __atomic_load_n(&b->n_pairs, __ATOMIC_RELAXED), 1);
     status = oj_cuda_list_pairs(index_on_device(b, w->place), slot->stream,
-                                points, left, &found, &w->error);
+                                points, left, &found, w->err);
     if (status != OJ_OK)
         return status;
     n_found = found.n_pairs;
     status = check_pair_limit(
-        b, __atomic_add_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED),
-        &w->error);
+        b, __atomic_add_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED), w->err);
     if (status == OJ_OK)
         status = store_found_pairs(w, pairs, points->n, &found);
     if (status == OJ_ERR_NOMEM) /* they are counted again */
@@ -837,8 +844,8 @@ give_uploaded_rows_to_callback(struct cuda_batch_worker *w,
 {
     const struct oj_cuda_taker *taker = w->batch->taker;
     OJ_TRY(taker->take(taker->user, (int)(w->place - w->batch->index->place),
-                       w->slot, first, points, &w->error));
-    return wait_for_slot(w->slot, &w->error);
+                       w->slot, first, points, w->err));
+    return wait_for_slot(w->slot, w->err);
 }
 
 /* ---- the places of pairs ------------------------------------------------- */
@@ -933,7 +940,7 @@ static oj_status copy_ready_chunks_to_result(struct cuda_join_batch *b,
                                              struct oj_error *err)
 {
     struct placing next;
-    while (!oj_cuda_workers_stopped(&b->workers) &&
+    while (!is_stopped(b) &&
            next_chunk_ready_for_result(b, slot->device, &next))
     {
         OJ_TRY(oj_check_cancel(b->index->options.cancel, err));
@@ -957,9 +964,9 @@ static oj_status join_rows_or_their_halves(struct cuda_batch_worker *w,
     int64_t first = chunk * b->chunk_rows + at;
     struct oj_error first_error;
     oj_status status;
-    if (oj_cuda_workers_stopped(&b->workers))
+    if (is_stopped(b))
         return OJ_OK;
-    OJ_TRY(oj_check_cancel(b->index->options.cancel, &w->error));
+    OJ_TRY(oj_check_cancel(b->index->options.cancel, w->err));
     if (b->taker != NULL)
         status = give_uploaded_rows_to_callback(w, &points, first);
     else
@@ -970,13 +977,13 @@ static oj_status join_rows_or_their_halves(struct cuda_batch_worker *w,
                                 b->tied != NULL ? &b->tied[chunk] : NULL);
     if (status != OJ_ERR_NOMEM || n < 2 * LEAST_ROWS)
         return status;
-    first_error = w->error;
-    OJ_TRY(wait_for_slot(w->slot, &w->error)); /* copies from stages */
+    first_error = *w->err;
+    OJ_TRY(wait_for_slot(w->slot, w->err)); /* copies from stages */
     status = join_rows_or_their_halves(w, chunk, at, n / 2);
     if (status == OJ_OK)
         status = join_rows_or_their_halves(w, chunk, at + n / 2, n - n / 2);
     if (status == OJ_ERR_NOMEM)
-        w->error = first_error;
+        *w->err = first_error;
     return status;
 }
 
@@ -999,13 +1006,13 @@ static oj_status upload_and_join_chunk(struct cuda_batch_worker *w,
         return OJ_OK;
     if (assign_offset_to_counted_chunk(b, chunk))
         return OJ_OK;
-    return copy_ready_chunks_to_result(b, w->slot, &w->error);
+    return copy_ready_chunks_to_result(b, w->slot, w->err);
 }
 
 static oj_status join_chunks_until_none_left(struct cuda_batch_worker *w)
 {
     struct cuda_join_batch *b = w->batch;
-    while (!oj_cuda_workers_stopped(&b->workers))
+    while (!is_stopped(b))
     {
         int64_t chunk = __atomic_fetch_add(&b->next_chunk, 1, __ATOMIC_RELAXED);
         if (chunk >= b->n_chunks)
@@ -1015,79 +1022,73 @@ static oj_status join_chunks_until_none_left(struct cuda_batch_worker *w)
     return OJ_OK;
 }
 
-/* A worker without a slot leaves the chunks to the others. */
-static int acquire_slot(struct cuda_batch_worker *w)
+/* Slots are made here, so that one device works while the memory of another is
+ * being found. A worker without a slot leaves the chunks to the others. */
+static oj_status run_worker(struct cuda_join_batch *b, int i,
+                            struct oj_error *err)
 {
-    struct cuda_join_batch *b = w->batch;
+    struct cuda_batch_worker w = {};
     int staged = !b->in_pinned || !b->out_pinned || b->lists;
     oj_status status;
-    if (__atomic_load_n(&b->next_chunk, __ATOMIC_RELAXED) >= b->n_chunks)
-        return 0;
-    status =
-        make_slot(&w->place->device, b->chunk_rows, staged, w->slot, &w->error);
-    oj_cuda_workers_ready(&b->workers, status, &w->error);
-    if (status != OJ_OK)
-        oj_cuda_slot_free(w->slot);
-    if (w->slot->family != b->number)
-        memset(w->slot->pace, 0, sizeof w->slot->pace);
-    w->slot->family = b->number;
-    return status == OJ_OK;
-}
-
-/* Slots are made here, so that one device works while the memory of another is
- * being found. */
-static void run_worker(int i, void *user)
-{
-    struct cuda_join_batch *b = (struct cuda_join_batch *)user;
-    struct cuda_batch_worker w = {};
-    oj_status status = OJ_OK;
-    cudaError_t error;
     w.batch = b;
     w.place = &b->index->place[i % b->index->n_places];
     w.slot = &b->index->slot[i];
-    error = cudaSetDevice(w.place->device.ordinal);
-    if (error != cudaSuccess)
-        status = oj_cuda_fail(&w.error, error, "choosing a device");
-    else if (!acquire_slot(&w))
-        return;
-    else
-        status = join_chunks_until_none_left(&w);
-    oj_cuda_workers_told(&b->workers, status, &w.error);
-    /* What is under way must not outlive the arrays it writes to. */
-    if (w.slot->stream != NULL)
-        (void)cudaStreamSynchronize(w.slot->stream);
-    (void)cudaGetLastError();
+    w.err = err;
+    if (__atomic_load_n(&b->next_chunk, __ATOMIC_RELAXED) >= b->n_chunks)
+        return OJ_OK;
+    status = make_slot(&w.place->device, b->chunk_rows, staged, w.slot, err);
+    if (status != OJ_OK)
+    {
+        oj_cuda_slot_free(w.slot);
+        pthread_mutex_lock(&b->lock);
+        b->lack = status;
+        b->lack_error = *err;
+        pthread_mutex_unlock(&b->lock);
+        return OJ_OK;
+    }
+    if (w.slot->family != b->number)
+        memset(w.slot->pace, 0, sizeof w.slot->pace);
+    w.slot->family = b->number;
+    return join_chunks_until_none_left(&w);
 }
 
-static oj_status run_workers_and_collect_errors(struct cuda_join_batch *b,
-                                                void (*run)(int i, void *user),
-                                                struct oj_error *err)
+/* Each with a device of its own; what is under way must not outlive the arrays
+ * it writes to. */
+template <typename Run>
+static oj_status run_on_all_workers(struct cuda_join_batch *b, Run run,
+                                    struct oj_error *err)
 {
-    oj_cuda_workers_start(&b->workers);
-    oj_cuda_side_by_side(b->n_workers, run, b);
-    return oj_cuda_workers_end(&b->workers, err);
+    return oj_cuda_try_side_by_side(
+        b->n_workers,
+        [=](int i, struct oj_error *error)
+        {
+            const struct oj_cuda_slot *slot = &b->index->slot[i];
+            cudaError_t set = cudaSetDevice(
+                b->index->place[i % b->index->n_places].device.ordinal);
+            oj_status status =
+                set == cudaSuccess
+                    ? run(b, i, error)
+                    : oj_cuda_fail(error, set, "choosing a device");
+            if (status != OJ_OK)
+                __atomic_store_n(&b->stop, 1, __ATOMIC_RELAXED);
+            if (slot->stream != NULL)
+                (void)cudaStreamSynchronize(slot->stream);
+            (void)cudaGetLastError();
+            return status;
+        },
+        err);
 }
 
 /* ---- a batch ------------------------------------------------------------ */
 
-/* Chunks that were not placed on the way. */
-static void copy_remaining_chunks_of_worker(int i, void *user)
+/* Chunks that were not placed on the way. A worker that made nothing leaves
+ * them to others of its device. */
+static oj_status copy_remaining_chunks_of_worker(struct cuda_join_batch *b,
+                                                 int i, struct oj_error *err)
 {
-    struct cuda_join_batch *b = (struct cuda_join_batch *)user;
     struct oj_cuda_slot *slot = &b->index->slot[i];
-    struct oj_error error = {OJ_OK, ""};
-    oj_status status = OJ_OK;
-    cudaError_t set;
-    if (slot->stream == NULL)
-        return; /* it made nothing, and others of its device can do this */
-    set = cudaSetDevice(slot->device->ordinal);
-    if (set != cudaSuccess)
-        status = oj_cuda_fail(&error, set, "choosing a device");
-    else
-        status = copy_ready_chunks_to_result(b, slot, &error);
-    oj_cuda_workers_told(&b->workers, status, &error);
-    (void)cudaStreamSynchronize(slot->stream);
-    (void)cudaGetLastError();
+    return slot->stream != NULL ? copy_ready_chunks_to_result(b, slot, err)
+                                : OJ_OK;
 }
 
 /* All chunks are counted: what has no place yet gets it. */
@@ -1101,8 +1102,7 @@ static oj_status copy_remaining_chunks_to_result(struct cuda_join_batch *b,
             oj_matches_grow(out, b->n_before + b->room, b->n_before + n, err));
     b->room = n;
     if (b->n_placed < b->n_chunks)
-        OJ_TRY(run_workers_and_collect_errors(
-            b, copy_remaining_chunks_of_worker, err));
+        OJ_TRY(run_on_all_workers(b, copy_remaining_chunks_of_worker, err));
     out->n_entries = b->n_before + n;
     return OJ_OK;
 }
@@ -1147,7 +1147,10 @@ static oj_status run_chunks(struct cuda_join_batch *b, struct oj_error *err)
         OJ_TRY(allocate_per_chunk(b, &b->pairs, err));
     if (b->leaves_ties)
         OJ_TRY(allocate_per_chunk(b, &b->tied, err));
-    return run_workers_and_collect_errors(b, run_worker, err);
+    OJ_TRY(run_on_all_workers(b, run_worker, err));
+    if (b->next_chunk < b->n_chunks)
+        return oj_fail(err, b->lack, "%s", b->lack_error.message);
+    return OJ_OK;
 }
 
 /* The pairs of all rows, list by list, from entry n_before of out on. */
@@ -1231,9 +1234,7 @@ static oj_status list_all_pairs_of_tied_rows(struct cuda_join_batch *b,
     if (status == OJ_OK)
     {
         its.offset = b->out->tied_offset;
-        pthread_mutex_init(&its.lock, NULL);
         status = join_all_chunks_to_lists(&its, err);
-        pthread_mutex_destroy(&its.lock);
         free_chunks(&its);
     }
     b->n_matched += its.n_matched;
@@ -1269,6 +1270,9 @@ static oj_status join_batch_to_matches(struct cuda_join_batch *b,
     struct oj_matches *out = b->out;
     int64_t n = b->input->n_features;
     int64_t bytes = n * (int64_t)sizeof(double);
+    if (b->family->find_share != NULL && b->taker == NULL)
+        return oj_cuda_join_shares(b->index, b->number, b->input, out, b->stats,
+                                   err);
     OJ_CUDA_TRY(cudaSetDevice(b->index->place[0].device.ordinal),
                 "choosing a device", err);
     b->in_pinned = oj_cuda_is_pinned(b->input->x, bytes) &&
@@ -1294,7 +1298,6 @@ static oj_status join_batch_to_matches(struct cuda_join_batch *b,
 
 /* On threads of their own, whose current device is nobody's. */
 static oj_status run_on_own_threads(struct cuda_join_batch *b,
-                                    struct oj_stats *stats,
                                     struct oj_error *err)
 {
     double start = oj_clock_seconds();
@@ -1307,25 +1310,7 @@ static oj_status run_on_own_threads(struct cuda_join_batch *b,
             return joined;
         },
         err);
-    stats->refine_s += oj_clock_seconds() - start;
-    return status;
-}
-
-/* Of a family that takes batches. */
-static oj_status join_batch_by_row_shares(const struct cuda_join_batch *b,
-                                          struct oj_stats *stats,
-                                          struct oj_error *err)
-{
-    double start = oj_clock_seconds();
-    oj_status status = oj_cuda_try_all(
-        1,
-        [&](int, struct oj_error *error)
-        {
-            return oj_cuda_join_shares(b->index, b->number, b->input, b->out,
-                                       stats, error);
-        },
-        err);
-    stats->refine_s += oj_clock_seconds() - start;
+    b->stats->refine_s += oj_clock_seconds() - start;
     return status;
 }
 
@@ -1335,23 +1320,18 @@ oj_status oj_cuda_index_join(struct oj_gpu_index *index,
                              struct oj_error *err)
 {
     struct cuda_join_batch batch = {};
-    oj_status status;
     batch.index = index;
     batch.input = input;
     batch.out = out;
+    batch.stats = stats;
     OJ_TRY(oj_cuda_family_for(index, input, &batch.number, stats, err));
     batch.family = oj_cuda_family_at(batch.number);
-    if (batch.family->find_share != NULL)
-        return join_batch_by_row_shares(&batch, stats, err);
     batch.lists = oj_relation_gives_lists(&index->relation);
     batch.leaves_ties = batch.lists && batch.family->list == NULL;
     batch.lists -= batch.leaves_ties;
     if (input->n_features > 1)
         batch.most_pairs = index->options.max_batch_pairs;
-    pthread_mutex_init(&batch.lock, NULL);
-    status = run_on_own_threads(&batch, stats, err);
-    pthread_mutex_destroy(&batch.lock);
-    return status;
+    return run_on_own_threads(&batch, err);
 }
 
 oj_status oj_cuda_give_chunks(struct oj_gpu_index *index, int family,
@@ -1365,5 +1345,6 @@ oj_status oj_cuda_give_chunks(struct oj_gpu_index *index, int family,
     batch.number = family;
     batch.input = input;
     batch.taker = taker;
-    return run_on_own_threads(&batch, stats, err);
+    batch.stats = stats;
+    return run_on_own_threads(&batch, err);
 }

@@ -3,6 +3,7 @@
 #ifndef CUDA_INDEX_H
 #define CUDA_INDEX_H
 
+#include "../device/cuda_host_threads.h"
 #include "../device/cuda_module_functions.cuh"
 #include "../device/cuda_peers.h"
 #include "../device/cuda_stage.h"
@@ -11,7 +12,7 @@
 
 enum
 {
-    OJ_CUDA_MOST_SLOTS = 64
+    OJ_CUDA_MOST_SLOTS = OJ_CUDA_MOST_THREADS
 };
 
 /** A slot: what one chunk of a batch needs on its way through a device and
