@@ -437,14 +437,11 @@ static void chunk_free(struct chunk_pairs *chunk)
 
 /* ---- batches ------------------------------------------------------------ */
 
-/* Rows of a chunk that are listed apart, in order, as points that go to the
- * devices again. */
-struct tied_points
+/* Rows of a chunk that are listed apart, in order. */
+struct tied_rows
 {
-    int64_t n;
+    int64_t n, capacity;
     int64_t *row; /* of the batch */
-    double *x, *y, *distance;
-    int64_t cap_row, cap_x, cap_y, cap_distance;
 };
 
 struct cuda_join_batch
@@ -469,7 +466,7 @@ struct cuda_join_batch
     int stop; /* 1: a worker has failed, and none goes on */
 
     /* One-to-one answers that leave ties out, or NULL. */
-    struct tied_points *tied; /* [n_chunks] */
+    struct tied_rows *tied; /* [n_chunks] */
 
     /* Lists only: chunks from the first on get their place in out as soon as
      * those before them are counted. */
@@ -709,33 +706,24 @@ static oj_status enqueue_join_kernel(struct cuda_batch_worker *w,
 
 /* Adds the tied ones of n rows from first on. Ties are few, as a rule: blocks
  * of rows are looked at first. */
-static oj_status collect_tied_rows(struct tied_points *tied,
-                                   const struct oj_flat *input, int64_t first,
+static oj_status collect_tied_rows(struct tied_rows *tied, int64_t first,
                                    int64_t n, const int32_t *row,
-                                   const double *measure, struct oj_error *err)
+                                   struct oj_error *err)
 {
     int64_t known = tied->n;
     for (int64_t at = 0, end; at < n; at = end)
     {
-        int64_t n_tied = 0, room;
+        int64_t n_tied = 0;
         end = oj_least(at + TIED_BLOCK, n);
         for (int64_t i = at; i < end; i++)
             n_tied += row[i] == OJ_TIED_ROW;
         if (n_tied == 0)
             continue;
-        room = known + n_tied;
-        OJ_ROOM(tied->row, known, room, tied->cap_row, err);
-        OJ_ROOM(tied->x, known, room, tied->cap_x, err);
-        OJ_ROOM(tied->y, known, room, tied->cap_y, err);
-        OJ_ROOM(tied->distance, known, room, tied->cap_distance, err);
+        OJ_ROOM(tied->row, known, known + n_tied, tied->capacity, err);
         for (int64_t i = at; i < end; i++)
         {
-            if (row[i] != OJ_TIED_ROW)
-                continue;
-            tied->row[known] = first + i;
-            tied->x[known] = input->x[first + i];
-            tied->y[known] = input->y[first + i];
-            tied->distance[known++] = measure[i];
+            if (row[i] == OJ_TIED_ROW)
+                tied->row[known++] = first + i;
         }
     }
     tied->n = known; /* a chunk that fails may be tried again */
@@ -747,7 +735,7 @@ static oj_status collect_tied_rows(struct tied_points *tied,
 static oj_status
 join_rows_with_one_answer_each(struct cuda_batch_worker *w,
                                const struct oj_cuda_points *points,
-                               int64_t first, struct tied_points *tied)
+                               int64_t first, struct tied_rows *tied)
 {
     struct cuda_join_batch *b = w->batch;
     struct oj_cuda_slot *slot = w->slot;
@@ -777,8 +765,7 @@ join_rows_with_one_answer_each(struct cuda_batch_worker *w,
                           size * sizeof *to_measure);
     }
     if (tied != NULL)
-        OJ_TRY(collect_tied_rows(tied, b->input, first, n, to_row, to_measure,
-                                 w->err));
+        OJ_TRY(collect_tied_rows(tied, first, n, to_row, w->err));
     __atomic_add_fetch(&b->n_matched, (int64_t)*slot->matched,
                        __ATOMIC_RELAXED);
     return OJ_OK;
@@ -1112,12 +1099,7 @@ static void free_chunks(struct cuda_join_batch *b)
     for (int64_t c = 0; b->pairs != NULL && c < b->n_chunks; c++)
         chunk_free(&b->pairs[c]);
     for (int64_t c = 0; b->tied != NULL && c < b->n_chunks; c++)
-    {
         oj_free(b->tied[c].row);
-        oj_free(b->tied[c].x);
-        oj_free(b->tied[c].y);
-        oj_free(b->tied[c].distance);
-    }
     oj_free(b->pairs);
     oj_free(b->tied);
     b->pairs = NULL;
@@ -1163,42 +1145,41 @@ static oj_status join_all_chunks_to_lists(struct cuda_join_batch *b,
     return copy_remaining_chunks_to_result(b, err);
 }
 
-/* All rows are answered but ties: makes room for those and returns them as a
- * layer of points, whose arrays are buf's. */
+/* All rows are answered but ties, of which only the distance is: makes room for
+ * those and returns them as a layer of points, whose arrays are *buf. */
 static oj_status gather_tied_points(const struct cuda_join_batch *b, int64_t n,
-                                    struct tied_points *buf,
-                                    struct oj_flat *points,
+                                    double **buf, struct oj_flat *points,
                                     struct oj_error *err)
 {
     struct oj_matches *out = b->out;
     const struct oj_cuda_index *asked = b->index->place[0].of[b->number]->asked;
+    double *x, *y, *distance;
+    int64_t t = 0;
     OJ_TRY(oj_matches_reserve_tied(out, n, err));
-    OJ_ROOM(buf->x, 0, n, buf->cap_x, err);
-    OJ_ROOM(buf->y, 0, n, buf->cap_y, err);
-    OJ_ROOM(buf->distance, 0, n, buf->cap_distance, err);
+    *buf = x = (double *)oj_malloc(3 * n, sizeof *x);
+    if (x == NULL)
+        return oj_fail_nomem(err, 3 * n, sizeof *x);
+    y = x + n;
+    distance = y + n;
     for (int64_t c = 0; c < b->n_chunks; c++)
     {
-        const struct tied_points *of = &b->tied[c];
-        size_t size = (size_t)of->n * sizeof(double);
-        if (of->n == 0)
-            continue;
-        memcpy(out->tied_row + buf->n, of->row, size);
-        memcpy(buf->x + buf->n, of->x, size);
-        memcpy(buf->y + buf->n, of->y, size);
-        memcpy(buf->distance + buf->n, of->distance, size);
-        buf->n += of->n;
-    }
-    for (int64_t t = 0; t < n; t++)
-    {
-        out->join_row[out->tied_row[t]] = (int32_t)(OJ_TIED_ROW - t);
-        out->measure[out->tied_row[t]] = (double)NAN;
+        for (int64_t i = 0; i < b->tied[c].n; i++, t++)
+        {
+            int64_t row = b->tied[c].row[i];
+            x[t] = b->input->x[row];
+            y[t] = b->input->y[row];
+            distance[t] = out->measure[row];
+            out->tied_row[t] = row;
+            out->join_row[row] = (int32_t)(OJ_TIED_ROW - t);
+            out->measure[row] = (double)NAN;
+        }
     }
     points->n_features = points->n_vertices = n;
     points->part_kinds = OJ_PART_POINT;
-    points->x = buf->x;
-    points->y = buf->y;
+    points->x = x;
+    points->y = y;
     points->max_distance =
-        asked->relation.op == OJ_OP_DWITHIN ? buf->distance : NULL;
+        asked->relation.op == OJ_OP_DWITHIN ? distance : NULL;
     return OJ_OK;
 }
 
@@ -1208,7 +1189,7 @@ static oj_status list_all_pairs_of_tied_rows(struct cuda_join_batch *b,
                                              struct oj_error *err)
 {
     struct cuda_join_batch its = {};
-    struct tied_points buf = {};
+    double *buf = NULL;
     struct oj_flat points = {};
     oj_status status;
     int64_t n = 0;
@@ -1239,9 +1220,7 @@ static oj_status list_all_pairs_of_tied_rows(struct cuda_join_batch *b,
     }
     b->n_matched += its.n_matched;
     b->n_pairs = its.n_pairs;
-    oj_free(buf.x);
-    oj_free(buf.y);
-    oj_free(buf.distance);
+    oj_free(buf);
     return status;
 }
 
