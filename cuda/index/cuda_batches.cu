@@ -1,6 +1,5 @@
 #include "../../flatten/base/oj_array.h"
 #include "../device/cuda_copy.h"
-#include "../device/oj_uncached_store.h"
 #include "cuda_index.h"
 #include "cuda_pair_listing.cuh"
 #include "cuda_row_shares.cuh"
@@ -191,7 +190,6 @@ struct pairs_place
     double *measure;   /**< of the next pair */
     int64_t at;        /**< pairs before that one, all in all */
     int64_t n_matched; /**< rows that had pairs; counted on */
-    int streams;       /**< 1: past the caches (oj_uncached_store.h) */
 };
 
 /* A thread writes so many counts one after another to the host. */
@@ -342,12 +340,8 @@ static void put_list_ends(struct pairs_place *to, int64_t n, const Count *count)
     {
         at += count[i];
         n_matched += count[i] > 0;
-        if (to->streams)
-            oj_stream_int64(&end[i], at);
-        else
-            end[i] = at;
+        end[i] = at;
     }
-    oj_stream_end();
     to->end += n;
     to->at = at;
     to->n_matched = n_matched;
@@ -359,10 +353,9 @@ static void write_pairs_to_result(struct pairs_place *to, int64_t n,
 {
     if (n == 0) /* and perhaps nowhere to put them */
         return;
-    oj_stream_or_copy(to->streams, to->row, row, (size_t)n * sizeof *row);
+    memcpy(to->row, row, (size_t)n * sizeof *row);
     if (measure != NULL)
-        oj_stream_or_copy(to->streams, to->measure, measure,
-                          (size_t)n * sizeof *measure);
+        memcpy(to->measure, measure, (size_t)n * sizeof *measure);
     for (int64_t i = 0; measure == NULL && i < n; i++)
         to->measure[i] = (double)NAN;
     to->row += n;
@@ -455,7 +448,6 @@ struct cuda_join_batch
     struct oj_stats *stats;
     int64_t most_pairs; /* 0: any number */
     int lists, leaves_ties, in_pinned, out_pinned;
-    int streams; /* 1: results are larger than caches (oj_uncached_store.h) */
     int64_t chunk_rows, n_chunks;
     int n_workers;
     int64_t most_kept; /* pairs that stay on the devices until all are there */
@@ -760,9 +752,8 @@ join_rows_with_one_answer_each(struct cuda_batch_worker *w,
     OJ_TRY(wait_for_slot(slot, w->err));
     if (!b->out_pinned)
     {
-        oj_stream_or_copy(b->streams, row, to_row, size * sizeof *to_row);
-        oj_stream_or_copy(b->streams, measure, to_measure,
-                          size * sizeof *to_measure);
+        memcpy(row, to_row, size * sizeof *to_row);
+        memcpy(measure, to_measure, size * sizeof *to_measure);
     }
     if (tied != NULL)
         OJ_TRY(collect_tied_rows(tied, first, n, to_row, w->err));
@@ -913,7 +904,6 @@ static int next_chunk_ready_for_result(struct cuda_join_batch *b,
         next->place.row = out->join_row + next->place.at;
         next->place.measure = out->measure + next->place.at;
         next->place.n_matched = 0;
-        next->place.streams = b->streams;
     }
     while (b->n_placed < b->n_counted && b->pairs[b->n_placed].is_placed)
         b->n_placed++;
@@ -1210,7 +1200,6 @@ static oj_status list_all_pairs_of_tied_rows(struct cuda_join_batch *b,
     its.most_pairs = b->most_pairs;
     its.n_pairs = b->n_matched;
     its.n_before = b->out->n_rows;
-    its.streams = b->streams;
     status = gather_tied_points(b, n, &buf, &points, err);
     if (status == OJ_OK)
     {
@@ -1261,7 +1250,6 @@ static oj_status join_batch_to_matches(struct cuda_join_batch *b,
         b->out_pinned = 1;
         return run_chunks(b, err);
     }
-    b->streams = bytes > OJ_STREAMED_BYTES;
     if (b->lists)
     {
         OJ_TRY(oj_matches_reserve(out, n, 0, 1, err));
