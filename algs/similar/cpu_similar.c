@@ -83,24 +83,6 @@ void oj_similar_needs_free(struct similar_needs *needs)
     oj_free(needs->distance);
 }
 
-/* The first entry of a list whose class is at least so. */
-OJ_INLINE const struct similar_entry *find_class(const struct similar_entry *e,
-                                                 int64_t n, int64_t class)
-{
-    while (n > 0)
-    {
-        int64_t half = n / 2;
-        if (e[half].class < class)
-        {
-            e += half + 1;
-            n -= half + 1;
-        }
-        else
-            n = half;
-    }
-    return e;
-}
-
 /* Puts the pairs of row with a list, those of classes from first to end. */
 OJ_INLINE oj_status read_list(struct similar_batch *b,
                               struct oj_row_worker *worker, int64_t row,
@@ -117,8 +99,8 @@ OJ_INLINE oj_status read_list(struct similar_batch *b,
     const struct similar_entry *last = side->entry + side->offset[list + 1];
     if (last - e > SHORT_LIST)
     {
-        e = find_class(e, last - e, first);
-        last = find_class(e, last - e, end);
+        e = oj_similar_find_class(e, last - e, first);
+        last = oj_similar_find_class(e, last - e, end);
     }
     worker->n_candidates += last - e;
     for (; e < last; e++)

@@ -158,6 +158,24 @@ static inline int64_t oj_similar_class_beyond(const struct similar_needs *needs,
     return low;
 }
 
+/* The first entry of a list whose class is at least so. */
+OJ_INLINE const struct similar_entry *
+oj_similar_find_class(const struct similar_entry *e, int64_t n, int64_t class)
+{
+    while (n > 0)
+    {
+        int64_t half = n / 2;
+        if (e[half].class < class)
+        {
+            e += half + 1;
+            n -= half + 1;
+        }
+        else
+            n = half;
+    }
+    return e;
+}
+
 /* Tokens in common of two sets whose first one is token; 0: it is another. */
 OJ_INLINE int64_t oj_similar_common(const struct oj_token_sets *in, int64_t row,
                                     const struct oj_token_sets *join,

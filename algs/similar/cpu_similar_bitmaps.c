@@ -271,19 +271,9 @@ static void sample_cost_on_eight_features(const struct bitmap_join *t,
     int most = 0;
     for (int64_t i = at; i < at + n; i++)
     {
-        int64_t feature = self->by_size[i],
-                size = rows->join_side.size[feature];
-        int64_t c = 0, high = self->n_classes;
+        int64_t feature = self->by_size[i], c = oj_similar_class_at(self, i);
         uint64_t word[MOST_WORDS];
         int differ = 0, w = 0;
-        while (c < high)
-        {
-            int64_t middle = (c + high) / 2;
-            if (self->class_size[middle] < size)
-                c = middle + 1;
-            else
-                high = middle;
-        }
         set_token_bitmap_of_row(self, t->planes.n_words, &rows->join_side,
                                 feature, word, 1);
         while (w < t->planes.n_words && differ <= r->limit[c])

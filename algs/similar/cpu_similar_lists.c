@@ -208,39 +208,26 @@ static oj_status join_tokens(int64_t task, int thread, void *user,
 
 /* ---- a batch ------------------------------------------------------------- */
 
-static int64_t find_entry(const struct similar_entry *e, int64_t low,
-                          int64_t high, int64_t class)
-{
-    while (low < high)
-    {
-        int64_t middle = (low + high) / 2;
-        if (e[middle].class < class)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 double oj_similar_list_work(const struct similar_batch *b)
 {
     const struct similar_side *side = &b->self->side;
     const int64_t *offset = b->input->offset;
-    int64_t n = offset[2 * side->n_tokens], step = n / SAMPLED_ROWS + 1;
+    int64_t step = offset[2 * side->n_tokens] / SAMPLED_ROWS + 1;
     double sum = 0;
     int64_t next = 0;
     for (int64_t token = 0; token < side->n_tokens; token++)
     {
         int64_t low = side->offset[2 * token];
-        int64_t high = side->offset[2 * token + (b->is_self ? 1 : 2)];
+        int64_t n = side->offset[2 * token + (b->is_self ? 1 : 2)] - low;
+        const struct similar_entry *e = side->entry + low;
         for (; next < offset[2 * token + 2]; next += step)
         {
             const struct similar_entry *row = &b->input->entry[next];
             int64_t first = b->needs[row->class].first, end = end_of(b, row);
             /* the two lists as one, which is not much more */
             if (end > first)
-                sum += (double)(find_entry(side->entry, low, high, end) -
-                                find_entry(side->entry, low, high, first));
+                sum += (double)(oj_similar_find_class(e, n, end) -
+                                oj_similar_find_class(e, n, first));
         }
     }
     return sum * (double)step;
