@@ -52,12 +52,13 @@ template <typename K, typename Key> struct oj_cuda_key_writer
 {
     Key key_of;
     K *key;
-    int32_t *number;
+    int32_t *number; /* or NULL */
 
     __device__ void operator()(int64_t i) const
     {
         key[i] = key_of(i);
-        number[i] = (int32_t)i;
+        if (number != NULL)
+            number[i] = (int32_t)i;
     }
 };
 
@@ -335,6 +336,23 @@ struct oj_cuda_work
         *value = values.Current();
         drop(keys.Alternate());
         drop(values.Alternate());
+        return OJ_OK;
+    }
+
+    /** Sorts order [n] by the lowest bits of key_of(0) .., the keys of its
+     *  places, as sort() does. sorted: NULL, or gets the keys. */
+    template <typename K, typename Key>
+    OJ_MUST_USE oj_status reorder_by(int64_t n, int bits, Key key_of,
+                                     int32_t **order, K **sorted)
+    {
+        K *key;
+        OJ_TRY(make(n, &key));
+        OJ_TRY(each(n, oj_cuda_key_writer<K, Key>{key_of, key, NULL}));
+        OJ_TRY(sort(n, bits, &key, order));
+        if (sorted != NULL)
+            *sorted = key;
+        else
+            drop(key);
         return OJ_OK;
     }
 

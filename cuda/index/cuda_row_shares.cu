@@ -134,7 +134,6 @@ static oj_status sort_pairs_by_row_and_rank(struct oj_cuda_work *work,
     struct oj_cuda_found found = pairs;
     int row_bits = 1;
     int32_t *place = NULL;
-    unsigned long long *key;
     uint32_t *row;
     while (n_rows >> row_bits != 0)
         row_bits++;
@@ -146,23 +145,18 @@ static oj_status sort_pairs_by_row_and_rank(struct oj_cuda_work *work,
             return (uint32_t)(rank != NULL ? rank[f] : f);
         },
         &place));
-    const int32_t *at = place;
+    const int32_t *by_rank = place;
     if (by_measure)
-    {
-        OJ_TRY(work->make(n, &key));
-        unsigned long long *to = key;
-        OJ_TRY(work->each(
-            n, [=] __device__(int64_t i)
-            { to[i] = sortable_double_bits(found.measure[at[i]]); }));
-        OJ_TRY(work->sort(n, 64, &key, &place));
-        work->drop(key);
-        at = place;
-    }
-    OJ_TRY(work->make(n, &row));
-    uint32_t *to = row;
-    OJ_TRY(work->each(n, [=] __device__(int64_t i)
-                      { to[i] = (uint32_t)found.row[at[i]]; }));
-    OJ_TRY(work->sort(n, row_bits, &row, &place));
+        OJ_TRY(work->reorder_by<unsigned long long>(
+            n, 64,
+            [=] __device__(int64_t i)
+            { return sortable_double_bits(found.measure[by_rank[i]]); },
+            &place, NULL));
+    const int32_t *at = place;
+    OJ_TRY(work->reorder_by<uint32_t>(
+        n, row_bits,
+        [=] __device__(int64_t i) { return (uint32_t)found.row[at[i]]; },
+        &place, &row));
     *out = place;
     *by_row = row;
     return OJ_OK;

@@ -186,3 +186,12 @@ oj_status oj_cuda_shapes_make(struct oj_cuda_work *work,
     oj_free(arrays.block);
     return status;
 }
+
+oj_status oj_cuda_shapes_index_build(struct oj_cuda_index *index,
+                                     struct oj_cuda_work *work)
+{
+    const struct oj_flat *flat = index->layer->flat;
+    return oj_cuda_shapes_make(work, flat, 0, flat->n_features,
+                               &index->relation,
+                               &((struct oj_cuda_shapes_index *)index)->of);
+}

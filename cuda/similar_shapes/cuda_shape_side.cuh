@@ -46,6 +46,16 @@ struct oj_cuda_shapes
     const double *max_distance;
 };
 
+/** An index of the join side. */
+struct oj_cuda_shapes_index
+{
+    struct oj_cuda_index base;
+    struct oj_cuda_shapes of;
+};
+
+OJ_MUST_USE oj_status oj_cuda_shapes_index_build(struct oj_cuda_index *index,
+                                                 struct oj_cuda_work *work);
+
 static inline int oj_distance_uses_segments(enum oj_distance_kind kind)
 {
     return kind != OJ_DISTANCE_HAUSDORFF_POINTS && kind != OJ_DISTANCE_FRECHET;

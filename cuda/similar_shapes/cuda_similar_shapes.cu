@@ -36,12 +36,6 @@ enum
 /* Vertices of a row that are not worth another block. */
 static const int64_t least_slice = 1024;
 
-struct cuda_shapes_index
-{
-    struct oj_cuda_index base;
-    struct oj_cuda_shapes of;
-};
-
 /* Rows against the join side. */
 struct cuda_shape_pairs
 {
@@ -606,13 +600,11 @@ static oj_status join_rows(const struct oj_cuda_index *index,
                            int64_t n, struct oj_cuda_share *share,
                            struct oj_stats *stats, struct oj_error *err)
 {
-    const struct cuda_shapes_index *self =
-        (const struct cuda_shapes_index *)index;
     const struct oj_relation *relation = &index->relation;
     struct oj_cuda_work work(index->device, index->device->stream,
                              "measuring shapes", err);
     struct cuda_shape_pairs p = {};
-    p.features = p.rows = self->of;
+    p.features = p.rows = ((const struct oj_cuda_shapes_index *)index)->of;
     if (!oj_cuda_is_join_side(index, input, first, n))
         OJ_TRY(oj_cuda_shapes_make(&work, input, first, n, relation, &p.rows));
     p.rank = index->rank;
@@ -642,20 +634,11 @@ static int takes_similar_shapes(const struct oj_relation *relation,
            !relation->exclude_same_geometry;
 }
 
-static oj_status build_shape_index(struct oj_cuda_index *index,
-                                   struct oj_cuda_work *work)
-{
-    struct cuda_shapes_index *self = (struct cuda_shapes_index *)index;
-    const struct oj_flat *flat = index->layer->flat;
-    return oj_cuda_shapes_make(work, flat, 0, flat->n_features,
-                               &index->relation, &self->of);
-}
-
 const struct oj_cuda_family oj_cuda_similar_shapes = {
     "distances of shapes, a block for each row",
     takes_similar_shapes,
-    sizeof(struct cuda_shapes_index),
-    build_shape_index,
+    sizeof(struct oj_cuda_shapes_index),
+    oj_cuda_shapes_index_build,
     1,
     join_rows,
 };

@@ -19,12 +19,6 @@ enum
  * looks at the cancel flag. */
 static const int64_t pairs_at_once = 1 << 23, measured_at_once = 1 << 16;
 
-struct cuda_cut_points_index
-{
-    struct oj_cuda_index base;
-    struct oj_cuda_shapes of;
-};
-
 /* Rows first .. first + n - 1 against all features. */
 struct cuda_cut_points_run
 {
@@ -173,7 +167,6 @@ static oj_status order_pairs(struct oj_cuda_work *work,
     int64_t n = r.n * r.features.side.n, n_features = r.features.side.n;
     int row_bits = 1;
     int32_t *order = NULL;
-    uint32_t *row;
     while (r.n >> row_bits != 0)
         row_bits++;
     OJ_TRY(work->order_by<unsigned long long>(
@@ -184,12 +177,12 @@ static oj_status order_pairs(struct oj_cuda_work *work,
                 squared_min_distance_of_boxes(r, i));
         },
         &order));
-    OJ_TRY(work->make(n, &row));
     const int32_t *by_least = order;
-    uint32_t *to = row;
-    OJ_TRY(work->each(n, [=] __device__(int64_t i)
-                      { to[i] = (uint32_t)(by_least[i] / n_features); }));
-    OJ_TRY(work->sort(n, row_bits, &row, &order));
+    OJ_TRY(work->reorder_by<uint32_t>(
+        n, row_bits,
+        [=] __device__(int64_t i)
+        { return (uint32_t)(by_least[i] / n_features); },
+        &order, NULL));
     run->order = order;
     return OJ_OK;
 }
@@ -219,8 +212,6 @@ static oj_status join_rows(const struct oj_cuda_index *index,
                            int64_t n, struct oj_cuda_share *share,
                            struct oj_stats *stats, struct oj_error *err)
 {
-    const struct cuda_cut_points_index *self =
-        (const struct cuda_cut_points_index *)index;
     const struct oj_relation *relation = &index->relation;
     struct oj_cuda_work work(index->device, index->device->stream,
                              "measuring what cut points leave", err);
@@ -230,7 +221,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     uint8_t *done;
     int64_t step, end = n * (share->number + 1) / share->n;
     OJ_TRY(oj_cuda_shapes_make(&work, input, first, n, relation, &r.rows));
-    r.features = self->of;
+    r.features = ((const struct oj_cuda_shapes_index *)index)->of;
     r.max_distance = relation->max_distance;
     r.k = relation->k;
     r.rule = oj_cuda_rule_of(relation, &r.rows.columns, &r.features.columns);
@@ -267,20 +258,11 @@ static int takes_cut_points(const struct oj_relation *relation,
            (input == NULL || input->max_distance == NULL);
 }
 
-static oj_status build_cut_points(struct oj_cuda_index *index,
-                                  struct oj_cuda_work *work)
-{
-    struct cuda_cut_points_index *self = (struct cuda_cut_points_index *)index;
-    const struct oj_flat *flat = index->layer->flat;
-    return oj_cuda_shapes_make(work, flat, 0, flat->n_features,
-                               &index->relation, &self->of);
-}
-
 const struct oj_cuda_family oj_cuda_cut_points = {
     "cut points of boxes, all vertices of what stays",
     takes_cut_points,
-    sizeof(struct cuda_cut_points_index),
-    build_cut_points,
+    sizeof(struct oj_cuda_shapes_index),
+    oj_cuda_shapes_index_build,
     1,
     join_rows,
 };

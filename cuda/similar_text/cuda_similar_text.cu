@@ -46,12 +46,6 @@ static const int64_t room_share = 64;
 /* In what the words of a pair cost: a token of a pair that is counted. */
 static const double token_cost = 16.0;
 
-struct cuda_text_index
-{
-    struct oj_cuda_index base;
-    struct oj_cuda_text_side side;
-};
-
 /* Rows against the join side. */
 struct cuda_text_pairs
 {
@@ -582,18 +576,17 @@ static oj_status join_rows(const struct oj_cuda_index *index,
                            int64_t n, struct oj_cuda_share *share,
                            struct oj_stats *stats, struct oj_error *err)
 {
-    const struct cuda_text_index *self = (const struct cuda_text_index *)index;
     struct oj_cuda_work work(index->device, index->device->stream,
                              "comparing texts", err);
     struct cuda_text_pairs pairs = {};
     int64_t k = index->relation.k;
-    pairs.rows = self->side;
+    pairs.features = pairs.rows =
+        ((const struct oj_cuda_text_index *)index)->side;
     if (!oj_cuda_is_join_side(index, input, first, n))
         OJ_TRY(oj_cuda_text_side_make(&work, input, first, n, &index->relation,
                                       &pairs.rows));
     OJ_TRY(oj_cuda_take_tiles(&work, share, TILE, &pairs.rows.order,
                               &pairs.rows.n));
-    pairs.features = self->side;
     pairs.condition = index->relation.similar[0];
     pairs.rule = oj_cuda_rule_of(&index->relation, &pairs.rows.columns,
                                  &pairs.features.columns);
@@ -613,18 +606,11 @@ static int takes(const struct oj_relation *relation,
             (relation->k <= MOST_BEST && relation->ties == OJ_TIES_FIRST));
 }
 
-static oj_status build_text_index(struct oj_cuda_index *index,
-                                  struct oj_cuda_work *work)
-{
-    struct cuda_text_index *self = (struct cuda_text_index *)index;
-    return oj_cuda_text_index_side(index, work, &self->side);
-}
-
 const struct oj_cuda_family oj_cuda_similar_text = {
     "bits of all pairs, then their tokens",
     takes,
-    sizeof(struct cuda_text_index),
-    build_text_index,
+    sizeof(struct oj_cuda_text_index),
+    oj_cuda_text_index_build,
     1,
     join_rows,
 };

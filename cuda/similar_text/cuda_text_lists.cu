@@ -26,12 +26,6 @@ static const int64_t block_sets = 4096;
 /* Cells of a matrix at most. */
 static const int64_t most_cells = (int64_t)1 << 28;
 
-struct text_lists_index
-{
-    struct oj_cuda_index base;
-    struct oj_cuda_text_side side;
-};
-
 /* A block of rows against one of features; places in the order of sizes. */
 struct cuda_text_matrix
 {
@@ -228,8 +222,6 @@ static oj_status join_rows(const struct oj_cuda_index *index,
                            int64_t n, struct oj_cuda_share *share,
                            struct oj_stats *stats, struct oj_error *err)
 {
-    const struct text_lists_index *self =
-        (const struct text_lists_index *)index;
     struct oj_cuda_work work(index->device, index->device->stream,
                              "counting common tokens", err);
     struct cuda_text_matrix m = {};
@@ -237,25 +229,18 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     OJ_TRY(oj_cuda_text_side_make(&work, input, first, n, &index->relation,
                                   &m.rows));
     OJ_TRY(oj_cuda_take_tiles(&work, share, 1, &m.rows.order, &m.rows.n));
-    m.features = self->side;
+    m.features = ((const struct oj_cuda_text_index *)index)->side;
     m.condition = index->relation.similar[0];
     m.rule =
         oj_cuda_rule_of(&index->relation, &m.rows.columns, &m.features.columns);
     return find_pairs(&work, &m, index->family == &oj_cuda_size_blocks, share);
 }
 
-static oj_status build_text_lists(struct oj_cuda_index *index,
-                                  struct oj_cuda_work *work)
-{
-    struct text_lists_index *self = (struct text_lists_index *)index;
-    return oj_cuda_text_index_side(index, work, &self->side);
-}
-
 const struct oj_cuda_family oj_cuda_size_blocks = {
     "blocks of sets by size, common tokens counted",
     oj_cuda_texts_take,
-    sizeof(struct text_lists_index),
-    build_text_lists,
+    sizeof(struct oj_cuda_text_index),
+    oj_cuda_text_index_build,
     1,
     join_rows,
 };
@@ -263,8 +248,8 @@ const struct oj_cuda_family oj_cuda_size_blocks = {
 const struct oj_cuda_family oj_cuda_lists = {
     "inverted lists, common tokens counted",
     oj_cuda_texts_take,
-    sizeof(struct text_lists_index),
-    build_text_lists,
+    sizeof(struct oj_cuda_text_index),
+    oj_cuda_text_index_build,
     1,
     join_rows,
 };

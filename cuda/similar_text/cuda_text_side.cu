@@ -54,13 +54,13 @@ int oj_cuda_texts_take(const struct oj_relation *relation,
            !relation->vector.is_asked && !relation->exclude_same_geometry;
 }
 
-oj_status oj_cuda_text_index_side(struct oj_cuda_index *index,
-                                  struct oj_cuda_work *work,
-                                  struct oj_cuda_text_side *side)
+oj_status oj_cuda_text_index_build(struct oj_cuda_index *index,
+                                   struct oj_cuda_work *work)
 {
     const struct oj_flat *flat = index->layer->flat;
     if (flat->n_texts < 1)
         return oj_fail(work->err, OJ_ERR_ARG, "the join side has no texts");
     return oj_cuda_text_side_make(work, flat, 0, flat->n_features,
-                                  &index->relation, side);
+                                  &index->relation,
+                                  &((struct oj_cuda_text_index *)index)->side);
 }

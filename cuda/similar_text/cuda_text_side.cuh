@@ -40,9 +40,14 @@ int oj_cuda_texts_take(const struct oj_relation *relation,
                        const struct oj_flat *join_side,
                        const struct oj_flat *input);
 
-/** For families: the join side of an index. */
-OJ_MUST_USE oj_status oj_cuda_text_index_side(struct oj_cuda_index *index,
-                                              struct oj_cuda_work *work,
-                                              struct oj_cuda_text_side *side);
+/** An index of the join side. */
+struct oj_cuda_text_index
+{
+    struct oj_cuda_index base;
+    struct oj_cuda_text_side side;
+};
+
+OJ_MUST_USE oj_status oj_cuda_text_index_build(struct oj_cuda_index *index,
+                                               struct oj_cuda_work *work);
 
 #endif

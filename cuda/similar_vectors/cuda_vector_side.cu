@@ -329,27 +329,23 @@ static oj_status sort_rows_within_nodes(struct oj_cuda_work *work,
     struct oj_cuda_work own(work);
     int64_t n_nodes = ((level->n - 1) >> level->shift) + 1;
     struct cuda_vector_split *split;
-    unsigned long long *key;
     OJ_TRY(make_boxes(&own, n_tiles, level));
     OJ_TRY(own.make(n_nodes, &split));
-    OJ_TRY(work->make(level->n, &key));
     const struct cuda_vector_level l = *level;
     OJ_TRY(
         own.each(n_nodes, [=] __device__(int64_t i)
                  { split[i] = choose_longest_side_of_box(l.box + i * WARP); }));
-    OJ_TRY(own.each(l.n,
-                    [=] __device__(int64_t i)
-                    {
-                        struct cuda_vector_split s = split[i >> l.shift];
-                        float at =
-                            l.at[(int64_t)l.order[i] * BOX + s.dimension];
-                        at = (at - s.low) * s.factor;
-                        key[i] = (unsigned long long)(i >> l.shift) << 16 |
-                                 (unsigned long long)at;
-                    }));
-    OJ_TRY(work->sort(level->n, 16 + bits, &key, order));
-    work->drop(key);
-    return OJ_OK;
+    return work->reorder_by<unsigned long long>(
+        l.n, 16 + bits,
+        [=] __device__(int64_t i)
+        {
+            struct cuda_vector_split s = split[i >> l.shift];
+            float at = l.at[(int64_t)l.order[i] * BOX + s.dimension];
+            at = (at - s.low) * s.factor;
+            return (unsigned long long)(i >> l.shift) << 16 |
+                   (unsigned long long)at;
+        },
+        order, NULL);
 }
 
 static oj_status order_vectors_by_tree(struct oj_cuda_work *work,
