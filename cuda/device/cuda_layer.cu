@@ -1,7 +1,6 @@
 #include "cuda_box_reduce.cuh"
 #include "cuda_copy.h"
 #include "cuda_offset_search.cuh"
-#include "cuda_stopwatch.h"
 
 #include <math.h>
 #include <string.h>
@@ -338,12 +337,12 @@ static oj_status make_layer(struct layer_build *m, const uint8_t *left_out,
                             const int32_t *tie_rank)
 {
     struct oj_cuda_work work(m->keep);
-    struct oj_cuda_stopwatch watch;
     struct oj_cuda_layer *layer = m->layer;
     m->work = &work;
     work.doing = "copying the join layer";
     OJ_TRY(upload_flat_arrays(m, left_out, tie_rank));
-    OJ_TRY(watch.start(work.stream, work.err));
+    if (work.device->uploaded != NULL)
+        OJ_TRY(work.check(cudaEventRecord(work.device->uploaded, work.stream)));
     OJ_TRY(invert_tie_ranks(m));
     if (layer->short_points)
         layer->n_parts = layer->n_rings = layer->n_segments = layer->n_features;
@@ -354,7 +353,7 @@ static oj_status make_layer(struct layer_build *m, const uint8_t *left_out,
     }
     OJ_TRY(make_segments(m));
     OJ_TRY(compute_layer_extent(m));
-    return watch.stop(work.stream, &layer->make_s, work.err);
+    return work.wait();
 }
 
 oj_status oj_cuda_layer_make(struct oj_cuda_work *keep,

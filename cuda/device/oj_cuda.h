@@ -26,6 +26,8 @@ struct oj_cuda_device
     struct oj_cuda_peers *peers; /**< the devices of the join, of which it is
                                       one; or NULL */
     int number;                  /**< among them */
+    cudaEvent_t uploaded;        /**< recorded when the flat arrays of a layer
+                                      are there; NULL: nobody asks */
 };
 
 /** Turns a CUDA error into an oj_status: OJ_ERR_NOMEM for memory,
@@ -165,8 +167,6 @@ struct oj_cuda_layer
     int64_t n_features, n_parts, n_rings, n_segments;
     double x0, y0, x1, y1; /**< around everything; x0 > x1: nothing */
     double magnitude;      /**< greatest absolute coordinate */
-    double make_s;         /**< by the device's clock, from the flat arrays
-                                on the device */
     int only_points;       /**< 1: no feature is more than one point */
     int short_points;      /**< 1: every feature is one point: segment i, and
                                 there are no offsets */

@@ -1,10 +1,10 @@
 #include "gpu_resident.h"
 
-#include "../../cuda/device/cuda_stopwatch.h"
 #include "../../cuda/index/cuda_device_points.h"
 #include "../../cuda/index/cuda_index.h"
 #include "../../cuda/index/cuda_pair_listing.cuh"
 #include "../../cuda/index/cuda_pair_sums.h"
+#include "cuda_stopwatch.h"
 
 static oj_status use_first(struct oj_gpu_index *index, struct oj_error *err)
 {
@@ -39,14 +39,21 @@ static oj_status copy(struct oj_gpu_index *index, void *to, const void *from,
     return OJ_OK;
 }
 
-/* Without its layer an index has no answers: no family is asked any more. */
-static oj_status make_layer_again(struct oj_gpu_index *index,
+/* Without its layer an index has no answers: no family is asked any more.
+ * *seconds: from the flat arrays on the device. */
+static oj_status make_layer_again(struct oj_gpu_index *index, double *seconds,
                                   struct oj_error *err)
 {
     struct oj_cuda_place *place = &index->place[0];
-    oj_status status;
+    struct oj_cuda_stopwatch watch;
+    oj_status status = watch.start(place->device.stream, err);
     oj_cuda_release(&place->device, place->device.stream, &place->memory);
-    status = oj_cuda_place_fill(index, place, err);
+    place->device.uploaded = watch.begin;
+    if (status == OJ_OK)
+        status = oj_cuda_place_fill(index, place, err);
+    place->device.uploaded = NULL;
+    if (status == OJ_OK)
+        status = watch.stop(place->device.stream, seconds, err);
     if (status == OJ_OK)
         return OJ_OK;
     index->refused = ~0u;
@@ -62,7 +69,6 @@ static oj_status rebuild(struct oj_gpu_index *index, double seconds[2],
     struct oj_cuda_stopwatch watch;
     const struct oj_cuda_index *of;
     int number = oj_cuda_chosen(index, NULL);
-    double index_s = 0.0;
     OJ_TRY(oj_cuda_resident_index(index, &of, err));
     OJ_TRY(use_first(index, err));
     for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
@@ -73,16 +79,14 @@ static oj_status rebuild(struct oj_gpu_index *index, double seconds[2],
     }
     oj_cuda_family_free(place->of[number]);
     place->of[number] = NULL;
-    OJ_TRY(make_layer_again(index, err));
+    seconds[0] = seconds[1] = 0.0;
+    OJ_TRY(make_layer_again(index, &seconds[0], err));
     OJ_CUDA_TRY(cudaDeviceSynchronize(), "waiting", err);
     OJ_TRY(watch.start(place->device.stream, err));
     OJ_TRY(oj_cuda_family_index(oj_cuda_family_at(number), &place->device,
                                 &place->layer, &index->relation,
                                 &place->of[number], err));
-    OJ_TRY(watch.stop(place->device.stream, &index_s, err));
-    seconds[0] = place->layer.make_s;
-    seconds[1] = index_s;
-    return OJ_OK;
+    return watch.stop(place->device.stream, &seconds[1], err);
 }
 
 /* Takes the time of ask(of, &work, &points) of points on the device; of: the

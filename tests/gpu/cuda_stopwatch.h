@@ -2,7 +2,7 @@
 #ifndef CUDA_STOPWATCH_H
 #define CUDA_STOPWATCH_H
 
-#include "oj_cuda.h"
+#include "../../cuda/device/oj_cuda.h"
 
 struct oj_cuda_stopwatch
 {
