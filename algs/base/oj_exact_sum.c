@@ -1,6 +1,7 @@
 #include "oj_exact_sum.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../kernels/oj_limbs.h"
 
 #include <math.h>
 #include <string.h>
@@ -137,21 +138,14 @@ static int split_double(struct oj_exact_sum *sum, double x, uint64_t *m, int *e,
                         int *negative)
 {
     uint64_t bits;
-    int exponent;
     memcpy(&bits, &x, sizeof bits);
     *negative = bits >> 63 != 0;
-    exponent = (int)(bits >> 52 & 0x7ff);
-    *m = bits & ((UINT64_C(1) << 52) - 1);
-    if (exponent == 0x7ff)
+    if ((bits >> 52 & 0x7ff) == 0x7ff)
     {
-        sum->not_finite |= *m != 0 ? 4 : *negative ? 2 : 1;
+        sum->not_finite |= x != x ? 4 : *negative ? 2 : 1;
         return 0;
     }
-    if (exponent == 0)
-        exponent = 1;
-    else
-        *m |= UINT64_C(1) << 52;
-    *e = exponent - 1075;
+    oj_limbs_split(bits, m, e);
     return *m != 0;
 }
 
