@@ -4,7 +4,43 @@
 #include "../../cuda/index/cuda_index.h"
 #include "../../cuda/index/cuda_pair_listing.cuh"
 #include "../../cuda/index/cuda_pair_sums.h"
-#include "cuda_stopwatch.h"
+
+/* A device's time between two points of a stream. */
+struct stopwatch
+{
+    cudaEvent_t begin = NULL, end = NULL;
+
+    ~stopwatch()
+    {
+        if (begin != NULL)
+            (void)cudaEventDestroy(begin);
+        if (end != NULL)
+            (void)cudaEventDestroy(end);
+    }
+
+    OJ_MUST_USE oj_status start(cudaStream_t stream, struct oj_error *err)
+    {
+        if (begin == NULL)
+            OJ_CUDA_TRY(cudaEventCreate(&begin), "taking the time", err);
+        if (end == NULL)
+            OJ_CUDA_TRY(cudaEventCreate(&end), "taking the time", err);
+        OJ_CUDA_TRY(cudaEventRecord(begin, stream), "taking the time", err);
+        return OJ_OK;
+    }
+
+    /** Adds the time since start() to *seconds; waits for the stream. */
+    OJ_MUST_USE oj_status stop(cudaStream_t stream, double *seconds,
+                               struct oj_error *err)
+    {
+        float milliseconds = 0.0f;
+        OJ_CUDA_TRY(cudaEventRecord(end, stream), "taking the time", err);
+        OJ_CUDA_TRY(cudaEventSynchronize(end), "working", err);
+        OJ_CUDA_TRY(cudaEventElapsedTime(&milliseconds, begin, end),
+                    "taking the time", err);
+        *seconds += 1e-3 * (double)milliseconds;
+        return OJ_OK;
+    }
+};
 
 static oj_status use_first(struct oj_gpu_index *index, struct oj_error *err)
 {
@@ -45,7 +81,7 @@ static oj_status make_layer_again(struct oj_gpu_index *index, double *seconds,
                                   struct oj_error *err)
 {
     struct oj_cuda_place *place = &index->place[0];
-    struct oj_cuda_stopwatch watch;
+    struct stopwatch watch;
     oj_status status = watch.start(place->device.stream, err);
     oj_cuda_release(&place->device, place->device.stream, &place->memory);
     place->device.uploaded = watch.begin;
@@ -66,7 +102,7 @@ static oj_status rebuild(struct oj_gpu_index *index, double seconds[2],
                          struct oj_error *err)
 {
     struct oj_cuda_place *place = &index->place[0];
-    struct oj_cuda_stopwatch watch;
+    struct stopwatch watch;
     const struct oj_cuda_index *of;
     int number = oj_cuda_chosen(index, NULL);
     OJ_TRY(oj_cuda_resident_index(index, &of, err));
@@ -98,7 +134,7 @@ static oj_status measure(struct oj_gpu_index *index,
 {
     struct oj_cuda_device *device = &index->place[0].device;
     struct oj_cuda_work work(device, device->stream, "joining", err);
-    struct oj_cuda_stopwatch watch;
+    struct stopwatch watch;
     struct oj_cuda_points here;
     const struct oj_cuda_index *of;
     double unwanted = 0.0;
