@@ -33,9 +33,9 @@ enum
 
 static const int64_t default_size = 256, most_rows = (int64_t)1 << 30;
 
-/* Pairs that are held at a time, if there is memory, and between two looks at
- * the caller's wish to cancel. */
-static const int64_t most_pairs = (int64_t)1 << 24, least_pairs = 1 << 16;
+/* Pairs that are held at a time, but for one quadrant of more, and between two
+ * looks at the caller's wish to cancel. */
+static const int64_t most_pairs = (int64_t)1 << 24;
 
 /** The join side's boxes in cells. */
 struct quadrant_cells
@@ -877,18 +877,6 @@ static oj_status group_points(struct chunk *c)
     return wait_and_add_stage_time(c, &c->stats.sort_s);
 }
 
-/* Room for as many pairs as there is memory for, up to n. *got: how many. */
-static oj_status allocate_pair_buffer(struct chunk *c, int64_t n, int64_t *got)
-{
-    for (*got = n < most_pairs ? n : most_pairs;; *got /= 2)
-    {
-        oj_status status = c->work->make(*got, &c->on.feature);
-        if (status != OJ_ERR_NOMEM || *got <= least_pairs)
-            return status;
-    }
-}
-
-/* One quadrant may have more pairs than are held at a time. */
 static oj_status grow_pair_buffer(struct chunk *c)
 {
     struct oj_cuda_array<int32_t> *feature = &c->on.feature;
@@ -898,10 +886,10 @@ static oj_status grow_pair_buffer(struct chunk *c)
     return c->work->make(c->on.slice.n_pairs, feature);
 }
 
-static oj_status run_slice(struct chunk *c, int64_t most)
+static oj_status run_slice(struct chunk *c)
 {
     struct quadrant_chunk *on = &c->on;
-    OJ_TRY(move_to_next_slice(c->work, on, most));
+    OJ_TRY(move_to_next_slice(c->work, on, most_pairs));
     OJ_TRY(grow_pair_buffer(c));
     OJ_TRY(c->work->run<BLOCK>((on->slice.end - on->slice.first) * WARP,
                                fill_pairs, *on));
@@ -917,16 +905,12 @@ static oj_status run_slice(struct chunk *c, int64_t most)
 static oj_status join_quadrants_by_slices(struct chunk *c)
 {
     struct quadrant_chunk *on = &c->on;
-    int64_t most = 0;
     if (on->n_quadrants == 0 || on->grid.n_entries == 0)
         return OJ_OK;
     OJ_TRY(count_all_pairs(c->work, on));
     OJ_TRY(wait_and_add_stage_time(c, &c->stats.filter_s));
-    if (on->n_pairs == 0)
-        return OJ_OK;
-    OJ_TRY(allocate_pair_buffer(c, on->n_pairs, &most));
-    while (on->slice.end < on->n_quadrants)
-        OJ_TRY(run_slice(c, most));
+    while (on->n_pairs > 0 && on->slice.end < on->n_quadrants)
+        OJ_TRY(run_slice(c));
     return OJ_OK;
 }
 
