@@ -129,31 +129,16 @@ static oj_status join_one_each_on_device(const struct oj_cuda_index *of,
                                          const struct oj_cuda_points *points,
                                          struct oj_gpu_pairs *out)
 {
-    struct oj_cuda_array<int32_t> row =
-    {
-    };
-    struct oj_cuda_array<double> measure =
-    {
-    };
-    int has_measure =
-        of->relation.op == OJ_OP_NEAREST || of->relation.op == OJ_OP_DWITHIN;
-    oj_status status =
-        oj_cuda_make(work->device, work->stream, points->n, &row, work->err);
-    if (status == OJ_OK && has_measure)
-        status = oj_cuda_make(work->device, work->stream, points->n, &measure,
-                              work->err);
-    if (status == OJ_OK && points->n > 0)
-        status =
-            oj_cuda_resident_answer(of, work, points, row.data, measure.data);
-    if (status != OJ_OK)
-    {
-        oj_cuda_drop(work->device, work->stream, &row);
-        oj_cuda_drop(work->device, work->stream, &measure);
-        return status;
-    }
+    struct oj_cuda_work own(work);
+    struct oj_cuda_memory callers = {};
+    OJ_TRY(own.make(points->n, &out->row));
+    if (of->relation.op == OJ_OP_NEAREST || of->relation.op == OJ_OP_DWITHIN)
+        OJ_TRY(own.make(points->n, &out->measure));
+    if (points->n > 0)
+        OJ_TRY(
+            oj_cuda_resident_answer(of, work, points, out->row, out->measure));
+    oj_cuda_hand_over(&own.memory, NULL, &callers);
     out->n_pairs = points->n;
-    out->row = row.data;
-    out->measure = measure.data;
     return OJ_OK;
 }
 
