@@ -627,15 +627,13 @@ static const char *keep_text(struct oj_command *command, const char *text)
 }
 
 /* A word that is the name of a file or a dataset. */
-static oj_status keep_resolved_path(const struct argument_reader *r,
-                                    const char *name, const char **out,
-                                    struct oj_error *err)
+static const char *keep_resolved_path(const struct argument_reader *r,
+                                      const char *name)
 {
-    char *path = NULL;
-    OJ_TRY(oj_path_resolve(r->folder, name, &path, err));
-    *out = keep_text(r->command, path);
-    oj_free(path);
-    return OJ_OK;
+    char *path = oj_path_resolve(r->folder, name);
+    const char *kept = keep_text(r->command, path);
+    CPLFree(path);
+    return kept;
 }
 
 /* What a file holds, but for white space at its end. */
@@ -647,11 +645,10 @@ static oj_status read_file(const struct argument_reader *r, const char *word,
     {
         MAX_BYTES = 10 * 1024 * 1024
     };
-    const char *name;
+    const char *name = keep_resolved_path(r, word);
     GByte *bytes = NULL;
     vsi_l_offset n = 0;
     int has_read;
-    OJ_TRY(keep_resolved_path(r, word, &name, err));
     CPLPushErrorHandler(CPLQuietErrorHandler);
     has_read = VSIIngestFile(NULL, name, &bytes, &n, MAX_BYTES);
     CPLPopErrorHandler();
@@ -904,7 +901,8 @@ static oj_status read_positional(struct argument_reader *r, const char *word,
                        r->positional[2],
                        r->command->is_dataset ? "it is JOIN:" : "ogrjoin takes",
                        r->command->is_dataset ? "" : "dst_ds ");
-    return keep_resolved_path(r, word, &r->positional[r->positionals++], err);
+    r->positional[r->positionals++] = keep_resolved_path(r, word);
+    return OJ_OK;
 }
 
 /* dst_ds is left out where there is nothing to write to, join_ds where boxes

@@ -123,7 +123,7 @@ class JoinLayer final : public OGRLayer
 
     oj_status Plan(oj_error *err);
     void Define();
-    oj_status Describe(oj_error *err);
+    void Describe();
 
     bool IsFiltered() const
     {
@@ -277,7 +277,7 @@ void JoinLayer::Define()
     crs->Release();
 }
 
-oj_status JoinLayer::Describe(oj_error *err)
+void JoinLayer::Describe()
 {
     const oj_job &job = m_main.pass.job;
     CPLStringList list;
@@ -300,14 +300,12 @@ oj_status JoinLayer::Describe(oj_error *err)
         list.SetNameValue("DISTANCE_UNIT", job.crs.unit);
     if (m_command.words != nullptr)
     {
-        char *line = nullptr;
-        OJ_TRY(oj_words_join(m_command.words, &line, err));
+        char *line = oj_words_join(m_command.words);
         list.SetNameValue("COMMAND_LINE", line);
-        oj_free(line);
+        CPLFree(line);
     }
     SetMetadata(list.List());
     m_dataset->SetMetadata(list.List());
-    return OJ_OK;
 }
 
 oj_status JoinLayer::Plan(oj_error *err)
@@ -334,7 +332,8 @@ oj_status JoinLayer::Plan(oj_error *err)
     m_has_fast_count = OGR_L_TestCapability(input, OLCFastFeatureCount);
     m_has_fast_extent = OGR_L_TestCapability(input, OLCFastGetExtent);
     m_has_fast_box = OGR_L_TestCapability(input, OLCFastSpatialFilter);
-    return Describe(err);
+    Describe();
+    return OJ_OK;
 }
 
 bool JoinLayer::Open()

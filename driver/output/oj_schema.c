@@ -71,57 +71,40 @@ static int is_taken(const struct oj_schema *schema, const char *name)
     return CSLFindString(schema->taken, name) >= 0;
 }
 
-oj_status oj_schema_take_name(struct oj_schema *schema, const char *name,
-                              struct oj_error *err)
+void oj_schema_take_name(struct oj_schema *schema, const char *name)
 {
-    char **taken;
-    if (name == NULL || name[0] == '\0')
-        return OJ_OK;
-    taken = CSLAddStringMayFail(schema->taken, name);
-    if (taken == NULL)
-        return oj_fail_nomem(err, (int64_t)strlen(name) + 1, 1);
-    schema->taken = taken;
-    return OJ_OK;
+    if (name != NULL && name[0] != '\0')
+        schema->taken = CSLAddString(schema->taken, name);
 }
 
-oj_status oj_schema_take_layer(struct oj_schema *schema, GDALDriverH driver,
-                               OGRLayerH layer, struct oj_error *err)
+void oj_schema_take_layer(struct oj_schema *schema, GDALDriverH driver,
+                          OGRLayerH layer)
 {
     const char *const names[] = {OGR_L_GetFIDColumn(layer),
                                  oj_driver_hidden_name(driver),
                                  OGR_L_GetGeometryColumn(layer)};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        OJ_TRY(oj_schema_take_name(schema, names[i], err));
-    return OJ_OK;
+        oj_schema_take_name(schema, names[i]);
 }
 
 /* Takes name, or, when it is taken, prefix and name, or then that with _2, _3
  * and so on. */
-static oj_status reserve_free_name(struct oj_schema *schema, const char *prefix,
-                                   const char *name, struct oj_error *err)
+static void reserve_free_name(struct oj_schema *schema, const char *prefix,
+                              const char *name)
 {
-    size_t size = strlen(prefix) + strlen(name) + 24;
-    oj_status status;
-    char *other;
-    if (!is_taken(schema, name))
-        return oj_schema_take_name(schema, name, err);
-    OJ_NEW(other, (int64_t)size, err);
-    snprintf(other, size, "%s%s", prefix, name);
-    for (int i = 2; is_taken(schema, other); i++)
-        snprintf(other, size, "%s%s_%d", prefix, name, i);
-    status = oj_schema_take_name(schema, other, err);
-    oj_free(other);
-    return status;
+    const char *free_name = name;
+    for (int i = 1; is_taken(schema, free_name); i++)
+        free_name = i == 1 ? CPLSPrintf("%.1000s%.4000s", prefix, name)
+                           : CPLSPrintf("%.1000s%.4000s_%d", prefix, name, i);
+    oj_schema_take_name(schema, free_name);
 }
 
 /* Fields of one side; prefix: before names that are taken. What an unmatched
  * row needs is kept possible: fields of the other side may be NULL and are
  * never unique. */
-static oj_status plan_side_fields(const struct oj_source *side,
-                                  enum oj_column_origin origin,
-                                  const char *prefix, int is_always_there,
-                                  struct oj_schema *schema,
-                                  struct oj_error *err)
+static void plan_side_fields(const struct oj_source *side,
+                             enum oj_column_origin origin, const char *prefix,
+                             int is_always_there, struct oj_schema *schema)
 {
     for (int i = 0; i < side->n_fields; i++)
     {
@@ -129,8 +112,7 @@ static oj_status plan_side_fields(const struct oj_source *side,
             OGR_L_GetLayerDefn(side->layer), side->fields[i]);
         const char *name = OGR_Fld_GetNameRef(from);
         OGRFieldDefnH to;
-        OJ_TRY(
-            reserve_free_name(schema, prefix, name[0] ? name : "field", err));
+        reserve_free_name(schema, prefix, name[0] ? name : "field");
         to = add_column(schema, origin, i, from);
         OGR_Fld_SetUnique(to, 0);
         if (!is_always_there)
@@ -138,7 +120,6 @@ static oj_status plan_side_fields(const struct oj_source *side,
         if (!is_always_there || OGR_Fld_IsDefaultDriverSpecific(from))
             OGR_Fld_SetDefault(to, NULL);
     }
-    return OJ_OK;
 }
 
 /* The name of a column of ours under this number (1: without one). */
@@ -205,15 +186,11 @@ static oj_status plan_computed_columns(const struct oj_schema_request *request,
         const struct oj_own_column *own = &request->own[i];
         OGRFieldDefnH defn = OGR_Fld_Create("", own->type);
         char name[256];
-        oj_status status;
         computed_column_name(own, number, name, sizeof name);
         OGR_Fld_SetSubType(defn, own->subtype);
-        status = oj_schema_take_name(schema, name, err);
-        if (status == OJ_OK)
-            add_column(schema, own->origin, own->source, defn);
+        oj_schema_take_name(schema, name);
+        add_column(schema, own->origin, own->source, defn);
         OGR_Fld_Destroy(defn);
-        if (status != OJ_OK)
-            return status;
     }
     return OJ_OK;
 }
@@ -249,12 +226,12 @@ oj_status oj_schema_plan(const struct oj_schema_request *request,
     schema->input = request->input;
     schema->join = request->join;
     if (request->with_input)
-        OJ_TRY(plan_side_fields(request->input, OJ_COLUMN_INPUT, "",
-                                !request->has_other_rows, schema, err));
+        plan_side_fields(request->input, OJ_COLUMN_INPUT, "",
+                         !request->has_other_rows, schema);
     OJ_TRY(plan_computed_columns(request, schema, err));
     if (request->with_join)
-        OJ_TRY(plan_side_fields(request->join, OJ_COLUMN_JOIN, request->prefix,
-                                0, schema, err));
+        plan_side_fields(request->join, OJ_COLUMN_JOIN, request->prefix, 0,
+                         schema);
     notice_renamed_fields(request, schema);
     return OJ_OK;
 }
@@ -576,7 +553,7 @@ oj_status oj_schema_create(const struct oj_schema_request *request,
         OJ_TRY(check_append_crs(at, crs, err));
     else
         OJ_TRY(create_layer(o, request, crs, at, err));
-    OJ_TRY(oj_schema_take_layer(schema, o->driver, at->layer, err));
+    oj_schema_take_layer(schema, o->driver, at->layer);
     OJ_TRY(oj_schema_plan(request, schema, err));
     schema->keep_fids = may_keep_fids(request, o, at);
     if (!at->appends)

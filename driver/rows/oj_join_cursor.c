@@ -420,8 +420,7 @@ static oj_status plan_output_schema(struct oj_pass *pass,
                                  OGR_L_GetGeometryColumn(input->layer)};
     OJ_TRY(oj_rows_type(&pass->rows, NULL, err));
     for (int i = 0; i < 2; i++)
-        OJ_TRY(oj_schema_take_name(
-            schema, oj_schema_name_beside(input, names[i]), err));
+        oj_schema_take_name(schema, oj_schema_name_beside(input, names[i]));
     OJ_TRY(oj_schema_plan(request, schema, err));
     schema->keep_fids = !request->has_other_rows && !input->is_result_set &&
                         !pass->command->output.unset_fid;

@@ -7,6 +7,7 @@
 #include "../base/oj_message.h"
 #include "../base/oj_shell_words.h"
 
+#include <cpl_conv.h>
 #include <cpl_string.h>
 
 #include <stdio.h>
@@ -86,27 +87,18 @@ static void add_pair_value_column(struct oj_rows *rows,
 }
 
 /* Of further conditions the name ends in their number. */
-static oj_status name_similarity_columns(struct oj_rows *rows,
-                                         const char *given,
-                                         struct oj_error *err)
+static void name_similarity_columns(struct oj_rows *rows, const char *given)
 {
     const char *first = given != NULL ? given : "join_similarity";
-    size_t size = strlen(first) + 8;
     for (int i = 0; first[0] != '\0' && i < rows->job->relation.n_similar; i++)
     {
-        char *name;
-        OJ_NEW(name, (int64_t)size, err);
-        rows->similarity_name[i] = name;
-        if (i == 0)
-            snprintf(name, size, "%s", first);
-        else
-            snprintf(name, size, "%s_%d", first, i + 1);
+        const char *name = rows->similarity_name[i] =
+            CPLStrdup(i == 0 ? first : CPLSPrintf("%s_%d", first, i + 1));
         rows->request.want[OJ_PAIR_SIMILARITY + i] = 1;
         add_join_column(rows, OJ_COLUMN_PAIR_VALUE, OJ_PAIR_SIMILARITY + i,
                         OFTReal, name, given != NULL ? name : NULL,
                         "name_similarity");
     }
-    return OJ_OK;
 }
 
 static oj_status plan_overlap(struct oj_rows *rows, const char *list,
@@ -167,7 +159,7 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
         add_join_column(rows, OJ_COLUMN_MEASURE, 0, OFTReal,
                         oj_op_get(relation->op)->measure, c->name_distance,
                         "name_distance");
-    OJ_TRY(name_similarity_columns(rows, c->name_similarity, err));
+    name_similarity_columns(rows, c->name_similarity);
     if (relation->vector.is_asked)
     {
         rows->request.want[OJ_PAIR_DIFFERENCE] =
@@ -570,7 +562,7 @@ void oj_rows_close(struct oj_rows *rows)
         oj_pair_values_free(&rows->values[i]);
     oj_flat_slice_free(&rows->slice);
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
-        oj_free(rows->similarity_name[i]);
+        CPLFree(rows->similarity_name[i]);
     oj_free(rows->score);
     *rows = closed;
 }

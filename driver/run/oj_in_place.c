@@ -92,21 +92,18 @@ static const char *layer_field_name(OGRLayerH layer, int i)
 }
 
 /* All names of the layer but those of fields [first, first + n). */
-static oj_status reserve_existing_field_names(struct update *u, int first,
-                                              int n, struct oj_error *err)
+static void reserve_existing_field_names(struct update *u, int first, int n)
 {
     const struct oj_source *input = &u->pass->job.input;
     OGRLayerH layer = input->layer;
     int n_fields = OGR_FD_GetFieldCount(OGR_L_GetLayerDefn(layer));
-    OJ_TRY(oj_schema_take_layer(
-        &u->schema, GDALGetDatasetDriver(input->dataset), layer, err));
+    oj_schema_take_layer(&u->schema, GDALGetDatasetDriver(input->dataset),
+                         layer);
     for (int i = 0; i < n_fields; i++)
     {
         if (i < first || i >= first + n)
-            OJ_TRY(oj_schema_take_name(&u->schema, layer_field_name(layer, i),
-                                       err));
+            oj_schema_take_name(&u->schema, layer_field_name(layer, i));
     }
-    return OJ_OK;
 }
 
 /* 1 when a format may have made the name out of the planned one: Shapefile
@@ -166,7 +163,7 @@ static oj_status plan_columns_or_reuse_earlier(struct update *u,
             return fail_foreign_column(u, place, err);
     }
     n = first >= 0 ? request.n_own + u->pass->job.join.n_fields : 0;
-    OJ_TRY(reserve_existing_field_names(u, first, n, err));
+    reserve_existing_field_names(u, first, n);
     OJ_TRY(oj_schema_plan(&request, &u->schema, err));
     if (first >= 0 && !are_columns_of_earlier_run(layer, first, &u->schema))
         return fail_foreign_column(u, first, err);
