@@ -1,6 +1,7 @@
 #include "oj_source.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/write/oj_flat_to_ogr_geometry.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
 #include "../base/oj_spelling.h"
@@ -499,25 +500,18 @@ static oj_status find_crs(struct oj_source *s, struct oj_error *err)
 
 /* ---- the boxes of -window, as a layer in memory -------------------------- */
 
-/* Without width or height a line, without both a point. */
-static OGRGeometryH make_box(const double *box)
+static oj_status make_box(const double *box, OGRGeometryH *out,
+                          struct oj_error *err)
 {
-    const double xs[5] = {box[0], box[2], box[2], box[0], box[0]};
-    const double ys[5] = {box[1], box[1], box[3], box[3], box[1]};
-    int is_thin = box[0] >= box[2], is_flat = box[1] >= box[3];
-    int has_area = !is_thin && !is_flat;
-    int n = has_area ? 5 : is_thin && is_flat ? 1 : 3;
-    OGRGeometryH polygon,
-        shape = OGR_G_CreateGeometry(n == 5   ? wkbLinearRing
-                                     : n == 1 ? wkbPoint
-                                              : wkbLineString);
-    for (int i = 0; i < n; i += has_area ? 1 : 2)
-        OGR_G_AddPoint_2D(shape, xs[i], ys[i]);
-    if (!has_area)
-        return shape;
-    polygon = OGR_G_CreateGeometry(wkbPolygon);
-    OGR_G_AddGeometryDirectly(polygon, shape);
-    return polygon;
+    struct oj_flat_buf buf = {0};
+    struct oj_flat flat;
+    oj_status status =
+        oj_flat_buf_add_box(&buf, 0, box[0], box[1], box[2], box[3], err);
+    flat = oj_flat_buf_view(&buf);
+    if (status == OJ_OK)
+        status = oj_layer_shape(&flat, 0, 0, out, err);
+    oj_flat_buf_free(&buf);
+    return status;
 }
 
 static oj_status create_window_layer(struct oj_source *s, const double *boxes,
@@ -532,9 +526,12 @@ static oj_status create_window_layer(struct oj_source *s, const double *boxes,
                        "GDAL cannot hold a layer in memory");
     for (int64_t i = 0; i < n; i++)
     {
-        OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(s->layer));
+        OGRFeatureH feature;
+        OGRGeometryH box;
         OGRErr result;
-        OGR_F_SetGeometryDirectly(feature, make_box(&boxes[4 * i]));
+        OJ_TRY(make_box(&boxes[4 * i], &box, err));
+        feature = OGR_F_Create(OGR_L_GetLayerDefn(s->layer));
+        OGR_F_SetGeometryDirectly(feature, box);
         OGR_F_SetFID(feature, i + 1);
         result = OGR_L_CreateFeature(s->layer, feature);
         OGR_F_Destroy(feature);

@@ -32,6 +32,17 @@ static int are_all_joinable(const struct oj_flat *flat)
            oj_flat_are_joinable(flat->y, flat->n_vertices);
 }
 
+unsigned oj_flat_kinds(const struct oj_flat *flat, int64_t feature)
+{
+    unsigned kinds = 0;
+    if (oj_flat_is_points(flat))
+        return flat->x[feature] - flat->x[feature] == 0.0 ? OJ_PART_POINT : 0;
+    for (int64_t part = flat->part_offset[feature];
+         part < flat->part_offset[feature + 1]; part++)
+        kinds |= flat->part_kind[part];
+    return kinds;
+}
+
 struct oj_flat oj_flat_buf_view(const struct oj_flat_buf *buf)
 {
     struct oj_flat view;
@@ -422,6 +433,40 @@ oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf, int64_t fid, double x,
     else
         buf->counts.n_not_finite++;
     return OJ_OK;
+}
+
+/* Four corners and the first again, or of a line two that are opposite. */
+static oj_status add_corners(struct oj_flat_buf *buf, double x0, double y0,
+                             double x1, double y1, struct oj_error *err)
+{
+    const double xs[5] = {x0, x1, x1, x0, x0}, ys[5] = {y0, y0, y1, y1, y0};
+    int has_area = x0 < x1 && y0 < y1;
+    int n = has_area ? 5 : 2, step = has_area ? 1 : 2;
+    double *x, *y;
+    OJ_TRY(
+        oj_flat_buf_part(buf, has_area ? OJ_PART_POLYGON : OJ_PART_LINE, err));
+    OJ_TRY(oj_flat_buf_ring(buf, err));
+    OJ_TRY(oj_flat_buf_vertices(buf, n, &x, &y, err));
+    for (int i = 0; i < n; i++)
+    {
+        x[i] = xs[i * step];
+        y[i] = ys[i * step];
+    }
+    return oj_flat_buf_end(buf, err);
+}
+
+oj_status oj_flat_buf_add_box(struct oj_flat_buf *buf, int64_t fid, double x0,
+                              double y0, double x1, double y1,
+                              struct oj_error *err)
+{
+    oj_status status;
+    if (x0 >= x1 && y0 >= y1)
+        return oj_flat_buf_add_point(buf, fid, x0, y0, err);
+    OJ_TRY(oj_flat_buf_begin(buf, fid, err));
+    status = add_corners(buf, x0, y0, x1, y1, err);
+    if (status != OJ_OK)
+        oj_flat_buf_drop(buf);
+    return status;
 }
 
 static oj_status copy_parts(struct oj_flat_buf *buf, const struct oj_flat *flat,

@@ -135,6 +135,9 @@ static inline int oj_flat_is_one_point(const struct oj_flat *flat,
            flat->part_kind[part] == OJ_PART_POINT;
 }
 
+/** Kinds of the parts of a feature, enum oj_part_kind or'ed; 0: no parts. */
+unsigned oj_flat_kinds(const struct oj_flat *flat, int64_t feature);
+
 /** The vertices of a feature, *first <= v < *end: one run of the arrays, in
  *  either form; none where it has no geometry. */
 static inline void oj_flat_vertices(const struct oj_flat *flat, int64_t feature,
@@ -176,6 +179,12 @@ OJ_MUST_USE oj_status oj_flat_buf_add_null(struct oj_flat_buf *buf, int64_t fid,
 OJ_MUST_USE oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf,
                                             int64_t fid, double x, double y,
                                             struct oj_error *err);
+
+/** Adds a box as a polygon; without width or height a line, without both a
+ *  point. */
+OJ_MUST_USE oj_status oj_flat_buf_add_box(struct oj_flat_buf *buf, int64_t fid,
+                                          double x0, double y0, double x1,
+                                          double y1, struct oj_error *err);
 
 /* Building a feature of any shape: begin, then parts, rings and vertices in
  * order, then end. On an error inside, oj_flat_buf_drop() restores the state
