@@ -4,6 +4,7 @@
 #include "oj_transaction.h"
 
 #include "oj_cancel.h"
+#include "oj_gdal_driver.h"
 #include "oj_message.h"
 
 #include <cpl_conv.h>
@@ -49,8 +50,7 @@ int oj_transaction_is_possible(GDALDatasetH dataset)
 static void *find_sqlite_connection(GDALDatasetH dataset,
                                     execute_function *execute)
 {
-    const char *driver = GDALGetDescription(GDALGetDatasetDriver(dataset));
-    if (strcmp(driver, "GPKG") != 0 && strcmp(driver, "SQLite") != 0)
+    if (!oj_driver_is(GDALGetDatasetDriver(dataset), "GPKG|SQLite"))
         return NULL;
     *(void **)execute = dlsym(RTLD_DEFAULT, "sqlite3_exec");
     if (*execute == NULL)

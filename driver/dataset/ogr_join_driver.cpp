@@ -399,12 +399,8 @@ bool JoinLayer::IsInputField(const char *name) const
 }
 
 /* Drivers that leave conditions to OGR: they mean there what they mean here. */
-bool AsksOgr(GDALDriverH driver)
-{
-    return oj_words_find("ESRI Shapefile|FlatGeobuf|GeoJSON|GeoJSONSeq|CSV|"
-                         "Memory|MEM|MapInfo File|KML|GML",
-                         GDALGetDescription(driver)) >= 0;
-}
+const char *const asks_ogr = "ESRI Shapefile|FlatGeobuf|GeoJSON|GeoJSONSeq|CSV|"
+                             "Memory|MEM|MapInfo File|KML|GML";
 
 /* A numeric field, or a number that 15 digits are enough for.  Booleans are
  * numbers to some and not to others; FID and the like mean the feature. */
@@ -476,7 +472,7 @@ std::string JoinLayer::WhereToPush(const char *where) const
     GDALDriverH driver = GDALGetDatasetDriver(input.dataset);
     swq_expr_node *node =
         static_cast<swq_expr_node *>(m_poAttrQuery->GetSWQExpr());
-    if (AsksOgr(driver))
+    if (oj_driver_is(driver, asks_ogr))
         return where;
     if (oj_driver_is_database(driver) || !IsPlainWhere(*node))
         return "";

@@ -789,13 +789,13 @@ const struct oj_stats *oj_job_stats(const struct oj_job *job)
 {
     if (job->join_use.entry != NULL)
         return &job->join_use.stats;
-    return job->tiled != NULL ? oj_tiled_join_stats(job->tiled)
+    return job->tiled != NULL ? &job->tiled->total
                               : oj_join_stats(job->join_side->engine);
 }
 
 const struct oj_backend *oj_job_backend(const struct oj_job *job)
 {
-    return job->tiled != NULL ? oj_tiled_join_backend(job->tiled)
+    return job->tiled != NULL ? job->tiled->used
                               : oj_join_backend(job->join_side->engine);
 }
 
@@ -806,7 +806,7 @@ const char *oj_job_reason(const struct oj_job *job)
 
 int oj_job_threads(const struct oj_job *job)
 {
-    return job->tiled != NULL ? oj_tiled_join_threads(job->tiled)
+    return job->tiled != NULL ? job->tiled->n_threads
                               : oj_join_threads(job->join_side->engine);
 }
 

@@ -1,5 +1,6 @@
 #include "oj_source_files.h"
 
+#include "../base/oj_gdal_driver.h"
 #include "../base/oj_shell_words.h"
 #include "../base/oj_sql_volatility.h"
 
@@ -32,12 +33,6 @@ int64_t oj_join_files_now(void)
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static int is_known_format(GDALDriverH driver)
-{
-    return driver != NULL &&
-           oj_words_find(formats, GDALGetDescription(driver)) >= 0;
 }
 
 /* ---- paths -------------------------------------------------------------- */
@@ -191,7 +186,7 @@ static int add_vrt_source(struct vrt_walk *walk, CPLXMLNode *node)
     path = CPLStrdup(text);
     if (is_plain_file(path))
         driver = GDALIdentifyDriverEx(path, GDAL_OF_VECTOR, NULL, NULL);
-    is_known = is_known_format(driver);
+    is_known = oj_driver_is(driver, formats);
     if (is_known)
         add_files_of_same_stem(walk, path);
     CPLFree(path);
@@ -261,8 +256,8 @@ static int list_vrt_sources(const char *path, char ***files)
 static char **list_files_behind_source(const struct oj_source *source)
 {
     GDALDriverH driver = GDALGetDatasetDriver(source->dataset);
-    int is_vrt = driver != NULL && EQUAL(GDALGetDescription(driver), "OGR_VRT");
-    int is_known = is_vrt || is_known_format(driver);
+    int is_vrt = oj_driver_is(driver, "OGR_VRT");
+    int is_known = is_vrt || oj_driver_is(driver, formats);
     char **files = NULL, **paths = NULL;
     if (is_known)
         files = GDALGetFileList(source->dataset);

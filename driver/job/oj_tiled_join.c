@@ -1,6 +1,5 @@
 #include "oj_tiled_join.h"
 
-#include "../../algs/pairs/oj_ranking.h"
 #include "../../flatten/arrays/oj_wkb.h"
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_compare.h"
@@ -48,37 +47,6 @@ struct found_feature
     int64_t tie_key; /* FID, or place where FIDs repeat */
     int64_t place;   /* of its record in the tiles */
     int32_t before;  /* its number before it was numbered anew */
-};
-
-/* Answers name features by their numbers in found, so that 32 bits are enough
- * for a layer of any size. */
-struct oj_tiled_join
-{
-    const struct oj_tiles *tiles;
-    struct oj_relation relation;
-    struct oj_options options;
-    const char *backend; /* NULL: the default */
-    int fids_are_unique;
-    struct oj_stats stats;         /* of tiles that were in memory */
-    struct oj_stats total;         /* and of the one that is, after a batch */
-    const struct oj_backend *used; /* by the last tile, or wanted */
-    int n_threads;
-
-    /* The tile in memory. */
-    int64_t loaded; /* -1: none */
-    struct oj_feature_set side;
-    struct oj_flat flat;
-    struct oj_join *engine;
-
-    /* Of the batch. */
-    struct oj_matches matches; /* with one tile */
-    struct oj_answers answers; /* of all tiles so far */
-    int64_t n_found, cap_found, cap_number, cap_tie_rank;
-    int64_t n_first;             /* what found begins with in any case */
-    struct found_feature *found; /* [n_found] */
-    int32_t *number;             /* [features of the tile] in found, or -1;
-                                    scratch of drop_unmatched_found_features(), too */
-    int32_t *tie_rank;           /* [n_found] */
 };
 
 /* ---- features ----------------------------------------------------------- */
@@ -959,26 +927,6 @@ oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
     OJ_TRY(join_tiles(join, input, err));
     OJ_TRY(merge_tiles(join, input->n_features, out, err));
     return reload_found_features_from_tiles(join, with_attributes, side, err);
-}
-
-const struct oj_stats *oj_tiled_join_stats(const struct oj_tiled_join *join)
-{
-    return &join->total;
-}
-
-const struct oj_backend *oj_tiled_join_backend(const struct oj_tiled_join *join)
-{
-    return join->used;
-}
-
-int oj_tiled_join_threads(const struct oj_tiled_join *join)
-{
-    return join->n_threads;
-}
-
-int oj_tiled_join_ties_by_fid(const struct oj_tiled_join *join)
-{
-    return join->fids_are_unique;
 }
 
 void oj_tiled_join_close(struct oj_tiled_join *join)

@@ -1,6 +1,7 @@
 #include "oj_output.h"
 
 #include "../../flatten/base/oj_library_texts.h"
+#include "../../flatten/base/oj_word_list.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
@@ -31,11 +32,6 @@ int oj_output_is_stdout(const char *dst)
 {
     return strncmp(dst, "/vsistdout", 10) == 0 ||
            strcmp(dst, "/dev/stdout") == 0;
-}
-
-static int is_vsi_path(const char *dst)
-{
-    return strncmp(dst, "/vsi", 4) == 0;
 }
 
 /* The output is none of the inputs. */
@@ -274,27 +270,22 @@ static oj_status plan_virtual(struct oj_output *o, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Formats without files: nothing to move into place, nor to read back. */
-static int is_in_memory(const char *format)
-{
-    return format != NULL && (strcasecmp(format, "Memory") == 0 ||
-                              strcasecmp(format, "MEM") == 0);
-}
-
 /* A new file, unless kind says otherwise. */
 static oj_status choose_how_output_is_written(struct oj_output *o,
                                               struct oj_error *err)
 {
     const struct oj_output_options *asked = o->asked;
     struct stat info;
-    if (is_in_memory(asked->format))
+    /* Without files: nothing to move into place, nor to read back. */
+    if (asked->format != NULL &&
+        oj_words_find("Memory|MEM", asked->format) >= 0)
     {
         o->kind = OJ_OUTPUT_STREAM;
         return OJ_OK;
     }
     if (oj_driver_is_connection(o->path))
         return plan_transaction(o, err);
-    if (is_vsi_path(o->path))
+    if (strncmp(o->path, "/vsi", 4) == 0)
         return plan_virtual(o, err);
     if (lstat(o->path, &info) == 0)
     {
@@ -377,17 +368,14 @@ oj_status oj_output_plan(const struct oj_output_options *asked,
 /* Drivers that write several layers of a dataset at the same time. */
 static int writes_several_layers(GDALDriverH driver)
 {
-    static const char *const names[] = {
-        "GPKG",       "SQLite", "LIBKML",       "XLSX",        "ODS", "Memory",
-        "PostgreSQL", "MySQL",  "MSSQLSpatial", "OpenFileGDB", NULL};
-    return CSLFindString((CSLConstList)names, GDALGetDescription(driver)) >= 0;
+    return oj_driver_is(driver, "GPKG|SQLite|LIBKML|XLSX|ODS|Memory|PostgreSQL|"
+                                "MySQL|MSSQLSpatial|OpenFileGDB");
 }
 
 /* Drivers whose datasets are folders of layers. */
 static int writes_layer_folders(GDALDriverH driver)
 {
-    const char *name = GDALGetDescription(driver);
-    return strcmp(name, "ESRI Shapefile") == 0 || strcmp(name, "CSV") == 0;
+    return oj_driver_is(driver, "ESRI Shapefile|CSV");
 }
 
 /* Their further layers become files beside the first, where that has the name
@@ -618,7 +606,7 @@ oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
 static int may_write_format_directly(const struct oj_output *o,
                                      const char *format)
 {
-    return strcmp(GDALGetDescription(o->driver), format) == 0 &&
+    return oj_driver_is(o->driver, format) &&
            CPLTestBool(CPLGetConfigOption("OGRJOIN_LANES", "YES"));
 }
 
@@ -732,11 +720,10 @@ static oj_status check_written_layer(const struct oj_output *o,
 /* An empty layer is no dataset to the readers of some formats. */
 static void warn_empty_unreadable(const struct oj_output *o)
 {
-    const char *driver = GDALGetDescription(o->driver);
     oj_warn("no rows were written, and a file of the driver %s without rows "
             "cannot be opened%s",
-            driver,
-            strcasecmp(driver, "FlatGeobuf") == 0
+            GDALGetDescription(o->driver),
+            oj_driver_is(o->driver, "FlatGeobuf")
                 ? "; without -lco SPATIAL_INDEX=NO it can"
                 : "");
 }

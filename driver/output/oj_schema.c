@@ -389,14 +389,12 @@ OGRwkbGeometryType oj_schema_layer_type(const struct oj_output_options *asked,
 static oj_status check_no_geometry(const struct oj_output *o,
                                    struct oj_error *err)
 {
-    const char *format = GDALGetDescription(o->driver);
-    if (strcmp(format, "FlatGeobuf") != 0 &&
-        strcmp(format, "ESRI Shapefile") != 0)
+    if (!oj_driver_is(o->driver, "FlatGeobuf|ESRI Shapefile"))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
                    "a file of the format %s cannot be without geometry; write "
                    "CSV or GPKG",
-                   format);
+                   GDALGetDescription(o->driver));
 }
 
 static oj_status create_layer(struct oj_output *o,
@@ -524,24 +522,18 @@ static oj_status check_append_crs(const struct oj_output_layer *at,
                    at->name, OSRGetName(there), OSRGetName(crs->output));
 }
 
-/* 1 when the driver gives rows without FID one that no other row has, also
- * after rows that brought theirs.  Readers of GeoJSON count the features, and a
- * script of SQL leaves it to a sequence that has not moved. */
-static int assigns_missing_fids(GDALDriverH driver)
-{
-    const char *name = GDALGetDescription(driver);
-    return strncmp(name, "GeoJSON", 7) != 0 && strcmp(name, "PGDUMP") != 0;
-}
-
 /* FIDs are kept where every row of the output has the FID of another row of
- * the input; rows without input feature then get what the driver gives them. */
+ * the input; rows without input feature then get what the driver gives them:
+ * one that no other row has, but of GeoJSON, where readers count the features,
+ * and of a script of SQL, which leaves it to a sequence that has not moved. */
 static int may_keep_fids(const struct oj_schema_request *request,
                          const struct oj_output *o,
                          const struct oj_output_layer *at)
 {
     return !at->appends && !o->asked->unset_fid && request->one_row_per_input &&
            !request->input->is_result_set && oj_driver_takes_fids(o->driver) &&
-           (!request->has_other_rows || assigns_missing_fids(o->driver));
+           (!request->has_other_rows ||
+            !oj_driver_is(o->driver, "GeoJSON|GeoJSONSeq|PGDUMP"));
 }
 
 oj_status oj_schema_create(const struct oj_schema_request *request,

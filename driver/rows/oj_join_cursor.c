@@ -21,6 +21,7 @@
 /* What the calling thread had before it worked on the pass. */
 struct entered_pass
 {
+    int is_shared;
     const int *flag;
     struct oj_message_sink sink;
 };
@@ -30,20 +31,26 @@ struct entered_pass
 static void set_thread_cancel_and_messages(struct oj_pass *pass,
                                            struct entered_pass *stretch)
 {
-    if (pass->command == NULL)
+    stretch->is_shared = pass->command != NULL;
+    if (!stretch->is_shared)
         return;
     stretch->flag = oj_cancel_use(&pass->cancel);
     oj_message_use_list(&pass->messages, &stretch->sink);
 }
 
-static void reset_thread_cancel_and_messages(const struct oj_pass *pass,
-                                             const struct entered_pass *stretch)
+static void reset_thread_cancel_and_messages(struct entered_pass *stretch)
 {
-    if (pass->command == NULL)
+    if (!stretch->is_shared)
         return;
     oj_message_end_list();
     oj_cancel_use(stretch->flag);
 }
+
+/* The calling thread works on the pass from here to the end of the block. */
+#define WORK_ON(pass)                                                          \
+    __attribute__((cleanup(                                                    \
+        reset_thread_cancel_and_messages))) struct entered_pass stretch;       \
+    set_thread_cancel_and_messages(pass, &stretch)
 
 /* ---- reading ------------------------------------------------------------ */
 
@@ -86,11 +93,8 @@ static void run_pipeline_thread(void *user,
                                 void (*stages)(struct oj_pipeline *),
                                 struct oj_pipeline *pipeline)
 {
-    struct oj_pass *pass = user;
-    struct entered_pass stretch;
-    set_thread_cancel_and_messages(pass, &stretch);
+    WORK_ON(user);
     stages(pipeline);
-    reset_thread_cancel_and_messages(pass, &stretch);
 }
 
 /* Nothing reads the layers any more. */
@@ -383,20 +387,14 @@ static oj_status check_fields_unchanged(const struct oj_source *source,
 
 static oj_status open_sides(struct oj_pass *pass, struct oj_error *err)
 {
-    struct entered_pass stretch;
-    oj_status status;
-    set_thread_cancel_and_messages(pass, &stretch);
-    status = oj_job_open(pass->command, 1, &pass->job, err);
-    if (status == OJ_OK)
-        status = oj_rows_plan(&pass->job, &pass->rows, err);
-    reset_thread_cancel_and_messages(pass, &stretch);
-    if (status == OJ_OK)
-        status =
-            check_fields_unchanged(&pass->job.input, &pass->fields[0], err);
-    if (status == OJ_OK)
-        status = check_fields_unchanged(&pass->job.join, &pass->fields[1], err);
-    pass->is_broken = status != OJ_OK;
-    return status;
+    WORK_ON(pass);
+    pass->is_broken = 1;
+    OJ_TRY(oj_job_open(pass->command, 1, &pass->job, err));
+    OJ_TRY(oj_rows_plan(&pass->job, &pass->rows, err));
+    OJ_TRY(check_fields_unchanged(&pass->job.input, &pass->fields[0], err));
+    OJ_TRY(check_fields_unchanged(&pass->job.join, &pass->fields[1], err));
+    pass->is_broken = 0;
+    return OJ_OK;
 }
 
 oj_status oj_pass_open_shared(const struct oj_command *command,
@@ -418,6 +416,7 @@ static oj_status plan_output_schema(struct oj_pass *pass,
     const struct oj_schema_request *request = &pass->rows.fields;
     const char *const names[] = {OGR_L_GetFIDColumn(input->layer),
                                  OGR_L_GetGeometryColumn(input->layer)};
+    WORK_ON(pass);
     OJ_TRY(oj_rows_type(&pass->rows, NULL, err));
     for (int i = 0; i < 2; i++)
         oj_schema_take_name(schema, oj_schema_name_beside(input, names[i]));
@@ -431,17 +430,12 @@ oj_status oj_pass_open_layer(const struct oj_command *command,
                              struct oj_pass *pass, struct oj_schema *schema,
                              struct oj_error *err)
 {
-    struct entered_pass stretch;
-    oj_status status;
     if (command->output.layer_type == OJ_LAYER_NONE)
         return oj_fail(err, OJ_ERR_ARG,
                        "-nlt NONE is for runs that write a dataset; who reads "
                        "rows of a join chooses what to read of them");
     OJ_TRY(oj_pass_open_shared(command, NULL, pass, err));
-    set_thread_cancel_and_messages(pass, &stretch);
-    status = plan_output_schema(pass, schema, err);
-    reset_thread_cancel_and_messages(pass, &stretch);
-    return status;
+    return plan_output_schema(pass, schema, err);
 }
 
 /* The job can be prepared anew. */
@@ -806,16 +800,12 @@ static oj_status read_batch_on_reader_thread(void *user, int slot,
 static oj_status copy_config_and_set_filters(struct oj_pass *pass,
                                              struct oj_error *err)
 {
-    struct entered_pass stretch;
-    oj_status status;
+    WORK_ON(pass);
     if (pass->command == NULL)
         return OJ_OK;
-    set_thread_cancel_and_messages(pass, &stretch);
-    status = set_filters(pass, err);
-    reset_thread_cancel_and_messages(pass, &stretch);
     CSLDestroy(pass->settings);
     pass->settings = CPLGetThreadLocalConfigOptions();
-    return status;
+    return set_filters(pass, err);
 }
 
 static oj_status start_input_pipeline(struct oj_pass *pass,
@@ -980,35 +970,29 @@ static oj_status next_answer(struct oj_pass *pass,
 oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
                        struct oj_error *err)
 {
-    struct entered_pass stretch;
-    oj_status status;
+    WORK_ON(pass);
     *answer = NULL;
-    set_thread_cancel_and_messages(pass, &stretch);
-    status = next_answer(pass, answer, err);
-    if (status == OJ_OK && *answer == NULL && pass->command != NULL &&
-        !pass->pairs_only)
+    OJ_TRY(next_answer(pass, answer, err));
+    if (*answer == NULL && pass->command != NULL && !pass->pairs_only)
     {
         oj_rows_warn(&pass->rows);
         oj_summary_warn_of_reading(&pass->job);
     }
-    reset_thread_cancel_and_messages(pass, &stretch);
-    return status;
+    return OJ_OK;
 }
 
 oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
                        struct oj_error *err)
 {
-    struct entered_pass stretch;
+    WORK_ON(pass);
     pass->is_broken |= status != OJ_OK;
     if (!pass->is_running)
         return status;
-    set_thread_cancel_and_messages(pass, &stretch);
     if (status != OJ_OK)
         status = close_input(pass, status, err);
     else if (pass->pipeline != NULL)
         (void)!close_pipeline(pass, OJ_OK, NULL);
     close_reader_and_batches(pass);
-    reset_thread_cancel_and_messages(pass, &stretch);
     pass->is_running = 0;
     pass->is_broken |= !pass->is_started; /* its join side was being made */
     return status;
@@ -1066,34 +1050,24 @@ oj_status oj_pass_count(struct oj_pass *pass, int64_t *n, struct oj_error *err)
 
 /* ---- what the input layer knows ------------------------------------------ */
 
-static void query_input_count_or_extent(const struct oj_pass *pass, int force,
-                                        int64_t *n, OGREnvelope *extent)
+oj_status oj_pass_ask_input(struct oj_pass *pass, int force, int64_t *n,
+                            OGREnvelope *extent, struct oj_error *err)
 {
     const struct oj_source *input = &pass->job.input;
     int64_t limit = pass->job.command->limit;
+    WORK_ON(pass);
+    OJ_TRY(set_filters(pass, err));
     if (extent != NULL)
     {
         *n = OGR_L_GetExtent(input->layer, extent, force) == OGRERR_NONE;
-        return;
+        return OJ_OK;
     }
     *n = oj_source_count(input, limit);
     if (*n < 0 && force)
         *n = OGR_L_GetFeatureCount(input->layer, 1);
     if (limit >= 0 && *n > limit)
         *n = limit;
-}
-
-oj_status oj_pass_ask_input(struct oj_pass *pass, int force, int64_t *n,
-                            OGREnvelope *extent, struct oj_error *err)
-{
-    struct entered_pass stretch;
-    oj_status status;
-    set_thread_cancel_and_messages(pass, &stretch);
-    status = set_filters(pass, err);
-    if (status == OJ_OK)
-        query_input_count_or_extent(pass, force, n, extent);
-    reset_thread_cancel_and_messages(pass, &stretch);
-    return status;
+    return OJ_OK;
 }
 
 /* ---- single rows -------------------------------------------------------- */
@@ -1126,15 +1100,18 @@ static oj_status read_input_row_by_fid(struct oj_pass *pass, int64_t fid,
     return OJ_OK;
 }
 
-static oj_status join_one_feature(struct oj_pass *pass, int64_t *fid,
-                                  struct oj_answer *answer, int *there,
-                                  struct oj_error *err)
+oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
+                      struct oj_answer *answer, int *there,
+                      struct oj_error *err)
 {
     struct oj_pipeline_part part = {0};
     struct oj_flat flat;
     int64_t stride;
     oj_status status;
+    WORK_ON(pass);
     part.flat = &flat;
+    *there = 0;
+    pass->is_broken = 1;
     OJ_TRY(prepare_job_for_reading(pass, 1, err));
     OJ_TRY(oj_pass_start(pass, 0, err));
     stride = oj_pass_most_rows(pass);
@@ -1143,28 +1120,16 @@ static oj_status join_one_feature(struct oj_pass *pass, int64_t *fid,
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
     *there = pass->batches[0].n_rows > 0;
-    if (!*there)
-        return OJ_OK;
-    OJ_TRY(oj_job_make_flat(&pass->job, 0, 0, &pass->batches[0],
-                            &pass->batch_work[0], &flat, err));
-    OJ_TRY(join_rows_on_pipeline_thread(pass, &part, &pass->one, err));
-    OJ_TRY(make_answer(pass, &part, &pass->one, answer, err));
-    answer->part = NULL; /* it ends here */
+    if (*there)
+    {
+        OJ_TRY(oj_job_make_flat(&pass->job, 0, 0, &pass->batches[0],
+                                &pass->batch_work[0], &flat, err));
+        OJ_TRY(join_rows_on_pipeline_thread(pass, &part, &pass->one, err));
+        OJ_TRY(make_answer(pass, &part, &pass->one, answer, err));
+        answer->part = NULL; /* it ends here */
+    }
+    pass->is_broken = 0;
     return OJ_OK;
-}
-
-oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
-                      struct oj_answer *answer, int *there,
-                      struct oj_error *err)
-{
-    struct entered_pass stretch;
-    oj_status status;
-    *there = 0;
-    set_thread_cancel_and_messages(pass, &stretch);
-    status = join_one_feature(pass, fid, answer, there, err);
-    reset_thread_cancel_and_messages(pass, &stretch);
-    pass->is_broken = status != OJ_OK;
-    return status;
 }
 
 /* ---- the end ------------------------------------------------------------ */

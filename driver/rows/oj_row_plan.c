@@ -4,6 +4,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/read/oj_table.h"
 #include "../base/oj_cancel.h"
+#include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
 #include "../base/oj_shell_words.h"
 
@@ -450,12 +451,6 @@ static OGRwkbGeometryType keep_zm_of_either(OGRwkbGeometryType flat,
                               OGR_GT_HasM(a) || OGR_GT_HasM(b));
 }
 
-static int holds_one_geometry_type(GDALDriverH driver)
-{
-    return driver != NULL &&
-           strcmp(GDALGetDescription(driver), "ESRI Shapefile") == 0;
-}
-
 /* Of a Shapefile, for shapes of this kind. */
 static OGRwkbGeometryType shapefile_type_of_kind(unsigned kind,
                                                  OGRwkbGeometryType points)
@@ -517,6 +512,7 @@ oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
 {
     OGRwkbGeometryType a = rows->job->input.type, b = rows->job->join.type;
     OGRwkbGeometryType *type = &rows->fields.type;
+    int holds_one_type = oj_driver_is(driver, "ESRI Shapefile");
     switch (rows->geometry)
     {
         case OJ_WRITE_JOIN:
@@ -530,7 +526,7 @@ oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
             break;
         case OJ_WRITE_SHAPE:
             *type = intersection_type(a, b);
-            if (holds_one_geometry_type(driver) && *type == wkbUnknown)
+            if (holds_one_type && *type == wkbUnknown)
                 return set_shapefile_overlap_type(rows, part_kind_of_type(a),
                                                   part_kind_of_type(b), err);
             break;
@@ -538,7 +534,7 @@ oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
             *type = a;
             if (!rows->fields.has_other_rows)
                 break;
-            if (holds_one_geometry_type(driver))
+            if (holds_one_type)
                 return set_shapefile_outer_type(rows, part_kind_of_type(a),
                                                 part_kind_of_type(b), err);
             if (a == wkbNone || b == wkbNone)

@@ -198,8 +198,7 @@ static oj_status choose_layer(struct oj_source *s, struct oj_error *err)
 
 static int is_csv(const struct oj_source *s)
 {
-    return strcasecmp(GDALGetDescription(GDALGetDatasetDriver(s->dataset)),
-                      "CSV") == 0;
+    return oj_driver_is(GDALGetDatasetDriver(s->dataset), "CSV");
 }
 
 static oj_status check_geometry(const struct oj_source *s,
@@ -246,12 +245,11 @@ static oj_status set_where(struct oj_source *s, const char *where,
  * it makes no sense. */
 static oj_status check_where(const struct oj_source *s, struct oj_error *err)
 {
-    const char *driver = GDALGetDescription(GDALGetDatasetDriver(s->dataset));
     const char *where = s->side->where;
     size_t size = strlen(where) + 2 * strlen(s->name) + 64;
     OGRLayerH result;
     char *select, *name;
-    if ((strcmp(driver, "GPKG") != 0 && strcmp(driver, "SQLite") != 0) ||
+    if (!oj_driver_is(GDALGetDatasetDriver(s->dataset), "GPKG|SQLite") ||
         s->is_result_set)
         return OJ_OK;
     OJ_NEW(select, (int64_t)size, err);
@@ -601,11 +599,10 @@ int64_t oj_source_count(const struct oj_source *source, int64_t limit)
 oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
                                 int64_t n_rows, struct oj_error *err)
 {
-    /* Only here is the count part of the file's own structure. */
-    const char *driver =
-        GDALGetDescription(GDALGetDatasetDriver(source->dataset));
     int64_t n_promised;
-    if (strcmp(driver, "FlatGeobuf") != 0 || source->is_result_set)
+    /* Only there is the count part of the file's own structure. */
+    if (!oj_driver_is(GDALGetDatasetDriver(source->dataset), "FlatGeobuf") ||
+        source->is_result_set)
         return OJ_OK;
     n_promised = oj_source_count(source, limit);
     if (n_promised <= n_rows)
@@ -622,9 +619,8 @@ oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
 static int is_whole_layer_of_driver(const struct oj_source *source,
                                     const char *name)
 {
-    GDALDriverH driver =
-        source->dataset != NULL ? GDALGetDatasetDriver(source->dataset) : NULL;
-    return driver != NULL && strcmp(GDALGetDescription(driver), name) == 0 &&
+    return source->dataset != NULL &&
+           oj_driver_is(GDALGetDatasetDriver(source->dataset), name) &&
            !source->is_result_set && !source->has_where &&
            source->spat == NULL &&
            CPLTestBool(CPLGetConfigOption("OGRJOIN_LANES", "YES"));
