@@ -425,7 +425,8 @@ oj_status oj_pipeline_close(struct oj_pipeline *p, oj_status status,
     pthread_join(p->reader, NULL);
     if (counts != NULL)
         *counts = p->counts;
-    if (status != OJ_OK)
+    /* a thread may have seen first that the caller ends it */
+    if (status != OJ_OK && p->status != OJ_ERR_CANCELLED)
         status = oj_fail(err, p->status, "%s", p->error.message);
     free_pipeline(p);
     return status;

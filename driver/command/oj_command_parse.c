@@ -666,12 +666,6 @@ static oj_status read_file(const struct argument_reader *r, const char *word,
     return OJ_OK;
 }
 
-/* One more text of a list that the command owns. */
-static void append_word(const char *word, const char ***list)
-{
-    *list = (const char **)CSLAddString((char **)*list, word);
-}
-
 static oj_status read_count(const struct oj_option *option, const char *word,
                             int64_t *out, struct oj_error *err)
 {
@@ -797,7 +791,7 @@ static oj_status read_value(struct argument_reader *r,
                 return oj_fail(err, OJ_ERR_ARG,
                                "-%s takes NAME=VALUE, not '%s'", option->name,
                                words[0]);
-            append_word(words[0], at);
+            *(char ***)at = CSLAddString(*(char ***)at, words[0]);
             return OJ_OK;
         case OJ_OPTION_CHOICE:
             return oj_choice_read("-", option->name, oj_option_choices(option),

@@ -297,8 +297,7 @@ oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
 static struct oj_options engine_options(const struct oj_job *job)
 {
     struct oj_options options = oj_job_options(job->command);
-    enum oj_joined_shape shape = job->sides.reshape[0].shape;
-    if (shape != OJ_SHAPE_CENTROID && shape != OJ_SHAPE_POINT_ON_SURFACE &&
+    if (!oj_reshape_makes_points(&job->sides.reshape[0]) &&
         !oj_source_can_hold_points(&job->input))
         options.input_kinds = OJ_PART_LINE | OJ_PART_POLYGON;
     /* auto wants to know how much there is to do, but not at any price. */
@@ -506,23 +505,17 @@ static oj_status read_join_side_or_tiles(struct oj_job *job,
 /* ---- what decides a join side, for the cache ------------------------------
  */
 
-/* NULL is not "". */
-static void append_text_to_cache_key(char ***key, const char *text)
-{
-    *key = CSLAddString(*key, text != NULL ? "text" : "none");
-    *key = CSLAddString(*key, text);
-}
-
 static void append_source_to_cache_key(char ***key,
                                        const struct oj_source *join)
 {
     GDALDriverH driver = GDALGetDatasetDriver(join->dataset);
     char *path = realpath(join->side->dataset, NULL);
-    append_text_to_cache_key(key, path != NULL ? path : join->side->dataset);
+    *key = CSLAddNameValue(*key, "dataset",
+                           path != NULL ? path : join->side->dataset);
     free(path);
-    append_text_to_cache_key(key, driver != NULL ? GDALGetDescription(driver)
-                                                 : NULL);
-    append_text_to_cache_key(key, OGR_L_GetName(join->layer));
+    if (driver != NULL)
+        *key = CSLAddNameValue(*key, "driver", GDALGetDescription(driver));
+    *key = CSLAddNameValue(*key, "layer", OGR_L_GetName(join->layer));
 }
 
 /* The options given that can decide a join side, files by what they hold. */
@@ -536,7 +529,7 @@ static void append_options_to_cache_key(char ***key,
         int counts = option != NULL && oj_option_is_of_join_side(option);
         const char *held = NULL;
         if (counts)
-            append_text_to_cache_key(key, option->name);
+            *key = CSLAddNameValue(*key, "option", option->name);
         if (counts && (option->kind == OJ_OPTION_FILE ||
                        option->kind == OJ_OPTION_TEXT_OR_FILE))
             held =
@@ -545,17 +538,16 @@ static void append_options_to_cache_key(char ***key,
         {
             word++;
             if (counts)
-                append_text_to_cache_key(key, held != NULL ? held : *word);
+                *key =
+                    CSLAddNameValue(*key, "word", held != NULL ? held : *word);
         }
     }
-    append_text_to_cache_key(key, NULL);
 }
 
-static void add_key_list(char ***key, char **list)
+static void add_key_list(char ***key, const char *what, char **list)
 {
     for (int i = 0; i < CSLCount(list); i++)
-        append_text_to_cache_key(key, list[i]);
-    append_text_to_cache_key(key, NULL);
+        *key = CSLAddNameValue(*key, what, list[i]);
     CSLDestroy(list);
 }
 
@@ -571,53 +563,38 @@ static void append_crs_to_cache_key(char ***key, OGRSpatialReferenceH srs)
         text = NULL;
         OSRExportToProj4(srs, &text);
     }
-    *key = CSLAddString(*key, text != NULL ? text : "");
+    *key = CSLAddNameValue(*key, "crs", text != NULL ? text : "");
     CPLFree(text);
     if (srs == NULL)
         return;
     axes = OSRGetDataAxisToSRSAxisMapping(srs, &n_axes);
     for (int i = 0; i < n_axes; i++)
-        append_text_to_cache_key(key, CPLSPrintf("%d", axes[i]));
-    append_text_to_cache_key(
-        key, CPLSPrintf("epoch %.17g", OSRGetCoordinateEpoch(srs)));
+        *key = CSLAddNameValue(*key, "axis", CPLSPrintf("%d", axes[i]));
+    *key = CSLAddNameValue(*key, "epoch",
+                           CPLSPrintf("%.17g", OSRGetCoordinateEpoch(srs)));
 }
 
-static void
-append_transform_to_cache_key(char ***key,
-                              OGRCoordinateTransformationH transformation)
-{
-    append_text_to_cache_key(key,
-                             transformation != NULL ? "transformed" : NULL);
-    if (transformation == NULL)
-        return;
-    append_crs_to_cache_key(key, OCTGetSourceCS(transformation));
-    append_crs_to_cache_key(key, OCTGetTargetCS(transformation));
-}
-
-/* Fields of both sides in their order. */
-static void append_classes_to_cache_key(char ***key,
-                                        const struct oj_side_fields fields[2])
-{
-    for (int i = 0; i < fields[1].n; i++)
-        append_text_to_cache_key(
-            key, CPLSPrintf("%d %d", fields[1].field[i].column,
-                            oj_type_is_number(fields[0].field[i].type)));
-    append_text_to_cache_key(key, NULL);
-}
-
-/* What the options become of both sides: distances in the CRS of the join, and
- * whether these are one layer. */
+/* What the options become of both sides: distances in the CRS of the join,
+ * whether these are one layer, and fields of both in their order. */
 static void append_relation_to_cache_key(char ***key, const struct oj_job *job)
 {
     const struct oj_sides *sides = &job->sides;
     const struct oj_relation *r = &job->relation;
-    append_text_to_cache_key(key, CPLSPrintf("%d %d %.17g %.17g %.17g %u",
-                                             r->op, r->exclude_self,
-                                             r->max_distance, r->min_distance,
-                                             sides->columns.distance_scale,
-                                             engine_options(job).input_kinds));
+    *key = CSLAddNameValue(*key, "relation",
+                           CPLSPrintf("%d %d %.17g %.17g %.17g %u", r->op,
+                                      r->exclude_self, r->max_distance,
+                                      r->min_distance,
+                                      sides->columns.distance_scale,
+                                      engine_options(job).input_kinds));
     for (int made = OJ_MADE_ON_CLASS; made <= OJ_MADE_EXCLUDE_CLASS; made++)
-        append_classes_to_cache_key(key, sides->columns.fields[made]);
+    {
+        const struct oj_side_fields *fields = sides->columns.fields[made];
+        for (int i = 0; i < fields[1].n; i++)
+            *key = CSLAddNameValue(
+                *key, "class",
+                CPLSPrintf("%d %d %d", made, fields[1].field[i].column,
+                           oj_type_is_number(fields[0].field[i].type)));
+    }
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -681,15 +658,21 @@ static int is_join_side_cacheable(const struct oj_job *job)
 static struct oj_join_key make_cache_key(const struct oj_job *job)
 {
     struct oj_join_key key = {NULL, CSLDuplicate(job->join_files.state)};
+    OGRCoordinateTransformationH transformation = job->join.transformation;
     append_source_to_cache_key(&key.identity, &job->join);
     append_options_to_cache_key(&key.identity, job->command);
-    add_key_list(&key.identity,
+    add_key_list(&key.identity, "field",
                  oj_source_describe_fields(&job->join, job->join.n_fields +
                                                            job->join.n_hidden));
-    append_transform_to_cache_key(&key.identity, job->join.transformation);
+    if (transformation != NULL)
+    {
+        append_crs_to_cache_key(&key.identity, OCTGetSourceCS(transformation));
+        append_crs_to_cache_key(&key.identity, OCTGetTargetCS(transformation));
+    }
     append_relation_to_cache_key(&key.identity, job);
-    add_key_list(&key.identity, relevant_config(CPLGetConfigOptions()));
-    add_key_list(&key.identity,
+    add_key_list(&key.identity, "config",
+                 relevant_config(CPLGetConfigOptions()));
+    add_key_list(&key.identity, "thread",
                  relevant_config(CPLGetThreadLocalConfigOptions()));
     return key;
 }

@@ -26,9 +26,7 @@ static OGRFieldDefnH source_field_of(const struct oj_schema *schema,
                                      const struct oj_column *column)
 {
     const struct oj_source *side = side_of_column(schema, column);
-    return side == NULL ? NULL
-                        : OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(side->layer),
-                                              side->fields[column->source]);
+    return side == NULL ? NULL : oj_source_field(side, column->source);
 }
 
 const char *oj_schema_name(const struct oj_schema *schema, int i)
@@ -108,8 +106,7 @@ static void plan_side_fields(const struct oj_source *side,
 {
     for (int i = 0; i < side->n_fields; i++)
     {
-        OGRFieldDefnH from = OGR_FD_GetFieldDefn(
-            OGR_L_GetLayerDefn(side->layer), side->fields[i]);
+        OGRFieldDefnH from = oj_source_field(side, i);
         const char *name = OGR_Fld_GetNameRef(from);
         OGRFieldDefnH to;
         reserve_free_name(schema, prefix, name[0] ? name : "field");
@@ -326,19 +323,13 @@ oj_status oj_schema_create_field(GDALDatasetH dataset, OGRLayerH layer,
     return OJ_OK;
 }
 
-static int has_option(const char **options, const char *name)
-{
-    return CSLFetchNameValue((char **)options, name) != NULL;
-}
-
 const char *oj_schema_name_beside(const struct oj_source *input,
                                   const char *name)
 {
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(input->layer);
     for (int i = 0; name != NULL && i < input->n_fields; i++)
     {
-        if (strcasecmp(name, OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(
-                                 defn, input->fields[i]))) == 0)
+        if (strcasecmp(name, OGR_Fld_GetNameRef(oj_source_field(input, i))) ==
+            0)
             return "";
     }
     return name != NULL ? name : "";
@@ -355,7 +346,7 @@ static char **choose_special_column_name(const struct oj_output *o,
                                          char **options)
 {
     char usual[128] = "";
-    if (has_option(o->asked->layer_options, option) ||
+    if (CSLFetchNameValue((char **)o->asked->layer_options, option) != NULL ||
         !oj_driver_has_layer_option(o->driver, option, usual, sizeof usual))
         return options;
     name = oj_schema_name_beside(input, name);

@@ -374,9 +374,8 @@ static oj_status bind_aggregate(struct oj_aggregation *a, int i,
     int column;
     if (a->of[i] != NULL)
     {
-        OJ_TRY(oj_source_need_field(join, a->of[i], "agg", &column, err));
-        defn = OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(join->layer),
-                                   join->fields[column]);
+        OJ_TRY(
+            oj_source_need_field(join, a->of[i], "agg", &column, &defn, err));
         OJ_TRY(choose_value_form(a, i, OGR_Fld_GetType(defn), &form, err));
         find_or_add_agg_field(a, column, defn, form, &a->aggregates[i].column);
     }

@@ -17,24 +17,19 @@
 
 /* ---- what is asked for -------------------------------------------------- */
 
-static int can_type_be_pick_score(OGRFieldType type)
-{
-    return oj_type_is_number(type) || oj_type_is_time(type);
-}
-
 static oj_status plan_pick_field(struct oj_rows *rows, const char *name,
                                  struct oj_error *err)
 {
-    struct oj_source *join = &rows->job->join;
     OGRFieldDefnH field;
-    OJ_TRY(oj_source_need_field(join, name, "pick", &rows->score_column, err));
-    field = OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(join->layer),
-                                join->fields[rows->score_column]);
-    if (!can_type_be_pick_score(OGR_Fld_GetType(field)))
+    OGRFieldType type;
+    OJ_TRY(oj_source_need_field(&rows->job->join, name, "pick",
+                                &rows->score_column, &field, err));
+    type = OGR_Fld_GetType(field);
+    if (!oj_type_is_number(type) && !oj_type_is_time(type))
         return oj_fail(err, OJ_ERR_ARG,
                        "-pick: the field '%s' of the join layer is of type %s; "
                        "max and min take numbers, dates and times",
-                       name, OGR_GetFieldTypeName(OGR_Fld_GetType(field)));
+                       name, OGR_GetFieldTypeName(type));
     rows->request.pick = OJ_PICK_SCORE;
     return OJ_OK;
 }
@@ -294,13 +289,6 @@ static oj_status fill_scores(struct oj_rows *rows, const struct oj_table *table,
 
 /* ---- the stage ---------------------------------------------------------- */
 
-/* 1 when points are joined in place of the features. */
-static int is_side_joined_as_points(const struct oj_job *job, int side)
-{
-    enum oj_joined_shape shape = job->sides.reshape[side].shape;
-    return shape == OJ_SHAPE_CENTROID || shape == OJ_SHAPE_POINT_ON_SURFACE;
-}
-
 /* The join side of an answer: all of it, or what lies beside the answer. */
 static oj_status set_join_side(struct oj_rows *rows, int answer,
                                struct oj_error *err)
@@ -310,7 +298,7 @@ static oj_status set_join_side(struct oj_rows *rows, int answer,
     struct oj_pair_side side = {0};
     rows->join_joined = from.flat;
     side.joined = side.whole = &rows->join_joined;
-    if (is_side_joined_as_points(job, 1) && from.ordinal == NULL)
+    if (oj_reshape_makes_points(&job->sides.reshape[1]) && from.ordinal == NULL)
         side.whole = &rows->join_as_read;
     OJ_TRY(fill_scores(rows, from.table, from.flat.n_features, err));
     side.score = rows->score;
@@ -334,7 +322,7 @@ oj_status oj_rows_after_join(struct oj_rows *rows,
     if (rows->stage == NULL)
         return OJ_OK;
     input.joined = input.whole = part->flat;
-    if (is_side_joined_as_points(job, 0))
+    if (oj_reshape_makes_points(&job->sides.reshape[0]))
     {
         OJ_TRY(oj_flat_slice_make(&as_read, part->first_row,
                                   part->flat->n_features, &rows->slice, err));
@@ -352,7 +340,7 @@ oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err)
     rows->join_as_read = oj_flat_buf_view(&job->join_side->buf);
     if (!oj_pair_request_is_needed(&rows->request))
         return OJ_OK;
-    if (job->tiled != NULL && is_side_joined_as_points(job, 1))
+    if (job->tiled != NULL && oj_reshape_makes_points(&job->sides.reshape[1]))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "under -memory only the points that -centroid_of and "
                        "-point_on_surface_of make of the join side are kept: "

@@ -89,7 +89,7 @@ static const char points_only[] =
     "-metric sphere measures from points and multipoints of the input layer; "
     "-centroid_of input or -point_on_surface_of input makes points of others";
 
-static int becomes_points(const struct oj_reshape *reshape)
+int oj_reshape_makes_points(const struct oj_reshape *reshape)
 {
     return reshape->shape == OJ_SHAPE_CENTROID ||
            reshape->shape == OJ_SHAPE_POINT_ON_SURFACE;
@@ -99,7 +99,7 @@ static oj_status check_input_holds_points(const struct oj_sides *sides,
                                           const struct oj_source *input,
                                           struct oj_error *err)
 {
-    if (!sides->needs_points || becomes_points(&sides->reshape[0]) ||
+    if (!sides->needs_points || oj_reshape_makes_points(&sides->reshape[0]) ||
         oj_source_can_hold_points(input))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_DATA, "input layer '%s' holds %s features; %s",
@@ -147,12 +147,10 @@ static oj_status add_field(struct oj_source *const sources[2], int side,
                            struct oj_side_columns *columns,
                            struct oj_error *err)
 {
-    struct oj_source *source = sources[side];
     struct oj_side_field field = {0};
     OGRFieldDefnH defn;
-    OJ_TRY(oj_source_need_field(source, name, option, &field.column, err));
-    defn = OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(source->layer),
-                               source->fields[field.column]);
+    OJ_TRY(oj_source_need_field(sources[side], name, option, &field.column,
+                                &defn, err));
     field.type = OGR_Fld_GetType(defn);
     field.subtype = OGR_Fld_GetSubType(defn);
     return oj_side_columns_add(columns, made, side, &field, err);

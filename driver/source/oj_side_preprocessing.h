@@ -59,6 +59,9 @@ struct oj_reshape
     struct oj_layer_geometry work;
 };
 
+/** 1 when points are joined in place of the features. */
+int oj_reshape_makes_points(const struct oj_reshape *reshape);
+
 /** Zeroed memory is a valid closed one. Index 0 is the input, 1 the join. */
 struct oj_sides
 {

@@ -435,10 +435,9 @@ static void drop_unwritten_fields(const struct oj_command *command,
 
 oj_status oj_source_need_field(struct oj_source *source, const char *name,
                                const char *option, int *column,
-                               struct oj_error *err)
+                               OGRFieldDefnH *defn, struct oj_error *err)
 {
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(source->layer);
-    int field = OGR_FD_GetFieldIndex(defn, name);
+    int field = OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn(source->layer), name);
     int n = source->n_fields + source->n_hidden, i = 0;
     char text[80];
     snprintf(text, sizeof text, "-%s: ", option);
@@ -454,21 +453,26 @@ oj_status oj_source_need_field(struct oj_source *source, const char *name,
     source->needed[i] = 1;
     source->skipped[i] = 0;
     *column = i;
+    *defn = oj_source_field(source, i);
     return OJ_OK;
+}
+
+OGRFieldDefnH oj_source_field(const struct oj_source *source, int i)
+{
+    return OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(source->layer),
+                               source->fields[i]);
 }
 
 char **oj_source_describe_fields(const struct oj_source *source, int n)
 {
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(source->layer);
     char **list = NULL;
     for (int i = 0; i < n; i++)
     {
-        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, source->fields[i]);
-        char *text = CPLStrdup(CPLSPrintf("%s %d %d", OGR_Fld_GetNameRef(field),
+        OGRFieldDefnH field = oj_source_field(source, i);
+        list =
+            CSLAddString(list, CPLSPrintf("%s %d %d", OGR_Fld_GetNameRef(field),
                                           OGR_Fld_GetType(field),
                                           OGR_Fld_GetSubType(field)));
-        list = CSLAddString(list, text);
-        CPLFree(text);
     }
     return list;
 }
