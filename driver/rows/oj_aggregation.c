@@ -449,7 +449,9 @@ static oj_status open_aggregation(struct oj_aggregation *a,
     return oj_aggregates_open(&a->plan, &a->state, err);
 }
 
-oj_status oj_aggregation_open(struct oj_job *job, struct oj_aggregation **out,
+oj_status oj_aggregation_open(struct oj_job *job,
+                              struct oj_schema_request *fields,
+                              unsigned char *want, struct oj_aggregation **out,
                               struct oj_error *err)
 {
     struct oj_aggregation *a;
@@ -457,11 +459,17 @@ oj_status oj_aggregation_open(struct oj_job *job, struct oj_aggregation **out,
     OJ_NEW_ZEROED(a, 1, err);
     a->job = job;
     status = open_aggregation(a, err);
-    if (status == OJ_OK)
-        *out = a;
-    else
+    if (status != OJ_OK)
+    {
         oj_aggregation_close(a);
-    return status;
+        return status;
+    }
+    fields->own = a->columns;
+    fields->n_own = a->n;
+    want[OJ_PAIR_OVERLAP_AREA] = want[OJ_PAIR_OVERLAP_LENGTH] =
+        want[OJ_PAIR_JOIN_AREA] = a->needs_overlap != 0;
+    *out = a;
+    return OJ_OK;
 }
 
 static void free_values(const struct oj_aggregation *a, struct values *values)
@@ -497,18 +505,6 @@ void oj_aggregation_close(struct oj_aggregation *a)
     oj_free(a->called);
     oj_free(a->text);
     oj_free(a);
-}
-
-const struct oj_own_column *
-oj_aggregation_columns(const struct oj_aggregation *a, int *n)
-{
-    *n = a->n;
-    return a->columns;
-}
-
-int oj_aggregation_needs_overlap(const struct oj_aggregation *a)
-{
-    return a->needs_overlap;
 }
 
 int oj_aggregation_takes_sums(const struct oj_aggregation *a)
@@ -766,11 +762,6 @@ oj_status oj_aggregation_add(struct oj_aggregation *a, int64_t first,
                              struct oj_error *err)
 {
     const struct oj_row_values source = {side->table, NULL};
-    if (a->needs_overlap &&
-        (values == NULL || values->value[OJ_PAIR_OVERLAP_AREA] == NULL ||
-         values->value[OJ_PAIR_JOIN_AREA] == NULL ||
-         values->value[OJ_PAIR_OVERLAP_LENGTH] == NULL))
-        return oj_fail(err, OJ_ERR_INTERNAL, "there are no overlaps");
     if (first == 0)
         OJ_TRY(oj_aggregation_start(a, matches->n_rows, err));
     OJ_TRY(oj_aggregates_extend(a->state, first + matches->n_rows, err));

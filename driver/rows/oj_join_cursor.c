@@ -578,35 +578,39 @@ static oj_status read_and_index_input(struct oj_pass *pass,
     return oj_aggregation_start(aggregation, input->flat.n_features, err);
 }
 
-/* Runs on the calling thread. */
-static oj_status add_pairs_to_aggregation(void *user,
-                                          const struct oj_pipeline_part *part,
-                                          const struct oj_matches *matches,
-                                          struct oj_error *err)
-{
-    struct oj_pass *pass = user;
-    return oj_aggregation_add_streamed(
-        pass->rows.aggregation, part, &pass->batches[part->slot], matches, err);
-}
+static oj_status add_pairs_to_one_to_one(struct oj_pass *pass,
+                                         const struct oj_pipeline_part *part,
+                                         const struct oj_matches *matches,
+                                         struct oj_error *err);
 
-/* Joins all rows of a side, or of the join layer what it streams, and hands the
- * answers to write, which runs on the calling thread. */
-static oj_status
-stream_rows(struct oj_pass *pass, int side,
-            oj_status (*write)(void *, const struct oj_pipeline_part *,
-                               const struct oj_matches *, struct oj_error *),
-            const struct oj_read_options *reading,
-            struct oj_pipeline_counts *counts, struct oj_read_counts *read,
-            struct oj_error *err)
+/* Joins all rows of a side: of the join layer what it streams, of the input
+ * what -one_to_one chooses from; the calling thread takes the answers. */
+static oj_status stream_rows(struct oj_pass *pass, int side,
+                             const struct oj_read_options *reading,
+                             struct oj_pipeline_counts *counts,
+                             struct oj_read_counts *read, struct oj_error *err)
 {
     struct oj_job *job = &pass->job;
     const struct oj_source *source = side == 0 ? &job->input : &job->join;
     struct oj_pipeline_work work = make_pipeline_callbacks(pass);
-    const struct oj_pipeline_sink sink = {write, pass};
+    const struct oj_pipeline_part *part;
+    const struct oj_matches *matches;
+    struct oj_pipeline *pipeline;
     oj_status status;
     work.max_pairs = job->command->max_pairs;
     OJ_TRY(open_reader(pass, source, reading, err));
-    status = oj_pipeline_run(&work, &sink, counts, err);
+    OJ_TRY(oj_pipeline_open(&work, &pipeline, err));
+    do
+    {
+        status = oj_pipeline_next(pipeline, &part, &matches, err);
+        if (status == OJ_OK && part != NULL)
+            status = pass->is_choosing
+                         ? add_pairs_to_one_to_one(pass, part, matches, err)
+                         : oj_aggregation_add_streamed(
+                               pass->rows.aggregation, part,
+                               &pass->batches[part->slot], matches, err);
+    } while (status == OJ_OK && part != NULL);
+    status = oj_pipeline_close(pipeline, status, counts, err);
     *read = *oj_layer_reader_counts(pass->reader);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
@@ -622,8 +626,8 @@ static oj_status stream_join_layer(struct oj_pass *pass, struct oj_error *err)
     reading.fields_only = 1;
     job->n_expected = job->show_progress ? oj_source_count(&job->join, -1) : -1;
     pass->progress_share = STREAM_SHARE;
-    OJ_TRY(stream_rows(pass, 1, add_pairs_to_aggregation, &reading,
-                       &job->counts, &job->join_side->counts, err));
+    OJ_TRY(stream_rows(pass, 1, &reading, &job->counts, &job->join_side->counts,
+                       err));
     job->join_side->read_s = pass->held_input.read_s + job->counts.read_s;
     pass->join_s = job->counts.join_s + job->counts.write_s;
     pass->streams = OJ_STREAMS_AS_READ; /* the input layer, read again */
@@ -669,13 +673,11 @@ oj_status oj_pass_prepare(struct oj_pass *pass, struct oj_error *err)
 
 /* ---- the pairs of -one_to_one -------------------------------------------- */
 
-/* Runs on the calling thread. */
-static oj_status add_pairs_to_one_to_one(void *user,
+static oj_status add_pairs_to_one_to_one(struct oj_pass *pass,
                                          const struct oj_pipeline_part *part,
                                          const struct oj_matches *matches,
                                          struct oj_error *err)
 {
-    struct oj_pass *pass = user;
     struct oj_choice *choice = &pass->choice;
     struct oj_answer answer = {0};
     answer.part = part;
@@ -703,8 +705,7 @@ static oj_status join_all_for_one_to_one(struct oj_pass *pass,
     struct oj_read_counts read;
     OJ_TRY(open_choice(pass, err));
     pass->progress_share = job->command->in_place ? 0.25 : 0.5;
-    OJ_TRY(stream_rows(pass, 0, add_pairs_to_one_to_one, &reading, counts,
-                       &read, err));
+    OJ_TRY(stream_rows(pass, 0, &reading, counts, &read, err));
     pass->progress_start = pass->progress_share;
     job->n_pairs_joined = counts->n_pairs;
     oj_job_end_joining(job);

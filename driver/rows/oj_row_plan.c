@@ -188,19 +188,6 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status plan_aggregates(struct oj_rows *rows, struct oj_error *err)
-{
-    unsigned char *want = rows->request.want;
-    OJ_TRY(oj_aggregation_open(rows->job, &rows->aggregation, err));
-    rows->fields.own =
-        oj_aggregation_columns(rows->aggregation, &rows->fields.n_own);
-    if (oj_aggregation_needs_overlap(rows->aggregation))
-        want[OJ_PAIR_OVERLAP_AREA] = want[OJ_PAIR_OVERLAP_LENGTH] =
-            want[OJ_PAIR_JOIN_AREA] = 1;
-    rows->streams_join = oj_aggregation_streams_join(rows->aggregation);
-    return OJ_OK;
-}
-
 oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
                        struct oj_error *err)
 {
@@ -239,7 +226,12 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     fields->one_row_per_input = is_one || command->one_to_one ||
                                 rows->request.pick != OJ_PICK_ALL ||
                                 !oj_relation_gives_lists(&job->relation);
-    return command->aggregates != NULL ? plan_aggregates(rows, err) : OJ_OK;
+    if (command->aggregates == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_aggregation_open(job, fields, rows->request.want,
+                               &rows->aggregation, err));
+    rows->streams_join = oj_aggregation_streams_join(rows->aggregation);
+    return OJ_OK;
 }
 
 /* ---- scores ------------------------------------------------------------- */

@@ -693,15 +693,6 @@ oj_status oj_layer_reader_get(struct oj_layer_reader *reader, int64_t fid,
 
 /* ---- a whole layer ------------------------------------------------------ */
 
-static void report_read_counts(const struct oj_layer_reader *reader,
-                               const struct oj_table *table,
-                               struct oj_read_counts *counts)
-{
-    *counts = reader->counts;
-    counts->n_vertices = reader->flat->n_vertices;
-    counts->n_table_bytes = oj_table_bytes(table);
-}
-
 /* attributes hold one chunk at a time, on its way into the table. */
 static oj_status read_all_rows_into_table(struct oj_layer_reader *reader,
                                           struct oj_table *table,
@@ -714,11 +705,13 @@ static oj_status read_all_rows_into_table(struct oj_layer_reader *reader,
         int64_t n = -reader->counts.n_rows;
         OJ_TRY(read_rows_up_to_limit(reader, CHUNK_ROWS, err));
         n += reader->counts.n_rows;
-        if (n == 0)
-            return OJ_OK;
         OJ_TRY(oj_table_append(table, reader->attributes, n, err));
         oj_attributes_clear(reader->attributes);
-        report_read_counts(reader, table, counts);
+        *counts = reader->counts;
+        counts->n_vertices = reader->flat->n_vertices;
+        counts->n_table_bytes = oj_table_bytes(table);
+        if (n == 0)
+            return OJ_OK;
         if (progress != NULL && progress(reader->counts.n_rows, user) != 0)
             return oj_fail_cancelled(err);
         OJ_TRY(oj_check_cancel(reader->options.cancel, err));
@@ -736,40 +729,30 @@ oj_status oj_layer_read_all(OGRLayerH layer,
     struct oj_read_options all = *options;
     struct oj_layer_reader *reader = NULL;
     struct oj_table *rows = NULL;
-    struct oj_flat_buf shapes;
-    struct oj_attributes attributes;
+    struct oj_batch batch = {0};
     oj_status status;
-    memset(&shapes, 0, sizeof shapes);
-    memset(&attributes, 0, sizeof attributes);
-    all.keep_attributes = 0;
+    all.keep_attributes = all.fields_only = 1;
     status = oj_layer_reader_open(layer, &all, &reader, err);
     if (status == OJ_OK)
         status =
             oj_table_new(layer, options->fields, options->n_fields, &rows, err);
     if (status == OJ_OK)
-    {
-        attributes.fields = &reader->fields;
-        reader->flat = &shapes;
-        reader->attributes = &attributes;
+        status = clear_batch(reader, &batch, err);
+    if (status == OJ_OK)
         status =
             read_all_rows_into_table(reader, rows, counts, progress, user, err);
-    }
-    oj_attributes_clear(&attributes);
-    oj_free(attributes.feature);
     if (status == OJ_OK)
     {
-        report_read_counts(reader, rows, counts);
-        counts->shapes = shapes.counts;
+        counts->shapes = batch.flat.counts;
         counts->seconds = oj_clock_seconds() - started;
         oj_flat_buf_free(flat);
-        *flat = shapes;
+        *flat = batch.flat;
+        memset(&batch.flat, 0, sizeof batch.flat);
         *table = rows;
     }
     else
-    {
-        oj_flat_buf_free(&shapes);
         oj_table_free(rows);
-    }
+    oj_batch_free(&batch);
     oj_layer_reader_close(reader);
     return status;
 }

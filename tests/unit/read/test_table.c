@@ -182,67 +182,65 @@ TEST(degenerate_text_that_is_no_number_or_date)
     ck_assert_str_eq(convert(OFTString, &v, OFTDateTime, OFSTNone), "-");
     v.String = "12.5";
     ck_assert_str_eq(convert(OFTString, &v, OFTReal, OFSTNone), "12.5");
-    v.String = "abc";
+}
 
-    TEST(unit_times_and_lists)
-    {
-        int ints[] = {1, -2};
-        GIntBig longs[] = {1LL << 40, 3};
-        double reals[] = {0.5, 2};
-        char *words[] = {"x", "y", NULL};
-        OGRField v;
-        memset(&v, 0, sizeof v);
-        v.Date.Year = 2021;
-        v.Date.Month = 12;
-        v.Date.Day = 31;
-        v.Date.Hour = 23;
-        v.Date.Minute = 5;
-        v.Date.Second = 6.5f;
-        v.Date.TZFlag = 100;
-        ck_assert_str_eq(convert(OFTDateTime, &v, OFTString, OFSTNone),
-                         "2021/12/31 23:05:06.500+00");
-        ck_assert_str_eq(convert(OFTDateTime, &v, OFTDate, OFSTNone),
-                         "2021/12/31");
-        v.Date.Hour = v.Date.Minute = v.Date.TZFlag = 0;
-        v.Date.Second = 0;
-        ck_assert_str_eq(convert(OFTDate, &v, OFTDateTime, OFSTNone),
-                         "2021/12/31 00:00:00");
-        memset(&v, 0, sizeof v);
-        v.IntegerList.nCount = 2;
-        v.IntegerList.paList = ints;
-        ck_assert_str_eq(
-            convert(OFTIntegerList, &v, OFTInteger64List, OFSTNone),
-            "(2:1,-2)");
-        ck_assert_str_eq(convert(OFTIntegerList, &v, OFTRealList, OFSTNone),
-                         "(2:1,-2)");
-        ck_assert_str_eq(convert(OFTIntegerList, &v, OFTStringList, OFSTNone),
-                         "(2:1,-2)");
-        ck_assert_str_eq(convert(OFTIntegerList, &v, OFTString, OFSTNone),
-                         "(2:1,-2)");
-        v.Integer64List.paList = longs;
-        ck_assert_str_eq(convert(OFTInteger64List, &v, OFTRealList, OFSTNone),
-                         "(2:1099511627776,3)");
-        v.RealList.paList = reals;
-        ck_assert_str_eq(convert(OFTRealList, &v, OFTStringList, OFSTNone),
-                         "(2:0.5,2)");
-        v.StringList.paList = words;
-        ck_assert_str_eq(convert(OFTStringList, &v, OFTString, OFSTNone),
-                         "(2:x,y)");
-        ck_assert_str_eq(convert(OFTStringList, &v, OFTStringList, OFSTJSON),
-                         "(2:x,y)");
-    }
+TEST(unit_times_and_lists)
+{
+    int ints[] = {1, -2};
+    GIntBig longs[] = {1LL << 40, 3};
+    double reals[] = {0.5, 2};
+    char *words[] = {"x", "y", NULL};
+    OGRField v;
+    memset(&v, 0, sizeof v);
+    v.Date.Year = 2021;
+    v.Date.Month = 12;
+    v.Date.Day = 31;
+    v.Date.Hour = 23;
+    v.Date.Minute = 5;
+    v.Date.Second = 6.5f;
+    v.Date.TZFlag = 100;
+    ck_assert_str_eq(convert(OFTDateTime, &v, OFTString, OFSTNone),
+                     "2021/12/31 23:05:06.500+00");
+    ck_assert_str_eq(convert(OFTDateTime, &v, OFTDate, OFSTNone), "2021/12/31");
+    v.Date.Hour = v.Date.Minute = v.Date.TZFlag = 0;
+    v.Date.Second = 0;
+    ck_assert_str_eq(convert(OFTDate, &v, OFTDateTime, OFSTNone),
+                     "2021/12/31 00:00:00");
+    memset(&v, 0, sizeof v);
+    v.IntegerList.nCount = 2;
+    v.IntegerList.paList = ints;
+    ck_assert_str_eq(convert(OFTIntegerList, &v, OFTInteger64List, OFSTNone),
+                     "(2:1,-2)");
+    ck_assert_str_eq(convert(OFTIntegerList, &v, OFTRealList, OFSTNone),
+                     "(2:1,-2)");
+    ck_assert_str_eq(convert(OFTIntegerList, &v, OFTStringList, OFSTNone),
+                     "(2:1,-2)");
+    ck_assert_str_eq(convert(OFTIntegerList, &v, OFTString, OFSTNone),
+                     "(2:1,-2)");
+    v.Integer64List.paList = longs;
+    ck_assert_str_eq(convert(OFTInteger64List, &v, OFTRealList, OFSTNone),
+                     "(2:1099511627776,3)");
+    v.RealList.paList = reals;
+    ck_assert_str_eq(convert(OFTRealList, &v, OFTStringList, OFSTNone),
+                     "(2:0.5,2)");
+    v.StringList.paList = words;
+    ck_assert_str_eq(convert(OFTStringList, &v, OFTString, OFSTNone),
+                     "(2:x,y)");
+    ck_assert_str_eq(convert(OFTStringList, &v, OFTStringList, OFSTJSON),
+                     "(2:x,y)");
+}
 
-    TEST(degenerate_null_and_unset)
-    {
-        OGRField v;
-        OGR_RawField_SetNull(&v);
-        ck_assert_str_eq(convert(OFTInteger, &v, OFTString, OFSTNone), "-");
-        ck_assert_str_eq(convert(OFTString, &v, OFTString, OFSTNone), "-");
-    }
+TEST(degenerate_null_and_unset)
+{
+    OGRField v;
+    OGR_RawField_SetNull(&v);
+    ck_assert_str_eq(convert(OFTInteger, &v, OFTString, OFSTNone), "-");
+    ck_assert_str_eq(convert(OFTString, &v, OFTString, OFSTNone), "-");
+}
 
-    int main(void)
-    {
-        tests_open("table");
-        GDALAllRegister();
-        return tests_run();
-    }
+int main(void)
+{
+    tests_open("table");
+    GDALAllRegister();
+    return tests_run();
+}
