@@ -2,6 +2,7 @@
 
 #include "../../algs/pairs/oj_pair_filter.h"
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_clock.h"
 #include "../base/oj_cancel.h"
 #include "oj_summary.h"
 
@@ -668,7 +669,23 @@ static oj_status prepare_job_for_reading(struct oj_pass *pass, int single,
 
 oj_status oj_pass_prepare(struct oj_pass *pass, struct oj_error *err)
 {
-    return prepare_job_for_reading(pass, 0, err);
+    OJ_TRY(prepare_job_for_reading(pass, 0, err));
+    return pass->job.command->validate != NULL
+               ? oj_proof_open(&pass->job, &pass->proof, err)
+               : OJ_OK;
+}
+
+static oj_status prove(struct oj_pass *pass, const struct oj_answer *answer,
+                       struct oj_error *err)
+{
+    double start = oj_clock_seconds();
+    if (pass->proof == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_proof_batch(pass->proof, answer->part->flat, &answer->side,
+                          answer->pairs, err));
+    if (!pass->is_choosing)
+        pass->proof_s += oj_clock_seconds() - start;
+    return OJ_OK;
 }
 
 /* ---- the pairs of -one_to_one -------------------------------------------- */
@@ -683,8 +700,7 @@ static oj_status add_pairs_to_one_to_one(struct oj_pass *pass,
     answer.part = part;
     answer.pairs = matches;
     answer.side = oj_job_answer_side(&pass->job, part->answer);
-    if (pass->watch != NULL)
-        OJ_TRY(pass->watch(pass->watch_user, &answer, err));
+    OJ_TRY(prove(pass, &answer, err));
     OJ_TRY(oj_pair_ranks_make(&pass->job.relation, part->flat,
                               &answer.side.flat, matches,
                               oj_job_threads(&pass->job), &choice->ranks, err));
@@ -963,9 +979,7 @@ static oj_status next_answer(struct oj_pass *pass,
     }
     OJ_TRY(make_answer(pass, part, pairs, &pass->answer, err));
     *answer = &pass->answer;
-    return pass->watch == NULL || pass->choice.is_made
-               ? OJ_OK
-               : pass->watch(pass->watch_user, *answer, err);
+    return pass->choice.is_made ? OJ_OK : prove(pass, *answer, err);
 }
 
 oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
@@ -1153,6 +1167,7 @@ void oj_pass_close(struct oj_pass *pass)
     if (pass->progress_open)
         printf("\n");
     (void)!oj_pass_stop(pass, OJ_OK, &ignored);
+    oj_proof_close(pass->proof);
     close_sides(pass);
     CSLDestroy(pass->fields[0]);
     CSLDestroy(pass->fields[1]);

@@ -409,7 +409,6 @@ static oj_status update_in_place(struct update *u, struct oj_command_run *run,
                                  struct oj_error *err)
 {
     struct oj_job *job = &u->pass->job;
-    struct oj_summary *summary = &run->summary;
     double write_start;
     u->layer = job->input.name;
     if (!u->pass->rows.fields.one_row_per_input)
@@ -419,16 +418,16 @@ static oj_status update_in_place(struct update *u, struct oj_command_run *run,
             "one with -pick");
     OJ_TRY(plan_columns_or_reuse_earlier(u, err));
     OJ_TRY(check_layer_updatable(u, err));
-    OJ_TRY(oj_run_prepare(run, err));
+    OJ_TRY(oj_pass_prepare(u->pass, err));
     OJ_TRY(join_and_spill_answers(u, err));
     write_start = oj_clock_seconds();
     OJ_TRY(update_layer_from_records(u, err));
     oj_rows_warn(&u->pass->rows);
     oj_pass_end_progress(u->pass);
-    summary->destination = u->command->input.dataset;
-    summary->n_rows_written = u->n_records;
-    summary->n_rows_checked = -1;
-    summary->write_s = oj_clock_seconds() - write_start + job->counts.write_s;
+    u->output->layers[0].n_rows = u->n_records;
+    u->output->layers[0].n_checked = -1;
+    run->summary.write_s =
+        oj_clock_seconds() - write_start + job->counts.write_s;
     return OJ_OK;
 }
 
@@ -442,7 +441,6 @@ oj_status oj_in_place_run(struct oj_command_run *run, struct oj_error *err)
         .asked = {.dst = side->dataset, .open_options = side->open_options}};
     oj_status status = update_in_place(&u, run, err);
     oj_row_cursor_close(u.cursor);
-    oj_output_abort(u.output);
     oj_temporary_file_close(&u.file);
     oj_feature_set_free(&u.fetched);
     oj_schema_free(&u.schema);
