@@ -208,7 +208,7 @@ OJ_MUST_USE oj_status oj_flat_buf_vertices(struct oj_flat_buf *buf, int64_t n,
                                            double **x, double **y,
                                            struct oj_error *err);
 /** Adds part number part of flat, which is in the long form, with its rings
- *  and vertices. */
+ *  and vertices, but for empty rings; closes rings of polygons. */
 OJ_MUST_USE oj_status oj_flat_buf_copy_part(struct oj_flat_buf *buf,
                                             const struct oj_flat *flat,
                                             int64_t part, struct oj_error *err);
@@ -224,11 +224,13 @@ OJ_MUST_USE oj_status oj_flat_buf_copy(struct oj_flat_buf *buf,
                                        struct oj_error *err);
 
 /** Takes the parts from those features >= first that have a coordinate which is
- *  not finite or beyond OJ_FLAT_MOST, and returns how many it took: for
- *  coordinates that were changed in place after end (a reprojection). Not added
- * to counts. In the short form NaN NaN still means that there was no geometry
- * before. */
-int64_t oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first);
+ *  not finite or beyond OJ_FLAT_MOST, *n_dropped of them: for coordinates that
+ *  were changed in place after end (a reprojection). Not added to counts. In
+ *  the short form NaN NaN still means that there was no geometry before. */
+OJ_MUST_USE oj_status oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf,
+                                                  int64_t first,
+                                                  int64_t *n_dropped,
+                                                  struct oj_error *err);
 
 /** Some consecutive features of a layer, as a layer of their own. Owner of
  *  offsets; zeroed memory is a valid empty one and may be used again. */

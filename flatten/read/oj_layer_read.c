@@ -87,13 +87,13 @@ static void transform_chunk(struct oj_layer_reader *reader, double *x,
 /* Transforms every vertex of the features >= first in place, unless the
  * features themselves were. A feature with a vertex that has no place in the
  * other CRS gets no parts. */
-static void transform_new_features(struct oj_layer_reader *reader,
-                                   int64_t first)
+static oj_status transform_new_features(struct oj_layer_reader *reader,
+                                        int64_t first, struct oj_error *err)
 {
     struct oj_flat_buf *flat = reader->flat;
-    int64_t v = first;
+    int64_t v = first, n_lost;
     if (reader->carried || reader->options.transformation == NULL)
-        return;
+        return OJ_OK;
     if (flat->long_form)
         v = flat->vertex_offset[flat->ring_offset[flat->part_offset[first]]];
     while (v < flat->n_vertices)
@@ -104,8 +104,9 @@ static void transform_new_features(struct oj_layer_reader *reader,
         transform_chunk(reader, flat->x + v, flat->y + v, (int)n);
         v += n;
     }
-    reader->counts.n_not_transformed +=
-        oj_flat_buf_drop_not_finite(flat, first);
+    OJ_TRY(oj_flat_buf_drop_not_finite(flat, first, &n_lost, err));
+    reader->counts.n_not_transformed += n_lost;
+    return OJ_OK;
 }
 
 /* ---- open and close ----------------------------------------------------- */
@@ -602,7 +603,7 @@ static oj_status read_rows_up_to_limit(struct oj_layer_reader *reader,
     else
         status = read_features(reader, max_rows, err);
     if (status == OJ_OK)
-        transform_new_features(reader, first);
+        status = transform_new_features(reader, first, err);
     oj_ogr_errors_end(&reader->errors);
     counts->n_warnings = reader->errors.n_warnings;
     memcpy(counts->first_warning, reader->errors.warning,
@@ -684,7 +685,7 @@ oj_status oj_layer_reader_get(struct oj_layer_reader *reader, int64_t fid,
     oj_ogr_errors_begin(&reader->errors);
     status = get_feature(reader, fid, err);
     if (status == OJ_OK)
-        transform_new_features(reader, 0);
+        status = transform_new_features(reader, 0, err);
     oj_ogr_errors_end(&reader->errors);
     if (status == OJ_OK)
         batch->n_rows = batch->flat.n_features;
