@@ -102,14 +102,6 @@ static oj_status explain_argument_order(const struct oj_command *command,
                    bare.message);
 }
 
-static oj_status open_sources(struct oj_job *job, struct oj_error *err)
-{
-    const struct oj_command *command = job->command;
-    OJ_TRY(oj_source_open(command, 0, &job->input, err));
-    return explain_argument_order(
-        command, oj_source_open(command, 1, &job->join, err), err);
-}
-
 /* Rows are counted only for the progress, and those of a SELECT, whose count
  * can take as long as reading them, only where it was asked for. */
 static void decide_progress_and_row_count(struct oj_job *job)
@@ -170,7 +162,9 @@ oj_status oj_job_open(const struct oj_command *command, int shares,
     job->most_join_rows = -1;
     job->join_side = &job->own_join_side;
     job->n_slots = OJ_PIPELINE_SLOTS;
-    OJ_TRY(open_sources(job, err));
+    OJ_TRY(oj_source_open(command, 0, &job->input, err));
+    OJ_TRY(explain_argument_order(
+        command, oj_source_open(command, 1, &job->join, err), err));
     OJ_TRY(check_extra_output_file(job, "json_summary", command->json_summary,
                                    err));
     OJ_TRY(check_extra_output_file(job, "validate_report",
@@ -597,11 +591,6 @@ static void append_relation_to_cache_key(char ***key, const struct oj_job *job)
     }
 }
 
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Messages and this cache do not change what a driver reads. */
 static int is_irrelevant_config(const char *option)
 {
@@ -611,7 +600,8 @@ static int is_irrelevant_config(const char *option)
            strncasecmp(option, "CPL_TIMESTAMP", 13) == 0;
 }
 
-/* The options that may change what a driver reads, in order. */
+/* The options that may change what a driver reads, in the order in which they
+ * were set first. */
 static char **relevant_config(char **list)
 {
     char **relevant = NULL;
@@ -621,9 +611,6 @@ static char **relevant_config(char **list)
             relevant = CSLAddString(relevant, list[i]);
     }
     CSLDestroy(list);
-    if (relevant != NULL)
-        qsort(relevant, (size_t)CSLCount(relevant), sizeof *relevant,
-              compare_texts);
     return relevant;
 }
 

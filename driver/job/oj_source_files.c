@@ -193,27 +193,17 @@ static int add_vrt_source(struct vrt_walk *walk, CPLXMLNode *node)
     return is_known;
 }
 
-static int is_select_deterministic(CPLXMLNode *node)
-{
-    const char *sql = CPLGetXMLValue(node, "", "");
-    return !oj_select_may_vary(sql) && !oj_select_may_reach_out(sql, NULL, "");
-}
-
-/* An open option: statements that run first can attach databases. */
-static int is_harmless_open_option(CPLXMLNode *node)
-{
-    return strncasecmp(CPLGetXMLValue(node, "key", ""), "PRELUDE", 7) != 0;
-}
-
 static int is_known_vrt_element(struct vrt_walk *walk, CPLXMLNode *node)
 {
+    const char *text = CPLGetXMLValue(node, "", "");
     if (strcasecmp(node->pszValue, "SrcDataSource") == 0)
         return add_vrt_source(walk, node);
     if (strcasecmp(node->pszValue, "SrcSQL") == 0)
-        return is_select_deterministic(node);
-    if (strcasecmp(node->pszValue, "OOI") == 0)
-        return is_harmless_open_option(node);
-    return 1;
+        return !oj_select_may_vary(text) &&
+               !oj_select_may_reach_out(text, NULL, "");
+    /* Statements that run first can attach databases. */
+    return strcasecmp(node->pszValue, "OOI") != 0 ||
+           strncasecmp(CPLGetXMLValue(node, "key", ""), "PRELUDE", 7) != 0;
 }
 
 static int walk_vrt_elements(struct vrt_walk *walk, CPLXMLNode *node)

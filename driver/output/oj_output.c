@@ -414,12 +414,6 @@ static oj_status plan_file_replacement(struct oj_output *o, const char *path,
     return OJ_OK;
 }
 
-static int is_file_of_an_input(const struct oj_output *o, const char *path)
-{
-    return oj_source_is_behind(o->sides[0], path) ||
-           oj_source_is_behind(o->sides[1], path);
-}
-
 /* The file of a layer, in the folder of the output. */
 static oj_status plan_layer_file(struct oj_output *o, struct oj_output_layer *l,
                                  struct oj_error *err)
@@ -436,7 +430,9 @@ static oj_status plan_layer_file(struct oj_output *o, struct oj_output_layer *l,
                        "-%s: '%s' becomes the name of a file and cannot hold a "
                        "slash",
                        l->option, l->name);
-    if (strcasecmp(path, o->path) == 0 || is_file_of_an_input(o, path))
+    if (strcasecmp(path, o->path) == 0 ||
+        oj_source_is_behind(o->sides[0], path) ||
+        oj_source_is_behind(o->sides[1], path))
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s: the layer '%s' would be written to %s, which is "
                        "in use; choose another name",

@@ -49,20 +49,6 @@ static OGRFieldDefnH add_column(struct oj_schema *schema,
     return defn;
 }
 
-/* Collects "a -> b" for one notice. */
-static void append_renamed_field(char *text, size_t size, const char *from,
-                                 const char *to)
-{
-    size_t used = strlen(text);
-    if (strcmp(from, to) == 0)
-        return;
-    if (used + strlen(from) + strlen(to) + 12 < size)
-        snprintf(text + used, size - used, "%s%s -> %s", used > 0 ? ", " : "",
-                 from, to);
-    else if (used > 3 && strcmp(text + used - 3, "...") != 0)
-        snprintf(text + used, size - used, ", ...");
-}
-
 /* Compared without case, as most formats do. */
 static int is_taken(const struct oj_schema *schema, const char *name)
 {
@@ -200,11 +186,13 @@ static void notice_renamed_fields(const struct oj_schema_request *request,
     char renamed[700] = "";
     for (int64_t i = 0; i < schema->n_fields; i++)
     {
-        OGRFieldDefnH from = source_field_of(schema, &schema->columns[i]);
-        append_renamed_field(renamed, sizeof renamed,
-                             from != NULL ? OGR_Fld_GetNameRef(from)
-                                          : (own++)->name,
-                             oj_schema_name(schema, (int)i));
+        OGRFieldDefnH field = source_field_of(schema, &schema->columns[i]);
+        const char *to = oj_schema_name(schema, (int)i);
+        const char *from =
+            field != NULL ? OGR_Fld_GetNameRef(field) : (own++)->name;
+        if (strcmp(from, to) != 0)
+            oj_append_name(renamed, sizeof renamed,
+                           CPLSPrintf("%s -> %s", from, to));
     }
     if (renamed[0] != '\0')
         oj_notice("fields renamed, because their names are taken: %s", renamed);

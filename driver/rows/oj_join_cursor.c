@@ -163,9 +163,7 @@ static oj_status allocate_unmatched_bitmap(const struct oj_job *job,
 {
     int64_t n = job->join_side->counts.n_rows;
     free_unmatched_bitmap(unmatched);
-    unmatched->matched = oj_calloc(n / 64 + 1, sizeof *unmatched->matched);
-    if (unmatched->matched == NULL)
-        return oj_fail_nomem(err, n / 64 + 1, sizeof *unmatched->matched);
+    OJ_NEW_ZEROED(unmatched->matched, n / 64 + 1, err);
     unmatched->n_features = n;
     return OJ_OK;
 }

@@ -386,8 +386,7 @@ oj_status oj_summary_end(struct oj_summary *summary, struct oj_proof *proof,
     const char *path = summary->job->command->json_summary;
     if (proof != NULL)
     {
-        summary->validation = oj_proof_validation(proof);
-        OJ_TRY(oj_proof_finish(proof, err));
+        OJ_TRY(oj_proof_finish(proof, &summary->validation, err));
         *is_different = summary->validation->n_rows_different > 0;
     }
     summary->total_s = oj_clock_seconds() - summary->start;

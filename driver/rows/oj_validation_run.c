@@ -270,10 +270,9 @@ static oj_status open_proof(struct oj_proof *proof, struct oj_error *err)
 oj_status oj_proof_open(const struct oj_job *job, struct oj_proof **out,
                         struct oj_error *err)
 {
-    struct oj_proof *proof = oj_calloc(1, sizeof *proof);
+    struct oj_proof *proof;
     oj_status status;
-    if (proof == NULL)
-        return oj_fail_nomem(err, 1, sizeof *proof);
+    OJ_NEW_ZEROED(proof, 1, err);
     proof->job = job;
     status = open_proof(proof, err);
     if (status == OJ_OK)
@@ -443,17 +442,15 @@ static void print_result(const struct oj_proof *proof)
     print_first_differences(proof);
 }
 
-oj_status oj_proof_finish(struct oj_proof *proof, struct oj_error *err)
+oj_status oj_proof_finish(struct oj_proof *proof,
+                          const struct oj_validation **found,
+                          struct oj_error *err)
 {
+    *found = &proof->validation;
     print_result(proof);
     if (proof->report.layers[0].layer != NULL)
         OJ_TRY(oj_output_finish(&proof->report, err));
     return OJ_OK;
-}
-
-const struct oj_validation *oj_proof_validation(const struct oj_proof *proof)
-{
-    return &proof->validation;
 }
 
 void oj_proof_close(struct oj_proof *proof)

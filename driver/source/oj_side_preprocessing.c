@@ -505,7 +505,7 @@ static oj_status reshape_features(struct oj_reshape *reshape,
     for (int64_t i = 0; i < from->n_features && status == OJ_OK; i++)
     {
         if (i % 256 == 0)
-            status = oj_check_cancel(reshape->cancel, err);
+            status = oj_cancel_check(err);
         if (status == OJ_OK)
             status = add_reshaped_feature(reshape, from, i,
                                           from->fid != NULL ? from->fid[i] : i,
@@ -526,7 +526,6 @@ oj_status oj_sides_open(const struct oj_command *command,
     struct oj_source *const source[2] = {input, join};
     sides->reshape[0] = shape_options_of_side(command, 0, input->name);
     sides->reshape[1] = shape_options_of_side(command, 1, join->name);
-    sides->reshape[0].cancel = sides->reshape[1].cancel = oj_cancel_flag();
     sides->needs_points = command->relation.metric == OJ_METRIC_SPHERE &&
                           !oj_relation_compares_shapes(&command->relation);
     OJ_TRY(check_input_holds_points(sides, input, err));

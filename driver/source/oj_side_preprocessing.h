@@ -52,7 +52,6 @@ struct oj_reshape
     enum oj_joined_shape shape;
     enum oj_invalid_mode invalid;
     const char *role, *name; /**< of the layer, for messages */
-    const int *cancel;       /**< nonzero stops; may be NULL */
 
     struct oj_side_findings found;
 

@@ -20,16 +20,6 @@
 /* "input layer 'lots'" */
 #define LAYER_FORMAT "%s layer '%s'"
 
-/* Adds name to the list in text, or "..." when there is no room. */
-static void append_listed_name(char *text, size_t size, const char *name)
-{
-    size_t used = strlen(text);
-    if (used + strlen(name) + 8 < size)
-        snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", name);
-    else if (used < 4 || strcmp(text + used - 3, "...") != 0)
-        snprintf(text + used, size - used, ", ...");
-}
-
 /* What GDAL wants before the name of a packed file; NULL: it is none. */
 static const char *prefix_of_archive(const char *name)
 {
@@ -135,8 +125,8 @@ static void list_layers(GDALDatasetH dataset, char *text, size_t size)
     int n = GDALDatasetGetLayerCount(dataset);
     text[0] = '\0';
     for (int i = 0; i < n; i++)
-        append_listed_name(text, size,
-                           OGR_L_GetName(GDALDatasetGetLayer(dataset, i)));
+        oj_append_name(text, size,
+                       OGR_L_GetName(GDALDatasetGetLayer(dataset, i)));
 }
 
 static oj_status choose_named_layer(struct oj_source *s, struct oj_error *err)
@@ -365,7 +355,7 @@ static oj_status fail_field(const struct oj_source *s, const char *option,
             best = here;
             least = distance;
         }
-        append_listed_name(names, sizeof names, here);
+        oj_append_name(names, sizeof names, here);
     }
     return oj_fail(
         err, OJ_ERR_ARG, "%s" LAYER_FORMAT " has no field '%.100s'; %s%s%s%s%s",
@@ -399,10 +389,8 @@ static oj_status select_fields(struct oj_source *s, struct oj_error *err)
     oj_status status = OJ_OK;
     char **names;
     OJ_NEW(s->fields, n + 1, err);
-    OJ_NEW(s->needed, n + 1, err);
-    OJ_NEW(s->skipped, n + 1, err);
-    memset(s->needed, 0, (size_t)n + 1);
-    memset(s->skipped, 0, (size_t)n + 1);
+    OJ_NEW_ZEROED(s->needed, n + 1, err);
+    OJ_NEW_ZEROED(s->skipped, n + 1, err);
     if (s->side->select == NULL)
     {
         for (int i = 0; i < n; i++)

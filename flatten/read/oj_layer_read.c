@@ -238,8 +238,7 @@ oj_status oj_layer_reader_open(OGRLayerH layer,
     oj_status status;
     if (options->batch_rows <= 0)
         return oj_fail(err, OJ_ERR_ARG, "a batch needs at least one row");
-    OJ_NEW(reader, 1, err);
-    memset(reader, 0, sizeof *reader);
+    OJ_NEW_ZEROED(reader, 1, err);
     reader->layer = layer;
     reader->options = *options;
     status = copy_fields(reader, options, err);
@@ -635,9 +634,7 @@ static oj_status clear_batch(struct oj_layer_reader *reader,
     if (!reader->options.keep_attributes)
         return OJ_OK;
     if (batch->attributes == NULL)
-        batch->attributes = oj_calloc(1, sizeof *batch->attributes);
-    if (batch->attributes == NULL)
-        return oj_fail_nomem(err, 1, sizeof *batch->attributes);
+        OJ_NEW_ZEROED(batch->attributes, 1, err);
     batch->attributes->fields = &reader->fields;
     reader->attributes = batch->attributes;
     reader->carried = !reader->options.fields_only;
