@@ -750,17 +750,6 @@ static oj_status read_gpus(const char *word, uint64_t *out,
     return OJ_OK;
 }
 
-static oj_status read_bytes(const struct oj_option *option, const char *word,
-                            int64_t *out, struct oj_error *err)
-{
-    if (!oj_size_parse(word, out))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-%s must be a number of bytes, as 512M or 4G, not "
-                       "'%s'",
-                       option->name, word);
-    return OJ_OK;
-}
-
 /* Sets the value of option from the words after it. */
 static oj_status read_value(struct argument_reader *r,
                             const struct oj_option *option,
@@ -824,7 +813,12 @@ static oj_status read_value(struct argument_reader *r,
         case OJ_OPTION_BOXES:
             return append_box(command, option, words, err);
         case OJ_OPTION_BYTES:
-            return read_bytes(option, words[0], at, err);
+            return oj_size_parse(words[0], at)
+                       ? OJ_OK
+                       : oj_fail(err, OJ_ERR_ARG,
+                                 "-%s must be a number of bytes, as 512M or "
+                                 "4G, not '%s'",
+                                 option->name, words[0]);
         case OJ_OPTION_GPUS:
             *(uint64_t *)at = OJ_ALL_GPUS;
             return strcasecmp(words[0], "all") == 0

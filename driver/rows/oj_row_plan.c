@@ -388,38 +388,24 @@ void oj_rows_warn(const struct oj_rows *rows)
  * anything. */
 static unsigned part_kind_of_type(OGRwkbGeometryType type)
 {
-    switch (OGR_GT_Flatten(type))
-    {
-        case wkbPoint:
-        case wkbMultiPoint:
-            return OJ_PART_POINT;
-        case wkbUnknown:
-        case wkbNone:
-        case wkbGeometryCollection:
-            return 0;
-        default:
-            break;
-    }
-    if (OGR_GT_IsSubClassOf(OGR_GT_Flatten(type), wkbCurve) ||
-        OGR_GT_IsSubClassOf(OGR_GT_Flatten(type), wkbMultiCurve))
-        return OJ_PART_LINE;
-    return OJ_PART_POLYGON;
+    OGRwkbGeometryType flat = OGR_GT_Flatten(type);
+    if (flat == wkbUnknown || flat == wkbNone || flat == wkbGeometryCollection)
+        return 0;
+    if (flat == wkbPoint || flat == wkbMultiPoint)
+        return OJ_PART_POINT;
+    return OGR_GT_IsSubClassOf(flat, wkbCurve) ||
+                   OGR_GT_IsSubClassOf(flat, wkbMultiCurve)
+               ? OJ_PART_LINE
+               : OJ_PART_POLYGON;
 }
 
 /* Shapes from arrays: two-dimensional, without curves. */
 static OGRwkbGeometryType linear_2d_type(OGRwkbGeometryType type)
 {
     OGRwkbGeometryType flat = OGR_GT_Flatten(type);
-    switch (flat)
-    {
-        case wkbTIN:
-        case wkbPolyhedralSurface:
-            return wkbMultiPolygon;
-        case wkbTriangle:
-            return wkbPolygon;
-        default:
-            return OGR_GT_GetLinear(flat);
-    }
+    return flat == wkbTIN || flat == wkbPolyhedralSurface ? wkbMultiPolygon
+           : flat == wkbTriangle                          ? wkbPolygon
+                                 : OGR_GT_GetLinear(flat);
 }
 
 /* Z and M of either stay. */
@@ -478,15 +464,6 @@ static oj_status set_shapefile_overlap_type(struct oj_rows *rows, unsigned a,
     return OJ_OK;
 }
 
-/* A point has a point in common with anything; all else is open. */
-static OGRwkbGeometryType intersection_type(OGRwkbGeometryType a,
-                                            OGRwkbGeometryType b)
-{
-    return OGR_GT_Flatten(a) == wkbPoint || OGR_GT_Flatten(b) == wkbPoint
-               ? wkbPoint
-               : wkbUnknown;
-}
-
 oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
                        struct oj_error *err)
 {
@@ -505,7 +482,11 @@ oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
             *type = wkbLineString;
             break;
         case OJ_WRITE_SHAPE:
-            *type = intersection_type(a, b);
+            /* A point has a point in common with anything; else it is open. */
+            *type =
+                OGR_GT_Flatten(a) == wkbPoint || OGR_GT_Flatten(b) == wkbPoint
+                    ? wkbPoint
+                    : wkbUnknown;
             if (holds_one_type && *type == wkbUnknown)
                 return set_shapefile_overlap_type(rows, part_kind_of_type(a),
                                                   part_kind_of_type(b), err);

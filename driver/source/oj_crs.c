@@ -217,14 +217,6 @@ static oj_status check_unbounded_nearest(const struct oj_crs *crs,
                    oj_crs_describe(crs->join));
 }
 
-/* 100us-ft in a CRS of US feet must stay 100 exactly. */
-static double ratio_of_units_snapped_to_1(double unit_size,
-                                          double crs_unit_size)
-{
-    double ratio = unit_size / crs_unit_size;
-    return fabs(ratio - 1.0) < 1e-12 ? 1.0 : ratio;
-}
-
 oj_status oj_crs_scale(const struct oj_command *command,
                        const struct oj_crs *crs, const char *option,
                        const char *written, enum oj_unit unit, double *scale,
@@ -260,7 +252,10 @@ oj_status oj_crs_scale(const struct oj_command *command,
         crs_unit = OSRGetLinearUnits(crs->join, NULL);
     }
     if (unit != OJ_UNIT_CRS)
-        *scale = ratio_of_units_snapped_to_1(oj_units[unit].size, crs_unit);
+        *scale = oj_units[unit].size / crs_unit;
+    /* 100us-ft in a CRS of US feet must stay 100 exactly. */
+    if (fabs(*scale - 1.0) < 1e-12)
+        *scale = 1.0;
     return OJ_OK;
 }
 
