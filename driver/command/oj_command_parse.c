@@ -45,6 +45,14 @@ struct oj_distance oj_command_distance(const struct oj_command *command,
                                 (enum oj_unit)command->unit[row]};
 }
 
+int oj_command_is_of_side(const struct oj_command *command, const char *name,
+                          int side)
+{
+    int row = oj_option_find(name);
+    int of = *(const int *)((const char *)command + oj_option_at(row)->offset);
+    return command->given[row] && (of == OJ_SIDE_BOTH || of == side);
+}
+
 static oj_status fail_unknown_op(const char *word, struct oj_error *err)
 {
     char names[256] = "";
@@ -302,14 +310,6 @@ static oj_status check_exclude_option(const struct oj_command *command,
     return OJ_OK;
 }
 
-/* 1 when the option, of which value is read, speaks of this side. */
-static int option_applies_to_side(const struct oj_command *command,
-                                  const char *option, int value, int side)
-{
-    return oj_command_given(command, option) &&
-           (value == OJ_SIDE_BOTH || value == side);
-}
-
 /* Of the join side -op window joins envelopes or boxes, and nothing else. */
 static oj_status check_centroid_options(const struct oj_command *command,
                                         struct oj_error *err)
@@ -317,10 +317,9 @@ static oj_status check_centroid_options(const struct oj_command *command,
     static const char *const sides[] = {"input", "join"};
     for (int side = 0; side < 2; side++)
     {
-        int centroid = option_applies_to_side(command, "centroid_of",
-                                              command->centroid_of, side);
-        int on_surface = option_applies_to_side(
-            command, "point_on_surface_of", command->point_on_surface_of, side);
+        int centroid = oj_command_is_of_side(command, "centroid_of", side);
+        int on_surface =
+            oj_command_is_of_side(command, "point_on_surface_of", side);
         if (side == OJ_SIDE_JOIN && command->is_window &&
             (centroid || on_surface))
             return oj_fail(err, OJ_ERR_ARG,

@@ -527,15 +527,6 @@ oj_status oj_tiles_finish(struct oj_tiles *tiles, int64_t memory,
     return OJ_OK;
 }
 
-/* Tokens of all texts of a feature. */
-static int64_t count_feature_tokens(const struct oj_flat *flat, int64_t feature)
-{
-    int64_t n = 0;
-    for (int i = 0; i < flat->n_texts; i++)
-        n += flat->texts[i].size[feature];
-    return n;
-}
-
 oj_status oj_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
                        const struct oj_row_values *values,
                        int64_t first_ordinal, struct oj_error *err)
@@ -544,16 +535,18 @@ oj_status oj_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
     tiles->n_dimensions = flat->vectors.n_dimensions;
     for (int64_t i = 0; i < flat->n_features; i++)
     {
-        int64_t first, end, n_joined;
+        int64_t first, end, n_joined, n_tokens = 0;
         oj_flat_vertices(flat, i, &first, &end);
+        for (int t = 0; t < flat->n_texts; t++)
+            n_tokens += flat->texts[t].size[i];
         if (first == end && tiles->n_texts == 0 && !tiles->has_vectors)
             continue;
         OJ_TRY(encode_record(tiles, flat, i, values, first_ordinal + i,
                              &n_joined, err));
-        OJ_TRY(add_to_tile(tiles, tiles->file.size + held->n,
-                           oj_tiles_estimate(tiles->op, n_joined, end - first,
-                                             count_feature_tokens(flat, i)),
-                           tiles->stretch_bytes, err));
+        OJ_TRY(add_to_tile(
+            tiles, tiles->file.size + held->n,
+            oj_tiles_estimate(tiles->op, n_joined, end - first, n_tokens),
+            tiles->stretch_bytes, err));
         if (held->n >= PIECE_BYTES)
             OJ_TRY(write_held_records(tiles, err));
     }

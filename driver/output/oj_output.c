@@ -247,27 +247,18 @@ static oj_status plan_existing(struct oj_output *o, int is_folder,
                    o->asked->dst);
 }
 
-static int virtual_exists(const char *path)
-{
-    VSILFILE *file;
-    if (oj_output_is_stdout(path))
-        return 0;
-    file = VSIFOpenL(path, "rb");
-    if (file == NULL)
-        return 0;
-    VSIFCloseL(file);
-    return 1;
-}
-
 static oj_status plan_virtual(struct oj_output *o, struct oj_error *err)
 {
+    VSILFILE *file =
+        oj_output_is_stdout(o->path) ? NULL : VSIFOpenL(o->path, "rb");
     o->kind = OJ_OUTPUT_STREAM;
-    if (virtual_exists(o->path))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "%s exists, and there it cannot be replaced safely; "
-                       "remove it first",
-                       o->asked->dst);
-    return OJ_OK;
+    if (file == NULL)
+        return OJ_OK;
+    VSIFCloseL(file);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%s exists, and there it cannot be replaced safely; remove "
+                   "it first",
+                   o->asked->dst);
 }
 
 /* A new file, unless kind says otherwise. */
@@ -301,14 +292,6 @@ static oj_status choose_how_output_is_written(struct oj_output *o,
                        "%s does not exist, so -update cannot add a layer to it",
                        asked->dst);
     return OJ_OK;
-}
-
-static oj_status plan_output(struct oj_output *o, struct oj_error *err)
-{
-    OJ_TRY(choose_how_output_is_written(o, err));
-    return o->kind == OJ_OUTPUT_TRANSACTION
-               ? OJ_OK
-               : oj_driver_choose(o->asked->format, o->path, &o->driver, err);
 }
 
 /* What is said of making or opening the output and does not come to it: an
@@ -346,7 +329,9 @@ oj_status oj_output_plan(const struct oj_output_options *asked,
                                                     : asked->dst);
     if (strlen(asked->dst) >= sizeof o.path)
         return oj_fail(err, OJ_ERR_ARG, "the name of the output is too long");
-    status = plan_output(&o, err);
+    status = choose_how_output_is_written(&o, err);
+    if (status == OJ_OK && o.kind != OJ_OUTPUT_TRANSACTION)
+        status = oj_driver_choose(asked->format, o.path, &o.driver, err);
     if (status == OJ_OK || status == OJ_ERR_ARG)
     {
         /* Said first: what exists is then an input, not an old output. */
@@ -366,11 +351,9 @@ oj_status oj_output_plan(const struct oj_output_options *asked,
 /* ---- layers beside the main one ----------------------------------------- */
 
 /* Drivers that write several layers of a dataset at the same time. */
-static int writes_several_layers(GDALDriverH driver)
-{
-    return oj_driver_is(driver, "GPKG|SQLite|LIBKML|XLSX|ODS|Memory|PostgreSQL|"
-                                "MySQL|MSSQLSpatial|OpenFileGDB");
-}
+static const char many_layers[] =
+    "GPKG|SQLite|LIBKML|XLSX|ODS|Memory|PostgreSQL|MySQL|MSSQLSpatial|"
+    "OpenFileGDB";
 
 /* Drivers whose datasets are folders of layers. */
 static int writes_layer_folders(GDALDriverH driver)
@@ -490,7 +473,8 @@ oj_status oj_output_plan_layer(struct oj_output *o, const char *option,
         OJ_TRY(plan_layer_in_open_dataset(o, l, err));
     else if (adds_layers_as_files(o))
         OJ_TRY(plan_layer_file(o, l, err));
-    else if (!writes_several_layers(o->driver) && !is_output_layer_folder(o))
+    else if (!oj_driver_is(o->driver, many_layers) &&
+             !is_output_layer_folder(o))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-%s: the format %s does not take several layers at a "
                        "time; write GPKG, SQLite, Shapefile or CSV",

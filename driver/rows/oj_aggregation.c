@@ -534,13 +534,6 @@ static void encode_sortable_time(const OGRField *raw, char bytes[TIME_BYTES])
     memcpy(bytes + sizeof key, &parts.Date, sizeof parts.Date);
 }
 
-static void decode_sortable_time(const char *bytes, OGRField *raw)
-{
-    memcpy(&raw->Date, bytes + sizeof(uint64_t), sizeof raw->Date);
-    CPL_MSBPTR16(&raw->Date.Year);
-    CPL_MSBPTR32(&raw->Date.Second);
-}
-
 /* ---- values of fields --------------------------------------------------- */
 
 /* Has bytes that the next value overwrites kept in the pool. */
@@ -839,8 +832,13 @@ static void set_value(const struct oj_aggregate_value *from,
         to->raw.String = (char *)from->bytes; /* only read */
         to->n_text = from->n_bytes;
     }
-    else
-        decode_sortable_time(from->bytes, &to->raw);
+    else /* as encode_sortable_time() wrote it */
+    {
+        memcpy(&to->raw.Date, from->bytes + sizeof(uint64_t),
+               sizeof to->raw.Date);
+        CPL_MSBPTR16(&to->raw.Date.Year);
+        CPL_MSBPTR32(&to->raw.Date.Second);
+    }
 }
 
 oj_status oj_aggregation_value(void *user, int source, int64_t row,

@@ -577,10 +577,40 @@ static oj_status read_and_index_input(struct oj_pass *pass,
     return oj_aggregation_start(aggregation, input->flat.n_features, err);
 }
 
+static oj_status prove(struct oj_pass *pass, const struct oj_answer *answer,
+                       struct oj_error *err)
+{
+    double start = oj_clock_seconds();
+    if (pass->proof == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_proof_batch(pass->proof, answer->part->flat, &answer->side,
+                          answer->pairs, err));
+    if (!pass->is_choosing)
+        pass->proof_s += oj_clock_seconds() - start;
+    return OJ_OK;
+}
+
 static oj_status add_pairs_to_one_to_one(struct oj_pass *pass,
                                          const struct oj_pipeline_part *part,
                                          const struct oj_matches *matches,
-                                         struct oj_error *err);
+                                         struct oj_error *err)
+{
+    struct oj_choice *choice = &pass->choice;
+    struct oj_answer answer = {0};
+    answer.part = part;
+    answer.pairs = matches;
+    answer.side = oj_job_answer_side(&pass->job, part->answer);
+    OJ_TRY(prove(pass, &answer, err));
+    OJ_TRY(oj_pair_ranks_make(&pass->job.relation, part->flat,
+                              &answer.side.flat, matches,
+                              oj_job_threads(&pass->job), &choice->ranks, err));
+    for (int64_t i = 0;
+         choice->place != NULL && i < answer.side.flat.n_features; i++)
+        choice->place[answer.side.ordinal[i]] = answer.side.place[i];
+    return oj_one_to_one_add(choice->pairs, matches, &choice->ranks,
+                             answer.side.ordinal,
+                             choice->by_fid ? part->flat->fid : NULL, err);
+}
 
 /* Joins all rows of a side: of the join layer what it streams, of the input
  * what -one_to_one chooses from; the calling thread takes the answers. */
@@ -673,42 +703,7 @@ oj_status oj_pass_prepare(struct oj_pass *pass, struct oj_error *err)
                : OJ_OK;
 }
 
-static oj_status prove(struct oj_pass *pass, const struct oj_answer *answer,
-                       struct oj_error *err)
-{
-    double start = oj_clock_seconds();
-    if (pass->proof == NULL)
-        return OJ_OK;
-    OJ_TRY(oj_proof_batch(pass->proof, answer->part->flat, &answer->side,
-                          answer->pairs, err));
-    if (!pass->is_choosing)
-        pass->proof_s += oj_clock_seconds() - start;
-    return OJ_OK;
-}
-
 /* ---- the pairs of -one_to_one -------------------------------------------- */
-
-static oj_status add_pairs_to_one_to_one(struct oj_pass *pass,
-                                         const struct oj_pipeline_part *part,
-                                         const struct oj_matches *matches,
-                                         struct oj_error *err)
-{
-    struct oj_choice *choice = &pass->choice;
-    struct oj_answer answer = {0};
-    answer.part = part;
-    answer.pairs = matches;
-    answer.side = oj_job_answer_side(&pass->job, part->answer);
-    OJ_TRY(prove(pass, &answer, err));
-    OJ_TRY(oj_pair_ranks_make(&pass->job.relation, part->flat,
-                              &answer.side.flat, matches,
-                              oj_job_threads(&pass->job), &choice->ranks, err));
-    for (int64_t i = 0;
-         choice->place != NULL && i < answer.side.flat.n_features; i++)
-        choice->place[answer.side.ordinal[i]] = answer.side.place[i];
-    return oj_one_to_one_add(choice->pairs, matches, &choice->ranks,
-                             answer.side.ordinal,
-                             choice->by_fid ? part->flat->fid : NULL, err);
-}
 
 static oj_status join_all_for_one_to_one(struct oj_pass *pass,
                                          struct oj_error *err)

@@ -347,11 +347,6 @@ static oj_status open_columns(const struct oj_command *command,
 
 /* ---- what is joined in place of the features ---------------------------- */
 
-static int applies_to_side(int sides, int side)
-{
-    return sides == OJ_SIDE_BOTH || sides == side;
-}
-
 /* What the command asks of a side: 0 the input, 1 the join side. */
 static struct oj_reshape shape_options_of_side(const struct oj_command *command,
                                                int side, const char *name)
@@ -366,11 +361,9 @@ static struct oj_reshape shape_options_of_side(const struct oj_command *command,
         if (command->n_windows == 0)
             reshape.shape = OJ_SHAPE_ENVELOPE;
     }
-    if (oj_command_given(command, "centroid_of") &&
-        applies_to_side(command->centroid_of, side))
+    if (oj_command_is_of_side(command, "centroid_of", side))
         reshape.shape = OJ_SHAPE_CENTROID;
-    if (oj_command_given(command, "point_on_surface_of") &&
-        applies_to_side(command->point_on_surface_of, side))
+    if (oj_command_is_of_side(command, "point_on_surface_of", side))
         reshape.shape = OJ_SHAPE_POINT_ON_SURFACE;
     return reshape;
 }
