@@ -39,11 +39,6 @@ int oj_transaction_recover(const char *name, const char *const *open_options)
     return dataset != NULL;
 }
 
-int oj_transaction_is_possible(GDALDatasetH dataset)
-{
-    return GDALDatasetTestCapability(dataset, ODsCTransactions);
-}
-
 /* The connection under GDAL's feet, where it is SQLite's, and the function for
  * statements on it. GDAL brings the library along; it is looked up at run time,
  * so that it need not be installed for development. */

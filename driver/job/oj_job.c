@@ -440,20 +440,9 @@ static void close_join_layer_reader(struct spill *spill)
     oj_free(spill->fid);
 }
 
-/* Answers point at the fields of an empty table, of the same columns. */
-static oj_status open_tiled(struct oj_job *job, int unique,
-                            struct oj_error *err)
-{
-    const struct oj_options options = engine_options(job);
-    job->n_slots = 1;
-    OJ_TRY(oj_table_new_like(job->tiles.columns, &job->join_side->table, err));
-    return oj_tiled_join_open(&job->tiles, &job->relation,
-                              job->command->backend, &options, unique,
-                              &job->tiled, err);
-}
-
 static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
 {
+    const struct oj_options options = engine_options(job);
     struct spill spill = {0};
     double start = oj_clock_seconds();
     int unique;
@@ -468,7 +457,12 @@ static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
     job->join_side->read_s = oj_clock_seconds() - start;
     OJ_TRY(oj_source_check_count(&job->join, -1, job->join_side->counts.n_rows,
                                  err));
-    return open_tiled(job, unique, err);
+    job->n_slots = 1;
+    /* Answers point at the fields of an empty table, of the same columns. */
+    OJ_TRY(oj_table_new_like(job->tiles.columns, &job->join_side->table, err));
+    return oj_tiled_join_open(&job->tiles, &job->relation,
+                              job->command->backend, &options, unique,
+                              &job->tiled, err);
 }
 
 /* Large arrays of a tile go back to the system with the tile: by default glibc

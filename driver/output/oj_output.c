@@ -59,7 +59,7 @@ static oj_status check_not_input(const struct oj_output *o,
 static oj_status check_transactions(const struct oj_output *o,
                                     struct oj_error *err)
 {
-    if (oj_transaction_is_possible(o->dataset))
+    if (GDALDatasetTestCapability(o->dataset, ODsCTransactions))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
                    "%s cannot be changed safely: its driver %s has no "
@@ -497,7 +497,7 @@ static oj_status fail_gdal(struct oj_error *err, const char *what,
 static oj_status begin_transaction(struct oj_output *o, struct oj_error *err)
 {
     CPLErrorReset();
-    if (!oj_transaction_is_possible(o->dataset))
+    if (!GDALDatasetTestCapability(o->dataset, ODsCTransactions))
         return OJ_OK;
     if (o->kind == OJ_OUTPUT_TRANSACTION)
         OJ_TRY(oj_transaction_begin(o->dataset, o->asked->dst, err));

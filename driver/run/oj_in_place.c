@@ -5,7 +5,6 @@
 #include "../../flatten/base/oj_temporary_file.h"
 #include "../../flatten/write/oj_row_lane.h"
 #include "../base/oj_cancel.h"
-#include "../base/oj_transaction.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -73,7 +72,7 @@ static oj_status check_layer_updatable(struct update *u, struct oj_error *err)
                        "-in_place: the driver %s cannot change rows and add "
                        "fields; write to a new file",
                        driver);
-    if (!oj_transaction_is_possible(u->output->dataset) &&
+    if (!GDALDatasetTestCapability(u->output->dataset, ODsCTransactions) &&
         !u->command->in_place_unsafe)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-in_place: the driver %s has no transactions, so an "
@@ -287,15 +286,6 @@ static oj_status create_columns(struct update *u, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status open_cursor(struct update *u, struct oj_error *err)
-{
-    struct oj_write_options options = {0};
-    oj_rows_fill_write_options(&u->pass->rows, &u->schema, &options);
-    options.dataset = oj_output_rows_dataset(u->output);
-    return oj_row_cursor_open(OGR_L_GetLayerDefn(u->output->layers[0].layer),
-                              &options, &u->cursor, err);
-}
-
 /* Makes row 0 of the cursor's join side the feature at place. */
 static oj_status load_join_feature_from_tiles(struct update *u, int64_t place,
                                               struct oj_error *err)
@@ -394,11 +384,15 @@ static oj_status update_table(struct update *u, struct oj_error *err)
 static oj_status update_layer_from_records(struct update *u,
                                            struct oj_error *err)
 {
+    struct oj_write_options options = {0};
     close_readers(u);
     OJ_TRY(oj_output_open_layer(&u->asked, u->layer, u->output, err));
     OJ_TRY(oj_output_open(u->output, err));
     OJ_TRY(create_columns(u, err));
-    OJ_TRY(open_cursor(u, err));
+    oj_rows_fill_write_options(&u->pass->rows, &u->schema, &options);
+    options.dataset = oj_output_rows_dataset(u->output);
+    OJ_TRY(oj_row_cursor_open(OGR_L_GetLayerDefn(u->output->layers[0].layer),
+                              &options, &u->cursor, err));
     OJ_TRY(update_table(u, err));
     oj_row_cursor_close(u->cursor);
     u->cursor = NULL;

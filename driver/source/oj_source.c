@@ -636,16 +636,9 @@ GDALDatasetH oj_source_geopackage(const struct oj_source *source)
 
 int oj_source_can_hold_points(const struct oj_source *source)
 {
-    switch (OGR_GT_Flatten(source->type))
-    {
-        case wkbUnknown:
-        case wkbPoint:
-        case wkbMultiPoint:
-        case wkbGeometryCollection:
-            return 1;
-        default:
-            return 0;
-    }
+    OGRwkbGeometryType flat = OGR_GT_Flatten(source->type);
+    return flat == wkbUnknown || flat == wkbPoint || flat == wkbMultiPoint ||
+           flat == wkbGeometryCollection;
 }
 
 int oj_source_is_behind(const struct oj_source *source, const char *path)

@@ -145,15 +145,6 @@ static void set_real(const struct oj_setter *s, OGRFeatureH feature,
     }
 }
 
-static void set_integer(const struct oj_setter *s, OGRFeatureH feature,
-                        GIntBig value)
-{
-    if (s->to == OFTInteger && (value < INT_MIN || value > INT_MAX))
-        OGR_F_SetFieldNull(feature, s->target);
-    else
-        OGR_F_SetFieldInteger64(feature, s->target, value);
-}
-
 static void set_time(const struct oj_setter *s, OGRFeatureH feature)
 {
     int year, month, day, hour, minute, zone;
@@ -168,6 +159,7 @@ static void set_time(const struct oj_setter *s, OGRFeatureH feature)
 
 static void convert_value(const struct oj_setter *s, OGRFeatureH feature)
 {
+    GIntBig whole;
     if (s->from == s->to && !oj_type_is_number(s->from)) /* subtypes differ */
     {
         OGR_F_SetFieldRaw(feature, s->target,
@@ -177,9 +169,13 @@ static void convert_value(const struct oj_setter *s, OGRFeatureH feature)
              (oj_type_is_number(s->to) || s->to == OFTString))
     {
         if (s->from == OFTReal)
+        {
             set_real(s, feature, OGR_F_GetFieldAsDouble(s->scratch, 0));
-        else
-            set_integer(s, feature, OGR_F_GetFieldAsInteger64(s->scratch, 0));
+            return;
+        }
+        whole = OGR_F_GetFieldAsInteger64(s->scratch, 0);
+        if (s->to != OFTInteger || (whole >= INT_MIN && whole <= INT_MAX))
+            OGR_F_SetFieldInteger64(feature, s->target, whole);
     }
     else if (oj_type_is_time(s->from) && oj_type_is_time(s->to))
         set_time(s, feature);
