@@ -8,6 +8,8 @@
 #include "../../flatten/base/oj_array.h"
 #include "fuzz_bytes.h"
 
+#include <cpl_conv.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
