@@ -1,4 +1,4 @@
-#include "oj_write_spec.h"
+#include "oj_dataset_name.h"
 
 #include "../base/oj_message.h"
 #include "../base/oj_shell_words.h"
@@ -6,7 +6,6 @@
 #include "../files/oj_path.h"
 #include "../files/oj_text_file.h"
 #include "../rows/oj_join_cursor.h"
-#include "oj_dataset_name.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

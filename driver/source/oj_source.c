@@ -23,23 +23,17 @@
 /* What GDAL wants before the name of a packed file; NULL: it is none. */
 static const char *prefix_of_archive(const char *name)
 {
-    static const struct
-    {
-        const char *end, *prefix;
-    } kinds[] = {{".zip", "/vsizip/"},
-                 {".tar", "/vsitar/"},
-                 {".tgz", "/vsitar/"},
-                 {".tar.gz", "/vsitar/"},
-                 {".gz", "/vsigzip/"}};
-    size_t n = strlen(name);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    {
-        size_t m = strlen(kinds[i].end);
-        if (n > m && strcasecmp(name + n - m, kinds[i].end) == 0 &&
-            strncmp(name, "/vsi", 4) != 0)
-            return kinds[i].prefix;
-    }
-    return NULL;
+    const char *end = CPLGetExtension(name);
+    if (strncmp(name, "/vsi", 4) == 0)
+        return NULL;
+    if (EQUAL(end, "zip"))
+        return "/vsizip/";
+    if (EQUAL(end, "tar") || EQUAL(end, "tgz"))
+        return "/vsitar/";
+    if (!EQUAL(end, "gz"))
+        return NULL;
+    return EQUAL(CPLGetExtension(CPLGetBasename(name)), "tar") ? "/vsitar/"
+                                                               : "/vsigzip/";
 }
 
 /* Writes what is wrong with a name that stands for something in another program
