@@ -4,7 +4,6 @@
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_compare.h"
 #include "../../flatten/base/oj_threads.h"
-#include "../../flatten/read/oj_attributes.h"
 #include "../../flatten/read/oj_table.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
@@ -255,7 +254,7 @@ oj_status oj_job_read_side(struct oj_job *job, int side, int insert,
 {
     const struct oj_source *source = side == 0 ? &job->input : &job->join;
     struct oj_read_options reading = oj_job_read_options(job, side, side == 1);
-    struct oj_row_values values = {0};
+    struct oj_attributes values = {0};
     double start = oj_clock_seconds();
     oj_status status;
     oj_message_forget_errors();
@@ -277,12 +276,12 @@ oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
                            struct oj_side_work *work, struct oj_flat *flat,
                            struct oj_error *err)
 {
-    const struct oj_row_values values = {NULL, batch->attributes};
     *flat = oj_flat_buf_view(&batch->flat);
     flat->n_features = batch->n_rows;
     if (batch->n_rows == 0)
         return OJ_OK;
-    return oj_sides_make(&job->sides, side, insert, &values, work, flat, err);
+    return oj_sides_make(&job->sides, side, insert, batch->attributes, work,
+                         flat, err);
 }
 
 /* ---- the engine ---------------------------------------------------------- */
@@ -398,13 +397,12 @@ static int fids_are_unique(struct spill *spill)
 static oj_status write_batch_to_tiles(struct spill *spill, struct oj_error *err)
 {
     struct oj_job *job = spill->job;
-    const struct oj_row_values values = {NULL, spill->batch.attributes};
     struct oj_flat flat;
     OJ_TRY(oj_job_make_flat(job, 1, OJ_INSERT_SOME, &spill->batch, &spill->work,
                             &flat, err));
     OJ_TRY(collect_fids_of_result_set(spill, &flat, err));
-    return oj_tiles_add(&job->tiles, &flat, &values, spill->batch.first_row,
-                        err);
+    return oj_tiles_add(&job->tiles, &flat, spill->batch.attributes,
+                        spill->batch.first_row, err);
 }
 
 static oj_status write_join_layer_to_tiles(struct spill *spill,

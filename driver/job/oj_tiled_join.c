@@ -277,7 +277,7 @@ static void decode_texts(const unsigned char **at, int n,
  * *n_joined: its bytes without attributes, which no tile in memory has. */
 static oj_status encode_record(struct oj_tiles *tiles,
                                const struct oj_flat *flat, int64_t i,
-                               const struct oj_row_values *values,
+                               const struct oj_attributes *values,
                                int64_t ordinal, int64_t *n_joined,
                                struct oj_error *err)
 {
@@ -310,7 +310,7 @@ static oj_status encode_record(struct oj_tiles *tiles,
     for (int c = 0; columns != NULL && c < oj_table_columns(columns); c++)
     {
         struct oj_value value;
-        oj_row_values_get(values, i, c, &value);
+        oj_attributes_value(values, c, i, &value);
         OJ_TRY(
             encode_value(bytes, oj_table_type(columns, c, NULL), &value, err));
     }
@@ -528,7 +528,7 @@ oj_status oj_tiles_finish(struct oj_tiles *tiles, int64_t memory,
 }
 
 oj_status oj_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
-                       const struct oj_row_values *values,
+                       const struct oj_attributes *values,
                        int64_t first_ordinal, struct oj_error *err)
 {
     struct oj_bytes *held = &tiles->held;

@@ -90,7 +90,7 @@ OJ_MUST_USE oj_status oj_tiles_open(struct oj_tiles *tiles, const char *near,
  * and ordinal first_ordinal + i belong to feature i. */
 OJ_MUST_USE oj_status oj_tiles_add(struct oj_tiles *tiles,
                                    const struct oj_flat *flat,
-                                   const struct oj_row_values *values,
+                                   const struct oj_attributes *values,
                                    int64_t first_ordinal, struct oj_error *err);
 
 /** No more features.

@@ -527,7 +527,7 @@ oj_status oj_sides_open(const struct oj_command *command,
 }
 
 oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
-                        const struct oj_row_values *values,
+                        const struct oj_attributes *values,
                         struct oj_side_work *work, struct oj_flat *flat,
                         struct oj_error *err)
 {

@@ -93,7 +93,7 @@ OJ_MUST_USE oj_status oj_sides_open(
  *  oj_side_columns_need(). insert: enum oj_insertion. */
 OJ_MUST_USE oj_status oj_sides_make(struct oj_sides *sides, int side,
                                     int insert,
-                                    const struct oj_row_values *values,
+                                    const struct oj_attributes *values,
                                     struct oj_side_work *work,
                                     struct oj_flat *flat, struct oj_error *err);
 

@@ -3,7 +3,6 @@
 #include "../layers.h"
 #include "../run_tests.h"
 
-#include "../../../flatten/read/oj_attributes.h"
 #include "../../../flatten/read/oj_layer_read.h"
 #include "../../../flatten/read/oj_table.h"
 #include "../../../flatten/read/oj_value.h"
