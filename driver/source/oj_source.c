@@ -1,7 +1,7 @@
 #include "oj_source.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../base/oj_gdal_driver.h"
+#include "../../flatten/read/oj_layer_read.h"
 #include "../base/oj_message.h"
 #include "../base/oj_spelling.h"
 #include "../base/oj_transaction.h"
@@ -523,7 +523,7 @@ static OGRGeometryH make_box(const double *box)
 static oj_status create_window_layer(struct oj_source *s, const double *boxes,
                                      int64_t n, struct oj_error *err)
 {
-    s->dataset = oj_driver_new_in_memory();
+    s->dataset = oj_dataset_in_memory();
     if (s->dataset != NULL)
         s->layer = GDALDatasetCreateLayer(s->dataset, "window", NULL,
                                           wkbUnknown, NULL);
@@ -620,8 +620,8 @@ oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
                    source->side->dataset, (long long)n_rows);
 }
 
-/* 1 when the source is all rows of a layer of that driver, and lanes are used.
- */
+/* 1 when the source is all rows of a layer of that driver, or those in a box,
+ * and lanes are used. */
 static int is_whole_layer_of_driver(const struct oj_source *source,
                                     const char *name)
 {
@@ -629,7 +629,6 @@ static int is_whole_layer_of_driver(const struct oj_source *source,
         source->dataset != NULL ? GDALGetDatasetDriver(source->dataset) : NULL;
     return driver != NULL && strcmp(GDALGetDescription(driver), name) == 0 &&
            !source->is_result_set && !source->has_where &&
-           source->spat == NULL &&
            CPLTestBool(CPLGetConfigOption("OGRJOIN_LANES", "YES"));
 }
 

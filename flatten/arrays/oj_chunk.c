@@ -2,6 +2,7 @@
 
 #include "../base/oj_array.h"
 #include "../base/oj_threads.h"
+#include "oj_wkb.h"
 
 /* Rows that tell what the others will be like, and most bytes that are made
  * room for before they are needed. */
@@ -254,6 +255,73 @@ oj_status oj_chunk_cut(struct oj_chunk_maker *maker, int64_t at, int64_t row,
     return OJ_OK;
 }
 
+/* ---- filter -------------------------------------------------------------- */
+
+static oj_status is_row_wanted(const struct oj_chunk_maker *maker, int64_t row,
+                               int *is_wanted, struct oj_error *err)
+{
+    const struct oj_lane_request *request = &maker->request;
+    const struct oj_chunk_column *shapes =
+        &maker->rows->column[OJ_CHUNK_GEOMETRY];
+    const int64_t *start = (const int64_t *)shapes->values + row;
+    uint8_t point[OJ_WKB_POINT_BYTES] = {1, 1};
+    if (!oj_chunk_has(shapes, row))
+        return request->meets(request->user, NULL, 0, is_wanted, err);
+    if (shapes->format != 'P')
+        return request->meets(request->user,
+                              (const uint8_t *)shapes->bytes + start[0],
+                              (size_t)(start[1] - start[0]), is_wanted, err);
+    memcpy(point + 5, (const uint8_t *)shapes->values + 16 * row, 16);
+    return request->meets(request->user, point, sizeof point, is_wanted, err);
+}
+
+/* To row to <= from. */
+static void move_value(struct oj_chunk_column *column, int64_t from, int64_t to)
+{
+    int64_t *start = column->values;
+    int has = oj_chunk_has(column, from);
+    column->bits[to >> 3] &= (uint8_t) ~(1u << (to & 7));
+    if (has)
+        oj_chunk_mark(column, to);
+    if (!is_bytes(column))
+    {
+        memmove((char *)column->values + (size_t)to * column->size,
+                (char *)column->values + (size_t)from * column->size,
+                column->size);
+        return;
+    }
+    column->n_bytes = start[to] + start[from + 1] - start[from];
+    memmove(column->bytes + start[to], column->bytes + start[from],
+            (size_t)(start[from + 1] - start[from]));
+    start[to + 1] = column->n_bytes;
+}
+
+/* From row first on. */
+static oj_status drop_unwanted_rows(struct oj_chunk_maker *maker, int64_t first,
+                                    struct oj_error *err)
+{
+    int64_t n = first;
+    for (int64_t row = first; row < maker->n_rows; row++)
+    {
+        int is_wanted;
+        OJ_TRY(is_row_wanted(maker, row, &is_wanted, err));
+        for (int c = 0; is_wanted && c < maker->rows->n_columns; c++)
+            if (maker->rows->column[c].format != 0)
+                move_value(&maker->rows->column[c], row, n);
+        n += is_wanted;
+    }
+    for (int c = 0; c < maker->rows->n_columns; c++)
+    {
+        struct oj_chunk_column *column = &maker->rows->column[c];
+        if (is_bytes(column))
+            column->n_bytes = ((int64_t *)column->values)[n];
+        for (int64_t row = n; column->format != 0 && row < maker->n_rows; row++)
+            column->bits[row >> 3] &= (uint8_t) ~(1u << (row & 7));
+    }
+    maker->n_rows = n;
+    return OJ_OK;
+}
+
 /* ---- chunks -------------------------------------------------------------- */
 
 static int is_chunk_byte_limit_reached(const struct oj_chunk_rows *rows)
@@ -271,13 +339,19 @@ static oj_status decode_rows_until_full(struct oj_chunk_maker *maker,
     while (maker->n_rows < max_rows &&
            !is_chunk_byte_limit_reached(maker->rows))
     {
+        int64_t first = maker->n_rows;
+        oj_status status;
         maker->n_pieces = 0;
-        OJ_TRY(maker->read(maker, maker->n_rows, max_rows, err));
+        OJ_TRY(oj_check_cancel(maker->request.cancel, err));
+        OJ_TRY(maker->read(maker, first, max_rows, err));
         if (maker->n_pieces == 0)
             break;
-        OJ_TRY(oj_parallel_in_order(maker->request.n_threads,
-                                    maker->n_pieces - 1, decode_rows_of_piece,
-                                    append_piece, maker, err));
+        status = oj_parallel_in_order(maker->request.n_threads,
+                                      maker->n_pieces - 1, decode_rows_of_piece,
+                                      append_piece, maker, err);
+        if (maker->request.box != NULL)
+            OJ_TRY(drop_unwanted_rows(maker, first, err));
+        OJ_TRY(status);
     }
     return OJ_OK;
 }
@@ -312,7 +386,6 @@ oj_status oj_chunk_make(void *stream, struct oj_chunk **out, const char **text,
     OJ_TRY(make_rows(maker, maker->request.batch_rows, &maker->rows, err));
     status = decode_rows_until_full(maker, maker->request.batch_rows, err);
     maker->is_left = status == OJ_ERR_UNSUPPORTED;
-    maker->n_before += maker->n_rows;
     if (maker->n_rows > 0 && (status == OJ_OK || maker->is_left))
         status = make_chunk_of_rows(maker, out, err);
     if (*out == NULL)

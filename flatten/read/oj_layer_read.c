@@ -13,6 +13,7 @@
 
 #include <cpl_string.h>
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -40,6 +41,13 @@ struct oj_layer_reader
     int is_left;
     void *stream;
     struct oj_slice rest; /* of the last chunk, not handed out yet */
+
+    /* Where GDAL goes on it passes over rows up to last_fid, if they came by
+     * FID: under a filter its own may come as an index has them. */
+    int64_t last_fid;
+    int skips_fids;
+    double box[4];      /* of the spatial filter */
+    GDALDatasetH judge; /* decides where boxes do not; owned */
 
     /* Where rows go. carried: attributes outlive the call, so their geometry
      * counts too. */
@@ -170,6 +178,73 @@ static oj_status copy_fields(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
+/* By a layer in memory that has the filter. */
+static oj_status judge_geometry(struct oj_layer_reader *reader,
+                                const uint8_t *wkb, size_t n, int *is_met,
+                                struct oj_error *err)
+{
+    OGRLayerH layer = GDALDatasetGetLayer(reader->judge, 0);
+    OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(layer));
+    OGRGeometryH geometry = NULL;
+    int is_there = n <= INT_MAX && OGR_G_CreateFromWkb(wkb, NULL, &geometry,
+                                                       (int)n) == OGRERR_NONE;
+    OGR_F_SetGeometryDirectly(feature, geometry);
+    OGR_F_SetFID(feature, 0);
+    is_there = is_there && OGR_L_SetFeature(layer, feature) == OGRERR_NONE;
+    OGR_F_Destroy(feature);
+    if (!is_there)
+        return oj_leave_to_gdal(err);
+    OGR_L_ResetReading(layer);
+    feature = OGR_L_GetNextFeature(layer);
+    *is_met = feature != NULL;
+    OGR_F_Destroy(feature);
+    return OJ_OK;
+}
+
+/* As OGR decides it of a feature. */
+static oj_status does_geometry_meet_box(void *user, const uint8_t *wkb,
+                                        size_t n, int *is_met,
+                                        struct oj_error *err)
+{
+    struct oj_layer_reader *reader = user;
+    const double *box = reader->box;
+    double own[6] = {(double)INFINITY, (double)-INFINITY, (double)INFINITY,
+                     (double)-INFINITY};
+    struct oj_wkb_walk walk = {.at = wkb, .box = own};
+    int is_outside;
+    if (wkb != NULL)
+        oj_wkb_pass(&walk);
+    is_outside = !(own[1] >= box[0] && own[0] <= box[2] && own[3] >= box[1] &&
+                   own[2] <= box[3]);
+    *is_met = !is_outside && own[0] >= box[0] && own[1] <= box[2] &&
+              own[2] >= box[1] && own[3] <= box[3];
+    return isnan(walk.doubt) || !(is_outside || *is_met)
+               ? judge_geometry(reader, wkb, n, is_met, err)
+               : OJ_OK;
+}
+
+/* 0: the filter is none that is known. To OGR one without an area is no
+ * rectangle. */
+static int init_box_filter(struct oj_layer_reader *reader)
+{
+    OGRGeometryH filter = OGR_L_GetSpatialFilter(reader->layer);
+    OGRLayerH layer = NULL;
+    OGREnvelope box;
+    reader->judge = oj_dataset_in_memory();
+    if (reader->judge != NULL)
+        layer =
+            GDALDatasetCreateLayer(reader->judge, "", NULL, wkbUnknown, NULL);
+    if (layer == NULL)
+        return 0;
+    OGR_L_SetSpatialFilter(layer, filter);
+    OGR_G_GetEnvelope(filter, &box);
+    reader->box[0] = box.MinX;
+    reader->box[1] = box.MinY;
+    reader->box[2] = box.MaxX;
+    reader->box[3] = box.MaxY;
+    return box.MinX < box.MaxX && box.MinY < box.MaxY;
+}
+
 static void close_fast_reader(struct oj_layer_reader *reader)
 {
     oj_slice_free(&reader->rest);
@@ -179,10 +254,8 @@ static void close_fast_reader(struct oj_layer_reader *reader)
     reader->stream = NULL;
 }
 
-/* The first one that will do, if any. Under a spatial filter a lane has other
- * rows: drivers compare the rectangle with the features' boxes only in a
- * stream, but with the features themselves in the feature loop. Geometries of
- * chunks are not transformed. */
+/* The first one that will do, if any. Geometries of chunks are not transformed,
+ * and which rows come first under a filter is up to GDAL. */
 static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
                                                  struct oj_error *err)
 {
@@ -198,6 +271,7 @@ static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
     };
     const struct oj_read_options *options = &reader->options;
     const int is_carried = options->keep_attributes && !options->fields_only;
+    const int has_box = OGR_L_GetSpatialFilter(reader->layer) != NULL;
     const struct oj_lane_request request = {
         .dataset = options->geopackage,
         .layer = reader->layer,
@@ -208,10 +282,15 @@ static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
         .are_points =
             !is_carried && OGR_L_GetGeomType(reader->layer) == wkbPoint,
         .batch_rows = options->batch_rows,
-        .n_threads = options->limit < 0 ? options->n_threads : 1};
+        .n_threads = options->limit < 0 ? options->n_threads : 1,
+        .box = has_box ? reader->box : NULL,
+        .meets = does_geometry_meet_box,
+        .user = reader,
+        .cancel = options->cancel};
     oj_status status = OJ_ERR_UNSUPPORTED;
-    if (!options->use_arrow || OGR_L_GetSpatialFilter(reader->layer) != NULL ||
-        (options->transformation != NULL && is_carried))
+    if (!options->use_arrow ||
+        (options->transformation != NULL && is_carried) ||
+        (has_box && (options->limit >= 0 || !init_box_filter(reader))))
         return OJ_OK;
     for (int i = 0; lanes[i] != NULL && status == OJ_ERR_UNSUPPORTED; i++)
     {
@@ -240,6 +319,7 @@ oj_status oj_layer_reader_open(OGRLayerH layer,
     OJ_NEW(reader, 1, err);
     memset(reader, 0, sizeof *reader);
     reader->layer = layer;
+    reader->last_fid = INT64_MIN;
     reader->options = *options;
     status = copy_fields(reader, options, err);
     if (status == OJ_OK)
@@ -265,6 +345,8 @@ void oj_layer_reader_close(struct oj_layer_reader *reader)
     if (reader == NULL)
         return;
     close_fast_reader(reader);
+    if (reader->judge != NULL)
+        GDALClose(reader->judge);
     if (reader->has_ignored_fields)
         OGR_L_SetIgnoredFields(reader->layer, NULL);
     oj_layer_geometry_free(&reader->geometry);
@@ -352,7 +434,15 @@ static oj_status add_feature(struct oj_layer_reader *reader,
 static oj_status next_feature(struct oj_layer_reader *reader, int64_t row,
                               OGRFeatureH *feature, struct oj_error *err)
 {
-    *feature = OGR_L_GetNextFeature(reader->layer);
+    int is_done;
+    do
+    {
+        *feature = OGR_L_GetNextFeature(reader->layer);
+        is_done = *feature != NULL && reader->skips_fids &&
+                  OGR_F_GetFID(*feature) <= reader->last_fid;
+        if (is_done)
+            OGR_F_Destroy(*feature);
+    } while (is_done);
     if (reader->errors.n_failures == 0)
         return OJ_OK;
     if (*feature != NULL)
@@ -515,6 +605,8 @@ static oj_status append_chunk_rows(struct oj_layer_reader *reader,
         if (status != OJ_OK)
             return fail_row(reader, fid, status, reason.message, err);
     }
+    if (slice->n_rows > 0)
+        reader->last_fid = flat->fid[flat->n_features - 1];
     return OJ_OK;
 }
 
@@ -524,6 +616,7 @@ static oj_status append_chunk_rows(struct oj_layer_reader *reader,
 static oj_status fall_back_to_features(struct oj_layer_reader *reader,
                                        int64_t max_rows, struct oj_error *err)
 {
+    reader->skips_fids = reader->lane->is_by_fid;
     if (!reader->lane->keeps_state)
         close_fast_reader(reader);
     oj_slice_free(&reader->rest);
@@ -531,7 +624,7 @@ static oj_status fall_back_to_features(struct oj_layer_reader *reader,
     reader->counts.lane = NULL;
     oj_ogr_errors_forget(&reader->errors);
     OGR_L_ResetReading(reader->layer);
-    for (int64_t i = 0; i < reader->counts.n_rows; i++)
+    for (int64_t i = 0; !reader->skips_fids && i < reader->counts.n_rows; i++)
         OGR_F_Destroy(OGR_L_GetNextFeature(reader->layer));
     return read_features(reader, max_rows, err);
 }
@@ -657,6 +750,17 @@ oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
     }
     reader->counts.seconds += oj_clock_seconds() - started;
     return status;
+}
+
+GDALDatasetH oj_dataset_in_memory(void)
+{
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 11, 0)
+    GDALDriverH driver = GDALGetDriverByName("MEM");
+#else
+    GDALDriverH driver = GDALGetDriverByName("Memory");
+#endif
+    return driver != NULL ? GDALCreate(driver, "", 0, 0, 0, GDT_Unknown, NULL)
+                          : NULL;
 }
 
 /* ---- one feature -------------------------------------------------------- */
