@@ -644,19 +644,14 @@ static oj_status read_values(const struct oj_aggregation *a,
         struct field *field = &a->fields[f];
         struct memory *memory = &values->memory[f];
         struct oj_aggregate_column *column = &values->column[f];
-        int any_null = 1;
         OJ_TRY(oj_reserve(&memory->is_null, 0, n, &memory->cap_null, 1, err));
         OJ_TRY(oj_reserve(&memory->value, 0, n, &memory->cap_value,
                           sizes[a->types[f]], err));
-        if (a->types[f] != OJ_AGG_REAL || source->table != NULL ||
-            !oj_attributes_reals(source->attributes, field->of.column, first, n,
-                                 order, memory->value, memory->is_null,
-                                 &any_null))
-            OJ_TRY(read_field(field, source, first, n, order, memory, err));
+        OJ_TRY(read_field(field, source, first, n, order, memory, err));
         column->real = memory->value; /* in the array of its type */
         column->integer = memory->value;
         column->bytes = memory->value;
-        column->is_null = any_null ? memory->is_null : NULL;
+        column->is_null = memory->is_null;
     }
     return OJ_OK;
 }

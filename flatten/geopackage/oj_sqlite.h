@@ -58,7 +58,7 @@ OJ_MUST_USE oj_status oj_sqlite_step(sqlite3_stmt *statement,
  *  quarter of the instructions of a statement for each row.) */
 struct oj_sqlite_rows
 {
-    int n_columns; /**< called c0, c1, ... */
+    const char *columns; /**< their names, in SQL */
 
     /** Goes to the next row; *there is 0 after the last. The row before it was
      *  taken. */

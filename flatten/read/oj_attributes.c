@@ -48,26 +48,3 @@ void oj_attributes_value(const struct oj_attributes *attributes, int field,
                                        attributes->fields->field[field].index);
     value->n_text = -1;
 }
-
-int oj_attributes_reals(const struct oj_attributes *attributes, int field,
-                        int64_t first, int64_t n, const int32_t *order,
-                        double *value, uint8_t *is_null, int *any_null)
-{
-    const struct oj_slice *slice = &attributes->slice;
-    const struct oj_column_view *column;
-    const double *from;
-    if (slice->chunk == NULL)
-        return 0;
-    column = &slice->chunk->column[OJ_CHUNK_FIELDS + field];
-    if (column->format != 'g')
-        return 0;
-    from = (const double *)column->values + column->first + slice->first;
-    *any_null = column->bits != NULL;
-    for (int64_t i = 0; i < n; i++)
-        value[i] = from[order != NULL ? order[first + i] : first + i];
-    for (int64_t i = 0; *any_null && i < n; i++)
-        is_null[i] = !oj_column_has(
-            column,
-            slice->first + (order != NULL ? order[first + i] : first + i));
-    return 1;
-}

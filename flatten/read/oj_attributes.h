@@ -34,11 +34,4 @@ OGRGeometryH oj_attributes_geometry(const struct oj_attributes *attributes,
 void oj_attributes_value(const struct oj_attributes *attributes, int field,
                          int64_t row, struct oj_value *value);
 
-/** The values of an OFTReal field in n rows, first, first + 1, ... or, unless
- *  order is NULL, order[first], ..., where they are at hand as a column: 1, and
- *  is_null [n] is filled only where *any_null; else 0. */
-int oj_attributes_reals(const struct oj_attributes *attributes, int field,
-                        int64_t first, int64_t n, const int32_t *order,
-                        double *value, uint8_t *is_null, int *any_null);
-
 #endif

@@ -510,24 +510,6 @@ static oj_status reread_null_rows(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
-/* For all rows at once: a vertex takes 16 bytes or more. */
-static oj_status reserve_slice_vertices(struct oj_flat_buf *flat,
-                                        const struct oj_slice *slice,
-                                        struct oj_error *err)
-{
-    const struct oj_column_view *wkb = &slice->chunk->column[OJ_CHUNK_GEOMETRY];
-    const char *first, *last;
-    int64_t n = 0, n_last = 0;
-    if (wkb->format == 0 || slice->n_rows == 0)
-        return OJ_OK;
-    if (wkb->format == 'P')
-        return oj_flat_buf_room(flat, slice->n_rows, slice->n_rows, err);
-    first = oj_column_bytes(wkb, slice->first, &n);
-    last = oj_column_bytes(wkb, slice->first + slice->n_rows - 1, &n_last);
-    return oj_flat_buf_room(flat, slice->n_rows, (last + n_last - first) / 16,
-                            err);
-}
-
 /* The coordinates of a row that is a plain point, or NULL. */
 static inline const uint8_t *find_point(const struct oj_column_view *wkb,
                                         int64_t row)
@@ -542,37 +524,6 @@ static inline const uint8_t *find_point(const struct oj_column_view *wkb,
     return oj_wkb_plain_point((const uint8_t *)bytes, (size_t)n);
 }
 
-/* Rows from the slice's row on that are plain points, added at once; their
- * number. */
-static int64_t add_points(struct oj_flat_buf *flat,
-                          const struct oj_slice *slice, int64_t row)
-{
-    const struct oj_column_view *fids = &slice->chunk->column[OJ_CHUNK_FID];
-    const struct oj_column_view *wkb = &slice->chunk->column[OJ_CHUNK_GEOMETRY];
-    int64_t n = flat->n_features, end = n + slice->n_rows - row;
-    if (flat->long_form || end > flat->cap_features || end > flat->cap_x ||
-        end > flat->cap_y || fids->format != 'l' || fids->bits != NULL)
-        return 0;
-    for (int64_t at = slice->first + row; n < end; n++, at++)
-    {
-        const uint8_t *point = find_point(wkb, at);
-        double *x = flat->x + n, *y = flat->y + n;
-        if (point == NULL)
-            break;
-        *x = oj_wkb_double(point);
-        *y = oj_wkb_double(point + 8);
-        if (!(fabs(*x) <= OJ_FLAT_MOST && fabs(*y) <= OJ_FLAT_MOST))
-            break;
-        flat->fid[n] = ((const int64_t *)fids->values)[fids->first + at];
-    }
-    n -= flat->n_features;
-    if (n > 0)
-        flat->part_kinds |= OJ_PART_POINT;
-    flat->n_features += n;
-    flat->n_vertices += n;
-    return n;
-}
-
 static oj_status append_chunk_rows(struct oj_layer_reader *reader,
                                    const struct oj_slice *slice,
                                    struct oj_error *err)
@@ -581,8 +532,7 @@ static oj_status append_chunk_rows(struct oj_layer_reader *reader,
     const struct oj_column_view *fids = &slice->chunk->column[OJ_CHUNK_FID];
     const struct oj_column_view *wkb = &slice->chunk->column[OJ_CHUNK_GEOMETRY];
     struct oj_error reason;
-    OJ_TRY(reserve_slice_vertices(flat, slice, err));
-    for (int64_t i = 0; (i += add_points(flat, slice, i)) < slice->n_rows; i++)
+    for (int64_t i = 0; i < slice->n_rows; i++)
     {
         int64_t fid = OGRNullFID, at = slice->first + i;
         const uint8_t *point = find_point(wkb, at), *bytes;
