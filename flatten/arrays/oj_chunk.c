@@ -4,11 +4,6 @@
 #include "../base/oj_threads.h"
 #include "oj_wkb.h"
 
-/* Rows that tell what the others will be like, and most bytes that are made
- * room for before they are needed. */
-#define SAMPLE_ROWS 256
-#define MOST_AHEAD (INT64_C(32) << 20)
-
 /* Of a chunk, in one column, about: it ends, so that memory stays flat. */
 #define MOST_BYTES (INT64_C(48) << 20)
 
@@ -73,7 +68,6 @@ static oj_status init_column(struct oj_chunk_column *column, char format,
                              struct oj_error *err)
 {
     column->format = format;
-    column->max_rows = max_rows;
     column->size = format == 'i'   ? 4
                    : format == 'P' ? 16
                    : format == 'F' ? field_size
@@ -157,7 +151,6 @@ static oj_status begin_row_slice(const struct oj_chunk_rows *whole,
         own->bytes = bytes;
         own->cap_bytes = cap_bytes;
         own->n_bytes = own->n_null = 0;
-        own->max_rows = 0;
     }
     return OJ_OK;
 }
@@ -177,7 +170,7 @@ static oj_status append_rows_of_part(struct oj_chunk_rows *whole,
         to->n_null += from->n_null;
         if (!is_bytes(to))
             continue;
-        OJ_TRY(oj_chunk_room(to, row + n_rows - 1, from->n_bytes, err));
+        OJ_TRY(oj_chunk_room(to, from->n_bytes, err));
         if (from->n_bytes > 0)
             memcpy(to->bytes + to->n_bytes, from->bytes, (size_t)from->n_bytes);
         for (int64_t i = 0; i < n_rows; i++)
@@ -419,19 +412,13 @@ void oj_chunk_maker_free(struct oj_chunk_maker *maker)
 
 /* ---- values -------------------------------------------------------------- */
 
-oj_status oj_chunk_room(struct oj_chunk_column *column, int64_t row, int64_t n,
+oj_status oj_chunk_room(struct oj_chunk_column *column, int64_t n,
                         struct oj_error *err)
 {
     /* one more, so that there is memory where nothing has bytes */
     int64_t n_needed = column->n_bytes + n + 1;
     if (n_needed <= column->cap_bytes)
         return OJ_OK;
-    if (row >= SAMPLE_ROWS && column->max_rows > row)
-    {
-        double more = 1.0625 * (double)n_needed / (double)row *
-                      (double)(column->max_rows - row);
-        n_needed += more < (double)MOST_AHEAD ? (int64_t)more : MOST_AHEAD;
-    }
     return oj_reserve(&column->bytes, column->n_bytes, n_needed,
                       &column->cap_bytes, 1, err);
 }

@@ -139,7 +139,6 @@ struct oj_chunk_column
     char *bytes;
     int64_t n_bytes, cap_bytes;
     int64_t n_before; /* bytes of rows before the piece */
-    int64_t max_rows; /* 0: of a part */
     int n_null;
 };
 
@@ -230,10 +229,9 @@ static inline int oj_chunk_has(const struct oj_chunk_column *column,
     return (column->bits[row >> 3] >> (row & 7) & 1) != 0;
 }
 
-/** Room for n bytes behind those of the rows before, of format U or Z; when it
- *  grows, for all rows to come if they are like these. */
-OJ_MUST_USE oj_status oj_chunk_room(struct oj_chunk_column *column, int64_t row,
-                                    int64_t n, struct oj_error *err);
+/** Room for n bytes behind those of the rows before, of format U or Z. */
+OJ_MUST_USE oj_status oj_chunk_room(struct oj_chunk_column *column, int64_t n,
+                                    struct oj_error *err);
 
 /** The row's value is the next n bytes, which were put there. */
 static inline void oj_chunk_end_bytes(struct oj_chunk_column *column,
@@ -250,7 +248,7 @@ oj_chunk_add_bytes(struct oj_chunk_column *column, int64_t row,
                    const void *bytes, int64_t n, struct oj_error *err)
 {
     if (column->n_bytes + n >= column->cap_bytes)
-        OJ_TRY(oj_chunk_room(column, row, n, err));
+        OJ_TRY(oj_chunk_room(column, n, err));
     if (n > 0)
         memcpy(column->bytes + column->n_bytes, bytes, (size_t)n);
     oj_chunk_end_bytes(column, row, n);

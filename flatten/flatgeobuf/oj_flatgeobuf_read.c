@@ -22,43 +22,29 @@
 /* Collections inside collections deeper than this are left to GDAL. */
 #define MOST_DEPTH 32
 
-/* Types of columns, as in the file. */
+/* Types of columns as in the file, those that others are told from. */
 enum
 {
-    TYPE_BYTE,
-    TYPE_UBYTE,
-    TYPE_BOOL,
-    TYPE_SHORT,
-    TYPE_USHORT,
-    TYPE_INT,
-    TYPE_UINT,
-    TYPE_LONG,
-    TYPE_ULONG,
-    TYPE_FLOAT,
-    TYPE_DOUBLE,
-    TYPE_STRING,
-    TYPE_JSON,
-    TYPE_DATETIME,
-    TYPE_BINARY,
-    N_TYPES
+    TYPE_BYTE = 0,
+    TYPE_SHORT = 3,
+    TYPE_ULONG = 8,
+    TYPE_FLOAT = 9,
+    TYPE_DATETIME = 13,
+    N_TYPES = 15
 };
 
 /* What becomes of a type: bytes in the file (0: a length and so many bytes),
- * and the field that GDAL makes of it. */
+ * and the field that GDAL makes of it: (u)byte, bool, (u)short, (u)int,
+ * (u)long, float, double, string, JSON, datetime, binary. */
 static const struct type
 {
     int size;
     OGRFieldType field;
-} types[N_TYPES] = {
-    [TYPE_BYTE] = {1, OFTInteger},   [TYPE_UBYTE] = {1, OFTInteger},
-    [TYPE_BOOL] = {1, OFTInteger},   [TYPE_SHORT] = {2, OFTInteger},
-    [TYPE_USHORT] = {2, OFTInteger}, [TYPE_INT] = {4, OFTInteger},
-    [TYPE_UINT] = {4, OFTInteger64}, [TYPE_LONG] = {8, OFTInteger64},
-    [TYPE_ULONG] = {8, OFTReal},     [TYPE_FLOAT] = {4, OFTReal},
-    [TYPE_DOUBLE] = {8, OFTReal},    [TYPE_STRING] = {0, OFTString},
-    [TYPE_JSON] = {0, OFTString},    [TYPE_DATETIME] = {0, OFTDateTime},
-    [TYPE_BINARY] = {0, OFTBinary},
-};
+} types[N_TYPES] = {{1, OFTInteger},   {1, OFTInteger},   {1, OFTInteger},
+                    {2, OFTInteger},   {2, OFTInteger},   {4, OFTInteger},
+                    {4, OFTInteger64}, {8, OFTInteger64}, {8, OFTReal},
+                    {4, OFTReal},      {8, OFTReal},      {0, OFTString},
+                    {0, OFTString},    {0, OFTDateTime},  {0, OFTBinary}};
 
 /* A longer text is no time. */
 #define MOST_TIME 32
@@ -518,7 +504,7 @@ static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
         oj_chunk_add_point(column, row, point.xy);
         return OJ_OK;
     }
-    OJ_TRY(oj_chunk_room(column, row, room, err));
+    OJ_TRY(oj_chunk_room(column, room, err));
     w.to = (uint8_t *)column->bytes + column->n_bytes;
     w.end = w.to + room;
     if (!put_geometry(&w, &geometry, r->geometry_type, 0) || feature->is_broken)

@@ -39,16 +39,11 @@ static void check_gdal_uses_this_sqlite(void)
     is_gdals = was_called;
 }
 
-int oj_sqlite_is_gdals(void)
-{
-    return pthread_once(&once, check_gdal_uses_this_sqlite) == 0 && is_gdals;
-}
-
 sqlite3 *oj_sqlite_of(GDALDatasetH dataset)
 {
     GDALDriverH driver = GDALGetDatasetDriver(dataset);
     if (driver == NULL || strcmp(GDALGetDescription(driver), "GPKG") != 0 ||
-        !oj_sqlite_is_gdals())
+        pthread_once(&once, check_gdal_uses_this_sqlite) != 0 || !is_gdals)
         return NULL;
     return GDALGetInternalHandle(dataset, "SQLITE_HANDLE");
 }
