@@ -92,6 +92,17 @@ oj_status oj_driver_choose(const char *format, const char *path,
     return OJ_OK;
 }
 
+GDALDatasetH oj_driver_new_in_memory(void)
+{
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 11, 0)
+    GDALDriverH driver = GDALGetDriverByName("MEM");
+#else
+    GDALDriverH driver = GDALGetDriverByName("Memory");
+#endif
+    return driver != NULL ? GDALCreate(driver, "", 0, 0, 0, GDT_Unknown, NULL)
+                          : NULL;
+}
+
 int oj_driver_is_connection(const char *path)
 {
     for (int i = 0; i < GDALGetDriverCount(); i++)

@@ -12,6 +12,9 @@
 OJ_MUST_USE oj_status oj_driver_choose(const char *format, const char *path,
                                        GDALDriverH *out, struct oj_error *err);
 
+/** An empty dataset in memory, or NULL; closed by GDALClose(). */
+GDALDatasetH oj_driver_new_in_memory(void);
+
 /** 1 when path starts with a driver's connection prefix ("PG:"). */
 int oj_driver_is_connection(const char *path);
 

@@ -1,7 +1,7 @@
 #include "oj_source.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../../flatten/read/oj_layer_read.h"
+#include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
 #include "../base/oj_spelling.h"
 #include "../base/oj_transaction.h"
@@ -523,7 +523,7 @@ static OGRGeometryH make_box(const double *box)
 static oj_status create_window_layer(struct oj_source *s, const double *boxes,
                                      int64_t n, struct oj_error *err)
 {
-    s->dataset = oj_dataset_in_memory();
+    s->dataset = oj_driver_new_in_memory();
     if (s->dataset != NULL)
         s->layer = GDALDatasetCreateLayer(s->dataset, "window", NULL,
                                           wkbUnknown, NULL);

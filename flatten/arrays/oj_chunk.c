@@ -294,10 +294,11 @@ static oj_status drop_unwanted_rows(struct oj_chunk_maker *maker, int64_t first,
                                     struct oj_error *err)
 {
     int64_t n = first;
-    for (int64_t row = first; row < maker->n_rows; row++)
+    oj_status status = OJ_OK;
+    for (int64_t row = first; status == OJ_OK && row < maker->n_rows; row++)
     {
-        int is_wanted;
-        OJ_TRY(is_row_wanted(maker, row, &is_wanted, err));
+        int is_wanted = 0;
+        status = is_row_wanted(maker, row, &is_wanted, err);
         for (int c = 0; is_wanted && c < maker->rows->n_columns; c++)
             if (maker->rows->column[c].format != 0)
                 move_value(&maker->rows->column[c], row, n);
@@ -312,7 +313,7 @@ static oj_status drop_unwanted_rows(struct oj_chunk_maker *maker, int64_t first,
             column->bits[row >> 3] &= (uint8_t) ~(1u << (row & 7));
     }
     maker->n_rows = n;
-    return OJ_OK;
+    return status;
 }
 
 /* ---- chunks -------------------------------------------------------------- */

@@ -57,11 +57,12 @@ struct oj_lane_request
     int64_t batch_rows; /**< most rows of a chunk */
     int n_threads;      /**< that make rows, the calling one included */
 
-    /** NULL, or only rows are wanted whose geometry meets this box: least x and
-     *  y, greatest x and y. */
+    /** NULL, or only rows are wanted whose geometry meets this box: least and
+     *  greatest x, least and greatest y. */
     const double *box;
 
-    /** Decides of a row without (NULL) or with a geometry, as ISO WKB. */
+    /** Decides of a row without (NULL) or with a geometry, as ISO WKB.
+     *  OJ_ERR_UNSUPPORTED: that row is left to others. */
     oj_status (*meets)(void *user, const uint8_t *wkb, size_t n, int *is_met,
                        struct oj_error *err);
     void *user;

@@ -188,8 +188,8 @@ static oj_status check_box_has_many_rows(struct oj_flatgeobuf_reader *r,
             VSIFReadL(node, sizeof *node, (size_t)k, r->file) == (size_t)k;
         n_left -= k;
         while (is_read && k-- > 0)
-            n_met += node[k].box[0] <= box[2] && node[k].box[2] >= box[0] &&
-                     node[k].box[1] <= box[3] && node[k].box[3] >= box[1];
+            n_met += node[k].box[0] <= box[1] && node[k].box[2] >= box[0] &&
+                     node[k].box[1] <= box[3] && node[k].box[3] >= box[2];
     }
     return is_read && VSIFSeekL(r->file, here, SEEK_SET) == 0 &&
                    SMALL_PART * n_met >= n

@@ -443,7 +443,7 @@ static oj_status check_box_has_many_rows(sqlite3 *db,
         "%!.17g AND minx <= %!.17g AND maxy >= %!.17g AND miny <= %!.17g) < "
         "max(rowid) FROM \"%w\"",
         SMALL_PART, OGR_L_GetName(from->layer),
-        OGR_L_GetGeometryColumn(from->layer), box[0], box[2], box[1], box[3],
+        OGR_L_GetGeometryColumn(from->layer), box[0], box[1], box[2], box[3],
         OGR_L_GetName(from->layer));
     status = text != NULL ? oj_sqlite_number(db, "%s", text, &is_small, err)
                           : oj_fail_nomem(err, 1, 256);

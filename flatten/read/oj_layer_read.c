@@ -46,8 +46,7 @@ struct oj_layer_reader
      * FID: under a filter its own may come as an index has them. */
     int64_t last_fid;
     int skips_fids;
-    double box[4];      /* of the spatial filter */
-    GDALDatasetH judge; /* decides where boxes do not; owned */
+    double box[4]; /* of the spatial filter: least and greatest x, and y */
 
     /* Where rows go. carried: attributes outlive the call, so their geometry
      * counts too. */
@@ -178,69 +177,43 @@ static oj_status copy_fields(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
-/* By a layer in memory that has the filter. */
-static oj_status judge_geometry(struct oj_layer_reader *reader,
-                                const uint8_t *wkb, size_t n, int *is_met,
-                                struct oj_error *err)
-{
-    OGRLayerH layer = GDALDatasetGetLayer(reader->judge, 0);
-    OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(layer));
-    OGRGeometryH geometry = NULL;
-    int is_there = n <= INT_MAX && OGR_G_CreateFromWkb(wkb, NULL, &geometry,
-                                                       (int)n) == OGRERR_NONE;
-    OGR_F_SetGeometryDirectly(feature, geometry);
-    OGR_F_SetFID(feature, 0);
-    is_there = is_there && OGR_L_SetFeature(layer, feature) == OGRERR_NONE;
-    OGR_F_Destroy(feature);
-    if (!is_there)
-        return oj_leave_to_gdal(err);
-    OGR_L_ResetReading(layer);
-    feature = OGR_L_GetNextFeature(layer);
-    *is_met = feature != NULL;
-    OGR_F_Destroy(feature);
-    return OJ_OK;
-}
-
-/* As OGR decides it of a feature. */
+/* As OGR decides it of a feature: a box in the other meets it, for the rest it
+ * asks GEOS. */
 static oj_status does_geometry_meet_box(void *user, const uint8_t *wkb,
                                         size_t n, int *is_met,
                                         struct oj_error *err)
 {
-    struct oj_layer_reader *reader = user;
+    const struct oj_layer_reader *reader = user;
     const double *box = reader->box;
     double own[6] = {(double)INFINITY, (double)-INFINITY, (double)INFINITY,
                      (double)-INFINITY};
     struct oj_wkb_walk walk = {.at = wkb, .box = own};
+    OGRGeometryH geometry = NULL;
     int is_outside;
     if (wkb != NULL)
         oj_wkb_pass(&walk);
-    is_outside = !(own[1] >= box[0] && own[0] <= box[2] && own[3] >= box[1] &&
-                   own[2] <= box[3]);
-    *is_met = !is_outside && own[0] >= box[0] && own[1] <= box[2] &&
-              own[2] >= box[1] && own[3] <= box[3];
-    return isnan(walk.doubt) || !(is_outside || *is_met)
-               ? judge_geometry(reader, wkb, n, is_met, err)
-               : OJ_OK;
+    is_outside = own[1] < box[0] || own[0] > box[1] || own[3] < box[2] ||
+                 own[2] > box[3];
+    *is_met = own[0] >= box[0] && own[1] <= box[1] && own[2] >= box[2] &&
+              own[3] <= box[3] && !is_outside;
+    if (!isnan(walk.doubt) && (is_outside || *is_met))
+        return OJ_OK;
+    if (isnan(walk.doubt) || n > INT_MAX ||
+        OGR_G_CreateFromWkb(wkb, NULL, &geometry, (int)n) != OGRERR_NONE)
+        return oj_leave_to_gdal(err);
+    *is_met = OGR_G_Intersects(OGR_L_GetSpatialFilter(reader->layer), geometry);
+    OGR_G_DestroyGeometry(geometry);
+    return OJ_OK;
 }
 
-/* 0: the filter is none that is known. To OGR one without an area is no
- * rectangle. */
-static int init_box_filter(struct oj_layer_reader *reader)
+/* To OGR a filter without an area is no rectangle. */
+static int init_box(struct oj_layer_reader *reader)
 {
-    OGRGeometryH filter = OGR_L_GetSpatialFilter(reader->layer);
-    OGRLayerH layer = NULL;
     OGREnvelope box;
-    reader->judge = oj_dataset_in_memory();
-    if (reader->judge != NULL)
-        layer =
-            GDALDatasetCreateLayer(reader->judge, "", NULL, wkbUnknown, NULL);
-    if (layer == NULL)
-        return 0;
-    OGR_L_SetSpatialFilter(layer, filter);
-    OGR_G_GetEnvelope(filter, &box);
+    OGR_G_GetEnvelope(OGR_L_GetSpatialFilter(reader->layer), &box);
     reader->box[0] = box.MinX;
-    reader->box[1] = box.MinY;
-    reader->box[2] = box.MaxX;
+    reader->box[1] = box.MaxX;
+    reader->box[2] = box.MinY;
     reader->box[3] = box.MaxY;
     return box.MinX < box.MaxX && box.MinY < box.MaxY;
 }
@@ -290,7 +263,7 @@ static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
     oj_status status = OJ_ERR_UNSUPPORTED;
     if (!options->use_arrow ||
         (options->transformation != NULL && is_carried) ||
-        (has_box && (options->limit >= 0 || !init_box_filter(reader))))
+        (has_box && (options->limit >= 0 || !init_box(reader))))
         return OJ_OK;
     for (int i = 0; lanes[i] != NULL && status == OJ_ERR_UNSUPPORTED; i++)
     {
@@ -345,8 +318,6 @@ void oj_layer_reader_close(struct oj_layer_reader *reader)
     if (reader == NULL)
         return;
     close_fast_reader(reader);
-    if (reader->judge != NULL)
-        GDALClose(reader->judge);
     if (reader->has_ignored_fields)
         OGR_L_SetIgnoredFields(reader->layer, NULL);
     oj_layer_geometry_free(&reader->geometry);
@@ -700,17 +671,6 @@ oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
     }
     reader->counts.seconds += oj_clock_seconds() - started;
     return status;
-}
-
-GDALDatasetH oj_dataset_in_memory(void)
-{
-#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 11, 0)
-    GDALDriverH driver = GDALGetDriverByName("MEM");
-#else
-    GDALDriverH driver = GDALGetDriverByName("Memory");
-#endif
-    return driver != NULL ? GDALCreate(driver, "", 0, 0, 0, GDT_Unknown, NULL)
-                          : NULL;
 }
 
 /* ---- one feature -------------------------------------------------------- */

@@ -90,9 +90,6 @@ struct oj_read_counts
 
 struct oj_layer_reader;
 
-/** An empty dataset in memory, or NULL; closed by GDALClose(). */
-GDALDatasetH oj_dataset_in_memory(void);
-
 /** Starts at the layer's first row, under the filters set on it. Sets ignored
  *  fields on the layer.  The layer outlives the reader; so does options->
  *  transformation; the rest of options is copied. Arrow is used only without

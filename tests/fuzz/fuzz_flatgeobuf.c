@@ -90,7 +90,7 @@ static void read_file(OGRLayerH layer, int n_threads, int are_points,
                       int has_filter)
 {
     static const int fields[N_FIELDS] = {0, 1, 2, 3, 4, 5, 6};
-    static const double box[4] = {0, 0, 6, 6};
+    static const double box[4] = {0, 6, 0, 6};
     const struct oj_lane_request request = {.layer = layer,
                                             .file = SPOILED,
                                             .fields = fields,
