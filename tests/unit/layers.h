@@ -4,7 +4,7 @@
 #ifndef OJ_TEST_LAYERS_H
 #define OJ_TEST_LAYERS_H
 
-#include <check.h>
+#include "assertions.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>

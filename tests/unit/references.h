@@ -5,9 +5,8 @@
 
 #include "../../algs/engine/oj_join.h"
 #include "../../algs/relation/oj_engine.h"
+#include "assertions.h"
 #include "owned.h"
-
-#include <check.h>
 
 #include <math.h>
 #include <string.h>

@@ -4,9 +4,9 @@
 #ifndef RUN_TESTS_H
 #define RUN_TESTS_H
 
+#include "assertions.h"
 #include "owned.h"
 
-#include <check.h>
 #include <stdlib.h>
 
 #define TESTS_MOST 64

@@ -5,8 +5,7 @@
 
 #include "../../../algs/aggregate/oj_aggregate.h"
 #include "../../../algs/base/oj_exact_sum.h"
-
-#include <check.h>
+#include "../assertions.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef OJ_TEST_ARROW_TEXT_H
 #define OJ_TEST_ARROW_TEXT_H
 
-#include <check.h>
+#include "../assertions.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

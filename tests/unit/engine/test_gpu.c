@@ -6,7 +6,6 @@
 #define _GNU_SOURCE /* dladdr() */
 #endif
 
-#include <check.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../assertions.h"
 #include "../references.h"
 
 #include "../../../algs/aggregate/oj_aggregate.h"

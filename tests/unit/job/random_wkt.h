@@ -3,9 +3,8 @@
 #ifndef RANDOM_WKT_H
 #define RANDOM_WKT_H
 
+#include "../assertions.h"
 #include "../random_numbers.h"
-
-#include <check.h>
 
 #include <cpl_conv.h>
 #include <ogr_api.h>
