@@ -88,8 +88,8 @@ OJ_MUST_USE oj_status oj_source_check_count(const struct oj_source *source,
                                             struct oj_error *err);
 
 /** The file of FlatGeobuf that the source is all rows of, but for a box, for
- *  the reader, or NULL; always that where the configuration option OGRJOIN_LANES
- *  is NO. */
+ *  the reader, or NULL; always that where the configuration option
+ * OGRJOIN_LANES is NO. */
 const char *oj_source_file(const struct oj_source *source);
 
 /** The GeoPackage that the source is all rows of a layer of, but for a box, for
