@@ -467,10 +467,13 @@ static oj_status check_table(struct geopackage_rows *w, int *fits,
                             w->table, &srs_id, err));
     w->srs_id = (int32_t)srs_id;
     OJ_TRY(collect_index_triggers(w, 0, fits, err));
-    OJ_TRY(oj_sqlite_number(
-        db, "SELECT count(*) FROM sqlite_master WHERE name = %Q", w->index, &n,
-        err));
-    if (n != 1 || !*fits)
+    OJ_TRY(oj_sqlite_number(db,
+                            "WITH i(index_name) AS (SELECT %Q) SELECT count(*) "
+                            "FROM sqlite_master, i WHERE name IN (index_name, "
+                            "index_name || '_insert')",
+                            w->index, &n, err));
+    /* An index of a filled table that nothing keeps up to date stays so. */
+    if (n < (w->n_before > 0 ? 2 : 1) || !*fits)
     {
         CPLFree(w->index);
         w->index = NULL;

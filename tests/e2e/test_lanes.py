@@ -290,8 +290,9 @@ def check_append():
     make("far.gpkg", [("POINT (100000 100000)", {})])
     log = ("CREATE TABLE log (fid, n); CREATE TRIGGER own AFTER INSERT ON \"to\" "
            "BEGIN INSERT INTO log VALUES (NEW.fid, (SELECT count(*) FROM log)); END")
+    idle = "DROP TRIGGER rtree_to_geom_insert; CREATE TABLE log (fid)"
     for more, before in ((500, 0), (500, 20), (300, 300), (40, 2000), (1, 30)):
-        for extra in (None, log):
+        for extra in (None, log, idle)[: 3 if before else 2]:
             one, other = (append(way, more, before, extra) for way in (0, 1))
             differ(one[0], other[0], f"{more} rows to {before}")
             same(one[1:], other[1:], f"{more} rows to {before}, {extra}")
