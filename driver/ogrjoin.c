@@ -5,7 +5,7 @@
 #include "base/oj_message.h"
 #include "command/oj_command.h"
 #include "command/oj_help.h"
-#include "dataset/oj_write_spec.h"
+#include "dataset/oj_dataset_name.h"
 #include "run/oj_run.h"
 
 #include <cpl_conv.h>

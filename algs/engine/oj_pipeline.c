@@ -425,29 +425,9 @@ oj_status oj_pipeline_close(struct oj_pipeline *p, oj_status status,
     pthread_join(p->reader, NULL);
     if (counts != NULL)
         *counts = p->counts;
-    if (status != OJ_OK)
+    /* a thread may have seen first that the caller ends it */
+    if (status != OJ_OK && p->status != OJ_ERR_CANCELLED)
         status = oj_fail(err, p->status, "%s", p->error.message);
     free_pipeline(p);
     return status;
-}
-
-oj_status oj_pipeline_run(const struct oj_pipeline_work *work,
-                          const struct oj_pipeline_sink *sink,
-                          struct oj_pipeline_counts *counts,
-                          struct oj_error *err)
-{
-    const struct oj_pipeline_counts no_counts = {0};
-    const struct oj_pipeline_part *part;
-    const struct oj_matches *matches;
-    struct oj_pipeline *p;
-    oj_status status;
-    *counts = no_counts;
-    OJ_TRY(oj_pipeline_open(work, &p, err));
-    do
-    {
-        status = oj_pipeline_next(p, &part, &matches, err);
-        if (status == OJ_OK && part != NULL)
-            status = sink->write(sink->user, part, matches, err);
-    } while (status == OJ_OK && part != NULL);
-    return oj_pipeline_close(p, status, counts, err);
 }

@@ -100,19 +100,4 @@ OJ_MUST_USE oj_status oj_pipeline_close(struct oj_pipeline *pipeline,
                                         struct oj_pipeline_counts *counts,
                                         struct oj_error *err);
 
-/** Who takes the answers, where all of them are wanted at once. */
-struct oj_pipeline_sink
-{
-    oj_status (*write)(void *user, const struct oj_pipeline_part *part,
-                       const struct oj_matches *matches, struct oj_error *err);
-    void *user;
-};
-
-/** Opens, hands all answers to sink, and closes: *counts is filled in every
- *  case with what was written. */
-OJ_MUST_USE oj_status oj_pipeline_run(const struct oj_pipeline_work *work,
-                                      const struct oj_pipeline_sink *sink,
-                                      struct oj_pipeline_counts *counts,
-                                      struct oj_error *err);
-
 #endif

@@ -71,20 +71,12 @@ static int wants_nearest_points(const struct oj_pair_request *r)
            r->want[OJ_PAIR_BEARING];
 }
 
-static int wants_similarities(const struct oj_pair_request *r)
-{
-    for (int i = 0; i < r->relation.n_similar; i++)
-    {
-        if (r->want[OJ_PAIR_SIMILARITY + i])
-            return 1;
-    }
-    return r->want[OJ_PAIR_DIFFERENCE];
-}
-
 int oj_pair_request_is_needed(const struct oj_pair_request *request)
 {
-    return request->pick != OJ_PICK_ALL || wants_overlap(request) ||
-           wants_nearest_points(request) || wants_similarities(request);
+    int is_needed = request->pick != OJ_PICK_ALL || request->want_shapes;
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+        is_needed |= request->want[i];
+    return is_needed;
 }
 
 /* ---- open and close ----------------------------------------------------- */
@@ -463,25 +455,6 @@ static oj_status copy_intersection_shape(const struct oj_pair_stage *stage,
     return oj_flat_buf_end(to, err);
 }
 
-static oj_status fill_overlaps(struct oj_pair_stage *stage,
-                               const struct oj_matches *entries,
-                               struct oj_error *err)
-{
-    struct oj_flat_buf *shapes = &stage->values->shapes;
-    oj_flat_buf_clear(shapes);
-    for (int i = 0; i < stage->n_workers; i++)
-        oj_flat_buf_clear(&stage->worker[i].shapes);
-    if (stage->request.want_shapes)
-        OJ_ROOM(stage->shape_at, 0, entries->n_entries + 1, stage->cap_shape_at,
-                err);
-    OJ_TRY(visit_pairs_in_parallel(stage, entries, set_overlap_values_of_pair,
-                                   err));
-    for (int64_t i = 0; stage->request.want_shapes && i < entries->n_entries;
-         i++)
-        OJ_TRY(copy_intersection_shape(stage, i, shapes, err));
-    return OJ_OK;
-}
-
 /* ---- nearest points ----------------------------------------------------- */
 
 static oj_status find_closest_points(struct pair_stage_worker *worker,
@@ -538,10 +511,8 @@ static double difference_of(const struct pair_stage_worker *worker)
                               worker->feature);
 }
 
-static oj_status set_similarity_values_of_pair(struct pair_stage_worker *worker,
-                                               struct oj_error *err)
+static void set_similarity_values_of_pair(struct pair_stage_worker *worker)
 {
-    (void)err;
     for (int i = 0; i < worker->stage->request.relation.n_similar; i++)
     {
         enum oj_pair_value which = (enum oj_pair_value)(OJ_PAIR_SIMILARITY + i);
@@ -553,6 +524,48 @@ static oj_status set_similarity_values_of_pair(struct pair_stage_worker *worker,
     if (wants_value(worker, OJ_PAIR_DIFFERENCE))
         set_value(worker, OJ_PAIR_DIFFERENCE,
                   worker->feature >= 0 ? difference_of(worker) : (double)NAN);
+}
+
+/* ---- all that is asked of a pair ----------------------------------------- */
+
+static oj_status set_values_of_pair(struct pair_stage_worker *worker,
+                                    struct oj_error *err)
+{
+    const struct oj_pair_request *request = &worker->stage->request;
+    if (wants_overlap(request))
+        OJ_TRY(set_overlap_values_of_pair(worker, err));
+    if (wants_nearest_points(request))
+        OJ_TRY(set_closest_point_values(worker, err));
+    set_similarity_values_of_pair(worker);
+    return OJ_OK;
+}
+
+static oj_status fill_values(struct oj_pair_stage *stage,
+                             const struct oj_matches *entries,
+                             struct oj_error *err)
+{
+    struct oj_pair_values *values = stage->values;
+    int n_wanted = stage->request.want_shapes;
+    values->n_entries = entries->n_entries;
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+    {
+        n_wanted += stage->request.want[i];
+        if (stage->request.want[i])
+            OJ_TRY(oj_reserve(&values->value[i], 0, entries->n_entries + 1,
+                              &values->capacity[i], sizeof(double), err));
+    }
+    oj_flat_buf_clear(&values->shapes);
+    for (int i = 0; i < stage->n_workers; i++)
+        oj_flat_buf_clear(&stage->worker[i].shapes);
+    if (stage->request.want_shapes)
+        OJ_ROOM(stage->shape_at, 0, entries->n_entries + 1, stage->cap_shape_at,
+                err);
+    if (n_wanted > 0)
+        OJ_TRY(
+            visit_pairs_in_parallel(stage, entries, set_values_of_pair, err));
+    for (int64_t i = 0; stage->request.want_shapes && i < entries->n_entries;
+         i++)
+        OJ_TRY(copy_intersection_shape(stage, i, &values->shapes, err));
     return OJ_OK;
 }
 
@@ -644,28 +657,10 @@ oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
                             const struct oj_matches *matches,
                             struct oj_pair_values *values, struct oj_error *err)
 {
-    const struct oj_pair_request *request = &stage->request;
-    const struct oj_matches *entries;
     stage->input = *input;
     stage->values = values;
     for (int i = 0; i < stage->n_workers; i++)
         stage->worker[i].has_input = 0;
     OJ_TRY(pick_one_per_row(stage, matches, values, err));
-    entries = oj_pair_values_matches(values, matches);
-    values->n_entries = entries->n_entries;
-    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
-    {
-        if (request->want[i])
-            OJ_TRY(oj_pair_values_reserve(values, (enum oj_pair_value)i,
-                                          entries->n_entries, err));
-    }
-    if (wants_overlap(request))
-        OJ_TRY(fill_overlaps(stage, entries, err));
-    if (wants_nearest_points(request))
-        OJ_TRY(visit_pairs_in_parallel(stage, entries, set_closest_point_values,
-                                       err));
-    if (wants_similarities(request))
-        return visit_pairs_in_parallel(stage, entries,
-                                       set_similarity_values_of_pair, err);
-    return OJ_OK;
+    return fill_values(stage, oj_pair_values_matches(values, matches), err);
 }

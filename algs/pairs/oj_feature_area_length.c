@@ -54,14 +54,3 @@ double oj_flat_length(const struct oj_flat *flat, int64_t feature)
     }
     return sum;
 }
-
-unsigned oj_flat_kinds(const struct oj_flat *flat, int64_t feature)
-{
-    unsigned kinds = 0;
-    if (oj_flat_is_points(flat))
-        return flat->x[feature] - flat->x[feature] == 0.0 ? OJ_PART_POINT : 0;
-    for (int64_t part = flat->part_offset[feature];
-         part < flat->part_offset[feature + 1]; part++)
-        kinds |= flat->part_kind[part];
-    return kinds;
-}

@@ -13,7 +13,4 @@ double oj_flat_area(const struct oj_flat *flat, int64_t feature);
 /** Of all line parts, CRS units; rings of polygons do not count. */
 double oj_flat_length(const struct oj_flat *flat, int64_t feature);
 
-/** Kinds of the parts of a feature, enum oj_part_kind or'ed; 0: no parts. */
-unsigned oj_flat_kinds(const struct oj_flat *flat, int64_t feature);
-
 #endif

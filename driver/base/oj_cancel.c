@@ -123,29 +123,19 @@ void oj_cancel_interrupt_by(void (*interrupt)(void *), void *user)
     pthread_mutex_unlock(&state.mutex);
 }
 
-/* Puts text where old is. */
-static void replace_path_to_remove_on_exit(const char *old, const char *text)
+void oj_cancel_replace_temporary(const char *old, const char *folder)
 {
     pthread_mutex_lock(&state.mutex);
     for (int i = 0; i < MAX_TEMPORARIES; i++)
     {
         if (strcmp(state.temporary[i], old) == 0)
         {
-            snprintf(state.temporary[i], sizeof state.temporary[i], "%s", text);
+            snprintf(state.temporary[i], sizeof state.temporary[i], "%s",
+                     folder);
             break;
         }
     }
     pthread_mutex_unlock(&state.mutex);
-}
-
-void oj_cancel_add_temporary(const char *folder)
-{
-    replace_path_to_remove_on_exit("", folder);
-}
-
-void oj_cancel_drop_temporary(const char *folder)
-{
-    replace_path_to_remove_on_exit(folder, "");
 }
 
 void oj_cancel_hold(void)

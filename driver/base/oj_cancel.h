@@ -50,9 +50,9 @@ OJ_MUST_USE oj_status oj_cancel_check(struct oj_error *err);
  *  at a time. NULL: nobody; when it returns, nothing calls the one before. */
 void oj_cancel_interrupt_by(void (*interrupt)(void *), void *user);
 
-/** Names a folder that an abrupt end removes; copied. A few at a time. */
-void oj_cancel_add_temporary(const char *folder);
-void oj_cancel_drop_temporary(const char *folder);
+/** Names a folder that an abrupt end removes, copied, in place of an old one;
+ *  "": none. A few at a time. */
+void oj_cancel_replace_temporary(const char *old, const char *folder);
 
 /** From here on an abrupt end waits: the output is being moved into place,
  *  which takes no time. */

@@ -14,6 +14,12 @@ static const char *metadata_item(GDALDriverH driver, const char *name)
     return GDALGetMetadataItem(driver, name, NULL);
 }
 
+int oj_driver_is(GDALDriverH driver, const char *names)
+{
+    return driver != NULL &&
+           oj_words_find(names, GDALGetDescription(driver)) >= 0;
+}
+
 static int can_create_vector_files(GDALDriverH driver)
 {
     return metadata_item(driver, GDAL_DCAP_VECTOR) != NULL &&
@@ -152,16 +158,15 @@ int oj_driver_takes_subtype(GDALDriverH driver, OGRFieldSubType subtype)
 const char *oj_driver_hidden_name(GDALDriverH driver)
 {
     /* Taken for FIDs, also in a table whose FIDs are elsewhere. */
-    return strcmp(GDALGetDescription(driver), "SQLite") == 0 ? "ogc_fid" : NULL;
+    return oj_driver_is(driver, "SQLite") ? "ogc_fid" : NULL;
 }
 
 int oj_driver_takes_fids(GDALDriverH driver)
 {
-    const char *name = GDALGetDescription(driver);
     /* Geodatabases allow no 0, with which FIDs begin elsewhere. */
-    if (strstr(name, "FileGDB") != NULL)
+    if (oj_driver_is(driver, "FileGDB|OpenFileGDB"))
         return 0;
-    return oj_words_find("GeoJSON|GeoJSONSeq|Memory|MEM", name) >= 0 ||
+    return oj_driver_is(driver, "GeoJSON|GeoJSONSeq|Memory|MEM") ||
            oj_driver_has_layer_option(driver, "FID", NULL, 0);
 }
 

@@ -7,6 +7,10 @@
 #include <gdal.h>
 #include <ogr_api.h>
 
+/** 1 when the driver's name, in any case, is in a list "a|b|c"; NULL: it is
+ *  not. */
+int oj_driver_is(GDALDriverH driver, const char *names);
+
 /** The driver that -f names, or, with format NULL, the one that writes files
  *  with the extension of path. */
 OJ_MUST_USE oj_status oj_driver_choose(const char *format, const char *path,

@@ -240,6 +240,15 @@ void oj_append(char *text, size_t size, const char *format, ...)
     va_end(args);
 }
 
+void oj_append_name(char *text, size_t size, const char *name)
+{
+    size_t used = strlen(text);
+    if (used + strlen(name) + 8 < size)
+        oj_append(text, size, "%s%s", used > 0 ? ", " : "", name);
+    else if (used < 4 || strcmp(text + used - 3, "...") != 0)
+        oj_append(text, size, ", ...");
+}
+
 void oj_notice(const char *format, ...)
 {
     va_list args;

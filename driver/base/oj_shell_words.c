@@ -2,6 +2,8 @@
 
 #include "../../flatten/base/oj_array.h"
 
+#include <cpl_conv.h>
+
 #include <limits.h>
 #include <string.h>
 
@@ -126,15 +128,13 @@ static char *put_quoted_word(char *out, const char *word)
     return out;
 }
 
-oj_status oj_words_join(const char *const *words, char **text,
-                        struct oj_error *err)
+char *oj_words_join(const char *const *words)
 {
-    int64_t size = 1;
+    size_t size = 1;
     char *line, *out;
     for (int i = 0; words[i] != NULL; i++)
-        size += 4 * (int64_t)strlen(words[i]) + 3;
-    OJ_NEW(line, size, err);
-    out = line;
+        size += 4 * strlen(words[i]) + 3;
+    line = out = CPLMalloc(size);
     for (int i = 0; words[i] != NULL; i++)
     {
         if (i > 0)
@@ -142,8 +142,7 @@ oj_status oj_words_join(const char *const *words, char **text,
         out = put_quoted_word(out, words[i]);
     }
     *out = '\0';
-    *text = line;
-    return OJ_OK;
+    return line;
 }
 
 int oj_words_are_same(const char *const *a, const char *const *b)

@@ -26,9 +26,8 @@ OJ_MUST_USE oj_status oj_words_split(const char *text, char ***words, int *n,
  *  an empty list. */
 int oj_words_are_same(const char *const *a, const char *const *b);
 
-/** The text that these NULL-terminated words are split from; oj_free(). */
-OJ_MUST_USE oj_status oj_words_join(const char *const *words, char **text,
-                                    struct oj_error *err);
+/** The text that these NULL-terminated words are split from; CPLFree(). */
+char *oj_words_join(const char *const *words);
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@
 #include "oj_transaction.h"
 
 #include "oj_cancel.h"
+#include "oj_gdal_driver.h"
 #include "oj_message.h"
 
 #include <cpl_conv.h>
@@ -38,19 +39,13 @@ int oj_transaction_recover(const char *name, const char *const *open_options)
     return dataset != NULL;
 }
 
-int oj_transaction_is_possible(GDALDatasetH dataset)
-{
-    return GDALDatasetTestCapability(dataset, ODsCTransactions);
-}
-
 /* The connection under GDAL's feet, where it is SQLite's, and the function for
  * statements on it. GDAL brings the library along; it is looked up at run time,
  * so that it need not be installed for development. */
 static void *find_sqlite_connection(GDALDatasetH dataset,
                                     execute_function *execute)
 {
-    const char *driver = GDALGetDescription(GDALGetDatasetDriver(dataset));
-    if (strcmp(driver, "GPKG") != 0 && strcmp(driver, "SQLite") != 0)
+    if (!oj_driver_is(GDALGetDatasetDriver(dataset), "GPKG|SQLite"))
         return NULL;
     *(void **)execute = dlsym(RTLD_DEFAULT, "sqlite3_exec");
     if (*execute == NULL)

@@ -18,9 +18,6 @@
  *  1 when that was so with the file of this name, and is done. */
 int oj_transaction_recover(const char *name, const char *const *open_options);
 
-/** 1 when the driver can undo. */
-int oj_transaction_is_possible(GDALDatasetH dataset);
-
 /** Begins, and watches for errors on the calling thread until the transaction
  *  is committed or dropped. One at a time. name: of the dataset, for messages.
  */

@@ -196,6 +196,10 @@ OJ_MUST_USE oj_status oj_command_parse_line(const char *line,
 /** 1 when the option of that name (not an alias) was among the words. */
 int oj_command_given(const struct oj_command *command, const char *name);
 
+/** 1 when that option, of enum oj_which_side, is given and speaks of a side. */
+int oj_command_is_of_side(const struct oj_command *command, const char *name,
+                          int side);
+
 /** 1 when geometries of both sides are looked at: not where only attributes
  *  are. */
 int oj_command_needs_shapes(const struct oj_command *command);

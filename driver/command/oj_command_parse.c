@@ -45,6 +45,14 @@ struct oj_distance oj_command_distance(const struct oj_command *command,
                                 (enum oj_unit)command->unit[row]};
 }
 
+int oj_command_is_of_side(const struct oj_command *command, const char *name,
+                          int side)
+{
+    int row = oj_option_find(name);
+    int of = *(const int *)((const char *)command + oj_option_at(row)->offset);
+    return command->given[row] && (of == OJ_SIDE_BOTH || of == side);
+}
+
 static oj_status fail_unknown_op(const char *word, struct oj_error *err)
 {
     char names[256] = "";
@@ -302,14 +310,6 @@ static oj_status check_exclude_option(const struct oj_command *command,
     return OJ_OK;
 }
 
-/* 1 when the option, of which value is read, speaks of this side. */
-static int option_applies_to_side(const struct oj_command *command,
-                                  const char *option, int value, int side)
-{
-    return oj_command_given(command, option) &&
-           (value == OJ_SIDE_BOTH || value == side);
-}
-
 /* Of the join side -op window joins envelopes or boxes, and nothing else. */
 static oj_status check_centroid_options(const struct oj_command *command,
                                         struct oj_error *err)
@@ -317,10 +317,9 @@ static oj_status check_centroid_options(const struct oj_command *command,
     static const char *const sides[] = {"input", "join"};
     for (int side = 0; side < 2; side++)
     {
-        int centroid = option_applies_to_side(command, "centroid_of",
-                                              command->centroid_of, side);
-        int on_surface = option_applies_to_side(
-            command, "point_on_surface_of", command->point_on_surface_of, side);
+        int centroid = oj_command_is_of_side(command, "centroid_of", side);
+        int on_surface =
+            oj_command_is_of_side(command, "point_on_surface_of", side);
         if (side == OJ_SIDE_JOIN && command->is_window &&
             (centroid || on_surface))
             return oj_fail(err, OJ_ERR_ARG,
@@ -627,15 +626,13 @@ static const char *keep_text(struct oj_command *command, const char *text)
 }
 
 /* A word that is the name of a file or a dataset. */
-static oj_status keep_resolved_path(const struct argument_reader *r,
-                                    const char *name, const char **out,
-                                    struct oj_error *err)
+static const char *keep_resolved_path(const struct argument_reader *r,
+                                      const char *name)
 {
-    char *path = NULL;
-    OJ_TRY(oj_path_resolve(r->folder, name, &path, err));
-    *out = keep_text(r->command, path);
-    oj_free(path);
-    return OJ_OK;
+    char *path = oj_path_resolve(r->folder, name);
+    const char *kept = keep_text(r->command, path);
+    CPLFree(path);
+    return kept;
 }
 
 /* What a file holds, but for white space at its end. */
@@ -647,11 +644,10 @@ static oj_status read_file(const struct argument_reader *r, const char *word,
     {
         MAX_BYTES = 10 * 1024 * 1024
     };
-    const char *name;
+    const char *name = keep_resolved_path(r, word);
     GByte *bytes = NULL;
     vsi_l_offset n = 0;
     int has_read;
-    OJ_TRY(keep_resolved_path(r, word, &name, err));
     CPLPushErrorHandler(CPLQuietErrorHandler);
     has_read = VSIIngestFile(NULL, name, &bytes, &n, MAX_BYTES);
     CPLPopErrorHandler();
@@ -667,12 +663,6 @@ static oj_status read_file(const struct argument_reader *r, const char *word,
     *out = keep_text(r->command, (const char *)bytes);
     VSIFree(bytes);
     return OJ_OK;
-}
-
-/* One more text of a list that the command owns. */
-static void append_word(const char *word, const char ***list)
-{
-    *list = (const char **)CSLAddString((char **)*list, word);
 }
 
 static oj_status read_count(const struct oj_option *option, const char *word,
@@ -759,17 +749,6 @@ static oj_status read_gpus(const char *word, uint64_t *out,
     return OJ_OK;
 }
 
-static oj_status read_bytes(const struct oj_option *option, const char *word,
-                            int64_t *out, struct oj_error *err)
-{
-    if (!oj_size_parse(word, out))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-%s must be a number of bytes, as 512M or 4G, not "
-                       "'%s'",
-                       option->name, word);
-    return OJ_OK;
-}
-
 /* Sets the value of option from the words after it. */
 static oj_status read_value(struct argument_reader *r,
                             const struct oj_option *option,
@@ -800,7 +779,7 @@ static oj_status read_value(struct argument_reader *r,
                 return oj_fail(err, OJ_ERR_ARG,
                                "-%s takes NAME=VALUE, not '%s'", option->name,
                                words[0]);
-            append_word(words[0], at);
+            *(char ***)at = CSLAddString(*(char ***)at, words[0]);
             return OJ_OK;
         case OJ_OPTION_CHOICE:
             return oj_choice_read("-", option->name, oj_option_choices(option),
@@ -833,7 +812,12 @@ static oj_status read_value(struct argument_reader *r,
         case OJ_OPTION_BOXES:
             return append_box(command, option, words, err);
         case OJ_OPTION_BYTES:
-            return read_bytes(option, words[0], at, err);
+            return oj_size_parse(words[0], at)
+                       ? OJ_OK
+                       : oj_fail(err, OJ_ERR_ARG,
+                                 "-%s must be a number of bytes, as 512M or "
+                                 "4G, not '%s'",
+                                 option->name, words[0]);
         case OJ_OPTION_GPUS:
             *(uint64_t *)at = OJ_ALL_GPUS;
             return strcasecmp(words[0], "all") == 0
@@ -904,7 +888,8 @@ static oj_status read_positional(struct argument_reader *r, const char *word,
                        r->positional[2],
                        r->command->is_dataset ? "it is JOIN:" : "ogrjoin takes",
                        r->command->is_dataset ? "" : "dst_ds ");
-    return keep_resolved_path(r, word, &r->positional[r->positionals++], err);
+    r->positional[r->positionals++] = keep_resolved_path(r, word);
+    return OJ_OK;
 }
 
 /* dst_ds is left out where there is nothing to write to, join_ds where boxes

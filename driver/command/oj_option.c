@@ -516,24 +516,19 @@ static const char *closest_spelled_option(const char *name, size_t n, int most)
     return best;
 }
 
-static const char *find_foreign_option_hint(const char *name)
-{
-    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
-    {
-        if (oj_words_find(elsewhere[i].words, name) >= 0)
-            return elsewhere[i].instead;
-    }
-    return NULL;
-}
-
 void oj_option_hint(const char *word, char *text, size_t size)
 {
     const char *name = word + 1 + (word[1] == '-');
     size_t n = strcspn(name, "=");
-    const char *instead = find_foreign_option_hint(name);
+    const char *instead = NULL;
     /* More is another word, no typing error. */
     const char *nearest =
         closest_spelled_option(name, n, name[n] == '=' ? 0 : 2);
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+    {
+        if (oj_words_find(elsewhere[i].words, name) >= 0)
+            instead = elsewhere[i].instead;
+    }
     if (name[n] == '=' && nearest != NULL)
         snprintf(text, size, "; write -%s %.100s, with a space", nearest,
                  name + n + 1);

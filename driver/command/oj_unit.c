@@ -7,13 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-struct unit
-{
-    const char *name;
-    double size; /* metres; radians for deg */
-};
-
-static const struct unit units[OJ_N_UNITS] = {
+const struct oj_unit_row oj_units[OJ_N_UNITS] = {
     {"", 0.0},
     {"m", 1.0},
     {"km", 1000.0},
@@ -23,21 +17,11 @@ static const struct unit units[OJ_N_UNITS] = {
     {"deg", 3.14159265358979323846 / 180.0},
 };
 
-const char *oj_unit_name(enum oj_unit unit)
-{
-    return units[unit].name;
-}
-
-double oj_unit_size(enum oj_unit unit)
-{
-    return units[unit].size;
-}
-
 int oj_unit_find(const char *text)
 {
     for (int i = 0; i < OJ_N_UNITS; i++)
     {
-        if (strcasecmp(units[i].name, text) == 0)
+        if (strcasecmp(oj_units[i].name, text) == 0)
             return i;
     }
     return -1;

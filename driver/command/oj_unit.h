@@ -29,11 +29,12 @@ struct oj_distance
     enum oj_unit unit;
 };
 
-/** "us-ft"; "" for OJ_UNIT_CRS. */
-const char *oj_unit_name(enum oj_unit unit);
-
-/** Metres, or for OJ_UNIT_DEG radians, in one unit. */
-double oj_unit_size(enum oj_unit unit);
+/** By enum oj_unit. */
+extern const struct oj_unit_row
+{
+    const char *name; /**< "us-ft"; "" for OJ_UNIT_CRS */
+    double size;      /**< metres; radians for deg */
+} oj_units[OJ_N_UNITS];
 
 /** The unit of a name (without case), or -1. */
 int oj_unit_find(const char *name);

@@ -123,7 +123,7 @@ class JoinLayer final : public OGRLayer
 
     oj_status Plan(oj_error *err);
     void Define();
-    oj_status Describe(oj_error *err);
+    void Describe();
 
     bool IsFiltered() const
     {
@@ -277,7 +277,7 @@ void JoinLayer::Define()
     crs->Release();
 }
 
-oj_status JoinLayer::Describe(oj_error *err)
+void JoinLayer::Describe()
 {
     const oj_job &job = m_main.pass.job;
     CPLStringList list;
@@ -300,14 +300,12 @@ oj_status JoinLayer::Describe(oj_error *err)
         list.SetNameValue("DISTANCE_UNIT", job.crs.unit);
     if (m_command.words != nullptr)
     {
-        char *line = nullptr;
-        OJ_TRY(oj_words_join(m_command.words, &line, err));
+        char *line = oj_words_join(m_command.words);
         list.SetNameValue("COMMAND_LINE", line);
-        oj_free(line);
+        CPLFree(line);
     }
     SetMetadata(list.List());
     m_dataset->SetMetadata(list.List());
-    return OJ_OK;
 }
 
 oj_status JoinLayer::Plan(oj_error *err)
@@ -334,7 +332,8 @@ oj_status JoinLayer::Plan(oj_error *err)
     m_has_fast_count = OGR_L_TestCapability(input, OLCFastFeatureCount);
     m_has_fast_extent = OGR_L_TestCapability(input, OLCFastGetExtent);
     m_has_fast_box = OGR_L_TestCapability(input, OLCFastSpatialFilter);
-    return Describe(err);
+    Describe();
+    return OJ_OK;
 }
 
 bool JoinLayer::Open()
@@ -400,12 +399,8 @@ bool JoinLayer::IsInputField(const char *name) const
 }
 
 /* Drivers that leave conditions to OGR: they mean there what they mean here. */
-bool AsksOgr(GDALDriverH driver)
-{
-    return oj_words_find("ESRI Shapefile|FlatGeobuf|GeoJSON|GeoJSONSeq|CSV|"
-                         "Memory|MEM|MapInfo File|KML|GML",
-                         GDALGetDescription(driver)) >= 0;
-}
+const char *const asks_ogr = "ESRI Shapefile|FlatGeobuf|GeoJSON|GeoJSONSeq|CSV|"
+                             "Memory|MEM|MapInfo File|KML|GML";
 
 /* A numeric field, or a number that 15 digits are enough for.  Booleans are
  * numbers to some and not to others; FID and the like mean the feature. */
@@ -477,7 +472,7 @@ std::string JoinLayer::WhereToPush(const char *where) const
     GDALDriverH driver = GDALGetDatasetDriver(input.dataset);
     swq_expr_node *node =
         static_cast<swq_expr_node *>(m_poAttrQuery->GetSWQExpr());
-    if (AsksOgr(driver))
+    if (oj_driver_is(driver, asks_ogr))
         return where;
     if (oj_driver_is_database(driver) || !IsPlainWhere(*node))
         return "";

@@ -13,8 +13,12 @@
 #ifndef OJ_DATASET_NAME_H
 #define OJ_DATASET_NAME_H
 
+#include "../../flatten/base/oj_status.h"
+
 #include <string.h>
 #include <strings.h>
+
+struct oj_command;
 
 /** What follows "JOIN:", in any case, in a name; NULL: it is no such name.
  * Costs nothing: it is asked of every dataset that anybody opens. */
@@ -29,5 +33,11 @@ static inline int oj_dataset_name_is_file(const char *name)
     size_t n = strlen(name);
     return n > 8 && strcasecmp(name + n - 8, ".ogrjoin") == 0;
 }
+
+/** -write_spec: writes command->write_spec from command->words, after opening
+ *  what it says (schemas only). No join is run. The file appears complete or
+ *  not at all; one that is there is replaced with -overwrite only. */
+OJ_MUST_USE oj_status oj_write_spec_run(const struct oj_command *command,
+                                        struct oj_error *err);
 
 #endif

@@ -3,11 +3,10 @@
  * writing what is read from it.  Its format "stream" is the dataset itself. */
 #include "oj_vector_algorithm.h"
 
-#include "../../flatten/base/oj_array.h"
 #include "../base/oj_shell_words.h"
 #include "../command/oj_option.h"
 
-#include <cpl_error.h>
+#include <cpl_conv.h>
 #include <cpl_string.h>
 #include <gdal_priv.h>
 #include <gdal_utils.h>
@@ -158,15 +157,9 @@ std::unique_ptr<GDALDataset> VectorJoin::Open() const
     for (const std::string &word : words)
         list.push_back(word.c_str());
     list.push_back(nullptr);
-    oj_error err{OJ_OK, ""};
-    char *line = nullptr;
-    if (oj_words_join(list.data(), &line, &err) != OJ_OK)
-    {
-        ReportError(CE_Failure, CPLE_OutOfMemory, "%s", err.message);
-        return nullptr;
-    }
+    char *line = oj_words_join(list.data());
     const std::string name = std::string("JOIN:") + line;
-    oj_free(line);
+    CPLFree(line);
     const char *const drivers[] = {"JOIN", nullptr};
     return std::unique_ptr<GDALDataset>(GDALDataset::Open(
         name.c_str(), GDAL_OF_VECTOR | GDAL_OF_VERBOSE_ERROR, drivers));

@@ -1,13 +1,11 @@
-#include "oj_write_spec.h"
+#include "oj_dataset_name.h"
 
-#include "../../flatten/base/oj_array.h"
 #include "../base/oj_message.h"
 #include "../base/oj_shell_words.h"
 #include "../command/oj_option.h"
 #include "../files/oj_path.h"
 #include "../files/oj_text_file.h"
 #include "../rows/oj_join_cursor.h"
-#include "oj_dataset_name.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -17,31 +15,27 @@
 #include <sys/stat.h>
 
 /* Adds the path as it is seen from the folder, behind a letter or none. */
-static oj_status add_relative_path(char ***words, const char *before,
-                                   const char *path, const char *folder,
-                                   struct oj_error *err)
+static void add_relative_path(char ***words, const char *before,
+                              const char *path, const char *folder)
 {
-    char *made = NULL;
-    OJ_TRY(oj_path_make_relative(folder, path, &made, err));
+    char *made = oj_path_make_relative(folder, path);
     *words = CSLAddString(
         *words, before[0] != '\0' ? CPLSPrintf("%s%s", before, made) : made);
-    oj_free(made);
-    return OJ_OK;
+    CPLFree(made);
 }
 
 /* The words without the destination and options of this run alone, paths as
  * they are seen from the folder of the file. */
-static oj_status choose_words(const struct oj_command *command,
-                              const char *folder, char ***words,
-                              struct oj_error *err)
+static char **choose_words(const struct oj_command *command, const char *folder)
 {
+    char **words = NULL;
     int leaves_out = command->output.dst != NULL;
     for (const char **word = command->words; *word != NULL; word++)
     {
         const struct oj_option *option = oj_option_of_word(*word);
         int n = option != NULL ? oj_option_words(option) : 0;
         if (option == NULL && !leaves_out)
-            OJ_TRY(add_relative_path(words, "", *word, folder, err));
+            add_relative_path(&words, "", *word, folder);
         leaves_out = leaves_out && option != NULL;
         if (option == NULL)
             continue;
@@ -50,31 +44,19 @@ static oj_status choose_words(const struct oj_command *command,
             word += n;
             continue;
         }
-        *words = CSLAddString(*words, *word);
+        words = CSLAddString(words, *word);
         for (; n > 0; n--)
         {
             word++;
             if (option->kind == OJ_OPTION_TEXT_OR_FILE && (*word)[0] == '@')
-                OJ_TRY(add_relative_path(words, "@", *word + 1, folder, err));
+                add_relative_path(&words, "@", *word + 1, folder);
             else if (option->kind == OJ_OPTION_FILE)
-                OJ_TRY(add_relative_path(words, "", *word, folder, err));
+                add_relative_path(&words, "", *word, folder);
             else
-                *words = CSLAddString(*words, *word);
+                words = CSLAddString(words, *word);
         }
     }
-    return OJ_OK;
-}
-
-static oj_status make_spec_command_line(const struct oj_command *command,
-                                        const char *folder, char **line,
-                                        struct oj_error *err)
-{
-    char **words = NULL;
-    oj_status status = choose_words(command, folder, &words, err);
-    if (status == OJ_OK)
-        status = oj_words_join((const char *const *)words, line, err);
-    CSLDestroy(words);
-    return status;
+    return words;
 }
 
 /* Opens what the file would say, as one who reads it there. */
@@ -128,10 +110,9 @@ oj_status oj_write_spec_run(const struct oj_command *command,
                             struct oj_error *err)
 {
     char *folder = CPLStrdup(oj_path_folder(command->write_spec, ""));
-    char *line = NULL;
+    char **words = choose_words(command, folder);
+    char *line = oj_words_join((const char *const *)words);
     oj_status status = check_name(command, folder, err);
-    if (status == OJ_OK)
-        status = make_spec_command_line(command, folder, &line, err);
     if (status == OJ_OK)
         status = check_spec(line, folder, err);
     if (status == OJ_OK)
@@ -143,7 +124,8 @@ oj_status oj_write_spec_run(const struct oj_command *command,
     if (status == OJ_OK)
         oj_notice("%s written; GDAL programs open it as a dataset",
                   command->write_spec);
-    oj_free(line);
+    CPLFree(line);
+    CSLDestroy(words);
     CPLFree(folder);
     return status;
 }

@@ -1,8 +1,8 @@
 #include "oj_path.h"
 
-#include "../../flatten/base/oj_array.h"
 #include "../base/oj_gdal_driver.h"
 
+#include <cpl_conv.h>
 #include <cpl_string.h>
 
 #include <limits.h>
@@ -22,16 +22,13 @@ int oj_path_is_same_file(const char *a, const char *b)
 }
 
 /* n_a bytes of a, and b, c and d. */
-static oj_status join_path(size_t n_a, const char *a, const char *b,
-                           const char *c, const char *d, char **out,
-                           struct oj_error *err)
+static char *join_path(size_t n_a, const char *a, const char *b, const char *c,
+                       const char *d)
 {
     size_t size = n_a + strlen(b) + strlen(c) + strlen(d) + 1;
-    char *made;
-    OJ_NEW(made, (int64_t)size, err);
+    char *made = CPLMalloc(size);
     snprintf(made, size, "%.*s%s%s%s", (int)n_a, a, b, c, d);
-    *out = made;
-    return OJ_OK;
+    return made;
 }
 
 /* Length of "/vsizip/", "/vsizip//vsigzip/" and the like before the path of the
@@ -83,15 +80,14 @@ static int is_relative(const char *folder, const char *name)
     return 1;
 }
 
-oj_status oj_path_resolve(const char *folder, const char *name, char **out,
-                          struct oj_error *err)
+char *oj_path_resolve(const char *folder, const char *name)
 {
     size_t n = archive_prefix(name);
     size_t n_folder = strlen(folder);
     if (n_folder == 0 || !is_relative(folder, name + n))
-        return join_path(0, "", name, "", "", out, err);
+        return CPLStrdup(name);
     return join_path(n, name, folder, folder[n_folder - 1] == '/' ? "" : "/",
-                     name + n, out, err);
+                     name + n);
 }
 
 /* Takes "./" and "../" off path, the latter with the last folder of here. */
@@ -129,15 +125,14 @@ static size_t common_folders(const char *folder, const char *path)
     }
 }
 
-oj_status oj_path_make_relative(const char *folder, const char *name,
-                                char **out, struct oj_error *err)
+char *oj_path_make_relative(const char *folder, const char *name)
 {
     char from[PATH_MAX], to[PATH_MAX], up[3 * PATH_MAX / 2] = "";
     size_t n = archive_prefix(name), common, n_to;
     const char *path = name + n, *way = to;
     if (!is_relative("", path) || getcwd(to, sizeof to) == NULL ||
         realpath(folder[0] != '\0' ? folder : ".", from) == NULL)
-        return join_path(0, "", name, "", "", out, err);
+        return CPLStrdup(name);
     /* Both absolute, without links above the current folder; "" is the root. */
     from[strcmp(from, "/") == 0 ? 0 : strlen(from)] = '\0';
     to[strcmp(to, "/") == 0 ? 0 : strlen(to)] = '\0';
@@ -145,7 +140,7 @@ oj_status oj_path_make_relative(const char *folder, const char *name,
     n_to = strlen(to);
     if (snprintf(to + n_to, sizeof to - n_to, "/%s", path) >=
         (int)(sizeof to - n_to))
-        return join_path(0, "", name, "", "", out, err);
+        return CPLStrdup(name);
     common = common_folders(from, to);
     if (common > 0 || from[0] == '\0') /* else as it is */
     {
@@ -159,7 +154,7 @@ oj_status oj_path_make_relative(const char *folder, const char *name,
     }
     /* "./-a.gpkg" is a name, "-a.gpkg" would be an option. */
     return join_path(n, name, up[0] == '\0' && way[0] == '-' ? "./" : "", up,
-                     way, out, err);
+                     way);
 }
 
 const char *oj_path_folder(const char *path, const char *none)

@@ -8,22 +8,17 @@
 #ifndef OJ_PATH_H
 #define OJ_PATH_H
 
-#include "../../flatten/base/oj_status.h"
-
 /** 1 when both are the same text, or both are there and are one file. */
 int oj_path_is_same_file(const char *a, const char *b);
 
-/** What name, written in a file in this folder, is from here. *out: oj_free().
+/** What name, written in a file in this folder, is from here; CPLFree().
  *  folder: "" for the current one. */
-OJ_MUST_USE oj_status oj_path_resolve(const char *folder, const char *name,
-                                      char **out, struct oj_error *err);
+char *oj_path_resolve(const char *folder, const char *name);
 
 /** What to write in a file in this folder for what is name from here, so that
  *  oj_path_resolve() leads there, also when both are moved together.
- *  *out: oj_free(). Names that are not relative stay. */
-OJ_MUST_USE oj_status oj_path_make_relative(const char *folder,
-                                            const char *name, char **out,
-                                            struct oj_error *err);
+ *  CPLFree(). Names that are not relative stay. */
+char *oj_path_make_relative(const char *folder, const char *name);
 
 /** The folder that path lies in, without the last slash ("/" keeps it), or none
  *  where it has none.  As all of CPLSPrintf(): kept for a few calls. */

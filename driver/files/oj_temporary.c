@@ -3,6 +3,7 @@
 #endif
 #include "oj_temporary.h"
 
+#include "../../flatten/base/oj_word_list.h"
 #include "../base/oj_cancel.h"
 #include "oj_path.h"
 
@@ -48,19 +49,14 @@ static oj_status split_path(const char *final, struct oj_temporary *t,
                             struct oj_error *err)
 {
     size_t n = strlen(final);
-    const char *name = final + n;
-    char folder[OJ_PATH_MAX];
+    const char *path, *folder;
     while (n > 1 && final[n - 1] == '/')
         n--;
-    for (name = final + n; name > final && name[-1] != '/';)
-        name--;
-    if (snprintf(t->name, sizeof t->name, "%.*s", (int)(final + n - name),
-                 name) >= (int)sizeof t->name ||
-        snprintf(folder, sizeof folder, "%.*s", (int)(name - final), final) >=
-            (int)sizeof folder)
+    path = CPLSPrintf("%.*s", (int)n, final);
+    folder = oj_path_folder(path, ".");
+    if (CPLStrlcpy(t->name, CPLGetFilename(path), sizeof t->name) >=
+        sizeof t->name)
         return oj_fail(err, OJ_ERR_ARG, "the name is too long: %s", final);
-    if (folder[0] == '\0')
-        strcpy(folder, ".");
     if (realpath(folder, t->destination) == NULL)
         return fail_system(err, "cannot write into folder", folder);
     return OJ_OK;
@@ -111,22 +107,12 @@ static oj_status make_folder(struct oj_temporary *t, struct oj_error *err)
 {
     char start[sizeof t->name + sizeof mark + 2];
     temporary_name_prefix(t, start, sizeof start);
-    /* Two runs of one number can meet: processes of two containers. */
-    for (int attempt = 0; attempt < 100; attempt++)
-    {
-        int n = snprintf(t->folder, sizeof t->folder, "%s/%s%ld",
-                         t->destination, start, (long)getpid());
-        if (attempt > 0 && n < (int)sizeof t->folder)
-            n += snprintf(t->folder + n, sizeof t->folder - (size_t)n, "-%d",
-                          attempt);
-        if (n >= (int)sizeof t->folder)
-            return oj_fail(err, OJ_ERR_ARG, "the name is too long: %s/%s",
-                           t->destination, t->name);
-        if (mkdir(t->folder, 0777) == 0)
-            return OJ_OK;
-        if (errno != EEXIST)
-            break;
-    }
+    if (snprintf(t->folder, sizeof t->folder, "%s/%sXXXXXX", t->destination,
+                 start) >= (int)sizeof t->folder)
+        return oj_fail(err, OJ_ERR_ARG, "the name is too long: %s/%s",
+                       t->destination, t->name);
+    if (mkdtemp(t->folder) != NULL)
+        return OJ_OK;
     t->folder[0] = '\0';
     return fail_system(err, "cannot write into folder", t->destination);
 }
@@ -151,7 +137,7 @@ oj_status oj_temporary_make(const char *final, struct oj_temporary *out,
     OJ_TRY(split_path(final, &t, err));
     remove_stale_folders(&t);
     OJ_TRY(make_folder(&t, err));
-    oj_cancel_add_temporary(t.folder);
+    oj_cancel_replace_temporary("", t.folder);
     status = create_lock_file(&t, err);
     if (status == OJ_OK)
         *out = t;
@@ -183,19 +169,14 @@ oj_status oj_temporary_probe(const struct oj_temporary *t, struct oj_error *err)
     return OJ_OK;
 }
 
-static int is_output_file_name(const char *name)
-{
-    return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
-           strcmp(name, lock_name) != 0;
-}
-
 /* Names of all members; the main one is last. Freed with CSLDestroy. */
 static char **list_output_files_main_last(const struct oj_temporary *t)
 {
     char **names = VSIReadDir(t->folder), **members = NULL;
     for (int i = 0; names != NULL && names[i] != NULL; i++)
     {
-        if (is_output_file_name(names[i]) && strcmp(names[i], t->name) != 0)
+        if (oj_words_find(".|..|.lock", names[i]) < 0 &&
+            strcmp(names[i], t->name) != 0)
             members = CSLAddString(members, names[i]);
     }
     if (CSLFindString(names, t->name) >= 0)
@@ -232,12 +213,6 @@ static oj_status check_no_journals(const char *target, struct oj_error *err)
                            path);
     }
     return OJ_OK;
-}
-
-static void remove_journals(const char *target)
-{
-    for (size_t i = 0; i < sizeof journals / sizeof *journals; i++)
-        unlink(CPLSPrintf("%s%s", target, journals[i]));
 }
 
 static oj_status check_targets_replaceable(const struct oj_temporary *t,
@@ -326,7 +301,8 @@ static oj_status move_output_files_into_place(const struct oj_temporary *t,
     for (int i = 0; members != NULL && members[i] != NULL; i++)
     {
         const char *to = path_in_folder(t->destination, members[i]);
-        remove_journals(to);
+        for (size_t j = 0; j < sizeof journals / sizeof *journals; j++)
+            unlink(CPLSPrintf("%s%s", to, journals[j]));
         if (rename_or_exchange_folder(path_in_folder(t->folder, members[i]),
                                       to) != 0)
             return fail_system(err, "cannot write", to);
@@ -358,7 +334,7 @@ void oj_temporary_remove(struct oj_temporary *t)
     if (t->folder[0] == '\0')
         return;
     VSIRmdirRecursive(t->folder);
-    oj_cancel_drop_temporary(t->folder);
+    oj_cancel_replace_temporary(t->folder, "");
     if (t->lock >= 0)
         close(t->lock);
     memset(t, 0, sizeof *t);

@@ -1,7 +1,7 @@
 /** Temporary folders next to the destination, in which an output is made.
  *
  *   data/out.shp                        what the user asked for
- *   data/.out_shp.ogrjoin-4711/         made here, while process 4711 lives
+ *   data/.out_shp.ogrjoin-Hk2x9a/       made here, while the process lives
  *        .lock                          held by it
  *        out.shp out.dbf out.shx ...    the members, with their final names
  *

@@ -1,5 +1,6 @@
 #include "oj_text_file.h"
 
+#include "../../flatten/base/oj_word_list.h"
 #include "oj_path.h"
 
 #include <errno.h>
@@ -18,18 +19,10 @@ static oj_status fail_to_write(const char *option, const char *path,
  * and that others write to: opened once more, it would be cut. */
 static FILE *standard_stream_of(const char *path)
 {
-    static const struct
-    {
-        const char *name;
-        int number;
-    } names[] = {{"/dev/stdout", 1}, {"/dev/fd/1", 1},   {"/vsistdout/", 1},
-                 {"/vsistdout", 1},  {"/dev/stderr", 2}, {"/dev/fd/2", 2}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    {
-        if (strcmp(path, names[i].name) == 0)
-            return names[i].number == 1 ? stdout : stderr;
-    }
-    return NULL;
+    if (oj_words_find("/dev/stdout|/dev/fd/1|/vsistdout/|/vsistdout", path) >=
+        0)
+        return stdout;
+    return oj_words_find("/dev/stderr|/dev/fd/2", path) >= 0 ? stderr : NULL;
 }
 
 int oj_text_file_is_stdout(const char *path)

@@ -4,7 +4,6 @@
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_compare.h"
 #include "../../flatten/base/oj_threads.h"
-#include "../../flatten/read/oj_attributes.h"
 #include "../../flatten/read/oj_table.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
@@ -102,14 +101,6 @@ static oj_status explain_argument_order(const struct oj_command *command,
                    bare.message);
 }
 
-static oj_status open_sources(struct oj_job *job, struct oj_error *err)
-{
-    const struct oj_command *command = job->command;
-    OJ_TRY(oj_source_open(command, 0, &job->input, err));
-    return explain_argument_order(
-        command, oj_source_open(command, 1, &job->join, err), err);
-}
-
 /* Rows are counted only for the progress, and those of a SELECT, whose count
  * can take as long as reading them, only where it was asked for. */
 static void decide_progress_and_row_count(struct oj_job *job)
@@ -170,7 +161,9 @@ oj_status oj_job_open(const struct oj_command *command, int shares,
     job->most_join_rows = -1;
     job->join_side = &job->own_join_side;
     job->n_slots = OJ_PIPELINE_SLOTS;
-    OJ_TRY(open_sources(job, err));
+    OJ_TRY(oj_source_open(command, 0, &job->input, err));
+    OJ_TRY(explain_argument_order(
+        command, oj_source_open(command, 1, &job->join, err), err));
     OJ_TRY(check_extra_output_file(job, "json_summary", command->json_summary,
                                    err));
     OJ_TRY(check_extra_output_file(job, "validate_report",
@@ -261,7 +254,7 @@ oj_status oj_job_read_side(struct oj_job *job, int side, int insert,
 {
     const struct oj_source *source = side == 0 ? &job->input : &job->join;
     struct oj_read_options reading = oj_job_read_options(job, side, side == 1);
-    struct oj_row_values values = {0};
+    struct oj_attributes values = {0};
     double start = oj_clock_seconds();
     oj_status status;
     oj_message_forget_errors();
@@ -283,12 +276,12 @@ oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
                            struct oj_side_work *work, struct oj_flat *flat,
                            struct oj_error *err)
 {
-    const struct oj_row_values values = {NULL, batch->attributes};
     *flat = oj_flat_buf_view(&batch->flat);
     flat->n_features = batch->n_rows;
     if (batch->n_rows == 0)
         return OJ_OK;
-    return oj_sides_make(&job->sides, side, insert, &values, work, flat, err);
+    return oj_sides_make(&job->sides, side, insert, batch->attributes, work,
+                         flat, err);
 }
 
 /* ---- the engine ---------------------------------------------------------- */
@@ -297,8 +290,7 @@ oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
 static struct oj_options engine_options(const struct oj_job *job)
 {
     struct oj_options options = oj_job_options(job->command);
-    enum oj_joined_shape shape = job->sides.reshape[0].shape;
-    if (shape != OJ_SHAPE_CENTROID && shape != OJ_SHAPE_POINT_ON_SURFACE &&
+    if (!oj_reshape_makes_points(&job->sides.reshape[0]) &&
         !oj_source_can_hold_points(&job->input))
         options.input_kinds = OJ_PART_LINE | OJ_PART_POLYGON;
     /* auto wants to know how much there is to do, but not at any price. */
@@ -405,13 +397,12 @@ static int fids_are_unique(struct spill *spill)
 static oj_status write_batch_to_tiles(struct spill *spill, struct oj_error *err)
 {
     struct oj_job *job = spill->job;
-    const struct oj_row_values values = {NULL, spill->batch.attributes};
     struct oj_flat flat;
     OJ_TRY(oj_job_make_flat(job, 1, OJ_INSERT_SOME, &spill->batch, &spill->work,
                             &flat, err));
     OJ_TRY(collect_fids_of_result_set(spill, &flat, err));
-    return oj_tiles_add(&job->tiles, &flat, &values, spill->batch.first_row,
-                        err);
+    return oj_tiles_add(&job->tiles, &flat, spill->batch.attributes,
+                        spill->batch.first_row, err);
 }
 
 static oj_status write_join_layer_to_tiles(struct spill *spill,
@@ -447,20 +438,9 @@ static void close_join_layer_reader(struct spill *spill)
     oj_free(spill->fid);
 }
 
-/* Answers point at the fields of an empty table, of the same columns. */
-static oj_status open_tiled(struct oj_job *job, int unique,
-                            struct oj_error *err)
-{
-    const struct oj_options options = engine_options(job);
-    job->n_slots = 1;
-    OJ_TRY(oj_table_new_like(job->tiles.columns, &job->join_side->table, err));
-    return oj_tiled_join_open(&job->tiles, &job->relation,
-                              job->command->backend, &options, unique,
-                              &job->tiled, err);
-}
-
 static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
 {
+    const struct oj_options options = engine_options(job);
     struct spill spill = {0};
     double start = oj_clock_seconds();
     int unique;
@@ -475,7 +455,12 @@ static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
     job->join_side->read_s = oj_clock_seconds() - start;
     OJ_TRY(oj_source_check_count(&job->join, -1, job->join_side->counts.n_rows,
                                  err));
-    return open_tiled(job, unique, err);
+    job->n_slots = 1;
+    /* Answers point at the fields of an empty table, of the same columns. */
+    OJ_TRY(oj_table_new_like(job->tiles.columns, &job->join_side->table, err));
+    return oj_tiled_join_open(&job->tiles, &job->relation,
+                              job->command->backend, &options, unique,
+                              &job->tiled, err);
 }
 
 /* Large arrays of a tile go back to the system with the tile: by default glibc
@@ -506,23 +491,17 @@ static oj_status read_join_side_or_tiles(struct oj_job *job,
 /* ---- what decides a join side, for the cache ------------------------------
  */
 
-/* NULL is not "". */
-static void append_text_to_cache_key(char ***key, const char *text)
-{
-    *key = CSLAddString(*key, text != NULL ? "text" : "none");
-    *key = CSLAddString(*key, text);
-}
-
 static void append_source_to_cache_key(char ***key,
                                        const struct oj_source *join)
 {
     GDALDriverH driver = GDALGetDatasetDriver(join->dataset);
     char *path = realpath(join->side->dataset, NULL);
-    append_text_to_cache_key(key, path != NULL ? path : join->side->dataset);
+    *key = CSLAddNameValue(*key, "dataset",
+                           path != NULL ? path : join->side->dataset);
     free(path);
-    append_text_to_cache_key(key, driver != NULL ? GDALGetDescription(driver)
-                                                 : NULL);
-    append_text_to_cache_key(key, OGR_L_GetName(join->layer));
+    if (driver != NULL)
+        *key = CSLAddNameValue(*key, "driver", GDALGetDescription(driver));
+    *key = CSLAddNameValue(*key, "layer", OGR_L_GetName(join->layer));
 }
 
 /* The options given that can decide a join side, files by what they hold. */
@@ -536,7 +515,7 @@ static void append_options_to_cache_key(char ***key,
         int counts = option != NULL && oj_option_is_of_join_side(option);
         const char *held = NULL;
         if (counts)
-            append_text_to_cache_key(key, option->name);
+            *key = CSLAddNameValue(*key, "option", option->name);
         if (counts && (option->kind == OJ_OPTION_FILE ||
                        option->kind == OJ_OPTION_TEXT_OR_FILE))
             held =
@@ -545,17 +524,16 @@ static void append_options_to_cache_key(char ***key,
         {
             word++;
             if (counts)
-                append_text_to_cache_key(key, held != NULL ? held : *word);
+                *key =
+                    CSLAddNameValue(*key, "word", held != NULL ? held : *word);
         }
     }
-    append_text_to_cache_key(key, NULL);
 }
 
-static void add_key_list(char ***key, char **list)
+static void add_key_list(char ***key, const char *what, char **list)
 {
     for (int i = 0; i < CSLCount(list); i++)
-        append_text_to_cache_key(key, list[i]);
-    append_text_to_cache_key(key, NULL);
+        *key = CSLAddNameValue(*key, what, list[i]);
     CSLDestroy(list);
 }
 
@@ -571,58 +549,38 @@ static void append_crs_to_cache_key(char ***key, OGRSpatialReferenceH srs)
         text = NULL;
         OSRExportToProj4(srs, &text);
     }
-    *key = CSLAddString(*key, text != NULL ? text : "");
+    *key = CSLAddNameValue(*key, "crs", text != NULL ? text : "");
     CPLFree(text);
     if (srs == NULL)
         return;
     axes = OSRGetDataAxisToSRSAxisMapping(srs, &n_axes);
     for (int i = 0; i < n_axes; i++)
-        append_text_to_cache_key(key, CPLSPrintf("%d", axes[i]));
-    append_text_to_cache_key(
-        key, CPLSPrintf("epoch %.17g", OSRGetCoordinateEpoch(srs)));
+        *key = CSLAddNameValue(*key, "axis", CPLSPrintf("%d", axes[i]));
+    *key = CSLAddNameValue(*key, "epoch",
+                           CPLSPrintf("%.17g", OSRGetCoordinateEpoch(srs)));
 }
 
-static void
-append_transform_to_cache_key(char ***key,
-                              OGRCoordinateTransformationH transformation)
-{
-    append_text_to_cache_key(key,
-                             transformation != NULL ? "transformed" : NULL);
-    if (transformation == NULL)
-        return;
-    append_crs_to_cache_key(key, OCTGetSourceCS(transformation));
-    append_crs_to_cache_key(key, OCTGetTargetCS(transformation));
-}
-
-/* Fields of both sides in their order. */
-static void append_classes_to_cache_key(char ***key,
-                                        const struct oj_side_fields fields[2])
-{
-    for (int i = 0; i < fields[1].n; i++)
-        append_text_to_cache_key(
-            key, CPLSPrintf("%d %d", fields[1].field[i].column,
-                            oj_type_is_number(fields[0].field[i].type)));
-    append_text_to_cache_key(key, NULL);
-}
-
-/* What the options become of both sides: distances in the CRS of the join, and
- * whether these are one layer. */
+/* What the options become of both sides: distances in the CRS of the join,
+ * whether these are one layer, and fields of both in their order. */
 static void append_relation_to_cache_key(char ***key, const struct oj_job *job)
 {
     const struct oj_sides *sides = &job->sides;
     const struct oj_relation *r = &job->relation;
-    append_text_to_cache_key(key, CPLSPrintf("%d %d %.17g %.17g %.17g %u",
-                                             r->op, r->exclude_self,
-                                             r->max_distance, r->min_distance,
-                                             sides->columns.distance_scale,
-                                             engine_options(job).input_kinds));
+    *key = CSLAddNameValue(*key, "relation",
+                           CPLSPrintf("%d %d %.17g %.17g %.17g %u", r->op,
+                                      r->exclude_self, r->max_distance,
+                                      r->min_distance,
+                                      sides->columns.distance_scale,
+                                      engine_options(job).input_kinds));
     for (int made = OJ_MADE_ON_CLASS; made <= OJ_MADE_EXCLUDE_CLASS; made++)
-        append_classes_to_cache_key(key, sides->columns.fields[made]);
-}
-
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    {
+        const struct oj_side_fields *fields = sides->columns.fields[made];
+        for (int i = 0; i < fields[1].n; i++)
+            *key = CSLAddNameValue(
+                *key, "class",
+                CPLSPrintf("%d %d %d", made, fields[1].field[i].column,
+                           oj_type_is_number(fields[0].field[i].type)));
+    }
 }
 
 /* Messages and this cache do not change what a driver reads. */
@@ -634,7 +592,8 @@ static int is_irrelevant_config(const char *option)
            strncasecmp(option, "CPL_TIMESTAMP", 13) == 0;
 }
 
-/* The options that may change what a driver reads, in order. */
+/* The options that may change what a driver reads, in the order in which they
+ * were set first. */
 static char **relevant_config(char **list)
 {
     char **relevant = NULL;
@@ -644,9 +603,6 @@ static char **relevant_config(char **list)
             relevant = CSLAddString(relevant, list[i]);
     }
     CSLDestroy(list);
-    if (relevant != NULL)
-        qsort(relevant, (size_t)CSLCount(relevant), sizeof *relevant,
-              compare_texts);
     return relevant;
 }
 
@@ -681,15 +637,21 @@ static int is_join_side_cacheable(const struct oj_job *job)
 static struct oj_join_key make_cache_key(const struct oj_job *job)
 {
     struct oj_join_key key = {NULL, CSLDuplicate(job->join_files.state)};
+    OGRCoordinateTransformationH transformation = job->join.transformation;
     append_source_to_cache_key(&key.identity, &job->join);
     append_options_to_cache_key(&key.identity, job->command);
-    add_key_list(&key.identity,
+    add_key_list(&key.identity, "field",
                  oj_source_describe_fields(&job->join, job->join.n_fields +
                                                            job->join.n_hidden));
-    append_transform_to_cache_key(&key.identity, job->join.transformation);
+    if (transformation != NULL)
+    {
+        append_crs_to_cache_key(&key.identity, OCTGetSourceCS(transformation));
+        append_crs_to_cache_key(&key.identity, OCTGetTargetCS(transformation));
+    }
     append_relation_to_cache_key(&key.identity, job);
-    add_key_list(&key.identity, relevant_config(CPLGetConfigOptions()));
-    add_key_list(&key.identity,
+    add_key_list(&key.identity, "config",
+                 relevant_config(CPLGetConfigOptions()));
+    add_key_list(&key.identity, "thread",
                  relevant_config(CPLGetThreadLocalConfigOptions()));
     return key;
 }
@@ -789,13 +751,13 @@ const struct oj_stats *oj_job_stats(const struct oj_job *job)
 {
     if (job->join_use.entry != NULL)
         return &job->join_use.stats;
-    return job->tiled != NULL ? oj_tiled_join_stats(job->tiled)
+    return job->tiled != NULL ? &job->tiled->total
                               : oj_join_stats(job->join_side->engine);
 }
 
 const struct oj_backend *oj_job_backend(const struct oj_job *job)
 {
-    return job->tiled != NULL ? oj_tiled_join_backend(job->tiled)
+    return job->tiled != NULL ? job->tiled->used
                               : oj_join_backend(job->join_side->engine);
 }
 
@@ -806,7 +768,7 @@ const char *oj_job_reason(const struct oj_job *job)
 
 int oj_job_threads(const struct oj_job *job)
 {
-    return job->tiled != NULL ? oj_tiled_join_threads(job->tiled)
+    return job->tiled != NULL ? job->tiled->n_threads
                               : oj_join_threads(job->join_side->engine);
 }
 

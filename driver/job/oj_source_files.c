@@ -1,5 +1,6 @@
 #include "oj_source_files.h"
 
+#include "../base/oj_gdal_driver.h"
 #include "../base/oj_shell_words.h"
 #include "../base/oj_sql_volatility.h"
 
@@ -32,12 +33,6 @@ int64_t oj_join_files_now(void)
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static int is_known_format(GDALDriverH driver)
-{
-    return driver != NULL &&
-           oj_words_find(formats, GDALGetDescription(driver)) >= 0;
 }
 
 /* ---- paths -------------------------------------------------------------- */
@@ -191,34 +186,24 @@ static int add_vrt_source(struct vrt_walk *walk, CPLXMLNode *node)
     path = CPLStrdup(text);
     if (is_plain_file(path))
         driver = GDALIdentifyDriverEx(path, GDAL_OF_VECTOR, NULL, NULL);
-    is_known = is_known_format(driver);
+    is_known = oj_driver_is(driver, formats);
     if (is_known)
         add_files_of_same_stem(walk, path);
     CPLFree(path);
     return is_known;
 }
 
-static int is_select_deterministic(CPLXMLNode *node)
-{
-    const char *sql = CPLGetXMLValue(node, "", "");
-    return !oj_select_may_vary(sql) && !oj_select_may_reach_out(sql, NULL, "");
-}
-
-/* An open option: statements that run first can attach databases. */
-static int is_harmless_open_option(CPLXMLNode *node)
-{
-    return strncasecmp(CPLGetXMLValue(node, "key", ""), "PRELUDE", 7) != 0;
-}
-
 static int is_known_vrt_element(struct vrt_walk *walk, CPLXMLNode *node)
 {
+    const char *text = CPLGetXMLValue(node, "", "");
     if (strcasecmp(node->pszValue, "SrcDataSource") == 0)
         return add_vrt_source(walk, node);
     if (strcasecmp(node->pszValue, "SrcSQL") == 0)
-        return is_select_deterministic(node);
-    if (strcasecmp(node->pszValue, "OOI") == 0)
-        return is_harmless_open_option(node);
-    return 1;
+        return !oj_select_may_vary(text) &&
+               !oj_select_may_reach_out(text, NULL, "");
+    /* Statements that run first can attach databases. */
+    return strcasecmp(node->pszValue, "OOI") != 0 ||
+           strncasecmp(CPLGetXMLValue(node, "key", ""), "PRELUDE", 7) != 0;
 }
 
 static int walk_vrt_elements(struct vrt_walk *walk, CPLXMLNode *node)
@@ -261,8 +246,8 @@ static int list_vrt_sources(const char *path, char ***files)
 static char **list_files_behind_source(const struct oj_source *source)
 {
     GDALDriverH driver = GDALGetDatasetDriver(source->dataset);
-    int is_vrt = driver != NULL && EQUAL(GDALGetDescription(driver), "OGR_VRT");
-    int is_known = is_vrt || is_known_format(driver);
+    int is_vrt = oj_driver_is(driver, "OGR_VRT");
+    int is_known = is_vrt || oj_driver_is(driver, formats);
     char **files = NULL, **paths = NULL;
     if (is_known)
         files = GDALGetFileList(source->dataset);

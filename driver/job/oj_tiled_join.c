@@ -1,6 +1,5 @@
 #include "oj_tiled_join.h"
 
-#include "../../algs/pairs/oj_ranking.h"
 #include "../../flatten/arrays/oj_wkb.h"
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_compare.h"
@@ -48,37 +47,6 @@ struct found_feature
     int64_t tie_key; /* FID, or place where FIDs repeat */
     int64_t place;   /* of its record in the tiles */
     int32_t before;  /* its number before it was numbered anew */
-};
-
-/* Answers name features by their numbers in found, so that 32 bits are enough
- * for a layer of any size. */
-struct oj_tiled_join
-{
-    const struct oj_tiles *tiles;
-    struct oj_relation relation;
-    struct oj_options options;
-    const char *backend; /* NULL: the default */
-    int fids_are_unique;
-    struct oj_stats stats;         /* of tiles that were in memory */
-    struct oj_stats total;         /* and of the one that is, after a batch */
-    const struct oj_backend *used; /* by the last tile, or wanted */
-    int n_threads;
-
-    /* The tile in memory. */
-    int64_t loaded; /* -1: none */
-    struct oj_feature_set side;
-    struct oj_flat flat;
-    struct oj_join *engine;
-
-    /* Of the batch. */
-    struct oj_matches matches; /* with one tile */
-    struct oj_answers answers; /* of all tiles so far */
-    int64_t n_found, cap_found, cap_number, cap_tie_rank;
-    int64_t n_first;             /* what found begins with in any case */
-    struct found_feature *found; /* [n_found] */
-    int32_t *number;             /* [features of the tile] in found, or -1;
-                                    scratch of drop_unmatched_found_features(), too */
-    int32_t *tie_rank;           /* [n_found] */
 };
 
 /* ---- features ----------------------------------------------------------- */
@@ -309,7 +277,7 @@ static void decode_texts(const unsigned char **at, int n,
  * *n_joined: its bytes without attributes, which no tile in memory has. */
 static oj_status encode_record(struct oj_tiles *tiles,
                                const struct oj_flat *flat, int64_t i,
-                               const struct oj_row_values *values,
+                               const struct oj_attributes *values,
                                int64_t ordinal, int64_t *n_joined,
                                struct oj_error *err)
 {
@@ -342,7 +310,7 @@ static oj_status encode_record(struct oj_tiles *tiles,
     for (int c = 0; columns != NULL && c < oj_table_columns(columns); c++)
     {
         struct oj_value value;
-        oj_row_values_get(values, i, c, &value);
+        oj_attributes_value(values, c, i, &value);
         OJ_TRY(
             encode_value(bytes, oj_table_type(columns, c, NULL), &value, err));
     }
@@ -559,33 +527,26 @@ oj_status oj_tiles_finish(struct oj_tiles *tiles, int64_t memory,
     return OJ_OK;
 }
 
-/* Tokens of all texts of a feature. */
-static int64_t count_feature_tokens(const struct oj_flat *flat, int64_t feature)
-{
-    int64_t n = 0;
-    for (int i = 0; i < flat->n_texts; i++)
-        n += flat->texts[i].size[feature];
-    return n;
-}
-
 oj_status oj_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
-                       const struct oj_row_values *values,
+                       const struct oj_attributes *values,
                        int64_t first_ordinal, struct oj_error *err)
 {
     struct oj_bytes *held = &tiles->held;
     tiles->n_dimensions = flat->vectors.n_dimensions;
     for (int64_t i = 0; i < flat->n_features; i++)
     {
-        int64_t first, end, n_joined;
+        int64_t first, end, n_joined, n_tokens = 0;
         oj_flat_vertices(flat, i, &first, &end);
+        for (int t = 0; t < flat->n_texts; t++)
+            n_tokens += flat->texts[t].size[i];
         if (first == end && tiles->n_texts == 0 && !tiles->has_vectors)
             continue;
         OJ_TRY(encode_record(tiles, flat, i, values, first_ordinal + i,
                              &n_joined, err));
-        OJ_TRY(add_to_tile(tiles, tiles->file.size + held->n,
-                           oj_tiles_estimate(tiles->op, n_joined, end - first,
-                                             count_feature_tokens(flat, i)),
-                           tiles->stretch_bytes, err));
+        OJ_TRY(add_to_tile(
+            tiles, tiles->file.size + held->n,
+            oj_tiles_estimate(tiles->op, n_joined, end - first, n_tokens),
+            tiles->stretch_bytes, err));
         if (held->n >= PIECE_BYTES)
             OJ_TRY(write_held_records(tiles, err));
     }
@@ -959,26 +920,6 @@ oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
     OJ_TRY(join_tiles(join, input, err));
     OJ_TRY(merge_tiles(join, input->n_features, out, err));
     return reload_found_features_from_tiles(join, with_attributes, side, err);
-}
-
-const struct oj_stats *oj_tiled_join_stats(const struct oj_tiled_join *join)
-{
-    return &join->total;
-}
-
-const struct oj_backend *oj_tiled_join_backend(const struct oj_tiled_join *join)
-{
-    return join->used;
-}
-
-int oj_tiled_join_threads(const struct oj_tiled_join *join)
-{
-    return join->n_threads;
-}
-
-int oj_tiled_join_ties_by_fid(const struct oj_tiled_join *join)
-{
-    return join->fids_are_unique;
 }
 
 void oj_tiled_join_close(struct oj_tiled_join *join)

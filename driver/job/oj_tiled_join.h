@@ -23,6 +23,7 @@
 #define OJ_TILED_JOIN_H
 
 #include "../../algs/engine/oj_join.h"
+#include "../../algs/pairs/oj_ranking.h"
 #include "../../flatten/base/oj_temporary_file.h"
 #include "../source/oj_side_columns.h"
 
@@ -89,7 +90,7 @@ OJ_MUST_USE oj_status oj_tiles_open(struct oj_tiles *tiles, const char *near,
  * and ordinal first_ordinal + i belong to feature i. */
 OJ_MUST_USE oj_status oj_tiles_add(struct oj_tiles *tiles,
                                    const struct oj_flat *flat,
-                                   const struct oj_row_values *values,
+                                   const struct oj_attributes *values,
                                    int64_t first_ordinal, struct oj_error *err);
 
 /** No more features.
@@ -113,7 +114,37 @@ void oj_tiles_close(struct oj_tiles *tiles);
 
 /* ---- the join ------------------------------------------------------------ */
 
-struct oj_tiled_join;
+/** What answers a batch.  Features are named by their numbers in found, so that
+ *  32 bits are enough for a layer of any size. */
+struct oj_tiled_join
+{
+    const struct oj_tiles *tiles;
+    struct oj_relation relation;
+    struct oj_options options;
+    const char *backend; /**< NULL: the default */
+    int fids_are_unique; /**< 1: equal measures are in the order of FIDs, 0: in
+                              that of ordinals */
+    struct oj_stats stats;         /**< of tiles that were in memory */
+    struct oj_stats total;         /**< and of the one that is, after a batch */
+    const struct oj_backend *used; /**< by the last tile, or wanted */
+    int n_threads;
+
+    /* The tile in memory. */
+    int64_t loaded; /**< -1: none */
+    struct oj_feature_set side;
+    struct oj_flat flat;
+    struct oj_join *engine;
+
+    /* Of the batch. */
+    struct oj_matches matches; /**< with one tile */
+    struct oj_answers answers; /**< of all tiles so far */
+    int64_t n_found, cap_found, cap_number, cap_tie_rank;
+    int64_t n_first;             /**< what found begins with in any case */
+    struct found_feature *found; /**< [n_found] */
+    int32_t *number;   /**< [features of the tile] in found, or -1; scratch of
+                            dropping the unmatched, too */
+    int32_t *tie_rank; /**< [n_found] */
+};
 
 /** tiles and backend outlive *out; relation and options are copied.
  * fids_are_unique: 0 when FIDs repeat: then read order alone breaks ties, and
@@ -150,17 +181,6 @@ OJ_MUST_USE oj_status oj_tiled_join_rank_ties(struct oj_tiled_join *join,
 
 /** Gives the memory of the tile back; the next batch loads one. */
 void oj_tiled_join_unload(struct oj_tiled_join *join);
-
-/** Summed over tiles and batches. */
-const struct oj_stats *oj_tiled_join_stats(const struct oj_tiled_join *join);
-
-/** The backend at work, and its threads. */
-const struct oj_backend *
-oj_tiled_join_backend(const struct oj_tiled_join *join);
-int oj_tiled_join_threads(const struct oj_tiled_join *join);
-
-/** 1 when equal measures are in the order of FIDs, 0: in that of ordinals. */
-int oj_tiled_join_ties_by_fid(const struct oj_tiled_join *join);
 
 /** Accepts NULL. */
 void oj_tiled_join_close(struct oj_tiled_join *join);

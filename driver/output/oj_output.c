@@ -1,6 +1,7 @@
 #include "oj_output.h"
 
 #include "../../flatten/base/oj_library_texts.h"
+#include "../../flatten/base/oj_word_list.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
@@ -33,11 +34,6 @@ int oj_output_is_stdout(const char *dst)
            strcmp(dst, "/dev/stdout") == 0;
 }
 
-static int is_vsi_path(const char *dst)
-{
-    return strncmp(dst, "/vsi", 4) == 0;
-}
-
 /* The output is none of the inputs. */
 static oj_status check_not_input(const struct oj_output *o,
                                  struct oj_error *err)
@@ -63,7 +59,7 @@ static oj_status check_not_input(const struct oj_output *o,
 static oj_status check_transactions(const struct oj_output *o,
                                     struct oj_error *err)
 {
-    if (oj_transaction_is_possible(o->dataset))
+    if (GDALDatasetTestCapability(o->dataset, ODsCTransactions))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
                    "%s cannot be changed safely: its driver %s has no "
@@ -251,34 +247,18 @@ static oj_status plan_existing(struct oj_output *o, int is_folder,
                    o->asked->dst);
 }
 
-static int virtual_exists(const char *path)
-{
-    VSILFILE *file;
-    if (oj_output_is_stdout(path))
-        return 0;
-    file = VSIFOpenL(path, "rb");
-    if (file == NULL)
-        return 0;
-    VSIFCloseL(file);
-    return 1;
-}
-
 static oj_status plan_virtual(struct oj_output *o, struct oj_error *err)
 {
+    VSILFILE *file =
+        oj_output_is_stdout(o->path) ? NULL : VSIFOpenL(o->path, "rb");
     o->kind = OJ_OUTPUT_STREAM;
-    if (virtual_exists(o->path))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "%s exists, and there it cannot be replaced safely; "
-                       "remove it first",
-                       o->asked->dst);
-    return OJ_OK;
-}
-
-/* Formats without files: nothing to move into place, nor to read back. */
-static int is_in_memory(const char *format)
-{
-    return format != NULL && (strcasecmp(format, "Memory") == 0 ||
-                              strcasecmp(format, "MEM") == 0);
+    if (file == NULL)
+        return OJ_OK;
+    VSIFCloseL(file);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%s exists, and there it cannot be replaced safely; remove "
+                   "it first",
+                   o->asked->dst);
 }
 
 /* A new file, unless kind says otherwise. */
@@ -287,14 +267,16 @@ static oj_status choose_how_output_is_written(struct oj_output *o,
 {
     const struct oj_output_options *asked = o->asked;
     struct stat info;
-    if (is_in_memory(asked->format))
+    /* Without files: nothing to move into place, nor to read back. */
+    if (asked->format != NULL &&
+        oj_words_find("Memory|MEM", asked->format) >= 0)
     {
         o->kind = OJ_OUTPUT_STREAM;
         return OJ_OK;
     }
     if (oj_driver_is_connection(o->path))
         return plan_transaction(o, err);
-    if (is_vsi_path(o->path))
+    if (strncmp(o->path, "/vsi", 4) == 0)
         return plan_virtual(o, err);
     if (lstat(o->path, &info) == 0)
     {
@@ -310,14 +292,6 @@ static oj_status choose_how_output_is_written(struct oj_output *o,
                        "%s does not exist, so -update cannot add a layer to it",
                        asked->dst);
     return OJ_OK;
-}
-
-static oj_status plan_output(struct oj_output *o, struct oj_error *err)
-{
-    OJ_TRY(choose_how_output_is_written(o, err));
-    return o->kind == OJ_OUTPUT_TRANSACTION
-               ? OJ_OK
-               : oj_driver_choose(o->asked->format, o->path, &o->driver, err);
 }
 
 /* What is said of making or opening the output and does not come to it: an
@@ -355,7 +329,9 @@ oj_status oj_output_plan(const struct oj_output_options *asked,
                                                     : asked->dst);
     if (strlen(asked->dst) >= sizeof o.path)
         return oj_fail(err, OJ_ERR_ARG, "the name of the output is too long");
-    status = plan_output(&o, err);
+    status = choose_how_output_is_written(&o, err);
+    if (status == OJ_OK && o.kind != OJ_OUTPUT_TRANSACTION)
+        status = oj_driver_choose(asked->format, o.path, &o.driver, err);
     if (status == OJ_OK || status == OJ_ERR_ARG)
     {
         /* Said first: what exists is then an input, not an old output. */
@@ -375,19 +351,14 @@ oj_status oj_output_plan(const struct oj_output_options *asked,
 /* ---- layers beside the main one ----------------------------------------- */
 
 /* Drivers that write several layers of a dataset at the same time. */
-static int writes_several_layers(GDALDriverH driver)
-{
-    static const char *const names[] = {
-        "GPKG",       "SQLite", "LIBKML",       "XLSX",        "ODS", "Memory",
-        "PostgreSQL", "MySQL",  "MSSQLSpatial", "OpenFileGDB", NULL};
-    return CSLFindString((CSLConstList)names, GDALGetDescription(driver)) >= 0;
-}
+static const char many_layers[] =
+    "GPKG|SQLite|LIBKML|XLSX|ODS|Memory|PostgreSQL|MySQL|MSSQLSpatial|"
+    "OpenFileGDB";
 
 /* Drivers whose datasets are folders of layers. */
 static int writes_layer_folders(GDALDriverH driver)
 {
-    const char *name = GDALGetDescription(driver);
-    return strcmp(name, "ESRI Shapefile") == 0 || strcmp(name, "CSV") == 0;
+    return oj_driver_is(driver, "ESRI Shapefile|CSV");
 }
 
 /* Their further layers become files beside the first, where that has the name
@@ -426,12 +397,6 @@ static oj_status plan_file_replacement(struct oj_output *o, const char *path,
     return OJ_OK;
 }
 
-static int is_file_of_an_input(const struct oj_output *o, const char *path)
-{
-    return oj_source_is_behind(o->sides[0], path) ||
-           oj_source_is_behind(o->sides[1], path);
-}
-
 /* The file of a layer, in the folder of the output. */
 static oj_status plan_layer_file(struct oj_output *o, struct oj_output_layer *l,
                                  struct oj_error *err)
@@ -448,7 +413,9 @@ static oj_status plan_layer_file(struct oj_output *o, struct oj_output_layer *l,
                        "-%s: '%s' becomes the name of a file and cannot hold a "
                        "slash",
                        l->option, l->name);
-    if (strcasecmp(path, o->path) == 0 || is_file_of_an_input(o, path))
+    if (strcasecmp(path, o->path) == 0 ||
+        oj_source_is_behind(o->sides[0], path) ||
+        oj_source_is_behind(o->sides[1], path))
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s: the layer '%s' would be written to %s, which is "
                        "in use; choose another name",
@@ -506,7 +473,8 @@ oj_status oj_output_plan_layer(struct oj_output *o, const char *option,
         OJ_TRY(plan_layer_in_open_dataset(o, l, err));
     else if (adds_layers_as_files(o))
         OJ_TRY(plan_layer_file(o, l, err));
-    else if (!writes_several_layers(o->driver) && !is_output_layer_folder(o))
+    else if (!oj_driver_is(o->driver, many_layers) &&
+             !is_output_layer_folder(o))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-%s: the format %s does not take several layers at a "
                        "time; write GPKG, SQLite, Shapefile or CSV",
@@ -529,7 +497,7 @@ static oj_status fail_gdal(struct oj_error *err, const char *what,
 static oj_status begin_transaction(struct oj_output *o, struct oj_error *err)
 {
     CPLErrorReset();
-    if (!oj_transaction_is_possible(o->dataset))
+    if (!GDALDatasetTestCapability(o->dataset, ODsCTransactions))
         return OJ_OK;
     if (o->kind == OJ_OUTPUT_TRANSACTION)
         OJ_TRY(oj_transaction_begin(o->dataset, o->asked->dst, err));
@@ -618,7 +586,7 @@ oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
 static int may_write_format_directly(const struct oj_output *o,
                                      const char *format)
 {
-    return strcmp(GDALGetDescription(o->driver), format) == 0 &&
+    return oj_driver_is(o->driver, format) &&
            CPLTestBool(CPLGetConfigOption("OGRJOIN_LANES", "YES"));
 }
 
@@ -732,11 +700,10 @@ static oj_status check_written_layer(const struct oj_output *o,
 /* An empty layer is no dataset to the readers of some formats. */
 static void warn_empty_unreadable(const struct oj_output *o)
 {
-    const char *driver = GDALGetDescription(o->driver);
     oj_warn("no rows were written, and a file of the driver %s without rows "
             "cannot be opened%s",
-            driver,
-            strcasecmp(driver, "FlatGeobuf") == 0
+            GDALGetDescription(o->driver),
+            oj_driver_is(o->driver, "FlatGeobuf")
                 ? "; without -lco SPATIAL_INDEX=NO it can"
                 : "");
 }

@@ -26,9 +26,7 @@ static OGRFieldDefnH source_field_of(const struct oj_schema *schema,
                                      const struct oj_column *column)
 {
     const struct oj_source *side = side_of_column(schema, column);
-    return side == NULL ? NULL
-                        : OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(side->layer),
-                                              side->fields[column->source]);
+    return side == NULL ? NULL : oj_source_field(side, column->source);
 }
 
 const char *oj_schema_name(const struct oj_schema *schema, int i)
@@ -51,86 +49,53 @@ static OGRFieldDefnH add_column(struct oj_schema *schema,
     return defn;
 }
 
-/* Collects "a -> b" for one notice. */
-static void append_renamed_field(char *text, size_t size, const char *from,
-                                 const char *to)
-{
-    size_t used = strlen(text);
-    if (strcmp(from, to) == 0)
-        return;
-    if (used + strlen(from) + strlen(to) + 12 < size)
-        snprintf(text + used, size - used, "%s%s -> %s", used > 0 ? ", " : "",
-                 from, to);
-    else if (used > 3 && strcmp(text + used - 3, "...") != 0)
-        snprintf(text + used, size - used, ", ...");
-}
-
 /* Compared without case, as most formats do. */
 static int is_taken(const struct oj_schema *schema, const char *name)
 {
     return CSLFindString(schema->taken, name) >= 0;
 }
 
-oj_status oj_schema_take_name(struct oj_schema *schema, const char *name,
-                              struct oj_error *err)
+void oj_schema_take_name(struct oj_schema *schema, const char *name)
 {
-    char **taken;
-    if (name == NULL || name[0] == '\0')
-        return OJ_OK;
-    taken = CSLAddStringMayFail(schema->taken, name);
-    if (taken == NULL)
-        return oj_fail_nomem(err, (int64_t)strlen(name) + 1, 1);
-    schema->taken = taken;
-    return OJ_OK;
+    if (name != NULL && name[0] != '\0')
+        schema->taken = CSLAddString(schema->taken, name);
 }
 
-oj_status oj_schema_take_layer(struct oj_schema *schema, GDALDriverH driver,
-                               OGRLayerH layer, struct oj_error *err)
+void oj_schema_take_layer(struct oj_schema *schema, GDALDriverH driver,
+                          OGRLayerH layer)
 {
     const char *const names[] = {OGR_L_GetFIDColumn(layer),
                                  oj_driver_hidden_name(driver),
                                  OGR_L_GetGeometryColumn(layer)};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        OJ_TRY(oj_schema_take_name(schema, names[i], err));
-    return OJ_OK;
+        oj_schema_take_name(schema, names[i]);
 }
 
 /* Takes name, or, when it is taken, prefix and name, or then that with _2, _3
  * and so on. */
-static oj_status reserve_free_name(struct oj_schema *schema, const char *prefix,
-                                   const char *name, struct oj_error *err)
+static void reserve_free_name(struct oj_schema *schema, const char *prefix,
+                              const char *name)
 {
-    size_t size = strlen(prefix) + strlen(name) + 24;
-    oj_status status;
-    char *other;
-    if (!is_taken(schema, name))
-        return oj_schema_take_name(schema, name, err);
-    OJ_NEW(other, (int64_t)size, err);
-    snprintf(other, size, "%s%s", prefix, name);
-    for (int i = 2; is_taken(schema, other); i++)
-        snprintf(other, size, "%s%s_%d", prefix, name, i);
-    status = oj_schema_take_name(schema, other, err);
-    oj_free(other);
-    return status;
+    const char *free_name = name;
+    for (int i = 1; is_taken(schema, free_name); i++)
+        free_name = i == 1 ? CPLSPrintf("%.1000s%.4000s", prefix, name)
+                           : CPLSPrintf("%.1000s%.4000s_%d", prefix, name, i);
+    oj_schema_take_name(schema, free_name);
 }
 
 /* Fields of one side; prefix: before names that are taken. What an unmatched
  * row needs is kept possible: fields of the other side may be NULL and are
  * never unique. */
-static oj_status plan_side_fields(const struct oj_source *side,
-                                  enum oj_column_origin origin,
-                                  const char *prefix, int is_always_there,
-                                  struct oj_schema *schema,
-                                  struct oj_error *err)
+static void plan_side_fields(const struct oj_source *side,
+                             enum oj_column_origin origin, const char *prefix,
+                             int is_always_there, struct oj_schema *schema)
 {
     for (int i = 0; i < side->n_fields; i++)
     {
-        OGRFieldDefnH from = OGR_FD_GetFieldDefn(
-            OGR_L_GetLayerDefn(side->layer), side->fields[i]);
+        OGRFieldDefnH from = oj_source_field(side, i);
         const char *name = OGR_Fld_GetNameRef(from);
         OGRFieldDefnH to;
-        OJ_TRY(
-            reserve_free_name(schema, prefix, name[0] ? name : "field", err));
+        reserve_free_name(schema, prefix, name[0] ? name : "field");
         to = add_column(schema, origin, i, from);
         OGR_Fld_SetUnique(to, 0);
         if (!is_always_there)
@@ -138,7 +103,6 @@ static oj_status plan_side_fields(const struct oj_source *side,
         if (!is_always_there || OGR_Fld_IsDefaultDriverSpecific(from))
             OGR_Fld_SetDefault(to, NULL);
     }
-    return OJ_OK;
 }
 
 /* The name of a column of ours under this number (1: without one). */
@@ -205,15 +169,11 @@ static oj_status plan_computed_columns(const struct oj_schema_request *request,
         const struct oj_own_column *own = &request->own[i];
         OGRFieldDefnH defn = OGR_Fld_Create("", own->type);
         char name[256];
-        oj_status status;
         computed_column_name(own, number, name, sizeof name);
         OGR_Fld_SetSubType(defn, own->subtype);
-        status = oj_schema_take_name(schema, name, err);
-        if (status == OJ_OK)
-            add_column(schema, own->origin, own->source, defn);
+        oj_schema_take_name(schema, name);
+        add_column(schema, own->origin, own->source, defn);
         OGR_Fld_Destroy(defn);
-        if (status != OJ_OK)
-            return status;
     }
     return OJ_OK;
 }
@@ -226,11 +186,13 @@ static void notice_renamed_fields(const struct oj_schema_request *request,
     char renamed[700] = "";
     for (int64_t i = 0; i < schema->n_fields; i++)
     {
-        OGRFieldDefnH from = source_field_of(schema, &schema->columns[i]);
-        append_renamed_field(renamed, sizeof renamed,
-                             from != NULL ? OGR_Fld_GetNameRef(from)
-                                          : (own++)->name,
-                             oj_schema_name(schema, (int)i));
+        OGRFieldDefnH field = source_field_of(schema, &schema->columns[i]);
+        const char *to = oj_schema_name(schema, (int)i);
+        const char *from =
+            field != NULL ? OGR_Fld_GetNameRef(field) : (own++)->name;
+        if (strcmp(from, to) != 0)
+            oj_append_name(renamed, sizeof renamed,
+                           CPLSPrintf("%s -> %s", from, to));
     }
     if (renamed[0] != '\0')
         oj_notice("fields renamed, because their names are taken: %s", renamed);
@@ -249,12 +211,12 @@ oj_status oj_schema_plan(const struct oj_schema_request *request,
     schema->input = request->input;
     schema->join = request->join;
     if (request->with_input)
-        OJ_TRY(plan_side_fields(request->input, OJ_COLUMN_INPUT, "",
-                                !request->has_other_rows, schema, err));
+        plan_side_fields(request->input, OJ_COLUMN_INPUT, "",
+                         !request->has_other_rows, schema);
     OJ_TRY(plan_computed_columns(request, schema, err));
     if (request->with_join)
-        OJ_TRY(plan_side_fields(request->join, OJ_COLUMN_JOIN, request->prefix,
-                                0, schema, err));
+        plan_side_fields(request->join, OJ_COLUMN_JOIN, request->prefix, 0,
+                         schema);
     notice_renamed_fields(request, schema);
     return OJ_OK;
 }
@@ -349,19 +311,13 @@ oj_status oj_schema_create_field(GDALDatasetH dataset, OGRLayerH layer,
     return OJ_OK;
 }
 
-static int has_option(const char **options, const char *name)
-{
-    return CSLFetchNameValue((char **)options, name) != NULL;
-}
-
 const char *oj_schema_name_beside(const struct oj_source *input,
                                   const char *name)
 {
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(input->layer);
     for (int i = 0; name != NULL && i < input->n_fields; i++)
     {
-        if (strcasecmp(name, OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(
-                                 defn, input->fields[i]))) == 0)
+        if (strcasecmp(name, OGR_Fld_GetNameRef(oj_source_field(input, i))) ==
+            0)
             return "";
     }
     return name != NULL ? name : "";
@@ -378,7 +334,7 @@ static char **choose_special_column_name(const struct oj_output *o,
                                          char **options)
 {
     char usual[128] = "";
-    if (has_option(o->asked->layer_options, option) ||
+    if (CSLFetchNameValue((char **)o->asked->layer_options, option) != NULL ||
         !oj_driver_has_layer_option(o->driver, option, usual, sizeof usual))
         return options;
     name = oj_schema_name_beside(input, name);
@@ -412,14 +368,12 @@ OGRwkbGeometryType oj_schema_layer_type(const struct oj_output_options *asked,
 static oj_status check_no_geometry(const struct oj_output *o,
                                    struct oj_error *err)
 {
-    const char *format = GDALGetDescription(o->driver);
-    if (strcmp(format, "FlatGeobuf") != 0 &&
-        strcmp(format, "ESRI Shapefile") != 0)
+    if (!oj_driver_is(o->driver, "FlatGeobuf|ESRI Shapefile"))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
                    "a file of the format %s cannot be without geometry; write "
                    "CSV or GPKG",
-                   format);
+                   GDALGetDescription(o->driver));
 }
 
 static oj_status create_layer(struct oj_output *o,
@@ -547,24 +501,18 @@ static oj_status check_append_crs(const struct oj_output_layer *at,
                    at->name, OSRGetName(there), OSRGetName(crs->output));
 }
 
-/* 1 when the driver gives rows without FID one that no other row has, also
- * after rows that brought theirs.  Readers of GeoJSON count the features, and a
- * script of SQL leaves it to a sequence that has not moved. */
-static int assigns_missing_fids(GDALDriverH driver)
-{
-    const char *name = GDALGetDescription(driver);
-    return strncmp(name, "GeoJSON", 7) != 0 && strcmp(name, "PGDUMP") != 0;
-}
-
 /* FIDs are kept where every row of the output has the FID of another row of
- * the input; rows without input feature then get what the driver gives them. */
+ * the input; rows without input feature then get what the driver gives them:
+ * one that no other row has, but of GeoJSON, where readers count the features,
+ * and of a script of SQL, which leaves it to a sequence that has not moved. */
 static int may_keep_fids(const struct oj_schema_request *request,
                          const struct oj_output *o,
                          const struct oj_output_layer *at)
 {
     return !at->appends && !o->asked->unset_fid && request->one_row_per_input &&
            !request->input->is_result_set && oj_driver_takes_fids(o->driver) &&
-           (!request->has_other_rows || assigns_missing_fids(o->driver));
+           (!request->has_other_rows ||
+            !oj_driver_is(o->driver, "GeoJSON|GeoJSONSeq|PGDUMP"));
 }
 
 oj_status oj_schema_create(const struct oj_schema_request *request,
@@ -576,7 +524,7 @@ oj_status oj_schema_create(const struct oj_schema_request *request,
         OJ_TRY(check_append_crs(at, crs, err));
     else
         OJ_TRY(create_layer(o, request, crs, at, err));
-    OJ_TRY(oj_schema_take_layer(schema, o->driver, at->layer, err));
+    oj_schema_take_layer(schema, o->driver, at->layer);
     OJ_TRY(oj_schema_plan(request, schema, err));
     schema->keep_fids = may_keep_fids(request, o, at);
     if (!at->appends)

@@ -48,15 +48,12 @@ struct oj_schema_request
 };
 
 /** Adds a copy of name to schema->taken. "" and NULL are passed over. */
-OJ_MUST_USE oj_status oj_schema_take_name(struct oj_schema *schema,
-                                          const char *name,
-                                          struct oj_error *err);
+void oj_schema_take_name(struct oj_schema *schema, const char *name);
 
 /** Takes the names of the layer's FID and geometry column, and what the driver
  *  keeps for itself. */
-OJ_MUST_USE oj_status oj_schema_take_layer(struct oj_schema *schema,
-                                           GDALDriverH driver, OGRLayerH layer,
-                                           struct oj_error *err);
+void oj_schema_take_layer(struct oj_schema *schema, GDALDriverH driver,
+                          OGRLayerH layer);
 
 /** The name of field i. */
 const char *oj_schema_name(const struct oj_schema *schema, int i);

@@ -5,7 +5,6 @@
 #include "../../algs/pairs/oj_feature_area_length.h"
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_temporary_file.h"
-#include "../../flatten/read/oj_attributes.h"
 #include "../../flatten/read/oj_table.h"
 
 #include <cpl_conv.h>
@@ -63,10 +62,10 @@ struct values
 /* Pairs on their way into aggregates, many at once. */
 struct block
 {
-    struct oj_row_values source; /* of the features */
-    const int64_t *fid;          /* of the source's features, or NULL */
-    const int64_t *ordinal;      /* their places in the join layer, or NULL: */
-    int64_t first_place;         /* that of the first, others follow */
+    const struct oj_attributes *source; /* of the features */
+    const int64_t *fid;                 /* of the source's features, or NULL */
+    const int64_t *ordinal; /* their places in the join layer, or NULL: */
+    int64_t first_place;    /* that of the first, others follow */
 
     struct values values;
     int64_t n_features, n_pairs;
@@ -374,9 +373,8 @@ static oj_status bind_aggregate(struct oj_aggregation *a, int i,
     int column;
     if (a->of[i] != NULL)
     {
-        OJ_TRY(oj_source_need_field(join, a->of[i], "agg", &column, err));
-        defn = OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(join->layer),
-                                   join->fields[column]);
+        OJ_TRY(
+            oj_source_need_field(join, a->of[i], "agg", &column, &defn, err));
         OJ_TRY(choose_value_form(a, i, OGR_Fld_GetType(defn), &form, err));
         find_or_add_agg_field(a, column, defn, form, &a->aggregates[i].column);
     }
@@ -450,7 +448,9 @@ static oj_status open_aggregation(struct oj_aggregation *a,
     return oj_aggregates_open(&a->plan, &a->state, err);
 }
 
-oj_status oj_aggregation_open(struct oj_job *job, struct oj_aggregation **out,
+oj_status oj_aggregation_open(struct oj_job *job,
+                              struct oj_schema_request *fields,
+                              unsigned char *want, struct oj_aggregation **out,
                               struct oj_error *err)
 {
     struct oj_aggregation *a;
@@ -458,11 +458,17 @@ oj_status oj_aggregation_open(struct oj_job *job, struct oj_aggregation **out,
     OJ_NEW_ZEROED(a, 1, err);
     a->job = job;
     status = open_aggregation(a, err);
-    if (status == OJ_OK)
-        *out = a;
-    else
+    if (status != OJ_OK)
+    {
         oj_aggregation_close(a);
-    return status;
+        return status;
+    }
+    fields->own = a->columns;
+    fields->n_own = a->n;
+    want[OJ_PAIR_OVERLAP_AREA] = want[OJ_PAIR_OVERLAP_LENGTH] =
+        want[OJ_PAIR_JOIN_AREA] = a->needs_overlap != 0;
+    *out = a;
+    return OJ_OK;
 }
 
 static void free_values(const struct oj_aggregation *a, struct values *values)
@@ -500,18 +506,6 @@ void oj_aggregation_close(struct oj_aggregation *a)
     oj_free(a);
 }
 
-const struct oj_own_column *
-oj_aggregation_columns(const struct oj_aggregation *a, int *n)
-{
-    *n = a->n;
-    return a->columns;
-}
-
-int oj_aggregation_needs_overlap(const struct oj_aggregation *a)
-{
-    return a->needs_overlap;
-}
-
 int oj_aggregation_takes_sums(const struct oj_aggregation *a)
 {
     return oj_aggregates_take_sums(a->state);
@@ -537,13 +531,6 @@ static void encode_sortable_time(const OGRField *raw, char bytes[TIME_BYTES])
     parts.Date.Reserved = 0;
     memcpy(bytes, &key, sizeof key);
     memcpy(bytes + sizeof key, &parts.Date, sizeof parts.Date);
-}
-
-static void decode_sortable_time(const char *bytes, OGRField *raw)
-{
-    memcpy(&raw->Date, bytes + sizeof(uint64_t), sizeof raw->Date);
-    CPL_MSBPTR16(&raw->Date.Year);
-    CPL_MSBPTR32(&raw->Date.Second);
 }
 
 /* ---- values of fields --------------------------------------------------- */
@@ -600,7 +587,7 @@ static oj_status read_value(struct field *field, const struct oj_value *value,
 /* A column of n features: first, first + 1, ... or, unless order is NULL,
  * order[first], order[first + 1], ... */
 static oj_status read_field(struct field *field,
-                            const struct oj_row_values *source, int64_t first,
+                            const struct oj_attributes *source, int64_t first,
                             int64_t n, const int32_t *order,
                             struct memory *memory, struct oj_error *err)
 {
@@ -609,8 +596,9 @@ static oj_status read_field(struct field *field,
     for (int64_t i = 0; i < n; i++)
     {
         struct oj_value value;
-        oj_row_values_get(source, order != NULL ? order[first + i] : first + i,
-                          field->of.column, &value);
+        oj_attributes_value(source, field->of.column,
+                            order != NULL ? order[first + i] : first + i,
+                            &value);
         memory->is_null[i] = !oj_value_is_there(&value);
         if (!memory->is_null[i])
             OJ_TRY(read_value(field, &value, memory, i, err));
@@ -631,7 +619,7 @@ static oj_status read_field(struct field *field,
 /* All columns. They are valid until the next call, and texts as long as source
  * is. FORM_WRITTEN: one thread for all values. */
 static oj_status read_values(const struct oj_aggregation *a,
-                             const struct oj_row_values *source, int64_t first,
+                             const struct oj_attributes *source, int64_t first,
                              int64_t n, const int32_t *order,
                              struct values *values, struct oj_error *err)
 {
@@ -644,14 +632,18 @@ static oj_status read_values(const struct oj_aggregation *a,
         struct field *field = &a->fields[f];
         struct memory *memory = &values->memory[f];
         struct oj_aggregate_column *column = &values->column[f];
+        int any_null = 1;
         OJ_TRY(oj_reserve(&memory->is_null, 0, n, &memory->cap_null, 1, err));
         OJ_TRY(oj_reserve(&memory->value, 0, n, &memory->cap_value,
                           sizes[a->types[f]], err));
-        OJ_TRY(read_field(field, source, first, n, order, memory, err));
+        if (a->types[f] != OJ_AGG_REAL ||
+            !oj_attributes_reals(source, field->of.column, first, n, order,
+                                 memory->value, memory->is_null, &any_null))
+            OJ_TRY(read_field(field, source, first, n, order, memory, err));
         column->real = memory->value; /* in the array of its type */
         column->integer = memory->value;
         column->bytes = memory->value;
-        column->is_null = memory->is_null;
+        column->is_null = any_null ? memory->is_null : NULL;
     }
     return OJ_OK;
 }
@@ -674,7 +666,7 @@ static oj_status flush_block(struct oj_aggregation *a, struct oj_error *err)
     block->n_features = block->n_pairs = 0;
     if (pairs.n == 0)
         return OJ_OK;
-    OJ_TRY(read_values(a, &block->source, 0, n, block->feature, &block->values,
+    OJ_TRY(read_values(a, block->source, 0, n, block->feature, &block->values,
                        err));
     for (int64_t i = 0; a->needs_places && i < n; i++)
     {
@@ -707,7 +699,7 @@ static inline oj_status put_pair(struct oj_aggregation *a, int64_t row,
 }
 
 /* What is still there after a failure is not of this source. */
-static void start_block(struct block *block, struct oj_row_values source,
+static void start_block(struct block *block, const struct oj_attributes *source,
                         const int64_t *fid, const int64_t *ordinal,
                         int64_t first_place)
 {
@@ -761,16 +753,11 @@ oj_status oj_aggregation_add(struct oj_aggregation *a, int64_t first,
                              const struct oj_pair_values *values,
                              struct oj_error *err)
 {
-    const struct oj_row_values source = {side->table, NULL};
-    if (a->needs_overlap &&
-        (values == NULL || values->value[OJ_PAIR_OVERLAP_AREA] == NULL ||
-         values->value[OJ_PAIR_JOIN_AREA] == NULL ||
-         values->value[OJ_PAIR_OVERLAP_LENGTH] == NULL))
-        return oj_fail(err, OJ_ERR_INTERNAL, "there are no overlaps");
+    const struct oj_attributes source = {.table = side->table};
     if (first == 0)
         OJ_TRY(oj_aggregation_start(a, matches->n_rows, err));
     OJ_TRY(oj_aggregates_extend(a->state, first + matches->n_rows, err));
-    start_block(a->block, source, side->flat.fid, side->ordinal, 0);
+    start_block(a->block, &source, side->flat.fid, side->ordinal, 0);
     return put_pairs(a, matches, first, &side->flat, values, err);
 }
 
@@ -844,8 +831,13 @@ static void set_value(const struct oj_aggregate_value *from,
         to->raw.String = (char *)from->bytes; /* only read */
         to->n_text = from->n_bytes;
     }
-    else
-        decode_sortable_time(from->bytes, &to->raw);
+    else /* as encode_sortable_time() wrote it */
+    {
+        memcpy(&to->raw.Date, from->bytes + sizeof(uint64_t),
+               sizeof to->raw.Date);
+        CPL_MSBPTR16(&to->raw.Date.Year);
+        CPL_MSBPTR32(&to->raw.Date.Second);
+    }
 }
 
 oj_status oj_aggregation_value(void *user, int source, int64_t row,
@@ -899,7 +891,7 @@ int oj_aggregation_streams_join(const struct oj_aggregation *a)
  * pairs. */
 static oj_status sum_pairs(struct oj_aggregation *a, struct oj_join *join,
                            const struct oj_pipeline_part *part,
-                           const struct oj_row_values *source, int64_t *n_pairs,
+                           const struct oj_attributes *source, int64_t *n_pairs,
                            struct oj_error *err)
 {
     if (!oj_aggregates_take_sums(a->state) ||
@@ -921,9 +913,9 @@ oj_status oj_aggregation_join(struct oj_aggregation *a, struct oj_join *join,
                               const struct oj_batch *batch,
                               struct oj_matches *out, struct oj_error *err)
 {
-    const struct oj_row_values source = {NULL, batch->attributes};
     int64_t n = part->flat->n_features, n_pairs = 0;
-    oj_status status = sum_pairs(a, join, part, &source, &n_pairs, err);
+    oj_status status =
+        sum_pairs(a, join, part, batch->attributes, &n_pairs, err);
     if (status == OJ_ERR_UNSUPPORTED)
         return oj_join_batch(join, part->flat, out, err);
     OJ_TRY(status);
@@ -939,9 +931,9 @@ oj_status oj_aggregation_add_streamed(struct oj_aggregation *a,
                                       const struct oj_matches *matches,
                                       struct oj_error *err)
 {
-    const struct oj_row_values source = {NULL, batch->attributes};
     if (matches->n_entries == 0)
         return OJ_OK;
-    start_block(a->block, source, batch->flat.fid, NULL, batch->first_row);
+    start_block(a->block, batch->attributes, batch->flat.fid, NULL,
+                batch->first_row);
     return put_pairs(a, matches, part->first_row, NULL, NULL, err);
 }

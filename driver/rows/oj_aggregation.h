@@ -23,19 +23,16 @@
 struct oj_aggregation;
 
 /** Reads -agg of the job's command, finds the fields in the join layer and has
- *  these read; after oj_job_open(). The job outlives *out. OJ_ERR_ARG for what
- *  makes no sense, with the fields or the functions that there are. */
+ *  these read; after oj_job_open(). The job outlives *out. Sets the columns of
+ *  the output in fields, owned by the aggregation, and in want
+ *  [OJ_N_PAIR_VALUES] the values of pairs that oj_aggregation_add() needs.
+ *  OJ_ERR_ARG for what makes no sense, with the fields or the functions that
+ *  there are. */
 OJ_MUST_USE oj_status oj_aggregation_open(struct oj_job *job,
+                                          struct oj_schema_request *fields,
+                                          unsigned char *want,
                                           struct oj_aggregation **out,
                                           struct oj_error *err);
-
-/** The columns of the output; owned by the aggregation. */
-const struct oj_own_column *
-oj_aggregation_columns(const struct oj_aggregation *aggregation, int *n);
-
-/** 1 when oj_aggregation_add() needs OJ_PAIR_OVERLAP_AREA, _LENGTH and
- *  OJ_PAIR_JOIN_AREA. */
-int oj_aggregation_needs_overlap(const struct oj_aggregation *aggregation);
 
 /** 1 when nothing but counts, sums and means is asked for: then the join may
  *  sum the values of features instead of giving pairs. */

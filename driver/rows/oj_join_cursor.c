@@ -2,6 +2,7 @@
 
 #include "../../algs/pairs/oj_pair_filter.h"
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_clock.h"
 #include "../base/oj_cancel.h"
 #include "oj_summary.h"
 
@@ -21,6 +22,7 @@
 /* What the calling thread had before it worked on the pass. */
 struct entered_pass
 {
+    int is_shared;
     const int *flag;
     struct oj_message_sink sink;
 };
@@ -30,20 +32,26 @@ struct entered_pass
 static void set_thread_cancel_and_messages(struct oj_pass *pass,
                                            struct entered_pass *stretch)
 {
-    if (pass->command == NULL)
+    stretch->is_shared = pass->command != NULL;
+    if (!stretch->is_shared)
         return;
     stretch->flag = oj_cancel_use(&pass->cancel);
     oj_message_use_list(&pass->messages, &stretch->sink);
 }
 
-static void reset_thread_cancel_and_messages(const struct oj_pass *pass,
-                                             const struct entered_pass *stretch)
+static void reset_thread_cancel_and_messages(struct entered_pass *stretch)
 {
-    if (pass->command == NULL)
+    if (!stretch->is_shared)
         return;
     oj_message_end_list();
     oj_cancel_use(stretch->flag);
 }
+
+/* The calling thread works on the pass from here to the end of the block. */
+#define WORK_ON(pass)                                                          \
+    __attribute__((cleanup(                                                    \
+        reset_thread_cancel_and_messages))) struct entered_pass stretch;       \
+    set_thread_cancel_and_messages(pass, &stretch)
 
 /* ---- reading ------------------------------------------------------------ */
 
@@ -86,11 +94,8 @@ static void run_pipeline_thread(void *user,
                                 void (*stages)(struct oj_pipeline *),
                                 struct oj_pipeline *pipeline)
 {
-    struct oj_pass *pass = user;
-    struct entered_pass stretch;
-    set_thread_cancel_and_messages(pass, &stretch);
+    WORK_ON(user);
     stages(pipeline);
-    reset_thread_cancel_and_messages(pass, &stretch);
 }
 
 /* Nothing reads the layers any more. */
@@ -158,9 +163,7 @@ static oj_status allocate_unmatched_bitmap(const struct oj_job *job,
 {
     int64_t n = job->join_side->counts.n_rows;
     free_unmatched_bitmap(unmatched);
-    unmatched->matched = oj_calloc(n / 64 + 1, sizeof *unmatched->matched);
-    if (unmatched->matched == NULL)
-        return oj_fail_nomem(err, n / 64 + 1, sizeof *unmatched->matched);
+    OJ_NEW_ZEROED(unmatched->matched, n / 64 + 1, err);
     unmatched->n_features = n;
     return OJ_OK;
 }
@@ -383,20 +386,14 @@ static oj_status check_fields_unchanged(const struct oj_source *source,
 
 static oj_status open_sides(struct oj_pass *pass, struct oj_error *err)
 {
-    struct entered_pass stretch;
-    oj_status status;
-    set_thread_cancel_and_messages(pass, &stretch);
-    status = oj_job_open(pass->command, 1, &pass->job, err);
-    if (status == OJ_OK)
-        status = oj_rows_plan(&pass->job, &pass->rows, err);
-    reset_thread_cancel_and_messages(pass, &stretch);
-    if (status == OJ_OK)
-        status =
-            check_fields_unchanged(&pass->job.input, &pass->fields[0], err);
-    if (status == OJ_OK)
-        status = check_fields_unchanged(&pass->job.join, &pass->fields[1], err);
-    pass->is_broken = status != OJ_OK;
-    return status;
+    WORK_ON(pass);
+    pass->is_broken = 1;
+    OJ_TRY(oj_job_open(pass->command, 1, &pass->job, err));
+    OJ_TRY(oj_rows_plan(&pass->job, &pass->rows, err));
+    OJ_TRY(check_fields_unchanged(&pass->job.input, &pass->fields[0], err));
+    OJ_TRY(check_fields_unchanged(&pass->job.join, &pass->fields[1], err));
+    pass->is_broken = 0;
+    return OJ_OK;
 }
 
 oj_status oj_pass_open_shared(const struct oj_command *command,
@@ -418,10 +415,10 @@ static oj_status plan_output_schema(struct oj_pass *pass,
     const struct oj_schema_request *request = &pass->rows.fields;
     const char *const names[] = {OGR_L_GetFIDColumn(input->layer),
                                  OGR_L_GetGeometryColumn(input->layer)};
+    WORK_ON(pass);
     OJ_TRY(oj_rows_type(&pass->rows, NULL, err));
     for (int i = 0; i < 2; i++)
-        OJ_TRY(oj_schema_take_name(
-            schema, oj_schema_name_beside(input, names[i]), err));
+        oj_schema_take_name(schema, oj_schema_name_beside(input, names[i]));
     OJ_TRY(oj_schema_plan(request, schema, err));
     schema->keep_fids = !request->has_other_rows && !input->is_result_set &&
                         !pass->command->output.unset_fid;
@@ -432,17 +429,12 @@ oj_status oj_pass_open_layer(const struct oj_command *command,
                              struct oj_pass *pass, struct oj_schema *schema,
                              struct oj_error *err)
 {
-    struct entered_pass stretch;
-    oj_status status;
     if (command->output.layer_type == OJ_LAYER_NONE)
         return oj_fail(err, OJ_ERR_ARG,
                        "-nlt NONE is for runs that write a dataset; who reads "
                        "rows of a join chooses what to read of them");
     OJ_TRY(oj_pass_open_shared(command, NULL, pass, err));
-    set_thread_cancel_and_messages(pass, &stretch);
-    status = plan_output_schema(pass, schema, err);
-    reset_thread_cancel_and_messages(pass, &stretch);
-    return status;
+    return plan_output_schema(pass, schema, err);
 }
 
 /* The job can be prepared anew. */
@@ -585,35 +577,69 @@ static oj_status read_and_index_input(struct oj_pass *pass,
     return oj_aggregation_start(aggregation, input->flat.n_features, err);
 }
 
-/* Runs on the calling thread. */
-static oj_status add_pairs_to_aggregation(void *user,
-                                          const struct oj_pipeline_part *part,
-                                          const struct oj_matches *matches,
-                                          struct oj_error *err)
+static oj_status prove(struct oj_pass *pass, const struct oj_answer *answer,
+                       struct oj_error *err)
 {
-    struct oj_pass *pass = user;
-    return oj_aggregation_add_streamed(
-        pass->rows.aggregation, part, &pass->batches[part->slot], matches, err);
+    double start = oj_clock_seconds();
+    if (pass->proof == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_proof_batch(pass->proof, answer->part->flat, &answer->side,
+                          answer->pairs, err));
+    if (!pass->is_choosing)
+        pass->proof_s += oj_clock_seconds() - start;
+    return OJ_OK;
 }
 
-/* Joins all rows of a side, or of the join layer what it streams, and hands the
- * answers to write, which runs on the calling thread. */
-static oj_status
-stream_rows(struct oj_pass *pass, int side,
-            oj_status (*write)(void *, const struct oj_pipeline_part *,
-                               const struct oj_matches *, struct oj_error *),
-            const struct oj_read_options *reading,
-            struct oj_pipeline_counts *counts, struct oj_read_counts *read,
-            struct oj_error *err)
+static oj_status add_pairs_to_one_to_one(struct oj_pass *pass,
+                                         const struct oj_pipeline_part *part,
+                                         const struct oj_matches *matches,
+                                         struct oj_error *err)
+{
+    struct oj_choice *choice = &pass->choice;
+    struct oj_answer answer = {0};
+    answer.part = part;
+    answer.pairs = matches;
+    answer.side = oj_job_answer_side(&pass->job, part->answer);
+    OJ_TRY(prove(pass, &answer, err));
+    OJ_TRY(oj_pair_ranks_make(&pass->job.relation, part->flat,
+                              &answer.side.flat, matches,
+                              oj_job_threads(&pass->job), &choice->ranks, err));
+    for (int64_t i = 0;
+         choice->place != NULL && i < answer.side.flat.n_features; i++)
+        choice->place[answer.side.ordinal[i]] = answer.side.place[i];
+    return oj_one_to_one_add(choice->pairs, matches, &choice->ranks,
+                             answer.side.ordinal,
+                             choice->by_fid ? part->flat->fid : NULL, err);
+}
+
+/* Joins all rows of a side: of the join layer what it streams, of the input
+ * what -one_to_one chooses from; the calling thread takes the answers. */
+static oj_status stream_rows(struct oj_pass *pass, int side,
+                             const struct oj_read_options *reading,
+                             struct oj_pipeline_counts *counts,
+                             struct oj_read_counts *read, struct oj_error *err)
 {
     struct oj_job *job = &pass->job;
     const struct oj_source *source = side == 0 ? &job->input : &job->join;
     struct oj_pipeline_work work = make_pipeline_callbacks(pass);
-    const struct oj_pipeline_sink sink = {write, pass};
+    const struct oj_pipeline_part *part;
+    const struct oj_matches *matches;
+    struct oj_pipeline *pipeline;
     oj_status status;
     work.max_pairs = job->command->max_pairs;
     OJ_TRY(open_reader(pass, source, reading, err));
-    status = oj_pipeline_run(&work, &sink, counts, err);
+    OJ_TRY(oj_pipeline_open(&work, &pipeline, err));
+    do
+    {
+        status = oj_pipeline_next(pipeline, &part, &matches, err);
+        if (status == OJ_OK && part != NULL)
+            status = pass->is_choosing
+                         ? add_pairs_to_one_to_one(pass, part, matches, err)
+                         : oj_aggregation_add_streamed(
+                               pass->rows.aggregation, part,
+                               &pass->batches[part->slot], matches, err);
+    } while (status == OJ_OK && part != NULL);
+    status = oj_pipeline_close(pipeline, status, counts, err);
     *read = *oj_layer_reader_counts(pass->reader);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
@@ -629,8 +655,8 @@ static oj_status stream_join_layer(struct oj_pass *pass, struct oj_error *err)
     reading.fields_only = 1;
     job->n_expected = job->show_progress ? oj_source_count(&job->join, -1) : -1;
     pass->progress_share = STREAM_SHARE;
-    OJ_TRY(stream_rows(pass, 1, add_pairs_to_aggregation, &reading,
-                       &job->counts, &job->join_side->counts, err));
+    OJ_TRY(stream_rows(pass, 1, &reading, &job->counts, &job->join_side->counts,
+                       err));
     job->join_side->read_s = pass->held_input.read_s + job->counts.read_s;
     pass->join_s = job->counts.join_s + job->counts.write_s;
     pass->streams = OJ_STREAMS_AS_READ; /* the input layer, read again */
@@ -671,35 +697,13 @@ static oj_status prepare_job_for_reading(struct oj_pass *pass, int single,
 
 oj_status oj_pass_prepare(struct oj_pass *pass, struct oj_error *err)
 {
-    return prepare_job_for_reading(pass, 0, err);
+    OJ_TRY(prepare_job_for_reading(pass, 0, err));
+    return pass->job.command->validate != NULL
+               ? oj_proof_open(&pass->job, &pass->proof, err)
+               : OJ_OK;
 }
 
 /* ---- the pairs of -one_to_one -------------------------------------------- */
-
-/* Runs on the calling thread. */
-static oj_status add_pairs_to_one_to_one(void *user,
-                                         const struct oj_pipeline_part *part,
-                                         const struct oj_matches *matches,
-                                         struct oj_error *err)
-{
-    struct oj_pass *pass = user;
-    struct oj_choice *choice = &pass->choice;
-    struct oj_answer answer = {0};
-    answer.part = part;
-    answer.pairs = matches;
-    answer.side = oj_job_answer_side(&pass->job, part->answer);
-    if (pass->watch != NULL)
-        OJ_TRY(pass->watch(pass->watch_user, &answer, err));
-    OJ_TRY(oj_pair_ranks_make(&pass->job.relation, part->flat,
-                              &answer.side.flat, matches,
-                              oj_job_threads(&pass->job), &choice->ranks, err));
-    for (int64_t i = 0;
-         choice->place != NULL && i < answer.side.flat.n_features; i++)
-        choice->place[answer.side.ordinal[i]] = answer.side.place[i];
-    return oj_one_to_one_add(choice->pairs, matches, &choice->ranks,
-                             answer.side.ordinal,
-                             choice->by_fid ? part->flat->fid : NULL, err);
-}
 
 static oj_status join_all_for_one_to_one(struct oj_pass *pass,
                                          struct oj_error *err)
@@ -710,8 +714,7 @@ static oj_status join_all_for_one_to_one(struct oj_pass *pass,
     struct oj_read_counts read;
     OJ_TRY(open_choice(pass, err));
     pass->progress_share = job->command->in_place ? 0.25 : 0.5;
-    OJ_TRY(stream_rows(pass, 0, add_pairs_to_one_to_one, &reading, counts,
-                       &read, err));
+    OJ_TRY(stream_rows(pass, 0, &reading, counts, &read, err));
     pass->progress_start = pass->progress_share;
     job->n_pairs_joined = counts->n_pairs;
     oj_job_end_joining(job);
@@ -807,16 +810,12 @@ static oj_status read_batch_on_reader_thread(void *user, int slot,
 static oj_status copy_config_and_set_filters(struct oj_pass *pass,
                                              struct oj_error *err)
 {
-    struct entered_pass stretch;
-    oj_status status;
+    WORK_ON(pass);
     if (pass->command == NULL)
         return OJ_OK;
-    set_thread_cancel_and_messages(pass, &stretch);
-    status = set_filters(pass, err);
-    reset_thread_cancel_and_messages(pass, &stretch);
     CSLDestroy(pass->settings);
     pass->settings = CPLGetThreadLocalConfigOptions();
-    return status;
+    return set_filters(pass, err);
 }
 
 static oj_status start_input_pipeline(struct oj_pass *pass,
@@ -973,43 +972,35 @@ static oj_status next_answer(struct oj_pass *pass,
     }
     OJ_TRY(make_answer(pass, part, pairs, &pass->answer, err));
     *answer = &pass->answer;
-    return pass->watch == NULL || pass->choice.is_made
-               ? OJ_OK
-               : pass->watch(pass->watch_user, *answer, err);
+    return pass->choice.is_made ? OJ_OK : prove(pass, *answer, err);
 }
 
 oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
                        struct oj_error *err)
 {
-    struct entered_pass stretch;
-    oj_status status;
+    WORK_ON(pass);
     *answer = NULL;
-    set_thread_cancel_and_messages(pass, &stretch);
-    status = next_answer(pass, answer, err);
-    if (status == OJ_OK && *answer == NULL && pass->command != NULL &&
-        !pass->pairs_only)
+    OJ_TRY(next_answer(pass, answer, err));
+    if (*answer == NULL && pass->command != NULL && !pass->pairs_only)
     {
         oj_rows_warn(&pass->rows);
         oj_summary_warn_of_reading(&pass->job);
     }
-    reset_thread_cancel_and_messages(pass, &stretch);
-    return status;
+    return OJ_OK;
 }
 
 oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
                        struct oj_error *err)
 {
-    struct entered_pass stretch;
+    WORK_ON(pass);
     pass->is_broken |= status != OJ_OK;
     if (!pass->is_running)
         return status;
-    set_thread_cancel_and_messages(pass, &stretch);
     if (status != OJ_OK)
         status = close_input(pass, status, err);
     else if (pass->pipeline != NULL)
         (void)!close_pipeline(pass, OJ_OK, NULL);
     close_reader_and_batches(pass);
-    reset_thread_cancel_and_messages(pass, &stretch);
     pass->is_running = 0;
     pass->is_broken |= !pass->is_started; /* its join side was being made */
     return status;
@@ -1067,34 +1058,24 @@ oj_status oj_pass_count(struct oj_pass *pass, int64_t *n, struct oj_error *err)
 
 /* ---- what the input layer knows ------------------------------------------ */
 
-static void query_input_count_or_extent(const struct oj_pass *pass, int force,
-                                        int64_t *n, OGREnvelope *extent)
+oj_status oj_pass_ask_input(struct oj_pass *pass, int force, int64_t *n,
+                            OGREnvelope *extent, struct oj_error *err)
 {
     const struct oj_source *input = &pass->job.input;
     int64_t limit = pass->job.command->limit;
+    WORK_ON(pass);
+    OJ_TRY(set_filters(pass, err));
     if (extent != NULL)
     {
         *n = OGR_L_GetExtent(input->layer, extent, force) == OGRERR_NONE;
-        return;
+        return OJ_OK;
     }
     *n = oj_source_count(input, limit);
     if (*n < 0 && force)
         *n = OGR_L_GetFeatureCount(input->layer, 1);
     if (limit >= 0 && *n > limit)
         *n = limit;
-}
-
-oj_status oj_pass_ask_input(struct oj_pass *pass, int force, int64_t *n,
-                            OGREnvelope *extent, struct oj_error *err)
-{
-    struct entered_pass stretch;
-    oj_status status;
-    set_thread_cancel_and_messages(pass, &stretch);
-    status = set_filters(pass, err);
-    if (status == OJ_OK)
-        query_input_count_or_extent(pass, force, n, extent);
-    reset_thread_cancel_and_messages(pass, &stretch);
-    return status;
+    return OJ_OK;
 }
 
 /* ---- single rows -------------------------------------------------------- */
@@ -1127,15 +1108,18 @@ static oj_status read_input_row_by_fid(struct oj_pass *pass, int64_t fid,
     return OJ_OK;
 }
 
-static oj_status join_one_feature(struct oj_pass *pass, int64_t *fid,
-                                  struct oj_answer *answer, int *there,
-                                  struct oj_error *err)
+oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
+                      struct oj_answer *answer, int *there,
+                      struct oj_error *err)
 {
     struct oj_pipeline_part part = {0};
     struct oj_flat flat;
     int64_t stride;
     oj_status status;
+    WORK_ON(pass);
     part.flat = &flat;
+    *there = 0;
+    pass->is_broken = 1;
     OJ_TRY(prepare_job_for_reading(pass, 1, err));
     OJ_TRY(oj_pass_start(pass, 0, err));
     stride = oj_pass_most_rows(pass);
@@ -1144,28 +1128,16 @@ static oj_status join_one_feature(struct oj_pass *pass, int64_t *fid,
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
     *there = pass->batches[0].n_rows > 0;
-    if (!*there)
-        return OJ_OK;
-    OJ_TRY(oj_job_make_flat(&pass->job, 0, 0, &pass->batches[0],
-                            &pass->batch_work[0], &flat, err));
-    OJ_TRY(join_rows_on_pipeline_thread(pass, &part, &pass->one, err));
-    OJ_TRY(make_answer(pass, &part, &pass->one, answer, err));
-    answer->part = NULL; /* it ends here */
+    if (*there)
+    {
+        OJ_TRY(oj_job_make_flat(&pass->job, 0, 0, &pass->batches[0],
+                                &pass->batch_work[0], &flat, err));
+        OJ_TRY(join_rows_on_pipeline_thread(pass, &part, &pass->one, err));
+        OJ_TRY(make_answer(pass, &part, &pass->one, answer, err));
+        answer->part = NULL; /* it ends here */
+    }
+    pass->is_broken = 0;
     return OJ_OK;
-}
-
-oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
-                      struct oj_answer *answer, int *there,
-                      struct oj_error *err)
-{
-    struct entered_pass stretch;
-    oj_status status;
-    *there = 0;
-    set_thread_cancel_and_messages(pass, &stretch);
-    status = join_one_feature(pass, fid, answer, there, err);
-    reset_thread_cancel_and_messages(pass, &stretch);
-    pass->is_broken = status != OJ_OK;
-    return status;
 }
 
 /* ---- the end ------------------------------------------------------------ */
@@ -1188,6 +1160,7 @@ void oj_pass_close(struct oj_pass *pass)
     if (pass->progress_open)
         printf("\n");
     (void)!oj_pass_stop(pass, OJ_OK, &ignored);
+    oj_proof_close(pass->proof);
     close_sides(pass);
     CSLDestroy(pass->fields[0]);
     CSLDestroy(pass->fields[1]);

@@ -15,6 +15,7 @@
 #include "../../algs/pair_values/oj_one_to_one.h"
 #include "../job/oj_job.h"
 #include "oj_row_plan.h"
+#include "oj_validation_run.h"
 
 /** What becomes rows at a time. Borrowed from the pass, until the next one. */
 struct oj_answer
@@ -99,11 +100,10 @@ struct oj_pass
      *  rows as they were joined, without attributes and not added up. */
     int pairs_only;
 
-    /** Set by the caller before the start, or NULL: is given the answers of the
-     *  join, before those who take rows, and before -one_to_one chooses. */
-    oj_status (*watch)(void *user, const struct oj_answer *answer,
-                       struct oj_error *err);
-    void *watch_user;
+    /** -validate, or NULL: is given the answers of the join, before those who
+     *  take rows, and before -one_to_one chooses. */
+    struct oj_proof *proof;
+    double proof_s; /**< spent on it while rows are taken */
 
     /* Of one that is not for once. */
     const struct oj_command *command; /**< NULL: for once */
@@ -178,9 +178,9 @@ int oj_pass_is_outdated(struct oj_pass *pass);
 OJ_MUST_USE oj_status oj_pass_reopen(struct oj_pass *pass,
                                      struct oj_error *err);
 
-/** Reads and indexes the join side, or with -agg whichever is the smaller side;
- *  the join side can come from the cache, or from pass->like, unless it is for
- *  once.  Does nothing where that is done already.
+/** Reads and indexes the join side, and opens the proof; or with -agg whichever
+ * is the smaller side; the join side can come from the cache, or from
+ * pass->like, unless it is for once.  Does nothing where that is done already.
  *
  *   -agg with the join layer the larger one:
  *   input layer, geometry ----> index

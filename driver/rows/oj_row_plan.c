@@ -4,9 +4,11 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/read/oj_table.h"
 #include "../base/oj_cancel.h"
+#include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
 #include "../base/oj_shell_words.h"
 
+#include <cpl_conv.h>
 #include <cpl_string.h>
 
 #include <stdio.h>
@@ -15,24 +17,19 @@
 
 /* ---- what is asked for -------------------------------------------------- */
 
-static int can_type_be_pick_score(OGRFieldType type)
-{
-    return oj_type_is_number(type) || oj_type_is_time(type);
-}
-
 static oj_status plan_pick_field(struct oj_rows *rows, const char *name,
                                  struct oj_error *err)
 {
-    struct oj_source *join = &rows->job->join;
     OGRFieldDefnH field;
-    OJ_TRY(oj_source_need_field(join, name, "pick", &rows->score_column, err));
-    field = OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(join->layer),
-                                join->fields[rows->score_column]);
-    if (!can_type_be_pick_score(OGR_Fld_GetType(field)))
+    OGRFieldType type;
+    OJ_TRY(oj_source_need_field(&rows->job->join, name, "pick",
+                                &rows->score_column, &field, err));
+    type = OGR_Fld_GetType(field);
+    if (!oj_type_is_number(type) && !oj_type_is_time(type))
         return oj_fail(err, OJ_ERR_ARG,
                        "-pick: the field '%s' of the join layer is of type %s; "
                        "max and min take numbers, dates and times",
-                       name, OGR_GetFieldTypeName(OGR_Fld_GetType(field)));
+                       name, OGR_GetFieldTypeName(type));
     rows->request.pick = OJ_PICK_SCORE;
     return OJ_OK;
 }
@@ -86,27 +83,18 @@ static void add_pair_value_column(struct oj_rows *rows,
 }
 
 /* Of further conditions the name ends in their number. */
-static oj_status name_similarity_columns(struct oj_rows *rows,
-                                         const char *given,
-                                         struct oj_error *err)
+static void name_similarity_columns(struct oj_rows *rows, const char *given)
 {
     const char *first = given != NULL ? given : "join_similarity";
-    size_t size = strlen(first) + 8;
     for (int i = 0; first[0] != '\0' && i < rows->job->relation.n_similar; i++)
     {
-        char *name;
-        OJ_NEW(name, (int64_t)size, err);
-        rows->similarity_name[i] = name;
-        if (i == 0)
-            snprintf(name, size, "%s", first);
-        else
-            snprintf(name, size, "%s_%d", first, i + 1);
+        const char *name = rows->similarity_name[i] =
+            CPLStrdup(i == 0 ? first : CPLSPrintf("%s_%d", first, i + 1));
         rows->request.want[OJ_PAIR_SIMILARITY + i] = 1;
         add_join_column(rows, OJ_COLUMN_PAIR_VALUE, OJ_PAIR_SIMILARITY + i,
                         OFTReal, name, given != NULL ? name : NULL,
                         "name_similarity");
     }
-    return OJ_OK;
 }
 
 static oj_status plan_overlap(struct oj_rows *rows, const char *list,
@@ -167,7 +155,7 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
         add_join_column(rows, OJ_COLUMN_MEASURE, 0, OFTReal,
                         oj_op_get(relation->op)->measure, c->name_distance,
                         "name_distance");
-    OJ_TRY(name_similarity_columns(rows, c->name_similarity, err));
+    name_similarity_columns(rows, c->name_similarity);
     if (relation->vector.is_asked)
     {
         rows->request.want[OJ_PAIR_DIFFERENCE] =
@@ -197,19 +185,6 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
     }
     if (c->bearing_field)
         add_pair_value_column(rows, OJ_PAIR_BEARING, "join_bearing");
-    return OJ_OK;
-}
-
-static oj_status plan_aggregates(struct oj_rows *rows, struct oj_error *err)
-{
-    unsigned char *want = rows->request.want;
-    OJ_TRY(oj_aggregation_open(rows->job, &rows->aggregation, err));
-    rows->fields.own =
-        oj_aggregation_columns(rows->aggregation, &rows->fields.n_own);
-    if (oj_aggregation_needs_overlap(rows->aggregation))
-        want[OJ_PAIR_OVERLAP_AREA] = want[OJ_PAIR_OVERLAP_LENGTH] =
-            want[OJ_PAIR_JOIN_AREA] = 1;
-    rows->streams_join = oj_aggregation_streams_join(rows->aggregation);
     return OJ_OK;
 }
 
@@ -251,7 +226,12 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     fields->one_row_per_input = is_one || command->one_to_one ||
                                 rows->request.pick != OJ_PICK_ALL ||
                                 !oj_relation_gives_lists(&job->relation);
-    return command->aggregates != NULL ? plan_aggregates(rows, err) : OJ_OK;
+    if (command->aggregates == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_aggregation_open(job, fields, rows->request.want,
+                               &rows->aggregation, err));
+    rows->streams_join = oj_aggregation_streams_join(rows->aggregation);
+    return OJ_OK;
 }
 
 /* ---- scores ------------------------------------------------------------- */
@@ -301,13 +281,6 @@ static oj_status fill_scores(struct oj_rows *rows, const struct oj_table *table,
 
 /* ---- the stage ---------------------------------------------------------- */
 
-/* 1 when points are joined in place of the features. */
-static int is_side_joined_as_points(const struct oj_job *job, int side)
-{
-    enum oj_joined_shape shape = job->sides.reshape[side].shape;
-    return shape == OJ_SHAPE_CENTROID || shape == OJ_SHAPE_POINT_ON_SURFACE;
-}
-
 /* The join side of an answer: all of it, or what lies beside the answer. */
 static oj_status set_join_side(struct oj_rows *rows, int answer,
                                struct oj_error *err)
@@ -317,7 +290,7 @@ static oj_status set_join_side(struct oj_rows *rows, int answer,
     struct oj_pair_side side = {0};
     rows->join_joined = from.flat;
     side.joined = side.whole = &rows->join_joined;
-    if (is_side_joined_as_points(job, 1) && from.ordinal == NULL)
+    if (oj_reshape_makes_points(&job->sides.reshape[1]) && from.ordinal == NULL)
         side.whole = &rows->join_as_read;
     OJ_TRY(fill_scores(rows, from.table, from.flat.n_features, err));
     side.score = rows->score;
@@ -341,7 +314,7 @@ oj_status oj_rows_after_join(struct oj_rows *rows,
     if (rows->stage == NULL)
         return OJ_OK;
     input.joined = input.whole = part->flat;
-    if (is_side_joined_as_points(job, 0))
+    if (oj_reshape_makes_points(&job->sides.reshape[0]))
     {
         OJ_TRY(oj_flat_slice_make(&as_read, part->first_row,
                                   part->flat->n_features, &rows->slice, err));
@@ -359,7 +332,7 @@ oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err)
     rows->join_as_read = oj_flat_buf_view(&job->join_side->buf);
     if (!oj_pair_request_is_needed(&rows->request))
         return OJ_OK;
-    if (job->tiled != NULL && is_side_joined_as_points(job, 1))
+    if (job->tiled != NULL && oj_reshape_makes_points(&job->sides.reshape[1]))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "under -memory only the points that -centroid_of and "
                        "-point_on_surface_of make of the join side are kept: "
@@ -415,38 +388,24 @@ void oj_rows_warn(const struct oj_rows *rows)
  * anything. */
 static unsigned part_kind_of_type(OGRwkbGeometryType type)
 {
-    switch (OGR_GT_Flatten(type))
-    {
-        case wkbPoint:
-        case wkbMultiPoint:
-            return OJ_PART_POINT;
-        case wkbUnknown:
-        case wkbNone:
-        case wkbGeometryCollection:
-            return 0;
-        default:
-            break;
-    }
-    if (OGR_GT_IsSubClassOf(OGR_GT_Flatten(type), wkbCurve) ||
-        OGR_GT_IsSubClassOf(OGR_GT_Flatten(type), wkbMultiCurve))
-        return OJ_PART_LINE;
-    return OJ_PART_POLYGON;
+    OGRwkbGeometryType flat = OGR_GT_Flatten(type);
+    if (flat == wkbUnknown || flat == wkbNone || flat == wkbGeometryCollection)
+        return 0;
+    if (flat == wkbPoint || flat == wkbMultiPoint)
+        return OJ_PART_POINT;
+    return OGR_GT_IsSubClassOf(flat, wkbCurve) ||
+                   OGR_GT_IsSubClassOf(flat, wkbMultiCurve)
+               ? OJ_PART_LINE
+               : OJ_PART_POLYGON;
 }
 
 /* Shapes from arrays: two-dimensional, without curves. */
 static OGRwkbGeometryType linear_2d_type(OGRwkbGeometryType type)
 {
     OGRwkbGeometryType flat = OGR_GT_Flatten(type);
-    switch (flat)
-    {
-        case wkbTIN:
-        case wkbPolyhedralSurface:
-            return wkbMultiPolygon;
-        case wkbTriangle:
-            return wkbPolygon;
-        default:
-            return OGR_GT_GetLinear(flat);
-    }
+    return flat == wkbTIN || flat == wkbPolyhedralSurface ? wkbMultiPolygon
+           : flat == wkbTriangle                          ? wkbPolygon
+                                 : OGR_GT_GetLinear(flat);
 }
 
 /* Z and M of either stay. */
@@ -456,12 +415,6 @@ static OGRwkbGeometryType keep_zm_of_either(OGRwkbGeometryType flat,
 {
     return OGR_GT_SetModifier(flat, OGR_GT_HasZ(a) || OGR_GT_HasZ(b),
                               OGR_GT_HasM(a) || OGR_GT_HasM(b));
-}
-
-static int holds_one_geometry_type(GDALDriverH driver)
-{
-    return driver != NULL &&
-           strcmp(GDALGetDescription(driver), "ESRI Shapefile") == 0;
 }
 
 /* Of a Shapefile, for shapes of this kind. */
@@ -511,20 +464,12 @@ static oj_status set_shapefile_overlap_type(struct oj_rows *rows, unsigned a,
     return OJ_OK;
 }
 
-/* A point has a point in common with anything; all else is open. */
-static OGRwkbGeometryType intersection_type(OGRwkbGeometryType a,
-                                            OGRwkbGeometryType b)
-{
-    return OGR_GT_Flatten(a) == wkbPoint || OGR_GT_Flatten(b) == wkbPoint
-               ? wkbPoint
-               : wkbUnknown;
-}
-
 oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
                        struct oj_error *err)
 {
     OGRwkbGeometryType a = rows->job->input.type, b = rows->job->join.type;
     OGRwkbGeometryType *type = &rows->fields.type;
+    int holds_one_type = oj_driver_is(driver, "ESRI Shapefile");
     switch (rows->geometry)
     {
         case OJ_WRITE_JOIN:
@@ -537,8 +482,12 @@ oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
             *type = wkbLineString;
             break;
         case OJ_WRITE_SHAPE:
-            *type = intersection_type(a, b);
-            if (holds_one_geometry_type(driver) && *type == wkbUnknown)
+            /* A point has a point in common with anything; else it is open. */
+            *type =
+                OGR_GT_Flatten(a) == wkbPoint || OGR_GT_Flatten(b) == wkbPoint
+                    ? wkbPoint
+                    : wkbUnknown;
+            if (holds_one_type && *type == wkbUnknown)
                 return set_shapefile_overlap_type(rows, part_kind_of_type(a),
                                                   part_kind_of_type(b), err);
             break;
@@ -546,7 +495,7 @@ oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
             *type = a;
             if (!rows->fields.has_other_rows)
                 break;
-            if (holds_one_geometry_type(driver))
+            if (holds_one_type)
                 return set_shapefile_outer_type(rows, part_kind_of_type(a),
                                                 part_kind_of_type(b), err);
             if (a == wkbNone || b == wkbNone)
@@ -570,7 +519,7 @@ void oj_rows_close(struct oj_rows *rows)
         oj_pair_values_free(&rows->values[i]);
     oj_flat_slice_free(&rows->slice);
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
-        oj_free(rows->similarity_name[i]);
+        CPLFree(rows->similarity_name[i]);
     oj_free(rows->score);
     *rows = closed;
 }

@@ -230,11 +230,17 @@ static const char *pairs_text(const struct oj_job *job)
                             (long long)n);
 }
 
+static const char *destination_of(const struct oj_job *job)
+{
+    return job->command->in_place ? job->command->input.dataset
+                                  : job->command->output.dst;
+}
+
 static void print_summary_line(const struct oj_summary *summary)
 {
     const struct oj_job *job = summary->job;
     const struct oj_pipeline_counts *counts = &job->counts;
-    int64_t n_written = summary->n_rows_written - summary->n_rows_left_out;
+    int64_t n_written = summary->written->n_rows - summary->written->n_left_out;
     int64_t n_tiles = job->tiles.n_tiles;
     char skipped[SKIPPED_SIZE];
     format_skipped_counts(job, 0, ", of which ", skipped, sizeof skipped);
@@ -245,7 +251,7 @@ static void print_summary_line(const struct oj_summary *summary)
         oj_counted(counts->n_rows, "row", "rows"), (long long)counts->n_matched,
         (long long)(counts->n_rows - counts->n_matched), skipped,
         pairs_text(job), text_of_pairs_summed_on_gpu(job),
-        oj_counted(n_written, "row", "rows"), summary->destination,
+        oj_counted(n_written, "row", "rows"), destination_of(job),
         job->join_side->read_s + counts->read_s, join_seconds(job),
         summary->write_s, summary->total_s, backend_text(job),
         oj_counted(oj_job_threads(job), "thread", "threads"),
@@ -353,14 +359,15 @@ static void write_json(FILE *file, const void *user)
     write_count(file, "undecided_pairs", stats->n_undecided_pairs);
     fprintf(file, "  \"self_join\": %s,\n",
             job->sides.is_self_join ? "true" : "false");
-    write_text(file, "destination", summary->destination);
+    write_text(file, "destination", destination_of(job));
     write_text(file, "lane",
-               summary->lane != NULL ? summary->lane : "features");
-    write_count(file, "rows_written", summary->n_rows_written);
-    write_count(file, "rows_left_out", summary->n_rows_left_out);
+               summary->written->lane != NULL ? summary->written->lane
+                                              : "features");
+    write_count(file, "rows_written", summary->written->n_rows);
+    write_count(file, "rows_left_out", summary->written->n_left_out);
     write_number_or_null(file, "rows_counted_after_closing",
-                         (double)summary->n_rows_checked,
-                         summary->n_rows_checked >= 0);
+                         (double)summary->written->n_checked,
+                         summary->written->n_checked >= 0);
     write_validation(file, summary->validation);
     fprintf(file,
             "  \"seconds\": {\"read\": %.6f, \"join\": %.6f, \"write\": %.6f, "
@@ -379,13 +386,12 @@ oj_status oj_summary_end(struct oj_summary *summary, struct oj_proof *proof,
     const char *path = summary->job->command->json_summary;
     if (proof != NULL)
     {
-        summary->validation = oj_proof_validation(proof);
-        OJ_TRY(oj_proof_finish(proof, err));
+        OJ_TRY(oj_proof_finish(proof, &summary->validation, err));
         *is_different = summary->validation->n_rows_different > 0;
     }
     summary->total_s = oj_clock_seconds() - summary->start;
     print_notices_and_skipped_rows(summary->job);
-    warn_rows_without_geometry_lost(summary->n_rows_left_out);
+    warn_rows_without_geometry_lost(summary->written->n_left_out);
     print_summary_line(summary);
     return path == NULL ? OJ_OK
                         : oj_text_file_write(path, "json_summary", write_json,

@@ -3,19 +3,16 @@
 #define OJ_SUMMARY_H
 
 #include "../job/oj_job.h"
+#include "../output/oj_output.h"
 #include "oj_validation_run.h"
 
 /** Owns nothing. */
 struct oj_summary
 {
     const struct oj_job *job;
-    const char *destination; /**< what was written */
-    const char *lane;        /**< of the rows; NULL: they were features */
-    int64_t n_rows_written;
-    int64_t n_rows_left_out; /**< without geometry; the driver dropped them */
-    int64_t n_rows_checked;  /**< counted after closing; -1: not counted */
-    double start;            /**< of the run, oj_clock_seconds() */
-    double write_s;          /**< writing rows and finishing the output */
+    const struct oj_output_layer *written; /**< that has the rows */
+    double start;   /**< of the run, oj_clock_seconds() */
+    double write_s; /**< writing rows and finishing the output */
     double total_s;
     const struct oj_validation *validation; /**< NULL: not validated */
 };

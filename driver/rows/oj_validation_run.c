@@ -1,6 +1,7 @@
 #include "oj_validation_run.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
 #include "../output/oj_output.h"
 
@@ -39,14 +40,14 @@ static oj_status open_reference(const struct oj_job *job,
         return oj_join_open(&job->join_side->flat, &job->relation, backend,
                             &options, &reference->engine, err);
     return oj_tiled_join_open(&job->tiles, &job->relation, backend, &options,
-                              oj_tiled_join_ties_by_fid(job->tiled),
-                              &reference->tiled, err);
+                              job->tiled->fids_are_unique, &reference->tiled,
+                              err);
 }
 
 static const struct oj_backend *
 reference_backend(const struct reference *reference)
 {
-    return reference->tiled != NULL ? oj_tiled_join_backend(reference->tiled)
+    return reference->tiled != NULL ? reference->tiled->used
                                     : oj_join_backend(reference->engine);
 }
 
@@ -230,7 +231,7 @@ static oj_status open_report(struct oj_proof *proof, struct oj_error *err)
     asked->overwrite = 1;
     OJ_TRY(oj_output_plan(asked, "differences", &proof->job->input,
                           &proof->job->join, &proof->report, err));
-    if (strcasecmp(GDALGetDescription(proof->report.driver), "CSV") == 0)
+    if (oj_driver_is(proof->report.driver, "CSV"))
     {
         proof->report_options[0] = "GEOMETRY=AS_XY";
         asked->layer_options = proof->report_options;
@@ -269,10 +270,9 @@ static oj_status open_proof(struct oj_proof *proof, struct oj_error *err)
 oj_status oj_proof_open(const struct oj_job *job, struct oj_proof **out,
                         struct oj_error *err)
 {
-    struct oj_proof *proof = oj_calloc(1, sizeof *proof);
+    struct oj_proof *proof;
     oj_status status;
-    if (proof == NULL)
-        return oj_fail_nomem(err, 1, sizeof *proof);
+    OJ_NEW_ZEROED(proof, 1, err);
     proof->job = job;
     status = open_proof(proof, err);
     if (status == OJ_OK)
@@ -358,7 +358,7 @@ static const char *first_undecided_reason(const struct oj_proof *proof)
 {
     const struct reference *reference = &proof->reference;
     const struct oj_stats *stats = reference->tiled != NULL
-                                       ? oj_tiled_join_stats(reference->tiled)
+                                       ? &reference->tiled->total
                                        : oj_join_stats(reference->engine);
     return stats->undecided_text[0] != '\0'
                ? stats->undecided_text
@@ -442,17 +442,15 @@ static void print_result(const struct oj_proof *proof)
     print_first_differences(proof);
 }
 
-oj_status oj_proof_finish(struct oj_proof *proof, struct oj_error *err)
+oj_status oj_proof_finish(struct oj_proof *proof,
+                          const struct oj_validation **found,
+                          struct oj_error *err)
 {
+    *found = &proof->validation;
     print_result(proof);
     if (proof->report.layers[0].layer != NULL)
         OJ_TRY(oj_output_finish(&proof->report, err));
     return OJ_OK;
-}
-
-const struct oj_validation *oj_proof_validation(const struct oj_proof *proof)
-{
-    return &proof->validation;
 }
 
 void oj_proof_close(struct oj_proof *proof)

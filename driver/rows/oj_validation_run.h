@@ -22,12 +22,11 @@ OJ_MUST_USE oj_status oj_proof_batch(struct oj_proof *proof,
                                      const struct oj_matches *ours,
                                      struct oj_error *err);
 
-/** Prints what was compared and what differs, and completes the report. */
+/** Prints what was compared and what differs, and completes the report. *found:
+ *  the counts of all batches, valid until the proof is closed. */
 OJ_MUST_USE oj_status oj_proof_finish(struct oj_proof *proof,
+                                      const struct oj_validation **found,
                                       struct oj_error *err);
-
-/** The counts of all batches so far; valid until the proof is closed. */
-const struct oj_validation *oj_proof_validation(const struct oj_proof *proof);
 
 /** Accepts NULL. A report that was not finished is removed. */
 void oj_proof_close(struct oj_proof *proof);

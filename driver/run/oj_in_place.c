@@ -5,7 +5,6 @@
 #include "../../flatten/base/oj_temporary_file.h"
 #include "../../flatten/write/oj_row_lane.h"
 #include "../base/oj_cancel.h"
-#include "../base/oj_transaction.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -73,7 +72,7 @@ static oj_status check_layer_updatable(struct update *u, struct oj_error *err)
                        "-in_place: the driver %s cannot change rows and add "
                        "fields; write to a new file",
                        driver);
-    if (!oj_transaction_is_possible(u->output->dataset) &&
+    if (!GDALDatasetTestCapability(u->output->dataset, ODsCTransactions) &&
         !u->command->in_place_unsafe)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-in_place: the driver %s has no transactions, so an "
@@ -92,21 +91,18 @@ static const char *layer_field_name(OGRLayerH layer, int i)
 }
 
 /* All names of the layer but those of fields [first, first + n). */
-static oj_status reserve_existing_field_names(struct update *u, int first,
-                                              int n, struct oj_error *err)
+static void reserve_existing_field_names(struct update *u, int first, int n)
 {
     const struct oj_source *input = &u->pass->job.input;
     OGRLayerH layer = input->layer;
     int n_fields = OGR_FD_GetFieldCount(OGR_L_GetLayerDefn(layer));
-    OJ_TRY(oj_schema_take_layer(
-        &u->schema, GDALGetDatasetDriver(input->dataset), layer, err));
+    oj_schema_take_layer(&u->schema, GDALGetDatasetDriver(input->dataset),
+                         layer);
     for (int i = 0; i < n_fields; i++)
     {
         if (i < first || i >= first + n)
-            OJ_TRY(oj_schema_take_name(&u->schema, layer_field_name(layer, i),
-                                       err));
+            oj_schema_take_name(&u->schema, layer_field_name(layer, i));
     }
-    return OJ_OK;
 }
 
 /* 1 when a format may have made the name out of the planned one: Shapefile
@@ -166,7 +162,7 @@ static oj_status plan_columns_or_reuse_earlier(struct update *u,
             return fail_foreign_column(u, place, err);
     }
     n = first >= 0 ? request.n_own + u->pass->job.join.n_fields : 0;
-    OJ_TRY(reserve_existing_field_names(u, first, n, err));
+    reserve_existing_field_names(u, first, n);
     OJ_TRY(oj_schema_plan(&request, &u->schema, err));
     if (first >= 0 && !are_columns_of_earlier_run(layer, first, &u->schema))
         return fail_foreign_column(u, first, err);
@@ -290,15 +286,6 @@ static oj_status create_columns(struct update *u, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status open_cursor(struct update *u, struct oj_error *err)
-{
-    struct oj_write_options options = {0};
-    oj_rows_fill_write_options(&u->pass->rows, &u->schema, &options);
-    options.dataset = oj_output_rows_dataset(u->output);
-    return oj_row_cursor_open(OGR_L_GetLayerDefn(u->output->layers[0].layer),
-                              &options, &u->cursor, err);
-}
-
 /* Makes row 0 of the cursor's join side the feature at place. */
 static oj_status load_join_feature_from_tiles(struct update *u, int64_t place,
                                               struct oj_error *err)
@@ -397,11 +384,15 @@ static oj_status update_table(struct update *u, struct oj_error *err)
 static oj_status update_layer_from_records(struct update *u,
                                            struct oj_error *err)
 {
+    struct oj_write_options options = {0};
     close_readers(u);
     OJ_TRY(oj_output_open_layer(&u->asked, u->layer, u->output, err));
     OJ_TRY(oj_output_open(u->output, err));
     OJ_TRY(create_columns(u, err));
-    OJ_TRY(open_cursor(u, err));
+    oj_rows_fill_write_options(&u->pass->rows, &u->schema, &options);
+    options.dataset = oj_output_rows_dataset(u->output);
+    OJ_TRY(oj_row_cursor_open(OGR_L_GetLayerDefn(u->output->layers[0].layer),
+                              &options, &u->cursor, err));
     OJ_TRY(update_table(u, err));
     oj_row_cursor_close(u->cursor);
     u->cursor = NULL;
@@ -412,7 +403,6 @@ static oj_status update_in_place(struct update *u, struct oj_command_run *run,
                                  struct oj_error *err)
 {
     struct oj_job *job = &u->pass->job;
-    struct oj_summary *summary = &run->summary;
     double write_start;
     u->layer = job->input.name;
     if (!u->pass->rows.fields.one_row_per_input)
@@ -422,16 +412,16 @@ static oj_status update_in_place(struct update *u, struct oj_command_run *run,
             "one with -pick");
     OJ_TRY(plan_columns_or_reuse_earlier(u, err));
     OJ_TRY(check_layer_updatable(u, err));
-    OJ_TRY(oj_run_prepare(run, err));
+    OJ_TRY(oj_pass_prepare(u->pass, err));
     OJ_TRY(join_and_spill_answers(u, err));
     write_start = oj_clock_seconds();
     OJ_TRY(update_layer_from_records(u, err));
     oj_rows_warn(&u->pass->rows);
     oj_pass_end_progress(u->pass);
-    summary->destination = u->command->input.dataset;
-    summary->n_rows_written = u->n_records;
-    summary->n_rows_checked = -1;
-    summary->write_s = oj_clock_seconds() - write_start + job->counts.write_s;
+    u->output->layers[0].n_rows = u->n_records;
+    u->output->layers[0].n_checked = -1;
+    run->summary.write_s =
+        oj_clock_seconds() - write_start + job->counts.write_s;
     return OJ_OK;
 }
 
@@ -445,7 +435,6 @@ oj_status oj_in_place_run(struct oj_command_run *run, struct oj_error *err)
         .asked = {.dst = side->dataset, .open_options = side->open_options}};
     oj_status status = update_in_place(&u, run, err);
     oj_row_cursor_close(u.cursor);
-    oj_output_abort(u.output);
     oj_temporary_file_close(&u.file);
     oj_feature_set_free(&u.fetched);
     oj_schema_free(&u.schema);

@@ -263,8 +263,6 @@ static void notice_extra_layer_rows(const struct oj_output *output)
 /* The rows, then the close that can fail, and only then the last word. */
 static oj_status write_output(struct writing *w, struct oj_error *err)
 {
-    const struct oj_output_layer *layer = &w->output->layers[0];
-    struct oj_summary *summary = &w->run->summary;
     double start = oj_clock_seconds();
     oj_status status = write_answers(w, &start, err);
     status = oj_pass_stop(w->pass, status, err);
@@ -283,13 +281,8 @@ static oj_status write_output(struct writing *w, struct oj_error *err)
     status = oj_output_finish(w->output, err);
     if (status != OJ_OK)
         return explain_infinite(w, status, err);
-    summary->write_s = w->pass->job.counts.write_s - w->run->proof_s +
-                       oj_clock_seconds() - start;
-    summary->n_rows_written = layer->n_rows;
-    summary->lane = layer->lane;
-    summary->n_rows_left_out = layer->n_left_out;
-    summary->n_rows_checked = layer->n_checked;
-    summary->destination = w->run->command->output.dst;
+    w->run->summary.write_s = w->pass->job.counts.write_s - w->pass->proof_s +
+                              oj_clock_seconds() - start;
     oj_pass_end_progress(w->pass);
     notice_extra_layer_rows(w->output);
     return OJ_OK;
@@ -298,7 +291,7 @@ static oj_status write_output(struct writing *w, struct oj_error *err)
 static oj_status join_and_write_output(struct writing *w, struct oj_error *err)
 {
     OJ_TRY(plan_output(w, err));
-    OJ_TRY(oj_run_prepare(w->run, err));
+    OJ_TRY(oj_pass_prepare(w->pass, err));
     OJ_TRY(oj_pass_start(w->pass, w->target[UNMATCHED_JOIN].at != NULL, err));
     OJ_TRY(open_output(w, err));
     return write_output(w, err);
@@ -326,29 +319,6 @@ oj_status oj_run_plan_output(struct oj_command_run *run, struct oj_error *err)
                           &job->join, &run->output, err);
 }
 
-static oj_status validate_answer(void *user, const struct oj_answer *answer,
-                                 struct oj_error *err)
-{
-    struct oj_command_run *run = user;
-    double start = oj_clock_seconds();
-    oj_status status = oj_proof_batch(run->proof, answer->part->flat,
-                                      &answer->side, answer->pairs, err);
-    if (!run->command->one_to_one)
-        run->proof_s += oj_clock_seconds() - start;
-    return status;
-}
-
-oj_status oj_run_prepare(struct oj_command_run *run, struct oj_error *err)
-{
-    OJ_TRY(oj_pass_prepare(&run->pass, err));
-    if (run->command->validate == NULL)
-        return OJ_OK;
-    OJ_TRY(oj_proof_open(&run->pass.job, &run->proof, err));
-    run->pass.watch = validate_answer;
-    run->pass.watch_user = run;
-    return OJ_OK;
-}
-
 static oj_status run_command(struct oj_command_run *run, struct oj_error *err)
 {
     const struct oj_command *command = run->command;
@@ -367,7 +337,8 @@ static oj_status run_command(struct oj_command_run *run, struct oj_error *err)
         return oj_explain_run(run, err);
     OJ_TRY(command->in_place ? oj_in_place_run(run, err)
                              : write_join_output(run, err));
-    return oj_summary_end(&run->summary, run->proof, &run->is_different, err);
+    return oj_summary_end(&run->summary, run->pass.proof, &run->is_different,
+                          err);
 }
 
 oj_status oj_run(const struct oj_command *command, int *exit_code,
@@ -376,10 +347,10 @@ oj_status oj_run(const struct oj_command *command, int *exit_code,
     struct oj_command_run run = {.command = command};
     oj_status status;
     run.summary.job = &run.pass.job;
+    run.summary.written = &run.output.layers[0];
     run.summary.start = oj_clock_seconds();
     status = run_command(&run, err);
     oj_output_abort(&run.output);
-    oj_proof_close(run.proof);
     oj_pass_close(&run.pass);
     if (status == OJ_OK)
         *exit_code = run.is_different ? OJ_EXIT_DIFFERENCE : OJ_EXIT_COMPLETE;

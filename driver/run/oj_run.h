@@ -17,8 +17,6 @@ struct oj_command_run
     const struct oj_command *command;
     struct oj_pass pass;       /**< of -benchmark the job alone */
     struct oj_output output;   /**< where it is planned */
-    struct oj_proof *proof;    /**< NULL without -validate */
-    double proof_s;            /**< spent on it while rows are taken */
     struct oj_summary summary; /**< printed at the end where it has a
                                     destination */
     int is_different; /**< some answer is another one than it should be: the
@@ -28,10 +26,6 @@ struct oj_command_run
 /** Plans the output with its main layer. */
 OJ_MUST_USE oj_status oj_run_plan_output(struct oj_command_run *run,
                                          struct oj_error *err);
-
-/** oj_pass_prepare(), and the proof. */
-OJ_MUST_USE oj_status oj_run_prepare(struct oj_command_run *run,
-                                     struct oj_error *err);
 
 /** -explain: opens both sides, checks everything that a run checks beforehand,
  *  reads the join side (of a large one the beginning) and the first rows of the

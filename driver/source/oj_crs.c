@@ -176,7 +176,7 @@ static oj_status metres_scale_of_unit(const struct oj_crs *crs,
                        "too), or leave -metric out",
                        crs->join == NULL ? "unknown"
                                          : oj_crs_describe(crs->join));
-    if (fabs(OSRGetAngularUnits(crs->join, NULL) / oj_unit_size(OJ_UNIT_DEG) -
+    if (fabs(OSRGetAngularUnits(crs->join, NULL) / oj_units[OJ_UNIT_DEG].size -
              1.0) > 1e-9)
         return oj_fail(err, OJ_ERR_ARG,
                        "-metric sphere needs degrees, and the unit of %s is "
@@ -187,7 +187,7 @@ static oj_status metres_scale_of_unit(const struct oj_crs *crs,
                        "-%s %s: with -metric sphere distances are lengths; "
                        "write m, km, ft, us-ft, mi, or none for metres",
                        option, written);
-    *scale = unit == OJ_UNIT_CRS ? 1.0 : oj_unit_size(unit);
+    *scale = unit == OJ_UNIT_CRS ? 1.0 : oj_units[unit].size;
     return OJ_OK;
 }
 
@@ -215,14 +215,6 @@ static oj_status check_unbounded_nearest(const struct oj_crs *crs,
                    "projected CRS to join in with -t_srs, or accept distances "
                    "in degrees with -max_distance infdeg",
                    oj_crs_describe(crs->join));
-}
-
-/* 100us-ft in a CRS of US feet must stay 100 exactly. */
-static double ratio_of_units_snapped_to_1(double unit_size,
-                                          double crs_unit_size)
-{
-    double ratio = unit_size / crs_unit_size;
-    return fabs(ratio - 1.0) < 1e-12 ? 1.0 : ratio;
 }
 
 oj_status oj_crs_scale(const struct oj_command *command,
@@ -260,7 +252,10 @@ oj_status oj_crs_scale(const struct oj_command *command,
         crs_unit = OSRGetLinearUnits(crs->join, NULL);
     }
     if (unit != OJ_UNIT_CRS)
-        *scale = ratio_of_units_snapped_to_1(oj_unit_size(unit), crs_unit);
+        *scale = oj_units[unit].size / crs_unit;
+    /* 100us-ft in a CRS of US feet must stay 100 exactly. */
+    if (fabs(*scale - 1.0) < 1e-12)
+        *scale = 1.0;
     return OJ_OK;
 }
 
@@ -285,7 +280,7 @@ static oj_status convert_distance(const struct oj_command *command,
     char written[64];
     double scale = 1.0;
     snprintf(written, sizeof written, "%g%s", distance.value,
-             oj_unit_name(distance.unit));
+             oj_units[distance.unit].name);
     OJ_TRY(oj_crs_scale(command, crs, option, written, distance.unit, &scale,
                         err));
     *out = scale == 1.0 ? distance.value : distance.value * scale;

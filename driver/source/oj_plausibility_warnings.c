@@ -116,14 +116,6 @@ transform_extent(struct side_extent extent,
     return extent;
 }
 
-static struct side_extent swap_axes(struct side_extent extent)
-{
-    const OGREnvelope from = extent.box;
-    const OGREnvelope to = {from.MinY, from.MaxY, from.MinX, from.MaxX};
-    extent.box = to;
-    return extent;
-}
-
 static double gap_between(const struct side_extent *a,
                           const struct side_extent *b)
 {
@@ -174,8 +166,10 @@ static void warn_of_axes(const struct oj_source *const source[2],
     int fits[2], which;
     for (int i = 0; i < 2; i++)
     {
-        struct side_extent other =
-            transform_extent(swap_axes(own[i]), source[i]->transformation);
+        const OGREnvelope *box = &own[i].box;
+        struct side_extent other = own[i];
+        other.box = (OGREnvelope){box->MinY, box->MaxY, box->MinX, box->MaxX};
+        other = transform_extent(other, source[i]->transformation);
         fits[i] =
             other.is_known && gap_between(&other, &joined[1 - i]) <= reach;
     }

@@ -9,15 +9,6 @@
 
 /* ---- values of fields ---------------------------------------------------- */
 
-void oj_row_values_get(const struct oj_row_values *values, int64_t row,
-                       int column, struct oj_value *value)
-{
-    if (values->table != NULL)
-        oj_table_value(values->table, row, column, value);
-    else
-        oj_attributes_value(values->attributes, column, row, value);
-}
-
 oj_status oj_side_field_text(struct oj_side_field *field,
                              const struct oj_value *value, const char **text,
                              int64_t *n, struct oj_error *err)
@@ -130,7 +121,7 @@ static oj_status append_number_key(struct oj_side_columns *c, OGRFieldType type,
 
 /* Makes c->key that of a row; *is_null: it has none. */
 static oj_status make_key(struct oj_side_columns *c, int made, int side,
-                          const struct oj_row_values *values, int64_t row,
+                          const struct oj_attributes *values, int64_t row,
                           int *is_null, struct oj_error *err)
 {
     const struct oj_side_fields *fields = c->fields[made];
@@ -140,7 +131,7 @@ static oj_status make_key(struct oj_side_columns *c, int made, int side,
     {
         struct oj_side_field *field = &fields[side].field[i];
         struct oj_value value;
-        oj_row_values_get(values, row, field->column, &value);
+        oj_attributes_value(values, field->column, row, &value);
         *is_null = !oj_value_is_there(&value);
         if (*is_null)
             break;
@@ -172,7 +163,7 @@ static oj_status find_class(const struct oj_side_columns *c,
 }
 
 static oj_status make_classes(struct oj_side_columns *c, int made, int side,
-                              int insert, const struct oj_row_values *values,
+                              int insert, const struct oj_attributes *values,
                               int64_t n, int32_t **class_of, int64_t *capacity,
                               struct oj_error *err)
 {
@@ -192,7 +183,7 @@ static oj_status make_classes(struct oj_side_columns *c, int made, int side,
 /* ---- distances ----------------------------------------------------------- */
 
 static oj_status make_max_distances(const struct oj_side_columns *c, int side,
-                                    const struct oj_row_values *values,
+                                    const struct oj_attributes *values,
                                     int64_t n, struct oj_row_columns *made,
                                     int64_t *n_without, struct oj_error *err)
 {
@@ -203,7 +194,7 @@ static oj_status make_max_distances(const struct oj_side_columns *c, int side,
     {
         struct oj_value value;
         double d;
-        oj_row_values_get(values, row, field->column, &value);
+        oj_attributes_value(values, field->column, row, &value);
         d = number_of_value(field->type, &value);
         if (c->distance_scale != 1.0)
             d *= c->distance_scale;
@@ -250,14 +241,14 @@ static int64_t read_list(OGRFieldType type, const struct oj_value *value,
 
 /* number: of the row, [OJ_MOST_DIMENSIONS + 1] */
 static int64_t read_numbers(const struct oj_side_fields *fields,
-                            const struct oj_row_values *values, int64_t row,
+                            const struct oj_attributes *values, int64_t row,
                             double *number)
 {
     struct oj_value value;
     for (int i = 0; i < fields->n; i++)
     {
         const struct oj_side_field *field = &fields->field[i];
-        oj_row_values_get(values, row, field->column, &value);
+        oj_attributes_value(values, field->column, row, &value);
         if (fields->n == 1)
             return read_list(field->type, &value, number);
         number[i] = number_of_value(field->type, &value);
@@ -268,7 +259,7 @@ static int64_t read_numbers(const struct oj_side_fields *fields,
 /* By the first row that has numbers; 0 while a piece to come may have it. */
 static oj_status count_dimensions(const struct oj_side_columns *c, int side,
                                   int insert,
-                                  const struct oj_row_values *values,
+                                  const struct oj_attributes *values,
                                   const struct oj_flat *flat,
                                   struct oj_error *err)
 {
@@ -291,7 +282,7 @@ static oj_status count_dimensions(const struct oj_side_columns *c, int side,
 }
 
 static oj_status make_vectors(const struct oj_side_columns *c, int side,
-                              int insert, const struct oj_row_values *values,
+                              int insert, const struct oj_attributes *values,
                               const struct oj_flat *flat,
                               struct oj_row_columns *made, int64_t *n_without,
                               struct oj_error *err)
@@ -320,7 +311,7 @@ static oj_status make_vectors(const struct oj_side_columns *c, int side,
 
 /* Appends the text of a row to made->bytes, of which *n are in use. */
 static oj_status add_text(const struct oj_side_fields *fields,
-                          const struct oj_row_values *values, int64_t row,
+                          const struct oj_attributes *values, int64_t row,
                           struct oj_row_columns *made, int64_t *n,
                           struct oj_error *err)
 {
@@ -330,7 +321,7 @@ static oj_status add_text(const struct oj_side_fields *fields,
         struct oj_value value;
         const char *text;
         int64_t length;
-        oj_row_values_get(values, row, fields->field[i].column, &value);
+        oj_attributes_value(values, fields->field[i].column, row, &value);
         if (!oj_value_is_there(&value))
             continue;
         OJ_TRY(
@@ -345,7 +336,7 @@ static oj_status add_text(const struct oj_side_fields *fields,
 }
 
 static oj_status gather_texts(const struct oj_side_fields *fields,
-                              const struct oj_row_values *values,
+                              const struct oj_attributes *values,
                               int64_t n_rows, struct oj_row_columns *made,
                               struct oj_error *err)
 {
@@ -397,7 +388,7 @@ static int64_t count_rows_without_text(const struct oj_row_columns *made,
 }
 
 static oj_status make_texts(const struct oj_side_columns *c, int side,
-                            int insert, const struct oj_row_values *values,
+                            int insert, const struct oj_attributes *values,
                             const struct oj_flat *flat,
                             struct oj_row_columns *made, int64_t *n_without,
                             struct oj_error *err)
@@ -524,7 +515,7 @@ void oj_vocabulary_free(struct oj_vocabulary *vocabulary)
 /* ---- what is made -------------------------------------------------------- */
 
 oj_status oj_side_columns_make(struct oj_side_columns *columns, int side,
-                               int insert, const struct oj_row_values *values,
+                               int insert, const struct oj_attributes *values,
                                struct oj_row_columns *made,
                                struct oj_flat *flat,
                                struct oj_missing_values *missing,

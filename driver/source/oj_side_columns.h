@@ -42,23 +42,11 @@
 #include "../../algs/relation/oj_text_condition.h"
 #include "../../algs/relation/oj_vector_condition.h"
 #include "../../flatten/arrays/oj_flat.h"
-#include "../../flatten/read/oj_attributes.h"
 #include "../../flatten/read/oj_table.h"
 #include "../../flatten/text/oj_token_sets.h"
 #include "../../flatten/text/oj_token_table.h"
 
 /* ---- values of fields ---------------------------------------------------- */
-
-/** Where the values of consecutive rows are: a table or a batch; the other is
- *  NULL. */
-struct oj_row_values
-{
-    const struct oj_table *table;
-    const struct oj_attributes *attributes;
-};
-
-void oj_row_values_get(const struct oj_row_values *values, int64_t row,
-                       int column, struct oj_value *value);
 
 /** A field of one side: its place among the fields read, and its type. */
 struct oj_side_field
@@ -209,7 +197,7 @@ enum oj_insertion
  *  OJ_ERR_DATA: the first list is longer than OJ_MOST_DIMENSIONS. */
 OJ_MUST_USE oj_status oj_side_columns_make(struct oj_side_columns *columns,
                                            int side, int insert,
-                                           const struct oj_row_values *values,
+                                           const struct oj_attributes *values,
                                            struct oj_row_columns *made,
                                            struct oj_flat *flat,
                                            struct oj_missing_values *missing,

@@ -1,5 +1,6 @@
 #include "oj_side_preprocessing.h"
 
+#include "../../algs/base/oj_boxes.h"
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/write/oj_flat_to_ogr_geometry.h"
 #include "../base/oj_cancel.h"
@@ -88,7 +89,7 @@ static const char points_only[] =
     "-metric sphere measures from points and multipoints of the input layer; "
     "-centroid_of input or -point_on_surface_of input makes points of others";
 
-static int becomes_points(const struct oj_reshape *reshape)
+int oj_reshape_makes_points(const struct oj_reshape *reshape)
 {
     return reshape->shape == OJ_SHAPE_CENTROID ||
            reshape->shape == OJ_SHAPE_POINT_ON_SURFACE;
@@ -98,7 +99,7 @@ static oj_status check_input_holds_points(const struct oj_sides *sides,
                                           const struct oj_source *input,
                                           struct oj_error *err)
 {
-    if (!sides->needs_points || becomes_points(&sides->reshape[0]) ||
+    if (!sides->needs_points || oj_reshape_makes_points(&sides->reshape[0]) ||
         oj_source_can_hold_points(input))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_DATA, "input layer '%s' holds %s features; %s",
@@ -114,16 +115,11 @@ static oj_status check_points(const struct oj_sides *sides,
         return OJ_OK;
     for (int64_t i = 0; i < flat->n_features; i++)
     {
-        for (int64_t p = flat->part_offset[i]; p < flat->part_offset[i + 1];
-             p++)
-        {
-            if (flat->part_kind[p] != OJ_PART_POINT)
-                return oj_fail(
-                    err, OJ_ERR_DATA,
-                    "feature %lld of input layer '%s' is no point; %s",
-                    (long long)(flat->fid != NULL ? flat->fid[i] : i),
-                    sides->reshape[0].name, points_only);
-        }
+        if ((oj_flat_kinds(flat, i) & ~(unsigned)OJ_PART_POINT) != 0)
+            return oj_fail(err, OJ_ERR_DATA,
+                           "feature %lld of input layer '%s' is no point; %s",
+                           (long long)(flat->fid != NULL ? flat->fid[i] : i),
+                           sides->reshape[0].name, points_only);
     }
     return OJ_OK;
 }
@@ -151,12 +147,10 @@ static oj_status add_field(struct oj_source *const sources[2], int side,
                            struct oj_side_columns *columns,
                            struct oj_error *err)
 {
-    struct oj_source *source = sources[side];
     struct oj_side_field field = {0};
     OGRFieldDefnH defn;
-    OJ_TRY(oj_source_need_field(source, name, option, &field.column, err));
-    defn = OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(source->layer),
-                               source->fields[field.column]);
+    OJ_TRY(oj_source_need_field(sources[side], name, option, &field.column,
+                                &defn, err));
     field.type = OGR_Fld_GetType(defn);
     field.subtype = OGR_Fld_GetSubType(defn);
     return oj_side_columns_add(columns, made, side, &field, err);
@@ -353,11 +347,6 @@ static oj_status open_columns(const struct oj_command *command,
 
 /* ---- what is joined in place of the features ---------------------------- */
 
-static int applies_to_side(int sides, int side)
-{
-    return sides == OJ_SIDE_BOTH || sides == side;
-}
-
 /* What the command asks of a side: 0 the input, 1 the join side. */
 static struct oj_reshape shape_options_of_side(const struct oj_command *command,
                                                int side, const char *name)
@@ -372,29 +361,14 @@ static struct oj_reshape shape_options_of_side(const struct oj_command *command,
         if (command->n_windows == 0)
             reshape.shape = OJ_SHAPE_ENVELOPE;
     }
-    if (oj_command_given(command, "centroid_of") &&
-        applies_to_side(command->centroid_of, side))
+    if (oj_command_is_of_side(command, "centroid_of", side))
         reshape.shape = OJ_SHAPE_CENTROID;
-    if (oj_command_given(command, "point_on_surface_of") &&
-        applies_to_side(command->point_on_surface_of, side))
+    if (oj_command_is_of_side(command, "point_on_surface_of", side))
         reshape.shape = OJ_SHAPE_POINT_ON_SURFACE;
     return reshape;
 }
 
 /* ---- validity ----------------------------------------------------------- */
-
-static int has_polygon(const struct oj_flat *flat, int64_t feature)
-{
-    if (oj_flat_is_points(flat))
-        return 0;
-    for (int64_t p = flat->part_offset[feature];
-         p < flat->part_offset[feature + 1]; p++)
-    {
-        if (flat->part_kind[p] == OJ_PART_POLYGON)
-            return 1;
-    }
-    return 0;
-}
 
 static int is_valid(OGRGeometryH geometry, char *reason, size_t size)
 {
@@ -428,7 +402,8 @@ static oj_status handle_invalid_geometry(struct oj_reshape *r,
 {
     OGRGeometryH fixed = NULL;
     char reason[160];
-    if (r->invalid == OJ_INVALID_USE || !has_polygon(from, feature))
+    if (r->invalid == OJ_INVALID_USE ||
+        (oj_flat_kinds(from, feature) & OJ_PART_POLYGON) == 0)
         return OJ_OK;
     r->found.n_tested++;
     if (is_valid(*geometry, reason, sizeof reason))
@@ -451,7 +426,7 @@ static oj_status handle_invalid_geometry(struct oj_reshape *r,
     return OJ_OK;
 }
 
-/* ---- points and envelopes ----------------------------------------------- */
+/* ---- points ------------------------------------------------------------- */
 
 static OGRGeometryH centroid_of(OGRGeometryH geometry)
 {
@@ -479,61 +454,6 @@ static oj_status add_representative(struct oj_reshape *r, int64_t fid,
     return status;
 }
 
-/* A feature with parts has vertices, and they are one run. */
-static OGREnvelope envelope_of(const struct oj_flat *flat, int64_t feature)
-{
-    OGREnvelope e = {INFINITY, -INFINITY, INFINITY, -INFINITY};
-    int64_t v, end;
-    oj_flat_vertices(flat, feature, &v, &end);
-    for (; v < end; v++)
-    {
-        e.MinX = flat->x[v] < e.MinX ? flat->x[v] : e.MinX;
-        e.MinY = flat->y[v] < e.MinY ? flat->y[v] : e.MinY;
-        e.MaxX = flat->x[v] > e.MaxX ? flat->x[v] : e.MaxX;
-        e.MaxY = flat->y[v] > e.MaxY ? flat->y[v] : e.MaxY;
-    }
-    return e;
-}
-
-/* Four corners and the first again, or of a line two that are opposite. */
-static oj_status add_corners(const OGREnvelope *e, struct oj_flat_buf *to,
-                             struct oj_error *err)
-{
-    const double xs[5] = {e->MinX, e->MaxX, e->MaxX, e->MinX, e->MinX};
-    const double ys[5] = {e->MinY, e->MinY, e->MaxY, e->MaxY, e->MinY};
-    int has_area = e->MinX < e->MaxX && e->MinY < e->MaxY;
-    int n = has_area ? 5 : 2, step = has_area ? 1 : 2;
-    double *x, *y;
-    OJ_TRY(
-        oj_flat_buf_part(to, has_area ? OJ_PART_POLYGON : OJ_PART_LINE, err));
-    OJ_TRY(oj_flat_buf_ring(to, err));
-    OJ_TRY(oj_flat_buf_vertices(to, n, &x, &y, err));
-    for (int i = 0; i < n; i++)
-    {
-        x[i] = xs[i * step];
-        y[i] = ys[i * step];
-    }
-    return OJ_OK;
-}
-
-/* A box; without width or height a line, without both a point. */
-static oj_status add_envelope(const struct oj_flat *from, int64_t feature,
-                              int64_t fid, struct oj_flat_buf *to,
-                              struct oj_error *err)
-{
-    const OGREnvelope e = envelope_of(from, feature);
-    oj_status status;
-    if (e.MinX >= e.MaxX && e.MinY >= e.MaxY)
-        return oj_flat_buf_add_point(to, fid, e.MinX, e.MinY, err);
-    OJ_TRY(oj_flat_buf_begin(to, fid, err));
-    status = add_corners(&e, to, err);
-    if (status == OJ_OK)
-        status = oj_flat_buf_end(to, err);
-    if (status != OJ_OK)
-        oj_flat_buf_drop(to);
-    return status;
-}
-
 /* ---- features ----------------------------------------------------------- */
 
 static oj_status add_reshaped_feature(struct oj_reshape *r,
@@ -551,7 +471,11 @@ static oj_status add_reshaped_feature(struct oj_reshape *r,
     if (oj_flat_is_one_point(from, feature)) /* valid, and its own centroid */
         return oj_flat_buf_add_point(to, fid, from->x[v], from->y[v], err);
     if (r->shape == OJ_SHAPE_ENVELOPE && r->invalid == OJ_INVALID_USE)
-        return add_envelope(from, feature, fid, to, err);
+    {
+        const struct oj_box box = oj_box_of_feature(from, feature);
+        return oj_flat_buf_add_box(to, fid, box.x0, box.y0, box.x1, box.y1,
+                                   err);
+    }
     OJ_TRY(oj_layer_shape(from, feature, 0, &geometry, err));
     status = handle_invalid_geometry(r, from, feature, &geometry, err);
     if (status == OJ_OK && geometry != NULL && r->shape != OJ_SHAPE_AS_READ)
@@ -574,7 +498,7 @@ static oj_status reshape_features(struct oj_reshape *reshape,
     for (int64_t i = 0; i < from->n_features && status == OJ_OK; i++)
     {
         if (i % 256 == 0)
-            status = oj_check_cancel(reshape->cancel, err);
+            status = oj_cancel_check(err);
         if (status == OJ_OK)
             status = add_reshaped_feature(reshape, from, i,
                                           from->fid != NULL ? from->fid[i] : i,
@@ -595,7 +519,6 @@ oj_status oj_sides_open(const struct oj_command *command,
     struct oj_source *const source[2] = {input, join};
     sides->reshape[0] = shape_options_of_side(command, 0, input->name);
     sides->reshape[1] = shape_options_of_side(command, 1, join->name);
-    sides->reshape[0].cancel = sides->reshape[1].cancel = oj_cancel_flag();
     sides->needs_points = command->relation.metric == OJ_METRIC_SPHERE &&
                           !oj_relation_compares_shapes(&command->relation);
     OJ_TRY(check_input_holds_points(sides, input, err));
@@ -604,7 +527,7 @@ oj_status oj_sides_open(const struct oj_command *command,
 }
 
 oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
-                        const struct oj_row_values *values,
+                        const struct oj_attributes *values,
                         struct oj_side_work *work, struct oj_flat *flat,
                         struct oj_error *err)
 {

@@ -52,12 +52,14 @@ struct oj_reshape
     enum oj_joined_shape shape;
     enum oj_invalid_mode invalid;
     const char *role, *name; /**< of the layer, for messages */
-    const int *cancel;       /**< nonzero stops; may be NULL */
 
     struct oj_side_findings found;
 
     struct oj_layer_geometry work;
 };
+
+/** 1 when points are joined in place of the features. */
+int oj_reshape_makes_points(const struct oj_reshape *reshape);
 
 /** Zeroed memory is a valid closed one. Index 0 is the input, 1 the join. */
 struct oj_sides
@@ -91,7 +93,7 @@ OJ_MUST_USE oj_status oj_sides_open(
  *  oj_side_columns_need(). insert: enum oj_insertion. */
 OJ_MUST_USE oj_status oj_sides_make(struct oj_sides *sides, int side,
                                     int insert,
-                                    const struct oj_row_values *values,
+                                    const struct oj_attributes *values,
                                     struct oj_side_work *work,
                                     struct oj_flat *flat, struct oj_error *err);
 

@@ -1,6 +1,7 @@
 #include "oj_source.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/write/oj_flat_to_ogr_geometry.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
 #include "../base/oj_spelling.h"
@@ -19,36 +20,20 @@
 /* "input layer 'lots'" */
 #define LAYER_FORMAT "%s layer '%s'"
 
-/* Adds name to the list in text, or "..." when there is no room. */
-static void append_listed_name(char *text, size_t size, const char *name)
-{
-    size_t used = strlen(text);
-    if (used + strlen(name) + 8 < size)
-        snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", name);
-    else if (used < 4 || strcmp(text + used - 3, "...") != 0)
-        snprintf(text + used, size - used, ", ...");
-}
-
 /* What GDAL wants before the name of a packed file; NULL: it is none. */
 static const char *prefix_of_archive(const char *name)
 {
-    static const struct
-    {
-        const char *end, *prefix;
-    } kinds[] = {{".zip", "/vsizip/"},
-                 {".tar", "/vsitar/"},
-                 {".tgz", "/vsitar/"},
-                 {".tar.gz", "/vsitar/"},
-                 {".gz", "/vsigzip/"}};
-    size_t n = strlen(name);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    {
-        size_t m = strlen(kinds[i].end);
-        if (n > m && strcasecmp(name + n - m, kinds[i].end) == 0 &&
-            strncmp(name, "/vsi", 4) != 0)
-            return kinds[i].prefix;
-    }
-    return NULL;
+    const char *end = CPLGetExtension(name);
+    if (strncmp(name, "/vsi", 4) == 0)
+        return NULL;
+    if (EQUAL(end, "zip"))
+        return "/vsizip/";
+    if (EQUAL(end, "tar") || EQUAL(end, "tgz"))
+        return "/vsitar/";
+    if (!EQUAL(end, "gz"))
+        return NULL;
+    return EQUAL(CPLGetExtension(CPLGetBasename(name)), "tar") ? "/vsitar/"
+                                                               : "/vsigzip/";
 }
 
 /* Writes what is wrong with a name that stands for something in another program
@@ -134,8 +119,8 @@ static void list_layers(GDALDatasetH dataset, char *text, size_t size)
     int n = GDALDatasetGetLayerCount(dataset);
     text[0] = '\0';
     for (int i = 0; i < n; i++)
-        append_listed_name(text, size,
-                           OGR_L_GetName(GDALDatasetGetLayer(dataset, i)));
+        oj_append_name(text, size,
+                       OGR_L_GetName(GDALDatasetGetLayer(dataset, i)));
 }
 
 static oj_status choose_named_layer(struct oj_source *s, struct oj_error *err)
@@ -197,8 +182,7 @@ static oj_status choose_layer(struct oj_source *s, struct oj_error *err)
 
 static int is_csv(const struct oj_source *s)
 {
-    return strcasecmp(GDALGetDescription(GDALGetDatasetDriver(s->dataset)),
-                      "CSV") == 0;
+    return oj_driver_is(GDALGetDatasetDriver(s->dataset), "CSV");
 }
 
 static oj_status check_geometry(const struct oj_source *s,
@@ -245,12 +229,11 @@ static oj_status set_where(struct oj_source *s, const char *where,
  * it makes no sense. */
 static oj_status check_where(const struct oj_source *s, struct oj_error *err)
 {
-    const char *driver = GDALGetDescription(GDALGetDatasetDriver(s->dataset));
     const char *where = s->side->where;
     size_t size = strlen(where) + 2 * strlen(s->name) + 64;
     OGRLayerH result;
     char *select, *name;
-    if ((strcmp(driver, "GPKG") != 0 && strcmp(driver, "SQLite") != 0) ||
+    if (!oj_driver_is(GDALGetDatasetDriver(s->dataset), "GPKG|SQLite") ||
         s->is_result_set)
         return OJ_OK;
     OJ_NEW(select, (int64_t)size, err);
@@ -366,7 +349,7 @@ static oj_status fail_field(const struct oj_source *s, const char *option,
             best = here;
             least = distance;
         }
-        append_listed_name(names, sizeof names, here);
+        oj_append_name(names, sizeof names, here);
     }
     return oj_fail(
         err, OJ_ERR_ARG, "%s" LAYER_FORMAT " has no field '%.100s'; %s%s%s%s%s",
@@ -400,10 +383,8 @@ static oj_status select_fields(struct oj_source *s, struct oj_error *err)
     oj_status status = OJ_OK;
     char **names;
     OJ_NEW(s->fields, n + 1, err);
-    OJ_NEW(s->needed, n + 1, err);
-    OJ_NEW(s->skipped, n + 1, err);
-    memset(s->needed, 0, (size_t)n + 1);
-    memset(s->skipped, 0, (size_t)n + 1);
+    OJ_NEW_ZEROED(s->needed, n + 1, err);
+    OJ_NEW_ZEROED(s->skipped, n + 1, err);
     if (s->side->select == NULL)
     {
         for (int i = 0; i < n; i++)
@@ -436,10 +417,9 @@ static void drop_unwritten_fields(const struct oj_command *command,
 
 oj_status oj_source_need_field(struct oj_source *source, const char *name,
                                const char *option, int *column,
-                               struct oj_error *err)
+                               OGRFieldDefnH *defn, struct oj_error *err)
 {
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(source->layer);
-    int field = OGR_FD_GetFieldIndex(defn, name);
+    int field = OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn(source->layer), name);
     int n = source->n_fields + source->n_hidden, i = 0;
     char text[80];
     snprintf(text, sizeof text, "-%s: ", option);
@@ -455,21 +435,26 @@ oj_status oj_source_need_field(struct oj_source *source, const char *name,
     source->needed[i] = 1;
     source->skipped[i] = 0;
     *column = i;
+    *defn = oj_source_field(source, i);
     return OJ_OK;
+}
+
+OGRFieldDefnH oj_source_field(const struct oj_source *source, int i)
+{
+    return OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(source->layer),
+                               source->fields[i]);
 }
 
 char **oj_source_describe_fields(const struct oj_source *source, int n)
 {
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(source->layer);
     char **list = NULL;
     for (int i = 0; i < n; i++)
     {
-        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, source->fields[i]);
-        char *text = CPLStrdup(CPLSPrintf("%s %d %d", OGR_Fld_GetNameRef(field),
+        OGRFieldDefnH field = oj_source_field(source, i);
+        list =
+            CSLAddString(list, CPLSPrintf("%s %d %d", OGR_Fld_GetNameRef(field),
                                           OGR_Fld_GetType(field),
                                           OGR_Fld_GetSubType(field)));
-        list = CSLAddString(list, text);
-        CPLFree(text);
     }
     return list;
 }
@@ -499,25 +484,18 @@ static oj_status find_crs(struct oj_source *s, struct oj_error *err)
 
 /* ---- the boxes of -window, as a layer in memory -------------------------- */
 
-/* Without width or height a line, without both a point. */
-static OGRGeometryH make_box(const double *box)
+static oj_status make_box(const double *box, OGRGeometryH *out,
+                          struct oj_error *err)
 {
-    const double xs[5] = {box[0], box[2], box[2], box[0], box[0]};
-    const double ys[5] = {box[1], box[1], box[3], box[3], box[1]};
-    int is_thin = box[0] >= box[2], is_flat = box[1] >= box[3];
-    int has_area = !is_thin && !is_flat;
-    int n = has_area ? 5 : is_thin && is_flat ? 1 : 3;
-    OGRGeometryH polygon,
-        shape = OGR_G_CreateGeometry(n == 5   ? wkbLinearRing
-                                     : n == 1 ? wkbPoint
-                                              : wkbLineString);
-    for (int i = 0; i < n; i += has_area ? 1 : 2)
-        OGR_G_AddPoint_2D(shape, xs[i], ys[i]);
-    if (!has_area)
-        return shape;
-    polygon = OGR_G_CreateGeometry(wkbPolygon);
-    OGR_G_AddGeometryDirectly(polygon, shape);
-    return polygon;
+    struct oj_flat_buf buf = {0};
+    struct oj_flat flat;
+    oj_status status =
+        oj_flat_buf_add_box(&buf, 0, box[0], box[1], box[2], box[3], err);
+    flat = oj_flat_buf_view(&buf);
+    if (status == OJ_OK)
+        status = oj_layer_shape(&flat, 0, 0, out, err);
+    oj_flat_buf_free(&buf);
+    return status;
 }
 
 static oj_status create_window_layer(struct oj_source *s, const double *boxes,
@@ -532,9 +510,12 @@ static oj_status create_window_layer(struct oj_source *s, const double *boxes,
                        "GDAL cannot hold a layer in memory");
     for (int64_t i = 0; i < n; i++)
     {
-        OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(s->layer));
+        OGRFeatureH feature;
+        OGRGeometryH box;
         OGRErr result;
-        OGR_F_SetGeometryDirectly(feature, make_box(&boxes[4 * i]));
+        OJ_TRY(make_box(&boxes[4 * i], &box, err));
+        feature = OGR_F_Create(OGR_L_GetLayerDefn(s->layer));
+        OGR_F_SetGeometryDirectly(feature, box);
         OGR_F_SetFID(feature, i + 1);
         result = OGR_L_CreateFeature(s->layer, feature);
         OGR_F_Destroy(feature);
@@ -604,11 +585,10 @@ int64_t oj_source_count(const struct oj_source *source, int64_t limit)
 oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
                                 int64_t n_rows, struct oj_error *err)
 {
-    /* Only here is the count part of the file's own structure. */
-    const char *driver =
-        GDALGetDescription(GDALGetDatasetDriver(source->dataset));
     int64_t n_promised;
-    if (strcmp(driver, "FlatGeobuf") != 0 || source->is_result_set)
+    /* Only there is the count part of the file's own structure. */
+    if (!oj_driver_is(GDALGetDatasetDriver(source->dataset), "FlatGeobuf") ||
+        source->is_result_set)
         return OJ_OK;
     n_promised = oj_source_count(source, limit);
     if (n_promised <= n_rows)
@@ -625,9 +605,8 @@ oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
 static int is_whole_layer_of_driver(const struct oj_source *source,
                                     const char *name)
 {
-    GDALDriverH driver =
-        source->dataset != NULL ? GDALGetDatasetDriver(source->dataset) : NULL;
-    return driver != NULL && strcmp(GDALGetDescription(driver), name) == 0 &&
+    return source->dataset != NULL &&
+           oj_driver_is(GDALGetDatasetDriver(source->dataset), name) &&
            !source->is_result_set && !source->has_where &&
            CPLTestBool(CPLGetConfigOption("OGRJOIN_LANES", "YES"));
 }
@@ -650,16 +629,9 @@ GDALDatasetH oj_source_geopackage(const struct oj_source *source)
 
 int oj_source_can_hold_points(const struct oj_source *source)
 {
-    switch (OGR_GT_Flatten(source->type))
-    {
-        case wkbUnknown:
-        case wkbPoint:
-        case wkbMultiPoint:
-        case wkbGeometryCollection:
-            return 1;
-        default:
-            return 0;
-    }
+    OGRwkbGeometryType flat = OGR_GT_Flatten(source->type);
+    return flat == wkbUnknown || flat == wkbPoint || flat == wkbMultiPoint ||
+           flat == wkbGeometryCollection;
 }
 
 int oj_source_is_behind(const struct oj_source *source, const char *path)

@@ -45,11 +45,15 @@ OJ_MUST_USE oj_status oj_source_open(const struct oj_command *command, int side,
 
 /** Has the field of that name read, whether it is written or not; *column: its
  *  place in fields, which is its column in an oj_table and its number in a
- *  batch.  OJ_ERR_ARG, naming option and listing the fields, when there is
- *  none. */
+ *  batch; *defn: its definition, the layer's.  OJ_ERR_ARG, naming option and
+ *  listing the fields, when there is none. */
 OJ_MUST_USE oj_status oj_source_need_field(struct oj_source *source,
                                            const char *name, const char *option,
-                                           int *column, struct oj_error *err);
+                                           int *column, OGRFieldDefnH *defn,
+                                           struct oj_error *err);
+
+/** The definition of fields[i], the layer's. */
+OGRFieldDefnH oj_source_field(const struct oj_source *source, int i);
 
 /** "NAME TYPE SUBTYPE" of the first n of fields; freed with CSLDestroy(). */
 char **oj_source_describe_fields(const struct oj_source *source, int n);

@@ -32,6 +32,17 @@ static int are_all_joinable(const struct oj_flat *flat)
            oj_flat_are_joinable(flat->y, flat->n_vertices);
 }
 
+unsigned oj_flat_kinds(const struct oj_flat *flat, int64_t feature)
+{
+    unsigned kinds = 0;
+    if (oj_flat_is_points(flat))
+        return flat->x[feature] - flat->x[feature] == 0.0 ? OJ_PART_POINT : 0;
+    for (int64_t part = flat->part_offset[feature];
+         part < flat->part_offset[feature + 1]; part++)
+        kinds |= flat->part_kind[part];
+    return kinds;
+}
+
 struct oj_flat oj_flat_buf_view(const struct oj_flat_buf *buf)
 {
     struct oj_flat view;
@@ -188,157 +199,121 @@ static int are_vertices_in_range(const struct oj_flat_buf *buf, int64_t first,
            oj_flat_are_joinable(buf->y + first, end - first);
 }
 
-static int is_empty_part(const struct oj_flat_buf *buf, int kind,
-                         int64_t first_ring, int64_t end_ring)
+/* 1 when a ring lacks its first vertex at its end. */
+static int is_open(const struct oj_flat *flat, int64_t ring)
 {
-    int64_t v;
-    if (first_ring == end_ring)
+    int64_t first = flat->vertex_offset[ring];
+    int64_t last = flat->vertex_offset[ring + 1] - 1;
+    return flat->x[first] != flat->x[last] || flat->y[first] != flat->y[last];
+}
+
+static int is_empty_part(const struct oj_flat *flat, int64_t part)
+{
+    int64_t ring = flat->ring_offset[part], v = flat->vertex_offset[ring];
+    if (ring == flat->ring_offset[part + 1] ||
+        flat->vertex_offset[ring + 1] == v)
         return 1;
-    v = buf->vertex_offset[first_ring];
-    if (buf->vertex_offset[first_ring + 1] == v)
-        return 1;
-    return kind == OJ_PART_POINT && isnan(buf->x[v]) && isnan(buf->y[v]);
+    return flat->part_kind[part] == OJ_PART_POINT && isnan(flat->x[v]) &&
+           isnan(flat->y[v]);
 }
 
-static int is_ring_not_closed(const struct oj_flat_buf *buf, int64_t ring)
+/* 1 when of the feature in work nothing is empty, open or not to be taken. */
+static int is_feature_tidy(const struct oj_flat_buf *buf)
 {
-    int64_t first = buf->vertex_offset[ring];
-    int64_t last = buf->vertex_offset[ring + 1] - 1;
-    return buf->x[first] != buf->x[last] || buf->y[first] != buf->y[last];
-}
-
-/* Moves what is not empty of the feature in work to the front. Returns the
- * number of parts that were left out; *not_finite is set when a coordinate of
- * the rest is not taken, *n_open to the number of rings to close. */
-static int64_t drop_empty_parts_and_rings(struct oj_flat_buf *buf,
-                                          int *not_finite, int64_t *n_open)
-{
-    int64_t to_part = buf->part_offset[buf->n_features];
-    int64_t to_ring = buf->ring_offset[to_part];
-    int64_t to_vertex = buf->vertex_offset[to_ring];
-    int64_t ring = to_ring, vertex = to_vertex, n_dropped = 0;
-    int64_t n_parts = buf->n_parts;
-    *not_finite = 0;
-    *n_open = 0;
-    for (int64_t part = to_part; part < n_parts; part++)
+    const struct oj_flat flat = oj_flat_buf_view(buf);
+    int64_t part = buf->part_offset[buf->n_features];
+    int64_t ring = buf->ring_offset[part];
+    if (!are_vertices_in_range(buf, buf->vertex_offset[ring], buf->n_vertices))
+        return 0;
+    for (; part < buf->n_parts; part++)
     {
-        int kind = buf->part_kind[part];
-        int64_t end_ring = buf->ring_offset[part + 1];
-        if (kind != OJ_PART_POINT &&
-            !are_vertices_in_range(buf, vertex, buf->vertex_offset[end_ring]))
-            *not_finite = 1;
-        if (is_empty_part(buf, kind, ring, end_ring))
+        int64_t end = buf->ring_offset[part + 1];
+        if (ring == end)
+            return 0;
+        for (; ring < end; ring++)
         {
-            n_dropped++;
-            ring = end_ring;
-            vertex = buf->vertex_offset[end_ring];
-            continue;
-        }
-        if (kind == OJ_PART_POINT &&
-            !are_vertices_in_range(buf, vertex, vertex + 1))
-            *not_finite = 1;
-        for (; ring < end_ring; ring++)
-        {
-            int64_t end_vertex = buf->vertex_offset[ring + 1];
-            size_t bytes = (size_t)(end_vertex - vertex) * sizeof(double);
-            if (end_vertex == vertex)
-                continue;
-            if (to_vertex != vertex)
-            {
-                memmove(buf->x + to_vertex, buf->x + vertex, bytes);
-                memmove(buf->y + to_vertex, buf->y + vertex, bytes);
-            }
-            to_vertex += end_vertex - vertex;
-            vertex = end_vertex;
-            buf->vertex_offset[++to_ring] = to_vertex;
-            if (kind == OJ_PART_POLYGON && is_ring_not_closed(buf, to_ring - 1))
-                (*n_open)++;
-        }
-        buf->part_kind[to_part] = (uint8_t)kind;
-        buf->ring_offset[++to_part] = to_ring;
-    }
-    buf->n_parts = to_part;
-    buf->n_rings = to_ring;
-    buf->n_vertices = to_vertex;
-    return n_dropped;
-}
-
-/* Appends their first vertex to the n_open rings that lack it, the last ring
- * first, so that every vertex moves once. */
-static oj_status close_rings(struct oj_flat_buf *buf, int64_t n_open,
-                             struct oj_error *err)
-{
-    int64_t n = n_open;
-    OJ_TRY(reserve_vertices(buf, buf->n_vertices + n_open, err));
-    buf->n_vertices += n_open;
-    for (int64_t part = buf->n_parts - 1; n > 0; part--)
-    {
-        for (int64_t r = buf->ring_offset[part + 1] - 1;
-             n > 0 && r >= buf->ring_offset[part]; r--)
-        {
-            int64_t first = buf->vertex_offset[r];
-            int64_t end = buf->vertex_offset[r + 1];
-            size_t bytes = (size_t)(end - first) * sizeof(double);
-            int open = buf->part_kind[part] == OJ_PART_POLYGON;
-            if (open)
-                open = is_ring_not_closed(buf, r);
-            buf->vertex_offset[r + 1] = end + n;
-            if (open)
-            {
-                buf->x[end + n - 1] = buf->x[first];
-                buf->y[end + n - 1] = buf->y[first];
-                n--;
-            }
-            memmove(buf->x + first + n, buf->x + first, bytes);
-            memmove(buf->y + first + n, buf->y + first, bytes);
+            if (buf->vertex_offset[ring] == buf->vertex_offset[ring + 1] ||
+                (buf->part_kind[part] == OJ_PART_POLYGON &&
+                 is_open(&flat, ring)))
+                return 0;
         }
     }
-    buf->counts.n_rings_closed += n_open;
-    return OJ_OK;
+    return 1;
 }
 
 oj_status oj_flat_buf_copy_part(struct oj_flat_buf *buf,
                                 const struct oj_flat *flat, int64_t part,
                                 struct oj_error *err)
 {
-    OJ_TRY(
-        oj_flat_buf_part(buf, (enum oj_part_kind)flat->part_kind[part], err));
+    enum oj_part_kind kind = (enum oj_part_kind)flat->part_kind[part];
+    OJ_TRY(oj_flat_buf_part(buf, kind, err));
     for (int64_t ring = flat->ring_offset[part];
          ring < flat->ring_offset[part + 1]; ring++)
     {
         int64_t first = flat->vertex_offset[ring];
         int64_t n = flat->vertex_offset[ring + 1] - first;
+        int closes = n > 0 && kind == OJ_PART_POLYGON && is_open(flat, ring);
         double *x, *y;
+        if (n == 0)
+            continue;
         OJ_TRY(oj_flat_buf_ring(buf, err));
-        OJ_TRY(oj_flat_buf_vertices(buf, n, &x, &y, err));
+        OJ_TRY(oj_flat_buf_vertices(buf, n + closes, &x, &y, err));
         memcpy(x, flat->x + first, (size_t)n * sizeof *x);
         memcpy(y, flat->y + first, (size_t)n * sizeof *y);
+        x[n + closes - 1] = x[closes ? 0 : n - 1];
+        y[n + closes - 1] = y[closes ? 0 : n - 1];
+        buf->counts.n_rings_closed += closes;
     }
     return OJ_OK;
 }
 
+/* Makes the feature in work anew, without what is empty and with its rings
+ * closed; without parts when a coordinate is not to be taken, *not_finite.
+ * *n_dropped: parts that were left out. */
+static oj_status tidy_feature(struct oj_flat_buf *buf, int *not_finite,
+                              int64_t *n_dropped, struct oj_error *err)
+{
+    const struct oj_flat raw = oj_flat_buf_view(buf);
+    struct oj_flat_buf tidy = {0};
+    struct oj_flat flat;
+    oj_status status = oj_flat_buf_begin(&tidy, 0, err);
+    for (int64_t part = buf->part_offset[buf->n_features];
+         status == OJ_OK && part < raw.n_parts; part++)
+    {
+        int is_empty = is_empty_part(&raw, part);
+        int64_t end = raw.ring_offset[part + 1];
+        *n_dropped += is_empty;
+        if ((!is_empty || raw.part_kind[part] != OJ_PART_POINT) &&
+            !are_vertices_in_range(buf,
+                                   raw.vertex_offset[raw.ring_offset[part]],
+                                   raw.vertex_offset[end]))
+            *not_finite = 1;
+        if (!is_empty)
+            status = oj_flat_buf_copy_part(&tidy, &raw, part, err);
+    }
+    flat = oj_flat_buf_view(&tidy);
+    oj_flat_buf_drop(buf);
+    for (int64_t part = 0;
+         status == OJ_OK && !*not_finite && part < flat.n_parts; part++)
+        status = oj_flat_buf_copy_part(buf, &flat, part, err);
+    if (!*not_finite)
+        buf->counts.n_rings_closed += tidy.counts.n_rings_closed;
+    oj_flat_buf_free(&tidy);
+    return status;
+}
+
 oj_status oj_flat_buf_end(struct oj_flat_buf *buf, struct oj_error *err)
 {
-    int64_t first = buf->part_offset[buf->n_features];
-    int64_t n_open;
-    int not_finite;
-    int64_t n_dropped = drop_empty_parts_and_rings(buf, &not_finite, &n_open);
+    int64_t first = buf->part_offset[buf->n_features], n_dropped = 0;
+    int not_finite = 0;
+    if (!is_feature_tidy(buf))
+        OJ_TRY(tidy_feature(buf, &not_finite, &n_dropped, err));
     if (not_finite)
-    {
-        oj_flat_buf_drop(buf);
         buf->counts.n_not_finite++;
-    }
     else if (buf->n_parts == first)
-    {
-        oj_flat_buf_drop(buf);
         buf->counts.n_empty++;
-    }
     else
-    {
-        if (n_open > 0)
-            OJ_TRY(close_rings(buf, n_open, err));
         buf->counts.n_empty_members += n_dropped;
-    }
     for (int64_t part = first; part < buf->n_parts; part++)
         buf->part_kinds |= buf->part_kind[part];
     buf->n_features++;
@@ -419,6 +394,40 @@ oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf, int64_t fid, double x,
     return OJ_OK;
 }
 
+/* Four corners and the first again, or of a line two that are opposite. */
+static oj_status add_corners(struct oj_flat_buf *buf, double x0, double y0,
+                             double x1, double y1, struct oj_error *err)
+{
+    const double xs[5] = {x0, x1, x1, x0, x0}, ys[5] = {y0, y0, y1, y1, y0};
+    int has_area = x0 < x1 && y0 < y1;
+    int n = has_area ? 5 : 2, step = has_area ? 1 : 2;
+    double *x, *y;
+    OJ_TRY(
+        oj_flat_buf_part(buf, has_area ? OJ_PART_POLYGON : OJ_PART_LINE, err));
+    OJ_TRY(oj_flat_buf_ring(buf, err));
+    OJ_TRY(oj_flat_buf_vertices(buf, n, &x, &y, err));
+    for (int i = 0; i < n; i++)
+    {
+        x[i] = xs[i * step];
+        y[i] = ys[i * step];
+    }
+    return oj_flat_buf_end(buf, err);
+}
+
+oj_status oj_flat_buf_add_box(struct oj_flat_buf *buf, int64_t fid, double x0,
+                              double y0, double x1, double y1,
+                              struct oj_error *err)
+{
+    oj_status status;
+    if (x0 >= x1 && y0 >= y1)
+        return oj_flat_buf_add_point(buf, fid, x0, y0, err);
+    OJ_TRY(oj_flat_buf_begin(buf, fid, err));
+    status = add_corners(buf, x0, y0, x1, y1, err);
+    if (status != OJ_OK)
+        oj_flat_buf_drop(buf);
+    return status;
+}
+
 static oj_status copy_parts(struct oj_flat_buf *buf, const struct oj_flat *flat,
                             int64_t feature, struct oj_error *err)
 {
@@ -461,52 +470,36 @@ static int64_t drop_not_finite_points(struct oj_flat_buf *buf, int64_t first)
     return n;
 }
 
-/* Offsets are written at or before the place they are read from, and what the
- * next feature needs (part, ring, vertex: its old start) is kept aside. */
-int64_t oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first)
+/* Makes the features from first on anew, where there is one. */
+oj_status oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first,
+                                      int64_t *n_dropped, struct oj_error *err)
 {
-    int64_t part, ring, vertex, to_part, to_ring, to_vertex, n = 0;
+    const struct oj_flat_counts counts = buf->counts;
+    struct oj_flat flat = oj_flat_buf_view(buf);
+    struct oj_flat_buf rest = {0};
+    int64_t n = buf->n_features, part = 0;
+    oj_status status = OJ_OK;
+    *n_dropped = 0;
     if (!buf->long_form)
-        return drop_not_finite_points(buf, first);
-    part = to_part = buf->part_offset[first];
-    ring = to_ring = buf->ring_offset[part];
-    vertex = to_vertex = buf->vertex_offset[ring];
-    for (int64_t i = first; i < buf->n_features; i++)
     {
-        int64_t end_part = buf->part_offset[i + 1];
-        int64_t end_ring = buf->ring_offset[end_part];
-        int64_t end_vertex = buf->vertex_offset[end_ring];
-        if (are_vertices_in_range(buf, vertex, end_vertex))
-        {
-            size_t bytes = (size_t)(end_vertex - vertex) * sizeof(double);
-            memmove(buf->x + to_vertex, buf->x + vertex, bytes);
-            memmove(buf->y + to_vertex, buf->y + vertex, bytes);
-            for (int64_t r = ring; r < end_ring; r++)
-                buf->vertex_offset[to_ring + r - ring + 1] =
-                    buf->vertex_offset[r + 1] - vertex + to_vertex;
-            for (int64_t p = part; p < end_part; p++)
-            {
-                buf->ring_offset[to_part + p - part + 1] =
-                    buf->ring_offset[p + 1] - ring + to_ring;
-                buf->part_kind[to_part + p - part] = buf->part_kind[p];
-            }
-            to_vertex += end_vertex - vertex;
-            to_ring += end_ring - ring;
-            to_part += end_part - part;
-        }
-        else
-        {
-            n++;
-        }
-        buf->part_offset[i + 1] = to_part;
-        part = end_part;
-        ring = end_ring;
-        vertex = end_vertex;
+        *n_dropped = drop_not_finite_points(buf, first);
+        return OJ_OK;
     }
-    buf->n_parts = to_part;
-    buf->n_rings = to_ring;
-    buf->n_vertices = to_vertex;
-    return n;
+    part = buf->part_offset[first];
+    if (are_vertices_in_range(buf, buf->vertex_offset[buf->ring_offset[part]],
+                              buf->n_vertices))
+        return OJ_OK;
+    for (int64_t i = first; status == OJ_OK && i < n; i++)
+        status = oj_flat_buf_copy(&rest, &flat, i, buf->fid[i], err);
+    flat = oj_flat_buf_view(&rest);
+    buf->n_features = first;
+    oj_flat_buf_drop(buf);
+    for (int64_t i = 0; status == OJ_OK && i < n - first; i++)
+        status = oj_flat_buf_copy(buf, &flat, i, flat.fid[i], err);
+    buf->counts = counts;
+    *n_dropped = rest.counts.n_not_finite;
+    oj_flat_buf_free(&rest);
+    return status;
 }
 
 /* ---- slices -------------------------------------------------------------- */
@@ -601,12 +594,6 @@ static oj_status check_offsets(const int64_t *offset, int64_t n, int64_t total,
     return OJ_OK;
 }
 
-static int is_closed(const struct oj_flat *flat, int64_t first, int64_t end)
-{
-    return flat->x[first] == flat->x[end - 1] &&
-           flat->y[first] == flat->y[end - 1];
-}
-
 static oj_status check_part(const struct oj_flat *flat, int64_t part,
                             struct oj_error *err)
 {
@@ -631,7 +618,7 @@ static oj_status check_part(const struct oj_flat *flat, int64_t part,
         if (end == first || (kind == OJ_PART_POINT && end - first != 1))
             return oj_fail(err, OJ_ERR_ARG, "ring %lld has %lld vertices",
                            (long long)r, (long long)(end - first));
-        if (kind == OJ_PART_POLYGON && !is_closed(flat, first, end))
+        if (kind == OJ_PART_POLYGON && is_open(flat, r))
             return oj_fail(err, OJ_ERR_ARG, "polygon ring %lld is not closed",
                            (long long)r);
     }

@@ -135,6 +135,9 @@ static inline int oj_flat_is_one_point(const struct oj_flat *flat,
            flat->part_kind[part] == OJ_PART_POINT;
 }
 
+/** Kinds of the parts of a feature, enum oj_part_kind or'ed; 0: no parts. */
+unsigned oj_flat_kinds(const struct oj_flat *flat, int64_t feature);
+
 /** The vertices of a feature, *first <= v < *end: one run of the arrays, in
  *  either form; none where it has no geometry. */
 static inline void oj_flat_vertices(const struct oj_flat *flat, int64_t feature,
@@ -172,6 +175,12 @@ OJ_MUST_USE oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf,
                                             int64_t fid, double x, double y,
                                             struct oj_error *err);
 
+/** Adds a box as a polygon; without width or height a line, without both a
+ *  point. */
+OJ_MUST_USE oj_status oj_flat_buf_add_box(struct oj_flat_buf *buf, int64_t fid,
+                                          double x0, double y0, double x1,
+                                          double y1, struct oj_error *err);
+
 /* Building a feature of any shape: begin, then parts, rings and vertices in
  * order, then end. On an error inside, oj_flat_buf_drop() restores the state
  * before begin; add_null and add_point do that themselves. oj_flat_buf_end
@@ -194,7 +203,7 @@ OJ_MUST_USE oj_status oj_flat_buf_vertices(struct oj_flat_buf *buf, int64_t n,
                                            double **x, double **y,
                                            struct oj_error *err);
 /** Adds part number part of flat, which is in the long form, with its rings
- *  and vertices. */
+ *  and vertices, but for empty rings; closes rings of polygons. */
 OJ_MUST_USE oj_status oj_flat_buf_copy_part(struct oj_flat_buf *buf,
                                             const struct oj_flat *flat,
                                             int64_t part, struct oj_error *err);
@@ -210,11 +219,13 @@ OJ_MUST_USE oj_status oj_flat_buf_copy(struct oj_flat_buf *buf,
                                        struct oj_error *err);
 
 /** Takes the parts from those features >= first that have a coordinate which is
- *  not finite or beyond OJ_FLAT_MOST, and returns how many it took: for
- *  coordinates that were changed in place after end (a reprojection). Not added
- * to counts. In the short form NaN NaN still means that there was no geometry
- * before. */
-int64_t oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first);
+ *  not finite or beyond OJ_FLAT_MOST, *n_dropped of them: for coordinates that
+ *  were changed in place after end (a reprojection). Not added to counts. In
+ *  the short form NaN NaN still means that there was no geometry before. */
+OJ_MUST_USE oj_status oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf,
+                                                  int64_t first,
+                                                  int64_t *n_dropped,
+                                                  struct oj_error *err);
 
 /** Some consecutive features of a layer, as a layer of their own. Owner of
  *  offsets; zeroed memory is a valid empty one and may be used again. */

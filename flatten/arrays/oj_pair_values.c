@@ -4,14 +4,6 @@
 
 #include <string.h>
 
-oj_status oj_pair_values_reserve(struct oj_pair_values *values,
-                                 enum oj_pair_value which, int64_t n,
-                                 struct oj_error *err)
-{
-    return oj_reserve(&values->value[which], 0, n + 1, &values->capacity[which],
-                      sizeof(double), err);
-}
-
 void oj_pair_values_free(struct oj_pair_values *values)
 {
     for (int i = 0; i < OJ_N_PAIR_VALUES; i++)

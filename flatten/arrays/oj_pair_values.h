@@ -55,11 +55,6 @@ oj_pair_values_matches(const struct oj_pair_values *values,
     return values != NULL && values->is_picked ? &values->picked : matches;
 }
 
-/** Makes room for n entries of one value; contents are not initialised. */
-OJ_MUST_USE oj_status oj_pair_values_reserve(struct oj_pair_values *values,
-                                             enum oj_pair_value which,
-                                             int64_t n, struct oj_error *err);
-
 void oj_pair_values_free(struct oj_pair_values *values);
 
 #endif

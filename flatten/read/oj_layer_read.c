@@ -5,7 +5,6 @@
 #include "../base/oj_clock.h"
 #include "../flatgeobuf/oj_flatgeobuf_read.h"
 #include "../geopackage/oj_geopackage_read.h"
-#include "oj_attributes.h"
 #include "oj_layer_arrow.h"
 #include "oj_layer_geometry.h"
 #include "oj_ogr_errors.h"
@@ -94,13 +93,13 @@ static void transform_chunk(struct oj_layer_reader *reader, double *x,
 /* Transforms every vertex of the features >= first in place, unless the
  * features themselves were. A feature with a vertex that has no place in the
  * other CRS gets no parts. */
-static void transform_new_features(struct oj_layer_reader *reader,
-                                   int64_t first)
+static oj_status transform_new_features(struct oj_layer_reader *reader,
+                                        int64_t first, struct oj_error *err)
 {
     struct oj_flat_buf *flat = reader->flat;
-    int64_t v = first;
+    int64_t v = first, n_lost;
     if (reader->carried || reader->options.transformation == NULL)
-        return;
+        return OJ_OK;
     if (flat->long_form)
         v = flat->vertex_offset[flat->ring_offset[flat->part_offset[first]]];
     while (v < flat->n_vertices)
@@ -111,8 +110,9 @@ static void transform_new_features(struct oj_layer_reader *reader,
         transform_chunk(reader, flat->x + v, flat->y + v, (int)n);
         v += n;
     }
-    reader->counts.n_not_transformed +=
-        oj_flat_buf_drop_not_finite(flat, first);
+    OJ_TRY(oj_flat_buf_drop_not_finite(flat, first, &n_lost, err));
+    reader->counts.n_not_transformed += n_lost;
+    return OJ_OK;
 }
 
 /* ---- open and close ----------------------------------------------------- */
@@ -289,8 +289,7 @@ oj_status oj_layer_reader_open(OGRLayerH layer,
     oj_status status;
     if (options->batch_rows <= 0)
         return oj_fail(err, OJ_ERR_ARG, "a batch needs at least one row");
-    OJ_NEW(reader, 1, err);
-    memset(reader, 0, sizeof *reader);
+    OJ_NEW_ZEROED(reader, 1, err);
     reader->layer = layer;
     reader->last_fid = INT64_MIN;
     reader->options = *options;
@@ -616,7 +615,7 @@ static oj_status read_rows_up_to_limit(struct oj_layer_reader *reader,
     else
         status = read_features(reader, max_rows, err);
     if (status == OJ_OK)
-        transform_new_features(reader, first);
+        status = transform_new_features(reader, first, err);
     oj_ogr_errors_end(&reader->errors);
     counts->n_warnings = reader->errors.n_warnings;
     memcpy(counts->first_warning, reader->errors.warning,
@@ -648,9 +647,7 @@ static oj_status clear_batch(struct oj_layer_reader *reader,
     if (!reader->options.keep_attributes)
         return OJ_OK;
     if (batch->attributes == NULL)
-        batch->attributes = oj_calloc(1, sizeof *batch->attributes);
-    if (batch->attributes == NULL)
-        return oj_fail_nomem(err, 1, sizeof *batch->attributes);
+        OJ_NEW_ZEROED(batch->attributes, 1, err);
     batch->attributes->fields = &reader->fields;
     reader->attributes = batch->attributes;
     reader->carried = !reader->options.fields_only;
@@ -698,7 +695,7 @@ oj_status oj_layer_reader_get(struct oj_layer_reader *reader, int64_t fid,
     oj_ogr_errors_begin(&reader->errors);
     status = get_feature(reader, fid, err);
     if (status == OJ_OK)
-        transform_new_features(reader, 0);
+        status = transform_new_features(reader, 0, err);
     oj_ogr_errors_end(&reader->errors);
     if (status == OJ_OK)
         batch->n_rows = batch->flat.n_features;
@@ -706,15 +703,6 @@ oj_status oj_layer_reader_get(struct oj_layer_reader *reader, int64_t fid,
 }
 
 /* ---- a whole layer ------------------------------------------------------ */
-
-static void report_read_counts(const struct oj_layer_reader *reader,
-                               const struct oj_table *table,
-                               struct oj_read_counts *counts)
-{
-    *counts = reader->counts;
-    counts->n_vertices = reader->flat->n_vertices;
-    counts->n_table_bytes = oj_table_bytes(table);
-}
 
 /* attributes hold one chunk at a time, on its way into the table. */
 static oj_status read_all_rows_into_table(struct oj_layer_reader *reader,
@@ -728,11 +716,13 @@ static oj_status read_all_rows_into_table(struct oj_layer_reader *reader,
         int64_t n = -reader->counts.n_rows;
         OJ_TRY(read_rows_up_to_limit(reader, CHUNK_ROWS, err));
         n += reader->counts.n_rows;
-        if (n == 0)
-            return OJ_OK;
         OJ_TRY(oj_table_append(table, reader->attributes, n, err));
         oj_attributes_clear(reader->attributes);
-        report_read_counts(reader, table, counts);
+        *counts = reader->counts;
+        counts->n_vertices = reader->flat->n_vertices;
+        counts->n_table_bytes = oj_table_bytes(table);
+        if (n == 0)
+            return OJ_OK;
         if (progress != NULL && progress(reader->counts.n_rows, user) != 0)
             return oj_fail_cancelled(err);
         OJ_TRY(oj_check_cancel(reader->options.cancel, err));
@@ -750,40 +740,30 @@ oj_status oj_layer_read_all(OGRLayerH layer,
     struct oj_read_options all = *options;
     struct oj_layer_reader *reader = NULL;
     struct oj_table *rows = NULL;
-    struct oj_flat_buf shapes;
-    struct oj_attributes attributes;
+    struct oj_batch batch = {0};
     oj_status status;
-    memset(&shapes, 0, sizeof shapes);
-    memset(&attributes, 0, sizeof attributes);
-    all.keep_attributes = 0;
+    all.keep_attributes = all.fields_only = 1;
     status = oj_layer_reader_open(layer, &all, &reader, err);
     if (status == OJ_OK)
         status =
             oj_table_new(layer, options->fields, options->n_fields, &rows, err);
     if (status == OJ_OK)
-    {
-        attributes.fields = &reader->fields;
-        reader->flat = &shapes;
-        reader->attributes = &attributes;
+        status = clear_batch(reader, &batch, err);
+    if (status == OJ_OK)
         status =
             read_all_rows_into_table(reader, rows, counts, progress, user, err);
-    }
-    oj_attributes_clear(&attributes);
-    oj_free(attributes.feature);
     if (status == OJ_OK)
     {
-        report_read_counts(reader, rows, counts);
-        counts->shapes = shapes.counts;
+        counts->shapes = batch.flat.counts;
         counts->seconds = oj_clock_seconds() - started;
         oj_flat_buf_free(flat);
-        *flat = shapes;
+        *flat = batch.flat;
+        memset(&batch.flat, 0, sizeof batch.flat);
         *table = rows;
     }
     else
-    {
-        oj_flat_buf_free(&shapes);
         oj_table_free(rows);
-    }
+    oj_batch_free(&batch);
     oj_layer_reader_close(reader);
     return status;
 }

@@ -17,11 +17,6 @@
 #include <ogr_api.h>
 #include <ogr_srs_api.h>
 
-/** Attributes of a batch: Arrow columns or OGR features, whichever the reader
- *  used. Defined in oj_attributes.h, which only the reader and the writer
- *  read. */
-struct oj_attributes;
-
 /** Consecutive rows of a layer. */
 struct oj_batch
 {

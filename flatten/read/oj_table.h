@@ -10,12 +10,12 @@
 #ifndef OJ_TABLE_H
 #define OJ_TABLE_H
 
+#include "../arrays/oj_chunk.h"
 #include "oj_value.h"
-
-struct oj_attributes;
 
 /** Attributes of a whole join side: typed columns, held in memory. */
 struct oj_table;
+struct oj_attributes;
 
 /** An empty table with a column for each wanted field of layer. */
 OJ_MUST_USE oj_status oj_table_new(OGRLayerH layer, const int *fields,
@@ -62,5 +62,46 @@ int64_t oj_table_bytes(const struct oj_table *table);
 
 /** Accepts NULL. */
 void oj_table_free(struct oj_table *table);
+
+/* ---- of a batch, or a table ---------------------------------------------- */
+
+/** Values of consecutive rows: what a batch carries for the writer, columns of
+ * a slice or OGR features, or a table.
+ */
+struct oj_attributes
+{
+    const struct oj_fields *fields; /**< the reader's */
+    const struct oj_table *table;   /**< not NULL: nothing else counts */
+    struct oj_slice slice;          /**< chunk NULL: features count */
+    int64_t n_features, cap_features;
+    OGRFeatureH *feature; /**< [n_features], ours */
+};
+
+/** Gives back rows; memory for the next ones is kept. Any thread. */
+void oj_attributes_clear(struct oj_attributes *attributes);
+
+/** Accepts NULL. */
+void oj_attributes_free(struct oj_attributes *attributes);
+
+/** Takes feature over when it returns OJ_OK. */
+OJ_MUST_USE oj_status oj_attributes_push(struct oj_attributes *attributes,
+                                         OGRFeatureH feature,
+                                         struct oj_error *err);
+
+/** Geometry of a row, where rows are features; NULL: it has none. */
+OGRGeometryH oj_attributes_geometry(const struct oj_attributes *attributes,
+                                    int64_t row);
+
+/** Value of a wanted field (by its place in the reader's options), or of the
+ *  table's column. */
+void oj_attributes_value(const struct oj_attributes *attributes, int field,
+                         int64_t row, struct oj_value *value);
+
+/** The values of an OFTReal field in n rows, first, first + 1, ... or, unless
+ *  order is NULL, order[first], ..., where they are at hand as a column: 1, and
+ *  is_null [n] is filled only where *any_null; else 0. */
+int oj_attributes_reals(const struct oj_attributes *attributes, int field,
+                        int64_t first, int64_t n, const int32_t *order,
+                        double *value, uint8_t *is_null, int *any_null);
 
 #endif

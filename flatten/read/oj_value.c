@@ -78,11 +78,7 @@ oj_status oj_setter_init(struct oj_setter *setter, OGRFieldType from,
                          OGRFieldSubType subtype, OGRFeatureDefnH output,
                          int target, struct oj_error *err)
 {
-    OGRFieldDefnH field;
-    if (target < 0 || target >= OGR_FD_GetFieldCount(output))
-        return oj_fail(err, OJ_ERR_INTERNAL, "the output has no field %d",
-                       target);
-    field = OGR_FD_GetFieldDefn(output, target);
+    OGRFieldDefnH field = OGR_FD_GetFieldDefn(output, target);
     setter->from = from;
     setter->to = OGR_Fld_GetType(field);
     setter->target = target;
@@ -149,15 +145,6 @@ static void set_real(const struct oj_setter *s, OGRFeatureH feature,
     }
 }
 
-static void set_integer(const struct oj_setter *s, OGRFeatureH feature,
-                        GIntBig value)
-{
-    if (s->to == OFTInteger && (value < INT_MIN || value > INT_MAX))
-        OGR_F_SetFieldNull(feature, s->target);
-    else
-        OGR_F_SetFieldInteger64(feature, s->target, value);
-}
-
 static void set_time(const struct oj_setter *s, OGRFeatureH feature)
 {
     int year, month, day, hour, minute, zone;
@@ -170,108 +157,31 @@ static void set_time(const struct oj_setter *s, OGRFeatureH feature)
         OGR_F_SetFieldNull(feature, s->target);
 }
 
-static double number_in_scratch_list(const struct oj_setter *s, int i)
+static void convert_value(const struct oj_setter *s, OGRFeatureH feature)
 {
-    const OGRField *raw = OGR_F_GetRawFieldRef(s->scratch, 0);
-    if (s->from == OFTIntegerList)
-        return raw->IntegerList.paList[i];
-    if (s->from == OFTInteger64List)
-        return (double)raw->Integer64List.paList[i];
-    return raw->RealList.paList[i];
-}
-
-static void set_text_list(const struct oj_setter *s, OGRFeatureH feature)
-{
-    const OGRField *raw = OGR_F_GetRawFieldRef(s->scratch, 0);
-    char **list = NULL;
-    char text[64];
-    for (int i = 0; i < raw->IntegerList.nCount; i++) /* so in all lists */
-    {
-        if (s->from == OFTInteger64List)
-            CPLsnprintf(text, sizeof text, CPL_FRMT_GIB,
-                        raw->Integer64List.paList[i]);
-        else
-            format_real(text, sizeof text, number_in_scratch_list(s, i));
-        list = CSLAddString(list, text);
-    }
-    OGR_F_SetFieldStringList(feature, s->target, list);
-    CSLDestroy(list);
-}
-
-/* Lists of numbers to wider lists of numbers. *done is 0 when that would lose
- * something: the caller writes text then. */
-static oj_status set_number_list(const struct oj_setter *s, OGRFeatureH feature,
-                                 int *done, struct oj_error *err)
-{
-    int n = OGR_F_GetRawFieldRef(s->scratch, 0)->IntegerList.nCount;
-    int to_real = s->to == OFTRealList;
-    void *list;
-    *done = to_real ? s->from != OFTStringList
-                    : s->from == OFTIntegerList && s->to == OFTInteger64List;
-    if (!*done)
-        return OJ_OK;
-    list = oj_malloc(n, 8);
-    if (list == NULL)
-        return oj_fail_nomem(err, n, 8);
-    for (int i = 0; i < n; i++)
-    {
-        if (to_real)
-            ((double *)list)[i] = number_in_scratch_list(s, i);
-        else
-            ((GIntBig *)list)[i] = (GIntBig)number_in_scratch_list(s, i);
-    }
-    if (to_real)
-        OGR_F_SetFieldDoubleList(feature, s->target, n, list);
-    else
-        OGR_F_SetFieldInteger64List(feature, s->target, n, list);
-    oj_free(list);
-    return OJ_OK;
-}
-
-static oj_status convert_value(const struct oj_setter *s, OGRFeatureH feature,
-                               struct oj_error *err)
-{
-    int done;
+    GIntBig whole;
     if (s->from == s->to && !oj_type_is_number(s->from)) /* subtypes differ */
     {
         OGR_F_SetFieldRaw(feature, s->target,
                           OGR_F_GetRawFieldRef(s->scratch, 0));
-        return OJ_OK;
     }
-    if (oj_type_is_number(s->from) &&
-        (oj_type_is_number(s->to) || s->to == OFTString))
+    else if (oj_type_is_number(s->from) &&
+             (oj_type_is_number(s->to) || s->to == OFTString))
     {
         if (s->from == OFTReal)
+        {
             set_real(s, feature, OGR_F_GetFieldAsDouble(s->scratch, 0));
-        else
-            set_integer(s, feature, OGR_F_GetFieldAsInteger64(s->scratch, 0));
-        return OJ_OK;
+            return;
+        }
+        whole = OGR_F_GetFieldAsInteger64(s->scratch, 0);
+        if (s->to != OFTInteger || (whole >= INT_MIN && whole <= INT_MAX))
+            OGR_F_SetFieldInteger64(feature, s->target, whole);
     }
-    if (oj_type_is_time(s->from) && oj_type_is_time(s->to))
-    {
+    else if (oj_type_is_time(s->from) && oj_type_is_time(s->to))
         set_time(s, feature);
-        return OJ_OK;
-    }
-    if (oj_type_is_list(s->from) && s->to == OFTStringList)
-    {
-        set_text_list(s, feature);
-        return OJ_OK;
-    }
-    if (oj_type_is_list(s->from) && oj_type_is_list(s->to))
-    {
-        OJ_TRY(set_number_list(s, feature, &done, err));
-        if (done)
-            return OJ_OK;
-    }
-    if (s->to == OFTBinary)
-    {
-        const char *text = OGR_F_GetFieldAsString(s->scratch, 0);
-        OGR_F_SetFieldBinary(feature, s->target, (int)strlen(text), text);
-        return OJ_OK;
-    }
-    OGR_F_SetFieldString(feature, s->target,
-                         OGR_F_GetFieldAsString(s->scratch, 0));
-    return OJ_OK;
+    else
+        OGR_F_SetFieldString(feature, s->target,
+                             OGR_F_GetFieldAsString(s->scratch, 0));
 }
 
 oj_status oj_setter_set(struct oj_setter *s, OGRFeatureH feature,
@@ -307,7 +217,8 @@ oj_status oj_setter_set(struct oj_setter *s, OGRFeatureH feature,
      * the feature is used for many rows. */
     OGR_F_SetFieldNull(feature, s->target);
     OGR_F_SetFieldRaw(s->scratch, 0, (OGRField *)raw);
-    return convert_value(s, feature, err);
+    convert_value(s, feature);
+    return OJ_OK;
 }
 
 /* Years are counted from March on, so that leap days are the last ones. */

@@ -1,6 +1,5 @@
 #include "oj_row_cursor.h"
 #include "../base/oj_array.h"
-#include "../read/oj_attributes.h"
 #include "../read/oj_table.h"
 #include "oj_flat_to_ogr_geometry.h"
 

@@ -8,6 +8,8 @@
 #include "../../flatten/base/oj_array.h"
 #include "fuzz_bytes.h"
 
+#include <cpl_conv.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,15 +27,15 @@ static void try_words(const char *text)
         require(err.message[0] != '\0', "no reason is given");
         return;
     }
-    require(oj_words_join((const char *const *)words, &line, &err) == OJ_OK &&
-                oj_words_split(line, &again, &n_again, &err) == OJ_OK,
+    line = oj_words_join((const char *const *)words);
+    require(oj_words_split(line, &again, &n_again, &err) == OJ_OK,
             "joined words are refused");
     require(n == n_again, "another number of words");
     for (int i = 0; i < n; i++)
         require(strcmp(words[i], again[i]) == 0, "another word");
     oj_free(words);
     oj_free(again);
-    oj_free(line);
+    CPLFree(line);
 }
 
 static void try_name(const char *text)

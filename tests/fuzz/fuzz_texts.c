@@ -250,7 +250,7 @@ static void try_list(const char *text)
     struct oj_read_counts counts;
     struct oj_flat_buf buf = {0};
     struct oj_table *table = NULL;
-    struct oj_row_values values = {NULL, NULL};
+    struct oj_attributes values = {0};
     struct oj_side_columns vectors = {.weight = &weight, .norm = OJ_NORM_L2};
     struct oj_row_columns made = {0};
     struct oj_missing_values missing = {0};

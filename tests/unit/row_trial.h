@@ -359,8 +359,9 @@ static inline void trial_fill_values(struct row_trial *t,
     int64_t n = entries->n_entries;
     for (int v = 0; v < OJ_N_PAIR_VALUES; v++)
     {
-        trial_ok(oj_pair_values_reserve(&a->values, (enum oj_pair_value)v, n,
-                                        &trial_error));
+        trial_ok(oj_reserve(&a->values.value[v], 0, n + 1,
+                            &a->values.capacity[v], sizeof(double),
+                            &trial_error));
         for (int64_t i = 0; i < n; i++)
             a->values.value[v][i] =
                 i % 5 == 2 ? (double)NAN : (double)i * 0.7 + v;

@@ -76,7 +76,7 @@ static void put_value(const struct oj_command *c, const char *name, char *out,
     {
         case OJ_OPTION_DISTANCE:
             d = oj_command_distance(c, name);
-            snprintf(out, size, "%g%s", d.value, oj_unit_name(d.unit));
+            snprintf(out, size, "%g%s", d.value, oj_units[d.unit].name);
             return;
         case OJ_OPTION_FLAG:
             snprintf(out, size, "%d", *(const int *)at);

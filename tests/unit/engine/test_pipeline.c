@@ -178,8 +178,20 @@ static oj_status run(struct fake *fake, struct oj_pipeline_counts *counts,
                      struct oj_error *err)
 {
     const struct oj_pipeline_work work = make_work(fake);
-    const struct oj_pipeline_sink sink = {fake_write, fake};
-    return oj_pipeline_run(&work, &sink, counts, err);
+    const struct oj_pipeline_counts no_counts = {0};
+    const struct oj_pipeline_part *part;
+    const struct oj_matches *matches;
+    struct oj_pipeline *pipeline;
+    oj_status status;
+    *counts = no_counts;
+    OJ_TRY(oj_pipeline_open(&work, &pipeline, err));
+    do
+    {
+        status = oj_pipeline_next(pipeline, &part, &matches, err);
+        if (status == OJ_OK && part != NULL)
+            status = fake_write(fake, part, matches, err);
+    } while (status == OJ_OK && part != NULL);
+    return oj_pipeline_close(pipeline, status, counts, err);
 }
 
 TEST_LOOP(all_batches_arrive_in_order, 0, 4)

@@ -86,7 +86,7 @@ static void add_texts(const struct oj_flat *flat, struct oj_dictionary **made,
 static oj_status make_tiles(const struct whole *w, int64_t memory,
                             struct oj_tiles *tiles, struct oj_error *err)
 {
-    const struct oj_row_values values = {w->table, NULL};
+    const struct oj_attributes values = {.table = w->table};
     oj_status status = oj_table_new_like(w->table, &tiles->columns, err);
     tiles->n_texts = w->flat.n_texts;
     if (status == OJ_OK)

@@ -5,7 +5,6 @@
 #include "../run_tests.h"
 
 #include "../../../flatten/base/oj_array.h"
-#include "../../../flatten/read/oj_attributes.h"
 #include "../../../flatten/read/oj_table.h"
 #include "../../../flatten/write/oj_layer_write.h"
 

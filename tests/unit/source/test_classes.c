@@ -164,7 +164,7 @@ static oj_status find_classes(struct oj_side_columns *classes, int side,
                               int insert, const struct oj_table *table,
                               int32_t *class_of, struct oj_error *err)
 {
-    const struct oj_row_values values = {table, NULL};
+    const struct oj_attributes values = {.table = table};
     struct oj_row_columns made = {0};
     struct oj_missing_values missing = {0};
     struct oj_flat flat = {.n_features = N_ROWS};

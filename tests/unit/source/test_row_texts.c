@@ -103,7 +103,7 @@ static oj_status make(struct oj_side_columns *texts, int insert,
                       struct oj_flat *flat, int64_t *n_without,
                       struct oj_error *err)
 {
-    const struct oj_row_values values = {p->table, NULL};
+    const struct oj_attributes values = {.table = p->table};
     struct oj_missing_values missing = {0};
     oj_status status;
     *flat = oj_flat_buf_view(&p->flat);
