@@ -600,15 +600,14 @@ oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
                    source->side->dataset, (long long)n_rows);
 }
 
-/* 1 when the source is all rows of a layer of that driver, and lanes are used.
- */
+/* 1 when the source is all rows of a layer of that driver, or those in a box,
+ * and lanes are used. */
 static int is_whole_layer_of_driver(const struct oj_source *source,
                                     const char *name)
 {
     return source->dataset != NULL &&
            oj_driver_is(GDALGetDatasetDriver(source->dataset), name) &&
            !source->is_result_set && !source->has_where &&
-           source->spat == NULL &&
            CPLTestBool(CPLGetConfigOption("OGRJOIN_LANES", "YES"));
 }
 

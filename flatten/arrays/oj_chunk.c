@@ -2,11 +2,7 @@
 
 #include "../base/oj_array.h"
 #include "../base/oj_threads.h"
-
-/* Rows that tell what the others will be like, and most bytes that are made
- * room for before they are needed. */
-#define SAMPLE_ROWS 256
-#define MOST_AHEAD (INT64_C(32) << 20)
+#include "oj_wkb.h"
 
 /* Of a chunk, in one column, about: it ends, so that memory stays flat. */
 #define MOST_BYTES (INT64_C(48) << 20)
@@ -72,7 +68,6 @@ static oj_status init_column(struct oj_chunk_column *column, char format,
                              struct oj_error *err)
 {
     column->format = format;
-    column->max_rows = max_rows;
     column->size = format == 'i'   ? 4
                    : format == 'P' ? 16
                    : format == 'F' ? field_size
@@ -156,7 +151,6 @@ static oj_status begin_row_slice(const struct oj_chunk_rows *whole,
         own->bytes = bytes;
         own->cap_bytes = cap_bytes;
         own->n_bytes = own->n_null = 0;
-        own->max_rows = 0;
     }
     return OJ_OK;
 }
@@ -176,7 +170,7 @@ static oj_status append_rows_of_part(struct oj_chunk_rows *whole,
         to->n_null += from->n_null;
         if (!is_bytes(to))
             continue;
-        OJ_TRY(oj_chunk_room(to, row + n_rows - 1, from->n_bytes, err));
+        OJ_TRY(oj_chunk_room(to, from->n_bytes, err));
         if (from->n_bytes > 0)
             memcpy(to->bytes + to->n_bytes, from->bytes, (size_t)from->n_bytes);
         for (int64_t i = 0; i < n_rows; i++)
@@ -254,6 +248,74 @@ oj_status oj_chunk_cut(struct oj_chunk_maker *maker, int64_t at, int64_t row,
     return OJ_OK;
 }
 
+/* ---- filter -------------------------------------------------------------- */
+
+static oj_status is_row_wanted(const struct oj_chunk_maker *maker, int64_t row,
+                               int *is_wanted, struct oj_error *err)
+{
+    const struct oj_lane_request *request = &maker->request;
+    const struct oj_chunk_column *shapes =
+        &maker->rows->column[OJ_CHUNK_GEOMETRY];
+    const int64_t *start = (const int64_t *)shapes->values + row;
+    uint8_t point[OJ_WKB_POINT_BYTES] = {1, 1};
+    if (!oj_chunk_has(shapes, row))
+        return request->meets(request->user, NULL, 0, is_wanted, err);
+    if (shapes->format != 'P')
+        return request->meets(request->user,
+                              (const uint8_t *)shapes->bytes + start[0],
+                              (size_t)(start[1] - start[0]), is_wanted, err);
+    memcpy(point + 5, (const uint8_t *)shapes->values + 16 * row, 16);
+    return request->meets(request->user, point, sizeof point, is_wanted, err);
+}
+
+/* To row to <= from. */
+static void move_value(struct oj_chunk_column *column, int64_t from, int64_t to)
+{
+    int64_t *start = column->values;
+    int has = oj_chunk_has(column, from);
+    column->bits[to >> 3] &= (uint8_t) ~(1u << (to & 7));
+    if (has)
+        oj_chunk_mark(column, to);
+    if (!is_bytes(column))
+    {
+        memmove((char *)column->values + (size_t)to * column->size,
+                (char *)column->values + (size_t)from * column->size,
+                column->size);
+        return;
+    }
+    column->n_bytes = start[to] + start[from + 1] - start[from];
+    memmove(column->bytes + start[to], column->bytes + start[from],
+            (size_t)(start[from + 1] - start[from]));
+    start[to + 1] = column->n_bytes;
+}
+
+/* From row first on. */
+static oj_status drop_unwanted_rows(struct oj_chunk_maker *maker, int64_t first,
+                                    struct oj_error *err)
+{
+    int64_t n = first;
+    oj_status status = OJ_OK;
+    for (int64_t row = first; status == OJ_OK && row < maker->n_rows; row++)
+    {
+        int is_wanted = 0;
+        status = is_row_wanted(maker, row, &is_wanted, err);
+        for (int c = 0; is_wanted && c < maker->rows->n_columns; c++)
+            if (maker->rows->column[c].format != 0)
+                move_value(&maker->rows->column[c], row, n);
+        n += is_wanted;
+    }
+    for (int c = 0; c < maker->rows->n_columns; c++)
+    {
+        struct oj_chunk_column *column = &maker->rows->column[c];
+        if (is_bytes(column))
+            column->n_bytes = ((int64_t *)column->values)[n];
+        for (int64_t row = n; column->format != 0 && row < maker->n_rows; row++)
+            column->bits[row >> 3] &= (uint8_t) ~(1u << (row & 7));
+    }
+    maker->n_rows = n;
+    return status;
+}
+
 /* ---- chunks -------------------------------------------------------------- */
 
 static int is_chunk_byte_limit_reached(const struct oj_chunk_rows *rows)
@@ -271,13 +333,19 @@ static oj_status decode_rows_until_full(struct oj_chunk_maker *maker,
     while (maker->n_rows < max_rows &&
            !is_chunk_byte_limit_reached(maker->rows))
     {
+        int64_t first = maker->n_rows;
+        oj_status status;
         maker->n_pieces = 0;
-        OJ_TRY(maker->read(maker, maker->n_rows, max_rows, err));
+        OJ_TRY(oj_check_cancel(maker->request.cancel, err));
+        OJ_TRY(maker->read(maker, first, max_rows, err));
         if (maker->n_pieces == 0)
             break;
-        OJ_TRY(oj_parallel_in_order(maker->request.n_threads,
-                                    maker->n_pieces - 1, decode_rows_of_piece,
-                                    append_piece, maker, err));
+        status = oj_parallel_in_order(maker->request.n_threads,
+                                      maker->n_pieces - 1, decode_rows_of_piece,
+                                      append_piece, maker, err);
+        if (maker->request.box != NULL)
+            OJ_TRY(drop_unwanted_rows(maker, first, err));
+        OJ_TRY(status);
     }
     return OJ_OK;
 }
@@ -312,7 +380,6 @@ oj_status oj_chunk_make(void *stream, struct oj_chunk **out, const char **text,
     OJ_TRY(make_rows(maker, maker->request.batch_rows, &maker->rows, err));
     status = decode_rows_until_full(maker, maker->request.batch_rows, err);
     maker->is_left = status == OJ_ERR_UNSUPPORTED;
-    maker->n_before += maker->n_rows;
     if (maker->n_rows > 0 && (status == OJ_OK || maker->is_left))
         status = make_chunk_of_rows(maker, out, err);
     if (*out == NULL)
@@ -346,19 +413,13 @@ void oj_chunk_maker_free(struct oj_chunk_maker *maker)
 
 /* ---- values -------------------------------------------------------------- */
 
-oj_status oj_chunk_room(struct oj_chunk_column *column, int64_t row, int64_t n,
+oj_status oj_chunk_room(struct oj_chunk_column *column, int64_t n,
                         struct oj_error *err)
 {
     /* one more, so that there is memory where nothing has bytes */
     int64_t n_needed = column->n_bytes + n + 1;
     if (n_needed <= column->cap_bytes)
         return OJ_OK;
-    if (row >= SAMPLE_ROWS && column->max_rows > row)
-    {
-        double more = 1.0625 * (double)n_needed / (double)row *
-                      (double)(column->max_rows - row);
-        n_needed += more < (double)MOST_AHEAD ? (int64_t)more : MOST_AHEAD;
-    }
     return oj_reserve(&column->bytes, column->n_bytes, n_needed,
                       &column->cap_bytes, 1, err);
 }

@@ -40,8 +40,8 @@ struct oj_slice
     int64_t first, n_rows;
 };
 
-/** What is to be read of a layer, without a spatial filter. The handles are
- *  GDAL's and outlive the lane, which uses them on its thread. */
+/** What is to be read of a layer. The handles are GDAL's and outlive the lane,
+ *  which uses them on its thread. */
 struct oj_lane_request
 {
     void *dataset;    /**< GDALDatasetH of a GeoPackage, or NULL */
@@ -56,6 +56,17 @@ struct oj_lane_request
                              are plain points: may come by format P */
     int64_t batch_rows; /**< most rows of a chunk */
     int n_threads;      /**< that make rows, the calling one included */
+
+    /** NULL, or only rows are wanted whose geometry meets this box: least and
+     *  greatest x, least and greatest y. */
+    const double *box;
+
+    /** Decides of a row without (NULL) or with a geometry, as ISO WKB.
+     *  OJ_ERR_UNSUPPORTED: that row is left to others. */
+    oj_status (*meets)(void *user, const uint8_t *wkb, size_t n, int *is_met,
+                       struct oj_error *err);
+    void *user;
+    const int *cancel; /**< may be NULL */
 };
 
 /** A way to read the rows of a layer. */
@@ -77,6 +88,7 @@ struct oj_lane
     oj_status (*next)(void *stream, struct oj_chunk **chunk, const char **text,
                       struct oj_error *err);
     void (*close)(void *stream); /**< accepts NULL; chunks may outlive it */
+    int is_by_fid;               /**< 1: rows come in the order of their FIDs */
     int keeps_state; /**< 1: until it is closed all ways of reading the layer
                           see the state that the lane has seen */
 };
@@ -128,7 +140,6 @@ struct oj_chunk_column
     char *bytes;
     int64_t n_bytes, cap_bytes;
     int64_t n_before; /* bytes of rows before the piece */
-    int64_t max_rows; /* 0: of a part */
     int n_null;
 };
 
@@ -149,7 +160,8 @@ struct oj_chunk_piece
  *
  *   read    | rows ...     | rows ...     |   one thread
  *   pieces  | 0  | 1  | 2  | 0  | 1  |        each by one thread, as a part
- *   chunk   | 0  | 1  | 2  | 3  | 4  |        parts in order
+ *   chunk   | 0  | 1  | 2  | 3  | 4  |        parts in order, each time without
+ *                                            rows that are not wanted
  *
  *  Zeroed memory with the first members set is a valid one. It is the first
  *  member of what a lane's stream is. */
@@ -172,7 +184,6 @@ struct oj_chunk_maker
                      struct oj_error *err);
 
     struct oj_lane_request request;
-    int64_t n_before;             /**< rows of earlier chunks */
     struct chunk_work *work;      /**< [request.n_threads] owned */
     struct oj_chunk_piece *piece; /**< [n_pieces], the last one an end; owned */
     int64_t n_pieces, cap_pieces;
@@ -219,10 +230,9 @@ static inline int oj_chunk_has(const struct oj_chunk_column *column,
     return (column->bits[row >> 3] >> (row & 7) & 1) != 0;
 }
 
-/** Room for n bytes behind those of the rows before, of format U or Z; when it
- *  grows, for all rows to come if they are like these. */
-OJ_MUST_USE oj_status oj_chunk_room(struct oj_chunk_column *column, int64_t row,
-                                    int64_t n, struct oj_error *err);
+/** Room for n bytes behind those of the rows before, of format U or Z. */
+OJ_MUST_USE oj_status oj_chunk_room(struct oj_chunk_column *column, int64_t n,
+                                    struct oj_error *err);
 
 /** The row's value is the next n bytes, which were put there. */
 static inline void oj_chunk_end_bytes(struct oj_chunk_column *column,
@@ -239,7 +249,7 @@ oj_chunk_add_bytes(struct oj_chunk_column *column, int64_t row,
                    const void *bytes, int64_t n, struct oj_error *err)
 {
     if (column->n_bytes + n >= column->cap_bytes)
-        OJ_TRY(oj_chunk_room(column, row, n, err));
+        OJ_TRY(oj_chunk_room(column, n, err));
     if (n > 0)
         memcpy(column->bytes + column->n_bytes, bytes, (size_t)n);
     oj_chunk_end_bytes(column, row, n);

@@ -340,21 +340,16 @@ static oj_status append_point_in_long_form(struct oj_flat_buf *buf, int64_t fid,
     return oj_flat_buf_end(buf, err);
 }
 
-oj_status oj_flat_buf_room(struct oj_flat_buf *buf, int64_t n_features,
-                           int64_t n_vertices, struct oj_error *err)
-{
-    OJ_ROOM(buf->fid, buf->n_features, buf->n_features + n_features,
-            buf->cap_features, err);
-    return reserve_vertices(buf, buf->n_vertices + n_vertices, err);
-}
-
 static oj_status append_point_in_short_form(struct oj_flat_buf *buf,
                                             int64_t fid, double x, double y,
                                             struct oj_error *err)
 {
     int64_t n = buf->n_features;
     if (n >= buf->cap_features || n >= buf->cap_x || n >= buf->cap_y)
-        OJ_TRY(oj_flat_buf_room(buf, 1, 1, err));
+    {
+        OJ_ROOM(buf->fid, n, n + 1, buf->cap_features, err);
+        OJ_TRY(reserve_vertices(buf, n + 1, err));
+    }
     buf->fid[n] = fid;
     buf->x[n] = x;
     buf->y[n] = y;

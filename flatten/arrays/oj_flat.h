@@ -164,11 +164,6 @@ void oj_flat_buf_clear(struct oj_flat_buf *buf);
 /** Frees everything; buf is a valid empty one afterwards. */
 void oj_flat_buf_free(struct oj_flat_buf *buf);
 
-/** Room for so many more features and vertices, in one step. */
-OJ_MUST_USE oj_status oj_flat_buf_room(struct oj_flat_buf *buf,
-                                       int64_t n_features, int64_t n_vertices,
-                                       struct oj_error *err);
-
 /** Adds a feature without geometry (counted as NULL). */
 OJ_MUST_USE oj_status oj_flat_buf_add_null(struct oj_flat_buf *buf, int64_t fid,
                                            struct oj_error *err);

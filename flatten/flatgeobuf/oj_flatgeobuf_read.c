@@ -3,6 +3,7 @@
 #include "../base/oj_array.h"
 #include "oj_flatbuffer.h"
 #include "oj_flatgeobuf_format.h"
+#include "oj_flatgeobuf_sort.h"
 
 #include <cpl_vsi.h>
 #include <ogr_api.h>
@@ -11,46 +12,39 @@
 #define BLOCK_BYTES (1 << 19)
 #define PIECE_BYTES (BLOCK_BYTES / 2)
 
+/* A box with fewer rows than this part of all is left to GDAL: there as many
+ * cost as much as a pass over the file. */
+#define SMALL_PART 8
+
+/* Nodes of the index that are read at once. */
+#define NODES_AT_ONCE 256
+
 /* Collections inside collections deeper than this are left to GDAL. */
 #define MOST_DEPTH 32
 
-/* Types of columns, as in the file. */
+/* Types of columns as in the file, those that others are told from. */
 enum
 {
-    TYPE_BYTE,
-    TYPE_UBYTE,
-    TYPE_BOOL,
-    TYPE_SHORT,
-    TYPE_USHORT,
-    TYPE_INT,
-    TYPE_UINT,
-    TYPE_LONG,
-    TYPE_ULONG,
-    TYPE_FLOAT,
-    TYPE_DOUBLE,
-    TYPE_STRING,
-    TYPE_JSON,
-    TYPE_DATETIME,
-    TYPE_BINARY,
-    N_TYPES
+    TYPE_BYTE = 0,
+    TYPE_SHORT = 3,
+    TYPE_ULONG = 8,
+    TYPE_FLOAT = 9,
+    TYPE_DATETIME = 13,
+    N_TYPES = 15
 };
 
 /* What becomes of a type: bytes in the file (0: a length and so many bytes),
- * and the field that GDAL makes of it. */
+ * and the field that GDAL makes of it: (u)byte, bool, (u)short, (u)int,
+ * (u)long, float, double, string, JSON, datetime, binary. */
 static const struct type
 {
     int size;
     OGRFieldType field;
-} types[N_TYPES] = {
-    [TYPE_BYTE] = {1, OFTInteger},   [TYPE_UBYTE] = {1, OFTInteger},
-    [TYPE_BOOL] = {1, OFTInteger},   [TYPE_SHORT] = {2, OFTInteger},
-    [TYPE_USHORT] = {2, OFTInteger}, [TYPE_INT] = {4, OFTInteger},
-    [TYPE_UINT] = {4, OFTInteger64}, [TYPE_LONG] = {8, OFTInteger64},
-    [TYPE_ULONG] = {8, OFTReal},     [TYPE_FLOAT] = {4, OFTReal},
-    [TYPE_DOUBLE] = {8, OFTReal},    [TYPE_STRING] = {0, OFTString},
-    [TYPE_JSON] = {0, OFTString},    [TYPE_DATETIME] = {0, OFTDateTime},
-    [TYPE_BINARY] = {0, OFTBinary},
-};
+} types[N_TYPES] = {{1, OFTInteger},   {1, OFTInteger},   {1, OFTInteger},
+                    {2, OFTInteger},   {2, OFTInteger},   {4, OFTInteger},
+                    {4, OFTInteger64}, {8, OFTInteger64}, {8, OFTReal},
+                    {4, OFTReal},      {8, OFTReal},      {0, OFTString},
+                    {0, OFTString},    {0, OFTDateTime},  {0, OFTBinary}};
 
 /* A longer text is no time. */
 #define MOST_TIME 32
@@ -70,6 +64,8 @@ struct oj_flatgeobuf_reader
     int64_t at, n_block, cap_block; /* at: of the next feature in block */
 
     int64_t n_features; /* 0: the header does not say */
+    int64_t n_done;     /* features that were cut */
+    int64_t before; /* and those of earlier blocks, less rows of the chunk */
     int geometry_type, has_z, has_m;
 
     int n_columns;
@@ -173,6 +169,34 @@ static int64_t size_of_spatial_index(int64_t n, int64_t node_size)
     return 40 * nodes;
 }
 
+/* By the nodes above the rows' own, which end at end: GDAL, and the index, are
+ * better at a box of few rows. The file stays where it is. */
+static oj_status check_box_has_many_rows(struct oj_flatgeobuf_reader *r,
+                                         const double *box, int64_t end,
+                                         struct oj_error *err)
+{
+    struct oj_fgb_node node[NODES_AT_ONCE];
+    vsi_l_offset here = VSIFTellL(r->file);
+    int64_t n = (r->n_features + OJ_FGB_NODE_SIZE - 1) / OJ_FGB_NODE_SIZE;
+    int64_t n_met = 0, n_left = n;
+    int is_read =
+        VSIFSeekL(r->file, (vsi_l_offset)(end - 40 * n), SEEK_SET) == 0;
+    while (is_read && n_left > 0)
+    {
+        int64_t k = n_left < NODES_AT_ONCE ? n_left : NODES_AT_ONCE;
+        is_read =
+            VSIFReadL(node, sizeof *node, (size_t)k, r->file) == (size_t)k;
+        n_left -= k;
+        while (is_read && k-- > 0)
+            n_met += node[k].box[0] <= box[1] && node[k].box[2] >= box[0] &&
+                     node[k].box[1] <= box[3] && node[k].box[3] >= box[2];
+    }
+    return is_read && VSIFSeekL(r->file, here, SEEK_SET) == 0 &&
+                   SMALL_PART * n_met >= n
+               ? OJ_OK
+               : oj_leave_to_gdal(err);
+}
+
 /* Goes to the first feature. */
 static oj_status read_header(struct oj_flatgeobuf_reader *r,
                              const struct oj_lane_request *from,
@@ -181,7 +205,7 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r,
     static const uint8_t magic[] = {'f', 'g', 'b', 3, 'f', 'g', 'b'};
     struct oj_flatbuffer buffer = {0};
     struct oj_flat_table header;
-    int64_t n_index, n_skipped;
+    int64_t n_index, n_skipped, node_size;
     OJ_TRY(ensure_bytes_in_block(r, 12, err));
     if (memcmp(r->block, magic, sizeof magic) != 0)
         return oj_leave_to_gdal(err);
@@ -199,15 +223,19 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r,
         read_scalar_field(&buffer, &header, OJ_FGB_HEADER_HAS_M, 1, 0) != 0;
     r->n_features =
         read_scalar_field(&buffer, &header, OJ_FGB_HEADER_FEATURES_COUNT, 8, 0);
-    n_index = size_of_spatial_index(
-        r->n_features, read_scalar_field(&buffer, &header,
-                                         OJ_FGB_HEADER_INDEX_NODE_SIZE, 2, 16));
+    node_size = read_scalar_field(
+        &buffer, &header, OJ_FGB_HEADER_INDEX_NODE_SIZE, 2, OJ_FGB_NODE_SIZE);
+    n_index = size_of_spatial_index(r->n_features, node_size);
     OJ_TRY(match_file_columns(r, from, &buffer, &header, err));
     r->at += buffer.size;
     n_skipped = n_index - (r->n_block - r->at); /* behind the block */
     if (buffer.is_broken || n_index < 0 || n_skipped > r->left ||
         r->geometry_type > OJ_FGB_COLLECTION)
         return oj_leave_to_gdal(err);
+    if (from->box != NULL && node_size == OJ_FGB_NODE_SIZE && n_index > 0)
+        OJ_TRY(check_box_has_many_rows(
+            r, from->box, 12 + buffer.size + n_index - 40 * r->n_features,
+            err));
     r->at = n_skipped > 0 ? r->n_block : r->at + n_index;
     if (n_skipped <= 0)
         return OJ_OK;
@@ -476,7 +504,7 @@ static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
         oj_chunk_add_point(column, row, point.xy);
         return OJ_OK;
     }
-    OJ_TRY(oj_chunk_room(column, row, room, err));
+    OJ_TRY(oj_chunk_room(column, room, err));
     w.to = (uint8_t *)column->bytes + column->n_bytes;
     w.end = w.to + room;
     if (!put_geometry(&w, &geometry, r->geometry_type, 0) || feature->is_broken)
@@ -507,8 +535,7 @@ static oj_status add_feature(const struct oj_flatgeobuf_reader *r,
         OJ_TRY(add_geometry(r, &rows->column[OJ_CHUNK_GEOMETRY], row, &feature,
                             geometry, err));
     OJ_TRY(add_properties(r, rows, row, properties, n, err));
-    ((int64_t *)rows->column[OJ_CHUNK_FID].values)[row] =
-        r->maker.n_before + row;
+    ((int64_t *)rows->column[OJ_CHUNK_FID].values)[row] = r->before + row;
     *at += 4 + feature.size;
     return OJ_OK;
 }
@@ -548,6 +575,7 @@ static oj_status cut_block_into_feature_runs(struct oj_flatgeobuf_reader *r,
         row++;
     }
     r->at = at;
+    r->n_done = r->before + row;
     return oj_chunk_cut(&r->maker, at, row, err);
 }
 
@@ -555,11 +583,12 @@ static oj_status read_block_and_cut_it(void *stream, int64_t first, int64_t end,
                                        struct oj_error *err)
 {
     struct oj_flatgeobuf_reader *r = stream;
-    int64_t n = r->n_features - r->maker.n_before; /* of the chunk on */
-    if (r->n_features > 0 ? first == n : r->left == 0 && r->at == r->n_block)
+    int64_t n = r->n_features - r->n_done;
+    if (r->n_features > 0 ? n == 0 : r->left == 0 && r->at == r->n_block)
         return OJ_OK;
-    if (r->n_features > 0 && end > n)
-        end = n;
+    if (r->n_features > 0 && end - first > n)
+        end = first + n;
+    r->before = r->n_done - first;
     OJ_TRY(ensure_bytes_in_block(r, 4, err));
     OJ_TRY(
         ensure_bytes_in_block(r, 4 + (int64_t)oj_le32(r->block + r->at), err));
@@ -612,5 +641,5 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
     return read_header(r, from, err);
 }
 
-const struct oj_lane oj_flatgeobuf_lane = {"FlatGeobuf",  open_reader,  1,
-                                           oj_chunk_make, close_reader, 0};
+const struct oj_lane oj_flatgeobuf_lane = {
+    "FlatGeobuf", open_reader, 1, oj_chunk_make, close_reader, 1, 0};

@@ -12,6 +12,10 @@
 #define BLOCK_BYTES (1 << 19)
 #define PIECE_BYTES (BLOCK_BYTES / 2)
 
+/* A box with fewer rows than this part of all is left to GDAL: there half as
+ * many cost as much as a pass over the table. */
+#define SMALL_PART 16
+
 /* The number of a row in the leaves that were read: its leaf, and where in it.
  */
 #define ROW_BITS 16
@@ -423,6 +427,31 @@ static oj_status match_table_columns(struct oj_geopackage_reader *r,
     return n_missing == 0 && n_geometries <= 1 ? OJ_OK : oj_leave_to_gdal(err);
 }
 
+/* GDAL, and the index, are better at a box of few rows. */
+static oj_status check_box_has_many_rows(sqlite3 *db,
+                                         const struct oj_lane_request *from,
+                                         struct oj_error *err)
+{
+    const double *box = from->box;
+    int64_t is_small = 0;
+    char *text;
+    oj_status status;
+    if (box == NULL || !OGR_L_TestCapability(from->layer, OLCFastSpatialFilter))
+        return OJ_OK;
+    text = sqlite3_mprintf(
+        "SELECT %d * (SELECT count(*) FROM \"rtree_%w_%w\" WHERE maxx >= "
+        "%!.17g AND minx <= %!.17g AND maxy >= %!.17g AND miny <= %!.17g) < "
+        "max(rowid) FROM \"%w\"",
+        SMALL_PART, OGR_L_GetName(from->layer),
+        OGR_L_GetGeometryColumn(from->layer), box[0], box[1], box[2], box[3],
+        OGR_L_GetName(from->layer));
+    status = text != NULL ? oj_sqlite_number(db, "%s", text, &is_small, err)
+                          : oj_fail_nomem(err, 1, 256);
+    sqlite3_free(text);
+    OJ_TRY(status);
+    return is_small ? oj_leave_to_gdal(err) : OJ_OK;
+}
+
 /* Has the file stay as it is until the anchor is closed. */
 static oj_status open_table(struct oj_geopackage_reader *r, sqlite3 *db,
                             const struct oj_lane_request *from,
@@ -445,6 +474,7 @@ static oj_status open_table(struct oj_geopackage_reader *r, sqlite3 *db,
     status = match_table_columns(r, from, columns, &root, err);
     sqlite3_finalize(columns);
     OJ_TRY(status);
+    OJ_TRY(check_box_has_many_rows(db, from, err));
     return oj_sqlite_pages_open(
         db, root, r->maker.request.n_threads * BLOCK_BYTES, &r->pages, err);
 }
@@ -494,5 +524,5 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
     return OJ_OK;
 }
 
-const struct oj_lane oj_geopackage_lane = {"GeoPackage",  open_reader,  1,
-                                           oj_chunk_make, close_reader, 1};
+const struct oj_lane oj_geopackage_lane = {
+    "GeoPackage", open_reader, 1, oj_chunk_make, close_reader, 1, 1};

@@ -215,7 +215,7 @@ static oj_status write_rowid_table(const struct packing *p, sqlite3 *connection,
 {
     static const char table[] = "ogrjoin_row_places";
     struct places all = {.p = p, .at = -1};
-    struct oj_sqlite_rows rows = {.n_columns = 2,
+    struct oj_sqlite_rows rows = {.columns = "id, node",
                                   .next = advance_rowid_source,
                                   .column = return_rowid_column,
                                   .user = &all};
@@ -226,7 +226,7 @@ static oj_status write_rowid_table(const struct packing *p, sqlite3 *connection,
             (uint64_t)(first + k / p->capacity);
     OJ_TRY(oj_sqlite_rows_open(connection, table, &rows, err));
     status = oj_sqlite_run(connection, err,
-                           "INSERT INTO \"%w_rowid\" SELECT c0, c1 FROM %s",
+                           "INSERT INTO \"%w_rowid\" SELECT id, node FROM %s",
                            name, table);
     if (rows.status != OJ_OK)
         status = oj_fail(err, rows.status, "%s", rows.error.message);

@@ -39,16 +39,11 @@ static void check_gdal_uses_this_sqlite(void)
     is_gdals = was_called;
 }
 
-int oj_sqlite_is_gdals(void)
-{
-    return pthread_once(&once, check_gdal_uses_this_sqlite) == 0 && is_gdals;
-}
-
 sqlite3 *oj_sqlite_of(GDALDatasetH dataset)
 {
     GDALDriverH driver = GDALGetDatasetDriver(dataset);
     if (driver == NULL || strcmp(GDALGetDescription(driver), "GPKG") != 0 ||
-        !oj_sqlite_is_gdals())
+        pthread_once(&once, check_gdal_uses_this_sqlite) != 0 || !is_gdals)
         return NULL;
     return GDALGetInternalHandle(dataset, "SQLITE_HANDLE");
 }
@@ -150,21 +145,15 @@ static int connect_table(sqlite3 *connection, void *user, int n,
                          char **text)
 {
     struct oj_sqlite_rows *rows = user;
-    sqlite3_str *declaration = sqlite3_str_new(connection);
     struct row_table *table;
-    char *finished;
+    char *declaration = sqlite3_mprintf("CREATE TABLE x(%s)", rows->columns);
     int code = SQLITE_NOMEM;
     (void)n;
     (void)words;
     (void)text;
-    for (int i = 0; i < rows->n_columns; i++)
-        sqlite3_str_appendf(declaration, "%s c%d",
-                            i == 0 ? "CREATE TABLE x(" : ",", i);
-    sqlite3_str_appendall(declaration, ")");
-    finished = sqlite3_str_finish(declaration);
-    if (finished != NULL)
-        code = sqlite3_declare_vtab(connection, finished);
-    sqlite3_free(finished);
+    if (declaration != NULL)
+        code = sqlite3_declare_vtab(connection, declaration);
+    sqlite3_free(declaration);
     if (code != SQLITE_OK)
         return code;
     table = sqlite3_malloc(sizeof *table);

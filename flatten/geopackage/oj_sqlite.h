@@ -12,14 +12,10 @@
 #include <gdal.h>
 #include <sqlite3.h>
 
-/** 1 when GDAL runs the SQLite library that we are linked with: two copies in
- *  one process break each other's locks. Asked of GDAL once per process; any
- *  thread. */
-int oj_sqlite_is_gdals(void);
-
 /** GDAL's own connection to a GeoPackage, to be used on the thread that uses
- *  the dataset; NULL where the dataset is of another driver or the library is
- *  another one. */
+ *  the dataset; NULL where the dataset is of another driver, or the library is
+ *  not the one that we are linked with: two copies in one process break each
+ *  other's locks. GDAL is asked that once per process. */
 sqlite3 *oj_sqlite_of(GDALDatasetH dataset);
 
 /* ---- statements ---------------------------------------------------------- */
@@ -58,7 +54,7 @@ OJ_MUST_USE oj_status oj_sqlite_step(sqlite3_stmt *statement,
  *  quarter of the instructions of a statement for each row.) */
 struct oj_sqlite_rows
 {
-    int n_columns; /**< called c0, c1, ... */
+    const char *columns; /**< their names, in SQL */
 
     /** Goes to the next row; *there is 0 after the last. The row before it was
      *  taken. */

@@ -28,17 +28,15 @@ static uint32_t be32(const uint8_t *at)
 
 /* ---- pages --------------------------------------------------------------- */
 
-/* Pages number to number + n - 1. */
-static oj_status read_pages(struct oj_sqlite_pages *pages, int64_t number,
-                            int64_t n, uint8_t *to, struct oj_error *err)
+static oj_status read_page(struct oj_sqlite_pages *pages, int64_t number,
+                           uint8_t *to, struct oj_error *err)
 {
     int64_t size = pages->page_bytes, at = (number - 1) * size;
     int code = SQLITE_IOERR;
-    if (number >= 2 && at + n * size <= pages->n_bytes)
+    if (number >= 2 && at + size <= pages->n_bytes)
     {
         pthread_mutex_lock(&pages->mutex);
-        code =
-            pages->file->pMethods->xRead(pages->file, to, (int)(n * size), at);
+        code = pages->file->pMethods->xRead(pages->file, to, (int)size, at);
         pthread_mutex_unlock(&pages->mutex);
     }
     return code == SQLITE_OK ? OJ_OK : oj_leave_to_gdal(err);
@@ -114,13 +112,12 @@ static oj_status list_leaves(struct oj_sqlite_pages *pages,
     {
         uint32_t *below = NULL;
         int64_t n = 0, cap = 0;
-        oj_status status =
-            read_pages(pages, pages->number[0], 1, pages->leaf, err);
+        oj_status status = read_page(pages, pages->number[0], pages->leaf, err);
         if (status != OJ_OK || pages->leaf[0] == IS_LEAF)
             return status;
         for (int64_t i = 0; status == OJ_OK && i < pages->n_numbers; i++)
         {
-            status = read_pages(pages, pages->number[i], 1, pages->leaf, err);
+            status = read_page(pages, pages->number[i], pages->leaf, err);
             if (status == OJ_OK)
                 status =
                     list_child_pages(pages, pages->leaf, &below, &n, &cap, err);
@@ -170,7 +167,6 @@ static int is_good_leaf(const struct oj_sqlite_pages *pages,
            LEAF_HEAD + 2 * n <= pages->usable_bytes;
 }
 
-/* Leaves that stand side by side are read at once. */
 oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
                                struct oj_error *err)
 {
@@ -181,14 +177,9 @@ oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
     pages->n_leaves = 0;
     if (pages->is_broken)
         return oj_leave_to_gdal(err);
-    for (int64_t i = 0, end; i < n; i = end)
-    {
-        end = i + 1;
-        while (end < n && number[end] == number[end - 1] + 1)
-            end++;
-        OJ_TRY(read_pages(pages, number[i], end - i,
-                          pages->leaf + i * pages->page_bytes, err));
-    }
+    for (int64_t i = 0; i < n; i++)
+        OJ_TRY(read_page(pages, number[i], pages->leaf + i * pages->page_bytes,
+                         err));
     pages->n_done += n;
     if (pages->n_numbers == 1 && oj_sqlite_leaf_rows(pages->leaf) == 0)
         return OJ_OK;
@@ -226,7 +217,7 @@ oj_status oj_sqlite_assemble(struct oj_sqlite_pages *pages, int64_t room,
     {
         uint8_t kept[4], *page = to->bytes + done - 4;
         memcpy(kept, page, 4);
-        OJ_TRY(read_pages(pages, next, 1, page, err));
+        OJ_TRY(read_page(pages, next, page, err));
         next = be32(page);
         memcpy(page, kept, 4);
     }

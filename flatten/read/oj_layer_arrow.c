@@ -155,7 +155,7 @@ static oj_status open_stream(const struct oj_lane_request *from, void **out,
     int n_columns = OJ_CHUNK_FIELDS + from->n_fields;
     size_t size = sizeof *stream + (size_t)n_columns * sizeof stream->column[0];
     *out = NULL;
-    if (!are_types_lossless(from) ||
+    if (from->box != NULL || !are_types_lossless(from) ||
         !OGR_L_TestCapability(from->layer, OLCFastGetArrowStream))
         return oj_leave_to_gdal(err);
     *out = stream = oj_calloc(1, size);
@@ -291,7 +291,7 @@ static oj_status next_arrow_chunk(void *stream, struct oj_chunk **out,
     return oj_fail(err, OJ_ERR_IO, "%s", *text);
 }
 
-const struct oj_lane oj_arrow_lane = {"Arrow",          open_stream,  0,
-                                      next_arrow_chunk, close_stream, 0};
+const struct oj_lane oj_arrow_lane = {
+    "Arrow", open_stream, 0, next_arrow_chunk, close_stream, 0, 0};
 
 #endif

@@ -12,6 +12,7 @@
 
 #include <cpl_string.h>
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -39,6 +40,12 @@ struct oj_layer_reader
     int is_left;
     void *stream;
     struct oj_slice rest; /* of the last chunk, not handed out yet */
+
+    /* Where GDAL goes on it passes over rows up to last_fid, if they came by
+     * FID: under a filter its own may come as an index has them. */
+    int64_t last_fid;
+    int skips_fids;
+    double box[4]; /* of the spatial filter: least and greatest x, and y */
 
     /* Where rows go. carried: attributes outlive the call, so their geometry
      * counts too. */
@@ -170,6 +177,47 @@ static oj_status copy_fields(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
+/* As OGR decides it of a feature: a box in the other meets it, for the rest it
+ * asks GEOS. */
+static oj_status does_geometry_meet_box(void *user, const uint8_t *wkb,
+                                        size_t n, int *is_met,
+                                        struct oj_error *err)
+{
+    const struct oj_layer_reader *reader = user;
+    const double *box = reader->box;
+    double own[6] = {(double)INFINITY, (double)-INFINITY, (double)INFINITY,
+                     (double)-INFINITY};
+    struct oj_wkb_walk walk = {.at = wkb, .box = own};
+    OGRGeometryH geometry = NULL;
+    int is_outside;
+    if (wkb != NULL)
+        oj_wkb_pass(&walk);
+    is_outside = own[1] < box[0] || own[0] > box[1] || own[3] < box[2] ||
+                 own[2] > box[3];
+    *is_met = own[0] >= box[0] && own[1] <= box[1] && own[2] >= box[2] &&
+              own[3] <= box[3] && !is_outside;
+    if (!isnan(walk.doubt) && (is_outside || *is_met))
+        return OJ_OK;
+    if (isnan(walk.doubt) || n > INT_MAX ||
+        OGR_G_CreateFromWkb(wkb, NULL, &geometry, (int)n) != OGRERR_NONE)
+        return oj_leave_to_gdal(err);
+    *is_met = OGR_G_Intersects(OGR_L_GetSpatialFilter(reader->layer), geometry);
+    OGR_G_DestroyGeometry(geometry);
+    return OJ_OK;
+}
+
+/* To OGR a filter without an area is no rectangle. */
+static int init_box(struct oj_layer_reader *reader)
+{
+    OGREnvelope box;
+    OGR_G_GetEnvelope(OGR_L_GetSpatialFilter(reader->layer), &box);
+    reader->box[0] = box.MinX;
+    reader->box[1] = box.MaxX;
+    reader->box[2] = box.MinY;
+    reader->box[3] = box.MaxY;
+    return box.MinX < box.MaxX && box.MinY < box.MaxY;
+}
+
 static void close_fast_reader(struct oj_layer_reader *reader)
 {
     oj_slice_free(&reader->rest);
@@ -179,10 +227,8 @@ static void close_fast_reader(struct oj_layer_reader *reader)
     reader->stream = NULL;
 }
 
-/* The first one that will do, if any. Under a spatial filter a lane has other
- * rows: drivers compare the rectangle with the features' boxes only in a
- * stream, but with the features themselves in the feature loop. Geometries of
- * chunks are not transformed. */
+/* The first one that will do, if any. Geometries of chunks are not transformed,
+ * and which rows come first under a filter is up to GDAL. */
 static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
                                                  struct oj_error *err)
 {
@@ -198,6 +244,7 @@ static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
     };
     const struct oj_read_options *options = &reader->options;
     const int is_carried = options->keep_attributes && !options->fields_only;
+    const int has_box = OGR_L_GetSpatialFilter(reader->layer) != NULL;
     const struct oj_lane_request request = {
         .dataset = options->geopackage,
         .layer = reader->layer,
@@ -208,10 +255,15 @@ static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
         .are_points =
             !is_carried && OGR_L_GetGeomType(reader->layer) == wkbPoint,
         .batch_rows = options->batch_rows,
-        .n_threads = options->limit < 0 ? options->n_threads : 1};
+        .n_threads = options->limit < 0 ? options->n_threads : 1,
+        .box = has_box ? reader->box : NULL,
+        .meets = does_geometry_meet_box,
+        .user = reader,
+        .cancel = options->cancel};
     oj_status status = OJ_ERR_UNSUPPORTED;
-    if (!options->use_arrow || OGR_L_GetSpatialFilter(reader->layer) != NULL ||
-        (options->transformation != NULL && is_carried))
+    if (!options->use_arrow ||
+        (options->transformation != NULL && is_carried) ||
+        (has_box && (options->limit >= 0 || !init_box(reader))))
         return OJ_OK;
     for (int i = 0; lanes[i] != NULL && status == OJ_ERR_UNSUPPORTED; i++)
     {
@@ -239,6 +291,7 @@ oj_status oj_layer_reader_open(OGRLayerH layer,
         return oj_fail(err, OJ_ERR_ARG, "a batch needs at least one row");
     OJ_NEW_ZEROED(reader, 1, err);
     reader->layer = layer;
+    reader->last_fid = INT64_MIN;
     reader->options = *options;
     status = copy_fields(reader, options, err);
     if (status == OJ_OK)
@@ -351,7 +404,15 @@ static oj_status add_feature(struct oj_layer_reader *reader,
 static oj_status next_feature(struct oj_layer_reader *reader, int64_t row,
                               OGRFeatureH *feature, struct oj_error *err)
 {
-    *feature = OGR_L_GetNextFeature(reader->layer);
+    int is_done;
+    do
+    {
+        *feature = OGR_L_GetNextFeature(reader->layer);
+        is_done = *feature != NULL && reader->skips_fids &&
+                  OGR_F_GetFID(*feature) <= reader->last_fid;
+        if (is_done)
+            OGR_F_Destroy(*feature);
+    } while (is_done);
     if (reader->errors.n_failures == 0)
         return OJ_OK;
     if (*feature != NULL)
@@ -419,24 +480,6 @@ static oj_status reread_null_rows(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
-/* For all rows at once: a vertex takes 16 bytes or more. */
-static oj_status reserve_slice_vertices(struct oj_flat_buf *flat,
-                                        const struct oj_slice *slice,
-                                        struct oj_error *err)
-{
-    const struct oj_column_view *wkb = &slice->chunk->column[OJ_CHUNK_GEOMETRY];
-    const char *first, *last;
-    int64_t n = 0, n_last = 0;
-    if (wkb->format == 0 || slice->n_rows == 0)
-        return OJ_OK;
-    if (wkb->format == 'P')
-        return oj_flat_buf_room(flat, slice->n_rows, slice->n_rows, err);
-    first = oj_column_bytes(wkb, slice->first, &n);
-    last = oj_column_bytes(wkb, slice->first + slice->n_rows - 1, &n_last);
-    return oj_flat_buf_room(flat, slice->n_rows, (last + n_last - first) / 16,
-                            err);
-}
-
 /* The coordinates of a row that is a plain point, or NULL. */
 static inline const uint8_t *find_point(const struct oj_column_view *wkb,
                                         int64_t row)
@@ -451,37 +494,6 @@ static inline const uint8_t *find_point(const struct oj_column_view *wkb,
     return oj_wkb_plain_point((const uint8_t *)bytes, (size_t)n);
 }
 
-/* Rows from the slice's row on that are plain points, added at once; their
- * number. */
-static int64_t add_points(struct oj_flat_buf *flat,
-                          const struct oj_slice *slice, int64_t row)
-{
-    const struct oj_column_view *fids = &slice->chunk->column[OJ_CHUNK_FID];
-    const struct oj_column_view *wkb = &slice->chunk->column[OJ_CHUNK_GEOMETRY];
-    int64_t n = flat->n_features, end = n + slice->n_rows - row;
-    if (flat->long_form || end > flat->cap_features || end > flat->cap_x ||
-        end > flat->cap_y || fids->format != 'l' || fids->bits != NULL)
-        return 0;
-    for (int64_t at = slice->first + row; n < end; n++, at++)
-    {
-        const uint8_t *point = find_point(wkb, at);
-        double *x = flat->x + n, *y = flat->y + n;
-        if (point == NULL)
-            break;
-        *x = oj_wkb_double(point);
-        *y = oj_wkb_double(point + 8);
-        if (!(fabs(*x) <= OJ_FLAT_MOST && fabs(*y) <= OJ_FLAT_MOST))
-            break;
-        flat->fid[n] = ((const int64_t *)fids->values)[fids->first + at];
-    }
-    n -= flat->n_features;
-    if (n > 0)
-        flat->part_kinds |= OJ_PART_POINT;
-    flat->n_features += n;
-    flat->n_vertices += n;
-    return n;
-}
-
 static oj_status append_chunk_rows(struct oj_layer_reader *reader,
                                    const struct oj_slice *slice,
                                    struct oj_error *err)
@@ -490,8 +502,7 @@ static oj_status append_chunk_rows(struct oj_layer_reader *reader,
     const struct oj_column_view *fids = &slice->chunk->column[OJ_CHUNK_FID];
     const struct oj_column_view *wkb = &slice->chunk->column[OJ_CHUNK_GEOMETRY];
     struct oj_error reason;
-    OJ_TRY(reserve_slice_vertices(flat, slice, err));
-    for (int64_t i = 0; (i += add_points(flat, slice, i)) < slice->n_rows; i++)
+    for (int64_t i = 0; i < slice->n_rows; i++)
     {
         int64_t fid = OGRNullFID, at = slice->first + i;
         const uint8_t *point = find_point(wkb, at), *bytes;
@@ -514,6 +525,8 @@ static oj_status append_chunk_rows(struct oj_layer_reader *reader,
         if (status != OJ_OK)
             return fail_row(reader, fid, status, reason.message, err);
     }
+    if (slice->n_rows > 0)
+        reader->last_fid = flat->fid[flat->n_features - 1];
     return OJ_OK;
 }
 
@@ -523,6 +536,7 @@ static oj_status append_chunk_rows(struct oj_layer_reader *reader,
 static oj_status fall_back_to_features(struct oj_layer_reader *reader,
                                        int64_t max_rows, struct oj_error *err)
 {
+    reader->skips_fids = reader->lane->is_by_fid;
     if (!reader->lane->keeps_state)
         close_fast_reader(reader);
     oj_slice_free(&reader->rest);
@@ -530,7 +544,7 @@ static oj_status fall_back_to_features(struct oj_layer_reader *reader,
     reader->counts.lane = NULL;
     oj_ogr_errors_forget(&reader->errors);
     OGR_L_ResetReading(reader->layer);
-    for (int64_t i = 0; i < reader->counts.n_rows; i++)
+    for (int64_t i = 0; !reader->skips_fids && i < reader->counts.n_rows; i++)
         OGR_F_Destroy(OGR_L_GetNextFeature(reader->layer));
     return read_features(reader, max_rows, err);
 }

@@ -47,7 +47,7 @@ struct oj_read_options
                               features; 0: feature loop */
 
     /** NULL, or the file of FlatGeobuf that the layer is all of, without an
-     *  attribute filter set on it. */
+     *  attribute filter set on it. A spatial filter is a rectangle. */
     const char *file;
 
     /** NULL, or the GeoPackage that the layer is a table of, without an
@@ -88,7 +88,7 @@ struct oj_layer_reader;
 /** Starts at the layer's first row, under the filters set on it. Sets ignored
  *  fields on the layer.  The layer outlives the reader; so does options->
  *  transformation; the rest of options is copied. Arrow is used only without
- *  spatial filter (a stream compares it with boxes, the feature loop with the
+ *  a spatial filter (a stream compares it with boxes, the feature loop with the
  *  features themselves) and when carried geometry is not transformed. */
 OJ_MUST_USE oj_status
 oj_layer_reader_open(OGRLayerH layer, const struct oj_read_options *options,

@@ -83,6 +83,7 @@ struct geopackage_rows
 
     struct oj_sqlite_rows rows; /* this as a table */
     char name[40];              /* of that table */
+    char *columns;              /* owned; its columns */
     int is_open;                /* it is there */
     int is_again;               /* it gives the row at hand, and no other */
     int has_row;                /* one was given and not yet taken */
@@ -455,68 +456,53 @@ static oj_status check_table_is_new(struct geopackage_rows *w, int *fits,
 
 /* ---- statements ---------------------------------------------------------- */
 
-/* A table of this, and with the names a, ... of its fields as it has them:
- *  INSERT INTO t (fid, geometry, a, ...) SELECT c0, c1, c2, ... FROM rows
- *  SELECT geometry IS c1, (fid, a, ...) IS (?1, c2, ...) ... WHERE fid = ?1
- *  UPDATE t SET (a, ...) = (SELECT c2, ... FROM rows) WHERE fid = ?1
+/* A table of this, with the columns of the other one, whose fields are a, ...:
+ *  INSERT INTO t (fid, geometry, a, ...) SELECT fid, geometry, a, ... FROM rows
+ *  SELECT geometry IS ..., (fid, a, ...) IS (?1, a, ...) FROM rows
+ *  UPDATE t SET (a, ...) = (SELECT a, ... FROM rows) WHERE fid = ?1
  * The first keeps the rows before one that is refused. */
-static oj_status prepare_insert_and_update(struct geopackage_rows *w,
-                                           int is_update, const char *names,
-                                           const char *values,
-                                           struct oj_error *err)
-{
-    const char *g = w->geometry;
-    OJ_TRY(oj_sqlite_rows_open(w->db, w->name, &w->rows, err));
-    w->is_open = 1;
-    OJ_TRY(oj_sqlite_prepare(w->db, &w->insert, err,
-                             "INSERT OR FAIL INTO \"%w\" (\"%w\", \"%w\"%s) "
-                             "SELECT c0, c1%s FROM %s",
-                             w->table, w->fid, g, names, values, w->name));
-    OJ_TRY(oj_sqlite_prepare(
-        w->db, &w->compare, err,
-        "SELECT (SELECT \"%w\" FROM \"%w\" WHERE \"%w\" = ?1) IS r.c1, "
-        "(SELECT \"%w\"%s FROM \"%w\" WHERE \"%w\" = ?1) IS (?1%s) FROM %s r",
-        g, w->table, w->fid, w->fid, names, w->table, w->fid, values, w->name));
-    return !is_update
-               ? OJ_OK
-               : oj_sqlite_prepare(w->db, &w->update, err,
-                                   "UPDATE \"%w\" SET (%s) = (SELECT %s FROM "
-                                   "%s) WHERE \"%w\" = ?1",
-                                   w->table, names + 1, values + 1, w->name,
-                                   w->fid);
-}
-
 static oj_status open_table(struct geopackage_rows *w, int is_update,
                             struct oj_error *err)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(w->layer);
     sqlite3_str *names = sqlite3_str_new(w->db);
-    sqlite3_str *values = sqlite3_str_new(w->db);
-    char *n, *v;
-    oj_status status;
+    const char *g = w->geometry, *fields;
+    int n_first;
+    sqlite3_str_appendf(names, "\"%w\",\"%w\"", w->fid, g);
+    n_first = sqlite3_str_length(names);
     for (int i = 0; i < w->n; i++)
-    {
-        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, w->column[i].target);
-        sqlite3_str_appendf(names, ",\"%w\"", OGR_Fld_GetNameRef(field));
-        sqlite3_str_appendf(values, ",c%d", i + FIRST_FIELD);
-    }
-    sqlite3_str_appendall(names, " ");
-    sqlite3_str_appendall(values, " ");
-    n = sqlite3_str_finish(names);
-    v = sqlite3_str_finish(values);
+        sqlite3_str_appendf(
+            names, ",\"%w\"",
+            OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(defn, w->column[i].target)));
+    w->rows.columns = w->columns = sqlite3_str_finish(names);
+    if (w->columns == NULL)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a statement");
+    fields = w->columns + n_first;
     /* Layers of a dataset can be written in turn, on one connection. */
     snprintf(w->name, sizeof w->name, "ogrjoin_rows_%llx",
              (unsigned long long)(uintptr_t)w);
-    w->rows.n_columns = w->n + FIRST_FIELD;
     w->rows.next = advance_to_next_row;
     w->rows.column = return_column_to_sqlite;
     w->rows.user = w;
-    status = n != NULL && v != NULL
-                 ? prepare_insert_and_update(w, is_update, n, v, err)
-                 : oj_fail(err, OJ_ERR_NOMEM, "out of memory: a statement");
-    sqlite3_free(n);
-    sqlite3_free(v);
-    return status;
+    OJ_TRY(oj_sqlite_rows_open(w->db, w->name, &w->rows, err));
+    w->is_open = 1;
+    OJ_TRY(
+        oj_sqlite_prepare(w->db, &w->insert, err,
+                          "INSERT OR FAIL INTO \"%w\" (%s) SELECT %s FROM %s",
+                          w->table, w->columns, w->columns, w->name));
+    OJ_TRY(oj_sqlite_prepare(
+        w->db, &w->compare, err,
+        "SELECT (SELECT \"%w\" FROM \"%w\" WHERE \"%w\" = ?1) IS \"%w\", "
+        "(SELECT \"%w\"%s FROM \"%w\" WHERE \"%w\" = ?1) IS (?1%s) FROM %s",
+        g, w->table, w->fid, g, w->fid, fields, w->table, w->fid, fields,
+        w->name));
+    return !is_update
+               ? OJ_OK
+               : oj_sqlite_prepare(w->db, &w->update, err,
+                                   "UPDATE \"%w\" SET (%s) = (SELECT %s FROM "
+                                   "%s) WHERE \"%w\" = ?1",
+                                   w->table, fields + 1, fields + 1, w->name,
+                                   w->fid);
 }
 
 /* ---- open and close ------------------------------------------------------ */
@@ -582,6 +568,7 @@ static void close_geopackage_writer(void *rows)
         OGR_F_Destroy(w->scratch);
     oj_row_wkb_free(&w->work);
     oj_rtree_free(&w->tree);
+    sqlite3_free(w->columns);
     CPLFree(w->index);
     CSLDestroy(w->drop);
     CSLDestroy(w->restore);

@@ -193,6 +193,69 @@ def compare(seed, made_as):
     os.unlink(source)
 
 
+def boxes_of(r, path):
+    """All, none, random ones, and such as begin where a row's own box ends."""
+    found = [(-1e6, -1e6, 1e6, 1e6), (1e6, 1e6, 2e6, 2e6)]
+    for _ in range(3):
+        x, y = r.uniform(-100, 90), r.uniform(-100, 90)
+        found.append((x, y, x + r.uniform(0.1, 90), y + r.uniform(0.1, 90)))
+    dataset = ogr.Open(path)
+    shapes = [f.GetGeometryRef().Clone() for f in dataset.GetLayer(0)
+              if f.GetGeometryRef() is not None
+              and not f.GetGeometryRef().IsEmpty()]
+    for shape in r.sample(shapes, min(2, len(shapes))):
+        left, right, low, high = shape.GetEnvelope()
+        found += [(right, high, right + 3, high + 3),
+                  (left - 3, low, left, high + 1),
+                  (left, low, right + 1e-9, high + 1e-9)]
+    return found
+
+
+def compare_filtered(seed, made_as):
+    r = random.Random(seed)
+    source = random_layer(r, "in" + made_as[1], made_as[0])
+    conditions = [(), (), ("-where", "fid > 3")]
+    for box in boxes_of(r, source):
+        words = ("-spat", *map(repr, box), *r.choice(conditions))
+        shown = []
+        for way in (0, 1):
+            done = run("-op", "intersects", "-crs", "ignore", "-overwrite", "-q",
+                       "-lco", "SPATIAL_INDEX=NO", "-nln", "copy", "out.gpkg",
+                       source, "far.gpkg", *words, env=WAYS[way])
+            shown.append(dump("out.gpkg", True) if done.rc == 0 else done.rc)
+        if shown[0] != shown[1]:
+            differ(*shown, f"{made_as[0]}, seed {seed}, {words}")
+    os.unlink(source)
+
+
+def check_filters():
+    if shutil.which("ogrinfo") is None:
+        raise Skip("no ogrinfo")
+    make("far.gpkg", [("POINT (100000 100000)", {})])
+    for seed in range(max(2, ROUNDS // 2)):
+        compare_filtered(seed, (("GPKG", ".gpkg"), ("FlatGeobuf", ".fgb"))[seed % 2])
+
+
+def check_many_rows_under_filters():
+    """Several blocks, stretches of an index and long gaps between them."""
+    square = [(f"POINT ({x} {y})", {"name": f"{x} {y}"})
+              for x in range(300) for y in range(300)]
+    make("far.gpkg", [("POINT (100000 100000)", {})])
+    make("points.gpkg", square)
+    succeeds("-op", "intersects", "-q", "points.fgb", "points.gpkg", "far.gpkg")
+    for source in ("points.gpkg", "points.fgb"):
+        for box in ("9.5 9.5 20 280", "-9 -9 0 0", "0 0 299 2", "150 -9 150.1 900"):
+            for where in ((), ("-where", "name LIKE '%0%'")):
+                shown = []
+                for way in WAYS:
+                    succeeds("-op", "intersects", "-q", "-overwrite", "out.gpkg",
+                             source, "far.gpkg", "-spat", *box.split(), *where,
+                             env=way)
+                    shown.append(sorted(wkb for _, wkb, _ in rows("out.gpkg")))
+                same(shown[0], shown[1], f"{source}, {box}, {where}")
+                true(shown[0], f"{source}, {box}: no rows")
+
+
 def check_random_layers():
     if shutil.which("ogrinfo") is None:
         raise Skip("no ogrinfo")

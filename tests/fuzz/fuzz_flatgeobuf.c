@@ -74,12 +74,33 @@ static void add_rows(struct oj_flat_buf *flat, struct oj_slice *slice)
     oj_layer_geometry_free(&work);
 }
 
-static void read_file(OGRLayerH layer, int n_threads, int are_points)
+/* Some rows. */
+static oj_status meets(void *user, const uint8_t *wkb, size_t n, int *is_met,
+                       struct oj_error *err)
+{
+    (void)user;
+    (void)err;
+    for (size_t i = 0; i < n; i++)
+        sum += wkb[i];
+    *is_met = sum % 3 != 0;
+    return OJ_OK;
+}
+
+static void read_file(OGRLayerH layer, int n_threads, int are_points,
+                      int has_filter)
 {
     static const int fields[N_FIELDS] = {0, 1, 2, 3, 4, 5, 6};
-    const struct oj_lane_request request = {NULL,       layer,     SPOILED,
-                                            fields,     "ilgUUFZ", N_FIELDS,
-                                            are_points, 32,        n_threads};
+    static const double box[4] = {0, 6, 0, 6};
+    const struct oj_lane_request request = {.layer = layer,
+                                            .file = SPOILED,
+                                            .fields = fields,
+                                            .formats = "ilgUUFZ",
+                                            .n_fields = N_FIELDS,
+                                            .are_points = are_points,
+                                            .batch_rows = 32,
+                                            .n_threads = n_threads,
+                                            .box = has_filter ? box : NULL,
+                                            .meets = meets};
     void *reader = NULL;
     struct oj_flat_buf flat = {0};
     struct oj_error err;
@@ -208,9 +229,12 @@ static void read_bytes(OGRLayerH layer, const GByte *bytes, size_t n,
     GByte *copy = CPLMalloc(n + 1);
     memcpy(copy, bytes, n);
     VSIFCloseL(VSIFileFromMemBuffer(SPOILED, copy, (vsi_l_offset)n, TRUE));
-    read_file(layer, n_threads, 0);
-    if (OGR_GT_Flatten(OGR_L_GetGeomType(layer)) == wkbPoint)
-        read_file(layer, n_threads, 1);
+    for (int has_filter = 0; has_filter < 2; has_filter++)
+    {
+        read_file(layer, n_threads, 0, has_filter);
+        if (OGR_GT_Flatten(OGR_L_GetGeomType(layer)) == wkbPoint)
+            read_file(layer, n_threads, 1, has_filter);
+    }
     VSIUnlink(SPOILED);
 }
 
