@@ -3,6 +3,7 @@
 #include "../../flatten/base/oj_array.h"
 
 #include <cpl_conv.h>
+#include <cpl_string.h>
 
 #include <limits.h>
 #include <string.h>
@@ -126,6 +127,14 @@ static char *put_quoted_word(char *out, const char *word)
     }
     *out++ = '\'';
     return out;
+}
+
+const char *oj_words_start(const char *text, size_t n)
+{
+    char *copy = CPLScanString(text, (int)n, FALSE, FALSE);
+    const char *start = CPLSPrintf("%s", copy);
+    CPLFree(copy);
+    return start;
 }
 
 char *oj_words_join(const char *const *words)

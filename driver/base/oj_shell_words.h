@@ -26,6 +26,10 @@ OJ_MUST_USE oj_status oj_words_split(const char *text, char ***words, int *n,
  *  an empty list. */
 int oj_words_are_same(const char *const *a, const char *const *b);
 
+/** The first n bytes of a text, as a text of CPLSPrintf(), whose own formats
+ *  know no "%.*s". */
+const char *oj_words_start(const char *text, size_t n);
+
 /** The text that these NULL-terminated words are split from; CPLFree(). */
 char *oj_words_join(const char *const *words);
 

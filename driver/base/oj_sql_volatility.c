@@ -71,7 +71,7 @@ int oj_select_may_vary(const char *sql)
         size_t n = 0;
         while (is_word_char(sql[n]))
             n++;
-        if (n > 0 && is_volatile_word(CPLSPrintf("%.*s", (int)n, sql),
+        if (n > 0 && is_volatile_word(oj_words_start(sql, n),
                                       is_before_parenthesis(sql + n)))
             return 1;
         sql += n > 0 ? n : 1;

@@ -105,7 +105,7 @@ static const char *first_given_option(const struct oj_command *command,
     int n;
     for (int i = 0; (at = oj_words_at(names, i, &n)) != NULL; i++)
     {
-        const char *name = CPLSPrintf("%.*s", n, at);
+        const char *name = oj_words_start(at, (size_t)n);
         if (oj_command_given(command, name))
             return oj_option_at(oj_option_find(name))->name;
     }

@@ -410,7 +410,7 @@ const char *oj_option_choice_word(const struct oj_option *option, int value)
 {
     int n = 0;
     const char *word = oj_words_at(oj_option_choices(option), value, &n);
-    return CPLSPrintf("%.*s", n, word);
+    return oj_words_start(word, (size_t)n);
 }
 
 int oj_word_is_option(const char *word)

@@ -1,6 +1,7 @@
 #include "oj_path.h"
 
 #include "../base/oj_gdal_driver.h"
+#include "../base/oj_shell_words.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -162,5 +163,5 @@ const char *oj_path_folder(const char *path, const char *none)
     const char *slash = strrchr(path, '/');
     if (slash == NULL)
         return none;
-    return CPLSPrintf("%.*s", slash == path ? 1 : (int)(slash - path), path);
+    return oj_words_start(path, slash == path ? 1 : (size_t)(slash - path));
 }

@@ -5,6 +5,7 @@
 
 #include "../../flatten/base/oj_word_list.h"
 #include "../base/oj_cancel.h"
+#include "../base/oj_shell_words.h"
 #include "oj_path.h"
 
 #include <cpl_conv.h>
@@ -52,7 +53,7 @@ static oj_status split_path(const char *final, struct oj_temporary *t,
     const char *path, *folder;
     while (n > 1 && final[n - 1] == '/')
         n--;
-    path = CPLSPrintf("%.*s", (int)n, final);
+    path = oj_words_start(final, n);
     folder = oj_path_folder(path, ".");
     if (CPLStrlcpy(t->name, CPLGetFilename(path), sizeof t->name) >=
         sizeof t->name)
