@@ -47,7 +47,7 @@ set(OJ_CUDA_SOURCES
 # Plain C. The module is nobody's dependency: of what the library has, too, it
 # has its own copies.
 set(OJ_CUDA_PLAIN
-  cuda/index/cuda_rows_per_launch.c
+  cuda/index/cuda_rows_per_launch_by_time.c
   flatten/base/oj_status.c
   flatten/base/oj_array.c
   flatten/arrays/oj_matches.c)

@@ -138,8 +138,8 @@ decode_held_value(const struct oj_held *held, int64_t row, const uint64_t *word)
     return value;
 }
 
-static inline const uint64_t *entry_value_words(const struct oj_held *held,
-                                                const struct entry *entry)
+static inline const uint64_t *entry_value_pointer(const struct oj_held *held,
+                                                  const struct entry *entry)
 {
     return held->order == OJ_HELD_BY_NUMBER ? &entry->at
                                             : held->pool + entry->at;
@@ -178,8 +178,8 @@ static inline int comes_before(const struct oj_held *held,
         return a->row < b->row;
     if (held->order == OJ_HELD_BY_NUMBER)
         return a->at < b->at;
-    u = decode_held_value(held, a->row, entry_value_words(held, a));
-    v = decode_held_value(held, b->row, entry_value_words(held, b));
+    u = decode_held_value(held, a->row, entry_value_pointer(held, a));
+    v = decode_held_value(held, b->row, entry_value_pointer(held, b));
     return compare_held_values(held->order, &u, &v) < 0;
 }
 
@@ -390,7 +390,7 @@ oj_status oj_held_spill(struct oj_held *held, struct oj_error *err)
     for (int64_t i = 0; i < held->n; i++)
     {
         const struct entry *entry = &held->entry[i];
-        const uint64_t *word = entry_value_words(held, entry);
+        const uint64_t *word = entry_value_pointer(held, entry);
         size_t n = (size_t)count_header_words(held);
         if (held->order != OJ_HELD_BY_NUMBER)
             n += (size_t)words_needed_for_bytes((int64_t)word[n - 1]);
@@ -415,8 +415,8 @@ static void advance_to_next_entry(struct oj_held *held)
     if (held->has_value)
     {
         const struct entry *entry = &held->entry[held->next++];
-        held->value =
-            decode_held_value(held, entry->row, entry_value_words(held, entry));
+        held->value = decode_held_value(held, entry->row,
+                                        entry_value_pointer(held, entry));
     }
 }
 

@@ -59,7 +59,8 @@ static int equals_counted_text(const char *name, const char *text, size_t n)
     return strlen(name) == n && memcmp(name, text, n) == 0;
 }
 
-static const struct geoarrow_type *find_type(const char *extension, size_t n)
+static const struct geoarrow_type *find_geoarrow_type(const char *extension,
+                                                      size_t n)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     {
@@ -79,8 +80,8 @@ static int is_geoarrow(const struct ArrowSchema *schema)
 {
     size_t n;
     const char *extension = find_extension(schema->metadata, &n);
-    return extension != NULL &&
-           (is_wkb_name(extension, n) || find_type(extension, n) != NULL);
+    return extension != NULL && (is_wkb_name(extension, n) ||
+                                 find_geoarrow_type(extension, n) != NULL);
 }
 
 static int is_bytes(const struct ArrowSchema *schema)
@@ -176,7 +177,7 @@ static oj_status parse_geometry_encoding(const struct ArrowSchema *schema,
     size_t n;
     const char *extension = find_extension(schema->metadata, &n);
     const struct geoarrow_type *type =
-        extension != NULL ? find_type(extension, n) : NULL;
+        extension != NULL ? find_geoarrow_type(extension, n) : NULL;
     if (schema->dictionary != NULL)
         return fail_format(schema, "dictionary", err);
     if (type != NULL)

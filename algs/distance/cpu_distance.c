@@ -11,7 +11,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_tree_walk.h"
 #include "../kernels/oj_segment.h"
-#include "../pairs/oj_row_join.h"
+#include "../pairs/oj_row_by_row_engine.h"
 #include "cpu_distance_features.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../kernels/oj_filter_verdict.h"
-#include "../pairs/oj_row_join.h"
+#include "../pairs/oj_row_by_row_engine.h"
 #include "../pairs/oj_row_pair_sort.h"
 #include "../relate/relate.h"
 #include "../relation/oj_candidate_screen.h"

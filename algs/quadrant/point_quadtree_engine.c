@@ -15,7 +15,7 @@
 #include "../base/oj_point_quadtree.h"
 #include "../base/oj_radix.h"
 #include "../kernels/oj_quadrant.h"
-#include "../pairs/oj_row_join.h"
+#include "../pairs/oj_row_by_row_engine.h"
 #include "point_feature_distance.h"
 
 #include <stdlib.h>
@@ -146,8 +146,8 @@ static oj_status store_features_of_cells(struct quadrant_grid *grid,
 
 /* Cells for quadrants that look as far as reach. After an error grid can be
  * freed. */
-static oj_status make_grid(struct quadrant_grid *grid, double reach,
-                           struct oj_error *err)
+static oj_status make_grid_of_join_boxes(struct quadrant_grid *grid,
+                                         double reach, struct oj_error *err)
 {
     struct oj_keyed *entry;
     oj_status status;
@@ -271,7 +271,7 @@ static oj_status build_boxes_and_grid(struct quadrant_index *index,
         index->reach = fmin(index->boxes.spacing * sqrt((double)relation->k),
                             relation->max_distance);
     grid->boxes = &index->boxes;
-    OJ_TRY(make_grid(grid, index->reach, err));
+    OJ_TRY(make_grid_of_join_boxes(grid, index->reach, err));
     stats->index_bytes +=
         index->boxes.n * (int64_t)sizeof(struct oj_box) +
         grid->n_cells * (int64_t)(sizeof(uint64_t) + sizeof(int64_t)) +

@@ -718,7 +718,7 @@ static oj_status join_row_by_growing_windows(struct box_batch *run, int64_t row)
 }
 
 /* The rows that have parts, each by the middle of its box. */
-static oj_status list_rows_by_box_center(struct box_batch *run)
+static oj_status list_rows_with_box_centers(struct box_batch *run)
 {
     const struct oj_flat *input = run->input;
     struct oj_points *list = &run->middle;
@@ -774,7 +774,7 @@ static oj_status join_batch_by_tree(struct box_batch *run,
         OJ_TRY(oj_plain_sphere_make(&run->sphere, run->input, run->err));
     else
         oj_geos_pairs_set_input(index->pairs, run->input);
-    OJ_TRY(list_rows_by_box_center(run));
+    OJ_TRY(list_rows_with_box_centers(run));
     if (index->visit != VISIT_AS_GIVEN || (run->of_points && index->is_wide))
         OJ_TRY(oj_points_sort(&run->middle, run->err));
     listed = oj_clock_seconds();

@@ -192,8 +192,8 @@ static oj_status search_row(struct oj_row_index *shared,
 
 /* --- every pair ----------------------------------------------------------- */
 
-static int are_token_sets_equal(const struct oj_token_sets *a,
-                                const struct oj_token_sets *b)
+static int have_sides_equal_token_sets(const struct oj_token_sets *a,
+                                       const struct oj_token_sets *b)
 {
     int64_t n = a->n_rows;
     size_t n_bytes;
@@ -326,8 +326,9 @@ static oj_status join_rows(struct similar_batch *b, struct oj_matches *out,
     b->worker = shared->worker;
     for (int t = 0; t < shared->n_threads; t++)
         b->worker[t].n_open = 0;
-    b->is_self = takes_all && b->sides.input.n_rows > 0 &&
-                 are_token_sets_equal(&b->sides.input, &b->sides.join_side);
+    b->is_self =
+        takes_all && b->sides.input.n_rows > 0 &&
+        have_sides_equal_token_sets(&b->sides.input, &b->sides.join_side);
     b->input = b->is_self ? &self->side : &b->own;
     if (!b->is_self)
         OJ_TRY(oj_similar_side_sort(&b->sides.input, &b->own, err));

@@ -5,7 +5,7 @@
 #ifndef SIMILARITY_RANKING_H
 #define SIMILARITY_RANKING_H
 
-#include "../pairs/oj_row_join.h"
+#include "../pairs/oj_row_by_row_engine.h"
 
 /** Of a batch; not to be moved while it is joined. */
 struct oj_similar_sides

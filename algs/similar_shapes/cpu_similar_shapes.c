@@ -19,7 +19,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_box_tree.h"
 #include "../kernels/oj_square_limit.h"
-#include "../pairs/oj_row_join.h"
+#include "../pairs/oj_row_by_row_engine.h"
 #include "../sphere/cpu_sphere_side.h"
 #include "cpu_shape_blocks.h"
 

@@ -10,7 +10,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../kernels/oj_vector_frame.h"
 #include "../kernels/oj_z_order.h"
-#include "../pairs/oj_row_join.h"
+#include "../pairs/oj_row_by_row_engine.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * features under a tree of boxes in space, walked for every input feature,
  * nearest first.  Squared chords decide; metres are made at the very end. */
 #include "../../flatten/base/oj_array.h"
-#include "../pairs/oj_row_join.h"
+#include "../pairs/oj_row_by_row_engine.h"
 #include "cpu_sphere_side.h"
 
 #include <string.h>

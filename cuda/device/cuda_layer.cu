@@ -315,8 +315,8 @@ static oj_status upload_column_by_rank(struct layer_build *m, const T *host,
     return m->keep->gather(n, raw, ordinal_of, out);
 }
 
-static oj_status upload_columns(struct layer_build *m,
-                                const struct oj_relation *relation)
+static oj_status upload_fids_and_classes(struct layer_build *m,
+                                         const struct oj_relation *relation)
 {
     struct oj_cuda_work work(m->keep);
     struct oj_cuda_columns *columns = &m->layer->columns;
@@ -371,7 +371,7 @@ oj_status oj_cuda_layer_make(struct oj_cuda_work *keep,
     status = make_layer(&m, left_out, tie_rank);
     if (status == OJ_OK && relation != NULL &&
         oj_cuda_asks_columns(relation, flat))
-        status = upload_columns(&m, relation);
+        status = upload_fids_and_classes(&m, relation);
     /* The host's arrays are read by copies that may still run. */
     if (status != OJ_OK)
         (void)cudaStreamSynchronize(keep->stream);

@@ -8,7 +8,7 @@
 #include "../device/cuda_peers.h"
 #include "../device/cuda_stage.h"
 #include "cuda_engine_table.h"
-#include "cuda_rows_per_launch.h"
+#include "cuda_rows_per_launch_by_time.h"
 
 enum
 {

@@ -1,6 +1,6 @@
 #include "cuda_cells.cuh"
 
-#include "cuda_cells_kernels.cuh"
+#include "cuda_cells_split_kernels.cuh"
 
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/** The cells of the nearest segment (cuda_near_cell.cuh), built on a device.
+/** The cells of the nearest segment (cuda_nearest_segment_cell.cuh), built on a
+ * device.
  *
  *  Rounds of all nodes that have a list, from the root down.  In a round each
  *  node learns how far the nearest segment of each child can be at most, then

@@ -1,5 +1,5 @@
-/** How the lists of cuda_near_cell.cuh are made: what of a node's list the
- * parts of the node need.
+/** How the lists of cuda_nearest_segment_cell.cuh are made: what of a node's
+ * list the parts of the node need.
  *
  *  Every number here is in single precision in the frame of a node: from its
  *  middle, in halves of its side, so that it reaches from -1 to 1 and its
@@ -26,7 +26,7 @@
 #ifndef CUDA_NEAR_CELL_SPLIT_CUH
 #define CUDA_NEAR_CELL_SPLIT_CUH
 
-#include "cuda_near_cell.cuh"
+#include "cuda_nearest_segment_cell.cuh"
 
 /** Children a row at most, and of a node at most. */
 #define OJ_NEAR_FAN 4

@@ -1,5 +1,5 @@
 #include "../device/cuda_stream_work.cuh"
-#include "../index/cuda_rows_per_launch.h"
+#include "../index/cuda_rows_per_launch_by_time.h"
 #include "cuda_intersects.h"
 
 /* Eight lanes for each pair of small features, a warp for each stretch of the
@@ -288,7 +288,7 @@ static oj_status list_segment_runs_of_large_pairs(struct oj_cuda_work *work,
                             *out);
 }
 
-static oj_status wait_unless_cancelled(struct oj_cuda_work *work)
+static oj_status wait_then_check_cancel(struct oj_cuda_work *work)
 {
     OJ_TRY(work->wait());
     return oj_check_cancel(work->device->cancel, work->err);
@@ -308,7 +308,7 @@ static oj_status compare_large(struct oj_cuda_work *work,
         n = oj_cuda_pace_rows(&pace, n_stretches - first);
         OJ_TRY(work->run<BLOCK>(n * WARP, compare_stretches, q, n,
                                 stretch + first));
-        OJ_TRY(wait_unless_cancelled(work));
+        OJ_TRY(wait_then_check_cancel(work));
         oj_cuda_pace_took(&pace, n, oj_clock_seconds() - start);
     }
     return OJ_OK;
@@ -327,7 +327,7 @@ oj_status oj_cuda_meet(struct oj_cuda_work *of, double x0, double y0,
     OJ_TRY(list_segment_runs_of_large_pairs(&work, q, &stretch, &n_stretches));
     OJ_TRY(work.run<BLOCK>(q.n * LANES, compare_small, q));
     if (n_stretches > 0)
-        OJ_TRY(wait_unless_cancelled(&work));
+        OJ_TRY(wait_then_check_cancel(&work));
     OJ_TRY(compare_large(&work, q, stretch, n_stretches));
     OJ_TRY(work.run<BLOCK>(q.n, test_containment, q));
     return work.wait();

@@ -4,7 +4,7 @@
  * vertex with every vertex.
  *
  * Source: Leal, Gruenwald, Zhang, You 2016 (Top-KaBT); what a cut point is:
- * topkabt_cut_points_engine.c. */
+ * topkabt_trajectories_engine.c. */
 #include "../device/cuda_offset_search.cuh"
 #include "cuda_shape_side.cuh"
 

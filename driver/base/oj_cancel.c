@@ -58,7 +58,7 @@ static void remove_folder(const char *folder)
         VSIRmdirRecursive(folder);
 }
 
-static void *watch_signals(void *unused)
+static void *cancel_and_exit_on_signals(void *unused)
 {
     const struct timespec patience = {PATIENCE_MS / 1000,
                                       PATIENCE_MS % 1000 * 1000000};
@@ -87,7 +87,7 @@ oj_status oj_cancel_watch(struct oj_error *err)
     pthread_t thread;
     fill_signals(&signals);
     if (pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0 ||
-        pthread_create(&thread, NULL, watch_signals, NULL) != 0)
+        pthread_create(&thread, NULL, cancel_and_exit_on_signals, NULL) != 0)
         return oj_fail(err, OJ_ERR_NOMEM, "could not start a thread");
     pthread_detach(thread);
     return OJ_OK;

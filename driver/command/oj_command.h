@@ -1,6 +1,6 @@
 /** What a user asks for: the words of a command line as one plain struct.
  *
- *  Every option is one row of a table (oj_option.h).  The words without a
+ *  Every option is one row of a table (oj_option_table.h).  The words without a
  *  destination also name a dataset, so the parser neither prints nor exits.
  *  Habits are ogr2ogr's: one dash (two are taken too), case does not matter,
  *  the destination comes first.

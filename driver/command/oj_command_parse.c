@@ -7,7 +7,7 @@
 #include "../base/oj_shell_words.h"
 #include "../base/oj_spelling.h"
 #include "../files/oj_path.h"
-#include "oj_option.h"
+#include "oj_option_table.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>

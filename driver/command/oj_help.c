@@ -4,7 +4,7 @@
 #include "../../algs/relation/oj_gpu.h"
 #include "../../algs/relation/oj_relation.h"
 #include "../base/oj_shell_words.h"
-#include "oj_option.h"
+#include "oj_option_table.h"
 
 #include <cpl_string.h>
 
@@ -174,7 +174,7 @@ static void print_escaped_for_roff(const char *text)
 }
 
 /* A text of help on a line of its own. */
-static void print_sentence(const char *text, const char *end)
+static void print_man_sentence(const char *text, const char *end)
 {
     putchar(toupper((unsigned char)*text));
     print_escaped_for_roff(text + 1);
@@ -184,7 +184,7 @@ static void print_sentence(const char *text, const char *end)
 static void print_man_entry(const char *name, const char *text)
 {
     printf(".TP\n.B %s\n", name);
-    print_sentence(text, ".");
+    print_man_sentence(text, ".");
 }
 
 static void print_man_usage(void)
@@ -202,7 +202,7 @@ static void print_man_examples(void)
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
     {
         printf(".PP\n");
-        print_sentence(examples[i].what, ":");
+        print_man_sentence(examples[i].what, ":");
         printf(".PP\n.nf\n    ");
         print_escaped_for_roff(examples[i].words);
         printf("\n.fi\n");
@@ -241,7 +241,7 @@ static void print_man_options(char **lines)
         printf(" \\fI");
         print_escaped_for_roff(option->arguments);
         printf("\\fR\n");
-        print_sentence(option->help, ".");
+        print_man_sentence(option->help, ".");
         if (note >= 0)
             print_lines_to_mark(lines + note + 1);
     }

@@ -4,7 +4,7 @@
 #include "oj_vector_algorithm.h"
 
 #include "../base/oj_shell_words.h"
-#include "../command/oj_option.h"
+#include "../command/oj_option_table.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

@@ -2,7 +2,7 @@
 
 #include "../base/oj_message.h"
 #include "../base/oj_shell_words.h"
-#include "../command/oj_option.h"
+#include "../command/oj_option_table.h"
 #include "../files/oj_path.h"
 #include "../files/oj_text_file.h"
 #include "../rows/oj_join_cursor.h"

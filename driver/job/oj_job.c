@@ -8,7 +8,7 @@
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
 #include "../base/oj_sql_volatility.h"
-#include "../command/oj_option.h"
+#include "../command/oj_option_table.h"
 #include "../files/oj_path.h"
 #include "../files/oj_text_file.h"
 #include "../output/oj_output.h"

@@ -25,7 +25,7 @@
 #include "../../algs/engine/oj_join.h"
 #include "../../algs/pairs/oj_ranking.h"
 #include "../../flatten/base/oj_temporary_file.h"
-#include "../source/oj_side_columns.h"
+#include "../source/oj_side_compared_columns.h"
 
 /** Bytes that grow. Owner; zeroed memory is a valid empty one. */
 struct oj_bytes

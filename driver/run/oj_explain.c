@@ -6,7 +6,7 @@
 #include "../base/oj_message.h"
 #include "../base/oj_shell_words.h"
 #include "../command/oj_command.h"
-#include "../command/oj_option.h"
+#include "../command/oj_option_table.h"
 
 #include <cpl_string.h>
 

@@ -19,7 +19,7 @@
 #include "../../algs/relation/oj_relation.h"
 #include "../../flatten/read/oj_layer_geometry.h"
 #include "oj_crs.h"
-#include "oj_side_columns.h"
+#include "oj_side_compared_columns.h"
 #include "oj_source.h"
 
 enum oj_joined_shape

@@ -2,7 +2,7 @@
 
 #include "../arrays/oj_hilbert.h"
 #include "../base/oj_array.h"
-#include "oj_sqlite.h"
+#include "oj_gdal_sqlite.h"
 
 #include <math.h>
 #include <string.h>

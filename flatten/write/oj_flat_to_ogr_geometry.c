@@ -55,7 +55,7 @@ struct row_target
     struct oj_error *err;
 };
 
-static oj_status fail_geometry(const struct row_target *to)
+static oj_status fail_unwritable_geometry(const struct row_target *to)
 {
     return oj_fail(to->err, OJ_ERR_IO,
                    "the geometry of feature %lld cannot be written",
@@ -77,7 +77,7 @@ static oj_status set_point(const struct row_target *to, double x, double y)
             OGR_G_AddGeometryDirectly(geometry, OGR_G_CreateGeometry(wkbPoint));
         if (geometry == NULL ||
             OGR_F_SetGeometryDirectly(to->feature, geometry) != OGRERR_NONE)
-            return fail_geometry(to);
+            return fail_unwritable_geometry(to);
     }
     point =
         type == wkbMultiPoint ? OGR_G_GetGeometryRef(geometry, 0) : geometry;
@@ -97,7 +97,7 @@ static oj_status set_geometry(const struct row_target *to,
     if (geometry == NULL || OGR_G_IsEmpty(geometry))
         ++*to->n_without;
     if (OGR_F_SetGeometryDirectly(to->feature, geometry) != OGRERR_NONE)
-        return fail_geometry(to);
+        return fail_unwritable_geometry(to);
     return OJ_OK;
 }
 
@@ -115,7 +115,7 @@ static oj_status set_wkb(const struct row_target *to, const uint8_t *wkb,
     if (wkb != NULL &&
         (n > INT_MAX ||
          OGR_G_CreateFromWkb(wkb, NULL, &geometry, (int)n) != OGRERR_NONE))
-        return fail_geometry(to);
+        return fail_unwritable_geometry(to);
     return set_geometry(to, geometry);
 }
 

@@ -5,8 +5,8 @@
 #if OJ_HAVE_SQLITE
 #include "../arrays/oj_wkb.h"
 #include "../base/oj_array.h"
+#include "../geopackage/oj_gdal_sqlite.h"
 #include "../geopackage/oj_geopackage_rtree.h"
-#include "../geopackage/oj_sqlite.h"
 #include "oj_row_wkb.h"
 
 #include <cpl_error.h>

@@ -4,7 +4,7 @@
  * -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN: fuzz_texts
  * [ITERATIONS], mutations of the seeds from a fixed start. */
 #include "../../algs/relation/oj_compared_fields.h"
-#include "../../driver/source/oj_side_columns.h"
+#include "../../driver/source/oj_side_compared_columns.h"
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/read/oj_layer_read.h"
 #include "../../flatten/text/oj_fold.h"

@@ -4,7 +4,7 @@
 #include "../random_numbers.h"
 
 #include "../../../flatten/base/oj_array.h"
-#include "../../../flatten/geopackage/oj_sqlite.h"
+#include "../../../flatten/geopackage/oj_gdal_sqlite.h"
 #include "../../../flatten/read/oj_table.h"
 
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * its turn. */
 #include "../run_tests.h"
 
-#include "../../../driver/source/oj_side_columns.h"
+#include "../../../driver/source/oj_side_compared_columns.h"
 #include "../../../flatten/base/oj_array.h"
 #include "../../../flatten/read/oj_layer_read.h"
 

@@ -6,8 +6,8 @@
  *  parser, the checks, --help, the completion, the names of datasets, "gdal
  *  vector join" and the man page are made from the table.
  */
-#ifndef OJ_OPTION_H
-#define OJ_OPTION_H
+#ifndef OJ_OPTION_TABLE_H
+#define OJ_OPTION_TABLE_H
 
 #include "../../algs/relation/oj_relation.h"
 

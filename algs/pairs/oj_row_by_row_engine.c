@@ -1,4 +1,4 @@
-#include "oj_row_join.h"
+#include "oj_row_by_row_engine.h"
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"

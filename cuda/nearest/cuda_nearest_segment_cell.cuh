@@ -36,8 +36,8 @@
  *
  *  Source: ours; upper bounds of cells as in the research notes of the design.
  */
-#ifndef CUDA_NEAR_CELL_CUH
-#define CUDA_NEAR_CELL_CUH
+#ifndef CUDA_NEAREST_SEGMENT_CELL_CUH
+#define CUDA_NEAREST_SEGMENT_CELL_CUH
 
 #include "../../algs/kernels/oj_segment.h"
 #include "../device/oj_segment_layout.h"

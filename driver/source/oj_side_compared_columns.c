@@ -1,4 +1,4 @@
-#include "oj_side_columns.h"
+#include "oj_side_compared_columns.h"
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_number.h"

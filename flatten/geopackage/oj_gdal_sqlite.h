@@ -4,8 +4,8 @@
  *  A build without SQLite's header (OJ_HAVE_SQLITE is 0) has nothing of this
  *  room.
  */
-#ifndef OJ_SQLITE_H
-#define OJ_SQLITE_H
+#ifndef OJ_GDAL_SQLITE_H
+#define OJ_GDAL_SQLITE_H
 
 #include "../base/oj_status.h"
 

@@ -11,7 +11,7 @@
  * Source: Leal, Gruenwald, Zhang, You 2016 (Top-KaBT), on one thread. */
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_boxes.h"
-#include "../pairs/oj_row_join.h"
+#include "../pairs/oj_row_by_row_engine.h"
 #include "plain_shape_distances.h"
 
 #include <stdlib.h>

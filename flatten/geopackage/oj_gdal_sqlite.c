@@ -1,4 +1,4 @@
-#include "oj_sqlite.h"
+#include "oj_gdal_sqlite.h"
 
 #include <cpl_error.h>
 

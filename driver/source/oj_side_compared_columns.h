@@ -36,8 +36,8 @@
  *  vector: one with a NULL, a NaN or a number beyond OJ_FLAT_MOST, a list of
  *  another length, and for a cosine one whose squared length is below DBL_MIN.
  */
-#ifndef OJ_SIDE_COLUMNS_H
-#define OJ_SIDE_COLUMNS_H
+#ifndef OJ_SIDE_COMPARED_COLUMNS_H
+#define OJ_SIDE_COMPARED_COLUMNS_H
 
 #include "../../algs/relation/oj_text_condition.h"
 #include "../../algs/relation/oj_vector_condition.h"

@@ -1,7 +1,7 @@
 /** Kernels of a round of oj_cuda_cells_build(): nodes become leaves or
  *  children. */
-#ifndef CUDA_CELLS_KERNELS_CUH
-#define CUDA_CELLS_KERNELS_CUH
+#ifndef CUDA_CELLS_SPLIT_KERNELS_CUH
+#define CUDA_CELLS_SPLIT_KERNELS_CUH
 
 #include "../device/oj_cuda.h"
 #include "cuda_near_cell_split.cuh"

@@ -1,4 +1,4 @@
-#include "oj_option.h"
+#include "oj_option_table.h"
 
 #include "../../flatten/text/oj_token_sets.h"
 #include "../base/oj_shell_words.h"
