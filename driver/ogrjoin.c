@@ -118,6 +118,7 @@ static int parse_arguments_and_run(int argc, char **argv)
         exit_code = OJ_EXIT_ERROR;
         if (oj_is_cancelled())
         {
+            oj_cancel_hold(); /* or an abrupt end would say it, too */
             exit_code = OJ_EXIT_INTERRUPTED;
             snprintf(err.message, sizeof err.message, "interrupted");
         }
