@@ -126,6 +126,8 @@ void oj_transaction_drop(GDALDatasetH dataset)
         /* GDAL's own way back begins with writing. */
         make_sqlite_read_only(dataset);
         (void)execute(connection, "ROLLBACK", NULL, NULL, NULL);
+        /* What a full disk kept from being undone is undone by a reader. */
+        (void)execute(connection, "PRAGMA schema_version", NULL, NULL, NULL);
     }
     else
     {

@@ -611,9 +611,8 @@ const char *oj_output_lane(const struct oj_output *o)
 {
     char path[OJ_PATH_MAX + 8];
     return oj_output_rows_file(o, path, (int)sizeof path) ? "FlatGeobuf"
-           : may_write_format_directly(o, "GPKG") && !o->layers[0].appends
-               ? "GeoPackage"
-               : NULL;
+           : may_write_format_directly(o, "GPKG")         ? "GeoPackage"
+                                                          : NULL;
 }
 
 /* The file with the rows in place of the one without. */

@@ -14,6 +14,10 @@ enum
     LOOK_EACH = 1 << 16
 };
 
+/* So many times the rows to come, or more, in an index are left where they are:
+ * a row is packed in a fifteenth of the time in which it is inserted. */
+#define MANY_TIMES 16
+
 /* More rows would need wider numbers in their order. */
 #define MOST_ROWS 4294967295LL
 
@@ -271,12 +275,70 @@ static oj_status pack_rtree(struct packing *p, sqlite3 *connection,
     return write_rowid_table(p, connection, name, err);
 }
 
+/* Into the index as it is. */
+static oj_status insert_rows(const struct oj_rtree *tree, sqlite3 *connection,
+                             const char *name, const int *cancel,
+                             struct oj_error *err)
+{
+    sqlite3_stmt *insert = NULL;
+    oj_status status =
+        oj_sqlite_prepare(connection, &insert, err,
+                          "INSERT INTO \"%w\" VALUES (?, ?, ?, ?, ?)", name);
+    for (int64_t i = 0; status == OJ_OK && i < tree->n; i++)
+    {
+        const struct oj_rtree_entry *entry = &tree->entry[i];
+        sqlite3_bind_int64(insert, 1, entry->id);
+        for (int k = 0; k < 4; k++)
+            sqlite3_bind_double(insert, 2 + k,
+                                (double)entry->box[k / 2 + k % 2 * 2]);
+        status = oj_check_cancel(cancel, err);
+        if (status == OJ_OK)
+            status = oj_sqlite_step(insert, err);
+    }
+    sqlite3_finalize(insert);
+    return status;
+}
+
+/* Rows of the index come to those of the tree; its root stays. */
+static oj_status take_rows_of_index(struct oj_rtree *tree, sqlite3 *connection,
+                                    const char *name, struct oj_error *err)
+{
+    sqlite3_stmt *rows = NULL;
+    oj_status status;
+    int code = SQLITE_ROW;
+    OJ_TRY(oj_sqlite_prepare(connection, &rows, err,
+                             "SELECT * FROM \"%w\" ORDER BY 1", name));
+    for (status = OJ_OK;
+         status == OJ_OK && (code = sqlite3_step(rows)) == SQLITE_ROW;)
+    {
+        double box[4];
+        for (int i = 0; i < 4; i++)
+            box[i] = sqlite3_column_double(rows, 1 + i);
+        status = oj_rtree_add(tree, sqlite3_column_int64(rows, 0), box, err);
+    }
+    sqlite3_finalize(rows);
+    OJ_TRY(status);
+    if (code != SQLITE_DONE)
+        return oj_sqlite_fail(connection, "a statement failed", err);
+    OJ_TRY(oj_sqlite_run(connection, err, "DELETE FROM \"%w_parent\"", name));
+    OJ_TRY(oj_sqlite_run(connection, err, "DELETE FROM \"%w_rowid\"", name));
+    return oj_sqlite_run(connection, err,
+                         "DELETE FROM \"%w_node\" WHERE nodeno > 1", name);
+}
+
 oj_status oj_rtree_write(struct oj_rtree *tree, sqlite3 *connection,
                          const char *name, const int *cancel,
                          struct oj_error *err)
 {
     struct packing p = {.tree = tree, .cancel = cancel};
+    int64_t n_there;
     oj_status status = OJ_OK;
+    OJ_TRY(oj_sqlite_number(connection, "SELECT count(*) FROM \"%w_rowid\"",
+                            name, &n_there, err));
+    if (n_there / MANY_TIMES > tree->n)
+        return insert_rows(tree, connection, name, cancel, err);
+    if (n_there > 0)
+        OJ_TRY(take_rows_of_index(tree, connection, name, err));
     if (tree->n > MOST_ROWS)
         return oj_fail(err, OJ_ERR_LIMIT, "more than %lld rows have no index",
                        MOST_ROWS);

@@ -41,8 +41,8 @@ struct oj_rtree
 OJ_MUST_USE oj_status oj_rtree_add(struct oj_rtree *tree, int64_t id,
                                    const double box[4], struct oj_error *err);
 
-/** Fills the index of that name, which has no rows. The rows are gone
- *  afterwards. */
+/** Adds the rows to the index of that name, which is packed anew, rows that it
+ *  has included, unless these are far more. The rows are gone afterwards. */
 OJ_MUST_USE oj_status oj_rtree_write(struct oj_rtree *tree,
                                      struct sqlite3 *connection,
                                      const char *name, const int *cancel,

@@ -100,7 +100,8 @@ struct geopackage_rows
     int is_left; /* GDAL has to write it */
 
     struct oj_rtree tree;
-    double box[4]; /* least and greatest x and y */
+    double box[4];    /* least and greatest x and y of the table */
+    int64_t n_before; /* rows that were there */
     int64_t n_rows, n_of_gdal;
     struct oj_rows_written *written; /* of the answer */
 };
@@ -422,31 +423,57 @@ static oj_status run_sql_statements(const struct geopackage_rows *w,
     return OJ_OK;
 }
 
-/* *fits is 0 when the table is not a new one as GDAL makes it. */
-static oj_status check_table_is_new(struct geopackage_rows *w, int *fits,
-                                    struct oj_error *err)
+static oj_status read_count_and_extent(struct geopackage_rows *w,
+                                       struct oj_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    OJ_TRY(oj_sqlite_prepare(
+        w->db, &statement, err,
+        "SELECT feature_count, min_x, max_x, min_y, max_y FROM gpkg_contents "
+        "c, gpkg_ogr_contents o WHERE lower(c.table_name) = lower(%Q) AND "
+        "lower(o.table_name) = lower(%Q)",
+        w->table, w->table));
+    if (sqlite3_step(statement) == SQLITE_ROW)
+    {
+        w->n_before = sqlite3_column_int64(statement, 0);
+        for (int i = 0; i < 4; i++)
+            if (sqlite3_column_type(statement, 1 + i) != SQLITE_NULL)
+                w->box[i] = sqlite3_column_double(statement, 1 + i);
+    }
+    sqlite3_finalize(statement);
+    return OJ_OK;
+}
+
+/* *fits is 0 when the table is none as GDAL makes it, or nobody knows how many
+ * rows it has. */
+static oj_status check_table(struct geopackage_rows *w, int *fits,
+                             struct oj_error *err)
 {
     sqlite3 *db = w->db;
-    int64_t n, srs_id;
+    int64_t n, n_counts, srs_id;
     OJ_TRY(oj_sqlite_number(db, "SELECT 1 FROM \"%w\" LIMIT 1", w->table, &n,
                             err));
-    *fits = n == 0;
+    OJ_TRY(oj_sqlite_number(
+        db, "SELECT count(*) FROM sqlite_master WHERE name = %Q",
+        "gpkg_ogr_contents", &n_counts, err));
+    if (n > 0 && n_counts > 0)
+        OJ_TRY(read_count_and_extent(w, err));
+    *fits = n == 0 || w->n_before > 0;
+    /* GDAL looks whether the index is whole while it is. */
+    (void)OGR_L_TestCapability(w->layer, OLCFastSpatialFilter);
     OJ_TRY(oj_sqlite_number(db,
                             "SELECT srs_id FROM gpkg_geometry_columns WHERE "
                             "lower(table_name) = lower(%Q)",
                             w->table, &srs_id, err));
     w->srs_id = (int32_t)srs_id;
     OJ_TRY(collect_index_triggers(w, 0, fits, err));
-    OJ_TRY(oj_sqlite_number(
-        db, "SELECT count(*) FROM sqlite_master WHERE name = %Q", w->index, &n,
-        err));
-    if (n == 1 && *fits)
-    {
-        OJ_TRY(oj_sqlite_number(db, "SELECT 1 FROM \"%w_rowid\" LIMIT 1",
-                                w->index, &n, err));
-        *fits = n == 0;
-    }
-    else
+    OJ_TRY(oj_sqlite_number(db,
+                            "WITH i(index_name) AS (SELECT %Q) SELECT count(*) "
+                            "FROM sqlite_master, i WHERE name IN (index_name, "
+                            "index_name || '_insert')",
+                            w->index, &n, err));
+    /* An index of a filled table that nothing keeps up to date stays so. */
+    if (n < (w->n_before > 0 ? 2 : 1) || !*fits)
     {
         CPLFree(w->index);
         w->index = NULL;
@@ -526,7 +553,7 @@ static oj_status start_if_table_is_suitable(struct geopackage_rows *w,
         OJ_TRY(collect_index_triggers(w, 1, fits, err));
     }
     else if (*fits)
-        OJ_TRY(check_table_is_new(w, fits, err));
+        OJ_TRY(check_table(w, fits, err));
     if (!*fits)
         return OJ_OK;
     OJ_TRY(open_table(w, is_update, err));
@@ -791,7 +818,7 @@ static oj_status set_extent(const struct geopackage_rows *w,
 static oj_status update_feature_count(const struct geopackage_rows *w,
                                       struct oj_error *err)
 {
-    int64_t n, n_rows = w->n_rows + w->n_of_gdal;
+    int64_t n, n_rows = w->n_before + w->n_rows + w->n_of_gdal;
     OJ_TRY(oj_sqlite_number(
         w->db, "SELECT count(*) FROM sqlite_master WHERE name = %Q",
         "gpkg_ogr_contents", &n, err));

@@ -256,6 +256,68 @@ def check_many_rows_under_filters():
                 true(shown[0], f"{source}, {box}: no rows")
 
 
+def append(way, more, before, extra=None):
+    """A table of random points with an index, with more rows than it had, or
+    fewer than an index is made anew for; what became of it."""
+    r = random.Random(before)
+    point = lambda: f"POINT ({r.uniform(-9, 9)} {r.uniform(-9, 9)})"
+    make("to.gpkg", [(point() if i % 7 else None, {"name": f"n{i}"})
+                     for i in range(before)], kind=ogr.wkbPoint)
+    make("more.gpkg", [(point() if i % 5 else None, {"name": f"m{i}"})
+                       for i in range(more)], kind=ogr.wkbPoint)
+    db = sqlite3.connect("to.gpkg")
+    if extra is not None:
+        db.executescript(extra)
+    index = "rtree_to_geom"
+    done = run("-op", "intersects", "-how", "anti", "-append", "-nln", "to",
+               "to.gpkg", "more.gpkg", "far.gpkg", env=WAYS[way])
+    same(done.rc, 0, done)
+    # the connection that was open meanwhile sees all of it
+    found = [db.execute(f"SELECT * FROM {index} ORDER BY id").fetchall(),
+             db.execute("SELECT * FROM gpkg_ogr_contents").fetchall(),
+             db.execute("SELECT * FROM sqlite_sequence").fetchall(),
+             db.execute("SELECT name, sql FROM sqlite_master WHERE type = "
+                        "'trigger' ORDER BY name").fetchall()]
+    if extra is not None:
+        found.append(db.execute("SELECT * FROM log").fetchall())
+    db.close()
+    return [dump("to.gpkg", False), look_into("to.gpkg"), found]
+
+
+def check_append():
+    if shutil.which("ogrinfo") is None:
+        raise Skip("no ogrinfo")
+    make("far.gpkg", [("POINT (100000 100000)", {})])
+    log = ("CREATE TABLE log (fid, n); CREATE TRIGGER own AFTER INSERT ON \"to\" "
+           "BEGIN INSERT INTO log VALUES (NEW.fid, (SELECT count(*) FROM log)); END")
+    idle = "DROP TRIGGER rtree_to_geom_insert; CREATE TABLE log (fid)"
+    for more, before in ((500, 0), (500, 20), (300, 300), (40, 2000), (1, 30)):
+        for extra in (None, log, idle)[: 3 if before else 2]:
+            one, other = (append(way, more, before, extra) for way in (0, 1))
+            differ(one[0], other[0], f"{more} rows to {before}")
+            same(one[1:], other[1:], f"{more} rows to {before}, {extra}")
+
+
+def check_append_while_somebody_reads():
+    """A statement that stands at a row holds the file's lock: both ways fail,
+    and leave the table as it was."""
+    make("far.gpkg", [("POINT (100000 100000)", {})])
+    make("more.gpkg", [("POINT (1 1)", {"name": "b"})] * 50)
+    for way in WAYS:
+        make("to.gpkg", [("POINT (0 0)", {"name": "a"})] * 20)
+        before = digest("to.gpkg")
+        db = sqlite3.connect("to.gpkg")
+        standing = db.execute("SELECT fid FROM \"to\"")
+        standing.fetchone()
+        done = run("-op", "intersects", "-how", "anti", "-append", "-nln", "to",
+                   "to.gpkg", "more.gpkg", "far.gpkg",
+                   env=way)
+        true(done.rc == 1 and "locked" in done.err, f"not locked: {done}")
+        standing.close()
+        db.close()
+        same(digest("to.gpkg"), before, "the file")
+
+
 def check_random_layers():
     if shutil.which("ogrinfo") is None:
         raise Skip("no ogrinfo")
