@@ -284,8 +284,9 @@ static void move_value(struct oj_chunk_column *column, int64_t from, int64_t to)
         return;
     }
     column->n_bytes = start[to] + start[from + 1] - start[from];
-    memmove(column->bytes + start[to], column->bytes + start[from],
-            (size_t)(start[from + 1] - start[from]));
+    if (start[from + 1] > start[from]) /* or there may be no bytes at all */
+        memmove(column->bytes + start[to], column->bytes + start[from],
+                (size_t)(start[from + 1] - start[from]));
     start[to + 1] = column->n_bytes;
 }
 
