@@ -129,8 +129,9 @@ def dump(path, is_sorted):
     shown = done.stdout.decode()
     shown = shown.split("\n", 2)[2]  # but the file's name
     if int(gdal.VersionInfo()) >= 3070000:
-        # GDAL 3.10 takes arcs with Z for lines there; ours holds the arcs
-        shown = re.sub("(?m)^Extent: .*$", "", shown)
+        # GDAL 3.10 takes arcs with Z for lines there, ours holds the arcs; and
+        # where no row has a geometry it gives (0, 0), ours none
+        shown = re.sub("(?m)^Extent: .*\n", "", shown)
     if not is_sorted:
         return shown
     head, *rows = re.split(r"(?m)^OGRFeature\(.*\):-?\d+$", shown)
