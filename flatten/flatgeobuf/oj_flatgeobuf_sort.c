@@ -17,12 +17,12 @@
 /* All that threads hold at once, about. */
 #define MOST_HELD (INT64_C(400) << 20)
 
-#define SAMPLE_EACH 251 /* in the sample is one of so many rows */
 #define MOST_BUCKETS 2048
 #define MOST_LEVELS 16     /* of 16 nodes each: 2^64 rows */
 #define NODES_AT_ONCE 4096 /* of an upper level */
 
 #define NODE_BYTES ((int64_t)sizeof(struct oj_fgb_node))
+#define BOX_BYTES ((int64_t)(4 * sizeof(double)))
 
 oj_status oj_fgb_write_at(int file, int64_t at, const void *bytes, int64_t n,
                           struct oj_error *err)
@@ -44,17 +44,19 @@ void oj_fgb_grow_box(double *box, const double *by)
     }
 }
 
-static const struct oj_fgb_row *row_at(const uint8_t *bytes, int64_t at)
+static void get_box(const struct oj_fgb_row *row, double box[4])
 {
-    return (const void *)(bytes + at);
+    memcpy(box, row->box, 16);
+    memcpy(box + 2, row->box + (row->is_point ? 0 : 2), 16);
 }
 
-static void add_to_extent(struct oj_fgb_extent *sum,
+static void add_to_extent(const struct oj_fgb_unsorted *rows,
+                          struct oj_fgb_extent *sum,
                           const struct oj_fgb_row *row)
 {
     sum->rows++;
     sum->bytes += (int64_t)sizeof *row + row->n;
-    sum->in_file += (int64_t)row->n_head + row->n;
+    sum->in_file += row->n + (row->is_point ? rows->n_head : -BOX_BYTES);
 }
 
 static int64_t target_block_size(const struct oj_fgb_unsorted *rows)
@@ -96,25 +98,6 @@ static oj_status write_rows_to_temporary_file(struct oj_fgb_unsorted *rows,
     return oj_temporary_file_write(&rows->rows, bytes, n, err);
 }
 
-static oj_status add_boxes_to_sample(struct oj_fgb_unsorted *rows,
-                                     const uint8_t *bytes, int64_t n_rows,
-                                     struct oj_error *err)
-{
-    struct oj_fgb_extent at = {0};
-    while (at.rows < n_rows)
-    {
-        const struct oj_fgb_row *row = row_at(bytes, at.bytes);
-        if ((rows->n.rows + at.rows) % SAMPLE_EACH == 0)
-        {
-            OJ_ROOM(rows->sample, rows->n_samples, rows->n_samples + 1,
-                    rows->cap_samples, err);
-            memcpy(rows->sample[rows->n_samples++], row->box, sizeof row->box);
-        }
-        add_to_extent(&at, row);
-    }
-    return OJ_OK;
-}
-
 oj_status oj_fgb_unsorted_add(struct oj_fgb_unsorted *rows,
                               const uint8_t *bytes,
                               const struct oj_fgb_extent *n,
@@ -122,7 +105,9 @@ oj_status oj_fgb_unsorted_add(struct oj_fgb_unsorted *rows,
 {
     if (rows->block == NULL)
         OJ_TRY(init_unsorted_rows(rows, err));
-    OJ_TRY(add_boxes_to_sample(rows, bytes, n->rows, err));
+    OJ_ROOM(rows->sample, rows->n_samples, rows->n_samples + 1,
+            rows->cap_samples, err);
+    get_box((const void *)bytes, rows->sample[rows->n_samples++]);
     if (rows->bytes == NULL || rows->n.bytes + n->bytes > rows->most_kept)
         OJ_TRY(write_rows_to_temporary_file(rows, bytes, n->bytes, err));
     else
@@ -148,13 +133,14 @@ void oj_fgb_unsorted_free(struct oj_fgb_unsorted *rows)
 /* ---- plan ------------------------------------------------------------------
  */
 
-/* Rows, and some of them sorted, with their nodes where they go to the file:
- * memory of one thread. */
+/* Rows in their order, and as they go to the file, with their nodes: memory of
+ * one thread. */
 struct row_run
 {
     struct oj_fgb_extent n;
     int64_t cap_from, cap_to, cap_node, cap_order[2];
-    uint8_t *from, *to;
+    uint8_t *from; /* of the temporary file; else rows are where they were */
+    uint8_t *to;
     struct oj_fgb_node *node;
     uint64_t *order[2]; /* key, and place in units of 8 bytes, of each; the
                            other */
@@ -251,54 +237,57 @@ static void free_row_run(struct row_run *run)
     oj_free(run->order[1]);
 }
 
-/* Adds the rows between two places. */
-static oj_status read_row_extent(const struct sorting *s, struct row_run *run,
-                                 const struct oj_fgb_extent *at,
-                                 struct oj_error *err)
-{
-    struct oj_fgb_extent n = extent_difference(at), old = run->n;
-    run->n.rows += n.rows;
-    run->n.bytes += n.bytes;
-    run->n.in_file += n.in_file;
-    OJ_ROOM(run->from, old.bytes, run->n.bytes, run->cap_from, err);
-    if (s->rows->bytes != NULL)
-    {
-        memcpy(run->from + old.bytes, s->rows->bytes + at->bytes,
-               (size_t)n.bytes);
-        return OJ_OK;
-    }
-    return oj_temporary_file_read(&s->rows->rows, at->bytes,
-                                  run->from + old.bytes, n.bytes, err);
-}
-
-static oj_status reserve_order(struct row_run *run, int64_t n,
+static oj_status reserve_order(struct row_run *run, int64_t n_used, int64_t n,
                                struct oj_error *err)
 {
     for (int i = 0; i < 2; i++)
-        OJ_ROOM(run->order[i], 0, n, run->cap_order[i], err);
+        OJ_ROOM(run->order[i], n_used, n, run->cap_order[i], err);
     return OJ_OK;
 }
 
-static const struct oj_fgb_row *nth_row_of_run(const struct row_run *run,
-                                               int64_t i)
+static struct oj_fgb_row *row_at(const struct sorting *s,
+                                 const struct row_run *run, int64_t at)
 {
-    return row_at(run->from, (int64_t)(run->order[0][i] & UINT32_MAX) * 8);
+    return (void *)((s->rows->bytes != NULL ? s->rows->bytes : run->from) + at);
 }
 
-/* Those that were read. */
-static oj_status sort_rows_of_run(const struct sorting *s, struct row_run *run,
-                                  struct oj_error *err)
+static const struct oj_fgb_row *nth_row_of_run(const struct sorting *s,
+                                               const struct row_run *run,
+                                               int64_t i)
 {
-    struct oj_fgb_extent at = {0};
-    OJ_TRY(reserve_order(run, run->n.rows, err));
-    while (at.rows < run->n.rows)
+    return row_at(s, run, (int64_t)(run->order[0][i] & UINT32_MAX) * 8);
+}
+
+/* Adds the rows between two places, which have their keys but in blocks. */
+static oj_status add_rows_to_run(const struct sorting *s, struct row_run *run,
+                                 const struct oj_fgb_extent *at, int has_keys,
+                                 struct oj_error *err)
+{
+    struct oj_fgb_extent n = extent_difference(at), done = run->n;
+    int64_t end = done.rows + n.rows, shift = at->bytes - done.bytes;
+    if (s->rows->bytes == NULL)
     {
-        const struct oj_fgb_row *row = row_at(run->from, at.bytes);
-        run->order[0][at.rows] = (uint64_t)hilbert_sort_key(s, row->box) << 32 |
-                                 (uint64_t)at.bytes / 8;
-        add_to_extent(&at, row);
+        shift = 0;
+        OJ_ROOM(run->from, done.bytes, done.bytes + n.bytes, run->cap_from,
+                err);
+        OJ_TRY(oj_temporary_file_read(&s->rows->rows, at->bytes,
+                                      run->from + done.bytes, n.bytes, err));
     }
-    oj_hilbert_sort(run->order, run->n.rows);
+    OJ_TRY(reserve_order(run, done.rows, end, err));
+    while (done.rows < end)
+    {
+        struct oj_fgb_row *row = row_at(s, run, done.bytes + shift);
+        double box[4];
+        if (!has_keys)
+        {
+            get_box(row, box);
+            row->key = hilbert_sort_key(s, box);
+        }
+        run->order[0][done.rows] = (uint64_t)row->key << 32 |
+                                   (uint64_t)(done.bytes + shift) / 8;
+        add_to_extent(s->rows, &done, row);
+    }
+    run->n = done;
     return OJ_OK;
 }
 
@@ -312,7 +301,7 @@ static oj_status choose_buckets(struct sorting *s, struct oj_error *err)
     uint32_t last = 0;
     n_wanted = n_wanted < MOST_BUCKETS / 2 ? n_wanted + 1 : MOST_BUCKETS / 2;
     OJ_NEW(s->first_key, MOST_BUCKETS + 2, err);
-    OJ_TRY(reserve_order(run, n, err));
+    OJ_TRY(reserve_order(run, 0, n, err));
     for (int64_t i = 0; i < n; i++)
         run->order[0][i] = (uint64_t)hilbert_sort_key(s, s->rows->sample[i])
                            << 32;
@@ -340,18 +329,17 @@ static oj_status sort_block(int64_t b, int thread, void *user,
     struct row_run *run = &s->run[thread];
     int k = 0;
     run->n = none;
-    OJ_TRY(read_row_extent(s, run, &s->rows->block[b], err));
-    OJ_TRY(sort_rows_of_run(s, run, err));
+    OJ_TRY(add_rows_to_run(s, run, &s->rows->block[b], 0, err));
+    oj_hilbert_sort(run->order, run->n.rows);
     OJ_ROOM(run->to, 0, run->n.bytes, run->cap_to, err);
     stretch[0] = at;
     for (int64_t i = 0; i < run->n.rows; i++)
     {
-        const struct oj_fgb_row *row = nth_row_of_run(run, i);
-        while (k + 1 < s->n_buckets &&
-               run->order[0][i] >> 32 >= s->first_key[k + 1])
+        const struct oj_fgb_row *row = nth_row_of_run(s, run, i);
+        while (k + 1 < s->n_buckets && row->key >= s->first_key[k + 1])
             stretch[++k] = at;
         memcpy(run->to + (at.bytes - begin.bytes), row, sizeof *row + row->n);
-        add_to_extent(&at, row);
+        add_to_extent(s->rows, &at, row);
     }
     while (k + 1 < s->n_buckets)
         stretch[++k] = at;
@@ -371,20 +359,18 @@ static oj_status make_rows_of_file(const struct sorting *s, struct row_run *run,
     OJ_ROOM(run->to, 0, run->n.in_file, run->cap_to, err);
     for (int64_t i = 0; i < run->n.rows; i++)
     {
-        const struct oj_fgb_row *row = nth_row_of_run(run, i);
+        const struct oj_fgb_row *row = nth_row_of_run(s, run, i);
+        int64_t n_head = row->is_point ? s->rows->n_head : 0;
+        int64_t n_box = row->is_point ? 0 : BOX_BYTES;
         uint8_t *to = run->to + at.in_file;
-        memcpy(run->node[i].box, row->box, sizeof row->box);
+        get_box(row, run->node[i].box);
         run->node[i].offset = (uint64_t)at.in_file;
-        memcpy(to + row->n_head, row + 1, row->n);
-        if (row->n_head > 0)
-        {
-            uint32_t size = row->n_head + row->n - 4;
-            memcpy(to, s->rows->head, row->n_head);
-            memcpy(to + row->n_head - 16, row->box, 16);
-            for (int k = 0; k < 4; k++)
-                to[k] = (uint8_t)(size >> 8 * k);
-        }
-        add_to_extent(&at, row);
+        memcpy(to, s->rows->head, (size_t)n_head);
+        memcpy(to + n_head, (const uint8_t *)row->box + n_box,
+               (size_t)(row->n - n_box));
+        for (int k = 0; k < 4 && n_head > 0; k++)
+            to[k] = (uint8_t)((n_head + row->n - 4) >> 8 * k);
+        add_to_extent(s->rows, &at, row);
     }
     return OJ_OK;
 }
@@ -417,10 +403,11 @@ static oj_status sort_and_write_bucket(int64_t k, int thread, void *user,
     run->n = none;
     for (int64_t b = 0; b < s->rows->n_blocks; b++)
     {
-        OJ_TRY(read_row_extent(s, run, &s->stretch[b * s->n_buckets + k], err));
+        OJ_TRY(add_rows_to_run(s, run, &s->stretch[b * s->n_buckets + k], 1,
+                               err));
         if (!has_one_key(s, k) && b + 1 < s->rows->n_blocks)
             continue;
-        OJ_TRY(sort_rows_of_run(s, run, err));
+        oj_hilbert_sort(run->order, run->n.rows);
         OJ_TRY(make_rows_of_file(s, run, err));
         OJ_TRY(write_rows_and_nodes(s, run, &at, err));
         run->n = none;

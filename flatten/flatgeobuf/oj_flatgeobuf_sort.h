@@ -12,8 +12,9 @@
  *  bytes come from a sample of the rows. Blocks, then buckets, are done side by
  *  side, each within memory.
  *
- *  Plain points begin with the bytes of one head, which are not kept: half of
- *  each. New pages of memory are what an index costs most.
+ *  Plain points begin with the bytes of one head, which are not kept, and are
+ *  their own box: less than half of each waits. New pages of memory are what an
+ *  index costs most.
  *
  *  Source: specification of FlatGeobuf, version 3; Hilbert 1891.
  *  Pays: rows in memory, and heads: a file of 1 M points with its index, see
@@ -33,14 +34,17 @@ struct oj_fgb_node
     uint64_t offset;
 };
 
-/** A row as it comes: n bytes of it follow, a multiple of 8. The file has
- *  n_head bytes of the head before them, with the row's size in the first 4
- *  and the least corner of its box in the last 16. */
+/** A row as it comes: n bytes of it follow, a multiple of 8. */
 struct oj_fgb_row
 {
-    double box[4];
-    uint32_t n_head; /**< that of the head, or 0 */
-    uint32_t n;      /**< without a head it begins with its size */
+    uint32_t key; /**< of the order, once it is known */
+    uint32_t n : 31;
+    uint32_t is_point : 1;
+
+    /** is_point   x, y, the rest of the row; the file has the head before them,
+     *             which begins with the size of the row
+     *  else       least x, least y, greatest x, greatest y, the row */
+    double box[];
 };
 
 /** So many rows, their bytes as they come and in the file: a size, or a place
@@ -58,13 +62,13 @@ struct oj_fgb_unsorted
     struct oj_fgb_extent n;
     double box[4];     /**< of all rows; set by who adds them */
     int64_t most_kept; /**< bytes in memory; with more, all are in the file */
-    uint8_t head[96];  /**< set by who adds them */
+    uint8_t head[96];  /**< of points, [n_head]; set by who adds them */
     uint32_t n_head;
 
     uint8_t *bytes;              /**< [n.bytes] of rows in memory, or NULL */
     struct oj_fgb_extent *block; /**< [n_blocks + 1] where each begins */
     int64_t n_blocks, cap_blocks;
-    double (*sample)[4]; /**< [n_samples] boxes of some rows */
+    double (*sample)[4]; /**< [n_samples] box of the first row of each add */
     int64_t n_samples, cap_samples;
 };
 

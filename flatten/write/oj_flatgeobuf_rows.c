@@ -77,13 +77,13 @@ struct row_slice
     struct oj_row_wkb wkb; /* and its feature */
 
     struct bytes bytes; /* features, all of multiples of 8 bytes; with an index
-                           each behind its oj_fgb_row */
+                           each as an oj_fgb_row */
     struct oj_fgb_extent n;
     double box[4]; /* of all */
 
-    /* Of the row that is made: itself without the head, and the count of its
-     * properties. */
-    struct oj_fgb_row row;
+    /* Of the row that is made: its box, the first byte that the file has, and
+     * the count of its properties. */
+    double row_box[4];
     int64_t start, properties;
 
     struct oj_rows_written written;
@@ -104,7 +104,7 @@ struct flatgeobuf_rows
     int file, n_threads;
     struct oj_fgb_unsorted sorted; /* without index: counts, box and head
                                       alone. The head is what plain points begin
-                                      with, up to the count of properties */
+                                      with, up to x */
     struct row_slice *slice;       /* [n_threads] */
 
     /* Those on their way to the file. */
@@ -534,7 +534,7 @@ static oj_status write_feature_geometry(const struct flatgeobuf_rows *rows,
 {
     double least = (double)INFINITY,
            box[] = {least, -least, least, -least, least, -least};
-    double *to = slice->row.box;
+    double *to = slice->row_box;
     struct oj_wkb_walk walk = {.at = wkb, .box = box};
     int is_empty;
     if (wkb != NULL)
@@ -567,17 +567,13 @@ static oj_status put_plain_point(const struct flatgeobuf_rows *rows,
 {
     struct bytes *to = &slice->bytes;
     int64_t n = rows->has_index ? 0 : rows->sorted.n_head;
-    memcpy(slice->row.box, wkb + 5, 16);
-    memcpy(slice->row.box + 2, wkb + 5, 16);
-    slice->row.n_head = rows->sorted.n_head - (uint32_t)n;
-    OJ_TRY(reserve_bytes(to, n + 12, err));
-    if (n > 0)
-    {
-        memcpy(to->at + to->n, rows->sorted.head, (size_t)n);
-        memcpy(to->at + to->n + n - 16, wkb + 5, 16);
-    }
-    slice->properties = to->n + n;
-    to->n += n + 4;
+    memcpy(slice->row_box, wkb + 5, 16);
+    memcpy(slice->row_box + 2, wkb + 5, 16);
+    OJ_TRY(reserve_bytes(to, n + 16 + 12, err));
+    memcpy(to->at + to->n, rows->sorted.head, (size_t)n);
+    memcpy(to->at + to->n + n, wkb + 5, 16);
+    slice->properties = to->n + n + 16;
+    to->n += n + 16 + 4;
     return OJ_OK;
 }
 
@@ -592,8 +588,8 @@ static oj_status make_head_of_points(struct flatgeobuf_rows *rows,
         return OJ_OK;
     oj_wkb_pass(&walk);
     OJ_TRY(put_feature(rows, slice, point, sizeof point, &walk, err));
-    rows->sorted.n_head = (uint32_t)slice->properties;
-    memcpy(rows->sorted.head, slice->bytes.at, (size_t)slice->properties);
+    rows->sorted.n_head = (uint32_t)slice->properties - 16;
+    memcpy(rows->sorted.head, slice->bytes.at, rows->sorted.n_head);
     return OJ_OK;
 }
 
@@ -601,7 +597,7 @@ static oj_status make_head_of_points(struct flatgeobuf_rows *rows,
 static void look_for_infinite(struct row_slice *slice)
 {
     struct oj_rows_written *written = &slice->written;
-    const double *box = slice->row.box;
+    const double *box = slice->row_box;
     if (written->has_infinite || box[0] > box[2] ||
         (isfinite(box[0]) && isfinite(box[1]) && isfinite(box[2]) &&
          isfinite(box[3])))
@@ -662,24 +658,32 @@ static oj_status add_values(const struct flatgeobuf_rows *rows,
 
 /* There is room for the gap. */
 static oj_status end_feature(const struct flatgeobuf_rows *rows,
-                             struct row_slice *slice, struct oj_error *err)
+                             struct row_slice *slice, int64_t begin,
+                             int is_point, struct oj_error *err)
 {
     struct bytes *to = &slice->bytes;
-    struct oj_fgb_row *row = &slice->row;
+    struct oj_fgb_row row = {.is_point = is_point != 0};
     int64_t n = to->n - slice->properties - 4;
-    if (to->n - slice->start > MOST_BYTES - 128)
+    if (to->n - begin > MOST_BYTES - 128)
         return oj_fail(err, OJ_ERR_LIMIT, "a feature takes more than 2 GiB");
     set_uint32(to->at + slice->properties, n);
     for (; to->n % 8 != 0; to->n++)
         to->at[to->n] = 0;
-    row->n = (uint32_t)(to->n - slice->start);
-    if (row->n_head == 0)
-        set_uint32(to->at + slice->start, row->n - 4);
-    if (rows->has_index)
-        memcpy(to->at + slice->start - sizeof *row, row, sizeof *row);
+    n = to->n - slice->start;
     slice->n.rows++;
-    slice->n.in_file += row->n_head + row->n;
-    oj_fgb_grow_box(slice->box, row->box);
+    slice->n.in_file += n;
+    oj_fgb_grow_box(slice->box, slice->row_box);
+    if (rows->has_index)
+    {
+        row.n = (uint32_t)(to->n - begin - (int64_t)sizeof row) & INT32_MAX;
+        memcpy(to->at + begin, &row, sizeof row);
+        memcpy(to->at + begin + sizeof row, slice->row_box,
+               is_point ? 16 : sizeof slice->row_box);
+    }
+    if (rows->has_index && is_point)
+        slice->n.in_file += rows->sorted.n_head;
+    else
+        set_uint32(to->at + slice->start, n - 4);
     return OJ_OK;
 }
 
@@ -690,30 +694,32 @@ static oj_status encode_row(const struct flatgeobuf_rows *rows,
 {
     struct bytes *to = &slice->bytes;
     const uint8_t *wkb;
-    int64_t n, old = to->n;
-    int is_left_out = 0;
+    int64_t n, begin = to->n;
+    int is_left_out = 0, is_point;
     oj_row_cursor_fetch(rows->cursor, place);
     OJ_TRY(oj_row_wkb_make(&slice->wkb, rows->cursor, place, &wkb, &n, err));
+    is_point = is_plain_point(rows, wkb);
     if (rows->has_index)
     {
-        OJ_TRY(reserve_bytes(to, sizeof slice->row, err));
-        to->n += (int64_t)sizeof slice->row;
+        OJ_TRY(reserve_bytes(
+            to, sizeof(struct oj_fgb_row) + sizeof slice->row_box, err));
+        to->n += (int64_t)sizeof(struct oj_fgb_row);
+        to->n += is_point ? 0 : (int64_t)sizeof slice->row_box;
     }
     slice->start = to->n;
-    slice->row.n_head = 0;
     OJ_TRY(
-        is_plain_point(rows, wkb)
+        is_point
             ? put_plain_point(rows, slice, wkb, err)
             : write_feature_geometry(rows, slice, wkb, n, &is_left_out, err));
     slice->written.n_rows++;
     if (is_left_out)
     {
-        to->n = old;
+        to->n = begin;
         return OJ_OK;
     }
     look_for_infinite(slice);
     OJ_TRY(add_values(rows, slice, place, err));
-    return end_feature(rows, slice, err);
+    return end_feature(rows, slice, begin, is_point, err);
 }
 
 /* ---- slices ---------------------------------------------------------------

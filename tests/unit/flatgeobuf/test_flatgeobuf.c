@@ -463,18 +463,20 @@ static void add_rows(struct oj_fgb_unsorted *rows, int crowd, int64_t n)
             int64_t row = first + i, k = row * 7919 % 100003;
             double x = row % 4 < crowd ? 5.0 : (double)k;
             double y = row % 4 < crowd ? 5.0 : (double)(k * k % 99991);
-            struct oj_fgb_row own = {{x, y, x, y},
-                                     row % 3 == 0 ? 32 : 0,
-                                     (uint32_t)(16 + row % 13 * 8)};
-            uint32_t size = own.n - 4;
+            double box[] = {x, y, x, y};
+            struct oj_fgb_row own = {.is_point = row % 3 == 0};
+            int64_t n_box = own.is_point ? 16 : 32;
+            uint32_t size = (uint32_t)(12 + row % 13 * 8);
             uint8_t *to = bytes + sum.bytes;
+            own.n = (uint32_t)(n_box + 4 + size) & INT32_MAX;
             memcpy(to, &own, sizeof own);
             to += sizeof own;
-            memcpy(to, &size, sizeof size);
-            memcpy(to + 8, &row, sizeof row);
+            memcpy(to, box, (size_t)n_box);
+            memcpy(to + n_box, &size, sizeof size);
+            memcpy(to + n_box + 8, &row, sizeof row);
             sum.bytes += (int64_t)sizeof own + own.n;
-            sum.in_file += own.n_head + own.n;
-            oj_fgb_grow_box(rows->box, own.box);
+            sum.in_file += 4 + (int64_t)size + (own.is_point ? 32 + 16 : 0);
+            oj_fgb_grow_box(rows->box, box);
         }
         ck_assert_int_eq(oj_fgb_unsorted_add(rows, bytes, &sum, &err), OJ_OK);
     }
@@ -546,10 +548,10 @@ TEST_LOOP(large_rows_in_the_order_of_the_curve, 0, 15)
         uint32_t code, size_of_row;
         memcpy(&node, whole + 24 + 40 * (n_upper + i), sizeof node);
         ck_assert_int_eq((int64_t)node.offset, offset);
-        n_head = at[4] == 7 ? 32 : 0;
+        n_head = at[4] == 7 ? 32 + 16 : 0;
         memcpy(&size_of_row, at, sizeof size_of_row);
         memcpy(&row, at + n_head + 8, sizeof row);
-        ck_assert_int_eq(n_head, row % 3 == 0 ? 32 : 0);
+        ck_assert_int_eq(n_head, row % 3 == 0 ? 32 + 16 : 0);
         ck_assert_int_eq(size_of_row, n_head + 12 + row % 13 * 8);
         if (n_head > 0)
             ck_assert_mem_eq(at + n_head - 16, node.box, 16);
