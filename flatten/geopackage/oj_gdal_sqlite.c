@@ -100,31 +100,40 @@ oj_status oj_sqlite_step(sqlite3_stmt *statement, struct oj_error *err)
 oj_status oj_sqlite_run(sqlite3 *connection, struct oj_error *err,
                         const char *format, ...)
 {
+    va_list arguments;
+    char *text;
+    int code;
+    va_start(arguments, format);
+    text = sqlite3_vmprintf(format, arguments);
+    va_end(arguments);
+    if (text == NULL)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a statement");
+    code = sqlite3_exec(connection, text, NULL, NULL, NULL);
+    sqlite3_free(text);
+    return code == SQLITE_OK
+               ? OJ_OK
+               : oj_sqlite_fail(connection, "a statement failed", err);
+}
+
+oj_status oj_sqlite_numbers(sqlite3 *connection, int n, double *values,
+                            struct oj_error *err, const char *format, ...)
+{
     sqlite3_stmt *statement = NULL;
     va_list arguments;
     oj_status status;
+    int code = SQLITE_OK;
     va_start(arguments, format);
     status = prepare_statement(connection, &statement, err, format, arguments);
     va_end(arguments);
     if (status == OJ_OK)
-        status = oj_sqlite_step(statement, err);
+        code = sqlite3_step(statement);
+    for (int i = 0; code == SQLITE_ROW && i < n; i++)
+        if (sqlite3_column_type(statement, i) != SQLITE_NULL)
+            values[i] = sqlite3_column_double(statement, i);
+    if (status == OJ_OK && code != SQLITE_ROW && code != SQLITE_DONE)
+        status = oj_sqlite_fail(connection, "a statement failed", err);
     sqlite3_finalize(statement);
     return status;
-}
-
-oj_status oj_sqlite_number(sqlite3 *connection, const char *text,
-                           const char *table, int64_t *value,
-                           struct oj_error *err)
-{
-    sqlite3_stmt *statement = NULL;
-    int code;
-    OJ_TRY(oj_sqlite_prepare(connection, &statement, err, text, table));
-    code = sqlite3_step(statement);
-    *value = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
-    sqlite3_finalize(statement);
-    return code == SQLITE_ROW || code == SQLITE_DONE
-               ? OJ_OK
-               : oj_sqlite_fail(connection, "a statement failed", err);
 }
 
 /* ---- rows as a table ----------------------------------------------------- */

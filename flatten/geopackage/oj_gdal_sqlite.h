@@ -25,7 +25,7 @@ sqlite3 *oj_sqlite_of(GDALDatasetH dataset);
 oj_status oj_sqlite_fail(sqlite3 *connection, const char *what,
                          struct oj_error *err);
 
-/** Runs a statement that gives no rows. The text is made as by
+/** Runs statements that give no rows. The text is made as by
  *  sqlite3_mprintf(). */
 OJ_MUST_USE oj_status oj_sqlite_run(sqlite3 *connection, struct oj_error *err,
                                     const char *format, ...);
@@ -35,12 +35,11 @@ OJ_MUST_USE oj_status oj_sqlite_prepare(sqlite3 *connection, sqlite3_stmt **out,
                                         struct oj_error *err,
                                         const char *format, ...);
 
-/** The first value of the first row; 0 without one. The text is made with
- * table.
- */
-OJ_MUST_USE oj_status oj_sqlite_number(sqlite3 *connection, const char *text,
-                                       const char *table, int64_t *value,
-                                       struct oj_error *err);
+/** The first n values of the first row; those that are NULL, or without a row,
+ *  stay as they are. */
+OJ_MUST_USE oj_status oj_sqlite_numbers(sqlite3 *connection, int n,
+                                        double *values, struct oj_error *err,
+                                        const char *format, ...);
 
 /** Runs a statement that gives no rows, and makes it ready for the next time.
  */

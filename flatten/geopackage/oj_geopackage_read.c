@@ -432,24 +432,19 @@ static oj_status check_box_has_many_rows(sqlite3 *db,
                                          const struct oj_lane_request *from,
                                          struct oj_error *err)
 {
+    const char *table = OGR_L_GetName(from->layer);
     const double *box = from->box;
-    int64_t is_small = 0;
-    char *text;
-    oj_status status;
+    double is_small = 0;
     if (box == NULL || !OGR_L_TestCapability(from->layer, OLCFastSpatialFilter))
         return OJ_OK;
-    text = sqlite3_mprintf(
+    OJ_TRY(oj_sqlite_numbers(
+        db, 1, &is_small, err,
         "SELECT %d * (SELECT count(*) FROM \"rtree_%w_%w\" WHERE maxx >= "
         "%!.17g AND minx <= %!.17g AND maxy >= %!.17g AND miny <= %!.17g) < "
         "max(rowid) FROM \"%w\"",
-        SMALL_PART, OGR_L_GetName(from->layer),
-        OGR_L_GetGeometryColumn(from->layer), box[0], box[1], box[2], box[3],
-        OGR_L_GetName(from->layer));
-    status = text != NULL ? oj_sqlite_number(db, "%s", text, &is_small, err)
-                          : oj_fail_nomem(err, 1, 256);
-    sqlite3_free(text);
-    OJ_TRY(status);
-    return is_small ? oj_leave_to_gdal(err) : OJ_OK;
+        SMALL_PART, table, OGR_L_GetGeometryColumn(from->layer), box[0], box[1],
+        box[2], box[3], table));
+    return is_small > 0 ? oj_leave_to_gdal(err) : OJ_OK;
 }
 
 /* Has the file stay as it is until the anchor is closed. */

@@ -187,55 +187,70 @@ static oj_status write_nodes(const struct packing *p, struct oj_error *err)
     return OJ_OK;
 }
 
-/* ---- where rows are ------------------------------------------------------ */
+/* ---- rows as a table ----------------------------------------------------- */
 
-/* Rows on their way into the table of their nodes, most often upwards by id:
- * the table then grows at its end. */
-struct places
+/* Most often upwards by id: tables then grow at their ends. */
+struct row_source
 {
-    const struct packing *p; /* order[1][i]: the node of row i */
-    int64_t at;              /* the row at hand */
+    const struct oj_rtree *tree;
+    const uint64_t *node; /* [tree->n] of each row; may be NULL */
+    const int *cancel;
+    int64_t at; /* the row at hand */
 };
 
-static oj_status advance_rowid_source(void *user, int *there,
-                                      struct oj_error *err)
+static oj_status advance_to_next_row(void *user, int *there,
+                                     struct oj_error *err)
 {
-    struct places *all = user;
+    struct row_source *all = user;
     if (++all->at % LOOK_EACH == 0)
-        OJ_TRY(oj_check_cancel(all->p->cancel, err));
-    *there = all->at < all->p->tree->n;
+        OJ_TRY(oj_check_cancel(all->cancel, err));
+    *there = all->at < all->tree->n;
     return OJ_OK;
 }
 
-static void return_rowid_column(void *user, int column, sqlite3_context *to)
+static void return_row_column(void *user, int column, sqlite3_context *to)
 {
-    const struct places *all = user;
-    sqlite3_result_int64(to, column == 0 ? all->p->tree->entry[all->at].id
-                                         : (int64_t)all->p->order[1][all->at]);
+    const struct row_source *all = user;
+    const struct oj_rtree_entry *entry = &all->tree->entry[all->at];
+    if (column < 4)
+        sqlite3_result_double(to, (double)entry->box[column]);
+    else
+        sqlite3_result_int64(to, column == 4 ? entry->id
+                                             : (int64_t)all->node[all->at]);
+}
+
+/* Runs a statement about the index and this table of rows. */
+static oj_status insert_rows(struct row_source *all, sqlite3 *connection,
+                             const char *format, const char *name,
+                             struct oj_error *err)
+{
+    static const char table[] = "ogrjoin_index_rows";
+    struct oj_sqlite_rows rows = {.columns =
+                                      "min_x, min_y, max_x, max_y, id, node",
+                                  .next = advance_to_next_row,
+                                  .column = return_row_column,
+                                  .user = all};
+    oj_status status;
+    all->at = -1;
+    OJ_TRY(oj_sqlite_rows_open(connection, table, &rows, err));
+    status = oj_sqlite_run(connection, err, format, name, table);
+    if (rows.status != OJ_OK)
+        status = oj_fail(err, rows.status, "%s", rows.error.message);
+    oj_sqlite_rows_close(connection, table);
+    return status;
 }
 
 static oj_status write_rowid_table(const struct packing *p, sqlite3 *connection,
                                    const char *name, struct oj_error *err)
 {
-    static const char table[] = "ogrjoin_row_places";
-    struct places all = {.p = p, .at = -1};
-    struct oj_sqlite_rows rows = {.columns = "id, node",
-                                  .next = advance_rowid_source,
-                                  .column = return_rowid_column,
-                                  .user = &all};
-    oj_status status;
+    struct row_source all = {p->tree, p->order[1], p->cancel, 0};
     int64_t first = nodes_needed_for_cells(p, p->tree->n) > 1 ? 2 : 1;
     for (int64_t k = 0; k < p->tree->n; k++)
         p->order[1][p->order[0][k] & UINT32_MAX] =
             (uint64_t)(first + k / p->capacity);
-    OJ_TRY(oj_sqlite_rows_open(connection, table, &rows, err));
-    status = oj_sqlite_run(connection, err,
-                           "INSERT INTO \"%w_rowid\" SELECT id, node FROM %s",
-                           name, table);
-    if (rows.status != OJ_OK)
-        status = oj_fail(err, rows.status, "%s", rows.error.message);
-    oj_sqlite_rows_close(connection, table);
-    return status;
+    return insert_rows(&all, connection,
+                       "INSERT INTO \"%w_rowid\" SELECT id, node FROM %s", name,
+                       err);
 }
 
 /* ---- the index ----------------------------------------------------------- */
@@ -244,10 +259,10 @@ static oj_status write_rowid_table(const struct packing *p, sqlite3 *connection,
 static oj_status read_cells_per_node(struct packing *p, sqlite3 *connection,
                                      const char *name, struct oj_error *err)
 {
-    int64_t n;
-    OJ_TRY(oj_sqlite_number(
-        connection, "SELECT length(data) FROM \"%w_node\" WHERE nodeno = 1",
-        name, &n, err));
+    double n = 0;
+    OJ_TRY(oj_sqlite_numbers(
+        connection, 1, &n, err,
+        "SELECT length(data) FROM \"%w_node\" WHERE nodeno = 1", name));
     p->node_bytes = (int)n;
     p->capacity = (p->node_bytes - HEAD_BYTES) / CELL_BYTES;
     if (p->capacity < 2)
@@ -273,30 +288,6 @@ static oj_status pack_rtree(struct packing *p, sqlite3 *connection,
     sort_rows_by_hilbert(p);
     OJ_TRY(write_nodes(p, err));
     return write_rowid_table(p, connection, name, err);
-}
-
-/* Into the index as it is. */
-static oj_status insert_rows(const struct oj_rtree *tree, sqlite3 *connection,
-                             const char *name, const int *cancel,
-                             struct oj_error *err)
-{
-    sqlite3_stmt *insert = NULL;
-    oj_status status =
-        oj_sqlite_prepare(connection, &insert, err,
-                          "INSERT INTO \"%w\" VALUES (?, ?, ?, ?, ?)", name);
-    for (int64_t i = 0; status == OJ_OK && i < tree->n; i++)
-    {
-        const struct oj_rtree_entry *entry = &tree->entry[i];
-        sqlite3_bind_int64(insert, 1, entry->id);
-        for (int k = 0; k < 4; k++)
-            sqlite3_bind_double(insert, 2 + k,
-                                (double)entry->box[k / 2 + k % 2 * 2]);
-        status = oj_check_cancel(cancel, err);
-        if (status == OJ_OK)
-            status = oj_sqlite_step(insert, err);
-    }
-    sqlite3_finalize(insert);
-    return status;
 }
 
 /* Rows of the index come to those of the tree; its root stays. */
@@ -331,12 +322,16 @@ oj_status oj_rtree_write(struct oj_rtree *tree, sqlite3 *connection,
                          struct oj_error *err)
 {
     struct packing p = {.tree = tree, .cancel = cancel};
-    int64_t n_there;
+    struct row_source all = {.tree = tree, .cancel = cancel};
+    double n_there = 0;
     oj_status status = OJ_OK;
-    OJ_TRY(oj_sqlite_number(connection, "SELECT count(*) FROM \"%w_rowid\"",
-                            name, &n_there, err));
-    if (n_there / MANY_TIMES > tree->n)
-        return insert_rows(tree, connection, name, cancel, err);
+    OJ_TRY(oj_sqlite_numbers(connection, 1, &n_there, err,
+                             "SELECT count(*) FROM \"%w_rowid\"", name));
+    if (n_there > MANY_TIMES * (double)tree->n)
+        return insert_rows(&all, connection,
+                           "INSERT INTO \"%w\" SELECT id, min_x, max_x, min_y, "
+                           "max_y FROM %s",
+                           name, err);
     if (n_there > 0)
         OJ_TRY(take_rows_of_index(tree, connection, name, err));
     if (tree->n > MOST_ROWS)

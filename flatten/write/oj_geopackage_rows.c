@@ -69,7 +69,7 @@ struct geopackage_rows
     sqlite3 *db;
     const char *table, *fid, *geometry; /* the layer's */
     char *index;                        /* owned; its name; NULL: none */
-    char **drop, **restore; /* owned: statements for the index' triggers */
+    char *drop, *restore; /* owned: statements for the index' triggers */
     int32_t srs_id;
     sqlite3_stmt *insert, *compare, *update;
     const int *cancel;
@@ -102,6 +102,7 @@ struct geopackage_rows
     struct oj_rtree tree;
     double box[4];    /* least and greatest x and y of the table */
     int64_t n_before; /* rows that were there */
+    int has_count;    /* GDAL keeps their number */
     int64_t n_rows, n_of_gdal;
     struct oj_rows_written *written; /* of the answer */
 };
@@ -373,112 +374,106 @@ static int is_connection_in_transaction(sqlite3 *db)
     return !is_defensive && !sqlite3_get_autocommit(db);
 }
 
-/* Statements that set aside the triggers that keep the index up to date; of
- * updates, which leave geometries as they are, those on updates.  They are
- * dropped and made again inside the transaction, so that nobody else ever sees
- * them missing.  *fits is 0 when the table has triggers on what is done that
- * GDAL does not make: one can hang on which columns are written. */
-static oj_status collect_index_triggers(struct geopackage_rows *w,
-                                        int is_update, int *fits,
-                                        struct oj_error *err)
+/* What is known of the table and of what GDAL keeps beside it. */
+enum
 {
-    sqlite3_stmt *statement = NULL;
-    size_t n_index;
-    int code;
-    w->index = CPLStrdup(CPLSPrintf("rtree_%s_%s", w->table, w->geometry));
-    n_index = strlen(w->index);
-    OJ_TRY(oj_sqlite_prepare(
-        w->db, &statement, err,
-        "SELECT name, printf('DROP TRIGGER \"%%w\"', name), 'CREATE TRIGGER IF "
-        "NOT EXISTS ' || substr(sql, 16) FROM sqlite_master WHERE type = "
-        "'trigger' AND lower(tbl_name) = lower(%Q) AND sql LIKE %Q",
-        w->table, is_update ? "%UPDATE%" : "%"));
-    while ((code = sqlite3_step(statement)) == SQLITE_ROW)
-    {
-        const char *name = (const char *)sqlite3_column_text(statement, 0);
-        const char *drop = (const char *)sqlite3_column_text(statement, 1);
-        const char *restore = (const char *)sqlite3_column_text(statement, 2);
-        if (strncmp(name, w->index, n_index) == 0 &&
-            strncmp(name + n_index, is_update ? "_update" : "_",
-                    is_update ? 7 : 1) == 0)
-        {
-            w->drop = CSLAddString(w->drop, drop);
-            w->restore = CSLAddString(w->restore, restore);
-        }
-        else if (strncmp(name, "trigger_insert_feature_count_", 29) != 0 &&
-                 strncmp(name, "trigger_delete_feature_count_", 29) != 0)
-            *fits = 0;
-    }
-    sqlite3_finalize(statement);
-    return code == SQLITE_DONE
-               ? OJ_OK
-               : oj_sqlite_fail(w->db, "a statement failed", err);
-}
+    HAS_ROWS,
+    SRS_ID,
+    N_INDEX_TABLES, /* the index, and the trigger of inserts that keeps it */
+    N_COUNT_TABLES,
+    N_OTHER_TRIGGERS, /* on what is done, that GDAL does not make */
+    N_FACTS
+};
 
-static oj_status run_sql_statements(const struct geopackage_rows *w,
-                                    char **statements, struct oj_error *err)
+static oj_status read_table_facts(const struct geopackage_rows *w,
+                                  int is_update, double facts[N_FACTS],
+                                  struct oj_error *err)
 {
-    for (int i = 0; i < CSLCount(statements); i++)
-        OJ_TRY(oj_sqlite_run(w->db, err, "%s", statements[i]));
-    return OJ_OK;
+    return oj_sqlite_numbers(
+        w->db, N_FACTS, facts, err,
+        "WITH own(t, i) AS (SELECT %Q, %Q) SELECT "
+        "EXISTS (SELECT 1 FROM \"%w\"), "
+        "(SELECT srs_id FROM gpkg_geometry_columns WHERE "
+        "lower(table_name) = lower(t)), "
+        "(SELECT count(*) FROM sqlite_master WHERE name IN (i, i || "
+        "'_insert')), "
+        "(SELECT count(*) FROM sqlite_master WHERE name = "
+        "'gpkg_ogr_contents'), "
+        "(SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND "
+        "lower(tbl_name) = lower(t) AND sql LIKE %Q AND "
+        "substr(name, 1, length(i || %Q)) <> i || %Q AND substr(name, 1, 29) "
+        "NOT IN ('trigger_insert_feature_count_', "
+        "'trigger_delete_feature_count_')) FROM own",
+        w->table, w->index, w->table, is_update ? "%UPDATE%" : "%",
+        is_update ? "_update" : "_", is_update ? "_update" : "_");
 }
 
 static oj_status read_count_and_extent(struct geopackage_rows *w,
                                        struct oj_error *err)
 {
-    sqlite3_stmt *statement = NULL;
-    OJ_TRY(oj_sqlite_prepare(
-        w->db, &statement, err,
+    double found[] = {0, w->box[0], w->box[1], w->box[2], w->box[3]};
+    OJ_TRY(oj_sqlite_numbers(
+        w->db, 5, found, err,
         "SELECT feature_count, min_x, max_x, min_y, max_y FROM gpkg_contents "
         "c, gpkg_ogr_contents o WHERE lower(c.table_name) = lower(%Q) AND "
         "lower(o.table_name) = lower(%Q)",
         w->table, w->table));
-    if (sqlite3_step(statement) == SQLITE_ROW)
-    {
-        w->n_before = sqlite3_column_int64(statement, 0);
-        for (int i = 0; i < 4; i++)
-            if (sqlite3_column_type(statement, 1 + i) != SQLITE_NULL)
-                w->box[i] = sqlite3_column_double(statement, 1 + i);
-    }
-    sqlite3_finalize(statement);
+    w->n_before = (int64_t)found[0];
+    memcpy(w->box, found + 1, sizeof w->box);
     return OJ_OK;
 }
 
 /* *fits is 0 when the table is none as GDAL makes it, or nobody knows how many
- * rows it has. */
-static oj_status check_table(struct geopackage_rows *w, int *fits,
-                             struct oj_error *err)
+ * rows it has, or it has triggers of others: one can hang on which columns are
+ * written. */
+static oj_status check_table(struct geopackage_rows *w, int is_update,
+                             int *fits, struct oj_error *err)
 {
-    sqlite3 *db = w->db;
-    int64_t n, n_counts, srs_id;
-    OJ_TRY(oj_sqlite_number(db, "SELECT 1 FROM \"%w\" LIMIT 1", w->table, &n,
-                            err));
-    OJ_TRY(oj_sqlite_number(
-        db, "SELECT count(*) FROM sqlite_master WHERE name = %Q",
-        "gpkg_ogr_contents", &n_counts, err));
-    if (n > 0 && n_counts > 0)
+    double facts[N_FACTS] = {0};
+    w->index = CPLStrdup(CPLSPrintf("rtree_%s_%s", w->table, w->geometry));
+    OJ_TRY(read_table_facts(w, is_update, facts, err));
+    *fits = facts[N_OTHER_TRIGGERS] == 0;
+    if (is_update || !*fits)
+        return OJ_OK;
+    w->has_count = facts[N_COUNT_TABLES] > 0;
+    if (facts[HAS_ROWS] > 0 && w->has_count)
         OJ_TRY(read_count_and_extent(w, err));
-    *fits = n == 0 || w->n_before > 0;
+    *fits = facts[HAS_ROWS] == 0 || w->n_before > 0;
+    w->srs_id = (int32_t)facts[SRS_ID];
     /* GDAL looks whether the index is whole while it is. */
     (void)OGR_L_TestCapability(w->layer, OLCFastSpatialFilter);
-    OJ_TRY(oj_sqlite_number(db,
-                            "SELECT srs_id FROM gpkg_geometry_columns WHERE "
-                            "lower(table_name) = lower(%Q)",
-                            w->table, &srs_id, err));
-    w->srs_id = (int32_t)srs_id;
-    OJ_TRY(collect_index_triggers(w, 0, fits, err));
-    OJ_TRY(oj_sqlite_number(db,
-                            "WITH i(index_name) AS (SELECT %Q) SELECT count(*) "
-                            "FROM sqlite_master, i WHERE name IN (index_name, "
-                            "index_name || '_insert')",
-                            w->index, &n, err));
     /* An index of a filled table that nothing keeps up to date stays so. */
-    if (n < (w->n_before > 0 ? 2 : 1) || !*fits)
+    if (facts[N_INDEX_TABLES] < (w->n_before > 0 ? 2 : 1))
     {
         CPLFree(w->index);
         w->index = NULL;
     }
     return OJ_OK;
+}
+
+/* Sets the triggers aside that keep the index up to date; in updates, which
+ * leave geometries as they are, those on updates. They are dropped and made
+ * again inside the transaction, so that nobody else ever sees them missing. */
+static oj_status drop_index_triggers(struct geopackage_rows *w, int is_update,
+                                     struct oj_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    OJ_TRY(oj_sqlite_prepare(
+        w->db, &statement, err,
+        "WITH own(i) AS (SELECT %Q) SELECT coalesce(group_concat(printf('DROP "
+        "TRIGGER \"%%w\"', name), ';'), ''), coalesce(group_concat('CREATE "
+        "TRIGGER IF NOT EXISTS ' || substr(sql, 16), ';'), '') FROM "
+        "sqlite_master, own WHERE type = 'trigger' AND lower(tbl_name) = "
+        "lower(%Q) AND sql LIKE %Q AND substr(name, 1, length(i)) = i",
+        w->index, w->table, is_update ? "%UPDATE%" : "%"));
+    if (sqlite3_step(statement) == SQLITE_ROW)
+    {
+        w->drop = CPLStrdup((const char *)sqlite3_column_text(statement, 0));
+        w->restore = CPLStrdup((const char *)sqlite3_column_text(statement, 1));
+    }
+    sqlite3_finalize(statement);
+    return w->drop != NULL ? oj_sqlite_run(w->db, err, "%s", w->drop)
+                           : oj_sqlite_fail(w->db, "a statement failed", err);
 }
 
 /* ---- statements ---------------------------------------------------------- */
@@ -539,25 +534,20 @@ static oj_status start_if_table_is_suitable(struct geopackage_rows *w,
                                             int is_update, int *fits,
                                             struct oj_error *err)
 {
-    int64_t n_tables;
-    OJ_TRY(oj_sqlite_number(
-        w->db,
+    double n_tables = 0;
+    OJ_TRY(oj_sqlite_numbers(
+        w->db, 1, &n_tables, err,
         "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND "
         "name = %Q",
-        w->table, &n_tables, err));
-    *fits = n_tables == 1 &&
+        w->table));
+    *fits = n_tables > 0 && (!is_update || w->n > 0) &&
             w->n + FIRST_FIELD <= sqlite3_limit(w->db, SQLITE_LIMIT_COLUMN, -1);
-    if (*fits && is_update)
-    {
-        *fits = w->n > 0;
-        OJ_TRY(collect_index_triggers(w, 1, fits, err));
-    }
-    else if (*fits)
-        OJ_TRY(check_table(w, fits, err));
+    if (*fits)
+        OJ_TRY(check_table(w, is_update, fits, err));
     if (!*fits)
         return OJ_OK;
     OJ_TRY(open_table(w, is_update, err));
-    return w->index != NULL ? run_sql_statements(w, w->drop, err) : OJ_OK;
+    return w->index != NULL ? drop_index_triggers(w, is_update, err) : OJ_OK;
 }
 
 static oj_status init_row_columns(struct geopackage_rows *rows,
@@ -597,8 +587,8 @@ static void close_geopackage_writer(void *rows)
     oj_rtree_free(&w->tree);
     sqlite3_free(w->columns);
     CPLFree(w->index);
-    CSLDestroy(w->drop);
-    CSLDestroy(w->restore);
+    CPLFree(w->drop);
+    CPLFree(w->restore);
     for (int i = 0; w->column != NULL && i < w->n; i++)
         oj_free(w->column[i].copy);
     oj_free(w->column);
@@ -735,13 +725,12 @@ static oj_status add_box_of_ogr_geometry(struct geopackage_rows *w, int64_t fid,
 static oj_status check_insert_triggers(struct geopackage_rows *w,
                                        struct oj_error *err)
 {
-    int64_t n;
-    OJ_TRY(oj_sqlite_number(
-        w->db,
+    double n = 0;
+    OJ_TRY(oj_sqlite_numbers(
+        w->db, 1, &n, err,
         "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND "
-        "lower(tbl_name) = lower(%Q) AND sql LIKE '%% AFTER INSERT ON "
-        "%%'",
-        w->table, &n, err));
+        "lower(tbl_name) = lower(%Q) AND sql LIKE '%% AFTER INSERT ON %%'",
+        w->table));
     w->is_blocked = n > 0;
     return OJ_OK;
 }
@@ -818,11 +807,8 @@ static oj_status set_extent(const struct geopackage_rows *w,
 static oj_status update_feature_count(const struct geopackage_rows *w,
                                       struct oj_error *err)
 {
-    int64_t n, n_rows = w->n_before + w->n_rows + w->n_of_gdal;
-    OJ_TRY(oj_sqlite_number(
-        w->db, "SELECT count(*) FROM sqlite_master WHERE name = %Q",
-        "gpkg_ogr_contents", &n, err));
-    return n == 0 || n_rows == 0
+    int64_t n_rows = w->n_before + w->n_rows + w->n_of_gdal;
+    return !w->has_count || n_rows == 0
                ? OJ_OK
                : oj_sqlite_run(w->db, err,
                                "UPDATE gpkg_ogr_contents SET feature_count = "
@@ -836,13 +822,15 @@ static oj_status write_rtree_count_and_extent(void *rows, int *has_file,
     struct geopackage_rows *w = rows;
     *has_file = 0;
     if (w->update != NULL)
-        return run_sql_statements(w, w->restore, err);
+        return oj_sqlite_run(w->db, err, "%s", w->restore);
     CPLErrorReset();
     if (OGR_L_SyncToDisk(w->layer) != OGRERR_NONE)
         return oj_fail(err, OJ_ERR_IO, "%s", CPLGetLastErrorMsg());
     if (w->index != NULL)
+    {
         OJ_TRY(oj_rtree_write(&w->tree, w->db, w->index, w->cancel, err));
-    OJ_TRY(run_sql_statements(w, w->restore, err));
+        OJ_TRY(oj_sqlite_run(w->db, err, "%s", w->restore));
+    }
     OJ_TRY(set_extent(w, err));
     OJ_TRY(update_feature_count(w, err));
     /* Under a condition the layer counts what is in the table. */
