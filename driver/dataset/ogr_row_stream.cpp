@@ -125,8 +125,8 @@ oj_status RowStream::MakeFeature(int *there, OGRFeatureUniquePtr &feature,
         spare.reset(OGRFeature::CreateFeature(defn));
     if (spare == nullptr)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a feature");
-    OJ_TRY(oj_row_cursor_next(cursor, OGRFeature::ToHandle(spare.get()), 0,
-                              there, err));
+    OJ_TRY(oj_row_cursor_next(cursor, OGRFeature::ToHandle(spare.get()), there,
+                              err));
     if (!*there)
         return OJ_OK;
     for (int i = 0; i < defn->GetFieldCount(); i++)

@@ -320,9 +320,10 @@ static oj_status update_row(struct update *u, int64_t row,
     entries.measure = &record->measure;
     for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
         values.value[i] = &record->value[i];
+    oj_row_cursor_begin_pair(u->cursor, &entries, &values);
     if (u->table != NULL)
         OJ_TRY(oj_geopackage_rows->update(u->table, record->fid, &place,
-                                          &entries, &values, &is_left, err));
+                                          &is_left, err));
     if (!is_left)
         return OJ_OK;
     CPLErrorReset();
@@ -331,8 +332,7 @@ static oj_status update_row(struct update *u, int64_t row,
         return oj_fail(err, OJ_ERR_IO,
                        "the feature %lld of layer '%s' is gone: %s",
                        (long long)record->fid, u->layer, CPLGetLastErrorMsg());
-    status = oj_row_cursor_set_columns(u->cursor, feature, &place, &entries,
-                                       &values, err);
+    status = oj_row_cursor_set_columns(u->cursor, feature, &place, err);
     if (status == OJ_OK && OGR_L_SetFeature(layer, feature) != OGRERR_NONE)
         status =
             oj_fail(err, OJ_ERR_IO,

@@ -173,14 +173,14 @@ static void warn_of_writing(const struct writing *w)
 {
     for (int i = 0; i < N_TARGETS; i++)
     {
-        const char *first;
-        int64_t n;
+        const struct oj_write_counts *counts;
         if (w->target[i].writer == NULL)
             continue;
-        n = oj_layer_writer_warnings(w->target[i].writer, &first);
-        if (n > 0)
-            oj_warn("writing %s: %s%s", w->pass->job.command->output.dst, first,
-                    n > 1 ? " (and more warnings)" : "");
+        counts = oj_layer_writer_counts(w->target[i].writer);
+        if (counts->n_warnings > 0)
+            oj_warn("writing %s: %s%s", w->pass->job.command->output.dst,
+                    counts->first_warning,
+                    counts->n_warnings > 1 ? " (and more warnings)" : "");
     }
     oj_rows_warn(&w->pass->rows);
 }
@@ -190,10 +190,12 @@ static void find_infinite_coordinate(struct writing *w)
 {
     for (int i = 0; i < N_TARGETS && w->infinite_side == NULL; i++)
     {
+        const struct oj_write_counts *counts;
         if (w->target[i].writer == NULL)
             continue;
-        w->infinite_side =
-            oj_layer_writer_infinite(w->target[i].writer, &w->infinite_fid);
+        counts = oj_layer_writer_counts(w->target[i].writer);
+        w->infinite_side = counts->infinite_side;
+        w->infinite_fid = counts->infinite_fid;
         if (w->infinite_side != NULL && i == UNMATCHED_JOIN)
             w->infinite_side = "join";
     }
@@ -241,10 +243,11 @@ static void close_writers(struct writing *w)
         struct target *target = &w->target[i];
         if (target->writer != NULL)
         {
-            target->at->n_rows = oj_layer_writer_rows(target->writer);
-            target->at->n_no_geometry =
-                oj_layer_writer_rows_without_geometry(target->writer);
-            target->at->lane = oj_layer_writer_lane(target->writer);
+            const struct oj_write_counts *counts =
+                oj_layer_writer_counts(target->writer);
+            target->at->n_rows = counts->n_rows;
+            target->at->n_no_geometry = counts->n_without_geometry;
+            target->at->lane = counts->lane;
         }
         oj_layer_writer_close(target->writer);
         target->writer = NULL;

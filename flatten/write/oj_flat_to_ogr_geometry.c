@@ -51,7 +51,7 @@ struct row_target
 {
     OGRFeatureH feature;
     int multi;
-    int64_t fid, *n_without;
+    int64_t fid;
     struct oj_error *err;
 };
 
@@ -84,7 +84,6 @@ static oj_status set_point(const struct row_target *to, double x, double y)
     if (OGR_G_GetGeometryType(point) != wkbPoint) /* a driver touched it */
         OGR_G_SetCoordinateDimension(point, 2);
     OGR_G_SetPoint_2D(point, 0, x, y);
-    *to->n_without += isnan(x) || isnan(y); /* to OGR it is empty */
     return OJ_OK;
 }
 
@@ -94,8 +93,6 @@ static oj_status set_geometry(const struct row_target *to,
 {
     if (geometry != NULL && to->multi)
         geometry = oj_layer_shape_to_multi(geometry);
-    if (geometry == NULL || OGR_G_IsEmpty(geometry))
-        ++*to->n_without;
     if (OGR_F_SetGeometryDirectly(to->feature, geometry) != OGRERR_NONE)
         return fail_unwritable_geometry(to);
     return OJ_OK;
@@ -140,10 +137,10 @@ static oj_status set_geometry_as_read(const struct row_target *to,
 
 oj_status oj_row_geometry_set(OGRFeatureH feature, const struct oj_batch *batch,
                               int64_t row, const struct oj_row_geometry *shape,
-                              int64_t fid, int64_t *n_without,
                               struct oj_error *err)
 {
-    const struct row_target to = {feature, shape->multi, fid, n_without, err};
+    const struct row_target to = {feature, shape->multi, batch->flat.fid[row],
+                                  err};
     const struct oj_flat *flat = shape->flat;
     OGRGeometryH geometry = NULL;
     if (shape->is_as_read)

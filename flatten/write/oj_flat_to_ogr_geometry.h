@@ -19,14 +19,11 @@ OJ_MUST_USE oj_status oj_layer_shape(const struct oj_flat *flat,
  *  polygon; all others stay as they are. */
 OGRGeometryH oj_layer_shape_to_multi(OGRGeometryH geometry);
 
-/** Sets the geometry of feature to what a row of batch is made from.
- *  fid        of the feature that the row is about, for messages
- *  n_without  gets one more where it is NULL or empty */
+/** Sets the geometry of feature to what a row of batch is made from. */
 OJ_MUST_USE oj_status oj_row_geometry_set(OGRFeatureH feature,
                                           const struct oj_batch *batch,
                                           int64_t row,
                                           const struct oj_row_geometry *shape,
-                                          int64_t fid, int64_t *n_without,
                                           struct oj_error *err);
 
 #endif

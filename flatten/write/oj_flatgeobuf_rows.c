@@ -707,10 +707,9 @@ static oj_status encode_row(const struct flatgeobuf_rows *rows,
         to->n += is_point ? 0 : (int64_t)sizeof slice->row_box;
     }
     slice->start = to->n;
-    OJ_TRY(
-        is_point
-            ? put_plain_point(rows, slice, wkb, err)
-            : write_feature_geometry(rows, slice, wkb, n, &is_left_out, err));
+    OJ_TRY(is_point ? put_plain_point(rows, slice, wkb, err)
+                    : write_feature_geometry(rows, slice, wkb, n, &is_left_out,
+                                             err));
     slice->written.n_rows++;
     if (is_left_out)
     {

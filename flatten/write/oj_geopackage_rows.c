@@ -677,23 +677,18 @@ static oj_status insert_rows_of_answer(void *rows,
 }
 
 static oj_status update_row(void *rows, int64_t fid,
-                            const struct oj_row_place *place,
-                            const struct oj_matches *entries,
-                            const struct oj_pair_values *values, int *is_left,
+                            const struct oj_row_place *place, int *is_left,
                             struct oj_error *err)
 {
     struct geopackage_rows *w = rows;
-    oj_status status;
     int code;
     w->place = *place;
     w->shape.kind = -1;
     w->is_left = w->n_of_gdal == 0; /* it then notes the change */
-    oj_row_cursor_begin_pair(w->cursor, entries, values);
-    status = fetch_row_values(w, err);
-    oj_row_cursor_end(w->cursor);
+    OJ_TRY(fetch_row_values(w, err));
     *is_left = w->is_left;
-    if (status != OJ_OK || w->is_left)
-        return status;
+    if (w->is_left)
+        return OJ_OK;
     sqlite3_bind_int64(w->update, 1, fid);
     w->is_again = 1;
     code = sqlite3_step(w->update);

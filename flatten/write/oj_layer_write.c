@@ -15,13 +15,9 @@ struct oj_layer_writer
     const struct oj_row_lane *lane;
     void *rows;      /* of the lane; NULL: rows go as features */
     int is_deferred; /* 1: it is opened with the first answer */
-    int64_t n_rows, n_lane_rows;
-    int64_t n_without; /* rows of the lane without geometry */
+    struct oj_write_counts counts;
     struct oj_ogr_errors errors;
-
-    int looks_for_infinite;    /* the batch has features that are not finite */
-    const char *infinite_side; /* of the first such row; NULL: none yet */
-    int64_t infinite_fid;
+    int looks_for_infinite; /* the batch has features that are not finite */
 };
 
 oj_status oj_layer_writer_open(OGRLayerH layer,
@@ -35,6 +31,7 @@ oj_status oj_layer_writer_open(OGRLayerH layer,
     OJ_NEW(writer, 1, err);
     memset(writer, 0, sizeof *writer);
     writer->layer = layer;
+    writer->counts.first_warning = writer->errors.warning;
     writer->feature = OGR_F_Create(defn);
     status = writer->feature == NULL
                  ? oj_fail_nomem(err, 1, 1024)
@@ -70,14 +67,10 @@ void oj_layer_writer_close(struct oj_layer_writer *writer)
     oj_free(writer);
 }
 
-const char *oj_layer_writer_lane(const struct oj_layer_writer *writer)
+const struct oj_write_counts *
+oj_layer_writer_counts(const struct oj_layer_writer *writer)
 {
-    return writer->n_lane_rows > 0 ? writer->lane->name : NULL;
-}
-
-int64_t oj_layer_writer_rows(const struct oj_layer_writer *writer)
-{
-    return writer->n_rows;
+    return &writer->counts;
 }
 
 oj_status oj_layer_writer_finish(struct oj_layer_writer *writer, int *has_file,
@@ -89,32 +82,9 @@ oj_status oj_layer_writer_finish(struct oj_layer_writer *writer, int *has_file,
                : writer->lane->finish(writer->rows, has_file, err);
 }
 
-int64_t
-oj_layer_writer_rows_without_geometry(const struct oj_layer_writer *writer)
-{
-    return writer->n_without +
-           oj_row_cursor_rows_without_geometry(writer->cursor);
-}
-
-int64_t oj_layer_writer_warnings(const struct oj_layer_writer *writer,
-                                 const char **first)
-{
-    *first = writer->errors.warning;
-    return writer->errors.n_warnings;
-}
-
-const char *oj_layer_writer_infinite(const struct oj_layer_writer *writer,
-                                     int64_t *fid)
-{
-    *fid = writer->infinite_fid;
-    return writer->infinite_side;
-}
-
 static int is_finite(OGRGeometryH geometry)
 {
     OGREnvelope box;
-    if (geometry == NULL || OGR_G_IsEmpty(geometry))
-        return 1;
     OGR_G_GetEnvelope(geometry, &box);
     return isfinite(box.MinX) && isfinite(box.MinY) && isfinite(box.MaxX) &&
            isfinite(box.MaxY);
@@ -133,10 +103,10 @@ static oj_status fail_row(const struct oj_layer_writer *writer, int64_t fid,
 static void record_infinite_feature(struct oj_layer_writer *writer, int64_t fid,
                                     const char *side)
 {
-    if (writer->infinite_side != NULL)
+    if (writer->counts.infinite_side != NULL)
         return;
-    writer->infinite_fid = fid;
-    writer->infinite_side = side;
+    writer->counts.infinite_fid = fid;
+    writer->counts.infinite_side = side;
 }
 
 static oj_status create_row(struct oj_layer_writer *writer,
@@ -144,14 +114,17 @@ static oj_status create_row(struct oj_layer_writer *writer,
 {
     const char *side;
     int64_t fid = oj_row_cursor_origin(writer->cursor, &side);
-    if (writer->looks_for_infinite &&
-        !is_finite(OGR_F_GetGeometryRef(writer->feature)))
+    OGRGeometryH geometry = OGR_F_GetGeometryRef(writer->feature);
+    if (geometry == NULL || OGR_G_IsEmpty(geometry))
+        writer->counts.n_without_geometry +=
+            OGR_F_GetGeomFieldCount(writer->feature) > 0;
+    else if (writer->looks_for_infinite && !is_finite(geometry))
         record_infinite_feature(writer, fid, side);
     if (OGR_L_CreateFeature(writer->layer, writer->feature) != OGRERR_NONE ||
         writer->errors.n_failures > 0)
         return fail_row(writer, fid, side, oj_ogr_errors_text(&writer->errors),
                         err);
-    writer->n_rows++;
+    writer->counts.n_rows++;
     return OJ_OK;
 }
 
@@ -180,15 +153,15 @@ static oj_status write_rows_by_direct_writer(struct oj_layer_writer *writer,
     oj_status status =
         writer->lane->write(writer->rows, &written, &left, there, &reason);
     (void)oj_row_cursor_origin(writer->cursor, &side);
-    writer->n_rows += written.n_rows;
-    writer->n_lane_rows += written.n_rows;
-    writer->n_without += written.n_empty;
+    writer->counts.n_rows += written.n_rows;
+    writer->counts.n_without_geometry += written.n_empty;
+    if (written.n_rows > 0)
+        writer->counts.lane = writer->lane->name;
     if (written.has_infinite)
         record_infinite_feature(writer, written.infinite_fid, side);
     if (status == OJ_OK && *there)
     {
-        OJ_TRY(
-            oj_row_cursor_fill(writer->cursor, &left, writer->feature, 0, err));
+        OJ_TRY(oj_row_cursor_fill(writer->cursor, &left, writer->feature, err));
         OJ_TRY(create_row(writer, err));
         status = writer->lane->took(writer->rows, writer->feature, &reason);
         written.has_failed = 1;
@@ -238,11 +211,12 @@ static oj_status write_rows_of_answer(struct oj_layer_writer *writer,
             continue;
         }
         status =
-            oj_row_cursor_next(writer->cursor, writer->feature, 1, &there, err);
+            oj_row_cursor_next(writer->cursor, writer->feature, &there, err);
         if (status == OJ_OK && there)
             status = create_row(writer, err);
     }
     oj_ogr_errors_end(&writer->errors);
+    writer->counts.n_warnings = writer->errors.n_warnings;
     oj_row_cursor_end(writer->cursor);
     return status;
 }

@@ -10,6 +10,20 @@
 
 struct oj_layer_writer;
 
+struct oj_write_counts
+{
+    int64_t n_rows;
+    int64_t n_without_geometry; /**< of these; or it is empty */
+    const char *lane;   /**< that rows go by; NULL: as features, all so far */
+    int64_t n_warnings; /**< that the driver raised */
+    const char *first_warning; /**< or ""; the writer's memory */
+
+    /** Side ("input" or "join") and FID of the first row given to the driver
+     *  whose geometry has a coordinate that is not finite; NULL: none. */
+    const char *infinite_side;
+    int64_t infinite_fid;
+};
+
 /** layer outlives the writer. */
 OJ_MUST_USE oj_status
 oj_layer_writer_open(OGRLayerH layer, const struct oj_write_options *options,
@@ -47,25 +61,9 @@ OJ_MUST_USE oj_status oj_layer_writer_finish(struct oj_layer_writer *writer,
                                              int *has_file,
                                              struct oj_error *err);
 
-/** Rows so far whose geometry is NULL or empty. */
-int64_t
-oj_layer_writer_rows_without_geometry(const struct oj_layer_writer *writer);
-
-/** The lane that rows go by; NULL: as features, all so far. */
-const char *oj_layer_writer_lane(const struct oj_layer_writer *writer);
-
-/** Rows written so far. */
-int64_t oj_layer_writer_rows(const struct oj_layer_writer *writer);
-
-/** Warnings that the driver raised while writing; *first is the first of them
- *  (the writer's memory), or "". */
-int64_t oj_layer_writer_warnings(const struct oj_layer_writer *writer,
-                                 const char **first);
-
-/** The side ("input" or "join") and FID of the first row given to the driver
- *  whose geometry has a coordinate that is not finite; NULL: there was none. */
-const char *oj_layer_writer_infinite(const struct oj_layer_writer *writer,
-                                     int64_t *fid);
+/** What was written so far. */
+const struct oj_write_counts *
+oj_layer_writer_counts(const struct oj_layer_writer *writer);
 
 /** Accepts NULL. */
 void oj_layer_writer_close(struct oj_layer_writer *writer);

@@ -23,10 +23,9 @@ struct oj_row_cursor
     int *wanted; /* [n_wanted] */
     int n_wanted, n_input_wanted;
 
-    int64_t number;    /* FID of the next row; < 0: none */
-    int64_t stride;    /* of FIDs of the input, where > 1 */
-    int has_geometry;  /* and it is not ignored */
-    int64_t n_without; /* rows whose geometry is NULL or empty */
+    int64_t number;   /* FID of the next row; < 0: none */
+    int64_t stride;   /* of FIDs of the input, where > 1 */
+    int has_geometry; /* and it is not ignored */
 
     /* The answer: rows at .. n_rows - 1 are still to come, and before them the
      * places of entries entry .. end_entry - 1. */
@@ -37,9 +36,7 @@ struct oj_row_cursor
     int64_t entry, end_entry, first_entry;
     int64_t row, n_pairs; /* of these entries */
 
-    /* The latest row that was made. */
-    int64_t columns_of; /* row of the batch whose fields are set; -1: none */
-    int64_t origin_fid;
+    int64_t origin_fid; /* of the latest row that was made */
 };
 
 /* ---- columns and their fields ------------------------------------------- */
@@ -206,11 +203,6 @@ void oj_row_cursor_spread(struct oj_row_cursor *cursor, int64_t stride)
     cursor->stride = stride;
 }
 
-int64_t oj_row_cursor_rows_without_geometry(const struct oj_row_cursor *cursor)
-{
-    return cursor->n_without;
-}
-
 /* ---- answers ------------------------------------------------------------ */
 
 void oj_row_cursor_end(struct oj_row_cursor *cursor)
@@ -224,7 +216,6 @@ void oj_row_cursor_end(struct oj_row_cursor *cursor)
     cursor->is_matched = NULL;
     cursor->at = cursor->n_rows = 0;
     cursor->entry = cursor->end_entry = 0;
-    cursor->columns_of = -1;
 }
 
 static void begin_batch(struct oj_row_cursor *cursor,
@@ -377,7 +368,6 @@ int64_t oj_row_cursor_take(struct oj_row_cursor *cursor,
                            struct oj_row_place *places, int64_t n)
 {
     int64_t n_taken = 0;
-    cursor->columns_of = -1;
     while (n_taken < n)
     {
         if (cursor->entry != cursor->end_entry)
@@ -565,7 +555,7 @@ static void set_number_view(struct oj_row_view *found, enum oj_row_number by,
     found->view.values = values;
 }
 
-struct oj_row_view oj_row_cursor_view(const struct oj_row_cursor *cursor, int c)
+static struct oj_row_view view_column(const struct oj_row_cursor *cursor, int c)
 {
     const struct oj_row_sources *sources = &cursor->sources;
     const struct oj_write_options *options = &cursor->options;
@@ -573,8 +563,6 @@ struct oj_row_view oj_row_cursor_view(const struct oj_row_cursor *cursor, int c)
     const struct oj_column *column = &cursor->column[c];
     struct oj_row_view found = {.by = OJ_BY_ROW};
     int is_join_row = sources->is_join_rows;
-    if (!oj_row_cursor_is_plain(cursor, c))
-        return found;
     if (column->origin == (is_join_row ? OJ_COLUMN_JOIN : OJ_COLUMN_INPUT))
     {
         if (slice->chunk == NULL)
@@ -592,6 +580,18 @@ struct oj_row_view oj_row_cursor_view(const struct oj_row_cursor *cursor, int c)
     else if (!is_join_row && column->origin == OJ_COLUMN_MEASURE)
         set_number_view(&found, OJ_BY_ENTRY, 'g', sources->entries->measure);
     return found;
+}
+
+void oj_row_column_begin(struct oj_row_column *column,
+                         const struct oj_row_cursor *cursor)
+{
+    char own = oj_format_of(column->type),
+         *format = &column->values.view.format;
+    *format = 0;
+    if (column->number >= 0 && oj_row_cursor_is_plain(cursor, column->number))
+        column->values = view_column(cursor, column->number);
+    if (own == 'F' || (*format != own && *format != own + 'a' - 'A'))
+        *format = 0;
 }
 
 /* Those from number first of the wanted ones on. */
@@ -621,42 +621,28 @@ void oj_row_cursor_begin_pair(struct oj_row_cursor *cursor,
     cursor->sources.values = values;
 }
 
-oj_status oj_row_cursor_set_columns(struct oj_row_cursor *cursor,
+oj_status oj_row_cursor_set_columns(const struct oj_row_cursor *cursor,
                                     OGRFeatureH feature,
                                     const struct oj_row_place *place,
-                                    const struct oj_matches *entries,
-                                    const struct oj_pair_values *values,
                                     struct oj_error *err)
 {
-    oj_status status;
-    oj_row_cursor_begin_pair(cursor, entries, values);
-    status = set_columns(cursor, feature, cursor->n_input_wanted, place, err);
-    oj_row_cursor_end(cursor);
-    return status;
+    return set_columns(cursor, feature, cursor->n_input_wanted, place, err);
 }
 
 /* ---- rows --------------------------------------------------------------- */
 
 oj_status oj_row_cursor_fill(struct oj_row_cursor *cursor,
                              const struct oj_row_place *place,
-                             OGRFeatureH feature, int is_again,
-                             struct oj_error *err)
+                             OGRFeatureH feature, struct oj_error *err)
 {
     struct oj_row_geometry shape;
-    int first;
     cursor->origin_fid = cursor->sources.batch->flat.fid[place->row];
-    /* Fields of the input are the same for all pairs of a row. */
-    first = is_again && cursor->columns_of == place->row
-                ? cursor->n_input_wanted
-                : 0;
-    OJ_TRY(set_columns(cursor, feature, first, place, err));
-    cursor->columns_of = place->row;
+    OJ_TRY(set_columns(cursor, feature, 0, place, err));
     if (cursor->has_geometry)
     {
         oj_row_cursor_geometry(cursor, place, &shape);
         OJ_TRY(oj_row_geometry_set(feature, cursor->sources.batch, place->row,
-                                   &shape, cursor->origin_fid,
-                                   &cursor->n_without, err));
+                                   &shape, err));
         if (cursor->options.crs != NULL &&
             OGR_F_GetGeometryRef(feature) != NULL)
             OGR_G_AssignSpatialReference(OGR_F_GetGeometryRef(feature),
@@ -667,22 +653,15 @@ oj_status oj_row_cursor_fill(struct oj_row_cursor *cursor,
 }
 
 oj_status oj_row_cursor_next(struct oj_row_cursor *cursor, OGRFeatureH feature,
-                             int is_again, int *there, struct oj_error *err)
+                             int *there, struct oj_error *err)
 {
     struct oj_row_place place;
     *there = 0;
-    while (cursor->entry == cursor->end_entry)
-    {
-        if (cursor->at == cursor->n_rows)
-            return OJ_OK;
-        /* now and then: an answer can take a second to write */
-        if ((cursor->at & 1023) == 0)
-            OJ_TRY(oj_check_cancel(cursor->options.cancel, err));
-        move_to_next_row(cursor);
-    }
-    make_place(cursor, &place);
+    if (oj_row_cursor_take(cursor, &place, 1) == 0)
+        return OJ_OK;
+    OJ_TRY(oj_check_cancel(cursor->options.cancel, err));
     oj_row_cursor_fetch(cursor, &place);
-    OJ_TRY(oj_row_cursor_fill(cursor, &place, feature, is_again, err));
+    OJ_TRY(oj_row_cursor_fill(cursor, &place, feature, err));
     *there = 1;
     return OJ_OK;
 }

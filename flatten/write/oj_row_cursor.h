@@ -73,22 +73,15 @@ void oj_row_cursor_end(struct oj_row_cursor *cursor);
 
 /** Fills feature, of the cursor's definition, with the next row, FID included;
  *  *there is 0, and feature untouched, when the answer has no more.
- *  is_again  1: feature is the one of the call before and nobody has changed
- *            it but for its FID and the dimension of its geometry: what rows
- *            have in common is then not set again
  *  OJ_ERR_CANCELLED when options.cancel was raised. */
 OJ_MUST_USE oj_status oj_row_cursor_next(struct oj_row_cursor *cursor,
-                                         OGRFeatureH feature, int is_again,
-                                         int *there, struct oj_error *err);
+                                         OGRFeatureH feature, int *there,
+                                         struct oj_error *err);
 
 /** The FID, in its own layer, of the feature that the latest row is about, and
  *  "input" or "join", for messages. */
 int64_t oj_row_cursor_origin(const struct oj_row_cursor *cursor,
                              const char **side);
-
-/** Rows so far whose geometry is NULL or empty. 0 where there is none, and of
- *  rows that were taken. */
-int64_t oj_row_cursor_rows_without_geometry(const struct oj_row_cursor *cursor);
 
 /* ---- rows without features ----------------------------------------------- */
 
@@ -103,19 +96,17 @@ struct oj_row_place
     int64_t fid;      /**< of the row; may be OGRNullFID */
 };
 
-/** Sets the columns of one row on feature (an in-place update); those of the
- *  input are left.  Outside of an answer: row of place counts from the row that
- *  options.aggregate calls 0; entry is of entries and values (or NULL). */
-OJ_MUST_USE oj_status oj_row_cursor_set_columns(
-    struct oj_row_cursor *cursor, OGRFeatureH feature,
-    const struct oj_row_place *place, const struct oj_matches *entries,
-    const struct oj_pair_values *values, struct oj_error *err);
-
-/** Outside of an answer: oj_row_cursor_value() then gives what
- *  oj_row_cursor_set_columns() sets, until oj_row_cursor_end(). */
+/** Outside of an answer, for an in-place update, until the next begin or end:
+ * row of a place counts from the row that options.aggregate calls 0; entry is
+ * of entries and values (or NULL). */
 void oj_row_cursor_begin_pair(struct oj_row_cursor *cursor,
                               const struct oj_matches *entries,
                               const struct oj_pair_values *values);
+
+/** Sets the columns of a row on feature; those of the input are left. */
+OJ_MUST_USE oj_status oj_row_cursor_set_columns(
+    const struct oj_row_cursor *cursor, OGRFeatureH feature,
+    const struct oj_row_place *place, struct oj_error *err);
 
 /** The next rows, at most n of them, in place of features; their number, 0 when
  *  the answer has no more. */
@@ -125,7 +116,7 @@ int64_t oj_row_cursor_take(struct oj_row_cursor *cursor,
 /** Fills feature with the row at place, as oj_row_cursor_next() does. */
 OJ_MUST_USE oj_status oj_row_cursor_fill(struct oj_row_cursor *cursor,
                                          const struct oj_row_place *place,
-                                         OGRFeatureH feature, int is_again,
+                                         OGRFeatureH feature,
                                          struct oj_error *err);
 
 /** What will be needed of the join side some rows after this one is asked for
@@ -182,11 +173,6 @@ struct oj_row_view
     enum oj_row_number by;
 };
 
-/** The view of a column, by its number in columns, in the current answer: its
- *  values are then those of oj_row_cursor_value(). */
-struct oj_row_view oj_row_cursor_view(const struct oj_row_cursor *cursor,
-                                      int column);
-
 /** Where the value of a row stands in view->values; -1: NULL. */
 static inline int64_t oj_row_view_at(const struct oj_row_view *view,
                                      const struct oj_row_place *place)
@@ -209,17 +195,8 @@ struct oj_row_column
 };
 
 /** To be called with each answer. */
-static inline void oj_row_column_begin(struct oj_row_column *column,
-                                       const struct oj_row_cursor *cursor)
-{
-    char own = oj_format_of(column->type),
-         *format = &column->values.view.format;
-    *format = 0;
-    if (column->number >= 0)
-        column->values = oj_row_cursor_view(cursor, column->number);
-    if (own == 'F' || (*format != own && *format != own + 'a' - 'A'))
-        *format = 0;
-}
+void oj_row_column_begin(struct oj_row_column *column,
+                         const struct oj_row_cursor *cursor);
 
 /** Where the value of a row is: a number as an int32_t, int64_t or double, a
  *  time as an OGRField, and else *n bytes, those of texts up to a zero; NULL:

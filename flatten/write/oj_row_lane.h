@@ -35,12 +35,10 @@ struct oj_row_lane
                        struct oj_row_place *left, int *is_left,
                        struct oj_error *err);
 
-    /** Changes row fid; *is_left is 1 where GDAL has to. See
-     *  oj_row_cursor_set_columns().  NULL: it has no updates. */
+    /** Changes row fid to the pair that the cursor has begun; *is_left is 1
+     *  where GDAL has to.  NULL: it has no updates. */
     oj_status (*update)(void *rows, int64_t fid,
-                        const struct oj_row_place *place,
-                        const struct oj_matches *entries,
-                        const struct oj_pair_values *values, int *is_left,
+                        const struct oj_row_place *place, int *is_left,
                         struct oj_error *err);
 
     /** After GDAL wrote what was left as feature. */

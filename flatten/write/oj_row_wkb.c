@@ -12,7 +12,6 @@ static oj_status make_wkb_of_geometry_as_read(
     struct oj_error *err)
 {
     const struct oj_slice *slice = &batch->attributes->slice;
-    int64_t fid = batch->flat.fid[row], n_without;
     OGRGeometryH geometry;
     size_t n_read = 0;
     if (slice->chunk != NULL && !shape->multi)
@@ -25,8 +24,7 @@ static oj_status make_wkb_of_geometry_as_read(
     }
     if (slice->chunk != NULL || shape->multi)
     {
-        OJ_TRY(oj_row_geometry_set(work->scratch, batch, row, shape, fid,
-                                   &n_without, err));
+        OJ_TRY(oj_row_geometry_set(work->scratch, batch, row, shape, err));
         geometry = OGR_F_GetGeometryRef(work->scratch);
     }
     else

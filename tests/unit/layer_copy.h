@@ -125,7 +125,7 @@ static inline oj_status copy_layer(OGRLayerH from, OGRLayerH to,
             break;
     }
     if (status == OJ_OK)
-        ck_assert_int_eq(oj_layer_writer_rows(writer), n);
+        ck_assert_int_eq(oj_layer_writer_counts(writer)->n_rows, n);
     if (counts != NULL)
         *counts = *oj_layer_reader_counts(reader);
     oj_batch_free(&batch);

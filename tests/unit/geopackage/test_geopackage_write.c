@@ -203,7 +203,7 @@ static oj_status copy_rows(OGRLayerH from, GDALDatasetH to, int by_lane,
     if (status == OJ_OK)
         status = oj_layer_writer_finish(writer, &has_file, err);
     if (status == OJ_OK)
-        ck_assert_int_eq(oj_layer_writer_rows(writer),
+        ck_assert_int_eq(oj_layer_writer_counts(writer)->n_rows,
                          OGR_L_GetFeatureCount(first_layer(to), 1));
     oj_batch_free(&batch);
     oj_layer_writer_close(writer);

@@ -24,8 +24,7 @@ TEST(truth_ignored_fields_are_left_unset)
     trial_ok(trial_advance(&stream, &there, &trial_error));
     trial_ok(trial_advance(&stream, &there, &trial_error));
     feature = OGR_F_Create(defn);
-    trial_ok(
-        oj_row_cursor_next(stream.cursor, feature, 0, &there, &trial_error));
+    trial_ok(oj_row_cursor_next(stream.cursor, feature, &there, &trial_error));
     ck_assert(there);
     ck_assert(!OGR_F_IsFieldSet(feature, 2));
     ck_assert(!OGR_F_IsFieldSet(feature, 2 * N_FIELDS));
@@ -50,8 +49,7 @@ TEST(truth_crs_on_geometries)
                                 &stream.cursor, &trial_error));
     trial_ok(trial_advance(&stream, &there, &trial_error));
     feature = OGR_F_Create(OGR_L_GetLayerDefn(t.out_layer));
-    trial_ok(
-        oj_row_cursor_next(stream.cursor, feature, 0, &there, &trial_error));
+    trial_ok(oj_row_cursor_next(stream.cursor, feature, &there, &trial_error));
     ck_assert(there);
     ck_assert_ptr_eq(OGR_G_GetSpatialReference(OGR_F_GetGeometryRef(feature)),
                      crs);
@@ -75,7 +73,7 @@ TEST(truth_cancelled_and_broken)
     trial_ok(trial_advance(&stream, &there, &trial_error));
     feature = OGR_F_Create(OGR_L_GetLayerDefn(t.out_layer));
     ck_assert_int_eq(
-        oj_row_cursor_next(stream.cursor, feature, 0, &there, &trial_error),
+        oj_row_cursor_next(stream.cursor, feature, &there, &trial_error),
         OJ_ERR_CANCELLED);
     ck_assert(!there);
     for (int64_t first = -1; first < 10; first += 10)
@@ -83,8 +81,7 @@ TEST(truth_cancelled_and_broken)
                                              &t.answer[1].matches, NULL,
                                              &trial_error),
                          OJ_ERR_INTERNAL);
-    trial_ok(
-        oj_row_cursor_next(stream.cursor, feature, 0, &there, &trial_error));
+    trial_ok(oj_row_cursor_next(stream.cursor, feature, &there, &trial_error));
     ck_assert(!there);
     OGR_F_Destroy(feature);
     /* an answer without values of pairs: row 0 has no pair, row 1 has */
@@ -94,8 +91,8 @@ TEST(truth_cancelled_and_broken)
     for (int row = 0; row < 2; row++)
     {
         feature = OGR_F_Create(OGR_L_GetLayerDefn(t.out_layer));
-        trial_ok(oj_row_cursor_next(stream.cursor, feature, 0, &there,
-                                    &trial_error));
+        trial_ok(
+            oj_row_cursor_next(stream.cursor, feature, &there, &trial_error));
         ck_assert(there);
         ck_assert_int_eq(OGR_F_IsFieldSetAndNotNull(
                              feature, OGR_F_GetFieldIndex(feature, "join_fid")),
