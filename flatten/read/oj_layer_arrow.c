@@ -59,7 +59,8 @@ static char lossless_arrow_format(OGRFieldDefnH field)
 static int has_format(const struct ArrowSchema *child, char format)
 {
     char large = format == 'u' ? 'U' : format == 'z' ? 'Z' : format;
-    return (child->format[0] == format || child->format[0] == large) &&
+    return format != 0 &&
+           (child->format[0] == format || child->format[0] == large) &&
            child->format[1] == '\0' && child->dictionary == NULL;
 }
 
@@ -91,6 +92,8 @@ static int find_columns(struct oj_arrow_stream *stream,
     if (!find_column(schema, fid[0] != '\0' ? fid : "OGC_FID", 'l',
                      &stream->column[OJ_CHUNK_FID]))
         return 0;
+    if (OGR_FD_GetGeomFieldCount(defn) > 1)
+        return 0;
     if (OGR_FD_GetGeomFieldCount(defn) > 0)
     {
         const char *name =
@@ -109,18 +112,6 @@ static int find_columns(struct oj_arrow_stream *stream,
             return 0;
     }
     return 1;
-}
-
-static int are_types_lossless(const struct oj_lane_request *from)
-{
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(from->layer);
-    for (int i = 0; i < from->n_fields; i++)
-    {
-        if (from->formats[i] != 0 && lossless_arrow_format(OGR_FD_GetFieldDefn(
-                                         defn, from->fields[i])) == 0)
-            return 0;
-    }
-    return OGR_FD_GetGeomFieldCount(defn) <= 1;
 }
 
 static int has_stream_wanted_columns(struct oj_arrow_stream *stream,
@@ -155,7 +146,7 @@ static oj_status open_stream(const struct oj_lane_request *from, void **out,
     int n_columns = OJ_CHUNK_FIELDS + from->n_fields;
     size_t size = sizeof *stream + (size_t)n_columns * sizeof stream->column[0];
     *out = NULL;
-    if (from->box != NULL || !are_types_lossless(from) ||
+    if (from->box != NULL ||
         !OGR_L_TestCapability(from->layer, OLCFastGetArrowStream))
         return oj_leave_to_gdal(err);
     *out = stream = oj_calloc(1, size);

@@ -593,19 +593,6 @@ static oj_status make_head_of_points(struct flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-/* A row without a vertex has none. */
-static void look_for_infinite(struct row_slice *slice)
-{
-    struct oj_rows_written *written = &slice->written;
-    const double *box = slice->row_box;
-    if (written->has_infinite || box[0] > box[2] ||
-        (isfinite(box[0]) && isfinite(box[1]) && isfinite(box[2]) &&
-         isfinite(box[3])))
-        return;
-    written->has_infinite = 1;
-    written->infinite_fid = written->failed_fid;
-}
-
 /* A value of field i, which oj_row_column_value() has found: there is room. */
 static void add_value(struct bytes *to, int i, const struct file_field *field,
                       const void *at, int64_t n)
@@ -716,7 +703,6 @@ static oj_status encode_row(const struct flatgeobuf_rows *rows,
         to->n = begin;
         return OJ_OK;
     }
-    look_for_infinite(slice);
     OJ_TRY(add_values(rows, slice, place, err));
     return end_feature(rows, slice, begin, is_point, err);
 }
@@ -776,11 +762,6 @@ static oj_status write_slice_in_order(int64_t task, int thread,
     *sum = slice->written;
     sum->n_rows += before.n_rows;
     sum->n_empty += before.n_empty;
-    if (before.has_infinite)
-    {
-        sum->has_infinite = 1;
-        sum->infinite_fid = before.infinite_fid;
-    }
     return status == OJ_OK ? write_slice(rows, slice, err) : status;
 }
 

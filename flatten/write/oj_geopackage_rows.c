@@ -42,9 +42,6 @@ struct row_column
     int target;       /* its field's number in the layer */
     int width;        /* of texts: 0 any */
     uint8_t is_whose; /* where it has a value */
-    int is_fleeting;  /* 1: its texts last until the next value */
-    char *copy;       /* owned: a fleeting text */
-    int64_t cap_copy;
 
     /* In the row at hand, as oj_row_column_value() says. */
     const void *at;
@@ -193,21 +190,6 @@ static int needs_ogr_text_check(const struct row_column *column,
     return (column->width > 0 && n > column->width) || !CPLIsUTF8(text, (int)n);
 }
 
-/* A fleeting one is copied. */
-static oj_status fetch_text_value(struct geopackage_rows *rows,
-                                  struct row_column *column,
-                                  struct oj_error *err)
-{
-    if (column->is_fleeting)
-    {
-        OJ_ROOM(column->copy, 0, column->n + 1, column->cap_copy, err);
-        memcpy(column->copy, column->at, (size_t)column->n);
-        column->at = column->copy;
-    }
-    rows->is_odd |= needs_ogr_text_check(column, column->at, column->n);
-    return OJ_OK;
-}
-
 /* Of the row at hand. */
 static oj_status fetch_row_values(struct geopackage_rows *rows,
                                   struct oj_error *err)
@@ -223,7 +205,7 @@ static oj_status fetch_row_values(struct geopackage_rows *rows,
             continue;
         rows->is_left |= column->is_whose != OURS;
         if (column->from.type == OFTString)
-            OJ_TRY(fetch_text_value(rows, column, err));
+            rows->is_odd |= needs_ogr_text_check(column, column->at, column->n);
     }
     rows->is_left |= rows->is_odd;
     return OJ_OK;
@@ -337,13 +319,6 @@ static void return_column_to_sqlite(void *user, int column, sqlite3_context *to)
 
 /* ---- the table ----------------------------------------------------------- */
 
-static int is_known_type(OGRFieldType type)
-{
-    return type == OFTInteger || type == OFTInteger64 || type == OFTReal ||
-           type == OFTString || type == OFTBinary || type == OFTDate ||
-           type == OFTDateTime;
-}
-
 /* Defaults are for values that are not set, which is not told apart here. */
 static int are_fields_supported(OGRLayerH layer)
 {
@@ -355,7 +330,8 @@ static int are_fields_supported(OGRLayerH layer)
     for (int i = 0; i < OGR_FD_GetFieldCount(defn); i++)
     {
         OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, i);
-        if (!is_known_type(OGR_Fld_GetType(field)) ||
+        OGRFieldType type = OGR_Fld_GetType(field);
+        if (type == OFTTime || oj_type_is_list(type) ||
             OGR_Fld_GetDefault(field) != NULL ||
             strcasecmp(OGR_Fld_GetNameRef(field), fid) == 0)
             return 0;
@@ -565,7 +541,10 @@ static oj_status init_row_columns(struct geopackage_rows *rows,
         column->from.number = c;
         column->from.type = OGR_Fld_GetType(field);
         column->width = OGR_Fld_GetWidth(field);
-        column->is_fleeting = sources->columns[c].origin == OJ_COLUMN_AGGREGATE;
+        /* Texts of aggregates last until the next value alone. */
+        if (sources->columns[c].origin == OJ_COLUMN_AGGREGATE &&
+            column->from.type == OFTString)
+            column->is_whose = GDALS;
     }
     rows->scratch = rows->work.scratch = OGR_F_Create(defn);
     return rows->scratch != NULL ? OJ_OK : oj_fail_nomem(err, 1, 1024);
@@ -589,8 +568,6 @@ static void close_geopackage_writer(void *rows)
     CPLFree(w->index);
     CPLFree(w->drop);
     CPLFree(w->restore);
-    for (int i = 0; w->column != NULL && i < w->n; i++)
-        oj_free(w->column[i].copy);
     oj_free(w->column);
     oj_free(w->blob);
     oj_free(w);

@@ -100,31 +100,27 @@ static oj_status fail_row(const struct oj_layer_writer *writer, int64_t fid,
                    side, (long long)fid, OGR_L_GetName(writer->layer), text);
 }
 
-static void record_infinite_feature(struct oj_layer_writer *writer, int64_t fid,
-                                    const char *side)
-{
-    if (writer->counts.infinite_side != NULL)
-        return;
-    writer->counts.infinite_fid = fid;
-    writer->counts.infinite_side = side;
-}
-
 static oj_status create_row(struct oj_layer_writer *writer,
                             struct oj_error *err)
 {
+    struct oj_write_counts *counts = &writer->counts;
     const char *side;
     int64_t fid = oj_row_cursor_origin(writer->cursor, &side);
     OGRGeometryH geometry = OGR_F_GetGeometryRef(writer->feature);
     if (geometry == NULL || OGR_G_IsEmpty(geometry))
-        writer->counts.n_without_geometry +=
+        counts->n_without_geometry +=
             OGR_F_GetGeomFieldCount(writer->feature) > 0;
-    else if (writer->looks_for_infinite && !is_finite(geometry))
-        record_infinite_feature(writer, fid, side);
+    else if (writer->looks_for_infinite && counts->infinite_side == NULL &&
+             !is_finite(geometry))
+    {
+        counts->infinite_side = side;
+        counts->infinite_fid = fid;
+    }
     if (OGR_L_CreateFeature(writer->layer, writer->feature) != OGRERR_NONE ||
         writer->errors.n_failures > 0)
         return fail_row(writer, fid, side, oj_ogr_errors_text(&writer->errors),
                         err);
-    writer->counts.n_rows++;
+    counts->n_rows++;
     return OJ_OK;
 }
 
@@ -149,16 +145,12 @@ static oj_status write_rows_by_direct_writer(struct oj_layer_writer *writer,
     struct oj_rows_written written;
     struct oj_row_place left;
     struct oj_error reason;
-    const char *side;
     oj_status status =
         writer->lane->write(writer->rows, &written, &left, there, &reason);
-    (void)oj_row_cursor_origin(writer->cursor, &side);
     writer->counts.n_rows += written.n_rows;
     writer->counts.n_without_geometry += written.n_empty;
     if (written.n_rows > 0)
         writer->counts.lane = writer->lane->name;
-    if (written.has_infinite)
-        record_infinite_feature(writer, written.infinite_fid, side);
     if (status == OJ_OK && *there)
     {
         OJ_TRY(oj_row_cursor_fill(writer->cursor, &left, writer->feature, err));

@@ -18,10 +18,7 @@ struct oj_row_cursor
     struct oj_setter *setter;       /* [n] the input's: once fields are set */
     const struct oj_fields *fields; /* the reader's; NULL: not seen yet */
 
-    /* Numbers of the columns whose fields are not ignored in defn: first the
-     * input's, then all others. */
-    int *wanted; /* [n_wanted] */
-    int n_wanted, n_input_wanted;
+    uint8_t *is_wanted; /* [n] 1: the field is not ignored in defn */
 
     int64_t number;   /* FID of the next row; < 0: none */
     int64_t stride;   /* of FIDs of the input, where > 1 */
@@ -92,9 +89,9 @@ static oj_status init_setters(struct oj_row_cursor *cursor,
     int n = cursor->n = options->n_columns;
     cursor->column = oj_calloc(n, sizeof *cursor->column);
     cursor->setter = oj_calloc(n, sizeof *cursor->setter);
-    cursor->wanted = oj_calloc(n, sizeof *cursor->wanted);
+    cursor->is_wanted = oj_calloc(n, sizeof *cursor->is_wanted);
     if (cursor->column == NULL || cursor->setter == NULL ||
-        cursor->wanted == NULL)
+        cursor->is_wanted == NULL)
         return oj_fail_nomem(err, n, sizeof *cursor->setter);
     for (int i = 0; i < n; i++)
     {
@@ -122,27 +119,11 @@ static oj_status set_input_fields_of_reader(struct oj_row_cursor *cursor,
     return OJ_OK;
 }
 
-static int is_column_wanted(const struct oj_row_cursor *cursor, int i)
+static void find_wanted_columns(struct oj_row_cursor *cursor)
 {
-    return !OGR_Fld_IsIgnored(
-        OGR_FD_GetFieldDefn(cursor->defn, cursor->column[i].target));
-}
-
-static void list_wanted_columns(struct oj_row_cursor *cursor)
-{
-    int n = 0;
-    for (int of_input = 1; of_input >= 0; of_input--)
-    {
-        for (int i = 0; i < cursor->n; i++)
-        {
-            if ((cursor->column[i].origin == OJ_COLUMN_INPUT) == of_input &&
-                is_column_wanted(cursor, i))
-                cursor->wanted[n++] = i;
-        }
-        if (of_input)
-            cursor->n_input_wanted = n;
-    }
-    cursor->n_wanted = n;
+    for (int i = 0; i < cursor->n; i++)
+        cursor->is_wanted[i] = !OGR_Fld_IsIgnored(
+            OGR_FD_GetFieldDefn(cursor->defn, cursor->column[i].target));
 }
 
 /* ---- open and close ----------------------------------------------------- */
@@ -162,7 +143,7 @@ oj_status oj_row_cursor_open(OGRFeatureDefnH defn,
     status = init_setters(cursor, options, err);
     if (status == OJ_OK)
     {
-        list_wanted_columns(cursor);
+        find_wanted_columns(cursor);
         cursor->sources.options = &cursor->options;
         cursor->sources.columns = cursor->column;
         *out = cursor;
@@ -180,7 +161,7 @@ void oj_row_cursor_close(struct oj_row_cursor *cursor)
         oj_setter_free(&cursor->setter[i]);
     oj_free(cursor->column);
     oj_free(cursor->setter);
-    oj_free(cursor->wanted);
+    oj_free(cursor->is_wanted);
     oj_free(cursor);
 }
 
@@ -225,7 +206,7 @@ static void begin_batch(struct oj_row_cursor *cursor,
     oj_row_cursor_end(cursor);
     cursor->has_geometry = OGR_FD_GetGeomFieldCount(cursor->defn) > 0 &&
                            !OGR_FD_IsGeometryIgnored(cursor->defn);
-    list_wanted_columns(cursor);
+    find_wanted_columns(cursor);
     cursor->sources.batch = batch;
     cursor->sources.is_join_rows = is_join_rows;
     cursor->sources.first_row = first_row;
@@ -594,17 +575,19 @@ void oj_row_column_begin(struct oj_row_column *column,
         *format = 0;
 }
 
-/* Those from number first of the wanted ones on. */
 static oj_status set_columns(const struct oj_row_cursor *cursor,
-                             OGRFeatureH feature, int first,
+                             OGRFeatureH feature, int with_input,
                              const struct oj_row_place *place,
                              struct oj_error *err)
 {
-    for (int k = first; k < cursor->n_wanted; k++)
+    for (int i = 0; i < cursor->n; i++)
     {
-        int i = cursor->wanted[k];
+        const struct oj_column *column = &cursor->column[i];
         struct oj_value value;
-        OJ_TRY(find_value(cursor, &cursor->column[i], place, &value, err));
+        if (!cursor->is_wanted[i] ||
+            (!with_input && column->origin == OJ_COLUMN_INPUT))
+            continue;
+        OJ_TRY(find_value(cursor, column, place, &value, err));
         OJ_TRY(oj_setter_set(&cursor->setter[i], feature, &value, err));
     }
     return OJ_OK;
@@ -626,7 +609,7 @@ oj_status oj_row_cursor_set_columns(const struct oj_row_cursor *cursor,
                                     const struct oj_row_place *place,
                                     struct oj_error *err)
 {
-    return set_columns(cursor, feature, cursor->n_input_wanted, place, err);
+    return set_columns(cursor, feature, 0, place, err);
 }
 
 /* ---- rows --------------------------------------------------------------- */
@@ -637,7 +620,7 @@ oj_status oj_row_cursor_fill(struct oj_row_cursor *cursor,
 {
     struct oj_row_geometry shape;
     cursor->origin_fid = cursor->sources.batch->flat.fid[place->row];
-    OJ_TRY(set_columns(cursor, feature, 0, place, err));
+    OJ_TRY(set_columns(cursor, feature, 1, place, err));
     if (cursor->has_geometry)
     {
         oj_row_cursor_geometry(cursor, place, &shape);

@@ -11,10 +11,8 @@
 struct oj_rows_written
 {
     int64_t n_rows, n_empty; /**< empty: their geometry has no vertex */
-    int has_infinite;     /**< 1: a row has a coordinate that is not finite */
-    int64_t infinite_fid; /**< of the feature that the first such is about */
-    int has_failed;       /**< 1: a row failed, not the file */
-    int64_t failed_fid;   /**< of the feature that it is about */
+    int has_failed;          /**< 1: a row failed, not the file */
+    int64_t failed_fid;      /**< of the feature that it is about */
 };
 
 struct oj_row_lane
