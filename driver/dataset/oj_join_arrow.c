@@ -71,7 +71,7 @@ struct join_stream
     struct oj_arrow_rows rows;
     struct ArrowArrayStream generic; /* GDAL's, for its schema */
     OGRFeatureH scratch;             /* for conversions */
-    struct oj_row_wkb wkb;
+    struct oj_layer_geometry wkb;
     int64_t batch_rows;
     struct arrow_child *child; /* [n_children] */
     int n_children;
@@ -320,7 +320,7 @@ static void close_stream(struct join_stream *s)
     for (int i = 0; s->child != NULL && i < s->n_children; i++)
         free_column(&s->child[i].column);
     oj_free(s->child);
-    oj_row_wkb_free(&s->wkb);
+    oj_layer_geometry_free(&s->wkb);
     if (s->scratch != NULL)
         OGR_F_Destroy(s->scratch);
     if (s->generic.release != NULL)
@@ -430,7 +430,7 @@ static int init_stream(struct join_stream *s, OGRFeatureDefnH defn,
         !are_all_stream_options_known(options) ||
         generic->get_schema(generic, &schema) != 0)
         return 0;
-    s->scratch = s->wkb.scratch = OGR_F_Create(defn);
+    s->scratch = OGR_F_Create(defn);
     done = init_children(s, &schema, options) && s->scratch != NULL;
     schema.release(&schema);
     return done;

@@ -480,20 +480,6 @@ static oj_status reread_null_rows(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
-/* The coordinates of a row that is a plain point, or NULL. */
-static inline const uint8_t *find_point(const struct oj_column_view *wkb,
-                                        int64_t row)
-{
-    const char *bytes;
-    int64_t n;
-    if (!oj_column_has(wkb, row))
-        return NULL;
-    if (wkb->format == 'P')
-        return (const uint8_t *)wkb->values + 16 * (wkb->first + row);
-    bytes = oj_column_bytes(wkb, row, &n);
-    return oj_wkb_plain_point((const uint8_t *)bytes, (size_t)n);
-}
-
 static oj_status append_chunk_rows(struct oj_layer_reader *reader,
                                    const struct oj_slice *slice,
                                    struct oj_error *err)
@@ -505,7 +491,7 @@ static oj_status append_chunk_rows(struct oj_layer_reader *reader,
     for (int64_t i = 0; i < slice->n_rows; i++)
     {
         int64_t fid = OGRNullFID, at = slice->first + i;
-        const uint8_t *point = find_point(wkb, at), *bytes;
+        const uint8_t *bytes = NULL, *point;
         size_t n = 0;
         oj_status status;
         if (oj_column_has(fids, at))
@@ -516,7 +502,11 @@ static oj_status append_chunk_rows(struct oj_layer_reader *reader,
             OJ_TRY(oj_flat_buf_add_null(flat, fid, err));
             continue;
         }
-        bytes = point == NULL ? oj_slice_wkb(slice, i, &n) : NULL;
+        if (wkb->format != 'P')
+            bytes = oj_slice_wkb(slice, i, &n);
+        point = bytes == NULL
+                    ? (const uint8_t *)wkb->values + 16 * (wkb->first + at)
+                    : oj_wkb_plain_point(bytes, n);
         status = point != NULL
                      ? oj_flat_buf_add_point(flat, fid, oj_wkb_double(point),
                                              oj_wkb_double(point + 8), &reason)

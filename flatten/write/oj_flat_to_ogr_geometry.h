@@ -15,15 +15,11 @@ OJ_MUST_USE oj_status oj_layer_shape(const struct oj_flat *flat,
                                      int64_t feature, int multi,
                                      OGRGeometryH *out, struct oj_error *err);
 
-/** Takes geometry and makes a multi geometry of a point, line string or
- *  polygon; all others stay as they are. */
-OGRGeometryH oj_layer_shape_to_multi(OGRGeometryH geometry);
-
-/** Sets the geometry of feature to what a row of batch is made from. */
-OJ_MUST_USE oj_status oj_row_geometry_set(OGRFeatureH feature,
-                                          const struct oj_batch *batch,
-                                          int64_t row,
-                                          const struct oj_row_geometry *shape,
-                                          struct oj_error *err);
+/** The geometry of a row of batch, the caller's; NULL: it has none. */
+OJ_MUST_USE oj_status oj_row_geometry_make(const struct oj_batch *batch,
+                                           int64_t row,
+                                           const struct oj_row_geometry *shape,
+                                           OGRGeometryH *out,
+                                           struct oj_error *err);
 
 #endif

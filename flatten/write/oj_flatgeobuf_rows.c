@@ -74,7 +74,8 @@ struct bytes
 /* The rows that a thread makes. */
 struct row_slice
 {
-    struct oj_row_wkb wkb; /* and its feature */
+    struct oj_layer_geometry wkb;
+    OGRFeatureH scratch; /* for values */
 
     struct bytes bytes; /* features, all of multiples of 8 bytes; with an index
                            each as an oj_fgb_row */
@@ -632,7 +633,7 @@ static oj_status add_values(const struct flatgeobuf_rows *rows,
         const void *at;
         int64_t n = 0;
         OJ_TRY(oj_row_column_value(&field->column, rows->cursor, place,
-                                   slice->wkb.scratch, &value, &at, &n, err));
+                                   slice->scratch, &value, &at, &n, err));
         if (at == NULL)
             continue;
         if (n > MOST_BYTES)
@@ -853,8 +854,8 @@ static oj_status init_slices(struct flatgeobuf_rows *rows, OGRFeatureDefnH defn,
     OJ_NEW_ZEROED(rows->slice, rows->n_threads, err);
     for (int i = 0; i < rows->n_threads; i++)
     {
-        rows->slice[i].wkb.scratch = OGR_F_Create(defn);
-        if (rows->slice[i].wkb.scratch == NULL)
+        rows->slice[i].scratch = OGR_F_Create(defn);
+        if (rows->slice[i].scratch == NULL)
             return oj_fail_nomem(err, 1, 1024);
     }
     return OJ_OK;
@@ -887,9 +888,9 @@ static void close_flatgeobuf_writer(void *of)
     for (int i = 0; rows->slice != NULL && i < rows->n_threads; i++)
     {
         struct row_slice *slice = &rows->slice[i];
-        oj_row_wkb_free(&slice->wkb);
-        if (slice->wkb.scratch != NULL)
-            OGR_F_Destroy(slice->wkb.scratch);
+        oj_layer_geometry_free(&slice->wkb);
+        if (slice->scratch != NULL)
+            OGR_F_Destroy(slice->scratch);
         oj_free(slice->bytes.at);
     }
     oj_fgb_unsorted_free(&rows->sorted);

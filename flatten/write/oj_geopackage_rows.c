@@ -87,7 +87,7 @@ struct geopackage_rows
 
     /* The row at hand. */
     struct oj_row_place place;
-    struct oj_row_wkb work;
+    struct oj_layer_geometry work;
     const uint8_t *wkb; /* NULL: no geometry */
     int64_t n_wkb;
     struct shape shape;
@@ -546,7 +546,7 @@ static oj_status init_row_columns(struct geopackage_rows *rows,
             column->from.type == OFTString)
             column->is_whose = GDALS;
     }
-    rows->scratch = rows->work.scratch = OGR_F_Create(defn);
+    rows->scratch = OGR_F_Create(defn);
     return rows->scratch != NULL ? OJ_OK : oj_fail_nomem(err, 1, 1024);
 }
 
@@ -562,7 +562,7 @@ static void close_geopackage_writer(void *rows)
         oj_sqlite_rows_close(w->db, w->name);
     if (w->scratch != NULL)
         OGR_F_Destroy(w->scratch);
-    oj_row_wkb_free(&w->work);
+    oj_layer_geometry_free(&w->work);
     oj_rtree_free(&w->tree);
     sqlite3_free(w->columns);
     CPLFree(w->index);

@@ -619,17 +619,17 @@ oj_status oj_row_cursor_fill(struct oj_row_cursor *cursor,
                              OGRFeatureH feature, struct oj_error *err)
 {
     struct oj_row_geometry shape;
+    OGRGeometryH geometry;
     cursor->origin_fid = cursor->sources.batch->flat.fid[place->row];
     OJ_TRY(set_columns(cursor, feature, 1, place, err));
     if (cursor->has_geometry)
     {
         oj_row_cursor_geometry(cursor, place, &shape);
-        OJ_TRY(oj_row_geometry_set(feature, cursor->sources.batch, place->row,
-                                   &shape, err));
-        if (cursor->options.crs != NULL &&
-            OGR_F_GetGeometryRef(feature) != NULL)
-            OGR_G_AssignSpatialReference(OGR_F_GetGeometryRef(feature),
-                                         cursor->options.crs);
+        OJ_TRY(oj_row_geometry_make(cursor->sources.batch, place->row, &shape,
+                                    &geometry, err));
+        if (cursor->options.crs != NULL && geometry != NULL)
+            OGR_G_AssignSpatialReference(geometry, cursor->options.crs);
+        OGR_F_SetGeometryDirectly(feature, geometry);
     }
     OGR_F_SetFID(feature, place->fid);
     return OJ_OK;

@@ -5,22 +5,13 @@
 #include "../read/oj_layer_geometry.h"
 #include "oj_row_cursor.h"
 
-/** Where the WKB of rows is made. Zeroed memory is a valid empty one. */
-struct oj_row_wkb
-{
-    OGRFeatureH scratch;            /**< not owned: of the layer of the rows */
-    struct oj_layer_geometry bytes; /**< owned */
-};
-
 /** The geometry of a row of the cursor's answer as ISO WKB, little-endian: the
  *  bytes that OGR writes for the feature.  NULL where it has none.  Valid until
- *  the next call, and as long as the answer is. */
-OJ_MUST_USE oj_status oj_row_wkb_make(struct oj_row_wkb *work,
+ *  the next call with work, and as long as the answer is. */
+OJ_MUST_USE oj_status oj_row_wkb_make(struct oj_layer_geometry *work,
                                       const struct oj_row_cursor *cursor,
                                       const struct oj_row_place *place,
                                       const uint8_t **wkb, int64_t *n,
                                       struct oj_error *err);
-
-void oj_row_wkb_free(struct oj_row_wkb *work);
 
 #endif
