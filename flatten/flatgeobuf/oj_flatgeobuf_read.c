@@ -353,8 +353,7 @@ static int put_u32(struct wkb_writer *w, int64_t value)
 {
     if (w->end - w->to < 4)
         return 0;
-    for (int i = 0; i < 4; i++)
-        w->to[i] = (uint8_t)(value >> (8 * i));
+    memcpy(w->to, &value, 4);
     w->to += 4;
     return 1;
 }

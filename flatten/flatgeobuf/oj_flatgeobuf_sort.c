@@ -251,9 +251,8 @@ static struct oj_fgb_row *row_at(const struct sorting *s,
     return (void *)((s->rows->bytes != NULL ? s->rows->bytes : run->from) + at);
 }
 
-static const struct oj_fgb_row *nth_row_of_run(const struct sorting *s,
-                                               const struct row_run *run,
-                                               int64_t i)
+static const struct oj_fgb_row *
+nth_row_of_run(const struct sorting *s, const struct row_run *run, int64_t i)
 {
     return row_at(s, run, (int64_t)(run->order[0][i] & UINT32_MAX) * 8);
 }
@@ -283,8 +282,8 @@ static oj_status add_rows_to_run(const struct sorting *s, struct row_run *run,
             get_box(row, box);
             row->key = hilbert_sort_key(s, box);
         }
-        run->order[0][done.rows] = (uint64_t)row->key << 32 |
-                                   (uint64_t)(done.bytes + shift) / 8;
+        run->order[0][done.rows] =
+            (uint64_t)row->key << 32 | (uint64_t)(done.bytes + shift) / 8;
         add_to_extent(s->rows, &done, row);
     }
     run->n = done;
@@ -403,8 +402,8 @@ static oj_status sort_and_write_bucket(int64_t k, int thread, void *user,
     run->n = none;
     for (int64_t b = 0; b < s->rows->n_blocks; b++)
     {
-        OJ_TRY(add_rows_to_run(s, run, &s->stretch[b * s->n_buckets + k], 1,
-                               err));
+        OJ_TRY(
+            add_rows_to_run(s, run, &s->stretch[b * s->n_buckets + k], 1, err));
         if (!has_one_key(s, k) && b + 1 < s->rows->n_blocks)
             continue;
         oj_hilbert_sort(run->order, run->n.rows);

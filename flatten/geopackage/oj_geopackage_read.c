@@ -21,20 +21,11 @@
 #define ROW_BITS 16
 #define ROW_MASK ((1 << ROW_BITS) - 1)
 
-/* What becomes of a column of the table. */
-enum role
-{
-    IS_UNWANTED,
-    IS_FID,
-    IS_WANTED
-};
-
 struct stored_column
 {
-    enum role role;
     OGRFieldType type;
     OGRFieldSubType subtype;
-    int to;          /* of the chunk */
+    int to;          /* column of the chunk; -1: nobody looks at it */
     int has_default; /* rows of before it was added have that */
 };
 
@@ -240,9 +231,9 @@ static oj_status find_values(const struct oj_geopackage_reader *r,
         value.column = &r->column[c];
         value.n = size_of_serial_type(value.type);
         if (n == 0 || value.n > n_record - value.start ||
-            (value.column->role == IS_FID && value.type != 0))
+            (value.column->to == OJ_CHUNK_FID && value.type != 0))
             return oj_leave_to_gdal(err);
-        if (value.column->role != IS_UNWANTED && value.type != 0)
+        if (value.column->to >= 0 && value.type != 0)
             to->value[to->n_values++] = value;
         value.start += value.n;
         at += n;
@@ -307,7 +298,7 @@ static oj_status decode_rows_of_piece(void *stream, int thread,
     {
         const uint8_t *record;
         uint64_t n_record;
-        if (i == oj_sqlite_leaf_rows(leaf))
+        if (i == oj_sqlite_page_cells(leaf))
         {
             leaf += pages->page_bytes;
             i = 0;
@@ -343,7 +334,7 @@ static oj_status read_leaf_pages_and_cut_them(void *stream, int64_t row,
     while (leaf < r->pages.n_leaves && row < end)
     {
         int64_t i = r->at & ROW_MASK, to_byte = (8 - row % 8) % 8;
-        int64_t n = oj_sqlite_leaf_rows(oj_sqlite_leaf(&r->pages, leaf)) - i;
+        int64_t n = oj_sqlite_page_cells(oj_sqlite_leaf(&r->pages, leaf)) - i;
         if (leaf - begin >= piece && to_byte < n)
         {
             OJ_TRY(
@@ -368,12 +359,9 @@ static oj_status match_table_column(const struct oj_lane_request *from,
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(from->layer);
     if (strcmp(name, OGR_L_GetFIDColumn(from->layer)) == 0)
-        column->role = IS_FID;
+        column->to = OJ_CHUNK_FID;
     else if (strcmp(name, OGR_L_GetGeometryColumn(from->layer)) == 0)
-    {
-        column->role = IS_WANTED;
         column->to = OJ_CHUNK_GEOMETRY;
-    }
     for (int i = 0; i < from->n_fields; i++)
     {
         OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, from->fields[i]);
@@ -381,11 +369,10 @@ static oj_status match_table_column(const struct oj_lane_request *from,
             from->formats[i] == 0)
             continue;
         column->type = OGR_Fld_GetType(field);
-        if (column->role != IS_UNWANTED ||
+        if (column->to >= 0 ||
             (from->formats[i] == 'F' && column->type != OFTDate &&
              column->type != OFTDateTime))
             return oj_leave_to_gdal(err);
-        column->role = IS_WANTED;
         column->subtype = OGR_Fld_GetSubType(field);
         column->to = OJ_CHUNK_FIELDS + i;
     }
@@ -408,18 +395,18 @@ static oj_status match_table_columns(struct oj_geopackage_reader *r,
         n_missing += from->formats[i] != 0;
     while (sqlite3_step(columns) == SQLITE_ROW)
     {
-        struct stored_column column = {0};
+        struct stored_column column = {.to = -1};
         const char *name = (const char *)sqlite3_column_text(columns, 1);
         *root = sqlite3_column_int64(columns, 0);
         if (name == NULL || sqlite3_column_int(columns, 2) != 0)
             return oj_leave_to_gdal(err);
         OJ_TRY(match_table_column(from, name, &column, err));
         column.has_default = sqlite3_column_int(columns, 3);
-        if (column.role == IS_FID && sqlite3_column_int(columns, 4) == 0)
+        if (column.to == OJ_CHUNK_FID && sqlite3_column_int(columns, 4) == 0)
             return oj_leave_to_gdal(err);
         OJ_ROOM(r->column, n, n + 1, cap, err);
         r->column[n++] = column;
-        if (column.role == IS_UNWANTED)
+        if (column.to < 0)
             continue;
         r->n_columns = n;
         n_missing--;

@@ -110,10 +110,10 @@ static inline const uint8_t *oj_sqlite_leaf(const struct oj_sqlite_pages *pages,
     return pages->leaf + leaf * pages->page_bytes;
 }
 
-/** Its rows, one at least. */
-static inline int oj_sqlite_leaf_rows(const uint8_t *leaf)
+/** The rows of a leaf, one at least, or the pages below another one. */
+static inline int oj_sqlite_page_cells(const uint8_t *page)
 {
-    return leaf[3] << 8 | leaf[4];
+    return page[3] << 8 | page[4];
 }
 
 /** Where the record of row i of a leaf begins, its bytes and the row's number;

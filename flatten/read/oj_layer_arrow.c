@@ -216,70 +216,59 @@ static void free_array(void *owner)
     oj_free(array);
 }
 
-/* One chunk as it comes, maybe without rows; array->release is NULL at the end.
- */
+/* One chunk as it comes, maybe without rows; NULL at the end. */
 static oj_status read_arrow_array_as_chunk(struct oj_arrow_stream *stream,
-                                           struct ArrowArray *array,
                                            struct oj_chunk **out,
                                            const char **text,
                                            struct oj_error *err)
 {
+    struct ArrowArray *array;
+    oj_status status = OJ_OK;
+    *out = NULL;
+    OJ_NEW_ZEROED(array, 1, err);
     if (stream->stream.get_next(&stream->stream, array) != 0)
     {
         array->release = NULL;
         *text = stream->stream.get_last_error(&stream->stream);
-        return oj_fail(err, OJ_ERR_IO, "the stream of rows broke off");
+        status = oj_fail(err, OJ_ERR_IO, "the stream of rows broke off");
     }
-    if (array->release == NULL)
-        return OJ_OK;
-    OJ_TRY(oj_chunk_new(stream->n_columns - OJ_CHUNK_FIELDS, array, free_array,
-                        out, err));
-    (*out)->n_rows = array->length;
-    view_array_columns_in_chunk(stream, array, *out);
-    return OJ_OK;
-}
-
-static oj_status read_next_arrow_chunk(struct oj_arrow_stream *stream,
-                                       struct oj_chunk **out, const char **text,
-                                       struct oj_error *err)
-{
-    struct ArrowArray *array;
-    struct oj_slice all = {0};
-    oj_status status;
-    OJ_NEW_ZEROED(array, 1, err);
-    status = read_arrow_array_as_chunk(stream, array, &all.chunk, text, err);
-    if (all.chunk == NULL)
+    else if (array->release != NULL)
+        status = oj_chunk_new(stream->n_columns - OJ_CHUNK_FIELDS, array,
+                              free_array, out, err);
+    if (*out == NULL)
     {
         free_array(array);
         return status;
     }
-    if (!are_geometry_bytes_sound(all.chunk))
-    {
-        oj_slice_free(&all);
-        *text = "the driver mixes up rows without geometry";
-        return oj_fail(err, OJ_ERR_UNSUPPORTED, "%s", *text);
-    }
-    *out = all.chunk;
+    (*out)->n_rows = array->length;
+    view_array_columns_in_chunk(stream, array, *out);
     return OJ_OK;
 }
 
 static oj_status next_arrow_chunk(void *stream, struct oj_chunk **out,
                                   const char **text, struct oj_error *err)
 {
+    oj_status status = OJ_ERR_IO;
     *text = NULL;
     for (int n_empty = 0; n_empty <= MAX_EMPTY_CHUNKS; n_empty++)
     {
-        struct oj_slice empty = {0};
-        *out = NULL;
-        OJ_TRY(read_next_arrow_chunk(stream, out, text, err));
-        if (*out == NULL || (*out)->n_rows > 0)
+        struct oj_slice all = {0};
+        OJ_TRY(read_arrow_array_as_chunk(stream, out, text, err));
+        all.chunk = *out;
+        if (*out == NULL ||
+            ((*out)->n_rows > 0 && are_geometry_bytes_sound(*out)))
             return OJ_OK;
-        empty.chunk = *out;
-        oj_slice_free(&empty);
+        status = (*out)->n_rows > 0 ? OJ_ERR_UNSUPPORTED : OJ_ERR_IO;
+        *out = NULL;
+        oj_slice_free(&all);
+        if (status == OJ_ERR_UNSUPPORTED)
+            break;
     }
-    *text = "the driver has no more rows but is not at the end: "
-            "the file is broken";
-    return oj_fail(err, OJ_ERR_IO, "%s", *text);
+    *text = status == OJ_ERR_UNSUPPORTED
+                ? "the driver mixes up rows without geometry"
+                : "the driver has no more rows but is not at the end: "
+                  "the file is broken";
+    return oj_fail(err, status, "%s", *text);
 }
 
 const struct oj_lane oj_arrow_lane = {

@@ -244,14 +244,12 @@ static oj_status reserve_bytes(struct bytes *to, int64_t n,
 
 static void set_uint16(uint8_t *to, int64_t value)
 {
-    to[0] = (uint8_t)value;
-    to[1] = (uint8_t)(value >> 8);
+    memcpy(to, &value, 2); /* the first bytes count */
 }
 
 static void set_uint32(uint8_t *to, int64_t value)
 {
-    set_uint16(to, value);
-    set_uint16(to + 2, value >> 16);
+    memcpy(to, &value, 4);
 }
 
 static void set_empty_box(double *box)
@@ -937,13 +935,11 @@ static oj_status write_header_and_index(void *of, int *has_file,
 {
     struct flatgeobuf_rows *rows = of;
     struct oj_fgb_unsorted *sorted = &rows->sorted;
-    uint8_t *count = rows->header.at + rows->count_at;
     int file = rows->file;
     *has_file = sorted->n.rows > 0;
     if (!*has_file)
         return OJ_OK;
-    for (int i = 0; i < 8; i++)
-        count[i] = (uint8_t)((uint64_t)sorted->n.rows >> (8 * i));
+    memcpy(rows->header.at + rows->count_at, &sorted->n.rows, 8);
     if (rows->envelope_at > 0)
         memcpy(rows->header.at + rows->envelope_at, sorted->box,
                sizeof sorted->box);

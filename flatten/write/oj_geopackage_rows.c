@@ -141,18 +141,10 @@ static int put_head(const struct shape *shape, int32_t srs_id,
                     uint8_t head[MOST_HEAD])
 {
     int n = shape->is_empty || shape->type == POINT ? 0 : 2 + shape->has_z;
-    uint64_t bits = (uint32_t)srs_id;
-    head[0] = 'G';
-    head[1] = 'P';
-    head[2] = 0;
+    memcpy(head, "GP", 3);
     head[3] = (uint8_t)(1 | (n > 0 ? n - 1 : 0) << 1 | shape->is_empty << 4);
-    for (int i = 0; i < 4; i++)
-        head[4 + i] = (uint8_t)(bits >> 8 * i);
-    for (int i = 0; i < 16 * n; i++)
-    {
-        memcpy(&bits, &shape->box[i / 8], sizeof bits);
-        head[8 + i] = (uint8_t)(bits >> i % 8 * 8);
-    }
+    memcpy(head + 4, &srs_id, 4);
+    memcpy(head + 8, shape->box, 16 * (size_t)n);
     return 8 + 16 * n;
 }
 
@@ -353,6 +345,7 @@ static int is_connection_in_transaction(sqlite3 *db)
 /* What is known of the table and of what GDAL keeps beside it. */
 enum
 {
+    IS_TABLE,
     HAS_ROWS,
     SRS_ID,
     N_INDEX_TABLES, /* the index, and the trigger of inserts that keeps it */
@@ -368,7 +361,8 @@ static oj_status read_table_facts(const struct geopackage_rows *w,
     return oj_sqlite_numbers(
         w->db, N_FACTS, facts, err,
         "WITH own(t, i) AS (SELECT %Q, %Q) SELECT "
-        "EXISTS (SELECT 1 FROM \"%w\"), "
+        "EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND "
+        "name = t), EXISTS (SELECT 1 FROM \"%w\"), "
         "(SELECT srs_id FROM gpkg_geometry_columns WHERE "
         "lower(table_name) = lower(t)), "
         "(SELECT count(*) FROM sqlite_master WHERE name IN (i, i || "
@@ -408,7 +402,7 @@ static oj_status check_table(struct geopackage_rows *w, int is_update,
     double facts[N_FACTS] = {0};
     w->index = CPLStrdup(CPLSPrintf("rtree_%s_%s", w->table, w->geometry));
     OJ_TRY(read_table_facts(w, is_update, facts, err));
-    *fits = facts[N_OTHER_TRIGGERS] == 0;
+    *fits = facts[IS_TABLE] > 0 && facts[N_OTHER_TRIGGERS] == 0;
     if (is_update || !*fits)
         return OJ_OK;
     w->has_count = facts[N_COUNT_TABLES] > 0;
@@ -510,16 +504,10 @@ static oj_status start_if_table_is_suitable(struct geopackage_rows *w,
                                             int is_update, int *fits,
                                             struct oj_error *err)
 {
-    double n_tables = 0;
-    OJ_TRY(oj_sqlite_numbers(
-        w->db, 1, &n_tables, err,
-        "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND "
-        "name = %Q",
-        w->table));
-    *fits = n_tables > 0 && (!is_update || w->n > 0) &&
-            w->n + FIRST_FIELD <= sqlite3_limit(w->db, SQLITE_LIMIT_COLUMN, -1);
-    if (*fits)
-        OJ_TRY(check_table(w, is_update, fits, err));
+    if ((is_update && w->n == 0) ||
+        w->n + FIRST_FIELD > sqlite3_limit(w->db, SQLITE_LIMIT_COLUMN, -1))
+        return OJ_OK;
+    OJ_TRY(check_table(w, is_update, fits, err));
     if (!*fits)
         return OJ_OK;
     OJ_TRY(open_table(w, is_update, err));
@@ -613,17 +601,27 @@ static oj_status open_geopackage_writer(OGRLayerH layer, int is_update,
 
 /* ---- rows ---------------------------------------------------------------- */
 
-static oj_status insert_rows(struct geopackage_rows *w, int *is_left,
-                             struct oj_error *err)
+static oj_status insert_rows_of_answer(void *rows,
+                                       struct oj_rows_written *written,
+                                       struct oj_row_place *left, int *is_left,
+                                       struct oj_error *err)
 {
+    struct geopackage_rows *w = rows;
+    const struct oj_rows_written nothing = {0};
     int code;
-    for (int i = 0; i < w->n; i++)
-        oj_row_column_begin(&w->column[i].from, w->cursor);
+    *written = nothing;
+    w->written = written;
     w->has_row = 0;
     w->rows.status = OJ_OK;
+    for (int i = 0; i < w->n; i++)
+        oj_row_column_begin(&w->column[i].from, w->cursor);
     code = sqlite3_step(w->insert);
     sqlite3_reset(w->insert);
+    *left = w->place;
     *is_left = w->is_left;
+    written->has_failed = code != SQLITE_DONE;
+    written->failed_fid =
+        oj_row_cursor_sources(w->cursor)->batch->flat.fid[w->place.row];
     if (code == SQLITE_DONE)
         return OJ_OK;
     if (w->rows.status != OJ_OK)
@@ -633,24 +631,6 @@ static oj_status insert_rows(struct geopackage_rows *w, int *is_left,
         return oj_sqlite_fail(w->db, "failed to execute insert", err);
     *is_left = 1; /* refused: GDAL knows what to say */
     return OJ_OK;
-}
-
-static oj_status insert_rows_of_answer(void *rows,
-                                       struct oj_rows_written *written,
-                                       struct oj_row_place *left, int *is_left,
-                                       struct oj_error *err)
-{
-    struct geopackage_rows *w = rows;
-    const struct oj_rows_written nothing = {0};
-    oj_status status;
-    *written = nothing;
-    w->written = written;
-    status = insert_rows(w, is_left, err);
-    *left = w->place;
-    written->has_failed = status != OJ_OK;
-    written->failed_fid =
-        oj_row_cursor_sources(w->cursor)->batch->flat.fid[w->place.row];
-    return status;
 }
 
 static oj_status update_row(void *rows, int64_t fid,
