@@ -538,6 +538,15 @@ static oj_status init_row_columns(struct geopackage_rows *rows,
     return rows->scratch != NULL ? OJ_OK : oj_fail_nomem(err, 1, 1024);
 }
 
+/* GDAL makes the tables of a new layer, and says what it knows of its rows. */
+static oj_status sync_layer(OGRLayerH layer, struct oj_error *err)
+{
+    CPLErrorReset();
+    return OGR_L_SyncToDisk(layer) == OGRERR_NONE
+               ? OJ_OK
+               : oj_fail(err, OJ_ERR_IO, "%s", CPLGetLastErrorMsg());
+}
+
 static void close_geopackage_writer(void *rows)
 {
     struct geopackage_rows *w = rows;
@@ -575,10 +584,7 @@ static oj_status open_geopackage_writer(OGRLayerH layer, int is_update,
     if (db == NULL || !is_connection_in_transaction(db) ||
         !are_fields_supported(layer))
         return OJ_OK;
-    /* GDAL makes the tables of a new layer now, while they are empty. */
-    CPLErrorReset();
-    if (OGR_L_SyncToDisk(layer) != OGRERR_NONE)
-        return oj_fail(err, OJ_ERR_IO, "%s", CPLGetLastErrorMsg());
+    OJ_TRY(sync_layer(layer, err));
     OJ_NEW_ZEROED(w, 1, err);
     w->layer = layer;
     w->db = db;
@@ -775,9 +781,7 @@ static oj_status write_rtree_count_and_extent(void *rows, int *has_file,
     *has_file = 0;
     if (w->update != NULL)
         return oj_sqlite_run(w->db, err, "%s", w->restore);
-    CPLErrorReset();
-    if (OGR_L_SyncToDisk(w->layer) != OGRERR_NONE)
-        return oj_fail(err, OJ_ERR_IO, "%s", CPLGetLastErrorMsg());
+    OJ_TRY(sync_layer(w->layer, err));
     if (w->index != NULL)
     {
         OJ_TRY(oj_rtree_write(&w->tree, w->db, w->index, w->cancel, err));
