@@ -651,7 +651,7 @@ def is_known(commands, text):
     for option, word in zip([""] + words, words):
         if word.startswith("-") and word[1:] in OPTIONS and word[1:] not in named:
             return False
-        if option in ("-op", "-backend", "-validate") and word in OPTIONS[option[1:]][1]:
+        if option in ("-op", "-backend", "-validate") and word != "auto" and word in OPTIONS[option[1:]][1]:
             if not re.search(rf"^  {word}\b", text, re.M):
                 return False
         if option == "-pick" and not re.search(rf"\b{re.escape(word.split(':')[0])}\b", text):
