@@ -3,7 +3,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../../flatten/text/oj_token_sets.h"
-#include "../../flatten/text/oj_word_map.h"
+#include "../../flatten/text/oj_word_replacements.h"
 #include "../engine/oj_join.h"
 #include "../reference/oj_validate.h"
 #include "api_pairs.h"

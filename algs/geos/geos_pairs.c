@@ -260,8 +260,9 @@ static struct geos_members make_list_of_parts(const struct geos_side *side,
     return members;
 }
 
-static GEOSGeometry *make_parts_of_kinds(const struct geos_side *side,
-                                         int64_t feature, unsigned kinds)
+static GEOSGeometry *
+make_geometry_of_parts_of_kinds(const struct geos_side *side, int64_t feature,
+                                unsigned kinds)
 {
     unsigned found;
     struct geos_members members =
@@ -483,7 +484,8 @@ static int check_polygons_apart(const struct geos_side *side, struct kept *kept)
         return 1;
     if (kept->kinds != OJ_PART_POLYGON)
     {
-        polygons = make_parts_of_kinds(side, kept->feature, OJ_PART_POLYGON);
+        polygons = make_geometry_of_parts_of_kinds(side, kept->feature,
+                                                   OJ_PART_POLYGON);
         if (polygons == NULL)
             return -1;
     }
@@ -536,16 +538,17 @@ static GEOSGeometry *unite_polygons(const struct geos_side *side,
     {
         oj_free(members.list);
         return unite_collection(
-            side->geos,
-            make_parts_of_kinds(side, kept->feature, OJ_PART_POLYGON));
+            side->geos, make_geometry_of_parts_of_kinds(side, kept->feature,
+                                                        OJ_PART_POLYGON));
     }
     if (members.list != NULL)
         add_member(&members,
                    unite_collection(side->geos,
-                                    make_parts_of_kinds(side, kept->feature,
-                                                        OJ_PART_POLYGON)));
+                                    make_geometry_of_parts_of_kinds(
+                                        side, kept->feature, OJ_PART_POLYGON)));
     if (members.list != NULL)
-        add_member(&members, make_parts_of_kinds(side, kept->feature, others));
+        add_member(&members, make_geometry_of_parts_of_kinds(
+                                 side, kept->feature, others));
     return make_collection(&members, GEOS_GEOMETRYCOLLECTION, NULL);
 }
 
@@ -1048,7 +1051,7 @@ static GEOSGeometry *copy_members_of_kind(const struct geos_side *side,
     if (kind == OJ_PART_POLYGON && whole != kept->geometry)
         return GEOSGeom_clone_r(side->geos,
                                 GEOSGetGeometryN_r(side->geos, whole, 0));
-    return make_parts_of_kinds(side, kept->feature, kind);
+    return make_geometry_of_parts_of_kinds(side, kept->feature, kind);
 }
 
 /* What the members of a kind of each have in common. */
