@@ -719,7 +719,6 @@ static oj_status encode_slice(int64_t task, int thread, void *user,
     struct row_slice *slice = &rows->slice[thread];
     int64_t i = task * SLICE_ROWS, end = i + SLICE_ROWS;
     slice->written = nothing;
-    slice->written.has_failed = 1;
     slice->bytes.n = 0;
     slice->n = none;
     set_empty_box(slice->box);
@@ -729,7 +728,6 @@ static oj_status encode_slice(int64_t task, int thread, void *user,
         OJ_TRY(encode_row(rows, slice, &rows->place[i], err));
     }
     slice->n.bytes = slice->bytes.n;
-    slice->written.has_failed = 0;
     return OJ_OK;
 }
 
@@ -756,11 +754,11 @@ static oj_status write_slice_in_order(int64_t task, int thread,
 {
     struct flatgeobuf_rows *rows = user;
     const struct row_slice *slice = &rows->slice[thread];
-    struct oj_rows_written *sum = rows->written, before = *sum;
     (void)task;
-    *sum = slice->written;
-    sum->n_rows += before.n_rows;
-    sum->n_empty += before.n_empty;
+    rows->written->n_rows += slice->written.n_rows;
+    rows->written->n_empty += slice->written.n_empty;
+    rows->written->failed_fid = slice->written.failed_fid;
+    rows->written->has_failed = status != OJ_OK;
     return status == OJ_OK ? write_slice(rows, slice, err) : status;
 }
 
