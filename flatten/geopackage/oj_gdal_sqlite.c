@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -139,9 +138,15 @@ oj_status oj_sqlite_numbers(sqlite3 *connection, int n, double *values,
 
 /* ---- rows as a table ----------------------------------------------------- */
 
-static struct oj_sqlite_rows *rows_of_table(sqlite3_vtab *table)
+struct row_table
 {
-    return (void *)((char *)table - offsetof(struct oj_sqlite_rows, table));
+    sqlite3_vtab base;
+    struct oj_sqlite_rows *rows;
+};
+
+static struct oj_sqlite_rows *rows_of_cursor(sqlite3_vtab_cursor *cursor)
+{
+    return ((struct row_table *)cursor->pVtab)->rows;
 }
 
 static int connect_table(sqlite3 *connection, void *user, int n,
@@ -149,6 +154,7 @@ static int connect_table(sqlite3 *connection, void *user, int n,
                          char **text)
 {
     struct oj_sqlite_rows *rows = user;
+    struct row_table *table;
     char *declaration = sqlite3_mprintf("CREATE TABLE x(%s)", rows->columns);
     int code = SQLITE_NOMEM;
     (void)n;
@@ -157,13 +163,20 @@ static int connect_table(sqlite3 *connection, void *user, int n,
     if (declaration != NULL)
         code = sqlite3_declare_vtab(connection, declaration);
     sqlite3_free(declaration);
-    *out = &rows->table;
-    return code;
+    if (code != SQLITE_OK)
+        return code;
+    table = sqlite3_malloc(sizeof *table);
+    if (table == NULL)
+        return SQLITE_NOMEM;
+    memset(table, 0, sizeof *table);
+    table->rows = rows;
+    *out = &table->base;
+    return SQLITE_OK;
 }
 
 static int disconnect_table(sqlite3_vtab *table)
 {
-    (void)table;
+    sqlite3_free(table);
     return SQLITE_OK;
 }
 
@@ -177,19 +190,23 @@ static int choose_virtual_table_cost(sqlite3_vtab *table,
 
 static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **out)
 {
-    *out = &rows_of_table(table)->cursor;
+    (void)table;
+    *out = sqlite3_malloc(sizeof **out);
+    if (*out == NULL)
+        return SQLITE_NOMEM;
+    memset(*out, 0, sizeof **out);
     return SQLITE_OK;
 }
 
 static int close_cursor(sqlite3_vtab_cursor *cursor)
 {
-    (void)cursor;
+    sqlite3_free(cursor);
     return SQLITE_OK;
 }
 
 static int advance_cursor(sqlite3_vtab_cursor *cursor)
 {
-    struct oj_sqlite_rows *rows = rows_of_table(cursor->pVtab);
+    struct oj_sqlite_rows *rows = rows_of_cursor(cursor);
     rows->there = 0;
     rows->status = rows->next(rows->user, &rows->there, &rows->error);
     return rows->status == OJ_OK ? SQLITE_OK : SQLITE_ERROR;
@@ -207,13 +224,13 @@ static int begin_cursor(sqlite3_vtab_cursor *cursor, int number,
 
 static int is_at_end(sqlite3_vtab_cursor *cursor)
 {
-    return !rows_of_table(cursor->pVtab)->there;
+    return !rows_of_cursor(cursor)->there;
 }
 
 static int return_column_value(sqlite3_vtab_cursor *cursor, sqlite3_context *to,
                                int column)
 {
-    struct oj_sqlite_rows *rows = rows_of_table(cursor->pVtab);
+    struct oj_sqlite_rows *rows = rows_of_cursor(cursor);
     rows->column(rows->user, column, to);
     return SQLITE_OK;
 }

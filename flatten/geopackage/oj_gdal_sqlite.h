@@ -67,10 +67,7 @@ struct oj_sqlite_rows
     /** Set by next() where that fails; zeroed before a statement is run. */
     oj_status status;
     struct oj_error error;
-
     int there;
-    sqlite3_vtab table; /**< of all statements, of which one runs at a time */
-    sqlite3_vtab_cursor cursor;
 };
 
 /** Makes rows, which outlive this, a table of that name on the connection. */
