@@ -39,9 +39,12 @@ enum
 struct row_column
 {
     struct oj_row_column from;
-    int target;       /* its field's number in the layer */
-    int width;        /* of texts: 0 any */
-    uint8_t is_whose; /* where it has a value */
+    int target;          /* its field's number in the layer */
+    int width;           /* of texts: 0 any */
+    uint8_t is_whose;    /* where it has a value */
+    uint8_t is_fleeting; /* 1: its texts last until the next value */
+    char *copy;          /* owned: a fleeting text */
+    int64_t cap_copy;
 
     /* In the row at hand, as oj_row_column_value() says. */
     const void *at;
@@ -182,6 +185,21 @@ static int needs_ogr_text_check(const struct row_column *column,
     return (column->width > 0 && n > column->width) || !CPLIsUTF8(text, (int)n);
 }
 
+/* A fleeting one is copied. */
+static oj_status fetch_text_value(struct geopackage_rows *rows,
+                                  struct row_column *column,
+                                  struct oj_error *err)
+{
+    if (column->is_fleeting)
+    {
+        OJ_ROOM(column->copy, 0, column->n + 1, column->cap_copy, err);
+        memcpy(column->copy, column->at, (size_t)column->n);
+        column->at = column->copy;
+    }
+    rows->is_odd |= needs_ogr_text_check(column, column->at, column->n);
+    return OJ_OK;
+}
+
 /* Of the row at hand. */
 static oj_status fetch_row_values(struct geopackage_rows *rows,
                                   struct oj_error *err)
@@ -197,7 +215,7 @@ static oj_status fetch_row_values(struct geopackage_rows *rows,
             continue;
         rows->is_left |= column->is_whose != OURS;
         if (column->from.type == OFTString)
-            rows->is_odd |= needs_ogr_text_check(column, column->at, column->n);
+            OJ_TRY(fetch_text_value(rows, column, err));
     }
     rows->is_left |= rows->is_odd;
     return OJ_OK;
@@ -529,10 +547,7 @@ static oj_status init_row_columns(struct geopackage_rows *rows,
         column->from.number = c;
         column->from.type = OGR_Fld_GetType(field);
         column->width = OGR_Fld_GetWidth(field);
-        /* Texts of aggregates last until the next value alone. */
-        if (sources->columns[c].origin == OJ_COLUMN_AGGREGATE &&
-            column->from.type == OFTString)
-            column->is_whose = GDALS;
+        column->is_fleeting = sources->columns[c].origin == OJ_COLUMN_AGGREGATE;
     }
     rows->scratch = OGR_F_Create(defn);
     return rows->scratch != NULL ? OJ_OK : oj_fail_nomem(err, 1, 1024);
@@ -565,6 +580,8 @@ static void close_geopackage_writer(void *rows)
     CPLFree(w->index);
     CPLFree(w->drop);
     CPLFree(w->restore);
+    for (int i = 0; w->column != NULL && i < w->n; i++)
+        oj_free(w->column[i].copy);
     oj_free(w->column);
     oj_free(w->blob);
     oj_free(w);
