@@ -68,7 +68,7 @@ extern __thread struct thread_place *now;
     __attribute__((format(printf, 1, 2)));
 
 /** What threads of a warp meet for. */
-enum warp_meeting
+enum warp_meeting : uint8_t
 {
     MEET_SYNC,
     MEET_BALLOT,
