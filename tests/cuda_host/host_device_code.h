@@ -247,10 +247,6 @@ static inline void __threadfence(void)
     {                                                                          \
         return __atomic_fetch_add(at, value, __ATOMIC_RELAXED);                \
     }                                                                          \
-    static inline T atomicAnd(T *at, T value)                                  \
-    {                                                                          \
-        return __atomic_fetch_and(at, value, __ATOMIC_RELAXED);                \
-    }                                                                          \
     static inline T atomicOr(T *at, T value)                                   \
     {                                                                          \
         return __atomic_fetch_or(at, value, __ATOMIC_RELAXED);                 \
