@@ -10,8 +10,8 @@ set(OJ_CUDA_SOURCES
   cuda/device/cuda_copy.cu
   cuda/device/cuda_peers.cu
   cuda/device/cuda_layer.cu
-  cuda/nearest/cuda_cells.cu
-  cuda/nearest/cuda_near_segments.cu
+  cuda/nearest/cuda_nearest_cells_build.cu
+  cuda/nearest/cuda_nearest_segment_of_far_points.cu
   cuda/nearest/cuda_nearest.cu
   cuda/rings/cuda_small_polygons.cu
   cuda/rings/cuda_polygon_cells_build.cu

@@ -3,7 +3,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../../flatten/text/oj_token_sets.h"
-#include "../../flatten/text/oj_word_map.h"
+#include "../../flatten/text/oj_word_replacements.h"
 #include "../engine/oj_join.h"
 #include "../reference/oj_validate.h"
 #include "api_pairs.h"
@@ -491,17 +491,14 @@ struct ogrjoin_layer
     int64_t *row_number;  /* [features], or NULL: not needed yet */
 };
 
-static struct ogrjoin_layer *new_layer(struct oj_error *err)
+static oj_status new_layer(struct ogrjoin_layer **out, struct oj_error *err)
 {
-    struct ogrjoin_layer *layer = oj_calloc(1, sizeof *layer);
-    if (layer == NULL)
-    {
-        (void)oj_fail_nomem(err, 1, sizeof *layer);
-        return NULL;
-    }
+    struct ogrjoin_layer *layer;
+    OJ_NEW_ZEROED(layer, 1, err);
     atomic_init(&layer->n_users, 1);
     pthread_mutex_init(&layer->lock, NULL);
-    return layer;
+    *out = layer;
+    return OJ_OK;
 }
 
 void ogrjoin_layer_free(struct ogrjoin_layer *layer)
@@ -634,13 +631,9 @@ static oj_status layer_from_arrays(const struct ogrjoin_arrays *arrays,
                                    struct oj_error *err)
 {
     struct oj_flat flat;
-    struct ogrjoin_layer *layer;
     OJ_TRY(view_and_check_flat_arrays(arrays, &flat, err));
-    layer = new_layer(err);
-    if (layer == NULL)
-        return OJ_ERR_NOMEM;
-    layer->flat = flat;
-    *out = layer;
+    OJ_TRY(new_layer(out, err));
+    (*out)->flat = flat;
     return OJ_OK;
 }
 
@@ -738,9 +731,9 @@ static oj_status layer_from_array(const struct arrow_record *record,
                                   struct ogrjoin_layer **out,
                                   struct oj_error *err)
 {
-    struct ogrjoin_layer *layer = new_layer(err);
-    oj_status status = OJ_ERR_NOMEM;
-    if (layer != NULL)
+    struct ogrjoin_layer *layer = NULL;
+    oj_status status = new_layer(&layer, err);
+    if (status == OJ_OK)
     {
         layer->features.first_fid = first_row;
         status = add_array(layer, record, array, err);
@@ -863,12 +856,9 @@ int ogrjoin_layer_from_stream(struct ArrowArrayStream *stream,
     release_schema(&schema);
     stream->release = NULL;
     if (status == OJ_OK)
-    {
-        layer = new_layer(&why);
-        status = layer != NULL
-                     ? read_stream_into_layer(&source, settings, layer, &why)
-                     : OJ_ERR_NOMEM;
-    }
+        status = new_layer(&layer, &why);
+    if (status == OJ_OK)
+        status = read_stream_into_layer(&source, settings, layer, &why);
     if (status == OJ_OK)
         *out = layer;
     else

@@ -21,8 +21,8 @@
 #include "../pairs/oj_ranking.h"
 #include "../pairs/oj_row_pair_sort.h"
 #include "../relation/oj_engine.h"
-#include "cpu_list_offsets.h"
 #include "cpu_near_grid.h"
+#include "cpu_scattered_list_offsets.h"
 
 #include <math.h>
 #include <stdatomic.h>

@@ -297,9 +297,10 @@ static void narrow_bounds(double *low, double *high, const struct oj_integer *x,
     *high = fmin(*high, value + error);
 }
 
-static struct exact_place place_of_crossing(const struct exact_segment *first,
-                                            const struct exact_segment *second,
-                                            int exponent)
+static struct exact_place
+make_crossing_point_with_bounds(const struct exact_segment *first,
+                                const struct exact_segment *second,
+                                int exponent)
 {
     struct oj_box a = box_of(first), b = box_of(second);
     struct exact_place place = {{fmax(a.x0, b.x0), fmax(a.y0, b.y0),
@@ -563,7 +564,7 @@ static oj_status cut_two_segments_at_meetings(struct exact_arrangement *a,
         return cut_segment_at_touching_ends(a, j, i, of_s, err);
     }
     OJ_ROOM(a->place, a->n_places, a->n_places + 1, a->cap_places, err);
-    a->place[a->n_places++] = place_of_crossing(s, t, exponent);
+    a->place[a->n_places++] = make_crossing_point_with_bounds(s, t, exponent);
     OJ_TRY(add_cut(a, i, a->n_places - 1, err));
     return add_cut(a, j, a->n_places - 1, err);
 }

@@ -7,7 +7,7 @@
 #include "../pairs/oj_nearest_points.h"
 #include "../pairs/oj_pair_filter.h"
 #include "../relate/oj_overlapping_parts.h"
-#include "../sphere/sphere_nearest_points.h"
+#include "../sphere/sphere_pair_closest_points.h"
 #include "oj_pick.h"
 
 #include <math.h>

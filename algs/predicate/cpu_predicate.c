@@ -1077,7 +1077,8 @@ static int first_vertex(const void *layer, int64_t feature, double *x,
     return 1;
 }
 
-static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
+static oj_status build_side_and_order_rows(struct oj_row_index *shared,
+                                           struct oj_error *err)
 {
     const struct oj_flat *input = shared->input;
     OJ_TRY(build_side_if_needed((void *)shared, err));
@@ -1130,7 +1131,7 @@ static void free_worker(struct oj_row_worker *worker)
 
 static const struct oj_row_method by_candidates = {
     .worker_size = sizeof(struct predicate_worker),
-    .start = start_batch,
+    .start = build_side_and_order_rows,
     .row_of = oj_row_in_order,
     .search = search_row,
     .free_worker = free_worker};

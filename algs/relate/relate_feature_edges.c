@@ -833,7 +833,7 @@ static int share_at_most_an_end(const struct oj_edge *e,
 }
 
 /* 1 when no sector around the point is in two parts. */
-static oj_status is_point_in_at_most_one_part(struct oj_figure *f, double x,
+static oj_status are_parts_apart_around_point(struct oj_figure *f, double x,
                                               double y,
                                               struct oj_node_scratch *scratch,
                                               int *is, struct oj_error *err)
@@ -856,7 +856,7 @@ static oj_status check_parts_disjoint_at_shared_end(
         const struct oj_edge *of = edge[i >> 1], *on = edge[1 - (i >> 1)];
         double x = i & 1 ? of->bx : of->ax, y = i & 1 ? of->by : of->ay;
         if (oj_on_segment(x, y, on->ax, on->ay, on->bx, on->by))
-            OJ_TRY(is_point_in_at_most_one_part(f, x, y, scratch, touch, err));
+            OJ_TRY(are_parts_apart_around_point(f, x, y, scratch, touch, err));
     }
     return OJ_OK;
 }
@@ -899,7 +899,7 @@ static oj_status check_parts_do_not_overlap(struct oj_figure *f,
         if (i > 0 && e[-1].bx == e->ax && e[-1].by == e->ay)
             continue; /* the ring goes on */
         OJ_TRY(
-            is_point_in_at_most_one_part(f, e->ax, e->ay, scratch, are, err));
+            are_parts_apart_around_point(f, e->ax, e->ay, scratch, are, err));
     }
     return OJ_OK;
 }

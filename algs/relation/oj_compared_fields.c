@@ -3,7 +3,7 @@
 #include "../../flatten/arrays/oj_vectors.h"
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_number.h"
-#include "oj_text_condition.h"
+#include "oj_text_similarity_condition.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #define OJ_RELATION_H
 
 #include "../../flatten/base/oj_status.h"
-#include "oj_text_condition.h"
+#include "oj_text_similarity_condition.h"
 #include "oj_vector_condition.h"
 
 #include <stddef.h>

@@ -187,7 +187,7 @@ extern const struct oj_cuda_family oj_cuda_similar_shapes;
 extern const struct oj_cuda_family oj_cuda_similar_vectors;
 
 /** The nearest segment of points, for cuda_nearest.cu alone, which asks it
- *  about points far from everything; cuda_near_segments.cu */
+ *  about points far from everything; cuda_nearest_segment_of_far_points.cu */
 extern const struct oj_cuda_family oj_cuda_near_segments;
 
 enum

@@ -367,9 +367,9 @@ static oj_status open_tile_files(struct spill *spill, struct oj_error *err)
 }
 
 /* FIDs of a layer are unique; those of a SELECT may repeat. */
-static oj_status collect_fids_of_result_set(struct spill *spill,
-                                            const struct oj_flat *flat,
-                                            struct oj_error *err)
+static oj_status note_fids_for_uniqueness_check(struct spill *spill,
+                                                const struct oj_flat *flat,
+                                                struct oj_error *err)
 {
     if (!spill->job->join.is_result_set)
         return OJ_OK;
@@ -400,7 +400,7 @@ static oj_status write_batch_to_tiles(struct spill *spill, struct oj_error *err)
     struct oj_flat flat;
     OJ_TRY(oj_job_make_flat(job, 1, OJ_INSERT_SOME, &spill->batch, &spill->work,
                             &flat, err));
-    OJ_TRY(collect_fids_of_result_set(spill, &flat, err));
+    OJ_TRY(note_fids_for_uniqueness_check(spill, &flat, err));
     return oj_tiles_add(&job->tiles, &flat, spill->batch.attributes,
                         spill->batch.first_row, err);
 }

@@ -659,8 +659,8 @@ static oj_status load_engine(struct oj_tiled_join *join, int64_t tile,
 }
 
 /* number[i]: 0 where matches names feature i of n, else -1. */
-static void mark_matched_features(const struct oj_matches *matches, int64_t n,
-                                  int32_t *number)
+static void mark_features_named_by_matches(const struct oj_matches *matches,
+                                           int64_t n, int32_t *number)
 {
     for (int64_t i = 0; i < n; i++)
         number[i] = -1;
@@ -685,7 +685,7 @@ static oj_status add_matched_features(struct oj_tiled_join *join,
     struct found_feature *found;
     OJ_ROOM(join->number, 0, n, join->cap_number, err);
     OJ_ROOM(join->found, n_found, n_found + n, join->cap_found, err);
-    mark_matched_features(&join->matches, n, join->number);
+    mark_features_named_by_matches(&join->matches, n, join->number);
     for (int64_t i = 0; i < n; i++)
     {
         int64_t place = join->side.place[i];
@@ -801,7 +801,7 @@ static oj_status drop_unmatched_found_features(struct oj_tiled_join *join,
     int32_t *number;
     OJ_ROOM(join->number, 0, n, join->cap_number, err);
     number = join->number;
-    mark_matched_features(out, n, number);
+    mark_features_named_by_matches(out, n, number);
     for (int64_t i = 0; i < n; i++)
     {
         if (number[i] < 0 && i >= join->n_first)

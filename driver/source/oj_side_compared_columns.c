@@ -2,7 +2,7 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_number.h"
-#include "../../flatten/text/oj_word_map.h"
+#include "../../flatten/text/oj_word_replacements.h"
 
 #include <math.h>
 #include <string.h>

@@ -39,7 +39,7 @@
 #ifndef OJ_SIDE_COMPARED_COLUMNS_H
 #define OJ_SIDE_COMPARED_COLUMNS_H
 
-#include "../../algs/relation/oj_text_condition.h"
+#include "../../algs/relation/oj_text_similarity_condition.h"
 #include "../../algs/relation/oj_vector_condition.h"
 #include "../../flatten/arrays/oj_flat.h"
 #include "../../flatten/read/oj_table.h"
@@ -123,7 +123,7 @@ struct oj_side_columns
 };
 
 /** Makes a vocabulary of its own; columns->rules are set.  word_map: lines of
- *  two columns (oj_word_map.h), or NULL. */
+ *  two columns (oj_word_replacements.h), or NULL. */
 OJ_MUST_USE oj_status oj_side_columns_open(struct oj_side_columns *columns,
                                            const char *word_map,
                                            struct oj_error *err);

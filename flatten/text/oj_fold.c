@@ -45,7 +45,7 @@ static int decode_utf8(const unsigned char *s, int64_t n, uint32_t *code)
 }
 
 /* Adds the item at; returns what is behind it. */
-static const char *add_item(struct fold_map *map, const char *at)
+static const char *expand_folding_item(struct fold_map *map, const char *at)
 {
     uint32_t text[1 + OJ_FOLD_MOST] = {0}; /* how many, and which */
     uint32_t n = 1, step, rise;
@@ -79,7 +79,7 @@ static void make_map(struct fold_map *map, const char *const *lines)
     for (; *lines != NULL; lines++)
     {
         for (const char *at = *lines; *at != '\0';)
-            at = add_item(map, at);
+            at = expand_folding_item(map, at);
     }
 }
 

@@ -2,7 +2,7 @@
 
 #include "oj_fold.h"
 #include "oj_token_table.h"
-#include "oj_word_map.h"
+#include "oj_word_replacements.h"
 
 #include "../base/oj_array.h"
 #include "../base/oj_threads.h"

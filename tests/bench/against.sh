@@ -9,7 +9,8 @@
 # compares medians; --all, the default, does both. Exit code: 0, 1 where answers
 # differ, 2 where only a row is slower or larger by more than 3 %.
 #
-#   --lines N       random command lines (2000); see random_commands.py
+#   --lines N       random command lines (2000), of options that OLD has, too;
+#                   see random_commands.py
 #   --seed S        their seed (1)
 #   --strict        words of messages that differ are a failure, too
 #   --pairs N       runs of each program in a row of the speeds (5)
@@ -199,7 +200,7 @@ real() { # SIDE FOLDER: joins of real layers, to CSV without geometries
 random() { # SIDE FOLDER
     [ ! -d "$work/inputs" ] || cp -r "$work/inputs" "$2/inputs"
     with "$1" python3 "$here/random_commands.py" "$seed" "$n_lines" "$2" \
-        "${builds[$1]}" || return
+        "${builds[$1]}" "${builds[0]}" || return
     [ -d "$work/inputs" ] || cp -r "$2/inputs" "$work/inputs"
 }
 }

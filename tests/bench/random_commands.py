@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random command lines: the same for every program that is given the same seed.
 
-usage: random_commands.py SEED N FOLDER BUILD
+usage: random_commands.py SEED N FOLDER BUILD [OLD]
 
 Runs N lines with the programs of the build folder BUILD (ogrjoin, ogr_JOIN.so),
 each in a folder of its own below FOLDER: FOLDER/0000, FOLDER/0001, ... In it are
@@ -11,6 +11,8 @@ each in a folder of its own below FOLDER: FOLDER/0000, FOLDER/0001, ... In it ar
   1.info        standard output in place of 1.out where it is an answer (ogrinfo)
 and what the commands wrote. Small input layers are made in FOLDER/inputs by
 ogr2ogr, unless that folder is there. against.sh compares two such folders.
+With OLD, another build folder, no line has an option, a join, a backend or a
+rule that the help of the program there does not name.
 
 Every option of "ogrjoin --help" must have values in OPTIONS, with every choice
 that the help names; so must the joins, backends and rules. If not, nothing is
@@ -411,10 +413,13 @@ DESTINATIONS = (
 )  # fmt: skip
 
 
-def untested(build):
-    """What the program's help has and the table above does not."""
+def help_of(build):
     done = subprocess.run([f"{build}/ogrjoin", "--help"], capture_output=True, check=True, env=environment(build))
-    text = done.stdout.decode()
+    return done.stdout.decode()
+
+
+def untested(text):
+    """What the program's help has and the table above does not."""
     missing = []
     for name, words in re.findall(r"^  --?(\w+)(.*?)(?:   .*)?$", text, re.M):
         if name in PRIVATE:
@@ -638,9 +643,31 @@ KINDS = {plain: 62, again: 8, in_place: 6, dataset: 10, explain: 3, benchmark: 2
 LAYERS = layers()
 
 
-def lines(seed, n):
+def is_known(commands, text):
+    """Whether the help names the options of the commands, and the words that some of them choose."""
+    named = set(re.findall(r"^  --?(\w+)", text, re.M))
+    words = [w for words in commands for word in words
+             for w in (shlex.split(word[5:]) if word.startswith("JOIN:") else [word])]  # fmt: skip
+    for option, word in zip([""] + words, words):
+        if word.startswith("-") and word[1:] in OPTIONS and word[1:] not in named:
+            return False
+        if option in ("-op", "-backend", "-validate") and word != "auto" and word in OPTIONS[option[1:]][1]:
+            if not re.search(rf"^  {word}\b", text, re.M):
+                return False
+        if option == "-pick" and not re.search(rf"\b{re.escape(word.split(':')[0])}\b", text):
+            return False
+    return True
+
+
+def lines(seed, n, text=None):
+    """With text, the help of a program, only lines that it can read."""
     r = random.Random(seed)
-    return [r.choices(list(KINDS), KINDS.values())[0](r) for _ in range(n)]
+    found = []
+    while len(found) < n:
+        commands = r.choices(list(KINDS), KINDS.values())[0](r)
+        if text is None or is_known(commands, text):
+            found.append(commands)
+    return found
 
 
 # --- running them ---------------------------------------------------------
@@ -685,15 +712,15 @@ def run(folder, commands, build):
     return codes
 
 
-def main(seed, n, folder, build):
+def main(seed, n, folder, build, old=None):
     build = os.path.abspath(build)
-    missing = untested(build)
+    missing = untested(help_of(build))
     if missing:
         print("in no template of random_commands.py: " + ", ".join(missing))
         return 2
     if not os.path.exists(f"{folder}/inputs"):
         make_inputs(f"{folder}/inputs")
-    todo = list(enumerate(lines(seed, n)))
+    todo = list(enumerate(lines(seed, n, old and help_of(os.path.abspath(old)))))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         codes = list(pool.map(lambda job: run(f"{folder}/{job[0]:04}", job[1], build), todo))
     good = {w for (_, commands), ends in zip(todo, codes) if not any(ends) for words in commands for w in words}
@@ -709,6 +736,6 @@ def main(seed, n, folder, build):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 5:
+    if len(sys.argv) not in (5, 6):
         sys.exit(__doc__)
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]))
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:]))

@@ -606,6 +606,8 @@ def check_sums_of_a_device():
             ("cuda", "crowded", "(ran on the CPU, since the fake device is crowded; a smaller -gpu_batch needs less)", False),
             ("cuda", "second", "(took a slower method on the GPU, since the better fake method is full)", summed),
         ):
+            if number > 1 and how not in ("", "mute"):
+                continue  # who answers does not depend on what is added up
             env = {"OGRJOIN_CUDA_MODULE": os.environ["FAKE_MODULE"], "FAKE_GPU": how}
             out = f"unmade{number}_{backend}_{how}.gpkg"
             if how in ("", "full"):

@@ -9,7 +9,7 @@
 #include "../../flatten/read/oj_layer_read.h"
 #include "../../flatten/text/oj_fold.h"
 #include "../../flatten/text/oj_token_sets.h"
-#include "../../flatten/text/oj_word_map.h"
+#include "../../flatten/text/oj_word_replacements.h"
 #include "fuzz_bytes.h"
 
 #include <gdal.h>

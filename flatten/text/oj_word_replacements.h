@@ -1,6 +1,6 @@
 /** Words that stand for others: "st" for "street", or for nothing. */
-#ifndef OJ_WORD_MAP_H
-#define OJ_WORD_MAP_H
+#ifndef OJ_WORD_REPLACEMENTS_H
+#define OJ_WORD_REPLACEMENTS_H
 
 #include "oj_fold.h"
 

@@ -11,8 +11,8 @@
  *  or two of its own and passes them on, many at once, to the group's part of
  *  the offsets; in the end each group is put in the order of its rows.
  */
-#ifndef CPU_LIST_OFFSETS_H
-#define CPU_LIST_OFFSETS_H
+#ifndef CPU_SCATTERED_LIST_OFFSETS_H
+#define CPU_SCATTERED_LIST_OFFSETS_H
 
 #include "../../flatten/base/oj_status.h"
 

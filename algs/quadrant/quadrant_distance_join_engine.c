@@ -48,7 +48,8 @@ struct quadrant_grid
 
 /* Twice the longer side of a typical box that is expanded by reach: such a box
  * touches a few cells. */
-static double typical_cell_size(const struct oj_boxes *boxes, double reach)
+static double choose_cell_size_by_median_box(const struct oj_boxes *boxes,
+                                             double reach)
 {
     double sides[N_SAMPLES];
     int64_t n = 0, step = boxes->n / N_SAMPLES + 1;
@@ -73,7 +74,7 @@ static int64_t choose_cell_size(struct quadrant_grid *grid, double reach)
     const struct oj_box *all = &boxes->all;
     double extent = fmax(all->x1 - all->x0, all->y1 - all->y0);
     double limit = 6.0 * (double)boxes->n_boxes + 1024.0;
-    double size = fmax(typical_cell_size(boxes, reach),
+    double size = fmax(choose_cell_size_by_median_box(boxes, reach),
                        extent / (double)OJ_QUADRANT_LAST_COLUMN);
     if (!(extent < INFINITY) || !(size > 0.0))
         return 0;

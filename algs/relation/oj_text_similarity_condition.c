@@ -1,4 +1,4 @@
-#include "oj_text_condition.h"
+#include "oj_text_similarity_condition.h"
 
 oj_status oj_text_condition_check(const struct oj_text_condition *condition,
                                   struct oj_error *err)

@@ -1,4 +1,4 @@
-#include "cpu_list_offsets.h"
+#include "cpu_scattered_list_offsets.h"
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"

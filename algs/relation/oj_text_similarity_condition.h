@@ -1,8 +1,8 @@
 /** A condition on the texts of two features, as sets of tokens: their
  *  similarity is at least a fraction, decided in integers.
  */
-#ifndef OJ_TEXT_CONDITION_H
-#define OJ_TEXT_CONDITION_H
+#ifndef OJ_TEXT_SIMILARITY_CONDITION_H
+#define OJ_TEXT_SIMILARITY_CONDITION_H
 
 #include "../../flatten/base/oj_status.h"
 #include "../kernels/oj_text_measure.h"

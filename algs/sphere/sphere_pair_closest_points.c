@@ -1,4 +1,4 @@
-#include "sphere_nearest_points.h"
+#include "sphere_pair_closest_points.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /** Where a feature is nearest to points on the sphere, and in which direction.
  */
-#ifndef SPHERE_NEAREST_POINTS_H
-#define SPHERE_NEAREST_POINTS_H
+#ifndef SPHERE_PAIR_CLOSEST_POINTS_H
+#define SPHERE_PAIR_CLOSEST_POINTS_H
 
 #include "../pairs/oj_nearest_points.h"
 #include "cpu_sphere_side.h"

@@ -1,4 +1,4 @@
-#include "oj_word_map.h"
+#include "oj_word_replacements.h"
 
 #include "oj_token_table.h"
 
