@@ -63,8 +63,8 @@ def is_writing(process):
 def hears(process):
     """Before it has asked for signals they end it themselves."""
     with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
-        caught = next(line for line in file if line.startswith("SigCgt"))
-    return int(caught.split()[1], 16) >> signal.SIGINT - 1 & 1
+        sets = [line.split()[1] for line in file if line.startswith(("SigBlk", "SigCgt"))]
+    return any(int(bits, 16) >> signal.SIGINT - 1 & 1 for bits in sets)
 
 
 def interrupted(process, number=signal.SIGINT):
