@@ -24,8 +24,6 @@
     E(cudaErrorIllegalAddress, "an illegal memory access was encountered")     \
     E(cudaErrorHostMemoryAlreadyRegistered,                                    \
       "part or all of the requested memory range is already mapped")           \
-    E(cudaErrorHostMemoryNotRegistered,                                        \
-      "pointer does not correspond to a registered memory region")             \
     E(cudaErrorSystemNotReady, "system not yet initialized")                   \
     E(cudaErrorSystemDriverMismatch, "driver and runtime do not fit")          \
     E(cudaErrorCompatNotSupportedOnDevice, "compatibility mode not supported")
@@ -180,7 +178,6 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool,
 cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void *memory);
 cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags);
-cudaError_t cudaHostUnregister(void *memory);
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out,
                                      const void *at);
 

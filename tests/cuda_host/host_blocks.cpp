@@ -59,7 +59,7 @@ enum
     PAGE = 4096
 };
 
-enum thread_state
+enum thread_state : uint8_t
 {
     BEGINS,
     WAITS_FOR_WARP, /* or did, and can go on */
@@ -67,16 +67,18 @@ enum thread_state
     ENDED
 };
 
-struct lane
+/* In one line of the cache. */
+struct alignas(64) lane
 {
     fiber *on; /* NULL: has not begun */
-    uint3 thread;
-    enum thread_state state;
-    enum warp_meeting what;
-    unsigned mask, asked, width;
     uint64_t value, result;
     const char *file;
     int line;
+    uint3 thread;
+    unsigned mask, asked;
+    uint8_t width;
+    enum thread_state state;
+    enum warp_meeting what;
 };
 
 /* The way of one thread of the host through the blocks of a kernel. */
@@ -90,7 +92,8 @@ struct runner
     const launch_shape *shape;
     const std::function<void()> *body;
     lane lanes[MOST_THREADS];
-    unsigned ready[MOST_WARPS], waiting[MOST_WARPS];
+    unsigned ready[MOST_WARPS], waiting[MOST_WARPS]; /* lanes of each */
+    unsigned ready_warps;
     int n, n_warps, n_ended, warp, at;
     int is_spoiled; /* by a fault: its fibers are of no use any more */
     uint64_t random;
@@ -143,24 +146,20 @@ uint64_t draw(runner *r)
     return mix(r->random);
 }
 
-int nth_bit(unsigned bits, int n)
+/* One of bits: the first or last, or the next after a random one. */
+int pick_bit(runner *r, unsigned bits)
 {
-    while (n-- > 0)
-        bits &= bits - 1;
-    return __builtin_ctz(bits);
-}
-
-int next_lane(runner *r, unsigned ready)
-{
+    unsigned from;
     switch (order)
     {
         case FORWARD:
-            return __builtin_ctz(ready);
+            return __builtin_ctz(bits);
         case BACKWARD:
-            return 31 - __builtin_clz(ready);
+            return 31 - __builtin_clz(bits);
         default:
-            return nth_bit(
-                ready, (int)(draw(r) % (unsigned)__builtin_popcount(ready)));
+            from = (unsigned)(draw(r) >> 59);
+            bits = bits >> from | bits << (-from & 31u);
+            return (int)(((unsigned)__builtin_ctz(bits) + from) & 31u);
     }
 }
 
@@ -168,16 +167,17 @@ int next_lane(runner *r, unsigned ready)
  * the random order. */
 int next_warp(runner *r)
 {
-    int first =
-        order == SHUFFLED ? (int)(draw(r) % (unsigned)r->n_warps) : r->warp;
-    int step = order == BACKWARD ? r->n_warps - 1 : 1;
-    for (int i = 0; i < r->n_warps; i++)
-    {
-        int w = (first + i * step) % r->n_warps;
-        if (r->ready[w] != 0)
-            return w;
-    }
-    return -1;
+    if (r->ready_warps == 0)
+        return -1;
+    if (order != SHUFFLED && r->ready[r->warp] != 0)
+        return r->warp;
+    return pick_bit(r, r->ready_warps);
+}
+
+void make_ready(runner *r, int w, unsigned lanes)
+{
+    r->ready[w] |= lanes;
+    r->ready_warps |= 1u << w;
 }
 
 uint64_t block_in_order(uint64_t i, uint64_t n)
@@ -237,9 +237,11 @@ fiber *next_fiber(runner *r)
     int w = next_warp(r);
     if (w < 0)
         return &r->scheduler;
-    int i = next_lane(r, r->ready[w]);
+    int i = pick_bit(r, r->ready[w]);
     lane *l = &r->lanes[w * WARP + i];
     r->ready[w] &= ~(1u << i);
+    if (r->ready[w] == 0)
+        r->ready_warps &= ~(1u << w);
     r->warp = w;
     r->at = w * WARP + i;
     r->place.thread = l->thread;
@@ -295,9 +297,10 @@ unsigned who_brought(const lane *warp, unsigned mask, uint64_t value)
 
 uint64_t asked_value(const lane *warp, const lane *l, int at)
 {
-    int group = at - at % (int)l->width, asked = at;
+    /* a width is a power of two */
+    int group = at & -(int)l->width, asked = at;
     if (l->what == MEET_SHUFFLE)
-        asked = group + (int)(l->asked % l->width);
+        asked = group + (int)(l->asked & (l->width - 1));
     else if (l->what == MEET_SHUFFLE_UP && at - (int)l->asked >= group)
         asked = at - (int)l->asked;
     else if (l->what == MEET_SHUFFLE_XOR &&
@@ -340,7 +343,7 @@ void try_meeting(runner *r, int w, unsigned mask, enum warp_meeting what)
     }
     answer(warp, mask, what);
     r->waiting[w] &= ~mask;
-    r->ready[w] |= mask;
+    make_ready(r, w, mask);
 }
 
 /* All that have not ended are there, or nobody will ever go on. */
@@ -369,7 +372,7 @@ void release_block(runner *r)
         if (l->state == ENDED)
             continue;
         l->result = (uint64_t)sum;
-        r->ready[i / WARP] |= 1u << (i % WARP);
+        make_ready(r, i / WARP, 1u << (i % WARP));
     }
 }
 
@@ -387,11 +390,12 @@ void run_block(runner *r, uint64_t block)
     r->warp = order == BACKWARD ? r->n_warps - 1 : 0;
     if (order == SHUFFLED)
         r->random = mix(seed * 1000003u + block);
+    r->ready_warps = 0;
     for (int w = 0; w < r->n_warps; w++)
     {
         int n = r->n - w * WARP;
-        r->ready[w] = n < WARP ? (1u << n) - 1u : ~0u;
-        r->waiting[w] = 0;
+        r->ready[w] = r->waiting[w] = 0;
+        make_ready(r, w, n < WARP ? (1u << n) - 1u : ~0u);
     }
     for (int i = 0; i < r->n; i++)
     {
@@ -538,7 +542,7 @@ uint64_t meet(enum warp_meeting what, unsigned mask, uint64_t value,
     l->mask = mask;
     l->value = value;
     l->asked = asked;
-    l->width = width;
+    l->width = (uint8_t)width;
     l->file = file;
     l->line = line;
     l->state = WAITS_FOR_WARP;

@@ -68,7 +68,7 @@ extern __thread struct thread_place *now;
     __attribute__((format(printf, 1, 2)));
 
 /** What threads of a warp meet for. */
-enum warp_meeting
+enum warp_meeting : uint8_t
 {
     MEET_SYNC,
     MEET_BALLOT,
@@ -246,10 +246,6 @@ static inline void __threadfence(void)
     static inline T atomicAdd(T *at, T value)                                  \
     {                                                                          \
         return __atomic_fetch_add(at, value, __ATOMIC_RELAXED);                \
-    }                                                                          \
-    static inline T atomicAnd(T *at, T value)                                  \
-    {                                                                          \
-        return __atomic_fetch_and(at, value, __ATOMIC_RELAXED);                \
     }                                                                          \
     static inline T atomicOr(T *at, T value)                                   \
     {                                                                          \

@@ -318,16 +318,6 @@ cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned)
     return cudaSuccess;
 }
 
-cudaError_t cudaHostUnregister(void *memory)
-{
-    std::lock_guard<std::mutex> hold(lock);
-    auto at = blocks().find((uintptr_t)memory);
-    if (at == blocks().end() || at->second.kind != REGISTERED)
-        return told(cudaErrorHostMemoryNotRegistered);
-    blocks().erase(at);
-    return told(lost());
-}
-
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out,
                                      const void *at)
 {

@@ -206,8 +206,8 @@ def fids_are_kept(words):
 
 
 def compare(words, format="gpkg", lco=None, open_options=()):
-    """ogr2ogr of the dataset writes what the command writes: columns, rows, order,
-    FIDs where the rows have those of the input. words: options, input, join."""
+    """What ogr2ogr calls writes of the dataset what the command writes: columns, rows,
+    order, FIDs where the rows have those of the input. words: options, input, join."""
     driver, options = FORMATS[format]
     if lco is not None:
         options = lco
@@ -219,8 +219,12 @@ def compare(words, format="gpkg", lco=None, open_options=()):
     sides = 1 if "-window" in words else 2
     go(*words[:-sides], *options, a, *words[-sides:])
     keep = ("-preserve_fid",) if fids_are_kept(words) else ()
-    client("ogr2ogr", "-q", *keep, "-f", driver, *options, b, name_of(*words))
     what = f"{format}: {shlex.join(map(str, words))}"
+    with Said() as said:
+        done = gdal.VectorTranslate(b, name_of(*words), options=[*keep, "-f", driver, *options])
+        true(done is not None, f"is written, {what}: {said.all}")
+        done = None
+    same(said.errors, [], what)
     x, y = (Layer(p, oo=open_options) for p in (a, b))
     # a layer is never called like a word of SQL
     true(y.name in (x.name, x.name + "_joined"), f"name, {what}: {y.name}, {x.name}")

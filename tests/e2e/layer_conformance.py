@@ -319,7 +319,7 @@ def check_spatial_filters(a):
     with errors_expected():
         extent = a.layer.GetExtent(force=1, can_return_null=True) or (0, 0, 0, 0)
     width = extent[1] - extent[0]
-    for i in range(12 if a.rows else 0):
+    for i in range(6 if a.rows else 0):
         shape = a.shapes[a.any()]
         at = extent if shape is None or shape.IsEmpty() else shape.GetEnvelope()
         # A box exactly that of a row has no area, if it is a point.

@@ -355,6 +355,7 @@ def check_reprojected_join_layer():
     same(dumps[0], dumps[1])
 
 
+@once
 def check_weighted_sum():
     zones = [(box(0, 0, 10, 10), {}), (box(10, 0, 10, 10), {}), (box(90, 0, 5, 5), {})]
     make("zones.gpkg", zones)
@@ -380,8 +381,9 @@ def check_weighted_sum():
         near(row[2]["weighted_sum_i"], row[2]["sum_i"], 0)
 
 
+@once
 def check_spilled_values():
-    zones, points = random_layers(random.Random(15), n_points=30000)
+    zones, points = random_layers(random.Random(15), n_points=10000)
     words = "median(f), mode(s), unique(n), concat(s,'; '), mode(d), concat(i), count"
     whole = []
     for memory in ([], ["-memory", "1"], ["-memory", "200K"]):
@@ -414,6 +416,7 @@ def check_in_place():
     same("near" in Layer(zones).fields, True)
 
 
+@once
 def check_names_that_clash():
     zones, points = random_layers(random.Random(16))
     aggregate("-agg", "count as name_2, sum(i)", "first.gpkg", zones, points)
@@ -423,6 +426,7 @@ def check_names_that_clash():
          ["name", "name_2", "sum_i", "count_2", "sum_i_2"])
 
 
+@once
 def check_quoted_names():
     zones, points = random_layers(random.Random(17))
     aggregate("-agg", ' COUNT ,Sum( "odd, ""name""" ) AS "a b", max(I)as M', "out.csv",
@@ -430,6 +434,7 @@ def check_quoted_names():
     same(list(Layer("out.csv").fields), ["name", "COUNT".lower(), "a b", "M"])
 
 
+@once
 def check_bad_words():
     random_layers(random.Random(18))
     files = ["out.gpkg", "zones.gpkg", "points.gpkg"]
@@ -516,6 +521,7 @@ def check_many_points():
           says="nofield", op=False)
 
 
+@once
 def check_words_of_sql():
     random_layers(random.Random(21))
     aggregate("-agg", "count(*), COUNT( * ) as n, avg(f)", "out.gpkg", "zones.gpkg", "points.gpkg")
@@ -565,6 +571,7 @@ def check_real_zones():
     compare(got.rows, pairs, words, "taxi zones")
 
 
+@once
 def check_sums_of_a_device():
     """Counts and sums without pairs, with a module that stands for that of CUDA: the
     CPU's answers, whatever the device can do; the summary says who gave them."""
@@ -599,6 +606,8 @@ def check_sums_of_a_device():
             ("cuda", "crowded", "(ran on the CPU, since the fake device is crowded; a smaller -gpu_batch needs less)", False),
             ("cuda", "second", "(took a slower method on the GPU, since the better fake method is full)", summed),
         ):
+            if number > 1 and how not in ("", "mute"):
+                continue  # who answers does not depend on what is added up
             env = {"OGRJOIN_CUDA_MODULE": os.environ["FAKE_MODULE"], "FAKE_GPU": how}
             out = f"unmade{number}_{backend}_{how}.gpkg"
             if how in ("", "full"):

@@ -8,6 +8,7 @@ import sqlite3
 from e2e import *
 
 
+@once
 def check_output_is_an_input():
     w = layers()
     os.symlink("points.gpkg", "link.gpkg")
@@ -36,6 +37,7 @@ def check_output_is_an_input():
     fails("-overwrite", "p.csv", "p.vrt", w[1], says="input")
 
 
+@once
 def check_reports_over_inputs():
     """Side files are outputs, too."""
     w = layers()
@@ -53,6 +55,7 @@ def check_reports_over_inputs():
         fails("o.gpkg", *w, "-validate", "-validate_report", target, says="output")
 
 
+@once
 def check_folders():
     w = layers()
     fails("no/such/folder/o.gpkg", *w, says="no/such/folder")
@@ -76,6 +79,7 @@ def as_nobody(folder):
             "--clear-groups"]
 
 
+@once
 def check_no_permission():
     layers()
     folder = os.getcwd()
@@ -154,6 +158,7 @@ def check_another_writer():
     join("-append", "o.gpkg", *w)
 
 
+@once
 def check_drivers_that_cannot():
     w = layers()
     fails("-f", "WAsP", "o.map", *w)
@@ -218,6 +223,7 @@ def check_full_disk():
     full_disk(2 * 1024 * 1024, run_there)
 
 
+@once
 def check_full_disk_for_side_files():
     layers()
 

@@ -144,6 +144,7 @@ def check_layers_beside():
     same(got.column("join_name"), [names[f] for f in got.column("join_fid")])
 
 
+@once
 def check_names():
     fields = (("use", ogr.OFTString),)
     make("points.gpkg", [("POINT (980000 200000)", {"use": "mine"})], fields)
@@ -156,6 +157,7 @@ def check_names():
     same(list(Layer("points.gpkg").fields), list(row), "again")
 
 
+@once
 def check_refusals():
     """Of options: test_command."""
     layers()
@@ -182,6 +184,7 @@ def check_foreign_columns():
     fails("-in_place", "points.gpkg", "other.gpkg", says="join_fid")
 
 
+@once
 def check_read_only():
     layers()
     os.mkdir("locked")
@@ -198,6 +201,7 @@ def check_read_only():
             subprocess.run(["chattr", "-i", "locked/points.gpkg"], check=True)
 
 
+@once
 def check_locked_by_another_program():
     layers()
     base = sqlite3.connect("points.gpkg")
@@ -213,6 +217,7 @@ def check_locked_by_another_program():
     add("points.gpkg", "lots.gpkg")
 
 
+@once
 def check_unsafe():
     lots_file()
     points_file("p.shp")
@@ -226,6 +231,7 @@ def check_unsafe():
         near(value, answer[0][0] if answer else None, 1e-9)
 
 
+@once
 def check_validate_in_place():
     layers()
     r = add("-validate", "points.gpkg", "lots.gpkg")

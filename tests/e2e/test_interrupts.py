@@ -60,6 +60,13 @@ def is_writing(process):
     true(wait_until(has_written, process, "writing"), "the run is still at work")
 
 
+def hears(process):
+    """Before it has asked for signals they end it themselves."""
+    with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
+        sets = [line.split()[1] for line in file if line.startswith(("SigBlk", "SigCgt"))]
+    return any(int(bits, 16) >> signal.SIGINT - 1 & 1 for bits in sets)
+
+
 def interrupted(process, number=signal.SIGINT):
     process.send_signal(number)
     begin = time.monotonic()
@@ -163,8 +170,8 @@ def check_signals_while_the_driver_reads():
         for words in (["-sql", STUCK], ["-join_sql", STUCK.replace("points", "lots")
                                         .replace("name", "use")]):
             p = start("-op", "nearest", *words, "o.gpkg", *w)
-            time.sleep(0.5)  # it is reading, or about to
-            true(p.poll() is None, "still at work")
+            true(wait_until(lambda p=p: hears(p), p, "the handler"), "still at work")
+            time.sleep(0.2)  # it is reading, or about to
             interrupted(p, number)
             same(listing(), before, "left behind")
 

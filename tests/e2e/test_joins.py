@@ -119,6 +119,7 @@ def check_fields_of_distances():
             same(pairs(*words, *more, "a.gpkg", "b.gpkg"), [], f"{words} {more}")
 
 
+@once
 def check_conditions_said_wrong():
     table("a.gpkg")
     table("b.gpkg", seed=2)
@@ -145,6 +146,7 @@ def check_conditions_said_wrong():
     wrong(*near, "-min_distance", 2, says="-min_distance is greater")
 
 
+@once
 def check_self_join_pairs():
     a = table("a.gpkg")
     words = ["-op", "dwithin", "-max_distance", 1]
@@ -164,6 +166,7 @@ def summary_of(*words):
 # --- windows, points of features, invalid ones ----------------------------
 
 
+@once
 def check_window_crs():
     """Boxes are in the CRS of the join."""
     make("a.gpkg", [("POINT (10 60)", {"name": "in"}), ("POINT (11 60)", {"name": "out"})],
@@ -178,6 +181,7 @@ def check_window_crs():
 BOWTIE = "POLYGON ((0 0, 10 10, 10 0, 0 10, 0 0))"
 
 
+@once
 def check_invalid():
     make("a.gpkg", [("POINT (1 5)", {"name": "left"}), ("POINT (9 5)", {"name": "right"}),
                     ("POINT (5 1)", {"name": "below"})])
@@ -202,6 +206,7 @@ def check_invalid():
 # --- CRS, warnings, -explain ----------------------------------------------
 
 
+@once
 def check_degrees():
     """Predicates take degrees as a plane; distances need a word more."""
     make("a.gpkg", [("POINT (10 60)", {"name": "a"})], srs="EPSG:4326")
@@ -224,6 +229,7 @@ def warnings_of(*words):
     return [line for line in r.err.split("\n") if line.startswith("Warning")]
 
 
+@once
 def check_early_warnings():
     make("near.gpkg", [("POINT (10 60)", {"name": "a"}), ("POINT (11 61)", {"name": "b"})], srs="EPSG:4326")
     make("swap.gpkg", [("POINT (60 10)", {"name": "a"}), ("POINT (61 11)", {"name": "b"})], srs="EPSG:4326")
@@ -269,6 +275,7 @@ def points_csv(path, x, y, n, more=""):
     return path
 
 
+@once
 def check_early_warnings_from_first_rows():
     """A CSV says nothing of its extent: its first rows do."""
     make("near.gpkg", [("POINT (10 60)", {"name": "a"}), ("POINT (11 61)", {"name": "b"})], srs="EPSG:4326")
@@ -312,6 +319,7 @@ def check_points_of_both_kinds():
               op=False, says=["both say what the"])
 
 
+@once
 def check_skipped_are_counted():
     bow = "POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))"
     square = "POLYGON ((0 0, 1 0, 1 1, 0 1, 0 0))"
@@ -360,6 +368,7 @@ def check_equal_geometries_are_of_what_is_joined():
         same(Layer("o.gpkg").column("b_name"), names, f"{more}")
 
 
+@once
 def check_explain():
     """Says all, does nothing."""
     table("a.gpkg")

@@ -27,6 +27,24 @@ LISTS = (
 )
 
 
+def made_once(path):
+    """Of a layer at path: what is asked for again is the same bytes."""
+    def of(maker):
+        made = {}
+
+        def write(path=path, **how):
+            key = (path, *how.items())
+            if key not in made:
+                maker(path, **how)
+                made[key] = contents(path)
+            with open(path, "wb") as file:
+                file.write(made[key])
+
+        return write
+
+    return of
+
+
 def values_of(r, i):
     def maybe(value):
         return None if r.random() < 0.15 else value
@@ -58,7 +76,8 @@ def with_bytes(path, layer):
     source.CommitTransaction()
 
 
-def join_points(path="points.gpkg", n=6000):
+@made_once("points.gpkg")
+def join_points(path, n=6000):
     """Points, every fourth at the place of another: ties."""
     r = random.Random(41)
     rows, places = [], []
@@ -74,19 +93,19 @@ def join_points(path="points.gpkg", n=6000):
         rows.append((shape, values_of(r, i)))
     make(path, rows, FIELDS, kind=ogr.wkbPoint)
     with_bytes(path, "points")
-    return path
 
 
-def join_polygons(path="polygons.gpkg", n=3000):
+@made_once("polygons.gpkg")
+def join_polygons(path, n=3000):
     r = random.Random(42)
     rows = [(p, values_of(r, i)) for i, p in enumerate(random_polygons(n, seed=43))]
     rows[7] = (None, rows[7][1])
     make(path, rows, FIELDS, kind=ogr.wkbMultiPolygon)
     with_bytes(path, "polygons")
-    return path
 
 
-def input_points(path="input.gpkg", n=300):
+@made_once("input.gpkg")
+def input_points(path, n=300):
     r = random.Random(44)
     rows = [(p, {"id": i, "code": i % 6 if i % 9 else None, "far": [0.0, 4.0, 25.0, None][i % 4]})
             for i, p in enumerate(random_points(n, seed=45, size=1100.0))]
@@ -96,12 +115,13 @@ def input_points(path="input.gpkg", n=300):
         if shape is not None and not shape.IsEmpty():
             rows.append((shape, {"id": len(rows), "code": 2, "far": 3.0}))
     r.shuffle(rows)
-    return make(path, rows, (("id", ogr.OFTInteger), ("code", ogr.OFTInteger), ("far", ogr.OFTReal)), kind=ogr.wkbPoint)
+    make(path, rows, (("id", ogr.OFTInteger), ("code", ogr.OFTInteger), ("far", ogr.OFTReal)), kind=ogr.wkbPoint)
 
 
-def input_polygons(path="zones.gpkg", n=60):
+@made_once("zones.gpkg")
+def input_polygons(path, n=60):
     rows = [(p, {"id": i, "code": i % 6, "far": 1.5 * (i % 7)}) for i, p in enumerate(random_polygons(n, seed=46))]
-    return make(path, rows, (("id", ogr.OFTInteger), ("code", ogr.OFTInteger), ("far", ogr.OFTReal)), kind=ogr.wkbMultiPolygon)
+    make(path, rows, (("id", ogr.OFTInteger), ("code", ogr.OFTInteger), ("far", ogr.OFTReal)), kind=ogr.wkbMultiPolygon)
 
 
 def go(*words, **how):
@@ -262,7 +282,7 @@ def check_backends():
 
 def check_lists_and_dates():
     """GeoJSON holds lists; the output as well."""
-    join_points("points.gpkg")
+    join_points()
     input_points()
     r = random.Random(47)
     rows = []

@@ -275,6 +275,7 @@ def check_formats_that_take_no_infinite_coordinates():
           says=("join feature 1 ", "-join_where"))
 
 
+@once
 def check_what_cannot_be_reprojected():
     points(["POINT (10 60)", "POINT (10 6000)"], srs="EPSG:4326")
     lots(["POINT (10 60.001)"], srs="EPSG:4326")

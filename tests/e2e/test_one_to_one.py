@@ -99,6 +99,7 @@ def check_who_is_kept():
     true(f"{n} pairs, of which {len(chosen)} one to one" in r.err, f"says so: {r}")
 
 
+@once
 def check_threads_and_batches():
     """The same bytes."""
     sides(".gpkg")
@@ -135,6 +136,7 @@ def check_tiles():
         compare([*line.split(), "-one_to_one"], left, right)
 
 
+@once
 def check_self_join():
     """Each FID once at most on either side."""
     left, _ = sides(".gpkg")
@@ -160,6 +162,7 @@ def check_in_place():
         same(found, chosen)
 
 
+@once
 def check_validate():
     """Before the choice: every pair of the join."""
     left, right = sides(".gpkg")
@@ -195,6 +198,7 @@ def check_select():
           says="another order", op=False)
 
 
+@once
 def check_odd_rows_are_counted_once():
     fields = (("reach", ogr.OFTReal),)
     make("a.gpkg", [(p, {"reach": i % 9 - 2 if i % 5 else None}) for i, p in enumerate(random_points(90, size=40))], fields)
@@ -207,6 +211,7 @@ def check_odd_rows_are_counted_once():
     true(len(said[0]) == 1, f"it is said: {said}")
 
 
+@once
 def check_what_makes_no_sense():
     left, right = sides(".gpkg")
     words = ["-op", "dwithin", "-max_distance", 25, "-one_to_one"]

@@ -8,6 +8,7 @@ def one(path, values=None, fields=None, at="0 0", **how):
     return make(path, [(f"POINT ({at})", values or {"name": "a"})], fields, **how)
 
 
+@once
 def check_clashes():
     both = (("Name", ogr.OFTString), ("id", ogr.OFTInteger))
     other = (("NAME", ogr.OFTString), ("ID", ogr.OFTInteger), ("x", ogr.OFTReal))
@@ -222,6 +223,7 @@ def check_no_geometry():
              "-nlt NONE" in str(e), str(e))
 
 
+@once
 def check_folders_and_links():
     os.mkdir("sub")
     one("p.gpkg")
@@ -263,6 +265,7 @@ def check_zipped_output():
     join("o.gpkg.zip", "p.gpkg", twin("p.gpkg"), "-f", "GPKG")
 
 
+@once
 def check_stdout():
     one("p.gpkg")
     for words in (["-f", "GeoJSON", "/vsistdout/"], ["-f", "GeoJSON", "/dev/stdout"],

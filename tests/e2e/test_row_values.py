@@ -23,6 +23,7 @@ def best(pairs, joins, score):
     return answer
 
 
+@once
 def check_pick_rules():
     inputs_file(n=120)
     far_zones_file()
@@ -248,6 +249,7 @@ def check_nearest_points():
           op=False, says="sphere")
 
 
+@once
 def check_bearing_of_the_compass():
     around = {0: (0, 5), 45: (3, 3), 90: (5, 0), 180: (0, -5), 270: (-5, 0), 315: (-2, 2)}
     make("p.gpkg", [("POINT (0 0)", {"name": "a"})])
@@ -296,6 +298,7 @@ def check_intersections_as_shapefile():
     same({s.GetGeometryName() for s in Layer("o.shp").shapes()} - {"POLYGON", "MULTIPOLYGON"}, set())
 
 
+@once
 def check_intersections_that_geos_cannot_make():
     """A bow tie: the row stays, its overlap is not known, and a line says so."""
     make("a.gpkg", [("POLYGON ((0 0, 4 4, 4 0, 0 4, 0 0))", {"name": "bow"})])

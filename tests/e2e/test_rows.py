@@ -203,6 +203,7 @@ def check_unmatched_layers_in_a_dataset():
     same(len(Layer("o.gpkg", "lonely").rows), 2 * len(alone))
 
 
+@once
 def check_unmatched_layers_refused():
     inputs_file()
     zones_file()

@@ -10,6 +10,7 @@
 #include "../../flatten/text/oj_fold.h"
 #include "../../flatten/text/oj_token_sets.h"
 #include "../../flatten/text/oj_word_replacements.h"
+#include "fuzz_bytes.h"
 
 #include <gdal.h>
 #include <ogr_api.h>
@@ -26,14 +27,6 @@ enum
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "fuzz_texts: %s\n", what);
-    abort();
-}
 
 /* --- folding -------------------------------------------------------------- */
 
@@ -324,52 +317,19 @@ static const char *const seeds[] = {
     "\xF0\x9F\x98\x80\xED\x95\x9C\n\xC3\x98\xC4\xB1\xE2\x80\x99 1/2\n--\n",
 };
 
-static uint64_t state = 20261127;
-
-static uint32_t next(uint32_t n)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)(state >> 20) % n;
-}
-
-static size_t mutate(char *text, size_t n)
-{
-    static const char letters[] = "\n\",:+=/[]. 019aZ'\xC3\xE2\xF4\x80\xBF\xFF";
-    size_t at = next((uint32_t)n);
-    switch (next(5))
-    {
-        case 0:
-            text[at] = letters[next(sizeof letters - 1)];
-            return n;
-        case 1:
-            text[at] = (char)next(256);
-            return n;
-        case 2:
-            return at > 0 ? at : 1;
-        case 3:
-            if (2 * n >= MAX_BYTES)
-                return n;
-            memcpy(text + n, text, n);
-            return 2 * n;
-        default:
-            memmove(text + at, text + at + 1, n - at - 1);
-            return n > 1 ? n - 1 : n;
-    }
-}
-
 int main(int argc, char **argv)
 {
+    static const char letters[] = "\n\",:+=/[]. 019aZ'\xC3\xE2\xF4\x80\xBF\xFF";
     long n_rounds = argc > 1 ? atol(argv[1]) : 60000;
+    random_state = 20261127;
     for (long i = 0; i < n_rounds; i++)
     {
-        const char *seed = seeds[next(sizeof seeds / sizeof *seeds)];
+        const char *one = seeds[pick(sizeof seeds / sizeof *seeds)];
         char text[MAX_BYTES] = "";
-        size_t n = strlen(seed);
-        memcpy(text, seed, n);
-        for (uint32_t m = next(7); m > 0; m--)
-            n = mutate(text, n);
+        size_t n = strlen(one);
+        memcpy(text, one, n);
+        for (int m = pick(7); m > 0; m--)
+            n = mutate(text, n, MAX_BYTES, letters, sizeof letters - 1);
         LLVMFuzzerTestOneInput((const uint8_t *)text, n);
     }
     printf("%ld inputs\n", n_rounds);

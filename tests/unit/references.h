@@ -98,6 +98,13 @@ static inline void add_point(struct oj_flat_buf *buf, double x, double y)
     must(oj_flat_buf_add_point(buf, buf->n_features, x, y, &error));
 }
 
+/** n features without geometry, which other columns join. */
+static inline void add_nulls(struct oj_flat_buf *buf, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        must(oj_flat_buf_add_null(buf, i, &error));
+}
+
 static inline void add_line(struct oj_flat_buf *buf, double ax, double ay,
                             double bx, double by)
 {

@@ -227,7 +227,7 @@ TEST(envelopes)
         else
             add_line(&job.join_buf, -i, 2 * i, i, -i);
     }
-    for (int i = 0; i < 5000; i++)
+    for (int i = 0; i < 1000; i++)
         add_point(&job.input_buf, pick(120) - 30, pick(120) - 30);
     trial_view(&job);
     job.relation.op = OJ_OP_BBOX;
@@ -317,7 +317,7 @@ TEST(little_memory)
     {
         struct join_trial job;
         MATCHES truth = {0}, ours = {0};
-        make_job(&job, 3000, 20000);
+        make_job(&job, 3000, 5000);
         job.relation.any_order = 0;
         trial_truth(&job, &truth);
         for (int64_t bytes = 1 << 8; bytes < (int64_t)1 << 28; bytes *= 4)

@@ -86,7 +86,7 @@ TEST_LOOP(scattered, 0, 8)
     int in_one_place = _i & 1, with_filter = _i & 2, shuffled = _i & 4;
     int n_dense = in_one_place ? 20000 : 0;
     random_state = 77;
-    for (int i = 0; i < 180000; i++)
+    for (int i = 0; i < 90000; i++)
     {
         double spread = i < n_dense ? 1.0 : 1000.0;
         double x = 500 + spread * (unit() - 0.5);

@@ -41,8 +41,8 @@ static void build_layers(void)
     for (int64_t i = 0; i < join_side.n_features; i++)
         join_side.fid[i] = 5000 - i;
     view = oj_flat_buf_view(&join_side);
-    add_input_points(&points, &scene, &view, 150, 0);
-    add_input_points(&multipoints, &scene, &view, 100, 1);
+    add_input_points(&points, &scene, &view, 60, 0);
+    add_input_points(&multipoints, &scene, &view, 40, 1);
     ck_assert(!points.long_form && multipoints.long_form);
 }
 

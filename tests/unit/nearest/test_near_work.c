@@ -203,45 +203,43 @@ static void check_ties(const struct join_trial *t, const struct oj_matches *out,
 }
 
 /* Squares side by side, some of them several times, with holes or across
- * others, and points on all their corners, edges and middles. */
-TEST(all_that_are_as_near)
+ * others. */
+static void add_squares(struct oj_flat_buf *join, int n_copies)
 {
-    static const char *const backends[] = {"cpu", "cuda"};
-    LAYER join = {0}, input = {0}, third = {0};
     for (int i = 0; i < 49; i++)
     {
         double x = i % 7 * 10.0, y = i / 7 * 10.0;
         for (int copy = 0; copy < i % 4; copy++)
-            add_square(&join, x, y, x + 10.0, y + 10.0);
+            add_square(join, x, y, x + 10.0, y + 10.0);
         if (i % 9 == 4)
-            add_square(&join, x + 5.0, y + 5.0, x + 15.0, y + 15.0);
+            add_square(join, x + 5.0, y + 5.0, x + 15.0, y + 15.0);
     }
-    add_stack(&join, 80.0, 1, 3);
-    add_stack(&join, 80.0, 0, 40);
-    add_line(&join, -20.0, 0.0, -20.0, 70.0);
+    add_stack(join, 80.0, 1, 3);
+    add_stack(join, 80.0, 0, n_copies);
+    add_line(join, -20.0, 0.0, -20.0, 70.0);
+}
+
+/* And points on all their corners, edges and middles. An emulated device takes
+ * long for many copies, of which test_cuda_layers has more. */
+TEST_LOOP(all_that_are_as_near, 0, 2)
+{
+    static const double reaches[] = {0.0, 5.0, 30.0, INFINITY};
+    LAYER join = {0}, input = {0};
+    add_squares(&join, _i == 0 ? 40 : 4);
     for (int i = 0; i < 400; i++)
         add_point(&input, i % 20 * 5.0 - 5.0, i / 20 * 5.0 - 5.0);
     add_point(&input, 1e5, 2e5);
     add_point(&input, -1e7, 35.0);
-    for (int64_t i = 0; i < input.n_features; i += 7)
-        add_point(&third, input.x[i], input.y[i]);
     for (int c = 0; c < 8; c++)
     {
-        static const double reaches[] = {0.0, 5.0, 30.0, INFINITY};
         struct join_trial t = trial_of(&join, &input, 1, reaches[c % 4]);
+        MATCHES out = {0};
+        struct join_work work;
+        const char *backend = _i == 0 ? "cpu" : "cuda";
         t.relation.ties = OJ_TIES_ALL;
         t.relation.distance_to = c / 4 ? OJ_TO_BOUNDARY : OJ_TO_INTERIOR;
-        for (int b = 0; b < 2; b++)
-        {
-            MATCHES out = {0};
-            struct join_work work;
-            if (b == 1 && c != 3 && c != 5)
-                continue; /* an emulated device takes long */
-            if (b == 1)
-                t.input = oj_flat_buf_view(&third);
-            if (join_on(backends[b], &t, &out, &work))
-                check_ties(&t, &out, backends[b]);
-        }
+        if (join_on(backend, &t, &out, &work))
+            check_ties(&t, &out, backend);
     }
 }
 

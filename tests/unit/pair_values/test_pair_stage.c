@@ -343,7 +343,7 @@ static void expect_same(const struct oj_pair_values *a,
 }
 
 /* The same with any number of threads; picked pairs have the best overlap. */
-TEST_LOOP(threads_change_nothing, 0, 5)
+TEST_LOOP(threads_change_nothing, 0, 3)
 {
     MATCHES m = {0};
     build_layers(77 + (uint64_t)_i, 25, 25);
@@ -392,7 +392,7 @@ static void list_apart(const struct oj_matches *lists, struct oj_matches *out)
     out->n_matched = lists->n_matched;
 }
 
-TEST_LOOP(rows_that_are_listed_apart_have_the_same_values, 0, 5)
+TEST_LOOP(rows_that_are_listed_apart_have_the_same_values, 0, 3)
 {
     MATCHES m = {0}, apart = {0};
     build_layers(277 + (uint64_t)_i, 25, 25);
@@ -422,7 +422,7 @@ TEST_LOOP(rows_that_are_listed_apart_have_the_same_values, 0, 5)
     free_layers();
 }
 
-TEST_LOOP(picked_pairs_are_the_best_of_all, 0, 5)
+TEST_LOOP(picked_pairs_are_the_best_of_all, 0, 3)
 {
     MATCHES m = {0};
     struct oj_pair_values all = {0}, picked = {0};

@@ -7,6 +7,7 @@
 
 #include "../../../algs/relation/oj_engine.h"
 #include "../../../flatten/base/oj_array.h"
+#include "../join_trial.h"
 #include "../memory_trial.h"
 #include "../run_tests.h"
 #include "random_shapes.h"
@@ -98,22 +99,6 @@ static void check_pairs(const struct oj_relation *relation,
     }
 }
 
-static void check_features(const int32_t *a, const int32_t *b, int64_t n)
-{
-    if (n > 0)
-        ck_assert_mem_eq(a, b, (size_t)n * sizeof *a);
-}
-
-static void check_same(const struct oj_matches *a, const struct oj_matches *b)
-{
-    ck_assert_int_eq(a->n_rows, b->n_rows);
-    ck_assert_int_eq(a->n_pairs, b->n_pairs);
-    ck_assert_int_eq(a->n_matched, b->n_matched);
-    ck_assert_mem_eq(a->offset, b->offset,
-                     (size_t)(a->n_rows + 1) * sizeof *a->offset);
-    check_features(a->join_row, b->join_row, a->n_entries);
-}
-
 /* The rows of a batch, one by one or in two batches, are the same. */
 static void check_cuts(const struct oj_relation *relation,
                        const struct oj_flat *input,
@@ -135,13 +120,7 @@ static void check_cuts(const struct oj_relation *relation,
         int64_t end = first == 0 ? cut : input->n_features;
         must(oj_flat_slice_make(input, first, end - first, &part, &error));
         must(oj_cpu_predicate.join(index, &part.flat, &out, &stats, &error));
-        for (int64_t i = first; i < end; i++)
-        {
-            int64_t n = out.offset[i - first + 1] - out.offset[i - first];
-            ck_assert_int_eq(n, whole->offset[i + 1] - whole->offset[i]);
-            check_features(out.join_row + out.offset[i - first],
-                           whole->join_row + whole->offset[i], n);
-        }
+        same_rows("a part", &out, whole, first);
         first = end;
     }
     oj_flat_slice_free(&part);
@@ -157,7 +136,7 @@ static void check_join(const struct oj_relation *relation,
     must(run_family(relation, input, join_side, &one, &m));
     check_pairs(relation, input, join_side, &m);
     must(run_family(relation, input, join_side, &three, &other));
-    check_same(&m, &other);
+    same_matches("three threads", &other, &m);
     if (one_in(3))
         check_cuts(relation, input, join_side, &m,
                    1 + pick((int)input->n_features - 1));

@@ -7,13 +7,6 @@
 #include "../run_tests.h"
 #include "../text/text_layers.h"
 
-/* A layer of n features without geometry. */
-static void add_features_of(struct oj_flat_buf *buf, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        must(oj_flat_buf_add_null(buf, i, &error));
-}
-
 static struct oj_text_condition pick_condition(void)
 {
     struct oj_text_condition condition = {(enum oj_text_measure)pick(4),
@@ -58,26 +51,6 @@ static void pick_sets(int64_t n, uint32_t n_tokens, struct oj_token_sets_buf *s)
     }
 }
 
-static void check_same(const struct join_trial *t, const struct oj_matches *a,
-                       const struct oj_matches *b)
-{
-    ck_assert_int_eq(a->n_rows, b->n_rows);
-    ck_assert_int_eq(a->n_pairs, b->n_pairs);
-    ck_assert_int_eq(a->n_matched, b->n_matched);
-    for (int64_t row = 0; row < a->n_rows; row++)
-    {
-        int64_t i = oj_matches_first(a, row), j = oj_matches_first(b, row);
-        int64_t n = oj_matches_end(a, row) - i;
-        expect(n == oj_matches_end(b, row) - j, "row %d: %d and %d pairs",
-               (int)row, (int)n, (int)(oj_matches_end(b, row) - j));
-        for (int64_t p = 0; p < n; p++)
-            expect(a->join_row[i + p] == b->join_row[j + p] &&
-                       bits_of(a->measure[i + p]) == bits_of(b->measure[j + p]),
-                   "row %d, pair %d of %d", (int)row, (int)p, (int)n);
-    }
-    (void)t;
-}
-
 /* By one of the ways, whatever they cost; equals in the order of ordinals. */
 static void answer_by(const struct oj_engine *engine,
                       const struct join_trial *t, int n_threads,
@@ -117,8 +90,8 @@ TEST(property_prefixes_and_lists)
         int is_self = one_in(3); /* both sides have one set of texts */
         random_state = (uint64_t)i * 31 + 1;
         n_input = is_self ? n_join : n_input;
-        add_features_of(&t.join_buf, n_join);
-        add_features_of(&t.input_buf, n_input);
+        add_nulls(&t.join_buf, n_join);
+        add_nulls(&t.input_buf, n_input);
         trial_view(&t);
         t.relation = oj_relation_default();
         t.relation.op = OJ_OP_SIMILAR;
@@ -142,11 +115,11 @@ TEST(property_prefixes_and_lists)
         t.join.n_texts = t.input.n_texts = t.relation.n_similar;
         trial_answer(&t, "lists", 1, &plain);
         trial_answer(&t, "cpu", 1 + pick(3), &fast);
-        check_same(&t, &fast, &plain);
+        same_matches("similar texts", &fast, &plain);
         answer_by(i % 2 ? &oj_cpu_similar_bitmaps : &oj_cpu_similar_lists, &t,
                   1 + pick(3), &fast);
         answer_by(&oj_lists_engine, &t, 1, &batch);
-        check_same(&t, &fast, &batch);
+        same_matches("similar texts", &fast, &batch);
         count_exact(&t, &plain);
         /* part of it is the answer of a slice */
         first = n_input > 0 ? pick((int)n_input) : 0;
@@ -282,7 +255,7 @@ static int open_names(struct join_trial *t, struct text_column *names,
     memset(t, 0, sizeof *t);
     if (!read_column("geonames_cities.csv", "name", 1, INT32_MAX, names))
         return 0;
-    add_features_of(&t->join_buf, names->view.n);
+    add_nulls(&t->join_buf, names->view.n);
     t->join = oj_flat_buf_view(&t->join_buf);
     must(oj_dictionary_make(&names->view, NULL, &rules, 0, NULL, dictionary,
                             &t->columns.text[0][0], &error));
@@ -329,7 +302,7 @@ TEST(real_names)
         t.relation.similar[0].numerator = want[i].tenths;
         trial_answer(&t, "cpu", 1, &one);
         trial_answer(&t, "cpu", 3, &three);
-        check_same(&t, &one, &three);
+        same_matches("similar texts", &one, &three);
         for (int64_t p = 0; p < one.n_entries; p++)
             sum -= one.measure[p];
         snprintf(text, sizeof text, "%.6f", sum);
@@ -358,7 +331,7 @@ TEST(real_most_similar)
     t.relation.similar[0].numerator = 0;
     trial_answer(&t, "cpu", 2, &fast);
     trial_answer(&t, "lists", 1, &plain);
-    check_same(&t, &fast, &plain);
+    same_matches("similar texts", &fast, &plain);
     ck_assert_int_ge(plain.n_pairs, 1400);
     oj_flat_slice_free(&slice);
     close_names(&t, &names, dictionary);
@@ -371,7 +344,7 @@ TEST(degenerate_sides)
     struct join_trial t = {0};
     struct columns *c = &t.columns;
     MATCHES out = {0};
-    add_features_of(&t.join_buf, 3);
+    add_nulls(&t.join_buf, 3);
     trial_view(&t);
     t.relation = oj_relation_default();
     t.relation.op = OJ_OP_SIMILAR;
@@ -410,8 +383,8 @@ TEST_LOOP(memory_every_allocation_fails, 0, 3)
     struct columns *c = &t.columns;
     struct memory_join trial = {.backend = _i == 1 ? "lists" : "cpu"};
     random_state = 3;
-    add_features_of(&t.join_buf, 60);
-    add_features_of(&t.input_buf, 70);
+    add_nulls(&t.join_buf, 60);
+    add_nulls(&t.input_buf, 70);
     trial_view(&t);
     t.relation = oj_relation_default();
     t.relation.op = OJ_OP_SIMILAR;

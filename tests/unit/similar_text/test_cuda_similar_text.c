@@ -65,10 +65,8 @@ static void make_job(struct join_trial *t, int most_rows)
     uint32_t n = n_tokens[pick(5)];
     int most = 1 + pick(one_in(3) ? 150 : 30), fids = !one_in(5);
     memset(t, 0, sizeof *t);
-    for (int64_t i = 0; i < n_join; i++)
-        must(oj_flat_buf_add_null(&t->join_buf, i, &error));
-    for (int64_t i = 0; i < n_input; i++)
-        must(oj_flat_buf_add_null(&t->input_buf, i, &error));
+    add_nulls(&t->join_buf, n_join);
+    add_nulls(&t->input_buf, n_input);
     trial_view(t);
     if (fids)
         t->join.fid = t->fid = pick_fids(n_join);
@@ -246,8 +244,7 @@ TEST(real_names)
     struct oj_dictionary *dictionary = NULL;
     if (!read_column("geonames_cities.csv", "name", 60, INT32_MAX, &names))
         return;
-    for (int64_t i = 0; i < names.view.n; i++)
-        must(oj_flat_buf_add_null(&job.join_buf, i, &error));
+    add_nulls(&job.join_buf, names.view.n);
     job.relation = oj_relation_default();
     must(oj_dictionary_make(&names.view, NULL, &rules, 0, NULL, &dictionary,
                             &job.columns.text[0][0], &error));

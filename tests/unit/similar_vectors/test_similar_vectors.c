@@ -4,23 +4,6 @@
 #include "../run_tests.h"
 #include "vector_trial.h"
 
-static void check_same(const struct oj_matches *a, const struct oj_matches *b)
-{
-    ck_assert_int_eq(a->n_rows, b->n_rows);
-    ck_assert_int_eq(a->n_pairs, b->n_pairs);
-    for (int64_t row = 0; row < a->n_rows; row++)
-    {
-        int64_t i = oj_matches_first(a, row), j = oj_matches_first(b, row);
-        int64_t n = oj_matches_end(a, row) - i;
-        expect(n == oj_matches_end(b, row) - j, "row %d: %d and %d pairs",
-               (int)row, (int)n, (int)(oj_matches_end(b, row) - j));
-        for (int64_t p = 0; p < n; p++)
-            expect(a->join_row[i + p] == b->join_row[j + p] &&
-                       bits_of(a->measure[i + p]) == bits_of(b->measure[j + p]),
-                   "row %d, pair %d of %d", (int)row, (int)p, (int)n);
-    }
-}
-
 /* Of each pair of the answer the difference, of every other that it is none. */
 static int64_t check_all_pairs(const struct join_trial *t,
                                const struct oj_matches *m)
@@ -66,11 +49,11 @@ TEST_LOOP(property_against_all_pairs, 0, N_KINDS)
         t.relation.exclude_same_geometry = 0;
         trial_answer(&t, "lists", 1, &plain);
         trial_answer(&t, "cpu", 1 + pick(3), &fast);
-        check_same(&fast, &plain);
+        same_matches("near vectors", &fast, &plain);
         if (t.relation.vector.norm != OJ_NORM_COSINE)
         {
             trial_answer(&t, "zlists", 1, &fast);
-            check_same(&fast, &plain);
+            same_matches("near vectors", &fast, &plain);
         }
         if (t.relation.k == OJ_EVERY_PAIR)
             n_exact += check_all_pairs(&t, &plain);
@@ -110,13 +93,13 @@ TEST(large_dimensions)
         t.relation.k = 5;
         trial_answer(&t, "lists", 1, &plain);
         trial_answer(&t, "cpu", 2, &fast);
-        check_same(&fast, &plain);
+        same_matches("near vectors", &fast, &plain);
         ck_assert_int_gt(plain.n_pairs, 200);
         t.relation.k = OJ_EVERY_PAIR;
         t.relation.vector.max_difference = plain.measure[0];
         trial_answer(&t, "lists", 1, &plain);
         trial_answer(&t, "cpu", 1, &fast);
-        check_same(&fast, &plain);
+        same_matches("near vectors", &fast, &plain);
         ck_assert_int_gt(check_all_pairs(&t, &fast), 0);
         trial_free(&t);
     }
@@ -144,7 +127,7 @@ TEST(points_by_z_lists)
         {
             trial_answer(&t, "cpu", 1, &ours);
             trial_answer(&t, "zlists", 1, &theirs);
-            check_same(&theirs, &ours);
+            same_matches("near vectors", &theirs, &ours);
             n_pairs += ours.n_pairs;
         }
         trial_free(&t);

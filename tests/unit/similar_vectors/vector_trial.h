@@ -8,12 +8,6 @@
 
 #include <float.h>
 
-static inline void add_features_of(struct oj_flat_buf *buf, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        must(oj_flat_buf_add_null(buf, i, &error));
-}
-
 /* Kinds of numbers. */
 enum
 {
@@ -70,8 +64,8 @@ static inline void make_trial(struct join_trial *t, int kind, int64_t n_join,
                               int64_t n_input, int64_t n_dimensions)
 {
     memset(t, 0, sizeof *t);
-    add_features_of(&t->join_buf, n_join);
-    add_features_of(&t->input_buf, n_input);
+    add_nulls(&t->join_buf, n_join);
+    add_nulls(&t->input_buf, n_input);
     trial_view(t);
     t->relation = oj_relation_default();
     t->relation.op = OJ_OP_SIMILAR;
