@@ -8,6 +8,7 @@
 #include "geos_handle.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,11 +59,6 @@ struct geos_side
     int keep_all;       /* 1: for a side that is to be kept as a whole */
     int64_t n_kept, n_vertices;
     struct kept *kept; /* [n_kept]; NULL: nothing was asked for */
-
-    /* A geometry in the making. */
-    struct oj_flat_buf made;
-    uint8_t *wkb;
-    int64_t cap_wkb;
 };
 
 struct oj_geos_pairs
@@ -85,188 +81,256 @@ classify_geos_failure(const struct oj_geos_pairs *pairs)
                : OJ_GEOS_CANNOT_SAY;
 }
 
-/* ---- arrays -> GEOS, by well-known binary ---------------------------------
+/* ---- arrays -> GEOS ------------------------------------------------------
 
  * Nothing is mended.  What GEOS refuses (a ring that is not closed) is NULL,
  * with its text at the handle; the caller owns what comes back. */
 
 /* GEOS takes no line of less than two vertices and no ring of less than four:
  * then the last one is repeated, which adds no point to the line. */
-static oj_status add_ring(struct geos_side *side, int64_t first, int64_t end,
-                          int64_t least)
+static GEOSCoordSequence *ring_coordinates(GEOSContextHandle_t geos,
+                                           const struct oj_flat *flat,
+                                           int64_t ring, int64_t least)
 {
-    int64_t n = end - first > least ? end - first : least;
-    double *x, *y;
-    OJ_TRY(oj_flat_buf_ring(&side->made, NULL));
-    OJ_TRY(oj_flat_buf_vertices(&side->made, n, &x, &y, NULL));
-    for (int64_t i = 0; i < n; i++)
+    int64_t first = flat->vertex_offset[ring];
+    int64_t end = flat->vertex_offset[ring + 1];
+    int64_t n = end - first == 0 || end - first > least ? end - first : least;
+    GEOSCoordSequence *sequence;
+    if (n > INT_MAX)
+        return NULL;
+    sequence = GEOSCoordSeq_create_r(geos, (unsigned)n, 2);
+    for (int64_t i = 0; sequence != NULL && i < n; i++)
     {
         int64_t vertex = first + i < end ? first + i : end - 1;
-        x[i] = side->flat->x[vertex];
-        y[i] = side->flat->y[vertex];
-    }
-    return OJ_OK;
-}
-
-/* A part of a kind, of the layer's rings first to end - 1. */
-static oj_status add_part(struct geos_side *side, enum oj_part_kind kind,
-                          int64_t first, int64_t end)
-{
-    const int64_t *vertex = side->flat->vertex_offset;
-    int64_t least = kind == OJ_PART_POLYGON ? 4 : kind == OJ_PART_LINE ? 2 : 1;
-    OJ_TRY(oj_flat_buf_part(&side->made, kind, NULL));
-    for (; first < end; first++)
-        OJ_TRY(add_ring(side, vertex[first], vertex[first + 1], least));
-    return OJ_OK;
-}
-
-/* The parts of a feature, in the long form, of these kinds; polygons are taken
- * for the lines of their rings where asked. */
-static oj_status add_parts(struct geos_side *side, int64_t feature,
-                           unsigned kinds)
-{
-    const struct oj_flat *flat = side->flat;
-    for (int64_t part = flat->part_offset[feature];
-         part < flat->part_offset[feature + 1]; part++)
-    {
-        enum oj_part_kind kind = (enum oj_part_kind)flat->part_kind[part];
-        int64_t ring = flat->ring_offset[part];
-        int64_t end = flat->ring_offset[part + 1];
-        if ((kind & kinds) == 0)
-            continue;
-        if (!side->rings_as_lines || kind != OJ_PART_POLYGON)
-            OJ_TRY(add_part(side, kind, ring, end));
-        else
+        if (GEOSCoordSeq_setXY_r(geos, sequence, (unsigned)i, flat->x[vertex],
+                                 flat->y[vertex]) == 0)
         {
-            for (; ring < end; ring++)
-                OJ_TRY(add_part(side, OJ_PART_LINE, ring, ring + 1));
+            GEOSCoordSeq_destroy_r(geos, sequence);
+            return NULL;
         }
     }
-    return OJ_OK;
+    return sequence;
 }
 
-/* The vertices of a feature, each as a point. */
-static oj_status add_vertices(struct geos_side *side, int64_t feature)
+static GEOSGeometry *make_ring(GEOSContextHandle_t geos,
+                               const struct oj_flat *flat, int64_t ring)
 {
-    int64_t v, end;
-    oj_flat_vertices(side->flat, feature, &v, &end);
-    for (; v < end; v++)
-    {
-        OJ_TRY(oj_flat_buf_part(&side->made, OJ_PART_POINT, NULL));
-        OJ_TRY(add_ring(side, v, v + 1, 1));
-    }
-    return OJ_OK;
+    GEOSCoordSequence *sequence = ring_coordinates(geos, flat, ring, 4);
+    return sequence ? GEOSGeom_createLinearRing_r(geos, sequence) : NULL;
 }
 
-static oj_status begin_geometry(struct geos_side *side)
+/* A ring, or the vertices of a line, as a LineString. */
+static GEOSGeometry *make_line(GEOSContextHandle_t geos,
+                               const struct oj_flat *flat, int64_t ring)
 {
-    oj_flat_buf_clear(&side->made);
-    return oj_flat_buf_begin(&side->made, 0, NULL);
+    GEOSCoordSequence *sequence = ring_coordinates(geos, flat, ring, 2);
+    /* takes the sequence, also when it fails */
+    return sequence ? GEOSGeom_createLineString_r(geos, sequence) : NULL;
 }
 
-/* Of the parts that were added, of which there is one at least: a multi
- * geometry, where they are of one kind, or a GeometryCollection; or with multi
- * 0 the only part.  status: of all that was done for it. */
-static GEOSGeometry *end_geometry(struct geos_side *side, oj_status status,
-                                  int multi)
+static GEOSGeometry *make_point(GEOSContextHandle_t geos,
+                                const struct oj_flat *flat, int64_t vertex)
 {
-    struct oj_flat_buf *made = &side->made;
-    struct oj_flat flat;
-    int64_t n;
-    if (status != OJ_OK)
-        return NULL;
-    made->n_features = 1;
-    made->part_offset[1] = made->n_parts;
-    flat = oj_flat_buf_view(made);
-    n = oj_wkb_size(&flat, 0, multi);
-    if (oj_reserve(&side->wkb, 0, n, &side->cap_wkb, 1, NULL) != OJ_OK)
-        return NULL;
-    oj_wkb_write(&flat, 0, multi, side->wkb);
-    return GEOSGeomFromWKB_buf_r(side->geos, side->wkb, (size_t)n);
+    return GEOSGeom_createPointFromXY_r(geos, flat->x[vertex], flat->y[vertex]);
 }
 
-static GEOSGeometry *make_geometry_of_parts_of_kinds(struct geos_side *side,
-                                                     int64_t feature,
-                                                     unsigned kinds)
-{
-    oj_status status = begin_geometry(side);
-    if (status == OJ_OK)
-        status = add_parts(side, feature, kinds);
-    return end_geometry(side, status, 1);
-}
-
-/* A whole feature that has parts: its only part, or all of them. */
-static GEOSGeometry *make_feature(struct geos_side *side, int64_t feature)
-{
-    const struct oj_flat *flat = side->flat;
-    oj_status status;
-    if (oj_flat_is_points(flat))
-        return GEOSGeom_createPointFromXY_r(side->geos, flat->x[feature],
-                                            flat->y[feature]);
-    status = begin_geometry(side);
-    if (status == OJ_OK)
-        status = side->as_vertices ? add_vertices(side, feature)
-                                   : add_parts(side, feature, ~0u);
-    return end_geometry(side, status, side->as_vertices);
-}
-
-/* n polygon parts of a feature, by their places in it. */
-static GEOSGeometry *make_polygons(struct geos_side *side, int64_t feature,
-                                   const int64_t *place, int64_t n)
-{
-    const struct oj_flat *flat = side->flat;
-    oj_status status = begin_geometry(side);
-    for (int64_t i = 0; i < n && status == OJ_OK; i++)
-    {
-        int64_t part = flat->part_offset[feature] + place[i];
-        status = add_part(side, OJ_PART_POLYGON, flat->ring_offset[part],
-                          flat->ring_offset[part + 1]);
-    }
-    return end_geometry(side, status, 1);
-}
-
-/* The rings of polygon parts first to end - 1, each as a polygon of its own: of
- * these GEOS's prepared geometry tells even-odd over all rings, also where a
- * hole lies outside of its shell's envelope. */
-static GEOSGeometry *make_rings_as_polygons(struct geos_side *side,
-                                            int64_t first, int64_t end)
-{
-    int64_t ring = side->flat->ring_offset[first];
-    int64_t past = side->flat->ring_offset[end];
-    oj_status status = begin_geometry(side);
-    for (; ring < past && status == OJ_OK; ring++)
-        status = add_part(side, OJ_PART_POLYGON, ring, ring + 1);
-    return end_geometry(side, status, 1);
-}
-
-/* ---- geometries of geometries -------------------------------------------- */
-
-/* Members of a collection in the making. */
+/* Members of a geometry in the making. */
 struct geos_members
 {
     GEOSContextHandle_t geos;
-    unsigned n;
-    int is_given_up; /* a member could not be made */
-    GEOSGeometry *list[9];
+    int64_t n;
+    GEOSGeometry **list; /* NULL: one is missing, and all are given up */
 };
+
+/* For most members at most. */
+static struct geos_members allocate_member_list(GEOSContextHandle_t geos,
+                                                int64_t most)
+{
+    struct geos_members members = {geos, 0, NULL};
+    if (most <= INT_MAX)
+        members.list = oj_malloc(most, sizeof(GEOSGeometry *));
+    return members;
+}
 
 /* Takes a member; NULL: it could not be made. */
 static void add_member(struct geos_members *members, GEOSGeometry *member)
 {
     if (member != NULL)
+    {
         members->list[members->n++] = member;
-    members->is_given_up |= member == NULL;
-}
-
-/* GEOS takes the members, also when it fails. */
-static GEOSGeometry *make_collection(struct geos_members *members)
-{
-    if (!members->is_given_up)
-        return GEOSGeom_createCollection_r(
-            members->geos, GEOS_GEOMETRYCOLLECTION, members->list, members->n);
+        return;
+    }
     while (members->n > 0)
         GEOSGeom_destroy_r(members->geos, members->list[--members->n]);
-    return NULL;
+    oj_free(members->list);
+    members->list = NULL;
+}
+
+/* The collection of them, or the polygon with them as holes; GEOS takes what it
+ * is given, also when it fails. */
+static GEOSGeometry *make_collection(struct geos_members *members, int type,
+                                     GEOSGeometry *shell)
+{
+    GEOSGeometry *whole = NULL;
+    unsigned n = (unsigned)members->n;
+    if (members->list == NULL)
+        GEOSGeom_destroy_r(members->geos, shell);
+    else if (shell != NULL)
+        whole =
+            GEOSGeom_createPolygon_r(members->geos, shell, members->list, n);
+    else
+        whole =
+            GEOSGeom_createCollection_r(members->geos, type, members->list, n);
+    oj_free(members->list);
+    return whole;
+}
+
+static GEOSGeometry *make_polygon(GEOSContextHandle_t geos,
+                                  const struct oj_flat *flat, int64_t part)
+{
+    int64_t ring = flat->ring_offset[part], end = flat->ring_offset[part + 1];
+    GEOSGeometry *shell = make_ring(geos, flat, ring);
+    struct geos_members holes;
+    if (shell == NULL)
+        return NULL;
+    holes = allocate_member_list(geos, end - ring - 1);
+    while (holes.list != NULL && ++ring < end)
+        add_member(&holes, make_ring(geos, flat, ring));
+    return make_collection(&holes, GEOS_POLYGON, shell);
+}
+
+static GEOSGeometry *make_part(GEOSContextHandle_t geos,
+                               const struct oj_flat *flat, int64_t part)
+{
+    int64_t ring = flat->ring_offset[part];
+    switch (flat->part_kind[part])
+    {
+        case OJ_PART_POINT:
+            return make_point(geos, flat, flat->vertex_offset[ring]);
+        case OJ_PART_LINE:
+            return make_line(geos, flat, ring);
+        default:
+            return make_polygon(geos, flat, part);
+    }
+}
+
+static int collection_type(unsigned kinds)
+{
+    switch (kinds)
+    {
+        case OJ_PART_POINT:
+            return GEOS_MULTIPOINT;
+        case OJ_PART_LINE:
+            return GEOS_MULTILINESTRING;
+        case OJ_PART_POLYGON:
+            return GEOS_MULTIPOLYGON;
+        default:
+            return GEOS_GEOMETRYCOLLECTION;
+    }
+}
+
+/* The parts of a feature, in the long form, of these kinds, of which there is
+ * one at least: a multi geometry, where they are of one kind, or a
+ * GeometryCollection.  Polygons are taken for the lines of their rings where
+ * asked. */
+static struct geos_members make_list_of_parts(const struct geos_side *side,
+                                              int64_t feature, unsigned kinds,
+                                              unsigned *found)
+{
+    const struct oj_flat *flat = side->flat;
+    GEOSContextHandle_t geos = side->geos;
+    int64_t part = flat->part_offset[feature];
+    int64_t end = flat->part_offset[feature + 1];
+    struct geos_members members = allocate_member_list(
+        geos, end - part + flat->ring_offset[end] - flat->ring_offset[part]);
+    *found = 0;
+    for (; part < end && members.list != NULL; part++)
+    {
+        unsigned kind = flat->part_kind[part];
+        int is_ring = side->rings_as_lines && kind == OJ_PART_POLYGON;
+        int64_t first = flat->ring_offset[part];
+        int64_t last = is_ring ? flat->ring_offset[part + 1] - 1 : first;
+        if ((kind & kinds) == 0)
+            continue;
+        *found |= is_ring ? (unsigned)OJ_PART_LINE : kind;
+        for (int64_t r = first; r <= last && members.list != NULL; r++)
+            add_member(&members, is_ring ? make_line(geos, flat, r)
+                                         : make_part(geos, flat, part));
+    }
+    return members;
+}
+
+static GEOSGeometry *
+make_geometry_of_parts_of_kinds(const struct geos_side *side, int64_t feature,
+                                unsigned kinds)
+{
+    unsigned found;
+    struct geos_members members =
+        make_list_of_parts(side, feature, kinds, &found);
+    return make_collection(&members, collection_type(found), NULL);
+}
+
+/* The vertices of a feature that has parts. */
+static GEOSGeometry *make_vertices(const struct geos_side *side,
+                                   int64_t feature)
+{
+    struct geos_members members;
+    int64_t v, end;
+    oj_flat_vertices(side->flat, feature, &v, &end);
+    members = allocate_member_list(side->geos, end - v);
+    for (; v < end && members.list != NULL; v++)
+        add_member(&members, make_point(side->geos, side->flat, v));
+    return make_collection(&members, GEOS_MULTIPOINT, NULL);
+}
+
+/* A whole feature that has parts: its only part, or all of them. */
+static GEOSGeometry *make_feature(const struct geos_side *side, int64_t feature)
+{
+    struct geos_members members;
+    GEOSGeometry *only;
+    unsigned found;
+    if (oj_flat_is_points(side->flat))
+        return make_point(side->geos, side->flat, feature);
+    if (side->as_vertices)
+        return make_vertices(side, feature);
+    members = make_list_of_parts(side, feature, ~0u, &found);
+    if (members.list == NULL || members.n > 1)
+        return make_collection(&members, collection_type(found), NULL);
+    only = members.list[0];
+    oj_free(members.list);
+    return only;
+}
+
+/* n polygon parts of a feature, by their places in it. */
+static GEOSGeometry *make_polygons(const struct geos_side *side,
+                                   int64_t feature, const int64_t *part,
+                                   int64_t n)
+{
+    int64_t first = side->flat->part_offset[feature];
+    struct geos_members members = allocate_member_list(side->geos, n);
+    for (int64_t i = 0; i < n && members.list != NULL; i++)
+        add_member(&members,
+                   make_part(side->geos, side->flat, first + part[i]));
+    return make_collection(&members, GEOS_MULTIPOLYGON, NULL);
+}
+
+/* The rings of polygon parts first to end - 1, each as a polygon of its own: of
+ * these GEOS's prepared geometry tells even-odd over all rings, also where a
+ * hole lies outside of its shell's envelope. */
+static GEOSGeometry *make_rings_as_polygons(const struct geos_side *side,
+                                            int64_t first, int64_t end)
+{
+    int64_t ring = side->flat->ring_offset[first];
+    int64_t past = side->flat->ring_offset[end];
+    struct geos_members members = allocate_member_list(side->geos, past - ring);
+    for (; ring < past && members.list != NULL; ring++)
+    {
+        GEOSGeometry *shell = make_ring(side->geos, side->flat, ring);
+        add_member(&members, shell != NULL ? GEOSGeom_createPolygon_r(
+                                                 side->geos, shell, NULL, 0)
+                                           : NULL);
+    }
+    return make_collection(&members, GEOS_MULTIPOLYGON, NULL);
 }
 
 /* ---- features that are kept ---------------------------------------------- */
@@ -315,13 +379,6 @@ static void set_layer(struct geos_side *side, const struct oj_flat *flat)
     oj_free(side->kept);
     side->kept = NULL;
     side->flat = flat;
-}
-
-static void close_side(struct geos_side *side)
-{
-    set_layer(side, NULL);
-    oj_flat_buf_free(&side->made);
-    oj_free(side->wkb);
 }
 
 static int allocate_cache_slots(struct geos_side *side)
@@ -418,7 +475,7 @@ static int64_t count_polygons(const struct oj_flat *flat, int64_t feature)
 /* 1 when the polygon parts are apart, or touch in points, which is asked of
  * GEOS (a valid MultiPolygon): then the collection of them is the union.  0:
  * not; -1: memory is out. */
-static int check_polygons_apart(struct geos_side *side, struct kept *kept)
+static int check_polygons_apart(const struct geos_side *side, struct kept *kept)
 {
     GEOSGeometry *polygons = NULL;
     char is_valid;
@@ -438,7 +495,8 @@ static int check_polygons_apart(struct geos_side *side, struct kept *kept)
     return is_valid > 1 ? -1 : is_valid;
 }
 
-static int are_polygon_parts_apart(struct geos_side *side, struct kept *kept)
+static int are_polygon_parts_apart(const struct geos_side *side,
+                                   struct kept *kept)
 {
     if (kept->is_apart < 0)
         kept->is_apart = check_polygons_apart(side, kept);
@@ -471,26 +529,33 @@ static GEOSGeometry *unite_collection(GEOSContextHandle_t geos,
 }
 
 /* The union of the polygon parts, in a collection with the other parts. */
-static GEOSGeometry *unite_polygons(struct geos_side *side,
+static GEOSGeometry *unite_polygons(const struct geos_side *side,
                                     const struct kept *kept)
 {
-    struct geos_members members = {.geos = side->geos};
+    struct geos_members members = allocate_member_list(side->geos, 2);
     unsigned others = OJ_PART_POINT | OJ_PART_LINE;
-    GEOSGeometry *united = unite_collection(
-        side->geos,
-        make_geometry_of_parts_of_kinds(side, kept->feature, OJ_PART_POLYGON));
-    if (united == NULL || kept->kinds == OJ_PART_POLYGON)
-        return united;
-    add_member(&members, united);
-    add_member(&members,
-               make_geometry_of_parts_of_kinds(side, kept->feature, others));
-    return make_collection(&members);
+    if (kept->kinds == OJ_PART_POLYGON)
+    {
+        oj_free(members.list);
+        return unite_collection(
+            side->geos, make_geometry_of_parts_of_kinds(side, kept->feature,
+                                                        OJ_PART_POLYGON));
+    }
+    if (members.list != NULL)
+        add_member(&members,
+                   unite_collection(side->geos,
+                                    make_geometry_of_parts_of_kinds(
+                                        side, kept->feature, OJ_PART_POLYGON)));
+    if (members.list != NULL)
+        add_member(&members, make_geometry_of_parts_of_kinds(
+                                 side, kept->feature, others));
+    return make_collection(&members, GEOS_GEOMETRYCOLLECTION, NULL);
 }
 
 /* The feature as the union of its parts: kept's geometry where its polygon
  * parts are apart, else the union of them, with the parts of other kinds.  What
  * is not valid within a part stays as it is. */
-static const GEOSGeometry *get_union_of_parts(struct geos_side *side,
+static const GEOSGeometry *get_union_of_parts(const struct geos_side *side,
                                               struct kept *kept)
 {
     int apart, are_valid;
@@ -507,7 +572,7 @@ static const GEOSGeometry *get_union_of_parts(struct geos_side *side,
 }
 
 static const GEOSPreparedGeometry *
-prepare_union_of_parts(struct geos_side *side, struct kept *kept)
+prepare_union_of_parts(const struct geos_side *side, struct kept *kept)
 {
     const GEOSGeometry *whole;
     if (kept->whole.prepared != NULL)
@@ -583,8 +648,8 @@ void oj_geos_pairs_close(struct oj_geos_pairs *pairs)
 {
     if (pairs == NULL)
         return;
-    close_side(&pairs->input);
-    close_side(&pairs->join_side);
+    set_layer(&pairs->input, NULL);
+    set_layer(&pairs->join_side, NULL);
     oj_geos_handle_close(&pairs->handle);
     oj_flat_buf_free(&pairs->united);
     oj_free(pairs);
@@ -666,7 +731,7 @@ static enum oj_geos_verdict locate_in_union(const struct asked_polygon *asked,
                                             enum oj_location *where)
 {
     struct oj_geos_pairs *pairs = asked->pairs;
-    struct geos_side *side = asked->side;
+    const struct geos_side *side = asked->side;
     struct kept *kept = asked->kept;
     struct prepared beside = {NULL, NULL};
     enum oj_geos_verdict located;
@@ -977,7 +1042,7 @@ static oj_status add_geometry(GEOSContextHandle_t geos, const GEOSGeometry *one,
 /* ---- intersections ------------------------------------------------------- */
 
 /* The members of a kind that a feature has, its polygons as their union. */
-static GEOSGeometry *copy_members_of_kind(struct geos_side *side,
+static GEOSGeometry *copy_members_of_kind(const struct geos_side *side,
                                           struct kept *kept, unsigned kind)
 {
     const GEOSGeometry *whole = get_union_of_parts(side, kept);
@@ -1012,9 +1077,9 @@ static GEOSGeometry *union_of_intersections_by_kind(struct oj_geos_pairs *pairs,
                                                     struct kept *b)
 {
     GEOSContextHandle_t geos = pairs->handle.geos;
-    struct geos_members members = {.geos = geos};
+    struct geos_members members = allocate_member_list(geos, 9);
     GEOSGeometry *all;
-    for (unsigned i = 0; i < 9 && !members.is_given_up; i++)
+    for (unsigned i = 0; i < 9 && members.list != NULL; i++)
     {
         unsigned kind_a = 1u << i / 3, kind_b = 1u << i % 3;
         GEOSGeometry *common;
@@ -1026,7 +1091,7 @@ static GEOSGeometry *union_of_intersections_by_kind(struct oj_geos_pairs *pairs,
         else
             add_member(&members, common);
     }
-    all = make_collection(&members);
+    all = make_collection(&members, GEOS_GEOMETRYCOLLECTION, NULL);
     return members.n < 2 ? all : unite_collection(geos, all);
 }
 
