@@ -1,7 +1,8 @@
 # The CUDA module, ogrjoin_cuda.so: the library loads it at run time and works
-# without it. Its code is there for every architecture from sm_75 on (code of
-# sm_80 is that of sm_86 to sm_89 too, and so on: the first of each major
-# version is made), and as PTX of the newest for those that come later.
+# without it. Its code is there for the GPUs of this machine; without one, or
+# with OGRJOIN_CUDA_ARCHITECTURES=all, for every architecture from sm_75 on (code
+# of sm_80 is that of sm_86 to sm_89 too, and so on: the first of each major
+# version is made). For those that come later there is PTX of the newest.
 
 set(OJ_CUDA_SOURCES
   cuda/device/cuda_device.cu
@@ -88,6 +89,20 @@ endif()
 
 set(oj_cuda_list ${OGRJOIN_CUDA_ARCHITECTURES})
 if(NOT oj_cuda_list)
+  execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+                  OUTPUT_VARIABLE oj_cuda_here RESULT_VARIABLE oj_cuda_status
+                  ERROR_QUIET)
+  string(REGEX MATCHALL "[0-9]+\\.[0-9]" oj_cuda_here "${oj_cuda_here}")
+  foreach(version IN LISTS oj_cuda_here)
+    string(REPLACE "." "" number ${version})
+    if(number GREATER_EQUAL 75 AND NOT number IN_LIST oj_cuda_list)
+      list(APPEND oj_cuda_list ${number})
+    endif()
+  endforeach()
+  list(SORT oj_cuda_list COMPARE NATURAL)
+endif()
+if(NOT oj_cuda_list OR oj_cuda_list STREQUAL "all")
+  set(oj_cuda_list "")
   execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-code
                   OUTPUT_VARIABLE oj_cuda_known OUTPUT_STRIP_TRAILING_WHITESPACE)
   string(REGEX MATCHALL "sm_[0-9]+" oj_cuda_known "${oj_cuda_known}")
