@@ -90,8 +90,7 @@ endif()
 set(oj_cuda_list ${OGRJOIN_CUDA_ARCHITECTURES})
 if(NOT oj_cuda_list)
   execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
-                  OUTPUT_VARIABLE oj_cuda_here RESULT_VARIABLE oj_cuda_status
-                  ERROR_QUIET)
+                  OUTPUT_VARIABLE oj_cuda_here ERROR_QUIET)
   string(REGEX MATCHALL "[0-9]+\\.[0-9]" oj_cuda_here "${oj_cuda_here}")
   foreach(version IN LISTS oj_cuda_here)
     string(REPLACE "." "" number ${version})

@@ -720,10 +720,10 @@ def main(seed, n, folder, build, old=None):
         return 2
     if not os.path.exists(f"{folder}/inputs"):
         make_inputs(f"{folder}/inputs")
-    todo = list(enumerate(lines(seed, n, old and help_of(os.path.abspath(old)))))
+    jobs = list(enumerate(lines(seed, n, old and help_of(os.path.abspath(old)))))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        codes = list(pool.map(lambda job: run(f"{folder}/{job[0]:04}", job[1], build), todo))
-    good = {w for (_, commands), ends in zip(todo, codes) if not any(ends) for words in commands for w in words}
+        codes = list(pool.map(lambda job: run(f"{folder}/{job[0]:04}", job[1], build), jobs))
+    good = {w for (_, commands), ends in zip(jobs, codes) if not any(ends) for words in commands for w in words}
     never = [name for name in OPTIONS if "-" + name not in good]
     n_good = sum(not any(ends) for ends in codes)
     print(f"{n} random lines, {n_good} of them end with 0")
