@@ -5,6 +5,9 @@
 # version is made). For those that come later there is PTX of the newest.
 
 set(OJ_CUDA_SOURCES
+  cuda/device/cuda_sort_lists.cu
+  cuda/device/cuda_sort.cu
+  cuda/device/cuda_scan.cu
   cuda/device/cuda_device.cu
   cuda/device/cuda_host_threads.cu
   cuda/device/cuda_stage.cu

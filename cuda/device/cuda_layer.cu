@@ -1,6 +1,7 @@
 #include "cuda_box_reduce.cuh"
 #include "cuda_copy.h"
 #include "cuda_offset_search.cuh"
+#include "cuda_reduce.cuh"
 
 #include <math.h>
 #include <string.h>
@@ -268,9 +269,9 @@ static oj_status compute_layer_extent(struct layer_build *m)
     struct oj_box e = oj_box_empty();
     if (layer->n_segments > 0)
     {
-        OJ_TRY(m->work->reduce(layer->n_segments,
-                               box_of_segment{layer->segment.data},
-                               join_boxes(), &e));
+        OJ_TRY(oj_cuda_reduce(m->work, layer->n_segments,
+                              box_of_segment{layer->segment.data}, join_boxes(),
+                              &e));
         layer->magnitude = oj_box_size(&e);
     }
     layer->x0 = e.x0;

@@ -1,15 +1,11 @@
 /** A piece of work on a stream of a device: memory that goes back at its end
- *  whatever failed, calls of CUB, and kernels. */
+ *  whatever failed, kernels, sums and orders. */
 #ifndef CUDA_STREAM_WORK_CUH
 #define CUDA_STREAM_WORK_CUH
 
 #include "cuda_stage.h"
 
-#include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_reduce.cuh>
-#include <cub/device/device_scan.cuh>
-
-#include <iterator>
+#include <type_traits>
 
 #define OJ_CUDA_EACH_BLOCK 256
 
@@ -22,29 +18,14 @@ oj_cuda_run_body_for_each(int64_t n, const __grid_constant__ Body body)
         body(i);
 }
 
-/** The values of(0), of(1), .. as calls of CUB read them. */
-template <typename V, typename Of> struct oj_cuda_computed
+template <typename T, typename Of> struct oj_cuda_value_writer
 {
-    typedef std::random_access_iterator_tag iterator_category;
-    typedef V value_type;
-    typedef ptrdiff_t difference_type;
-    typedef const V *pointer;
-    typedef V reference;
     Of of;
-    ptrdiff_t at;
+    T *value;
 
-    __device__ V operator*() const
+    __device__ void operator()(int64_t i) const
     {
-        return of(at);
-    }
-    __device__ V operator[](ptrdiff_t i) const
-    {
-        return of(at + i);
-    }
-    __host__ __device__ oj_cuda_computed operator+(ptrdiff_t i) const
-    {
-        oj_cuda_computed moved = {of, at + i};
-        return moved;
+        value[i] = of((ptrdiff_t)i);
     }
 };
 
@@ -71,15 +52,6 @@ template <typename T> struct oj_cuda_gatherer
     __device__ void operator()(int64_t i) const
     {
         to[i] = value[at[i]];
-    }
-};
-
-/** The greater one, for calls of CUB. */
-struct oj_cuda_greater
-{
-    __device__ uint32_t operator()(uint32_t a, uint32_t b) const
-    {
-        return a > b ? a : b;
     }
 };
 
@@ -230,7 +202,9 @@ struct oj_cuda_work
         return each(n, oj_cuda_gatherer<T>{value, at, to});
     }
 
-    /* --- calls of CUB ----------------------------------------------------- */
+    /* --- sums and orders, by CUB --------------------------------------------
+     * Its headers take longer to compile than what they are needed for: so they
+     * are in few sources, cuda_scan.cu, cuda_sort.cu and cuda_sort_lists.cu. */
 
     /** call(memory, bytes), a call of CUB that tells bytes where memory is
      *  NULL. scratch grows as calls want. */
@@ -246,23 +220,17 @@ struct oj_cuda_work
         return check(call((void *)scratch.data, bytes));
     }
 
-    /** sums [n + 1]: what the first n of counts [n + 1] add up to before each,
-     *  and all of them; the last count is not looked at. */
-    template <typename Counts, typename T>
-    OJ_MUST_USE oj_status scan_to(Counts counts, int64_t n, T *sums)
-    {
-        return with_scratch(
-            [&](void *temporary, size_t &bytes)
-            {
-                return cub::DeviceScan::ExclusiveSum(temporary, bytes, counts,
-                                                     sums, n + 1, stream);
-            });
-    }
+    OJ_MUST_USE oj_status scan_words(uint32_t *counts, int64_t n);
+    OJ_MUST_USE oj_status scan_words(uint64_t *counts, int64_t n);
 
-    /** Counts [n + 1], the last one 0, become offsets, in place. */
+    /** Counts [n + 1], the last one 0, become offsets, in place: what the first
+     *  n add up to before each, and all of them. The last count is not looked
+     *  at. T: integers of 4 or 8 bytes. */
     template <typename T> OJ_MUST_USE oj_status scan(T *counts, int64_t n)
     {
-        return scan_to(counts, n, counts);
+        typedef std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t> word;
+        static_assert(std::is_integral<T>::value && sizeof(T) == sizeof(word));
+        return scan_words((word *)counts, n);
     }
 
     /** Counts become offsets, in place; waits for their sum, *total. */
@@ -274,70 +242,45 @@ struct oj_cuda_work
     }
 
     /** *sums [n + 1]: what of(0) .. of(n - 1) add up to before each, and all of
-     *  them, which it waits for; of(n) may be asked. */
+     *  them, which it waits for; of(n) is asked. */
     template <typename T, typename Of>
     OJ_MUST_USE oj_status scan_computed(int64_t n, Of of, T **sums, T *total)
     {
         OJ_TRY(make(n + 1, sums));
-        OJ_TRY(scan_to(oj_cuda_computed<T, Of>{of, 0}, n, *sums));
-        return read(*sums + n, total);
+        OJ_TRY(each(n + 1, oj_cuda_value_writer<T, Of>{of, *sums}));
+        return scan_total(*sums, n, total);
     }
 
-    /** Element i becomes the greatest of from[0] .. from[i]. */
-    template <typename From>
-    OJ_MUST_USE oj_status greatest_so_far(From from, int64_t n, uint32_t *to)
-    {
-        return with_scratch(
-            [&](void *temporary, size_t &bytes)
-            {
-                return cub::DeviceScan::InclusiveScan(temporary, bytes, from,
-                                                      to, oj_cuda_greater(),
-                                                      (int)n, stream);
-            });
-    }
-
-    /** Puts of(0) .. of(n - 1) together with what *sum is, by op, whatever
-     *  their order; waits for the stream. n is below 2^31. */
-    template <typename V, typename Of, typename Op>
-    OJ_MUST_USE oj_status reduce(int64_t n, Of of, Op op, V *sum)
-    {
-        oj_cuda_computed<V, Of> values = {of, 0};
-        oj_cuda_work own(this);
-        V *out;
-        OJ_TRY(own.make(1, &out));
-        OJ_TRY(own.with_scratch(
-            [&](void *temporary, size_t &bytes)
-            {
-                return cub::DeviceReduce::Reduce(temporary, bytes, values, out,
-                                                 (int)n, op, *sum, stream);
-            }));
-        return own.read(out, sum);
-    }
+    /** value[i] becomes the greatest of value[0] .. value[i]. */
+    OJ_MUST_USE oj_status greatest_so_far(uint32_t *value, int64_t n);
 
     /** Sorts n keys with their values by the lowest bits of the keys; what has
      *  equal ones keeps its order. Both are this work's, before and after, and
      *  may be elsewhere then. At most 2^31 - 1. */
-    template <typename K, typename V>
-    OJ_MUST_USE oj_status sort(int64_t n, int bits, K **key, V **value)
-    {
-        K *other_key;
-        V *other_value;
-        OJ_TRY(make(n, &other_key));
-        OJ_TRY(make(n, &other_value));
-        cub::DoubleBuffer<K> keys(*key, other_key);
-        cub::DoubleBuffer<V> values(*value, other_value);
-        OJ_TRY(with_scratch(
-            [&](void *temporary, size_t &bytes)
-            {
-                return cub::DeviceRadixSort::SortPairs(
-                    temporary, bytes, keys, values, (int)n, 0, bits, stream);
-            }));
-        *key = keys.Current();
-        *value = values.Current();
-        drop(keys.Alternate());
-        drop(values.Alternate());
-        return OJ_OK;
-    }
+    OJ_MUST_USE oj_status sort(int64_t n, int bits, uint32_t **key,
+                               int32_t **value);
+    OJ_MUST_USE oj_status sort(int64_t n, int bits, uint64_t **key,
+                               int32_t **value);
+
+    /** sorted [n]: keys by their bits from first_bit to before end_bit. */
+    OJ_MUST_USE oj_status sort_keys(int64_t n, int first_bit, int end_bit,
+                                    const uint64_t *key, uint64_t *sorted);
+
+    /** Sorts n_lists lists of n keys with their values to elsewhere: list i is
+     *  what is from first[i] to before end[i]. What has equal keys keeps its
+     *  order; what is in no list is left. Both at most 2^31 - 1. */
+    OJ_MUST_USE oj_status sort_lists(int64_t n, int64_t n_lists,
+                                     const int64_t *first, const int64_t *end,
+                                     const int32_t *key, int32_t *sorted_key,
+                                     const double *value, double *sorted_value);
+    OJ_MUST_USE oj_status sort_lists(int64_t n, int64_t n_lists,
+                                     const int64_t *first, const int64_t *end,
+                                     const double *key, double *sorted_key,
+                                     const int32_t *value,
+                                     int32_t *sorted_value);
+    OJ_MUST_USE oj_status sort_lists(int64_t n, int64_t n_lists,
+                                     const int64_t *first, const int64_t *end,
+                                     const int32_t *key, int32_t *sorted_key);
 
     /** Sorts order [n] by the lowest bits of key_of(0) .., the keys of its
      *  places, as sort() does. sorted: NULL, or gets the keys. */

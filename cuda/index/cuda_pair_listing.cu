@@ -3,8 +3,6 @@
 #include "../device/cuda_offset_search.cuh"
 #include "../device/cuda_stream_work.cuh"
 
-#include <cub/device/device_segmented_sort.cuh>
-
 /* --- lists ---------------------------------------------------------------- */
 
 void oj_cuda_pairs_drop(struct oj_cuda_device *device, cudaStream_t stream,
@@ -155,20 +153,12 @@ static oj_status sort_long_rows(struct oj_cuda_work *work,
     OJ_TRY(work->make(n_pairs, &rank));
     if (rows.measure != NULL)
         OJ_TRY(work->make(n_pairs, &measure));
-    OJ_TRY(work->with_scratch(
-        [&](void *memory, size_t &bytes)
-        {
-            const int64_t *first = too_long.first, *end = too_long.end;
-            const int32_t *from = rows.rank;
-            const double *from_measure = rows.measure;
-            if (measure == NULL)
-                return cub::DeviceSegmentedSort::SortKeys(
-                    memory, bytes, from, rank, (int)n_pairs, n, first, end,
-                    work->stream);
-            return cub::DeviceSegmentedSort::SortPairs(
-                memory, bytes, from, rank, from_measure, measure, (int)n_pairs,
-                n, first, end, work->stream);
-        }));
+    if (measure == NULL)
+        OJ_TRY(work->sort_lists(n_pairs, n, too_long.first, too_long.end,
+                                rows.rank, rank));
+    else
+        OJ_TRY(work->sort_lists(n_pairs, n, too_long.first, too_long.end,
+                                rows.rank, rank, rows.measure, measure));
     return work->run_blocks<BLOCK>((unsigned)n, copy_back_long_rows, rows,
                                    too_long, rank, measure);
 }

@@ -117,10 +117,10 @@ struct oj_pair_rule oj_cuda_rule_of(const struct oj_relation *relation,
 /* --- pairs on the device -------------------------------------------------- */
 
 /* In the order of the numbers. */
-static __device__ unsigned long long sortable_double_bits(double measure)
+static __device__ uint64_t sortable_double_bits(double measure)
 {
-    unsigned long long bits = (unsigned long long)__double_as_longlong(measure);
-    return bits >> 63 != 0 ? ~bits : bits | 1ull << 63;
+    uint64_t bits = (uint64_t)__double_as_longlong(measure);
+    return bits >> 63 != 0 ? ~bits : bits | (uint64_t)1 << 63;
 }
 
 /* place [n]: where the pairs are, in their order; by_row: the rows of these. */
@@ -147,7 +147,7 @@ static oj_status sort_pairs_by_row_and_rank(struct oj_cuda_work *work,
         &place));
     const int32_t *by_rank = place;
     if (by_measure)
-        OJ_TRY(work->reorder_by<unsigned long long>(
+        OJ_TRY(work->reorder_by<uint64_t>(
             n, 64,
             [=] __device__(int64_t i)
             { return sortable_double_bits(found.measure[by_rank[i]]); },

@@ -117,7 +117,7 @@ static oj_status make_cell_start_offsets(struct close_index *self,
                            oj_close_place_of(&side, at[1].x, at[1].y) != place)
                            start[(int64_t)place + 1] = (uint32_t)i + 1;
                    }));
-    return work->greatest_so_far(start, n, start);
+    return work->greatest_so_far(start, n);
 }
 
 static oj_status make_entries_and_cell_starts(struct close_index *self,

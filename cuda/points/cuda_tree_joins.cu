@@ -5,8 +5,6 @@
  * place and put in order. */
 #include "cuda_point_batch.cuh"
 
-#include <cub/device/device_segmented_sort.cuh>
-
 #define BLOCK 128
 
 /* Candidates of a row up to which a thread sorts them. */
@@ -194,21 +192,6 @@ static oj_status find_rows_with_many_candidates(struct oj_cuda_work *work,
     return work->read(n_long, &found->n);
 }
 
-/* Sorts long rows by keys, with their values, to elsewhere. */
-template <typename K, typename V>
-static oj_status sort_rows(struct oj_cuda_work *work, int64_t n,
-                           const struct rows_to_sort &rows, const K *keys,
-                           K *sorted_keys, const V *values, V *sorted_values)
-{
-    return work->with_scratch(
-        [&](void *memory, size_t &bytes)
-        {
-            return cub::DeviceSegmentedSort::StableSortPairs(
-                memory, bytes, keys, sorted_keys, values, sorted_values, (int)n,
-                (int)rows.n, rows.first, rows.end, work->stream);
-        });
-}
-
 /* Puts the candidates of long rows in order, by the lesser key first, then by
  * the greater one, which keeps that order; leaves the other rows. Waits for the
  * stream where rows may be long. */
@@ -231,15 +214,15 @@ static oj_status sort_rows_with_many_candidates(struct oj_cuda_listing *l,
     OJ_TRY(work.make(rows.n, &other_rank));
     if (order == OJ_TREE_BY_RANK)
     {
-        OJ_TRY(sort_rows(&work, rows.n, found, distance, other_distance, rank,
-                         other_rank));
-        return sort_rows(&work, rows.n, found, other_rank, rank, other_distance,
-                         distance);
+        OJ_TRY(work.sort_lists(rows.n, found.n, found.first, found.end,
+                               distance, other_distance, rank, other_rank));
+        return work.sort_lists(rows.n, found.n, found.first, found.end,
+                               other_rank, rank, other_distance, distance);
     }
-    OJ_TRY(sort_rows(&work, rows.n, found, rank, other_rank, distance,
-                     other_distance));
-    return sort_rows(&work, rows.n, found, other_distance, distance, other_rank,
-                     rank);
+    OJ_TRY(work.sort_lists(rows.n, found.n, found.first, found.end, rank,
+                           other_rank, distance, other_distance));
+    return work.sort_lists(rows.n, found.n, found.first, found.end,
+                           other_distance, distance, other_rank, rank);
 }
 
 /* --- lists ---------------------------------------------------------------- */

@@ -13,7 +13,7 @@
 #include "../device/cuda_host_threads.h"
 #include "../device/cuda_module_functions.cuh"
 #include "../device/cuda_offset_search.cuh"
-#include "../device/cuda_stream_work.cuh"
+#include "../device/cuda_reduce.cuh"
 
 #include "../../algs/kernels/oj_quadrant.h"
 #include "../../flatten/base/oj_array.h"
@@ -269,8 +269,8 @@ static oj_status make_quadrants(struct oj_cuda_work *keep, int64_t size,
     uint64_t *code = NULL;
     int32_t *place = NULL;
     size = size < c->n ? size : c->n;
-    OJ_TRY(work.reduce(c->n, extent_of_point{c->x, c->y}, join_point_extents(),
-                       &frame));
+    OJ_TRY(oj_cuda_reduce(&work, c->n, extent_of_point{c->x, c->y},
+                          join_point_extents(), &frame));
     c->n_points = frame.n;
     if (frame.n == 0)
         return OJ_OK;
@@ -429,8 +429,8 @@ static oj_status choose_grid_cell_size(struct oj_cuda_work *work,
     {
         grid->frame.size = size;
         n = 0.0;
-        OJ_TRY(work->reduce(layer.n_features, sum_of_cells{*grid},
-                            sum_of_cells{*grid}, &n));
+        OJ_TRY(oj_cuda_reduce(work, layer.n_features, sum_of_cells{*grid},
+                              sum_of_cells{*grid}, &n));
         if (n <= limit || !(size < INFINITY))
             break;
     }

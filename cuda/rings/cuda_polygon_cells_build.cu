@@ -1,5 +1,7 @@
 #include "cuda_polygon_cells_build.cuh"
 
+#include <cub/device/device_scan.cuh>
+
 #include <string.h>
 
 /* Edges of a cell that is not split. */
@@ -244,23 +246,23 @@ static __global__ void choose_node_kinds(const __grid_constant__ struct view v,
 
 /* --- fragments ------------------------------------------------------------ */
 
-/* Where the unit of fragment k of the list begins in its node, as far as the
- * one before tells: else 0. */
-struct head_of
+/* head[k]: where the unit of fragment k of the list begins in its node, as far
+ * as the one before tells; else 0. */
+struct write_heads
 {
-    const struct oj_ring_fragment *fragment;
-    const uint32_t *list;
+    struct view v;
 
-    __device__ uint32_t operator()(ptrdiff_t k) const
+    __device__ void operator()(int64_t k) const
     {
+        const struct oj_ring_fragment *fragment = v.level.fragment;
         struct oj_ring_fragment f, before;
+        v.marks.head[k] = 0;
         if (k == 0)
-            return 0;
-        f = fragment[list != NULL ? list[k] : k];
-        before = fragment[list != NULL ? list[k - 1] : k - 1];
-        return f.node == before.node && f.unit >> 1 == before.unit >> 1
-                   ? 0
-                   : (uint32_t)k;
+            return;
+        f = fragment[v.list != NULL ? v.list[k] : k];
+        before = fragment[v.list != NULL ? v.list[k - 1] : k - 1];
+        if (f.node != before.node || f.unit >> 1 != before.unit >> 1)
+            v.marks.head[k] = (uint32_t)k;
     }
 };
 
@@ -571,7 +573,14 @@ static oj_status decide_node_kinds_of_level(const struct oj_cuda_ring_making *m,
     OJ_TRY(work->run<BLOCK>(n, choose_node_kinds, *v,
                             m->cells->slot.data + part->first_slot));
     OJ_TRY(work->clear(v->of_block + n_blocks, 1));
-    return work->scan_total(v->of_block, n_blocks, &part->sums);
+    OJ_TRY(work->with_scratch(
+        [&](void *temporary, size_t &bytes)
+        {
+            return cub::DeviceScan::ExclusiveSum(temporary, bytes, v->of_block,
+                                                 v->of_block, n_blocks + 1,
+                                                 work->stream);
+        }));
+    return work->read(v->of_block + n_blocks, &part->sums);
 }
 
 /* Records and edges of leaves, and the list of what is split. */
@@ -606,8 +615,6 @@ static oj_status mark_children_of_fragments(struct oj_cuda_work *work,
 {
     struct oj_cuda_ring_marks *marks = &v->marks;
     int64_t n = v->n_listed;
-    const oj_cuda_computed<uint32_t, struct head_of> heads = {
-        {v->level.fragment, v->list}, 0};
     if (n == 0)
         return OJ_OK;
     OJ_TRY(work->make(n, &marks->head));
@@ -616,7 +623,8 @@ static oj_status mark_children_of_fragments(struct oj_cuda_work *work,
     OJ_TRY(work->make(v->level.n_edges, &marks->touched));
     OJ_TRY(work->make(n + 1, &marks->doubt));
     OJ_TRY(work->clear(marks->doubt, 1));
-    OJ_TRY(work->greatest_so_far(heads, n, marks->head));
+    OJ_TRY(work->each(n, write_heads{*v}));
+    OJ_TRY(work->greatest_so_far(marks->head, n));
     OJ_TRY(work->run<BLOCK>(n, mark_fragments, *v));
     return work->run_blocks<BLOCK>((unsigned)work->device->n_processors,
                                    mark_unsure_fragments_exactly, *v);

@@ -388,7 +388,7 @@ static oj_status list_and_sort_cell_items(struct oj_cuda_work *work,
                                           unsigned long long *n_items)
 {
     struct oj_cuda_work own(work);
-    unsigned long long *place = NULL, *item = NULL, *sorted;
+    unsigned long long *place = NULL, *item = NULL;
     int64_t n;
     OJ_TRY(
         own.scan_computed(v.level.n_fragments, items_of{v}, &place, n_items));
@@ -399,14 +399,8 @@ static oj_status list_and_sort_cell_items(struct oj_cuda_work *work,
     OJ_TRY(own.make(n, &item));
     OJ_TRY(
         own.run<BLOCK>(v.level.n_fragments, write_cell_items, v, place, item));
-    sorted = *out;
-    return own.with_scratch(
-        [&](void *memory, size_t &bytes)
-        {
-            return cub::DeviceRadixSort::SortKeys(
-                memory, bytes, item, sorted, n, ITEM_CELL,
-                ITEM_CELL + 4 * v.level.depth, own.stream);
-        });
+    return own.sort_keys(n, ITEM_CELL, ITEM_CELL + 4 * v.level.depth,
+                         (const uint64_t *)item, (uint64_t *)*out);
 }
 
 /* first: below's. */

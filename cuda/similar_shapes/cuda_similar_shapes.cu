@@ -509,7 +509,7 @@ static oj_status sort_rows_and_count_slices(struct oj_cuda_work *work,
                                             struct cuda_shape_pairs *p)
 {
     const struct oj_cuda_shape_side rows = p->rows.side;
-    int32_t *order;
+    int32_t *order = NULL;
     int64_t *slices, slice;
     OJ_TRY(work->order_by<uint32_t>(
         rows.n, 32,

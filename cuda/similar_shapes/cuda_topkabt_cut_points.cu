@@ -169,11 +169,10 @@ static oj_status order_pairs(struct oj_cuda_work *work,
     int32_t *order = NULL;
     while (r.n >> row_bits != 0)
         row_bits++;
-    OJ_TRY(work->order_by<unsigned long long>(
+    OJ_TRY(work->order_by<uint64_t>(
         n, 64,
-        [=] __device__(int64_t i)
-        {
-            return (unsigned long long)__double_as_longlong(
+        [=] __device__(int64_t i) {
+            return (uint64_t)__double_as_longlong(
                 squared_min_distance_of_boxes(r, i));
         },
         &order));

@@ -64,11 +64,11 @@ static oj_status make_inverted_lists(struct oj_cuda_work *work,
                           for (int t = 0; t < of.features.known(f); t++)
                               atomicAdd(&cursor[token[t]], 1ull);
                       }));
-    OJ_TRY(work->scan_to(cursor, n_tokens, list));
-    OJ_TRY(work->read(list + n_tokens, &n_members));
+    OJ_TRY(work->scan(cursor, n_tokens));
+    OJ_TRY(work->read(cursor + n_tokens, &n_members));
     OJ_TRY(work->make(n_members, &member));
-    OJ_TRY(work->each(n_tokens, [=] __device__(int64_t t)
-                      { cursor[t] = (unsigned long long)list[t]; }));
+    OJ_TRY(work->each(n_tokens + 1, [=] __device__(int64_t t)
+                      { list[t] = (int64_t)cursor[t]; }));
     m->list = list;
     m->member = member;
     return work->each(of.n_features,

@@ -6,15 +6,20 @@
 static oj_status count_tokens(struct oj_cuda_work *work,
                               struct oj_cuda_text_side *of)
 {
+    struct oj_cuda_work own(work);
     const struct oj_cuda_text_side side = *of;
-    return work->reduce(
-        side.n,
-        [=] __device__(ptrdiff_t i)
-        {
-            int n = side.known((int32_t)i);
-            return n > 0 ? side.tokens((int32_t)i)[n - 1] + 1 : 0u;
-        },
-        oj_cuda_greater(), &of->n_tokens);
+    uint32_t *most;
+    OJ_TRY(own.make_zeros(1, &most));
+    OJ_TRY(own.each(side.n,
+                    [=] __device__(int64_t i)
+                    {
+                        int n = side.known((int32_t)i);
+                        uint32_t last =
+                            n > 0 ? side.tokens((int32_t)i)[n - 1] + 1 : 0u;
+                        if (last > *(volatile uint32_t *)most)
+                            atomicMax(most, last);
+                    }));
+    return own.read(most, &of->n_tokens);
 }
 
 oj_status oj_cuda_text_side_make(struct oj_cuda_work *work,

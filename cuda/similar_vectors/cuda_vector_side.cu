@@ -335,15 +335,14 @@ static oj_status sort_rows_within_nodes(struct oj_cuda_work *work,
     OJ_TRY(
         own.each(n_nodes, [=] __device__(int64_t i)
                  { split[i] = choose_longest_side_of_box(l.box + i * WARP); }));
-    return work->reorder_by<unsigned long long>(
+    return work->reorder_by<uint64_t>(
         l.n, 16 + bits,
         [=] __device__(int64_t i)
         {
             struct cuda_vector_split s = split[i >> l.shift];
             float at = l.at[(int64_t)l.order[i] * BOX + s.dimension];
             at = (at - s.low) * s.factor;
-            return (unsigned long long)(i >> l.shift) << 16 |
-                   (unsigned long long)at;
+            return (uint64_t)(i >> l.shift) << 16 | (unsigned long long)at;
         },
         order, NULL);
 }

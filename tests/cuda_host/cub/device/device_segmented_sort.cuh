@@ -16,20 +16,20 @@ struct DeviceSegmentedSort
                                        int n_segments, At first, At end,
                                        cudaStream_t stream = nullptr)
     {
-        return sort_pairs(temporary, bytes, keys_in, keys_out, values_in,
-                          values_out, n, n_segments, first, end, stream, false);
-    }
-
-    /* Keys of a segment are different here, or their order is of no account:
-     * nothing more is promised. */
-    template <typename K, typename V, typename At>
-    static cudaError_t
-    SortPairs(void *temporary, size_t &bytes, const K *keys_in, K *keys_out,
-              const V *values_in, V *values_out, int n, int n_segments,
-              At first, At end, cudaStream_t stream = nullptr)
-    {
-        return sort_pairs(temporary, bytes, keys_in, keys_out, values_in,
-                          values_out, n, n_segments, first, end, stream, true);
+        if (oj_host::asks_size(temporary, bytes, n))
+            return cudaSuccess;
+        return oj_host::enqueue(
+            stream,
+            [=]
+            {
+                for (int s = 0; s < n_segments; s++)
+                {
+                    std::vector<int64_t> from =
+                        order(keys_in, first[s], end[s], n);
+                    oj_host::gather(keys_out, keys_in, from, first[s]);
+                    oj_host::gather(values_out, values_in, from, first[s]);
+                }
+            });
     }
 
     template <typename K, typename At>
@@ -52,44 +52,6 @@ struct DeviceSegmentedSort
     }
 
   private:
-    template <typename K, typename V, typename At>
-    static cudaError_t
-    sort_pairs(void *temporary, size_t &bytes, const K *keys_in, K *keys_out,
-               const V *values_in, V *values_out, int n, int n_segments,
-               At first, At end, cudaStream_t stream, bool turns_equal_keys)
-    {
-        if (oj_host::asks_size(temporary, bytes, n))
-            return cudaSuccess;
-        return oj_host::enqueue(
-            stream,
-            [=]
-            {
-                for (int s = 0; s < n_segments; s++)
-                {
-                    std::vector<int64_t> from =
-                        order(keys_in, first[s], end[s], n);
-                    if (turns_equal_keys)
-                        turn_equal(keys_in, &from);
-                    oj_host::gather(keys_out, keys_in, from, first[s]);
-                    oj_host::gather(values_out, values_in, from, first[s]);
-                }
-            });
-    }
-
-    template <typename K>
-    static void turn_equal(const K *keys, std::vector<int64_t> *from)
-    {
-        auto at = from->begin();
-        while (at != from->end())
-        {
-            auto next =
-                std::find_if(at + 1, from->end(),
-                             [=](int64_t i) { return keys[i] != keys[*at]; });
-            std::reverse(at, next);
-            at = next;
-        }
-    }
-
     template <typename K>
     static std::vector<int64_t> order(const K *keys, int64_t first, int64_t end,
                                       int64_t n)

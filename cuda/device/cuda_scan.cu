@@ -1,0 +1,42 @@
+#include "cuda_stream_work.cuh"
+
+#include <cub/device/device_scan.cuh>
+
+struct greater_word
+{
+    __device__ uint32_t operator()(uint32_t a, uint32_t b) const
+    {
+        return a > b ? a : b;
+    }
+};
+
+template <typename T>
+static oj_status scan_in_place(struct oj_cuda_work *work, T *counts, int64_t n)
+{
+    return work->with_scratch(
+        [&](void *temporary, size_t &bytes)
+        {
+            return cub::DeviceScan::ExclusiveSum(temporary, bytes, counts,
+                                                 counts, n + 1, work->stream);
+        });
+}
+
+oj_status oj_cuda_work::scan_words(uint32_t *counts, int64_t n)
+{
+    return scan_in_place(this, counts, n);
+}
+
+oj_status oj_cuda_work::scan_words(uint64_t *counts, int64_t n)
+{
+    return scan_in_place(this, counts, n);
+}
+
+oj_status oj_cuda_work::greatest_so_far(uint32_t *value, int64_t n)
+{
+    return with_scratch(
+        [&](void *temporary, size_t &bytes)
+        {
+            return cub::DeviceScan::InclusiveScan(
+                temporary, bytes, value, value, greater_word(), (int)n, stream);
+        });
+}
