@@ -17,7 +17,7 @@ set(OJ_CUDA_SOURCES
   cuda/nearest/cuda_nearest_cells_build.cu
   cuda/nearest/cuda_nearest_segment_of_far_points.cu
   cuda/nearest/cuda_nearest.cu
-  cuda/rings/cuda_small_polygons.cu
+  cuda/rings/cuda_ring_cells_start.cu
   cuda/rings/cuda_polygon_cells_build.cu
   cuda/within/cuda_points_in_polygons.cu
   cuda/quadrant/cuda_point_quadtree.cu
@@ -45,7 +45,7 @@ set(OJ_CUDA_SOURCES
   cuda/index/cuda_row_shares.cu
   cuda/index/cuda_batches.cu
   cuda/index/cuda_pair_sums.cu
-  cuda/index/cuda_device_points.cu
+  cuda/index/cuda_resident_points_join.cu
   cuda/cuda_module.cu)
 
 # Plain C. The module is nobody's dependency: of what the library has, too, it

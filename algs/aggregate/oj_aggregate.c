@@ -242,21 +242,21 @@ static int has_own_state(enum oj_aggregate_kind kind)
     return (traits[kind] & SINGLE) != 0;
 }
 
-static int reserve_state_words(struct oj_aggregates *a, int n)
+static int assign_state_offset(struct oj_aggregates *a, int n)
 {
     int at = a->words;
     a->words += n;
     return at;
 }
 
-static void reserve_words_if_unset(struct oj_aggregates *a, int *at, int n)
+static void assign_offset_if_unset(struct oj_aggregates *a, int *at, int n)
 {
     if (*at < 0)
-        *at = reserve_state_words(a, n);
+        *at = assign_state_offset(a, n);
 }
 
 /* What aggregate i needs of a row. */
-static void reserve_state_of_aggregate(struct oj_aggregates *a, int i)
+static void assign_offsets_of_aggregate(struct oj_aggregates *a, int i)
 {
     const struct oj_aggregate *what = &a->plan.aggregates[i];
     const int sum_words = WORDS_OF(struct oj_exact_sum);
@@ -267,16 +267,16 @@ static void reserve_state_of_aggregate(struct oj_aggregates *a, int i)
         return;
     type = a->plan.types[what->column];
     column = &a->columns[what->column];
-    reserve_words_if_unset(a, &column->n, 1);
+    assign_offset_if_unset(a, &column->n, 1);
     a->n_single += has_own_state(what->kind);
     if ((of & SUMMED) && type == OJ_AGG_INTEGER)
-        reserve_words_if_unset(a, &column->long_sum, WORDS_OF(s128));
+        assign_offset_if_unset(a, &column->long_sum, WORDS_OF(s128));
     else if (of & (SUMMED | SQUARED))
-        reserve_words_if_unset(a, &column->sum, sum_words);
+        assign_offset_if_unset(a, &column->sum, sum_words);
     if (of & SQUARED)
-        reserve_words_if_unset(a, &column->squares, sum_words);
+        assign_offset_if_unset(a, &column->squares, sum_words);
     if (of & SINGLE)
-        a->state[i] = reserve_state_words(a, what->kind == OJ_AGG_WEIGHTED_SUM
+        a->state[i] = assign_state_offset(a, what->kind == OJ_AGG_WEIGHTED_SUM
                                                  ? sum_words
                                                  : WORDS_OF(struct chosen));
     if (of & SORTED)
@@ -328,7 +328,7 @@ static oj_status make_aggregates(struct oj_aggregates *a, struct oj_error *err)
     OJ_TRY(allocate_state_layout(a, err));
     a->words = 1; /* the pairs */
     for (int i = 0; i < a->plan.n_aggregates; i++)
-        reserve_state_of_aggregate(a, i);
+        assign_offsets_of_aggregate(a, i);
     for (int i = 0; i < a->n_stores; i++)
         OJ_TRY(oj_held_open(a->stores[i].order, a->plan.files,
                             &a->stores[i].held, err));
@@ -444,7 +444,7 @@ static void add_to_128bit_sum(uint64_t *state, s128 x)
     memcpy(state, &sum, sizeof sum);
 }
 
-static s128 long_sum(const uint64_t *state)
+static s128 read_128bit_sum(const uint64_t *state)
 {
     s128 sum;
     memcpy(&sum, state, sizeof sum);
@@ -924,7 +924,7 @@ static oj_status merge_row(struct oj_aggregates *a, uint64_t *to,
             to[column->n] += from[column->n];
         if (column->long_sum >= 0)
             add_to_128bit_sum(to + column->long_sum,
-                              long_sum(from + column->long_sum));
+                              read_128bit_sum(from + column->long_sum));
         if (column->sum < 0)
             continue;
         OJ_TRY(oj_exact_sum_merge(sum_at(to, column->sum),
@@ -1058,9 +1058,8 @@ static oj_status concat_held_texts(struct store *store, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status read_stored_values_of_row(struct store *store, int64_t row,
-                                           int64_t n_values,
-                                           struct oj_error *err)
+static oj_status summarize_stored_values(struct store *store, int64_t row,
+                                         int64_t n_values, struct oj_error *err)
 {
     const struct oj_held_value *value;
     if (store->row == row)
@@ -1089,7 +1088,7 @@ static oj_status sum_of(const struct oj_aggregates *a, const uint64_t *state,
         value->real = oj_exact_sum_value((const void *)(state + column->sum));
         return OJ_OK;
     }
-    sum = long_sum(state + column->long_sum);
+    sum = read_128bit_sum(state + column->long_sum);
     if (sum > INT64_MAX || sum < INT64_MIN)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "the sum of integers of row %lld, counted from 1, does "
@@ -1105,7 +1104,7 @@ static double mean_of(const struct oj_aggregates *a, const uint64_t *state,
 {
     const struct column_state *column = &a->columns[c];
     if (a->plan.types[c] == OJ_AGG_INTEGER)
-        return (double)long_sum(state + column->long_sum) / (double)n;
+        return (double)read_128bit_sum(state + column->long_sum) / (double)n;
     return oj_exact_sum_value((const void *)(state + column->sum)) / (double)n;
 }
 
@@ -1138,7 +1137,7 @@ static oj_status compute_unique_median_or_mode(struct oj_aggregates *a,
 {
     struct store *store = &a->stores[a->columns[what->column].sorted];
     enum oj_aggregate_type type = a->plan.types[what->column];
-    OJ_TRY(read_stored_values_of_row(store, row, n, err));
+    OJ_TRY(summarize_stored_values(store, row, n, err));
     if (what->kind == OJ_AGG_UNIQUE)
         value->integer = store->n_unique;
     else if (what->kind == OJ_AGG_MEDIAN)
@@ -1186,8 +1185,8 @@ static oj_status compute_aggregate_result(struct oj_aggregates *a,
                 oj_exact_sum_value((const void *)(state + a->state[i]));
             return OJ_OK;
         case OJ_AGG_CONCAT:
-            OJ_TRY(read_stored_values_of_row(&a->stores[a->state[i]], row, n,
-                                             err));
+            OJ_TRY(
+                summarize_stored_values(&a->stores[a->state[i]], row, n, err));
             set_value_to_stored_text(&a->stores[a->state[i]], value);
             return OJ_OK;
         case OJ_AGG_MEDIAN:

@@ -207,8 +207,9 @@ static oj_status read_elements(const struct ArrowArray *column, int64_t n_rows,
     return OJ_OK;
 }
 
-static oj_status read_words(const struct ArrowArray *column,
-                            struct field_values *v, struct oj_error *err)
+static oj_status read_dictionary_texts(const struct ArrowArray *column,
+                                       struct field_values *v,
+                                       struct oj_error *err)
 {
     const struct ArrowArray *words = column->dictionary;
     OJ_TRY(arrow_check(words, 1, 0, err));
@@ -218,9 +219,9 @@ static oj_status read_words(const struct ArrowArray *column,
                             &v->bytes, err);
 }
 
-static oj_status read_field(const struct ArrowArray *array,
-                            const struct arrow_field *field,
-                            struct field_values *v, struct oj_error *err)
+static oj_status read_field_values(const struct ArrowArray *array,
+                                   const struct arrow_field *field,
+                                   struct field_values *v, struct oj_error *err)
 {
     const struct ArrowArray *column = NULL;
     memset(v, 0, sizeof *v);
@@ -231,7 +232,7 @@ static oj_status read_field(const struct ArrowArray *array,
     if (field->list != 0)
         return read_elements(column, array->length, v, err);
     if (field->index != 0)
-        OJ_TRY(read_words(column, v, err));
+        OJ_TRY(read_dictionary_texts(column, v, err));
     else if (is_text(field->format))
         return arrow_bytes_read(column, field->format, array->offset,
                                 array->length, &v->bytes, err);
@@ -466,7 +467,7 @@ oj_status arrow_columns_add(struct arrow_columns *columns,
         return OJ_OK;
     OJ_NEW(v, n, err);
     for (int i = 0; i < n && status == OJ_OK; i++)
-        status = read_field(array, &fields->field[i], &v[i], err);
+        status = read_field_values(array, &fields->field[i], &v[i], err);
     if (status == OJ_OK)
         status =
             append_texts_and_vectors(columns, fields, v, array->length, err);

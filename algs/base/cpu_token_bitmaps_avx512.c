@@ -12,9 +12,11 @@
 #define WIDE __attribute__((target("avx512f,avx512vl,avx512vpopcntdq")))
 
 /* A few words of eight sets: how many bits differ. */
-WIDE OJ_INLINE __m512i count_words(const uint64_t *word, int64_t stride, int n,
-                                   __mmask8 lanes, const uint64_t *query,
-                                   __m512i differ)
+WIDE OJ_INLINE __m512i count_differing_bits(const uint64_t *word,
+                                            int64_t stride, int n,
+                                            __mmask8 lanes,
+                                            const uint64_t *query,
+                                            __m512i differ)
 {
     for (int w = 0; w < n; w++)
         differ = _mm512_add_epi64(
@@ -39,14 +41,15 @@ WIDE static __mmask8 near_of_eight(const struct oj_token_planes *planes,
         int left = planes->n_words - w;
         const uint64_t *here = word + w * planes->stride;
         if (left >= OJ_PLANES_AT_ONCE)
-            differ = count_words(here, planes->stride, OJ_PLANES_AT_ONCE, lanes,
-                                 query + w, differ);
-        else if (left == 2)
             differ =
-                count_words(here, planes->stride, 2, lanes, query + w, differ);
+                count_differing_bits(here, planes->stride, OJ_PLANES_AT_ONCE,
+                                     lanes, query + w, differ);
+        else if (left == 2)
+            differ = count_differing_bits(here, planes->stride, 2, lanes,
+                                          query + w, differ);
         else
-            differ = count_words(here, planes->stride, left, lanes, query + w,
-                                 differ);
+            differ = count_differing_bits(here, planes->stride, left, lanes,
+                                          query + w, differ);
         lanes = _mm512_mask_cmple_epi64_mask(lanes, differ, most);
     }
     return lanes;
@@ -59,7 +62,8 @@ WIDE OJ_INLINE __mmask8 may_be_near(const uint64_t *word, int64_t stride,
 {
     return _mm512_mask_cmple_epi64_mask(
         lanes,
-        count_words(word, stride, 2, lanes, query, _mm512_setzero_si512()),
+        count_differing_bits(word, stride, 2, lanes, query,
+                             _mm512_setzero_si512()),
         most);
 }
 

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-static oj_status make_arrays(struct oj_points *points, int64_t n,
-                             struct oj_error *err)
+static oj_status allocate_points(struct oj_points *points, int64_t n,
+                                 struct oj_error *err)
 {
     memset(points, 0, sizeof *points);
     points->x = oj_malloc(n, sizeof *points->x);
@@ -18,8 +18,8 @@ static oj_status make_arrays(struct oj_points *points, int64_t n,
     return oj_fail_nomem(err, n, 2 * sizeof(double) + sizeof(int32_t));
 }
 
-static void add_point(struct oj_points *points, const struct oj_flat *input,
-                      int64_t vertex, int64_t row)
+static void append_point(struct oj_points *points, const struct oj_flat *input,
+                         int64_t vertex, int64_t row)
 {
     points->x[points->n] = input->x[vertex];
     points->y[points->n] = input->y[vertex];
@@ -36,20 +36,20 @@ oj_status oj_points_make(const struct oj_flat *input, struct oj_points *out,
     if (input->part_kinds & ~(unsigned)OJ_PART_POINT)
         return oj_fail(err, OJ_ERR_ARG,
                        "the input side must be points or multipoints");
-    OJ_TRY(make_arrays(&points, input->n_vertices, err));
+    OJ_TRY(allocate_points(&points, input->n_vertices, err));
     for (int64_t row = 0; row < input->n_features; row++)
     {
         if (oj_flat_is_points(input))
         {
             if (!isnan(input->x[row]))
-                add_point(&points, input, row, row);
+                append_point(&points, input, row, row);
             continue;
         }
         /* points have one ring of one vertex each */
         for (int64_t part = input->part_offset[row];
              part < input->part_offset[row + 1]; part++)
-            add_point(&points, input,
-                      input->vertex_offset[input->ring_offset[part]], row);
+            append_point(&points, input,
+                         input->vertex_offset[input->ring_offset[part]], row);
     }
     *out = points;
     return OJ_OK;
@@ -75,7 +75,7 @@ static oj_status permute_points(struct oj_points *points,
                                 struct oj_error *err)
 {
     struct oj_points sorted;
-    OJ_TRY(make_arrays(&sorted, points->n, err));
+    OJ_TRY(allocate_points(&sorted, points->n, err));
     sorted.n = points->n;
     sorted.code = oj_malloc(points->n, sizeof *sorted.code);
     if (sorted.code == NULL)
@@ -122,8 +122,9 @@ struct splitting
     struct oj_quadrants *out;
 };
 
-static oj_status add_quadrant(const struct splitting *splitting, int64_t first,
-                              int64_t end, struct oj_error *err)
+static oj_status append_quadrant(const struct splitting *splitting,
+                                 int64_t first, int64_t end,
+                                 struct oj_error *err)
 {
     const struct oj_points *points = splitting->points;
     struct oj_quadrants *out = splitting->out;
@@ -151,7 +152,7 @@ static oj_status split_square(const struct splitting *splitting, int64_t first,
         else if (end - first > splitting->size)
             next = first + splitting->size;
         if (low_bits == 0 || next - first <= splitting->size)
-            OJ_TRY(add_quadrant(splitting, first, next, err));
+            OJ_TRY(append_quadrant(splitting, first, next, err));
         else
             OJ_TRY(split_square(splitting, first, next, low_bits - 2, err));
         first = next;
@@ -167,7 +168,7 @@ oj_status oj_quadrants_make(const struct oj_points *points, int64_t size,
     oj_status status = OJ_OK;
     memset(&quadrants, 0, sizeof quadrants);
     if (points->n > 0 && points->n <= size)
-        status = add_quadrant(&splitting, 0, points->n, err);
+        status = append_quadrant(&splitting, 0, points->n, err);
     else
         status =
             split_square(&splitting, 0, points->n, OJ_QUADRANT_CODE_BITS, err);

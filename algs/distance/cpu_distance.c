@@ -77,9 +77,9 @@ static int middle_of(const void *side, int64_t feature, double *x, double *y)
            oj_feature_may_pair(features->flat, feature);
 }
 
-static oj_status fill_boxes_in_tree_order(struct distance_index *self,
-                                          const struct oj_order *order,
-                                          struct oj_error *err)
+static oj_status fill_entries_and_build_tree(struct distance_index *self,
+                                             const struct oj_order *order,
+                                             struct oj_error *err)
 {
     int64_t n = order->n_points;
     struct oj_box *box;
@@ -152,7 +152,7 @@ static oj_status build_tree(struct distance_index *self, struct oj_error *err)
         oj_row_order(self->features.flat, &self->features, middle_of,
                      self->shared.n_threads, &order, err);
     if (status == OJ_OK)
-        status = fill_boxes_in_tree_order(self, &order, err);
+        status = fill_entries_and_build_tree(self, &order, err);
     oj_order_free(&order);
     return status == OJ_OK ? fill_max_distance_and_min_rank(self, err) : status;
 }
@@ -234,7 +234,7 @@ static oj_status measure_entry_and_add_to_ranking(struct distance_row_search *s,
     const struct oj_ranking *ranking = &worker->ranking;
     int32_t feature = self->feature[entry];
     double limit = max_distance_for_feature(s, feature), distance;
-    OJ_TRY(oj_row_try(&self->shared, worker, err));
+    OJ_TRY(oj_row_poll_cancel(&self->shared, worker, err));
     if (!(limit >= 0.0))
         return OJ_OK;
     if (self->x == NULL && !oj_pair_may_count(filter, s->row, feature))
@@ -246,7 +246,8 @@ static oj_status measure_entry_and_add_to_ranking(struct distance_row_search *s,
         return OJ_OK;
     if (self->x != NULL && !oj_pair_may_count(filter, s->row, feature))
         return OJ_OK;
-    OJ_TRY(oj_row_put(&self->shared, worker, s->row, feature, distance, err));
+    OJ_TRY(
+        oj_row_put_pair(&self->shared, worker, s->row, feature, distance, err));
     if (relation->op != OJ_OP_NEAREST)
         return OJ_OK;
     s->reach2 = oj_tree_reach2(&self->tree, ranking->bound);
@@ -257,8 +258,8 @@ static oj_status measure_entry_and_add_to_ranking(struct distance_row_search *s,
 }
 
 /* The lowest tie rank below a visit; not for the root. */
-OJ_INLINE int32_t first_rank(const struct distance_index *self,
-                             const struct oj_tree_child *v)
+OJ_INLINE int32_t lowest_rank_below(const struct distance_index *self,
+                                    const struct oj_tree_child *v)
 {
     int64_t parents = self->tree.level_first[v->level + 1];
     return self->first_rank[parents * OJ_FANOUT + v->child];
@@ -276,7 +277,8 @@ OJ_INLINE oj_status walk(struct distance_row_search *s,
         int64_t at;
         if (v.d2 > s->reach2)
             continue;
-        if (s->last_rank < INT32_MAX && first_rank(self, &v) > s->last_rank)
+        if (s->last_rank < INT32_MAX &&
+            lowest_rank_below(self, &v) > s->last_rank)
             continue;
         if (v.level < 0)
         {

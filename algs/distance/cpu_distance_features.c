@@ -44,7 +44,8 @@ static int64_t count_segments_of_ring(const struct oj_flat *flat, int64_t ring)
     return n > 1 ? n - 1 : n;
 }
 
-static void measure_box_and_segments(int64_t first, int64_t end, void *user)
+static void make_boxes_and_count_segments(int64_t first, int64_t end,
+                                          void *user)
 {
     struct features_build *b = user;
     struct oj_features *features = b->features;
@@ -201,8 +202,8 @@ static oj_status build_boxes_and_trees(struct features_build *b, int n_threads,
         OJ_NEW(features->ring_box, flat->n_rings, err);
         OJ_TRY(oj_ring_grids_build(&features->grids, flat, n_threads, err));
     }
-    oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE, measure_box_and_segments,
-                       b);
+    oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE,
+                       make_boxes_and_count_segments, b);
     OJ_TRY(reserve_places_of_segment_trees(b, err));
     return oj_parallel_try(n_threads, n, TREES_PER_TASK, fill_tree, features,
                            err);

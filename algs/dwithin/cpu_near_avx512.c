@@ -16,7 +16,8 @@ struct wide_query
     __m256i from, n_ids, except;
 };
 
-WIDE static inline struct wide_query spread(const struct oj_near_query *q)
+WIDE static inline struct wide_query
+broadcast_query(const struct oj_near_query *q)
 {
     int32_t n_ids = q->end > q->from ? q->end - q->from : 0;
     struct wide_query w;
@@ -57,10 +58,10 @@ test8(const struct oj_near_hood *hood, int64_t at, const struct wide_query *w,
 }
 
 WIDE static inline __attribute__((always_inline)) int64_t
-count8(const struct oj_near_hood *hood, const struct oj_near_query *query,
-       int special)
+count_by_eights(const struct oj_near_hood *hood,
+                const struct oj_near_query *query, int special)
 {
-    struct wide_query w = spread(query);
+    struct wide_query w = broadcast_query(query);
     int64_t n = 0;
     for (int64_t i = 0; i < hood->n; i += 8)
     {
@@ -72,10 +73,11 @@ count8(const struct oj_near_hood *hood, const struct oj_near_query *query,
 }
 
 WIDE static inline __attribute__((always_inline)) int64_t
-collect8(const struct oj_near_hood *hood, const struct oj_near_query *query,
-         int special, int32_t *out_id, double *out_d2)
+collect_by_eights(const struct oj_near_hood *hood,
+                  const struct oj_near_query *query, int special,
+                  int32_t *out_id, double *out_d2)
 {
-    struct wide_query w = spread(query);
+    struct wide_query w = broadcast_query(query);
     int64_t n = 0;
     for (int64_t i = 0; i < hood->n; i += 8)
     {
@@ -93,8 +95,9 @@ collect8(const struct oj_near_hood *hood, const struct oj_near_query *query,
 WIDE static int64_t wide_count(const struct oj_near_hood *hood,
                                const struct oj_near_query *query)
 {
-    return has_min_distance_or_excluded_id(query) ? count8(hood, query, 1)
-                                                  : count8(hood, query, 0);
+    return has_min_distance_or_excluded_id(query)
+               ? count_by_eights(hood, query, 1)
+               : count_by_eights(hood, query, 0);
 }
 
 WIDE static int64_t wide_collect(const struct oj_near_hood *hood,
@@ -102,8 +105,8 @@ WIDE static int64_t wide_collect(const struct oj_near_hood *hood,
                                  int32_t *out_id, double *out_d2)
 {
     return has_min_distance_or_excluded_id(query)
-               ? collect8(hood, query, 1, out_id, out_d2)
-               : collect8(hood, query, 0, out_id, out_d2);
+               ? collect_by_eights(hood, query, 1, out_id, out_d2)
+               : collect_by_eights(hood, query, 0, out_id, out_d2);
 }
 
 static const struct oj_near_kernel wide = {wide_count, wide_collect};

@@ -341,7 +341,7 @@ static oj_status add_near_points_with_similar_text(
     const struct oj_near_grid *grid = &self->grid;
     const struct oj_token_sets *texts = b->input->texts;
     const struct oj_token_planes planes = {2, grid->n, self->word, self->class};
-    int32_t class = oj_text_class(texts->size[row]);
+    int32_t class = oj_token_count_class(texts->size[row]);
     OJ_ROOM(worker->near, 0, n / OJ_PLANE_BLOCK + 1, worker->cap_near, err);
     self->near(
         &planes, first, n, texts->bits[row].word, b->filter.most_apart[class],
@@ -599,7 +599,7 @@ static void copy_text_bits_in_cell_order(int64_t first, int64_t end, void *user)
         int32_t feature = feature_of_point_id(self, self->grid.id[i]);
         self->word[i] = texts->bits[feature].word[0];
         self->word[self->grid.n + i] = texts->bits[feature].word[1];
-        self->class[i] = (uint32_t)oj_text_class(texts->size[feature]);
+        self->class[i] = (uint32_t)oj_token_count_class(texts->size[feature]);
     }
 }
 
@@ -668,8 +668,8 @@ static oj_status order_input(const struct near_points_batch *b,
     return oj_order_sort(order, n_threads, NULL, NULL, err);
 }
 
-static oj_status check_budget(const struct near_points_batch *b, int64_t n,
-                              struct oj_error *err)
+static oj_status check_pair_limit(const struct near_points_batch *b, int64_t n,
+                                  struct oj_error *err)
 {
     int64_t budget = b->self->options.max_batch_pairs;
     if (budget > 0 && n > budget && b->input->n_features > 1)
@@ -691,7 +691,7 @@ static oj_status offset_rows_by_counts(const struct near_points_batch *b,
         n += out->offset[row + 1];
         out->offset[row + 1] = n;
     }
-    OJ_TRY(check_budget(b, n, err));
+    OJ_TRY(check_pair_limit(b, n, err));
     OJ_TRY(oj_matches_reserve(out, n_rows, n, 1, err));
     out->n_pairs = n;
     out->n_matched = n_matched;
@@ -737,7 +737,7 @@ static oj_status join_in_one_pass_unsorted(struct near_points_batch *b,
         b->out->n_matched += self->worker[t].n_matched;
     }
     oj_list_places_end(&self->places);
-    return check_budget(b, b->out->n_pairs, err);
+    return check_pair_limit(b, b->out->n_pairs, err);
 }
 
 /* Lists of the pairs that the filter passes. */

@@ -10,7 +10,7 @@
 #include "../relate/oj_overlapping_parts.h"
 #include "../relation/oj_engine.h"
 #include "../relation/oj_gpu.h"
-#include "../relation/oj_points_in_polygons.h"
+#include "../relation/oj_is_points_in_polygons.h"
 #include "../similar_shapes/oj_densify.h"
 #include "oj_points_in_overlapping_parts.h"
 
@@ -730,7 +730,7 @@ static oj_status mark_overlapping_parts(struct oj_join *join,
 {
     const struct oj_options *options = &join->args.options;
     double start = oj_clock_seconds();
-    int asks_where = oj_point_locations(join->args.relation.op) !=
+    int asks_where = oj_point_locations_of_op(join->args.relation.op) !=
                      (1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY);
     if (must_find_overlapping_parts(join))
         OJ_TRY(oj_overlapping_parts(&join->join_side, asks_where,

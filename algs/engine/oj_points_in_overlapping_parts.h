@@ -13,7 +13,7 @@
 struct oj_overlapping_points;
 
 /** Prepares the features that args->join_side->overlaps marks. The relation is
- *  one of those of oj_points_in_polygons.h. O(vertices). */
+ *  one of those of oj_is_points_in_polygons.h. O(vertices). */
 OJ_MUST_USE oj_status oj_overlapping_points_make(
     const struct oj_index_args *args, struct oj_overlapping_points **out,
     struct oj_stats *stats, struct oj_error *err);

@@ -242,10 +242,11 @@ static void exact_orientation_of_vertex(struct oj_integer *out,
 }
 
 /* out = b * a_side - a * b_side */
-static void cross_weight_two_sides(struct oj_integer *out, double a, double b,
-                                   const struct oj_integer *a_side,
-                                   const struct oj_integer *b_side,
-                                   int exponent)
+static void compute_crossing_numerator(struct oj_integer *out, double a,
+                                       double b,
+                                       const struct oj_integer *a_side,
+                                       const struct oj_integer *b_side,
+                                       int exponent)
 {
     struct oj_integer whole_a, whole_b;
     oj_integer_set(&whole_a, a, exponent);
@@ -273,8 +274,8 @@ static void compute_homogeneous_coordinates(const struct exact_place *place,
     exact_orientation_of_vertex(&a_side, place->first, s->ax, s->ay, exponent);
     exact_orientation_of_vertex(&b_side, place->first, s->bx, s->by, exponent);
     oj_integer_subtract(w, &a_side, &b_side);
-    cross_weight_two_sides(x, s->ax, s->bx, &a_side, &b_side, exponent);
-    cross_weight_two_sides(y, s->ay, s->by, &a_side, &b_side, exponent);
+    compute_crossing_numerator(x, s->ax, s->bx, &a_side, &b_side, exponent);
+    compute_crossing_numerator(y, s->ay, s->by, &a_side, &b_side, exponent);
     if (w->sign > 0)
         return;
     oj_integer_negate(x);
@@ -349,8 +350,9 @@ static void bound_midpoint(double a0, double a1, double b0, double b1,
     *high = nextafter(a1 / 2 + b1 / 2, (double)INFINITY);
 }
 
-static void set_point(struct exact_point *point, const struct exact_place *from,
-                      const struct exact_place *to)
+static void set_point_or_midpoint(struct exact_point *point,
+                                  const struct exact_place *from,
+                                  const struct exact_place *to)
 {
     const struct oj_box *a = &from->bounds;
     struct oj_box *bounds = &point->bounds;
@@ -766,8 +768,8 @@ static void find_areas_beside_piece(struct exact_arrangement *a, int64_t first,
                                     int covers[2])
 {
     struct exact_point point;
-    set_point(&point, a->node[a->piece[first].from],
-              a->node[a->piece[first].to]);
+    set_point_or_midpoint(&point, a->node[a->piece[first].from],
+                          a->node[a->piece[first].to]);
     cast_ray_from_point(a, &point);
     for (int64_t i = first, next; i < end; i = next)
     {
@@ -848,7 +850,7 @@ static void find_surroundings_of_node(struct exact_arrangement *a,
     struct exact_point point;
     int64_t node = a->visit[first].node;
     int n_pieces = 0, covered = 3;
-    set_point(&point, a->node[node], NULL);
+    set_point_or_midpoint(&point, a->node[node], NULL);
     cast_ray_from_point(a, &point);
     for (int64_t i = first; i < end; i++)
     {
@@ -1066,8 +1068,9 @@ static void measure_point_to_segment_exactly(struct nearness *n, double x,
 }
 
 /* Where two segments do not cross inside both, they are as far as some end. */
-static void measure_segments(struct nearness *n, const struct exact_segment *s,
-                             const struct exact_segment *t)
+static void measure_segment_distance(struct nearness *n,
+                                     const struct exact_segment *s,
+                                     const struct exact_segment *t)
 {
     struct oj_box a = box_of(s), b = box_of(t);
     int exponent = n->pair.exponent;
@@ -1106,7 +1109,7 @@ static oj_status find_least_squared_distance(struct nearness *n,
         while ((j = next_segment_near_box(pair, &near, &at,
                                           pair->n_segments)) >= 0)
         {
-            measure_segments(n, &pair->segment[i], &pair->segment[j]);
+            measure_segment_distance(n, &pair->segment[i], &pair->segment[j]);
             near = oj_box_around(&box, n->bound);
         }
     }

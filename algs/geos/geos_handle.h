@@ -11,7 +11,7 @@
 #ifndef GEOS_HANDLE_H
 #define GEOS_HANDLE_H
 
-#include "../../flatten/base/oj_library_texts.h"
+#include "../../flatten/base/oj_library_error_texts.h"
 #include "../../flatten/base/oj_status.h"
 
 #include <geos_c.h>

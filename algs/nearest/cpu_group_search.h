@@ -2,9 +2,10 @@
  *
  *  Points come in Morton order and are taken in patches of groups that lie
  * close together.  A patch finds the few segments that can be nearest to a
- * point of a group, whatever max_distance is (cpu_patch.h); then every point is
- * measured against these, and those that come within rounding of its least
- * distance are measured again in GEOS's order of operations, which decides.
+ * point of a group, whatever max_distance is (cpu_point_patches.h); then every
+ * point is measured against these, and those that come within rounding of its
+ * least distance are measured again in GEOS's order of operations, which
+ * decides.
  */
 #ifndef CPU_GROUP_SEARCH_H
 #define CPU_GROUP_SEARCH_H

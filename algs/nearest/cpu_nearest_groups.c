@@ -1,7 +1,7 @@
 #include "cpu_group_search.h"
 
 #include "../../flatten/base/oj_clock.h"
-#include "cpu_patch.h"
+#include "cpu_point_patches.h"
 
 #include <string.h>
 
@@ -10,7 +10,7 @@
 /* --- groups ---------------------------------------------------------------
 
  * Of neighbouring points, and the segments that can be nearest to one of them:
- * the second half of a search that cpu_patch.h begins.  A segment is a
+ * the second half of a search that cpu_point_patches.h begins.  A segment is a
  * candidate when it may come as close to the group's box as the bound says that
  * nearest ones do. */
 
@@ -85,10 +85,9 @@ OJ_INLINE void oj_candidates_compact(struct oj_nearest_scratch *s, float keep)
 }
 
 /* Drops those that are behind their own features' bounds. */
-static inline void oj_candidates_compact_own(const struct oj_segments *segments,
-                                             struct oj_nearest_scratch *s,
-                                             const struct oj_place *place,
-                                             const struct oj_bound *bound)
+static inline void oj_candidates_compact_by_feature(
+    const struct oj_segments *segments, struct oj_nearest_scratch *s,
+    const struct oj_place *place, const struct oj_bound *bound)
 {
     struct oj_own_keep of = {-1, 0.0f};
     int64_t n = 0;
@@ -235,7 +234,7 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
         {
             oj_candidates_compact(s, bound.keep);
             if (k > 1 && s->n_candidates > OJ_MANY_CANDIDATES + k)
-                oj_candidates_compact_own(segments, s, place, &bound);
+                oj_candidates_compact_by_feature(segments, s, place, &bound);
             s->too_many =
                 place->h > 0.0 && s->n_candidates > OJ_MANY_CANDIDATES + k;
             if (s->too_many)
@@ -245,7 +244,7 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
     }
     oj_candidates_compact(s, bound.keep);
     if (k > 1 && s->n_best < k && s->n_candidates > OJ_FEW_CANDIDATES)
-        oj_candidates_compact_own(segments, s, place, &bound);
+        oj_candidates_compact_by_feature(segments, s, place, &bound);
     return OJ_OK;
 }
 
@@ -351,8 +350,8 @@ OJ_INLINE struct oj_scale oj_fill_matrix(const struct oj_segments *segments,
 
 /* Which points of the group are within limit2 of the candidate of a row: bit i
  * for point i. */
-OJ_INLINE uint32_t oj_row_close(const float *restrict row,
-                                const float *restrict limit2, int n)
+OJ_INLINE uint32_t oj_points_within_limit(const float *restrict row,
+                                          const float *restrict limit2, int n)
 {
     static const uint32_t bit[OJ_GROUP] = {
         1u << 0,  1u << 1,  1u << 2,  1u << 3,  1u << 4,  1u << 5,  1u << 6,
@@ -408,9 +407,9 @@ OJ_INLINE int comes_before(const struct oj_cpu_index *index, int32_t a,
 
 /* The features whose polygons contain point i of the group: from the returned
  * one on, n. */
-OJ_INLINE const int32_t *containing_point(const struct oj_nearest_scratch *s,
-                                          const struct oj_group *g, int i,
-                                          int64_t *n)
+OJ_INLINE const int32_t *
+features_containing_point(const struct oj_nearest_scratch *s,
+                          const struct oj_group *g, int i, int64_t *n)
 {
     const int64_t *offset = s->containing.offset + g->first + i;
     *n = 0;
@@ -422,16 +421,17 @@ OJ_INLINE const int32_t *containing_point(const struct oj_nearest_scratch *s,
 
 /* First in tie order of the features whose polygons contain each point, at
  * distance 0: of how many points there are some. */
-OJ_INLINE int take_containing(const struct oj_cpu_index *index,
-                              const struct oj_nearest_scratch *s,
-                              const struct oj_group *g, struct group_best *best)
+OJ_INLINE int set_containing_as_nearest(const struct oj_cpu_index *index,
+                                        const struct oj_nearest_scratch *s,
+                                        const struct oj_group *g,
+                                        struct group_best *best)
 {
     int n_inside = 0;
     best->tied = 0;
     for (int i = 0; i < g->n; i++)
     {
         int64_t n;
-        const int32_t *feature = containing_point(s, g, i, &n);
+        const int32_t *feature = features_containing_point(s, g, i, &n);
         best->feature[i] = NO_FEATURE;
         for (int64_t k = 0; k < n; k++)
         {
@@ -525,10 +525,10 @@ OJ_INLINE void measure_pairs(const struct oj_cpu_index *index,
 
 /* Decides the nearest of each point of the group among the candidates; best:
  * what is around the points. */
-OJ_INLINE struct oj_scale decide_group(const struct oj_cpu_index *index,
-                                       struct oj_nearest_scratch *s,
-                                       const struct oj_group *g, int marks_ties,
-                                       struct group_best *best)
+OJ_INLINE struct oj_scale
+find_nearest_of_group(const struct oj_cpu_index *index,
+                      struct oj_nearest_scratch *s, const struct oj_group *g,
+                      int marks_ties, struct group_best *best)
 {
     float least2[OJ_GROUP], limit2[OJ_GROUP];
     struct oj_scale scale = oj_fill_matrix(&index->segments, s, g, least2);
@@ -545,8 +545,8 @@ OJ_INLINE struct oj_scale decide_group(const struct oj_cpu_index *index,
     /* all that rounding might have put in the wrong order */
     for (int32_t j = 0; j < s->n_candidates; j++)
     {
-        uint32_t close =
-            oj_row_close(s->matrix + (int64_t)j * OJ_GROUP, limit2, g->n);
+        uint32_t close = oj_points_within_limit(
+            s->matrix + (int64_t)j * OJ_GROUP, limit2, g->n);
         for (; close != 0; close &= close - 1)
         {
             pairs.point[pairs.n] = __builtin_ctz(close);
@@ -588,7 +588,7 @@ static oj_status rank_candidates_of_point(struct nearest_search *search,
     const struct oj_nearest_scratch *s = search->s;
     struct oj_ranking *ranking = &search->ranking;
     int64_t n;
-    const int32_t *feature = containing_point(s, g, i, &n);
+    const int32_t *feature = features_containing_point(s, g, i, &n);
     oj_ranking_start(ranking);
     for (int64_t k = 0; k < n; k++)
         OJ_TRY(oj_ranking_add(ranking, feature[k], 0.0, err));
@@ -662,7 +662,7 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
     double start = s->timings ? oj_clock_seconds() : 0.0, middle = 0.0;
     best.tied = 0;
     /* where all are inside, only other features at distance 0 matter */
-    if (k == 1 && take_containing(index, s, g, &best) == g->n)
+    if (k == 1 && set_containing_as_nearest(index, s, g, &best) == g->n)
         cap = 0.0;
     OJ_TRY(oj_collect_candidates(&index->segments, s, &g->place, k, cap, err));
     if (s->too_many)
@@ -672,7 +672,7 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
         middle = oj_clock_seconds();
     if (k == 1)
     {
-        scale = decide_group(index, s, g, marks_ties, &best);
+        scale = find_nearest_of_group(index, s, g, marks_ties, &best);
         OJ_TRY(put_nearest(search, g, &best, scale, marks_ties, err));
     }
     else
@@ -721,8 +721,8 @@ OJ_INLINE oj_status answer_patch(struct nearest_search *search, int n,
 
 /* Answers go to random places of large arrays: has their cache lines come near
  * while the patch is at work. */
-OJ_INLINE void fetch_answers(const struct oj_nearest_output *to, int n,
-                             const struct oj_ordered_point *point)
+OJ_INLINE void prefetch_answers(const struct oj_nearest_output *to, int n,
+                                const struct oj_ordered_point *point)
 {
     for (int i = 0; to->ones != NULL && i < n; i++)
     {
@@ -759,7 +759,7 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
             continue;
         }
         OJ_TRY(oj_patch_containing(s, taken, point + at, err));
-        fetch_answers(search->to, taken, point + at);
+        prefetch_answers(search->to, taken, point + at);
         OJ_TRY(answer_patch(search, taken, point + at, k, marks_ties, err));
         most = OJ_PATCH;
         at += taken;
@@ -769,17 +769,17 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
 }
 
 /* One nearest, the first in tie order. */
-OJ_CLONES static oj_status answer_first(struct nearest_search *search,
-                                        int64_t n,
-                                        const struct oj_ordered_point *point,
-                                        struct oj_error *err)
+OJ_CLONES static oj_status
+answer_one_nearest(struct nearest_search *search, int64_t n,
+                   const struct oj_ordered_point *point, struct oj_error *err)
 {
     return answer_points(search, n, point, 1, 0, err);
 }
 
-OJ_CLONES static oj_status answer_any(struct nearest_search *search, int64_t n,
-                                      const struct oj_ordered_point *point,
-                                      struct oj_error *err)
+OJ_CLONES static oj_status
+answer_k_nearest_or_ties(struct nearest_search *search, int64_t n,
+                         const struct oj_ordered_point *point,
+                         struct oj_error *err)
 {
     const struct oj_relation *relation = &search->index->relation;
     return answer_points(search, n, point, relation->k,
@@ -797,12 +797,12 @@ oj_status oj_nearest_points(const struct oj_cpu_index *index,
     int64_t k = index->relation.k;
     oj_status status;
     if (k == 1 && index->relation.ties != OJ_TIES_ALL)
-        return answer_first(&search, n, point, err);
+        return answer_one_nearest(&search, n, point, err);
     if (s->own == NULL)
         OJ_NEW_ZEROED(s->own, 1, err);
     OJ_ROOM(s->best_feature, 0, k, s->cap_best, err);
     OJ_ROOM(s->best_d2, 0, k, s->cap_best_d2, err);
-    status = answer_any(&search, n, point, err);
+    status = answer_k_nearest_or_ties(&search, n, point, err);
     oj_ranking_free(&search.ranking);
     return status;
 }

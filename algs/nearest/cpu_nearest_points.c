@@ -309,8 +309,8 @@ static oj_status join_batch_to_lists(struct nearest_points_batch *b,
                                  err);
 }
 
-static oj_status make_workers(struct nearest_points_index *self,
-                              struct oj_error *err)
+static oj_status make_thread_scratch(struct nearest_points_index *self,
+                                     struct oj_error *err)
 {
     int n_threads = self->options.n_threads;
     if (self->scratch == NULL)
@@ -334,7 +334,7 @@ static oj_status join_nearest_points(struct oj_index *wrapped,
 {
     struct nearest_points_index *self = (void *)wrapped;
     struct nearest_points_batch b = {self, {0}};
-    OJ_TRY(make_workers(self, err));
+    OJ_TRY(make_thread_scratch(self, err));
     b.to.answers = self->answers;
     if (oj_flat_is_points(input) && !oj_relation_gives_lists(&self->relation))
         return join_one_per_row(&b, input, out, stats, err);

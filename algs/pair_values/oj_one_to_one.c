@@ -31,7 +31,8 @@ struct ranked_answer
     const struct oj_pair_ranks *to;
 };
 
-static void fill_ranks(int64_t first, int64_t end, void *user)
+static void fill_similarities_and_differences(int64_t first, int64_t end,
+                                              void *user)
 {
     const struct ranked_answer *a = user;
     for (int64_t row = first; row < end; row++)
@@ -68,8 +69,8 @@ oj_status oj_pair_ranks_make(const struct oj_relation *relation,
     if (relation->vector.is_asked)
         OJ_ROOM(ranks->difference, 0, matches->n_entries, ranks->cap_difference,
                 err);
-    oj_parallel_slices(n_threads, matches->n_rows, ROWS_AT_ONCE, fill_ranks,
-                       &answer);
+    oj_parallel_slices(n_threads, matches->n_rows, ROWS_AT_ONCE,
+                       fill_similarities_and_differences, &answer);
     return OJ_OK;
 }
 
@@ -201,8 +202,8 @@ static int64_t join_feature_of_entry(const struct oj_matches *m, int64_t entry,
 /* ---- lists --------------------------------------------------------------- */
 
 /* Of the piece that begins with record at of the held ones. */
-static int64_t records_in_memory_piece(const struct oj_one_to_one *choice,
-                                       int64_t at)
+static int64_t count_records_in_piece(const struct oj_one_to_one *choice,
+                                      int64_t at)
 {
     return choice->n_held - at < PIECE ? choice->n_held - at : PIECE;
 }
@@ -215,7 +216,7 @@ static oj_status spill_held_records(struct oj_one_to_one *choice,
             oj_temporary_file_open(choice->near, "pairs", &choice->file, err));
     for (int64_t at = 0; at < choice->n_held; at += PIECE)
         OJ_TRY(oj_temporary_file_write(&choice->file, choice->held[at / PIECE],
-                                       records_in_memory_piece(choice, at) *
+                                       count_records_in_piece(choice, at) *
                                            (int64_t)sizeof **choice->held,
                                        err));
     choice->n_filed += choice->n_held;
@@ -412,7 +413,8 @@ static oj_status append_accepted_pairs_of_file(struct oj_one_to_one *choice,
 }
 
 /* Labels are row numbers, or FIDs, which nearly always ascend. */
-static oj_status order_pairs(struct oj_one_to_one *choice, struct oj_error *err)
+static oj_status sort_accepted_by_label(struct oj_one_to_one *choice,
+                                        struct oj_error *err)
 {
     struct oj_one_pair *pair = choice->pair;
     int64_t n = choice->n_pairs, i = 1;
@@ -453,9 +455,9 @@ oj_status oj_one_to_one_finish(struct oj_one_to_one *choice,
     OJ_TRY(append_accepted_pairs_of_file(choice, &label, err));
     for (int64_t at = 0; at < choice->n_held; at += PIECE)
         OJ_TRY(collect_accepted_pairs(choice, choice->held[at / PIECE],
-                                      records_in_memory_piece(choice, at),
+                                      count_records_in_piece(choice, at),
                                       choice->n_filed + at, &label, err));
-    OJ_TRY(order_pairs(choice, err));
+    OJ_TRY(sort_accepted_by_label(choice, err));
     free_records_and_candidates(choice);
     return OJ_OK;
 }

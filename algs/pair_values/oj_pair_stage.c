@@ -364,8 +364,9 @@ static oj_status measure_intersection(struct pair_stage_worker *worker,
     return OJ_OK;
 }
 
-static double percent_of(const struct pair_stage_worker *worker,
-                         double area_of_row, double area, double length)
+static double overlap_percent_of_row(const struct pair_stage_worker *worker,
+                                     double area_of_row, double area,
+                                     double length)
 {
     double whole = oj_flat_length(worker->stage->input.whole, worker->row);
     if (area_of_row > 0.0)
@@ -401,7 +402,9 @@ static oj_status set_percent_and_join_area(struct pair_stage_worker *worker,
         OJ_TRY(oj_geos_pairs_area(worker->geos, 0, worker->feature, &of_feature,
                                   err));
     set_value(worker, OJ_PAIR_OVERLAP_PERCENT,
-              wants_percent ? percent_of(worker, of_row, area, length) : NAN);
+              wants_percent
+                  ? overlap_percent_of_row(worker, of_row, area, length)
+                  : NAN);
     set_value(worker, OJ_PAIR_JOIN_AREA, of_feature);
     return OJ_OK;
 }

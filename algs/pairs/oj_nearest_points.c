@@ -74,8 +74,8 @@ static int64_t first_vertex_of_ring(const struct part_side *s, int64_t r,
     return s->flat->vertex_offset[r];
 }
 
-static oj_status add_ring(struct part_side *s, int64_t ring,
-                          struct oj_error *err)
+static oj_status add_ring_segments(struct part_side *s, int64_t ring,
+                                   struct oj_error *err)
 {
     const double *x = s->flat->x, *y = s->flat->y;
     int64_t n, v = first_vertex_of_ring(s, ring, &n), is_line = n > 1;
@@ -106,7 +106,7 @@ static oj_status load_part_segments(struct part_side *s, int64_t place,
         s->kind = s->flat->part_kind[part];
     }
     for (int64_t ring = s->first_ring; ring < s->end_ring; ring++)
-        OJ_TRY(add_ring(s, ring, err));
+        OJ_TRY(add_ring_segments(s, ring, err));
     s->n_runs = (s->n_segments + RUN - 1) / RUN;
     OJ_ROOM(s->of->box, 0, s->n_runs, s->of->cap_boxes, err);
     s->all = oj_box_empty();

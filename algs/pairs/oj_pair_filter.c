@@ -141,8 +141,8 @@ OJ_INLINE int may_be_similar(const struct oj_pair_filter *f, int64_t row,
     const uint64_t *s = a->bits[row].word, *t = b->bits[feature].word;
     return __builtin_popcountll(s[0] ^ t[0]) +
                __builtin_popcountll(s[1] ^ t[1]) <=
-           f->most_apart[oj_text_class(a->size[row])]
-                        [oj_text_class(b->size[feature])];
+           f->most_apart[oj_token_count_class(a->size[row])]
+                        [oj_token_count_class(b->size[feature])];
 }
 
 /* Sizes and bits first, which are side by side: were all that they leave open

@@ -48,7 +48,7 @@ static inline int oj_pair_may_count(const struct oj_pair_filter *filter,
 }
 
 /** Where most_apart has sets of so many tokens. */
-static inline int32_t oj_text_class(int32_t n_tokens)
+static inline int32_t oj_token_count_class(int32_t n_tokens)
 {
     return n_tokens < OJ_LONG_TEXT ? n_tokens : OJ_LONG_TEXT;
 }

@@ -50,7 +50,7 @@ struct feature_places
     double *x, *y; /* [features] */
 };
 
-static void place_features(int64_t first, int64_t end, void *user)
+static void set_feature_positions(int64_t first, int64_t end, void *user)
 {
     struct feature_places *p = user;
     for (int64_t f = first; f < end; f++)
@@ -72,8 +72,8 @@ oj_status oj_row_order(const struct oj_flat *flat, const void *side,
     {
         OJ_NEW(places.x, 2 * n, err);
         places.y = places.x + n;
-        oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE, place_features,
-                           &places);
+        oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE,
+                           set_feature_positions, &places);
         x = places.x;
         y = places.y;
     }

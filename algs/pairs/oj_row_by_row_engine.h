@@ -23,7 +23,7 @@ struct oj_row_worker
 {
     struct oj_answers *answers;
     struct oj_ranking ranking; /**< of the row on its way */
-    int64_t n_tried;           /**< of oj_row_try(), in the batch */
+    int64_t n_tried;           /**< of oj_row_poll_cancel(), in the batch */
     int64_t n_candidates;      /**< of struct oj_stats, in the batch */
     double filter_s;           /**< the same; where timings are asked */
     char apart[64]; /**< keeps the counts of two threads in two cache lines */
@@ -124,9 +124,9 @@ int64_t oj_row_in_order(const struct oj_row_index *index, int64_t i);
 #define OJ_CANDIDATES_PER_LOOK 512
 
 /** Counts a candidate; now and then: OJ_ERR_CANCELLED. */
-static inline oj_status oj_row_try(const struct oj_row_index *index,
-                                   struct oj_row_worker *worker,
-                                   struct oj_error *err)
+static inline oj_status oj_row_poll_cancel(const struct oj_row_index *index,
+                                           struct oj_row_worker *worker,
+                                           struct oj_error *err)
 {
     if (++worker->n_tried % OJ_CANDIDATES_PER_LOOK != 0)
         return OJ_OK;
@@ -134,10 +134,10 @@ static inline oj_status oj_row_try(const struct oj_row_index *index,
 }
 
 /** Takes a pair that is within all limits but that of the ranking. */
-static inline oj_status oj_row_put(const struct oj_row_index *index,
-                                   struct oj_row_worker *worker, int64_t row,
-                                   int32_t feature, double compared,
-                                   struct oj_error *err)
+static inline oj_status oj_row_put_pair(const struct oj_row_index *index,
+                                        struct oj_row_worker *worker,
+                                        int64_t row, int32_t feature,
+                                        double compared, struct oj_error *err)
 {
     if (oj_relation_sorts_by_measure(&index->args.relation))
         return oj_ranking_add(&worker->ranking, feature, compared, err);

@@ -13,8 +13,8 @@
 #include "../pairs/oj_row_pair_sort.h"
 #include "../relate/relate.h"
 #include "../relation/oj_candidate_screen.h"
+#include "../relation/oj_is_points_in_polygons.h"
 #include "../relation/oj_matrix.h"
-#include "../relation/oj_points_in_polygons.h"
 #include "../shapes/cpu_prepared_shapes.h"
 
 #include <stdatomic.h>
@@ -116,7 +116,7 @@ static int has_ring_starting_in(const struct oj_shape *b,
 {
     for (int64_t r = 0; r < b->n_rings; r++)
     {
-        int64_t n, v = oj_shape_ring(b, r, &n);
+        int64_t n, v = oj_shape_ring_start(b, r, &n);
         if (oj_shape_locate(a, b->flat->x[v], b->flat->y[v]) != OJ_OUTSIDE)
             return 1;
     }
@@ -558,13 +558,13 @@ static unsigned point_locations_that_satisfy_op(enum oj_op op)
     switch (op)
     {
         case OJ_OP_COVERS:
-            return oj_point_locations(OJ_OP_COVEREDBY);
+            return oj_point_locations_of_op(OJ_OP_COVEREDBY);
         case OJ_OP_CONTAINS:
         case OJ_OP_CONTAINS_PROPERLY:
-            return oj_point_locations(OJ_OP_WITHIN);
+            return oj_point_locations_of_op(OJ_OP_WITHIN);
         case OJ_OP_INTERSECTS:
         case OJ_OP_TOUCHES:
-            return oj_point_locations(op);
+            return oj_point_locations_of_op(op);
         default:
             return 0;
     }

@@ -98,8 +98,8 @@ static int64_t choose_cell_size(struct quadrant_grid *grid, double reach)
     return 0;
 }
 
-static void list_entries(const struct quadrant_grid *grid,
-                         struct oj_keyed *entry)
+static void list_cell_feature_entries(const struct quadrant_grid *grid,
+                                      struct oj_keyed *entry)
 {
     for (int64_t i = 0; i < grid->boxes->n; i++)
     {
@@ -157,7 +157,7 @@ static oj_status make_grid_of_join_boxes(struct quadrant_grid *grid,
     if (grid->n_entries == 0)
         return OJ_OK;
     OJ_NEW(entry, 2 * grid->n_entries, err);
-    list_entries(grid, entry);
+    list_cell_feature_entries(grid, entry);
     status = store_features_of_cells(
         grid, oj_radix_sort(entry, entry + grid->n_entries, grid->n_entries),
         err);
@@ -292,10 +292,10 @@ struct quadrant_worker
 };
 
 /* Lists the features within reach of box. */
-static oj_status list_features(const struct quadrant_index *index,
-                               struct quadrant_worker *worker,
-                               const struct oj_box *box, double reach,
-                               struct oj_error *err)
+static oj_status list_features_within_reach(const struct quadrant_index *index,
+                                            struct quadrant_worker *worker,
+                                            const struct oj_box *box,
+                                            double reach, struct oj_error *err)
 {
     struct oj_box window = oj_box_around(box, reach);
     double start = oj_clock_seconds();
@@ -350,7 +350,8 @@ static oj_status find_nearest_of_quadrant(struct oj_row_index *shared,
     const struct oj_points *points = &index->points;
     int64_t n_open = 0;
     int is_settled;
-    OJ_TRY(list_features(index, worker, &quadrant->box, index->reach, err));
+    OJ_TRY(list_features_within_reach(index, worker, &quadrant->box,
+                                      index->reach, err));
     for (int64_t p = quadrant->first; p < quadrant->end; p++)
     {
         OJ_TRY(rank_listed_within_reach_of_point(index, worker, p, index->reach,
@@ -372,7 +373,7 @@ static oj_status find_nearest_of_quadrant(struct oj_row_index *shared,
         do
         {
             reach = fmin(2.0 * reach, shared->args.relation.max_distance);
-            OJ_TRY(list_features(index, worker, &at, reach, err));
+            OJ_TRY(list_features_within_reach(index, worker, &at, reach, err));
             OJ_TRY(rank_listed_within_reach_of_point(index, worker, p, reach,
                                                      &is_settled, err));
         } while (!is_settled && worker->n_features < index->boxes.n_boxes);

@@ -105,7 +105,7 @@ static oj_status add_difference(struct oj_validation *v,
 
 /* By join row, then measure: a pair that a broken answer repeats has a defined
  * place too. */
-static int compare_pairs(const void *left, const void *right)
+static int by_join_row_and_measure(const void *left, const void *right)
 {
     const struct oj_row_pair *a = left, *b = right;
     if (a->join_row != b->join_row)
@@ -137,7 +137,8 @@ static void copy_pairs_both_could_decide(const struct oj_validation *v,
 }
 
 /* The first place where the same pairs stand in other order, if any. */
-static oj_status compare_order(struct oj_validation *v, struct oj_error *err)
+static oj_status find_order_difference(struct oj_validation *v,
+                                       struct oj_error *err)
 {
     for (int64_t i = 0; i < v->ours.n; i++)
     {
@@ -438,7 +439,8 @@ static int64_t count_pairs_of_row(const struct oj_validated_row *of)
 static void sort_pairs_by_join_row(const struct oj_validated_row *of)
 {
     if (of->n > 1)
-        qsort(of->pair, (size_t)of->n, sizeof *of->pair, compare_pairs);
+        qsort(of->pair, (size_t)of->n, sizeof *of->pair,
+              by_join_row_and_measure);
 }
 
 static oj_status compare_row(struct oj_validation *v, struct oj_error *err)
@@ -461,7 +463,7 @@ static oj_status compare_row(struct oj_validation *v, struct oj_error *err)
     {
         copy_pairs_both_could_decide(v, &v->ours);
         copy_pairs_both_could_decide(v, &v->reference);
-        OJ_TRY(compare_order(v, err));
+        OJ_TRY(find_order_difference(v, err));
     }
     v->n_rows++;
     v->n_rows_different += v->n_differences > before;

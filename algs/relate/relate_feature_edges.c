@@ -478,8 +478,8 @@ enum passing
 };
 
 /* As oj_ring_edge(), for nodes of either kind. */
-OJ_INLINE enum passing pass_edge(const struct oj_node *node,
-                                 const struct oj_edge *e)
+OJ_INLINE enum passing classify_edge_against_ray(const struct oj_node *node,
+                                                 const struct oj_edge *e)
 {
     int above_a, above_b, side; /* of the node */
     if (e == node->cross[0] || e == node->cross[1])
@@ -525,8 +525,8 @@ static struct node_band band_of_node(const struct oj_figure *f,
     return near;
 }
 
-OJ_INLINE const struct oj_edge *next_edge(const struct oj_figure *f,
-                                          struct node_band *near)
+OJ_INLINE const struct oj_edge *next_edge_in_band(const struct oj_figure *f,
+                                                  struct node_band *near)
 {
     while (near->next < near->n)
     {
@@ -550,9 +550,9 @@ static oj_status cast_ray_and_list_edges_at_node(
     memset(f->mark, 0, (size_t)f->n_groups * sizeof *f->mark);
     if (!(node->x - node->error <= f->box.x1))
         return OJ_OK;
-    for (const struct oj_edge *e; (e = next_edge(f, &near)) != NULL;)
+    for (const struct oj_edge *e; (e = next_edge_in_band(f, &near)) != NULL;)
     {
-        enum passing passing = pass_edge(node, e);
+        enum passing passing = classify_edge_against_ray(node, e);
         if (passing == PASSES && e->kind == OJ_EDGE_RING)
             f->is_on[e->group] ^= 1;
         if (passing == ENDS_THERE)
@@ -800,7 +800,7 @@ static int lines_have_length(const struct oj_shape *shape)
     const double *x = shape->flat->x, *y = shape->flat->y;
     for (int64_t r = 0; r < shape->n_rings; r++)
     {
-        int64_t n, first = oj_shape_ring(shape, r, &n), v = first;
+        int64_t n, first = oj_shape_ring_start(shape, r, &n), v = first;
         while (v < first + n && x[v] == x[first] && y[v] == y[first])
             v++;
         if (v == first + n)

@@ -2,15 +2,15 @@
  *  features with it.
  *
  *  An engine answers some joins between some kinds of features.  A backend
- *  (oj_backend.h) has a list of them in order of preference and gives each
- *  batch to the first that takes it, so the fast and special ones come first
- *  and the last takes everything.  All give the same pairs where they overlap.
- *  Kernels of the CUDA module are asked before the list (oj_gpu.h).
+ *  (oj_backend_table.h) has a list of them in order of preference and gives
+ * each batch to the first that takes it, so the fast and special ones come
+ * first and the last takes everything.  All give the same pairs where they
+ * overlap. Kernels of the CUDA module are asked before the list (oj_gpu.h).
  */
 #ifndef OJ_ENGINE_H
 #define OJ_ENGINE_H
 
-#include "oj_backend.h"
+#include "oj_backend_table.h"
 
 #include <stddef.h>
 

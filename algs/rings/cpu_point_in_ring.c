@@ -10,8 +10,8 @@ OJ_INLINE double greater(double a, double b)
 }
 
 /* Of eight edges, those whose boxes touch one of the way's: bit i is edge i. */
-OJ_INLINE unsigned touching(const struct oj_ring_way *w, const double *x,
-                            const double *y)
+OJ_INLINE unsigned edges_touching_way(const struct oj_ring_way *w,
+                                      const double *x, const double *y)
 {
     double apart[OJ_LANES]; /* > 0: from both; the sign is never rounded */
     unsigned bits = 0;
@@ -39,11 +39,11 @@ OJ_CLONES uint64_t oj_ring_near_way(const struct oj_ring_way *borrowed,
     uint64_t bits = 0;
     int i = 0;
     for (; i + OJ_LANES <= n; i += OJ_LANES)
-        bits |= (uint64_t)touching(&w, x + i, y + i) << i;
+        bits |= (uint64_t)edges_touching_way(&w, x + i, y + i) << i;
     if (i < n && n >= OJ_LANES)
     {
         i = n - OJ_LANES;
-        bits |= (uint64_t)touching(&w, x + i, y + i) << i;
+        bits |= (uint64_t)edges_touching_way(&w, x + i, y + i) << i;
     }
     else
     {

@@ -57,8 +57,9 @@ static inline int32_t oj_frame_row(const struct oj_edge_frame *f, double y)
 }
 
 /** Both of a point. */
-static inline void oj_frame_at(const struct oj_edge_frame *f, double x,
-                               double y, int32_t *column, int32_t *row)
+static inline void oj_frame_column_and_row(const struct oj_edge_frame *f,
+                                           double x, double y, int32_t *column,
+                                           int32_t *row)
 {
 #if defined(__SSE2__)
     /* both at once, by the same operations; compilers make branches of them */
@@ -87,8 +88,8 @@ oj_frame_window(const struct oj_edge_frame *f, double x0, double y0, double x1,
                 double y1)
 {
     struct oj_edge_window w;
-    oj_frame_at(f, x0, y0, &w.column0, &w.row0);
-    oj_frame_at(f, x1, y1, &w.column1, &w.row1);
+    oj_frame_column_and_row(f, x0, y0, &w.column0, &w.row0);
+    oj_frame_column_and_row(f, x1, y1, &w.column1, &w.row1);
     return w;
 }
 

@@ -96,7 +96,7 @@ static inline int64_t oj_edge_grid_cell(const struct oj_edge_grid *g, double px,
     int32_t column, row;
     if (g->n_words == 0)
         return 0;
-    oj_frame_at(&g->frame, px, py, &column, &row);
+    oj_frame_column_and_row(&g->frame, px, py, &column, &row);
     return row * g->n_words * 64 + column;
 }
 
@@ -174,21 +174,21 @@ enum oj_location oj_edge_grid_test(const struct oj_edge_grid *grid,
  * oj_edge_grid_test() of a cell that is not known, step by step.  The runs are
  * where first_run has told. */
 
-static inline void oj_edge_grid_fetch(const struct oj_edge_grid *g,
-                                      int64_t cell)
+static inline void oj_edge_grid_prefetch(const struct oj_edge_grid *g,
+                                         int64_t cell)
 {
     __builtin_prefetch(g->word + (uint64_t)cell / 64);
 }
 
-static inline void oj_edge_grid_fetch_runs(const struct oj_edge_grid *g,
-                                           uint32_t rank)
+static inline void oj_edge_grid_prefetch_runs(const struct oj_edge_grid *g,
+                                              uint32_t rank)
 {
     if (g->n_words > 0)
         __builtin_prefetch(g->run + g->first_run[rank]);
 }
 
-static inline void oj_edge_grid_fetch_edges(const struct oj_edge_grid *g,
-                                            uint32_t rank)
+static inline void oj_edge_grid_prefetch_edges(const struct oj_edge_grid *g,
+                                               uint32_t rank)
 {
     uint32_t run, end;
     /* gcc leaves out calls of functions that do nothing but this */

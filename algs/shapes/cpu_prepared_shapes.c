@@ -543,7 +543,7 @@ static int is_point_on_lines_or_points(const struct oj_shape *shape, double px,
 {
     for (int64_t r = 0; r < shape->n_rings; r++)
     {
-        int64_t n, v = oj_shape_ring(shape, r, &n);
+        int64_t n, v = oj_shape_ring_start(shape, r, &n);
         if (is_point_on_any_edge(px, py, shape->flat->x + v, shape->flat->y + v,
                                  n > 1 ? n - 1 : n, n > 1))
             return 1;
@@ -653,7 +653,7 @@ static enum oj_contact contact_of_edge_with_shape(const struct edge *e,
     enum oj_contact best = OJ_APART;
     for (int64_t r = 0; r < shape->n_rings && best < enough; r++)
     {
-        int64_t n, first = oj_shape_ring(shape, r, &n);
+        int64_t n, first = oj_shape_ring_start(shape, r, &n);
         enum oj_contact contact = contact_with_edge_run(
             e, box, shape->flat->x + first, shape->flat->y + first,
             n > 1 ? n - 1 : 1, n > 1, enough);
@@ -715,7 +715,7 @@ static enum oj_contact contact_of_all_edges_with_shape(
     enum oj_contact best = OJ_APART;
     for (int64_t r = 0; r < from->n_rings; r++)
     {
-        int64_t n, first = oj_shape_ring(from, r, &n);
+        int64_t n, first = oj_shape_ring_start(from, r, &n);
         const double *x = from->flat->x + first, *y = from->flat->y + first;
         int64_t last = n > 1 ? n - 1 : 1, step = n > 1;
         for (int64_t i = 0; i < last; i++)
@@ -814,7 +814,7 @@ static int does_a_part_start_in_polygon(const struct oj_shape *shape,
         return 0;
     for (int64_t p = 0; p < shape->n_parts; p++)
     {
-        int64_t v = oj_shape_part(shape, p);
+        int64_t v = oj_shape_part_start(shape, p);
         if (oj_shape_locate(polygon, x[v], y[v]) != OJ_OUTSIDE)
             return 1;
     }

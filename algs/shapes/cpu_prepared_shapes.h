@@ -55,7 +55,8 @@ static inline int oj_shape_is_many_rings(const struct oj_shape *shape)
 }
 
 /** First vertex of part p (0 <= p < n_parts) of shape. */
-static inline int64_t oj_shape_part(const struct oj_shape *shape, int64_t p)
+static inline int64_t oj_shape_part_start(const struct oj_shape *shape,
+                                          int64_t p)
 {
     const struct oj_flat *flat = shape->flat;
     return p == 0
@@ -64,8 +65,8 @@ static inline int64_t oj_shape_part(const struct oj_shape *shape, int64_t p)
 }
 
 /** First vertex of ring r (0 <= r < n_rings) of shape, and how many. */
-static inline int64_t oj_shape_ring(const struct oj_shape *shape, int64_t r,
-                                    int64_t *n)
+static inline int64_t oj_shape_ring_start(const struct oj_shape *shape,
+                                          int64_t r, int64_t *n)
 {
     const int64_t *offset;
     if (shape->n_rings == 1)

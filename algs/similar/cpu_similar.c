@@ -84,11 +84,10 @@ void oj_similar_needs_free(struct similar_needs *needs)
 }
 
 /* Puts the pairs of row with a list, those of classes from first to end. */
-OJ_INLINE oj_status read_list(struct similar_batch *b,
-                              struct oj_row_worker *worker, int64_t row,
-                              uint32_t token, int64_t list,
-                              const struct similar_needs *needs, int64_t first,
-                              int64_t end, struct oj_error *err)
+OJ_INLINE oj_status add_pairs_from_list(
+    struct similar_batch *b, struct oj_row_worker *worker, int64_t row,
+    uint32_t token, int64_t list, const struct similar_needs *needs,
+    int64_t first, int64_t end, struct oj_error *err)
 {
     const struct oj_row_index *shared = &b->self->shared;
     const struct similar_side *side = &b->self->side;
@@ -115,10 +114,10 @@ OJ_INLINE oj_status read_list(struct similar_batch *b,
             continue;
         common = oj_similar_common(in, row, join, feature, token);
         if (common >= needs->common[e->class])
-            OJ_TRY(oj_ranking_add(
-                &worker->ranking, feature,
-                oj_similar_compared(shared, &b->sides, row, feature, common),
-                err));
+            OJ_TRY(oj_ranking_add(&worker->ranking, feature,
+                                  oj_negated_text_similarity(
+                                      shared, &b->sides, row, feature, common),
+                                  err));
     }
     return OJ_OK;
 }
@@ -141,17 +140,19 @@ search_by_condition(struct similar_batch *b, struct oj_row_worker *worker,
             break;
         if (token[i] >= b->self->side.n_tokens)
             continue;
-        OJ_TRY(read_list(b, worker, row, token[i], 2 * (int64_t)token[i], needs,
-                         needs->first, end, err));
+        OJ_TRY(add_pairs_from_list(b, worker, row, token[i],
+                                   2 * (int64_t)token[i], needs, needs->first,
+                                   end, err));
         if (end > needs->above)
-            OJ_TRY(read_list(b, worker, row, token[i],
-                             2 * (int64_t)token[i] + 1, needs, needs->above,
-                             end, err));
+            OJ_TRY(add_pairs_from_list(b, worker, row, token[i],
+                                       2 * (int64_t)token[i] + 1, needs,
+                                       needs->above, end, err));
     }
     return OJ_OK;
 }
 
-static int64_t row_by_size(const struct oj_row_index *shared, int64_t i)
+static int64_t row_at_place_by_size(const struct oj_row_index *shared,
+                                    int64_t i)
 {
     return ((const struct similar_index *)(const void *)shared)
         ->batch->input->by_size[i];
@@ -239,7 +240,7 @@ static oj_status put_pair(const struct similar_batch *b, int thread,
     OJ_TRY(oj_answers_reserve(answers, 1, err));
     oj_answers_put(
         answers, (int32_t)row, (int32_t)feature,
-        oj_similar_compared(shared, &b->sides, row, feature, common));
+        oj_negated_text_similarity(shared, &b->sides, row, feature, common));
     return OJ_OK;
 }
 
@@ -368,7 +369,7 @@ static void free_worker(struct oj_row_worker *worker)
 
 static const struct oj_row_method by_prefixes = {
     .worker_size = sizeof(struct similar_worker),
-    .row_of = row_by_size,
+    .row_of = row_at_place_by_size,
     .search = search_row,
     .free_worker = free_worker};
 

@@ -18,7 +18,7 @@
 #include "../base/cpu_lane_loops.h"
 #include "../base/cpu_token_bitmaps.h"
 #include "../base/oj_radix.h"
-#include "similarity_ranking.h"
+#include "similar_engine_sides.h"
 
 enum
 {

@@ -133,8 +133,8 @@ OJ_INLINE oj_status join_entries(struct similar_batch *b, int thread,
 
 /* Classes of features that a row can be similar to when the token is the first
  * in common: up to this one. */
-OJ_INLINE int64_t end_of(const struct similar_batch *b,
-                         const struct similar_entry *row)
+OJ_INLINE int64_t end_class_of_row(const struct similar_batch *b,
+                                   const struct similar_entry *row)
 {
     const struct similar_needs *needs = &b->needs[row->class];
     int64_t left = b->input->class_size[row->class] - row->place;
@@ -154,7 +154,7 @@ static oj_status join_rows_with_list(struct similar_batch *b, int thread,
     for (const struct similar_entry *last = row + n; row < last; row++)
     {
         const struct similar_needs *needs = &b->needs[row->class];
-        int64_t end_class = end_of(b, row), end, from;
+        int64_t end_class = end_class_of_row(b, row), end, from;
         if (end_class <= needs->first)
             continue;
         while (low < list->n_near && class[low] < needs -> first)
@@ -223,7 +223,8 @@ double oj_similar_list_work(const struct similar_batch *b)
         for (; next < offset[2 * token + 2]; next += step)
         {
             const struct similar_entry *row = &b->input->entry[next];
-            int64_t first = b->needs[row->class].first, end = end_of(b, row);
+            int64_t first = b->needs[row->class].first,
+                    end = end_class_of_row(b, row);
             /* the two lists as one, which is not much more */
             if (end > first)
                 sum += (double)(oj_similar_find_class(e, n, end) -

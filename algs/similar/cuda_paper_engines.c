@@ -5,7 +5,7 @@
 #include "../pairs/oj_pair_filter.h"
 #include "../relation/oj_engine.h"
 #include "../relation/oj_gpu.h"
-#include "similarity_ranking.h"
+#include "similar_engine_sides.h"
 
 struct cuda_lists_index
 {
@@ -42,11 +42,10 @@ static oj_status build_on_gpu(struct oj_index *wrapped,
                                        stats, err);
 }
 
-static oj_status join_by_cuda_lists(struct oj_index *wrapped,
-                                    const struct oj_flat *input,
-                                    struct oj_matches *out,
-                                    struct oj_stats *stats,
-                                    struct oj_error *err)
+static oj_status join_on_gpu(struct oj_index *wrapped,
+                             const struct oj_flat *input,
+                             struct oj_matches *out, struct oj_stats *stats,
+                             struct oj_error *err)
 {
     struct cuda_lists_index *index = (void *)wrapped;
     struct oj_pair_filter filter;
@@ -59,7 +58,7 @@ static oj_status join_by_cuda_lists(struct oj_index *wrapped,
     {                                                                          \
         .name = method_name, .takes = takes_it,                                \
         .index_size = sizeof(struct cuda_lists_index), .build = build_on_gpu,  \
-        .join = join_by_cuda_lists, .free_side = free_side, .variant = method  \
+        .join = join_on_gpu, .free_side = free_side, .variant = method         \
     }
 
 const struct oj_engine oj_cuda_lists_engine =

@@ -3,7 +3,7 @@
  *
  * Source: Ribeiro-Junior et al. 2016 (gSSJoin), on one thread. */
 #include "../../flatten/base/oj_array.h"
-#include "similarity_ranking.h"
+#include "similar_engine_sides.h"
 
 struct lists_index
 {
@@ -66,9 +66,9 @@ static oj_status search_row(struct oj_row_index *shared,
             oj_text_is_similar(&shared->args.relation.similar[0], o,
                                in->size[row], sides->join_side.size[f]) &&
             oj_pair_may_count(&shared->filter, row, f))
-            OJ_TRY(oj_ranking_add(&worker->ranking, (int32_t)f,
-                                  oj_similar_compared(shared, sides, row, f, o),
-                                  err));
+            OJ_TRY(oj_ranking_add(
+                &worker->ranking, (int32_t)f,
+                oj_negated_text_similarity(shared, sides, row, f, o), err));
     }
     return OJ_OK;
 }

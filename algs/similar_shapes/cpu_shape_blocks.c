@@ -5,7 +5,7 @@
 #include "../base/cpu_box_tree.h"
 #include "../base/cpu_lane_loops.h"
 #include "../base/oj_boxes.h"
-#include "../kernels/oj_closest_point.h"
+#include "../kernels/oj_closest_point_distance.h"
 #include "../sphere/cpu_sphere_side.h"
 
 #include <string.h>
@@ -361,8 +361,9 @@ OJ_INLINE double nearest2(struct measured_shape *to,
 
 /* 1 when every vertex in the box is at most enough from what served last: from
  * a vertex of it, or a closest point that rounding has moved a little. */
-OJ_INLINE int is_served(const struct measured_shape *to, const double *box,
-                        double enough, struct shape_measure by)
+OJ_INLINE int is_box_near_last_block(const struct measured_shape *to,
+                                     const double *box, double enough,
+                                     struct shape_measure by)
 {
     int64_t v = to->block[to->served].first + to->block[to->served].n / 2;
     const double *around =
@@ -405,7 +406,7 @@ OJ_INLINE double directed2(const struct oj_shape_blocks *a, int64_t feature,
             return INFINITY;
         first = done > block[i].first ? done : block[i].first;
         done = block[i].first + block[i].n + a->of_segments;
-        if (is_served(to, box + i * 2 * by.n_dims, so_far, by))
+        if (is_box_near_last_block(to, box + i * 2 * by.n_dims, so_far, by))
             continue;
         for (int64_t v = first; v < done; v++)
         {
@@ -508,10 +509,10 @@ static double greedy_upper_bound_of_frechet2(const struct walk *a,
 }
 
 /* Sixteen cells, or fewer; the leash of the last. */
-OJ_INLINE double step_cells(const struct leash_row *row, int64_t from,
-                            int64_t n, int64_t to, const double *d2,
-                            double corner, double left, double least2,
-                            double limit2)
+OJ_INLINE double step_frechet_cells(const struct leash_row *row, int64_t from,
+                                    int64_t n, int64_t to, const double *d2,
+                                    double corner, double left, double least2,
+                                    double limit2)
 {
     for (int64_t c = 0; c < n; c++)
     {
@@ -529,8 +530,9 @@ OJ_INLINE double step_cells(const struct leash_row *row, int64_t from,
 /* The next row, for the vertex p, over the columns of b.  A leash counts as
  * least2 where it could be shorter, so that most runs of cells are alike: all
  * of them least2, or none within the limit. */
-OJ_INLINE void step(int n_dims, struct leash_row *row, const double *p,
-                    const struct walk *b, double least2, double limit2)
+OJ_INLINE void next_frechet_row(int n_dims, struct leash_row *row,
+                                const double *p, const struct walk *b,
+                                double least2, double limit2)
 {
     int64_t to = row->last, j = row->first, n;
     double corner = INFINITY, left = INFINITY;
@@ -550,7 +552,8 @@ OJ_INLINE void step(int n_dims, struct leash_row *row, const double *p,
         OJ_SIXTEEN n_out += c < n && d2[c] > limit2;
         up = j + n - 1 <= to ? row->leash[j + n - 1] : INFINITY;
         if (n_out < n && (n_short < n || left > least2))
-            left = step_cells(row, j, n, to, d2, corner, left, least2, limit2);
+            left = step_frechet_cells(row, j, n, to, d2, corner, left, least2,
+                                      limit2);
         else
         {
             left = n_out < n ? least2 : INFINITY;
@@ -565,18 +568,20 @@ OJ_INLINE void step(int n_dims, struct leash_row *row, const double *p,
     }
 }
 
-OJ_CLONES static void step_planar(struct leash_row *row, const double *p,
-                                  const struct walk *b, double least2,
-                                  double limit2)
+OJ_CLONES static void next_frechet_row_planar(struct leash_row *row,
+                                              const double *p,
+                                              const struct walk *b,
+                                              double least2, double limit2)
 {
-    step(2, row, p, b, least2, limit2);
+    next_frechet_row(2, row, p, b, least2, limit2);
 }
 
-OJ_CLONES static void step_sphere(struct leash_row *row, const double *p,
-                                  const struct walk *b, double least2,
-                                  double limit2)
+OJ_CLONES static void next_frechet_row_sphere(struct leash_row *row,
+                                              const double *p,
+                                              const struct walk *b,
+                                              double least2, double limit2)
 {
-    step(3, row, p, b, least2, limit2);
+    next_frechet_row(3, row, p, b, least2, limit2);
 }
 
 /* The table, of leashes between least2 and limit2. */
@@ -594,8 +599,9 @@ static double squared_discrete_frechet(const struct walk *a,
             return INFINITY;
         for (int d = 0; d < a->side->n_dims; d++)
             p[d] = a->side->at[d][a->first + i];
-        (a->side->n_dims == 3 ? step_sphere : step_planar)(&row, p, b, least2,
-                                                           limit2);
+        (a->side->n_dims == 3
+             ? next_frechet_row_sphere
+             : next_frechet_row_planar)(&row, p, b, least2, limit2);
         scratch->n_refined += row.last - row.first + 1;
     }
     return row.first <= row.last && row.last == b->n - 1 ? row.leash[b->n - 1]

@@ -323,7 +323,7 @@ static oj_status measure_feature_and_add_to_ranking(struct shape_index *self,
         limit = oj_sphere_chord2_of(limit);
     if (relation->op == OJ_OP_NEAREST && worker->ranking.bound < limit)
         limit = worker->ranking.bound;
-    OJ_TRY(oj_row_try(index, worker, err));
+    OJ_TRY(oj_row_poll_cancel(index, worker, err));
     if (!(limit >= 0.0) || !oj_pair_may_count(&index->filter, row, feature))
         return OJ_OK;
     OJ_TRY(squared_hausdorff_or_frechet(
@@ -335,7 +335,7 @@ static oj_status measure_feature_and_add_to_ranking(struct shape_index *self,
     if (!(distance <= limit && distance < INFINITY) ||
         distance < relation->min_distance)
         return OJ_OK;
-    OJ_TRY(oj_row_put(index, worker, row, feature, distance, err));
+    OJ_TRY(oj_row_put_pair(index, worker, row, feature, distance, err));
     if (relation->op == OJ_OP_NEAREST)
         sort_to_lower_kth_bound(&worker->ranking);
     return OJ_OK;

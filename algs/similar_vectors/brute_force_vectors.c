@@ -1,5 +1,5 @@
 /* The plain reference for similar vectors: all pairs. */
-#include "../similar/similarity_ranking.h"
+#include "../similar/similar_engine_sides.h"
 
 struct plain_index
 {

@@ -6,7 +6,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../base/oj_radix.h"
-#include "../similar/similarity_ranking.h"
+#include "../similar/similar_engine_sides.h"
 #include "vector_blocks.h"
 
 #include <math.h>
@@ -112,10 +112,10 @@ static oj_status measure_pair(const struct vectors_index *self,
     return oj_ranking_add(&worker->shared.ranking, feature, difference, err);
 }
 
-OJ_INLINE oj_status read_block(enum oj_vector_norm norm,
-                               const struct vectors_index *self,
-                               struct vectors_worker *worker, int64_t row,
-                               int64_t block, struct oj_error *err)
+OJ_INLINE oj_status search_block(enum oj_vector_norm norm,
+                                 const struct vectors_index *self,
+                                 struct vectors_worker *worker, int64_t row,
+                                 int64_t block, struct oj_error *err)
 {
     const struct oj_vector_blocks *blocks = &self->blocks;
     float sum[OJ_WIDE];
@@ -154,7 +154,7 @@ OJ_INLINE oj_status walk(enum oj_vector_norm norm,
             continue;
         if (node.end - node.first == 1)
         {
-            OJ_TRY(read_block(norm, self, worker, row, node.first, err));
+            OJ_TRY(search_block(norm, self, worker, row, node.first, err));
             continue;
         }
         oj_vector_children(&node, child);
@@ -256,7 +256,8 @@ static oj_status sort_rows_by_nearest_block(struct vectors_index *self,
     return OJ_OK;
 }
 
-static int64_t row_by_block(const struct oj_row_index *shared, int64_t i)
+static int64_t row_at_place_by_block(const struct oj_row_index *shared,
+                                     int64_t i)
 {
     return ((const struct vectors_index *)(const void *)shared)->order[i].value;
 }
@@ -295,7 +296,7 @@ static void free_worker(struct oj_row_worker *worker)
 static const struct oj_row_method walking = {.worker_size =
                                                  sizeof(struct vectors_worker),
                                              .start = start_batch,
-                                             .row_of = row_by_block,
+                                             .row_of = row_at_place_by_block,
                                              .search = search_row,
                                              .end = end_batch,
                                              .free_worker = free_worker};

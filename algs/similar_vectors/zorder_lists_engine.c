@@ -55,10 +55,10 @@ struct zlists_worker
     uint32_t *corner[2]; /* [dimensions] of a row */
 };
 
-static oj_status view_side_as_vectors(struct z_side *side,
-                                      const struct oj_flat *flat,
-                                      const struct oj_relation *relation,
-                                      struct oj_error *err)
+static oj_status set_vectors_or_copy_points(struct z_side *side,
+                                            const struct oj_flat *flat,
+                                            const struct oj_relation *relation,
+                                            struct oj_error *err)
 {
     side->vectors = flat->vectors;
     if (relation->op == OJ_OP_SIMILAR || flat->n_features == 0)
@@ -152,7 +152,7 @@ static oj_status build_join_side_lists(struct zlists_index *self,
     struct z_item *item;
     int64_t d;
     oj_status status;
-    OJ_TRY(view_side_as_vectors(&self->side, flat, &args->relation, err));
+    OJ_TRY(set_vectors_or_copy_points(&self->side, flat, &args->relation, err));
     if (self->side.vectors.value == NULL)
         return oj_fail(err, OJ_ERR_ARG, "the join side has no vectors");
     d = self->side.vectors.n_dimensions;
@@ -169,7 +169,7 @@ static oj_status build_join_side_lists(struct zlists_index *self,
 
 /* --- a row ---------------------------------------------------------------- */
 
-static double greatest_difference(const struct oj_relation *relation)
+static double max_difference_of_join(const struct oj_relation *relation)
 {
     return relation->op == OJ_OP_SIMILAR ? relation->vector.max_difference
                                          : relation->max_distance;
@@ -190,9 +190,9 @@ measure_feature_and_add_to_ranking(struct zlists_index *self,
         oj_vector_at(&self->input.vectors, row),
         oj_vector_at(&self->side.vectors, feature),
         self->side.vectors.n_dimensions);
-    return difference <= greatest_difference(relation)
-               ? oj_row_put(&self->shared, &worker->shared, row, feature,
-                            difference, err)
+    return difference <= max_difference_of_join(relation)
+               ? oj_row_put_pair(&self->shared, &worker->shared, row, feature,
+                                 difference, err)
                : OJ_OK;
 }
 
@@ -266,7 +266,7 @@ static oj_status search_row(struct oj_row_index *shared,
     struct zlists_index *self = (void *)shared;
     struct zlists_worker *worker = (void *)of_row;
     const struct oj_relation *relation = &shared->args.relation;
-    double most = greatest_difference(relation);
+    double most = max_difference_of_join(relation);
     int64_t first = 0, end = INT64_MAX, length = INT64_MAX;
     if (!oj_feature_may_pair(shared->input, row) ||
         !oj_vector_is_there(&self->input.vectors, row))
@@ -305,8 +305,8 @@ static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
     OJ_TRY(oj_pair_filter_make(&self->rest, shared->input,
                                shared->args.join_side, &shared->filter, err));
     shared->n_rows = self->n > 0 ? shared->n_rows : 0;
-    return view_side_as_vectors(&self->input, shared->input,
-                                &shared->args.relation, err);
+    return set_vectors_or_copy_points(&self->input, shared->input,
+                                      &shared->args.relation, err);
 }
 
 static void end_batch(struct oj_row_index *shared)

@@ -110,20 +110,21 @@ static oj_status measure_feature_and_add_to_ranking(struct sphere_row_search *s,
     const struct oj_ranking *ranking = &s->worker->ranking;
     double limit2 = squared_chord_limit_of_feature(s, feature),
            least = INFINITY;
-    OJ_TRY(oj_row_try(&self->shared, s->worker, err));
+    OJ_TRY(oj_row_poll_cancel(&self->shared, s->worker, err));
     s->worker->n_candidates++;
     if (!oj_pair_may_count(&self->shared.filter, s->row, feature))
         return OJ_OK;
     for (int64_t v = s->first_vertex; v < s->end_vertex; v++)
     {
         double chord2 =
-            oj_sphere_chord2(&self->side, feature, self->input.at[v],
-                             limit2 < least ? limit2 : least);
+            oj_sphere_chord2_to_feature(&self->side, feature, self->input.at[v],
+                                        limit2 < least ? limit2 : least);
         least = chord2 < least ? chord2 : least;
     }
     if (!(least <= limit2) || least < self->shared.args.relation.min_distance)
         return OJ_OK;
-    OJ_TRY(oj_row_put(&self->shared, s->worker, s->row, feature, least, err));
+    OJ_TRY(
+        oj_row_put_pair(&self->shared, s->worker, s->row, feature, least, err));
     if (self->shared.args.relation.op == OJ_OP_NEAREST &&
         ranking->bound < s->limit2)
         s->limit2 = ranking->bound;

@@ -78,9 +78,9 @@ struct oj_sphere_place oj_sphere_nearest(const struct oj_sphere_side *side,
                                          int64_t feature, struct oj_vec3 p,
                                          double limit2);
 
-static inline double oj_sphere_chord2(const struct oj_sphere_side *side,
-                                      int64_t feature, struct oj_vec3 p,
-                                      double limit2)
+static inline double
+oj_sphere_chord2_to_feature(const struct oj_sphere_side *side, int64_t feature,
+                            struct oj_vec3 p, double limit2)
 {
     return oj_sphere_nearest(side, feature, p, limit2).chord2;
 }

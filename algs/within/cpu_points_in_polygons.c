@@ -14,7 +14,7 @@
 #include "../pairs/oj_row_pair_sort.h"
 #include "../relate/relate.h"
 #include "../relation/oj_engine.h"
-#include "../relation/oj_points_in_polygons.h"
+#include "../relation/oj_is_points_in_polygons.h"
 #include "cpu_containing.h"
 #include "cpu_ring_box_index.h"
 
@@ -227,10 +227,10 @@ static oj_status is_feature_solid_cached(const struct point_query *q,
 
 /* Adds the pair if it is one, of a point that is on rings of n_on parts of the
  * feature and inside of none. */
-static oj_status add_on_boundary(const struct point_query *q,
-                                 struct point_worker *w, int64_t first_row,
-                                 int32_t point, int32_t feature, int n_on,
-                                 struct oj_error *err)
+static oj_status add_pair_on_boundary(const struct point_query *q,
+                                      struct point_worker *w, int64_t first_row,
+                                      int32_t point, int32_t feature, int n_on,
+                                      struct oj_error *err)
 {
     int location = OJ_ON_BOUNDARY;
     if (q->solidity != NULL)
@@ -296,7 +296,8 @@ static oj_status add_pairs_of_located_point(
         int is_inside, n_on;
         i += combine_ring_locations(state + i, n_in - i, &is_inside, &n_on);
         if (!is_inside && n_on > 0)
-            OJ_TRY(add_on_boundary(q, w, first_row, point, feature, n_on, err));
+            OJ_TRY(add_pair_on_boundary(q, w, first_row, point, feature, n_on,
+                                        err));
         else if (q->accepted >> is_inside & 1)
             OJ_TRY(add_pair(w, point, feature, err));
     }
@@ -341,7 +342,7 @@ static oj_status find_ring_grid_cells_of_candidates(
         {
             c->cell =
                 (int32_t)oj_edge_grid_cell(grid, x[c->point], y[c->point]);
-            oj_edge_grid_fetch(grid, c->cell);
+            oj_edge_grid_prefetch(grid, c->cell);
         }
         else
         {
@@ -387,21 +388,21 @@ static OJ_CLONES int64_t drop_outside_candidates(struct point_worker *w,
 }
 
 /* Asks the memory for the edges that candidates are in the cells of. */
-OJ_INLINE void fetch_edges(const struct point_worker *w)
+OJ_INLINE void prefetch_edges(const struct point_worker *w)
 {
     for (int64_t i = 0; i < w->n_open; i++)
     {
         const struct point_open *open = &w->open[i];
         const struct point_candidate *c = &w->candidate[open->candidate];
         if (c->grid != NULL)
-            oj_edge_grid_fetch_runs(c->grid, open->rank);
+            oj_edge_grid_prefetch_runs(c->grid, open->rank);
     }
     for (int64_t i = 0; i < w->n_open; i++)
     {
         const struct point_open *open = &w->open[i];
         const struct point_candidate *c = &w->candidate[open->candidate];
         if (c->grid != NULL)
-            oj_edge_grid_fetch_edges(c->grid, open->rank);
+            oj_edge_grid_prefetch_edges(c->grid, open->rank);
     }
 }
 
@@ -442,7 +443,7 @@ static oj_status refine_candidates(const struct point_query *q,
         n = drop_pairs_excluded_by_filter(q, first_row, n, c);
     OJ_TRY(find_ring_grid_cells_of_candidates(cells, n, c, x, y, err));
     n = drop_outside_candidates(w, n);
-    fetch_edges(w);
+    prefetch_edges(w);
     for (int64_t i = 0; i < w->n_open; i++)
     {
         struct point_candidate *at = &c[w->open[i].candidate];
@@ -459,8 +460,9 @@ static oj_status refine_candidates(const struct point_query *q,
             OJ_TRY(add_pairs_of_located_point(q, w, first_row, end - i, &c[i],
                                               err));
         else if (c[i].location == OJ_ON_BOUNDARY)
-            OJ_TRY(add_on_boundary(q, w, first_row, c[i].point,
-                                   cells->ring[c[i].ring].feature, 1, err));
+            OJ_TRY(add_pair_on_boundary(q, w, first_row, c[i].point,
+                                        cells->ring[c[i].ring].feature, 1,
+                                        err));
         else
         {
             /* whether it counts cannot be foretold */
@@ -488,7 +490,7 @@ OJ_INLINE void probe(const struct oj_ring_axes *axes,
     int32_t j = oj_frame_index(v, layer->y0, layer->scale_y, layer->last_y);
     int32_t at = j / OJ_CELL_STEPS * layer->nx + i / OJ_CELL_STEPS;
     *cell = (uint32_t)(nothing == 0.0 ? at : layer->nx * layer->ny);
-    *out = oj_ring_probe(i, j);
+    *out = oj_ring_probe_of_steps(i, j);
 }
 
 static OJ_CLONES void
@@ -759,13 +761,13 @@ oj_status oj_containing_find(struct oj_ring_cells *cells, int64_t n,
                                    .x = x,
                                    .y = y};
     const struct oj_pair_filter none = {0};
-    const struct point_query q = {.cells = cells,
-                                  .set = &cells->set[cells->n_sets - 1],
-                                  .input = &points,
-                                  .filter = &none,
-                                  .accepted =
-                                      oj_point_locations(OJ_OP_INTERSECTS),
-                                  .cancel = cancel};
+    const struct point_query q = {
+        .cells = cells,
+        .set = &cells->set[cells->n_sets - 1],
+        .input = &points,
+        .filter = &none,
+        .accepted = oj_point_locations_of_op(OJ_OP_INTERSECTS),
+        .cancel = cancel};
     if (out->worker == NULL)
         OJ_NEW_ZEROED(out->worker, 1, err);
     OJ_ROOM(out->offset, 0, n + 1, out->cap_offset, err);
@@ -866,7 +868,7 @@ static oj_status build_points_in_polygons(struct oj_index *wrapped,
     self->options = args->options;
     self->tie_rank = args->tie_rank;
     self->flat = join_side;
-    self->accepted = oj_point_locations(args->relation.op);
+    self->accepted = oj_point_locations_of_op(args->relation.op);
     OJ_TRY(
         oj_ring_cells_build(&self->cells, join_side, options->n_threads, err));
     if (!treats_boundary_as_inside(self->accepted))

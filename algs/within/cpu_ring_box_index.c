@@ -242,7 +242,7 @@ static double clamp_between(double v, double least, double most)
 
 /* Cells along an axis of this length; a length of 0 or beyond all numbers is
  * one cell. */
-static int32_t count_along(double length, double cell, double most)
+static int32_t count_cells_along_axis(double length, double cell, double most)
 {
     if (!(length > 0.0) || !(length < INFINITY) || !(cell > 0.0))
         return 1;
@@ -280,9 +280,11 @@ static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
     width += width / 32.0;
     height += height / 32.0;
     side = sqrt(width / target) * sqrt(height);
-    layer->nx = count_along(width, fmax(side * shape, s.width / 4.0), most);
-    layer->ny = count_along(height, fmax(side / shape, s.height / 4.0),
-                            clamp_between(2.0 * target / layer->nx, 1.0, most));
+    layer->nx =
+        count_cells_along_axis(width, fmax(side * shape, s.width / 4.0), most);
+    layer->ny = count_cells_along_axis(
+        height, fmax(side / shape, s.height / 4.0),
+        clamp_between(2.0 * target / layer->nx, 1.0, most));
     layer->scale_x = steps_per_unit(width, layer->nx);
     layer->scale_y = steps_per_unit(height, layer->ny);
     layer->last_x = (double)layer->nx * OJ_CELL_STEPS - 1.0;
@@ -661,7 +663,7 @@ static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
 
 #define LARGE_AT_ONCE 256
 
-static void measure_large(int64_t first, int64_t end, void *user)
+static void measure_large_rings(int64_t first, int64_t end, void *user)
 {
     struct oj_ring_cells *cells = user;
     for (int64_t r = first; r < end; r++)
@@ -674,8 +676,9 @@ static void measure_large(int64_t first, int64_t end, void *user)
     }
 }
 
-static oj_status number_large_ring_grids(struct oj_ring_cells *cells,
-                                         int n_threads, struct oj_error *err)
+static oj_status assign_grids_to_large_rings(struct oj_ring_cells *cells,
+                                             int n_threads,
+                                             struct oj_error *err)
 {
     int64_t n = 0;
     for (int64_t r = 0; r < cells->n_rings; r++)
@@ -693,8 +696,8 @@ static oj_status number_large_ring_grids(struct oj_ring_cells *cells,
         atomic_init(&cells->grid[i].n_asked, 0);
         atomic_init(&cells->grid[i].is_taken, 0);
     }
-    oj_parallel_slices(n_threads, cells->n_rings, LARGE_AT_ONCE, measure_large,
-                       cells);
+    oj_parallel_slices(n_threads, cells->n_rings, LARGE_AT_ONCE,
+                       measure_large_rings, cells);
     return OJ_OK;
 }
 
@@ -803,7 +806,7 @@ oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
     oj_parallel_slices(n_threads, flat->n_features, RINGS_AT_ONCE, list_rings,
                        cells);
     rotate_axes_if_boxes_shrink(cells);
-    status = number_large_ring_grids(cells, n_threads, err);
+    status = assign_grids_to_large_rings(cells, n_threads, err);
     if (status == OJ_OK)
         status = build_grid_layers_of_rings(
             cells, NULL, cells->n_rings, &everywhere, 0, n_threads, &set, err);

@@ -160,7 +160,7 @@ static inline double oj_ring_v(const struct oj_ring_axes *a, double x, double y)
 
 /** What an entry is compared with: x, y, 127 - x, 127 - y, of the steps within
  *  the cell, and a bit to borrow from in each byte. */
-static inline uint32_t oj_ring_probe(int32_t step_x, int32_t step_y)
+static inline uint32_t oj_ring_probe_of_steps(int32_t step_x, int32_t step_y)
 {
     uint32_t x = (uint32_t)step_x % OJ_CELL_STEPS;
     uint32_t y = (uint32_t)step_y % OJ_CELL_STEPS;

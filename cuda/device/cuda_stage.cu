@@ -56,7 +56,7 @@ void oj_cuda_stage_drop(struct oj_cuda_stage *stage)
 }
 
 /* Sizes are few, so that blocks fit again. */
-static int64_t round_up(int64_t bytes)
+static int64_t round_up_block_bytes(int64_t bytes)
 {
     int64_t n = least_bytes;
     while (n + OJ_CUDA_STAGE_EXTRA < bytes)
@@ -71,7 +71,7 @@ oj_status oj_cuda_stage_want(struct oj_cuda_stage *stage, int64_t bytes,
     cudaError_t error;
     if (stage->bytes >= bytes)
         return OJ_OK;
-    bytes = round_up(bytes);
+    bytes = round_up_block_bytes(bytes);
     oj_cuda_stage_drop(stage);
     *stage = take_pinned_block_from_cache(bytes);
     if (stage->data != NULL)

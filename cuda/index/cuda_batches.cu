@@ -32,7 +32,7 @@ enum
 /* The counter's place lies behind the rows, which need 8-byte steps only. */
 #define COUNTER_BYTES OJ_CUDA_STAGE_EXTRA
 
-static void drop_arrays(struct oj_cuda_slot *slot)
+static void drop_slot_arrays(struct oj_cuda_slot *slot)
 {
     oj_cuda_release(slot->device, slot->stream, &slot->memory);
     slot->d_fid = NULL;
@@ -41,13 +41,13 @@ static void drop_arrays(struct oj_cuda_slot *slot)
     slot->n_rows = 0;
 }
 
-static oj_status make_arrays(struct oj_cuda_slot *slot, int64_t n,
-                             struct oj_error *err)
+static oj_status make_slot_arrays(struct oj_cuda_slot *slot, int64_t n,
+                                  struct oj_error *err)
 {
     struct oj_cuda_work work(slot->device, slot->stream, "joining", err);
     if (n <= slot->n_rows)
         return OJ_OK;
-    drop_arrays(slot);
+    drop_slot_arrays(slot);
     OJ_TRY(work.make(1, &slot->d_matched));
     OJ_TRY(
         work.make(n, &slot->d_x, &slot->d_y, &slot->d_measure, &slot->d_row));
@@ -66,7 +66,7 @@ static oj_status make_slot(struct oj_cuda_device *device, int64_t n_rows,
         OJ_CUDA_TRY(
             cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking),
             "making a stream", err);
-    OJ_TRY(make_arrays(slot, n_rows, err));
+    OJ_TRY(make_slot_arrays(slot, n_rows, err));
     OJ_TRY(oj_cuda_stage_want(&slot->stage, rows_bytes + COUNTER_BYTES, err));
     slot->matched =
         (unsigned long long *)(void *)(slot->stage.data + slot->stage.bytes -
@@ -81,7 +81,7 @@ void oj_cuda_slot_free(struct oj_cuda_slot *slot)
     (void)cudaSetDevice(slot->device->ordinal);
     if (slot->stream != NULL)
     {
-        drop_arrays(slot);
+        drop_slot_arrays(slot);
         (void)cudaStreamSynchronize(slot->stream);
         (void)cudaStreamDestroy(slot->stream);
     }
@@ -93,9 +93,9 @@ void oj_cuda_slot_free(struct oj_cuda_slot *slot)
 
 /* host NULL: the input has no such column. */
 template <typename T>
-static oj_status copy_column(struct oj_cuda_slot *slot, const T *host,
-                             int64_t first, int64_t n, T **to, const T **out,
-                             struct oj_error *err)
+static oj_status upload_column(struct oj_cuda_slot *slot, const T *host,
+                               int64_t first, int64_t n, T **to, const T **out,
+                               struct oj_error *err)
 {
     void *memory = *to;
     *out = NULL;
@@ -111,23 +111,25 @@ static oj_status copy_column(struct oj_cuda_slot *slot, const T *host,
     return OJ_OK;
 }
 
-static oj_status copy_columns(struct oj_cuda_slot *slot,
-                              const struct oj_flat *input, int asks_fids,
-                              int64_t first, struct oj_cuda_points *points,
-                              struct oj_error *err)
+static oj_status upload_point_columns(struct oj_cuda_slot *slot,
+                                      const struct oj_flat *input,
+                                      int asks_fids, int64_t first,
+                                      struct oj_cuda_points *points,
+                                      struct oj_error *err)
 {
     int64_t n = points->n;
-    OJ_TRY(copy_column(slot, asks_fids ? input->fid : NULL, first, n,
-                       &slot->d_fid, &points->fid, err));
-    OJ_TRY(copy_column(slot, input->on_class, first, n, &slot->d_on_class,
-                       &points->on_class, err));
-    OJ_TRY(copy_column(slot, input->exclude_class, first, n,
-                       &slot->d_exclude_class, &points->exclude_class, err));
-    return copy_column(slot, input->max_distance, first, n,
-                       &slot->d_max_distance, &points->max_distance, err);
+    OJ_TRY(upload_column(slot, asks_fids ? input->fid : NULL, first, n,
+                         &slot->d_fid, &points->fid, err));
+    OJ_TRY(upload_column(slot, input->on_class, first, n, &slot->d_on_class,
+                         &points->on_class, err));
+    OJ_TRY(upload_column(slot, input->exclude_class, first, n,
+                         &slot->d_exclude_class, &points->exclude_class, err));
+    return upload_column(slot, input->max_distance, first, n,
+                         &slot->d_max_distance, &points->max_distance, err);
 }
 
-static oj_status wait_for_slot(struct oj_cuda_slot *slot, struct oj_error *err)
+static oj_status wait_for_slot_stream(struct oj_cuda_slot *slot,
+                                      struct oj_error *err)
 {
     OJ_CUDA_TRY(oj_cuda_wait(slot->stream), "joining", err);
     return OJ_OK;
@@ -240,9 +242,9 @@ write_pair_counts_of_rows(int64_t n, const int64_t *offset,
 /* The kernel writes to the stage, since a copy would wait behind the copies of
  * all other chunks. Everything on the slot's stream is done on return. */
 template <typename Count>
-static oj_status read_counts(struct oj_cuda_slot *slot, int64_t n_rows,
-                             const struct oj_cuda_pairs *found, Count **out,
-                             int *fits, struct oj_error *err)
+static oj_status read_pair_counts(struct oj_cuda_slot *slot, int64_t n_rows,
+                                  const struct oj_cuda_pairs *found,
+                                  Count **out, int *fits, struct oj_error *err)
 {
     struct thread_counts<Count> *staged =
         (struct thread_counts<Count> *)(void *)slot->stage.data;
@@ -253,7 +255,7 @@ static oj_status read_counts(struct oj_cuda_slot *slot, int64_t n_rows,
         <<<oj_blocks(n_threads, BLOCK), BLOCK, 0, slot->stream>>>(
             n_rows, found->offset.data, staged, is_large);
     OJ_CUDA_TRY_LAUNCH("counting pairs", err);
-    OJ_TRY(wait_for_slot(slot, err));
+    OJ_TRY(wait_for_slot_stream(slot, err));
     *fits = !*is_large;
     if (!*fits)
         return OJ_OK;
@@ -274,9 +276,10 @@ static oj_status move_found_pairs_to_part(struct oj_cuda_slot *slot,
     int fits = 0;
     part->n_rows = n_rows;
     part->n = found->n_pairs;
-    OJ_TRY(read_counts(slot, n_rows, found, &part->small_count, &fits, err));
+    OJ_TRY(
+        read_pair_counts(slot, n_rows, found, &part->small_count, &fits, err));
     if (!fits)
-        OJ_TRY(read_counts(slot, n_rows, found, &part->count, &fits, err));
+        OJ_TRY(read_pair_counts(slot, n_rows, found, &part->count, &fits, err));
     part->found.row = found->row;
     part->found.measure = found->measure;
     memset(&found->row, 0, sizeof found->row);
@@ -362,7 +365,8 @@ static void write_pairs_to_result(struct pairs_place *to, int64_t n,
     to->measure += n;
 }
 
-static void put_part_ends(struct pairs_place *to, const struct pairs_part *part)
+static void put_list_ends_of_part(struct pairs_place *to,
+                                  const struct pairs_part *part)
 {
     if (part->count != NULL)
         put_list_ends(to, part->n_rows, part->count);
@@ -390,8 +394,8 @@ static oj_status copy_part_from_device_to_result(struct oj_cuda_slot *slot,
             OJ_TRY(enqueue_copy_to_host(slot, measure, from + at,
                                         n * (int64_t)sizeof *measure, err));
         if (at == 0)
-            put_part_ends(to, part);
-        OJ_TRY(wait_for_slot(slot, err));
+            put_list_ends_of_part(to, part);
+        OJ_TRY(wait_for_slot_stream(slot, err));
         write_pairs_to_result(to, n, row, from != NULL ? measure : NULL);
     }
     return OJ_OK;
@@ -407,7 +411,7 @@ static oj_status copy_chunk_to_result(struct chunk_pairs *chunk,
         struct pairs_part *part = &chunk->part[i];
         if (part->row != NULL)
         {
-            put_part_ends(to, part);
+            put_list_ends_of_part(to, part);
             write_pairs_to_result(to, part->n, part->row, part->measure);
         }
         else
@@ -658,13 +662,13 @@ static oj_status upload_points(struct cuda_batch_worker *w, int64_t first,
     w->points.y = w->slot->d_y;
     OJ_TRY(upload_coordinates(w, first, n));
     if (w->batch->family->knows_columns)
-        OJ_TRY(copy_columns(w->slot, w->batch->input,
-                            relation->exclude_self ||
-                                relation->unordered_pairs != 0,
-                            first, &w->points, w->err));
+        OJ_TRY(upload_point_columns(w->slot, w->batch->input,
+                                    relation->exclude_self ||
+                                        relation->unordered_pairs != 0,
+                                    first, &w->points, w->err));
     if (w->slot->pace[w->batch->is_tied].n_rows > 0)
         return OJ_OK;
-    return wait_for_slot(w->slot, w->err);
+    return wait_for_slot_stream(w->slot, w->err);
 }
 
 static struct oj_cuda_points
@@ -749,7 +753,7 @@ join_rows_with_one_answer_each(struct cuda_batch_worker *w,
                                 n * (int64_t)sizeof *to_row, w->err));
     OJ_TRY(enqueue_copy_to_host(slot, to_measure, slot->d_measure,
                                 n * (int64_t)sizeof *to_measure, w->err));
-    OJ_TRY(wait_for_slot(slot, w->err));
+    OJ_TRY(wait_for_slot_stream(slot, w->err));
     if (!b->out_pinned)
     {
         memcpy(row, to_row, size * sizeof *to_row);
@@ -823,7 +827,7 @@ give_uploaded_rows_to_callback(struct cuda_batch_worker *w,
     const struct oj_cuda_taker *taker = w->batch->taker;
     OJ_TRY(taker->take(taker->user, (int)(w->place - w->batch->index->place),
                        w->slot, first, points, w->err));
-    return wait_for_slot(w->slot, w->err);
+    return wait_for_slot_stream(w->slot, w->err);
 }
 
 /* ---- the places of pairs ------------------------------------------------- */
@@ -955,7 +959,7 @@ static oj_status join_rows_or_their_halves(struct cuda_batch_worker *w,
     if (status != OJ_ERR_NOMEM || n < 2 * LEAST_ROWS)
         return status;
     first_error = *w->err;
-    OJ_TRY(wait_for_slot(w->slot, w->err)); /* copies from stages */
+    OJ_TRY(wait_for_slot_stream(w->slot, w->err)); /* copies from stages */
     status = join_rows_or_their_halves(w, chunk, at, n / 2);
     if (status == OJ_OK)
         status = join_rows_or_their_halves(w, chunk, at + n / 2, n - n / 2);
@@ -1098,8 +1102,8 @@ static void free_chunks(struct cuda_join_batch *b)
 
 /* One of each chunk, all zero. */
 template <typename T>
-static oj_status allocate_per_chunk(const struct cuda_join_batch *b, T **out,
-                                    struct oj_error *err)
+static oj_status allocate_chunk_array(const struct cuda_join_batch *b, T **out,
+                                      struct oj_error *err)
 {
     *out = (T *)oj_calloc(b->n_chunks, sizeof(T));
     return *out != NULL ? OJ_OK : oj_fail_nomem(err, b->n_chunks, sizeof(T));
@@ -1116,9 +1120,9 @@ static oj_status run_chunks(struct cuda_join_batch *b, struct oj_error *err)
     b->n_chunks = (n + b->chunk_rows - 1) / b->chunk_rows;
     b->most_kept = sizes.spare_bytes / PAIR_BYTES;
     if (b->lists)
-        OJ_TRY(allocate_per_chunk(b, &b->pairs, err));
+        OJ_TRY(allocate_chunk_array(b, &b->pairs, err));
     if (b->leaves_ties)
-        OJ_TRY(allocate_per_chunk(b, &b->tied, err));
+        OJ_TRY(allocate_chunk_array(b, &b->tied, err));
     OJ_TRY(run_on_all_workers(b, run_worker, err));
     if (b->next_chunk < b->n_chunks)
         return oj_fail(err, b->lack, "%s", b->lack_error.message);
@@ -1264,8 +1268,8 @@ static oj_status join_batch_to_matches(struct cuda_join_batch *b,
 }
 
 /* On threads of their own, whose current device is nobody's. */
-static oj_status run_on_own_threads(struct cuda_join_batch *b,
-                                    struct oj_error *err)
+static oj_status run_batch_on_own_threads(struct cuda_join_batch *b,
+                                          struct oj_error *err)
 {
     double start = oj_clock_seconds();
     oj_status status = oj_cuda_try_all(
@@ -1298,7 +1302,7 @@ oj_status oj_cuda_index_join(struct oj_gpu_index *index,
     batch.lists -= batch.leaves_ties;
     if (input->n_features > 1)
         batch.most_pairs = index->options.max_batch_pairs;
-    return run_on_own_threads(&batch, err);
+    return run_batch_on_own_threads(&batch, err);
 }
 
 oj_status oj_cuda_give_chunks(struct oj_gpu_index *index, int family,
@@ -1313,5 +1317,5 @@ oj_status oj_cuda_give_chunks(struct oj_gpu_index *index, int family,
     batch.input = input;
     batch.taker = taker;
     batch.stats = stats;
-    return run_on_own_threads(&batch, err);
+    return run_batch_on_own_threads(&batch, err);
 }

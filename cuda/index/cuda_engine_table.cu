@@ -28,8 +28,8 @@ const struct oj_cuda_family *oj_cuda_family_at(int i)
 }
 
 /* Of families with find_share(). */
-static oj_status build_shares(struct oj_cuda_index *index,
-                              struct oj_cuda_work *work)
+static oj_status upload_tie_ranks_and_build(struct oj_cuda_index *index,
+                                            struct oj_cuda_work *work)
 {
     const int32_t *tie_rank = index->layer->tie_rank;
     int64_t n = index->layer->flat->n_features;
@@ -63,8 +63,9 @@ oj_status oj_cuda_family_index(const struct oj_cuda_family *family,
     index->device = device;
     index->layer = layer;
     index->relation = *relation;
-    status = family->find_share != NULL ? build_shares(index, &work)
-                                        : family->build(index, &work);
+    status = family->find_share != NULL
+                 ? upload_tie_ranks_and_build(index, &work)
+                 : family->build(index, &work);
     if (status != OJ_OK)
     {
         oj_cuda_family_free(index);

@@ -109,8 +109,8 @@ int oj_cuda_list_devices(uint64_t gpus, int *ordinal)
     return n;
 }
 
-static oj_status open_all_devices_and_engines(struct oj_gpu_index *index,
-                                              struct oj_error *err)
+static oj_status open_all_index_devices(struct oj_gpu_index *index,
+                                        struct oj_error *err)
 {
     int ordinal[OJ_GPU_MAX_DEVICES];
     index->n_places = oj_cuda_list_devices(index->options.gpus, ordinal);
@@ -223,7 +223,7 @@ oj_status oj_cuda_index_make_without(
     index->options = *options;
     index->refused = refused;
     oj_cuda_peers_init(&index->peers);
-    status = open_all_devices_and_engines(index, err);
+    status = open_all_index_devices(index, err);
     stats->index_s += oj_clock_seconds() - start;
     if (status == OJ_OK)
         status = oj_cuda_family_for(index, NULL, &family, stats, err);

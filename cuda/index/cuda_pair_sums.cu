@@ -120,11 +120,11 @@ static int64_t value_stage_bytes(const struct oj_sum_request *request,
 /* Enqueues copies of rows first .. first + n - 1 of the columns of request;
  * *out is the same request with columns on the device.  Ordinary memory goes by
  * way of stage, which nothing that was enqueued before needs. */
-static oj_status load_values(struct oj_cuda_work *work,
-                             const struct oj_sum_request *request,
-                             int64_t first, int64_t n,
-                             struct oj_cuda_stage *stage,
-                             struct oj_sum_request *out)
+static oj_status upload_point_values(struct oj_cuda_work *work,
+                                     const struct oj_sum_request *request,
+                                     int64_t first, int64_t n,
+                                     struct oj_cuda_stage *stage,
+                                     struct oj_sum_request *out)
 {
     char *free = NULL;
     const auto load = [&](auto *host, auto *column) -> oj_status
@@ -171,8 +171,8 @@ static oj_status sum_pairs_of_chunk(void *user, int place,
     const struct oj_cuda_index *index = c->index->place[place].of[c->number];
     struct oj_cuda_work work(slot->device, slot->stream, "counting pairs", err);
     struct oj_cuda_tally tally = c->tally[place];
-    OJ_TRY(load_values(&work, c->request, first, points->n, &slot->value_stage,
-                       &tally.request));
+    OJ_TRY(upload_point_values(&work, c->request, first, points->n,
+                               &slot->value_stage, &tally.request));
     return index->family->add(index, &work, points, &tally);
 }
 

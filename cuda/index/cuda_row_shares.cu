@@ -163,9 +163,10 @@ static oj_status sort_pairs_by_row_and_rank(struct oj_cuda_work *work,
 }
 
 /* Places of the rows' first pairs among those in order, which begin at base. */
-static oj_status find_offsets(struct oj_cuda_work *work, const uint32_t *by_row,
-                              int64_t n, int64_t n_rows, int64_t base,
-                              int64_t *offset)
+static oj_status find_pair_offsets(struct oj_cuda_work *work,
+                                   const uint32_t *by_row, int64_t n,
+                                   int64_t n_rows, int64_t base,
+                                   int64_t *offset)
 {
     return work->each(n_rows + 1,
                       [=] __device__(int64_t i)
@@ -198,7 +199,7 @@ oj_status oj_cuda_keep_best(struct oj_cuda_work *work, int64_t n_rows,
     OJ_TRY(own.make(n_rows + 1, &offset));
     OJ_TRY(sort_pairs_by_row_and_rank(&own, n_rows, rank, 1, found, n, &place,
                                       &by_row));
-    OJ_TRY(find_offsets(&own, by_row, n, n_rows, 0, offset));
+    OJ_TRY(find_pair_offsets(&own, by_row, n, n_rows, 0, offset));
     return own.each(n,
                     [=] __device__(int64_t i)
                     {
@@ -294,8 +295,8 @@ struct cuda_row_stretch
 
 /* *array [n] of the device of that ordinal becomes work's copy. */
 template <typename T>
-static oj_status copy_from_device(struct oj_cuda_work *work, int ordinal,
-                                  int64_t n, T **array)
+static oj_status copy_from_other_device(struct oj_cuda_work *work, int ordinal,
+                                        int64_t n, T **array)
 {
     const T *from = *array;
     OJ_TRY(work->make(n, array));
@@ -307,10 +308,10 @@ static oj_status copy_from_device(struct oj_cuda_work *work, int ordinal,
 /* Adds those of n pairs to `to` that are of rows first .. end - 1, which begin
  * at 0 there, and counts those of rows before. */
 static __global__ void
-select_pairs(const __grid_constant__ struct oj_cuda_found from, int64_t n,
-             int64_t first, int64_t end,
-             const __grid_constant__ struct oj_cuda_found to,
-             unsigned long long *n_before)
+select_pairs_of_rows(const __grid_constant__ struct oj_cuda_found from,
+                     int64_t n, int64_t first, int64_t end,
+                     const __grid_constant__ struct oj_cuda_found to,
+                     unsigned long long *n_before)
 {
     int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
     int64_t row = i < n ? from.row[i] : end;
@@ -346,12 +347,14 @@ static oj_status gather_pairs_from_all_devices(
             continue;
         if (ordinal != own.device->ordinal)
         {
-            OJ_TRY(copy_from_device(&own, ordinal, n_pairs, &from.row));
-            OJ_TRY(copy_from_device(&own, ordinal, n_pairs, &from.feature));
-            OJ_TRY(copy_from_device(&own, ordinal, n_pairs, &from.measure));
+            OJ_TRY(copy_from_other_device(&own, ordinal, n_pairs, &from.row));
+            OJ_TRY(
+                copy_from_other_device(&own, ordinal, n_pairs, &from.feature));
+            OJ_TRY(
+                copy_from_other_device(&own, ordinal, n_pairs, &from.measure));
         }
-        OJ_TRY(own.run<256>(n_pairs, select_pairs, from, n_pairs, first, end,
-                            *out, counts + 1));
+        OJ_TRY(own.run<256>(n_pairs, select_pairs_of_rows, from, n_pairs, first,
+                            end, *out, counts + 1));
     }
     OJ_TRY(work->read(counts, &n));
     stretch->n = (int64_t)n[0];
@@ -389,8 +392,8 @@ sort_and_copy_pairs_to_result(const struct shares_batch *b, int place,
     OJ_TRY(work.make(pairs.n_rows + 1, &pairs.offset));
     OJ_TRY(work.make(pairs.n, &pairs.feature));
     OJ_TRY(work.make(pairs.n, &pairs.measure));
-    OJ_TRY(find_offsets(&work, by_row, pairs.n, pairs.n_rows, pairs.n_before,
-                        pairs.offset));
+    OJ_TRY(find_pair_offsets(&work, by_row, pairs.n, pairs.n_rows,
+                             pairs.n_before, pairs.offset));
     const struct cuda_row_pairs to = pairs;
     OJ_TRY(work.each(pairs.n,
                      [=] __device__(int64_t i)

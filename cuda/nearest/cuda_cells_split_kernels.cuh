@@ -4,7 +4,7 @@
 #define CUDA_CELLS_SPLIT_KERNELS_CUH
 
 #include "../device/oj_cuda.h"
-#include "cuda_near_cell_split.cuh"
+#include "cuda_near_cell_split_math.cuh"
 
 /** Lists up to these lengths are short, or long; the others are huge. */
 #define OJ_CELLS_SHORT 59
@@ -110,8 +110,8 @@ static __device__ void exchange_halves_keeping_min(float *v, uint32_t lane,
 }
 
 /* Entry i of the lists of this round, without its mark. */
-static __device__ __forceinline__ uint32_t id_at(const struct oj_cells_round &r,
-                                                 uint32_t i)
+static __device__ __forceinline__ uint32_t
+segment_id_at(const struct oj_cells_round &r, uint32_t i)
 {
     return r.id[i] & ~OJ_NEAR_SHARED;
 }
@@ -157,10 +157,9 @@ is_duplicate_of_other_feature(const struct oj_cells_round &r, int32_t rank,
            r.rank[other & ~OJ_NEAR_SHARED] != rank;
 }
 
-static __device__ uint64_t encode_long_entry(const struct oj_cells_round &r,
-                                             const struct oj_near_frame &frame,
-                                             const struct oj_near_scale &scale,
-                                             uint32_t id)
+static __device__ uint64_t encode_clipped_segment(
+    const struct oj_cells_round &r, const struct oj_near_frame &frame,
+    const struct oj_near_scale &scale, uint32_t id)
 {
     return oj_near_entry(&frame, &scale,
                          oj_near_load_segment(r.segment, (int32_t)id));
@@ -189,9 +188,10 @@ static __device__ void write_node_header(const struct oj_cells_round &r,
 }
 
 /* The header of a leaf, and what of its words is not entries. */
-static __device__ void put_leaf(const struct oj_cells_round &r,
-                                const struct oj_near_node &node, uint32_t first,
-                                uint32_t kept, uint32_t exponent)
+static __device__ void write_leaf_header(const struct oj_cells_round &r,
+                                         const struct oj_near_node &node,
+                                         uint32_t first, uint32_t kept,
+                                         uint32_t exponent)
 {
     write_node_header(r, node.header, first,
                       oj_near_leaf_info(kept, node.level, exponent));
@@ -269,8 +269,8 @@ bound_child_distances_of_share(const struct oj_cells_round &r,
     for (uint32_t i = share.first + lane; i < node.n; i += share.step)
     {
         struct oj_cuda_segment s;
-        struct oj_near_piece p =
-            load_segment_as_piece(r, frame, id_at(r, node.first + i), &s);
+        struct oj_near_piece p = load_segment_as_piece(
+            r, frame, segment_id_at(r, node.first + i), &s);
         oj_near_lower_uppers(&p, bound);
     }
     lower_child_bounds_by_warp(bound, lane, plan);
@@ -323,8 +323,8 @@ static __device__ uint32_t compute_child_masks_of_share(
         if (i < node.n)
         {
             struct oj_cuda_segment s;
-            struct oj_near_piece p =
-                load_segment_as_piece(r, frame, id_at(r, node.first + i), &s);
+            struct oj_near_piece p = load_segment_as_piece(
+                r, frame, segment_id_at(r, node.first + i), &s);
             mask = oj_near_mask(&p, bound);
             r.mask[node.first + i] = (uint16_t)mask;
         }
@@ -410,10 +410,10 @@ allocate_child_nodes_of_split(const struct oj_cells_round &r,
     return 1;
 }
 
-static __device__ void make_leaf(const struct oj_cells_round &r,
-                                 const struct oj_near_node &node,
-                                 const struct oj_near_frame &frame,
-                                 struct oj_cells_plan *plan)
+static __device__ void reserve_pool_for_leaf(const struct oj_cells_round &r,
+                                             const struct oj_near_node &node,
+                                             const struct oj_near_frame &frame,
+                                             struct oj_cells_plan *plan)
 {
     unsigned long long words = oj_near_words(plan->kept);
     plan->greatest = 0.0f;
@@ -434,8 +434,8 @@ static __device__ void make_leaf(const struct oj_cells_round &r,
         }
         plan->first = (uint32_t)first;
     }
-    put_leaf(r, node, plan->first, plan->kept,
-             oj_near_scale(&frame, plan->greatest).exponent);
+    write_leaf_header(r, node, plan->first, plan->kept,
+                      oj_near_scale(&frame, plan->greatest).exponent);
 }
 
 /* By a warp: decides what the node becomes and takes the room for it. */
@@ -460,7 +460,7 @@ static __device__ void decide_leaf_or_split(const struct oj_cells_round &r,
     {
         plan->leaf = (uint32_t)leaf;
         if (leaf)
-            make_leaf(r, node, frame, plan);
+            reserve_pool_for_leaf(r, node, frame, plan);
     }
 }
 
@@ -525,9 +525,9 @@ static __device__ void write_entries_to_children_or_leaf(
             if (!((bits >> c) & 1u))
                 continue;
             if (plan->leaf)
-                write_entry_to_leaf(
-                    r, plan->first, plan->kept, at, id,
-                    encode_long_entry(r, frame, scale, id & ~OJ_NEAR_SHARED));
+                write_entry_to_leaf(r, plan->first, plan->kept, at, id,
+                                    encode_clipped_segment(
+                                        r, frame, scale, id & ~OJ_NEAR_SHARED));
             else
                 r.next_id[at] = id;
         }
@@ -535,8 +535,8 @@ static __device__ void write_entries_to_children_or_leaf(
 }
 
 static __device__ struct oj_cuda_segment
-direction_free_segment_key(const struct oj_cells_round &r,
-                           const struct oj_near_frame &frame, uint32_t id)
+distance_key_of_segment(const struct oj_cells_round &r,
+                        const struct oj_near_frame &frame, uint32_t id)
 {
     struct oj_cuda_segment s;
     struct oj_near_piece p = load_segment_as_piece(r, frame, id, &s);
@@ -560,7 +560,7 @@ static __device__ void drop_duplicate_segments_of_node(
     for (uint32_t i = threadIdx.x; i < node.n; i += blockDim.x)
     {
         uint32_t mine = id[i] & ~OJ_NEAR_SHARED;
-        struct oj_cuda_segment key = direction_free_segment_key(r, frame, mine);
+        struct oj_cuda_segment key = distance_key_of_segment(r, frame, mine);
         uint32_t at = oj_near_hash(&key) & (SLOTS - 1);
         for (;;)
         {
@@ -570,7 +570,7 @@ static __device__ void drop_duplicate_segments_of_node(
                 break;
             there = (seen & ~OJ_NEAR_SHARED) - 1;
             its = id[there] & ~OJ_NEAR_SHARED;
-            other = direction_free_segment_key(r, frame, its);
+            other = distance_key_of_segment(r, frame, its);
             if (!oj_near_same_key(&key, &other))
             {
                 at = (at + 1) & (SLOTS - 1);
@@ -606,7 +606,7 @@ static __device__ void drop_duplicate_segments_of_node(
 }
 
 static __global__ void __launch_bounds__(LONG_BLOCK)
-    split_long(struct oj_cells_round r, unsigned long long n_nodes)
+    split_long_lists(struct oj_cells_round r, unsigned long long n_nodes)
 {
     __shared__ struct oj_cells_plan plan;
     __shared__ uint32_t slot[SLOTS];
@@ -663,7 +663,7 @@ enum oj_cells_step
 
 template <int step>
 static __global__ void __launch_bounds__(HUGE_BLOCK)
-    split_huge(struct oj_cells_round r, struct oj_cells_plan *plans)
+    split_huge_lists(struct oj_cells_round r, struct oj_cells_plan *plans)
 {
     struct oj_near_node node = r.node[OJ_CELLS_OF_HUGE][blockIdx.y];
     struct oj_cells_plan *plan = plans + blockIdx.y;
@@ -840,7 +840,7 @@ static __device__ void write_leaf_header_and_scale(
     leaf->first = first;
     leaf->n = n;
     leaf->item_before = items;
-    put_leaf(r, node, first, n, leaf->scale.exponent);
+    write_leaf_header(r, node, first, n, leaf->scale.exponent);
 }
 
 /* A piece from its first four numbers. */
@@ -875,7 +875,8 @@ static __device__ void write_listed_leaf_entries(
             frame.y0 = r.square.y0;
             frame.cx = leaf->cx;
             frame.cy = leaf->cy;
-            entry = encode_long_entry(r, frame, scale, id & ~OJ_NEAR_SHARED);
+            entry =
+                encode_clipped_segment(r, frame, scale, id & ~OJ_NEAR_SHARED);
         }
         write_entry_to_leaf(r, leaf->first, leaf->n, i - leaf->item_before, id,
                             entry);
@@ -1019,7 +1020,7 @@ static __device__ void compute_memory_request_of_group(
 
 /* The bytes of v that are 0 have their first bit, and now and then one above
  * such a byte has. */
-static __device__ uint32_t zero_bytes(uint32_t v)
+static __device__ uint32_t mark_zero_bytes(uint32_t v)
 {
     return (v - 0x01010101u) & ~v & 0x80808080u;
 }
@@ -1031,8 +1032,10 @@ static __device__ uint32_t mask_of_equal_hash_bytes(
 {
     uint4 four = *(const uint4 *)&keys->first_byte[first / 4];
     mine = (mine >> 24) * 0x01010101u;
-    return zero_bytes(four.x ^ mine) | zero_bytes(four.y ^ mine) >> 1 |
-           zero_bytes(four.z ^ mine) >> 2 | zero_bytes(four.w ^ mine) >> 3;
+    return mark_zero_bytes(four.x ^ mine) |
+           mark_zero_bytes(four.y ^ mine) >> 1 |
+           mark_zero_bytes(four.z ^ mine) >> 2 |
+           mark_zero_bytes(four.w ^ mine) >> 3;
 }
 
 /* 1 when another entry of the node's list stands for entry i. One that stands
@@ -1044,7 +1047,7 @@ has_duplicate_kept_instead(const struct oj_cells_round &r,
                            const struct oj_near_node &node,
                            const struct list_keys *keys, uint32_t i)
 {
-    uint32_t mine = keys->hash[i], id = id_at(r, node.first + i);
+    uint32_t mine = keys->hash[i], id = segment_id_at(r, node.first + i);
     int ties = 0;
     for (uint32_t first = 0; first < node.n; first += 16)
     {
@@ -1056,8 +1059,9 @@ has_duplicate_kept_instead(const struct oj_cells_round &r,
             enum oj_cells_kinship to;
             if (j == i || j >= node.n || keys->hash[j] != mine)
                 continue;
-            to = compare_segments_as_duplicates(r, id_at(r, node.first + j),
-                                                keys->end[j], id, keys->end[i]);
+            to = compare_segments_as_duplicates(
+                r, segment_id_at(r, node.first + j), keys->end[j], id,
+                keys->end[i]);
             if (to == OJ_CELLS_FIRST_STANDS)
                 return 1;
             if (r.marks_ties && to == OJ_CELLS_SECOND_STANDS)
@@ -1083,7 +1087,7 @@ static __device__ void store_hash_of_segment(struct list_keys *keys, uint32_t i,
 }
 
 static __global__ void __launch_bounds__(SHORT_BLOCK, SHORT_BLOCKS)
-    split_short(struct oj_cells_round r, unsigned long long n_nodes)
+    split_short_lists(struct oj_cells_round r, unsigned long long n_nodes)
 {
     __shared__ struct requests q;
     __shared__ struct group_room rooms[GROUPS];
@@ -1108,7 +1112,7 @@ static __global__ void __launch_bounds__(SHORT_BLOCK, SHORT_BLOCKS)
         for (uint32_t i = lane; i < node.n; i += LANES)
         {
             struct oj_cuda_segment s;
-            uint32_t id = id_at(r, node.first + i);
+            uint32_t id = segment_id_at(r, node.first + i);
             struct oj_near_piece p = load_segment_as_piece(r, frame, id, &s);
             store_hash_of_segment(&room->keys, i, oj_near_end(&p), s);
             oj_near_lower_uppers(&p, upper2);

@@ -5,7 +5,7 @@
  * features are as near.
  */
 #include "../device/cuda_host_threads.h"
-#include "../points/cuda_point_batch.cuh"
+#include "../points/cuda_point_pair_kernels.cuh"
 #include "../within/cuda_points_in_rings_query.cuh"
 #include "cuda_nearest_cells_build.cuh"
 
@@ -205,7 +205,8 @@ template <int ties> struct around_answer
     }
 
     /* A part that holds the point. 1 when no other one matters. */
-    static __device__ __forceinline__ int add(int32_t feature, int32_t *found)
+    static __device__ __forceinline__ int note_feature_around(int32_t feature,
+                                                              int32_t *found)
     {
         if (*found < 0)
             *found = feature;
@@ -229,7 +230,8 @@ template <int ties> struct around_answer
                 append_doubtful_point(q, i, place->at);
                 return;
             }
-            if (location != OJ_OUTSIDE && add(t->part_feature[unit], &found))
+            if (location != OJ_OUTSIDE &&
+                note_feature_around(t->part_feature[unit], &found))
                 break;
         }
         if (i >= 0)

@@ -181,18 +181,24 @@ static oj_status run_split_round(struct cuda_cells_build *b,
         struct oj_cells_plan *plan = b->plan;
         struct oj_cells_round part = *r;
         part.node[OJ_CELLS_OF_HUGE] += at;
-        split_huge<OJ_CELLS_BEGIN><<<one, HUGE_BLOCK, 0, stream>>>(part, plan);
-        split_huge<OJ_CELLS_BOUND><<<many, HUGE_BLOCK, 0, stream>>>(part, plan);
-        split_huge<OJ_CELLS_MASK><<<many, HUGE_BLOCK, 0, stream>>>(part, plan);
-        split_huge<OJ_CELLS_SETTLE><<<one, HUGE_BLOCK, 0, stream>>>(part, plan);
-        split_huge<OJ_CELLS_FILL><<<many, HUGE_BLOCK, 0, stream>>>(part, plan);
+        split_huge_lists<OJ_CELLS_BEGIN>
+            <<<one, HUGE_BLOCK, 0, stream>>>(part, plan);
+        split_huge_lists<OJ_CELLS_BOUND>
+            <<<many, HUGE_BLOCK, 0, stream>>>(part, plan);
+        split_huge_lists<OJ_CELLS_MASK>
+            <<<many, HUGE_BLOCK, 0, stream>>>(part, plan);
+        split_huge_lists<OJ_CELLS_SETTLE>
+            <<<one, HUGE_BLOCK, 0, stream>>>(part, plan);
+        split_huge_lists<OJ_CELLS_FILL>
+            <<<many, HUGE_BLOCK, 0, stream>>>(part, plan);
     }
     if (n[OJ_CELLS_OF_LONG] > 0)
-        split_long<<<(unsigned)n[OJ_CELLS_OF_LONG], LONG_BLOCK, 0, stream>>>(
-            *r, n[OJ_CELLS_OF_LONG]);
+        split_long_lists<<<(unsigned)n[OJ_CELLS_OF_LONG], LONG_BLOCK, 0,
+                           stream>>>(*r, n[OJ_CELLS_OF_LONG]);
     if (n[OJ_CELLS_OF_SHORT] > 0)
-        split_short<<<(unsigned)((n[OJ_CELLS_OF_SHORT] + GROUPS - 1) / GROUPS),
-                      SHORT_BLOCK, 0, stream>>>(*r, n[OJ_CELLS_OF_SHORT]);
+        split_short_lists<<<(unsigned)((n[OJ_CELLS_OF_SHORT] + GROUPS - 1) /
+                                       GROUPS),
+                            SHORT_BLOCK, 0, stream>>>(*r, n[OJ_CELLS_OF_SHORT]);
     return b->work->check(cudaGetLastError());
 }
 

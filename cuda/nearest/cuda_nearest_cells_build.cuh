@@ -16,7 +16,7 @@
 
 #include "../device/cuda_stream_work.cuh"
 
-#include "cuda_near_cell_split.cuh"
+#include "cuda_near_cell_split_math.cuh"
 
 /** Owns nothing. */
 struct oj_cuda_cells

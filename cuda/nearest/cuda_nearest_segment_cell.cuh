@@ -1,7 +1,7 @@
 /** The nearest segment of a point, by cells of a quadtree over a square.
  *
  *  A leaf of the tree lists every segment that can be nearest to some point of
- *  it (cuda_near_cell_split.cuh makes the lists), as four small integers
+ *  it (cuda_near_cell_split_math.cuh makes the lists), as four small integers
  * relative to the middle of the cell and as the number of the segment:
  *
  *  directory [4^level]   header of the smallest node around each of its squares

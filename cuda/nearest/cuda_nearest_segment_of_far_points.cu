@@ -7,7 +7,7 @@
  * Pays for itself by the unbounded nearest boundary of 170 million points, a
  * row of BENCHMARKS.md: ten million of them are far away.
  */
-#include "../points/cuda_point_batch.cuh"
+#include "../points/cuda_point_pair_kernels.cuh"
 #include "../points/oj_nearest_point_walk.h"
 #include "../tree/cuda_tree.h"
 
@@ -76,7 +76,7 @@ keep_segment_if_nearer(struct seeker *s, const struct oj_tree_side &side,
 }
 
 /* The circle, around the first point that is one. */
-static __device__ void find_circle(struct seeker *s)
+static __device__ void find_circle_of_warp(struct seeker *s)
 {
     struct oj_near_other *o = &s->own;
     int is_point = o->reach2 >= 0.0;
@@ -93,7 +93,8 @@ static __device__ void find_circle(struct seeker *s)
 
 /* How far box c is from the middle of the circle; infinite: there is none. */
 static __device__ __forceinline__ float
-box_apart(const struct seeker *s, const struct oj_device_tree_node &b, int c)
+box_distance_to_middle(const struct seeker *s,
+                       const struct oj_device_tree_node &b, int c)
 {
     double dx = fmax(fmax((double)b.x0[c] - s->x, s->x - (double)b.x1[c]), 0.0);
     double dy = fmax(fmax((double)b.y0[c] - s->y, s->y - (double)b.y1[c]), 0.0);
@@ -116,7 +117,7 @@ push_children(struct segment_warp_memory &group, const struct seeker *s,
               uint32_t wanted, uint32_t first, int depth)
 {
     int lane = (int)(threadIdx.x % LANES), below = depth;
-    float apart = box_apart(s, group.boxes, lane % OJ_TREE_FANOUT);
+    float apart = box_distance_to_middle(s, group.boxes, lane % OJ_TREE_FANOUT);
     for (int c = 0; c < OJ_TREE_FANOUT; c++)
     {
         float its = __shfl_sync(FULL_WARP, apart, c);
@@ -180,7 +181,7 @@ static __device__ void start_search_of_point(struct seeker *s,
     s->entry = -1;
     if (last >= 0 && s->own.reach2 >= 0.0)
         keep_segment_if_nearer(s, side, last);
-    find_circle(s);
+    find_circle_of_warp(s);
 }
 
 static __global__ void __launch_bounds__(BLOCK)

@@ -3,7 +3,7 @@
  * cells, so that those of a warp look at the same entries: once to count, once
  * to write.  Then the pairs of each row are put in the order of ranks, where
  * that is asked for. */
-#include "cuda_point_batch.cuh"
+#include "cuda_point_pair_kernels.cuh"
 #include "oj_close_points.h"
 
 #define BLOCK POINT_BLOCK
@@ -120,7 +120,7 @@ static oj_status make_cell_start_offsets(struct close_index *self,
     return work->greatest_so_far(start, n);
 }
 
-static oj_status make_entries_and_cell_starts(struct close_index *self,
+static oj_status sort_points_and_make_entries(struct close_index *self,
                                               struct oj_cuda_work *keep)
 {
     const struct oj_cuda_layer *layer = self->layer;
@@ -151,7 +151,7 @@ static oj_status build_close_points(struct oj_cuda_index *index,
                     self->relation.min_distance, self->relation.max_distance);
     if (layer->n_segments == 0)
         return OJ_OK;
-    OJ_TRY(make_entries_and_cell_starts(self, work));
+    OJ_TRY(sort_points_and_make_entries(self, work));
     return make_cell_start_offsets(self, work);
 }
 

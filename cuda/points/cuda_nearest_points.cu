@@ -2,7 +2,7 @@
  * they are not the same feature, or at any distance.  The threads of a warp
  * have points that lie close together, and go through the packed tree of the
  * join side as one (oj_nearest_point_walk.h). */
-#include "cuda_point_batch.cuh"
+#include "cuda_point_pair_kernels.cuh"
 #include "oj_nearest_point_walk.h"
 
 enum

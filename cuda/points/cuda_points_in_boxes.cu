@@ -4,7 +4,7 @@
  * the pairs of each row are put in the order of ranks, where that is asked
  * for. */
 #include "../device/cuda_box_reduce.cuh"
-#include "cuda_point_batch.cuh"
+#include "cuda_point_pair_kernels.cuh"
 
 /* What kernels read of the join side: an entry is a feature. */
 struct envelopes
@@ -31,8 +31,8 @@ static int takes_points_in_boxes(const struct oj_relation *relation,
 /* --- the join side -------------------------------------------------------- */
 
 /* The order of the tree is the ranks of the entries. */
-static oj_status build_envelopes(struct oj_cuda_index *index,
-                                 struct oj_cuda_work *keep)
+static oj_status build_envelope_tree(struct oj_cuda_index *index,
+                                     struct oj_cuda_work *keep)
 {
     struct pairs_index *self = (struct pairs_index *)index;
     const struct oj_cuda_layer *layer = self->layer;
@@ -118,7 +118,7 @@ const struct oj_cuda_family oj_cuda_point_pairs = {
     "pairs of points, by a packed tree",
     takes_points_in_boxes,
     sizeof(struct pairs_index),
-    build_envelopes,
+    build_envelope_tree,
     1,
     NULL,
     batch_bytes,

@@ -3,7 +3,7 @@
  * of a warp for points that lie close together.  Nearest features get k places
  * a point; what has no such limit is counted first, then found again into its
  * place and put in order. */
-#include "cuda_point_batch.cuh"
+#include "cuda_point_pair_kernels.cuh"
 
 #define BLOCK 128
 
@@ -151,7 +151,7 @@ struct candidates
 };
 
 static __device__ __forceinline__ int64_t
-size_of_row(const struct candidates &rows, int64_t i)
+n_candidates_of_row(const struct candidates &rows, int64_t i)
 {
     return rows.count != NULL ? rows.count[i]
                               : rows.first[i + 1] - rows.first[i];
@@ -181,7 +181,7 @@ static oj_status find_rows_with_many_candidates(struct oj_cuda_work *work,
     OJ_TRY(work->each(n_rows,
                       [=] __device__(int64_t i)
                       {
-                          int64_t n = size_of_row(rows, i);
+                          int64_t n = n_candidates_of_row(rows, i);
                           unsigned at;
                           if (n <= SHORT_ROW)
                               return;
@@ -346,7 +346,8 @@ static oj_status drop_duplicate_candidates(struct oj_cuda_listing *l,
     OJ_TRY(l->each(n_rows + 1,
                    [=] __device__(int64_t i)
                    {
-                       int64_t n = i < n_rows ? size_of_row(rows, i) : 0;
+                       int64_t n =
+                           i < n_rows ? n_candidates_of_row(rows, i) : 0;
                        double *distance = rows.distance + rows.first[i];
                        int32_t *rank = rows.rank + rows.first[i];
                        if (n > SHORT_ROW)

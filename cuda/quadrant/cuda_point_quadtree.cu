@@ -194,8 +194,9 @@ static __device__ void split_square(struct square s, const uint64_t *code,
 
 /* place [n + 1]: 1 where a quadrant begins. Open squares have more than size
  * points each, which bounds their number. */
-static oj_status split_all(struct oj_cuda_work *work, int64_t n, int64_t size,
-                           const uint64_t *code, int32_t *place)
+static oj_status split_crowded_squares(struct oj_cuda_work *work, int64_t n,
+                                       int64_t size, const uint64_t *code,
+                                       int32_t *place)
 {
     int64_t n_open = n > size, most = n / (size + 1) + 1;
     struct square *open, *next;
@@ -276,7 +277,7 @@ static oj_status make_quadrants(struct oj_cuda_work *keep, int64_t size,
         return OJ_OK;
     OJ_TRY(sort_points(keep, &work, c, frame.box, &code));
     OJ_TRY(work.make_zeros(c->n_points + 1, &place));
-    OJ_TRY(split_all(&work, c->n_points, size, code, place));
+    OJ_TRY(split_crowded_squares(&work, c->n_points, size, code, place));
     return list_quadrants(keep, place, c);
 }
 
@@ -330,8 +331,9 @@ struct n_cells_of
 
 /* A warp for each feature. */
 static __global__ void
-list_cells(int64_t n, const __grid_constant__ struct quadrant_cells grid,
-           const int64_t *offset, uint64_t *cell, int32_t *feature)
+list_cells_of_features(int64_t n,
+                       const __grid_constant__ struct quadrant_cells grid,
+                       const int64_t *offset, uint64_t *cell, int32_t *feature)
 {
     int64_t f = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
     struct oj_quadrant_cells cells;
@@ -349,9 +351,10 @@ list_cells(int64_t n, const __grid_constant__ struct quadrant_cells grid,
     }
 }
 
-static oj_status index_feature_segments(struct oj_cuda_work *keep,
-                                        const struct oj_cuda_layer &layer,
-                                        struct quadrant_cells *grid)
+static oj_status
+make_boxes_and_segment_starts(struct oj_cuda_work *keep,
+                              const struct oj_cuda_layer &layer,
+                              struct quadrant_cells *grid)
 {
     int64_t n = layer.n_features;
     OJ_TRY(keep->make(n + 1, &grid->first));
@@ -449,14 +452,14 @@ static oj_status make_grid(struct oj_cuda_work *keep,
     grid->reach = reach;
     if (layer.n_segments == 0)
         return OJ_OK;
-    OJ_TRY(index_feature_segments(keep, layer, grid));
+    OJ_TRY(make_boxes_and_segment_starts(keep, layer, grid));
     OJ_TRY(choose_grid_cell_size(&work, layer, grid));
     OJ_TRY(work.scan_computed(n, n_cells_of{{*grid}, n}, &offset,
                               &grid->n_entries));
     OJ_TRY(keep->make(grid->n_entries, &grid->cell));
     OJ_TRY(keep->make(grid->n_entries, &grid->feature));
-    OJ_TRY(work.run<BLOCK>(n * WARP, list_cells, n, *grid, offset, grid->cell,
-                           grid->feature));
+    OJ_TRY(work.run<BLOCK>(n * WARP, list_cells_of_features, n, *grid, offset,
+                           grid->cell, grid->feature));
     if (grid->n_entries > 0)
         OJ_TRY(keep->sort(grid->n_entries, 64, &grid->cell, &grid->feature));
     return keep->wait();
@@ -860,7 +863,8 @@ static oj_status copy_async(struct chunk *c, void *to, const void *from,
         cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, c->work->stream));
 }
 
-static oj_status load_points(struct chunk *c, const double *x, const double *y)
+static oj_status upload_points(struct chunk *c, const double *x,
+                               const double *y)
 {
     struct quadrant_chunk *on = &c->on;
     size_t bytes = (size_t)on->n * sizeof *x;
@@ -886,7 +890,7 @@ static oj_status grow_pair_buffer(struct chunk *c)
     return c->work->make(c->on.slice.n_pairs, feature);
 }
 
-static oj_status run_slice(struct chunk *c)
+static oj_status join_next_slice(struct chunk *c)
 {
     struct quadrant_chunk *on = &c->on;
     OJ_TRY(move_to_next_slice(c->work, on, most_pairs));
@@ -910,11 +914,12 @@ static oj_status join_quadrants_by_slices(struct chunk *c)
     OJ_TRY(count_all_pairs(c->work, on));
     OJ_TRY(wait_and_add_stage_time(c, &c->stats.filter_s));
     while (on->n_pairs > 0 && on->slice.end < on->n_quadrants)
-        OJ_TRY(run_slice(c));
+        OJ_TRY(join_next_slice(c));
     return OJ_OK;
 }
 
-static oj_status unload_answers(struct chunk *c, int32_t *row, double *measure)
+static oj_status copy_answers_to_host(struct chunk *c, int32_t *row,
+                                      double *measure)
 {
     const struct quadrant_chunk *on = &c->on;
     size_t n = (size_t)on->n;
@@ -925,15 +930,15 @@ static oj_status unload_answers(struct chunk *c, int32_t *row, double *measure)
     return c->work->read(on->n_met, &c->stats.n_candidates);
 }
 
-static oj_status run_chunk(struct chunk *c, const double *x, const double *y,
-                           int32_t *row, double *measure)
+static oj_status join_chunk(struct chunk *c, const double *x, const double *y,
+                            int32_t *row, double *measure)
 {
     c->stage_start = oj_clock_seconds();
-    OJ_TRY(load_points(c, x, y));
+    OJ_TRY(upload_points(c, x, y));
     OJ_TRY(group_points(c));
     OJ_TRY(init_best_answers(c->work, &c->on));
     OJ_TRY(join_quadrants_by_slices(c));
-    return unload_answers(c, row, measure);
+    return copy_answers_to_host(c, row, measure);
 }
 
 /* Without memory for a chunk its halves are tried. */
@@ -954,8 +959,8 @@ static oj_status join_chunk_or_its_halves(struct oj_gpu_quadrant_index *self,
         c.on.layer = self->layer;
         c.on.grid = self->grid;
         c.on.n = n;
-        status = run_chunk(&c, input->x + first, input->y + first,
-                           out->join_row + first, out->measure + first);
+        status = join_chunk(&c, input->x + first, input->y + first,
+                            out->join_row + first, out->measure + first);
         /* What is under way must not outlive the host's arrays. */
         (void)cudaStreamSynchronize(work.stream);
         (void)cudaGetLastError();

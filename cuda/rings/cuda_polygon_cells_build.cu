@@ -301,7 +301,7 @@ mark_children_of_fragment(const struct view &v, uint32_t k)
 }
 
 static __global__ void __launch_bounds__(BLOCK, 3)
-    mark_fragments(const __grid_constant__ struct view v)
+    mark_children_or_note_doubt(const __grid_constant__ struct view v)
 {
     uint32_t k = thread_index();
     uint32_t *doubt = v.marks.doubt;
@@ -394,10 +394,10 @@ static __global__ void __launch_bounds__(BLOCK, 5)
     }
 }
 
-static __global__ void
-write_leaf_records(const __grid_constant__ struct view v,
-                   const __grid_constant__ struct oj_cuda_ring_cells cells,
-                   const __grid_constant__ struct oj_cuda_ring_part to)
+static __global__ void write_leaf_codes_and_slots(
+    const __grid_constant__ struct view v,
+    const __grid_constant__ struct oj_cuda_ring_cells cells,
+    const __grid_constant__ struct oj_cuda_ring_part to)
 {
     uint32_t i = thread_index(), first, end;
     struct oj_cuda_ring_sums s;
@@ -584,9 +584,10 @@ static oj_status decide_node_kinds_of_level(const struct oj_cuda_ring_making *m,
 }
 
 /* Records and edges of leaves, and the list of what is split. */
-static oj_status finish_leaves(const struct oj_cuda_ring_making *m,
-                               struct oj_cuda_work *work, struct view *v,
-                               const struct oj_cuda_ring_part *part)
+static oj_status write_leaves_of_level(const struct oj_cuda_ring_making *m,
+                                       struct oj_cuda_work *work,
+                                       struct view *v,
+                                       const struct oj_cuda_ring_part *part)
 {
     struct oj_cuda_ring_cells *cells = m->cells;
     const struct oj_cuda_ring_sums *s = &part->sums;
@@ -604,7 +605,8 @@ static oj_status finish_leaves(const struct oj_cuda_ring_making *m,
     OJ_TRY(work->make(v->n_fragments, &v->said));
     OJ_TRY(work->run<BLOCK>(v->n_fragments, write_leaf_fragments_and_edges, *v,
                             *cells, *part));
-    OJ_TRY(work->run<BLOCK>(v->n_nodes, write_leaf_records, *v, *cells, *part));
+    OJ_TRY(work->run<BLOCK>(v->n_nodes, write_leaf_codes_and_slots, *v, *cells,
+                            *part));
     v->n_listed = s->split_fragments;
     return OJ_OK;
 }
@@ -625,7 +627,7 @@ static oj_status mark_children_of_fragments(struct oj_cuda_work *work,
     OJ_TRY(work->clear(marks->doubt, 1));
     OJ_TRY(work->each(n, write_heads{*v}));
     OJ_TRY(work->greatest_so_far(marks->head, n));
-    OJ_TRY(work->run<BLOCK>(n, mark_fragments, *v));
+    OJ_TRY(work->run<BLOCK>(n, mark_children_or_note_doubt, *v));
     return work->run_blocks<BLOCK>((unsigned)work->device->n_processors,
                                    mark_unsure_fragments_exactly, *v);
 }
@@ -676,7 +678,7 @@ static oj_status finish_leaves_and_split_level(
     struct oj_cuda_work work(below);
     struct view v = make_level_view(m, level, is_large, may_split);
     OJ_TRY(decide_node_kinds_of_level(m, &work, &v, part));
-    OJ_TRY(finish_leaves(m, &work, &v, part));
+    OJ_TRY(write_leaves_of_level(m, &work, &v, part));
     return part->sums.split > 0
                ? split_nodes_into_next_level(m, &work, below, &v, part, next)
                : OJ_OK;
@@ -807,8 +809,8 @@ static __global__ void make_directory(const uint32_t *slot, int top, int level,
 
 /* Four cells side by side. */
 static __global__ void
-make_occupied(const __grid_constant__ struct oj_ring_tree tree,
-              uint16_t *occupied)
+make_occupied_bits(const __grid_constant__ struct oj_ring_tree tree,
+                   uint16_t *occupied)
 {
     uint32_t i = 4 * (blockIdx.x * BLOCK + threadIdx.x), bits[4];
     int level = tree.directory_level + 1, shift = 2 * level - 2;
@@ -840,12 +842,12 @@ static oj_status add_directory(struct oj_cuda_work *keep, int top, int level,
                                 level, directory));
     cells->tree.directory_level = level;
     cells->tree.directory = directory;
-    OJ_TRY(keep->run<BLOCK>(4 * n, make_occupied, cells->tree, occupied));
+    OJ_TRY(keep->run<BLOCK>(4 * n, make_occupied_bits, cells->tree, occupied));
     cells->tree.occupied = occupied;
     return OJ_OK;
 }
 
-static int choose_directory(int64_t n_edges)
+static int choose_directory_level(int64_t n_edges)
 {
     int fine = 1;
     while (fine < MOST_FINE_LEVEL && (int64_t)1 << (4 * fine) < 4 * n_edges)
@@ -858,7 +860,7 @@ oj_status oj_cuda_ring_cells_build(struct oj_cuda_work *work,
                                    enum oj_ring_units units,
                                    struct oj_cuda_ring_cells *out)
 {
-    int level = choose_directory(layer->n_segments);
+    int level = choose_directory_level(layer->n_segments);
     struct oj_cuda_ring_making m = {work, layer, out, {}, level + 1, 0};
     struct parts parts = {};
     if ((layer->x0 <= layer->x1 && layer->magnitude > 1e140) ||

@@ -171,7 +171,7 @@ larger_and_smaller_of_pair(const struct meet_query &q, int64_t pair)
 /* Of a pair that another warp has seen meet, or soon will, the answer is the
  * same. */
 static __global__ void __launch_bounds__(BLOCK)
-    compare_stretches(const __grid_constant__ struct meet_query q, int64_t n,
+    test_segment_runs(const __grid_constant__ struct meet_query q, int64_t n,
                       const struct segment_stretch *stretch)
 {
     int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
@@ -235,7 +235,7 @@ static __device__ int do_small_features_intersect(const struct pair_by_size &s,
 }
 
 static __global__ void __launch_bounds__(BLOCK, 3)
-    compare_small(const __grid_constant__ struct meet_query q)
+    test_small_feature_pairs(const __grid_constant__ struct meet_query q)
 {
     int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / LANES;
     struct lanes l;
@@ -296,17 +296,17 @@ static oj_status wait_then_check_cancel(struct oj_cuda_work *work)
 
 /* Stretches against large features may take long: a cancelled join does not
  * wait for all of them. */
-static oj_status compare_large(struct oj_cuda_work *work,
-                               const struct meet_query &q,
-                               const struct segment_stretch *stretch,
-                               int64_t n_stretches)
+static oj_status test_large_feature_pairs(struct oj_cuda_work *work,
+                                          const struct meet_query &q,
+                                          const struct segment_stretch *stretch,
+                                          int64_t n_stretches)
 {
     struct oj_cuda_pace pace = {0, 0.0};
     for (int64_t first = 0, n; first < n_stretches; first += n)
     {
         double start = oj_clock_seconds();
         n = oj_cuda_pace_rows(&pace, n_stretches - first);
-        OJ_TRY(work->run<BLOCK>(n * WARP, compare_stretches, q, n,
+        OJ_TRY(work->run<BLOCK>(n * WARP, test_segment_runs, q, n,
                                 stretch + first));
         OJ_TRY(wait_then_check_cancel(work));
         oj_cuda_pace_took(&pace, n, oj_clock_seconds() - start);
@@ -325,10 +325,10 @@ oj_status oj_cuda_meet(struct oj_cuda_work *of, double x0, double y0,
     struct segment_stretch *stretch = NULL;
     int64_t n_stretches = 0;
     OJ_TRY(list_segment_runs_of_large_pairs(&work, q, &stretch, &n_stretches));
-    OJ_TRY(work.run<BLOCK>(q.n * LANES, compare_small, q));
+    OJ_TRY(work.run<BLOCK>(q.n * LANES, test_small_feature_pairs, q));
     if (n_stretches > 0)
         OJ_TRY(wait_then_check_cancel(&work));
-    OJ_TRY(compare_large(&work, q, stretch, n_stretches));
+    OJ_TRY(test_large_feature_pairs(&work, q, stretch, n_stretches));
     OJ_TRY(work.run<BLOCK>(q.n, test_containment, q));
     return work.wait();
 }

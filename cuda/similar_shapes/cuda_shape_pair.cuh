@@ -4,7 +4,7 @@
 #ifndef CUDA_SHAPE_PAIR_CUH
 #define CUDA_SHAPE_PAIR_CUH
 
-#include "../../algs/kernels/oj_closest_point.h"
+#include "../../algs/kernels/oj_closest_point_distance.h"
 #include "cuda_shape_side.cuh"
 
 /** Vertices that are looked at before all others, from all over the feature. */
@@ -93,8 +93,8 @@ oj_vertex_to_shape_distance2(const struct oj_cuda_shape_side &side,
 /* A lane's vertex against all of a block. */
 template <int SEGMENTS>
 static __device__ double
-oj_block_distance2(const struct oj_cuda_shape_side &side, int64_t at, double px,
-                   double py, double best)
+oj_vertex_to_block_distance2(const struct oj_cuda_shape_side &side, int64_t at,
+                             double px, double py, double best)
 {
     struct oj_cuda_shape_block block = side.block[at];
     for (int c = 0; c < oj_count_block_items(block); c++)
@@ -137,7 +137,7 @@ oj_vertices_to_shape2(const struct oj_cuda_shape_side &side, int64_t first,
     if (oj_is_box_near_block(side, at, box, so_far))
         return so_far;
     if (is_there)
-        best = oj_block_distance2<SEGMENTS>(side, at, px, py, best);
+        best = oj_vertex_to_block_distance2<SEGMENTS>(side, at, px, py, best);
     for (int64_t i = first; i < end; i += OJ_SHAPE_WARP)
     {
         double most = oj_warp_max(is_there ? best : 0.0), bound = INFINITY;
@@ -153,7 +153,8 @@ oj_vertices_to_shape2(const struct oj_cuda_shape_side &side, int64_t first,
             int wants = is_there && best > so_far &&
                         oj_boxes_distance2(point, side.box[b]) < best;
             if (__any_sync(~0u, wants) && is_there)
-                best = oj_block_distance2<SEGMENTS>(side, b, px, py, best);
+                best = oj_vertex_to_block_distance2<SEGMENTS>(side, b, px, py,
+                                                              best);
         }
     }
     return oj_larger(so_far, oj_warp_max(is_there ? best : 0.0));
@@ -187,9 +188,10 @@ static __device__ double oj_team_atomic_max(const struct oj_cuda_team &team,
  *  have vertices.  All lanes ask for the same. */
 template <int SEGMENTS>
 static __device__ double
-oj_warp_directed2(const struct oj_cuda_shape_side &a, int64_t fa,
-                  const struct oj_cuda_shape_side &b, int64_t fb,
-                  const struct oj_cuda_team &team, double so_far, double limit2)
+oj_directed_hausdorff2(const struct oj_cuda_shape_side &a, int64_t fa,
+                       const struct oj_cuda_shape_side &b, int64_t fb,
+                       const struct oj_cuda_team &team, double so_far,
+                       double limit2)
 {
     int64_t v = a.vertex[fa], n = a.n_vertices[fa];
     int64_t first = b.block_offset[fb], end = b.block_offset[fb + 1];

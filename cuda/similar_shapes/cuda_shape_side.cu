@@ -48,8 +48,8 @@ static void append_blocks_of_feature(struct shape_arrays *to,
 }
 
 /* Blocks that features have at most: full ones, and one of each run. */
-static int64_t most_blocks(const struct oj_flat *flat, int64_t first, int64_t n,
-                           int64_t n_vertices)
+static int64_t most_vertex_blocks(const struct oj_flat *flat, int64_t first,
+                                  int64_t n, int64_t n_vertices)
 {
     int64_t runs = n;
     if (!oj_flat_is_points(flat))
@@ -58,11 +58,12 @@ static int64_t most_blocks(const struct oj_flat *flat, int64_t first, int64_t n,
     return n_vertices / OJ_SHAPE_WARP + runs;
 }
 
-static oj_status make_arrays(struct shape_arrays *to,
-                             const struct oj_flat *flat, int64_t first,
-                             int64_t n, int of_segments, int64_t *base,
-                             int64_t *n_vertices, struct oj_cuda_shapes *out,
-                             struct oj_error *err)
+static oj_status make_host_arrays(struct shape_arrays *to,
+                                  const struct oj_flat *flat, int64_t first,
+                                  int64_t n, int of_segments, int64_t *base,
+                                  int64_t *n_vertices,
+                                  struct oj_cuda_shapes *out,
+                                  struct oj_error *err)
 {
     int64_t v, end = 0, n_blocks;
     oj_flat_vertices(flat, first, base, &end);
@@ -70,7 +71,7 @@ static oj_status make_arrays(struct shape_arrays *to,
     /* a point without a place is a vertex, too */
     *n_vertices = (oj_flat_is_points(flat) ? first + n : end) - *base;
     out->all_vertices = *n_vertices;
-    n_blocks = most_blocks(flat, first, n, *n_vertices);
+    n_blocks = most_vertex_blocks(flat, first, n, *n_vertices);
     to->block =
         (struct oj_cuda_shape_block *)oj_malloc(n_blocks, sizeof *to->block);
     to->vertex = (int64_t *)oj_malloc(n, sizeof *to->vertex);
@@ -173,8 +174,8 @@ oj_status oj_cuda_shapes_make(struct oj_cuda_work *work,
     if (flat->max_distance != NULL)
         OJ_TRY(oj_cuda_put(work, flat->max_distance + first, n,
                            &out->max_distance));
-    status = make_arrays(&arrays, flat, first, n, of_segments, &base,
-                         &n_vertices, out, work->err);
+    status = make_host_arrays(&arrays, flat, first, n, of_segments, &base,
+                              &n_vertices, out, work->err);
     if (status == OJ_OK)
         status = upload_arrays(work, &arrays, flat, base, n_vertices,
                                of_segments, &out->side);

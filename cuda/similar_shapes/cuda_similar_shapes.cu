@@ -226,12 +226,12 @@ squared_shape_distance(const struct cuda_shape_pairs &p, int row,
 {
     double d2 = 0.0;
     if (p.kind != OJ_DISTANCE_DIRECTED_FROM_JOIN)
-        d2 = oj_warp_directed2<SEGMENTS>(p.rows.side, row, p.features.side,
-                                         feature, team, d2, limit2);
+        d2 = oj_directed_hausdorff2<SEGMENTS>(p.rows.side, row, p.features.side,
+                                              feature, team, d2, limit2);
     share_distance_in_team(team, &d2);
     if (p.kind != OJ_DISTANCE_DIRECTED_HAUSDORFF && d2 <= limit2)
-        d2 = oj_warp_directed2<SEGMENTS>(p.features.side, feature, p.rows.side,
-                                         row, team, d2, limit2);
+        d2 = oj_directed_hausdorff2<SEGMENTS>(
+            p.features.side, feature, p.rows.side, row, team, d2, limit2);
     share_distance_in_team(team, &d2);
     if (p.kind == OJ_DISTANCE_FRECHET && d2 <= limit2 && team.warp == 0)
     {
@@ -245,9 +245,9 @@ squared_shape_distance(const struct cuda_shape_pairs &p, int row,
 /* A warp, or a team, for which all have the same limit: a candidate that may
  * still count. */
 template <int SEGMENTS>
-static __device__ void measure(const struct cuda_shape_pairs &p, int row,
-                               int32_t feature, double bound, double limit,
-                               const struct oj_cuda_team &team)
+static __device__ void
+measure_candidate(const struct cuda_shape_pairs &p, int row, int32_t feature,
+                  double bound, double limit, const struct oj_cuda_team &team)
 {
     int counts;
     double distance;
@@ -278,8 +278,8 @@ static __device__ double current_limit(const struct cuda_shape_pairs &p,
 
 /* All threads: candidates of many vertices, one after the other. */
 template <int SEGMENTS>
-static __device__ void measure_long_ones(const struct cuda_shape_pairs &p,
-                                         struct cuda_shape_row *r)
+static __device__ void measure_long_candidates(const struct cuda_shape_pairs &p,
+                                               struct cuda_shape_row *r)
 {
     struct oj_cuda_team team = {(int)threadIdx.x / WARP, N_WARPS, &r->greatest};
     int n = r->n_long;
@@ -293,8 +293,8 @@ static __device__ void measure_long_ones(const struct cuda_shape_pairs &p,
             r->limit = current_limit(p, r->row, r->candidate[at]);
         }
         __syncthreads();
-        measure<SEGMENTS>(p, r->row, r->candidate[at], r->bound[at], r->limit,
-                          team);
+        measure_candidate<SEGMENTS>(p, r->row, r->candidate[at], r->bound[at],
+                                    r->limit, team);
     }
 }
 
@@ -323,11 +323,11 @@ static __device__ void measure_candidates(const struct cuda_shape_pairs &p,
             continue;
         }
         limit = __shfl_sync(~0u, current_limit(p, r->row, r->candidate[i]), 0);
-        measure<SEGMENTS>(p, r->row, r->candidate[i], r->bound[i], limit,
-                          {0, 1, NULL});
+        measure_candidate<SEGMENTS>(p, r->row, r->candidate[i], r->bound[i],
+                                    limit, {0, 1, NULL});
     }
     __syncthreads();
-    measure_long_ones<SEGMENTS>(p, r);
+    measure_long_candidates<SEGMENTS>(p, r);
     __syncthreads();
     if (threadIdx.x == 0)
         r->n_candidates = r->next = r->n_long = 0;
@@ -335,8 +335,8 @@ static __device__ void measure_candidates(const struct cuda_shape_pairs &p,
 }
 
 /* The features of a slice: as many as there are, and which they are. */
-static __device__ int64_t count_features(const struct cuda_shape_pairs &p,
-                                         const struct cuda_shape_row &r)
+static __device__ int64_t count_features_of_slice(
+    const struct cuda_shape_pairs &p, const struct cuda_shape_row &r)
 {
     return (p.features.side.n - r.slice + r.n_slices - 1) / r.n_slices;
 }
@@ -349,12 +349,13 @@ static __device__ int64_t ith_feature_of_slice(const struct cuda_shape_row &r,
 
 /* All threads: features of the steps from first to r->end_step - 1. */
 template <int SEGMENTS>
-static __device__ void search_bound_steps(const struct cuda_shape_pairs &p,
-                                          struct cuda_shape_row *r, int first)
+static __device__ void
+search_features_of_steps(const struct cuda_shape_pairs &p,
+                         struct cuda_shape_row *r, int first)
 {
     const double *sides = p.rows.side.sides + OJ_SHAPE_SIDES * (int64_t)r->row;
     int end = r->end_step;
-    int64_t n = count_features(p, *r);
+    int64_t n = count_features_of_slice(p, *r);
     for (int64_t at = 0; at < n; at += BLOCK)
     {
         int64_t f = ith_feature_of_slice(*r, at + threadIdx.x);
@@ -386,7 +387,7 @@ histogram_of_lower_bounds(const struct cuda_shape_pairs &p,
 {
     const double *sides = p.rows.side.sides + OJ_SHAPE_SIDES * (int64_t)r->row;
     const struct oj_cuda_shape_side &side = p.features.side;
-    int64_t n = count_features(p, *r);
+    int64_t n = count_features_of_slice(p, *r);
     for (int i = threadIdx.x; i < N_STEPS; i += BLOCK)
         r->count[i] = 0;
     for (int64_t i = threadIdx.x; i < n; i += BLOCK)
@@ -413,8 +414,9 @@ histogram_of_lower_bounds(const struct cuda_shape_pairs &p,
 }
 
 template <int SEGMENTS>
-static __device__ void search_slice(const struct cuda_shape_pairs &p,
-                                    struct cuda_shape_row *r)
+static __device__ void
+search_features_of_slice(const struct cuda_shape_pairs &p,
+                         struct cuda_shape_row *r)
 {
     int64_t wanted = FIRST_ROUND / r->n_slices;
     int first = 0;
@@ -433,7 +435,7 @@ static __device__ void search_slice(const struct cuda_shape_pairs &p,
             r->end_step = end;
         }
         __syncthreads();
-        search_bound_steps<SEGMENTS>(p, r, first);
+        search_features_of_steps<SEGMENTS>(p, r, first);
     }
 }
 
@@ -462,7 +464,7 @@ static __global__ void __launch_bounds__(BLOCK)
         __syncthreads();
         if (r.at >= p.end)
             return;
-        search_slice<SEGMENTS>(p, &r);
+        search_features_of_slice<SEGMENTS>(p, &r);
     }
 }
 
@@ -480,9 +482,9 @@ output_nearest(const __grid_constant__ struct cuda_shape_pairs p)
 
 /* --- rows ----------------------------------------------------------------- */
 
-static oj_status search_all(struct oj_cuda_work *work,
-                            struct cuda_shape_pairs *p, int of_segments,
-                            unsigned n_blocks)
+static oj_status search_all_slices(struct oj_cuda_work *work,
+                                   struct cuda_shape_pairs *p, int of_segments,
+                                   unsigned n_blocks)
 {
     int64_t n = 0;
     OJ_TRY(work->read(p->slices + p->n_rows, &n));
@@ -581,7 +583,7 @@ static oj_status find_pairs(struct oj_cuda_work *work,
     if (p->k > 0)
     {
         OJ_TRY(make_heaps(work, p));
-        OJ_TRY(search_all(work, p, of_segments, blocks));
+        OJ_TRY(search_all_slices(work, p, of_segments, blocks));
         if (!has_ties)
             return output_nearest_of_share(work, p, share);
         p->k = 0;
@@ -591,7 +593,7 @@ static oj_status find_pairs(struct oj_cuda_work *work,
         [&]()
         {
             OJ_TRY(work->clear(p->found.n, 1));
-            return search_all(work, p, of_segments, blocks);
+            return search_all_slices(work, p, of_segments, blocks);
         });
 }
 

@@ -598,8 +598,9 @@ static oj_status join_rows(const struct oj_cuda_index *index,
 
 /* --- the family ----------------------------------------------------------- */
 
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
+static int takes_similar_text(const struct oj_relation *relation,
+                              const struct oj_flat *join_side,
+                              const struct oj_flat *input)
 {
     return oj_cuda_texts_take(relation, join_side, input) &&
            (relation->k >= OJ_EVERY_PAIR ||
@@ -608,7 +609,7 @@ static int takes(const struct oj_relation *relation,
 
 const struct oj_cuda_family oj_cuda_similar_text = {
     "bits of all pairs, then their tokens",
-    takes,
+    takes_similar_text,
     sizeof(struct oj_cuda_text_index),
     oj_cuda_text_index_build,
     1,

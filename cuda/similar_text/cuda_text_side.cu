@@ -3,8 +3,8 @@
 #include "../../flatten/text/oj_token_sets.h"
 
 /* The last token of a set is its greatest. */
-static oj_status count_tokens(struct oj_cuda_work *work,
-                              struct oj_cuda_text_side *of)
+static oj_status count_different_tokens(struct oj_cuda_work *work,
+                                        struct oj_cuda_text_side *of)
 {
     struct oj_cuda_work own(work);
     const struct oj_cuda_text_side side = *of;
@@ -39,7 +39,7 @@ oj_status oj_cuda_text_side_make(struct oj_cuda_work *work,
         oj_cuda_put(work, sets.token + sets.offset[0], n_tokens, &side.token));
     OJ_TRY(oj_cuda_put(work, sets.size, n, &side.size));
     OJ_TRY(oj_cuda_put_columns(work, flat, first, n, relation, &side.columns));
-    OJ_TRY(count_tokens(work, &side));
+    OJ_TRY(count_different_tokens(work, &side));
     const int32_t *size = side.size;
     OJ_TRY(work->order_by<uint32_t>(
         n, 21, [=] __device__(int64_t i) { return (uint32_t)size[i]; },

@@ -251,9 +251,9 @@ product_threshold_of_row(const struct cuda_vector_row &row, float rest)
 
 /* What counts for the row of the thread from now on. */
 template <int WAY>
-static __device__ void set_limits(const struct cuda_vector_pairs &p,
-                                  struct cuda_vector_block *b, int64_t tile,
-                                  struct cuda_vector_row *row)
+static __device__ void set_row_limits(const struct cuda_vector_pairs &p,
+                                      struct cuda_vector_block *b, int64_t tile,
+                                      struct cuda_vector_row *row)
 {
     const struct oj_cuda_vector_frame &f = p.frame;
     int t = threadIdx.x;
@@ -324,7 +324,7 @@ compare_tile(const struct cuda_vector_pairs &p, struct cuda_vector_block *b,
     {
         __syncthreads();
         if (s == 0)
-            set_limits<WAY>(p, b, tile, row);
+            set_row_limits<WAY>(p, b, tile, row);
         if (!*has_rows)
             oj_vector_load_slab<WAY>(p.rows, p.frame.n_padded, row_tile, s,
                                      b->rows);
@@ -511,8 +511,8 @@ static int64_t count_tiles_of_share(const struct cuda_vector_pairs *p)
 }
 
 /* All tiles of rows, run by run. */
-static oj_status search_all(struct oj_cuda_work *work,
-                            struct cuda_vector_pairs *p)
+static oj_status search_all_row_tiles(struct oj_cuda_work *work,
+                                      struct cuda_vector_pairs *p)
 {
     int64_t tiles = count_tiles_of_share(p), all = TILE, step, slices = 1;
     double of_tile =
@@ -559,7 +559,7 @@ static oj_status find_pairs(struct oj_cuda_work *work,
     }
     OJ_TRY(work->make(1, &p->n_measured));
     OJ_TRY(oj_cuda_share_find(work, 1, &p->found, room, share,
-                              [&]() { return search_all(work, p); }));
+                              [&]() { return search_all_row_tiles(work, p); }));
     OJ_TRY(work->read(p->n_measured, &n_measured));
     stats->n_candidates += (int64_t)n_measured;
     return OJ_OK;
@@ -592,8 +592,9 @@ static oj_status join_rows(const struct oj_cuda_index *index,
 
 /* --- the family ----------------------------------------------------------- */
 
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
+static int takes_similar_vectors(const struct oj_relation *relation,
+                                 const struct oj_flat *join_side,
+                                 const struct oj_flat *input)
 {
     (void)join_side;
     (void)input;
@@ -603,7 +604,8 @@ static int takes(const struct oj_relation *relation,
             (relation->k <= MOST_NEAREST && relation->ties == OJ_TIES_FIRST));
 }
 
-static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
+static oj_status build_vectors_index(struct oj_cuda_index *index,
+                                     struct oj_cuda_work *work)
 {
     struct cuda_vectors_index *self = (struct cuda_vectors_index *)index;
     const struct oj_flat *flat = index->layer->flat;
@@ -615,6 +617,10 @@ static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
 }
 
 const struct oj_cuda_family oj_cuda_similar_vectors = {
-    "tiles of vectors", takes, sizeof(struct cuda_vectors_index), build, 1,
+    "tiles of vectors",
+    takes_similar_vectors,
+    sizeof(struct cuda_vectors_index),
+    build_vectors_index,
+    1,
     join_rows,
 };

@@ -234,8 +234,8 @@ static __device__ void set_zorder_corner_of_row(const struct cuda_z_pairs &p,
 
 /* Features of list l that come before the corner, or with is_end before or with
  * it. */
-static __device__ int64_t find_corner(const struct cuda_z_pairs &p, int64_t row,
-                                      int l, int is_end)
+static __device__ int64_t find_place_in_list(const struct cuda_z_pairs &p,
+                                             int64_t row, int l, int is_end)
 {
     int64_t n = p.rows.n_dimensions, low = 0, high = p.of.length;
     const int32_t *list = p.of.list + l * p.of.room;
@@ -302,7 +302,7 @@ find_kth_distance_bounds(const __grid_constant__ struct cuda_z_pairs p)
             oj_z_place(p.rows.at(row)[d], p.of.low[d], p.of.scale);
     for (int l = 0; l < p.of.n_lists; l++)
     {
-        int64_t at = find_corner(p, row, l, 0);
+        int64_t at = find_place_in_list(p, row, l, 0);
         int64_t end = at + p.k < p.of.length ? at + p.k : p.of.length;
         for (int64_t i = at > p.k ? at - p.k : 0; i < end; i++)
             n = insert_near_feature(p, row, n, p.of.list[l * p.of.room + i]);
@@ -327,11 +327,11 @@ find_shortest_list_range_of_rows(const __grid_constant__ struct cuda_z_pairs p)
                             p.limit != NULL ? p.limit[row] : p.most);
     set_zorder_corner_of_row(p, row, -reach);
     for (int l = 0; l < p.of.n_lists; l++)
-        from[l] = find_corner(p, row, l, 0);
+        from[l] = find_place_in_list(p, row, l, 0);
     set_zorder_corner_of_row(p, row, reach);
     for (int l = 0; l < p.of.n_lists; l++)
     {
-        int64_t n = find_corner(p, row, l, 1) - from[l];
+        int64_t n = find_place_in_list(p, row, l, 1) - from[l];
         if (l > 0 && n >= length)
             continue;
         length = n;
@@ -456,8 +456,9 @@ static oj_status join_rows(const struct oj_cuda_index *index,
 
 /* --- the family ----------------------------------------------------------- */
 
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
+static int takes_zorder_join(const struct oj_relation *relation,
+                             const struct oj_flat *join_side,
+                             const struct oj_flat *input)
 {
     if (relation->exclude_same_geometry || relation->ties != OJ_TIES_FIRST ||
         (relation->op != OJ_OP_DWITHIN && relation->k < OJ_EVERY_PAIR &&
@@ -476,7 +477,8 @@ static int takes(const struct oj_relation *relation,
             (input->max_distance == NULL && oj_flat_is_points(input)));
 }
 
-static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
+static oj_status build_zorder_index(struct oj_cuda_index *index,
+                                    struct oj_cuda_work *work)
 {
     struct cuda_zlists_index *self = (struct cuda_zlists_index *)index;
     const struct oj_flat *flat = index->layer->flat;
@@ -489,6 +491,10 @@ static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
 }
 
 const struct oj_cuda_family oj_cuda_zlists = {
-    "shifted Z-lists", takes, sizeof(struct cuda_zlists_index), build, 1,
+    "shifted Z-lists",
+    takes_zorder_join,
+    sizeof(struct cuda_zlists_index),
+    build_zorder_index,
+    1,
     join_rows,
 };

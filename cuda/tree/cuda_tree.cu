@@ -121,10 +121,10 @@ oj_status oj_cuda_tree_of_segments(struct oj_cuda_work *keep,
     return OJ_OK;
 }
 
-static oj_status make_segments(struct oj_cuda_work *keep,
-                               const struct oj_cuda_layer *layer,
-                               struct oj_cuda_tree *tree,
-                               struct oj_tree_side *side)
+static oj_status make_segment_tree(struct oj_cuda_work *keep,
+                                   const struct oj_cuda_layer *layer,
+                                   struct oj_cuda_tree *tree,
+                                   struct oj_tree_side *side)
 {
     struct oj_cuda_work work(keep);
     int64_t n = layer->n_segments;
@@ -156,9 +156,9 @@ static oj_status mark_single_feature_nodes(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-static oj_status make_rings(struct oj_cuda_work *keep,
-                            const struct oj_cuda_layer *layer,
-                            struct oj_tree_rings *out)
+static oj_status make_rings_and_polygon_tree(struct oj_cuda_work *keep,
+                                             const struct oj_cuda_layer *layer,
+                                             struct oj_tree_rings *out)
 {
     struct oj_cuda_work work(keep);
     struct oj_tree_rings rings;
@@ -183,10 +183,10 @@ oj_status oj_cuda_tree_side_build(struct oj_cuda_work *work,
     struct oj_cuda_tree segments;
     if (layer->n_segments == 0)
         return OJ_OK;
-    OJ_TRY(make_segments(work, layer, &segments, out));
+    OJ_TRY(make_segment_tree(work, layer, &segments, out));
     if (several)
         OJ_TRY(mark_single_feature_nodes(work, segments.n_nodes, out));
     if (to_interior && layer->segment_part.n > 0)
-        OJ_TRY(make_rings(work, layer, &out->rings));
+        OJ_TRY(make_rings_and_polygon_tree(work, layer, &out->rings));
     return OJ_OK;
 }

@@ -1,11 +1,11 @@
 /** Packed trees of boxes on a device (oj_tree.h), and the join side under such
- *  trees (oj_tree_distance.h). All arrays are those of the work that they are
- * built with. */
+ *  trees (oj_tree_distance_search.h). All arrays are those of the work that
+ * they are built with. */
 #ifndef CUDA_TREE_H
 #define CUDA_TREE_H
 
 #include "../index/cuda_engine_table.h"
-#include "oj_tree_distance.h"
+#include "oj_tree_distance_search.h"
 
 /** Owns nothing. */
 struct oj_cuda_tree

@@ -1,4 +1,4 @@
-#include "../../algs/relation/oj_points_in_polygons.h"
+#include "../../algs/relation/oj_is_points_in_polygons.h"
 #include "../index/cuda_pair_listing.cuh"
 #include "../index/cuda_pair_sums_add.cuh"
 #include "cuda_points_in_rings_query.cuh"
@@ -11,11 +11,11 @@ struct polygons_index : oj_cuda_index
 
 /* --- the join side -------------------------------------------------------- */
 
-static oj_status build_polygons(struct oj_cuda_index *index,
-                                struct oj_cuda_work *work)
+static oj_status build_polygon_cells(struct oj_cuda_index *index,
+                                     struct oj_cuda_work *work)
 {
     struct polygons_index *self = (struct polygons_index *)index;
-    self->accepted = oj_point_locations(self->relation.op);
+    self->accepted = oj_point_locations_of_op(self->relation.op);
     return oj_cuda_ring_cells_build(work, self->layer, OJ_RING_FEATURES,
                                     &self->cells);
 }
@@ -368,8 +368,8 @@ template <typename Own> struct adding_answer
  * not. */
 template <int resident, typename answer_t>
 static __global__ void __launch_bounds__(BLOCK, resident)
-    add_by_feature(const __grid_constant__ struct points_in_rings_query q,
-                   const __grid_constant__ answer_t answer)
+    add_pairs_by_feature(const __grid_constant__ struct points_in_rings_query q,
+                         const __grid_constant__ answer_t answer)
 {
     locate_chunk_of_points(q, warp_in_grid(), answer);
 }
@@ -413,7 +413,7 @@ struct count_answer : adding_answer<count_answer<count_t>>
 typedef struct count_answer<unsigned long long> count_all_answer;
 
 static __global__ void __launch_bounds__(BLOCK, RESIDENT)
-    count_in_shared_memory(
+    count_pairs_in_shared_memory(
         const __grid_constant__ struct points_in_rings_query q,
         int32_t n_features, int64_t n_chunks, unsigned long long *count)
 {
@@ -538,13 +538,14 @@ static oj_status count_points_per_polygon(struct oj_cuda_work *work,
             blocks = blocks_needed_for_chunks(n_chunks);
     int64_t most = 4 * RESIDENT * (int64_t)work->device->n_processors;
     if (n_features <= SHARED_COUNTS)
-        OJ_TRY(work->run_blocks<BLOCK>(
-            (unsigned)(blocks < most ? blocks : most), count_in_shared_memory,
-            q, (int32_t)n_features, n_chunks, d_count));
+        OJ_TRY(
+            work->run_blocks<BLOCK>((unsigned)(blocks < most ? blocks : most),
+                                    count_pairs_in_shared_memory, q,
+                                    (int32_t)n_features, n_chunks, d_count));
     else
         OJ_TRY(work->run_blocks<BLOCK>(
-            (unsigned)blocks, add_by_feature<RESIDENT, count_all_answer>, q,
-            answer));
+            (unsigned)blocks, add_pairs_by_feature<RESIDENT, count_all_answer>,
+            q, answer));
     return resolve_doubts(work, q, answer);
 }
 
@@ -553,9 +554,9 @@ static oj_status sum_columns_per_polygon(struct oj_cuda_work *work,
                                          const struct oj_cuda_tally &tally)
 {
     struct sum_answer answer(tally);
-    OJ_TRY(work->run_blocks<BLOCK>(blocks_needed_for_chunks(count_chunks(q.n)),
-                                   add_by_feature<SUMS_RESIDENT, sum_answer>, q,
-                                   answer));
+    OJ_TRY(work->run_blocks<BLOCK>(
+        blocks_needed_for_chunks(count_chunks(q.n)),
+        add_pairs_by_feature<SUMS_RESIDENT, sum_answer>, q, answer));
     return resolve_doubts(work, q, answer);
 }
 
@@ -579,7 +580,7 @@ const struct oj_cuda_family oj_cuda_points_in_polygons = {
     "points in cells of polygons",
     oj_is_points_in_polygons,
     sizeof(struct polygons_index),
-    build_polygons,
+    build_polygon_cells,
     0,
     NULL,
     batch_bytes,

@@ -33,7 +33,7 @@ static int copy_quoted(const char **at, char **out)
 }
 
 /* One word, up to white space. */
-static int copy_unquoted_shell_word(const char **at, char **out)
+static int copy_word_without_quotes(const char **at, char **out)
 {
     while (**at != '\0' && !is_space(**at))
     {
@@ -82,7 +82,7 @@ oj_status oj_words_split(const char *text, char ***words, int *n,
             break;
         start = at;
         list[count++] = out;
-        if (!copy_unquoted_shell_word(&at, &out))
+        if (!copy_word_without_quotes(&at, &out))
         {
             int shown = message_excerpt_length(start);
             oj_free(list);

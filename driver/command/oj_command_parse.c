@@ -1,6 +1,6 @@
-#include "oj_command.h"
+#include "oj_parsed_command.h"
 
-#include "../../algs/relation/oj_backend.h"
+#include "../../algs/relation/oj_backend_table.h"
 #include "../../algs/relation/oj_gpu.h"
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_message.h"
@@ -430,8 +430,8 @@ static oj_status check_exclusive_options(const struct oj_command *command,
 }
 
 /* An option that makes no sense for a join that is read as a dataset. */
-static oj_status check_dataset_option(const struct oj_option *option,
-                                      struct oj_error *err)
+static oj_status check_option_fits_dataset(const struct oj_option *option,
+                                           struct oj_error *err)
 {
     if (option->not_read == NULL)
         return OJ_OK;
@@ -442,15 +442,15 @@ static oj_status check_dataset_option(const struct oj_option *option,
 }
 
 /* A file that holds the words holds those of a dataset. */
-static oj_status check_write_spec(const struct oj_command *command,
-                                  struct oj_error *err)
+static oj_status check_options_fit_write_spec(const struct oj_command *command,
+                                              struct oj_error *err)
 {
     const struct oj_option *option;
     for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
     {
         if (command->write_spec != NULL && command->given[i] &&
             oj_words_find("write_spec|overwrite", option->name) < 0)
-            OJ_TRY(check_dataset_option(option, err));
+            OJ_TRY(check_option_fits_dataset(option, err));
     }
     return OJ_OK;
 }
@@ -501,8 +501,8 @@ static const struct
 };
 
 /* Takes the backend that joins, or the one that joins again. */
-static oj_status check_backends(const struct oj_command *command,
-                                struct oj_error *err)
+static oj_status check_options_fit_backend(const struct oj_command *command,
+                                           struct oj_error *err)
 {
     if (command->benchmark) /* takes all of them */
         return OJ_OK;
@@ -590,7 +590,7 @@ static oj_status check_all(const struct oj_command *command,
                            struct oj_error *err)
 {
     const struct oj_op_info *op = oj_op_get(command->relation.op);
-    OJ_TRY(check_write_spec(command, err));
+    OJ_TRY(check_options_fit_write_spec(command, err));
     OJ_TRY(check_exclude_option(command, err));
     OJ_TRY(check_options_fit_op(command, err));
     OJ_TRY(check_distance_options(command, err));
@@ -602,7 +602,7 @@ static oj_status check_all(const struct oj_command *command,
         return oj_fail(err, OJ_ERR_ARG,
                        "-name_distance: -op %s has no distance",
                        oj_command_op_name(command));
-    return check_backends(command, err);
+    return check_options_fit_backend(command, err);
 }
 
 /* ---- words --------------------------------------------------------------- */
@@ -863,7 +863,7 @@ static oj_status read_option(struct argument_reader *r, const char *word,
         return oj_fail(err, OJ_ERR_ARG, "unknown option %.100s%s", word, hint);
     }
     if (r->command->is_dataset)
-        OJ_TRY(check_dataset_option(option, err));
+        OJ_TRY(check_option_fits_dataset(option, err));
     row = oj_option_find(option->name);
     n = oj_option_words(option);
     if (r->argc - r->next < n)

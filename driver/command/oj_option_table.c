@@ -3,7 +3,7 @@
 #include "../../flatten/text/oj_token_sets.h"
 #include "../base/oj_shell_words.h"
 #include "../base/oj_spelling.h"
-#include "oj_command.h"
+#include "oj_parsed_command.h"
 
 #include <cpl_string.h>
 

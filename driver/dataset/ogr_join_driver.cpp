@@ -49,7 +49,7 @@ extern "C" {
 #include "oj_join_arrow.h"
 }
 #include "ogr_row_stream.h"
-#include "oj_vector_algorithm.h"
+#include "oj_gdal_vector_join.h"
 
 #define OJ_GDAL_IS(major, minor)                                               \
     (GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(major, minor, 0))

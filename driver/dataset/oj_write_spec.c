@@ -4,7 +4,7 @@
 #include "../base/oj_shell_words.h"
 #include "../command/oj_option_table.h"
 #include "../files/oj_path.h"
-#include "../files/oj_text_file.h"
+#include "../files/oj_text_file_write.h"
 #include "../rows/oj_join_cursor.h"
 
 #include <cpl_conv.h>

@@ -23,8 +23,8 @@ int oj_path_is_same_file(const char *a, const char *b)
 }
 
 /* n_a bytes of a, and b, c and d. */
-static char *join_path(size_t n_a, const char *a, const char *b, const char *c,
-                       const char *d)
+static char *concatenate_path_parts(size_t n_a, const char *a, const char *b,
+                                    const char *c, const char *d)
 {
     size_t size = n_a + strlen(b) + strlen(c) + strlen(d) + 1;
     char *made = CPLMalloc(size);
@@ -34,7 +34,7 @@ static char *join_path(size_t n_a, const char *a, const char *b, const char *c,
 
 /* Length of "/vsizip/", "/vsizip//vsigzip/" and the like before the path of the
  * archive. */
-static size_t archive_prefix(const char *name)
+static size_t archive_prefix_length(const char *name)
 {
     static const char *const archives[] = {"/vsizip/", "/vsitar/", "/vsigzip/",
                                            "/vsi7z/", "/vsirar/"};
@@ -83,12 +83,12 @@ static int is_relative(const char *folder, const char *name)
 
 char *oj_path_resolve(const char *folder, const char *name)
 {
-    size_t n = archive_prefix(name);
+    size_t n = archive_prefix_length(name);
     size_t n_folder = strlen(folder);
     if (n_folder == 0 || !is_relative(folder, name + n))
         return CPLStrdup(name);
-    return join_path(n, name, folder, folder[n_folder - 1] == '/' ? "" : "/",
-                     name + n);
+    return concatenate_path_parts(
+        n, name, folder, folder[n_folder - 1] == '/' ? "" : "/", name + n);
 }
 
 /* Takes "./" and "../" off path, the latter with the last folder of here. */
@@ -114,7 +114,7 @@ static const char *resolve_dot_folders(char *here, const char *path)
 
 /* Bytes that both have in common, up to the end of a folder's name: the folder
  * is /a/b, the path /a/c/d: 2. */
-static size_t common_folders(const char *folder, const char *path)
+static size_t common_folders_length(const char *folder, const char *path)
 {
     size_t common = 0;
     for (size_t i = 0;; i++)
@@ -129,7 +129,7 @@ static size_t common_folders(const char *folder, const char *path)
 char *oj_path_make_relative(const char *folder, const char *name)
 {
     char from[PATH_MAX], to[PATH_MAX], up[3 * PATH_MAX / 2] = "";
-    size_t n = archive_prefix(name), common, n_to;
+    size_t n = archive_prefix_length(name), common, n_to;
     const char *path = name + n, *way = to;
     if (!is_relative("", path) || getcwd(to, sizeof to) == NULL ||
         realpath(folder[0] != '\0' ? folder : ".", from) == NULL)
@@ -142,7 +142,7 @@ char *oj_path_make_relative(const char *folder, const char *name)
     if (snprintf(to + n_to, sizeof to - n_to, "/%s", path) >=
         (int)(sizeof to - n_to))
         return CPLStrdup(name);
-    common = common_folders(from, to);
+    common = common_folders_length(from, to);
     if (common > 0 || from[0] == '\0') /* else as it is */
     {
         for (const char *c = from + common; *c != '\0'; c++)
@@ -154,8 +154,8 @@ char *oj_path_make_relative(const char *folder, const char *name)
         way += strspn(way, "/");
     }
     /* "./-a.gpkg" is a name, "-a.gpkg" would be an option. */
-    return join_path(n, name, up[0] == '\0' && way[0] == '-' ? "./" : "", up,
-                     way);
+    return concatenate_path_parts(
+        n, name, up[0] == '\0' && way[0] == '-' ? "./" : "", up, way);
 }
 
 const char *oj_path_folder(const char *path, const char *none)

@@ -10,7 +10,7 @@
 #include "../base/oj_sql_volatility.h"
 #include "../command/oj_option_table.h"
 #include "../files/oj_path.h"
-#include "../files/oj_text_file.h"
+#include "../files/oj_text_file_write.h"
 #include "../output/oj_output.h"
 #include "../source/oj_plausibility_warnings.h"
 
@@ -195,7 +195,7 @@ int64_t oj_job_most_held_pairs(const struct oj_command *command)
 /* Of -memory, what a tile with its index may take, and batches with their
  * answers: half each of what is not held for all of the join, an eighth of
  * everything at least. */
-static int64_t memory_for_tile_or_batches(const struct oj_job *job)
+static int64_t memory_limit_of_tile_or_batches(const struct oj_job *job)
 {
     const struct oj_command *command = job->command;
     int64_t left =
@@ -215,7 +215,7 @@ static int64_t batch_rows(const struct oj_job *job)
     if (command->memory == 0 || oj_command_given(command, "batch"))
         return command->batch;
     if (job->tiled != NULL)
-        most = memory_for_tile_or_batches(job) /
+        most = memory_limit_of_tile_or_batches(job) /
                (BYTES_PER_TILED_ROW * job->n_slots);
     if (most > command->batch && job->n_slots > 1)
         most = command->batch;
@@ -423,7 +423,7 @@ static oj_status write_join_layer_to_tiles(struct spill *spill,
     job->join_side->counts = *oj_layer_reader_counts(spill->reader);
     OJ_TRY(oj_side_columns_order(&job->sides.columns, spill->number, err));
     return oj_tiles_finish(&job->tiles,
-                           memory_for_tile_or_batches(job) /
+                           memory_limit_of_tile_or_batches(job) /
                                count_memory_shares(job->command),
                            spill->number, err);
 }
@@ -530,7 +530,7 @@ static void append_options_to_cache_key(char ***key,
     }
 }
 
-static void add_key_list(char ***key, const char *what, char **list)
+static void append_list_to_cache_key(char ***key, const char *what, char **list)
 {
     for (int i = 0; i < CSLCount(list); i++)
         *key = CSLAddNameValue(*key, what, list[i]);
@@ -640,19 +640,20 @@ static struct oj_join_key make_cache_key(const struct oj_job *job)
     OGRCoordinateTransformationH transformation = job->join.transformation;
     append_source_to_cache_key(&key.identity, &job->join);
     append_options_to_cache_key(&key.identity, job->command);
-    add_key_list(&key.identity, "field",
-                 oj_source_describe_fields(&job->join, job->join.n_fields +
-                                                           job->join.n_hidden));
+    append_list_to_cache_key(
+        &key.identity, "field",
+        oj_source_describe_fields(&job->join,
+                                  job->join.n_fields + job->join.n_hidden));
     if (transformation != NULL)
     {
         append_crs_to_cache_key(&key.identity, OCTGetSourceCS(transformation));
         append_crs_to_cache_key(&key.identity, OCTGetTargetCS(transformation));
     }
     append_relation_to_cache_key(&key.identity, job);
-    add_key_list(&key.identity, "config",
-                 relevant_config(CPLGetConfigOptions()));
-    add_key_list(&key.identity, "thread",
-                 relevant_config(CPLGetThreadLocalConfigOptions()));
+    append_list_to_cache_key(&key.identity, "config",
+                             relevant_config(CPLGetConfigOptions()));
+    append_list_to_cache_key(&key.identity, "thread",
+                             relevant_config(CPLGetThreadLocalConfigOptions()));
     return key;
 }
 

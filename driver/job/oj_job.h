@@ -7,12 +7,12 @@
 #include "../../algs/engine/oj_pipeline.h"
 #include "../../flatten/read/oj_layer_read.h"
 #include "../base/oj_message.h"
-#include "../command/oj_command.h"
+#include "../command/oj_parsed_command.h"
 #include "../source/oj_crs.h"
 #include "../source/oj_side_preprocessing.h"
 #include "../source/oj_source.h"
 #include "oj_join_side_cache.h"
-#include "oj_source_files.h"
+#include "oj_source_file_state.h"
 #include "oj_tiled_join.h"
 
 /** Zeroed memory is a valid closed one. */

@@ -525,7 +525,7 @@ void oj_join_cache_clear(void)
     evict_and_unlock(INT64_MAX);
 }
 
-__attribute__((destructor)) static void end(void)
+__attribute__((destructor)) static void clear_cache_at_exit(void)
 {
     __atomic_store_n(&cache.is_ending, 1, __ATOMIC_RELAXED);
     oj_join_cache_clear();

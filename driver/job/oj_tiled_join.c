@@ -235,9 +235,9 @@ static oj_status decode_value(const unsigned char **at, OGRFieldType type,
 
 /* ---- records ------------------------------------------------------------ */
 
-static oj_status encode_texts(struct oj_bytes *bytes,
-                              const struct oj_flat *flat, int64_t row,
-                              struct oj_error *err)
+static oj_status encode_token_sets(struct oj_bytes *bytes,
+                                   const struct oj_flat *flat, int64_t row,
+                                   struct oj_error *err)
 {
     for (int i = 0; i < flat->n_texts; i++)
     {
@@ -258,8 +258,9 @@ struct record_text
     struct oj_token_bits bits;
 };
 
-static void decode_texts(const unsigned char **at, int n,
-                         struct record_text *text, struct oj_token_sets *sets)
+static void decode_token_sets(const unsigned char **at, int n,
+                              struct record_text *text,
+                              struct oj_token_sets *sets)
 {
     for (int i = 0; i < n; i++)
     {
@@ -302,7 +303,7 @@ static oj_status encode_record(struct oj_tiles *tiles,
     OJ_TRY(append_padded_space(bytes, head.n_wkb, &to, err));
     if (head.n_wkb > 0)
         oj_wkb_write(flat, i, 0, to);
-    OJ_TRY(encode_texts(bytes, flat, i, err));
+    OJ_TRY(encode_token_sets(bytes, flat, i, err));
     if (head.n_dimensions > 0)
         OJ_TRY(put_bytes(bytes, oj_vector_at(&f->vectors, i),
                          8 * head.n_dimensions, err));
@@ -362,7 +363,7 @@ static oj_status decode_record(const struct oj_tiles *tiles,
     struct head head;
     memcpy(&head, read_padded_piece(&at, sizeof head), sizeof head);
     wkb = read_padded_piece(&at, head.n_wkb);
-    decode_texts(&at, tiles->n_texts, text, sets);
+    decode_token_sets(&at, tiles->n_texts, text, sets);
     columns.texts = sets;
     columns.n_texts = tiles->n_texts;
     if (tiles->has_vectors)
@@ -455,9 +456,9 @@ static oj_status write_held_records(struct oj_tiles *tiles,
 
 /* Counts records that end at that byte of the file in the last tile, or in a
  * new one. */
-static oj_status add_to_tile(struct oj_tiles *tiles, int64_t end,
-                             int64_t n_bytes, int64_t most_bytes,
-                             struct oj_error *err)
+static oj_status extend_or_begin_tile(struct oj_tiles *tiles, int64_t end,
+                                      int64_t n_bytes, int64_t most_bytes,
+                                      struct oj_error *err)
 {
     struct oj_tile *last =
         tiles->n_tiles > 0 ? &tiles->tile[tiles->n_tiles - 1] : NULL;
@@ -522,7 +523,8 @@ oj_status oj_tiles_finish(struct oj_tiles *tiles, int64_t memory,
     for (int64_t i = 0; i < n_stretches; i++)
     {
         const struct oj_tile stretch = tiles->tile[i];
-        OJ_TRY(add_to_tile(tiles, stretch.end, stretch.n_bytes, memory, err));
+        OJ_TRY(extend_or_begin_tile(tiles, stretch.end, stretch.n_bytes, memory,
+                                    err));
     }
     return OJ_OK;
 }
@@ -543,7 +545,7 @@ oj_status oj_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
             continue;
         OJ_TRY(encode_record(tiles, flat, i, values, first_ordinal + i,
                              &n_joined, err));
-        OJ_TRY(add_to_tile(
+        OJ_TRY(extend_or_begin_tile(
             tiles, tiles->file.size + held->n,
             oj_tiles_estimate(tiles->op, n_joined, end - first, n_tokens),
             tiles->stretch_bytes, err));
@@ -819,8 +821,9 @@ static oj_status drop_unmatched_found_features(struct oj_tiled_join *join,
 }
 
 /* Makes the answers of the tiles so far those of one layer. */
-static oj_status merge_tiles(struct oj_tiled_join *join, int64_t n_rows,
-                             struct oj_matches *out, struct oj_error *err)
+static oj_status merge_answers_of_tiles(struct oj_tiled_join *join,
+                                        int64_t n_rows, struct oj_matches *out,
+                                        struct oj_error *err)
 {
     struct oj_relation relation = join->relation;
     const int32_t *rank;
@@ -846,7 +849,7 @@ static oj_status prune_to_k_best(struct oj_tiled_join *join, int64_t n_rows,
     if (!keeps_k_best(&join->relation) ||
         join->answers.n_entries <= 2 * n_rows * join->relation.k)
         return OJ_OK;
-    OJ_TRY(merge_tiles(join, n_rows, &join->matches, err));
+    OJ_TRY(merge_answers_of_tiles(join, n_rows, &join->matches, err));
     oj_answers_start(&join->answers, 0, n_rows, 1);
     return append_matches_of_tile(join, &join->matches, NULL, err);
 }
@@ -855,8 +858,9 @@ static oj_status prune_to_k_best(struct oj_tiled_join *join, int64_t n_rows,
 
 /* Every other batch goes through the tiles backwards: the one in memory is
  * used again.  The bound on pairs is not for the nearest, of which most go. */
-static oj_status join_tiles(struct oj_tiled_join *join,
-                            const struct oj_flat *input, struct oj_error *err)
+static oj_status join_batch_with_tiles(struct oj_tiled_join *join,
+                                       const struct oj_flat *input,
+                                       struct oj_error *err)
 {
     int64_t n = join->tiles->n_tiles, n_rows = input->n_features;
     int backwards = join->loaded > 0;
@@ -917,8 +921,8 @@ oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
                               struct oj_feature_set *side, struct oj_error *err)
 {
     OJ_TRY(start_with_features_found_before(join, first, err));
-    OJ_TRY(join_tiles(join, input, err));
-    OJ_TRY(merge_tiles(join, input->n_features, out, err));
+    OJ_TRY(join_batch_with_tiles(join, input, err));
+    OJ_TRY(merge_answers_of_tiles(join, input->n_features, out, err));
     return reload_found_features_from_tiles(join, with_attributes, side, err);
 }
 

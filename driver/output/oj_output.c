@@ -1,6 +1,6 @@
 #include "oj_output.h"
 
-#include "../../flatten/base/oj_library_texts.h"
+#include "../../flatten/base/oj_library_error_texts.h"
 #include "../../flatten/base/oj_word_list.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_gdal_driver.h"
@@ -730,7 +730,8 @@ static oj_status open_finished(const struct oj_output *o,
 
 /* Opens the finished files again and counts; further layers are in the file of
  * the first, or in files of their own. */
-static oj_status check_files(struct oj_output *o, struct oj_error *err)
+static oj_status reopen_and_check_files(struct oj_output *o,
+                                        struct oj_error *err)
 {
     GDALDatasetH first = NULL;
     oj_status status = OJ_OK;
@@ -819,7 +820,7 @@ static oj_status commit_check_and_move_output(struct oj_output *o,
         return check_stdout(o, err);
     OJ_TRY(oj_cancel_check(err));
     OJ_TRY(oj_temporary_probe(&o->temporary, err));
-    OJ_TRY(check_files(o, err));
+    OJ_TRY(reopen_and_check_files(o, err));
     OJ_TRY(oj_temporary_move(&o->temporary, o->old_members, err));
     oj_temporary_remove(&o->temporary);
     return OJ_OK;

@@ -12,7 +12,7 @@
 #ifndef OJ_OUTPUT_H
 #define OJ_OUTPUT_H
 
-#include "../command/oj_command.h"
+#include "../command/oj_parsed_command.h"
 #include "../files/oj_temporary.h"
 #include "../source/oj_source.h"
 

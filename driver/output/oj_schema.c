@@ -365,8 +365,8 @@ OGRwkbGeometryType oj_schema_layer_type(const struct oj_output_options *asked,
 
 /* Formats that are read by their geometries: without them FlatGeobuf's file is
  * one that cannot be opened, and Shapefile's is another file. */
-static oj_status check_no_geometry(const struct oj_output *o,
-                                   struct oj_error *err)
+static oj_status check_format_can_lack_geometry(const struct oj_output *o,
+                                                struct oj_error *err)
 {
     if (!oj_driver_is(o->driver, "FlatGeobuf|ESRI Shapefile"))
         return OJ_OK;
@@ -389,7 +389,7 @@ static oj_status create_layer(struct oj_output *o,
     const char *format = GDALGetDescription(o->driver);
     char **options;
     if (type == wkbNone)
-        OJ_TRY(check_no_geometry(o, err));
+        OJ_TRY(check_format_can_lack_geometry(o, err));
     options = CSLDuplicate((char **)o->asked->layer_options);
     options = choose_special_column_name(
         o, input, "FID", OGR_L_GetFIDColumn(input->layer), fid, options);
@@ -459,10 +459,10 @@ static const char *field_omission_hint(enum oj_column_origin origin)
     return options[origin];
 }
 
-static oj_status map_field(const struct oj_output *o,
-                           const struct oj_output_layer *at,
-                           struct oj_schema *schema, int i,
-                           struct oj_error *err)
+static oj_status match_column_to_layer_field(const struct oj_output *o,
+                                             const struct oj_output_layer *at,
+                                             struct oj_schema *schema, int i,
+                                             struct oj_error *err)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(at->layer);
     const char *name = oj_schema_name(schema, i);
@@ -530,7 +530,7 @@ oj_status oj_schema_create(const struct oj_schema_request *request,
     if (!at->appends)
         return create_fields(o, at, schema, err);
     for (int i = 0; i < (int)schema->n_fields; i++)
-        OJ_TRY(map_field(o, at, schema, i, err));
+        OJ_TRY(match_column_to_layer_field(o, at, schema, i, err));
     return OJ_OK;
 }
 

@@ -255,10 +255,10 @@ static const void *borrow_buffer(struct layer_handle *self, PyObject *buffer,
     return NULL;
 }
 
-/* py_arrays(n, x, y), of points, or py_arrays(n, x, y, part_offset, part_kind,
- * ring_offset, vertex_offset), as in struct ogrjoin_arrays: contiguous,
- * borrowed as long as the layer is in use. */
-static PyObject *py_arrays(PyObject *module, PyObject *args)
+/* layer_from_arrays(n, x, y), of points, or layer_from_arrays(n, x, y,
+ * part_offset, part_kind, ring_offset, vertex_offset), as in struct
+ * ogrjoin_arrays: contiguous, borrowed as long as the layer is in use. */
+static PyObject *layer_from_arrays(PyObject *module, PyObject *args)
 {
     struct ogrjoin_arrays all = {.size = sizeof all};
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
@@ -548,7 +548,7 @@ static PyObject *from_wkb(PyObject *module, PyObject *args)
     return out;
 }
 
-static PyObject *py_count(PyObject *module, PyObject *capsule)
+static PyObject *count_layer_features(PyObject *module, PyObject *capsule)
 {
     struct layer_handle *self = PyCapsule_GetPointer(capsule, LAYER);
     (void)module;
@@ -1174,7 +1174,7 @@ static PyObject *py_backends_help(PyObject *module, PyObject *none)
 }
 
 static PyMethodDef methods[] = {
-    {"arrays", py_arrays, METH_VARARGS, NULL},
+    {"arrays", layer_from_arrays, METH_VARARGS, NULL},
     {"from_stream", from_stream, METH_VARARGS, NULL},
     {"from_array", from_array, METH_VARARGS, NULL},
     {"from_wkb", from_wkb, METH_VARARGS, NULL},
@@ -1182,7 +1182,7 @@ static PyMethodDef methods[] = {
     {"add_text", add_text, METH_VARARGS, NULL},
     {"set_vectors", set_vectors, METH_VARARGS, NULL},
     {"aggregate", py_aggregate, METH_VARARGS, NULL},
-    {"count", py_count, METH_O, NULL},
+    {"count", count_layer_features, METH_O, NULL},
     {"index", new_index, METH_VARARGS, NULL},
     {"backend", py_backend, METH_O, NULL},
     {"join", py_join, METH_VARARGS, NULL},

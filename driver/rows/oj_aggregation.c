@@ -187,9 +187,10 @@ static oj_status read_arguments(struct scanner *s, const char *function,
 }
 
 /* "as NAME", or sum_fare and the like. */
-static oj_status read_name(struct scanner *s, const char *function,
-                           const char *field, struct oj_own_column *column,
-                           struct oj_error *err)
+static oj_status read_column_name(struct scanner *s, const char *function,
+                                  const char *field,
+                                  struct oj_own_column *column,
+                                  struct oj_error *err)
 {
     skip_spaces(s);
     if (strncasecmp(s->at, "as", 2) == 0 &&
@@ -211,8 +212,8 @@ static oj_status read_name(struct scanner *s, const char *function,
     return OJ_OK;
 }
 
-static oj_status read_aggregate(struct oj_aggregation *a, int i,
-                                struct scanner *s, struct oj_error *err)
+static oj_status parse_aggregate(struct oj_aggregation *a, int i,
+                                 struct scanner *s, struct oj_error *err)
 {
     struct oj_aggregate *what = &a->aggregates[i];
     const char *name;
@@ -237,7 +238,7 @@ static oj_status read_aggregate(struct oj_aggregation *a, int i,
         else
             what->kind = OJ_AGG_COUNT_VALUES;
     }
-    OJ_TRY(read_name(s, name, a->of[i], &a->columns[i], err));
+    OJ_TRY(read_column_name(s, name, a->of[i], &a->columns[i], err));
     skip_spaces(s);
     if (*s->at != ',' && *s->at != '\0')
         return oj_fail(err, OJ_ERR_ARG,
@@ -268,7 +269,7 @@ static oj_status parse_aggregate_list(struct oj_aggregation *a,
     s.to = a->text;
     do
     {
-        OJ_TRY(read_aggregate(a, a->n++, &s, err));
+        OJ_TRY(parse_aggregate(a, a->n++, &s, err));
     } while (*s.at++ == ',');
     return OJ_OK;
 }
@@ -810,9 +811,9 @@ void oj_aggregation_set_first_row(struct oj_aggregation *a, int64_t first)
 }
 
 /* A result as a field of that type. Borrows from it. */
-static void set_value(const struct oj_aggregate_value *from,
-                      enum oj_aggregate_type result, OGRFieldType type,
-                      struct oj_value *to)
+static void result_to_field_value(const struct oj_aggregate_value *from,
+                                  enum oj_aggregate_type result,
+                                  OGRFieldType type, struct oj_value *to)
 {
     if (from->is_null)
     {
@@ -851,7 +852,8 @@ oj_status oj_aggregation_value(void *user, int source, int64_t row,
     if (status != OJ_OK)
         return oj_fail(err, status, "-agg: column '%.200s': %.700s",
                        a->columns[source].name, why.message);
-    set_value(&result, result_type(a, source), a->columns[source].type, value);
+    result_to_field_value(&result, result_type(a, source),
+                          a->columns[source].type, value);
     return OJ_OK;
 }
 

@@ -243,7 +243,7 @@ static oj_status read_next_unmatched_batch(struct oj_pass *pass, int *there,
 
 /* ---- the choice of -one_to_one ------------------------------------------- */
 
-static void close_choice(struct oj_choice *choice)
+static void close_one_to_one_choice(struct oj_choice *choice)
 {
     const struct oj_choice closed = {0};
     oj_one_to_one_close(choice->pairs);
@@ -255,12 +255,13 @@ static void close_choice(struct oj_choice *choice)
 }
 
 /* Pairs of the job, which is prepared, can be added. */
-static oj_status open_choice(struct oj_pass *pass, struct oj_error *err)
+static oj_status open_one_to_one_choice(struct oj_pass *pass,
+                                        struct oj_error *err)
 {
     const struct oj_job *job = &pass->job;
     struct oj_choice *choice = &pass->choice;
     const int64_t n = job->join_side->counts.n_rows;
-    close_choice(choice);
+    close_one_to_one_choice(choice);
     choice->by_fid = pass->command != NULL && !job->input.is_result_set;
     OJ_TRY(oj_one_to_one_open(n, oj_job_most_held_pairs(job->command),
                               job->command->output.dst, &choice->pairs, err));
@@ -316,11 +317,11 @@ static oj_status fetch_answer_features(struct oj_choice *choice,
 
 /* As oj_job_join(): the chosen pairs of a part, the first row of which is row
  * first of all. */
-static oj_status answer_with_choice(struct oj_choice *choice,
-                                    struct oj_job *job,
-                                    const struct oj_pipeline_part *part,
-                                    int64_t first, struct oj_matches *out,
-                                    struct oj_error *err)
+static oj_status answer_with_chosen_pairs(struct oj_choice *choice,
+                                          struct oj_job *job,
+                                          const struct oj_pipeline_part *part,
+                                          int64_t first, struct oj_matches *out,
+                                          struct oj_error *err)
 {
     const struct oj_flat *flat = part->flat;
     const int64_t n = flat->n_features;
@@ -454,7 +455,7 @@ static void close_sides(struct oj_pass *pass)
     close_reader_and_batches(pass);
     forget_streamed_join(pass);
     free_unmatched_bitmap(&pass->unmatched);
-    close_choice(&pass->choice);
+    close_one_to_one_choice(&pass->choice);
     oj_rows_close(&pass->rows);
     oj_matches_free(&pass->one);
     oj_job_close(&pass->job);
@@ -532,7 +533,8 @@ join_rows_on_pipeline_thread(void *user, const struct oj_pipeline_part *part,
             break;
     }
     if (pass->choice.is_made)
-        OJ_TRY(answer_with_choice(&pass->choice, job, part, first, out, err));
+        OJ_TRY(answer_with_chosen_pairs(&pass->choice, job, part, first, out,
+                                        err));
     else
         OJ_TRY(oj_job_join(job, part->flat, part->answer, !pass->is_choosing,
                            out, err));
@@ -577,8 +579,9 @@ static oj_status read_and_index_input(struct oj_pass *pass,
     return oj_aggregation_start(aggregation, input->flat.n_features, err);
 }
 
-static oj_status prove(struct oj_pass *pass, const struct oj_answer *answer,
-                       struct oj_error *err)
+static oj_status validate_answer(struct oj_pass *pass,
+                                 const struct oj_answer *answer,
+                                 struct oj_error *err)
 {
     double start = oj_clock_seconds();
     if (pass->proof == NULL)
@@ -600,7 +603,7 @@ static oj_status add_pairs_to_one_to_one(struct oj_pass *pass,
     answer.part = part;
     answer.pairs = matches;
     answer.side = oj_job_answer_side(&pass->job, part->answer);
-    OJ_TRY(prove(pass, &answer, err));
+    OJ_TRY(validate_answer(pass, &answer, err));
     OJ_TRY(oj_pair_ranks_make(&pass->job.relation, part->flat,
                               &answer.side.flat, matches,
                               oj_job_threads(&pass->job), &choice->ranks, err));
@@ -712,7 +715,7 @@ static oj_status join_all_for_one_to_one(struct oj_pass *pass,
     const struct oj_read_options reading = oj_job_read_options(job, 0, 0);
     struct oj_pipeline_counts *counts = &pass->choice.counts;
     struct oj_read_counts read;
-    OJ_TRY(open_choice(pass, err));
+    OJ_TRY(open_one_to_one_choice(pass, err));
     pass->progress_share = job->command->in_place ? 0.25 : 0.5;
     OJ_TRY(stream_rows(pass, 0, &reading, counts, &read, err));
     pass->progress_start = pass->progress_share;
@@ -724,7 +727,7 @@ static oj_status join_all_for_one_to_one(struct oj_pass *pass,
 }
 
 /* What is joined of the input is made once more, for measures of the pairs. */
-static int needs_flats_of_chosen(const struct oj_pass *pass)
+static int needs_values_of_chosen_pairs(const struct oj_pass *pass)
 {
     return oj_pair_request_is_needed(&pass->rows.request);
 }
@@ -744,10 +747,10 @@ static oj_status choose_one_to_one_pairs(struct oj_pass *pass,
     status = join_all_for_one_to_one(pass, err);
     pass->is_choosing = 0;
     close_reader_and_batches(pass);
-    if (needs_flats_of_chosen(pass)) /* it is found once more */
+    if (needs_values_of_chosen_pairs(pass)) /* it is found once more */
         pass->job.sides.reshape[0].found = nothing;
     if (status != OJ_OK)
-        close_choice(&pass->choice);
+        close_one_to_one_choice(&pass->choice);
     return status == OJ_OK && is_shared ? set_filters(pass, err) : status;
 }
 
@@ -800,7 +803,7 @@ static oj_status read_batch_on_reader_thread(void *user, int slot,
         hash_batch(&pass->choice.seen[pass->choice.is_made], flat,
                    batch->first_row);
     if (batch->n_rows == 0 || pass->streams == OJ_STREAMS_AS_READ ||
-        (pass->choice.is_made && !needs_flats_of_chosen(pass)))
+        (pass->choice.is_made && !needs_values_of_chosen_pairs(pass)))
         return OJ_OK;
     return oj_job_make_flat(&pass->job, is_join, 0, batch,
                             &pass->batch_work[slot], flat, err);
@@ -972,7 +975,7 @@ static oj_status next_answer(struct oj_pass *pass,
     }
     OJ_TRY(make_answer(pass, part, pairs, &pass->answer, err));
     *answer = &pass->answer;
-    return pass->choice.is_made ? OJ_OK : prove(pass, *answer, err);
+    return pass->choice.is_made ? OJ_OK : validate_answer(pass, *answer, err);
 }
 
 oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,

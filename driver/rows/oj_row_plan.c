@@ -59,10 +59,10 @@ static oj_status plan_pick(struct oj_rows *rows, const char *rule,
                    rule);
 }
 
-static void add_column_of_join(struct oj_rows *rows,
-                               enum oj_column_origin origin, int source,
-                               OGRFieldType type, const char *usual,
-                               const char *given, const char *option)
+static void add_computed_column(struct oj_rows *rows,
+                                enum oj_column_origin origin, int source,
+                                OGRFieldType type, const char *usual,
+                                const char *given, const char *option)
 {
     const struct oj_own_column own = {origin,
                                       source,
@@ -79,12 +79,12 @@ static void add_pair_value_column(struct oj_rows *rows,
                                   enum oj_pair_value which, const char *name)
 {
     rows->request.want[which] = 1;
-    add_column_of_join(rows, OJ_COLUMN_PAIR_VALUE, (int)which, OFTReal, name,
-                       NULL, NULL);
+    add_computed_column(rows, OJ_COLUMN_PAIR_VALUE, (int)which, OFTReal, name,
+                        NULL, NULL);
 }
 
 /* Of further conditions the name ends in their number. */
-static void name_similarity_columns(struct oj_rows *rows, const char *given)
+static void add_similarity_columns(struct oj_rows *rows, const char *given)
 {
     const char *first = given != NULL ? given : "join_similarity";
     for (int i = 0; first[0] != '\0' && i < rows->job->relation.n_similar; i++)
@@ -92,9 +92,9 @@ static void name_similarity_columns(struct oj_rows *rows, const char *given)
         const char *name = rows->similarity_name[i] =
             CPLStrdup(i == 0 ? first : CPLSPrintf("%s_%d", first, i + 1));
         rows->request.want[OJ_PAIR_SIMILARITY + i] = 1;
-        add_column_of_join(rows, OJ_COLUMN_PAIR_VALUE, OJ_PAIR_SIMILARITY + i,
-                           OFTReal, name, given != NULL ? name : NULL,
-                           "name_similarity");
+        add_computed_column(rows, OJ_COLUMN_PAIR_VALUE, OJ_PAIR_SIMILARITY + i,
+                            OFTReal, name, given != NULL ? name : NULL,
+                            "name_similarity");
     }
 }
 
@@ -150,24 +150,24 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
         (relation->op == OJ_OP_NEAREST || relation->k < OJ_EVERY_PAIR) &&
         rows->request.pick == OJ_PICK_ALL && !c->one_to_one &&
         oj_relation_gives_lists(relation);
-    add_column_of_join(rows, OJ_COLUMN_JOIN_FID, 0, OFTInteger64, "join_fid",
-                       c->name_fid, "name_fid");
+    add_computed_column(rows, OJ_COLUMN_JOIN_FID, 0, OFTInteger64, "join_fid",
+                        c->name_fid, "name_fid");
     if ((oj_op_get(relation->op)->takes & OJ_TAKES_DISTANCE) != 0)
-        add_column_of_join(rows, OJ_COLUMN_MEASURE, 0, OFTReal,
-                           oj_op_get(relation->op)->measure, c->name_distance,
-                           "name_distance");
-    name_similarity_columns(rows, c->name_similarity);
+        add_computed_column(rows, OJ_COLUMN_MEASURE, 0, OFTReal,
+                            oj_op_get(relation->op)->measure, c->name_distance,
+                            "name_distance");
+    add_similarity_columns(rows, c->name_similarity);
     if (relation->vector.is_asked)
     {
         rows->request.want[OJ_PAIR_DIFFERENCE] =
             c->name_difference == NULL || c->name_difference[0] != '\0';
-        add_column_of_join(rows, OJ_COLUMN_PAIR_VALUE, OJ_PAIR_DIFFERENCE,
-                           OFTReal, "join_difference", c->name_difference,
-                           "name_difference");
+        add_computed_column(rows, OJ_COLUMN_PAIR_VALUE, OJ_PAIR_DIFFERENCE,
+                            OFTReal, "join_difference", c->name_difference,
+                            "name_difference");
     }
     if (is_ranked)
-        add_column_of_join(rows, OJ_COLUMN_RANK, 0, OFTInteger, "join_rank",
-                           c->name_rank, "name_rank");
+        add_computed_column(rows, OJ_COLUMN_RANK, 0, OFTInteger, "join_rank",
+                            c->name_rank, "name_rank");
     else if (c->name_rank != NULL && c->name_rank[0] != '\0')
         return oj_fail(err, OJ_ERR_ARG,
                        "-name_rank: there is a rank only with -op nearest or "
@@ -175,8 +175,8 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
                        "(-k, -ties all), "
                        "of which none is picked");
     if (c->name_count != NULL)
-        add_column_of_join(rows, OJ_COLUMN_COUNT, 0, OFTInteger64, "",
-                           c->name_count, "name_count");
+        add_computed_column(rows, OJ_COLUMN_COUNT, 0, OFTInteger64, "",
+                            c->name_count, "name_count");
     if (c->overlap != NULL)
         OJ_TRY(plan_overlap(rows, c->overlap, err));
     if (c->nearest_point_fields)

@@ -2,8 +2,8 @@
 
 #include "../../flatten/base/oj_clock.h"
 #include "../base/oj_message.h"
-#include "../command/oj_command.h"
-#include "../files/oj_text_file.h"
+#include "../command/oj_parsed_command.h"
+#include "../files/oj_text_file_write.h"
 
 #include <cpl_string.h>
 

@@ -6,7 +6,7 @@
 #include "../../flatten/base/oj_clock.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
-#include "../files/oj_text_file.h"
+#include "../files/oj_text_file_write.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
 #include "../base/oj_shell_words.h"
-#include "../command/oj_command.h"
+#include "../command/oj_parsed_command.h"
 #include "../command/oj_option_table.h"
 
 #include <cpl_string.h>
@@ -404,7 +404,7 @@ static const char *text_of_reading_method(const char *lane)
 }
 
 /* Lanes of the rows that were read. */
-static void print_read_paths(const struct explanation *e)
+static void print_reading_methods(const struct explanation *e)
 {
     const struct oj_layer_reader *reader = e->run->pass.reader;
     print_line("read by", "input: %s",
@@ -462,7 +462,7 @@ oj_status oj_explain_run(struct oj_command_run *run, struct oj_error *err)
     OJ_TRY(read_and_join_sample(&e, err));
     print_engine(&e);
     print_estimate_from_sample(&e);
-    print_read_paths(&e);
+    print_reading_methods(&e);
     print_output(&e);
     return OJ_OK;
 }

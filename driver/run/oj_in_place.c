@@ -3,7 +3,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_temporary_file.h"
-#include "../../flatten/write/oj_row_lane.h"
+#include "../../flatten/write/oj_direct_row_writer.h"
 #include "../base/oj_cancel.h"
 
 #include <cpl_conv.h>
@@ -218,7 +218,7 @@ static oj_status write_update_records_to_file(struct update *u,
 }
 
 /* Aggregates that were not streamed are added up as answers come. */
-static struct oj_aggregation *unstreamed_aggregation(const struct update *u)
+static struct oj_aggregation *aggregation_fed_by_answers(const struct update *u)
 {
     struct oj_aggregation *aggregation = u->pass->rows.aggregation;
     return u->pass->streams != OJ_STREAMS_INPUT ? NULL : aggregation;
@@ -226,7 +226,7 @@ static struct oj_aggregation *unstreamed_aggregation(const struct update *u)
 
 static oj_status spill_answers(struct update *u, struct oj_error *err)
 {
-    struct oj_aggregation *aggregation = unstreamed_aggregation(u);
+    struct oj_aggregation *aggregation = aggregation_fed_by_answers(u);
     const struct oj_answer *answer;
     for (;;)
     {
@@ -256,8 +256,8 @@ static oj_status join_and_spill_answers(struct update *u, struct oj_error *err)
         pass->progress_share = 0.5;
     pass->pairs_only = 1;
     OJ_TRY(oj_pass_stop(pass, spill_answers(u, err), err));
-    return unstreamed_aggregation(u) != NULL
-               ? oj_aggregation_finish(unstreamed_aggregation(u), err)
+    return aggregation_fed_by_answers(u) != NULL
+               ? oj_aggregation_finish(aggregation_fed_by_answers(u), err)
                : OJ_OK;
 }
 

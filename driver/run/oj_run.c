@@ -1,11 +1,11 @@
 #include "oj_run.h"
 
 #include "../../flatten/base/oj_clock.h"
-#include "../../flatten/base/oj_library_texts.h"
+#include "../../flatten/base/oj_library_error_texts.h"
 #include "../../flatten/write/oj_layer_write.h"
 #include "../base/oj_exit.h"
 #include "../base/oj_message.h"
-#include "../files/oj_text_file.h"
+#include "../files/oj_text_file_write.h"
 
 #include <string.h>
 
@@ -49,7 +49,7 @@ static oj_status write_answer_if_open(struct oj_layer_writer *writer,
                                        answer->matches, values, err);
 }
 
-static oj_status write_answer_and_prove(struct writing *w,
+static oj_status write_answer_to_layers(struct writing *w,
                                         const struct oj_answer *answer,
                                         struct oj_error *err)
 {
@@ -87,7 +87,7 @@ static oj_status write_answers(struct writing *w, double *input_end,
             OJ_TRY(write_unmatched_join_rows(w, answer, err));
             continue;
         }
-        OJ_TRY(write_answer_and_prove(w, answer, err));
+        OJ_TRY(write_answer_to_layers(w, answer, err));
         *input_end = oj_clock_seconds();
     }
 }
@@ -186,7 +186,7 @@ static void warn_of_writing(const struct writing *w)
 }
 
 /* What drivers say of such rows names none of them. */
-static void find_infinite_coordinate(struct writing *w)
+static void note_infinite_row_of_writers(struct writing *w)
 {
     for (int i = 0; i < N_TARGETS && w->infinite_side == NULL; i++)
     {
@@ -222,7 +222,7 @@ static oj_status explain_failure(struct writing *w, oj_status status,
                                  struct oj_error *err)
 {
     struct oj_error bare;
-    find_infinite_coordinate(w);
+    note_infinite_row_of_writers(w);
     if (status != OJ_ERR_IO || !w->target[MAIN].schema.keep_fids ||
         strstr(err->message, OJ_TEXT_FID_REPEATS) == NULL)
     {
@@ -279,7 +279,7 @@ static oj_status write_output(struct writing *w, struct oj_error *err)
     if (status != OJ_OK)
         return explain_failure(w, status, err);
     warn_of_writing(w);
-    find_infinite_coordinate(w);
+    note_infinite_row_of_writers(w);
     close_writers(w);
     status = oj_output_finish(w->output, err);
     if (status != OJ_OK)

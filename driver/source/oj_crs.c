@@ -204,8 +204,8 @@ static oj_status fail_geographic(const struct oj_crs *crs, const char *option,
 }
 
 /* Without -max_distance there is no unit to look at. */
-static oj_status check_unbounded_nearest(const struct oj_crs *crs,
-                                         struct oj_error *err)
+static oj_status check_nearest_not_in_degrees(const struct oj_crs *crs,
+                                              struct oj_error *err)
 {
     if (crs->join == NULL || !OSRIsGeographic(crs->join))
         return OJ_OK;
@@ -297,7 +297,7 @@ static oj_status convert_distances(const struct oj_command *command,
         OJ_TRY(convert_distance(command, crs, "max_distance",
                                 &relation->max_distance, err));
     else if (oj_relation_sorts_by_measure(&command->relation))
-        OJ_TRY(check_unbounded_nearest(crs, err));
+        OJ_TRY(check_nearest_not_in_degrees(crs, err));
     if (oj_command_given(command, "min_distance"))
         OJ_TRY(convert_distance(command, crs, "min_distance",
                                 &relation->min_distance, err));

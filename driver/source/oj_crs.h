@@ -2,7 +2,7 @@
 #ifndef OJ_CRS_H
 #define OJ_CRS_H
 
-#include "../command/oj_command.h"
+#include "../command/oj_parsed_command.h"
 #include "oj_source.h"
 
 /** Zeroed memory is a valid empty one. */

@@ -184,9 +184,9 @@ static void warn_of_axes(const struct oj_source *const source[2],
 }
 
 /* The usual reason is a CRS that is not what the layer says. */
-static void warn_of_crs(const struct oj_source *source,
-                        const struct side_extent *own,
-                        const struct side_extent *other)
+static void warn_of_unexpected_degrees(const struct oj_source *source,
+                                       const struct side_extent *own,
+                                       const struct side_extent *other)
 {
     if (!looks_like_degrees(own))
         return;
@@ -258,9 +258,9 @@ static void warn_if_layers_do_not_meet(const struct oj_command *command,
     warn_of_axes(source, own, joined, isfinite(reach) ? reach : 0.0);
     /* A box of -window is in the CRS of the join, whatever that is. */
     if (command->n_windows == 0 || source[0]->srs != NULL)
-        warn_of_crs(source[0], &own[0], &own[1]);
+        warn_of_unexpected_degrees(source[0], &own[0], &own[1]);
     if (command->n_windows == 0)
-        warn_of_crs(source[1], &own[1], &own[0]);
+        warn_of_unexpected_degrees(source[1], &own[1], &own[0]);
 }
 
 /* ---- distances ---------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #ifndef OJ_PLAUSIBILITY_WARNINGS_H
 #define OJ_PLAUSIBILITY_WARNINGS_H
 
-#include "../command/oj_command.h"
+#include "../command/oj_parsed_command.h"
 #include "oj_crs.h"
 #include "oj_source.h"
 

@@ -65,8 +65,9 @@ static double number_of_value(OGRFieldType type, const struct oj_value *value)
 
 /* ---- classes: the key of a row ------------------------------------------- */
 
-static oj_status add_bytes(struct oj_side_columns *c, const void *from,
-                           size_t n, struct oj_error *err)
+static oj_status append_bytes_to_key(struct oj_side_columns *c,
+                                     const void *from, size_t n,
+                                     struct oj_error *err)
 {
     int64_t end = c->n_key + (int64_t)((n + 3) / 4);
     OJ_ROOM(c->key, c->n_key, end, c->cap_key, err);
@@ -90,8 +91,8 @@ static oj_status append_text_key(struct oj_side_columns *c,
     uint64_t length;
     OJ_TRY(oj_side_field_text(field, value, &text, &n, err));
     length = (uint64_t)n;
-    OJ_TRY(add_bytes(c, &length, sizeof length, err));
-    return add_bytes(c, text, (size_t)n, err);
+    OJ_TRY(append_bytes_to_key(c, &length, sizeof length, err));
+    return append_bytes_to_key(c, text, (size_t)n, err);
 }
 
 /* A number is its integer where it is one, else its bits, which then are never
@@ -116,7 +117,7 @@ static oj_status append_number_key(struct oj_side_columns *c, OGRFieldType type,
             whole = (int64_t)real;
     }
     memcpy(key + 1, &whole, sizeof whole);
-    return add_bytes(c, key, sizeof key, err);
+    return append_bytes_to_key(c, key, sizeof key, err);
 }
 
 /* Makes c->key that of a row; *is_null: it has none. */
@@ -212,8 +213,8 @@ static oj_status make_max_distances(const struct oj_side_columns *c, int side,
 
 /* Of a field its list, or its one number. Returns how many, at most one more
  * than there may be. */
-static int64_t read_list(OGRFieldType type, const struct oj_value *value,
-                         double *out)
+static int64_t read_vector_of_value(OGRFieldType type,
+                                    const struct oj_value *value, double *out)
 {
     const OGRField *raw = &value->raw;
     int64_t n, most = OJ_MOST_DIMENSIONS + 1;
@@ -240,9 +241,9 @@ static int64_t read_list(OGRFieldType type, const struct oj_value *value,
 }
 
 /* number: of the row, [OJ_MOST_DIMENSIONS + 1] */
-static int64_t read_numbers(const struct oj_side_fields *fields,
-                            const struct oj_attributes *values, int64_t row,
-                            double *number)
+static int64_t read_vector_of_row(const struct oj_side_fields *fields,
+                                  const struct oj_attributes *values,
+                                  int64_t row, double *number)
 {
     struct oj_value value;
     for (int i = 0; i < fields->n; i++)
@@ -250,7 +251,7 @@ static int64_t read_numbers(const struct oj_side_fields *fields,
         const struct oj_side_field *field = &fields->field[i];
         oj_attributes_value(values, field->column, row, &value);
         if (fields->n == 1)
-            return read_list(field->type, &value, number);
+            return read_vector_of_value(field->type, &value, number);
         number[i] = number_of_value(field->type, &value);
     }
     return fields->n;
@@ -268,7 +269,8 @@ static oj_status count_dimensions(const struct oj_side_columns *c, int side,
     for (int64_t row = 0;
          insert != OJ_LOOK_UP && n == 0 && row < flat->n_features; row++)
     {
-        n = read_numbers(&c->fields[OJ_MADE_VECTOR][side], values, row, number);
+        n = read_vector_of_row(&c->fields[OJ_MADE_VECTOR][side], values, row,
+                               number);
         if (n > OJ_MOST_DIMENSIONS)
             return oj_fail(
                 err, OJ_ERR_DATA,
@@ -297,7 +299,7 @@ static oj_status make_vectors(const struct oj_side_columns *c, int side,
     for (int64_t row = 0; row < n; row++)
     {
         double *out = made->vector + row * d;
-        if (read_numbers(fields, values, row, number) == d &&
+        if (read_vector_of_row(fields, values, row, number) == d &&
             oj_vector_weigh(c->norm, number, d, c->weight, fields->n, out))
             continue;
         for (int64_t i = 0; i < d; i++)
@@ -310,10 +312,10 @@ static oj_status make_vectors(const struct oj_side_columns *c, int side,
 /* ---- texts --------------------------------------------------------------- */
 
 /* Appends the text of a row to made->bytes, of which *n are in use. */
-static oj_status add_text(const struct oj_side_fields *fields,
-                          const struct oj_attributes *values, int64_t row,
-                          struct oj_row_columns *made, int64_t *n,
-                          struct oj_error *err)
+static oj_status append_text_of_row(const struct oj_side_fields *fields,
+                                    const struct oj_attributes *values,
+                                    int64_t row, struct oj_row_columns *made,
+                                    int64_t *n, struct oj_error *err)
 {
     int64_t first = *n;
     for (int i = 0; i < fields->n; i++)
@@ -346,15 +348,16 @@ static oj_status gather_texts(const struct oj_side_fields *fields,
     made->offset[0] = 0;
     for (int64_t row = 0; row < n_rows; row++)
     {
-        OJ_TRY(add_text(fields, values, row, made, &n, err));
+        OJ_TRY(append_text_of_row(fields, values, row, made, &n, err));
         made->offset[row + 1] = n;
     }
     return OJ_OK;
 }
 
-static oj_status make_sets(const struct oj_side_columns *c, int condition,
-                           int insert, const struct oj_flat *flat,
-                           struct oj_row_columns *made, struct oj_error *err)
+static oj_status make_token_sets(const struct oj_side_columns *c, int condition,
+                                 int insert, const struct oj_flat *flat,
+                                 struct oj_row_columns *made,
+                                 struct oj_error *err)
 {
     const struct oj_texts texts = {flat->n_features, made->offset, made->bytes};
     const struct oj_token_rules rules = {c->rules.fold, c->rules.tokens,
@@ -398,7 +401,7 @@ static oj_status make_texts(const struct oj_side_columns *c, int side,
     {
         OJ_TRY(gather_texts(&c->fields[OJ_MADE_TEXT + i][side], values,
                             flat->n_features, made, err));
-        OJ_TRY(make_sets(c, i, insert, flat, made, err));
+        OJ_TRY(make_token_sets(c, i, insert, flat, made, err));
         made->texts[i] = oj_token_sets_view(&made->sets[i]);
     }
     if (insert == OJ_INSERT_ALL) /* no more of them */

@@ -36,7 +36,7 @@ static int is_same_layer(const struct oj_source *a, const struct oj_source *b)
            strcmp(a->name, b->name) == 0;
 }
 
-static int is_excluded(const struct oj_command *command, const char *what)
+static int has_exclude_word(const struct oj_command *command, const char *what)
 {
     return CSLFindString((CSLConstList)command->exclude, what) >= 0;
 }
@@ -46,11 +46,12 @@ check_self_join(const struct oj_command *command, const struct oj_source *input,
                 const struct oj_source *join, struct oj_sides *sides,
                 struct oj_relation *relation, struct oj_error *err)
 {
-    int asked = is_excluded(command, "self");
+    int asked = has_exclude_word(command, "self");
     sides->is_self_join = command->n_windows == 0 && is_same_layer(input, join);
     relation->exclude_self = sides->is_self_join || asked;
     sides->needs_fids = relation->exclude_self;
-    relation->exclude_same_geometry = is_excluded(command, "same_geometry");
+    relation->exclude_same_geometry =
+        has_exclude_word(command, "same_geometry");
     relation->unordered_pairs = command->unordered_pairs;
     if (command->unordered_pairs && !relation->exclude_self)
         return oj_fail(err, OJ_ERR_ARG,
@@ -65,8 +66,9 @@ check_self_join(const struct oj_command *command, const struct oj_source *input,
 }
 
 /* Rows that all have the FID -1 would all be one feature. */
-static oj_status check_fids(const struct oj_sides *sides, int side,
-                            const struct oj_flat *flat, struct oj_error *err)
+static oj_status check_rows_have_fids(const struct oj_sides *sides, int side,
+                                      const struct oj_flat *flat,
+                                      struct oj_error *err)
 {
     if (!sides->needs_fids || flat->fid == NULL)
         return OJ_OK;
@@ -107,8 +109,9 @@ static oj_status check_input_holds_points(const struct oj_sides *sides,
                    points_only);
 }
 
-static oj_status check_points(const struct oj_sides *sides,
-                              const struct oj_flat *flat, struct oj_error *err)
+static oj_status check_rows_are_points(const struct oj_sides *sides,
+                                       const struct oj_flat *flat,
+                                       struct oj_error *err)
 {
     if (!sides->needs_points || oj_flat_is_points(flat) ||
         (flat->part_kinds & ~(unsigned)OJ_PART_POINT) == 0)
@@ -142,10 +145,11 @@ static int64_t count_beyond_poles(const struct oj_flat *flat)
 /* ---- conditions on fields: the words ------------------------------------- */
 
 /* Has the field read, and made into a column of this side. */
-static oj_status add_field(struct oj_source *const sources[2], int side,
-                           const char *name, const char *option, int made,
-                           struct oj_side_columns *columns,
-                           struct oj_error *err)
+static oj_status add_compared_field(struct oj_source *const sources[2],
+                                    int side, const char *name,
+                                    const char *option, int made,
+                                    struct oj_side_columns *columns,
+                                    struct oj_error *err)
 {
     struct oj_side_field field = {0};
     OGRFieldDefnH defn;
@@ -196,8 +200,8 @@ static oj_status add_field_pairs(struct oj_source *const source[2],
         const char *names[2];
         status = split_pair(option, words[i], names, err);
         for (int side = 0; side < 2 && status == OJ_OK; side++)
-            status = add_field(source, side, names[side], option, made, columns,
-                               err);
+            status = add_compared_field(source, side, names[side], option, made,
+                                        columns, err);
     }
     CSLDestroy(words);
     return status;
@@ -228,8 +232,8 @@ static oj_status resolve_distance_field(
         if ((size_t)(colon - word) < sizeof name)
             name[colon - word] = '\0';
     }
-    OJ_TRY(add_field(source, side, name, option, OJ_MADE_MAX_DISTANCE, columns,
-                     err));
+    OJ_TRY(add_compared_field(source, side, name, option, OJ_MADE_MAX_DISTANCE,
+                              columns, err));
     type = columns->fields[OJ_MADE_MAX_DISTANCE][side].field->type;
     if (type != OFTInteger && type != OFTInteger64 && type != OFTReal &&
         type != OFTString)
@@ -263,18 +267,18 @@ static oj_status parse_exclude_fields(const struct oj_command *command,
     return OJ_OK;
 }
 
-static oj_status open_texts(const struct oj_command *command,
-                            struct oj_source *const source[2],
-                            struct oj_side_columns *columns,
-                            struct oj_error *err)
+static oj_status add_similar_fields(const struct oj_command *command,
+                                    struct oj_source *const source[2],
+                                    struct oj_side_columns *columns,
+                                    struct oj_error *err)
 {
     columns->n_texts = command->relation.n_similar;
     for (int i = 0; i < 2 * columns->n_texts; i++)
     {
         char **name = command->similar_fields[i / 2].fields[i % 2];
         for (; *name != NULL; name++)
-            OJ_TRY(add_field(source, i % 2, *name, "similar",
-                             OJ_MADE_TEXT + i / 2, columns, err));
+            OJ_TRY(add_compared_field(source, i % 2, *name, "similar",
+                                      OJ_MADE_TEXT + i / 2, columns, err));
     }
     return OJ_OK;
 }
@@ -310,8 +314,8 @@ static oj_status parse_vector_fields(const struct oj_command *command,
     {
         int side = i / words->n, place = i % words->n;
         const char *name = words->fields[side][place];
-        OJ_TRY(add_field(source, side, name, "vector", OJ_MADE_VECTOR, columns,
-                         err));
+        OJ_TRY(add_compared_field(source, side, name, "vector", OJ_MADE_VECTOR,
+                                  columns, err));
         OJ_TRY(check_vector_field(
             source[side], name, words->n == 1,
             columns->fields[OJ_MADE_VECTOR][side].field[place].type, err));
@@ -321,11 +325,11 @@ static oj_status parse_vector_fields(const struct oj_command *command,
     return OJ_OK;
 }
 
-static oj_status open_columns(const struct oj_command *command,
-                              struct oj_source *const source[2],
-                              const struct oj_crs *crs,
-                              struct oj_side_columns *columns,
-                              struct oj_error *err)
+static oj_status open_compared_columns(const struct oj_command *command,
+                                       struct oj_source *const source[2],
+                                       const struct oj_crs *crs,
+                                       struct oj_side_columns *columns,
+                                       struct oj_error *err)
 {
     columns->rules.fold = command->fold;
     columns->rules.tokens = command->tokens;
@@ -335,7 +339,7 @@ static oj_status open_columns(const struct oj_command *command,
         OJ_TRY(add_field_pairs(source, command->on, "on", OJ_MADE_ON_CLASS,
                                columns, err));
     OJ_TRY(parse_exclude_fields(command, source, columns, err));
-    OJ_TRY(open_texts(command, source, columns, err));
+    OJ_TRY(add_similar_fields(command, source, columns, err));
     OJ_TRY(parse_vector_fields(command, source, columns, err));
     OJ_TRY(resolve_distance_field(command, source, 0, "max_distance_field",
                                   command->max_distance_field, crs, columns,
@@ -523,7 +527,7 @@ oj_status oj_sides_open(const struct oj_command *command,
                           !oj_relation_compares_shapes(&command->relation);
     OJ_TRY(check_input_holds_points(sides, input, err));
     OJ_TRY(check_self_join(command, input, join, sides, relation, err));
-    return open_columns(command, source, crs, &sides->columns, err);
+    return open_compared_columns(command, source, crs, &sides->columns, err);
 }
 
 oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
@@ -540,9 +544,9 @@ oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
             reshape_features(&sides->reshape[side], flat, &work->shapes, err));
         *flat = oj_flat_buf_view(&work->shapes);
     }
-    OJ_TRY(check_fids(sides, side, flat, err));
+    OJ_TRY(check_rows_have_fids(sides, side, flat, err));
     if (side == 0)
-        OJ_TRY(check_points(sides, flat, err));
+        OJ_TRY(check_rows_are_points(sides, flat, err));
     if (sides->needs_points)
         found->n_beyond_poles += count_beyond_poles(flat);
     return oj_side_columns_make(&sides->columns, side, insert, values,

@@ -251,7 +251,7 @@ static oj_status check_where(const struct oj_source *s, struct oj_error *err)
     return OJ_OK;
 }
 
-static void set_box(const struct oj_source *s, const double *box)
+static void set_box_filter(const struct oj_source *s, const double *box)
 {
     if (box != NULL)
         OGR_L_SetSpatialFilterRect(s->layer, box[0], box[1], box[2], box[3]);
@@ -267,7 +267,7 @@ static oj_status set_filters(struct oj_source *s, struct oj_error *err)
         OJ_TRY(check_where(s, err));
     }
     if (s->spat != NULL)
-        set_box(s, s->spat);
+        set_box_filter(s, s->spat);
     return OJ_OK;
 }
 
@@ -285,7 +285,7 @@ static void set_smaller_of_two_filters(const struct oj_source *s,
     const double *spat = s->spat;
     int is_inside = spat == NULL || (both[0] >= spat[0] && both[1] >= spat[1] &&
                                      both[2] <= spat[2] && both[3] <= spat[3]);
-    set_box(s, is_inside ? both : spat);
+    set_box_filter(s, is_inside ? both : spat);
 }
 
 /* where: further condition; NULL: none. */
@@ -315,7 +315,7 @@ oj_status oj_source_filter(struct oj_source *source, const OGREnvelope *box,
     if (box != NULL)
         set_smaller_of_two_filters(source, box);
     else
-        set_box(source, source->spat);
+        set_box_filter(source, source->spat);
     return set_where_and_condition(source, where, err);
 }
 

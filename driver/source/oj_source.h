@@ -3,7 +3,7 @@
 #ifndef OJ_SOURCE_H
 #define OJ_SOURCE_H
 
-#include "../command/oj_command.h"
+#include "../command/oj_parsed_command.h"
 
 #include <gdal.h>
 #include <ogr_api.h>

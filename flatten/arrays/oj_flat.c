@@ -200,7 +200,7 @@ static int are_vertices_in_range(const struct oj_flat_buf *buf, int64_t first,
 }
 
 /* 1 when a ring lacks its first vertex at its end. */
-static int is_open(const struct oj_flat *flat, int64_t ring)
+static int is_ring_open(const struct oj_flat *flat, int64_t ring)
 {
     int64_t first = flat->vertex_offset[ring];
     int64_t last = flat->vertex_offset[ring + 1] - 1;
@@ -234,7 +234,7 @@ static int is_feature_tidy(const struct oj_flat_buf *buf)
         {
             if (buf->vertex_offset[ring] == buf->vertex_offset[ring + 1] ||
                 (buf->part_kind[part] == OJ_PART_POLYGON &&
-                 is_open(&flat, ring)))
+                 is_ring_open(&flat, ring)))
                 return 0;
         }
     }
@@ -252,7 +252,8 @@ oj_status oj_flat_buf_copy_part(struct oj_flat_buf *buf,
     {
         int64_t first = flat->vertex_offset[ring];
         int64_t n = flat->vertex_offset[ring + 1] - first;
-        int closes = n > 0 && kind == OJ_PART_POLYGON && is_open(flat, ring);
+        int closes =
+            n > 0 && kind == OJ_PART_POLYGON && is_ring_open(flat, ring);
         double *x, *y;
         if (n == 0)
             continue;
@@ -618,7 +619,7 @@ static oj_status check_part(const struct oj_flat *flat, int64_t part,
         if (end == first || (kind == OJ_PART_POINT && end - first != 1))
             return oj_fail(err, OJ_ERR_ARG, "ring %lld has %lld vertices",
                            (long long)r, (long long)(end - first));
-        if (kind == OJ_PART_POLYGON && is_open(flat, r))
+        if (kind == OJ_PART_POLYGON && is_ring_open(flat, r))
             return oj_fail(err, OJ_ERR_ARG, "polygon ring %lld is not closed",
                            (long long)r);
     }

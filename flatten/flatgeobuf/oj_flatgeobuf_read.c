@@ -439,8 +439,9 @@ static int write_rings_or_members(struct wkb_writer *w,
     return 1;
 }
 
-static int put_geometry(struct wkb_writer *w, const struct oj_flat_table *table,
-                        int type, int depth);
+static int write_geometry_as_wkb(struct wkb_writer *w,
+                                 const struct oj_flat_table *table, int type,
+                                 int depth);
 
 static int write_parts_as_wkb(struct wkb_writer *w,
                               const struct oj_flat_table *table, int type,
@@ -455,14 +456,15 @@ static int write_parts_as_wkb(struct wkb_writer *w,
     {
         struct oj_flat_table part;
         if (!oj_flatbuffer_element(w->feature, parts, i, &part) ||
-            !put_geometry(w, &part, type, depth + 1))
+            !write_geometry_as_wkb(w, &part, type, depth + 1))
             return 0;
     }
     return 1;
 }
 
-static int put_geometry(struct wkb_writer *w, const struct oj_flat_table *table,
-                        int type, int depth)
+static int write_geometry_as_wkb(struct wkb_writer *w,
+                                 const struct oj_flat_table *table, int type,
+                                 int depth)
 {
     struct vertices v = {0};
     if (type == OJ_FGB_UNKNOWN)
@@ -506,7 +508,8 @@ static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
     OJ_TRY(oj_chunk_room(column, room, err));
     w.to = (uint8_t *)column->bytes + column->n_bytes;
     w.end = w.to + room;
-    if (!put_geometry(&w, &geometry, r->geometry_type, 0) || feature->is_broken)
+    if (!write_geometry_as_wkb(&w, &geometry, r->geometry_type, 0) ||
+        feature->is_broken)
         return oj_leave_to_gdal(err);
     oj_chunk_end_bytes(column, row, room - (w.end - w.to));
     return OJ_OK;

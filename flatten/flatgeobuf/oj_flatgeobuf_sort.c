@@ -50,9 +50,9 @@ static void get_box(const struct oj_fgb_row *row, double box[4])
     memcpy(box + 2, row->box + (row->is_point ? 0 : 2), 16);
 }
 
-static void add_to_extent(const struct oj_fgb_unsorted *rows,
-                          struct oj_fgb_extent *sum,
-                          const struct oj_fgb_row *row)
+static void count_row_and_its_bytes(const struct oj_fgb_unsorted *rows,
+                                    struct oj_fgb_extent *sum,
+                                    const struct oj_fgb_row *row)
 {
     sum->rows++;
     sum->bytes += (int64_t)sizeof *row + row->n;
@@ -179,7 +179,8 @@ static int has_one_key(const struct sorting *s, int64_t k)
            (k + 1 < s->n_buckets && s->first_key[k + 1] == s->first_key[k] + 1);
 }
 
-static struct oj_fgb_extent extent_difference(const struct oj_fgb_extent *at)
+static struct oj_fgb_extent
+rows_and_bytes_between(const struct oj_fgb_extent *at)
 {
     const struct oj_fgb_extent n = {at[1].rows - at[0].rows,
                                     at[1].bytes - at[0].bytes,
@@ -196,7 +197,7 @@ static void compute_bucket_offsets(struct sorting *s)
         for (int64_t b = 0; b < s->rows->n_blocks; b++)
         {
             struct oj_fgb_extent n =
-                extent_difference(&s->stretch[b * s->n_buckets + k]);
+                rows_and_bytes_between(&s->stretch[b * s->n_buckets + k]);
             at.rows += n.rows;
             at.bytes += n.bytes;
             at.in_file += n.in_file;
@@ -213,7 +214,7 @@ static int threads_within_memory(const struct sorting *s,
     int64_t most = 1, n_threads;
     for (int64_t i = 0; i < n; i++)
     {
-        struct oj_fgb_extent size = extent_difference(&at[i]);
+        struct oj_fgb_extent size = rows_and_bytes_between(&at[i]);
         int64_t held =
             2 * size.bytes + size.in_file + (NODE_BYTES + 16) * size.rows;
         if (held > most && (at != s->bucket || !has_one_key(s, i)))
@@ -262,7 +263,7 @@ static oj_status add_rows_to_run(const struct sorting *s, struct row_run *run,
                                  const struct oj_fgb_extent *at, int has_keys,
                                  struct oj_error *err)
 {
-    struct oj_fgb_extent n = extent_difference(at), done = run->n;
+    struct oj_fgb_extent n = rows_and_bytes_between(at), done = run->n;
     int64_t end = done.rows + n.rows, shift = at->bytes - done.bytes;
     if (s->rows->bytes == NULL)
     {
@@ -284,7 +285,7 @@ static oj_status add_rows_to_run(const struct sorting *s, struct row_run *run,
         }
         run->order[0][done.rows] =
             (uint64_t)row->key << 32 | (uint64_t)(done.bytes + shift) / 8;
-        add_to_extent(s->rows, &done, row);
+        count_row_and_its_bytes(s->rows, &done, row);
     }
     run->n = done;
     return OJ_OK;
@@ -338,7 +339,7 @@ static oj_status sort_block(int64_t b, int thread, void *user,
         while (k + 1 < s->n_buckets && row->key >= s->first_key[k + 1])
             stretch[++k] = at;
         memcpy(run->to + (at.bytes - begin.bytes), row, sizeof *row + row->n);
-        add_to_extent(s->rows, &at, row);
+        count_row_and_its_bytes(s->rows, &at, row);
     }
     while (k + 1 < s->n_buckets)
         stretch[++k] = at;
@@ -369,7 +370,7 @@ static oj_status make_rows_of_file(const struct sorting *s, struct row_run *run,
                (size_t)(row->n - n_box));
         for (int k = 0; k < 4 && n_head > 0; k++)
             to[k] = (uint8_t)((n_head + row->n - 4) >> 8 * k);
-        add_to_extent(s->rows, &at, row);
+        count_row_and_its_bytes(s->rows, &at, row);
     }
     return OJ_OK;
 }

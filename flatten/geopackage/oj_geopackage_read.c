@@ -298,7 +298,7 @@ static oj_status decode_rows_of_piece(void *stream, int thread,
     {
         const uint8_t *record;
         uint64_t n_record;
-        if (i == oj_sqlite_page_cells(leaf))
+        if (i == oj_sqlite_page_n_cells(leaf))
         {
             leaf += pages->page_bytes;
             i = 0;
@@ -334,7 +334,7 @@ static oj_status read_leaf_pages_and_cut_them(void *stream, int64_t row,
     while (leaf < r->pages.n_leaves && row < end)
     {
         int64_t i = r->at & ROW_MASK, to_byte = (8 - row % 8) % 8;
-        int64_t n = oj_sqlite_page_cells(oj_sqlite_leaf(&r->pages, leaf)) - i;
+        int64_t n = oj_sqlite_page_n_cells(oj_sqlite_leaf(&r->pages, leaf)) - i;
         if (leaf - begin >= piece && to_byte < n)
         {
             OJ_TRY(

@@ -81,7 +81,7 @@ static oj_status list_child_pages(const struct oj_sqlite_pages *pages,
                                   int64_t *n, int64_t *cap,
                                   struct oj_error *err)
 {
-    int n_cells = oj_sqlite_page_cells(page);
+    int n_cells = oj_sqlite_page_n_cells(page);
     if (page[0] != IS_INTERIOR ||
         INTERIOR_HEAD + 2 * n_cells > pages->usable_bytes ||
         *n > pages->n_bytes / pages->page_bytes)
@@ -157,7 +157,7 @@ void oj_sqlite_pages_close(struct oj_sqlite_pages *pages)
 static int is_good_leaf(const struct oj_sqlite_pages *pages,
                         const uint8_t *page)
 {
-    int n = oj_sqlite_page_cells(page);
+    int n = oj_sqlite_page_n_cells(page);
     return page[0] == IS_LEAF && n > 0 &&
            LEAF_HEAD + 2 * n <= pages->usable_bytes;
 }
@@ -176,7 +176,7 @@ oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
         OJ_TRY(read_page(pages, number[i], pages->leaf + i * pages->page_bytes,
                          err));
     pages->n_done += n;
-    if (pages->n_numbers == 1 && oj_sqlite_page_cells(pages->leaf) == 0)
+    if (pages->n_numbers == 1 && oj_sqlite_page_n_cells(pages->leaf) == 0)
         return OJ_OK;
     while (pages->n_leaves < n &&
            is_good_leaf(pages, oj_sqlite_leaf(pages, pages->n_leaves)))

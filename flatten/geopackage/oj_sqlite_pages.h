@@ -111,7 +111,7 @@ static inline const uint8_t *oj_sqlite_leaf(const struct oj_sqlite_pages *pages,
 }
 
 /** The rows of a leaf, one at least, or the pages below another one. */
-static inline int oj_sqlite_page_cells(const uint8_t *page)
+static inline int oj_sqlite_page_n_cells(const uint8_t *page)
 {
     return page[3] << 8 | page[4];
 }

@@ -59,9 +59,10 @@ static oj_status add_curve_polygon(struct oj_flat_buf *flat,
 }
 
 /* The parts of a copy of geometry without curves. */
-static oj_status add_linear_parts(struct oj_layer_geometry *work,
-                                  struct oj_flat_buf *flat,
-                                  OGRGeometryH geometry, struct oj_error *err)
+static oj_status add_parts_without_curves(struct oj_layer_geometry *work,
+                                          struct oj_flat_buf *flat,
+                                          OGRGeometryH geometry,
+                                          struct oj_error *err)
 {
     OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(geometry));
     OGRGeometryH linear;
@@ -93,7 +94,7 @@ static oj_status append_members_recursively(struct oj_layer_geometry *work,
     int n;
     if (type != wkbGeometryCollection && type != wkbTIN &&
         type != wkbPolyhedralSurface && type != wkbMultiSurface)
-        return add_linear_parts(work, flat, geometry, err);
+        return add_parts_without_curves(work, flat, geometry, err);
     if (depth >= OJ_WKB_MAX_DEPTH)
         return oj_fail(err, OJ_ERR_DATA,
                        "collections are nested more than %d deep",

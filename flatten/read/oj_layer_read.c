@@ -68,8 +68,8 @@ struct oj_layer_reader
 
 /* In the short form NaN means that there is no geometry, and must not become
  * one that was lost; infinity marks what was lost. */
-static void transform_chunk(struct oj_layer_reader *reader, double *x,
-                            double *y, int n)
+static void transform_vertices(struct oj_layer_reader *reader, double *x,
+                               double *y, int n)
 {
     for (int i = 0; i < n; i++)
     {
@@ -107,7 +107,7 @@ static oj_status transform_new_features(struct oj_layer_reader *reader,
         int64_t n = flat->n_vertices - v;
         if (n > CHUNK_VERTICES)
             n = CHUNK_VERTICES;
-        transform_chunk(reader, flat->x + v, flat->y + v, (int)n);
+        transform_vertices(reader, flat->x + v, flat->y + v, (int)n);
         v += n;
     }
     OJ_TRY(oj_flat_buf_drop_not_finite(flat, first, &n_lost, err));
@@ -117,7 +117,7 @@ static oj_status transform_new_features(struct oj_layer_reader *reader,
 
 /* ---- open and close ----------------------------------------------------- */
 
-static int is_wanted(const struct oj_fields *fields, int field)
+static int is_field_wanted(const struct oj_fields *fields, int field)
 {
     int i = 0;
     while (i < fields->n && fields->field[i].index != field)
@@ -137,7 +137,7 @@ static void ignore_fields(struct oj_layer_reader *reader)
     for (int i = 0; i < OGR_FD_GetFieldCount(defn); i++)
     {
         const char *name = OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(defn, i));
-        if (!is_wanted(&reader->fields, i) &&
+        if (!is_field_wanted(&reader->fields, i) &&
             OGR_FD_GetFieldIndex(defn, name) == i)
             names = CSLAddString(names, name);
     }
@@ -149,9 +149,9 @@ static void ignore_fields(struct oj_layer_reader *reader)
     CSLDestroy(names);
 }
 
-static oj_status copy_fields(struct oj_layer_reader *reader,
-                             const struct oj_read_options *options,
-                             struct oj_error *err)
+static oj_status init_wanted_fields(struct oj_layer_reader *reader,
+                                    const struct oj_read_options *options,
+                                    struct oj_error *err)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(reader->layer);
     OJ_NEW(reader->field, options->n_fields, err);
@@ -207,7 +207,7 @@ static oj_status does_geometry_meet_box(void *user, const uint8_t *wkb,
 }
 
 /* To OGR a filter without an area is no rectangle. */
-static int init_box(struct oj_layer_reader *reader)
+static int init_filter_box(struct oj_layer_reader *reader)
 {
     OGREnvelope box;
     OGR_G_GetEnvelope(OGR_L_GetSpatialFilter(reader->layer), &box);
@@ -263,7 +263,7 @@ static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
     oj_status status = OJ_ERR_UNSUPPORTED;
     if (!options->use_arrow ||
         (options->transformation != NULL && is_carried) ||
-        (has_box && (options->limit >= 0 || !init_box(reader))))
+        (has_box && (options->limit >= 0 || !init_filter_box(reader))))
         return OJ_OK;
     for (int i = 0; lanes[i] != NULL && status == OJ_ERR_UNSUPPORTED; i++)
     {
@@ -293,7 +293,7 @@ oj_status oj_layer_reader_open(OGRLayerH layer,
     reader->layer = layer;
     reader->last_fid = INT64_MIN;
     reader->options = *options;
-    status = copy_fields(reader, options, err);
+    status = init_wanted_fields(reader, options, err);
     if (status == OJ_OK)
     {
         oj_ogr_errors_begin(&reader->errors);

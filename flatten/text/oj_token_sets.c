@@ -254,9 +254,9 @@ static oj_status merge_slice_tokens(const struct tokenising *t,
 }
 
 /* Their numbers by rarity; number[old] is the new one. */
-static oj_status number_tokens(const struct oj_dictionary *d,
-                               struct oj_token_table *numbered,
-                               uint32_t *number, struct oj_error *err)
+static oj_status number_tokens_by_rarity(const struct oj_dictionary *d,
+                                         struct oj_token_table *numbered,
+                                         uint32_t *number, struct oj_error *err)
 {
     struct counted_token *counted;
     oj_status status = OJ_OK;
@@ -285,7 +285,7 @@ oj_status oj_dictionary_order(struct oj_dictionary *dictionary,
     uint32_t *to;
     oj_status status;
     OJ_NEW(to, dictionary->table.n, err);
-    status = number_tokens(dictionary, &numbered, to, err);
+    status = number_tokens_by_rarity(dictionary, &numbered, to, err);
     oj_token_table_free(status == OJ_OK ? &dictionary->table : &numbered);
     if (status != OJ_OK)
     {

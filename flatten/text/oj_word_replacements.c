@@ -28,7 +28,7 @@ static int next_word(const struct oj_folded *text, int64_t *at,
     return end > first;
 }
 
-static oj_status bad_line(int64_t line, const char *why, struct oj_error *err)
+static oj_status fail_line(int64_t line, const char *why, struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_DATA, "line %lld of the word map %s",
                    (long long)line, why);
@@ -62,13 +62,13 @@ static oj_status read_line(struct oj_word_map *map, const char *line, int64_t n,
     struct oj_token word, second;
     OJ_TRY(read_field(line, n, &at, fold, &field[0], err));
     if (at == n && (n == 0 || line[n - 1] != ','))
-        return bad_line(number, "has no comma: write WORD,REPLACEMENT", err);
+        return fail_line(number, "has no comma: write WORD,REPLACEMENT", err);
     if (!next_word(&field[0], &end, &word) ||
         next_word(&field[0], &end, &second))
-        return bad_line(number, "must have one word before the comma", err);
+        return fail_line(number, "must have one word before the comma", err);
     OJ_TRY(read_field(line, n, &at, fold, &field[1], err));
     if (at < n)
-        return bad_line(number, "has more than two columns", err);
+        return fail_line(number, "has more than two columns", err);
     OJ_ROOM(map->offset, n_words > 0 ? n_words + 1 : 0, n_words + 2,
             map->cap_offset, err);
     start = n_words > 0 ? map->offset[n_words] : 0;
@@ -81,10 +81,10 @@ static oj_status read_line(struct oj_word_map *map, const char *line, int64_t n,
             (field[1].n > 0 &&
              memcmp(map->code + start, field[1].code,
                     (size_t)field[1].n * sizeof *map->code) != 0))
-            return bad_line(number,
-                            "has a word that stood for something else "
-                            "before",
-                            err);
+            return fail_line(number,
+                             "has a word that stood for something else "
+                             "before",
+                             err);
         return OJ_OK;
     }
     if (field[1].n > 0)

@@ -1,6 +1,6 @@
 /* Rows of a layer of pairs -> a table of a GeoPackage, inside of GDAL's layer
  * and transaction. */
-#include "oj_row_lane.h"
+#include "oj_direct_row_writer.h"
 
 #if OJ_HAVE_SQLITE
 #include "../arrays/oj_wkb.h"
@@ -471,8 +471,8 @@ static oj_status drop_index_triggers(struct geopackage_rows *w, int is_update,
  *  SELECT geometry IS ..., (fid, a, ...) IS (?1, a, ...) FROM rows
  *  UPDATE t SET (a, ...) = (SELECT a, ... FROM rows) WHERE fid = ?1
  * The first keeps the rows before one that is refused. */
-static oj_status open_table(struct geopackage_rows *w, int is_update,
-                            struct oj_error *err)
+static oj_status prepare_row_statements(struct geopackage_rows *w,
+                                        int is_update, struct oj_error *err)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(w->layer);
     sqlite3_str *names = sqlite3_str_new(w->db);
@@ -528,7 +528,7 @@ static oj_status start_if_table_is_suitable(struct geopackage_rows *w,
     OJ_TRY(check_table(w, is_update, fits, err));
     if (!*fits)
         return OJ_OK;
-    OJ_TRY(open_table(w, is_update, err));
+    OJ_TRY(prepare_row_statements(w, is_update, err));
     return w->index != NULL ? drop_index_triggers(w, is_update, err) : OJ_OK;
 }
 
@@ -711,8 +711,9 @@ static oj_status check_insert_triggers(struct geopackage_rows *w,
 }
 
 /* Compares the row at hand with what GDAL wrote as feature fid. */
-static oj_status compare_row(struct geopackage_rows *w, int64_t fid,
-                             int is_equal[2], struct oj_error *err)
+static oj_status compare_with_row_of_gdal(struct geopackage_rows *w,
+                                          int64_t fid, int is_equal[2],
+                                          struct oj_error *err)
 {
     int code;
     OJ_TRY(make_blob(w, err));
@@ -745,7 +746,7 @@ static oj_status account_for_row_written_by_gdal(void *rows,
     if (w->update == NULL)
         OJ_TRY(add_box_of_ogr_geometry(w, fid, OGR_F_GetGeometryRef(feature),
                                        err));
-    OJ_TRY(compare_row(w, fid, is_equal, err));
+    OJ_TRY(compare_with_row_of_gdal(w, fid, is_equal, err));
     if (kind >= 0 && w->is_whose[kind] == UNSEEN)
         w->is_whose[kind] = is_equal[0] ? OURS : GDALS;
     for (int i = 0; i < w->n && !w->is_odd; i++)

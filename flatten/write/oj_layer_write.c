@@ -1,7 +1,7 @@
 #include "oj_layer_write.h"
 #include "../base/oj_array.h"
 #include "../read/oj_ogr_errors.h"
-#include "oj_row_lane.h"
+#include "oj_direct_row_writer.h"
 
 #include <math.h>
 #include <string.h>

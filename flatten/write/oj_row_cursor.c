@@ -324,7 +324,8 @@ void oj_row_cursor_fetch(const struct oj_row_cursor *cursor,
 }
 
 /* Of the current entry, which is then done. */
-static void make_place(struct oj_row_cursor *cursor, struct oj_row_place *place)
+static void set_place_of_next_entry(struct oj_row_cursor *cursor,
+                                    struct oj_row_place *place)
 {
     int64_t entry = cursor->entry++;
     place->row = cursor->row;
@@ -352,7 +353,7 @@ int64_t oj_row_cursor_take(struct oj_row_cursor *cursor,
     while (n_taken < n)
     {
         if (cursor->entry != cursor->end_entry)
-            make_place(cursor, &places[n_taken++]);
+            set_place_of_next_entry(cursor, &places[n_taken++]);
         else if (cursor->at < cursor->n_rows)
             move_to_next_row(cursor);
         else

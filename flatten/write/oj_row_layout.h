@@ -5,7 +5,7 @@
 #define OJ_ROW_LAYOUT_H
 
 #include "../arrays/oj_pair_values.h"
-#include "../base/oj_output_rows.h"
+#include "../base/oj_output_row_modes.h"
 #include "../read/oj_layer_read.h"
 #include "../read/oj_value.h"
 

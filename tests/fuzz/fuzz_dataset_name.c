@@ -4,7 +4,7 @@
  * fuzz_dataset_name [ITERATIONS], mutations of the seeds from a fixed start. */
 #include "../../driver/base/oj_message.h"
 #include "../../driver/base/oj_shell_words.h"
-#include "../../driver/command/oj_command.h"
+#include "../../driver/command/oj_parsed_command.h"
 #include "../../flatten/base/oj_array.h"
 #include "fuzz_bytes.h"
 

@@ -4,7 +4,7 @@
 
 #include "join_files.h"
 
-#include "../../../driver/command/oj_command.h"
+#include "../../../driver/command/oj_parsed_command.h"
 #include "../../../driver/rows/oj_join_cursor.h"
 #include "../../../flatten/arrays/oj_matches.h"
 #include "../../../flatten/base/oj_array.h"

@@ -19,7 +19,7 @@
 #include "../../../driver/base/oj_exit.h"
 #include "../../../driver/base/oj_message.h"
 #include "../../../driver/base/oj_shell_words.h"
-#include "../../../driver/command/oj_command.h"
+#include "../../../driver/command/oj_parsed_command.h"
 #include "../../../driver/run/oj_run.h"
 #include "../../../flatten/base/oj_array.h"
 

@@ -20,8 +20,8 @@
  *  (Roussopoulos et al. 1995), taken for a box of points at once after the
  *  collective query of Zhang, You, Gruenwald 2012; the rest ours.
  */
-#ifndef CPU_PATCH_H
-#define CPU_PATCH_H
+#ifndef CPU_POINT_PATCHES_H
+#define CPU_POINT_PATCHES_H
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_tree_walk.h"

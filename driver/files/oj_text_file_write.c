@@ -1,4 +1,4 @@
-#include "oj_text_file.h"
+#include "oj_text_file_write.h"
 
 #include "../../flatten/base/oj_word_list.h"
 #include "oj_path.h"

@@ -2,8 +2,8 @@
  *  their plain references share.  The first condition on texts ranks, whose
  * sets are here; without one the condition on vectors.
  */
-#ifndef SIMILARITY_RANKING_H
-#define SIMILARITY_RANKING_H
+#ifndef SIMILAR_ENGINE_SIDES_H
+#define SIMILAR_ENGINE_SIDES_H
 
 #include "../pairs/oj_row_by_row_engine.h"
 
@@ -33,10 +33,10 @@ OJ_MUST_USE oj_status oj_similar_sides_make(struct oj_row_index *index,
                                             struct oj_error *err);
 
 /** What pairs with so many common tokens are compared by. */
-static inline double oj_similar_compared(const struct oj_row_index *index,
-                                         const struct oj_similar_sides *sides,
-                                         int64_t row, int64_t feature,
-                                         int64_t common)
+static inline double
+oj_negated_text_similarity(const struct oj_row_index *index,
+                           const struct oj_similar_sides *sides, int64_t row,
+                           int64_t feature, int64_t common)
 {
     return -oj_text_similarity(index->args.relation.similar[0].measure, common,
                                sides->input.size[row],

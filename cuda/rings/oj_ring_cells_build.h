@@ -16,8 +16,8 @@
  *     its node 16 c + child of the next level, for each child that a fragment
  *     has edges in, or whose reference point it has the bit of
  */
-#ifndef OJ_RING_BUILD_H
-#define OJ_RING_BUILD_H
+#ifndef OJ_RING_CELLS_BUILD_H
+#define OJ_RING_CELLS_BUILD_H
 
 #include "oj_polygon_cells.h"
 

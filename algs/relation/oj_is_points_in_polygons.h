@@ -1,6 +1,6 @@
 /** Joins of points with polygons that ask only where each point is. */
-#ifndef OJ_POINTS_IN_POLYGONS_H
-#define OJ_POINTS_IN_POLYGONS_H
+#ifndef OJ_IS_POINTS_IN_POLYGONS_H
+#define OJ_IS_POINTS_IN_POLYGONS_H
 
 #include "../../flatten/arrays/oj_flat.h"
 #include "../kernels/oj_ring.h"
@@ -8,7 +8,7 @@
 
 /** Locations of a point in a feature at which the join holds, bits 1 << enum
  *  oj_location; 0: a join that asks for more. */
-static inline unsigned oj_point_locations(enum oj_op op)
+static inline unsigned oj_point_locations_of_op(enum oj_op op)
 {
     switch (op)
     {
@@ -29,7 +29,7 @@ static inline int oj_is_points_in_polygons(const struct oj_relation *relation,
                                            const struct oj_flat *join_side,
                                            const struct oj_flat *input)
 {
-    return oj_point_locations(relation->op) != 0 &&
+    return oj_point_locations_of_op(relation->op) != 0 &&
            !oj_flat_is_points(join_side) &&
            (join_side->part_kinds & ~(unsigned)OJ_PART_POLYGON) == 0 &&
            (input == NULL || oj_flat_is_points(input));

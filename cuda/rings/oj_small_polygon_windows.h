@@ -3,19 +3,19 @@
  *  below the root, without all levels in between.
  *
  *  The cells of that level that a unit may have to do with are cut into windows
- *  of 4 x 4.  A window is to the unit's fragments (oj_ring_build.h) what a node
- *  is: its cells are its children, and their reference points are told from a
- *  point outside of everything.
+ *  of 4 x 4.  A window is to the unit's fragments (oj_ring_cells_build.h) what
+ * a node is: its cells are its children, and their reference points are told
+ * from a point outside of everything.
  *
  *      . . . . . . . .
  *      . + - - - - + .      two windows of 4 x 4 cells around one polygon; no
  *      . |         | .      other cell has to do with it
  *      . + - - - - + .
  */
-#ifndef OJ_SMALL_POLYGONS_H
-#define OJ_SMALL_POLYGONS_H
+#ifndef OJ_SMALL_POLYGON_WINDOWS_H
+#define OJ_SMALL_POLYGON_WINDOWS_H
 
-#include "oj_ring_build.h"
+#include "oj_ring_cells_build.h"
 
 /** Most windows of a unit, and edges times windows. */
 #define OJ_RING_WINDOWS 16

@@ -455,12 +455,10 @@ static int is_start_level_affordable(const struct oj_cuda_ring_making *m,
 
 /* *u: at the level at which *first is, 0 where that is the root, which is not
  * made yet. */
-static oj_status choose_start_level(const struct oj_cuda_ring_making *m,
-                                    struct units *u,
-                                    const struct starts *starts,
-                                    struct oj_cuda_work *below,
-                                    struct oj_cuda_ring_part *above,
-                                    struct oj_cuda_ring_level *first)
+static oj_status choose_and_make_start_level(
+    const struct oj_cuda_ring_making *m, struct units *u,
+    const struct starts *starts, struct oj_cuda_work *below,
+    struct oj_cuda_ring_part *above, struct oj_cuda_ring_level *first)
 {
     struct oj_cuda_work work(below);
     struct all_units all = {};
@@ -497,7 +495,8 @@ oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
     OJ_TRY(work.make(units.n + 1, &starts.fragments));
     OJ_TRY(work.make(units.n + 1, &starts.edges));
     OJ_TRY(work.make(units.n, &starts.window));
-    status = choose_start_level(m, &units, &starts, below, above, first);
+    status =
+        choose_and_make_start_level(m, &units, &starts, below, above, first);
     if (status != OJ_ERR_NOMEM && (status != OJ_OK || units.level > 0))
         return status;
     /* the root takes less */

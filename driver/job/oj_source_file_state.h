@@ -7,8 +7,8 @@
  *  size, and the times of its last change, to the nanosecond; SQLite's -wal and
  *  -journal files count.
  */
-#ifndef OJ_SOURCE_FILES_H
-#define OJ_SOURCE_FILES_H
+#ifndef OJ_SOURCE_FILE_STATE_H
+#define OJ_SOURCE_FILE_STATE_H
 
 #include "../source/oj_source.h"
 

@@ -1,4 +1,4 @@
-#include "similarity_ranking.h"
+#include "similar_engine_sides.h"
 
 #include <string.h>
 

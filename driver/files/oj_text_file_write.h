@@ -1,7 +1,7 @@
 /** A small text file that appears complete or not at all, or text on standard
  *  output or error. */
-#ifndef OJ_TEXT_FILE_H
-#define OJ_TEXT_FILE_H
+#ifndef OJ_TEXT_FILE_WRITE_H
+#define OJ_TEXT_FILE_WRITE_H
 
 #include "../../flatten/base/oj_status.h"
 

@@ -4,8 +4,8 @@
  *  Features go by their rank in tie order; their distance is the least of their
  *  segments, or 0 from inside a polygon.
  */
-#ifndef OJ_TREE_DISTANCE_H
-#define OJ_TREE_DISTANCE_H
+#ifndef OJ_TREE_DISTANCE_SEARCH_H
+#define OJ_TREE_DISTANCE_SEARCH_H
 
 #include "../index/oj_pair_conditions.h"
 #include "oj_tree_rings.h"

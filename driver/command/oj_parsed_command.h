@@ -5,12 +5,12 @@
  *  Habits are ogr2ogr's: one dash (two are taken too), case does not matter,
  *  the destination comes first.
  */
-#ifndef OJ_COMMAND_H
-#define OJ_COMMAND_H
+#ifndef OJ_PARSED_COMMAND_H
+#define OJ_PARSED_COMMAND_H
 
 #include "../../algs/relation/oj_compared_fields.h"
 #include "../../algs/relation/oj_relation.h"
-#include "../../flatten/base/oj_output_rows.h"
+#include "../../flatten/base/oj_output_row_modes.h"
 #include "../../flatten/base/oj_status.h"
 #include "oj_unit.h"
 

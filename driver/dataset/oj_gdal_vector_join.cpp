@@ -1,7 +1,7 @@
 /* "gdal vector join [options] INPUT JOIN OUTPUT" (GDAL 3.12 and later): the
  * options of a join as a dataset, from the same table, and GDAL's own ways of
  * writing what is read from it.  Its format "stream" is the dataset itself. */
-#include "oj_vector_algorithm.h"
+#include "oj_gdal_vector_join.h"
 
 #include "../base/oj_shell_words.h"
 #include "../command/oj_option_table.h"

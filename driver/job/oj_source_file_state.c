@@ -1,4 +1,4 @@
-#include "oj_source_files.h"
+#include "oj_source_file_state.h"
 
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_shell_words.h"
@@ -193,7 +193,8 @@ static int add_vrt_source(struct vrt_walk *walk, CPLXMLNode *node)
     return is_known;
 }
 
-static int is_known_vrt_element(struct vrt_walk *walk, CPLXMLNode *node)
+static int check_vrt_element_and_add_files(struct vrt_walk *walk,
+                                           CPLXMLNode *node)
 {
     const char *text = CPLGetXMLValue(node, "", "");
     if (strcasecmp(node->pszValue, "SrcDataSource") == 0)
@@ -212,7 +213,7 @@ static int walk_vrt_elements(struct vrt_walk *walk, CPLXMLNode *node)
     for (; node != NULL && is_good; node = node->psNext)
     {
         if (node->eType == CXT_Element)
-            is_good = is_known_vrt_element(walk, node) &&
+            is_good = check_vrt_element_and_add_files(walk, node) &&
                       walk_vrt_elements(walk, node->psChild);
     }
     walk->depth--;

@@ -1,7 +1,7 @@
 /** Which rows the output of a join has, and what their geometry is; in the
  * order of the words of -how and -geometry. */
-#ifndef OJ_OUTPUT_ROWS_H
-#define OJ_OUTPUT_ROWS_H
+#ifndef OJ_OUTPUT_ROW_MODES_H
+#define OJ_OUTPUT_ROW_MODES_H
 
 enum oj_how
 {

@@ -1,7 +1,7 @@
 /** Points of a batch as kernels take them that go through a tree or cells with
  *  one thread for each point, and what launches have in common. */
-#ifndef CUDA_POINT_BATCH_CUH
-#define CUDA_POINT_BATCH_CUH
+#ifndef CUDA_POINT_PAIR_KERNELS_CUH
+#define CUDA_POINT_PAIR_KERNELS_CUH
 
 #include "../index/cuda_pair_listing.cuh"
 #include "../index/cuda_pair_sums_add.cuh"

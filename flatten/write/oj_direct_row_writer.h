@@ -2,8 +2,8 @@
  *
  *  Part of a layer's writer, which writes as features what is left to it.
  */
-#ifndef OJ_ROW_LANE_H
-#define OJ_ROW_LANE_H
+#ifndef OJ_DIRECT_ROW_WRITER_H
+#define OJ_DIRECT_ROW_WRITER_H
 
 #include "oj_row_cursor.h"
 

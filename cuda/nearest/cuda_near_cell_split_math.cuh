@@ -23,8 +23,8 @@
  *  2^-20 of the finest cell's side; 2^-12 is added for it.
  *  Source: ours.
  */
-#ifndef CUDA_NEAR_CELL_SPLIT_CUH
-#define CUDA_NEAR_CELL_SPLIT_CUH
+#ifndef CUDA_NEAR_CELL_SPLIT_MATH_CUH
+#define CUDA_NEAR_CELL_SPLIT_MATH_CUH
 
 #include "cuda_nearest_segment_cell.cuh"
 

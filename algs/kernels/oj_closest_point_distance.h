@@ -1,8 +1,8 @@
 /** How far a vertex is from a segment in the order of operations of GEOS's
  *  Hausdorff distance, which is another one than that of its least distance
  *  (oj_segment.h). */
-#ifndef OJ_CLOSEST_POINT_H
-#define OJ_CLOSEST_POINT_H
+#ifndef OJ_CLOSEST_POINT_DISTANCE_H
+#define OJ_CLOSEST_POINT_DISTANCE_H
 
 #include "oj_kernel.h"
 
