@@ -5,7 +5,6 @@
 # version is made). For those that come later there is PTX of the newest.
 
 set(OJ_CUDA_SOURCES
-  cuda/device/cuda_sort_lists.cu
   cuda/device/cuda_sort.cu
   cuda/device/cuda_scan.cu
   cuda/device/cuda_device.cu
@@ -28,6 +27,7 @@ set(OJ_CUDA_SOURCES
   cuda/shapes/cuda_intersects.cu
   cuda/shapes/cuda_candidate_screen.cu
   cuda/index/cuda_engine_table.cu
+  cuda/index/cuda_pair_order.cu
   cuda/index/cuda_pair_listing.cu
   cuda/points/cuda_close_points.cu
   cuda/points/cuda_points_in_boxes.cu

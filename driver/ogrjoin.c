@@ -3,8 +3,8 @@
 #include "base/oj_cancel.h"
 #include "base/oj_exit.h"
 #include "base/oj_message.h"
-#include "command/oj_parsed_command.h"
 #include "command/oj_help.h"
+#include "command/oj_parsed_command.h"
 #include "dataset/oj_dataset_name.h"
 #include "run/oj_run.h"
 

@@ -1,56 +1,63 @@
-/** Computed values of a layer put together as one. */
+/** Computed values put together as one. */
 #ifndef CUDA_REDUCE_CUH
 #define CUDA_REDUCE_CUH
 
 #include "cuda_stream_work.cuh"
 
-#include <cub/device/device_reduce.cuh>
+#define OJ_CUDA_REDUCE_BLOCK 128
 
-#include <iterator>
-
-/** The values of(0), of(1), .. as CUB reads them. */
-template <typename V, typename Of> struct oj_cuda_computed
+template <typename V> struct oj_cuda_value_reader
 {
-    typedef std::random_access_iterator_tag iterator_category;
-    typedef V value_type;
-    typedef ptrdiff_t difference_type;
-    typedef const V *pointer;
-    typedef V reference;
-    Of of;
-    ptrdiff_t at;
+    const V *value;
 
-    __device__ V operator*() const
+    __device__ V operator()(ptrdiff_t i) const
     {
-        return of(at);
-    }
-    __device__ V operator[](ptrdiff_t i) const
-    {
-        return of(at + i);
-    }
-    __host__ __device__ oj_cuda_computed operator+(ptrdiff_t i) const
-    {
-        oj_cuda_computed moved = {of, at + i};
-        return moved;
+        return value[i];
     }
 };
 
-/** Puts of(0) .. of(n - 1) together with what *sum is, by op, whatever their
- *  order; waits for the stream. n is below 2^31. */
+/** out [blocks]: what op makes of the values of each block. */
+template <typename V, typename Of, typename Op>
+static __global__ void __launch_bounds__(OJ_CUDA_REDUCE_BLOCK)
+    oj_cuda_reduce_values(int64_t n, const __grid_constant__ Of of,
+                          const __grid_constant__ Op op,
+                          const __grid_constant__ V none, V *out)
+{
+    __shared__ V of_thread[OJ_CUDA_REDUCE_BLOCK];
+    unsigned t = threadIdx.x;
+    V value = none;
+    for (int64_t i = (int64_t)blockIdx.x * OJ_CUDA_REDUCE_BLOCK + t; i < n;
+         i += (int64_t)gridDim.x * OJ_CUDA_REDUCE_BLOCK)
+        value = op(value, of((ptrdiff_t)i));
+    of_thread[t] = value;
+    for (unsigned half = OJ_CUDA_REDUCE_BLOCK / 2; half > 0; half /= 2)
+    {
+        __syncthreads();
+        if (t < half)
+            of_thread[t] = op(of_thread[t], of_thread[t + half]);
+    }
+    if (t == 0)
+        out[blockIdx.x] = of_thread[0];
+}
+
+/** *sum, which op leaves as they are: of(0) .. of(n - 1) put together by op,
+ *  whatever their order; waits for the stream. */
 template <typename V, typename Of, typename Op>
 OJ_MUST_USE oj_status oj_cuda_reduce(struct oj_cuda_work *work, int64_t n,
                                      Of of, Op op, V *sum)
 {
-    oj_cuda_computed<V, Of> values = {of, 0};
     oj_cuda_work own(work);
-    V *out;
-    OJ_TRY(own.make(1, &out));
-    OJ_TRY(own.with_scratch(
-        [&](void *temporary, size_t &bytes)
-        {
-            return cub::DeviceReduce::Reduce(temporary, bytes, values, out,
-                                             (int)n, op, *sum, own.stream);
-        }));
-    return own.read(out, sum);
+    unsigned n_blocks = oj_blocks(n, 16 * OJ_CUDA_REDUCE_BLOCK);
+    V *of_block, *all;
+    n_blocks = n_blocks < 2048 ? n_blocks : 2048;
+    OJ_TRY(own.make(n_blocks, &of_block));
+    OJ_TRY(own.make(1, &all));
+    OJ_TRY(own.run_blocks<OJ_CUDA_REDUCE_BLOCK>(
+        n_blocks, oj_cuda_reduce_values<V, Of, Op>, n, of, op, *sum, of_block));
+    OJ_TRY(own.run_blocks<OJ_CUDA_REDUCE_BLOCK>(
+        1, oj_cuda_reduce_values<V, oj_cuda_value_reader<V>, Op>,
+        (int64_t)n_blocks, oj_cuda_value_reader<V>{of_block}, op, *sum, all));
+    return own.read(all, sum);
 }
 
 #endif

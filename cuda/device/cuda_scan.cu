@@ -10,6 +10,19 @@ struct greater_word
     }
 };
 
+struct five_words
+{
+    uint32_t word[5];
+
+    __device__ five_words operator+(const five_words &other) const
+    {
+        five_words sum;
+        for (int i = 0; i < 5; i++)
+            sum.word[i] = word[i] + other.word[i];
+        return sum;
+    }
+};
+
 template <typename T>
 static oj_status scan_in_place(struct oj_cuda_work *work, T *counts, int64_t n)
 {
@@ -29,6 +42,11 @@ oj_status oj_cuda_work::scan_words(uint32_t *counts, int64_t n)
 oj_status oj_cuda_work::scan_words(uint64_t *counts, int64_t n)
 {
     return scan_in_place(this, counts, n);
+}
+
+oj_status oj_cuda_work::scan_fives(uint32_t (*counts)[5], int64_t n)
+{
+    return scan_in_place(this, (struct five_words *)counts, n);
 }
 
 oj_status oj_cuda_work::greatest_so_far(uint32_t *value, int64_t n)

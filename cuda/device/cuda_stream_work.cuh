@@ -204,7 +204,7 @@ struct oj_cuda_work
 
     /* --- sums and orders, by CUB --------------------------------------------
      * Its headers take longer to compile than what they are needed for: so they
-     * are in few sources, cuda_scan.cu, cuda_sort.cu and cuda_sort_lists.cu. */
+     * are in few sources, cuda_scan.cu and cuda_sort.cu. */
 
     /** call(memory, bytes), a call of CUB that tells bytes where memory is
      *  NULL. scratch grows as calls want. */
@@ -251,6 +251,9 @@ struct oj_cuda_work
         return scan_total(*sums, n, total);
     }
 
+    /** scan() of counts of five words, each by itself. */
+    OJ_MUST_USE oj_status scan_fives(uint32_t (*counts)[5], int64_t n);
+
     /** value[i] becomes the greatest of value[0] .. value[i]. */
     OJ_MUST_USE oj_status greatest_so_far(uint32_t *value, int64_t n);
 
@@ -265,22 +268,6 @@ struct oj_cuda_work
     /** sorted [n]: keys by their bits from first_bit to before end_bit. */
     OJ_MUST_USE oj_status sort_keys(int64_t n, int first_bit, int end_bit,
                                     const uint64_t *key, uint64_t *sorted);
-
-    /** Sorts n_lists lists of n keys with their values to elsewhere: list i is
-     *  what is from first[i] to before end[i]. What has equal keys keeps its
-     *  order; what is in no list is left. Both at most 2^31 - 1. */
-    OJ_MUST_USE oj_status sort_lists(int64_t n, int64_t n_lists,
-                                     const int64_t *first, const int64_t *end,
-                                     const int32_t *key, int32_t *sorted_key,
-                                     const double *value, double *sorted_value);
-    OJ_MUST_USE oj_status sort_lists(int64_t n, int64_t n_lists,
-                                     const int64_t *first, const int64_t *end,
-                                     const double *key, double *sorted_key,
-                                     const int32_t *value,
-                                     int32_t *sorted_value);
-    OJ_MUST_USE oj_status sort_lists(int64_t n, int64_t n_lists,
-                                     const int64_t *first, const int64_t *end,
-                                     const int32_t *key, int32_t *sorted_key);
 
     /** Sorts order [n] by the lowest bits of key_of(0) .., the keys of its
      *  places, as sort() does. sorted: NULL, or gets the keys. */

@@ -2,6 +2,7 @@
 
 #include "../device/cuda_offset_search.cuh"
 #include "../device/cuda_stream_work.cuh"
+#include "cuda_pair_order.cuh"
 
 /* --- lists ---------------------------------------------------------------- */
 
@@ -54,13 +55,6 @@ struct row_lists
     double *measure; /* or NULL */
 };
 
-/* Rows that do not fit. */
-struct long_rows
-{
-    unsigned *n;          /* [1] */
-    int64_t *first, *end; /* of pairs */
-};
-
 static __device__ int32_t ordinal_at(const struct row_lists &rows, int32_t rank)
 {
     return rows.ordinal_of != NULL ? rows.ordinal_of[rank] : rank;
@@ -68,7 +62,8 @@ static __device__ int32_t ordinal_at(const struct row_lists &rows, int32_t rank)
 
 static __global__ void __launch_bounds__(BLOCK)
     sort_short_rows(const __grid_constant__ struct row_lists rows,
-                    const __grid_constant__ struct long_rows too_long)
+                    const __grid_constant__ struct oj_cuda_row_lists too_long,
+                    unsigned *n_long)
 {
     __shared__ int64_t offset[BLOCK + 1];
     __shared__ int32_t rank[MOST_PAIRS];
@@ -91,7 +86,7 @@ static __global__ void __launch_bounds__(BLOCK)
         {
             if (t == 0)
             {
-                unsigned at = atomicAdd(too_long.n, 1u);
+                unsigned at = atomicAdd(n_long, 1u);
                 too_long.first[at] = base;
                 too_long.end[at] = offset[row + 1];
             }
@@ -123,46 +118,6 @@ static __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-/* A block for each long row, whose pairs are in order elsewhere. */
-static __global__ void __launch_bounds__(BLOCK)
-    copy_back_long_rows(const __grid_constant__ struct row_lists rows,
-                        const __grid_constant__ struct long_rows too_long,
-                        const int32_t *rank, const double *measure)
-{
-    int64_t end = too_long.end[blockIdx.x];
-    for (int64_t i = too_long.first[blockIdx.x] + threadIdx.x; i < end;
-         i += BLOCK)
-    {
-        rows.rank[i] = ordinal_at(rows, rank[i]);
-        if (rows.measure != NULL)
-            rows.measure[i] = measure[i];
-    }
-}
-
-/* The pairs of n long rows, by way of sorted copies. */
-static oj_status sort_long_rows(struct oj_cuda_work *work,
-                                const struct row_lists &rows, int64_t n_pairs,
-                                const struct long_rows &too_long, int n)
-{
-    int32_t *rank;
-    double *measure = NULL;
-    if (n_pairs > INT32_MAX)
-        return oj_fail(work->err, OJ_ERR_NOMEM,
-                       "%lld pairs are too many to be sorted at once",
-                       (long long)n_pairs);
-    OJ_TRY(work->make(n_pairs, &rank));
-    if (rows.measure != NULL)
-        OJ_TRY(work->make(n_pairs, &measure));
-    if (measure == NULL)
-        OJ_TRY(work->sort_lists(n_pairs, n, too_long.first, too_long.end,
-                                rows.rank, rank));
-    else
-        OJ_TRY(work->sort_lists(n_pairs, n, too_long.first, too_long.end,
-                                rows.rank, rank, rows.measure, measure));
-    return work->run_blocks<BLOCK>((unsigned)n, copy_back_long_rows, rows,
-                                   too_long, rank, measure);
-}
-
 oj_status oj_cuda_order_rows(struct oj_cuda_listing *l,
                              const int32_t *ordinal_of)
 {
@@ -171,15 +126,19 @@ oj_status oj_cuda_order_rows(struct oj_cuda_listing *l,
     struct row_lists rows = {l->points->n, pairs->offset.data, ordinal_of,
                              pairs->row.data, pairs->measure.data};
     int64_t most_long = pairs->n_pairs / MOST_PAIRS;
-    struct long_rows too_long;
-    unsigned n = 0;
+    struct oj_cuda_row_lists too_long = {};
+    unsigned *n_long, n = 0;
     if (pairs->n_pairs == 0)
         return OJ_OK;
     OJ_TRY(work.make(most_long, &too_long.first, &too_long.end));
-    OJ_TRY(work.make_zeros(1, &too_long.n));
-    OJ_TRY(work.run<BLOCK>(rows.n, sort_short_rows, rows, too_long));
+    OJ_TRY(work.make_zeros(1, &n_long));
+    OJ_TRY(work.run<BLOCK>(rows.n, sort_short_rows, rows, too_long, n_long));
     if (most_long > 0)
-        OJ_TRY(work.read(too_long.n, &n));
-    return n > 0 ? sort_long_rows(&work, rows, pairs->n_pairs, too_long, (int)n)
+        OJ_TRY(work.read(n_long, &n));
+    too_long.n = n;
+    too_long.rank = rows.rank;
+    too_long.measure = rows.measure;
+    return n > 0 ? oj_cuda_sort_row_lists(&work, &too_long, OJ_CUDA_BY_RANK,
+                                          ordinal_of)
                  : OJ_OK;
 }

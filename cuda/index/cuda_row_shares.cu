@@ -116,52 +116,6 @@ struct oj_pair_rule oj_cuda_rule_of(const struct oj_relation *relation,
 
 /* --- pairs on the device -------------------------------------------------- */
 
-/* In the order of the numbers. */
-static __device__ uint64_t sortable_double_bits(double measure)
-{
-    uint64_t bits = (uint64_t)__double_as_longlong(measure);
-    return bits >> 63 != 0 ? ~bits : bits | (uint64_t)1 << 63;
-}
-
-/* place [n]: where the pairs are, in their order; by_row: the rows of these. */
-static oj_status sort_pairs_by_row_and_rank(struct oj_cuda_work *work,
-                                            int64_t n_rows, const int32_t *rank,
-                                            int by_measure,
-                                            const struct oj_cuda_found &pairs,
-                                            int64_t n, const int32_t **out,
-                                            const uint32_t **by_row)
-{
-    struct oj_cuda_found found = pairs;
-    int row_bits = 1;
-    int32_t *place = NULL;
-    uint32_t *row;
-    while (n_rows >> row_bits != 0)
-        row_bits++;
-    OJ_TRY(work->order_by<uint32_t>(
-        n, 31,
-        [=] __device__(int64_t i)
-        {
-            int32_t f = found.feature[i];
-            return (uint32_t)(rank != NULL ? rank[f] : f);
-        },
-        &place));
-    const int32_t *by_rank = place;
-    if (by_measure)
-        OJ_TRY(work->reorder_by<uint64_t>(
-            n, 64,
-            [=] __device__(int64_t i)
-            { return sortable_double_bits(found.measure[by_rank[i]]); },
-            &place, NULL));
-    const int32_t *at = place;
-    OJ_TRY(work->reorder_by<uint32_t>(
-        n, row_bits,
-        [=] __device__(int64_t i) { return (uint32_t)found.row[at[i]]; },
-        &place, &row));
-    *out = place;
-    *by_row = row;
-    return OJ_OK;
-}
-
 /* Places of the rows' first pairs among those in order, which begin at base. */
 static oj_status find_pair_offsets(struct oj_cuda_work *work,
                                    const uint32_t *by_row, int64_t n,
@@ -197,8 +151,8 @@ oj_status oj_cuda_keep_best(struct oj_cuda_work *work, int64_t n_rows,
     if (n == 0)
         return OJ_OK;
     OJ_TRY(own.make(n_rows + 1, &offset));
-    OJ_TRY(sort_pairs_by_row_and_rank(&own, n_rows, rank, 1, found, n, &place,
-                                      &by_row));
+    OJ_TRY(oj_cuda_sort_pairs(&own, n_rows, rank, OJ_CUDA_BY_MEASURE_THEN_RANK,
+                              found, n, &place, &by_row));
     OJ_TRY(find_pair_offsets(&own, by_row, n, n_rows, 0, offset));
     return own.each(n,
                     [=] __device__(int64_t i)
@@ -386,9 +340,10 @@ sort_and_copy_pairs_to_result(const struct shares_batch *b, int place,
     pairs.n_before = b->out->n_pairs + stretch->n_before;
     pairs.n = stretch->n;
     if (pairs.n > 0)
-        OJ_TRY(sort_pairs_by_row_and_rank(
+        OJ_TRY(oj_cuda_sort_pairs(
             &work, pairs.n_rows, b->index->place[place].of[b->family]->rank,
-            share->by_measure, found, pairs.n, &at, &by_row));
+            share->by_measure ? OJ_CUDA_BY_MEASURE_THEN_RANK : OJ_CUDA_BY_RANK,
+            found, pairs.n, &at, &by_row));
     OJ_TRY(work.make(pairs.n_rows + 1, &pairs.offset));
     OJ_TRY(work.make(pairs.n, &pairs.feature));
     OJ_TRY(work.make(pairs.n, &pairs.measure));

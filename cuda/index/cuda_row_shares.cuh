@@ -9,18 +9,8 @@
 #define CUDA_ROW_SHARES_CUH
 
 #include "../device/cuda_copy.h"
-#include "../device/cuda_stream_work.cuh"
 #include "cuda_index.h"
-
-/** Pairs of rows 0 .. with ordinals of join features, in any order, each once;
- *  those beyond capacity are only counted. */
-struct oj_cuda_found
-{
-    int64_t capacity;
-    unsigned long long *n;
-    int32_t *row, *feature; /**< [capacity] */
-    double *measure;
-};
+#include "cuda_pair_order.cuh"
 
 /** What a device does for some rows of a batch. */
 struct oj_cuda_share

@@ -3,6 +3,7 @@
  * of a warp for points that lie close together.  Nearest features get k places
  * a point; what has no such limit is counted first, then found again into its
  * place and put in order. */
+#include "../index/cuda_pair_order.cuh"
 #include "cuda_point_pair_kernels.cuh"
 
 #define BLOCK 128
@@ -158,71 +159,54 @@ n_candidates_of_row(const struct candidates &rows, int64_t i)
 }
 
 /* Rows that one thread would take long to sort. */
-struct rows_to_sort
-{
-    int64_t *first, *end;
-    unsigned n;
-};
-
 static oj_status find_rows_with_many_candidates(struct oj_cuda_work *work,
                                                 int64_t n_rows,
                                                 const struct candidates &rows,
-                                                struct rows_to_sort *found)
+                                                struct oj_cuda_row_lists *found)
 {
     int64_t *first, *end;
-    unsigned *n_long;
+    unsigned *n_long, n;
     found->n = 0;
     if (rows.n / SHORT_ROW == 0)
         return OJ_OK;
-    OJ_TRY(work->make(rows.n / SHORT_ROW, &found->first, &found->end));
+    OJ_TRY(work->make(rows.n / SHORT_ROW, &first, &end));
     OJ_TRY(work->make_zeros(1, &n_long));
-    first = found->first;
-    end = found->end;
     OJ_TRY(work->each(n_rows,
                       [=] __device__(int64_t i)
                       {
-                          int64_t n = n_candidates_of_row(rows, i);
+                          int64_t n_candidates = n_candidates_of_row(rows, i);
                           unsigned at;
-                          if (n <= SHORT_ROW)
+                          if (n_candidates <= SHORT_ROW)
                               return;
                           at = atomicAdd(n_long, 1u);
                           first[at] = rows.first[i];
-                          end[at] = rows.first[i] + n;
+                          end[at] = rows.first[i] + n_candidates;
                       }));
-    return work->read(n_long, &found->n);
+    OJ_TRY(work->read(n_long, &n));
+    found->n = n;
+    found->first = first;
+    found->end = end;
+    found->rank = rows.rank;
+    found->measure = rows.distance;
+    return OJ_OK;
 }
 
-/* Puts the candidates of long rows in order, by the lesser key first, then by
- * the greater one, which keeps that order; leaves the other rows. Waits for the
- * stream where rows may be long. */
+/* Puts the candidates of long rows in order; leaves the other rows. Waits for
+ * the stream where rows may be long. */
 static oj_status sort_rows_with_many_candidates(struct oj_cuda_listing *l,
                                                 enum oj_tree_order order,
                                                 const struct candidates &rows)
 {
     struct oj_cuda_work work(l);
-    double *distance = rows.distance, *other_distance = NULL;
-    int32_t *rank = rows.rank, *other_rank = NULL;
-    struct rows_to_sort found;
+    struct oj_cuda_row_lists found;
     OJ_TRY(find_rows_with_many_candidates(&work, l->points->n, rows, &found));
-    if (found.n == 0)
-        return OJ_OK;
-    if (rows.n > INT32_MAX)
-        return oj_fail(l->err, OJ_ERR_NOMEM,
-                       "%lld pairs are too many to be sorted at once",
-                       (long long)rows.n);
-    OJ_TRY(work.make(rows.n, &other_distance));
-    OJ_TRY(work.make(rows.n, &other_rank));
-    if (order == OJ_TREE_BY_RANK)
-    {
-        OJ_TRY(work.sort_lists(rows.n, found.n, found.first, found.end,
-                               distance, other_distance, rank, other_rank));
-        return work.sort_lists(rows.n, found.n, found.first, found.end,
-                               other_rank, rank, other_distance, distance);
-    }
-    OJ_TRY(work.sort_lists(rows.n, found.n, found.first, found.end, rank,
-                           other_rank, distance, other_distance));
-    return work.sort_lists(rows.n, found.n, found.first, found.end,
-                           other_distance, distance, other_rank, rank);
+    return found.n > 0
+               ? oj_cuda_sort_row_lists(&work, &found,
+                                        order == OJ_TREE_BY_RANK
+                                            ? OJ_CUDA_BY_RANK_THEN_MEASURE
+                                            : OJ_CUDA_BY_MEASURE_THEN_RANK,
+                                        NULL)
+               : OJ_OK;
 }
 
 /* --- lists ---------------------------------------------------------------- */

@@ -1,7 +1,5 @@
 #include "cuda_polygon_cells_build.cuh"
 
-#include <cub/device/device_scan.cuh>
-
 #include <string.h>
 
 /* Edges of a cell that is not split. */
@@ -573,13 +571,7 @@ static oj_status decide_node_kinds_of_level(const struct oj_cuda_ring_making *m,
     OJ_TRY(work->run<BLOCK>(n, choose_node_kinds, *v,
                             m->cells->slot.data + part->first_slot));
     OJ_TRY(work->clear(v->of_block + n_blocks, 1));
-    OJ_TRY(work->with_scratch(
-        [&](void *temporary, size_t &bytes)
-        {
-            return cub::DeviceScan::ExclusiveSum(temporary, bytes, v->of_block,
-                                                 v->of_block, n_blocks + 1,
-                                                 work->stream);
-        }));
+    OJ_TRY(work->scan_fives((uint32_t(*)[5])v->of_block, n_blocks));
     return work->read(v->of_block + n_blocks, &part->sums);
 }
 

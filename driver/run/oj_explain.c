@@ -5,8 +5,8 @@
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
 #include "../base/oj_shell_words.h"
-#include "../command/oj_parsed_command.h"
 #include "../command/oj_option_table.h"
+#include "../command/oj_parsed_command.h"
 
 #include <cpl_string.h>
 

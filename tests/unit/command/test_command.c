@@ -4,8 +4,8 @@
 
 #include "../../../driver/base/oj_message.h"
 #include "../../../driver/base/oj_shell_words.h"
-#include "../../../driver/command/oj_parsed_command.h"
 #include "../../../driver/command/oj_option_table.h"
+#include "../../../driver/command/oj_parsed_command.h"
 #include "../../../flatten/base/oj_array.h"
 
 #include <cpl_conv.h>
