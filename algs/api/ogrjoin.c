@@ -648,7 +648,8 @@ int ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
 /* No geometry decides a pair. */
 static int compares_only_attributes(const struct oj_relation *relation)
 {
-    return relation->op == OJ_OP_SIMILAR && isinf(relation->max_distance);
+    return (oj_op_get(relation->op)->takes & OJ_TAKES_ATTRIBUTES) != 0 &&
+           isinf(relation->max_distance);
 }
 
 /* What is read of Arrow arrays. */
@@ -1050,13 +1051,14 @@ void ogrjoin_index_free(struct ogrjoin_index *index)
     oj_free(index);
 }
 
-/* What may be compared without a limit, and how much of it counts. */
-static oj_status complete_similarity_conditions(struct ogrjoin_settings *s,
-                                                struct oj_error *err)
+/* How many pairs of a row count, what may be compared without a limit, and how
+ * much of it counts. */
+static oj_status complete_ranking_conditions(struct ogrjoin_settings *s,
+                                             struct oj_error *err)
 {
     struct oj_relation *relation = &s->relation;
-    if (relation->op == OJ_OP_SIMILAR && !s->has_k)
-        relation->k = OJ_EVERY_PAIR;
+    if (oj_relation_sorts_by_measure(relation) && !s->has_k)
+        relation->k = oj_op_get(relation->op)->k;
     for (int i = 0; i < relation->n_similar; i++)
     {
         struct oj_text_condition *condition = &relation->similar[i];
@@ -1099,7 +1101,7 @@ static oj_status new_index(struct ogrjoin_layer *join_side,
     index->settings.options.n_threads = count_threads(settings);
     index->settings.word_map = NULL;
     index->settings.similar = index->settings.vector = NULL;
-    status = complete_similarity_conditions(&index->settings, err);
+    status = complete_ranking_conditions(&index->settings, err);
     if (status == OJ_OK)
         status = parse_compared_fields(settings, &index->compared, err);
     if (status == OJ_OK)
@@ -1302,9 +1304,7 @@ static oj_status validate_layer(struct ogrjoin_index *index,
         return oj_fail(err, OJ_ERR_ARG,
                        "size must be sizeof(struct ogrjoin_validation)");
     if (reference == NULL)
-        reference = compares_only_attributes(relation)     ? "lists"
-                    : relation->metric == OJ_METRIC_SPHERE ? "sphere"
-                                                           : "geos";
+        reference = oj_relation_reference(relation);
     status = view_input_with_texts(index, input, 0, &sets, &flat, err);
     if (status == OJ_OK)
         status = oj_join_open(&index->flat, relation, reference,

@@ -17,7 +17,8 @@ static const struct oj_op_info ops[OJ_N_OPS] = {
     {"nearest",
      "the nearest join feature, or the -k nearest, within -max_distance",
      .synonyms = "knn|closest", .measure = "join_distance",
-     .takes = OJ_TAKES_DISTANCE | OJ_TAKES_K, .transposed = OJ_OP_NEAREST},
+     .takes = OJ_TAKES_DISTANCE | OJ_TAKES_K, .k = 1,
+     .transposed = OJ_OP_NEAREST},
     {"dwithin", "every join feature within -max_distance",
      .synonyms = "dist_within|distance|within_distance",
      .measure = "join_distance", .takes = OJ_TAKES_DISTANCE,
@@ -60,7 +61,8 @@ static const struct oj_op_info ops[OJ_N_OPS] = {
      "texts or vectors are similar: the pairs of -similar or -vector, best "
      "first",
      .synonyms = "fuzzy", .measure = "join_similarity",
-     .takes = OJ_TAKES_ATTRIBUTES | OJ_TAKES_K, .transposed = OJ_OP_SIMILAR,
+     .takes = OJ_TAKES_ATTRIBUTES | OJ_TAKES_K, .k = OJ_EVERY_PAIR,
+     .transposed = OJ_OP_SIMILAR, .reference = "lists",
      .needs = "similar|vector",
      .needs_text = "fields to compare: texts, as -similar FIELD[=JOIN_FIELD]:T,"
                    " or numbers, as -vector FIELD+FIELD -max_difference D"},
@@ -116,6 +118,14 @@ static const struct oj_parameter parameters[] = {
 const struct oj_op_info *oj_op_get(enum oj_op op)
 {
     return &ops[op];
+}
+
+const char *oj_relation_reference(const struct oj_relation *relation)
+{
+    const char *reference = oj_op_get(relation->op)->reference;
+    if (reference != NULL && isinf(relation->max_distance))
+        return reference;
+    return relation->metric == OJ_METRIC_SPHERE ? "sphere" : "geos";
 }
 
 int oj_op_find(const char *name)

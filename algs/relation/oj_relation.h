@@ -133,12 +133,15 @@ struct oj_op_info
     const char *measure; /**< the column that holds it; pairs hold similarities
                               negated, so that the best is the least */
     unsigned takes;      /**< enum oj_op_takes or'ed */
+    int64_t k;           /**< where OJ_TAKES_K: pairs of a row without -k */
     enum oj_op transposed;  /**< the join with its sides exchanged (see
                                  oj_relation_transpose) */
     const char *synonyms;   /**< its names in other systems, "a|b" */
     const char *pattern;    /**< of DE-9IM, where one decides */
     const char *needs;      /**< one of these options there must be, "a|b" */
     const char *needs_text; /**< the same in words */
+    const char *reference;  /**< the backend that it is compared with where no
+                                 geometry decides; NULL: one of geometries */
 };
 
 enum oj_parameter_kind
@@ -203,6 +206,9 @@ OJ_MUST_USE oj_status oj_mask_read(const char *dash, const char *name,
  *  nothing excluded. */
 struct oj_relation oj_relation_default(void);
 
+/** The backend that a join is compared with where none is named. */
+const char *oj_relation_reference(const struct oj_relation *relation);
+
 /** OJ_ERR_ARG with a clear line when the values make no sense together. */
 OJ_MUST_USE oj_status oj_relation_check(const struct oj_relation *relation,
                                         struct oj_error *err);
@@ -246,7 +252,8 @@ static inline int oj_relation_ranks_by_similarity(const struct oj_relation *r)
 }
 
 /** 1 when pairs of a row are sorted by (measure, tie rank) and the first k are
- *  taken, 0: all, by tie rank. */
+ *  taken, 0: all, by tie rank. The joins of OJ_TAKES_K, by name: the CUDA
+ * module does not have the table. */
 static inline int oj_relation_sorts_by_measure(const struct oj_relation *r)
 {
     return r->op == OJ_OP_NEAREST || r->op == OJ_OP_SIMILAR;

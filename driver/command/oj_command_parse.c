@@ -200,22 +200,21 @@ check_options_that_need_others(const struct oj_command *command,
 }
 
 /* After the last word, and before the datasets are counted. Then sets what
- * depends on the join: the defaults of -how and of -validate. */
+ * depends on the join: the defaults of -how, -k and -validate. */
 static oj_status set_op_and_defaults(struct oj_command *command,
                                      struct oj_error *err)
 {
+    struct oj_relation *relation = &command->relation;
     if (!oj_command_given(command, "op"))
         OJ_TRY(infer_op(command, err));
+    if (oj_relation_sorts_by_measure(relation) &&
+        !oj_command_given(command, "k"))
+        relation->k = oj_op_get(relation->op)->k;
     if (command->is_window && !oj_command_given(command, "how") &&
         !command->in_place)
         command->how = OJ_HOW_INNER;
     if (command->validate != NULL && command->validate[0] == '\0')
-        command->validate = command->relation.op == OJ_OP_SIMILAR &&
-                                    !oj_command_given(command, "max_distance")
-                                ? "lists"
-                            : command->relation.metric == OJ_METRIC_SPHERE
-                                ? sphere
-                                : "geos";
+        command->validate = oj_relation_reference(relation);
     return check_options_that_need_others(command, err);
 }
 
@@ -263,8 +262,8 @@ static oj_status check_distance_options(const struct oj_command *command,
                        "-op %s with an unbounded distance is every pair there "
                        "is: write a number",
                        op->name);
-    if (command->relation.op == OJ_OP_SIMILAR &&
-        oj_command_given(command, "ties") && !oj_command_given(command, "k"))
+    if (op->k == OJ_EVERY_PAIR && oj_command_given(command, "ties") &&
+        !oj_command_given(command, "k"))
         return oj_fail(err, OJ_ERR_ARG,
                        "-ties goes with -k here: without it all pairs that are "
                        "near enough are written");
@@ -527,8 +526,6 @@ static oj_status parse_similar_options(struct oj_command *command,
 {
     struct oj_relation *relation = &command->relation;
     struct oj_similar all = {0};
-    if (relation->op == OJ_OP_SIMILAR && !oj_command_given(command, "k"))
-        relation->k = OJ_EVERY_PAIR;
     if (command->min_similarity != NULL)
         OJ_TRY(oj_threshold_parse("-", "min_similarity",
                                   command->min_similarity, &all.numerator,

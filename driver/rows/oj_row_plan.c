@@ -145,17 +145,16 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
 {
     const struct oj_command *c = rows->job->command;
     const struct oj_relation *relation = &rows->job->relation;
-    int is_ranked =
-        oj_relation_sorts_by_measure(relation) &&
-        (relation->op == OJ_OP_NEAREST || relation->k < OJ_EVERY_PAIR) &&
-        rows->request.pick == OJ_PICK_ALL && !c->one_to_one &&
-        oj_relation_gives_lists(relation);
+    const struct oj_op_info *op = oj_op_get(relation->op);
+    int is_ranked = oj_relation_sorts_by_measure(relation) &&
+                    (op->k == 1 || relation->k < OJ_EVERY_PAIR) &&
+                    rows->request.pick == OJ_PICK_ALL && !c->one_to_one &&
+                    oj_relation_gives_lists(relation);
     add_computed_column(rows, OJ_COLUMN_JOIN_FID, 0, OFTInteger64, "join_fid",
                         c->name_fid, "name_fid");
-    if ((oj_op_get(relation->op)->takes & OJ_TAKES_DISTANCE) != 0)
-        add_computed_column(rows, OJ_COLUMN_MEASURE, 0, OFTReal,
-                            oj_op_get(relation->op)->measure, c->name_distance,
-                            "name_distance");
+    if (op->measure != NULL && (op->takes & OJ_TAKES_ATTRIBUTES) == 0)
+        add_computed_column(rows, OJ_COLUMN_MEASURE, 0, OFTReal, op->measure,
+                            c->name_distance, "name_distance");
     add_similarity_columns(rows, c->name_similarity);
     if (relation->vector.is_asked)
     {

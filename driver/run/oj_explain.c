@@ -98,7 +98,7 @@ static void print_parameters(const struct oj_relation *relation)
     {
         if (parameter->kind == OJ_PARAMETER_DISTANCE ||
             oj_words_find(parameter->ops, op) < 0 ||
-            (relation->op == OJ_OP_SIMILAR && relation->k == OJ_EVERY_PAIR &&
+            (relation->k == OJ_EVERY_PAIR &&
              parameter->offset == offsetof(struct oj_relation, k)))
             continue;
         oj_parameter_put(parameter, relation, value, sizeof value);
