@@ -2,6 +2,13 @@
 
 #include <string.h>
 
+/* Blocks of a processor that write leaves. */
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ == 750
+#define LEAF_BLOCKS 4 /* all that its threads allow */
+#else
+#define LEAF_BLOCKS 5
+#endif
+
 /* Edges of a cell that is not split. */
 #define MOST_EDGES 12
 
@@ -322,7 +329,7 @@ mark_unsure_fragments_exactly(const __grid_constant__ struct view v)
  * and short edges, and it is said what the leaves' codes are made of.  A thread
  * for each fragment, and then for each edge that the block has. Five blocks on
  * a processor: as many as leave it all registers that it needs. */
-static __global__ void __launch_bounds__(BLOCK, 5)
+static __global__ void __launch_bounds__(BLOCK, LEAF_BLOCKS)
     write_leaf_fragments_and_edges(
         const __grid_constant__ struct view v,
         const __grid_constant__ struct oj_cuda_ring_cells cells,

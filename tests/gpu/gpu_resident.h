@@ -22,7 +22,8 @@ struct gpu_resident
                       int64_t bytes, struct oj_error *err);
 
     /** Prepares the join side once more, as index() did. By the device's clock:
-     *  seconds[0] from the flat arrays on the device to segments in tie order,
+     *  seconds[0] from the flat arrays on the device to segments in tie order
+     *  (FIDs and classes, where the join asks for them, are copied within it),
      *  seconds[1] to the index. After an error the index may be good for
      *  nothing but to be freed. */
     oj_status (*rebuild)(struct oj_gpu_index *index, double seconds[2],
