@@ -21,7 +21,7 @@ set(OJ_CUDA_SOURCES
   cuda/within/cuda_points_in_polygons.cu
   cuda/quadrant/cuda_point_quadtree.cu
   cuda/tree/cuda_tree.cu
-  cuda/points/cuda_tree_joins.cu
+  cuda/points/cuda_tree_distance_joins.cu
   cuda/shapes/cuda_box_pairs.cu
   cuda/shapes/cuda_intersects_prepare.cu
   cuda/shapes/cuda_intersects.cu
@@ -37,7 +37,7 @@ set(OJ_CUDA_SOURCES
   cuda/similar_text/cuda_text_lists.cu
   cuda/similar_shapes/cuda_shape_side.cu
   cuda/similar_shapes/cuda_similar_shapes.cu
-  cuda/similar_shapes/cuda_topkabt_cut_points.cu
+  cuda/similar_shapes/cuda_topkabt_trajectories.cu
   cuda/similar_vectors/cuda_vector_side.cu
   cuda/similar_vectors/cuda_similar_vectors.cu
   cuda/similar_vectors/cuda_zorder_lists.cu

@@ -248,7 +248,8 @@ void ogrjoin_settings_free(struct ogrjoin_settings *settings)
     oj_free(settings);
 }
 
-static oj_status copy_text(char **to, const char *value, struct oj_error *err)
+static oj_status duplicate_text(char **to, const char *value,
+                                struct oj_error *err)
 {
     size_t size = strlen(value) + 1;
     char *copy;
@@ -345,7 +346,7 @@ static oj_status set_similar(struct ogrjoin_settings *settings,
     struct compared_fields fields = {.n_similar = 0};
     oj_status status = parse_similar(value, &fields, err);
     if (status == OJ_OK)
-        status = copy_text(&settings->similar, value, err);
+        status = duplicate_text(&settings->similar, value, err);
     if (status == OJ_OK)
     {
         for (int i = 0; i < fields.n_similar; i++)
@@ -365,7 +366,7 @@ static oj_status set_vector(struct ogrjoin_settings *settings,
     struct oj_vector_words words = {0};
     OJ_TRY(oj_vector_parse("", value, &words, err));
     oj_vector_words_free(&words);
-    OJ_TRY(copy_text(&settings->vector, value, err));
+    OJ_TRY(duplicate_text(&settings->vector, value, err));
     settings->relation.vector.is_asked = 1;
     return OJ_OK;
 }
@@ -391,7 +392,7 @@ static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
         case OJ_PARAMETER_VECTOR:
             return set_vector(settings, value, err);
         case OJ_PARAMETER_TEXT:
-            return copy_text(at, value, err);
+            return duplicate_text(at, value, err);
         case OJ_PARAMETER_CHOICE:
             return oj_choice_read("", name, setting->arguments, value, at, err);
         case OJ_PARAMETER_PATTERN: /* means the join that takes it */

@@ -19,7 +19,7 @@
 #include "../../flatten/arrays/oj_flat.h"
 #include "../../flatten/arrays/oj_matches.h"
 #include "../../flatten/base/oj_array.h"
-#include "../relation/oj_backend_table.h"
+#include "../relation/oj_backend_registry.h"
 #include "../relation/oj_relation.h"
 
 #ifdef __cplusplus

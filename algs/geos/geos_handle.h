@@ -11,8 +11,8 @@
 #ifndef GEOS_HANDLE_H
 #define GEOS_HANDLE_H
 
-#include "../../flatten/base/oj_library_error_texts.h"
 #include "../../flatten/base/oj_status.h"
+#include "../../flatten/base/oj_third_party_error_texts.h"
 
 #include <geos_c.h>
 #include <stdio.h>

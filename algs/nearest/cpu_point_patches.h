@@ -25,7 +25,7 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_tree_walk.h"
-#include "cpu_group_search.h"
+#include "cpu_point_patch_search.h"
 
 #include <string.h>
 

@@ -14,7 +14,7 @@
 #include "../base/oj_boxes.h"
 #include "../base/oj_point_quadtree.h"
 #include "../base/oj_radix.h"
-#include "../kernels/oj_quadrant.h"
+#include "../kernels/oj_quadtree_join.h"
 #include "../pairs/oj_row_by_row_engine.h"
 #include "point_feature_distance.h"
 

@@ -2,7 +2,7 @@
  *  features with it.
  *
  *  An engine answers some joins between some kinds of features.  A backend
- *  (oj_backend_table.h) has a list of them in order of preference and gives
+ *  (oj_backend_registry.h) has a list of them in order of preference and gives
  * each batch to the first that takes it, so the fast and special ones come
  * first and the last takes everything.  All give the same pairs where they
  * overlap. Kernels of the CUDA module are asked before the list (oj_gpu.h).
@@ -10,7 +10,7 @@
 #ifndef OJ_ENGINE_H
 #define OJ_ENGINE_H
 
-#include "oj_backend_table.h"
+#include "oj_backend_registry.h"
 
 #include <stddef.h>
 
@@ -108,7 +108,8 @@ void oj_index_copy_free(const struct oj_engine *engine, struct oj_index *copy);
 /** nearest and dwithin by distances of shapes; the others know the least
  *  distance only and stand behind it. */
 extern const struct oj_engine oj_cpu_similar_shapes;
-/** Nearest join features of points; nothing left out (cpu_group_search.h). */
+/** Nearest join features of points; nothing left out
+ * (cpu_point_patch_search.h). */
 extern const struct oj_engine oj_cpu_nearest_points;
 /** Points in polygons: intersects, within, covered by. */
 extern const struct oj_engine oj_cpu_points_in_polygons;

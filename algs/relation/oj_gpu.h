@@ -8,7 +8,7 @@
 #define OJ_GPU_H
 
 #include "../aggregate/oj_sum_request.h"
-#include "oj_backend_table.h"
+#include "oj_backend_registry.h"
 #include "oj_candidate_screen.h"
 
 #ifdef __cplusplus

@@ -166,7 +166,8 @@ extern const struct oj_cuda_family oj_cuda_point_pairs;
 /** nearest of points among points, with conditions or at any distance;
  *  cuda_nearest_points.cu */
 extern const struct oj_cuda_family oj_cuda_near_points;
-/** nearest and dwithin of points, by a packed tree; cuda_tree_joins.cu */
+/** nearest and dwithin of points, by a packed tree; cuda_tree_distance_joins.cu
+ */
 extern const struct oj_cuda_family oj_cuda_tree_joins;
 /** The join side of an index of that family; valid as long as the index. */
 const struct oj_tree_side *
@@ -179,7 +180,7 @@ extern const struct oj_cuda_family oj_cuda_similar_text;
 extern const struct oj_cuda_family oj_cuda_lists, oj_cuda_size_blocks;
 /** And for vectors and points; cuda_zorder_lists.cu */
 extern const struct oj_cuda_family oj_cuda_zlists;
-/** And for trajectories; cuda_topkabt_cut_points.cu */
+/** And for trajectories; cuda_topkabt_trajectories.cu */
 extern const struct oj_cuda_family oj_cuda_cut_points;
 /** nearest and dwithin by distances of shapes; cuda_similar_shapes.cu */
 extern const struct oj_cuda_family oj_cuda_similar_shapes;

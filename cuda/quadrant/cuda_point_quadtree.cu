@@ -15,7 +15,7 @@
 #include "../device/cuda_offset_search.cuh"
 #include "../device/cuda_reduce.cuh"
 
-#include "../../algs/kernels/oj_quadrant.h"
+#include "../../algs/kernels/oj_quadtree_join.h"
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_compare.h"
 
@@ -628,10 +628,10 @@ static __device__ void load_pairs_to_shared(const struct quadrant_chunk *c,
 
 /* Segment at, of all of the block's pairs, to this thread's place. */
 template <int INTERIOR>
-static __device__ void load_segment_to_shared(const struct quadrant_chunk *c,
-                                              const struct pairs_of_block *p,
-                                              int n, int64_t at,
-                                              struct tile *tile)
+static __device__ void
+load_line_segment_to_shared(const struct quadrant_chunk *c,
+                            const struct pairs_of_block *p, int n, int64_t at,
+                            struct tile *tile)
 {
     int pair;
     int64_t s;
@@ -679,7 +679,7 @@ measure_block_pairs_to_points(const struct quadrant_chunk *c,
     w->in_reach = 0;
     for (int64_t at = 0; at < p->place[n]; at += TILE)
     {
-        load_segment_to_shared<INTERIOR>(c, p, n, at + threadIdx.x, tile);
+        load_line_segment_to_shared<INTERIOR>(c, p, n, at + threadIdx.x, tile);
         __syncthreads();
         while (i < n && p->place[i] < at + TILE)
         {

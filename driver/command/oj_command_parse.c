@@ -1,6 +1,6 @@
 #include "oj_parsed_command.h"
 
-#include "../../algs/relation/oj_backend_table.h"
+#include "../../algs/relation/oj_backend_registry.h"
 #include "../../algs/relation/oj_gpu.h"
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_message.h"

@@ -1,6 +1,6 @@
 #include "oj_help.h"
 
-#include "../../algs/relation/oj_backend_table.h"
+#include "../../algs/relation/oj_backend_registry.h"
 #include "../../algs/relation/oj_gpu.h"
 #include "../../algs/relation/oj_relation.h"
 #include "../base/oj_shell_words.h"

@@ -1,7 +1,7 @@
 #include "ogr_row_stream.h"
 
 extern "C" {
-#include "../../flatten/read/oj_table.h"
+#include "../../flatten/read/oj_attribute_table.h"
 #include "../base/oj_message.h"
 }
 

@@ -416,9 +416,9 @@ static int init_children(struct join_stream *s,
     return s->n_children == schema->n_children;
 }
 
-static int init_stream(struct join_stream *s, OGRFeatureDefnH defn,
-                       const struct oj_arrow_rows *rows, char **options,
-                       struct ArrowArrayStream *generic)
+static int init_stream_columns(struct join_stream *s, OGRFeatureDefnH defn,
+                               const struct oj_arrow_rows *rows, char **options,
+                               struct ArrowArrayStream *generic)
 {
     struct ArrowSchema schema;
     int done;
@@ -738,7 +738,7 @@ int oj_join_arrow_open(OGRFeatureDefnH defn, const struct oj_arrow_rows *rows,
     struct join_stream *s = oj_calloc(1, sizeof *s);
     if (s == NULL)
         return 0;
-    if (!init_stream(s, defn, rows, options, stream))
+    if (!init_stream_columns(s, defn, rows, options, stream))
     {
         close_stream(s);
         return 0;

@@ -4,7 +4,7 @@
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_compare.h"
 #include "../../flatten/base/oj_threads.h"
-#include "../../flatten/read/oj_table.h"
+#include "../../flatten/read/oj_attribute_table.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
 #include "../base/oj_sql_volatility.h"

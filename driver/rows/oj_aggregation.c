@@ -5,7 +5,7 @@
 #include "../../algs/pairs/oj_feature_area_length.h"
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_temporary_file.h"
-#include "../../flatten/read/oj_table.h"
+#include "../../flatten/read/oj_attribute_table.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

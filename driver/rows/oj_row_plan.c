@@ -2,7 +2,7 @@
 
 #include "../../algs/pair_values/oj_pick.h"
 #include "../../flatten/base/oj_array.h"
-#include "../../flatten/read/oj_table.h"
+#include "../../flatten/read/oj_attribute_table.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"

@@ -259,7 +259,7 @@ static void print_summary_line(const struct oj_summary *summary)
         job->tiled != NULL ? oj_counted(n_tiles, "tile", "tiles") : "");
 }
 
-static void write_count(FILE *file, const char *key, int64_t n)
+static void write_json_count(FILE *file, const char *key, int64_t n)
 {
     fprintf(file, "  \"%s\": %lld,\n", key, (long long)n);
 }
@@ -348,23 +348,23 @@ static void write_json(FILE *file, const void *user)
     write_text(file, "unit", job->crs.unit);
     write_side(file, "input", job, 0);
     write_side(file, "join", job, 1);
-    write_count(file, "rows_in", counts->n_rows);
-    write_count(file, "matched", counts->n_matched);
-    write_count(file, "unmatched", counts->n_rows - counts->n_matched);
-    write_count(file, "pairs", counts->n_pairs);
-    write_count(file, "pairs_joined",
-                job->command->one_to_one ? job->n_pairs_joined
-                                         : counts->n_pairs);
-    write_count(file, "pairs_not_made", stats->n_pairs_unmade);
-    write_count(file, "undecided_pairs", stats->n_undecided_pairs);
+    write_json_count(file, "rows_in", counts->n_rows);
+    write_json_count(file, "matched", counts->n_matched);
+    write_json_count(file, "unmatched", counts->n_rows - counts->n_matched);
+    write_json_count(file, "pairs", counts->n_pairs);
+    write_json_count(file, "pairs_joined",
+                     job->command->one_to_one ? job->n_pairs_joined
+                                              : counts->n_pairs);
+    write_json_count(file, "pairs_not_made", stats->n_pairs_unmade);
+    write_json_count(file, "undecided_pairs", stats->n_undecided_pairs);
     fprintf(file, "  \"self_join\": %s,\n",
             job->sides.is_self_join ? "true" : "false");
     write_text(file, "destination", destination_of(job));
     write_text(file, "lane",
                summary->written->lane != NULL ? summary->written->lane
                                               : "features");
-    write_count(file, "rows_written", summary->written->n_rows);
-    write_count(file, "rows_left_out", summary->written->n_left_out);
+    write_json_count(file, "rows_written", summary->written->n_rows);
+    write_json_count(file, "rows_left_out", summary->written->n_left_out);
     write_number_or_null(file, "rows_counted_after_closing",
                          (double)summary->written->n_checked,
                          summary->written->n_checked >= 0);
@@ -376,7 +376,7 @@ static void write_json(FILE *file, const void *user)
             summary->write_s, summary->total_s);
     write_text(file, "backend", oj_job_backend(job)->name);
     write_text(file, "backend_reason", oj_job_reason(job));
-    write_count(file, "threads", oj_job_threads(job));
+    write_json_count(file, "threads", oj_job_threads(job));
     fprintf(file, "  \"tiles\": %lld\n}\n", (long long)job->tiles.n_tiles);
 }
 

@@ -1,7 +1,7 @@
 #include "oj_run.h"
 
+#include "../../flatten/read/oj_attribute_table.h"
 #include "../../flatten/read/oj_layer_read.h"
-#include "../../flatten/read/oj_table.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
 #include "../base/oj_shell_words.h"

@@ -1,7 +1,7 @@
 #include "oj_run.h"
 
 #include "../../flatten/base/oj_clock.h"
-#include "../../flatten/base/oj_library_error_texts.h"
+#include "../../flatten/base/oj_third_party_error_texts.h"
 #include "../../flatten/write/oj_layer_write.h"
 #include "../base/oj_exit.h"
 #include "../base/oj_message.h"
@@ -106,9 +106,9 @@ schema_request_of_one_side(const struct oj_source *side)
     return request;
 }
 
-static oj_status open_target(struct writing *w, struct target *target,
-                             const struct oj_schema_request *request,
-                             struct oj_error *err)
+static oj_status open_output_layer(struct writing *w, struct target *target,
+                                   const struct oj_schema_request *request,
+                                   struct oj_error *err)
 {
     struct oj_write_options options = {0};
     char path[OJ_PATH_MAX + 8];
@@ -140,7 +140,7 @@ static oj_status open_output(struct writing *w, struct oj_error *err)
         schema_request_of_one_side(&w->pass->job.join)};
     OJ_TRY(oj_output_open(w->output, err));
     for (int i = 0; i < N_TARGETS; i++)
-        OJ_TRY(open_target(w, &w->target[i], &requests[i], err));
+        OJ_TRY(open_output_layer(w, &w->target[i], &requests[i], err));
     return OJ_OK;
 }
 

@@ -42,7 +42,7 @@
 #include "../../algs/relation/oj_text_similarity_condition.h"
 #include "../../algs/relation/oj_vector_condition.h"
 #include "../../flatten/arrays/oj_flat.h"
-#include "../../flatten/read/oj_table.h"
+#include "../../flatten/read/oj_attribute_table.h"
 #include "../../flatten/text/oj_token_sets.h"
 #include "../../flatten/text/oj_token_table.h"
 

@@ -5,10 +5,10 @@
 #include "../base/oj_clock.h"
 #include "../flatgeobuf/oj_flatgeobuf_read.h"
 #include "../geopackage/oj_geopackage_read.h"
+#include "oj_attribute_table.h"
 #include "oj_layer_arrow.h"
 #include "oj_layer_geometry.h"
 #include "oj_ogr_errors.h"
-#include "oj_table.h"
 
 #include <cpl_string.h>
 

@@ -11,7 +11,7 @@
 #define OJ_LAYER_READ_H
 
 #include "../arrays/oj_flat.h"
-#include "oj_table.h"
+#include "oj_attribute_table.h"
 
 #include <gdal.h>
 #include <ogr_api.h>

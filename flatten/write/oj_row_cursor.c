@@ -1,6 +1,6 @@
 #include "oj_row_cursor.h"
 #include "../base/oj_array.h"
-#include "../read/oj_table.h"
+#include "../read/oj_attribute_table.h"
 #include "oj_flat_to_ogr_geometry.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 
 #include "../arrays/oj_wkb.h"
 #include "../base/oj_array.h"
-#include "../read/oj_table.h"
+#include "../read/oj_attribute_table.h"
 #include "oj_flat_to_ogr_geometry.h"
 
 /* Over OGR, unless the bytes of a chunk can be taken as they are. */

@@ -5,8 +5,8 @@
  * its header. With OJ_FUZZ_MAIN: fuzz_flatgeobuf [ITERATIONS], mutations of
  * files of every kind of geometry from a fixed start. */
 #include "../../flatten/flatgeobuf/oj_flatgeobuf_read.h"
+#include "../../flatten/read/oj_attribute_table.h"
 #include "../../flatten/read/oj_layer_geometry.h"
-#include "../../flatten/read/oj_table.h"
 #include "fuzz_bytes.h"
 
 #include <cpl_conv.h>

@@ -6,7 +6,7 @@
 #define OJ_TEST_ROW_TRIAL_H
 
 #include "../../flatten/base/oj_array.h"
-#include "../../flatten/read/oj_table.h"
+#include "../../flatten/read/oj_attribute_table.h"
 #include "../../flatten/write/oj_layer_write.h"
 #include "../../flatten/write/oj_row_cursor.h"
 

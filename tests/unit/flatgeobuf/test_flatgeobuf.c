@@ -4,7 +4,7 @@
 
 #include "../../../flatten/base/oj_array.h"
 #include "../../../flatten/flatgeobuf/oj_flatgeobuf_sort.h"
-#include "../../../flatten/read/oj_table.h"
+#include "../../../flatten/read/oj_attribute_table.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 
 #include "../../../flatten/base/oj_array.h"
 #include "../../../flatten/geopackage/oj_gdal_sqlite.h"
-#include "../../../flatten/read/oj_table.h"
+#include "../../../flatten/read/oj_attribute_table.h"
 
 #include <stdarg.h>
 #include <stdio.h>

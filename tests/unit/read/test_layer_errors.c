@@ -5,7 +5,7 @@
 #include "../run_tests.h"
 
 #include "../../../flatten/base/oj_array.h"
-#include "../../../flatten/read/oj_table.h"
+#include "../../../flatten/read/oj_attribute_table.h"
 #include "../../../flatten/write/oj_layer_write.h"
 
 #include <ogr_srs_api.h>

@@ -3,8 +3,8 @@
 #include "../layers.h"
 #include "../run_tests.h"
 
+#include "../../../flatten/read/oj_attribute_table.h"
 #include "../../../flatten/read/oj_layer_read.h"
-#include "../../../flatten/read/oj_table.h"
 #include "../../../flatten/read/oj_value.h"
 
 #include <float.h>

@@ -1,4 +1,4 @@
-#include "oj_table.h"
+#include "oj_attribute_table.h"
 
 #include "../base/oj_array.h"
 

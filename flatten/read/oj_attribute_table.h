@@ -7,8 +7,8 @@
  *
  *  A bit per row says that it has a value. Unset counts as NULL.
  */
-#ifndef OJ_TABLE_H
-#define OJ_TABLE_H
+#ifndef OJ_ATTRIBUTE_TABLE_H
+#define OJ_ATTRIBUTE_TABLE_H
 
 #include "../arrays/oj_chunk.h"
 #include "oj_value.h"

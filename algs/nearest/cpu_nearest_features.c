@@ -5,7 +5,7 @@
 #include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_row_pair_sort.h"
 #include "../relation/oj_engine.h"
-#include "cpu_group_search.h"
+#include "cpu_point_patch_search.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /** The table of backends: what a user chooses between.  All take the same flat
  *  layers and give the same matches. */
-#ifndef OJ_BACKEND_TABLE_H
-#define OJ_BACKEND_TABLE_H
+#ifndef OJ_BACKEND_REGISTRY_H
+#define OJ_BACKEND_REGISTRY_H
 
 #include "../../flatten/arrays/oj_flat.h"
 #include "../../flatten/arrays/oj_matches.h"

@@ -7,8 +7,8 @@
  * least distance are measured again in GEOS's order of operations, which
  * decides.
  */
-#ifndef CPU_GROUP_SEARCH_H
-#define CPU_GROUP_SEARCH_H
+#ifndef CPU_POINT_PATCH_SEARCH_H
+#define CPU_POINT_PATCH_SEARCH_H
 
 #include "../base/cpu_morton_sort.h"
 #include "../pairs/oj_ranking.h"
