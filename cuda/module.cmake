@@ -13,10 +13,10 @@ set(OJ_CUDA_SOURCES
   cuda/device/cuda_copy.cu
   cuda/device/cuda_peers.cu
   cuda/device/cuda_layer.cu
-  cuda/nearest/cuda_nearest_cells_build.cu
+  cuda/nearest/cuda_segment_cell_tree.cu
   cuda/nearest/cuda_nearest_segment_of_far_points.cu
   cuda/nearest/cuda_nearest.cu
-  cuda/rings/cuda_ring_cells_start.cu
+  cuda/rings/cuda_cell_tree_start_level.cu
   cuda/rings/cuda_polygon_cells_build.cu
   cuda/within/cuda_points_in_polygons.cu
   cuda/quadrant/cuda_point_quadtree.cu
@@ -34,7 +34,7 @@ set(OJ_CUDA_SOURCES
   cuda/points/cuda_nearest_points.cu
   cuda/similar_text/cuda_text_side.cu
   cuda/similar_text/cuda_similar_text.cu
-  cuda/similar_text/cuda_text_lists.cu
+  cuda/similar_text/cuda_gssjoin.cu
   cuda/similar_shapes/cuda_shape_side.cu
   cuda/similar_shapes/cuda_similar_shapes.cu
   cuda/similar_shapes/cuda_topkabt_trajectories.cu
@@ -53,7 +53,7 @@ set(OJ_CUDA_SOURCES
 set(OJ_CUDA_PLAIN
   cuda/index/cuda_rows_per_launch_by_time.c
   flatten/base/oj_status.c
-  flatten/base/oj_array.c
+  flatten/base/oj_alloc.c
   flatten/arrays/oj_matches.c)
 
 # A sanitizer's run time does not go with CUDA's.

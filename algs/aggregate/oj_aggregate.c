@@ -1,9 +1,9 @@
 #include "oj_aggregate.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../base/oj_exact_sum.h"
-#include "../kernels/oj_limbs.h"
+#include "../kernels/oj_sum_limbs.h"
 
 #include <limits.h>
 #include <math.h>

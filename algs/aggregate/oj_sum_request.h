@@ -2,10 +2,10 @@
  *
  *   columns of a batch --request--> backend --words of limbs--> aggregates
  *
- *  A backend adds what a batch's points have, as whole numbers (oj_limbs.h), to
- *  a run of words for each join feature, in any order; afterwards the words go
- *  to sums that hold every bit.  So the results are those of pairs that are
- *  added one by one.
+ *  A backend adds what a batch's points have, as whole numbers
+ * (oj_sum_limbs.h), to a run of words for each join feature, in any order;
+ * afterwards the words go to sums that hold every bit.  So the results are
+ * those of pairs that are added one by one.
  */
 #ifndef OJ_SUM_REQUEST_H
 #define OJ_SUM_REQUEST_H

@@ -1,6 +1,6 @@
 #include "oj_value_external_sort.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_temporary_file.h"
 
 #include <errno.h>

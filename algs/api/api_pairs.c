@@ -1,7 +1,7 @@
 #include "api_pairs.h"
 
 #include "../../flatten/arrays/oj_wkb.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../aggregate/oj_aggregate.h"
 #include "../pair_values/oj_one_to_one.h"
 #include "../pairs/oj_pair_filter.h"

@@ -1,7 +1,7 @@
 #include "arrow_compared_columns.h"
 
 #include "../../flatten/arrays/oj_vectors.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_number.h"
 #include "arrow_values.h"
 

@@ -1,7 +1,7 @@
 #include "arrow_features.h"
 
 #include "../../flatten/arrays/oj_wkb.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_threads.h"
 #include "arrow_values.h"
 

@@ -1,6 +1,6 @@
 #include "arrow_pairs.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "arrow_abi.h"
 
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 #include "device_point_join.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "api_pairs.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "../ogrjoin.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../../flatten/text/oj_token_sets.h"
 #include "../../flatten/text/oj_word_replacements.h"

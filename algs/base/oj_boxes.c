@@ -1,5 +1,5 @@
 #include "oj_boxes.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_compare.h"
 
 #include <stdlib.h>

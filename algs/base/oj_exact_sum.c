@@ -1,7 +1,7 @@
 #include "oj_exact_sum.h"
 
-#include "../../flatten/base/oj_array.h"
-#include "../kernels/oj_limbs.h"
+#include "../../flatten/base/oj_alloc.h"
+#include "../kernels/oj_sum_limbs.h"
 
 #include <math.h>
 #include <string.h>

@@ -68,8 +68,8 @@ OJ_MUST_USE oj_status oj_exact_sum_merge(struct oj_exact_sum *sum,
                                          const struct oj_exact_sum *other,
                                          struct oj_error *err);
 
-/** Adds limb[0] * 2^scale + limb[1] * 2^(scale + 32) + ..., as oj_limbs.h has
- *  them; n <= OJ_SUM_MOST_WORDS.  OJ_ERR_NOMEM: it may be added in part. */
+/** Adds limb[0] * 2^scale + limb[1] * 2^(scale + 32) + ..., as oj_sum_limbs.h
+ * has them; n <= OJ_SUM_MOST_WORDS.  OJ_ERR_NOMEM: it may be added in part. */
 OJ_MUST_USE oj_status oj_exact_sum_add_limbs(struct oj_exact_sum *sum,
                                              const int64_t *limb, int n,
                                              int scale, struct oj_error *err);

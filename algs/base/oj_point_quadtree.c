@@ -1,6 +1,6 @@
 #include "oj_point_quadtree.h"
-#include "../../flatten/base/oj_array.h"
-#include "../kernels/oj_quadtree_join.h"
+#include "../../flatten/base/oj_alloc.h"
+#include "../kernels/oj_point_quadrants.h"
 #include "oj_radix.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "cpu_distance_features.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../base/oj_radix.h"
 #include "../kernels/oj_morton.h"

@@ -8,10 +8,10 @@
  *
  * Features that join nothing (no parts, a class below 0, a distance of their
  * own that is negative or NaN) are left out. */
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../base/cpu_tree_walk.h"
 #include "../kernels/oj_segment.h"
-#include "../pairs/oj_row_by_row_engine.h"
+#include "../pairs/oj_parallel_row_search.h"
 #include "cpu_distance_features.h"
 
 #include <string.h>

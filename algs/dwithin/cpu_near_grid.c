@@ -1,6 +1,6 @@
 #include "cpu_near_grid.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../base/cpu_lane_loops.h"
 #include "../base/cpu_morton_sort.h"

@@ -11,7 +11,7 @@
  * and gathered, for few stay as a rule.  Of texts, sizes and bits are in the
  * order of the cells, too, and are asked before distances (shops within 200 m
  * of similar names: half of the time). */
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../base/cpu_morton_sort.h"
@@ -19,7 +19,7 @@
 #include "../kernels/oj_square_limit.h"
 #include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_ranking.h"
-#include "../pairs/oj_row_pair_sort.h"
+#include "../pairs/oj_tie_rank_sort.h"
 #include "../relation/oj_engine.h"
 #include "cpu_near_grid.h"
 #include "cpu_scattered_list_offsets.h"

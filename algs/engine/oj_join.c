@@ -1,5 +1,5 @@
 #include "oj_join.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_compare.h"
 #include "../../flatten/base/oj_threads.h"
@@ -7,7 +7,7 @@
 #include "../aggregate/oj_sum_request.h"
 #include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_ranking.h"
-#include "../relate/oj_overlapping_parts.h"
+#include "../relate/oj_self_overlap.h"
 #include "../relation/oj_engine.h"
 #include "../relation/oj_gpu.h"
 #include "../relation/oj_is_points_in_polygons.h"
@@ -30,7 +30,7 @@
  * OJ_DEVICE: a batch goes to the CUDA module if one of its kernels takes it,
  * else to the CPU.  Of lines and polygons on both sides the module finds the
  * pairs whose boxes pass, and decides which of them meet
- * (oj_candidate_screen.h); the CPU decides the rest.  What the module cannot
+ * (oj_candidate_provider.h); the CPU decides the rest.  What the module cannot
  * hold, for its coordinates or for want of memory, the CPU answers.
  *
  * OJ_DEVICE_IF_PAYS: the choice is made when the join side is known and the

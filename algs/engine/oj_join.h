@@ -18,7 +18,7 @@
 
 #include "../../flatten/arrays/oj_flat.h"
 #include "../../flatten/arrays/oj_matches.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../relation/oj_backend_registry.h"
 #include "../relation/oj_relation.h"
 

@@ -1,9 +1,9 @@
 #include "oj_points_in_overlapping_parts.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../base/oj_boxes.h"
 #include "../pairs/oj_pair_filter.h"
-#include "../pairs/oj_row_pair_sort.h"
+#include "../pairs/oj_tie_rank_sort.h"
 
 struct point_pair
 {

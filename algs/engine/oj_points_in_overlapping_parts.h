@@ -1,5 +1,5 @@
 /** Points in the features that engines leave out which take all rings of a
- *  feature together (oj_overlapping_parts.h).
+ *  feature together (oj_self_overlap.h).
  *
  *  These features are a layer of their own, which the CPU joins with the points
  *  that are in its box, part by part.  The pairs are then put among those of

@@ -5,7 +5,7 @@
  */
 #include "exact_reference.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../base/exact_integer.h"
 #include "../base/oj_boxes.h"
 

@@ -12,7 +12,7 @@
 #define GEOS_HANDLE_H
 
 #include "../../flatten/base/oj_status.h"
-#include "../../flatten/base/oj_third_party_error_texts.h"
+#include "../../flatten/base/oj_third_party_error_patterns.h"
 
 #include <geos_c.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "geos_pairs.h"
 #include "../../flatten/arrays/oj_wkb.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../base/oj_boxes.h"
 #include "../kernels/oj_ring.h"
 #include "../pairs/oj_feature_area_length.h"

@@ -23,9 +23,9 @@
 #ifndef CPU_POINT_PATCHES_H
 #define CPU_POINT_PATCHES_H
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../base/cpu_tree_walk.h"
-#include "cpu_point_patch_search.h"
+#include "cpu_query_patch_search.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "oj_one_to_one.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_compare.h"
 #include "../../flatten/base/oj_temporary_file.h"
 #include "../../flatten/base/oj_threads.h"

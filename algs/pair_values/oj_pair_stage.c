@@ -1,12 +1,12 @@
 #include "oj_pair_stage.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../geos/geos_pairs.h"
 #include "../pairs/oj_feature_area_length.h"
 #include "../pairs/oj_nearest_points.h"
 #include "../pairs/oj_pair_filter.h"
-#include "../relate/oj_overlapping_parts.h"
+#include "../relate/oj_self_overlap.h"
 #include "../sphere/sphere_pair_closest_points.h"
 #include "oj_pick.h"
 

@@ -1,6 +1,6 @@
 #include "oj_pick.h"
 
-#include "../pairs/oj_row_pair_sort.h"
+#include "../pairs/oj_tie_rank_sort.h"
 
 #include <math.h>
 #include <string.h>

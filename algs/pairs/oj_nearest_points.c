@@ -1,6 +1,6 @@
 #include "oj_nearest_points.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../kernels/oj_ring.h"
 #include "../kernels/oj_segment_pair.h"
 

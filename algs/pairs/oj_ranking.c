@@ -1,7 +1,7 @@
 #include "oj_ranking.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_compare.h"
-#include "oj_row_pair_sort.h"
+#include "oj_tie_rank_sort.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,14 +5,14 @@
  * place -> pair filter -> our kernels (cpu_prepared_shapes.h) -> the matrix of
  * what they leave (relate.h) -> answers
  */
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_threads.h"
-#include "../kernels/oj_filter_verdict.h"
-#include "../pairs/oj_row_by_row_engine.h"
-#include "../pairs/oj_row_pair_sort.h"
+#include "../kernels/oj_pair_verdict.h"
+#include "../pairs/oj_parallel_row_search.h"
+#include "../pairs/oj_tie_rank_sort.h"
 #include "../relate/relate.h"
-#include "../relation/oj_candidate_screen.h"
+#include "../relation/oj_candidate_provider.h"
 #include "../relation/oj_is_points_in_polygons.h"
 #include "../relation/oj_matrix.h"
 #include "../shapes/cpu_prepared_shapes.h"

@@ -8,14 +8,14 @@
  *  Where the distance is not bounded, or so wide that most of the layer would
  *  be a candidate, quadrants look as far as features are apart, and points that
  *  need more look on by themselves, farther and farther.  That is ours. */
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_compare.h"
 #include "../base/oj_boxes.h"
 #include "../base/oj_point_quadtree.h"
 #include "../base/oj_radix.h"
-#include "../kernels/oj_quadtree_join.h"
-#include "../pairs/oj_row_by_row_engine.h"
+#include "../kernels/oj_point_quadrants.h"
+#include "../pairs/oj_parallel_row_search.h"
 #include "point_feature_distance.h"
 
 #include <stdlib.h>

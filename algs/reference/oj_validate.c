@@ -1,5 +1,5 @@
 #include "oj_validate.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_compare.h"
 #include "../exact/exact_reference.h"
 #include "../kernels/oj_sphere.h"

@@ -1,6 +1,6 @@
 #include "plain_shape_distances.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 
 #include <math.h>
 

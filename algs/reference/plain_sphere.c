@@ -1,6 +1,6 @@
 #include "plain_sphere.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 
 #include <math.h>
 #include <string.h>

@@ -9,9 +9,9 @@
  * With M_i <= m_(i+1), as it was published, ties would be lost.
  *
  * Source: Leal, Gruenwald, Zhang, You 2016 (Top-KaBT), on one thread. */
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../base/oj_boxes.h"
-#include "../pairs/oj_row_by_row_engine.h"
+#include "../pairs/oj_parallel_row_search.h"
 #include "plain_shape_distances.h"
 
 #include <stdlib.h>

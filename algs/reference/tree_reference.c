@@ -31,14 +31,14 @@
  *  Source: Zhang, You, Gruenwald 2012, sections 3.1 and 4.2 ("collective
  *  query"); the growing windows are ours.
  */
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../base/oj_point_quadtree.h"
 #include "../geos/geos_handle.h"
 #include "../geos/geos_pairs.h"
 #include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_ranking.h"
-#include "../pairs/oj_row_pair_sort.h"
+#include "../pairs/oj_tie_rank_sort.h"
 #include "../relation/oj_engine.h"
 #include "plain_shape_distances.h"
 #include "plain_sphere.h"

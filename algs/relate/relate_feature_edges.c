@@ -1,6 +1,6 @@
 #include "relate_feature_edges.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../base/cpu_lane_loops.h"
 #include "../base/exact_integer.h"
 #include "../kernels/oj_segment_intersection.h"

@@ -38,7 +38,7 @@ struct oj_options
     int64_t n_expected;
 
     /** Who finds candidates of predicates for the backend cpu
-     * (oj_candidate_screen.h); NULL: it does. Outlives the join. */
+     * (oj_candidate_provider.h); NULL: it does. Outlives the join. */
     const struct oj_screen *screen;
 
     /* Only for the backend cuda. */

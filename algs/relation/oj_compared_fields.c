@@ -1,7 +1,7 @@
 #include "oj_compared_fields.h"
 
 #include "../../flatten/arrays/oj_vectors.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_number.h"
 #include "oj_text_similarity_condition.h"
 

@@ -1,6 +1,6 @@
 #include "oj_engine.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 
 #include <string.h>

@@ -109,7 +109,7 @@ void oj_index_copy_free(const struct oj_engine *engine, struct oj_index *copy);
  *  distance only and stand behind it. */
 extern const struct oj_engine oj_cpu_similar_shapes;
 /** Nearest join features of points; nothing left out
- * (cpu_point_patch_search.h). */
+ * (cpu_query_patch_search.h). */
 extern const struct oj_engine oj_cpu_nearest_points;
 /** Points in polygons: intersects, within, covered by. */
 extern const struct oj_engine oj_cpu_points_in_polygons;

@@ -1,6 +1,6 @@
 #include "edge_raster.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../base/cpu_lane_loops.h"
 
 #include <string.h>
@@ -133,8 +133,8 @@ static oj_status count_reference_points_left_of_edge(const struct drawing *d,
  * noted at the first of them and summed up afterwards.
  *
  * The crossing is computed to some 8 ulp of the coordinates' size, which are
- * 0.002 cells at most (edge_frame.h); nearer than SURE to a reference point
- * exact signs decide. */
+ * 0.002 cells at most (edge_cell_cover.h); nearer than SURE to a reference
+ * point exact signs decide. */
 #define SURE 0.01
 
 static oj_status flip_inside_state_of_rows(const struct drawing *d, int64_t e,

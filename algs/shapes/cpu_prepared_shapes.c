@@ -1,6 +1,6 @@
 #include "cpu_prepared_shapes.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../base/cpu_lane_loops.h"
 

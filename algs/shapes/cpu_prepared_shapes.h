@@ -16,7 +16,7 @@
 #include "../base/cpu_morton_sort.h"
 #include "../base/cpu_tree.h"
 #include "../base/oj_boxes.h"
-#include "../kernels/oj_filter_verdict.h"
+#include "../kernels/oj_pair_verdict.h"
 #include "../kernels/oj_segment_intersection.h"
 #include "../rings/edge_grid.h"
 

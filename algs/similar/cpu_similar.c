@@ -2,7 +2,7 @@
  * thresholds until k pairs are found.  Of each entry the bits tell that most
  * are no pairs; the rest is counted, at the pair's first common token alone. */
 #include "cpu_similar.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../base/cpu_lane_loops.h"

@@ -8,7 +8,7 @@
  * Source: Sandes, Teodoro, Melo 2020; bits for frequent tokens: ours. */
 #include "cpu_similar.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_threads.h"
 
 #include <string.h>

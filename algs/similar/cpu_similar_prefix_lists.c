@@ -1,7 +1,7 @@
 /* The rows of a side by size, and by their first tokens. */
 #include "cpu_similar.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 
 #include <string.h>
 

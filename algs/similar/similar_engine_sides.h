@@ -5,7 +5,7 @@
 #ifndef SIMILAR_ENGINE_SIDES_H
 #define SIMILAR_ENGINE_SIDES_H
 
-#include "../pairs/oj_row_by_row_engine.h"
+#include "../pairs/oj_parallel_row_search.h"
 
 /** Of a batch; not to be moved while it is joined. */
 struct oj_similar_sides

@@ -16,10 +16,10 @@
  *                              against rounding; all levels (cpu_box_tree.h)
  *
  * Source: incremental search (Hjaltason and Samet 1999); the bound is ours. */
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../base/cpu_box_tree.h"
 #include "../kernels/oj_square_limit.h"
-#include "../pairs/oj_row_by_row_engine.h"
+#include "../pairs/oj_parallel_row_search.h"
 #include "../sphere/cpu_sphere_side.h"
 #include "cpu_shape_blocks.h"
 

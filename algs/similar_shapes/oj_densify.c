@@ -1,6 +1,6 @@
 #include "oj_densify.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../sphere/cpu_sphere_side.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * the limit is that of the k-th best difference so far, so that it only falls
  * and the order of the walk does not matter to the answer.  Rows are taken in
  * the order of the blocks that they fall into, for the processor's caches. */
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../base/oj_radix.h"
 #include "../similar/similar_engine_sides.h"

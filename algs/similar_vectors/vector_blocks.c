@@ -1,6 +1,6 @@
 #include "vector_blocks.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../base/oj_radix.h"
 

@@ -7,10 +7,10 @@
  * often better, as it says.
  *
  * Source: Lieberman, Sankaranarayanan, Samet 2008 (LSS). */
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../kernels/oj_vector_frame.h"
-#include "../kernels/oj_z_order.h"
-#include "../pairs/oj_row_by_row_engine.h"
+#include "../kernels/oj_z_order_compare.h"
+#include "../pairs/oj_parallel_row_search.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* nearest and dwithin on the sphere, for points as input: the join side's
  * features under a tree of boxes in space, walked for every input feature,
  * nearest first.  Squared chords decide; metres are made at the very end. */
-#include "../../flatten/base/oj_array.h"
-#include "../pairs/oj_row_by_row_engine.h"
+#include "../../flatten/base/oj_alloc.h"
+#include "../pairs/oj_parallel_row_search.h"
 #include "cpu_sphere_side.h"
 
 #include <string.h>

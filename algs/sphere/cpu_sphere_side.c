@@ -1,6 +1,6 @@
 #include "cpu_sphere_side.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_threads.h"
 
 #include <string.h>

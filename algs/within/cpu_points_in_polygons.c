@@ -6,12 +6,12 @@
  *      points -> cells and spots -> survivors -> entries -> candidates
  *             -> grids, runs, edges -> locations in rings -> pairs
  */
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../base/cpu_lane_loops.h"
 #include "../pairs/oj_pair_filter.h"
-#include "../pairs/oj_row_pair_sort.h"
+#include "../pairs/oj_tie_rank_sort.h"
 #include "../relate/relate.h"
 #include "../relation/oj_engine.h"
 #include "../relation/oj_is_points_in_polygons.h"

@@ -1,6 +1,6 @@
 #include "cpu_ring_box_index.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_compare.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../base/cpu_lane_loops.h"

@@ -1,6 +1,6 @@
 #include "cuda_host_threads.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 
 #include <pthread.h>
 #include <unistd.h>

@@ -6,7 +6,7 @@
 
 #include "../../algs/relation/oj_gpu.h"
 #include "../../flatten/base/oj_clock.h"
-#include "oj_segment_layout.h"
+#include "oj_segment_record.h"
 
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../device/cuda_copy.h"
 #include "cuda_index.h"
 #include "cuda_pair_listing.cuh"

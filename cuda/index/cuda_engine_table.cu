@@ -3,7 +3,7 @@
 #include "../device/cuda_peers.h"
 #include "../device/cuda_stream_work.cuh"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 
 /* In the order they are asked: the special ones first; after the papers'
  * methods, which are in the order of enum oj_gpu_papers. */

@@ -176,7 +176,7 @@ oj_cuda_tree_joins_side(const struct oj_cuda_index *index);
 /** Similar texts; cuda_similar_text.cu */
 extern const struct oj_cuda_family oj_cuda_similar_text;
 /** The papers' methods for them, which are only asked by name (struct
- *  oj_gpu_module.papers_index); cuda_text_lists.cu */
+ *  oj_gpu_module.papers_index); cuda_gssjoin.cu */
 extern const struct oj_cuda_family oj_cuda_lists, oj_cuda_size_blocks;
 /** And for vectors and points; cuda_zorder_lists.cu */
 extern const struct oj_cuda_family oj_cuda_zlists;

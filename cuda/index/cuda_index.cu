@@ -2,7 +2,7 @@
 
 #include "../device/cuda_stream_work.cuh"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 
 /* What every family of points wants. */
 static int is_planar_join_of_points(const struct oj_relation *r,

@@ -4,7 +4,7 @@
 #define CUDA_INDEX_H
 
 #include "../device/cuda_host_threads.h"
-#include "../device/cuda_module_functions.cuh"
+#include "../device/cuda_module_exports.cuh"
 #include "../device/cuda_peers.h"
 #include "../device/cuda_stage.h"
 #include "cuda_engine_table.h"

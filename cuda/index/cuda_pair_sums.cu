@@ -1,6 +1,6 @@
 #include "cuda_pair_sums.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../device/cuda_stream_work.cuh"
 #include "cuda_index.h"
 

@@ -2,7 +2,7 @@
 #ifndef CUDA_PAIR_SUMS_ADD_CUH
 #define CUDA_PAIR_SUMS_ADD_CUH
 
-#include "../../algs/kernels/oj_limbs.h"
+#include "../../algs/kernels/oj_sum_limbs.h"
 #include "cuda_engine_table.h"
 
 /* Reads value i of a column that is summed. */

@@ -2,7 +2,7 @@
  * caller's: nothing is copied, and of lists their size alone is waited for. */
 #include "cuda_resident_points_join.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../device/cuda_stream_work.cuh"
 #include "cuda_pair_listing.cuh"
 

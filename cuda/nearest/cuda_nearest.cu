@@ -7,7 +7,7 @@
 #include "../device/cuda_host_threads.h"
 #include "../points/cuda_point_pair_kernels.cuh"
 #include "../within/cuda_points_in_rings_query.cuh"
-#include "cuda_nearest_cells_build.cuh"
+#include "cuda_segment_cell_tree.cuh"
 
 /* A join at any distance: cells reach so many mean distances of segments. Of
  * points all over 735,488 lots, waters and parks between them, 6.4 in 100 are

@@ -40,7 +40,7 @@
 #define CUDA_NEAREST_SEGMENT_CELL_CUH
 
 #include "../../algs/kernels/oj_segment.h"
-#include "../device/oj_segment_layout.h"
+#include "../device/oj_segment_record.h"
 
 /** A function of the device alone. */
 #define OJ_NEAR_FN static __device__ __forceinline__

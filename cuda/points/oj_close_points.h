@@ -19,7 +19,7 @@
 
 #include "../../algs/kernels/oj_segment.h"
 #include "../../algs/kernels/oj_square_limit.h"
-#include "../device/oj_segment_layout.h"
+#include "../device/oj_segment_record.h"
 #include "../index/oj_pair_conditions.h"
 
 /** The join side. Borrows everything. */

@@ -11,7 +11,7 @@
 #define OJ_NEAREST_POINT_WALK_H
 
 #include "../../algs/kernels/oj_segment.h"
-#include "../device/oj_segment_layout.h"
+#include "../device/oj_segment_record.h"
 #include "../index/oj_pair_conditions.h"
 #include "../tree/oj_tree.h"
 

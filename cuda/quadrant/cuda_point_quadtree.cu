@@ -11,12 +11,12 @@
  */
 #include "../device/cuda_box_reduce.cuh"
 #include "../device/cuda_host_threads.h"
-#include "../device/cuda_module_functions.cuh"
+#include "../device/cuda_module_exports.cuh"
 #include "../device/cuda_offset_search.cuh"
 #include "../device/cuda_reduce.cuh"
 
-#include "../../algs/kernels/oj_quadtree_join.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../algs/kernels/oj_point_quadrants.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_compare.h"
 
 #include <stdlib.h>

@@ -134,7 +134,7 @@ OJ_MUST_USE oj_status oj_cuda_ring_mark(const struct oj_cuda_ring_making *m,
 
 /** The level that a tree begins with: the root, or, where all polygons are
  *  small, a level far below it (oj_small_polygon_windows.h).
- * cuda_ring_cells_start.cu
+ * cuda_cell_tree_start_level.cu
  *
  *  Makes *first, work's, of depth 0 or 1 .. m->fine, from the rings of
  *  m->layer.  Below the root, *above gets the slots of all cells of the level

@@ -24,7 +24,7 @@
 #ifndef OJ_POLYGON_CELLS_H
 #define OJ_POLYGON_CELLS_H
 
-#include "../device/oj_segment_layout.h"
+#include "../device/oj_segment_record.h"
 #include "oj_ring_packed_edge.h"
 
 enum oj_ring_units

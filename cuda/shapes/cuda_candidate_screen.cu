@@ -4,7 +4,7 @@
  *  rows of the caller -> layer on the device --tree--> pairs of boxes --meet-->
  *  pairs that are not surely none
  */
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../device/cuda_copy.h"
 #include "../device/cuda_host_threads.h"
 #include "../device/cuda_stream_work.cuh"

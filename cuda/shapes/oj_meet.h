@@ -14,7 +14,7 @@
 #ifndef OJ_MEET_H
 #define OJ_MEET_H
 
-#include "../../algs/kernels/oj_filter_verdict.h"
+#include "../../algs/kernels/oj_pair_verdict.h"
 #include "../../algs/kernels/oj_segment_intersection.h"
 #include "../tree/oj_tree_rings.h"
 

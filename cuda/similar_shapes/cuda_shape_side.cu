@@ -1,6 +1,6 @@
 #include "cuda_shape_side.cuh"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 
 /* Arrays of a side on the host. Owner. */
 struct shape_arrays

@@ -2,7 +2,7 @@
 
 #include "../device/cuda_copy.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 
 enum
 {

@@ -10,11 +10,11 @@
  * Source: Lieberman, Sankaranarayanan, Samet 2008 (LSS). */
 #include "cuda_vector_side.cuh"
 
-#include "../../algs/kernels/oj_z_order.h"
+#include "../../algs/kernels/oj_z_order_compare.h"
 #include "../device/cuda_copy.h"
 #include "../device/cuda_offset_search.cuh"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 
 enum
 {

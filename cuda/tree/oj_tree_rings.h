@@ -12,7 +12,7 @@
 #define OJ_TREE_RINGS_H
 
 #include "../../algs/kernels/oj_ring.h"
-#include "../device/oj_segment_layout.h"
+#include "../device/oj_segment_record.h"
 #include "oj_tree.h"
 
 #define OJ_TREE_CHAIN_BITS 5

@@ -1,6 +1,6 @@
 #include "oj_message.h"
 
-#include "../../flatten/base/oj_third_party_error_texts.h"
+#include "../../flatten/base/oj_third_party_error_patterns.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>

@@ -1,6 +1,6 @@
 #include "oj_shell_words.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

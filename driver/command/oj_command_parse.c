@@ -2,7 +2,7 @@
 
 #include "../../algs/relation/oj_backend_registry.h"
 #include "../../algs/relation/oj_gpu.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../base/oj_message.h"
 #include "../base/oj_shell_words.h"
 #include "../base/oj_spelling.h"

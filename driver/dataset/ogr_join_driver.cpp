@@ -38,7 +38,7 @@
 #include <string>
 
 extern "C" {
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/read/oj_layer_arrow.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"

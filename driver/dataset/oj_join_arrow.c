@@ -4,7 +4,7 @@
 
 #if OJ_HAVE_ARROW
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/write/oj_row_wkb.h"
 
 #include <cpl_conv.h>

@@ -1,6 +1,6 @@
 #include "oj_join_side_cache.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../base/oj_message.h"
 #include "../base/oj_shell_words.h"
 #include "../command/oj_unit.h"

@@ -1,7 +1,7 @@
 #include "oj_tiled_join.h"
 
 #include "../../flatten/arrays/oj_wkb.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_compare.h"
 #include "oj_join_side_cache.h"
 

@@ -1,6 +1,6 @@
 #include "oj_output.h"
 
-#include "../../flatten/base/oj_third_party_error_texts.h"
+#include "../../flatten/base/oj_third_party_error_patterns.h"
 #include "../../flatten/base/oj_word_list.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_gdal_driver.h"

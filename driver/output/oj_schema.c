@@ -1,6 +1,6 @@
 #include "oj_schema.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
 

@@ -3,7 +3,7 @@
 #include "../../algs/aggregate/oj_aggregate.h"
 #include "../../algs/pair_values/oj_pair_stage.h"
 #include "../../algs/pairs/oj_feature_area_length.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_temporary_file.h"
 #include "../../flatten/read/oj_attribute_table.h"
 

@@ -1,7 +1,7 @@
 #include "oj_join_cursor.h"
 
 #include "../../algs/pairs/oj_pair_filter.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../base/oj_cancel.h"
 #include "oj_summary.h"

@@ -1,7 +1,7 @@
 #include "oj_row_plan.h"
 
 #include "../../algs/pair_values/oj_pick.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/read/oj_attribute_table.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_gdal_driver.h"

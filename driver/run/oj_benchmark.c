@@ -2,7 +2,7 @@
 
 #include "../../algs/reference/oj_validate.h"
 #include "../../algs/relation/oj_gpu.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"

@@ -1,6 +1,6 @@
 #include "oj_run.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_temporary_file.h"
 #include "../../flatten/write/oj_direct_row_writer.h"

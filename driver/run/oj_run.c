@@ -1,7 +1,7 @@
 #include "oj_run.h"
 
 #include "../../flatten/base/oj_clock.h"
-#include "../../flatten/base/oj_third_party_error_texts.h"
+#include "../../flatten/base/oj_third_party_error_patterns.h"
 #include "../../flatten/write/oj_layer_write.h"
 #include "../base/oj_exit.h"
 #include "../base/oj_message.h"

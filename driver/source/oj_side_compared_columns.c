@@ -1,6 +1,6 @@
 #include "oj_side_compared_columns.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_number.h"
 #include "../../flatten/text/oj_word_replacements.h"
 

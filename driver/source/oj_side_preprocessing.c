@@ -1,7 +1,7 @@
 #include "oj_side_preprocessing.h"
 
 #include "../../algs/base/oj_boxes.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/write/oj_flat_to_ogr_geometry.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"

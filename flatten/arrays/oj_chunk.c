@@ -1,6 +1,6 @@
 #include "oj_chunk.h"
 
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 #include "../base/oj_threads.h"
 #include "oj_wkb.h"
 

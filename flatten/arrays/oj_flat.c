@@ -1,6 +1,6 @@
 #include "oj_flat.h"
 
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 #include "../text/oj_token_sets.h"
 
 #include <math.h>

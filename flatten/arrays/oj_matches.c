@@ -1,5 +1,5 @@
 #include "oj_matches.h"
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "oj_pair_values.h"
 
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "oj_flatgeobuf_read.h"
 
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 #include "oj_flatbuffer.h"
 #include "oj_flatgeobuf_format.h"
 #include "oj_flatgeobuf_sort.h"

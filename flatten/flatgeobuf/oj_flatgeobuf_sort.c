@@ -1,7 +1,7 @@
 #include "oj_flatgeobuf_sort.h"
 
 #include "../arrays/oj_hilbert.h"
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 #include "../base/oj_threads.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 #include "oj_geopackage_read.h"
 
 #include "../arrays/oj_wkb.h"
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 #include "oj_gdal_sqlite.h"
 #include "oj_sqlite_pages.h"
 

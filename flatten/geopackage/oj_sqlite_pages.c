@@ -1,7 +1,7 @@
 #include "oj_sqlite_pages.h"
 
 #include "../arrays/oj_chunk.h"
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 #include "oj_layer_arrow.h"
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 #include "oj_value.h"
 
 #if OJ_HAVE_ARROW

@@ -1,6 +1,6 @@
 #include "oj_layer_geometry.h"
 #include "../arrays/oj_wkb.h"
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 
 #include <limits.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "oj_layer_read.h"
 
 #include "../arrays/oj_wkb.h"
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 #include "../base/oj_clock.h"
 #include "../flatgeobuf/oj_flatgeobuf_read.h"
 #include "../geopackage/oj_geopackage_read.h"

@@ -1,5 +1,5 @@
 #include "oj_value.h"
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

@@ -2,7 +2,7 @@
 
 #include "oj_fold_table.h"
 
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 
 #include <pthread.h>
 #include <stdlib.h>

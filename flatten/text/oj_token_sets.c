@@ -4,7 +4,7 @@
 #include "oj_token_table.h"
 #include "oj_word_replacements.h"
 
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 #include "../base/oj_threads.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "oj_token_table.h"
 
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "oj_flat_to_ogr_geometry.h"
 #include "../arrays/oj_wkb.h"
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 #include "../read/oj_attribute_table.h"
 
 #include <limits.h>

@@ -12,7 +12,7 @@
  */
 #include "../arrays/oj_chunk.h"
 #include "../arrays/oj_wkb.h"
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 #include "../base/oj_threads.h"
 #include "../flatgeobuf/oj_flatbuffer.h"
 #include "../flatgeobuf/oj_flatgeobuf_format.h"

@@ -4,9 +4,9 @@
 
 #if OJ_HAVE_SQLITE
 #include "../arrays/oj_wkb.h"
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 #include "../geopackage/oj_gdal_sqlite.h"
-#include "../geopackage/oj_geopackage_rtree.h"
+#include "../geopackage/oj_rtree_bulk_load.h"
 #include "oj_row_wkb.h"
 
 #include <cpl_error.h>

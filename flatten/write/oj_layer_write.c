@@ -1,5 +1,5 @@
 #include "oj_layer_write.h"
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 #include "../read/oj_ogr_errors.h"
 #include "oj_direct_row_writer.h"
 

@@ -1,5 +1,5 @@
 #include "oj_row_cursor.h"
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 #include "../read/oj_attribute_table.h"
 #include "oj_flat_to_ogr_geometry.h"
 

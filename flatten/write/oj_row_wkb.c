@@ -1,7 +1,7 @@
 #include "oj_row_wkb.h"
 
 #include "../arrays/oj_wkb.h"
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 #include "../read/oj_attribute_table.h"
 #include "oj_flat_to_ogr_geometry.h"
 

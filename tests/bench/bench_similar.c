@@ -34,7 +34,7 @@
 #include "nycgen.h"
 
 #include "../../flatten/arrays/oj_flat.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../../flatten/text/oj_token_sets.h"

@@ -5,7 +5,7 @@
 #include "../../driver/base/oj_message.h"
 #include "../../driver/base/oj_shell_words.h"
 #include "../../driver/command/oj_parsed_command.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "fuzz_bytes.h"
 
 #include <cpl_conv.h>

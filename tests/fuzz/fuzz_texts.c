@@ -5,7 +5,7 @@
  * [ITERATIONS], mutations of the seeds from a fixed start. */
 #include "../../algs/relation/oj_compared_fields.h"
 #include "../../driver/source/oj_side_compared_columns.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/read/oj_layer_read.h"
 #include "../../flatten/text/oj_fold.h"
 #include "../../flatten/text/oj_token_sets.h"

@@ -3,7 +3,7 @@
  * OJ_FUZZ_MAIN: fuzz_wkb [ITERATIONS], mutations of the seeds from a fixed
  * start. */
 #include "../../flatten/arrays/oj_wkb.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 
 #include "../unit/arrays/wkb_seeds.h"
 #include "fuzz_bytes.h"

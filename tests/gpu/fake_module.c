@@ -6,9 +6,9 @@
  * (the better method refuses it), crowded (no memory for a batch), lost, broken
  * or stopped (every join), mute (pairs are only counted or summed), plain (they
  * are neither). */
-#include "../../algs/kernels/oj_filter_verdict.h"
+#include "../../algs/kernels/oj_pair_verdict.h"
 #include "../../algs/relation/oj_gpu.h"
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "plain_sums.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #define PLAIN_SUMS_H
 
 #include "../../algs/aggregate/oj_sum_request.h"
-#include "../../algs/kernels/oj_limbs.h"
+#include "../../algs/kernels/oj_sum_limbs.h"
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
 #ifndef RANDOM_COLUMNS_H
 #define RANDOM_COLUMNS_H
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/text/oj_token_sets.h"
 #include "random_numbers.h"
 #include "references.h"

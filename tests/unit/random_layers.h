@@ -4,7 +4,7 @@
 #ifndef RANDOM_LAYERS_H
 #define RANDOM_LAYERS_H
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "random_rings.h"
 #include "references.h"
 

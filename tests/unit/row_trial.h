@@ -5,7 +5,7 @@
 #ifndef OJ_TEST_ROW_TRIAL_H
 #define OJ_TEST_ROW_TRIAL_H
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/read/oj_attribute_table.h"
 #include "../../flatten/write/oj_layer_write.h"
 #include "../../flatten/write/oj_row_cursor.h"

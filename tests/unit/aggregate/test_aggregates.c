@@ -3,7 +3,7 @@
  * failing. */
 #include "plain_aggregates.h"
 
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 
 #include "../run_tests.h"
 

@@ -5,7 +5,7 @@
 #include "../../../algs/aggregate/oj_sum_request.h"
 #include "../../../algs/base/oj_exact_sum.h"
 
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 
 #include <float.h>
 #include <stdlib.h>

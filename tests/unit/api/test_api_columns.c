@@ -3,7 +3,7 @@
  * is said, whatever bytes lie in offsets, views, places and counts. */
 #include "../../../algs/ogrjoin.h"
 
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 #include "../run_tests.h"
 
 #include "arrow_rows.h"

@@ -3,7 +3,7 @@
 #include "../run_tests.h"
 
 #include "../../../flatten/arrays/oj_flat.h"
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Kinds: unit, degenerate, memory. The WKB reader. */
 #include "../../../flatten/arrays/oj_wkb.h"
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 #include "../run_tests.h"
 #include "wkb_seeds.h"
 

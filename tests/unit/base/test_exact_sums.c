@@ -2,7 +2,7 @@
  * order, and against sums of integers of 128 bits. */
 #include "../../../algs/base/oj_exact_sum.h"
 
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 
 #include <math.h>
 #include <stdio.h>

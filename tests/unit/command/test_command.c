@@ -6,7 +6,7 @@
 #include "../../../driver/base/oj_shell_words.h"
 #include "../../../driver/command/oj_option_table.h"
 #include "../../../driver/command/oj_parsed_command.h"
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

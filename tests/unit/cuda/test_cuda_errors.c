@@ -6,7 +6,7 @@
  * many seconds.  Kind: degenerate, large. */
 #include "../references.h"
 
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 #include "../../gpu/gpu_resident.h"
 #include "../pair_counts.h"
 #include "../random_numbers.h"

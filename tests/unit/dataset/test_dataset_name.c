@@ -8,7 +8,7 @@
 #include "../../../driver/base/oj_sql_volatility.h"
 #include "../../../driver/dataset/oj_dataset_name.h"
 #include "../../../driver/files/oj_path.h"
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 
 #include <cpl_conv.h>
 #include <cpl_vsi.h>

@@ -5,7 +5,7 @@
  * Kinds: degenerate, memory. */
 #include "../job/join_files.h"
 
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 
 void RegisterOGRJOIN(void); /* of the driver, which the test links */
 

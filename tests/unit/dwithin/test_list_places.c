@@ -2,7 +2,7 @@
  * threads: every row has its own, rows that were left out have none. */
 #include "../../../algs/dwithin/cpu_scattered_list_offsets.h"
 
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "../run_tests.h"
 #include "../wkt_shapes.h"
 
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_word_list.h"
 
 #include <ctype.h>

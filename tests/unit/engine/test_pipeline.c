@@ -3,7 +3,7 @@
 #include "../run_tests.h"
 
 #include "../../../algs/engine/oj_pipeline.h"
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * derived by hand (tests/cases/matrices.txt), in both orders and with every
  * change of the input that must not change them; distances against fractions of
  * small whole numbers; failures of memory. */
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 
 #include "../random_numbers.h"
 #include "../references.h"

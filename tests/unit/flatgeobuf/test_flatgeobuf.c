@@ -2,7 +2,7 @@
  * FlatGeobuf as a lane. */
 #include "../layer_copy.h"
 
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/flatgeobuf/oj_flatgeobuf_sort.h"
 #include "../../../flatten/read/oj_attribute_table.h"
 

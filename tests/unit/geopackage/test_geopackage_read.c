@@ -3,7 +3,7 @@
 #include "../layer_copy.h"
 #include "../random_numbers.h"
 
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/geopackage/oj_gdal_sqlite.h"
 #include "../../../flatten/read/oj_attribute_table.h"
 

@@ -2,7 +2,7 @@
  * Rows of a GeoPackage past OGR's features. */
 #include "../layer_copy.h"
 
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 
 #include <sqlite3.h>
 #include <stdio.h>

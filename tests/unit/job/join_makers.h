@@ -6,7 +6,7 @@
 
 #include "../../../driver/job/oj_join_side_cache.h"
 #include "../../../flatten/arrays/oj_matches.h"
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

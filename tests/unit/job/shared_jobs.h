@@ -7,7 +7,7 @@
 #include "../../../driver/command/oj_parsed_command.h"
 #include "../../../driver/rows/oj_join_cursor.h"
 #include "../../../flatten/arrays/oj_matches.h"
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 
 #include <cpl_string.h>
 

@@ -21,7 +21,7 @@
 #include "../../../driver/base/oj_shell_words.h"
 #include "../../../driver/command/oj_parsed_command.h"
 #include "../../../driver/run/oj_run.h"
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 
 #include <cpl_error.h>
 #include <cpl_vsi.h>

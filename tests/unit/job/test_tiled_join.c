@@ -4,7 +4,7 @@
 #include "../../../driver/job/oj_tiled_join.h"
 #include "../layers.h"
 
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/read/oj_layer_read.h"
 #include "../random_layers.h"
 #include "../run_tests.h"

@@ -2,7 +2,7 @@
  * greedy choice over all pairs in their order. */
 #include "../../../algs/pair_values/oj_one_to_one.h"
 
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "../references.h"
 
 #include "../../../algs/relation/oj_engine.h"
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 #include "../join_trial.h"
 #include "../memory_trial.h"
 #include "../run_tests.h"

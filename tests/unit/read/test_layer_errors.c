@@ -4,7 +4,7 @@
 #include "../layers.h"
 #include "../run_tests.h"
 
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/read/oj_attribute_table.h"
 #include "../../../flatten/write/oj_layer_write.h"
 

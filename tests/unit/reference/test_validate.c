@@ -4,7 +4,7 @@
 #include "../run_tests.h"
 
 #include "../../../algs/reference/oj_validate.h"
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 
 #include <stdlib.h>
 

@@ -7,8 +7,8 @@
 
 #include "../../../algs/kernels/oj_ring.h"
 #include "../../../algs/pair_values/oj_pair_stage.h"
-#include "../../../algs/relate/oj_overlapping_parts.h"
-#include "../../../flatten/base/oj_array.h"
+#include "../../../algs/relate/oj_self_overlap.h"
+#include "../../../flatten/base/oj_alloc.h"
 #include "../exact_truth.h"
 #include "../random_numbers.h"
 #include "../run_tests.h"

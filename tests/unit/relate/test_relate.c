@@ -4,7 +4,7 @@
  * Kind: property, degenerate. */
 #include "../../../algs/relate/relate.h"
 #include "../../../algs/shapes/cpu_prepared_shapes.h"
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 #include "../predicate/random_shapes.h"
 #include "../references.h"
 #include "../run_tests.h"

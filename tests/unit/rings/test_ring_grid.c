@@ -7,7 +7,7 @@
 
 #include "../../../algs/base/oj_boxes.h"
 #include "../../../algs/rings/edge_grid.h"
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
 #include "../run_tests.h"
 
 #include "../../../driver/source/oj_side_compared_columns.h"
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/read/oj_layer_read.h"
 
 #include <gdal.h>

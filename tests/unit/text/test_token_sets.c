@@ -1,7 +1,7 @@
 /* Kind: unit, property, degenerate, large, memory. Folding, tokens, their
  * numbers, and what sets have in common. */
 #include "../../../algs/relation/oj_text_similarity_condition.h"
-#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/text/oj_fold.h"
 #include "../../../flatten/text/oj_fold_table.h"
 #include "../../../flatten/text/oj_word_replacements.h"

@@ -4,7 +4,7 @@
 #define POINT_MATCHES_H
 
 #include "../../../algs/kernels/oj_ring.h"
-#include "../../../algs/relate/oj_overlapping_parts.h"
+#include "../../../algs/relate/oj_self_overlap.h"
 #include "../../../algs/relate/relate.h"
 #include "../plain_pairs.h"
 

@@ -1,7 +1,7 @@
 /** The order of the pairs of a row: by the tie ranks of their join features.
  */
-#ifndef OJ_ROW_PAIR_SORT_H
-#define OJ_ROW_PAIR_SORT_H
+#ifndef OJ_TIE_RANK_SORT_H
+#define OJ_TIE_RANK_SORT_H
 
 #include "../../flatten/base/oj_status.h"
 #include "../base/oj_radix.h"

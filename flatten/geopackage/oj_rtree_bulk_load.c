@@ -1,7 +1,7 @@
-#include "oj_geopackage_rtree.h"
+#include "oj_rtree_bulk_load.h"
 
 #include "../arrays/oj_hilbert.h"
-#include "../base/oj_array.h"
+#include "../base/oj_alloc.h"
 #include "oj_gdal_sqlite.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "oj_array.h"
+#include "oj_alloc.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -11,8 +11,8 @@
  *  order is not the same in every run; answers do not depend on it.  A node
  *  that finds no room for its children stays a leaf.
  */
-#ifndef CUDA_NEAREST_CELLS_BUILD_CUH
-#define CUDA_NEAREST_CELLS_BUILD_CUH
+#ifndef CUDA_SEGMENT_CELL_TREE_CUH
+#define CUDA_SEGMENT_CELL_TREE_CUH
 
 #include "../device/cuda_stream_work.cuh"
 

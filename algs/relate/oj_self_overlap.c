@@ -1,6 +1,6 @@
-#include "oj_overlapping_parts.h"
+#include "oj_self_overlap.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../kernels/oj_segment_intersection.h"
 #include "relate_feature_edges.h"

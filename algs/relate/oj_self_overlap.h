@@ -8,8 +8,8 @@
  * a point is anywhere on a feature is said by the rings of a flat polygon, too.
  *  Source: ours.
  */
-#ifndef OJ_OVERLAPPING_PARTS_H
-#define OJ_OVERLAPPING_PARTS_H
+#ifndef OJ_SELF_OVERLAP_H
+#define OJ_SELF_OVERLAP_H
 
 #include "../../flatten/arrays/oj_flat.h"
 

@@ -1,4 +1,4 @@
-#include "cuda_nearest_cells_build.cuh"
+#include "cuda_segment_cell_tree.cuh"
 
 #include "cuda_cells_split_kernels.cuh"
 

@@ -1,8 +1,8 @@
 /** The only malloc of the project: counts times sizes are checked for overflow,
  *  arrays start on a cache line, and the tests can make the n-th call fail.
  */
-#ifndef OJ_ARRAY_H
-#define OJ_ARRAY_H
+#ifndef OJ_ALLOC_H
+#define OJ_ALLOC_H
 
 #include "oj_status.h"
 

@@ -1,6 +1,6 @@
-#include "oj_row_by_row_engine.h"
+#include "oj_parallel_row_search.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_threads.h"
 

@@ -13,7 +13,7 @@
 #include "../device/cuda_copy.h"
 #include "cuda_text_side.cuh"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 
 enum
 {

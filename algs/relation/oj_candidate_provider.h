@@ -4,8 +4,8 @@
  *  rows of a batch --screen--> pairs whose boxes pass, less those that are
  *  surely none --engine--> pairs
  */
-#ifndef OJ_CANDIDATE_SCREEN_H
-#define OJ_CANDIDATE_SCREEN_H
+#ifndef OJ_CANDIDATE_PROVIDER_H
+#define OJ_CANDIDATE_PROVIDER_H
 
 #include "../../flatten/arrays/oj_flat.h"
 
@@ -39,7 +39,7 @@ struct oj_screen_pairs
     int64_t n_rows, n_pairs;
     int64_t *offset;  /**< [n_rows + 1] */
     int32_t *feature; /**< [n_pairs] join ordinals, in any order in a row */
-    uint8_t *said; /**< [n_pairs] enum oj_said (kernels/oj_filter_verdict.h) */
+    uint8_t *said;    /**< [n_pairs] enum oj_said (kernels/oj_pair_verdict.h) */
     int64_t cap_offset, cap_feature, cap_said;
 };
 

@@ -5,8 +5,8 @@
  *  counted in the first cell that both touch; the paper sorts pairs and drops
  *  repeats.
  */
-#ifndef OJ_QUADTREE_JOIN_H
-#define OJ_QUADTREE_JOIN_H
+#ifndef OJ_POINT_QUADRANTS_H
+#define OJ_POINT_QUADRANTS_H
 
 #include "oj_box.h"
 #include "oj_morton.h"

@@ -1,6 +1,6 @@
-#include "oj_row_pair_sort.h"
+#include "oj_tie_rank_sort.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../base/cpu_lane_loops.h"
 
 #include <string.h>

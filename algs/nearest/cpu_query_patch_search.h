@@ -7,13 +7,13 @@
  * least distance are measured again in GEOS's order of operations, which
  * decides.
  */
-#ifndef CPU_POINT_PATCH_SEARCH_H
-#define CPU_POINT_PATCH_SEARCH_H
+#ifndef CPU_QUERY_PATCH_SEARCH_H
+#define CPU_QUERY_PATCH_SEARCH_H
 
 #include "../base/cpu_morton_sort.h"
 #include "../pairs/oj_ranking.h"
 #include "../relation/oj_relation.h"
-#include "../rings/cpu_segment_tree.h"
+#include "../rings/cpu_layer_segment_tree.h"
 #include "../within/cpu_containing.h"
 
 #define OJ_OWN_SLOTS 4096 /* a power of two */

@@ -1,7 +1,7 @@
 /** The module's functions: struct oj_gpu_module says what each does, and each
  * is in the room that its name begins with (resident: index). */
-#ifndef CUDA_MODULE_FUNCTIONS_CUH
-#define CUDA_MODULE_FUNCTIONS_CUH
+#ifndef CUDA_MODULE_EXPORTS_CUH
+#define CUDA_MODULE_EXPORTS_CUH
 
 #include "../../algs/relation/oj_gpu.h"
 

@@ -2,7 +2,7 @@
  * tokens that a row has in common with each feature are counted, one by one.
  *
  * Source: Ribeiro-Junior et al. 2016 (gSSJoin), on one thread. */
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "similar_engine_sides.h"
 
 struct lists_index

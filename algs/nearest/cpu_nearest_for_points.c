@@ -1,11 +1,11 @@
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../base/oj_point_quadtree.h"
 #include "../base/oj_radix.h"
 #include "../pairs/oj_pair_filter.h"
-#include "../pairs/oj_row_pair_sort.h"
+#include "../pairs/oj_tie_rank_sort.h"
 #include "../relation/oj_engine.h"
-#include "cpu_point_patch_search.h"
+#include "cpu_query_patch_search.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,8 +11,8 @@
  *  Features are known by their rank, their place in tie order: the lower rank
  *  wins a tie.
  */
-#ifndef CPU_SEGMENT_TREE_H
-#define CPU_SEGMENT_TREE_H
+#ifndef CPU_LAYER_SEGMENT_TREE_H
+#define CPU_LAYER_SEGMENT_TREE_H
 
 #include "../../flatten/arrays/oj_flat.h"
 #include "../base/cpu_tree.h"

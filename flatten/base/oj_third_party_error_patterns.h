@@ -3,8 +3,8 @@
  *  the version it was seen in, and what is lost where another version says it
  *  in other words.
  */
-#ifndef OJ_THIRD_PARTY_ERROR_TEXTS_H
-#define OJ_THIRD_PARTY_ERROR_TEXTS_H
+#ifndef OJ_THIRD_PARTY_ERROR_PATTERNS_H
+#define OJ_THIRD_PARTY_ERROR_PATTERNS_H
 
 /** A FID is there already.  SQLite 3.40 through GDAL 3.6: "UNIQUE constraint
  *  failed: lots.fid".  Lost: the advice to use -unsetFid. */

@@ -6,7 +6,7 @@
  * is looked at (of city names that is a third of the time).  */
 #include "cpu_similar.h"
 
-#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_threads.h"
 
 #include <string.h>

@@ -10,8 +10,8 @@
  *  Source: Lieberman, Sankaranarayanan, Samet 2008, section 4; Chan 2006
  * (bits).
  */
-#ifndef OJ_Z_ORDER_H
-#define OJ_Z_ORDER_H
+#ifndef OJ_Z_ORDER_COMPARE_H
+#define OJ_Z_ORDER_COMPARE_H
 
 #include "oj_kernel.h"
 

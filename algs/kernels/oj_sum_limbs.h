@@ -9,8 +9,8 @@
  *  limbs overlap, and whoever reads them carries from one to the next
  *  (oj_exact_sum_add_limbs()).
  */
-#ifndef OJ_LIMBS_H
-#define OJ_LIMBS_H
+#ifndef OJ_SUM_LIMBS_H
+#define OJ_SUM_LIMBS_H
 
 #include "oj_kernel.h"
 

@@ -10,8 +10,8 @@
  *  what the method compares: distances, squares of chords, differences, or
  *  similarities, negated.
  */
-#ifndef OJ_ROW_BY_ROW_ENGINE_H
-#define OJ_ROW_BY_ROW_ENGINE_H
+#ifndef OJ_PARALLEL_ROW_SEARCH_H
+#define OJ_PARALLEL_ROW_SEARCH_H
 
 #include "../base/cpu_morton_sort.h"
 #include "../relation/oj_engine.h"

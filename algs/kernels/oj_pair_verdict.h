@@ -1,6 +1,6 @@
 /** What a screen is asked, and what it says of a pair (oj_meet.h). */
-#ifndef OJ_FILTER_VERDICT_H
-#define OJ_FILTER_VERDICT_H
+#ifndef OJ_PAIR_VERDICT_H
+#define OJ_PAIR_VERDICT_H
 
 /** What is known of a pair. */
 enum oj_said

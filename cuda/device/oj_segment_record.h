@@ -1,6 +1,6 @@
 /** Segments and points of the join side. */
-#ifndef OJ_SEGMENT_LAYOUT_H
-#define OJ_SEGMENT_LAYOUT_H
+#ifndef OJ_SEGMENT_RECORD_H
+#define OJ_SEGMENT_RECORD_H
 
 #include "../../algs/kernels/oj_box.h"
 
