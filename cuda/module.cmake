@@ -45,7 +45,7 @@ set(OJ_CUDA_SOURCES
   cuda/index/cuda_row_shares.cu
   cuda/index/cuda_batches.cu
   cuda/index/cuda_pair_sums.cu
-  cuda/index/cuda_resident_points_join.cu
+  cuda/index/cuda_join_of_device_points.cu
   cuda/cuda_module.cu)
 
 # Plain C. The module is nobody's dependency: of what the library has, too, it

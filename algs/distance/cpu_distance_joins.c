@@ -1,6 +1,6 @@
 /* Distances between features of any kinds: the join side's features under one
  * tree, walked for every input feature, nearest first; pairs are measured by
- * cpu_distance_features.h.
+ * cpu_pair_distance.h.
  *
  *  entry          0   1   2  ...   features in Morton order of their middles
  *  feature      [ 7   3   9  ...   ordinals
@@ -12,7 +12,7 @@
 #include "../base/cpu_tree_walk.h"
 #include "../kernels/oj_segment.h"
 #include "../pairs/oj_parallel_row_search.h"
-#include "cpu_distance_features.h"
+#include "cpu_pair_distance.h"
 
 #include <string.h>
 

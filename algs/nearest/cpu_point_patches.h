@@ -4,7 +4,7 @@
  *  patch   up to OJ_PATCH points; walks the trees once and keeps, in its
  *          fronts, the few boxes that any of its points can need
  *  group   up to OJ_GROUP points of a patch; looks at the fronts only
- *          (cpu_nearest_groups.c)
+ *          (cpu_nearest_of_point_groups.c)
  *
  *  The bound of both is how far the points of a box have their nearest segments
  *  at most.  The segment nearest to the centre found so far tells how far any
@@ -14,11 +14,11 @@
  *  max_distance is.  Where fewer than k features are in reach, the bounds of
  *  features by themselves do the same.
  *
- *  Everything here is inlined into cpu_nearest_groups.c, and compiled there for
- *  several instruction sets.
- *  Source: the bound is that of nearest neighbour search in R-trees
- *  (Roussopoulos et al. 1995), taken for a box of points at once after the
- *  collective query of Zhang, You, Gruenwald 2012; the rest ours.
+ *  Everything here is inlined into cpu_nearest_of_point_groups.c, and compiled
+ * there for several instruction sets. Source: the bound is that of nearest
+ * neighbour search in R-trees (Roussopoulos et al. 1995), taken for a box of
+ * points at once after the collective query of Zhang, You, Gruenwald 2012; the
+ * rest ours.
  */
 #ifndef CPU_POINT_PATCHES_H
 #define CPU_POINT_PATCHES_H

@@ -16,7 +16,7 @@
 #include "../base/oj_radix.h"
 #include "../kernels/oj_point_quadrants.h"
 #include "../pairs/oj_parallel_row_search.h"
-#include "point_feature_distance.h"
+#include "plain_point_distance.h"
 
 #include <stdlib.h>
 #include <string.h>

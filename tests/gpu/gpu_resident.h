@@ -1,6 +1,6 @@
 /** Points and answers that stay on a device, for measurements and tests: a
  *  table that the CUDA module of a build with tests shows beside its own
- *  (cuda_resident_points_join.cu). */
+ *  (cuda_join_of_device_points.cu). */
 #ifndef GPU_RESIDENT_H
 #define GPU_RESIDENT_H
 

@@ -10,7 +10,7 @@
 #include "../../../algs/pair_values/oj_pick.h"
 #include "../../../algs/pairs/oj_feature_area_length.h"
 #include "../../../algs/pairs/oj_nearest_points.h"
-#include "../../../algs/quadrant/point_feature_distance.h"
+#include "../../../algs/quadrant/plain_point_distance.h"
 #include "../../../algs/reference/oj_validate.h"
 #include "../plain_pairs.h"
 #include "../run_tests.h"

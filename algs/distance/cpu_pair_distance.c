@@ -1,4 +1,4 @@
-#include "cpu_distance_features.h"
+#include "cpu_pair_distance.h"
 
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_threads.h"

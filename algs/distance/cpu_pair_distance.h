@@ -12,8 +12,8 @@
  *  neighbours, unless the feature has several rings: then they go in Morton
  *  order.  Features with few segments are read from the flat arrays.
  */
-#ifndef CPU_DISTANCE_FEATURES_H
-#define CPU_DISTANCE_FEATURES_H
+#ifndef CPU_PAIR_DISTANCE_H
+#define CPU_PAIR_DISTANCE_H
 
 #include "../base/cpu_box_tree.h"
 #include "../base/oj_boxes.h"

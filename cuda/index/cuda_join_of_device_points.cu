@@ -1,6 +1,6 @@
 /* Joins of points that lie on the device already, in order of a stream of the
  * caller's: nothing is copied, and of lists their size alone is waited for. */
-#include "cuda_resident_points_join.h"
+#include "cuda_join_of_device_points.h"
 
 #include "../../flatten/base/oj_alloc.h"
 #include "../device/cuda_stream_work.cuh"

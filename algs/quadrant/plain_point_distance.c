@@ -1,4 +1,4 @@
-#include "point_feature_distance.h"
+#include "plain_point_distance.h"
 #include "../kernels/oj_ring.h"
 #include "../kernels/oj_segment.h"
 

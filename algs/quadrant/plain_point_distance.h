@@ -1,7 +1,7 @@
 /** Distance from a point to a feature of a flat layer, every segment of it:
  *  the plain way, with the shared kernels, part by part as GEOS has it. */
-#ifndef POINT_FEATURE_DISTANCE_H
-#define POINT_FEATURE_DISTANCE_H
+#ifndef PLAIN_POINT_DISTANCE_H
+#define PLAIN_POINT_DISTANCE_H
 
 #include "../../flatten/arrays/oj_flat.h"
 #include "../relation/oj_relation.h"
