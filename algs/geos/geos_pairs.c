@@ -1027,10 +1027,10 @@ static oj_status add_wkb_as_feature(struct oj_flat_buf *shapes,
 }
 
 /* As one more feature; on failure the caller drops it. */
-static oj_status add_geometry_as_feature(GEOSContextHandle_t geos,
-                                         const GEOSGeometry *one,
-                                         struct oj_flat_buf *shapes,
-                                         struct oj_error *err)
+static oj_status append_geometry(GEOSContextHandle_t geos,
+                                 const GEOSGeometry *one,
+                                 struct oj_flat_buf *shapes,
+                                 struct oj_error *err)
 {
     size_t n = 0;
     unsigned char *wkb = GEOSGeomToWKB_buf_r(geos, one, &n);
@@ -1132,7 +1132,7 @@ enum oj_geos_verdict oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
     common = intersect_cached_features(pairs, a, b);
     if (common == NULL)
         return classify_geos_failure(pairs);
-    status = add_geometry_as_feature(pairs->handle.geos, common, shapes, &err);
+    status = append_geometry(pairs->handle.geos, common, shapes, &err);
     GEOSGeom_destroy_r(pairs->handle.geos, common);
     if (status == OJ_OK)
         return OJ_GEOS_YES;
@@ -1166,8 +1166,7 @@ oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs, int of_input,
     if (whole == kept->geometry)
         return OJ_OK;
     oj_flat_buf_clear(&pairs->united);
-    OJ_TRY(add_geometry_as_feature(pairs->handle.geos, whole, &pairs->united,
-                                   err));
+    OJ_TRY(append_geometry(pairs->handle.geos, whole, &pairs->united, err));
     united = oj_flat_buf_view(&pairs->united);
     *area = oj_flat_area(&united, 0);
     return OJ_OK;

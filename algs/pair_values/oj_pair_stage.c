@@ -364,9 +364,8 @@ static oj_status measure_intersection(struct pair_stage_worker *worker,
     return OJ_OK;
 }
 
-static double overlap_percent_of_row(const struct pair_stage_worker *worker,
-                                     double area_of_row, double area,
-                                     double length)
+static double overlap_percent(const struct pair_stage_worker *worker,
+                              double area_of_row, double area, double length)
 {
     double whole = oj_flat_length(worker->stage->input.whole, worker->row);
     if (area_of_row > 0.0)
@@ -402,9 +401,8 @@ static oj_status set_percent_and_join_area(struct pair_stage_worker *worker,
         OJ_TRY(oj_geos_pairs_area(worker->geos, 0, worker->feature, &of_feature,
                                   err));
     set_value(worker, OJ_PAIR_OVERLAP_PERCENT,
-              wants_percent
-                  ? overlap_percent_of_row(worker, of_row, area, length)
-                  : NAN);
+              wants_percent ? overlap_percent(worker, of_row, area, length)
+                            : NAN);
     set_value(worker, OJ_PAIR_JOIN_AREA, of_feature);
     return OJ_OK;
 }

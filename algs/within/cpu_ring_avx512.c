@@ -26,8 +26,7 @@ static inline uint64_t bits_of_edges_with_one_end_set(uint64_t vertices)
  * doubt, as oj_orientation() has it. The sum and the products stay apart: a
  * fused multiply-add would decide otherwise. */
 WIDE static inline __attribute__((always_inline)) __mmask8
-sides_of_eight_edges(__m512d ax, __m512d ay, __m512d bx, __m512d by,
-                     __mmask8 *sure)
+sides_of_edges(__m512d ax, __m512d ay, __m512d bx, __m512d by, __mmask8 *sure)
 {
     const __m512d left = _mm512_mul_pd(ax, by);
     const __m512d right = _mm512_mul_pd(ay, bx);
@@ -42,10 +41,9 @@ sides_of_eight_edges(__m512d ax, __m512d ay, __m512d bx, __m512d by,
 }
 
 /* Nothing is foretold: few edges are near, and which ones is chance. */
-WIDE static int parity_of_way_crossings(const struct oj_ring_way *way,
-                                        const double *x, const double *y,
-                                        const struct oj_edge_run *run,
-                                        int64_t n)
+WIDE static int crossing_parity(const struct oj_ring_way *way, const double *x,
+                                const double *y, const struct oj_edge_run *run,
+                                int64_t n)
 {
     const __m512d px = _mm512_set1_pd(way->px), py = _mm512_set1_pd(way->py);
     const __m512d cx = _mm512_set1_pd(way->cx), cy = _mm512_set1_pd(way->cy);
@@ -74,13 +72,11 @@ WIDE static int parity_of_way_crossings(const struct oj_ring_way *way,
             const __m512d bxc = _mm512_sub_pd(bx, cx);
             __mmask8 sure_p, sure_q, sure_c;
             const __mmask8 p =
-                sides_of_eight_edges(_mm512_sub_pd(ax, px), ayp,
-                                     _mm512_sub_pd(bx, px), byp, &sure_p);
-            const __mmask8 q =
-                sides_of_eight_edges(axc, ayp, bxc, byp, &sure_q);
-            const __mmask8 c =
-                sides_of_eight_edges(axc, _mm512_sub_pd(ay, cy), bxc,
-                                     _mm512_sub_pd(by, cy), &sure_c);
+                sides_of_edges(_mm512_sub_pd(ax, px), ayp,
+                               _mm512_sub_pd(bx, px), byp, &sure_p);
+            const __mmask8 q = sides_of_edges(axc, ayp, bxc, byp, &sure_q);
+            const __mmask8 c = sides_of_edges(axc, _mm512_sub_pd(ay, cy), bxc,
+                                              _mm512_sub_pd(by, cy), &sure_c);
             odd ^= (unsigned)m & ((across & (p ^ q)) ^ (along & (q ^ c)));
             unsure |= (unsigned)m & (((across | level) & ~(unsigned)sure_p) |
                                      ((across | along) & ~(unsigned)sure_q) |
@@ -140,7 +136,7 @@ find_entries_holding_points(const struct oj_ring_entry *entry,
 }
 
 static const struct oj_ring_kernel wide = {
-    parity_of_way_crossings, find_edges_at_height, find_entries_holding_points};
+    crossing_parity, find_edges_at_height, find_entries_holding_points};
 
 const struct oj_ring_kernel *oj_ring_avx512(void)
 {

@@ -242,7 +242,7 @@ static double clamp_between(double v, double least, double most)
 
 /* Cells along an axis of this length; a length of 0 or beyond all numbers is
  * one cell. */
-static int32_t count_cells_along_axis(double length, double cell, double most)
+static int32_t count_cells_along(double length, double cell, double most)
 {
     if (!(length > 0.0) || !(length < INFINITY) || !(cell > 0.0))
         return 1;
@@ -281,10 +281,10 @@ static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
     height += height / 32.0;
     side = sqrt(width / target) * sqrt(height);
     layer->nx =
-        count_cells_along_axis(width, fmax(side * shape, s.width / 4.0), most);
-    layer->ny = count_cells_along_axis(
-        height, fmax(side / shape, s.height / 4.0),
-        clamp_between(2.0 * target / layer->nx, 1.0, most));
+        count_cells_along(width, fmax(side * shape, s.width / 4.0), most);
+    layer->ny =
+        count_cells_along(height, fmax(side / shape, s.height / 4.0),
+                          clamp_between(2.0 * target / layer->nx, 1.0, most));
     layer->scale_x = steps_per_unit(width, layer->nx);
     layer->scale_y = steps_per_unit(height, layer->ny);
     layer->last_x = (double)layer->nx * OJ_CELL_STEPS - 1.0;

@@ -6,16 +6,6 @@
 
 #define OJ_CUDA_REDUCE_BLOCK 128
 
-template <typename V> struct oj_cuda_value_reader
-{
-    const V *value;
-
-    __device__ V operator()(ptrdiff_t i) const
-    {
-        return value[i];
-    }
-};
-
 /** out [blocks]: what op makes of the values of each block. */
 template <typename V, typename Of, typename Op>
 static __global__ void __launch_bounds__(OJ_CUDA_REDUCE_BLOCK)
@@ -54,9 +44,10 @@ OJ_MUST_USE oj_status oj_cuda_reduce(struct oj_cuda_work *work, int64_t n,
     OJ_TRY(own.make(1, &all));
     OJ_TRY(own.run_blocks<OJ_CUDA_REDUCE_BLOCK>(
         n_blocks, oj_cuda_reduce_values<V, Of, Op>, n, of, op, *sum, of_block));
+    auto value_of_block = [=] __device__(ptrdiff_t i) { return of_block[i]; };
     OJ_TRY(own.run_blocks<OJ_CUDA_REDUCE_BLOCK>(
-        1, oj_cuda_reduce_values<V, oj_cuda_value_reader<V>, Op>,
-        (int64_t)n_blocks, oj_cuda_value_reader<V>{of_block}, op, *sum, all));
+        1, oj_cuda_reduce_values<V, decltype(value_of_block), Op>,
+        (int64_t)n_blocks, value_of_block, op, *sum, all));
     return own.read(all, sum);
 }
 

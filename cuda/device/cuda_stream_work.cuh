@@ -259,11 +259,9 @@ struct oj_cuda_work
 
     /** Sorts n keys with their values by the lowest bits of the keys; what has
      *  equal ones keeps its order. Both are this work's, before and after, and
-     *  may be elsewhere then. At most 2^31 - 1. */
-    OJ_MUST_USE oj_status sort(int64_t n, int bits, uint32_t **key,
-                               int32_t **value);
-    OJ_MUST_USE oj_status sort(int64_t n, int bits, uint64_t **key,
-                               int32_t **value);
+     *  may be elsewhere then. At most 2^31 - 1. K: uint32_t or uint64_t. */
+    template <typename K>
+    OJ_MUST_USE oj_status sort(int64_t n, int bits, K **key, int32_t **value);
 
     /** sorted [n]: keys by their bits from first_bit to before end_bit. */
     OJ_MUST_USE oj_status sort_keys(int64_t n, int first_bit, int end_bit,

@@ -592,9 +592,9 @@ static oj_status join_rows(const struct oj_cuda_index *index,
 
 /* --- the family ----------------------------------------------------------- */
 
-static int takes_similar_vectors(const struct oj_relation *relation,
-                                 const struct oj_flat *join_side,
-                                 const struct oj_flat *input)
+static int takes_vectors(const struct oj_relation *relation,
+                         const struct oj_flat *join_side,
+                         const struct oj_flat *input)
 {
     (void)join_side;
     (void)input;
@@ -618,7 +618,7 @@ static oj_status build_vectors_index(struct oj_cuda_index *index,
 
 const struct oj_cuda_family oj_cuda_similar_vectors = {
     "tiles of vectors",
-    takes_similar_vectors,
+    takes_vectors,
     sizeof(struct cuda_vectors_index),
     build_vectors_index,
     1,

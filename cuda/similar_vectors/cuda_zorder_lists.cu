@@ -456,9 +456,9 @@ static oj_status join_rows(const struct oj_cuda_index *index,
 
 /* --- the family ----------------------------------------------------------- */
 
-static int takes_zorder_join(const struct oj_relation *relation,
-                             const struct oj_flat *join_side,
-                             const struct oj_flat *input)
+static int takes_zorders(const struct oj_relation *relation,
+                         const struct oj_flat *join_side,
+                         const struct oj_flat *input)
 {
     if (relation->exclude_same_geometry || relation->ties != OJ_TIES_FIRST ||
         (relation->op != OJ_OP_DWITHIN && relation->k < OJ_EVERY_PAIR &&
@@ -492,7 +492,7 @@ static oj_status build_zorder_index(struct oj_cuda_index *index,
 
 const struct oj_cuda_family oj_cuda_zlists = {
     "shifted Z-lists",
-    takes_zorder_join,
+    takes_zorders,
     sizeof(struct cuda_zlists_index),
     build_zorder_index,
     1,

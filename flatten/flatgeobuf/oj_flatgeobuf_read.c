@@ -439,9 +439,8 @@ static int write_rings_or_members(struct wkb_writer *w,
     return 1;
 }
 
-static int write_geometry_as_wkb(struct wkb_writer *w,
-                                 const struct oj_flat_table *table, int type,
-                                 int depth);
+static int write_wkb(struct wkb_writer *w, const struct oj_flat_table *table,
+                     int type, int depth);
 
 static int write_parts_as_wkb(struct wkb_writer *w,
                               const struct oj_flat_table *table, int type,
@@ -456,15 +455,14 @@ static int write_parts_as_wkb(struct wkb_writer *w,
     {
         struct oj_flat_table part;
         if (!oj_flatbuffer_element(w->feature, parts, i, &part) ||
-            !write_geometry_as_wkb(w, &part, type, depth + 1))
+            !write_wkb(w, &part, type, depth + 1))
             return 0;
     }
     return 1;
 }
 
-static int write_geometry_as_wkb(struct wkb_writer *w,
-                                 const struct oj_flat_table *table, int type,
-                                 int depth)
+static int write_wkb(struct wkb_writer *w, const struct oj_flat_table *table,
+                     int type, int depth)
 {
     struct vertices v = {0};
     if (type == OJ_FGB_UNKNOWN)
@@ -508,8 +506,7 @@ static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
     OJ_TRY(oj_chunk_room(column, room, err));
     w.to = (uint8_t *)column->bytes + column->n_bytes;
     w.end = w.to + room;
-    if (!write_geometry_as_wkb(&w, &geometry, r->geometry_type, 0) ||
-        feature->is_broken)
+    if (!write_wkb(&w, &geometry, r->geometry_type, 0) || feature->is_broken)
         return oj_leave_to_gdal(err);
     oj_chunk_end_bytes(column, row, room - (w.end - w.to));
     return OJ_OK;
