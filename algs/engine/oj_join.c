@@ -66,7 +66,6 @@ struct oj_join
     struct oj_overlapping_points *overlapping; /* NULL: not needed yet */
     int32_t *tie_rank; /* [features], or NULL: the ordinal */
     struct oj_stats stats;
-    struct oj_error error; /* of the call at hand */
 
     int is_ranked; /* the pairs of args.relation are those of the next one, */
     struct oj_relation ranked; /* by similarity, and for k */
@@ -114,14 +113,6 @@ static atomic_int is_started;
 const char *oj_version(void)
 {
     return OGRJOIN_VERSION;
-}
-
-/* For the caller, who may want no text. */
-static oj_status copy_stored_error(const struct oj_join *join, oj_status status,
-                                   struct oj_error *err)
-{
-    return status == OJ_OK ? OJ_OK
-                           : oj_fail(err, status, "%s", join->error.message);
 }
 
 /* --- tie order ------------------------------------------------------------ */
@@ -815,10 +806,9 @@ oj_status oj_join_open(const struct oj_flat *join_side,
         own->n_threads = oj_cpu_count();
     if (own->quadrant_size < 1)
         own->quadrant_size = 256;
-    status = prepare_and_index_join_side(join, join_side, &join->error);
+    status = prepare_and_index_join_side(join, join_side, err);
     if (status != OJ_OK)
     {
-        status = copy_stored_error(join, status, err);
         oj_join_close(join);
         return status;
     }
@@ -1016,8 +1006,8 @@ static oj_status rank_found_pairs_by_similarity(const struct oj_join *join,
                                  join->tie_rank, out, err);
 }
 
-static oj_status join_batch(struct oj_join *join, const struct oj_flat *given,
-                            struct oj_matches *out, struct oj_error *err)
+oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *given,
+                        struct oj_matches *out, struct oj_error *err)
 {
     struct oj_flat dense;
     const struct oj_flat *input = &dense;
@@ -1041,13 +1031,6 @@ static oj_status join_batch(struct oj_join *join, const struct oj_flat *given,
                                           &join->stats, err));
     return oj_overlapping_points_add(join->overlapping, input, out,
                                      &join->stats, err);
-}
-
-oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *input,
-                        struct oj_matches *out, struct oj_error *err)
-{
-    return copy_stored_error(join, join_batch(join, input, out, &join->error),
-                             err);
 }
 
 /* --- counts and sums in place of pairs ------------------------------------ */
@@ -1127,10 +1110,10 @@ int oj_join_sums(const struct oj_join *join, const struct oj_flat *input)
            are_sums_smaller_than_batch(join, input, join->n_sum_words);
 }
 
-static oj_status sum_columns(struct oj_join *join, const struct oj_flat *input,
-                             const struct oj_aggregate_column *columns,
-                             struct oj_aggregates *aggregates, int64_t *n_pairs,
-                             struct oj_error *err)
+oj_status oj_join_sum_pairs(struct oj_join *join, const struct oj_flat *input,
+                            const struct oj_aggregate_column *columns,
+                            struct oj_aggregates *aggregates, int64_t *n_pairs,
+                            struct oj_error *err)
 {
     struct oj_sum_request request = {.n_words = 1};
     int64_t *words = oj_aggregates_counts(aggregates);
@@ -1147,17 +1130,6 @@ static oj_status sum_columns(struct oj_join *join, const struct oj_flat *input,
     join->n_sum_words = request.n_words;
     OJ_TRY(sum_pairs_on_gpu(join, input, &request, words, n_pairs, err));
     return oj_aggregates_add_sums(aggregates, &request, err);
-}
-
-oj_status oj_join_sum_pairs(struct oj_join *join, const struct oj_flat *input,
-                            const struct oj_aggregate_column *columns,
-                            struct oj_aggregates *aggregates, int64_t *n_pairs,
-                            struct oj_error *err)
-{
-    return copy_stored_error(
-        join,
-        sum_columns(join, input, columns, aggregates, n_pairs, &join->error),
-        err);
 }
 
 /* --- what there is to say of it ------------------------------------------- */

@@ -285,6 +285,7 @@ static void same_pairs(const struct ogrjoin_pairs *pairs,
     struct oj_flat input_flat, join_flat;
     struct oj_matches matches = {0};
     struct oj_join *join;
+    struct oj_error error;
     int64_t n = 0;
     flatten_rows(left, &none, &input);
     flatten_rows(right, &none, &join_side);
@@ -294,9 +295,9 @@ static void same_pairs(const struct ogrjoin_pairs *pairs,
     if (distance >= 0)
         relation.max_distance = distance;
     ck_assert_int_eq(
-        oj_join_open(&join_flat, &relation, "cpu", &options, &join, NULL),
+        oj_join_open(&join_flat, &relation, "cpu", &options, &join, &error),
         OJ_OK);
-    ck_assert_int_eq(oj_join_batch(join, &input_flat, &matches, NULL), OJ_OK);
+    ck_assert_int_eq(oj_join_batch(join, &input_flat, &matches, &error), OJ_OK);
     ck_assert_int_eq(ogrjoin_pairs_count(pairs), matches.n_pairs);
     for (int64_t row = 0; row < matches.n_rows; row++)
     {

@@ -167,9 +167,10 @@ static inline void make_answers(struct answers_by_key *a)
     {
         struct maker maker = {.seed = key};
         struct oj_join_side side = {0};
+        struct oj_error err;
         int keep;
-        ck_assert_int_eq(make_side(&maker, &side, NULL, &keep, NULL), OJ_OK);
-        ck_assert_int_eq(oj_join_batch(side.engine, &a->view, &matches, NULL),
+        ck_assert_int_eq(make_side(&maker, &side, NULL, &keep, &err), OJ_OK);
+        ck_assert_int_eq(oj_join_batch(side.engine, &a->view, &matches, &err),
                          OJ_OK);
         for (int i = 0; i < N_INPUT; i++)
         {
