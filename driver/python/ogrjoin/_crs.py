@@ -7,6 +7,8 @@ from typing import Any
 
 from ._errors import InvalidError
 
+BY_DISTANCE = ("nearest", "dwithin")  # joins that measure one
+
 # Metres; "ft" is the international foot, as in the command.
 _UNITS = {"m": 1.0, "km": 1000.0, "ft": 0.3048, "us-ft": 1200 / 3937, "mi": 1609.344}
 
@@ -65,7 +67,7 @@ def check(left: Any, right: Any, mode: str, settings: dict[str, Any]) -> None:
                 "the sides have two CRS: bring one to the other's "
                 '(GeoDataFrame.to_crs), or write crs="ignore"'
             )
-        by_distance = settings["op"].lower() in ("nearest", "dwithin")
+        by_distance = settings["op"].lower() in BY_DISTANCE
         asks_degrees = str(settings.get("max_distance")).endswith("deg")
         if by_distance and not (on_sphere or asks_degrees) and _is_degrees(crs):
             raise InvalidError(

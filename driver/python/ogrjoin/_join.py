@@ -502,7 +502,7 @@ def _join(
     keep_right = [n for n in keep_right if n != fids[1]]  # that is join_fid
     if not is_all:
         keep_left, keep_right = reader.schema.names, []
-    has_distance = op.lower() in ("nearest", "dwithin")
+    has_distance = op.lower() in _crs.BY_DISTANCE
     picks = asked.get("pick") not in (None, "all") or asked.get("one_to_one")
     by_measure = op.lower() == "nearest" or (
         op.lower() == "similar" and asked.get("k") is not None

@@ -11,8 +11,6 @@ import numpy as np
 from . import _core, _crs, _sides
 from ._errors import InvalidError, UnsupportedError
 
-_WITH_DISTANCE = ("nearest", "dwithin")
-
 
 class Pairs:
     """Pairs of rows, sorted by left; those of one left row by (distance, right)
@@ -385,7 +383,7 @@ class Index:
         a, b, measure, *rest = (
             made[0] if len(made) == 1 else map(np.concatenate, zip(*made))
         )
-        distance = measure if op.lower() in _WITH_DISTANCE else None
+        distance = measure if op.lower() in _crs.BY_DISTANCE else None
         return Pairs(a, b, distance, n, dict(zip(named, rest)), handle, index)
 
     def join(self, left: Any, op: str = "intersects", **options: Any) -> Any:
