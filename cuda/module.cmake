@@ -1,8 +1,9 @@
 # The CUDA module, ogrjoin_cuda.so: the library loads it at run time and works
-# without it. Its code is there for the GPUs of this machine; without one, or
-# with OGRJOIN_CUDA_ARCHITECTURES=all, for every architecture from sm_75 on (code
-# of sm_80 is that of sm_86 to sm_89 too, and so on: the first of each major
-# version is made). For those that come later there is PTX of the newest.
+# without it. Its code is there for the GPUs of this machine, and PTX of the
+# newest for those that come later. Without a GPU it is there for sm_80 (of sm_86
+# and sm_89, too) and sm_90; for other GPUs the driver compiles PTX at their
+# first use, which takes 4 s. With OGRJOIN_CUDA_ARCHITECTURES=all there is code
+# for the first of each major version from sm_75 on.
 
 set(OJ_CUDA_SOURCES
   cuda/device/cuda_sort.cu
@@ -103,7 +104,11 @@ if(NOT oj_cuda_list)
   endforeach()
   list(SORT oj_cuda_list COMPARE NATURAL)
 endif()
-if(NOT oj_cuda_list OR oj_cuda_list STREQUAL "all")
+set(oj_cuda_virtual "")
+if(NOT oj_cuda_list)
+  set(oj_cuda_list 80 90)
+  set(oj_cuda_virtual 75-virtual)
+elseif(oj_cuda_list STREQUAL "all")
   set(oj_cuda_list "")
   execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-code
                   OUTPUT_VARIABLE oj_cuda_known OUTPUT_STRIP_TRAILING_WHITESPACE)
@@ -126,7 +131,7 @@ endif()
 list(GET oj_cuda_list -1 oj_cuda_newest)
 set(oj_cuda_codes ${oj_cuda_list})
 list(TRANSFORM oj_cuda_codes APPEND "-real")
-list(APPEND oj_cuda_codes "${oj_cuda_newest}-virtual")
+list(APPEND oj_cuda_codes ${oj_cuda_virtual} "${oj_cuda_newest}-virtual")
 string(REPLACE ";" " " oj_cuda_text "${oj_cuda_list}")
 
 add_library(ogrjoin_cuda MODULE ${OJ_CUDA_SOURCES} ${OJ_CUDA_PLAIN})
