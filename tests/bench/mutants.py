@@ -127,7 +127,8 @@ def run_test(test, limit):
     try:
         return process.wait(limit)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, 9)
+        # Check's tests are process groups of their own.
+        run_quietly(["pkill", "-9", "-s", str(process.pid)])
         process.wait()
         return None
 
