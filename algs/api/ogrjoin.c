@@ -325,16 +325,15 @@ static oj_status parse_similar(const char *list, struct compared_fields *out,
     return status;
 }
 
-/* What settings, which may be NULL, compare; freed by the caller, after an
- * error too. */
+/* What settings compare; freed by the caller, after an error too. */
 static oj_status parse_compared_fields(const struct ogrjoin_settings *settings,
                                        struct compared_fields *out,
                                        struct oj_error *err)
 {
     memset(out, 0, sizeof *out);
-    if (settings != NULL && settings->similar != NULL)
+    if (settings->similar != NULL)
         OJ_TRY(parse_similar(settings->similar, out, err));
-    if (settings != NULL && settings->vector != NULL)
+    if (settings->vector != NULL)
         OJ_TRY(oj_vector_parse("", settings->vector, &out->vector, err));
     return OJ_OK;
 }
@@ -616,9 +615,6 @@ static oj_status view_and_check_flat_arrays(const struct ogrjoin_arrays *arrays,
     flat.vertex_offset = arrays->vertex_offset;
     flat.x = arrays->x;
     flat.y = arrays->y;
-    if (flat.n_features < 0 || flat.n_parts < 0)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "a number of features or parts below 0");
     if (!oj_flat_is_points(&flat) && flat.part_kind == NULL)
         return oj_fail(err, OJ_ERR_ARG, "part_offset without part_kind");
     flat.part_kinds = collect_part_kinds(&flat);
