@@ -492,7 +492,6 @@ static oj_status read_wkb_points(struct reading *r, struct oj_flat *flat,
 
 enum
 {
-    HEAD_BYTES = 5,
     WKB_LINE = 2,
     WKB_POLYGON = 3,
     WKB_MULTI = 3 /* more than the type of a member */
@@ -522,7 +521,7 @@ static int read_u32(struct plain_wkb *w, uint32_t *out)
 
 static int read_type(struct plain_wkb *w, uint32_t *type)
 {
-    return w->end - w->at >= HEAD_BYTES && *w->at++ == 1 && read_u32(w, type);
+    return w->at < w->end && *w->at++ == 1 && read_u32(w, type);
 }
 
 static void put_vertices(struct plain_wkb *w, const uint8_t *from, int64_t n)
