@@ -212,11 +212,11 @@ static oj_status read_dictionary_texts(const struct ArrowArray *column,
                                        struct oj_error *err)
 {
     const struct ArrowArray *words = column->dictionary;
-    OJ_TRY(arrow_check(words, 1, 0, err));
+    OJ_TRY(arrow_bytes_read(words, v->field->format, 0, words->length,
+                            &v->bytes, err));
     v->word_valid = arrow_validity(words);
     v->n_words = words->length;
-    return arrow_bytes_read(words, v->field->format, 0, words->length,
-                            &v->bytes, err);
+    return OJ_OK;
 }
 
 static oj_status read_field_values(const struct ArrowArray *array,

@@ -31,14 +31,28 @@ struct geometry_column
     int64_t n_coordinates;
 };
 
+/* NULLs inside a geometry mean nothing that could be joined. */
+static oj_status check_no_nulls_inside_geometry(const struct ArrowArray *array,
+                                                int is_row,
+                                                struct oj_error *err)
+{
+    const uint8_t *valid = arrow_validity(array);
+    for (int64_t i = 0; !is_row && valid != NULL && i < array->length; i++)
+    {
+        if (!arrow_bit(valid, array->offset + i))
+            return oj_fail(err, OJ_ERR_DATA,
+                           "a part of a geometry is NULL in an Arrow array");
+    }
+    return OJ_OK;
+}
+
 static oj_status check_coordinate_buffer(const struct ArrowArray *array,
                                          int64_t n, struct oj_error *err)
 {
     OJ_TRY(arrow_check(array, 2, 0, err));
-    if (array->length < n || (n > 0 && array->buffers[1] == NULL) ||
-        (array->null_count != 0 && array->buffers[0] != NULL))
+    if (array->length < n || (n > 0 && array->buffers[1] == NULL))
         return arrow_fail(err);
-    return OJ_OK;
+    return check_no_nulls_inside_geometry(array, 0, err);
 }
 
 static oj_status read_interleaved(struct geometry_column *c,
@@ -81,21 +95,6 @@ static oj_status read_separated(struct geometry_column *c,
         return OJ_OK;
     c->x = (const double *)x->buffers[1] + x->offset + array->offset;
     c->y = (const double *)y->buffers[1] + y->offset + array->offset;
-    return OJ_OK;
-}
-
-/* NULLs inside a geometry mean nothing that could be joined. */
-static oj_status check_no_nulls_inside_geometry(const struct ArrowArray *array,
-                                                int is_row,
-                                                struct oj_error *err)
-{
-    const uint8_t *valid = arrow_validity(array);
-    for (int64_t i = 0; !is_row && valid != NULL && i < array->length; i++)
-    {
-        if (!arrow_bit(valid, array->offset + i))
-            return oj_fail(err, OJ_ERR_DATA,
-                           "a part of a geometry is NULL in an Arrow array");
-    }
     return OJ_OK;
 }
 
@@ -493,7 +492,6 @@ static oj_status read_wkb_points(struct reading *r, struct oj_flat *flat,
 
 enum
 {
-    HEAD_BYTES = 5,
     WKB_LINE = 2,
     WKB_POLYGON = 3,
     WKB_MULTI = 3 /* more than the type of a member */
@@ -523,7 +521,7 @@ static int read_u32(struct plain_wkb *w, uint32_t *out)
 
 static int read_type(struct plain_wkb *w, uint32_t *type)
 {
-    return w->end - w->at >= HEAD_BYTES && *w->at++ == 1 && read_u32(w, type);
+    return w->at < w->end && *w->at++ == 1 && read_u32(w, type);
 }
 
 static void put_vertices(struct plain_wkb *w, const uint8_t *from, int64_t n)
@@ -808,7 +806,7 @@ static oj_status add_array(struct arrow_features *features,
     memset(held, 0, sizeof *held);
     held->column.first_fid = features->first_fid + features->n_rows;
     OJ_TRY(read_column(array, layout, &held->column, err));
-    if (features->n_rows + held->column.n_rows > INT32_MAX)
+    if (held->column.n_rows > INT32_MAX - features->n_rows)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "a layer of more than %d features is not possible",
                        INT32_MAX);

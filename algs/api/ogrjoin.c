@@ -325,16 +325,15 @@ static oj_status parse_similar(const char *list, struct compared_fields *out,
     return status;
 }
 
-/* What settings, which may be NULL, compare; freed by the caller, after an
- * error too. */
+/* What settings compare; freed by the caller, after an error too. */
 static oj_status parse_compared_fields(const struct ogrjoin_settings *settings,
                                        struct compared_fields *out,
                                        struct oj_error *err)
 {
     memset(out, 0, sizeof *out);
-    if (settings != NULL && settings->similar != NULL)
+    if (settings->similar != NULL)
         OJ_TRY(parse_similar(settings->similar, out, err));
-    if (settings != NULL && settings->vector != NULL)
+    if (settings->vector != NULL)
         OJ_TRY(oj_vector_parse("", settings->vector, &out->vector, err));
     return OJ_OK;
 }
@@ -616,9 +615,6 @@ static oj_status view_and_check_flat_arrays(const struct ogrjoin_arrays *arrays,
     flat.vertex_offset = arrays->vertex_offset;
     flat.x = arrays->x;
     flat.y = arrays->y;
-    if (flat.n_features < 0 || flat.n_parts < 0)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "a number of features or parts below 0");
     if (!oj_flat_is_points(&flat) && flat.part_kind == NULL)
         return oj_fail(err, OJ_ERR_ARG, "part_offset without part_kind");
     flat.part_kinds = collect_part_kinds(&flat);
@@ -1085,6 +1081,20 @@ static oj_status complete_ranking_conditions(struct ogrjoin_settings *s,
     return OJ_OK;
 }
 
+/* Threads share the bound of an engine: with so much for each no join fails
+ * that has max_pairs; compute_layer_matches() counts. */
+static oj_status open_join(const struct ogrjoin_index *index,
+                           const char *backend, struct oj_join **out,
+                           struct oj_error *err)
+{
+    struct oj_options options = index->settings.options;
+    if (options.max_batch_pairs > INT64_MAX / options.n_threads)
+        options.max_batch_pairs = 0;
+    options.max_batch_pairs *= options.n_threads;
+    return oj_join_open(&index->flat, &index->settings.relation, backend,
+                        &options, out, err);
+}
+
 static oj_status new_index(struct ogrjoin_layer *join_side,
                            const struct ogrjoin_settings *settings,
                            struct ogrjoin_index **out, struct oj_error *err)
@@ -1116,8 +1126,7 @@ static oj_status new_index(struct ogrjoin_layer *join_side,
         status = make_layer_token_sets(index, join_side, &index->sets,
                                        &index->flat, err);
     if (status == OJ_OK)
-        status = oj_join_open(&index->flat, relation, settings->backend,
-                              &index->settings.options, &index->join, err);
+        status = open_join(index, settings->backend, &index->join, err);
     if (status == OJ_OK)
         status = api_pair_maker_open(
             &index->maker, &settings->pairs, relation, &index->settings.options,
@@ -1170,9 +1179,8 @@ static oj_status compute_layer_matches(struct ogrjoin_index *index,
     OJ_TRY(oj_join_take(index->join, &join, err));
     status = oj_join_batch(join, flat, out, err);
     oj_join_give_back(join);
-    /* engines whose answers cannot outgrow a batch, or of one row, do not look
-     */
-    if (status == OJ_OK && most > 0 && out->n_pairs > most)
+    if (status == OJ_ERR_TOO_MANY_PAIRS ||
+        (status == OJ_OK && most > 0 && out->n_pairs > most))
         status = oj_fail(err, OJ_ERR_TOO_MANY_PAIRS, OJ_API_TOO_MANY);
     return status;
 }
@@ -1308,8 +1316,7 @@ static oj_status validate_layer(struct ogrjoin_index *index,
         reference = oj_relation_reference(relation);
     status = view_input_with_texts(index, input, 0, &sets, &flat, err);
     if (status == OJ_OK)
-        status = oj_join_open(&index->flat, relation, reference,
-                              &index->settings.options, &other, err);
+        status = open_join(index, reference, &other, err);
     if (status == OJ_OK)
         status = compute_layer_matches(index, &flat, &ours, err);
     if (status == OJ_OK)

@@ -7,6 +7,7 @@
 #include "../../../flatten/arrays/oj_wkb.h"
 #include "../random_numbers.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -473,6 +474,126 @@ static inline void make_schema(const struct arrow_rows *rows,
         node = add_node(s, "", "item");
     }
     add_coordinate_nodes(s, node, options);
+}
+
+/* --- what is broken --------------------------------------------------------
+ */
+
+enum
+{
+    CHILD = sizeof(struct ArrowArray), /* number at is NULL */
+    BUFFER,                            /* number at is NULL */
+    NULL_BIT,                          /* of element at; -1: of none */
+    NUMBER,                            /* at of buffer 1, int32, is value */
+    BYTE                               /* at of buffer 2 */
+};
+
+/* What becomes of one field of an array: of a count, value; of a pointer, NULL
+ * or with a value the array itself. */
+struct array_spoil
+{
+    const char *path; /* "10d": dictionary of child 0 of child 1; NULL: none */
+    size_t field;     /* its offset, or what is above */
+    int64_t at, value;
+};
+
+#define SPOIL(path, field, value)                                              \
+    {                                                                          \
+        path, offsetof(struct ArrowArray, field), 0, value                     \
+    }
+
+/* What release() gives back. */
+static struct
+{
+    struct ArrowArray *node, was, top, *child[8];
+    const void *buffer[8];
+} spoiled;
+
+static inline void release_spoiled(struct ArrowArray *array)
+{
+    if (spoiled.node != NULL)
+        *spoiled.node = spoiled.was;
+    *array = spoiled.top;
+    array->release(array);
+}
+
+static inline void clear_bit(struct ArrowArray *node, int64_t at)
+{
+    size_t n = (size_t)node->length / 8 + 1;
+    if (node->buffers[0] == NULL)
+        node->buffers[0] = memset(malloc(n), 255, n);
+    if (at >= 0)
+        ((uint8_t *)(uintptr_t)node->buffers[0])[at / 8] &=
+            (uint8_t) ~(1 << at % 8);
+    node->null_count = -1;
+}
+
+static inline void spoil_array(struct ArrowArray *array,
+                               const struct array_spoil *how)
+{
+    struct ArrowArray *node = array, *pointer;
+    char *field;
+    if (how->path == NULL)
+        return;
+    for (const char *at = how->path; *at != '\0'; at++)
+        node = *at == 'd' ? node->dictionary : node->children[*at - '0'];
+    field = (char *)node + how->field;
+    pointer = how->value != 0 ? node : NULL;
+    spoiled.top = *array;
+    spoiled.was = *node;
+    spoiled.node = node != array ? node : NULL;
+    array->release = release_spoiled;
+    if (how->field < offsetof(struct ArrowArray, buffers))
+        memcpy(field, &how->value, sizeof how->value);
+    else if (how->field < CHILD)
+        memcpy(field, &pointer, sizeof pointer);
+    else if (how->field == NULL_BIT)
+        clear_bit(node, how->at);
+    else if (how->field == NUMBER)
+        ((int32_t *)(uintptr_t)node->buffers[1])[how->at] = (int)how->value;
+    else if (how->field == BYTE)
+        ((uint8_t *)(uintptr_t)node->buffers[2])[how->at] = (uint8_t)how->value;
+    else if (how->field == CHILD)
+    {
+        memcpy(spoiled.child, node->children,
+               (size_t)node->n_children * sizeof *node->children);
+        node->children = spoiled.child;
+        node->children[how->at] = NULL;
+    }
+    else
+    {
+        memcpy(spoiled.buffer, node->buffers,
+               (size_t)node->n_buffers * sizeof *node->buffers);
+        node->buffers = spoiled.buffer;
+        node->buffers[how->at] = NULL;
+    }
+}
+
+/* What becomes of one field of a schema: a pointer, or of n_children an
+ * intptr_t. */
+struct schema_spoil
+{
+    int number;   /* of a node, from 1 on; 0: none */
+    size_t field; /* its offset */
+    const void *value;
+};
+
+#define SCHEMA(node, field, value)                                             \
+    {                                                                          \
+        (node) + 1, offsetof(struct ArrowSchema, field), (const void *)(value) \
+    }
+
+static inline void spoil_schema(struct arrow_schema *s,
+                                const struct schema_spoil *how)
+{
+    struct ArrowSchema *node;
+    if (how->number == 0)
+        return;
+    node = &s->node[how->number - 1];
+    if (how->field == offsetof(struct ArrowSchema, n_children))
+        node->n_children = (intptr_t)how->value;
+    else
+        memcpy((char *)node + how->field, &how->value, sizeof how->value);
 }
 
 #endif

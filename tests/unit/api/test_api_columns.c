@@ -1,6 +1,7 @@
 /* Kinds: unit, degenerate, memory. Texts and vectors out of Arrow columns of
  * every format, alone and in streams, are those of plain arrays; what is broken
- * is said, whatever bytes lie in offsets, views, places and counts. */
+ * is said, of columns of geometries, too, whatever bytes lie in offsets, views,
+ * places and counts. */
 #include "../../../algs/ogrjoin.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -12,7 +13,8 @@
 
 enum
 {
-    N = 6, /* rows of a side */
+    N = 6,  /* rows of a side */
+    G = 10, /* rows of geometries */
     D = 2,
     N_COLUMNS = 8
 };
@@ -162,6 +164,8 @@ static struct ogrjoin_settings *settings_of(const char *setting,
     return s;
 }
 
+static const struct schema_spoil *schema_spoil; /* of each schema, or NULL */
+
 static int layer_of(const char *setting, const char *words, const char *side,
                     struct ArrowArray *batch, struct ogrjoin_layer **out)
 {
@@ -169,6 +173,8 @@ static int layer_of(const char *setting, const char *words, const char *side,
     struct arrow_schema schema;
     int status;
     make_columns(&schema);
+    if (schema_spoil != NULL)
+        spoil_schema(&schema, schema_spoil);
     status =
         ogrjoin_layer_from_array(&schema.node[0], batch, NULL, s, out, &err);
     ck_assert_ptr_null(batch->release);
@@ -381,33 +387,404 @@ static void fails(int status, int expected, const char *text)
                   "%d %s", status, err.message);
 }
 
-TEST(unit_refused)
+static struct ArrowSchema whole = {.format = "i"}, no_format, *no_children[1];
+
+#define NO_TEXTS OGRJOIN_ERR_UNSUPPORTED, "no texts"
+#define NO_NUMBERS OGRJOIN_ERR_UNSUPPORTED, "no numbers"
+#define NO_LISTS OGRJOIN_ERR_UNSUPPORTED, "no lists of numbers"
+#define DIFFERS OGRJOIN_ERR_DATA, "does not have what its schema says"
+#define OFFSETS OGRJOIN_ERR_DATA, "offsets"
+#define READ(pairs) OGRJOIN_OK, pairs
+
+/* Pairs of equal numbers 1 2 3 4 5 6 that are taken for shorter ones. */
+#define BYTES "00 11 12 13 15 21 22 23 25 31 32 33 35 44 51 52 53 55 "
+#define SHORTS "00 11 13 15 22 31 33 35 44 51 53 55 "
+
+/* Nodes of the schema: 1 to 8 the columns, 9 and 10 what lists hold. */
+static const struct bad_columns
 {
+    const char *words; /* with a similarity: of similar; else of vector */
+    struct schema_spoil schema;
+    struct array_spoil array;
+    int status;
+    const char *text; /* of the error, or the pairs with itself */
+} bad_columns[] = {
+    {"x:1", {0}, {0}, OGRJOIN_ERR_ARG, "no column \"x\""},
+    {"vu:1", SCHEMA(1, name, NULL), {0}, READ("00 22 44 55 ")},
+    {"real:1", {0}, {0}, NO_TEXTS},
+    {"list:1", {0}, {0}, NO_TEXTS},
+    {"whole:1", SCHEMA(5, format, ""), {0}, NO_TEXTS},
+    {"dictionary:1", SCHEMA(4, format, "g"), {0}, NO_TEXTS},
+    {"u:1", SCHEMA(1, dictionary, &no_format), {0}, NO_TEXTS},
+    {"u:1", SCHEMA(1, dictionary, &whole), {0}, NO_TEXTS},
+    {"whole+list", {0}, {0}, NO_NUMBERS},
+    {"dictionary", {0}, {0}, NO_NUMBERS},
+    {"real", SCHEMA(8, dictionary, &no_format), {0}, NO_NUMBERS},
+    {"list", SCHEMA(7, format, "+"), {0}, NO_NUMBERS},
+    {"list", SCHEMA(7, format, "+m"), {0}, NO_NUMBERS},
+    {"list", SCHEMA(7, n_children, NULL), {0}, NO_LISTS},
+    {"list", SCHEMA(7, children, NULL), {0}, NO_LISTS},
+    {"list", SCHEMA(7, children, no_children), {0}, NO_LISTS},
+    {"list", SCHEMA(10, format, NULL), {0}, NO_LISTS},
+    {"list", SCHEMA(10, format, "u"), {0}, NO_LISTS},
+    {"list", SCHEMA(10, dictionary, &whole), {0}, NO_LISTS},
+    {"fixed", SCHEMA(6, format, "+w2"), {0}, NO_LISTS},
+    {"fixed", SCHEMA(6, format, "+w:-2"), {0}, NO_LISTS},
+    {"fixed", SCHEMA(6, format, "+w:2x"), {0}, NO_LISTS},
+    {"u:1", {0}, SPOIL("0", dictionary, 1), DIFFERS},
+    {"u:1", {0}, SPOIL("0", n_buffers, 2), DIFFERS},
+    {"u:1", {0}, {"0", BUFFER, 2, 0}, OFFSETS},
+    {"u:1", {0}, {"0", NUMBER, 2, 1 << 30}, OFFSETS},
+    {"whole:1", {0}, SPOIL("4", n_buffers, 1), DIFFERS},
+    {"whole:1", {0}, {"4", BUFFER, 1, 0}, DIFFERS},
+    {"dictionary:1", {0}, SPOIL("3", dictionary, 0), DIFFERS},
+    {"dictionary:1", {0}, SPOIL("3d", n_buffers, 2), DIFFERS},
+    {"dictionary:1", {0}, {"3", NUMBER, 0, 6}, DIFFERS},
+    {"dictionary:1", {0}, {"3", NUMBER, 0, -1}, DIFFERS},
+    {"dictionary:1", {0}, {"3d", NULL_BIT, 0, 0}, READ("22 44 55 ")},
+    {"u", {0}, {"0", NUMBER, 2, 1 << 30}, OFFSETS},
+    {"fixed", {0}, SPOIL("5", n_children, 0), DIFFERS},
+    {"fixed", {0}, {"5", CHILD, 0, 0}, DIFFERS},
+    {"fixed", {0}, SPOIL("50", length, 11), DIFFERS},
+    {"list", {0}, SPOIL("6", n_buffers, 1), DIFFERS},
+    {"list", {0}, {"6", NUMBER, 2, 0}, OFFSETS},
+    {"list", {0}, {"60", BUFFER, 1, 0}, DIFFERS},
+    {"list", {0}, {"60", NULL_BIT, 1, 0}, READ("11 15 12 22 21 44 55 51 ")},
+    {"whole:1", SCHEMA(5, format, "C"), {0}, READ(BYTES)},
+    {"whole:1", SCHEMA(5, format, "s"), {0}, READ(SHORTS)},
+    {"whole:1", SCHEMA(5, format, "S"), {0}, READ(SHORTS)},
+    {"whole:1", SCHEMA(5, format, "I"), {0}, READ("00 11 22 33 44 55 ")},
+    {"real", SCHEMA(8, format, "L"), {0}, READ("00 05 11 22 33 44 50 55 ")},
+    {"real:1", SCHEMA(8, format, "L"), {0}, READ("00 05 11 22 33 44 50 55 ")},
+};
+
+TEST_LOOP(unit_refused, 0, sizeof bad_columns / sizeof *bad_columns)
+{
+    const struct bad_columns *bad = &bad_columns[_i];
     struct ogrjoin_layer *layer = NULL;
-    struct ArrowArray batch;
-    static const struct
+    struct ArrowArray batch = make_batch();
+    const char *setting = strchr(bad->words, ':') ? "similar" : "vector";
+    char digits[200] = "";
+    int status;
+    spoil_array(&batch, &bad->array);
+    schema_spoil = &bad->schema;
+    status = layer_of(setting, bad->words, "left", &batch, &layer);
+    schema_spoil = NULL;
+    if (bad->status != OGRJOIN_OK)
+        fails(status, bad->status, bad->text);
+    else
     {
-        const char *setting, *words, *text;
-        int status;
-    } bad[] = {
-        {"similar", "x:1", "no column \"x\"", OGRJOIN_ERR_ARG},
-        {"similar", "real:1", "no texts", OGRJOIN_ERR_UNSUPPORTED},
-        {"similar", "list:1", "no texts", OGRJOIN_ERR_UNSUPPORTED},
-        {"vector", "whole+list", "no numbers", OGRJOIN_ERR_UNSUPPORTED},
-        {"vector", "dictionary", "no numbers", OGRJOIN_ERR_UNSUPPORTED},
-    };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-    {
-        batch = make_batch();
-        fails(layer_of(bad[i].setting, bad[i].words, "left", &batch, &layer),
-              bad[i].status, bad[i].text);
-        ck_assert_ptr_null(layer);
+        must(status);
+        must(join_layers(setting, bad->words, layer, layer, digits));
+        ck_assert_str_eq(digits, bad->text);
     }
-    layer = plain_layer();
-    fails(join_layers("vector", "u", layer, layer, NULL), OGRJOIN_ERR_ARG,
-          "no vectors");
     ogrjoin_layer_free(layer);
 }
+
+/* A layer's own texts and vectors; and streams that cannot be joined. */
+TEST(unit_given_columns)
+{
+    static const int64_t down[N + 1] = {0, 3, 2, 4, 5, 6, 7},
+                                  below[N + 1] = {-1, 0, 0, 0, 0, 0, 0},
+                                  threes[N + 1] = {0, 0, 3, 6, 9, 12, 15},
+                                  many[N + 1] = {0,    0,    1025, 1025,
+                                                 1025, 1025, 1025};
+    static const double numbers[1025];
+    struct ogrjoin_layer *layer = plain_layer();
+    struct ogrjoin_index *index = NULL;
+    struct ogrjoin_pairs *pairs = NULL;
+    struct ogrjoin_settings *s = settings_of("similar", "1,1/2", "none");
+    struct batch_stream batches = {0};
+    struct ArrowArrayStream in = {get_schema, get_next, get_last_error,
+                                  release_stream, &batches};
+    struct ArrowArrayStream out;
+    fails(join_layers("vector", "u", layer, layer, NULL), OGRJOIN_ERR_ARG,
+          "no vectors");
+    fails(ogrjoin_layer_set_vectors(layer, down, numbers, &err),
+          OGRJOIN_ERR_ARG, "offsets of vectors descend");
+    must(ogrjoin_layer_set_vectors(layer, threes, numbers, &err));
+    fails(join_layers("vector", "a+b", layer, layer, NULL), OGRJOIN_ERR_ARG,
+          "names 2 columns, but rows have 3 numbers");
+    must(ogrjoin_layer_set_vectors(layer, many, numbers, &err));
+    fails(join_layers("vector", "a", layer, layer, NULL), OGRJOIN_ERR_DATA,
+          "the list of row 1 has more than 1024");
+    fails(ogrjoin_layer_add_text(layer, below, "", &err), OGRJOIN_ERR_ARG,
+          "offsets of texts descend");
+    for (int i = 0; i < 2; i++)
+        must(ogrjoin_layer_add_text(layer, threes, "abcabdabeabfabg", &err));
+    must(ogrjoin_index_new(layer, s, &index, &err));
+    must(ogrjoin_join(index, layer, &pairs, &err));
+    ck_assert_int_eq(ogrjoin_pairs_count(pairs), N - 1);
+    ck_assert(ogrjoin_pairs_value(pairs, "similarity_2")[0] == 1);
+    ck_assert_ptr_null(ogrjoin_pairs_value(pairs, "similarity_1"));
+    ck_assert_ptr_null(ogrjoin_pairs_value(pairs, "similarity_3"));
+    fails(ogrjoin_join_stream(index, &in, NULL, &out, &err),
+          OGRJOIN_ERR_UNSUPPORTED, "the names of the columns");
+    ogrjoin_index_free(index);
+    must(ogrjoin_set_number(s, "one_to_one", 1, &err));
+    must(ogrjoin_index_new(layer, s, &index, &err));
+    in.release = release_stream;
+    fails(ogrjoin_join_stream(index, &in, NULL, &out, &err),
+          OGRJOIN_ERR_UNSUPPORTED, "one_to_one needs");
+    for (int i = 2; i < 8; i++)
+        must(ogrjoin_layer_add_text(layer, threes, "abcabdabeabfabg", &err));
+    fails(ogrjoin_layer_add_text(layer, threes, "", &err), OGRJOIN_ERR_LIMIT,
+          "at most 8 texts");
+    ogrjoin_pairs_free(pairs);
+    ogrjoin_index_free(index);
+    ogrjoin_layer_free(layer);
+    layer = plain_layer();
+    must(ogrjoin_index_new(layer, NULL, &index, &err));
+    ogrjoin_index_free(index);
+    ogrjoin_layer_free(layer);
+    ogrjoin_settings_free(s);
+}
+
+/* Rows with a geometry: each is nearest to itself, or to an equal one. */
+static int64_t count_geometries(struct ogrjoin_layer *layer)
+{
+    struct ogrjoin_settings *settings = ogrjoin_settings_new();
+    struct ogrjoin_index *index = NULL;
+    struct ogrjoin_pairs *pairs = NULL;
+    int64_t n;
+    must(ogrjoin_set_text(settings, "backend", "cpu", &err));
+    must(ogrjoin_set_number(settings, "max_distance", 0, &err));
+    must(ogrjoin_index_new(layer, settings, &index, &err));
+    must(ogrjoin_join(index, layer, &pairs, &err));
+    n = ogrjoin_pairs_count(pairs);
+    ogrjoin_pairs_free(pairs);
+    ogrjoin_index_free(index);
+    ogrjoin_settings_free(settings);
+    return n;
+}
+
+/* --- geometries --------------------------------------------------------------
+ */
+
+struct bad_arrow
+{
+    int line; /* of this file */
+    enum arrow_form form;
+    enum oj_part_kind kind;
+    const char *traits; /* m: multi, c: a column of a struct, c?: which is not
+                           named, u: without a name */
+    struct schema_spoil schema;
+    struct array_spoil array;
+    int status;
+    const char *text; /* a part of the message */
+    int64_t n;        /* OGRJOIN_OK: rows with geometries */
+};
+
+static int read_bad_arrow(const struct bad_arrow *bad,
+                          struct ogrjoin_layer **layer)
+{
+    int is_column = strchr(bad->traits, 'c') != NULL;
+    struct arrow_options options = {
+        .form = bad->form, .n_ordinates = 2, .is_column = is_column};
+    struct arrow_rows rows;
+    struct arrow_schema schema;
+    struct ArrowArray array;
+    int status;
+    random_state = 11;
+    make_rows(&rows, bad->kind, strchr(bad->traits, 'm') != NULL, G, 1);
+    make_schema(&rows, &options, &schema);
+    if (strchr(bad->traits, 'u') != NULL)
+        schema.node[0].name = NULL;
+    spoil_schema(&schema, &bad->schema);
+    make_array(&rows, &options, &array);
+    spoil_array(&array, &bad->array);
+    status = ogrjoin_layer_from_array(
+        &schema.node[0], &array, strcmp(bad->traits, "c") == 0 ? "shape" : NULL,
+        NULL, layer, &err);
+    ck_assert_ptr_null(array.release);
+    return status;
+}
+
+#define POINTS __LINE__, FORM_SEPARATED, OJ_PART_POINT, ""
+#define LINES __LINE__, FORM_SEPARATED, OJ_PART_LINE, ""
+#define COLUMN __LINE__, FORM_SEPARATED, OJ_PART_LINE, "c"
+#define PAIRED __LINE__, FORM_INTERLEAVED, OJ_PART_LINE, ""
+#define POLYGONS __LINE__, FORM_SEPARATED, OJ_PART_POLYGON, ""
+#define MULTI __LINE__, FORM_SEPARATED, OJ_PART_POLYGON, "m"
+#define WKB __LINE__, FORM_BINARY, OJ_PART_LINE, ""
+#define NAMELESS __LINE__, FORM_BINARY, OJ_PART_LINE, "u"
+#define WKB_COLUMN __LINE__, FORM_BINARY, OJ_PART_LINE, "c"
+#define ANY_COLUMN __LINE__, FORM_BINARY, OJ_PART_LINE, "c?"
+#define WKB_POLYGONS __LINE__, FORM_BINARY, OJ_PART_POLYGON, ""
+#define WKB_MULTI __LINE__, FORM_BINARY, OJ_PART_LINE, "m"
+#define VIEWS __LINE__, FORM_VIEW, OJ_PART_LINE, ""
+
+#define FORMAT(format)                                                         \
+    OGRJOIN_ERR_UNSUPPORTED,                                                   \
+        "column shape: geometries in the Arrow format \"" format "\"", 0
+#define ROWS(n) OGRJOIN_OK, "", n
+#define UNMARKED OGRJOIN_ERR_ARG, "no column is marked", 0
+#define SCHEMA_IS_BROKEN OGRJOIN_ERR_DATA, "the Arrow schema is broken", 0
+#define BAD_VIEW OGRJOIN_ERR_DATA, "the views of an Arrow array are broken", 0
+#define NULL_PART OGRJOIN_ERR_DATA, "a part of a geometry is NULL", 0
+#define ROW_0 OGRJOIN_ERR_DATA, "row 0: broken WKB", 0
+#define MORE_BYTES OGRJOIN_ERR_DATA, "bytes follow after its end", 0
+#define NOT_READ OGRJOIN_ERR_DATA, "row 0: ", 0
+#define NO_COLUMN OGRJOIN_ERR_ARG, "no column \"shape\"", 0
+#define NO_NAME OGRJOIN_ERR_UNSUPPORTED, "column geometry:", 0
+
+/* Metadata: a key with the value of the column, and before it others. */
+#define KEY "\24\0\0\0ARROW:extension:name"
+#define OTHER_KEY "\24\0\0\0ARROW:extension:nome\1\0\0\0x"
+#define TWO_PAIRS "\2\0\0\0" OTHER_KEY KEY "\16\0\0\0geoarrow.point"
+#define META(text) SCHEMA(0, metadata, text)
+
+/* Nodes of a schema: lists, the struct or the pairs of coordinates, x, y; of a
+ * column 0 the struct around, 1 the number before it. */
+static const struct bad_arrow bad_arrows[] = {
+    {LINES, SCHEMA(0, release, NULL), {0}, SCHEMA_IS_BROKEN},
+    {LINES, SCHEMA(0, format, NULL), {0}, SCHEMA_IS_BROKEN},
+    {LINES, SCHEMA(0, n_children, (intptr_t)-1), {0}, SCHEMA_IS_BROKEN},
+    {LINES, SCHEMA(0, children, NULL), {0}, SCHEMA_IS_BROKEN},
+    {LINES, SCHEMA(0, children, no_children), {0}, SCHEMA_IS_BROKEN},
+    {LINES, SCHEMA(1, format, NULL), {0}, SCHEMA_IS_BROKEN},
+    {LINES, SCHEMA(1, release, NULL), {0}, SCHEMA_IS_BROKEN},
+    {LINES, SCHEMA(2, format, NULL), {0}, SCHEMA_IS_BROKEN},
+    {MULTI, SCHEMA(1, release, NULL), {0}, SCHEMA_IS_BROKEN},
+    {LINES, SCHEMA(0, n_children, NULL), {0}, FORMAT("+l")},
+    {LINES, SCHEMA(0, format, "+w:2"), {0}, FORMAT("+w:2")},
+    {MULTI, SCHEMA(1, format, "u"), {0}, FORMAT("u")},
+    {LINES, SCHEMA(1, n_children, (intptr_t)1), {0}, FORMAT("+s")},
+    {LINES, SCHEMA(2, format, "f"), {0}, FORMAT("+s")},
+    {LINES, SCHEMA(3, format, "f"), {0}, FORMAT("+s")},
+    {LINES, SCHEMA(2, name, "lon"), {0}, FORMAT("+s")},
+    {LINES, SCHEMA(3, name, "lat"), {0}, FORMAT("+s")},
+    {LINES, SCHEMA(2, name, NULL), {0}, ROWS(G)},
+    {LINES, SCHEMA(3, name, NULL), {0}, ROWS(G)},
+    {PAIRED, SCHEMA(1, format, "+w:1"), {0}, FORMAT("+w:1")},
+    {PAIRED, SCHEMA(1, format, "+w:5"), {0}, FORMAT("+w:5")},
+    {PAIRED, SCHEMA(1, format, "+w:22"), {0}, FORMAT("+w:22")},
+    {PAIRED, SCHEMA(1, n_children, NULL), {0}, FORMAT("+w:2")},
+    {PAIRED, SCHEMA(2, format, "f"), {0}, FORMAT("+w:2")},
+    {WKB, SCHEMA(0, dictionary, &no_format), {0}, FORMAT("dictionary")},
+    {NAMELESS, SCHEMA(0, format, "i"), {0}, NO_NAME},
+    {COLUMN, SCHEMA(1, name, NULL), {0}, ROWS(G)},
+    {COLUMN, SCHEMA(1, name, "shape"), {0}, FORMAT("l")},
+    {ANY_COLUMN, SCHEMA(1, format, "z"), {0}, UNMARKED},
+    {COLUMN, SCHEMA(2, name, "form"), {0}, NO_COLUMN},
+    {POINTS, META("\0\0\0\0"), {0}, UNMARKED},
+    {POINTS, META("\1\0\0\0\377\377\377\377"), {0}, UNMARKED},
+    {POINTS, META("\1\0\0\0" KEY "\377\377\377\377"), {0}, UNMARKED},
+    {POINTS, META("\1\0\0\0" KEY "\4\0\0\0line"), {0}, UNMARKED},
+    {POINTS, META(TWO_PAIRS), {0}, ROWS(G)},
+    {WKB, META("\1\0\0\0" KEY "\14\0\0\0geoarrow.wkb"), {0}, ROWS(G)},
+
+    {LINES, {0}, SPOIL("", length, -1), DIFFERS, 0},
+    {LINES, {0}, SPOIL("", length, 0), ROWS(0)},
+    {LINES, {0}, SPOIL("", offset, -1), DIFFERS, 0},
+    {LINES, {0}, SPOIL("", offset, INT64_MAX - G), DIFFERS, 0},
+    {LINES, {0}, SPOIL("", n_buffers, 1), DIFFERS, 0},
+    {LINES, {0}, SPOIL("", buffers, 0), DIFFERS, 0},
+    {LINES, {0}, {"", BUFFER, 1, 0}, DIFFERS, 0},
+    {LINES, {0}, SPOIL("", n_children, 0), DIFFERS, 0},
+    {LINES, {0}, SPOIL("", children, 0), DIFFERS, 0},
+    {LINES, {0}, {"", CHILD, 0, 0}, DIFFERS, 0},
+    {LINES, {0}, SPOIL("", dictionary, 1), DIFFERS, 0},
+    {LINES, {0}, SPOIL("0", n_children, 1), DIFFERS, 0},
+    {LINES, {0}, SPOIL("0", n_children, 5), DIFFERS, 0},
+    {LINES, {0}, SPOIL("0", buffers, 0), DIFFERS, 0},
+    {LINES, {0}, {"0", CHILD, 0, 0}, DIFFERS, 0},
+    {LINES, {0}, {"0", CHILD, 1, 0}, DIFFERS, 0},
+    {LINES, {0}, SPOIL("00", length, 1), DIFFERS, 0},
+    {LINES, {0}, {"01", BUFFER, 1, 0}, DIFFERS, 0},
+    {PAIRED, {0}, SPOIL("0", length, INT64_MAX / 3), DIFFERS, 0},
+    {PAIRED, {0}, SPOIL("0", n_children, 0), DIFFERS, 0},
+    {PAIRED, {0}, SPOIL("00", length, 3), DIFFERS, 0},
+    {COLUMN, {0}, SPOIL("", n_children, 1), DIFFERS, 0},
+    {COLUMN, {0}, {"", CHILD, 1, 0}, DIFFERS, 0},
+    {COLUMN, {0}, SPOIL("", buffers, 0), DIFFERS, 0},
+    {COLUMN, {0}, SPOIL("1", length, G - 1), DIFFERS, 0},
+    {WKB, {0}, SPOIL("", n_buffers, 2), DIFFERS, 0},
+    {WKB, {0}, {"", BUFFER, 1, 0}, DIFFERS, 0},
+    {VIEWS, {0}, {"", BUFFER, 1, 0}, DIFFERS, 0},
+    {VIEWS, {0}, {"", BUFFER, 4, 0}, DIFFERS, 0},
+
+    {LINES, {0}, {"", NUMBER, 0, -1}, OFFSETS, 0},
+    {LINES, {0}, {"", NUMBER, 2, 0}, OFFSETS, 0},
+    {LINES, {0}, {"", NUMBER, G, 1 << 30}, OFFSETS, 0},
+    {POLYGONS, {0}, {"0", NUMBER, 1, 1 << 30}, OFFSETS, 0},
+    {WKB, {0}, {"", NUMBER, 2, -4}, OFFSETS, 0},
+    {WKB, {0}, {"", NUMBER, 2, 1 << 30}, OFFSETS, 0},
+    {WKB, {0}, {"", BUFFER, 2, 0}, OFFSETS, 0},
+    {VIEWS, {0}, {"", BUFFER, 2, 0}, BAD_VIEW},
+    {VIEWS, {0}, {"", NUMBER, 12, -5}, BAD_VIEW},
+    {VIEWS, {0}, {"", NUMBER, 12, 1 << 20}, BAD_VIEW},
+    {VIEWS, {0}, {"", NUMBER, 14, 9}, BAD_VIEW},
+    {VIEWS, {0}, {"", NUMBER, 14, -1}, BAD_VIEW},
+    {VIEWS, {0}, {"", NUMBER, 15, -1}, BAD_VIEW},
+
+    {LINES, {0}, {"", NULL_BIT, 3, 0}, ROWS(G - 1)},
+    {COLUMN, {0}, {"", NULL_BIT, 3, 0}, ROWS(G - 1)},
+    {LINES, {0}, {"00", NULL_BIT, -1, 0}, ROWS(G)},
+    {LINES, {0}, {"00", NULL_BIT, 3, 0}, NULL_PART},
+    {LINES, {0}, {"0", NULL_BIT, 3, 0}, NULL_PART},
+    {PAIRED, {0}, {"00", NULL_BIT, 3, 0}, NULL_PART},
+    {MULTI, {0}, {"0", NULL_BIT, 0, 0}, NULL_PART},
+    {LINES, {0}, {"", NUMBER, 1, 0}, ROWS(G - 1)},
+    {POLYGONS, {0}, {"", NUMBER, 1, 0}, ROWS(G - 1)},
+    {POLYGONS, {0}, {"0", NUMBER, 1, 1}, ROWS(G)},
+    {POLYGONS, {0}, {"000", NUMBER, 1, 0x40590000}, ROWS(G)},
+    {POLYGONS, {0}, {"001", NUMBER, 1, 0x40590000}, ROWS(G)},
+    {WKB, {0}, {"", BYTE, 0, 2}, ROW_0},
+    {WKB, {0}, {"", BYTE, 1, 77}, NOT_READ},
+    {WKB, {0}, {"", BYTE, 5, 0}, MORE_BYTES},
+    {WKB, {0}, {"", BYTE, 8, 1}, ROW_0},
+    {WKB, {0}, {"", NUMBER, 1, 3}, ROW_0},
+    {WKB, {0}, {"", NUMBER, 1, 7}, ROW_0},
+    {WKB_POLYGONS, {0}, {"", BYTE, 5, 0}, ROW_0},
+    {WKB_POLYGONS, {0}, {"", NUMBER, 1, 7}, ROW_0},
+    {WKB_POLYGONS, {0}, {"", BYTE, 20, 9}, ROWS(G)},
+    {WKB_POLYGONS, {0}, {"", BYTE, 28, 9}, ROWS(G)},
+    {WKB_MULTI, {0}, {"", NUMBER, 1, 7}, ROW_0},
+    {WKB_MULTI, {0}, {"", BYTE, 5, 0}, ROW_0},
+    {WKB_MULTI, {0}, {"", BYTE, 9, 2}, ROW_0},
+    {WKB_MULTI, {0}, {"", BYTE, 10, 3}, ROW_0},
+};
+
+TEST_LOOP(bad_arrow, 0, sizeof bad_arrows / sizeof *bad_arrows)
+{
+    const struct bad_arrow *bad = &bad_arrows[_i];
+    struct ogrjoin_layer *layer = NULL;
+    int status = read_bad_arrow(bad, &layer);
+    int64_t n = status == OGRJOIN_OK ? count_geometries(layer) : 0;
+    ck_assert_msg(status == bad->status && n == bad->n &&
+                      strstr(err.message, bad->text) != NULL,
+                  "line %d: %d %d %s", bad->line, status, (int)n, err.message);
+    ck_assert(status == OGRJOIN_OK || (err.status == status && layer == NULL));
+    ogrjoin_layer_free(layer);
+}
+
+/* Points in several pieces, and what is no schema. */
+TEST(many_rows)
+{
+    static const struct arrow_rows points = {.kind = OJ_PART_POINT};
+    static const struct arrow_options pairs = {.form = FORM_INTERLEAVED,
+                                               .n_ordinates = 2};
+    struct ogrjoin_layer *layer = NULL;
+    struct arrow_schema schema;
+    struct ArrowArray array;
+    make_schema(&points, &pairs, &schema);
+    init_node(&array, 5000, 1, 1);
+    init_node(array.children[0], 10000, 2, 0);
+    array.children[0]->buffers[1] = calloc(10000, sizeof(double));
+    must(ogrjoin_layer_from_array(&schema.node[0], &array, NULL, NULL, &layer,
+                                  &err));
+    ck_assert_int_eq(count_geometries(layer), 5000);
+    ogrjoin_layer_free(layer);
+    make_array(&points, &pairs, &array);
+    ck_assert_int_eq(
+        ogrjoin_layer_from_array(NULL, &array, NULL, NULL, &layer, NULL),
+        OGRJOIN_ERR_DATA);
+    ck_assert_ptr_null(array.release);
+}
+
+/* --- random ones -----------------------------------------------------------
+ */
 
 /* Counts, offsets of lists, views and places with wrong bytes; what Arrow does
  * not tell, how long buffers are, stays true. */
