@@ -1,11 +1,9 @@
 /* A join as a layer, inside the process of the test, where sanitizers see it:
  * asked for its rows in every way, left at any point, with broken files and
- * files that change, with allocations that fail.  Which rows it has is compared
- * with the command by e2e/test_dataset_*.py.
- * Kinds: degenerate, memory. */
+ * files that change.  Which rows it has is compared with the command by
+ * e2e/test_dataset_*.py, allocations fail in test_command_memory.
+ * Kind: degenerate. */
 #include "../job/join_files.h"
-
-#include "../../../flatten/base/oj_alloc.h"
 
 void RegisterOGRJOIN(void); /* of the driver, which the test links */
 
@@ -46,14 +44,10 @@ static void make_layers(void)
     ck_assert_int_eq(chdir(folder), 0);
 }
 
-/* > 0: the allocation that fails from the opening on. */
-static int64_t failing;
-
 static GDALDatasetH open_join(const char *words)
 {
     char name[512];
     snprintf(name, sizeof name, "JOIN:%s", words);
-    oj_alloc_fail_at(failing);
     return GDALOpenEx(name, GDAL_OF_VECTOR, NULL, NULL, NULL);
 }
 
@@ -222,35 +216,6 @@ TEST(files_that_change)
         expect_error("zones.gpkg");
     }
     GDALClose(join);
-}
-
-/* The n-th allocation fails: an error, or the rows. */
-TEST_LOOP(without_memory, 0, 2)
-{
-    const char *words =
-        _i == 0 ? "-op nearest -batch 300 points.gpkg zones.gpkg"
-                : "-op contains -agg 'count, median(r)' zones.gpkg points.gpkg";
-    GDALDatasetH join;
-    int n_failed = 0;
-    for (int n = 1; n < 2000; n += n < 200 ? 1 : 17)
-    {
-        failing = n;
-        join = open_join(words);
-        if (join != NULL)
-        {
-            OGRLayerH layer = GDALDatasetGetLayer(join, 0);
-            int n_rows = read_rows(layer, 20);
-            oj_alloc_fail_at(0);
-            ck_assert(n_rows == 20 || said.n_errors == 1);
-            OGR_L_ResetReading(layer);
-            GDALClose(join);
-        }
-        oj_alloc_fail_at(failing = 0);
-        n_failed += said.n_errors > 0;
-        ck_assert_int_le(said.n_errors, 1);
-        memset(&said, 0, sizeof said);
-    }
-    ck_assert_int_gt(n_failed, 20);
 }
 
 int main(void)

@@ -3,8 +3,6 @@
  * Kind: memory. */
 #include "../references.h"
 
-#include "../../../algs/reference/oj_validate.h"
-#include "../geos_area.h"
 #include "../memory_trial.h"
 #include "../run_tests.h"
 
@@ -92,45 +90,6 @@ TEST_LOOP(joins, 0, 3 * N_BACKENDS)
     fail_in_turn(backend, what < 2 ? &points : &multipoints, &relation, 1);
     if (what < 2)
         fail_in_turn(backend, what == 0 ? &points : &multipoints, &relation, 2);
-    free_layers();
-}
-
-/* The validation of one answer by another. */
-TEST(comparing)
-{
-    struct oj_relation relation = oj_relation_default();
-    MATCHES ours = {0}, theirs = {0};
-    LAYER undisputed = {0};
-    struct oj_flat join_view, input;
-    oj_status status = OJ_ERR_NOMEM;
-    relation.k = 50;
-    build_layers();
-    join_view = oj_flat_buf_view(&join_side);
-    input = oj_flat_buf_view(&multipoints);
-    ck_assert_int_lt(copy_undisputed(&join_view, &input, &undisputed), 50);
-    input = oj_flat_buf_view(&undisputed);
-    for (int i = 0; i < 2; i++)
-    {
-        const struct memory_join t = {.backend = i == 0 ? "cpu" : "geos",
-                                      .join = &join_view,
-                                      .input = &input,
-                                      .relation = relation};
-        must(join_once(&t, 2 - i, i == 0 ? &ours : &theirs));
-    }
-    for (int64_t n = 1; status != OJ_OK; n++)
-    {
-        struct oj_validation v;
-        memset(&v, 0, sizeof v);
-        v.join_side = &join_view;
-        v.input = &input;
-        v.relation = &relation;
-        oj_alloc_fail_at(n);
-        status = oj_validation_compare(&v, &ours, &theirs, &error);
-        oj_alloc_fail_at(0);
-        ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
-        ck_assert_int_eq(v.n_differences, 0);
-        oj_validation_free(&v);
-    }
     free_layers();
 }
 

@@ -603,69 +603,6 @@ TEST(memory_every_allocation_can_fail)
     VSIUnlink(FILE_NAME);
 }
 
-/* Rows, sorted and not, to a file. */
-static oj_status write_rows(OGRLayerH from, OGRLayerH to, int has_index,
-                            struct oj_error *err)
-{
-    const struct oj_flatgeobuf_file file = {
-        OUT_FOLDER "/ours.fgb", (char **)index_options[has_index], NULL, 2};
-    struct oj_column columns[N_FIELDS + 8];
-    struct oj_write_options options = writing(from, columns);
-    struct oj_read_options read_options = reading(from, 1, 50);
-    struct oj_layer_reader *reader = NULL;
-    struct oj_layer_writer *writer = NULL;
-    struct oj_batch batch = {0};
-    struct oj_matches matches = {0};
-    int has_file;
-    oj_status status;
-    options.file = &file;
-    read_options.file = FILE_NAME;
-    status = oj_layer_reader_open(from, &read_options, &reader, err);
-    if (status == OJ_OK)
-        status = oj_layer_writer_open(to, &options, &writer, err);
-    if (status == OJ_OK)
-        status = oj_layer_reader_next(reader, &batch, err);
-    if (status == OJ_OK)
-        status =
-            oj_matches_reserve(&matches, batch.n_rows, batch.n_rows, 0, err);
-    if (status == OJ_OK)
-    {
-        no_matches(&matches, batch.n_rows);
-        status = oj_layer_writer_write(writer, &batch, 0, &matches, NULL, err);
-    }
-    if (status == OJ_OK)
-        status = oj_layer_writer_finish(writer, &has_file, err);
-    oj_matches_free(&matches);
-    oj_batch_free(&batch);
-    oj_layer_writer_close(writer);
-    oj_layer_reader_close(reader);
-    return status;
-}
-
-TEST_LOOP(memory_every_allocation_of_the_writer_can_fail, 0, 2)
-{
-    GDALDatasetH file = make_file("LINESTRING (5 6,7 8)", wkbLineString, 0, 40);
-    GDALDatasetH to;
-    oj_status status = OJ_ERR_NOMEM;
-    struct oj_error err;
-    VSIRmdirRecursive(OUT_FOLDER); /* of a test that failed */
-    VSIMkdir(OUT_FOLDER, 0755);
-    to = make_layer("FlatGeobuf", OUT_FOLDER "/empty.fgb", N_FGB_FIELDS,
-                    wkbLineString, index_options[_i]);
-    for (int64_t n = 1; status != OJ_OK && n < 1000; n++)
-    {
-        oj_alloc_fail_at(n);
-        status = write_rows(first_layer(file), first_layer(to), _i, &err);
-        oj_alloc_fail_at(0);
-        ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
-    }
-    ck_assert_int_eq(status, OJ_OK);
-    GDALClose(to);
-    GDALClose(file);
-    VSIUnlink(FILE_NAME);
-    VSIRmdirRecursive(OUT_FOLDER);
-}
-
 int main(void)
 {
     tests_open("flatgeobuf");

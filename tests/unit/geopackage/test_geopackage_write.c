@@ -1,8 +1,6 @@
-/* Kinds: unit, property (GDAL's own writing of the same rows), memory, large.
+/* Kinds: unit, property (GDAL's own writing of the same rows), large.
  * Rows of a GeoPackage past OGR's features. */
 #include "../layer_copy.h"
-
-#include "../../../flatten/base/oj_alloc.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
@@ -610,34 +608,6 @@ TEST_LOOP(unit_a_full_file, 0, 2)
         GDALClose(to);
         CPLPopErrorHandler();
     }
-    GDALClose(in);
-    VSIRmdirRecursive(FOLDER);
-}
-
-TEST(memory_every_allocation_can_fail)
-{
-    GDALDatasetH in = make_scattered(300);
-    oj_status status = OJ_ERR_NOMEM;
-    int64_t n_failed = 0;
-    for (int64_t n = 1; status != OJ_OK; n++)
-    {
-        GDALDatasetH to;
-        struct oj_error err;
-        clean();
-        to = make_output(paths[1], first_layer(in), wkbPoint, usual);
-        oj_alloc_fail_at(n);
-        status = copy_rows(first_layer(in), to, LANE_WRITES, &err);
-        oj_alloc_fail_at(0);
-        ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
-        n_failed += status != OJ_OK;
-        if (status == OJ_OK)
-            ck_assert_int_eq(GDALDatasetCommitTransaction(to), OGRERR_NONE);
-        else
-            GDALDatasetRollbackTransaction(to);
-        GDALClose(to);
-    }
-    ck_assert_int_gt(n_failed, 20);
-    check_searches(paths[LANE_WRITES]);
     GDALClose(in);
     VSIRmdirRecursive(FOLDER);
 }

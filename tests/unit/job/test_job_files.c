@@ -1,4 +1,4 @@
-/* Kinds: unit, memory. Jobs that share join sides, when files change, when
+/* Kind: unit. Jobs that share join sides, when files change, when
  * nothing is kept, when reading fails or is cancelled. */
 #include "shared_jobs.h"
 
@@ -262,34 +262,6 @@ TEST(failed)
         ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
         close_job(&t);
     }
-    remove_folder();
-}
-
-TEST(without_memory)
-{
-    const char *line = "-op nearest -on n=n -threads 1 -centroid_of join";
-    oj_status status = OJ_ERR_NOMEM;
-    struct job_trial t, alone;
-    make_folder();
-    join_alone(&alone, line, "points.gpkg", "zones.gpkg");
-    for (int64_t n = 1; status != OJ_OK; n++)
-    {
-        open_job(&t, line, "points.gpkg", "zones.gpkg");
-        oj_alloc_fail_at(n);
-        status = oj_job_prepare(&t.pass.job, NULL, &t.error);
-        oj_alloc_fail_at(0);
-        ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
-        if (status != OJ_OK)
-        {
-            ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
-            close_job(&t);
-        }
-        ck_assert_int_lt(n, 10000);
-    }
-    must(&t, stream(&t));
-    ck_assert(same_answer(&alone, &t));
-    close_job(&t);
-    close_job(&alone);
     remove_folder();
 }
 

@@ -463,14 +463,6 @@ TEST(other_number_of_rows)
                      OJ_ERR_INTERNAL);
 }
 
-TEST(out_of_memory)
-{
-    make_both(6);
-    oj_alloc_fail_at(1);
-    ck_assert_int_eq(oj_validation_compare(&v, &a, &b, &error), OJ_ERR_NOMEM);
-    oj_alloc_fail_at(0);
-}
-
 int main(void)
 {
     tcase_add_checked_fixture(tests_open("validate"), NULL, free_answers);

@@ -1,10 +1,8 @@
-/* Kinds: unit, property, memory. Equality of attributes as classes, compared
- * with the values themselves, pair by pair; and every allocation failing in
- * its turn. */
+/* Kinds: unit, property. Equality of attributes as classes, compared with the
+ * values themselves, pair by pair. */
 #include "../run_tests.h"
 
 #include "../../../driver/source/oj_side_compared_columns.h"
-#include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/read/oj_layer_read.h"
 
 #include <gdal.h>
@@ -236,28 +234,6 @@ TEST(unit_several_fields)
         }
     }
     oj_side_columns_close(&classes);
-    free_side(&a);
-}
-
-TEST(memory_every_allocation_fails_once)
-{
-    struct class_side a = read_side(4);
-    struct oj_side_field from = field_at(3), to = field_at(1);
-    int32_t class_of[N_ROWS];
-    oj_status status = OJ_ERR_NOMEM;
-    for (int n = 1; status != OJ_OK; n++)
-    {
-        struct oj_side_columns classes = {0};
-        struct oj_error err = {OJ_OK, ""};
-        ck_assert_int_lt(n, 1000);
-        oj_alloc_fail_at(n);
-        status = new_classes(&from, &to, 1, &classes, &err);
-        if (status == OJ_OK)
-            status = find_classes(&classes, 1, 1, a.table, class_of, &err);
-        oj_alloc_fail_at(0);
-        ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
-        oj_side_columns_close(&classes);
-    }
     free_side(&a);
 }
 

@@ -1,10 +1,9 @@
-/* Kinds: unit, memory. Fields of rows put together, and their sets: of one side
+/* Kind: unit. Fields of rows put together, and their sets: of one side
  * that makes the dictionary and of batches that are looked up, by a second user
- * of it, too; and every allocation failing in its turn. */
+ * of it, too. */
 #include "../run_tests.h"
 
 #include "../../../driver/source/oj_side_compared_columns.h"
-#include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/read/oj_layer_read.h"
 
 #include <gdal.h>
@@ -158,41 +157,6 @@ TEST(unit_sets_of_both_sides)
     oj_side_columns_close(&later);
     oj_row_columns_free(&of_join);
     oj_row_columns_free(&of_input);
-    free_places(&p);
-}
-
-static oj_status once(const struct place_rows *p, struct oj_error *err)
-{
-    struct oj_side_columns texts = {0};
-    struct oj_row_columns of_join = {0}, of_input = {0};
-    struct oj_flat flat;
-    int64_t n_without;
-    oj_status status = new_texts("the,\ncafe,bar", &texts, err);
-    if (status == OJ_OK)
-        status = make(&texts, 1, p, &of_join, &flat, &n_without, err);
-    if (status == OJ_OK)
-        status = make(&texts, 0, p, &of_input, &flat, &n_without, err);
-    oj_side_columns_close(&texts);
-    oj_row_columns_free(&of_join);
-    oj_row_columns_free(&of_input);
-    return status;
-}
-
-TEST(memory_every_allocation_fails_in_turn)
-{
-    struct place_rows p = read_places();
-    oj_status status = OJ_ERR_NOMEM;
-    int64_t n = 0;
-    while (status != OJ_OK)
-    {
-        struct oj_error err = {0};
-        oj_alloc_fail_at(++n);
-        status = once(&p, &err);
-        oj_alloc_fail_at(0);
-        ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
-        ck_assert(status == OJ_OK || err.message[0] != '\0');
-    }
-    ck_assert_int_gt(n, 10);
     free_places(&p);
 }
 

@@ -1,7 +1,6 @@
-/* Kind: unit, property, degenerate, large, memory. Folding, tokens, their
+/* Kind: unit, property, degenerate, large. Folding, tokens, their
  * numbers, and what sets have in common. */
 #include "../../../algs/relation/oj_text_similarity_condition.h"
-#include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/text/oj_fold.h"
 #include "../../../flatten/text/oj_fold_table.h"
 #include "../../../flatten/text/oj_word_replacements.h"
@@ -416,49 +415,6 @@ TEST(degenerate_no_texts)
     }
     oj_token_sets_free(&sets);
     oj_token_sets_free(&found);
-}
-
-static oj_status make_and_find(const struct text_column *texts, int tokens,
-                               struct oj_token_sets_buf *sets)
-{
-    static const char lines[] = "aa,bb\n\"b\",\n";
-    struct oj_token_rules rules = {OJ_FOLD_FULL, tokens, NULL};
-    struct oj_word_map *map = NULL;
-    struct oj_dictionary *dictionary = NULL;
-    oj_status status =
-        oj_word_map_make(lines, sizeof lines - 1, OJ_FOLD_FULL, &map, &error);
-    rules.word_map = map;
-    if (status == OJ_OK)
-        status = oj_dictionary_make(&texts->view, NULL, &rules, 1, NULL,
-                                    &dictionary, sets, &error);
-    if (status == OJ_OK)
-        status = oj_dictionary_find(dictionary, &texts->view, NULL, 1, NULL,
-                                    sets, &error);
-    oj_dictionary_free(dictionary);
-    oj_word_map_free(map);
-    return status;
-}
-
-TEST_LOOP(memory_every_allocation_fails, TRGM, WORDS + 1)
-{
-    struct text_column texts = {0};
-    oj_status status = OJ_ERR_NOMEM;
-    int64_t n_failed = 0;
-    random_state = 9;
-    add_random_texts(&texts, 300);
-    for (int64_t i = 1; status != OJ_OK; i++)
-    {
-        struct oj_token_sets_buf sets = {0};
-        oj_alloc_fail_at(i);
-        status = make_and_find(&texts, _i, &sets);
-        oj_alloc_fail_at(0);
-        ck_assert(status == OJ_OK ? sets.n_rows == 300
-                                  : status == OJ_ERR_NOMEM && sets.n_rows == 0);
-        n_failed += status != OJ_OK;
-        oj_token_sets_free(&sets);
-    }
-    ck_assert_int_gt(n_failed, 20);
-    free_column(&texts);
 }
 
 /* ---- conditions ---------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* Rows one after another, where no join ends: fields that nobody wants, the CRS
- * of geometries, a flag that is raised, answers that are none, allocations that
- * fail. That rows are the right ones, of every way of keeping rows and every
+ * of geometries, a flag that is raised, answers that are none.
+ * That rows are the right ones, of every way of keeping rows and every
  * form of answer, is asserted by test_join_arrow and end to end by rows,
- * row_values, values and dataset_rows. Kind: truth cases, memory. */
+ * row_values, values and dataset_rows. Kind: truth cases. */
 #include "../row_trial.h"
 #include "../run_tests.h"
 
@@ -102,32 +102,6 @@ TEST(truth_cancelled_and_broken)
         OGR_F_Destroy(feature);
     }
     oj_row_cursor_close(stream.cursor);
-    trial_close(&t);
-}
-
-static void open_trial_cursor(void *user, struct oj_row_cursor **cursor,
-                              oj_status *status)
-{
-    struct row_trial *t = user;
-    *status = oj_row_cursor_open(OGR_L_GetLayerDefn(t->out_layer), &t->options,
-                                 cursor, &trial_error);
-}
-
-TEST(memory_each_allocation_fails)
-{
-    struct row_trial t;
-    struct oj_row_cursor *cursor;
-    oj_status status = OJ_ERR_NOMEM;
-    trial_open(&t, "Memory", 10, OJ_HOW_LEFT, FORM_ONE, 10);
-    for (int64_t n = 1; status == OJ_ERR_NOMEM; n++)
-    {
-        cursor = NULL;
-        oj_alloc_fail_at(n);
-        open_trial_cursor(&t, &cursor, &status);
-        oj_alloc_fail_at(0);
-        oj_row_cursor_close(cursor);
-    }
-    ck_assert_int_eq(status, OJ_OK);
     trial_close(&t);
 }
 
