@@ -72,8 +72,8 @@ OJ_MUST_USE oj_status oj_join_batch(struct oj_join *join,
 /** For several threads: a join with the side of join that is the caller's alone
  *  until it is given back.  Where the backend is sure to be the CPU, *out has
  *  working memory of its own, so batches run side by side; else *out is join,
- *  and who asks next waits.  Its stats are its own.  join itself
- *  has no batches then, and outlives what was taken.
+ *  and who asks next waits.  Its stats are its own.  join itself has no batches
+ *  then, and outlives what was taken.
  *  Errors     OJ_ERR_NOMEM */
 OJ_MUST_USE oj_status oj_join_take(struct oj_join *join, struct oj_join **out,
                                    struct oj_error *err);
