@@ -47,6 +47,14 @@ static void store_past_caches(int64_t *to, int64_t value)
 #endif
 }
 
+/* Before another thread is told. */
+static void end_stores_past_caches(void)
+{
+#ifdef __SSE2__
+    _mm_sfence();
+#endif
+}
+
 /* As memcpy(). */
 static void copy_past_caches(void *to, const void *from, size_t n)
 {
@@ -60,7 +68,7 @@ static void copy_past_caches(void *to, const void *from, size_t n)
          at += sizeof(__m128i), next += sizeof(__m128i), n -= sizeof(__m128i))
         _mm_stream_si128((__m128i *)(void *)at,
                          _mm_loadu_si128((const __m128i *)(const void *)next));
-    _mm_sfence(); /* before another thread is told */
+    end_stores_past_caches();
     to = at;
     from = next;
 #endif
@@ -398,6 +406,8 @@ static void put_list_ends(struct pairs_place *to, int64_t n, const Count *count)
         else
             end[i] = at;
     }
+    if (to->goes_past_caches)
+        end_stores_past_caches();
     to->end += n;
     to->at = at;
     to->n_matched = n_matched;
