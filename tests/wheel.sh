@@ -25,6 +25,7 @@ if [ "${1:-}" = --cuda ]; then
 fi
 out=${1:-$work/out}
 most_bytes=3000000
+emulated=$top/build/tests/tests/cuda_host/ogrjoin_cuda.so
 # A network that is not there is told soon.
 export PIP_RETRIES=1 PIP_DEFAULT_TIMEOUT=15 PIP_DISABLE_PIP_VERSION_CHECK=1
 
@@ -91,6 +92,10 @@ try_wheel() { # a Python; the Debian root that it is in, or ''
     "${in[@]}" "$user/bin/python" -m pytest -q -p no:cacheprovider tests
     get "${in[@]}" "$user/bin/pip" install -q 'geopandas>=1.1' pyarrow polars duckdb
     "${in[@]}" "$user/bin/python" -m pytest -q -rs -p no:cacheprovider tests
+    # Points on a device: the emulated one, where tests/run.sh has built it.
+    [ -n "$2" ] || [ ! -e "$emulated" ] || OGRJOIN_CUDA_MODULE=$emulated \
+        "${in[@]}" "$user/bin/python" -m pytest -q -p no:cacheprovider \
+        tests/test_device.py
     for order in 'shapely, pyogrio, pyarrow, duckdb, ogrjoin' \
         'ogrjoin, duckdb, pyarrow, pyogrio, shapely'; do
         "${in[@]}" "$user/bin/python" -c "import $order
