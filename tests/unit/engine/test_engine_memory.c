@@ -81,7 +81,8 @@ enum each
 
 #define TREES "geos", "spatialindex_collective"
 #define ALL "cpu", "quadrant", "geos_sorted", "spatialindex", TREES
-#define NEAREST(n) .k = (n), .max_distance = INFINITY
+/* The first n; nearest, where no other .op is given. */
+#define FIRST(n) .k = (n), .max_distance = INFINITY
 #define DWITHIN(d) .k = 1, .max_distance = (d), .op = OJ_OP_DWITHIN
 #define TIES .ties = OJ_TIES_ALL
 #define SPHERE .metric = OJ_METRIC_SPHERE
@@ -96,29 +97,30 @@ static const struct sweep
     enum each each;
     struct oj_relation relation;
 } sweeps[] = {
-    {{ALL}, ANYTHING, POINTS, ONE, {NEAREST(1)}},
-    {{ALL}, ANYTHING, MULTI, ONE, {NEAREST(1)}},
-    {{ALL}, ANYTHING, POINTS, ONE, {NEAREST(7), TIES}},
-    {{ALL}, ANYTHING, MULTI, ONE, {NEAREST(7), TIES}},
-    {{ALL}, ANYTHING, MULTI, ONE, {NEAREST(1), .distance_to = OJ_TO_BOUNDARY}},
-    {{"cpu"}, MIXED, MIXED, ONE, {NEAREST(4), TIES}},
-    {{"cpu"}, MIXED, MIXED, COLUMNS, {DWITHIN(4.0)}},
+    {{ALL}, ANYTHING, POINTS, ONE, {FIRST(1)}},
+    {{ALL}, ANYTHING, MULTI, ONE, {FIRST(1)}},
+    {{ALL}, ANYTHING, POINTS, ONE, {FIRST(7), TIES}},
+    {{ALL}, ANYTHING, MULTI, ONE, {FIRST(7), TIES}},
+    {{ALL}, ANYTHING, MULTI, ONE, {FIRST(1), .distance_to = OJ_TO_BOUNDARY}},
+    {{"cpu"}, MIXED, MIXED, ONE, {FIRST(4), TIES}},
+    {{"cpu"}, SHAPES, MIXED, COLUMNS, {DWITHIN(4.0)}},
     {{"cpu"}, PLACES, POINTS, ONE, {DWITHIN(5.0), .exclude_self = 1}},
     {{"cpu"}, POINTS, PLACES, ONE, {DWITHIN(5.0)}},
-    {{"cpu"}, POLYGONS, POINTS, ONE, {.op = OJ_OP_INTERSECTS, .k = 1}},
-    {{"cpu", TREES}, SHAPES, SHAPES, OPS, {DWITHIN(0.5), .mask = "T********"}},
-    {{"cpu"}, MIXED, POINTS, ONE, {NEAREST(3), SPHERE}},
-    {{"cpu", "geos"}, MIXED, MIXED, DISTANCES, {NEAREST(3)}},
+    {{"cpu"}, POLYGONS, PLACES, ONE, {.op = OJ_OP_INTERSECTS, .k = 1}},
+    {{"cpu", TREES}, SHAPES, SHAPES, OPS, {DWITHIN(0.5), .mask = "FF*FF****"}},
+    {{"cpu"}, MIXED, ANYTHING, ONE, {.k = 1, .op = OJ_OP_TOUCHES}},
+    {{"cpu"}, MIXED, POINTS, ONE, {FIRST(3), SPHERE}},
+    {{"cpu", "geos"}, MIXED, MIXED, DISTANCES, {FIRST(3)}},
     {{"cut_points"},
      MIXED,
      MIXED,
      ONE,
-     {NEAREST(3), .distance = OJ_DISTANCE_HAUSDORFF_POINTS}},
-    {{"cpu"}, MIXED, MIXED, DISTANCES, {NEAREST(3), .densify = 5.0}},
-    {{"cpu"}, MIXED, MIXED, DISTANCES, {NEAREST(3), .densify = 3e5, SPHERE}},
-    {{"cpu", "lists"}, POINTS, PLACES, ONE, {NEAREST(4), TEXTS}},
-    {{"cpu"}, POINTS, PLACES, ONE, {NEAREST(OJ_EVERY_PAIR), TEXTS}},
-    {{"cpu", "lists", "zlists"}, POINTS, PLACES, ONE, {NEAREST(4), VECTORS}},
+     {FIRST(3), .distance = OJ_DISTANCE_HAUSDORFF_POINTS}},
+    {{"cpu"}, MIXED, MIXED, DISTANCES, {FIRST(3), .densify = 5.0}},
+    {{"cpu"}, MIXED, MIXED, DISTANCES, {FIRST(3), .densify = 3e5, SPHERE}},
+    {{"cpu", "lists"}, POINTS, PLACES, ONE, {FIRST(4), TEXTS}},
+    {{"cpu"}, POINTS, PLACES, ONE, {FIRST(OJ_EVERY_PAIR), TEXTS}},
+    {{"cpu", "lists", "zlists"}, POINTS, PLACES, ONE, {FIRST(4), VECTORS}},
 };
 
 /* After 100 failures only every 17th allocation fails, since arrays grow in
