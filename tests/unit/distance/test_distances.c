@@ -1,10 +1,9 @@
 /* Joins by distance of features with very many vertices, and of very many
- * features in one place; memory that runs out.
- * Kind: large, memory. */
+ * features in one place.
+ * Kind: large. */
 #include "../references.h"
 
 #include "../join_trial.h"
-#include "../memory_trial.h"
 #include "../run_tests.h"
 
 #include <time.h>
@@ -106,35 +105,6 @@ TEST_LOOP(one_place, 0, 2)
                "row %d: FID %d", (int)row, (int)view.fid[m.join_row[row]]);
     expect(now.tv_sec - start.tv_sec < 20, "%d s",
            (int)(now.tv_sec - start.tv_sec));
-}
-
-/* --- memory ----------------------------------------------------------------
- */
-
-TEST_LOOP(memory, 0, 2)
-{
-    struct scene scene = {0.0, 0.0, 1.0, 30, 1, 0.0};
-    struct join_trial t = {.relation = oj_relation_default()};
-    random_state = 12;
-    add_join_features(&t.input_buf, &scene, 60, 7, 0);
-    add_join_features(&t.join_buf, &scene, 90, 7, 0);
-    trial_view(&t);
-    t.input.fid = t.join.fid = NULL;
-    if (_i == 0)
-    {
-        t.relation.op = OJ_OP_DWITHIN;
-        t.join.max_distance = t.columns.max_distance =
-            pick_distances(t.join.n_features, 4.0);
-    }
-    t.relation.k = 4;
-    t.relation.ties = OJ_TIES_ALL;
-    try_without_memory(&(struct memory_join){.backend = "cpu",
-                                             .join = &t.join,
-                                             .input = &t.input,
-                                             .relation = t.relation,
-                                             .n_each = 100},
-                       10);
-    trial_free(&t);
 }
 
 int main(void)

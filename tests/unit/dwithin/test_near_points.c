@@ -1,10 +1,9 @@
 /* Pairs of points within a distance: scattered lists, threads and batches; data
- * that cells serve badly; counts that do not fit; parts; memory that runs out.
- * Kind: property, degenerate, memory. */
+ * that cells serve badly; counts that do not fit; parts.
+ * Kind: property, degenerate. */
 #include "../references.h"
 
 #include "../join_trial.h"
-#include "../memory_trial.h"
 #include "../run_tests.h"
 
 #include "../../../algs/dwithin/cpu_near_grid.h"
@@ -345,30 +344,6 @@ TEST(row_order)
                    round, i, n);
     }
     oj_row_order_free(&order);
-}
-
-TEST_LOOP(memory, 0, 2)
-{
-    struct join_trial t = {.relation = oj_relation_default()};
-    random_state = 12;
-    for (int i = 0; i < 300; i++)
-        add_point(&t.input_buf, pick(30), pick(30));
-    for (int i = 0; i < 500; i++)
-        add_point(&t.join_buf, pick(30), pick(30));
-    trial_view(&t);
-    if (_i == 0)
-        t.input.fid = t.join.fid = NULL;
-    for (int64_t i = 0; _i == 1 && i < t.join.n_features; i++)
-        t.join_buf.fid[i] = 5000 - i; /* tie ranks have to be made */
-    t.relation.exclude_self = _i;
-    t.relation.op = OJ_OP_DWITHIN;
-    t.relation.max_distance = 5.0;
-    try_without_memory(&(struct memory_join){.backend = "cpu",
-                                             .join = &t.join,
-                                             .input = &t.input,
-                                             .relation = t.relation},
-                       10);
-    trial_free(&t);
 }
 
 int main(void)

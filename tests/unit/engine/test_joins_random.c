@@ -4,13 +4,12 @@
  * is the answer.  More points, full of ties, with anything: the same as the
  * plain reference, and as GEOS where that has the area of a polygon in mind
  * that its rings enclose.
- * Kind: property, degenerate, memory.  OGRJOIN_TEST_LONG=1 runs fifty times as
- * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
+ * Kind: property, degenerate.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
+ * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
 
 #include "../geos_area.h"
 #include "../join_trial.h"
-#include "../memory_trial.h"
 #include "../plain_pairs.h"
 #include "../run_tests.h"
 
@@ -500,36 +499,6 @@ TEST(indexed_for_what_comes)
                      index_bytes(&a, &b, 0, &n_usual));
     ck_assert_int_eq(n_expected, n_usual);
     ck_assert_int_eq(n_usual, 40 + 39);
-}
-
-/* --- memory --------------------------------------------------------------- */
-
-TEST(out_of_memory)
-{
-    static const char *const references[] = {"geos", "spatialindex_collective"};
-    LAYER squares = {0}, between_them = {0};
-    struct oj_flat join, input;
-    for (int i = 0; i < 12; i++)
-    {
-        add_square(&squares, i, 0, i + 1.5, 1);
-        add_square(&between_them, 2 * i, 0.5, 2 * i + 1, 2);
-    }
-    join = oj_flat_buf_view(&squares);
-    input = oj_flat_buf_view(&between_them);
-    for (int i = 0; i < 2 * OJ_N_OPS; i++)
-    {
-        struct memory_join t = {
-            .backend = references[i % 2],
-            .join = &join,
-            .input = &input,
-            .relation = oj_relation_default(),
-            .options = {.n_threads = 1, .quadrant_size = 8}};
-        t.relation.op = (enum oj_op)(i / 2);
-        t.relation.max_distance = 0.5;
-        snprintf(t.relation.mask, sizeof t.relation.mask, "T********");
-        if (oj_relation_is_of_shapes(&t.relation))
-            try_without_memory(&t, 7);
-    }
 }
 
 int main(void)

@@ -1,14 +1,11 @@
 /* The predicates of the cpu backend, pair by pair against exact arithmetic.
- * Kinds: property, degenerate, memory.  Layers are random features on a small
- * lattice; every join, any kinds on both sides, both ways round, threads and
- * batches that must not matter, sizes of coordinates that overflow, exclusions.
- */
+ * Kinds: property, degenerate.  Layers are random features on a small lattice;
+ * every join, any kinds on both sides, both ways round, threads and batches
+ * that must not matter, sizes of coordinates that overflow, exclusions. */
 #include "../references.h"
 
 #include "../../../algs/relation/oj_engine.h"
-#include "../../../flatten/base/oj_alloc.h"
 #include "../join_trial.h"
-#include "../memory_trial.h"
 #include "../run_tests.h"
 #include "random_shapes.h"
 
@@ -219,30 +216,6 @@ TEST(exclusions)
                                      class_of[row] == class_of[f]);
         }
     }
-}
-
-TEST_LOOP(memory, 0, 5)
-{
-    static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_WITHIN,
-                                     OJ_OP_DISJOINT, OJ_OP_RELATE,
-                                     OJ_OP_TOUCHES};
-    LAYER a = {0}, b = {0};
-    struct oj_flat input, join_side;
-    struct shape_lattice l = {12, 0.0, 1.0};
-    random_state = 9;
-    add_shapes(&a, &l, 30);
-    add_shapes(&b, &l, 30);
-    input = oj_flat_buf_view(&a);
-    join_side = oj_flat_buf_view(&b);
-    for (int n_threads = 1; n_threads <= 2; n_threads++)
-        try_without_memory(
-            &(struct memory_join){.backend = "cpu",
-                                  .join = &join_side,
-                                  .input = &input,
-                                  .relation = some_relation(ops[_i]),
-                                  .options = {.n_threads = n_threads},
-                                  .n_each = 100},
-            10);
 }
 
 /* Coordinates whose products over- or underflow: what is said of a row does not

@@ -1,9 +1,8 @@
-/* Kind: property, memory, degenerate. Similar texts: the engine against the
- * plain reference, and against answers that other programs agree on. */
+/* Kind: property, degenerate. Similar texts: the engine against the plain
+ * reference, and against answers that other programs agree on. */
 #include "../../../algs/base/cpu_token_bitmaps.h"
 #include "../../../algs/pairs/oj_pair_filter.h"
 #include "../join_trial.h"
-#include "../memory_trial.h"
 #include "../run_tests.h"
 #include "../text/text_layers.h"
 
@@ -374,27 +373,6 @@ TEST(degenerate_sides)
     t.relation.similar[0].denominator = 2;
     ck_assert_int_eq(trial_ask(&t, "geos", NULL, NULL, &out),
                      OJ_ERR_UNSUPPORTED);
-    trial_free(&t);
-}
-
-TEST_LOOP(memory_every_allocation_fails, 0, 3)
-{
-    struct join_trial t = {0};
-    struct columns *c = &t.columns;
-    struct memory_join trial = {.backend = _i == 1 ? "lists" : "cpu"};
-    random_state = 3;
-    add_nulls(&t.join_buf, 60);
-    add_nulls(&t.input_buf, 70);
-    trial_view(&t);
-    t.relation = oj_relation_default();
-    t.relation.op = OJ_OP_SIMILAR;
-    t.relation.k = _i == 2 ? OJ_EVERY_PAIR : 4;
-    pick_texts(c, &t.join, &t.input, &t.relation);
-    t.relation.similar[0] = (struct oj_text_condition){OJ_TEXT_DICE, 1, 3};
-    trial.join = &t.join;
-    trial.input = &t.input;
-    trial.relation = t.relation;
-    try_without_memory(&trial, 5);
     trial_free(&t);
 }
 

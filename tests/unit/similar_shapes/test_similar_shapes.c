@@ -1,12 +1,11 @@
 /* nearest and dwithin by distances of shapes, features of all kinds, with
  * everything that a join by distance can ask for: the engine against all pairs
  * by GEOS, and against its two halves by the plain way, bit for bit.
- * Kind: property, large, memory.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
+ * Kind: property, large.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
 
 #include "../join_trial.h"
-#include "../memory_trial.h"
 #include "../plain_pairs.h"
 #include "../run_tests.h"
 
@@ -347,39 +346,6 @@ TEST_LOOP(large, OJ_DISTANCE_HAUSDORFF, N_DISTANCES)
     check_answer("large", &t.relation, &t.input, &t.join, matrix, &m);
     oj_free(matrix);
     trial_free(&t);
-}
-
-/* --- memory --------------------------------------------------------------- */
-
-TEST_LOOP(without_memory, OJ_DISTANCE_HAUSDORFF, N_DISTANCES)
-{
-    struct scene scene = {0.0, 0.0, 1.0, 60, 1, 0.0};
-    LAYER join_buf = {0}, input_buf = {0};
-    struct oj_flat join, input;
-    struct memory_join t = {.join = &join, .input = &input, .n_each = 40};
-    random_state = 11;
-    add_join_features(&join_buf, &scene, 90, 7, 0);
-    add_join_features(&input_buf, &scene, 30, 7, 0);
-    join = oj_flat_buf_view(&join_buf);
-    input = oj_flat_buf_view(&input_buf);
-    t.relation = oj_relation_default();
-    t.relation.distance = (enum oj_distance_kind)_i;
-    t.relation.k = 3;
-    t.backend = "cpu";
-    try_without_memory(&t, 10);
-    t.backend = "geos";
-    try_without_memory(&t, 10);
-    if (_i == OJ_DISTANCE_HAUSDORFF_POINTS)
-    {
-        t.backend = "cut_points";
-        try_without_memory(&t, 10);
-    }
-    t.backend = "cpu";
-    t.relation.densify = 5.0;
-    try_without_memory(&t, 10);
-    t.relation.metric = OJ_METRIC_SPHERE;
-    t.relation.densify = 300e3;
-    try_without_memory(&t, 10);
 }
 
 int main(void)

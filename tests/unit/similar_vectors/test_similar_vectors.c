@@ -1,6 +1,5 @@
-/* Kind: property, memory, degenerate. Near vectors: the engine against the
- * plain reference and against brute force, to the last bit. */
-#include "../memory_trial.h"
+/* Kind: property, degenerate. Near vectors: the engine against the plain
+ * reference and against brute force, to the last bit. */
 #include "../run_tests.h"
 #include "vector_trial.h"
 
@@ -163,22 +162,6 @@ TEST(degenerate_sides)
     ck_assert_int_eq(trial_ask(&t, "cpu", NULL, NULL, &out), OJ_ERR_ARG);
     t.relation.vector.max_difference = -1.0;
     ck_assert_int_eq(trial_ask(&t, "cpu", NULL, NULL, &out), OJ_ERR_ARG);
-    trial_free(&t);
-}
-
-TEST_LOOP(memory_every_allocation_fails, 0, 3)
-{
-    struct join_trial t;
-    struct memory_join trial = {.backend = _i == 0   ? "cpu"
-                                           : _i == 1 ? "lists"
-                                                     : "zlists"};
-    random_state = 3;
-    make_trial(&t, CLUSTERS, 90, 70, 5);
-    t.relation.k = 4;
-    trial.join = &t.join;
-    trial.input = &t.input;
-    trial.relation = t.relation;
-    try_without_memory(&trial, 5);
     trial_free(&t);
 }
 

@@ -1,10 +1,9 @@
 /* nearest and dwithin on the sphere, by our engine and by the reference,
  * against plain spherical trigonometry in long double: every point against
  * every arc, poles, the antimeridian and polygons around them included; against
- * known figures; ties, filters, threads, batches, memory. Kind: property,
- * degenerate, memory.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
+ * known figures; ties, filters, threads, batches.
+ * Kind: property, degenerate.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
-#include "../memory_trial.h"
 #include "../run_tests.h"
 #include "random_sphere.h"
 #include "sphere_truth.h"
@@ -559,25 +558,6 @@ TEST_LOOP(threads_and_batches, 0, 2)
     trial_check_batches(
         &(struct join_trial){.join = vb, .input = va, .relation = r}, "cpu",
         &options, 37, va.n_features, &one);
-}
-
-TEST(memory)
-{
-    struct region region = {175, 60, 20};
-    LAYER a = {0}, b = {0};
-    struct oj_relation r = oj_relation_default();
-    struct oj_flat va, vb;
-    random_state = 6;
-    add_features(&a, &region, 100, OJ_PART_POINT, 1);
-    add_features(&b, &region, 100, 7, 1);
-    va = oj_flat_buf_view(&a);
-    vb = oj_flat_buf_view(&b);
-    r.metric = OJ_METRIC_SPHERE;
-    r.k = 3;
-    try_without_memory(
-        &(struct memory_join){
-            .backend = "cpu", .join = &vb, .input = &va, .relation = r},
-        10);
 }
 
 /* --- comparing answers ---------------------------------------------------

@@ -1,12 +1,11 @@
 /* Points in polygons by cells, of a few large ones too: the same pairs
  * as a plain loop over all rings of all features, whatever the shapes, batches,
- * threads, conditions and memory.
- * Kind: property, degenerate, memory.  OGRJOIN_TEST_LONG=1 runs fifty times as
- * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
+ * threads and conditions.
+ * Kind: property, degenerate.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
+ * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
 
 #include "../join_trial.h"
-#include "../memory_trial.h"
 #include "../plain_pairs.h"
 
 #include "../run_tests.h"
@@ -339,42 +338,6 @@ TEST_LOOP(same_as_ring_by_ring, 0, N_KINDS)
 }
 
 /* --- what is asked of every family ---------------------------------------- */
-
-static struct oj_flat_buf districts, visitors;
-
-static void build_layers(void)
-{
-    struct scene scene = {0.0, 0.0, 1.0, 40, 1, 0.0};
-    struct oj_flat view;
-    random_state = 5;
-    add_join_features(&districts, &scene, 300, OJ_PART_POLYGON, 0);
-    for (int i = 0; i < 200; i++) /* a crowd far away */
-        add_square(&districts, 1e6 + i % 20, i / 20, 1e6 + i % 20 + 1,
-                   i / 20 + 1);
-    view = oj_flat_buf_view(&districts);
-    add_input_points(&visitors, &scene, &view, 400, 0);
-}
-
-TEST(memory)
-{
-    struct oj_flat a, b;
-    struct memory_join t = {.backend = "cpu",
-                            .join = &b,
-                            .input = &a,
-                            .relation = oj_relation_default(),
-                            .n_each = 100};
-    build_layers();
-    a = oj_flat_buf_view(&visitors);
-    b = oj_flat_buf_view(&districts);
-    t.relation.op = OJ_OP_INTERSECTS;
-    for (int n_threads = 1; n_threads < 3; n_threads++)
-    {
-        t.options.n_threads = n_threads;
-        try_without_memory(&t, 10);
-    }
-    oj_flat_buf_free(&districts);
-    oj_flat_buf_free(&visitors);
-}
 
 /* No features, no features with parts, no rows, only rows without a place. */
 TEST(nothing)
