@@ -184,7 +184,7 @@ static void run_sweep(const struct sweep *s, int i)
     for (int b = 0; s->backends[b] != NULL; b++)
     {
         fail_in_turn(&t, s->backends[b], 1);
-        if (b == 0) /* cpu; the others have one thread only */
+        if (b == 0) /* cpu or cut_points; the others have one thread */
             fail_in_turn(&t, s->backends[b], 2);
     }
     trial_free(&t);
