@@ -1,14 +1,14 @@
 #include "oj_cancel.h"
 
+#include "../../flatten/base/oj_folder.h"
 #include "oj_exit.h"
 
-#include <cpl_vsi.h>
-
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,7 +25,11 @@ static struct
     pthread_mutex_t mutex; /* guards all below; held while files are moved */
     void (*interrupt)(void *);
     void *interrupt_user;
-    char temporary[MAX_TEMPORARIES][4096]; /* "": a free place */
+    struct
+    {
+        int is_used, parent, folder;
+        char name[512];
+    } temporary[MAX_TEMPORARIES];
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* NULL: the flag of the process. */
@@ -51,11 +55,14 @@ static void interrupt_statement(void)
 }
 
 /* Other threads may still put files there: then once more. */
-static void remove_folder(const char *folder)
+static void remove_temporary(int parent, const char *name, int folder)
 {
-    struct stat info;
-    for (int i = 0; i < MAX_ATTEMPTS && stat(folder, &info) == 0; i++)
-        VSIRmdirRecursive(folder);
+    for (int i = 0; i < MAX_ATTEMPTS; i++)
+    {
+        (void)oj_folder_clear(folder, NULL);
+        if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno != ENOTEMPTY)
+            return;
+    }
 }
 
 static void *cancel_and_exit_on_signals(void *unused)
@@ -74,8 +81,9 @@ static void *cancel_and_exit_on_signals(void *unused)
     pthread_mutex_lock(&state.mutex);
     for (int i = 0; i < MAX_TEMPORARIES; i++)
     {
-        if (state.temporary[i][0] != '\0')
-            remove_folder(state.temporary[i]);
+        if (state.temporary[i].is_used)
+            remove_temporary(state.temporary[i].parent, state.temporary[i].name,
+                             state.temporary[i].folder);
     }
     fprintf(stderr, "ERROR 1: interrupted\n");
     _exit(OJ_EXIT_INTERRUPTED);
@@ -123,17 +131,30 @@ void oj_cancel_interrupt_by(void (*interrupt)(void *), void *user)
     pthread_mutex_unlock(&state.mutex);
 }
 
-void oj_cancel_replace_temporary(const char *old, const char *folder)
+void oj_cancel_add_temporary(int parent, const char *name, int folder)
 {
     pthread_mutex_lock(&state.mutex);
     for (int i = 0; i < MAX_TEMPORARIES; i++)
     {
-        if (strcmp(state.temporary[i], old) == 0)
-        {
-            snprintf(state.temporary[i], sizeof state.temporary[i], "%s",
-                     folder);
-            break;
-        }
+        if (state.temporary[i].is_used)
+            continue;
+        state.temporary[i].is_used = 1;
+        state.temporary[i].parent = parent;
+        state.temporary[i].folder = folder;
+        snprintf(state.temporary[i].name, sizeof state.temporary[i].name, "%s",
+                 name);
+        break;
+    }
+    pthread_mutex_unlock(&state.mutex);
+}
+
+void oj_cancel_drop_temporary(int folder)
+{
+    pthread_mutex_lock(&state.mutex);
+    for (int i = 0; i < MAX_TEMPORARIES; i++)
+    {
+        if (state.temporary[i].is_used && state.temporary[i].folder == folder)
+            state.temporary[i].is_used = 0;
     }
     pthread_mutex_unlock(&state.mutex);
 }

@@ -50,9 +50,11 @@ OJ_MUST_USE oj_status oj_cancel_check(struct oj_error *err);
  *  at a time. NULL: nobody; when it returns, nothing calls the one before. */
 void oj_cancel_interrupt_by(void (*interrupt)(void *), void *user);
 
-/** Names a folder that an abrupt end removes, copied, in place of an old one;
- *  "": none. A few at a time. */
-void oj_cancel_replace_temporary(const char *old, const char *folder);
+/** An abrupt end removes this folder with all that is in it: its descriptor,
+ *  that of the folder it lies in, and its name there, which is copied. Both
+ * stay open until it is dropped. A few at a time. */
+void oj_cancel_add_temporary(int parent, const char *name, int folder);
+void oj_cancel_drop_temporary(int folder);
 
 /** From here on an abrupt end waits: the output is being moved into place,
  *  which takes no time. */
