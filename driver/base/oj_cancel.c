@@ -22,6 +22,7 @@ enum
 static struct
 {
     int flag;              /* atomic */
+    int number;            /* of the first signal; 0: none yet; atomic */
     pthread_mutex_t mutex; /* guards all below; held while files are moved */
     void (*interrupt)(void *);
     void *interrupt_user;
@@ -35,15 +36,76 @@ static struct
 /* NULL: the flag of the process. */
 static _Thread_local const int *flag_of_thread;
 
+static int is_ignored(int number)
+{
+    struct sigaction action;
+    return sigaction(number, NULL, &action) == 0 &&
+           action.sa_handler == SIG_IGN;
+}
+
 static void fill_signals(sigset_t *signals)
 {
-    struct sigaction hangup;
     sigemptyset(signals);
     sigaddset(signals, SIGINT);
     sigaddset(signals, SIGTERM);
     /* nohup asks for hangups to be ignored, and blocked ones would not be. */
-    if (sigaction(SIGHUP, NULL, &hangup) != 0 || hangup.sa_handler != SIG_IGN)
+    if (!is_ignored(SIGHUP))
         sigaddset(signals, SIGHUP);
+    if (!is_ignored(SIGXCPU))
+        sigaddset(signals, SIGXCPU);
+}
+
+/* Raises the flag; 1 for the first signal. Fit for a signal handler. */
+static int record_signal(int number)
+{
+    int none = 0;
+    __atomic_store_n(&state.flag, 1, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(&state.number, &none, number, 0,
+                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* On the thread whose write fails, and before it fails. A second SIGTERM would
+ * end the process at once. */
+static void cancel_on_failed_write(int number)
+{
+    int before = errno;
+    if (record_signal(number))
+        kill(getpid(), SIGTERM);
+    errno = before;
+}
+
+static int handle_failed_writes(void)
+{
+    static const int numbers[] = {SIGPIPE, SIGXFSZ};
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    sigemptyset(&action.sa_mask);
+    action.sa_handler = cancel_on_failed_write;
+    action.sa_flags = SA_RESTART;
+    for (int i = 0; i < 2; i++)
+    {
+        if (!is_ignored(numbers[i]) &&
+            sigaction(numbers[i], &action, NULL) != 0)
+            return 0;
+    }
+    return 1;
+}
+
+const char *oj_cancel_message(void)
+{
+    switch (__atomic_load_n(&state.number, __ATOMIC_RELAXED))
+    {
+        case SIGPIPE:
+            return "interrupted: the program that reads the output has ended";
+        case SIGXFSZ:
+            return "interrupted: a file would become larger than the limit of "
+                   "the shell allows (ulimit -f)";
+        case SIGXCPU:
+            return "interrupted: the processor time that the limit of the "
+                   "shell allows is used up (ulimit -t)";
+        default:
+            return "interrupted";
+    }
 }
 
 static void interrupt_statement(void)
@@ -74,7 +136,7 @@ static void *cancel_and_exit_on_signals(void *unused)
     (void)unused;
     fill_signals(&signals);
     sigwait(&signals, &number);
-    __atomic_store_n(&state.flag, 1, __ATOMIC_RELAXED);
+    (void)record_signal(number);
     interrupt_statement();
     /* The orderly way out ends the process while this waits. */
     sigtimedwait(&signals, NULL, &patience);
@@ -85,7 +147,7 @@ static void *cancel_and_exit_on_signals(void *unused)
             remove_temporary(state.temporary[i].parent, state.temporary[i].name,
                              state.temporary[i].folder);
     }
-    fprintf(stderr, "ERROR 1: interrupted\n");
+    fprintf(stderr, "ERROR 1: %s\n", oj_cancel_message());
     _exit(OJ_EXIT_INTERRUPTED);
 }
 
@@ -94,7 +156,8 @@ oj_status oj_cancel_watch(struct oj_error *err)
     sigset_t signals;
     pthread_t thread;
     fill_signals(&signals);
-    if (pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0 ||
+    if (!handle_failed_writes() ||
+        pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0 ||
         pthread_create(&thread, NULL, cancel_and_exit_on_signals, NULL) != 0)
         return oj_fail(err, OJ_ERR_NOMEM, "could not start a thread");
     pthread_detach(thread);

@@ -1,13 +1,16 @@
 /** Stopping: Ctrl-C in the command, or a layer that is closed or read again
  *  from the start while its join still runs.
  *
- *  In the command SIGINT, SIGTERM and SIGHUP are blocked in every thread but
- *  one that waits for them.  The first raises a flag that all stages read, and
- *  interrupts the statement that SQLite is at in an output that is changed in a
- *  transaction.  If the process is still there half a second later (GDAL can be
- *  busy for minutes building an index), or a second signal comes, the watching
- *  thread removes the temporary output itself and ends the process with exit
- *  code 130.
+ *  In the command SIGINT, SIGTERM, SIGHUP and SIGXCPU (ulimit -t) are blocked
+ *  in every thread but one that waits for them.  The first raises a flag that
+ *  all stages read, and interrupts the statement that SQLite is at in an output
+ *  that is changed in a transaction.  SIGPIPE and SIGXFSZ (ulimit -f) come to
+ *  the thread whose write fails; their handler sends SIGTERM to the process.
+ *  Those that whoever started the process has made it ignore stay ignored: the
+ *  write fails then.  If the process is still there half a second later (GDAL
+ * can be busy for minutes building an index), or a second signal comes, the
+ * watching thread removes the temporary output itself and ends the process with
+ * exit code 130.
  *
  *  What is left then, by kind of output:
  *    new file      nothing: it was in a temporary folder until it was complete,
@@ -41,6 +44,9 @@ const int *oj_cancel_flag(void);
 
 /** 1 once the calling thread is to stop. */
 int oj_is_cancelled(void);
+
+/** What an interrupted command says: which limit or reader it was. */
+const char *oj_cancel_message(void);
 
 /** OJ_ERR_CANCELLED with the words that users see once the calling thread is to
  *  stop, else OJ_OK. */

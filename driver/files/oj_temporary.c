@@ -5,6 +5,7 @@
 
 #include "../../flatten/base/oj_folder.h"
 #include "../../flatten/base/oj_new_file.h"
+#include "../../flatten/base/oj_temporary_file.h"
 #include "../../flatten/base/oj_word_list.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_shell_words.h"
@@ -272,8 +273,7 @@ oj_status oj_temporary_probe(const struct oj_temporary *t, struct oj_error *err)
     if (file < 0)
         return fail_system(err, "cannot write",
                            path_in_folder(t->folder, name));
-    errno = ENOSPC;
-    ok = write(file, zeros, sizeof zeros) == (ssize_t)sizeof zeros;
+    ok = oj_write_at(file, 0, zeros, sizeof zeros) == 0;
     ok = fsync(file) == 0 && ok;
     ok = close(file) == 0 && ok;
     unlinkat(t->folder_file, name, 0);
