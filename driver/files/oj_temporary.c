@@ -368,17 +368,20 @@ static void copy_permissions(const struct oj_temporary *t, const char *name)
         (void)!fchmodat(t->folder_file, name, info.st_mode & 0777, 0);
 }
 
-/* Files with their permissions, while an interrupt may still end the run. */
+/* With their permissions, while an interrupt may still end the run. */
 static oj_status bring_members_to_disk(const struct oj_temporary *t,
                                        char **members, char **old,
                                        struct oj_error *err)
 {
-    for (int i = 0; old != NULL && members[i] != NULL; i++)
-        copy_permissions(t, members[i]);
-    return oj_folder_sync_all(t->folder_file) == 0
-               ? OJ_OK
-               : fail_system(err, "cannot write the output into",
-                             t->destination);
+    for (int i = 0; members[i] != NULL; i++)
+    {
+        if (old != NULL)
+            copy_permissions(t, members[i]);
+        if (oj_folder_sync_member(t->folder_file, members[i]) != 0)
+            return fail_system(err, "cannot write",
+                               path_in_folder(t->destination, members[i]));
+    }
+    return OJ_OK;
 }
 
 /* A rename cannot replace a folder that holds something; swap the two, and the

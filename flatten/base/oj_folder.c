@@ -111,28 +111,31 @@ int oj_folder_sync(int folder)
     return result == 0 || number == EINVAL || number == ENOSYS ? 0 : -1;
 }
 
-static int sync_name(int folder, const char *name, void *unused)
+static int sync_any_member(int folder, const char *name, void *unused)
+{
+    (void)unused;
+    return oj_folder_sync_member(folder, name);
+}
+
+int oj_folder_sync_member(int folder, const char *name)
 {
     struct stat info;
     int file = openat(folder, name,
                       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC),
         result, number;
-    (void)unused;
     if (file < 0)
         return errno == ELOOP ? 0 : -1; /* a link has no data of its own */
     result = fstat(file, &info);
-    if (result == 0 && S_ISDIR(info.st_mode))
-        result = oj_folder_sync_all(file);
-    else if (result == 0 && S_ISREG(info.st_mode))
+    if (result == 0 && S_ISREG(info.st_mode))
         result = fsync(file);
+    if (result == 0 && S_ISDIR(info.st_mode))
+    {
+        result = oj_folder_each(file, sync_any_member, NULL);
+        if (result == 0)
+            result = oj_folder_sync(file);
+    }
     number = errno;
     close(file);
     errno = number;
     return result;
-}
-
-int oj_folder_sync_all(int folder)
-{
-    return oj_folder_each(folder, sync_name, NULL) == 0 ? oj_folder_sync(folder)
-                                                        : -1;
 }

@@ -29,8 +29,8 @@ int oj_folder_clear(int folder, const char *last);
  *  as brought. */
 int oj_folder_sync(int folder);
 
-/** Brings all files in the folder and in its folders to the disk, and their
- *  names. 0, or -1 with errno. */
-int oj_folder_sync_all(int folder);
+/** Brings a file in the folder to the disk, or a folder in it with all that is
+ *  in that one. 0, or -1 with errno. */
+int oj_folder_sync_member(int folder, const char *name);
 
 #endif
