@@ -139,6 +139,17 @@ static void remove_stale_folders(const struct oj_temporary *t)
     (void)oj_folder_each(t->destination_file, remove_if_stale, start);
 }
 
+/* GDAL opens the members by a path: one that leads to this folder, whatever is
+ * put under its name meanwhile. */
+static void choose_way(struct oj_temporary *t)
+{
+    struct stat by_way, folder;
+    snprintf(t->way, sizeof t->way, "/proc/self/fd/%d", t->folder_file);
+    if (stat(t->way, &by_way) != 0 || fstat(t->folder_file, &folder) != 0 ||
+        by_way.st_dev != folder.st_dev || by_way.st_ino != folder.st_ino)
+        memcpy(t->way, t->folder, sizeof t->way);
+}
+
 static oj_status fail_replaced(struct oj_temporary *t, struct oj_error *err)
 {
     oj_cancel_drop_temporary(t->folder_file); /* it is not to be emptied */
@@ -254,7 +265,10 @@ oj_status oj_temporary_make(const char *final, struct oj_temporary *out,
         status = create_lock_file(&t, err);
     }
     if (status == OJ_OK)
+    {
+        choose_way(&t);
         *out = t;
+    }
     else
         close_temporary(&t);
     return status;
@@ -262,7 +276,7 @@ oj_status oj_temporary_make(const char *final, struct oj_temporary *out,
 
 void oj_temporary_path(const struct oj_temporary *t, char *path, int size)
 {
-    snprintf(path, (size_t)size, "%s/%s", t->folder, t->name);
+    snprintf(path, (size_t)size, "%s/%s", t->way, t->name);
 }
 
 oj_status oj_temporary_probe(const struct oj_temporary *t, struct oj_error *err)

@@ -164,6 +164,49 @@ def check_a_dead_run_is_swept():
     same(temporaries("shared"), [])
 
 
+def check_another_folder_under_the_name():
+    """The folder is swapped before the output is made in it, as often as not in
+    time: nothing is written or removed through the link, nor does the output
+    get a name elsewhere."""
+    w = shared_folder(0o777)
+    os.mkdir("victim")
+    for out in ("out.fgb", "out.csv", "out.gpkg"):
+        with open(f"victim/{out}", "w", encoding="ascii") as file:
+            file.write("precious")
+    before = contents("victim")
+    target = os.path.abspath("victim")
+    # The other user swaps what appears in the folder, as fast as can be.
+    swapper = subprocess.Popen([sys.executable, "-c", f"""
+import os
+n = 0
+while True:
+    for name in os.listdir("shared"):
+        if name.startswith(".out_") and not os.path.islink("shared/" + name):
+            try:
+                os.rename("shared/" + name, f"shared/moved-{{n}}")
+                os.symlink({target!r}, "shared/" + name)
+            except OSError:
+                pass
+            n += 1
+"""])
+    started.append(swapper)
+    n_swapped = 0
+    for _ in range(10 if IS_LONG else 3):
+        for out in ("out.fgb", "out.csv", "out.gpkg"):
+            r = run("-op", "nearest", f"shared/{out}", *w)
+            true(r.rc in (0, 1), str(r))
+            same(contents("victim"), before, str(r))
+            if r.rc == 0:
+                same(len(Layer(f"shared/{out}").rows), 50, str(r))
+                os.remove(f"shared/{out}")
+            for name in os.listdir("shared"):
+                if os.path.islink("shared/" + name):
+                    os.remove("shared/" + name)
+                    n_swapped += 1
+    swapper.kill()
+    true(n_swapped > 0, "no folder was swapped in time")
+
+
 def check_temporary_folder_swapped():
     """While a run writes, another user moves its folder away and puts a link
     under its name: neither the end of the run nor a signal follows it."""
