@@ -6,11 +6,10 @@
  *  all stages read, and interrupts the statement that SQLite is at in an output
  *  that is changed in a transaction.  SIGPIPE and SIGXFSZ (ulimit -f) come to
  *  the thread whose write fails; their handler sends SIGTERM to the process.
- *  Those that whoever started the process has made it ignore stay ignored: the
- *  write fails then.  If the process is still there half a second later (GDAL
- * can be busy for minutes building an index), or a second signal comes, the
- * watching thread removes the temporary output itself and ends the process with
- * exit code 130.
+ *  A signal that is ignored when the process starts stays so: its write fails.
+ *  If the process is still there half a second later (GDAL can be busy for
+ *  minutes building an index), or a second signal comes, the watching thread
+ *  removes the temporary output itself and ends the process with exit code 130.
  *
  *  What is left then, by kind of output:
  *    new file      nothing: it was in a temporary folder until it was complete,
