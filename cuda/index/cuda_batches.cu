@@ -4,6 +4,7 @@
 #include "cuda_pair_listing.cuh"
 #include "cuda_row_shares.cuh"
 
+#include <algorithm>
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -21,7 +22,7 @@ enum
 {
     BLOCK = 256,
     LEAST_ROWS = 4096, /* of a chunk; less is not cut further for memory */
-    TIED_BLOCK = 64,   /* rows that are looked at together */
+    OPEN_BLOCK = 64,   /* rows that are looked at together */
     TIES_OF = 64       /* of so many rows one is tied, as a rule */
 };
 
@@ -498,8 +499,8 @@ static void chunk_free(struct chunk_pairs *chunk)
 
 /* ---- batches ------------------------------------------------------------ */
 
-/* Rows of a chunk that are listed apart, in order. */
-struct tied_rows
+/* Rows of a chunk that its kernels leave open, in order. */
+struct open_row_list
 {
     int64_t n, capacity;
     int64_t *row; /* of the batch */
@@ -510,12 +511,17 @@ struct cuda_join_batch
     struct oj_gpu_index *index;
     const struct oj_cuda_family *family;
     int number;  /* of the family */
-    int is_tied; /* 1: rows that were listed apart, of what it asks */
+    int is_open; /* 1: rows that another batch left open; the index that the
+                    family's asks answers them */
+    const struct cuda_join_batch *open_of; /* that batch, whose input and out
+                                              are these; NULL: all rows of
+                                              input are asked about */
+    int64_t n_rows;
     const struct oj_flat *input;
     struct oj_matches *out;
     struct oj_stats *stats;
     int64_t most_pairs; /* 0: any number */
-    int lists, leaves_ties, in_pinned, out_pinned;
+    int lists, leaves_ties, leaves_open, in_pinned, out_pinned;
     int goes_past_caches; /* results that are not pinned */
     int64_t chunk_rows, n_chunks;
     int n_workers;
@@ -526,8 +532,10 @@ struct cuda_join_batch
     int64_t next_chunk, n_pairs, n_kept, n_matched;
     int stop; /* 1: a worker has failed, and none goes on */
 
-    /* One-to-one answers that leave ties out, or NULL. */
-    struct tied_rows *tied; /* [n_chunks] */
+    /* One-to-one answers that leave ties or other rows out, or NULL. */
+    struct open_row_list *open; /* [n_chunks] */
+    int64_t *open_first;    /* [n_chunks + 1] of those before; NULL: not all are
+                               known yet */
 
     /* Lists only: chunks from the first on get their place in out as soon as
      * those before them are counted. */
@@ -557,7 +565,7 @@ static const struct oj_cuda_index *
 index_on_device(const struct cuda_join_batch *b,
                 const struct oj_cuda_place *place)
 {
-    return b->is_tied ? place->of[b->number]->asked : place->of[b->number];
+    return b->is_open ? place->of[b->number]->asked : place->of[b->number];
 }
 
 static int is_stopped(const struct cuda_join_batch *b)
@@ -692,14 +700,44 @@ static __global__ void count_matched(int64_t n, const int32_t *row,
         atomicAdd(n_matched, (unsigned long long)n_block);
 }
 
+/* Calls body(i, row) for the n rows from number first on that a batch left
+ * open. */
+template <typename Body>
+static void for_each_open_row(const struct cuda_join_batch *of, int64_t first,
+                              int64_t n, Body body)
+{
+    const int64_t *begin = of->open_first, *end = begin + of->n_chunks + 1;
+    int64_t chunk = std::upper_bound(begin, end, first) - begin - 1;
+    int64_t at = first - begin[chunk];
+    for (int64_t i = 0; i < n; chunk++, at = 0)
+    {
+        const struct open_row_list *rows = &of->open[chunk];
+        for (; i < n && at < rows->n; i++, at++)
+            body(i, rows->row[at]);
+    }
+}
+
 static oj_status upload_coordinates(struct cuda_batch_worker *w, int64_t first,
                                     int64_t n)
 {
     struct oj_cuda_slot *slot = w->slot;
-    const double *x = w->batch->input->x + first;
-    const double *y = w->batch->input->y + first;
+    const struct oj_flat *input = w->batch->input;
+    const double *x = input->x + first;
+    const double *y = input->y + first;
     size_t bytes = (size_t)n * sizeof(double);
-    if (!w->batch->in_pinned)
+    if (w->batch->open_of != NULL)
+    {
+        double *to_x = (double *)(void *)slot->stage.data, *to_y = to_x + n;
+        for_each_open_row(w->batch->open_of, first, n,
+                          [=](int64_t i, int64_t row)
+                          {
+                              to_x[i] = input->x[row];
+                              to_y[i] = input->y[row];
+                          });
+        x = to_x;
+        y = to_y;
+    }
+    else if (!w->batch->in_pinned)
     {
         memcpy(slot->stage.data, x, bytes);
         memcpy(slot->stage.data + bytes, y, bytes);
@@ -731,7 +769,7 @@ static oj_status upload_points(struct cuda_batch_worker *w, int64_t first,
                                     relation->exclude_self ||
                                         relation->unordered_pairs != 0,
                                     first, &w->points, w->err));
-    if (w->slot->pace[w->batch->is_tied].n_rows > 0)
+    if (w->slot->pace[w->batch->is_open].n_rows > 0)
         return OJ_OK;
     return wait_for_slot_stream(w->slot, w->err);
 }
@@ -759,36 +797,51 @@ static oj_status enqueue_join_kernel(struct cuda_batch_worker *w,
     const struct cuda_join_batch *b = w->batch;
     struct oj_cuda_work work(slot->device, slot->stream, "joining", w->err);
     OJ_TRY(work.clear(slot->d_matched, 1));
-    OJ_TRY(b->family->join_one(index_on_device(b, w->place), &work, points,
-                               slot->d_row, slot->d_measure));
+    OJ_TRY((b->leaves_open ? b->family->join_most : b->family->join_one)(
+        index_on_device(b, w->place), &work, points, slot->d_row,
+        slot->d_measure));
     return work.run(points->n, count_matched, points->n, slot->d_row,
                     slot->d_matched);
 }
 
-/* Adds the tied ones of n rows from first on. Ties are few, as a rule: blocks
+/* Adds the open ones of n rows from first on. They are few, as a rule: blocks
  * of rows are looked at first. */
-static oj_status collect_tied_rows(struct tied_rows *tied, int64_t first,
+static oj_status collect_open_rows(struct open_row_list *open, int64_t first,
                                    int64_t n, const int32_t *row,
                                    struct oj_error *err)
 {
-    int64_t known = tied->n;
+    int64_t known = open->n;
     for (int64_t at = 0, end; at < n; at = end)
     {
-        int64_t n_tied = 0;
-        end = oj_least(at + TIED_BLOCK, n);
+        int64_t n_open = 0;
+        end = oj_least(at + OPEN_BLOCK, n);
         for (int64_t i = at; i < end; i++)
-            n_tied += row[i] == OJ_TIED_ROW;
-        if (n_tied == 0)
+            n_open += row[i] == OJ_TIED_ROW;
+        if (n_open == 0)
             continue;
-        OJ_ROOM(tied->row, known, known + n_tied, tied->capacity, err);
+        OJ_ROOM(open->row, known, known + n_open, open->capacity, err);
         for (int64_t i = at; i < end; i++)
         {
             if (row[i] == OJ_TIED_ROW)
-                tied->row[known++] = first + i;
+                open->row[known++] = first + i;
         }
     }
-    tied->n = known; /* a chunk that fails may be tried again */
+    open->n = known; /* a chunk that fails may be tried again */
     return OJ_OK;
+}
+
+/* n answers of rows that a batch left open, from number first on. */
+static void put_answers_of_open_rows(const struct cuda_join_batch *b,
+                                     int64_t first, int64_t n,
+                                     const int32_t *row, const double *measure)
+{
+    const struct oj_matches *out = b->out;
+    for_each_open_row(b->open_of, first, n,
+                      [=](int64_t i, int64_t to)
+                      {
+                          out->join_row[to] = row[i];
+                          out->measure[to] = measure[i];
+                      });
 }
 
 /* The stage is free for answers as soon as the points are on the device: the
@@ -796,7 +849,7 @@ static oj_status collect_tied_rows(struct tied_rows *tied, int64_t first,
 static oj_status
 join_rows_with_one_answer_each(struct cuda_batch_worker *w,
                                const struct oj_cuda_points *points,
-                               int64_t first, struct tied_rows *tied)
+                               int64_t first, struct open_row_list *open)
 {
     struct cuda_join_batch *b = w->batch;
     struct oj_cuda_slot *slot = w->slot;
@@ -819,14 +872,16 @@ join_rows_with_one_answer_each(struct cuda_batch_worker *w,
     OJ_TRY(enqueue_copy_to_host(slot, to_measure, slot->d_measure,
                                 n * (int64_t)sizeof *to_measure, w->err));
     OJ_TRY(wait_for_slot_stream(slot, w->err));
-    if (!b->out_pinned)
+    if (b->open_of != NULL)
+        put_answers_of_open_rows(b, first, n, to_row, to_measure);
+    else if (!b->out_pinned)
     {
         copy_to_result(b->goes_past_caches, row, to_row, size * sizeof *to_row);
         copy_to_result(b->goes_past_caches, measure, to_measure,
                        size * sizeof *to_measure);
     }
-    if (tied != NULL)
-        OJ_TRY(collect_tied_rows(tied, first, n, to_row, w->err));
+    if (open != NULL)
+        OJ_TRY(collect_open_rows(open, first, n, to_row, w->err));
     __atomic_add_fetch(&b->n_matched, (int64_t)*slot->matched,
                        __ATOMIC_RELAXED);
     return OJ_OK;
@@ -901,7 +956,7 @@ give_uploaded_rows_to_callback(struct cuda_batch_worker *w,
 /* Pairs of all rows, as those counted so far suggest, and a little more. */
 static int64_t estimate_all_pairs(const struct cuda_join_batch *b)
 {
-    double n_rows = (double)b->input->n_features;
+    double n_rows = (double)b->n_rows;
     double n_counted = (double)(b->n_counted * b->chunk_rows);
     double n;
     if (b->n_counted == b->n_chunks)
@@ -1022,7 +1077,7 @@ static oj_status join_rows_or_their_halves(struct cuda_batch_worker *w,
                                                           &points)
                           : join_rows_with_one_answer_each(
                                 w, &points, first,
-                                b->tied != NULL ? &b->tied[chunk] : NULL);
+                                b->open != NULL ? &b->open[chunk] : NULL);
     if (status != OJ_ERR_NOMEM || n < 2 * LEAST_ROWS)
         return status;
     first_error = *w->err;
@@ -1039,8 +1094,8 @@ static oj_status upload_and_join_chunk(struct cuda_batch_worker *w,
                                        int64_t chunk)
 {
     struct cuda_join_batch *b = w->batch;
-    struct oj_cuda_pace *pace = &w->slot->pace[b->is_tied];
-    int64_t first = chunk * b->chunk_rows, left = b->input->n_features - first;
+    struct oj_cuda_pace *pace = &w->slot->pace[b->is_open];
+    int64_t first = chunk * b->chunk_rows, left = b->n_rows - first;
     int64_t n_rows = left < b->chunk_rows ? left : b->chunk_rows;
     OJ_TRY(upload_points(w, first, n_rows));
     for (int64_t at = 0, n; at < n_rows; at += n)
@@ -1159,12 +1214,14 @@ static void free_chunks(struct cuda_join_batch *b)
 {
     for (int64_t c = 0; b->pairs != NULL && c < b->n_chunks; c++)
         chunk_free(&b->pairs[c]);
-    for (int64_t c = 0; b->tied != NULL && c < b->n_chunks; c++)
-        oj_free(b->tied[c].row);
+    for (int64_t c = 0; b->open != NULL && c < b->n_chunks; c++)
+        oj_free(b->open[c].row);
     oj_free(b->pairs);
-    oj_free(b->tied);
+    oj_free(b->open);
+    oj_free(b->open_first);
     b->pairs = NULL;
-    b->tied = NULL;
+    b->open = NULL;
+    b->open_first = NULL;
 }
 
 /* One of each chunk, all zero. */
@@ -1180,7 +1237,7 @@ static oj_status allocate_chunk_array(const struct cuda_join_batch *b, T **out,
 static oj_status run_chunks(struct cuda_join_batch *b, struct oj_error *err)
 {
     struct batch_sizes sizes;
-    int64_t n = b->input->n_features;
+    int64_t n = b->n_rows;
     sizes = choose_sizes(b, n, b->in_pinned && b->out_pinned);
     b->n_workers = sizes.n_workers;
     b->chunk_rows = sizes.chunk_rows;
@@ -1188,8 +1245,8 @@ static oj_status run_chunks(struct cuda_join_batch *b, struct oj_error *err)
     b->most_kept = sizes.spare_bytes / PAIR_BYTES;
     if (b->lists)
         OJ_TRY(allocate_chunk_array(b, &b->pairs, err));
-    if (b->leaves_ties)
-        OJ_TRY(allocate_chunk_array(b, &b->tied, err));
+    if (b->leaves_ties || b->leaves_open)
+        OJ_TRY(allocate_chunk_array(b, &b->open, err));
     OJ_TRY(run_on_all_workers(b, run_worker, err));
     if (b->next_chunk < b->n_chunks)
         return oj_fail(err, b->lack, "%s", b->lack_error.message);
@@ -1201,7 +1258,7 @@ static oj_status join_all_chunks_to_lists(struct cuda_join_batch *b,
                                           struct oj_error *err)
 {
     b->offset[0] = b->n_before;
-    if (b->input->n_features > 0)
+    if (b->n_rows > 0)
         OJ_TRY(run_chunks(b, err));
     return copy_remaining_chunks_to_result(b, err);
 }
@@ -1224,9 +1281,9 @@ static oj_status gather_tied_points(const struct cuda_join_batch *b, int64_t n,
     distance = y + n;
     for (int64_t c = 0; c < b->n_chunks; c++)
     {
-        for (int64_t i = 0; i < b->tied[c].n; i++, t++)
+        for (int64_t i = 0; i < b->open[c].n; i++, t++)
         {
-            int64_t row = b->tied[c].row[i];
+            int64_t row = b->open[c].row[i];
             x[t] = b->input->x[row];
             y[t] = b->input->y[row];
             distance[t] = out->measure[row];
@@ -1255,7 +1312,7 @@ static oj_status list_all_pairs_of_tied_rows(struct cuda_join_batch *b,
     oj_status status;
     int64_t n = 0;
     for (int64_t c = 0; c < b->n_chunks; c++)
-        n += b->tied[c].n;
+        n += b->open[c].n;
     OJ_TRY(check_pair_limit(b, b->n_matched, err));
     if (n == 0)
         return OJ_OK;
@@ -1265,8 +1322,9 @@ static oj_status list_all_pairs_of_tied_rows(struct cuda_join_batch *b,
     its.index = b->index;
     its.number = b->number;
     its.family = b->index->place[0].of[b->number]->asked->family;
-    its.is_tied = its.lists = 1;
+    its.is_open = its.lists = 1;
     its.input = &points;
+    its.n_rows = n;
     its.out = b->out;
     its.most_pairs = b->most_pairs;
     its.n_pairs = b->n_matched;
@@ -1281,6 +1339,46 @@ static oj_status list_all_pairs_of_tied_rows(struct cuda_join_batch *b,
     b->n_matched += its.n_matched;
     b->n_pairs = its.n_pairs;
     oj_free(buf);
+    return status;
+}
+
+/* Numbers the rows that the batch left open. */
+static oj_status count_open_rows(struct cuda_join_batch *b, int64_t *n,
+                                 struct oj_error *err)
+{
+    int64_t *first = (int64_t *)oj_malloc(b->n_chunks + 1, sizeof *first);
+    if (first == NULL)
+        return oj_fail_nomem(err, b->n_chunks + 1, sizeof *first);
+    first[0] = 0;
+    for (int64_t c = 0; c < b->n_chunks; c++)
+        first[c + 1] = first[c] + b->open[c].n;
+    b->open_first = first;
+    *n = first[b->n_chunks];
+    return OJ_OK;
+}
+
+/* Answers what the batch left open, all rows together: close to each other as
+ * they are then, they cost the device a fraction of what they cost chunk by
+ * chunk. */
+static oj_status answer_open_rows(struct cuda_join_batch *b,
+                                  struct oj_error *err)
+{
+    struct cuda_join_batch its = {};
+    oj_status status;
+    OJ_TRY(count_open_rows(b, &its.n_rows, err));
+    if (its.n_rows == 0)
+        return OJ_OK;
+    its.index = b->index;
+    its.number = b->number;
+    its.family = b->index->place[0].of[b->number]->asked->family;
+    its.is_open = 1;
+    its.open_of = b;
+    its.input = b->input;
+    its.out = b->out;
+    its.stats = b->stats;
+    status = run_chunks(&its, err);
+    free_chunks(&its);
+    b->n_matched += its.n_matched;
     return status;
 }
 
@@ -1299,6 +1397,8 @@ static oj_status join_batch_one_pair_per_row(struct cuda_join_batch *b,
         n_ties == 0 && oj_cuda_is_pinned(out->measure, bytes) &&
         oj_cuda_is_pinned(out->join_row, n * (int64_t)sizeof(int32_t));
     OJ_TRY(run_chunks(b, err));
+    if (b->leaves_open)
+        OJ_TRY(answer_open_rows(b, err));
     b->n_pairs = b->n_matched;
     return b->leaves_ties ? list_all_pairs_of_tied_rows(b, err) : OJ_OK;
 }
@@ -1361,6 +1461,7 @@ oj_status oj_cuda_index_join(struct oj_gpu_index *index,
     struct cuda_join_batch batch = {};
     batch.index = index;
     batch.input = input;
+    batch.n_rows = input->n_features;
     batch.out = out;
     batch.stats = stats;
     OJ_TRY(oj_cuda_family_for(index, input, &batch.number, stats, err));
@@ -1368,6 +1469,9 @@ oj_status oj_cuda_index_join(struct oj_gpu_index *index,
     batch.lists = oj_relation_gives_lists(&index->relation);
     batch.leaves_ties = batch.lists && batch.family->list == NULL;
     batch.lists -= batch.leaves_ties;
+    batch.leaves_open = !batch.lists && !batch.leaves_ties &&
+                        batch.family->join_most != NULL &&
+                        index->place[0].of[batch.number]->asked != NULL;
     if (input->n_features > 1)
         batch.most_pairs = index->options.max_batch_pairs;
     return run_batch_on_own_threads(&batch, err);
@@ -1383,6 +1487,7 @@ oj_status oj_cuda_give_chunks(struct oj_gpu_index *index, int family,
     batch.family = oj_cuda_family_at(family);
     batch.number = family;
     batch.input = input;
+    batch.n_rows = input->n_features;
     batch.taker = taker;
     batch.stats = stats;
     return run_batch_on_own_threads(&batch, err);

@@ -140,6 +140,14 @@ struct oj_cuda_family
                      struct oj_cuda_work *work,
                      const struct oj_cuda_points *points,
                      const struct oj_cuda_tally *tally) = NULL;
+
+    /** As join_one(), but rows that are better answered together with those of
+     *  other batches get OJ_TIED_ROW: the index's asked, where it has one,
+     *  answers them by its join_one(). NULL when the family has no such. */
+    oj_status (*join_most)(const struct oj_cuda_index *index,
+                           struct oj_cuda_work *work,
+                           const struct oj_cuda_points *points, int32_t *d_row,
+                           double *d_measure) = NULL;
 };
 
 /** The index that family builds of layer, which outlives it. */

@@ -2,7 +2,7 @@
  * a warp have points that lie close together, and go through the packed tree of
  * the join side's segments as one: a box is looked into when one of them wants
  * it, the nearest first.  Far away they all want the same few, and so do the
- * next 32 points: these begin with the segments that the last ones found.
+ * next points: these begin with the segments that the last ones found.
  *
  * Pays for itself by the unbounded nearest boundary of 170 million points, a
  * row of BENCHMARKS.md: ten million of them are far away.
@@ -15,7 +15,8 @@ enum
 {
     BLOCK = 128,
     LANES = 32,
-    GROUPS = 8 /* of 32 points that a warp has one after another */
+    MOST_GROUPS = 8, /* of points that a warp has one after another */
+    ENOUGH_WARPS = 2048 /* keep a large device busy */
 };
 
 #define FULL_WARP 0xFFFFFFFFu
@@ -50,6 +51,28 @@ struct segment_warp_memory
 
 static_assert(sizeof(struct oj_device_tree_node) == LANES * sizeof(float),
               "a thread for each number of a node");
+
+/* How a batch is dealt to warps. Few points are far from each other: a warp
+ * that has 32 of them wants nearly all boxes, since one of them wants each. So
+ * a warp gets one point where points are few, and 32 and several times 32 only
+ * where there are warps enough. */
+struct warp_shares
+{
+    int n_points; /* of a group, 1 .. LANES */
+    int n_groups; /* of a warp */
+};
+
+static struct warp_shares choose_warp_shares(int64_t n)
+{
+    struct warp_shares shares = {1, 1};
+    while (shares.n_points < LANES &&
+           n / (2 * shares.n_points) >= ENOUGH_WARPS)
+        shares.n_points *= 2;
+    while (shares.n_groups < MOST_GROUPS &&
+           n / (2 * shares.n_groups * LANES) >= ENOUGH_WARPS)
+        shares.n_groups *= 2;
+    return shares;
+}
 
 /* A thread's point, and where the points of its warp are. */
 struct seeker
@@ -186,21 +209,24 @@ static __device__ void start_search_of_point(struct seeker *s,
 
 static __global__ void __launch_bounds__(BLOCK)
     find_nearest(const __grid_constant__ struct oj_tree_side side,
-                 const __grid_constant__ struct point_batch batch, int32_t *row,
-                 double *measure)
+                 const __grid_constant__ struct point_batch batch,
+                 const struct warp_shares shares, int32_t *row, double *measure)
 {
     __shared__ struct segment_warp_memory groups[BLOCK / LANES];
     struct segment_warp_memory &group = groups[threadIdx.x / LANES];
     int64_t warp = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / LANES;
+    int64_t first = warp * shares.n_groups * shares.n_points;
+    int lane = (int)(threadIdx.x % LANES);
     struct seeker s;
     s.entry = -1;
-    for (int g = 0; g < GROUPS && (warp * GROUPS + g) * LANES < batch.n; g++)
+    for (int g = 0; g < shares.n_groups && first < batch.n; g++)
     {
-        int64_t t = (warp * GROUPS + g) * LANES + threadIdx.x % LANES, i;
+        int64_t t = first + lane, i;
         int depth = side.segments.n > 0 ? 1 : 0;
-        i = t < batch.n ? point_of_thread(batch, t) : -1;
+        i = lane < shares.n_points && t < batch.n ? point_of_thread(batch, t)
+                                                  : -1;
         start_search_of_point(&s, side, batch, i);
-        if (threadIdx.x % LANES == 0)
+        if (lane == 0)
         {
             group.stack[0] = (uint32_t)(side.segments.n_levels - 1)
                              << OJ_TREE_INDEX_BITS;
@@ -219,6 +245,7 @@ static __global__ void __launch_bounds__(BLOCK)
         if (i >= 0)
             write_single_answer(batch, i, s.own.rank, s.own.distance, row,
                                 measure);
+        first += shares.n_points;
     }
 }
 
@@ -228,13 +255,16 @@ static oj_status find_nearest_segment_of_points(
 {
     const struct oj_tree_side *side =
         &((const struct near_segments_index *)index)->side;
+    const struct warp_shares shares = choose_warp_shares(points->n);
     int32_t *order;
     if (points->n == 0)
         return OJ_OK;
     OJ_TRY(oj_cuda_point_order(work, &side->segments, points, &order));
     return work->run_blocks<BLOCK>(
-        oj_blocks(points->n, BLOCK * GROUPS), find_nearest, *side,
-        make_point_join_batch(index, points, order), d_row, d_measure);
+        oj_blocks(points->n,
+                  BLOCK / LANES * shares.n_points * shares.n_groups),
+        find_nearest, *side, make_point_join_batch(index, points, order),
+        shares, d_row, d_measure);
 }
 
 const struct oj_cuda_family oj_cuda_near_segments = {
