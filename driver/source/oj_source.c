@@ -627,6 +627,12 @@ GDALDatasetH oj_source_geopackage(const struct oj_source *source)
                : NULL;
 }
 
+int oj_source_is_geopackage_table(const struct oj_source *source)
+{
+    return source->dataset != NULL && !source->is_result_set &&
+           oj_driver_is(GDALGetDatasetDriver(source->dataset), "GPKG");
+}
+
 int oj_source_can_hold_points(const struct oj_source *source)
 {
     OGRwkbGeometryType flat = OGR_GT_Flatten(source->type);

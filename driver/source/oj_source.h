@@ -100,6 +100,9 @@ const char *oj_source_file(const struct oj_source *source);
  *  the reader, or NULL; always that with open options, and as above. */
 GDALDatasetH oj_source_geopackage(const struct oj_source *source);
 
+/** 1 for a layer of a GeoPackage, 0 for the result of a statement. */
+int oj_source_is_geopackage_table(const struct oj_source *source);
+
 /** 0 when the layer says that it holds no points; 1 also where it says nothing
  *  or holds them among others. */
 int oj_source_can_hold_points(const struct oj_source *source);

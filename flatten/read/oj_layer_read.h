@@ -60,6 +60,12 @@ struct oj_read_options
      *  drop every row when its fields are ignored. */
     int ignore_unwanted;
 
+    /** 1: the driver gives rows under a spatial filter in the order of its
+     * index (GeoPackage joins the table to that), and by FID, as without a
+     * filter, when an attribute filter is set as well. None is: the reader sets
+     * one that all rows pass, where it reads by that driver. */
+    int orders_box_by_index;
+
     /** NULL, or the transformation into the CRS of the join, applied to flat
      *  and to the geometry that is carried. A vertex that cannot be
      *  transformed makes its feature one that joins nothing. */
