@@ -6,7 +6,10 @@
  *   vector: u32 count, then the elements
  *
  *  The bytes are not trusted: whatever leads out of them, or has the wrong
- *  size, sets is_broken and reads as a field that is not there.
+ *  size, sets is_broken and reads as a field that is not there. So does what
+ *  the verifier of the format's own library refuses: tables, offsets and counts
+ *  that do not stand at multiples of 4, vtables at odd places or of odd size,
+ *  offsets of 0 or above 2^31.
  *
  *  Source: the format's specification, "FlatBuffers Internals".
  */
@@ -61,16 +64,18 @@ static inline int oj_flatbuffer_table(struct oj_flatbuffer *buffer, int64_t at,
 {
     const uint8_t *bytes = buffer->bytes;
     int vtable_size;
-    if (at < 4 || at > buffer->size - 4)
+    if (at < 4 || at > buffer->size - 4 || at % 4 != 0)
         goto broken;
     table->at = at;
     table->vtable = at - (int32_t)oj_le32(bytes + at);
-    if (table->vtable < 0 || table->vtable > buffer->size - 4)
+    if (table->vtable < 0 || table->vtable > buffer->size - 4 ||
+        table->vtable % 2 != 0)
         goto broken;
     vtable_size = oj_le16(bytes + table->vtable);
     table->size = oj_le16(bytes + table->vtable + 2);
     table->n_fields = (vtable_size - 4) / 2;
-    if (vtable_size < 4 || table->vtable > buffer->size - vtable_size ||
+    if (vtable_size < 4 || vtable_size % 2 != 0 ||
+        table->vtable > buffer->size - vtable_size ||
         at > buffer->size - table->size)
         goto broken;
     return 1;
@@ -113,11 +118,13 @@ oj_flatbuffer_field(struct oj_flatbuffer *buffer,
 static inline int64_t oj_flatbuffer_target(struct oj_flatbuffer *buffer,
                                            const uint8_t *field)
 {
-    int64_t at;
+    int64_t at, offset;
     if (field == NULL)
         return 0;
-    at = field - buffer->bytes + oj_le32(field);
-    if (at <= buffer->size - 4)
+    offset = oj_le32(field);
+    at = field - buffer->bytes + offset;
+    if (offset > 0 && offset <= INT32_MAX && at <= buffer->size - 4 &&
+        (field - buffer->bytes) % 4 == 0)
         return at;
     buffer->is_broken = 1;
     return 0;
@@ -136,7 +143,7 @@ oj_flatbuffer_vector(struct oj_flatbuffer *buffer,
     if (at == 0)
         return NULL;
     *n = oj_le32(buffer->bytes + at);
-    if (*n <= (buffer->size - at - 4) / size)
+    if (at % 4 == 0 && *n <= (buffer->size - at - 4) / size)
         return buffer->bytes + at + 4;
     *n = 0;
     buffer->is_broken = 1;
