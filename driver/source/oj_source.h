@@ -17,6 +17,7 @@ struct oj_source
     GDALDatasetH dataset;
     OGRLayerH layer;
     int is_result_set;       /**< layer comes from a SELECT */
+    int has_wrong_stream;    /**< the driver's stream of columns is wrong */
     const double *spat;      /**< the command's filter box, or NULL */
     int has_where;           /**< an attribute filter is set on layer */
     char name[256];          /**< of the layer */

@@ -275,6 +275,10 @@ static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
         return OJ_OK;
     for (int i = 0; lanes[i] != NULL && status == OJ_ERR_UNSUPPORTED; i++)
     {
+#if OJ_HAVE_ARROW
+        if (lanes[i] == &oj_arrow_lane && options->avoids_driver_stream)
+            continue;
+#endif
         close_fast_reader(reader);
         reader->lane = lanes[i];
         status = lanes[i]->open(&request, &reader->stream, err);

@@ -46,6 +46,9 @@ struct oj_read_options
     int use_arrow;       /**< 1: a lane where there is one: columns in place of
                               features; 0: feature loop */
 
+    int avoids_driver_stream; /**< 1: not the driver's own stream of columns,
+                                   which is wrong for this layer */
+
     /** NULL, or the file of FlatGeobuf that the layer is all of, without an
      *  attribute filter set on it. A spatial filter is a rectangle. */
     const char *file;
