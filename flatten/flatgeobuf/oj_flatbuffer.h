@@ -58,23 +58,23 @@ static inline int64_t oj_le(const uint8_t *at, int size)
                        : (int64_t)oj_le64(at);
 }
 
-/** The table at a place; 0, and broken, when none can be there. */
+/** The table at a place, a multiple of 4; 0, and broken, when none can be
+ *  there. */
 static inline int oj_flatbuffer_table(struct oj_flatbuffer *buffer, int64_t at,
                                       struct oj_flat_table *table)
 {
     const uint8_t *bytes = buffer->bytes;
     int vtable_size;
-    if (at < 4 || at > buffer->size - 4 || at % 4 != 0)
+    if (at < 4 || at > buffer->size - 4)
         goto broken;
     table->at = at;
     table->vtable = at - (int32_t)oj_le32(bytes + at);
-    if (table->vtable < 0 || table->vtable > buffer->size - 4 ||
-        table->vtable % 2 != 0)
+    if (table->vtable < 0 || table->vtable > buffer->size - 4)
         goto broken;
     vtable_size = oj_le16(bytes + table->vtable);
     table->size = oj_le16(bytes + table->vtable + 2);
     table->n_fields = (vtable_size - 4) / 2;
-    if (vtable_size < 4 || vtable_size % 2 != 0 ||
+    if (vtable_size < 4 || ((table->vtable | vtable_size) & 1) != 0 ||
         table->vtable > buffer->size - vtable_size ||
         at > buffer->size - table->size)
         goto broken;
@@ -87,7 +87,7 @@ broken:
 static inline int oj_flatbuffer_root(struct oj_flatbuffer *buffer,
                                      struct oj_flat_table *table)
 {
-    if (buffer->size < 8)
+    if (buffer->size < 8 || oj_le32(buffer->bytes) % 4 != 0)
     {
         buffer->is_broken = 1;
         return 0;
@@ -114,18 +114,20 @@ oj_flatbuffer_field(struct oj_flatbuffer *buffer,
     return buffer->bytes + table->at + place;
 }
 
-/** What a field points at; 0 where the table does not have it. */
+/** What a field points at, a multiple of 4; 0 where the table does not have
+ *  it. */
 static inline int64_t oj_flatbuffer_target(struct oj_flatbuffer *buffer,
                                            const uint8_t *field)
 {
-    int64_t at, offset;
+    int64_t place;
+    uint32_t offset;
     if (field == NULL)
         return 0;
+    place = field - buffer->bytes;
     offset = oj_le32(field);
-    at = field - buffer->bytes + offset;
-    if (offset > 0 && offset <= INT32_MAX && at <= buffer->size - 4 &&
-        (field - buffer->bytes) % 4 == 0)
-        return at;
+    if (offset - 1 < INT32_MAX && ((place | offset) & 3) == 0 &&
+        place + offset <= buffer->size - 4)
+        return place + offset;
     buffer->is_broken = 1;
     return 0;
 }
@@ -143,7 +145,7 @@ oj_flatbuffer_vector(struct oj_flatbuffer *buffer,
     if (at == 0)
         return NULL;
     *n = oj_le32(buffer->bytes + at);
-    if (at % 4 == 0 && *n <= (buffer->size - at - 4) / size)
+    if (*n <= (buffer->size - at - 4) / size)
         return buffer->bytes + at + 4;
     *n = 0;
     buffer->is_broken = 1;

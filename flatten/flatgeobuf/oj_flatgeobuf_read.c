@@ -287,6 +287,34 @@ static void add_time(struct oj_chunk_column *column, int64_t row,
         oj_chunk_mark(column, row);
 }
 
+/* Eight bytes, one of which is 0. */
+static inline int has_nul(uint64_t word)
+{
+    return ((word - UINT64_C(0x0101010101010101)) & ~word &
+            UINT64_C(0x8080808080808080)) != 0;
+}
+
+/* OGR's texts end with their first NUL. Six bytes of its property and the count
+ * of the vector, four, stand before a text: the last eight bytes can be read.
+ */
+static inline int64_t length_of_text(const uint8_t *at, int64_t n)
+{
+    uint64_t word;
+    int64_t i = 0;
+    if (n == 0)
+        return 0;
+    for (; i < n - 8; i += 8)
+    {
+        memcpy(&word, at + i, sizeof word);
+        if (has_nul(word))
+            return (int64_t)strnlen((const char *)at, (size_t)n);
+    }
+    memcpy(&word, at + n - 8, sizeof word);
+    if (n < 8)
+        word |= (UINT64_C(1) << (64 - 8 * n)) - 1;
+    return has_nul(word) ? (int64_t)strnlen((const char *)at, (size_t)n) : n;
+}
+
 /* The value of a property at at, *n bytes of it, whole and set once. */
 static oj_status add_value(struct oj_chunk_rows *rows,
                            const struct file_column *from, int64_t row,
@@ -310,10 +338,9 @@ static oj_status add_value(struct oj_chunk_rows *rows,
         add_number(column, row, from->type, at);
     else if (from->type == TYPE_DATETIME)
         add_time(column, row, at + 4, size);
-    else if (column->format == 'U') /* OGR's texts end with their first NUL */
-        return oj_chunk_add_bytes(
-            column, row, at + 4,
-            (int64_t)strnlen((const char *)at + 4, (size_t)size), err);
+    else if (column->format == 'U')
+        return oj_chunk_add_bytes(column, row, at + 4,
+                                  length_of_text(at + 4, size), err);
     else
         return oj_chunk_add_bytes(column, row, at + 4, size, err);
     return OJ_OK;
@@ -373,14 +400,16 @@ static int put_head(struct wkb_writer *w, int type)
     return put_u32(w, type + 1000 * w->has_z + 2000 * w->has_m);
 }
 
-/* What GDAL verifies though no geometry of that type has it. 0: broken, or
- * parts, which are left to GDAL. */
+/* Fields from first on that GDAL verifies though no geometry of that type has
+ * them. 0: broken, or parts, which are left to GDAL. Points and their like have
+ * no field behind first. */
 static int are_unread_fields_sound(struct wkb_writer *w,
-                                   const struct oj_flat_table *table,
+                                   const struct oj_flat_table *table, int first,
                                    int has_parts)
 {
     int64_t n;
-    for (int field = 0; field < OJ_FGB_TYPE && field < table->n_fields; field++)
+    for (int field = first; field < OJ_FGB_TYPE && field < table->n_fields;
+         field++)
         (void)oj_flatbuffer_vector(w->feature, table, field,
                                    field == OJ_FGB_ENDS ? 4 : 8, &n);
     return (has_parts ||
@@ -405,7 +434,7 @@ static int find_coordinate_vectors(struct wkb_writer *w,
         return 0;
     v->ends =
         oj_flatbuffer_vector(w->feature, table, OJ_FGB_ENDS, 4, &v->n_ends);
-    return are_unread_fields_sound(w, table, 0);
+    return are_unread_fields_sound(w, table, OJ_FGB_Z, 0);
 }
 
 static int put_vertices(struct wkb_writer *w, const struct vertices *v,
@@ -479,7 +508,7 @@ static int write_parts_as_wkb(struct wkb_writer *w,
     const uint8_t *parts =
         oj_flatbuffer_vector(w->feature, table, OJ_FGB_PARTS, 4, &n);
     if (n == 0 || depth >= MOST_DEPTH || !put_u32(w, n) ||
-        !are_unread_fields_sound(w, table, 1))
+        !are_unread_fields_sound(w, table, OJ_FGB_ENDS, 1))
         return 0;
     for (int64_t i = 0; i < n; i++)
     {

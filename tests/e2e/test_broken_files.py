@@ -204,9 +204,11 @@ def does_sqlite_read(path):
         reads = True
     except sqlite3.Error:
         reads = False
+    except UnicodeDecodeError:  # a name in the schema; Python, not SQLite
+        reads = True
     try:
         sound = db.execute("PRAGMA integrity_check").fetchall() == [(b"ok",)]
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):
         sound = False
     db.close()
     return reads, sound
