@@ -230,16 +230,31 @@ def compare(command, suffix, counts):
     lane, gdal_way = (ask(way, command, suffix) for way in (0, 1))
     counts[lane[0], gdal_way[0]] = counts.get((lane[0], gdal_way[0]), 0) + 1
     what = f"{lane[3]}: {lane[2][-300:]}\nand GDAL: {gdal_way[2][-300:]}"
+    if lane[0] == 0 and gdal_way[0] == 1 and BOX[0] in command:
+        at = command.index(BOX[0])  # an index that is broken, not a row?
+        rest = ask(1, command[:at] + command[at + len(BOX):], suffix)
+        true(rest[0] == 0, f"only the lane reads: {what}")
+        return
     true(lane[0] == 1 or gdal_way[0] == 0, f"only the lane reads: {what}")
     reads = sound = True
     if suffix == ".gpkg":
         reads, sound = does_sqlite_read("m.gpkg")
         true(lane[0] == 1 or reads or BOX[0] in command, f"SQLite refuses: {what}")
-    if lane[0] == gdal_way[0] == 0:
+    if lane[0] == gdal_way[0] == 0 and BOX[0] in command:
+        lacks = missing_lines(lane[1], gdal_way[1])
+        true(not lacks, f"rows that only GDAL gives: {lacks[:2]}: {what}")
+    elif lane[0] == gdal_way[0] == 0:
         differ(lane[1], gdal_way[1], what)
     else:
         true(lane[0] == gdal_way[0] or not sound or suffix == ".fgb" and "-batch"
              in command, f"only GDAL reads: {what}")
+
+
+def missing_lines(one, other):
+    """Of other, in its order. An index that is broken hides rows under a box
+    from GDAL, which a lane that looks at each row gives."""
+    lines = iter(one.split(b"\n"))
+    return [line for line in other.split(b"\n") if line not in lines]
 
 
 def differ(one, other, what):
@@ -256,6 +271,8 @@ def compare_broken_files(driver, suffix, spoil):
     for path in ("far.gpkg", "far.fgb"):
         make(path, [("POINT (100000 100000)", {"name": "far"})], srs=None)
     for i in range(ROUNDS):
+        if i % 200 == 199:
+            print(f"  {i + 1} of {driver}: {counts}", flush=True)
         kind, n = KINDS[i % len(KINDS)], r.choice((5, 40))
         if (kind, n) not in sources:
             sources[kind, n] = make_source(r, f"{kind}{n}{suffix}", driver, kind, n)
