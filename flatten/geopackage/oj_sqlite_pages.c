@@ -95,14 +95,14 @@ static int read_file_header(struct oj_sqlite_pages *pages, sqlite3 *connection)
 /* ---- tree ---------------------------------------------------------------- */
 
 /* Pages of one level of a tree, from left to right. */
-struct level
+struct tree_level
 {
     uint32_t *number;
     int64_t *greatest; /* number of a row below */
     int64_t n, cap_number, cap_greatest;
 };
 
-static void free_level(struct level *level)
+static void free_tree_level(struct tree_level *level)
 {
     oj_free(level->number);
     oj_free(level->greatest);
@@ -110,7 +110,7 @@ static void free_level(struct level *level)
 
 /* Greatest numbers ascend along a level. That way a page is named once: what it
  * has would not ascend the second time. */
-static oj_status add_page_to_level(struct level *level, uint32_t number,
+static oj_status add_page_to_level(struct tree_level *level, uint32_t number,
                                    int64_t greatest, struct oj_error *err)
 {
     if (level->n > 0 && greatest <= level->greatest[level->n - 1])
@@ -136,7 +136,7 @@ static int is_good_page(const struct oj_sqlite_pages *pages,
  * number of the page. */
 static oj_status list_child_pages(const struct oj_sqlite_pages *pages,
                                   const uint8_t *page, int64_t greatest,
-                                  struct level *to, struct oj_error *err)
+                                  struct tree_level *to, struct oj_error *err)
 {
     const uint8_t *end = page + pages->usable_bytes;
     int n_cells = oj_sqlite_page_n_cells(page);
@@ -164,7 +164,7 @@ static oj_status list_leaves(struct oj_sqlite_pages *pages,
 {
     for (int depth = 0; depth < MOST_LEVELS; depth++)
     {
-        struct level below = {0};
+        struct tree_level below = {0};
         oj_status status = read_page(pages, pages->number[0], pages->leaf, err);
         if (status != OJ_OK || pages->leaf[0] == IS_LEAF)
             return status;
@@ -177,7 +177,7 @@ static oj_status list_leaves(struct oj_sqlite_pages *pages,
         }
         if (status != OJ_OK)
         {
-            free_level(&below);
+            free_tree_level(&below);
             return status;
         }
         oj_free(pages->number);
