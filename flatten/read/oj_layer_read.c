@@ -57,7 +57,7 @@ struct oj_layer_reader
      * GeoPackage make no difference between NULL and a broken blob. */
     int64_t *null_fid;
     int64_t n_null_fids, cap_null_fids;
-    int has_ignored_fields, has_order_filter, at_end;
+    int has_ignored_fields, at_end;
 
     /* Of the vertices of one call that transforms them. */
     int is_good[CHUNK_VERTICES];
@@ -227,12 +227,13 @@ static void close_fast_reader(struct oj_layer_reader *reader)
     reader->stream = NULL;
 }
 
+/* It stays: who sets another one while the reader is open keeps that. Where the
+ * driver refuses it, the order is the index's. */
 static void set_order_filter(struct oj_layer_reader *reader)
 {
     if (reader->options.orders_box_by_index &&
         OGR_L_GetSpatialFilter(reader->layer) != NULL)
-        reader->has_order_filter =
-            OGR_L_SetAttributeFilter(reader->layer, "1 = 1") == OGRERR_NONE;
+        (void)OGR_L_SetAttributeFilter(reader->layer, "1 = 1");
 }
 
 /* The first one that will do, if any. Geometries of chunks are not transformed,
@@ -330,8 +331,6 @@ void oj_layer_reader_close(struct oj_layer_reader *reader)
     if (reader == NULL)
         return;
     close_fast_reader(reader);
-    if (reader->has_order_filter)
-        (void)OGR_L_SetAttributeFilter(reader->layer, NULL);
     if (reader->has_ignored_fields)
         OGR_L_SetIgnoredFields(reader->layer, NULL);
     oj_layer_geometry_free(&reader->geometry);
