@@ -535,10 +535,11 @@ static oj_status create_window_layer(struct oj_source *s, const double *boxes,
 static int has_wrong_stream(const struct oj_source *s)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(s->layer);
-    int is_wrong = !OGR_L_TestCapability(s->layer, OLCFastFeatureCount);
+    int is_wrong;
     if (s->is_result_set ||
         !oj_driver_is(GDALGetDatasetDriver(s->dataset), "FlatGeobuf"))
         return 0;
+    is_wrong = !OGR_L_TestCapability(s->layer, OLCFastFeatureCount);
     for (int i = 0; i < OGR_FD_GetFieldCount(defn); i++)
         is_wrong |= !OGR_Fld_IsNullable(OGR_FD_GetFieldDefn(defn, i));
     return is_wrong;
