@@ -496,7 +496,7 @@ static void read_kind(int kind, long n)
 
 int main(int argc, char **argv)
 {
-    long n = argc > 1 ? atol(argv[1]) : 3000;
+    long n = argc > 1 ? atol(argv[1]) : 1500;
     n_files_left = n;
     GDALAllRegister();
     CPLPushErrorHandler(CPLQuietErrorHandler);
