@@ -236,9 +236,12 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job, int side,
         options.n_fields = source->n_fields + source->n_hidden;
     options.skipped = source->skipped;
     options.use_arrow = 1;
+    options.avoids_driver_stream = source->has_wrong_stream;
     options.file = oj_source_file(source);
     options.geopackage = oj_source_geopackage(source);
     options.ignore_unwanted = !source->has_where;
+    options.orders_box_by_index =
+        !source->has_where && oj_source_is_geopackage_table(source);
     options.transformation = source->transformation;
     options.n_threads = n_threads(job->command);
     if (options.n_threads == 0)
