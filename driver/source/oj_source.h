@@ -29,6 +29,8 @@ struct oj_source
     int n_hidden; /**< fields[n_fields .. n_fields + n_hidden): read for the
                        join, but not written; see oj_source_need_field() */
 
+    int is_held; /**< see oj_source_hold() */
+
     /** Owned; into the CRS of the join, or NULL. Set by oj_crs_choose(). */
     OGRCoordinateTransformationH transformation;
 };
@@ -100,6 +102,10 @@ const char *oj_source_file(const struct oj_source *source);
  *  the reader, or NULL; always that with open options, and as above. */
 GDALDatasetH oj_source_geopackage(const struct oj_source *source);
 
+/** For the condition of the reader's options: of a table of GeoPackage without
+ * a filter, or NULL. */
+const char *oj_source_stream_condition(const struct oj_source *source);
+
 /** 0 when the layer says that it holds no points; 1 also where it says nothing
  *  or holds them among others. */
 int oj_source_can_hold_points(const struct oj_source *source);
@@ -109,6 +115,17 @@ int oj_source_is_behind(const struct oj_source *source, const char *path);
 
 /** 1 for a stream, of which rows come once. */
 int oj_source_reads_once(const struct oj_source *source);
+
+/** Before a reading: all that is read from here on, by whatever way and however
+ *  often, is of one state of the source, until oj_source_release().  Only with
+ *  SQLite's databases; any other source stays as it is, and is_held 0.  Nothing
+ *  happens while it is held.  OJ_ERR_IO where another program keeps it locked.
+ */
+OJ_MUST_USE oj_status oj_source_hold(struct oj_source *source,
+                                     struct oj_error *err);
+
+/** Others may change it again: under a rollback journal they could not. */
+void oj_source_release(struct oj_source *source);
 
 /** Closes the dataset and keeps the rest, for messages. */
 void oj_source_close_dataset(struct oj_source *source);

@@ -54,6 +54,14 @@ struct oj_read_options
      *  attribute filter set on it. */
     GDALDatasetH geopackage;
 
+    /** NULL, or an attribute filter that all rows pass, for a layer without one
+     *  while a stream of Arrow's is open. GDAL reads a table of GeoPackage by
+     *  statements on ranges of FIDs where the file's count of rows equals its
+     *  greatest FID, and gives rows twice when that count is wrong (seen in
+     * GDAL 3.6); later versions do so on connections of their own, which see
+     * other states of the file. Under a filter it is one statement. */
+    const char *condition;
+
     /** 1: fields that are not wanted are ignored by the driver, which saves
      *  time. Must be 0 when an attribute filter is set on the layer: most
      *  drivers (FlatGeobuf, Shapefile, CSV) evaluate it on the row as read and
