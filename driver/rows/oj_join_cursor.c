@@ -191,14 +191,18 @@ static oj_status check_read_again_unchanged(const struct oj_pass *pass,
                         "was changed while it was read; read it again", err);
 }
 
-/* Before the second reading. */
-static oj_status hold_side_again(struct oj_pass *pass, int side,
-                                 struct oj_error *err)
+/* Before the second reading, or as soon as it is known that there is one: a
+ * side that was not held yet comes from an earlier pass, or from another job.
+ */
+static oj_status hold_side_to_read_again(struct oj_pass *pass, int side,
+                                         struct oj_error *err)
 {
     struct oj_source *source = side == 0 ? &pass->job.input : &pass->job.join;
     pass->was_held[side] = source->is_held;
     OJ_TRY(oj_source_hold(source, err));
-    return check_read_again_unchanged(pass, side, err);
+    OJ_TRY(check_read_again_unchanged(pass, side, err));
+    pass->was_held[side] = source->is_held;
+    return OJ_OK;
 }
 
 /* Of a batch, where the FIDs that were read first are still there. */
@@ -233,7 +237,7 @@ static oj_status open_join_reader(struct oj_pass *pass, struct oj_error *err)
     struct oj_job *job = &pass->job;
     struct oj_read_options reading = oj_job_read_options(job, 1, 1);
     reading.skipped = NULL; /* not by the join, but these rows are written */
-    OJ_TRY(hold_side_again(pass, 1, err));
+    OJ_TRY(check_read_again_unchanged(pass, 1, err));
     return oj_layer_reader_open(job->join.layer, &reading, &pass->reader, err);
 }
 
@@ -785,7 +789,9 @@ static oj_status choose_one_to_one_pairs(struct oj_pass *pass,
 oj_status oj_pass_start(struct oj_pass *pass, int marks, struct oj_error *err)
 {
     int reads_join_again = marks || pass->rows.fields.has_other_rows;
-    if (!reads_join_again)
+    if (reads_join_again)
+        OJ_TRY(hold_side_to_read_again(pass, 1, err));
+    else
         oj_source_release(&pass->job.join);
     OJ_TRY(choose_one_to_one_pairs(pass, err));
     if (!pass->is_started)
@@ -813,7 +819,7 @@ static oj_status open_input_reader_on_thread(struct oj_pass *pass,
     if (was_join_streamed(pass))
         OJ_TRY(oj_aggregation_finish(pass->rows.aggregation, err));
     if (is_input_read_again(pass))
-        OJ_TRY(hold_side_again(pass, 0, err));
+        OJ_TRY(hold_side_to_read_again(pass, 0, err));
     reading = oj_job_read_options(job, 0, !pass->pairs_only);
     return open_reader(pass, &job->input, &reading, err);
 }

@@ -55,11 +55,11 @@ struct oj_read_options
     GDALDatasetH geopackage;
 
     /** NULL, or an attribute filter that all rows pass, for a layer without one
-     *  while a stream of Arrow's is open. GDAL reads a table of GeoPackage by
-     *  statements on ranges of FIDs where the file's count of rows equals its
-     *  greatest FID, and gives rows twice when that count is wrong (seen in
-     * GDAL 3.6); later versions do so on connections of their own, which see
-     * other states of the file. Under a filter it is one statement. */
+     *  while a stream of Arrow's is open. Without a filter GDAL reads a table
+     * of GeoPackage whose greatest FID equals the file's count of rows by
+     * ranges of FIDs, on threads with connections of their own: these see other
+     * states of the file, and where the count is wrong rows come twice (seen in
+     * GDAL 3.6). With one it is a single statement, as fast. */
     const char *condition;
 
     /** 1: fields that are not wanted are ignored by the driver, which saves
