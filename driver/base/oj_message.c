@@ -90,9 +90,7 @@ static void CPL_STDCALL on_gdal_message(CPLErr level, CPLErrorNum number,
     }
     pthread_mutex_lock(&state.mutex);
     if (level == CE_Failure)
-    {
         count_error(&state.errors, text);
-    }
     else if (add_message(&state.warnings, 1, text))
     {
         replace_hidden_text(text, line, sizeof line);

@@ -64,17 +64,26 @@ static int mark_callback_called(void *db, char **text, const void *functions)
     return 0;
 }
 
+/* By whichever driver of the two there is. */
+static GDALDatasetH open_database_in_memory(void)
+{
+    GDALDriverH driver = GDALGetDriverByName("SQLite");
+    if (driver == NULL)
+        driver = GDALGetDriverByName("GPKG");
+    return driver != NULL
+               ? GDALCreate(driver, ":memory:", 0, 0, 0, GDT_Unknown, NULL)
+               : NULL;
+}
+
 static void check_gdal_uses_this_sqlite(void)
 {
-    static const char *const drivers[] = {"SQLite", NULL};
     void (*callback)(void) = (void (*)(void))mark_callback_called;
     GDALDatasetH dataset;
     if (!find_functions() || sqlite.auto_extension(callback) != 0)
         return;
     was_called = 0;
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    dataset = GDALOpenEx(":memory:", GDAL_OF_VECTOR | GDAL_OF_UPDATE, drivers,
-                         NULL, NULL);
+    dataset = open_database_in_memory();
     if (dataset != NULL)
         GDALClose(dataset);
     CPLPopErrorHandler();

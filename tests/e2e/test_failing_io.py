@@ -143,6 +143,7 @@ def check_every_call_that_writes():
     lots_file("lots.fgb")
     n_faults, failures = 0, []
     for case in CASES:
+        n_before = n_faults
         for lanes in ("YES", "NO"):
             if not IS_LONG and lanes == "NO" and not case[0].startswith(("append", "in")):
                 continue
@@ -156,6 +157,7 @@ def check_every_call_that_writes():
                             tried.check(call, n, code, sticky)
                         except AssertionError as why:
                             failures.append(str(why))
+        print(f"{case[0]} {case[1]}: {n_faults - n_before} faults", flush=True)
     print(f"{n_faults} faults, {len(failures)} not as they should be")
     same(failures[:3], [], f"of {len(failures)}")
 
