@@ -3,8 +3,8 @@
  *
  *  FAILING_FOLDER  the folder, absolute; a path or descriptor counts that lies
  *                  in it
- *  FAILING_CALL    pwrite, write, fsync, ftruncate, open, rename, unlink: which
- *                  calls count
+ *  FAILING_CALL    pwrite, write, fwrite, fsync, ftruncate, open, rename,
+ *                  unlink: which calls count; fwrite stands for fclose, too
  *  FAILING_N       which one fails; 0: none
  *  FAILING_ERRNO   its errno
  *  FAILING_STICKY  set: and all that follow
@@ -105,18 +105,19 @@ ssize_t write(int fd, const void *bytes, size_t n)
     return descriptor_fails("write", fd) ? -1 : real(fd, bytes, n);
 }
 
-/* The C library's own write() is behind it. */
+/* The write() behind it cannot be replaced. */
 size_t fwrite(const void *bytes, size_t size, size_t n, FILE *file)
 {
     REAL(size_t, fwrite, const void *, size_t, size_t, FILE *);
-    return descriptor_fails("write", fileno(file)) ? 0
-                                                   : real(bytes, size, n, file);
+    return descriptor_fails("fwrite", fileno(file))
+               ? 0
+               : real(bytes, size, n, file);
 }
 
 int fclose(FILE *file)
 {
     REAL(int, fclose, FILE *);
-    int has_failed = descriptor_fails("write", fileno(file));
+    int has_failed = descriptor_fails("fwrite", fileno(file));
     int result = real(file);
     if (has_failed)
         errno = EIO;
