@@ -11,9 +11,9 @@ from e2e import *
 
 CALLS = ("pwrite", "write", "fwrite", "fsync", "ftruncate", "open", "rename")
 # Their drivers in GDAL do not look at the result of each fwrite(): what a single one
-# failed to write is missing, and nothing tells. (A disk that is full, or broken from
-# there on, is noticed.)
-DEAF = (".csv", ".fgb")
+# failed to write is missing, and no error is reported. Calls that all fail from one
+# on, as on a full disk, are noticed.
+UNCHECKED = (".csv", ".fgb")
 SOME = 2  # of each kind, command and call, where not all are tried
 
 
@@ -53,7 +53,6 @@ def state_of(path):
 
 
 def old_layers(path):
-    points_file("first.fgb", n=30)
     join(path, "first.fgb", "lots.fgb", "-nln", "old")
     if path.endswith((".gpkg", ".sqlite")):
         join("-update", path, "first.fgb", "lots.fgb", "-nln", "kept")
@@ -149,6 +148,7 @@ def numbers(n):
 def check_every_call_that_writes():
     Case.library = library()
     points_file("points.fgb", n=60)
+    points_file("first.fgb", n=30)
     lots_file("lots.fgb")
     n_faults, failures = 0, []
     for case in CASES:
@@ -160,7 +160,7 @@ def check_every_call_that_writes():
             # A transaction ends with the removal of its journal.
             for call in CALLS + (("unlink",) if case[0] != "overwrite" else ()):
                 faults = ((errno.EIO, False), (errno.ENOSPC, True))
-                if call == "fwrite" and case[1].endswith(DEAF):
+                if call == "fwrite" and case[1].endswith(UNCHECKED):
                     faults = faults[1:]
                 for n in numbers(tried.count(call)):
                     for code, sticky in faults:
