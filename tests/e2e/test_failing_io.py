@@ -160,9 +160,11 @@ def check_every_call_that_writes():
             # A transaction ends with the removal of its journal.
             for call in CALLS + (("unlink",) if case[0] != "overwrite" else ()):
                 faults = ((errno.EIO, False), (errno.ENOSPC, True))
+                n_calls = tried.count(call)
                 if call == "fwrite" and case[1].endswith(UNCHECKED):
                     faults = faults[1:]
-                for n in numbers(tried.count(call)):
+                    n_calls -= 1  # the last one is a single one
+                for n in numbers(n_calls):
                     for code, sticky in faults:
                         n_faults += 1
                         try:
