@@ -24,9 +24,6 @@ static struct
     int is_open;
     struct oj_heard_errors errors;
     struct oj_message_list warnings; /* that were printed */
-    void (*hook)(void *);
-    void *hook_user;
-    pthread_t hook_thread;
     char hidden[2][MAX_PATH], shown[MAX_PATH]; /* "": nothing is hidden */
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -103,8 +100,6 @@ static void count_error(struct oj_heard_errors *errors, const char *text)
 static void CPL_STDCALL on_gdal_message(CPLErr level, CPLErrorNum number,
                                         const char *text)
 {
-    void (*hook)(void *) = NULL;
-    void *user = NULL;
     char line[2 * MAX_TEXT];
     if (level == CE_Fatal || level == CE_Debug || level == CE_None)
     {
@@ -113,32 +108,12 @@ static void CPL_STDCALL on_gdal_message(CPLErr level, CPLErrorNum number,
     }
     pthread_mutex_lock(&state.mutex);
     if (level == CE_Failure)
-    {
         count_error(&state.errors, text);
-        if (state.hook != NULL &&
-            pthread_equal(state.hook_thread, pthread_self()))
-        {
-            hook = state.hook;
-            user = state.hook_user;
-            state.hook = NULL;
-        }
-    }
     else if (add_message(&state.warnings, 1, text))
     {
         replace_hidden_text(text, line, sizeof line);
         CPLDefaultErrorHandler(level, number, line);
     }
-    pthread_mutex_unlock(&state.mutex);
-    if (hook != NULL)
-        hook(user);
-}
-
-void oj_message_on_error(void (*hook)(void *), void *user)
-{
-    pthread_mutex_lock(&state.mutex);
-    state.hook = hook;
-    state.hook_user = user;
-    state.hook_thread = pthread_self();
     pthread_mutex_unlock(&state.mutex);
 }
 

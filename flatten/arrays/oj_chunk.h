@@ -57,6 +57,8 @@ struct oj_lane_request
     int64_t batch_rows; /**< most rows of a chunk */
     int n_threads;      /**< that make rows, the calling one included */
 
+    const char *all_rows_filter; /**< of oj_read_options */
+
     /** NULL, or only rows are wanted whose geometry meets this box: least and
      *  greatest x, least and greatest y. */
     const double *box;

@@ -231,9 +231,10 @@ static void close_fast_reader(struct oj_layer_reader *reader)
  * driver refuses it, the order is the index's. */
 static void set_order_filter(struct oj_layer_reader *reader)
 {
-    if (reader->options.orders_box_by_index &&
+    if (reader->options.all_rows_filter != NULL &&
         OGR_L_GetSpatialFilter(reader->layer) != NULL)
-        (void)OGR_L_SetAttributeFilter(reader->layer, "1 = 1");
+        (void)OGR_L_SetAttributeFilter(reader->layer,
+                                       reader->options.all_rows_filter);
 }
 
 /* The first one that will do, if any. Geometries of chunks are not transformed,
@@ -265,6 +266,7 @@ static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
             !is_carried && OGR_L_GetGeomType(reader->layer) == wkbPoint,
         .batch_rows = options->batch_rows,
         .n_threads = options->limit < 0 ? options->n_threads : 1,
+        .all_rows_filter = options->all_rows_filter,
         .box = has_box ? reader->box : NULL,
         .meets = does_geometry_meet_box,
         .user = reader,

@@ -57,17 +57,21 @@ struct oj_read_options
      *  attribute filter set on it. */
     GDALDatasetH geopackage;
 
+    /** NULL, or an attribute filter that all rows pass, which the reader sets on
+     *  a layer without one while it reads by the driver of GeoPackage. Without a
+     *  filter GDAL reads by Arrow a table whose greatest FID equals the file's
+     *  count of rows by ranges of FIDs, on threads with connections of their
+     *  own: these see other states of the file, and where the count is wrong
+     *  rows come twice (seen in GDAL 3.6). Under a spatial filter alone it gives
+     *  rows in the order of its index, not by FID. With the filter there is a
+     *  single statement, by FID, as fast. */
+    const char *all_rows_filter;
+
     /** 1: fields that are not wanted are ignored by the driver, which saves
      *  time. Must be 0 when an attribute filter is set on the layer: most
      *  drivers (FlatGeobuf, Shapefile, CSV) evaluate it on the row as read and
      *  drop every row when its fields are ignored. */
     int ignore_unwanted;
-
-    /** 1: the driver gives rows under a spatial filter in the order of its
-     * index (GeoPackage joins the table to that), and by FID, as without a
-     * filter, when an attribute filter is set as well. None is: the reader sets
-     * one that all rows pass, where it reads by that driver. */
-    int orders_box_by_index;
 
     /** NULL, or the transformation into the CRS of the join, applied to flat
      *  and to the geometry that is carried. A vertex that cannot be
