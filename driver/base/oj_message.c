@@ -77,7 +77,7 @@ void oj_message_show_as(const char *hidden, const char *shown)
 
 static void count_error(struct oj_heard_errors *errors, const char *text)
 {
-    if (errors->n++ == 0)
+    if (!oj_error_text_is_harmless(text) && errors->n++ == 0)
         snprintf(errors->first, sizeof errors->first, "%s", text);
 }
 

@@ -40,6 +40,7 @@
 extern "C" {
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/read/oj_layer_arrow.h"
+#include "../../flatten/read/oj_ogr_errors.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
 #include "../base/oj_shell_words.h"
@@ -115,7 +116,8 @@ class JoinLayer final : public OGRLayer
     bool m_is_one_row = false;      /* no input row gives two rows */
     GIntBig m_n_rows = -1;          /* without filters; -1: not known yet */
     oj_join_arrow *m_stream =
-        nullptr;           /* the native Arrow stream that is open */
+        nullptr;               /* the native Arrow stream that is open */
+    bool m_asks_dates = false; /* the attribute filter uses dates or times */
     std::string m_where{}; /* of the reader's, where the input filters by it */
 
     /* What the input layer can do. */
@@ -137,10 +139,12 @@ class JoinLayer final : public OGRLayer
     bool HasInputExtent() const;
     bool IsInputField(const char *name) const;
     std::string WhereToPush(const char *where) const;
+    bool UsesDates() const;
     bool PushesBox() const;
     void PushFilters();
 
     void LookAtIgnored(OGRFeatureDefn *asked) const;
+    bool MeetsCondition(OGRFeature *feature);
     bool IsWanted(OGRFeature *feature);
     void Hide(OGRFeature *feature) const;
 
@@ -515,10 +519,27 @@ void JoinLayer::PushFilters()
                  m_where.c_str());
 }
 
+bool JoinLayer::UsesDates() const
+{
+    const CPLStringList used(
+        m_poAttrQuery != nullptr ? m_poAttrQuery->GetUsedFields() : nullptr,
+        TRUE);
+    for (int i = 0; i < used.Count(); i++)
+    {
+        const int field = m_defn->GetFieldIndex(used[i]);
+        const OGRFieldType type =
+            field >= 0 ? m_defn->GetFieldDefn(field)->GetType() : OFTString;
+        if (type == OFTDate || type == OFTTime || type == OFTDateTime)
+            return true;
+    }
+    return false;
+}
+
 OGRErr JoinLayer::SetAttributeFilter(const char *where)
 {
     const OGRErr result = OGRLayer::SetAttributeFilter(where);
     Reset();
+    m_asks_dates = UsesDates();
     m_where = m_poAttrQuery != nullptr && m_stream == nullptr
                   ? WhereToPush(where)
                   : std::string();
@@ -556,11 +577,26 @@ void JoinLayer::Hide(OGRFeature *feature) const
         feature->SetGeometryDirectly(nullptr);
 }
 
+/* GDAL complains of each date that is NULL; other errors are the reader's. */
+bool JoinLayer::MeetsCondition(OGRFeature *feature)
+{
+    if (!m_asks_dates)
+        return m_poAttrQuery->Evaluate(feature);
+    oj_ogr_errors errors{};
+    oj_ogr_errors_begin(&errors);
+    const bool does_meet = m_poAttrQuery->Evaluate(feature);
+    oj_ogr_errors_end(&errors);
+    if (errors.n_failures > 0)
+        CPLError(CE_Failure, CPLE_AppDefined, "%s",
+                 oj_ogr_errors_text(&errors));
+    return does_meet;
+}
+
 bool JoinLayer::IsWanted(OGRFeature *feature)
 {
     return (m_poFilterGeom == nullptr ||
             FilterGeometry(feature->GetGeometryRef())) &&
-           (m_poAttrQuery == nullptr || m_poAttrQuery->Evaluate(feature));
+           (m_poAttrQuery == nullptr || MeetsCondition(feature));
 }
 
 /* ---- one after another -------------------------------------------------- */

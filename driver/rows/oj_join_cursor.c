@@ -3,6 +3,7 @@
 #include "../../algs/pairs/oj_pair_filter.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
+#include "../../flatten/read/oj_ogr_errors.h"
 #include "../base/oj_cancel.h"
 #include "oj_summary.h"
 
@@ -1071,11 +1072,13 @@ oj_status oj_pass_ask_input(struct oj_pass *pass, int force, int64_t *n,
     if (extent != NULL)
     {
         *n = OGR_L_GetExtent(input->layer, extent, force) == OGRERR_NONE;
+        oj_ogr_errors_clear_harmless();
         return OJ_OK;
     }
     *n = oj_source_count(input, limit);
     if (*n < 0 && force)
         *n = OGR_L_GetFeatureCount(input->layer, 1);
+    oj_ogr_errors_clear_harmless();
     if (limit >= 0 && *n > limit)
         *n = limit;
     return OJ_OK;
