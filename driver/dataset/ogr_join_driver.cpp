@@ -15,8 +15,9 @@
  *
  * FIDs do not hang on filters: they are the input's where no input feature
  * gives two rows; else those of the input feature f are f * n, f * n + 1, ...,
- * n being what one can have at most (-k, or the features of the join layer).
- * Rows of a SELECT, or with -how right and full, are numbered 0, 1, 2, ...
+ * n being what one can have at most (-k, or the features of the join layer),
+ * and OGRNullFID where 64 bits do not hold that. Rows of a SELECT, or with -how
+ * right and full, are numbered 0, 1, 2, ...
  *
  * Every difference between GDAL's versions that concerns its classes is in this
  * file (3.4 to 3.13). */
@@ -766,7 +767,7 @@ OGRFeature *JoinLayer::GetFeature(GIntBig fid)
 {
     oj_error error{OJ_OK, ""};
     OGRFeatureUniquePtr feature;
-    if (fid < 0 || !Succeeds(Get(fid, feature, &error), error))
+    if (!Succeeds(Get(fid, feature, &error), error))
         return nullptr;
     if (feature != nullptr && IsFiltered())
         Hide(feature.get());

@@ -1120,7 +1120,7 @@ oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
 {
     struct oj_pipeline_part part = {0};
     struct oj_flat flat;
-    int64_t stride;
+    int64_t feature;
     oj_status status;
     WORK_ON(pass);
     part.flat = &flat;
@@ -1128,9 +1128,8 @@ oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
     pass->is_broken = 1;
     OJ_TRY(prepare_job_for_reading(pass, 1, err));
     OJ_TRY(oj_pass_start(pass, 0, err));
-    stride = oj_pass_most_rows(pass);
-    status = read_input_row_by_fid(pass, *fid / stride, err);
-    *fid %= stride;
+    feature = oj_row_cursor_unspread(*fid, oj_pass_most_rows(pass), fid);
+    status = read_input_row_by_fid(pass, feature, err);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
     *there = pass->batches[0].n_rows > 0;
