@@ -3,6 +3,7 @@
 #include "../arrays/oj_wkb.h"
 #include "../base/oj_alloc.h"
 #include "../base/oj_clock.h"
+#include "../base/oj_utf8.h"
 #include "../flatgeobuf/oj_flatgeobuf_read.h"
 #include "../geopackage/oj_geopackage_read.h"
 #include "oj_attribute_table.h"
@@ -370,6 +371,35 @@ static void transform_feature(struct oj_layer_reader *reader,
     oj_ogr_errors_forget(&reader->errors);
 }
 
+static int is_bad_text(const char *text)
+{
+    return text != NULL && !oj_utf8_is_valid(text, (int64_t)strlen(text));
+}
+
+/* Of the fields that somebody looks at. */
+static int64_t count_bad_texts(const struct oj_fields *fields,
+                               OGRFeatureH feature)
+{
+    int64_t n_bad = 0;
+    for (int i = 0; i < fields->n; i++)
+    {
+        const struct oj_field *field = &fields->field[i];
+        const OGRField *raw;
+        if ((field->type != OFTString && field->type != OFTStringList) ||
+            field->is_skipped)
+            continue;
+        raw = OGR_F_GetRawFieldRef(feature, field->index);
+        if (OGR_RawField_IsUnset(raw) || OGR_RawField_IsNull(raw))
+            continue;
+        if (field->type == OFTString)
+            n_bad += is_bad_text(raw->String);
+        else
+            for (int k = 0; k < raw->StringList.nCount; k++)
+                n_bad += is_bad_text(raw->StringList.paList[k]);
+    }
+    return n_bad;
+}
+
 /* Takes feature. */
 static oj_status add_feature(struct oj_layer_reader *reader,
                              OGRFeatureH feature, struct oj_error *err)
@@ -391,6 +421,7 @@ static oj_status add_feature(struct oj_layer_reader *reader,
     }
     if (status == OJ_OK && reader->attributes != NULL)
     {
+        reader->counts.n_bad_texts += count_bad_texts(&reader->fields, feature);
         status = oj_attributes_push(reader->attributes, feature, err);
         if (status == OJ_OK)
             return OJ_OK;
@@ -580,7 +611,11 @@ static oj_status read_and_append_chunk_rows(struct oj_layer_reader *reader,
         return reread_null_rows(reader, err);
     status = append_chunk_rows(reader, &slice, err);
     if (status == OJ_OK && reader->attributes != NULL)
+    {
+        reader->counts.n_bad_texts +=
+            oj_slice_count_bad_texts(&slice, reader->fields.n);
         reader->attributes->slice = slice;
+    }
     else
         oj_slice_free(&slice);
     return status;

@@ -75,6 +75,7 @@ struct oj_read_counts
     int64_t n_rows;
     int64_t n_not_transformed;    /**< features that could not be reprojected */
     struct oj_flat_counts shapes; /**< summed over batches */
+    int64_t n_bad_texts;          /**< values of texts that are not UTF-8 */
     double seconds;               /**< wall time spent reading */
     const char *lane;             /**< that rows came by; NULL: feature loop */
     int64_t n_warnings;           /**< that the driver raised while reading */
