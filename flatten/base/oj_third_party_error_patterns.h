@@ -21,8 +21,8 @@
  *  line. */
 #define OJ_TEXT_ADVICE ". This can occur"
 
-/** A condition of OGR's SQL compares a date or time that is NULL: no failure, the
- *  row does not meet the condition.  GDAL 3.6: "Failed to parse date ''
+/** A condition of OGR's SQL compares a date or time that is NULL: no failure,
+ * the row does not meet the condition.  GDAL 3.6: "Failed to parse date ''
  *  evaluating OGR WHERE expression", for each such row.  Lost: the join, which
  *  ends with that text as an error. */
 #define OJ_TEXT_NULL_DATE "Failed to parse date '' evaluating"
