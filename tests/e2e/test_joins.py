@@ -89,6 +89,30 @@ def check_on():
     true(got, "some are near")
 
 
+def check_names_in_double_quotes():
+    """Names with = , : and spaces, in -on, -exclude and -pick as in the other options."""
+    fields = (("a=b", ogr.OFTInteger), ("c, d", ogr.OFTInteger), ('say "x"', ogr.OFTInteger), ("name", ogr.OFTString))
+    for path in ("a.gpkg", "b.gpkg"):
+        make(path, [(f"POINT ({i} 0)", {"a=b": i, "c, d": i % 2, 'say "x"': 5 - i, "name": f"n{i}"}) for i in range(4)],
+             fields, kind=ogr.wkbPoint)
+    all_pairs = ("-op", "dwithin", "-max_distance", 10)
+
+    def names(*words):
+        succeeds("-overwrite", "-how", "inner", *all_pairs, *words, "o.gpkg", "a.gpkg", "b.gpkg")
+        return sorted((v["name"], v["join_name"]) for _, _, v in Layer("o.gpkg").rows)
+
+    same_name = [(f"n{i}", f"n{i}") for i in range(4)]
+    for on in ('"a=b"', '"a=b"="a=b"', ' "a=b" = "a=b" ', 'name,"c, d"', '"c, d","a=b"', '"say ""x"""'):
+        same(names("-on", on), same_name, on)
+        same(len(names("-exclude", f"field={on}")), 12, on)
+    same(len(names("-on", '"c, d"')), 8)
+    for rule, best in (('max:"a=b"', "n3"), ("max:a=b", "n3"), ('min:"c, d"', "n0"), ('max:"say ""x"""', "n0")):
+        same(names("-pick", rule), [(f"n{i}", best) for i in range(4)], rule)
+    same(len(names("-similar", '"a=b"="a=b":1')), 4)
+    fails("-on", '"a=b', *all_pairs[2:], "p.gpkg", "a.gpkg", "b.gpkg", says="double quotes")
+    fails("-pick", 'max:"a=b', *all_pairs[2:], "p.gpkg", "a.gpkg", "b.gpkg", says="double quotes")
+
+
 def check_exclude():
     a, b = table("a.gpkg"), table("b.gpkg", seed=2)
     words = ["-op", "dwithin", "-max_distance", 1.5]
