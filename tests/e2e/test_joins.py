@@ -278,6 +278,16 @@ def check_early_warnings():
     same(warnings_of("-op", "nearest", "-max_distance", "infdeg", "near.gpkg", "far.gpkg"), [])
     found = warnings_of("near.gpkg", "swap.gpkg")
     true(len(found) == 2 and "x and y look swapped" in found[1], str(found))
+    # Nearer than before, within the distance, is no sign of swapped axes; and the
+    # layer that would lie beyond the poles is not the one.
+    make("a.gpkg", [("POINT (1000 6000)", {"name": "a"}), ("POINT (1100 6100)", {"name": "b"})], srs="EPSG:25833")
+    make("b.gpkg", [("POINT (8000 0)", {"name": "a"}), ("POINT (8100 100)", {"name": "b"})], srs="EPSG:25833")
+    found = warnings_of("-op", "dwithin", "-max_distance", 3000, "a.gpkg", "b.gpkg")
+    true(len(found) == 1 and "do not meet" in found[0], str(found))
+    make("a.gpkg", [("POINT (150 -30)", {"name": "a"}), ("POINT (151 -31)", {"name": "b"})], srs="EPSG:4326")
+    make("b.gpkg", [("POINT (-40 80)", {"name": "a"}), ("POINT (0 170)", {"name": "b"})], srs="EPSG:4326")
+    found = warnings_of("a.gpkg", "b.gpkg")
+    true(len(found) == 2 and "swapped in the join layer 'b'" in found[1], str(found))
     found = warnings_of("plane.gpkg", "wrong.gpkg")
     true(any("look like degrees" in f and "-join_srs EPSG:4326" in f for f in found), str(found))
     found = warnings_of("-op", "dwithin", "-max_distance", 0.001, "plane.gpkg", "plane.gpkg")
