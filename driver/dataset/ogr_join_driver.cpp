@@ -68,8 +68,9 @@ namespace
 
 const char *const description = "JOIN";
 
-/* A specification can name another one, or itself. */
-constexpr int MAX_DEPTH = 16;
+/* A specification can name another one, or itself, and twice, for both sides:
+ * 2 to the power of the depth are open then. */
+constexpr int MAX_DEPTH = 8;
 thread_local int depth = 0;
 
 struct Deeper
