@@ -98,6 +98,34 @@ static void warn_of_bad_texts(const struct oj_source *source, int64_t n)
                   "UTF-8");
 }
 
+static void warn_of_antimeridian(const struct oj_source *source,
+                                 const struct oj_read_counts *counts)
+{
+    if (counts->n_cut > 0)
+        oj_notice(
+            "%s layer '%s': %s the antimeridian of the CRS of the join, "
+            "and %s cut there",
+            source->role, source->name,
+            oj_counted(counts->n_cut, "feature crosses", "features cross"),
+            oj_word_for(counts->n_cut, "was", "were"));
+    if (counts->n_torn > 0)
+        oj_warn("%s layer '%s': %s the antimeridian of the CRS of the join and "
+                "cannot be cut there, so that the reprojection tears %s: cut "
+                "%s before, as with ogr2ogr -wrapdateline -makevalid, or join "
+                "with -metric sphere",
+                source->role, source->name,
+                oj_counted(counts->n_torn, "feature crosses", "features cross"),
+                oj_word_for(counts->n_torn, "it", "them"),
+                oj_word_for(counts->n_torn, "it", "them"));
+    if (counts->n_wide > 0)
+        oj_warn("%s layer '%s': %s from 350 to 360 degrees wide, as when a "
+                "shape across the antimeridian is taken the other way around "
+                "the Earth; -metric sphere takes the short way, ogr2ogr "
+                "-wrapdateline cuts such shapes",
+                source->role, source->name,
+                oj_counted(counts->n_wide, "feature is", "features are"));
+}
+
 static void warn_of_reading(const struct oj_source *source,
                             const struct oj_read_counts *counts)
 {
@@ -106,6 +134,7 @@ static void warn_of_reading(const struct oj_source *source,
                 counts->first_warning,
                 counts->n_warnings > 1 ? " (and more warnings)" : "");
     warn_of_bad_texts(source, counts->n_bad_texts);
+    warn_of_antimeridian(source, counts);
 }
 
 /* Boxes of -window are there always. */
