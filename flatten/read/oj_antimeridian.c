@@ -25,10 +25,12 @@ static double image_distance(OGRCoordinateTransformationH transformation,
                              double x0, double x1, double y)
 {
     double x[2] = {x0, x1}, both[2] = {y, y};
+    double dx, dy;
     int is_good[2] = {0, 0};
     (void)OCTTransformEx(transformation, 2, x, both, NULL, is_good);
-    return is_good[0] && is_good[1] ? hypot(x[1] - x[0], both[1] - both[0])
-                                    : (double)NAN;
+    dx = x[1] - x[0];
+    dy = both[1] - both[0];
+    return is_good[0] && is_good[1] ? sqrt(dx * dx + dy * dy) : (double)NAN;
 }
 
 /* Of the projection, in degrees; those without such a parameter have 0. */
