@@ -1,6 +1,7 @@
 #include "oj_message.h"
 
 #include "../../flatten/base/oj_third_party_error_patterns.h"
+#include "../../flatten/base/oj_utf8.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -92,7 +93,7 @@ void oj_message_show_as(const char *hidden, const char *also_hidden,
 
 static void count_error(struct oj_heard_errors *errors, const char *text)
 {
-    if (errors->n++ == 0)
+    if (!oj_error_text_is_harmless(text) && errors->n++ == 0)
         snprintf(errors->first, sizeof errors->first, "%s", text);
 }
 
@@ -270,22 +271,13 @@ void oj_warn(const char *format, ...)
     CPLError(CE_Warning, CPLE_AppDefined, "%s", text);
 }
 
-/* Length of the UTF-8 sequence that text begins with; 0: it is none. */
-static int utf8_sequence_length(const char *text)
-{
-    unsigned char c = (unsigned char)text[0];
-    int n = c < 0x80 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
-    int is_half = c == 0xED && (unsigned char)text[1] > 0x9F; /* of a pair */
-    return !is_half && (int)strnlen(text, (size_t)n) == n && CPLIsUTF8(text, n)
-               ? n
-               : 0;
-}
-
 void oj_message_tidy(char *text)
 {
     while (*text != '\0')
     {
-        int n = utf8_sequence_length(text);
+        uint32_t code;
+        int n = oj_utf8_decode((const unsigned char *)text,
+                               (int64_t)strnlen(text, 4), &code);
         if (n == 0 || *text == '\x7F')
             *text = '?';
         else if ((unsigned char)*text < 0x20)

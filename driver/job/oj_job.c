@@ -252,6 +252,9 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job, int side,
     options.all_rows_filter = oj_source_all_rows_filter(source);
     options.ignore_unwanted = !source->has_where;
     options.transformation = source->transformation;
+    options.has_degrees = source->srs != NULL && OSRIsGeographic(source->srs) &&
+                          job->relation.metric != OJ_METRIC_SPHERE &&
+                          oj_command_needs_shapes(job->command);
     options.n_threads = n_threads(job->command);
     if (options.n_threads == 0)
         options.n_threads = oj_cpu_count();

@@ -3,6 +3,7 @@
 #include "../../algs/pairs/oj_pair_filter.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
+#include "../../flatten/read/oj_ogr_errors.h"
 #include "../base/oj_cancel.h"
 #include "oj_summary.h"
 
@@ -1113,11 +1114,13 @@ oj_status oj_pass_ask_input(struct oj_pass *pass, int force, int64_t *n,
     if (extent != NULL)
     {
         *n = OGR_L_GetExtent(input->layer, extent, force) == OGRERR_NONE;
+        oj_ogr_errors_clear_harmless();
         return OJ_OK;
     }
     *n = oj_source_count(input, limit);
     if (*n < 0 && force)
         *n = OGR_L_GetFeatureCount(input->layer, 1);
+    oj_ogr_errors_clear_harmless();
     if (limit >= 0 && *n > limit)
         *n = limit;
     return OJ_OK;
@@ -1159,7 +1162,7 @@ oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
 {
     struct oj_pipeline_part part = {0};
     struct oj_flat flat;
-    int64_t stride;
+    int64_t feature;
     oj_status status;
     WORK_ON(pass);
     part.flat = &flat;
@@ -1170,9 +1173,8 @@ oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
     if (!pass->is_running) /* single rows are read once */
         release_sides(pass);
     OJ_TRY(status);
-    stride = oj_pass_most_rows(pass);
-    status = read_input_row_by_fid(pass, *fid / stride, err);
-    *fid %= stride;
+    feature = oj_row_cursor_unspread(*fid, oj_pass_most_rows(pass), fid);
+    status = read_input_row_by_fid(pass, feature, err);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
     *there = pass->batches[0].n_rows > 0;

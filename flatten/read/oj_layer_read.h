@@ -78,6 +78,9 @@ struct oj_read_options
      *  transformed makes its feature one that joins nothing. */
     OGRCoordinateTransformationH transformation;
 
+    int has_degrees; /**< 1: the layer has degrees, and parts that are nearly
+                          360 of them wide are counted */
+
     int n_threads;     /**< that decode rows, the calling one included; 0: as
                             many as 1 */
     const int *cancel; /**< nonzero stops within a batch; may be NULL */
@@ -88,12 +91,16 @@ struct oj_read_counts
     int64_t n_rows;
     int64_t n_not_transformed;    /**< features that could not be reprojected */
     struct oj_flat_counts shapes; /**< summed over batches */
-    double seconds;               /**< wall time spent reading */
-    const char *lane;             /**< that rows came by; NULL: feature loop */
-    int64_t n_warnings;           /**< that the driver raised while reading */
-    char first_warning[256];      /**< the first of them, or "" */
-    int64_t n_vertices;           /**< oj_layer_read_all(): read so far */
-    int64_t n_table_bytes;        /**< the same: held by the attributes */
+    int64_t n_cut;           /**< features cut where the CRS of the join ends */
+    int64_t n_torn;          /**< that would have to be, and cannot */
+    int64_t n_wide;          /**< with a part from 350 to 360 degrees wide */
+    int64_t n_bad_texts;     /**< values of texts that are not UTF-8 */
+    double seconds;          /**< wall time spent reading */
+    const char *lane;        /**< that rows came by; NULL: feature loop */
+    int64_t n_warnings;      /**< that the driver raised while reading */
+    char first_warning[256]; /**< the first of them, or "" */
+    int64_t n_vertices;      /**< oj_layer_read_all(): read so far */
+    int64_t n_table_bytes;   /**< the same: held by the attributes */
 };
 
 struct oj_layer_reader;
