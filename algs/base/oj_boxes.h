@@ -57,10 +57,8 @@ static inline struct oj_box oj_box_of(const double *x, const double *y,
 }
 
 /** Between these sizes the differences, products and reciprocals that cells of
- *  any kind are made with stay finite and normal, and signs of orientations are
- *  exact (kernels/oj_segment.h).  Beyond them nothing has cells: a walk over
- * the edges might answer otherwise, and which of the two ways is taken hangs on
- *  what was asked before. */
+ *  any kind are made with stay finite and normal.  Beyond them nothing has
+ *  cells, and edges are walked over one by one. */
 #define OJ_LEAST_SAFE_SIZE 1e-130
 #define OJ_GREATEST_SAFE_SIZE 1e130
 

@@ -324,6 +324,7 @@ static void write_validation(FILE *file, const struct oj_validation *found)
         {"rows_different", v->n_rows_different},
         {"pairs_validated", v->n_pairs},
         {"rows_proved", v->n_rows_proved},
+        {"rows_within_rounding", v->n_rows_rounding},
         {"rows_left_out_of_validation", v->n_undecided},
         {"pairs_left_out_of_validation", v->n_undecided_pairs},
         {"undecided_pairs_proved", v->n_undecided_proved},
