@@ -11,10 +11,11 @@ struct oj_box
 };
 
 /** More than the rounding error of a distance that involved coordinates as
- *  large as size: 32 ulp of it, where the analysis needs 7. */
+ *  large as size: 32 ulp of it, where the analysis needs 7, and what underflow
+ *  takes from tiny ones (OJ_VALIDATION_TINY, oj_validate.h). */
 OJ_FN double oj_box_slack(double size)
 {
-    return 0x1p-47 * size;
+    return 0x1p-47 * size + 0x1p-510;
 }
 
 /** The larger of two numbers, neither of them NaN. (fmax() is a call.) */

@@ -383,26 +383,30 @@ static double longest_segment(const struct oj_flat *flat, int64_t feature)
     return longest;
 }
 
-/* By how much a distance of ours about this one may be off; 0 is exact signs'
- * but for underflow. */
+/* By how much our distance of a pair may be off when it is about this one.  Of
+ * points the formula and its rounding are the reference's, too: where exact
+ * arithmetic does not refute that, only underflow counts.  0 is exact but for
+ * underflow. */
 static double rounding_of_distance(const struct oj_validation *v,
-                                   int64_t feature, double distance)
+                                   int64_t feature, double distance,
+                                   int is_reference_refuted)
 {
     double longest = fmax(longest_segment(v->input, v->reference.row),
                           longest_segment(v->join_side, feature));
-    if (distance == 0.0)
+    if (distance == 0.0 ||
+        (!is_reference_refuted && !may_be_off_by_rounding(v, feature)))
         return OJ_VALIDATION_TINY;
     return OJ_VALIDATION_SLACK * (distance + longest) + OJ_VALIDATION_TINY;
 }
 
-/* Whether a distance of ours is off by its formula's rounding at most.  Shapes
- * that meet are at distance 0, exactly. */
+/* Whether a distance of ours is within off of the exact one.  Shapes that meet
+ * are at distance 0, exactly. */
 static oj_status is_within_rounding_of_formula(const struct oj_validation *v,
                                                const struct oj_row_pair *ours,
-                                               int *is, struct oj_error *err)
+                                               double off, int *is,
+                                               struct oj_error *err)
 {
     double d = ours->measure;
-    double off = rounding_of_distance(v, ours->join_row, d);
     int order = 1;
     *is = 0;
     if (!(d >= 0.0) || !(d < INFINITY))
@@ -424,26 +428,12 @@ static oj_status is_within_rounding_of_formula(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Of points the formula and its rounding are the reference's: there ours may
- * differ only where exact arithmetic refutes the reference. */
-static oj_status is_reference_refuted(const struct oj_validation *v,
-                                      const struct oj_row_pair *reference,
-                                      int *is, struct oj_error *err)
-{
-    *is = 1;
-    if (may_be_off_by_rounding(v, reference->join_row))
-        return OJ_OK;
-    OJ_TRY(is_correctly_rounded(v, reference, is, err));
-    *is = !*is;
-    return OJ_OK;
-}
-
-/* Whether rounding may take a distance that exact arithmetic finds on this side
- * of a bound to the other one, above it. */
+/* Whether rounding may take the distance of a pair to the upper side of a
+ * bound. */
 static oj_status may_round_above(const struct oj_validation *v, int64_t feature,
                                  double bound, int *may, struct oj_error *err)
 {
-    double least = bound - rounding_of_distance(v, feature, bound);
+    double least = bound - rounding_of_distance(v, feature, bound, 0);
     int order = 1;
     *may = 0;
     if (!(bound < INFINITY))
@@ -463,7 +453,7 @@ static oj_status may_round_below(const struct oj_validation *v, int64_t feature,
     if (!(bound > 0.0))
         return OJ_OK;
     OJ_TRY(compare_exact_distance_with_limit(
-        v, feature, bound + rounding_of_distance(v, feature, bound), &order,
+        v, feature, bound + rounding_of_distance(v, feature, bound, 0), &order,
         err));
     *may = order <= 0;
     return OJ_OK;
@@ -480,7 +470,7 @@ static oj_status is_lacked_by_rounding(const struct oj_validation *v,
     int order;
     *is = 0;
     OJ_TRY(compare_exact_distance_with_limit(v, feature, 0.0, &order, err));
-    if (order <= 0 || !may_be_off_by_rounding(v, feature))
+    if (order <= 0)
         return OJ_OK;
     OJ_TRY(may_round_above(v, feature, most, is, err));
     if (!*is)
@@ -498,21 +488,22 @@ static oj_status is_had_by_rounding(const struct oj_validation *v,
                                     const struct oj_row_pair *ours, int *is,
                                     struct oj_error *err)
 {
+    int64_t feature = ours->join_row;
     double most = oj_pair_max_distance(v->relation, v->input, v->reference.row,
-                                       v->join_side, ours->join_row);
-    int may;
+                                       v->join_side, feature);
+    int is_refuted;
     *is = 0;
-    OJ_TRY(passes_pair_filter(v, ours->join_row, &may, err));
-    if (!may || !is_among_k_nearest(v, ours) || !(ours->measure <= most) ||
+    OJ_TRY(passes_pair_filter(v, feature, is, err));
+    if (!*is || !is_among_k_nearest(v, ours) || !(ours->measure <= most) ||
         !(ours->measure >= v->relation->min_distance))
-        return OJ_OK;
-    if (!may_be_off_by_rounding(v, ours->join_row))
     {
-        OJ_TRY(is_within_bounds(v, ours->join_row, &may, err));
-        if (!may)
-            return OJ_OK;
+        *is = 0;
+        return OJ_OK;
     }
-    return is_within_rounding_of_formula(v, ours, is, err);
+    OJ_TRY(is_within_bounds(v, feature, &is_refuted, err));
+    return is_within_rounding_of_formula(
+        v, ours, rounding_of_distance(v, feature, ours->measure, is_refuted),
+        is, err);
 }
 
 /* Whether a difference that is not proved is the rounding of our formula. */
@@ -521,6 +512,7 @@ static oj_status is_rounding_of_formula(const struct oj_validation *v,
                                         const struct oj_row_pair *reference,
                                         int *is, struct oj_error *err)
 {
+    int is_right;
     *is = 0;
     if (!can_be_proved_by_exact_arithmetic(v) || !is_distance_join(v))
         return OJ_OK;
@@ -528,8 +520,11 @@ static oj_status is_rounding_of_formula(const struct oj_validation *v,
         return is_lacked_by_rounding(v, reference->join_row, is, err);
     if (reference == NULL)
         return is_had_by_rounding(v, ours, is, err);
-    OJ_TRY(is_reference_refuted(v, reference, is, err));
-    return *is ? is_within_rounding_of_formula(v, ours, is, err) : OJ_OK;
+    OJ_TRY(is_correctly_rounded(v, reference, &is_right, err));
+    return is_within_rounding_of_formula(
+        v, ours,
+        rounding_of_distance(v, ours->join_row, ours->measure, !is_right), is,
+        err);
 }
 
 /* The kind of a difference: that one, or one that does not count. */

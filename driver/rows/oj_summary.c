@@ -169,9 +169,19 @@ static void warn_undecided(const struct oj_job *job)
                     : "");
 }
 
+static void notice_rounding_backend(const struct oj_job *job)
+{
+    const struct oj_backend *backend = oj_job_backend(job);
+    if (backend->rounds_as_geos)
+        oj_notice("backend %s: the answers are rounded as GEOS rounds; where "
+                  "shapes nearly touch, -backend cpu decides exactly",
+                  backend->name);
+}
+
 static void print_notices_and_skipped_rows(const struct oj_job *job)
 {
     char skipped[SKIPPED_SIZE];
+    notice_rounding_backend(job);
     report_side_notices(&job->input, &job->input_counts);
     report_side_notices(&job->join, &job->join_side->counts);
     report_reshaped_features(&job->sides.reshape[0]);
