@@ -169,7 +169,8 @@ static int is_within_rounding_of_a_bound(const struct oj_validation *v,
 {
     if (!may_be_off_by_rounding(v, pair->join_row))
         return 0;
-    if (equals_within_rounding(v, pair->measure, v->relation->min_distance) ||
+    if ((v->relation->min_distance > 0.0 &&
+         equals_within_rounding(v, pair->measure, v->relation->min_distance)) ||
         equals_within_rounding(
             v, pair->measure,
             oj_pair_max_distance(v->relation, v->input, v->reference.row,
@@ -367,20 +368,39 @@ static oj_status prove_our_distance_is_nearer(
 
 /* --- the rounding of our formula ------------------------------------------ */
 
-static double longest_segment(const struct oj_flat *flat, int64_t feature)
+/* Of the segments of a pair. */
+struct segment_lengths
 {
-    double longest = 0.0;
+    double longest;
+    int has_short; /* one whose squared length underflows */
+};
+
+static void measure_segments(const struct oj_flat *flat, int64_t feature,
+                             struct segment_lengths *lengths)
+{
     if (oj_flat_is_points(flat))
-        return 0.0;
+        return;
     for (int64_t r = flat->ring_offset[flat->part_offset[feature]];
          r < flat->ring_offset[flat->part_offset[feature + 1]]; r++)
     {
         for (int64_t i = flat->vertex_offset[r] + 1;
              i < flat->vertex_offset[r + 1]; i++)
-            longest = fmax(longest, fabs(flat->x[i] - flat->x[i - 1]) +
-                                        fabs(flat->y[i] - flat->y[i - 1]));
+        {
+            double dx = fabs(flat->x[i] - flat->x[i - 1]);
+            double dy = fabs(flat->y[i] - flat->y[i - 1]);
+            lengths->longest = fmax(lengths->longest, dx + dy);
+            lengths->has_short |= dx * dx + dy * dy < DBL_MIN && dx + dy > 0.0;
+        }
     }
-    return longest;
+}
+
+static struct segment_lengths
+segment_lengths_of_pair(const struct oj_validation *v, int64_t feature)
+{
+    struct segment_lengths lengths = {0.0, 0};
+    measure_segments(v->input, v->reference.row, &lengths);
+    measure_segments(v->join_side, feature, &lengths);
+    return lengths;
 }
 
 /* By how much our distance of a pair may be off when it is about this one.  Of
@@ -391,16 +411,16 @@ static double rounding_of_distance(const struct oj_validation *v,
                                    int64_t feature, double distance,
                                    int is_reference_refuted)
 {
-    double longest = fmax(longest_segment(v->input, v->reference.row),
-                          longest_segment(v->join_side, feature));
     if (distance == 0.0 ||
         (!is_reference_refuted && !may_be_off_by_rounding(v, feature)))
-        return OJ_VALIDATION_TINY;
-    return OJ_VALIDATION_SLACK * (distance + longest) + OJ_VALIDATION_TINY;
+        return OJ_LEAST_DISTANCE;
+    return OJ_VALIDATION_SLACK *
+               (distance + segment_lengths_of_pair(v, feature).longest) +
+           OJ_LEAST_DISTANCE;
 }
 
 /* Whether a distance of ours is within off of the exact one.  Shapes that meet
- * are at distance 0, exactly. */
+ * are at distance 0, but for underflow. */
 static oj_status is_within_rounding_of_formula(const struct oj_validation *v,
                                                const struct oj_row_pair *ours,
                                                double off, int *is,
@@ -411,7 +431,7 @@ static oj_status is_within_rounding_of_formula(const struct oj_validation *v,
     *is = 0;
     if (!(d >= 0.0) || !(d < INFINITY))
         return OJ_OK;
-    if (d > 0.0)
+    if (d > OJ_LEAST_DISTANCE)
         OJ_TRY(compare_exact_distance_with_limit(v, ours->join_row, 0.0, &order,
                                                  err));
     if (order <= 0)
@@ -429,11 +449,13 @@ static oj_status is_within_rounding_of_formula(const struct oj_validation *v,
 }
 
 /* Whether rounding may take the distance of a pair to the upper side of a
- * bound. */
+ * bound; meets: the exact one is 0. */
 static oj_status may_round_above(const struct oj_validation *v, int64_t feature,
-                                 double bound, int *may, struct oj_error *err)
+                                 double bound, int meets, int *may,
+                                 struct oj_error *err)
 {
-    double least = bound - rounding_of_distance(v, feature, bound, 0);
+    double least = bound - (meets ? OJ_LEAST_DISTANCE
+                                  : rounding_of_distance(v, feature, bound, 0));
     int order = 1;
     *may = 0;
     if (!(bound < INFINITY))
@@ -460,25 +482,27 @@ static oj_status may_round_below(const struct oj_validation *v, int64_t feature,
 }
 
 /* Whether a pair that we lack would be beyond a bound, or beyond the farthest
- * of our k nearest, by rounding. */
+ * of our k nearest, by rounding.  Shapes that meet are at 0, but where their
+ * segments are so short that squares underflow. */
 static oj_status is_lacked_by_rounding(const struct oj_validation *v,
                                        int64_t feature, int *is,
                                        struct oj_error *err)
 {
     double most = oj_pair_max_distance(v->relation, v->input, v->reference.row,
                                        v->join_side, feature);
-    int order;
-    *is = 0;
+    int order, meets;
     OJ_TRY(compare_exact_distance_with_limit(v, feature, 0.0, &order, err));
-    if (order <= 0)
+    meets = order <= 0;
+    *is = 0;
+    if (meets && !segment_lengths_of_pair(v, feature).has_short)
         return OJ_OK;
-    OJ_TRY(may_round_above(v, feature, most, is, err));
-    if (!*is)
+    OJ_TRY(may_round_above(v, feature, most, meets, is, err));
+    if (!*is && !meets)
         OJ_TRY(may_round_below(v, feature, v->relation->min_distance, is, err));
     if (!*is && oj_relation_sorts_by_measure(v->relation) &&
         v->ours.n >= v->relation->k)
         OJ_TRY(may_round_above(v, feature, greatest_distance_in_row(&v->ours),
-                               is, err));
+                               meets, is, err));
     return OJ_OK;
 }
 
@@ -523,8 +547,9 @@ static oj_status is_rounding_of_formula(const struct oj_validation *v,
     OJ_TRY(is_correctly_rounded(v, reference, &is_right, err));
     return is_within_rounding_of_formula(
         v, ours,
-        rounding_of_distance(v, ours->join_row, ours->measure, !is_right), is,
-        err);
+        is_right ? OJ_LEAST_DISTANCE
+                 : rounding_of_distance(v, ours->join_row, ours->measure, 1),
+        is, err);
 }
 
 /* The kind of a difference: that one, or one that does not count. */

@@ -12,8 +12,9 @@
  *  our distance is no farther from the exact one than the reference's, is set
  *  aside and counted as proved.  So is, as a kind of its own, a distance of
  *  ours that is off by the rounding of its formula alone (OJ_VALIDATION_SLACK),
- *  and a pair that such a distance decides: the reference takes shapes that
- *  miss each other by 1e-17 for ones that meet.  Everything else is a
+ *  where exact arithmetic refutes the reference's: shapes that miss each other
+ *  by 1e-17 can be 0 apart for it.  And pairs that such a distance has on one
+ *  side of a bound, or of the k-th nearest.  Everything else is a
  *  difference.  So is a pair
  *  that the reference could not decide (struct oj_matches).  Rows of the
  * nearest join that one of the two could not decide are left out and counted.
@@ -32,6 +33,7 @@
 
 #include "../../flatten/arrays/oj_flat.h"
 #include "../../flatten/arrays/oj_matches.h"
+#include "../kernels/oj_box.h"
 #include "../relation/oj_relation.h"
 
 #define OJ_N_FIRST_DIFFERENCES 10
@@ -41,7 +43,7 @@
 
 /** The distance that the kernels compute for a pair differs from the exact one
  *  by OJ_VALIDATION_SLACK (distance + longest segment) at most, and by
- *  OJ_VALIDATION_TINY where squares underflow.
+ *  OJ_LEAST_DISTANCE (oj_box.h) where squares underflow.
  *
  *  Proof.  u = 2^-53; g(n) stands for n u (1 + n u) and more, so that n factors
  *  1 + u make 1 + g(n) at most.  p is a point, a b a segment of length L, D =
@@ -73,7 +75,6 @@
  *  2^-1074 / 2^-511, squares of distances by 2^-1074, their root by 2^-537.
  *  Together less than 2^-510. */
 #define OJ_VALIDATION_SLACK 0x1p-48
-#define OJ_VALIDATION_TINY 0x1p-510
 
 /** By so much may chords between points of the unit sphere differ, which is
  * 0.06 micrometres on the Earth (more towards the opposite point). */

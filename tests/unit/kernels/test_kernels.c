@@ -196,7 +196,7 @@ static void check_rounding(const double end[4], double px, double py,
                                  .x = x,
                                  .y = y};
     double length = hypot(x[1] - x[0], y[1] - y[0]);
-    double off = OJ_VALIDATION_SLACK * (distance + length) + OJ_VALIDATION_TINY;
+    double off = OJ_VALIDATION_SLACK * (distance + length) + OJ_LEAST_DISTANCE;
     expect(
         exact_order(&point, 0, &line, 0, OJ_TO_INTERIOR, distance + off) <= 0 &&
             (distance <= off || exact_order(&point, 0, &line, 0, OJ_TO_INTERIOR,
