@@ -161,6 +161,21 @@ static double greatest_distance_in_row(const struct oj_validated_row *of)
     return farthest;
 }
 
+static int64_t count_pairs_of_row(const struct oj_validated_row *of)
+{
+    return oj_matches_end(of->matches, of->row) -
+           oj_matches_first(of->matches, of->row);
+}
+
+/* Whether an answer of the k nearest has as many: what it lacks may be farther
+ * than its farthest then, and cannot be otherwise. */
+static int has_k_pairs(const struct oj_validation *v,
+                       const struct oj_validated_row *of)
+{
+    return oj_relation_sorts_by_measure(v->relation) &&
+           count_pairs_of_row(of) >= v->relation->k;
+}
+
 /* Whether a pair that only one side has lies so near a bound that ulps decide:
  * the greatest or least distance, or the farthest pair of the other side. */
 static int is_within_rounding_of_a_bound(const struct oj_validation *v,
@@ -176,7 +191,7 @@ static int is_within_rounding_of_a_bound(const struct oj_validation *v,
             oj_pair_max_distance(v->relation, v->input, v->reference.row,
                                  v->join_side, pair->join_row)))
         return 1;
-    return oj_relation_sorts_by_measure(v->relation) &&
+    return has_k_pairs(v, other) &&
            equals_within_rounding(v, pair->measure,
                                   greatest_distance_in_row(other));
 }
@@ -340,7 +355,7 @@ static oj_status prove_missing_or_extra_pair(
         return OJ_OK;
     }
     *is_proved = !holds;
-    if (holds && oj_relation_sorts_by_measure(v->relation) && farthest >= 0.0)
+    if (holds && has_k_pairs(v, &v->ours) && farthest >= 0.0)
     {
         OJ_TRY(compare_exact_distance_with_limit(v, feature, farthest, &order,
                                                  err));
@@ -499,8 +514,7 @@ static oj_status is_lacked_by_rounding(const struct oj_validation *v,
     OJ_TRY(may_round_above(v, feature, most, meets, is, err));
     if (!*is && !meets)
         OJ_TRY(may_round_below(v, feature, v->relation->min_distance, is, err));
-    if (!*is && oj_relation_sorts_by_measure(v->relation) &&
-        v->ours.n >= v->relation->k)
+    if (!*is && has_k_pairs(v, &v->ours))
         OJ_TRY(may_round_above(v, feature, greatest_distance_in_row(&v->ours),
                                meets, is, err));
     return OJ_OK;
@@ -636,12 +650,6 @@ static oj_status compare_sorted_pairs_of_row(struct oj_validation *v,
 static int is_order_of_pairs_checked(const struct oj_validation *v)
 {
     return v->relation == NULL || !v->relation->any_order;
-}
-
-static int64_t count_pairs_of_row(const struct oj_validated_row *of)
-{
-    return oj_matches_end(of->matches, of->row) -
-           oj_matches_first(of->matches, of->row);
 }
 
 static void sort_pairs_by_join_row(const struct oj_validated_row *of)

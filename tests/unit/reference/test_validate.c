@@ -430,12 +430,14 @@ TEST(rounding_of_geos)
  * within its rounding. */
 TEST(rounding_of_our_formula)
 {
-    static const double triangle[] = {1.8, 1.9, 1.1, 2.0, 0.1, 5.3, 1.8, 1.9};
+    static const double triangle[] = {
+        1.8, 1.9000000000000001, 1.1, 2.0,
+        0.1, 5.300000000000001,  1.8, 1.9000000000000001};
     LAYER lines = {0}, polygons = {0};
     struct oj_flat join, input;
     struct oj_relation relation = oj_relation_default();
     const double d = 1.1682513662340108e-16;
-    add_line(&lines, 1.2, 3.1, 1.1, 3.3);
+    add_line(&lines, 3.2, 2.4000000000000004, 1.2000000000000002, 3.1);
     begin(&polygons);
     add_part(&polygons, OJ_PART_POLYGON);
     add_ring(&polygons, 4, triangle);
