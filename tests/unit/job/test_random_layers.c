@@ -60,7 +60,8 @@ struct random_layers_trial
     struct wkt_layer input, join;
     int is_self_join;
     int op;                /* place in ops */
-    const char *reference; /* of cpu and cuda; any but "geos": only theirs */
+    const char *reference; /* of cpu and cuda */
+    int is_geos_judged;
     char words[512];
 };
 
@@ -439,8 +440,7 @@ static const char *judge(const struct random_layers_trial *t,
     {
         const char *wrong;
         *backend = (enum backend)b;
-        if ((b == CUDA && !has_cuda()) ||
-            (b == GEOS && strcmp(t->reference, "geos") != 0))
+        if ((b == CUDA && !has_cuda()) || (b == GEOS && !t->is_geos_judged))
             continue;
         r[b] = run(t, (enum backend)b);
         count_run((enum backend)b, &r[b]);
@@ -570,6 +570,7 @@ static void try_layers(void)
     random_state = seed * 1000003u;
     lattice = pick_lattice();
     t.reference = backends[GEOS];
+    t.is_geos_judged = 1;
     make_trial(&t, &lattice);
     judge_and_report(&t);
     free_trial(&t);
@@ -587,6 +588,7 @@ static void try_near_layers(void)
     t.reference = references[pick(3)];
     if (oj_backend_find(t.reference) == NULL)
         t.reference = backends[GEOS];
+    t.is_geos_judged = 1;
     make_trial(&t, &lattice);
     judge_and_report(&t);
     input = t.input;
