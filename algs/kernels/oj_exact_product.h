@@ -1,8 +1,7 @@
 /** Products of two doubles without rounding, overflow or underflow, and the
  * sign of a sum of them: for all finite doubles, subnormal ones included.
  *
- *   a * b = sign * (high * 2^64 + low) * 2^exponent,   high * 2^64 + low <
- * 2^106
+ *   a * b = sign * m * 2^exponent,   m = high * 2^64 + low,   m < 2^106
  *
  *  Source: ours.
  */
