@@ -65,10 +65,10 @@
  *
  *  The distance of a pair is the least of such values, or 0 where exact signs
  *  find a common point.  Let L be the longest segment.  The value of the
- * nearest point and segment is at most d + g(22) (d + L), and no value is below
- *  d - g(22) (d + L).  32 u = 2^-48 also pays for taking the computed distance
- *  for d, for |dx| + |dy| >= L, and for squares of lengths, which lose up to 2
- * u of themselves by underflow where they are DBL_MIN and more.
+ *  nearest point and segment is at most d + g(22) (d + L), and no value is
+ *  below d - g(22) (d + L).  32 u = 2^-48 also pays for taking the computed
+ *  distance for d, for |dx| + |dy| >= L, and for squares of lengths, which
+ *  lose up to 2 u of themselves by underflow where they are DBL_MIN and more.
  *
  *  A segment whose squared length is below DBL_MIN, L < 2^-511, is measured by
  *  its ends, which is off by L at most; products that underflow in n are off by
