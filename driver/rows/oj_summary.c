@@ -228,9 +228,19 @@ static void warn_undecided(const struct oj_job *job)
                     : "");
 }
 
+static void notice_rounding_backend(const struct oj_job *job)
+{
+    const struct oj_backend *backend = oj_job_backend(job);
+    if (backend->rounds_as_geos)
+        oj_notice("backend %s: the answers are rounded as GEOS rounds; where "
+                  "shapes nearly touch, -backend cpu decides exactly",
+                  backend->name);
+}
+
 static void print_notices_and_skipped_rows(const struct oj_job *job)
 {
     char skipped[SKIPPED_SIZE];
+    notice_rounding_backend(job);
     report_side_notices(&job->input, &job->input_counts);
     report_side_notices(&job->join, &job->join_side->counts);
     warn_of_empty_join_layer(job);
@@ -384,6 +394,7 @@ static void write_validation(FILE *file, const struct oj_validation *found)
         {"rows_different", v->n_rows_different},
         {"pairs_validated", v->n_pairs},
         {"rows_proved", v->n_rows_proved},
+        {"rows_within_rounding", v->n_rows_rounding},
         {"rows_left_out_of_validation", v->n_undecided},
         {"pairs_left_out_of_validation", v->n_undecided_pairs},
         {"undecided_pairs_proved", v->n_undecided_proved},
