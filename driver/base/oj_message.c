@@ -24,7 +24,7 @@ static struct
     int quiet;
     int is_open;
     struct oj_heard_errors errors;
-    struct oj_message_list warnings; /* that were printed */
+    struct oj_message_list warnings;           /* that were printed */
     char hidden[2][MAX_PATH], shown[MAX_PATH]; /* "": nothing is hidden */
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 

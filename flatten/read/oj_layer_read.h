@@ -57,14 +57,14 @@ struct oj_read_options
      *  attribute filter set on it. */
     GDALDatasetH geopackage;
 
-    /** NULL, or an attribute filter that all rows pass, which the reader sets on
-     *  a layer without one while it reads by the driver of GeoPackage. Without a
-     *  filter GDAL reads by Arrow a table whose greatest FID equals the file's
-     *  count of rows by ranges of FIDs, on threads with connections of their
-     *  own: these see other states of the file, and where the count is wrong
-     *  rows come twice (seen in GDAL 3.6). Under a spatial filter alone it gives
-     *  rows in the order of its index, not by FID. With the filter there is a
-     *  single statement, by FID, as fast. */
+    /** NULL, or an attribute filter that all rows pass, which the reader sets
+     * on a layer without one while it reads by the driver of GeoPackage.
+     * Without a filter GDAL reads by Arrow a table whose greatest FID equals
+     * the file's count of rows by ranges of FIDs, on threads with connections
+     * of their own: these see other states of the file, and where the count is
+     * wrong rows come twice (seen in GDAL 3.6). Under a spatial filter alone it
+     * gives rows in the order of its index, not by FID. With the filter there
+     * is a single statement, by FID, as fast. */
     const char *all_rows_filter;
 
     /** 1: fields that are not wanted are ignored by the driver, which saves
