@@ -164,6 +164,8 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
     relation->k = oj_segments_count_features(args->join_side, relation->k);
     if (relation->k < 1)
         relation->k = 1;
+    self->index.n_features = oj_segments_count_features(
+        args->join_side, args->join_side->n_features);
     k_distinct = relation->ties == OJ_TIES_ALL ? INT64_MAX : relation->k;
     OJ_TRY(oj_segments_build(&self->index.segments, args->join_side,
                              args->tie_rank, k_distinct, n_threads, err));
@@ -303,6 +305,9 @@ static oj_status join_batch_to_lists(struct nearest_points_batch *b,
     }
     if (b->to.ones != NULL)
         return oj_ones_to_matches(&self->ones, self->answers, n_threads, n_rows,
+                                  max_pairs, out, err);
+    if (oj_flat_is_points(input))
+        return oj_ones_to_matches(NULL, self->answers, n_threads, n_rows,
                                   max_pairs, out, err);
     return oj_answers_to_matches(self->answers, n_threads, n_rows,
                                  &self->relation, self->index.tie_rank, out,
