@@ -148,6 +148,43 @@ build_cells_of_polygon_interiors(struct nearest_points_index *self,
                                self->options.n_threads, err);
 }
 
+/* There is a tie rank beside the ordinals where FIDs are in another order. */
+static int are_fids_distinct(const struct oj_flat *flat,
+                             const int32_t *tie_rank)
+{
+    int64_t i = 1;
+    while (tie_rank == NULL && flat->fid != NULL && i < flat->n_features &&
+           flat->fid[i] > flat->fid[i - 1])
+        i++;
+    return tie_rank != NULL || (flat->fid != NULL && i >= flat->n_features);
+}
+
+/* Of segments that are equal, those of how many features in tie order can be in
+ * an answer; INT64_MAX: all.  What decides which pairs count must hold for all of
+ * them, or for all but so many. */
+static int64_t count_equals_to_keep(const struct nearest_points_index *self,
+                                    const struct oj_flat *join_side)
+{
+    const struct oj_relation *relation = &self->index.relation;
+    int64_t n_excluded = 0;
+    if (relation->op != OJ_OP_NEAREST || relation->ties == OJ_TIES_ALL ||
+        relation->unordered_pairs != 0 || join_side->on_class != NULL ||
+        join_side->exclude_class != NULL ||
+        oj_relation_compares_attributes(relation))
+        return INT64_MAX;
+    /* by the geometry: of points it is that of the segment */
+    if ((relation->exclude_same_geometry || relation->min_distance > 0.0) &&
+        !oj_flat_is_points(join_side))
+        return INT64_MAX;
+    if (relation->exclude_self)
+    {
+        if (!are_fids_distinct(join_side, self->index.tie_rank))
+            return INT64_MAX;
+        n_excluded = 1;
+    }
+    return relation->k + n_excluded;
+}
+
 static oj_status build_nearest_points(struct oj_index *wrapped,
                                       const struct oj_index_args *args,
                                       struct oj_stats *stats,
@@ -161,12 +198,14 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
     self->index.tie_rank = args->tie_rank;
     self->options = args->options;
     self->polygons = *args->join_side;
-    relation->k = oj_segments_count_features(args->join_side, relation->k);
+    self->index.n_features = args->join_side->n_features;
+    relation->k = OJ_EVERY_PAIR;
+    if (relation->op == OJ_OP_NEAREST)
+        relation->k =
+            oj_segments_count_features(args->join_side, self->relation.k);
     if (relation->k < 1)
         relation->k = 1;
-    self->index.n_features = oj_segments_count_features(
-        args->join_side, args->join_side->n_features);
-    k_distinct = relation->ties == OJ_TIES_ALL ? INT64_MAX : relation->k;
+    k_distinct = count_equals_to_keep(self, args->join_side);
     OJ_TRY(oj_segments_build(&self->index.segments, args->join_side,
                              args->tie_rank, k_distinct, n_threads, err));
     OJ_TRY(build_cells_of_polygon_interiors(self, k_distinct, err));
@@ -175,22 +214,25 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-/* Pairs that are left out would have to be known before the candidates are cut
- * to the nearest. */
+/* Points as input; within a reach single ones, each of which is a row by itself,
+ * and as join side more than points, which have cells of their own
+ * (cpu_near_points.c).  The trees of cpu_distance_joins.c serve join features
+ * with distances of their own. */
 static int takes_nearest_points(const struct oj_relation *relation,
                                 const struct oj_flat *join_side,
                                 const struct oj_flat *input)
 {
-    return relation->op == OJ_OP_NEAREST &&
-           relation->metric == OJ_METRIC_PLANAR &&
-           relation->min_distance == 0.0 && !relation->exclude_self &&
-           relation->unordered_pairs == 0 && !relation->exclude_same_geometry &&
-           join_side->on_class == NULL && join_side->exclude_class == NULL &&
-           join_side->max_distance == NULL &&
-           !oj_relation_compares_attributes(relation) &&
-           (input == NULL ||
-            ((input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0 &&
-             input->max_distance == NULL));
+    int needs_single_points =
+        relation->op == OJ_OP_DWITHIN || relation->min_distance > 0.0;
+    if (relation->metric != OJ_METRIC_PLANAR || join_side->max_distance != NULL)
+        return 0;
+    if (relation->op == OJ_OP_DWITHIN && oj_flat_is_points(join_side))
+        return 0;
+    if (relation->op != OJ_OP_NEAREST && relation->op != OJ_OP_DWITHIN)
+        return 0;
+    return input == NULL || oj_flat_is_points(input) ||
+           (!needs_single_points &&
+            (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0);
 }
 
 /* A batch on its way. */
@@ -198,6 +240,7 @@ struct nearest_points_batch
 {
     struct nearest_points_index *self;
     struct oj_nearest_output to; /* answers: those of thread 0 */
+    struct oj_pair_filter filter;
 };
 
 static oj_status join_bucket(int64_t bucket, int thread, void *user,
@@ -286,7 +329,7 @@ static oj_status join_batch_to_lists(struct nearest_points_batch *b,
         oj_answers_start(&self->answers[t], max_pairs, n_rows, n_threads);
     if (oj_flat_is_points(input))
     {
-        if (self->index.relation.k == 1)
+        if (self->index.relation.k == 1 && b->to.filter == NULL)
         {
             OJ_TRY(oj_ones_start(&self->ones, n_rows, err));
             b->to.ones = &self->ones;
@@ -306,7 +349,7 @@ static oj_status join_batch_to_lists(struct nearest_points_batch *b,
     if (b->to.ones != NULL)
         return oj_ones_to_matches(&self->ones, self->answers, n_threads, n_rows,
                                   max_pairs, out, err);
-    if (oj_flat_is_points(input))
+    if (oj_flat_is_points(input)) /* each row came once, in its order */
         return oj_ones_to_matches(NULL, self->answers, n_threads, n_rows,
                                   max_pairs, out, err);
     return oj_answers_to_matches(self->answers, n_threads, n_rows,
@@ -338,9 +381,14 @@ static oj_status join_nearest_points(struct oj_index *wrapped,
                                      struct oj_error *err)
 {
     struct nearest_points_index *self = (void *)wrapped;
-    struct nearest_points_batch b = {self, {0}};
+    struct nearest_points_batch b = {.self = self};
+    OJ_TRY(oj_pair_filter_make(&self->relation, input, &self->polygons,
+                               &b.filter, err));
     OJ_TRY(make_thread_scratch(self, err));
     b.to.answers = self->answers;
+    if (b.filter.is_needed || self->relation.min_distance > 0.0 ||
+        input->max_distance != NULL)
+        b.to.filter = &b.filter;
     if (oj_flat_is_points(input) && !oj_relation_gives_lists(&self->relation))
         return join_one_per_row(&b, input, out, stats, err);
     return join_batch_to_lists(&b, input, out, stats, err);
