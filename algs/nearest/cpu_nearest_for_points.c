@@ -314,6 +314,71 @@ static oj_status join_one_per_row(struct nearest_points_batch *b,
     return OJ_OK;
 }
 
+/* 1 when each point has k pairs, neither fewer nor more. */
+static int has_k_pairs_each(const struct nearest_points_batch *b,
+                            const struct oj_flat *input)
+{
+    const struct oj_relation *relation = &b->self->index.relation;
+    return oj_flat_is_points(input) && b->to.filter == NULL &&
+           relation->op == OJ_OP_NEAREST && relation->k > 1 &&
+           relation->ties == OJ_TIES_FIRST &&
+           relation->max_distance == INFINITY &&
+           b->self->index.segments.n_bundles > 0;
+}
+
+/* Places for k pairs of each row that has a point. */
+static oj_status make_lists_of_k(const struct nearest_points_batch *b,
+                                 const struct oj_flat *input,
+                                 struct oj_matches *out, struct oj_error *err)
+{
+    int64_t k = b->self->index.relation.k, n = input->n_features, at = 0;
+    int64_t most = b->self->options.max_batch_pairs;
+    OJ_TRY(oj_matches_reserve(out, n, 0, 1, err));
+    out->offset[0] = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        at += input->x[i] == input->x[i] && input->y[i] == input->y[i] ? k : 0;
+        out->offset[i + 1] = at;
+    }
+    if (most > 0 && n > 1 && at > most)
+        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
+                       "the batch has more pairs than fit");
+    return oj_matches_grow(out, 0, at, err);
+}
+
+/* Distances that overflow are none: closes the gaps that they leave, and
+ * counts. */
+static void close_gaps_in_lists_of_k(struct oj_matches *out)
+{
+    int64_t first = 0, at = 0;
+    for (int64_t row = 0; row < out->n_rows; row++)
+    {
+        int64_t end = out->offset[row + 1], kept = at;
+        for (int64_t i = first; i < end && out->join_row[i] >= 0; i++)
+        {
+            out->join_row[at] = out->join_row[i];
+            out->measure[at++] = out->measure[i];
+        }
+        out->offset[row + 1] = at;
+        out->n_matched += at > kept;
+        first = end;
+    }
+    out->n_entries = out->n_pairs = at;
+}
+
+static oj_status join_to_lists_of_k(struct nearest_points_batch *b,
+                                    const struct oj_flat *input,
+                                    struct oj_matches *out,
+                                    struct oj_stats *stats,
+                                    struct oj_error *err)
+{
+    OJ_TRY(make_lists_of_k(b, input, out, err));
+    b->to.lists = out;
+    OJ_TRY(join_points(b, input->n_features, input->x, input->y, stats, err));
+    close_gaps_in_lists_of_k(out);
+    return OJ_OK;
+}
+
 /* Batches whose answers are lists. */
 static oj_status join_batch_to_lists(struct nearest_points_batch *b,
                                      const struct oj_flat *input,
@@ -391,6 +456,8 @@ static oj_status join_nearest_points(struct oj_index *wrapped,
         b.to.filter = &b.filter;
     if (oj_flat_is_points(input) && !oj_relation_gives_lists(&self->relation))
         return join_one_per_row(&b, input, out, stats, err);
+    if (has_k_pairs_each(&b, input))
+        return join_to_lists_of_k(&b, input, out, stats, err);
     return join_batch_to_lists(&b, input, out, stats, err);
 }
 

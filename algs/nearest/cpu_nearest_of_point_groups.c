@@ -469,12 +469,31 @@ OJ_INLINE oj_status sort_pairs_of_point(struct nearest_search *search, int i,
     return OJ_OK;
 }
 
+/* A row's place in lists of k each; fewer leave a gap. */
+static void put_pairs_in_place(const struct oj_nearest_output *to, int32_t row,
+                               const struct point_pairs *pairs)
+{
+    int64_t at = to->lists->offset[row];
+    int64_t n = to->lists->offset[row + 1] - at;
+    memcpy(to->lists->join_row + at, pairs->feature,
+           (size_t)pairs->n * sizeof *pairs->feature);
+    memcpy(to->lists->measure + at, pairs->distance,
+           (size_t)pairs->n * sizeof *pairs->distance);
+    for (int64_t i = pairs->n; i < n; i++)
+        to->lists->join_row[at + i] = NO_FEATURE;
+}
+
 static oj_status put_pairs(const struct oj_nearest_output *to, int32_t row,
                            const struct point_pairs *pairs,
                            struct oj_error *err)
 {
     struct oj_answers *answers = to->answers;
     int64_t at = answers->n_entries;
+    if (to->lists != NULL)
+    {
+        put_pairs_in_place(to, row, pairs);
+        return OJ_OK;
+    }
     OJ_TRY(oj_answers_reserve(answers, pairs->n, err));
     for (int64_t i = 0; i < pairs->n; i++)
         answers->row[at + i] = row;
@@ -693,6 +712,22 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
     return OJ_OK;
 }
 
+/* A group is as large as its candidates allow; of listed answers, the features
+ * that these belong to: points want k of them, or those in reach, in any case.
+ */
+OJ_INLINE void adapt_group_limit(struct nearest_search *search,
+                                 enum nearest_answer answer)
+{
+    struct oj_nearest_scratch *s = search->s;
+    double base = search->index->segments.bundle_size;
+    int64_t wanted = expected_features(search, answer);
+    if (answer == NEAREST_LISTED)
+        oj_adapt(&s->group_limit, s->features.n, 16 + 2 * wanted,
+                 32 + 4 * wanted, base);
+    else
+        oj_adapt(&s->group_limit, s->n_candidates, 20, 40, base);
+}
+
 /* Answers the points of a patch, group by group. */
 OJ_INLINE oj_status answer_patch(struct nearest_search *search, int n,
                                  const struct oj_ordered_point *point,
@@ -704,7 +739,6 @@ OJ_INLINE oj_status answer_patch(struct nearest_search *search, int n,
     int most = OJ_GROUP;
     for (int at = 0; at < n;)
     {
-        int64_t more = 0;
         OJ_TRY(oj_check_cancel(s->cancel, err));
         oj_group_take(&g, n - at, most, point + at, s->group_limit);
         g.first = at;
@@ -716,10 +750,7 @@ OJ_INLINE oj_status answer_patch(struct nearest_search *search, int n,
         }
         most = OJ_GROUP;
         at += g.n;
-        if (answer == NEAREST_LISTED)
-            more = 2 * expected_features(search, answer);
-        oj_adapt(&s->group_limit, s->n_candidates, 20 + more, 40 + 2 * more,
-                 search->index->segments.bundle_size);
+        adapt_group_limit(search, answer);
     }
     return OJ_OK;
 }

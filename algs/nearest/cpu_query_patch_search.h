@@ -142,6 +142,9 @@ struct oj_nearest_output
                                nothing is within max_distance; or NULL */
     struct oj_answers *answers; /**< all other pairs; NULL where the relation
                                      gives one of each and ones is set */
+    const struct oj_matches *lists; /**< lists of as many pairs as each row has,
+                                         with offsets; -1 where there are fewer;
+                                         or NULL: in answers */
     const struct oj_pair_filter *filter; /**< which pairs count, or NULL: all
                                               within the relation's distance */
 };
