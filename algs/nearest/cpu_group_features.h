@@ -57,6 +57,9 @@ static inline oj_status oj_group_features_reserve(struct oj_group_features *f,
                                                   struct oj_error *err)
 {
     OJ_ROOM(f->key, 0, 2 * n, f->cap_key, err);
+    OJ_ROOM(f->low, 0, n, f->cap_f_low, err);
+    OJ_ROOM(f->high, 0, n, f->cap_f_high, err);
+    OJ_ROOM(f->column, 0, n, f->cap_column, err);
     OJ_ROOM(f->first, 0, n + 1, f->cap_first, err);
     OJ_ROOM(f->feature, 0, n, f->cap_feature, err);
     OJ_ROOM(f->inside, 0, n, f->cap_inside, err);
@@ -65,31 +68,54 @@ static inline oj_status oj_group_features_reserve(struct oj_group_features *f,
     return OJ_OK;
 }
 
-/* Puts the candidates in the order of their features' ranks and lists the
- * features, with those that contain a point of the group. */
-OJ_INLINE oj_status oj_group_features_list(const struct oj_segments *segments,
-                                           const int32_t *tie_rank,
-                                           struct oj_nearest_scratch *s,
-                                           const struct oj_group *g,
-                                           struct oj_error *err)
+/* The k-th least of n numbers, k from 1 to n, which change places.  Source:
+ * quickselect (Hoare 1961). */
+static inline float oj_kth_least(float *v, int64_t n, int64_t k)
 {
-    struct oj_group_features *f = &s->features;
-    int64_t n_keys = 0, n_slots = 0, n_inside = 0;
-    const struct oj_keyed *key;
-    for (int i = 0; i < g->n; i++)
+    int64_t low = 0, high = n - 1;
+    while (low < high)
     {
-        int64_t n;
-        (void)oj_group_containing(s, g, i, &n);
-        n_inside += n;
+        float pivot = v[low + (high - low) / 2];
+        int64_t i = low, j = high;
+        while (i <= j)
+        {
+            while (v[i] < pivot)
+                i++;
+            while (v[j] > pivot)
+                j--;
+            if (i <= j)
+            {
+                float moved = v[i];
+                v[i++] = v[j];
+                v[j--] = moved;
+            }
+        }
+        if (k - 1 <= j)
+            high = j;
+        else if (k - 1 >= i)
+            low = i;
+        else
+            break;
     }
-    OJ_TRY(oj_group_features_reserve(f, s->n_candidates + n_inside, err));
+    return v[k - 1];
+}
+
+/* The keys of the candidates, and of features that contain points of the group;
+ * of how many. */
+OJ_INLINE int64_t oj_group_keys_make(const struct oj_segments *segments,
+                                     const int32_t *tie_rank,
+                                     struct oj_nearest_scratch *s,
+                                     const struct oj_group *g)
+{
+    struct oj_keyed *key = s->features.key;
+    int64_t n_keys = s->n_candidates;
     for (int64_t j = 0; j < s->n_candidates; j++)
     {
-        int64_t slot = s->candidate[j];
-        int32_t rank = oj_tie_rank(tie_rank, segments->feature[slot]);
-        f->key[n_keys++] = (struct oj_keyed){(uint64_t)rank, slot};
+        int32_t feature = segments->feature[s->candidate[j]];
+        uint64_t rank = (uint64_t)oj_tie_rank(tie_rank, feature);
+        key[j] = (struct oj_keyed){rank, j};
     }
-    for (int i = 0; i < g->n && n_inside > 0; i++)
+    for (int i = 0; i < g->n && s->cells->n_sets > 0; i++)
     {
         int64_t n;
         const int32_t *feature = oj_group_containing(s, g, i, &n);
@@ -97,33 +123,123 @@ OJ_INLINE oj_status oj_group_features_list(const struct oj_segments *segments,
         {
             /* the ordinal goes along: there may be no segment to have it from */
             uint64_t rank = (uint64_t)oj_tie_rank(tie_rank, feature[j]);
-            f->key[n_keys++] = (struct oj_keyed){
+            key[n_keys++] = (struct oj_keyed){
                 rank, OJ_KEY_INSIDE * (i + 1) + feature[j]};
         }
     }
-    key = f->key;
-    if (n_keys > OJ_FEW_KEYS)
-        key = oj_radix_sort(f->key, f->key + n_keys, n_keys);
-    else
-        oj_keys_sort_few(f->key, n_keys);
-    f->n = 0;
+    return n_keys;
+}
+
+/* Lists the features of sorted keys, first into these. */
+OJ_INLINE void oj_group_features_begin(const struct oj_segments *segments,
+                                       struct oj_nearest_scratch *s,
+                                       const struct oj_keyed *key,
+                                       int64_t n_keys)
+{
+    struct oj_group_features *f = &s->features;
+    int64_t n = -1;
     for (int64_t j = 0; j < n_keys; j++)
     {
         int64_t value = key[j].value;
         int is_inside = value >= OJ_KEY_INSIDE;
         if (j == 0 || key[j].key != key[j - 1].key)
         {
-            f->first[f->n] = n_slots;
-            f->inside[f->n] = 0;
-            f->feature[f->n++] = is_inside ? (int32_t)(value & UINT32_MAX)
-                                           : segments->feature[value];
+            n++;
+            f->first[n] = j;
+            f->inside[n] = 0;
+            f->low[n] = f->high[n] = INFINITY;
+            f->feature[n] = is_inside ? (int32_t)(value & UINT32_MAX)
+                                      : segments->feature[s->candidate[value]];
         }
         if (is_inside)
-            f->inside[f->n - 1] |= 1u << (value / OJ_KEY_INSIDE - 1);
+        {
+            f->inside[n] |= 1u << (value / OJ_KEY_INSIDE - 1);
+            f->low[n] = -INFINITY;
+        }
         else
-            s->candidate[n_slots++] = value;
+        {
+            float low = s->candidate_low[value], high = s->candidate_high[value];
+            f->low[n] = low < f->low[n] ? low : f->low[n];
+            f->high[n] = high < f->high[n] ? high : f->high[n];
+        }
     }
-    f->first[f->n] = n_slots;
+    f->n = n + 1;
+    f->first[f->n] = n_keys;
+}
+
+/* No point of the group has its k-th nearest farther away. */
+OJ_INLINE float oj_group_features_within(struct oj_group_features *f, int64_t k)
+{
+    if (f->n <= k)
+        return INFINITY;
+    memcpy(f->column, f->high, (size_t)f->n * sizeof *f->high);
+    return oj_kth_least(f->column, f->n, k);
+}
+
+/* Drops features that are not among the k nearest of a point of the group, and
+ * of the others the segments that are not their nearest for one. */
+OJ_INLINE void oj_group_features_select(const struct oj_segments *segments,
+                                        struct oj_nearest_scratch *s,
+                                        const struct oj_keyed *key, int64_t k)
+{
+    struct oj_group_features *f = &s->features;
+    double slack = segments->tree.slack;
+    float keep = oj_keep_within(oj_group_features_within(f, k), slack);
+    int64_t n = 0, n_kept = 0, *moved = s->candidate;
+    for (int64_t at = 0; at < f->n; at++)
+    {
+        int64_t j = f->first[at], end = f->first[at + 1];
+        float own = oj_keep_within(f->high[at], slack);
+        own = own < keep ? own : keep;
+        if (!(f->low[at] <= keep))
+            continue;
+        f->first[n] = n_kept;
+        f->inside[n] = f->inside[at];
+        f->feature[n++] = f->feature[at];
+        for (; j < end; j++)
+        {
+            int64_t value = key[j].value;
+            if (value < OJ_KEY_INSIDE && s->candidate_low[value] <= own)
+                s->sorted[n_kept++] = s->candidate[value];
+        }
+    }
+    f->first[n] = n_kept;
+    f->n = n;
+    s->candidate = s->sorted;
+    s->sorted = moved;
+    s->n_candidates = n_kept;
+}
+
+/* Lists the features of the candidates, and those that contain points of the
+ * group, in the order of their ranks, and puts the candidates in it. */
+OJ_INLINE oj_status oj_group_features_list(const struct oj_segments *segments,
+                                           const int32_t *tie_rank,
+                                           struct oj_nearest_scratch *s,
+                                           const struct oj_group *g, int64_t k,
+                                           struct oj_error *err)
+{
+    struct oj_group_features *f = &s->features;
+    int64_t n_keys = s->n_candidates, most = s->cap_candidates;
+    struct oj_keyed *key;
+    for (int i = 0; i < g->n; i++)
+    {
+        int64_t n;
+        (void)oj_group_containing(s, g, i, &n);
+        n_keys += n;
+    }
+    OJ_TRY(oj_group_features_reserve(f, n_keys, err));
+    OJ_ROOM(s->sorted, 0, most, s->cap_sorted, err);
+    n_keys = oj_group_keys_make(segments, tie_rank, s, g);
+    key = f->key;
+    if (n_keys > OJ_FEW_KEYS)
+        key = oj_radix_sort(key, key + n_keys, n_keys);
+    else
+        oj_keys_sort_few(key, n_keys);
+    oj_group_features_begin(segments, s, key, n_keys);
+    oj_group_features_select(segments, s, key, k);
+    most = s->cap_candidates;
+    s->cap_candidates = s->cap_sorted;
+    s->cap_sorted = most;
     return OJ_OK;
 }
 
@@ -182,64 +298,29 @@ OJ_INLINE void oj_kth_of_sixteen(const struct oj_group_features *f, int64_t k,
     OJ_SIXTEEN kth[c] = best[k - 1][c];
 }
 
-/* The k-th least of n numbers, k from 1 to n, which change places.  Source:
- * quickselect (Hoare 1961). */
-static inline float oj_kth_least(float *v, int64_t n, int64_t k)
-{
-    int64_t low = 0, high = n - 1;
-    while (low < high)
-    {
-        float pivot = v[low + (high - low) / 2];
-        int64_t i = low, j = high;
-        while (i <= j)
-        {
-            while (v[i] < pivot)
-                i++;
-            while (v[j] > pivot)
-                j--;
-            if (i <= j)
-            {
-                float moved = v[i];
-                v[i++] = v[j];
-                v[j--] = moved;
-            }
-        }
-        if (k - 1 <= j)
-            high = j;
-        else if (k - 1 >= i)
-            low = i;
-        else
-            break;
-    }
-    return v[k - 1];
-}
-
 /* In limit2: the k-th least numbers of all points; INFINITY where there are
  * fewer. */
-OJ_INLINE oj_status oj_group_features_kth(struct oj_nearest_scratch *s,
-                                          const struct oj_group *g, int64_t k,
-                                          float limit2[OJ_GROUP],
-                                          struct oj_error *err)
+OJ_INLINE void oj_group_features_kth(struct oj_nearest_scratch *s,
+                                     const struct oj_group *g, int64_t k,
+                                     float limit2[OJ_GROUP])
 {
     struct oj_group_features *f = &s->features;
     for (int i = 0; i < OJ_GROUP; i++)
         limit2[i] = INFINITY;
     if (f->n < k)
-        return OJ_OK;
+        return;
     if (k <= OJ_FEW_NEAREST)
     {
         for (int i = 0; i < g->n; i += OJ_WIDE)
             oj_kth_of_sixteen(f, k, i, limit2 + i);
-        return OJ_OK;
+        return;
     }
-    OJ_ROOM(f->column, 0, f->n, f->cap_column, err);
     for (int i = 0; i < g->n; i++)
     {
         for (int64_t at = 0; at < f->n; at++)
             f->column[at] = f->least2[at * OJ_GROUP + i];
         limit2[i] = oj_kth_least(f->column, f->n, k);
     }
-    return OJ_OK;
 }
 
 /* Turns squares into squares that leave nothing out that rounding might have put

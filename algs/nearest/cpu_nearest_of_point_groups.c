@@ -17,7 +17,8 @@
 /* So few candidates are not looked through once more. */
 #define OJ_FEW_CANDIDATES 16
 
-/* A group that still has more candidates than this is taken in halves. */
+/* A group that still has more candidates than this is taken in halves; of listed
+ * answers four times as many. */
 #define OJ_MANY_CANDIDATES 256
 
 /* Patches and groups grow where they find little and shrink where they find
@@ -37,15 +38,26 @@ OJ_INLINE void oj_adapt(double *limit, int64_t n, int64_t few, int64_t many,
 
 /* --- candidates ----------------------------------------------------------- */
 
+/* Moves a candidate to place n of those that are kept.  has_high: k > 1, a
+ * constant. */
+OJ_INLINE void oj_candidate_move(struct oj_nearest_scratch *s, int64_t n,
+                                 int64_t from, int has_high)
+{
+    s->candidate[n] = s->candidate[from];
+    s->candidate_low[n] = s->candidate_low[from];
+    if (has_high)
+        s->candidate_high[n] = s->candidate_high[from];
+}
+
 /* Drops the candidates that the bound has overtaken. */
-OJ_INLINE void oj_candidates_compact(struct oj_nearest_scratch *s, float keep)
+OJ_INLINE void oj_candidates_compact(struct oj_nearest_scratch *s, float keep,
+                                     int has_high)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < s->n_candidates; i++)
     {
-        s->candidate[n] = s->candidate[i];
-        s->candidate_low[n] = s->candidate_low[i];
-        n += s->candidate_low[i] <= keep;
+        oj_candidate_move(s, n, i, has_high);
+        n += s->candidate_low[n] <= keep;
     }
     s->n_candidates = n;
 }
@@ -62,8 +74,7 @@ static inline void oj_candidates_compact_by_feature(
     {
         int64_t slot = s->candidate[i];
         float low = s->candidate_low[i];
-        s->candidate[n] = slot;
-        s->candidate_low[n] = low;
+        oj_candidate_move(s, n, i, 1);
         n += oj_own_keeps(s, place, bound, segments->feature[slot], low, &of);
     }
     s->n_candidates = n;
@@ -75,6 +86,7 @@ static inline oj_status oj_candidates_reserve(struct oj_nearest_scratch *s,
 {
     int64_t n = s->n_candidates + OJ_BUNDLE;
     OJ_ROOM(s->candidate_low, s->n_candidates, n, s->cap_low, err);
+    OJ_ROOM(s->candidate_high, s->n_candidates, n, s->cap_high, err);
     return oj_reserve(&s->candidate, s->n_candidates, n, &s->cap_candidates,
                       sizeof *s->candidate, err);
 }
@@ -89,18 +101,22 @@ OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
                                     struct oj_error *err)
 {
     double d2[OJ_BUNDLE];
-    float low[OJ_BUNDLE];
+    float low[OJ_BUNDLE], high[OJ_BUNDLE];
     oj_bundle_measure(&segments->bundle[bundle], place, d2, low);
+    if (k > 1)
+        oj_bundle_high(place, d2, high);
     oj_bound_tighten(segments, s, place, k, searches, bundle, d2, bound);
     if (s->n_candidates + OJ_BUNDLE > s->cap_candidates)
     {
-        oj_candidates_compact(s, bound->keep);
+        oj_candidates_compact(s, bound->keep, k > 1);
         OJ_TRY(oj_candidates_reserve(s, err));
     }
     for (int i = 0; i < OJ_BUNDLE; i++)
     {
         s->candidate[s->n_candidates] = (int64_t)bundle * OJ_BUNDLE + i;
         s->candidate_low[s->n_candidates] = low[i];
+        if (k > 1)
+            s->candidate_high[s->n_candidates] = high[i];
         s->n_candidates += low[i] <= bound->keep;
     }
     return OJ_OK;
@@ -186,10 +202,13 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
     const struct oj_tree *tree = &segments->tree;
     struct oj_front *front = &s->near_bundles;
     struct oj_bound bound = oj_bound_make(tree, cap);
-    int64_t check_at = OJ_MANY_CANDIDATES + expected;
+    int64_t many = OJ_MANY_CANDIDATES + 1, check_at;
     int64_t nearest;
     int searches;
     float q[4];
+    if (k > 1) /* some segments a feature */
+        many = 4 * (OJ_MANY_CANDIDATES + 4 * expected);
+    check_at = many;
     s->n_candidates = 0;
     s->too_many = 0;
     searches = oj_bound_begin(tree, s, place, k, &bound);
@@ -214,17 +233,16 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
                                block->entry[lane], &bound, err));
         if (s->n_candidates > check_at)
         {
-            oj_candidates_compact(s, bound.keep);
-            if (k > 1 && s->n_candidates > OJ_MANY_CANDIDATES + expected)
+            oj_candidates_compact(s, bound.keep, k > 1);
+            if (k > 1 && s->n_candidates > many)
                 oj_candidates_compact_by_feature(segments, s, place, &bound);
-            s->too_many = place->h > 0.0 &&
-                          s->n_candidates > OJ_MANY_CANDIDATES + expected;
+            s->too_many = place->h > 0.0 && s->n_candidates > many;
             if (s->too_many)
                 return OJ_OK;
-            check_at = 2 * s->n_candidates + OJ_MANY_CANDIDATES + expected;
+            check_at = 2 * s->n_candidates + many;
         }
     }
-    oj_candidates_compact(s, bound.keep);
+    oj_candidates_compact(s, bound.keep, k > 1);
     if (k > 1 && searches && s->n_best < k &&
         s->n_candidates > OJ_FEW_CANDIDATES)
         oj_candidates_compact_by_feature(segments, s, place, &bound);
@@ -578,11 +596,11 @@ OJ_INLINE oj_status list_pairs_of_group(struct nearest_search *search,
     double reach[OJ_GROUP];
     struct oj_scale scale;
     OJ_TRY(oj_group_features_list(&index->segments, index->tie_rank, s, g,
-                                  err));
+                                  search->k, err));
     OJ_TRY(oj_matrix_reserve(s, err));
     scale = oj_fill_matrix(&index->segments, s, g, least2);
     oj_group_features_fill(s, g);
-    OJ_TRY(oj_group_features_kth(s, g, search->k, limit2, err));
+    oj_group_features_kth(s, g, search->k, limit2);
     for (int i = 0; i < g->n; i++)
         reach[i] = reach_of_point(search, &g->point[i]);
     oj_limits_widen(&scale, g->n, reach, limit2);
@@ -722,8 +740,8 @@ OJ_INLINE void adapt_group_limit(struct nearest_search *search,
     double base = search->index->segments.bundle_size;
     int64_t wanted = expected_features(search, answer);
     if (answer == NEAREST_LISTED)
-        oj_adapt(&s->group_limit, s->features.n, 16 + 2 * wanted,
-                 32 + 4 * wanted, base);
+        oj_adapt(&s->group_limit, s->features.n, 12 + 3 * wanted / 2,
+                 24 + 3 * wanted, base);
     else
         oj_adapt(&s->group_limit, s->n_candidates, 20, 40, base);
 }
@@ -787,8 +805,8 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
     for (int64_t at = 0; at < n;)
     {
         int64_t expected = expected_features(search, answer);
-        int64_t few = answer != NEAREST_LISTED ? 24 : 48 + expected;
-        int64_t many = answer != NEAREST_LISTED ? 96 : 160 + 4 * expected;
+        int64_t few = answer != NEAREST_LISTED ? 24 : 48 + 2 * expected;
+        int64_t many = answer != NEAREST_LISTED ? 96 : 160 + 6 * expected;
         int taken =
             oj_place_take(&patch, n - at, most, point + at, s->patch_limit);
         OJ_TRY(oj_patch_bundles(&index->segments, s, &patch, k, expected,
@@ -949,6 +967,8 @@ void oj_nearest_scratch_free(struct oj_nearest_scratch *s)
     struct oj_group_features *f = &s->features;
     void *const arrays[] = {s->near_bundles.block, s->near,     s->candidate,
                             s->candidate_low,      s->matrix,   s->best_feature,
+                            s->candidate_high,     s->sorted,   f->low,
+                            f->high,
                             s->best_d2,            s->own,      s->open,
                             f->key,                f->first,    f->feature,
                             f->least2,             f->inside,   f->close,

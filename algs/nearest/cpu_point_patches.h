@@ -198,6 +198,15 @@ OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
     }
 }
 
+/* And what each is at most away from every point of the box, in single precision,
+ * made to err to the greater side. */
+OJ_INLINE void oj_bundle_high(const struct oj_place *place,
+                              const double *restrict d2, float *restrict high)
+{
+    double h = place->h * (1.0 + 1e-6);
+    OJ_EIGHT high[c] = (float)(sqrt(d2[c]) * (1.0 + 1e-6) + h);
+}
+
 /* The farthest that a point of the box can be from a segment: at a corner,
  * because the distance is convex. */
 OJ_INLINE double oj_box_reach_to(const struct oj_place *place,

@@ -76,6 +76,8 @@ struct oj_group_features
     struct oj_keyed *key;     /**< [2 n] what they are sorted by */
     int64_t *first;           /**< [n + 1] into the scratch's candidates */
     int32_t *feature;         /**< [n] ordinals */
+    float *low, *high; /**< [n] what they are away from the group at least, and
+                            at most */
     float *least2;            /**< [n][OJ_GROUP] */
     uint32_t *inside, *close; /**< [n] bits of points */
     float *column;            /**< [n] numbers of one point */
@@ -83,7 +85,7 @@ struct oj_group_features
     int32_t *pair_of;      /**< [pairs] places in feature */
     double *pair_distance; /**< [pairs] */
     int64_t cap_key, cap_first, cap_feature, cap_least2, cap_inside, cap_close,
-        cap_column, cap_pair_of, cap_pair_distance;
+        cap_column, cap_pair_of, cap_pair_distance, cap_f_low, cap_f_high;
 };
 
 /** What the last point that was answered says of those beside it: the k-th
@@ -107,7 +109,10 @@ struct oj_nearest_scratch
     int64_t n_candidates, cap_candidates; /**< of the group */
     int64_t *candidate;   /**< slots: bundle * OJ_BUNDLE + place */
     float *candidate_low; /**< what each is away from the group at least */
-    int64_t cap_low;
+    float *candidate_high; /**< and at most; k > 1 */
+    int64_t cap_low, cap_high;
+    int64_t *sorted; /**< candidates in the order of their features */
+    int64_t cap_sorted;
     int too_many; /**< the walk was given up: take fewer points */
     int64_t cap_matrix;
     float *matrix;            /**< see oj_fill_matrix() */
