@@ -38,8 +38,8 @@ OJ_INLINE void oj_adapt(double *limit, int64_t n, int64_t few, int64_t many,
 
 /* --- candidates ----------------------------------------------------------- */
 
-/* Moves a candidate to place n of those that are kept.  has_high: k > 1, a
- * constant. */
+/* Moves a candidate to place n of those that are kept.  has_high: 1 where
+ * candidates are listed by feature, a constant. */
 OJ_INLINE void oj_candidate_move(struct oj_nearest_scratch *s, int64_t n,
                                  int64_t from, int has_high)
 {
@@ -96,26 +96,26 @@ static inline oj_status oj_candidates_reserve(struct oj_nearest_scratch *s,
 OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
                                     struct oj_nearest_scratch *s,
                                     const struct oj_place *place, int64_t k,
-                                    int searches, int32_t bundle,
+                                    int has_high, int searches, int32_t bundle,
                                     struct oj_bound *bound,
                                     struct oj_error *err)
 {
     double d2[OJ_BUNDLE];
     float low[OJ_BUNDLE], high[OJ_BUNDLE];
     oj_bundle_measure(&segments->bundle[bundle], place, d2, low);
-    if (k > 1)
+    if (has_high)
         oj_bundle_high(place, d2, high);
     oj_bound_tighten(segments, s, place, k, searches, bundle, d2, bound);
     if (s->n_candidates + OJ_BUNDLE > s->cap_candidates)
     {
-        oj_candidates_compact(s, bound->keep, k > 1);
+        oj_candidates_compact(s, bound->keep, has_high);
         OJ_TRY(oj_candidates_reserve(s, err));
     }
     for (int i = 0; i < OJ_BUNDLE; i++)
     {
         s->candidate[s->n_candidates] = (int64_t)bundle * OJ_BUNDLE + i;
         s->candidate_low[s->n_candidates] = low[i];
-        if (k > 1)
+        if (has_high)
             s->candidate_high[s->n_candidates] = high[i];
         s->n_candidates += low[i] <= bound->keep;
     }
@@ -175,7 +175,8 @@ OJ_INLINE void oj_front_list(struct oj_nearest_scratch *s, float reach2)
 OJ_INLINE oj_status oj_visit_nearest_box(const struct oj_segments *segments,
                                          struct oj_nearest_scratch *s,
                                          const struct oj_place *place,
-                                         int64_t k, int64_t nearest,
+                                         int64_t k, int has_high,
+                                         int64_t nearest,
                                          struct oj_bound *bound,
                                          struct oj_error *err)
 {
@@ -184,8 +185,8 @@ OJ_INLINE oj_status oj_visit_nearest_box(const struct oj_segments *segments,
     int lane = (int)(nearest % OJ_FANOUT);
     if (block->d2[lane] > bound->reach2)
         return OJ_OK;
-    OJ_TRY(oj_visit_bundle(segments, s, place, k, 1, block->entry[lane], bound,
-                           err));
+    OJ_TRY(oj_visit_bundle(segments, s, place, k, has_high, 1,
+                           block->entry[lane], bound, err));
     block->d2[lane] = INFINITY;
     return OJ_OK;
 }
@@ -196,8 +197,9 @@ OJ_INLINE oj_status oj_visit_nearest_box(const struct oj_segments *segments,
 OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
                                           struct oj_nearest_scratch *s,
                                           const struct oj_place *place,
-                                          int64_t k, int64_t expected,
-                                          double cap, struct oj_error *err)
+                                          int64_t k, int has_high,
+                                          int64_t expected, double cap,
+                                          struct oj_error *err)
 {
     const struct oj_tree *tree = &segments->tree;
     struct oj_front *front = &s->near_bundles;
@@ -219,8 +221,8 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
     oj_tree_relative(tree, &place->box, q);
     nearest = oj_front_measure(front, q);
     if (searches)
-        OJ_TRY(oj_visit_nearest_box(segments, s, place, k, nearest, &bound,
-                                    err));
+        OJ_TRY(oj_visit_nearest_box(segments, s, place, k, has_high, nearest,
+                                    &bound, err));
     oj_front_list(s, bound.reach2);
     for (int32_t i = 0; i < s->n_near; i++)
     {
@@ -229,11 +231,11 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
         int lane = s->near[i] % OJ_FANOUT;
         if (block->d2[lane] > bound.reach2)
             continue;
-        OJ_TRY(oj_visit_bundle(segments, s, place, k, searches,
+        OJ_TRY(oj_visit_bundle(segments, s, place, k, has_high, searches,
                                block->entry[lane], &bound, err));
         if (s->n_candidates > check_at)
         {
-            oj_candidates_compact(s, bound.keep, k > 1);
+            oj_candidates_compact(s, bound.keep, has_high);
             if (k > 1 && s->n_candidates > many)
                 oj_candidates_compact_by_feature(segments, s, place, &bound);
             s->too_many = place->h > 0.0 && s->n_candidates > many;
@@ -242,7 +244,7 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
             check_at = 2 * s->n_candidates + many;
         }
     }
-    oj_candidates_compact(s, bound.keep, k > 1);
+    oj_candidates_compact(s, bound.keep, has_high);
     if (k > 1 && searches && s->n_best < k &&
         s->n_candidates > OJ_FEW_CANDIDATES)
         oj_candidates_compact_by_feature(segments, s, place, &bound);
@@ -704,6 +706,7 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
         set_containing_as_nearest(index, s, g, &best) == g->n)
         cap = 0.0;
     OJ_TRY(oj_collect_candidates(&index->segments, s, &g->place, k,
+                                 answer != ONE_NEAREST,
                                  expected_features(search, answer), cap, err));
     if (s->too_many)
         return OJ_OK;
