@@ -35,9 +35,6 @@
  * OJ_LANES. */
 #define OJ_FEW_PAIRS 64
 
-/* In a key's value, in place of a segment: the feature contains this point. */
-#define OJ_KEY_INSIDE (INT64_C(1) << 32)
-
 OJ_INLINE void oj_keys_sort_few(struct oj_keyed *key, int64_t n)
 {
     for (int64_t i = 1; i < n; i++)
@@ -50,15 +47,15 @@ OJ_INLINE void oj_keys_sort_few(struct oj_keyed *key, int64_t n)
     }
 }
 
-/* Room for the features of the candidates and of n_inside pairs of a point and a
- * polygon that contains it. */
+/* Room for up to n features, of n candidates and pairs of a point and a polygon
+ * that contains it. */
 static inline oj_status oj_group_features_reserve(struct oj_group_features *f,
                                                   int64_t n,
                                                   struct oj_error *err)
 {
+    OJ_ROOM(f->found, 0, n, f->cap_found, err);
+    OJ_ROOM(f->found_of, 0, n, f->cap_found_of, err);
     OJ_ROOM(f->key, 0, 2 * n, f->cap_key, err);
-    OJ_ROOM(f->low, 0, n, f->cap_f_low, err);
-    OJ_ROOM(f->high, 0, n, f->cap_f_high, err);
     OJ_ROOM(f->column, 0, n, f->cap_column, err);
     OJ_ROOM(f->first, 0, n + 1, f->cap_first, err);
     OJ_ROOM(f->feature, 0, n, f->cap_feature, err);
@@ -66,6 +63,45 @@ static inline oj_status oj_group_features_reserve(struct oj_group_features *f,
     OJ_ROOM(f->close, 0, n, f->cap_close, err);
     OJ_ROOM(f->least2, 0, n * OJ_GROUP, f->cap_least2, err);
     return OJ_OK;
+}
+
+/* An empty table with twice as many slots as there can be features. */
+static inline oj_status oj_group_table_begin(struct oj_group_features *f,
+                                             int64_t n, struct oj_error *err)
+{
+    int bits = 6;
+    while ((INT64_C(1) << bits) < 2 * n)
+        bits++;
+    if ((INT64_C(1) << bits) > f->n_slots || ++f->stamp == 0)
+    {
+        oj_free(f->slot);
+        f->slot = NULL;
+        f->n_slots = 0;
+        OJ_NEW_ZEROED(f->slot, INT64_C(1) << bits, err);
+        f->n_slots = INT64_C(1) << bits;
+        f->stamp = 1;
+    }
+    f->shift = 32 - bits;
+    f->n = 0;
+    return OJ_OK;
+}
+
+/* The place of feature among those found; a new one where it is not there. */
+OJ_INLINE int32_t oj_group_table_find(struct oj_group_features *f,
+                                      int32_t feature)
+{
+    uint32_t mask = (1u << (32 - f->shift)) - 1;
+    uint32_t at = (uint32_t)feature * 0x9E3779B1u >> f->shift;
+    while (f->slot[at].stamp == f->stamp && f->slot[at].feature != feature)
+        at = (at + 1) & mask;
+    if (f->slot[at].stamp != f->stamp)
+    {
+        f->found[f->n] =
+            (struct oj_found_feature){feature, -1, 0, INFINITY, INFINITY};
+        f->slot[at] =
+            (struct oj_found_slot){feature, (int32_t)f->n++, f->stamp};
+    }
+    return f->slot[at].place;
 }
 
 /* The k-th least of n numbers, k from 1 to n, which change places.  Source:
@@ -100,20 +136,22 @@ static inline float oj_kth_least(float *v, int64_t n, int64_t k)
     return v[k - 1];
 }
 
-/* The keys of the candidates, and of features that contain points of the group;
- * of how many. */
-OJ_INLINE int64_t oj_group_keys_make(const struct oj_segments *segments,
-                                     const int32_t *tie_rank,
-                                     struct oj_nearest_scratch *s,
-                                     const struct oj_group *g)
+/* The features of the candidates, and those that contain points of the group,
+ * as they come. */
+OJ_INLINE void oj_group_features_find(const struct oj_segments *segments,
+                                      struct oj_nearest_scratch *s,
+                                      const struct oj_group *g)
 {
-    struct oj_keyed *key = s->features.key;
-    int64_t n_keys = s->n_candidates;
+    struct oj_group_features *f = &s->features;
     for (int64_t j = 0; j < s->n_candidates; j++)
     {
-        int32_t feature = segments->feature[s->candidate[j]];
-        uint64_t rank = (uint64_t)oj_tie_rank(tie_rank, feature);
-        key[j] = (struct oj_keyed){rank, j};
+        float low = s->candidate_low[j], high = s->candidate_high[j];
+        struct oj_found_feature *found;
+        f->found_of[j] =
+            oj_group_table_find(f, segments->feature[s->candidate[j]]);
+        found = &f->found[f->found_of[j]];
+        found->low = low < found->low ? low : found->low;
+        found->high = high < found->high ? high : found->high;
     }
     for (int i = 0; i < g->n && s->cells->n_sets > 0; i++)
     {
@@ -121,50 +159,12 @@ OJ_INLINE int64_t oj_group_keys_make(const struct oj_segments *segments,
         const int32_t *feature = oj_group_containing(s, g, i, &n);
         for (int64_t j = 0; j < n; j++)
         {
-            /* the ordinal goes along: there may be no segment to have it from */
-            uint64_t rank = (uint64_t)oj_tie_rank(tie_rank, feature[j]);
-            key[n_keys++] = (struct oj_keyed){
-                rank, OJ_KEY_INSIDE * (i + 1) + feature[j]};
+            struct oj_found_feature *found =
+                &f->found[oj_group_table_find(f, feature[j])];
+            found->inside |= 1u << i;
+            found->low = -INFINITY;
         }
     }
-    return n_keys;
-}
-
-/* Lists the features of sorted keys, first into these. */
-OJ_INLINE void oj_group_features_begin(const struct oj_segments *segments,
-                                       struct oj_nearest_scratch *s,
-                                       const struct oj_keyed *key,
-                                       int64_t n_keys)
-{
-    struct oj_group_features *f = &s->features;
-    int64_t n = -1;
-    for (int64_t j = 0; j < n_keys; j++)
-    {
-        int64_t value = key[j].value;
-        int is_inside = value >= OJ_KEY_INSIDE;
-        if (j == 0 || key[j].key != key[j - 1].key)
-        {
-            n++;
-            f->first[n] = j;
-            f->inside[n] = 0;
-            f->low[n] = f->high[n] = INFINITY;
-            f->feature[n] = is_inside ? (int32_t)(value & UINT32_MAX)
-                                      : segments->feature[s->candidate[value]];
-        }
-        if (is_inside)
-        {
-            f->inside[n] |= 1u << (value / OJ_KEY_INSIDE - 1);
-            f->low[n] = -INFINITY;
-        }
-        else
-        {
-            float low = s->candidate_low[value], high = s->candidate_high[value];
-            f->low[n] = low < f->low[n] ? low : f->low[n];
-            f->high[n] = high < f->high[n] ? high : f->high[n];
-        }
-    }
-    f->n = n + 1;
-    f->first[f->n] = n_keys;
 }
 
 /* No point of the group has its k-th nearest farther away. */
@@ -172,42 +172,80 @@ OJ_INLINE float oj_group_features_within(struct oj_group_features *f, int64_t k)
 {
     if (f->n <= k)
         return INFINITY;
-    memcpy(f->column, f->high, (size_t)f->n * sizeof *f->high);
+    for (int64_t at = 0; at < f->n; at++)
+        f->column[at] = f->found[at].high;
     return oj_kth_least(f->column, f->n, k);
 }
 
-/* Drops features that are not among the k nearest of a point of the group, and
- * of the others the segments that are not their nearest for one. */
-OJ_INLINE void oj_group_features_select(const struct oj_segments *segments,
-                                        struct oj_nearest_scratch *s,
-                                        const struct oj_keyed *key, int64_t k)
+/* Keeps, in the order of their ranks, the features that may be among the k
+ * nearest of a point of the group: low becomes what their segments are kept
+ * within, and place is set. */
+OJ_INLINE void oj_group_features_select(const int32_t *tie_rank, double slack,
+                                        struct oj_group_features *f, int64_t k)
 {
-    struct oj_group_features *f = &s->features;
-    double slack = segments->tree.slack;
     float keep = oj_keep_within(oj_group_features_within(f, k), slack);
-    int64_t n = 0, n_kept = 0, *moved = s->candidate;
+    struct oj_keyed *key = f->key;
+    int64_t n = 0;
     for (int64_t at = 0; at < f->n; at++)
     {
-        int64_t j = f->first[at], end = f->first[at + 1];
-        float own = oj_keep_within(f->high[at], slack);
-        own = own < keep ? own : keep;
-        if (!(f->low[at] <= keep))
-            continue;
-        f->first[n] = n_kept;
-        f->inside[n] = f->inside[at];
-        f->feature[n++] = f->feature[at];
-        for (; j < end; j++)
-        {
-            int64_t value = key[j].value;
-            if (value < OJ_KEY_INSIDE && s->candidate_low[value] <= own)
-                s->sorted[n_kept++] = s->candidate[value];
-        }
+        struct oj_found_feature *found = &f->found[at];
+        float own = oj_keep_within(found->high, slack);
+        uint64_t rank = (uint64_t)oj_tie_rank(tie_rank, found->feature);
+        key[n] = (struct oj_keyed){rank, at};
+        n += found->low <= keep;
+        found->place = -1;
+        found->low = own < keep ? own : keep;
     }
-    f->first[n] = n_kept;
+    if (n > OJ_FEW_KEYS)
+        key = oj_radix_sort(key, key + n, n);
+    else
+        oj_keys_sort_few(key, n);
+    for (int64_t at = 0; at < n; at++)
+    {
+        struct oj_found_feature *found = &f->found[key[at].value];
+        f->feature[at] = found->feature;
+        f->inside[at] = found->inside;
+        found->place = (int32_t)at;
+    }
     f->n = n;
+}
+
+/* Puts the candidates in the order of their features, without those that are
+ * the nearest of theirs for no point. */
+OJ_INLINE void oj_group_features_sort(struct oj_nearest_scratch *s)
+{
+    struct oj_group_features *f = &s->features;
+    int64_t *moved = s->candidate, most = s->cap_candidates, sum = 0;
+    for (int64_t at = 0; at <= f->n; at++)
+        f->first[at] = 0;
+    for (int64_t j = 0; j < s->n_candidates; j++)
+    {
+        const struct oj_found_feature *found = &f->found[f->found_of[j]];
+        int is_kept = found->place >= 0 && s->candidate_low[j] <= found->low;
+        f->found_of[j] = is_kept ? found->place : -1;
+        if (is_kept)
+            f->first[found->place]++;
+    }
+    for (int64_t at = 0; at < f->n; at++)
+    {
+        int64_t n = f->first[at];
+        f->first[at] = sum;
+        sum += n;
+    }
+    for (int64_t j = 0; j < s->n_candidates; j++)
+    {
+        if (f->found_of[j] >= 0)
+            s->sorted[f->first[f->found_of[j]]++] = s->candidate[j];
+    }
+    /* each now is where the next one begins */
+    for (int64_t at = f->n; at > 0; at--)
+        f->first[at] = f->first[at - 1];
+    f->first[0] = 0;
+    s->n_candidates = sum;
     s->candidate = s->sorted;
+    s->cap_candidates = s->cap_sorted;
     s->sorted = moved;
-    s->n_candidates = n_kept;
+    s->cap_sorted = most;
 }
 
 /* Lists the features of the candidates, and those that contain points of the
@@ -219,27 +257,19 @@ OJ_INLINE oj_status oj_group_features_list(const struct oj_segments *segments,
                                            struct oj_error *err)
 {
     struct oj_group_features *f = &s->features;
-    int64_t n_keys = s->n_candidates, most = s->cap_candidates;
-    struct oj_keyed *key;
+    int64_t most = s->n_candidates;
     for (int i = 0; i < g->n; i++)
     {
         int64_t n;
         (void)oj_group_containing(s, g, i, &n);
-        n_keys += n;
+        most += n;
     }
-    OJ_TRY(oj_group_features_reserve(f, n_keys, err));
-    OJ_ROOM(s->sorted, 0, most, s->cap_sorted, err);
-    n_keys = oj_group_keys_make(segments, tie_rank, s, g);
-    key = f->key;
-    if (n_keys > OJ_FEW_KEYS)
-        key = oj_radix_sort(key, key + n_keys, n_keys);
-    else
-        oj_keys_sort_few(key, n_keys);
-    oj_group_features_begin(segments, s, key, n_keys);
-    oj_group_features_select(segments, s, key, k);
-    most = s->cap_candidates;
-    s->cap_candidates = s->cap_sorted;
-    s->cap_sorted = most;
+    OJ_TRY(oj_group_features_reserve(f, most, err));
+    OJ_TRY(oj_group_table_begin(f, most, err));
+    OJ_ROOM(s->sorted, 0, s->cap_candidates, s->cap_sorted, err);
+    oj_group_features_find(segments, s, g);
+    oj_group_features_select(tie_rank, segments->tree.slack, f, k);
+    oj_group_features_sort(s);
     return OJ_OK;
 }
 

@@ -808,8 +808,8 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
     for (int64_t at = 0; at < n;)
     {
         int64_t expected = expected_features(search, answer);
-        int64_t few = answer != NEAREST_LISTED ? 24 : 48 + 2 * expected;
-        int64_t many = answer != NEAREST_LISTED ? 96 : 160 + 6 * expected;
+        int64_t few = answer != NEAREST_LISTED ? 24 : 64 + 3 * expected;
+        int64_t many = answer != NEAREST_LISTED ? 96 : 256 + 8 * expected;
         int taken =
             oj_place_take(&patch, n - at, most, point + at, s->patch_limit);
         OJ_TRY(oj_patch_bundles(&index->segments, s, &patch, k, expected,
@@ -970,8 +970,8 @@ void oj_nearest_scratch_free(struct oj_nearest_scratch *s)
     struct oj_group_features *f = &s->features;
     void *const arrays[] = {s->near_bundles.block, s->near,     s->candidate,
                             s->candidate_low,      s->matrix,   s->best_feature,
-                            s->candidate_high,     s->sorted,   f->low,
-                            f->high,
+                            s->candidate_high,     s->sorted,   f->found,
+                            f->found_of,           f->slot,
                             s->best_d2,            s->own,      s->open,
                             f->key,                f->first,    f->feature,
                             f->least2,             f->inside,   f->close,

@@ -69,15 +69,34 @@ struct oj_own_bounds
     struct oj_own_slot slot[OJ_OWN_SLOTS];
 };
 
+/** A feature near a group, in the order in which they are found. */
+struct oj_found_feature
+{
+    int32_t feature;
+    int32_t place;   /**< among those that are listed, or -1 */
+    uint32_t inside; /**< bits of points that its polygons contain */
+    float low, high; /**< what it is away from the group at least, and at most */
+};
+
+struct oj_found_slot
+{
+    int32_t feature, place; /**< place among those found */
+    uint32_t stamp;         /**< not that of the table: empty */
+};
+
 /** The features near a group (cpu_group_features.h). */
 struct oj_group_features
 {
     int64_t n;
+    struct oj_found_feature *found;
+    int32_t *found_of;          /**< [candidates] into found */
+    struct oj_found_slot *slot; /**< [n_slots] of found by feature */
+    int64_t n_slots;
+    int shift; /**< of a hash of 32 bits, to those in use */
+    uint32_t stamp;
     struct oj_keyed *key;     /**< [2 n] what they are sorted by */
     int64_t *first;           /**< [n + 1] into the scratch's candidates */
     int32_t *feature;         /**< [n] ordinals */
-    float *low, *high; /**< [n] what they are away from the group at least, and
-                            at most */
     float *least2;            /**< [n][OJ_GROUP] */
     uint32_t *inside, *close; /**< [n] bits of points */
     float *column;            /**< [n] numbers of one point */
@@ -85,7 +104,7 @@ struct oj_group_features
     int32_t *pair_of;      /**< [pairs] places in feature */
     double *pair_distance; /**< [pairs] */
     int64_t cap_key, cap_first, cap_feature, cap_least2, cap_inside, cap_close,
-        cap_column, cap_pair_of, cap_pair_distance, cap_f_low, cap_f_high;
+        cap_column, cap_pair_of, cap_pair_distance, cap_found, cap_found_of;
 };
 
 /** What the last point that was answered says of those beside it: the k-th
