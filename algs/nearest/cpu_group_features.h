@@ -35,6 +35,9 @@
  * OJ_LANES. */
 #define OJ_FEW_PAIRS 64
 
+/* And up to so many by insertion. */
+#define OJ_VERY_FEW_PAIRS 10
+
 OJ_INLINE void oj_keys_sort_few(struct oj_keyed *key, int64_t n)
 {
     for (int64_t i = 1; i < n; i++)
@@ -493,27 +496,52 @@ OJ_INLINE oj_status oj_group_features_measure(
     return OJ_OK;
 }
 
+/* Sorts very few pairs by distance, stable. */
+OJ_INLINE void oj_pairs_sort_by_insertion(int n, const int32_t *of,
+                                          const double *distance,
+                                          int32_t *sorted_of,
+                                          double *sorted_distance)
+{
+    for (int i = 0; i < n; i++)
+    {
+        int at = i;
+        for (; at > 0 && sorted_distance[at - 1] > distance[i]; at--)
+        {
+            sorted_of[at] = sorted_of[at - 1];
+            sorted_distance[at] = sorted_distance[at - 1];
+        }
+        sorted_of[at] = of[i];
+        sorted_distance[at] = distance[i];
+    }
+}
+
 /* Sorts few pairs by distance, stable: a pair's place is the number of pairs
- * before it. */
+ * before it.  Distances compare as the integers of their bits; that of a lane is
+ * raised by one where it stands behind the one that it is compared with. */
 OJ_INLINE void oj_pairs_sort_few(int n, const int32_t *of,
                                  const double *distance, int32_t *sorted_of,
                                  double *sorted_distance)
 {
+    static const int64_t raise[OJ_LANES][OJ_LANES] = {
+        {0, 1, 1, 1, 1, 1, 1, 1}, {0, 0, 1, 1, 1, 1, 1, 1},
+        {0, 0, 0, 1, 1, 1, 1, 1}, {0, 0, 0, 0, 1, 1, 1, 1},
+        {0, 0, 0, 0, 0, 1, 1, 1}, {0, 0, 0, 0, 0, 0, 1, 1},
+        {0, 0, 0, 0, 0, 0, 0, 1}, {0, 0, 0, 0, 0, 0, 0, 0}};
     int64_t key[OJ_FEW_PAIRS];
     int32_t place[OJ_FEW_PAIRS];
     for (int i = 0; i < n; i++)
         memcpy(&key[i], &distance[i], sizeof key[i]); /* none is negative */
     for (int i = n; i % OJ_LANES != 0; i++)
-        key[i] = INT64_MAX;
+        key[i] = INT64_C(0x7FF0000000000000); /* infinite */
     for (int i = 0; i < n; i += OJ_LANES)
     {
-        int64_t before[OJ_LANES];
+        int64_t before[OJ_LANES], raised[OJ_LANES];
         OJ_EIGHT before[c] = 0;
-        for (int j = 0; j < i && j < n; j++)
-            OJ_EIGHT before[c] += key[j] <= key[i + c];
+        OJ_EIGHT raised[c] = key[i + c] + 1;
+        for (int j = 0; j < i; j++)
+            OJ_EIGHT before[c] += key[j] < raised[c];
         for (int j = i; j < n && j < i + OJ_LANES; j++)
-            OJ_EIGHT before[c] +=
-                (key[j] < key[i + c]) | ((key[j] == key[i + c]) & (j < i + c));
+            OJ_EIGHT before[c] += key[j] < key[i + c] + raise[j - i][c];
         for (int j = i + OJ_LANES; j < n; j++)
             OJ_EIGHT before[c] += key[j] < key[i + c];
         OJ_EIGHT place[i + c] = (int32_t)before[c];

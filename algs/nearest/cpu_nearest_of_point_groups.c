@@ -476,7 +476,12 @@ OJ_INLINE oj_status sort_pairs_of_point(struct nearest_search *search, int i,
         return rank_many_pairs_of_point(search, first, n, out, err);
     for (int64_t p = 0; p < n; p++)
         of[p] = f->feature[of[p]];
-    oj_pairs_sort_few((int)n, of, f->pair_distance + first, feature, distance);
+    if (n <= OJ_VERY_FEW_PAIRS)
+        oj_pairs_sort_by_insertion((int)n, of, f->pair_distance + first,
+                                   feature, distance);
+    else
+        oj_pairs_sort_few((int)n, of, f->pair_distance + first, feature,
+                          distance);
     if (n > k)
     {
         int64_t kept = k;
