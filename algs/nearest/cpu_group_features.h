@@ -10,9 +10,9 @@
  *  pair offset[i] .. offset[i + 1]   of point i, in tie order, measured exactly
  *
  *  Of each point the k-th least of its numbers in least2 bounds what is
- *  measured exactly: some more pairs than k, each feature once.  Since they come
- *  in tie order, a stable sort by distance puts them in the order of the answer;
- *  within a reach they stay as they are.
+ *  measured exactly: some more pairs than k, each feature once.  Since they
+ * come in tie order, a stable sort by distance puts them in the order of the
+ * answer; within a reach they stay as they are.
  *
  *  Everything here is inlined into cpu_nearest_of_point_groups.c, and compiled
  *  there for several instruction sets.  Source: ours.
@@ -356,8 +356,8 @@ OJ_INLINE void oj_group_features_kth(struct oj_nearest_scratch *s,
     }
 }
 
-/* Turns squares into squares that leave nothing out that rounding might have put
- * behind them; cap: no pair of a point is farther, in CRS units. */
+/* Turns squares into squares that leave nothing out that rounding might have
+ * put behind them; cap: no pair of a point is farther, in CRS units. */
 OJ_INLINE void oj_limits_widen(const struct oj_scale *scale, int n,
                                const double *cap, float limit2[OJ_GROUP])
 {
@@ -516,8 +516,8 @@ OJ_INLINE void oj_pairs_sort_by_insertion(int n, const int32_t *of,
 }
 
 /* Sorts few pairs by distance, stable: a pair's place is the number of pairs
- * before it.  Distances compare as the integers of their bits; that of a lane is
- * raised by one where it stands behind the one that it is compared with. */
+ * before it.  Distances compare as the integers of their bits; that of a lane
+ * is raised by one where it stands behind the one that it is compared with. */
 OJ_INLINE void oj_pairs_sort_few(int n, const int32_t *of,
                                  const double *distance, int32_t *sorted_of,
                                  double *sorted_distance)

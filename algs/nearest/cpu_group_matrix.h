@@ -11,7 +11,6 @@
 #ifndef CPU_GROUP_MATRIX_H
 #define CPU_GROUP_MATRIX_H
 
-#include "../kernels/oj_segment.h"
 #include "cpu_point_patches.h"
 
 /* --- groups --------------------------------------------------------------- */
@@ -50,9 +49,9 @@ OJ_INLINE void oj_group_take(struct oj_group *g, int64_t n, int most,
 
 /* The features whose polygons contain point i of the group: from the returned
  * one on, n. */
-OJ_INLINE const int32_t *
-oj_group_containing(const struct oj_nearest_scratch *s,
-                    const struct oj_group *g, int i, int64_t *n)
+OJ_INLINE const int32_t *oj_group_containing(const struct oj_nearest_scratch *s,
+                                             const struct oj_group *g, int i,
+                                             int64_t *n)
 {
     const int64_t *offset = s->containing.offset + g->first + i;
     *n = 0;
@@ -196,8 +195,8 @@ static inline oj_status oj_matrix_reserve(struct oj_nearest_scratch *s,
 struct oj_group_pairs
 {
     int n;
-    int32_t point[OJ_PAIRS_AT_ONCE + OJ_GROUP];     /* of the group */
-    int32_t feature[OJ_PAIRS_AT_ONCE + OJ_GROUP];   /* of the group's, in lists */
+    int32_t point[OJ_PAIRS_AT_ONCE + OJ_GROUP];   /* of the group */
+    int32_t feature[OJ_PAIRS_AT_ONCE + OJ_GROUP]; /* of the group's, in lists */
     int32_t candidate[OJ_PAIRS_AT_ONCE + OJ_GROUP]; /* of the scratch; below 0:
                                                         the point itself */
 };
@@ -205,7 +204,7 @@ struct oj_group_pairs
 /* oj_segment_distance() without its branches: the same operations, so the same
  * bits. */
 OJ_INLINE double oj_distance_without_branches(double px, double py, double ax,
-                                           double ay, double bx, double by)
+                                              double ay, double bx, double by)
 {
     double dx = bx - ax, dy = by - ay;
     double ux = px - ax, uy = py - ay;

@@ -148,43 +148,6 @@ build_cells_of_polygon_interiors(struct nearest_points_index *self,
                                self->options.n_threads, err);
 }
 
-/* There is a tie rank beside the ordinals where FIDs are in another order. */
-static int are_fids_distinct(const struct oj_flat *flat,
-                             const int32_t *tie_rank)
-{
-    int64_t i = 1;
-    while (tie_rank == NULL && flat->fid != NULL && i < flat->n_features &&
-           flat->fid[i] > flat->fid[i - 1])
-        i++;
-    return tie_rank != NULL || (flat->fid != NULL && i >= flat->n_features);
-}
-
-/* Of segments that are equal, those of how many features in tie order can be in
- * an answer; INT64_MAX: all.  What decides which pairs count must hold for all of
- * them, or for all but so many. */
-static int64_t count_equals_to_keep(const struct nearest_points_index *self,
-                                    const struct oj_flat *join_side)
-{
-    const struct oj_relation *relation = &self->index.relation;
-    int64_t n_excluded = 0;
-    if (relation->op != OJ_OP_NEAREST || relation->ties == OJ_TIES_ALL ||
-        relation->unordered_pairs != 0 || join_side->on_class != NULL ||
-        join_side->exclude_class != NULL ||
-        oj_relation_compares_attributes(relation))
-        return INT64_MAX;
-    /* by the geometry: of points it is that of the segment */
-    if ((relation->exclude_same_geometry || relation->min_distance > 0.0) &&
-        !oj_flat_is_points(join_side))
-        return INT64_MAX;
-    if (relation->exclude_self)
-    {
-        if (!are_fids_distinct(join_side, self->index.tie_rank))
-            return INT64_MAX;
-        n_excluded = 1;
-    }
-    return relation->k + n_excluded;
-}
-
 static oj_status build_nearest_points(struct oj_index *wrapped,
                                       const struct oj_index_args *args,
                                       struct oj_stats *stats,
@@ -205,7 +168,7 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
             oj_segments_count_features(args->join_side, self->relation.k);
     if (relation->k < 1)
         relation->k = 1;
-    k_distinct = count_equals_to_keep(self, args->join_side);
+    k_distinct = oj_equals_to_keep(relation, args->join_side, args->tie_rank);
     OJ_TRY(oj_segments_build(&self->index.segments, args->join_side,
                              args->tie_rank, k_distinct, n_threads, err));
     OJ_TRY(build_cells_of_polygon_interiors(self, k_distinct, err));
@@ -214,24 +177,32 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-/* Points as input; within a reach single ones, each of which is a row by itself,
- * and as join side more than points, which have cells of their own
- * (cpu_near_points.c).  The trees of cpu_distance_joins.c serve join features
- * with distances of their own. */
+/* 1 when what decides which pairs count leaves out few of the nearest: as many
+ * more are found.  Where it may leave out any number of them, the pairs are
+ * asked one by one on the way from the nearest on (cpu_distance_joins.c). */
+static int leaves_out_few_pairs(const struct oj_relation *relation,
+                                const struct oj_flat *join_side)
+{
+    return relation->min_distance == 0.0 && relation->unordered_pairs == 0 &&
+           join_side->on_class == NULL && join_side->exclude_class == NULL &&
+           !oj_relation_compares_attributes(relation);
+}
+
+/* Points as input; within a reach single ones, each of which is a row by
+ * itself, and as join side more than points, which have cells of their own
+ * (cpu_near_points.c). */
 static int takes_nearest_points(const struct oj_relation *relation,
                                 const struct oj_flat *join_side,
                                 const struct oj_flat *input)
 {
-    int needs_single_points =
-        relation->op == OJ_OP_DWITHIN || relation->min_distance > 0.0;
     if (relation->metric != OJ_METRIC_PLANAR || join_side->max_distance != NULL)
         return 0;
-    if (relation->op == OJ_OP_DWITHIN && oj_flat_is_points(join_side))
-        return 0;
-    if (relation->op != OJ_OP_NEAREST && relation->op != OJ_OP_DWITHIN)
-        return 0;
-    return input == NULL || oj_flat_is_points(input) ||
-           (!needs_single_points &&
+    if (relation->op == OJ_OP_DWITHIN)
+        return !oj_flat_is_points(join_side) &&
+               (input == NULL || oj_flat_is_points(input));
+    return relation->op == OJ_OP_NEAREST &&
+           leaves_out_few_pairs(relation, join_side) &&
+           (input == NULL ||
             (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0);
 }
 

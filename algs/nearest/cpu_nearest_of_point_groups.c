@@ -17,8 +17,8 @@
 /* So few candidates are not looked through once more. */
 #define OJ_FEW_CANDIDATES 16
 
-/* A group that still has more candidates than this is taken in halves; of listed
- * answers four times as many. */
+/* A group that still has more candidates than this is taken in halves; of
+ * listed answers four times as many. */
 #define OJ_MANY_CANDIDATES 256
 
 /* Patches and groups grow where they find little and shrink where they find
@@ -172,16 +172,12 @@ OJ_INLINE void oj_front_list(struct oj_nearest_scratch *s, float reach2)
 
 /* Starts with the nearest box alone: it gives a bound that most others do not
  * pass. */
-OJ_INLINE oj_status oj_visit_nearest_box(const struct oj_segments *segments,
-                                         struct oj_nearest_scratch *s,
-                                         const struct oj_place *place,
-                                         int64_t k, int has_high,
-                                         int64_t nearest,
-                                         struct oj_bound *bound,
-                                         struct oj_error *err)
+OJ_INLINE oj_status oj_visit_nearest_box(
+    const struct oj_segments *segments, struct oj_nearest_scratch *s,
+    const struct oj_place *place, int64_t k, int has_high, int64_t nearest,
+    struct oj_bound *bound, struct oj_error *err)
 {
-    struct oj_front_block *block =
-        &s->near_bundles.block[nearest / OJ_FANOUT];
+    struct oj_front_block *block = &s->near_bundles.block[nearest / OJ_FANOUT];
     int lane = (int)(nearest % OJ_FANOUT);
     if (block->d2[lane] > bound->reach2)
         return OJ_OK;
@@ -333,8 +329,9 @@ OJ_INLINE void measure_pairs(const struct oj_cpu_index *index,
 /* Decides the nearest of each point of the group among the candidates; best:
  * what is around the points. */
 OJ_INLINE void find_nearest_of_group(const struct oj_cpu_index *index,
-                      struct oj_nearest_scratch *s, const struct oj_group *g,
-                      int marks_ties, struct group_best *best)
+                                     struct oj_nearest_scratch *s,
+                                     const struct oj_group *g, int marks_ties,
+                                     struct group_best *best)
 {
     float least2[OJ_GROUP], limit2[OJ_GROUP];
     struct oj_scale scale = oj_fill_matrix(&index->segments, s, g, least2);
@@ -548,9 +545,8 @@ static struct point_pairs filter_pairs(const struct nearest_search *search,
     int64_t kept = 0;
     for (int64_t i = 0; i < n; i++)
     {
-        if (kept >= relation->k &&
-            (relation->ties != OJ_TIES_ALL ||
-             distance[i] != distance[relation->k - 1]))
+        if (kept >= relation->k && (relation->ties != OJ_TIES_ALL ||
+                                    distance[i] != distance[relation->k - 1]))
             break;
         if (distance[i] < relation->min_distance ||
             !oj_pair_may_count(search->to->filter, row, feature[i]))
@@ -633,9 +629,8 @@ OJ_INLINE oj_status put_listed_pairs(struct nearest_search *search,
         {
             search->s->carry.x = g->x[i];
             search->s->carry.y = g->y[i];
-            search->s->carry.distance = pairs.n >= search->k
-                                            ? pairs.distance[search->k - 1]
-                                            : INFINITY;
+            search->s->carry.distance =
+                pairs.n >= search->k ? pairs.distance[search->k - 1] : INFINITY;
         }
         if (search->is_filtered)
             OJ_TRY(put_filtered_pairs(search, &g->point[i], &pairs, err));
@@ -849,9 +844,10 @@ answer_nearest_ties(struct nearest_search *search, int64_t n,
     return answer_points(search, n, point, NEAREST_TIES, err);
 }
 
-OJ_CLONES static oj_status
-answer_listed(struct nearest_search *search, int64_t n,
-              const struct oj_ordered_point *point, struct oj_error *err)
+OJ_CLONES static oj_status answer_listed(struct nearest_search *search,
+                                         int64_t n,
+                                         const struct oj_ordered_point *point,
+                                         struct oj_error *err)
 {
     return answer_points(search, n, point, NEAREST_LISTED, err);
 }
@@ -882,12 +878,11 @@ static int64_t least_to_ask_for(const struct nearest_search *search)
 {
     const struct oj_relation *relation = &search->index->relation;
     const struct oj_pair_filter *filter = search->to->filter;
-    int is_self_alone = relation->min_distance == 0.0 &&
-                        !relation->exclude_same_geometry &&
-                        relation->unordered_pairs == 0 &&
-                        !oj_relation_compares_attributes(relation) &&
-                        filter->input->on_class == NULL &&
-                        filter->input->exclude_class == NULL;
+    int is_self_alone =
+        relation->min_distance == 0.0 && !relation->exclude_same_geometry &&
+        relation->unordered_pairs == 0 &&
+        !oj_relation_compares_attributes(relation) &&
+        filter->input->on_class == NULL && filter->input->exclude_class == NULL;
     int64_t n = search->index->n_features, least = relation->k;
     if (filter->is_needed || relation->min_distance > 0.0)
         least += is_self_alone ? 1 : 2 + relation->k / 2;
@@ -921,8 +916,8 @@ static oj_status answer_open_points(struct nearest_search *search,
         int64_t n = s->n_open;
         s->open = NULL;
         s->n_open = s->cap_open = 0;
-        search->k = search->k < most / TIMES_MORE ? TIMES_MORE * search->k
-                                                  : most;
+        search->k =
+            search->k < most / TIMES_MORE ? TIMES_MORE * search->k : most;
         status = answer_k_nearest(search, n, point, err);
         oj_free(point);
     }
@@ -973,14 +968,29 @@ oj_status oj_nearest_points(const struct oj_cpu_index *index,
 void oj_nearest_scratch_free(struct oj_nearest_scratch *s)
 {
     struct oj_group_features *f = &s->features;
-    void *const arrays[] = {s->near_bundles.block, s->near,     s->candidate,
-                            s->candidate_low,      s->matrix,   s->best_feature,
-                            s->candidate_high,     s->sorted,   f->found,
-                            f->found_of,           f->slot,
-                            s->best_d2,            s->own,      s->open,
-                            f->key,                f->first,    f->feature,
-                            f->least2,             f->inside,   f->close,
-                            f->column,             f->pair_of,  f->pair_distance};
+    void *const arrays[] = {s->near_bundles.block,
+                            s->near,
+                            s->candidate,
+                            s->candidate_low,
+                            s->matrix,
+                            s->best_feature,
+                            s->candidate_high,
+                            s->sorted,
+                            f->found,
+                            f->found_of,
+                            f->slot,
+                            s->best_d2,
+                            s->own,
+                            s->open,
+                            f->key,
+                            f->first,
+                            f->feature,
+                            f->least2,
+                            f->inside,
+                            f->close,
+                            f->column,
+                            f->pair_of,
+                            f->pair_distance};
     oj_containing_free(&s->containing);
     oj_ranking_free(&s->ranking);
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)

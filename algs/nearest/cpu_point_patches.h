@@ -198,8 +198,8 @@ OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
     }
 }
 
-/* And what each is at most away from every point of the box, in single precision,
- * made to err to the greater side. */
+/* And what each is at most away from every point of the box, in single
+ * precision, made to err to the greater side. */
 OJ_INLINE void oj_bundle_high(const struct oj_place *place,
                               const double *restrict d2, float *restrict high)
 {
@@ -279,8 +279,8 @@ OJ_INLINE double oj_least8(const double *v)
     return a < c ? a : c;
 }
 
-/* Tightens the bound by what a bundle showed; with k > 1, where that is searched
- * for. */
+/* Tightens the bound by what a bundle showed; with k > 1, where that is
+ * searched for. */
 OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
                                 struct oj_nearest_scratch *s,
                                 const struct oj_place *place, int64_t k,

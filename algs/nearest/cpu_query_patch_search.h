@@ -75,7 +75,8 @@ struct oj_found_feature
     int32_t feature;
     int32_t place;   /**< among those that are listed, or -1 */
     uint32_t inside; /**< bits of points that its polygons contain */
-    float low, high; /**< what it is away from the group at least, and at most */
+    float low,
+        high; /**< what it is away from the group at least, and at most */
 };
 
 struct oj_found_slot
@@ -126,8 +127,8 @@ struct oj_nearest_scratch
     int64_t cap_near;
     int32_t *near; /**< places in near_bundles that the group needs */
     int64_t n_candidates, cap_candidates; /**< of the group */
-    int64_t *candidate;   /**< slots: bundle * OJ_BUNDLE + place */
-    float *candidate_low; /**< what each is away from the group at least */
+    int64_t *candidate;    /**< slots: bundle * OJ_BUNDLE + place */
+    float *candidate_low;  /**< what each is away from the group at least */
     float *candidate_high; /**< and at most; k > 1 */
     int64_t cap_low, cap_high;
     int64_t *sorted; /**< candidates in the order of their features */
@@ -143,7 +144,7 @@ struct oj_nearest_scratch
     struct oj_group_features features;
     struct oj_nearest_carry carry;
     struct oj_ranking ranking; /**< of one point with many pairs */
-    int64_t expected;          /**< within a reach: features of a point, about */
+    int64_t expected; /**< within a reach: features of a point, about */
     int64_t asked; /**< where pairs are filtered: nearest features asked for at
                         first; 0: not known yet */
     int64_t n_open, cap_open;
@@ -177,8 +178,8 @@ struct oj_nearest_output
  *  says, or all within its reach (dwithin; each point is a row).  Costs some
  *  hundred nanoseconds a group.
  *
- *  Where pairs are filtered, more than k are found and the filter asked from the
- *  nearest on; points of which too few pass are asked again for more. */
+ *  Where pairs are filtered, more than k are found and the filter asked from
+ * the nearest on; points of which too few pass are asked again for more. */
 OJ_MUST_USE oj_status oj_nearest_points(const struct oj_cpu_index *index,
                                         struct oj_nearest_scratch *scratch,
                                         int64_t n,
