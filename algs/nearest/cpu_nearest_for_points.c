@@ -433,7 +433,7 @@ static oj_status join_nearest_points(struct oj_index *wrapped,
 }
 
 static const struct oj_engine_cost points_cost = {
-    .vertex_s = 120e-9, .row_s = 190e-9, .place_s = 500e-9};
+    .vertex_s = 120e-9, .row_s = 190e-9, .place_s = 80e-9};
 
 const struct oj_engine oj_cpu_nearest_points = {
     .name = "nearest segments of points",
