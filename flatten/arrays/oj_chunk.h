@@ -57,6 +57,8 @@ struct oj_lane_request
     int64_t batch_rows; /**< most rows of a chunk */
     int n_threads;      /**< that make rows, the calling one included */
 
+    const char *all_rows_filter; /**< of oj_read_options */
+
     /** NULL, or only rows are wanted whose geometry meets this box: least and
      *  greatest x, least and greatest y. */
     const double *box;
@@ -182,6 +184,7 @@ struct oj_chunk_maker
                      const struct oj_chunk_piece *piece,
                      struct oj_chunk_rows *to, int64_t *n,
                      struct oj_error *err);
+    const char *broken; /**< what read and add mean by OJ_ERR_IO */
 
     struct oj_lane_request request;
     struct chunk_work *work;      /**< [request.n_threads] owned */

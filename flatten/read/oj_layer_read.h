@@ -46,6 +46,9 @@ struct oj_read_options
     int use_arrow;       /**< 1: a lane where there is one: columns in place of
                               features; 0: feature loop */
 
+    int avoids_driver_stream; /**< 1: not the driver's own stream of columns,
+                                   which is wrong for this layer */
+
     /** NULL, or the file of FlatGeobuf that the layer is all of, without an
      *  attribute filter set on it. A spatial filter is a rectangle. */
     const char *file;
@@ -53,6 +56,16 @@ struct oj_read_options
     /** NULL, or the GeoPackage that the layer is a table of, without an
      *  attribute filter set on it. */
     GDALDatasetH geopackage;
+
+    /** NULL, or an attribute filter that all rows pass, which the reader sets on
+     *  a layer without one while it reads by the driver of GeoPackage. Without a
+     *  filter GDAL reads by Arrow a table whose greatest FID equals the file's
+     *  count of rows by ranges of FIDs, on threads with connections of their
+     *  own: these see other states of the file, and where the count is wrong
+     *  rows come twice (seen in GDAL 3.6). Under a spatial filter alone it gives
+     *  rows in the order of its index, not by FID. With the filter there is a
+     *  single statement, by FID, as fast. */
+    const char *all_rows_filter;
 
     /** 1: fields that are not wanted are ignored by the driver, which saves
      *  time. Must be 0 when an attribute filter is set on the layer: most
