@@ -285,15 +285,20 @@ static oj_status join_one_per_row(struct nearest_points_batch *b,
     return OJ_OK;
 }
 
-/* 1 when each point has k pairs, neither fewer nor more. */
-static int has_k_pairs_each(const struct nearest_points_batch *b,
-                            const struct oj_flat *input)
+/* Within a distance, lists of so few have their places at once: gaps cost less
+ * than what lists of unknown length need in between. */
+#define FEW_IN_PLACE 4
+
+/* 1 when each point has k pairs, or few at most. */
+static int has_k_pairs_in_place(const struct nearest_points_batch *b,
+                                const struct oj_flat *input)
 {
     const struct oj_relation *relation = &b->self->index.relation;
     return oj_flat_is_points(input) && b->to.filter == NULL &&
            relation->op == OJ_OP_NEAREST && relation->k > 1 &&
            relation->ties == OJ_TIES_FIRST &&
-           relation->max_distance == INFINITY &&
+           (relation->max_distance == INFINITY ||
+            relation->k <= FEW_IN_PLACE) &&
            b->self->index.segments.n_bundles > 0;
 }
 
@@ -317,8 +322,8 @@ static oj_status make_lists_of_k(const struct nearest_points_batch *b,
     return oj_matches_grow(out, 0, at, err);
 }
 
-/* Distances that overflow are none: closes the gaps that they leave, and
- * counts. */
+/* Closes the gaps of rows that have fewer pairs, within the distance or because
+ * distances overflow, and counts. */
 static void close_gaps_in_lists_of_k(struct oj_matches *out)
 {
     int64_t first = 0, at = 0;
@@ -427,7 +432,7 @@ static oj_status join_nearest_points(struct oj_index *wrapped,
         b.to.filter = &b.filter;
     if (oj_flat_is_points(input) && !oj_relation_gives_lists(&self->relation))
         return join_one_per_row(&b, input, out, stats, err);
-    if (has_k_pairs_each(&b, input))
+    if (has_k_pairs_in_place(&b, input))
         return join_to_lists_of_k(&b, input, out, stats, err);
     return join_batch_to_lists(&b, input, out, stats, err);
 }
