@@ -1,9 +1,8 @@
 #include "cpu_query_patch_search.h"
 
 #include "../../flatten/base/oj_clock.h"
-#include "cpu_point_patches.h"
+#include "cpu_group_features.h"
 
-#include <float.h>
 #include <string.h>
 
 #define NO_FEATURE (-1)
@@ -15,45 +14,12 @@
  * candidate when it may come as close to the group's box as the bound says that
  * nearest ones do. */
 
-#define OJ_GROUP 32 /* points a group has at most */
-
 /* So few candidates are not looked through once more. */
 #define OJ_FEW_CANDIDATES 16
 
-/* A group that still has more candidates than this is taken in halves. */
+/* A group that still has more candidates than this is taken in halves; of
+ * listed answers four times as many. */
 #define OJ_MANY_CANDIDATES 256
-
-struct oj_group
-{
-    int n;
-    int64_t first; /* of the patch */
-    const struct oj_ordered_point *point;
-    struct oj_place place;
-    /* beyond n, up to a multiple of OJ_WIDE: repetitions */
-    double x[OJ_GROUP], y[OJ_GROUP];
-};
-
-/* Takes points from the front of the n >= 1 that are left; more than OJ_LANES
- * in multiples of it, so that no lanes idle. */
-OJ_INLINE void oj_group_take(struct oj_group *g, int64_t n, int most,
-                             const struct oj_ordered_point *point, double limit)
-{
-    g->n = oj_place_take(&g->place, n, most, point, limit);
-    if (g->n > OJ_WIDE && g->n % OJ_WIDE != 0)
-        g->n = oj_place_take(&g->place, g->n / OJ_WIDE * OJ_WIDE, most, point,
-                             INFINITY);
-    g->point = point;
-    for (int i = 0; i < g->n; i++)
-    {
-        g->x[i] = point[i].x;
-        g->y[i] = point[i].y;
-    }
-    for (int i = g->n; i % OJ_WIDE != 0; i++)
-    {
-        g->x[i] = point[0].x;
-        g->y[i] = point[0].y;
-    }
-}
 
 /* Patches and groups grow where they find little and shrink where they find
  * much; this moves work between the levels, never an answer. */
@@ -72,15 +38,26 @@ OJ_INLINE void oj_adapt(double *limit, int64_t n, int64_t few, int64_t many,
 
 /* --- candidates ----------------------------------------------------------- */
 
+/* Moves a candidate to place n of those that are kept.  has_high: 1 where
+ * candidates are listed by feature, a constant. */
+OJ_INLINE void oj_candidate_move(struct oj_nearest_scratch *s, int64_t n,
+                                 int64_t from, int has_high)
+{
+    s->candidate[n] = s->candidate[from];
+    s->candidate_low[n] = s->candidate_low[from];
+    if (has_high)
+        s->candidate_high[n] = s->candidate_high[from];
+}
+
 /* Drops the candidates that the bound has overtaken. */
-OJ_INLINE void oj_candidates_compact(struct oj_nearest_scratch *s, float keep)
+OJ_INLINE void oj_candidates_compact(struct oj_nearest_scratch *s, float keep,
+                                     int has_high)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < s->n_candidates; i++)
     {
-        s->candidate[n] = s->candidate[i];
-        s->candidate_low[n] = s->candidate_low[i];
-        n += s->candidate_low[i] <= keep;
+        oj_candidate_move(s, n, i, has_high);
+        n += s->candidate_low[n] <= keep;
     }
     s->n_candidates = n;
 }
@@ -97,8 +74,7 @@ static inline void oj_candidates_compact_by_feature(
     {
         int64_t slot = s->candidate[i];
         float low = s->candidate_low[i];
-        s->candidate[n] = slot;
-        s->candidate_low[n] = low;
+        oj_candidate_move(s, n, i, 1);
         n += oj_own_keeps(s, place, bound, segments->feature[slot], low, &of);
     }
     s->n_candidates = n;
@@ -110,30 +86,37 @@ static inline oj_status oj_candidates_reserve(struct oj_nearest_scratch *s,
 {
     int64_t n = s->n_candidates + OJ_BUNDLE;
     OJ_ROOM(s->candidate_low, s->n_candidates, n, s->cap_low, err);
+    OJ_ROOM(s->candidate_high, s->n_candidates, n, s->cap_high, err);
     return oj_reserve(&s->candidate, s->n_candidates, n, &s->cap_candidates,
                       sizeof *s->candidate, err);
 }
 
-/* Measures a bundle, tightens the bound and keeps what can be needed. */
+/* Measures a bundle, tightens the bound, where that is searched for, and keeps
+ * what can be needed. */
 OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
                                     struct oj_nearest_scratch *s,
                                     const struct oj_place *place, int64_t k,
-                                    int32_t bundle, struct oj_bound *bound,
+                                    int has_high, int searches, int32_t bundle,
+                                    struct oj_bound *bound,
                                     struct oj_error *err)
 {
     double d2[OJ_BUNDLE];
-    float low[OJ_BUNDLE];
+    float low[OJ_BUNDLE], high[OJ_BUNDLE];
     oj_bundle_measure(&segments->bundle[bundle], place, d2, low);
-    oj_bound_tighten(segments, s, place, k, bundle, d2, bound);
+    if (has_high)
+        oj_bundle_high(place, d2, high);
+    oj_bound_tighten(segments, s, place, k, searches, bundle, d2, bound);
     if (s->n_candidates + OJ_BUNDLE > s->cap_candidates)
     {
-        oj_candidates_compact(s, bound->keep);
+        oj_candidates_compact(s, bound->keep, has_high);
         OJ_TRY(oj_candidates_reserve(s, err));
     }
     for (int i = 0; i < OJ_BUNDLE; i++)
     {
         s->candidate[s->n_candidates] = (int64_t)bundle * OJ_BUNDLE + i;
         s->candidate_low[s->n_candidates] = low[i];
+        if (has_high)
+            s->candidate_high[s->n_candidates] = high[i];
         s->n_candidates += low[i] <= bound->keep;
     }
     return OJ_OK;
@@ -187,40 +170,55 @@ OJ_INLINE void oj_front_list(struct oj_nearest_scratch *s, float reach2)
     s->n_near = n;
 }
 
+/* Starts with the nearest box alone: it gives a bound that most others do not
+ * pass. */
+OJ_INLINE oj_status oj_visit_nearest_box(
+    const struct oj_segments *segments, struct oj_nearest_scratch *s,
+    const struct oj_place *place, int64_t k, int has_high, int64_t nearest,
+    struct oj_bound *bound, struct oj_error *err)
+{
+    struct oj_front_block *block = &s->near_bundles.block[nearest / OJ_FANOUT];
+    int lane = (int)(nearest % OJ_FANOUT);
+    if (block->d2[lane] > bound->reach2)
+        return OJ_OK;
+    OJ_TRY(oj_visit_bundle(segments, s, place, k, has_high, 1,
+                           block->entry[lane], bound, err));
+    block->d2[lane] = INFINITY;
+    return OJ_OK;
+}
+
 /* Leaves in s->candidate the segments that can be among the k nearest of a
- * point of the group, within cap; or sets s->too_many. */
+ * point of the group, within cap; or sets s->too_many. expected: about how many
+ * features a point wants. */
 OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
                                           struct oj_nearest_scratch *s,
                                           const struct oj_place *place,
-                                          int64_t k, double cap,
+                                          int64_t k, int has_high,
+                                          int64_t expected, double cap,
                                           struct oj_error *err)
 {
     const struct oj_tree *tree = &segments->tree;
     struct oj_front *front = &s->near_bundles;
     struct oj_bound bound = oj_bound_make(tree, cap);
-    int64_t check_at = OJ_MANY_CANDIDATES + k;
+    int64_t many = OJ_MANY_CANDIDATES + 1, check_at;
     int64_t nearest;
+    int searches;
     float q[4];
+    if (k > 1) /* some segments a feature */
+        many = 4 * (OJ_MANY_CANDIDATES + 4 * expected);
+    check_at = many;
     s->n_candidates = 0;
-    s->n_best = 0;
     s->too_many = 0;
-    if (k > 1)
-        s->own->is_used = 0;
+    searches = oj_bound_begin(tree, s, place, k, &bound);
     if (front->n == 0)
         return OJ_OK;
     OJ_TRY(oj_candidates_reserve(s, err));
     OJ_ROOM(s->near, 0, front->n + OJ_FANOUT, s->cap_near, err);
     oj_tree_relative(tree, &place->box, q);
-    /* the nearest box alone gives a bound that most others do not pass */
     nearest = oj_front_measure(front, q);
-    if (front->block[nearest / OJ_FANOUT].d2[nearest % OJ_FANOUT] >
-        bound.reach2)
-        return OJ_OK;
-    OJ_TRY(oj_visit_bundle(
-        segments, s, place, k,
-        front->block[nearest / OJ_FANOUT].entry[nearest % OJ_FANOUT], &bound,
-        err));
-    front->block[nearest / OJ_FANOUT].d2[nearest % OJ_FANOUT] = INFINITY;
+    if (searches)
+        OJ_TRY(oj_visit_nearest_box(segments, s, place, k, has_high, nearest,
+                                    &bound, err));
     oj_front_list(s, bound.reach2);
     for (int32_t i = 0; i < s->n_near; i++)
     {
@@ -229,160 +227,24 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
         int lane = s->near[i] % OJ_FANOUT;
         if (block->d2[lane] > bound.reach2)
             continue;
-        OJ_TRY(oj_visit_bundle(segments, s, place, k, block->entry[lane],
-                               &bound, err));
+        OJ_TRY(oj_visit_bundle(segments, s, place, k, has_high, searches,
+                               block->entry[lane], &bound, err));
         if (s->n_candidates > check_at)
         {
-            oj_candidates_compact(s, bound.keep);
-            if (k > 1 && s->n_candidates > OJ_MANY_CANDIDATES + k)
+            oj_candidates_compact(s, bound.keep, has_high);
+            if (k > 1 && s->n_candidates > many)
                 oj_candidates_compact_by_feature(segments, s, place, &bound);
-            s->too_many =
-                place->h > 0.0 && s->n_candidates > OJ_MANY_CANDIDATES + k;
+            s->too_many = place->h > 0.0 && s->n_candidates > many;
             if (s->too_many)
                 return OJ_OK;
-            check_at = 2 * s->n_candidates + OJ_MANY_CANDIDATES + k;
+            check_at = 2 * s->n_candidates + many;
         }
     }
-    oj_candidates_compact(s, bound.keep);
-    if (k > 1 && s->n_best < k && s->n_candidates > OJ_FEW_CANDIDATES)
+    oj_candidates_compact(s, bound.keep, has_high);
+    if (k > 1 && searches && s->n_best < k &&
+        s->n_candidates > OJ_FEW_CANDIDATES)
         oj_candidates_compact_by_feature(segments, s, place, &bound);
     return OJ_OK;
-}
-
-/* --- measuring ------------------------------------------------------------ */
-
-/* What a number in the matrix means. It is in single precision, relative to the
- * group's centre and to the extent of group and candidates, so that nothing in
- * it is larger than 1 or so. */
-struct oj_scale
-{
-    double inverse_unit; /* 1 / extent in CRS units, 0: nothing is told apart */
-    float off;           /* what distances in the matrix may be off, together
-                            with those in GEOS's order of operations */
-};
-
-/* The extent of the candidates around the centre, and of the group. */
-OJ_INLINE double oj_group_extent(const struct oj_segments *segments,
-                                 const struct oj_nearest_scratch *s,
-                                 const struct oj_group *g)
-{
-    double extent = 0.0;
-    for (int64_t j = 0; j < s->n_candidates; j++)
-    {
-        int64_t slot = s->candidate[j];
-        const struct oj_bundle *b = &segments->bundle[slot / OJ_BUNDLE];
-        int at = (int)(slot % OJ_BUNDLE);
-        double ax = fabs(b->ax[at] - g->place.cx);
-        double ay = fabs(b->ay[at] - g->place.cy);
-        double bx = fabs(b->bx[at] - g->place.cx);
-        double by = fabs(b->by[at] - g->place.cy);
-        ax = ax > bx ? ax : bx;
-        ay = ay > by ? ay : by;
-        extent = ax + ay > extent ? ax + ay : extent;
-    }
-    return extent + g->place.h;
-}
-
-/* Squared distances of sixteen points to a segment, up to rounding. */
-OJ_INLINE void oj_measure16(const float *restrict x, const float *restrict y,
-                            float ax, float ay, float dx, float dy,
-                            float inverse, float *restrict d2,
-                            float *restrict least2)
-{
-    OJ_SIXTEEN
-    {
-        float ux = x[c] - ax, uy = y[c] - ay;
-        float t = (ux * dx + uy * dy) * inverse;
-        t = t > 0.0f ? t : 0.0f;
-        t = t < 1.0f ? t : 1.0f;
-        ux -= t * dx;
-        uy -= t * dy;
-        d2[c] = ux * ux + uy * uy;
-        least2[c] = d2[c] < least2[c] ? d2[c] : least2[c];
-    }
-}
-
-/* Squared distances of all points of the group to the candidates, up to
- * rounding, in s->matrix: one row of OJ_GROUP a candidate, of which the first
- * g->n are of use; least2: the least of each point.
- *
- * Coordinates are rounded to 2^-24 of the extent and some ten operations add as
- * much each, so off, 64 times 2^-24, is ample; GEOS's double formula errs by
- * far less. */
-OJ_INLINE struct oj_scale oj_fill_matrix(const struct oj_segments *segments,
-                                         const struct oj_nearest_scratch *s,
-                                         const struct oj_group *g,
-                                         float least2[OJ_GROUP])
-{
-    struct oj_scale scale = {1.0 / oj_group_extent(segments, s, g),
-                             64.0f * 5.9604645e-8f};
-    double cx = g->place.cx, cy = g->place.cy, unit;
-    float x[OJ_GROUP], y[OJ_GROUP];
-    if (!isfinite(scale.inverse_unit))
-        scale.inverse_unit = 0.0;
-    unit = scale.inverse_unit;
-    for (int i = 0; i < g->n; i += OJ_WIDE)
-    {
-        OJ_SIXTEEN
-        {
-            x[i + c] = (float)((g->x[i + c] - cx) * unit);
-            y[i + c] = (float)((g->y[i + c] - cy) * unit);
-            least2[i + c] = INFINITY;
-        }
-    }
-    for (int64_t j = 0; j < s->n_candidates; j++)
-    {
-        int64_t slot = s->candidate[j];
-        const struct oj_bundle *b = &segments->bundle[slot / OJ_BUNDLE];
-        int at = (int)(slot % OJ_BUNDLE);
-        float ax = (float)((b->ax[at] - cx) * unit);
-        float ay = (float)((b->ay[at] - cy) * unit);
-        float dx = (float)((b->bx[at] - b->ax[at]) * unit);
-        float dy = (float)((b->by[at] - b->ay[at]) * unit);
-        float len2 = dx * dx + dy * dy;
-        float inverse = len2 > 1e-30f ? 1.0f / len2 : 0.0f;
-        float *row = s->matrix + j * OJ_GROUP;
-        for (int i = 0; i < g->n; i += OJ_WIDE)
-            oj_measure16(x + i, y + i, ax, ay, dx, dy, inverse, row + i,
-                         least2 + i);
-    }
-    return scale;
-}
-
-/* Which points of the group are within limit2 of the candidate of a row: bit i
- * for point i. */
-OJ_INLINE uint32_t oj_points_within_limit(const float *restrict row,
-                                          const float *restrict limit2, int n)
-{
-    static const uint32_t bit[OJ_GROUP] = {
-        1u << 0,  1u << 1,  1u << 2,  1u << 3,  1u << 4,  1u << 5,  1u << 6,
-        1u << 7,  1u << 8,  1u << 9,  1u << 10, 1u << 11, 1u << 12, 1u << 13,
-        1u << 14, 1u << 15, 1u << 16, 1u << 17, 1u << 18, 1u << 19, 1u << 20,
-        1u << 21, 1u << 22, 1u << 23, 1u << 24, 1u << 25, 1u << 26, 1u << 27,
-        1u << 28, 1u << 29, 1u << 30, 1u << 31};
-    uint32_t close = 0;
-    for (int i = 0; i < n; i += OJ_WIDE)
-    {
-        OJ_SIXTEEN close |= row[i + c] <= limit2[i + c] ? bit[i + c] : 0u;
-    }
-    return close;
-}
-
-/* The distance that decides. */
-OJ_INLINE double oj_exact_distance(const struct oj_segments *segments,
-                                   int64_t slot, double x, double y)
-{
-    const struct oj_bundle *b = &segments->bundle[slot / OJ_BUNDLE];
-    int at = (int)(slot % OJ_BUNDLE);
-    return oj_segment_distance(x, y, b->ax[at], b->ay[at], b->bx[at],
-                               b->by[at]);
-}
-
-static inline oj_status oj_matrix_reserve(struct oj_nearest_scratch *s,
-                                          struct oj_error *err)
-{
-    return oj_reserve(&s->matrix, 0, s->n_candidates * OJ_GROUP, &s->cap_matrix,
-                      sizeof *s->matrix, err);
 }
 
 /* --- the nearest of each point of a group --------------------------------- */
@@ -406,20 +268,6 @@ OJ_INLINE int comes_before(const struct oj_cpu_index *index, int32_t a,
     return index->tie_rank[a] < index->tie_rank[b];
 }
 
-/* The features whose polygons contain point i of the group: from the returned
- * one on, n. */
-OJ_INLINE const int32_t *
-features_containing_point(const struct oj_nearest_scratch *s,
-                          const struct oj_group *g, int i, int64_t *n)
-{
-    const int64_t *offset = s->containing.offset + g->first + i;
-    *n = 0;
-    if (s->cells->n_sets == 0)
-        return NULL;
-    *n = offset[1] - offset[0];
-    return s->containing.feature + offset[0];
-}
-
 /* First in tie order of the features whose polygons contain each point, at
  * distance 0: of how many points there are some. */
 OJ_INLINE int set_containing_as_nearest(const struct oj_cpu_index *index,
@@ -432,7 +280,7 @@ OJ_INLINE int set_containing_as_nearest(const struct oj_cpu_index *index,
     for (int i = 0; i < g->n; i++)
     {
         int64_t n;
-        const int32_t *feature = features_containing_point(s, g, i, &n);
+        const int32_t *feature = oj_group_containing(s, g, i, &n);
         best->feature[i] = NO_FEATURE;
         for (int64_t k = 0; k < n; k++)
         {
@@ -446,61 +294,15 @@ OJ_INLINE int set_containing_as_nearest(const struct oj_cpu_index *index,
     return n_inside;
 }
 
-/* Pairs of a point of the group and a candidate, to be measured exactly: many
- * at once, so that divisions and roots fill vectors. */
-#define PAIRS_AT_ONCE 64
-struct group_pairs
-{
-    int n;
-    int32_t point[PAIRS_AT_ONCE + OJ_GROUP];     /* of the group */
-    int32_t candidate[PAIRS_AT_ONCE + OJ_GROUP]; /* of the scratch */
-};
-
-/* oj_segment_distance() without its branches: the same operations, so the same
- * bits. */
-OJ_INLINE double distance_without_branches(double px, double py, double ax,
-                                           double ay, double bx, double by)
-{
-    double dx = bx - ax, dy = by - ay;
-    double ux = px - ax, uy = py - ay;
-    double vx = px - bx, vy = py - by;
-    double len2 = dx * dx + dy * dy;
-    double r = (ux * dx + uy * dy) / len2;
-    double s = ((ay - py) * dx - (ax - px) * dy) / len2;
-    double to_a2 = ux * ux + uy * uy, to_b2 = vx * vx + vy * vy;
-    int is_short = !(len2 >= DBL_MIN);
-    int at_start = is_short ? to_a2 <= to_b2 : r <= 0.0;
-    double to_end = sqrt(at_start ? to_a2 : to_b2);
-    double to_line = fabs(s) * sqrt(len2);
-    return (is_short | at_start | (r >= 1.0)) ? to_end : to_line;
-}
-
 /* Measures the pairs and lets them compete. */
 OJ_INLINE void measure_pairs(const struct oj_cpu_index *index,
                              const struct oj_nearest_scratch *s,
                              const struct oj_group *g, int marks_ties,
-                             struct group_pairs *p, struct group_best *best)
+                             struct oj_group_pairs *p, struct group_best *best)
 {
-    double px[PAIRS_AT_ONCE + OJ_GROUP], py[PAIRS_AT_ONCE + OJ_GROUP];
-    double ax[PAIRS_AT_ONCE + OJ_GROUP], ay[PAIRS_AT_ONCE + OJ_GROUP];
-    double bx[PAIRS_AT_ONCE + OJ_GROUP], by[PAIRS_AT_ONCE + OJ_GROUP];
-    double distance[PAIRS_AT_ONCE + OJ_GROUP];
+    double distance[OJ_PAIRS_AT_ONCE + OJ_GROUP];
     int n = p->n;
-    for (int i = 0; i < n; i++)
-    {
-        int64_t slot = s->candidate[p->candidate[i]];
-        const struct oj_bundle *b = &index->segments.bundle[slot / OJ_BUNDLE];
-        int at = (int)(slot % OJ_BUNDLE);
-        px[i] = g->x[p->point[i]];
-        py[i] = g->y[p->point[i]];
-        ax[i] = b->ax[at];
-        ay[i] = b->ay[at];
-        bx[i] = b->bx[at];
-        by[i] = b->by[at];
-    }
-    for (int i = 0; i < n; i++)
-        distance[i] =
-            distance_without_branches(px[i], py[i], ax[i], ay[i], bx[i], by[i]);
+    oj_group_pairs_distance(&index->segments, s, g, p, 0, distance);
     for (int i = 0; i < n; i++)
     {
         int at = p->point[i];
@@ -526,14 +328,14 @@ OJ_INLINE void measure_pairs(const struct oj_cpu_index *index,
 
 /* Decides the nearest of each point of the group among the candidates; best:
  * what is around the points. */
-OJ_INLINE struct oj_scale
-find_nearest_of_group(const struct oj_cpu_index *index,
-                      struct oj_nearest_scratch *s, const struct oj_group *g,
-                      int marks_ties, struct group_best *best)
+OJ_INLINE void find_nearest_of_group(const struct oj_cpu_index *index,
+                                     struct oj_nearest_scratch *s,
+                                     const struct oj_group *g, int marks_ties,
+                                     struct group_best *best)
 {
     float least2[OJ_GROUP], limit2[OJ_GROUP];
     struct oj_scale scale = oj_fill_matrix(&index->segments, s, g, least2);
-    struct group_pairs pairs;
+    struct oj_group_pairs pairs;
     pairs.n = 0;
     for (int i = 0; i < g->n; i++)
     {
@@ -553,14 +355,21 @@ find_nearest_of_group(const struct oj_cpu_index *index,
             pairs.point[pairs.n] = __builtin_ctz(close);
             pairs.candidate[pairs.n++] = j;
         }
-        if (pairs.n > PAIRS_AT_ONCE)
+        if (pairs.n > OJ_PAIRS_AT_ONCE)
             measure_pairs(index, s, g, marks_ties, &pairs, best);
     }
     measure_pairs(index, s, g, marks_ties, &pairs, best);
-    return scale;
 }
 
 /* --- answers -------------------------------------------------------------- */
+
+/* What each point gets: constants in what follows. */
+enum nearest_answer
+{
+    ONE_NEAREST,   /* the first in tie order of those at the least distance */
+    NEAREST_TIES,  /* all at the least distance */
+    NEAREST_LISTED /* k of them, or all within reach; filtered ones */
+};
 
 /* Points on their way to their answers. */
 struct nearest_search
@@ -568,7 +377,9 @@ struct nearest_search
     const struct oj_cpu_index *index;
     struct oj_nearest_scratch *s;
     const struct oj_nearest_output *to;
-    struct oj_ranking ranking; /* of one point */
+    int64_t k; /* features that are found for each; OJ_EVERY_PAIR: those within
+                  reach */
+    int is_filtered;
 };
 
 static int32_t input_row_of_point(const struct oj_nearest_output *to,
@@ -577,50 +388,269 @@ static int32_t input_row_of_point(const struct oj_nearest_output *to,
     return to->row == NULL ? (int32_t)point->index : to->row[point->index];
 }
 
-/* Ranks the features whose polygons contain point i of the group, at distance
- * 0, and all candidates.  The ranking's bound drops as features come in, and
- * saves most exact distances. */
-static oj_status rank_candidates_of_point(struct nearest_search *search,
-                                          const struct oj_group *g, int i,
-                                          struct oj_scale scale,
-                                          struct oj_error *err)
+/* No pair of the point is farther; below 0: it has none. */
+static double reach_of_point(const struct nearest_search *search,
+                             const struct oj_ordered_point *point)
 {
-    const struct oj_segments *segments = &search->index->segments;
-    const struct oj_nearest_scratch *s = search->s;
-    struct oj_ranking *ranking = &search->ranking;
-    int64_t n;
-    const int32_t *feature = features_containing_point(s, g, i, &n);
-    oj_ranking_start(ranking);
-    for (int64_t k = 0; k < n; k++)
-        OJ_TRY(oj_ranking_add(ranking, feature[k], 0.0, err));
-    for (int64_t j = 0; j < s->n_candidates; j++)
-    {
-        float reach =
-            (float)(ranking->bound * scale.inverse_unit) + 2.0f * scale.off;
-        int64_t slot = s->candidate[j];
-        if (s->matrix[j * OJ_GROUP + i] > reach * reach * (1.0f + 1e-6f))
-            continue;
-        OJ_TRY(oj_ranking_add(
-            ranking, segments->feature[slot],
-            oj_exact_distance(segments, slot, g->x[i], g->y[i]), err));
-    }
-    oj_ranking_finish(ranking);
-    return oj_answers_add(search->to->answers,
-                          input_row_of_point(search->to, &g->point[i]), ranking,
-                          err);
+    const struct oj_flat *input;
+    int32_t row;
+    if (!search->is_filtered)
+        return search->index->relation.max_distance;
+    input = search->to->filter->input;
+    row = input_row_of_point(search->to, point);
+    if (!oj_feature_may_pair(input, row))
+        return -1.0;
+    return input->max_distance != NULL ? input->max_distance[row]
+                                       : search->index->relation.max_distance;
 }
 
-/* One nearest: only points to which several features are as near are ranked.
- * Ties of 100,000 lots under a million points: a third of the time that it
- * takes to rank all. */
+/* The greatest reach of n points, at least 0. */
+OJ_INLINE double greatest_reach(const struct nearest_search *search, int64_t n,
+                                const struct oj_ordered_point *point)
+{
+    double most = 0.0;
+    if (!search->is_filtered)
+        return search->index->relation.max_distance;
+    for (int64_t i = 0; i < n; i++)
+    {
+        double reach = reach_of_point(search, &point[i]);
+        most = reach > most ? reach : most;
+    }
+    return most;
+}
+
+/* The pairs of a point, in the order of its answer. */
+struct point_pairs
+{
+    int64_t n;
+    const int32_t *feature;
+    const double *distance;
+};
+
+/* Many pairs: the first of them, in place. */
+static oj_status rank_many_pairs_of_point(struct nearest_search *search,
+                                          int64_t first, int64_t n,
+                                          struct point_pairs *out,
+                                          struct oj_error *err)
+{
+    struct oj_group_features *f = &search->s->features;
+    struct oj_ranking *ranking = &search->s->ranking;
+    ranking->k = search->k;
+    ranking->max_distance = INFINITY;
+    oj_ranking_start(ranking);
+    for (int64_t i = first; i < first + n; i++)
+        OJ_TRY(oj_ranking_add(ranking, f->feature[f->pair_of[i]],
+                              f->pair_distance[i], err));
+    oj_ranking_finish(ranking);
+    for (int64_t i = 0; i < ranking->n; i++)
+    {
+        f->pair_of[first + i] = ranking->list[i].feature;
+        f->pair_distance[first + i] = ranking->list[i].distance;
+    }
+    *out = (struct point_pairs){ranking->n, f->pair_of + first,
+                                f->pair_distance + first};
+    return OJ_OK;
+}
+
+/* The pairs of point i of the group, cut to k and its ties. feature, distance:
+ * memory for few of them. */
+OJ_INLINE oj_status sort_pairs_of_point(struct nearest_search *search, int i,
+                                        int32_t *feature, double *distance,
+                                        struct point_pairs *out,
+                                        struct oj_error *err)
+{
+    struct oj_group_features *f = &search->s->features;
+    int64_t first = f->offset[i], n = f->end[i] - first, k = search->k;
+    int32_t *of = f->pair_of + first;
+    if (k == OJ_EVERY_PAIR || n < 2)
+    {
+        for (int64_t p = 0; p < n; p++)
+            of[p] = f->feature[of[p]];
+        *out = (struct point_pairs){n, of, f->pair_distance + first};
+        return OJ_OK;
+    }
+    if (n > OJ_FEW_PAIRS)
+        return rank_many_pairs_of_point(search, first, n, out, err);
+    for (int64_t p = 0; p < n; p++)
+        of[p] = f->feature[of[p]];
+    if (n <= OJ_VERY_FEW_PAIRS)
+        oj_pairs_sort_by_insertion((int)n, of, f->pair_distance + first,
+                                   feature, distance);
+    else
+        oj_pairs_sort_few((int)n, of, f->pair_distance + first, feature,
+                          distance);
+    if (n > k)
+    {
+        int64_t kept = k;
+        while (search->index->relation.ties == OJ_TIES_ALL && kept < n &&
+               distance[kept] == distance[k - 1])
+            kept++;
+        n = kept;
+    }
+    *out = (struct point_pairs){n, feature, distance};
+    return OJ_OK;
+}
+
+/* A row's place in lists of k each; fewer leave a gap. */
+static void put_pairs_in_place(const struct oj_nearest_output *to, int32_t row,
+                               const struct point_pairs *pairs)
+{
+    int64_t at = to->lists->offset[row];
+    int64_t n = to->lists->offset[row + 1] - at;
+    memcpy(to->lists->join_row + at, pairs->feature,
+           (size_t)pairs->n * sizeof *pairs->feature);
+    memcpy(to->lists->measure + at, pairs->distance,
+           (size_t)pairs->n * sizeof *pairs->distance);
+    for (int64_t i = pairs->n; i < n; i++)
+        to->lists->join_row[at + i] = NO_FEATURE;
+}
+
+static oj_status put_pairs(const struct oj_nearest_output *to, int32_t row,
+                           const struct point_pairs *pairs,
+                           struct oj_error *err)
+{
+    struct oj_answers *answers = to->answers;
+    int64_t at = answers->n_entries;
+    if (to->lists != NULL)
+    {
+        put_pairs_in_place(to, row, pairs);
+        return OJ_OK;
+    }
+    OJ_TRY(oj_answers_reserve(answers, pairs->n, err));
+    for (int64_t i = 0; i < pairs->n; i++)
+        answers->row[at + i] = row;
+    memcpy(answers->feature + at, pairs->feature,
+           (size_t)pairs->n * sizeof *pairs->feature);
+    memcpy(answers->distance + at, pairs->distance,
+           (size_t)pairs->n * sizeof *pairs->distance);
+    answers->n_entries = at + pairs->n;
+    return OJ_OK;
+}
+
+/* One pair of the row, or none: n is 1 or 0. */
+static void put_one(const struct oj_nearest_output *to, int32_t row, int64_t n,
+                    const struct point_pairs *pairs)
+{
+    to->ones->feature[row] = n > 0 ? pairs->feature[0] : NO_FEATURE;
+    to->ones->distance[row] = n > 0 ? pairs->distance[0] : (double)NAN;
+}
+
+/* Keeps, of the pairs of a row, those that the filter passes, up to k and its
+ * ties.  They are in order and change places only to the front. */
+static struct point_pairs filter_pairs(const struct nearest_search *search,
+                                       int32_t row, int32_t *feature,
+                                       double *distance, int64_t n)
+{
+    const struct oj_relation *relation = &search->index->relation;
+    int64_t kept = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (kept >= relation->k && (relation->ties != OJ_TIES_ALL ||
+                                    distance[i] != distance[relation->k - 1]))
+            break;
+        if (distance[i] < relation->min_distance ||
+            !oj_pair_may_count(search->to->filter, row, feature[i]))
+            continue;
+        feature[kept] = feature[i];
+        distance[kept++] = distance[i];
+    }
+    return (struct point_pairs){kept, feature, distance};
+}
+
+static oj_status leave_point_open(struct oj_nearest_scratch *s,
+                                  const struct oj_ordered_point *point,
+                                  struct oj_error *err)
+{
+    OJ_ROOM(s->open, s->n_open, s->n_open + 1, s->cap_open, err);
+    s->open[s->n_open++] = *point;
+    return OJ_OK;
+}
+
+/* Puts the pairs of a point that pass the filter; too few of k nearest leave it
+ * open. */
+static oj_status put_filtered_pairs(struct nearest_search *search,
+                                    const struct oj_ordered_point *point,
+                                    const struct point_pairs *found,
+                                    struct oj_error *err)
+{
+    const struct oj_nearest_output *to = search->to;
+    int32_t row = input_row_of_point(to, point);
+    struct point_pairs pairs =
+        filter_pairs(search, row, (int32_t *)(uintptr_t)found->feature,
+                     (double *)(uintptr_t)found->distance, found->n);
+    if (pairs.n < search->index->relation.k && found->n >= search->k &&
+        search->k < search->index->n_features)
+        return leave_point_open(search->s, point, err);
+    if (to->ones == NULL)
+        return put_pairs(to, row, &pairs, err);
+    put_one(to, row, pairs.n, &pairs);
+    return OJ_OK;
+}
+
+/* Measures the features near the group and lists those that each point may
+ * have. */
+OJ_INLINE oj_status list_pairs_of_group(struct nearest_search *search,
+                                        const struct oj_group *g,
+                                        struct oj_error *err)
+{
+    const struct oj_cpu_index *index = search->index;
+    struct oj_nearest_scratch *s = search->s;
+    float least2[OJ_GROUP], limit2[OJ_GROUP];
+    double reach[OJ_GROUP];
+    struct oj_scale scale;
+    OJ_TRY(oj_group_features_list(&index->segments, index->tie_rank, s, g,
+                                  search->k, err));
+    OJ_TRY(oj_matrix_reserve(s, err));
+    scale = oj_fill_matrix(&index->segments, s, g, least2);
+    oj_group_features_fill(s, g);
+    oj_group_features_kth(s, g, search->k, limit2);
+    for (int i = 0; i < g->n; i++)
+        reach[i] = reach_of_point(search, &g->point[i]);
+    oj_limits_widen(&scale, g->n, reach, limit2);
+    oj_group_features_close(s, g, limit2);
+    return oj_group_features_measure(&index->segments, s, g, &scale, reach,
+                                     limit2, err);
+}
+
+/* Puts the pairs of the points of the group that are marked. */
+OJ_INLINE oj_status put_listed_pairs(struct nearest_search *search,
+                                     const struct oj_group *g, uint32_t marked,
+                                     struct oj_error *err)
+{
+    for (int i = 0; i < g->n; i++)
+    {
+        int32_t feature[OJ_FEW_PAIRS];
+        double distance[OJ_FEW_PAIRS];
+        struct point_pairs pairs;
+        if ((marked >> i & 1u) == 0)
+            continue;
+        OJ_TRY(sort_pairs_of_point(search, i, feature, distance, &pairs, err));
+        if (i == g->n - 1)
+        {
+            search->s->carry.x = g->x[i];
+            search->s->carry.y = g->y[i];
+            search->s->carry.distance =
+                pairs.n >= search->k ? pairs.distance[search->k - 1] : INFINITY;
+        }
+        if (search->is_filtered)
+            OJ_TRY(put_filtered_pairs(search, &g->point[i], &pairs, err));
+        else
+            OJ_TRY(put_pairs(search->to,
+                             input_row_of_point(search->to, &g->point[i]),
+                             &pairs, err));
+    }
+    return OJ_OK;
+}
+
+/* One nearest: only points to which several features are as near are listed. */
 OJ_INLINE oj_status put_nearest(struct nearest_search *search,
                                 const struct oj_group *g,
-                                const struct group_best *best,
-                                struct oj_scale scale, int marks_ties,
+                                const struct group_best *best, int marks_ties,
                                 struct oj_error *err)
 {
     const struct oj_nearest_output *to = search->to;
     double max_distance = search->index->relation.max_distance;
+    uint32_t tied = 0;
     for (int i = 0; i < g->n; i++)
     {
         int32_t row = input_row_of_point(to, &g->point[i]);
@@ -630,7 +660,7 @@ OJ_INLINE oj_status put_nearest(struct nearest_search *search,
         {
             if (to->ones != NULL)
                 to->ones->feature[row] = OJ_ONE_OF_MANY;
-            OJ_TRY(rank_candidates_of_point(search, g, i, scale, err));
+            tied |= 1u << i;
         }
         else if (to->ones != NULL)
         {
@@ -644,43 +674,55 @@ OJ_INLINE oj_status put_nearest(struct nearest_search *search,
                            best->distance[i]);
         }
     }
-    return OJ_OK;
+    if (!marks_ties || tied == 0)
+        return OJ_OK;
+    OJ_TRY(list_pairs_of_group(search, g, err));
+    return put_listed_pairs(search, g, tied, err);
 }
 
-/* Answers the points of a group, or sets s->too_many.  k and marks_ties (k is
- * 1, and all that are as near count) are constants in the usual case, here and
- * below. */
+/* About how many features a point wants. */
+OJ_INLINE int64_t expected_features(const struct nearest_search *search,
+                                    enum nearest_answer answer)
+{
+    if (answer != NEAREST_LISTED)
+        return 1;
+    return search->k == OJ_EVERY_PAIR ? search->s->expected : search->k;
+}
+
+/* Answers the points of a group, or sets s->too_many. */
 OJ_INLINE oj_status answer_group(struct nearest_search *search,
-                                 const struct oj_group *g, int64_t k,
-                                 int marks_ties, struct oj_error *err)
+                                 const struct oj_group *g,
+                                 enum nearest_answer answer,
+                                 struct oj_error *err)
 {
     const struct oj_cpu_index *index = search->index;
     struct oj_nearest_scratch *s = search->s;
     struct group_best best;
-    struct oj_scale scale;
-    float least2[OJ_GROUP];
-    double cap = index->relation.max_distance;
+    int64_t k = answer == NEAREST_LISTED ? search->k : 1;
+    double cap = greatest_reach(search, g->n, g->point);
     double start = s->timings ? oj_clock_seconds() : 0.0, middle = 0.0;
-    best.tied = 0;
     /* where all are inside, only other features at distance 0 matter */
-    if (k == 1 && set_containing_as_nearest(index, s, g, &best) == g->n)
+    if (answer != NEAREST_LISTED &&
+        set_containing_as_nearest(index, s, g, &best) == g->n)
         cap = 0.0;
-    OJ_TRY(oj_collect_candidates(&index->segments, s, &g->place, k, cap, err));
+    OJ_TRY(oj_collect_candidates(&index->segments, s, &g->place, k,
+                                 answer != ONE_NEAREST,
+                                 expected_features(search, answer), cap, err));
     if (s->too_many)
         return OJ_OK;
-    OJ_TRY(oj_matrix_reserve(s, err));
     if (s->timings)
         middle = oj_clock_seconds();
-    if (k == 1)
+    if (answer != NEAREST_LISTED)
     {
-        scale = find_nearest_of_group(index, s, g, marks_ties, &best);
-        OJ_TRY(put_nearest(search, g, &best, scale, marks_ties, err));
+        OJ_TRY(oj_matrix_reserve(s, err));
+        find_nearest_of_group(index, s, g, answer == NEAREST_TIES, &best);
+        OJ_TRY(put_nearest(search, g, &best, answer == NEAREST_TIES, err));
     }
     else
     {
-        scale = oj_fill_matrix(&index->segments, s, g, least2);
-        for (int i = 0; i < g->n; i++)
-            OJ_TRY(rank_candidates_of_point(search, g, i, scale, err));
+        OJ_TRY(list_pairs_of_group(search, g, err));
+        OJ_TRY(put_listed_pairs(search, g, UINT32_MAX, err));
+        s->expected = s->features.offset[g->n] / g->n;
     }
     s->n_refined += s->n_candidates * g->n;
     if (s->timings)
@@ -691,22 +733,37 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
     return OJ_OK;
 }
 
+/* A group is as large as its candidates allow; of listed answers, the features
+ * that these belong to: points want k of them, or those in reach, in any case.
+ */
+OJ_INLINE void adapt_group_limit(struct nearest_search *search,
+                                 enum nearest_answer answer)
+{
+    struct oj_nearest_scratch *s = search->s;
+    double base = search->index->segments.bundle_size;
+    int64_t wanted = expected_features(search, answer);
+    if (answer == NEAREST_LISTED)
+        oj_adapt(&s->group_limit, s->features.n, 12 + 3 * wanted / 2,
+                 24 + 3 * wanted, base);
+    else
+        oj_adapt(&s->group_limit, s->n_candidates, 20, 40, base);
+}
+
 /* Answers the points of a patch, group by group. */
 OJ_INLINE oj_status answer_patch(struct nearest_search *search, int n,
                                  const struct oj_ordered_point *point,
-                                 int64_t k, int marks_ties,
+                                 enum nearest_answer answer,
                                  struct oj_error *err)
 {
     struct oj_nearest_scratch *s = search->s;
     struct oj_group g;
-    int64_t more = k == 1 ? 0 : 2 * k;
     int most = OJ_GROUP;
     for (int at = 0; at < n;)
     {
         OJ_TRY(oj_check_cancel(s->cancel, err));
         oj_group_take(&g, n - at, most, point + at, s->group_limit);
         g.first = at;
-        OJ_TRY(answer_group(search, &g, k, marks_ties, err));
+        OJ_TRY(answer_group(search, &g, answer, err));
         if (s->too_many)
         {
             most = (g.n + 1) / 2;
@@ -714,8 +771,7 @@ OJ_INLINE oj_status answer_patch(struct nearest_search *search, int n,
         }
         most = OJ_GROUP;
         at += g.n;
-        oj_adapt(&s->group_limit, s->n_candidates, 20 + more, 40 + 2 * more,
-                 search->index->segments.bundle_size);
+        adapt_group_limit(search, answer);
     }
     return OJ_OK;
 }
@@ -734,26 +790,31 @@ OJ_INLINE void prefetch_answers(const struct oj_nearest_output *to, int n,
 
 OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
                                   const struct oj_ordered_point *point,
-                                  int64_t k, int marks_ties,
+                                  enum nearest_answer answer,
                                   struct oj_error *err)
 {
     const struct oj_cpu_index *index = search->index;
     struct oj_nearest_scratch *s = search->s;
     struct oj_place patch;
     double base = index->segments.bundle_size;
-    int64_t few = k == 1 ? 24 : 48 + k, many = k == 1 ? 96 : 160 + 4 * k;
+    int64_t k = answer == NEAREST_LISTED ? search->k : 1;
     int most = OJ_PATCH;
     if (s->group_limit == 0.0)
     {
         s->group_limit = base;
         s->patch_limit = 4.0 * base;
     }
+    s->carry.distance = INFINITY;
     for (int64_t at = 0; at < n;)
     {
+        int64_t expected = expected_features(search, answer);
+        int64_t few = answer != NEAREST_LISTED ? 24 : 64 + 3 * expected;
+        int64_t many = answer != NEAREST_LISTED ? 96 : 256 + 8 * expected;
         int taken =
             oj_place_take(&patch, n - at, most, point + at, s->patch_limit);
-        OJ_TRY(oj_patch_bundles(&index->segments, s, &patch, k,
-                                index->relation.max_distance, err));
+        OJ_TRY(oj_patch_bundles(&index->segments, s, &patch, k, expected,
+                                greatest_reach(search, taken, point + at),
+                                err));
         if (s->too_many)
         {
             most = (taken + 1) / 2;
@@ -761,7 +822,7 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
         }
         OJ_TRY(oj_patch_containing(s, taken, point + at, err));
         prefetch_answers(search->to, taken, point + at);
-        OJ_TRY(answer_patch(search, taken, point + at, k, marks_ties, err));
+        OJ_TRY(answer_patch(search, taken, point + at, answer, err));
         most = OJ_PATCH;
         at += taken;
         oj_adapt(&s->patch_limit, s->near_bundles.n, few, many, 4.0 * base);
@@ -769,22 +830,116 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
     return OJ_OK;
 }
 
-/* One nearest, the first in tie order. */
 OJ_CLONES static oj_status
 answer_one_nearest(struct nearest_search *search, int64_t n,
                    const struct oj_ordered_point *point, struct oj_error *err)
 {
-    return answer_points(search, n, point, 1, 0, err);
+    return answer_points(search, n, point, ONE_NEAREST, err);
 }
 
 OJ_CLONES static oj_status
-answer_k_nearest_or_ties(struct nearest_search *search, int64_t n,
-                         const struct oj_ordered_point *point,
-                         struct oj_error *err)
+answer_nearest_ties(struct nearest_search *search, int64_t n,
+                    const struct oj_ordered_point *point, struct oj_error *err)
+{
+    return answer_points(search, n, point, NEAREST_TIES, err);
+}
+
+OJ_CLONES static oj_status answer_listed(struct nearest_search *search,
+                                         int64_t n,
+                                         const struct oj_ordered_point *point,
+                                         struct oj_error *err)
+{
+    return answer_points(search, n, point, NEAREST_LISTED, err);
+}
+
+static oj_status answer_k_nearest(struct nearest_search *search, int64_t n,
+                                  const struct oj_ordered_point *point,
+                                  struct oj_error *err)
+{
+    struct oj_nearest_scratch *s = search->s;
+    if (search->k != OJ_EVERY_PAIR)
+    {
+        OJ_ROOM(s->best_feature, 0, search->k, s->cap_best, err);
+        OJ_ROOM(s->best_d2, 0, search->k, s->cap_best_d2, err);
+    }
+    return answer_listed(search, n, point, err);
+}
+
+/* --- filtered pairs -------------------------------------------------------
+
+ * The k nearest that pass are among the first features of the list of all.  How
+ * many of these to ask for follows the data: most points should have enough of
+ * them, and those that have not ask again for four times as many. */
+
+#define TIMES_MORE 4
+
+/* The least number to ask for. */
+static int64_t least_to_ask_for(const struct nearest_search *search)
 {
     const struct oj_relation *relation = &search->index->relation;
-    return answer_points(search, n, point, relation->k,
-                         relation->ties == OJ_TIES_ALL, err);
+    const struct oj_pair_filter *filter = search->to->filter;
+    int is_self_alone =
+        relation->min_distance == 0.0 && !relation->exclude_same_geometry &&
+        relation->unordered_pairs == 0 &&
+        !oj_relation_compares_attributes(relation) &&
+        filter->input->on_class == NULL && filter->input->exclude_class == NULL;
+    int64_t n = search->index->n_features, least = relation->k;
+    if (filter->is_needed || relation->min_distance > 0.0)
+        least += is_self_alone ? 1 : 2 + relation->k / 2;
+    return least < n ? least : n > 0 ? n : 1;
+}
+
+static void adapt_number_to_ask_for(struct nearest_search *search, int64_t n,
+                                    int64_t least)
+{
+    struct oj_nearest_scratch *s = search->s;
+    if (8 * s->n_open > n)
+        s->asked += s->asked / 2 + 1;
+    else if (32 * s->n_open < n)
+        s->asked -= (s->asked - least + 7) / 8;
+    if (s->asked > search->index->n_features)
+        s->asked = search->index->n_features;
+    if (s->asked < least)
+        s->asked = least;
+}
+
+/* Answers those that are open, each time for more of their nearest. */
+static oj_status answer_open_points(struct nearest_search *search,
+                                    struct oj_error *err)
+{
+    struct oj_nearest_scratch *s = search->s;
+    int64_t most = search->index->n_features;
+    oj_status status = OJ_OK;
+    while (s->n_open > 0 && status == OJ_OK)
+    {
+        struct oj_ordered_point *point = s->open;
+        int64_t n = s->n_open;
+        s->open = NULL;
+        s->n_open = s->cap_open = 0;
+        search->k =
+            search->k < most / TIMES_MORE ? TIMES_MORE * search->k : most;
+        status = answer_k_nearest(search, n, point, err);
+        oj_free(point);
+    }
+    return status;
+}
+
+static oj_status answer_filtered(struct nearest_search *search, int64_t n,
+                                 const struct oj_ordered_point *point,
+                                 struct oj_error *err)
+{
+    struct oj_nearest_scratch *s = search->s;
+    int64_t least;
+    s->n_open = 0;
+    if (search->k == OJ_EVERY_PAIR)
+        return answer_k_nearest(search, n, point, err);
+    least = least_to_ask_for(search);
+    if (s->asked < least)
+        s->asked = least;
+    search->k = s->asked;
+    OJ_TRY(answer_k_nearest(search, n, point, err));
+    adapt_number_to_ask_for(search, n, least);
+    return answer_open_points(search, err);
 }
 
 oj_status oj_nearest_points(const struct oj_cpu_index *index,
@@ -793,31 +948,52 @@ oj_status oj_nearest_points(const struct oj_cpu_index *index,
                             const struct oj_nearest_output *to,
                             struct oj_error *err)
 {
-    struct nearest_search search = {
-        index, s, to, oj_ranking_make(&index->relation, index->tie_rank)};
-    int64_t k = index->relation.k;
-    oj_status status;
-    if (k == 1 && index->relation.ties != OJ_TIES_ALL)
+    const struct oj_relation *relation = &index->relation;
+    struct nearest_search search = {index, s, to, relation->k,
+                                    to->filter != NULL};
+    if (relation->k == 1 && relation->ties != OJ_TIES_ALL &&
+        !search.is_filtered)
         return answer_one_nearest(&search, n, point, err);
     if (s->own == NULL)
+    {
         OJ_NEW_ZEROED(s->own, 1, err);
-    OJ_ROOM(s->best_feature, 0, k, s->cap_best, err);
-    OJ_ROOM(s->best_d2, 0, k, s->cap_best_d2, err);
-    status = answer_k_nearest_or_ties(&search, n, point, err);
-    oj_ranking_free(&search.ranking);
-    return status;
+        s->ranking = oj_ranking_make(relation, index->tie_rank);
+    }
+    if (search.is_filtered)
+        return answer_filtered(&search, n, point, err);
+    return relation->k == 1 ? answer_nearest_ties(&search, n, point, err)
+                            : answer_k_nearest(&search, n, point, err);
 }
 
 void oj_nearest_scratch_free(struct oj_nearest_scratch *s)
 {
+    struct oj_group_features *f = &s->features;
+    void *const arrays[] = {s->near_bundles.block,
+                            s->near,
+                            s->candidate,
+                            s->candidate_low,
+                            s->matrix,
+                            s->best_feature,
+                            s->candidate_high,
+                            s->sorted,
+                            f->found,
+                            f->found_of,
+                            f->slot,
+                            s->best_d2,
+                            s->own,
+                            s->open,
+                            f->key,
+                            f->first,
+                            f->feature,
+                            f->least2,
+                            f->inside,
+                            f->close,
+                            f->column,
+                            f->pair_of,
+                            f->pair_distance};
     oj_containing_free(&s->containing);
-    oj_free(s->near_bundles.block);
-    oj_free(s->near);
-    oj_free(s->candidate);
-    oj_free(s->candidate_low);
-    oj_free(s->matrix);
-    oj_free(s->best_feature);
-    oj_free(s->best_d2);
-    oj_free(s->own);
+    oj_ranking_free(&s->ranking);
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        oj_free(arrays[i]);
     memset(s, 0, sizeof *s);
 }

@@ -198,6 +198,15 @@ OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
     }
 }
 
+/* And what each is at most away from every point of the box, in single
+ * precision, made to err to the greater side. */
+OJ_INLINE void oj_bundle_high(const struct oj_place *place,
+                              const double *restrict d2, float *restrict high)
+{
+    double h = place->h * (1.0 + 1e-6);
+    OJ_EIGHT high[c] = (float)(sqrt(d2[c]) * (1.0 + 1e-6) + h);
+}
+
 /* The farthest that a point of the box can be from a segment: at a corner,
  * because the distance is convex. */
 OJ_INLINE double oj_box_reach_to(const struct oj_place *place,
@@ -270,11 +279,12 @@ OJ_INLINE double oj_least8(const double *v)
     return a < c ? a : c;
 }
 
-/* Tightens the bound by what a bundle showed. */
+/* Tightens the bound by what a bundle showed; with k > 1, where that is
+ * searched for. */
 OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
                                 struct oj_nearest_scratch *s,
                                 const struct oj_place *place, int64_t k,
-                                int64_t bundle, const double *d2,
+                                int searches, int64_t bundle, const double *d2,
                                 struct oj_bound *bound)
 {
     double within = INFINITY;
@@ -293,19 +303,45 @@ OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
     {
         const int32_t *feature = segments->feature + bundle * OJ_BUNDLE;
         int has_own = s->own->is_used;
-        for (int i = 0; i < OJ_BUNDLE; i++)
+        for (int i = 0; i < OJ_BUNDLE && (has_own || searches); i++)
         {
             if (has_own && !oj_own_lower(s->own, feature[i], d2[i]))
                 continue;
-            if (s->n_best < k || d2[i] < s->best_d2[k - 1])
+            if (searches && (s->n_best < k || d2[i] < s->best_d2[k - 1]))
                 oj_best_put(s, k, feature[i], d2[i]);
         }
-        if (s->n_best == k)
+        if (searches && s->n_best == k)
             within = sqrt(s->best_d2[k - 1]) + place->h;
     }
     within = within * (1.0 + 1e-12) + bound->slack;
     if (within < bound->within)
         oj_bound_set(bound, &segments->tree, within);
+}
+
+/* Begins a search of the k nearest.  Returns 1 where their bound is still to be
+ * found: the last point that was answered gives it for those beside it, and a
+ * reach is one. */
+OJ_INLINE int oj_bound_begin(const struct oj_tree *tree,
+                             struct oj_nearest_scratch *s,
+                             const struct oj_place *place, int64_t k,
+                             struct oj_bound *bound)
+{
+    double dx, dy, far, within;
+    if (k == 1)
+        return 1;
+    s->n_best = 0;
+    s->own->is_used = 0;
+    if (k == OJ_EVERY_PAIR)
+        return 0;
+    if (!(s->carry.distance < INFINITY))
+        return 1;
+    dx = fabs(s->carry.x - place->cx) + place->hx;
+    dy = fabs(s->carry.y - place->cy) + place->hy;
+    far = sqrt(dx * dx + dy * dy);
+    within = (s->carry.distance + far) * (1.0 + 1e-12) + bound->slack;
+    if (within < bound->within)
+        oj_bound_set(bound, tree, within);
+    return !(far <= 2.0 * s->carry.distance + 4.0 * place->h);
 }
 
 /* --- the bounds of features ----------------------------------------------- */
@@ -429,24 +465,24 @@ oj_patch_containing(struct oj_nearest_scratch *s, int n,
 }
 
 /* Leaves in s->near_bundles the bundles that a point of the patch can need for
- * its k nearest within cap, or sets s->too_many. */
+ *  its k nearest within cap, or sets s->too_many. */
 OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
                                      struct oj_nearest_scratch *s,
                                      const struct oj_place *patch, int64_t k,
-                                     double cap, struct oj_error *err)
+                                     int64_t expected, double cap,
+                                     struct oj_error *err)
 {
     const struct oj_tree *tree = &segments->tree;
     struct oj_front *front = &s->near_bundles;
     struct oj_tree_descent descent;
     struct oj_bound bound = oj_bound_make(tree, cap);
-    int64_t check_at = OJ_MANY_BOXES + k;
+    int64_t check_at = OJ_MANY_BOXES + expected;
+    int searches;
     double from_centre2[OJ_BUNDLE];
     float low[OJ_BUNDLE];
     front->n = 0;
-    s->n_best = 0;
     s->too_many = 0;
-    if (k > 1)
-        s->own->is_used = 0;
+    searches = oj_bound_begin(tree, s, patch, k, &bound);
     oj_tree_descent_begin(&descent, tree, &patch->box);
     while (descent.depth > 0)
     {
@@ -478,20 +514,23 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
             int32_t bundle = v.child * OJ_FANOUT + c;
             if (!(d2[c] <= bound.reach2))
                 continue;
-            oj_bundle_measure(&segments->bundle[bundle], patch, from_centre2,
-                              low);
-            oj_bound_tighten(segments, s, patch, k, bundle, from_centre2,
-                             &bound);
+            if (searches)
+            {
+                oj_bundle_measure(&segments->bundle[bundle], patch,
+                                  from_centre2, low);
+                oj_bound_tighten(segments, s, patch, k, 1, bundle, from_centre2,
+                                 &bound);
+            }
             oj_front_put(front, front->n, node, c, bundle, d2[c]);
             front->n++;
         }
         if (front->n > check_at)
         {
             oj_front_compact(front, bound.reach2);
-            s->too_many = patch->h > 0.0 && front->n > OJ_MANY_BOXES + k;
+            s->too_many = patch->h > 0.0 && front->n > OJ_MANY_BOXES + expected;
             if (s->too_many)
                 return OJ_OK;
-            check_at = 2 * front->n + OJ_MANY_BOXES + k;
+            check_at = 2 * front->n + OJ_MANY_BOXES + expected;
         }
     }
     oj_front_compact(front, bound.reach2);

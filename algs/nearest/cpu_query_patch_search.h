@@ -11,10 +11,14 @@
 #define CPU_QUERY_PATCH_SEARCH_H
 
 #include "../base/cpu_morton_sort.h"
+#include "../base/oj_radix.h"
+#include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_ranking.h"
 #include "../relation/oj_relation.h"
 #include "../rings/cpu_layer_segment_tree.h"
 #include "../within/cpu_containing.h"
+
+#define OJ_GROUP 32 /* points a group has at most */
 
 #define OJ_OWN_SLOTS 4096 /* a power of two */
 #define OJ_OWN_MOST 3072  /* features that are noted */
@@ -25,6 +29,7 @@ struct oj_cpu_index
     struct oj_relation relation; /**< k: no more than there are features */
     const int32_t *tie_rank;     /**< [features] or NULL: the ordinal */
     struct oj_segments segments; /**< of all features */
+    int64_t n_features;          /**< that have segments */
 };
 
 /** Boxes near a patch of points, eight at a time. */
@@ -64,6 +69,53 @@ struct oj_own_bounds
     struct oj_own_slot slot[OJ_OWN_SLOTS];
 };
 
+/** A feature near a group, in the order in which they are found. */
+struct oj_found_feature
+{
+    int32_t feature;
+    int32_t place;   /**< among those that are listed, or -1 */
+    uint32_t inside; /**< bits of points that its polygons contain */
+    float low,
+        high; /**< what it is away from the group at least, and at most */
+};
+
+struct oj_found_slot
+{
+    int32_t feature, place; /**< place among those found */
+    uint32_t stamp;         /**< not that of the table: empty */
+};
+
+/** The features near a group (cpu_group_features.h). */
+struct oj_group_features
+{
+    int64_t n;
+    struct oj_found_feature *found;
+    int32_t *found_of;          /**< [candidates] into found */
+    struct oj_found_slot *slot; /**< [n_slots] of found by feature */
+    int64_t n_slots;
+    int shift; /**< of a hash of 32 bits, to those in use */
+    uint32_t stamp;
+    struct oj_keyed *key;     /**< [2 n] what they are sorted by */
+    int64_t *first;           /**< [n + 1] into the scratch's candidates */
+    int32_t *feature;         /**< [n] ordinals */
+    float *least2;            /**< [n][OJ_GROUP] */
+    uint32_t *inside, *close; /**< [n] bits of points */
+    float *column;            /**< [n] numbers of one point */
+    int64_t offset[OJ_GROUP + 1], end[OJ_GROUP]; /**< of each point's pairs */
+    int32_t *pair_of;      /**< [pairs] places in feature */
+    double *pair_distance; /**< [pairs] */
+    int64_t cap_key, cap_first, cap_feature, cap_least2, cap_inside, cap_close,
+        cap_column, cap_pair_of, cap_pair_distance, cap_found, cap_found_of;
+};
+
+/** What the last point that was answered says of those beside it: the k-th
+ *  nearest of a point is no farther than its own, and the way to it. */
+struct oj_nearest_carry
+{
+    double x, y;
+    double distance; /**< of its k-th nearest; INFINITY: not known */
+};
+
 /** Working memory of one thread; zeroed memory is valid. */
 struct oj_nearest_scratch
 {
@@ -75,9 +127,12 @@ struct oj_nearest_scratch
     int64_t cap_near;
     int32_t *near; /**< places in near_bundles that the group needs */
     int64_t n_candidates, cap_candidates; /**< of the group */
-    int64_t *candidate;   /**< slots: bundle * OJ_BUNDLE + place */
-    float *candidate_low; /**< what each is away from the group at least */
-    int64_t cap_low;
+    int64_t *candidate;    /**< slots: bundle * OJ_BUNDLE + place */
+    float *candidate_low;  /**< what each is away from the group at least */
+    float *candidate_high; /**< and at most; k > 1 */
+    int64_t cap_low, cap_high;
+    int64_t *sorted; /**< candidates in the order of their features */
+    int64_t cap_sorted;
     int too_many; /**< the walk was given up: take fewer points */
     int64_t cap_matrix;
     float *matrix;            /**< see oj_fill_matrix() */
@@ -86,6 +141,14 @@ struct oj_nearest_scratch
     double *best_d2;
     int64_t cap_best_d2;
     struct oj_own_bounds *own; /**< k > 1 */
+    struct oj_group_features features;
+    struct oj_nearest_carry carry;
+    struct oj_ranking ranking; /**< of one point with many pairs */
+    int64_t expected; /**< within a reach: features of a point, about */
+    int64_t asked; /**< where pairs are filtered: nearest features asked for at
+                        first; 0: not known yet */
+    int64_t n_open, cap_open;
+    struct oj_ordered_point *open; /**< points that want more features */
     /** width + height that patches and groups may have; follow the data */
     double patch_limit, group_limit;
     const int *cancel; /**< looked at before each group; may be NULL */
@@ -104,10 +167,19 @@ struct oj_nearest_output
                                nothing is within max_distance; or NULL */
     struct oj_answers *answers; /**< all other pairs; NULL where the relation
                                      gives one of each and ones is set */
+    const struct oj_matches *lists; /**< lists of as many pairs as each row has,
+                                         with offsets; -1 where there are fewer;
+                                         or NULL: in answers */
+    const struct oj_pair_filter *filter; /**< which pairs count, or NULL: all
+                                              within the relation's distance */
 };
 
 /** The nearest of n points in Morton order: k of each, ties as the relation
- *  says.  Costs some hundred nanoseconds a group. */
+ *  says, or all within its reach (dwithin; each point is a row).  Costs some
+ *  hundred nanoseconds a group.
+ *
+ *  Where pairs are filtered, more than k are found and the filter asked from
+ * the nearest on; points of which too few pass are asked again for more. */
 OJ_MUST_USE oj_status oj_nearest_points(const struct oj_cpu_index *index,
                                         struct oj_nearest_scratch *scratch,
                                         int64_t n,

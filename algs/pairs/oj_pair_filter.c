@@ -114,6 +114,35 @@ int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
     return have_equal_parts_and_rings(a, feature_a, b, feature_b);
 }
 
+/* There is a tie rank beside the ordinals where FIDs are in another order. */
+static int are_fids_distinct(const struct oj_flat *flat,
+                             const int32_t *tie_rank)
+{
+    int64_t i = 1;
+    while (tie_rank == NULL && flat->fid != NULL && i < flat->n_features &&
+           flat->fid[i] > flat->fid[i - 1])
+        i++;
+    return tie_rank != NULL || (flat->fid != NULL && i >= flat->n_features);
+}
+
+int64_t oj_equals_to_keep(const struct oj_relation *relation,
+                          const struct oj_flat *join_side,
+                          const int32_t *tie_rank)
+{
+    if (relation->op != OJ_OP_NEAREST || relation->ties == OJ_TIES_ALL ||
+        relation->unordered_pairs != 0 || join_side->on_class != NULL ||
+        join_side->exclude_class != NULL || join_side->max_distance != NULL ||
+        oj_relation_compares_attributes(relation))
+        return INT64_MAX;
+    /* by the geometry: of points it is that of the segment */
+    if ((relation->exclude_same_geometry || relation->min_distance > 0.0) &&
+        !oj_flat_is_points(join_side))
+        return INT64_MAX;
+    if (!relation->exclude_self)
+        return relation->k;
+    return are_fids_distinct(join_side, tie_rank) ? relation->k + 1 : INT64_MAX;
+}
+
 double oj_pair_difference(const struct oj_relation *relation,
                           const struct oj_flat *input, int64_t row,
                           const struct oj_flat *join_side, int64_t feature)

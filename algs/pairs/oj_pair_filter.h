@@ -74,6 +74,14 @@ double oj_pair_rank(const struct oj_relation *relation,
 int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
                           const struct oj_flat *b, int64_t feature_b);
 
+/** Of join features that are equal, or of their equal segments, how many in tie
+ *  order can be in the answer of a nearest join; INT64_MAX: any number, since
+ *  which pairs count does not follow from the geometry and, in a self join, the
+ *  FID.  O(features) at most. */
+int64_t oj_equals_to_keep(const struct oj_relation *relation,
+                          const struct oj_flat *join_side,
+                          const int32_t *tie_rank);
+
 /** 0 when no pair of the feature can count: its class is below 0, its own
  *  greatest distance negative or NaN, one of its texts has no token, or it
  *  has no vector. */

@@ -21,13 +21,15 @@ struct oj_ranking oj_ranking_make(const struct oj_relation *relation,
                                .keep_ties = relation->ties == OJ_TIES_ALL,
                                .max_distance = most,
                                .tie_rank = tie_rank,
-                               .bound = most};
+                               .bound = most,
+                               .last_rank = INT64_MAX};
 }
 
 void oj_ranking_start(struct oj_ranking *ranking)
 {
     ranking->n = ranking->n_cut = 0;
     ranking->bound = ranking->max_distance;
+    ranking->last_rank = INT64_MAX;
 }
 
 void oj_ranking_free(struct oj_ranking *ranking)
@@ -87,6 +89,8 @@ static void drop_repeats_and_keep_k_nearest(struct oj_ranking *ranking)
     {
         int64_t kept = ranking->k;
         ranking->bound = list[kept - 1].distance;
+        if (!ranking->keep_ties)
+            ranking->last_rank = list[kept - 1].rank;
         while (ranking->keep_ties && kept < n &&
                list[kept].distance == ranking->bound)
             kept++;
@@ -116,6 +120,9 @@ oj_status oj_ranking_add(struct oj_ranking *ranking, int32_t feature,
     candidate.distance = distance;
     candidate.feature = feature;
     candidate.rank = oj_tie_rank(ranking->tie_rank, feature);
+    /* of very many features in one place few are ever listed */
+    if (distance == ranking->bound && candidate.rank >= ranking->last_rank)
+        return OJ_OK;
     OJ_ROOM(ranking->list, ranking->n, ranking->n + 1, ranking->capacity, err);
     if (ranking->k == 1 && !ranking->keep_ties)
     {

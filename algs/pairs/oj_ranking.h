@@ -36,9 +36,11 @@ struct oj_ranking
     double max_distance;
     const int32_t *tie_rank; /**< [features] or NULL: the ordinal */
 
-    double bound;  /**< candidates farther than this cannot be in the answer */
-    int64_t n;     /**< candidates in list */
-    int64_t n_cut; /**< of these, what the last cut left */
+    double bound; /**< candidates farther than this cannot be in the answer */
+    int64_t last_rank; /**< nor, at the bound, those of this rank or a higher
+                            one */
+    int64_t n;         /**< candidates in list */
+    int64_t n_cut;     /**< of these, what the last cut left */
     int64_t capacity;
     struct oj_candidate *list;
 };

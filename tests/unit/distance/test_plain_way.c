@@ -207,6 +207,15 @@ static void make_holes(struct join_trial *t, struct scene *s)
     add_layer(&t->join_buf, 1 + pick(12), OJ_PART_POLYGON, most_parts);
 }
 
+/* Points and up to some hundred features, many of them as near as others. */
+static void make_points_among_many(struct join_trial *t, struct scene *s)
+{
+    make_lattice(s);
+    add_layer(&t->input_buf, 1 + pick(150), OJ_PART_POINT, most_parts);
+    add_layer(&t->join_buf, 1 + pick(pick(3) ? 60 : 240),
+              pick(3) ? 7 : OJ_PART_POINT, most_parts);
+}
+
 /* --- joins ---------------------------------------------------------------- */
 
 static void ask_anything(struct oj_relation *r, const struct scene *s, int i)
@@ -239,6 +248,27 @@ static void ask_zero(struct oj_relation *r, const struct scene *s, int i)
                                        : INFINITY;
 }
 
+/* What points are asked by groups: any k, some of them more than a group sorts
+ * at once, and all within a reach. */
+static void ask_many_nearest(struct oj_relation *r, const struct scene *s,
+                             int i)
+{
+    static const int most[] = {7, 7, 40, 150};
+    r->op = one_in(4) ? OJ_OP_DWITHIN : OJ_OP_NEAREST;
+    r->max_distance = s->scale * 0.5 * pick(2 * s->extent);
+    r->distance_to = one_in(3) ? OJ_TO_BOUNDARY : OJ_TO_INTERIOR;
+    r->exclude_same_geometry = one_in(3);
+    if (r->op == OJ_OP_DWITHIN)
+    {
+        r->min_distance = one_in(3) ? fmin(r->max_distance, s->scale) : 0.0;
+        return;
+    }
+    r->k = 1 + pick(most[i % 4]);
+    r->ties = one_in(4) ? OJ_TIES_ALL : OJ_TIES_FIRST;
+    if (pick(2))
+        r->max_distance = INFINITY;
+}
+
 static const struct
 {
     void (*make)(struct join_trial *, struct scene *);
@@ -252,6 +282,8 @@ static const struct
     {make_tiny, ask_anything, &oj_cpu_distance, 8, 4, 2, 20},
     {make_points, ask_pairs_of_points, &oj_cpu_near_points, 6, 4, 3, 150},
     {make_points_on_holes, ask_zero, NULL, 5, 0, 3, 150},
+    {make_points_among_many, ask_many_nearest, &oj_cpu_nearest_points, 8, 0, 3,
+     100},
     {make_holes, ask_zero, NULL, 5, 0, 3, 150},
 };
 

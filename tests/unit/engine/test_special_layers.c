@@ -87,6 +87,45 @@ TEST(all_ties_of_a_heap)
                i);
 }
 
+/* A self join of thousands of points in one place, and a few beside them: each
+ * row has the first others in tie order, of all or of those that are not in its
+ * place.  No quadratic work. */
+TEST(nearest_of_a_heap)
+{
+    enum
+    {
+        HEAP = 20000,
+        BESIDE = 5
+    };
+    LAYER side = {0};
+    MATCHES out = {0};
+    struct join_trial t = {.relation = oj_relation_default()};
+    for (int i = 0; i < HEAP + BESIDE; i++)
+    {
+        if (i < HEAP)
+            must(oj_flat_buf_add_point(&side, i, 3.0, 4.0, &error));
+        else
+            must(oj_flat_buf_add_point(&side, i, 4.0 + i - HEAP, 4.0, &error));
+    }
+    t.join = t.input = oj_flat_buf_view(&side);
+    t.relation.k = 3;
+    for (int round = 0; round < 3; round++)
+    {
+        t.relation.exclude_self = round == 0;
+        t.relation.exclude_same_geometry = round == 1;
+        t.relation.min_distance = round == 2 ? 0.5 : 0.0;
+        must(trial_ask(&t, "cpu", NULL, NULL, &out));
+        ck_assert_int_eq(out.n_pairs, 3 * (HEAP + BESIDE));
+        for (int i = 0; i < 3 * HEAP; i++)
+        {
+            int row = i / 3, nth = i % 3 + (round == 0 && i % 3 >= row);
+            expect(out.join_row[i] == (round == 0 ? nth : HEAP + nth) &&
+                       out.measure[i] == (round == 0 ? 0.0 : nth + 1.0),
+                   "round %d, pair %d", round, i);
+        }
+    }
+}
+
 /* Many small squares, one huge polygon around, diagonals through all. */
 TEST(large_among_small)
 {

@@ -1,0 +1,260 @@
+/** Groups of points, and the distances between their points and the candidates
+ *  that a search has left: all of them up to rounding, in single precision, and
+ *  of those that this leaves open the exact ones.
+ *
+ *  matrix   candidate 0   d2 of point 0 .. 31
+ *           candidate 1   ..
+ *
+ *  Everything here is inlined into cpu_nearest_of_point_groups.c, and compiled
+ *  there for several instruction sets.  Source: ours.
+ */
+#ifndef CPU_GROUP_MATRIX_H
+#define CPU_GROUP_MATRIX_H
+
+#include "cpu_point_patches.h"
+
+#include <float.h>
+
+/* --- groups --------------------------------------------------------------- */
+
+struct oj_group
+{
+    int n;
+    int64_t first; /* of the patch */
+    const struct oj_ordered_point *point;
+    struct oj_place place;
+    /* beyond n, up to a multiple of OJ_WIDE: repetitions */
+    double x[OJ_GROUP], y[OJ_GROUP];
+};
+
+/* Takes points from the front of the n >= 1 that are left; more than OJ_LANES
+ * in multiples of it, so that no lanes idle. */
+OJ_INLINE void oj_group_take(struct oj_group *g, int64_t n, int most,
+                             const struct oj_ordered_point *point, double limit)
+{
+    g->n = oj_place_take(&g->place, n, most, point, limit);
+    if (g->n > OJ_WIDE && g->n % OJ_WIDE != 0)
+        g->n = oj_place_take(&g->place, g->n / OJ_WIDE * OJ_WIDE, most, point,
+                             INFINITY);
+    g->point = point;
+    for (int i = 0; i < g->n; i++)
+    {
+        g->x[i] = point[i].x;
+        g->y[i] = point[i].y;
+    }
+    for (int i = g->n; i % OJ_WIDE != 0; i++)
+    {
+        g->x[i] = point[0].x;
+        g->y[i] = point[0].y;
+    }
+}
+
+/* The features whose polygons contain point i of the group: from the returned
+ * one on, n. */
+OJ_INLINE const int32_t *oj_group_containing(const struct oj_nearest_scratch *s,
+                                             const struct oj_group *g, int i,
+                                             int64_t *n)
+{
+    const int64_t *offset = s->containing.offset + g->first + i;
+    *n = 0;
+    if (s->cells->n_sets == 0)
+        return NULL;
+    *n = offset[1] - offset[0];
+    return s->containing.feature + offset[0];
+}
+
+/* --- measuring ------------------------------------------------------------ */
+
+/* What a number in the matrix means. It is in single precision, relative to the
+ * group's centre and to the extent of group and candidates, so that nothing in
+ * it is larger than 1 or so. */
+struct oj_scale
+{
+    double inverse_unit; /* 1 / extent in CRS units, 0: nothing is told apart */
+    float off;           /* what distances in the matrix may be off, together
+                            with those in GEOS's order of operations */
+};
+
+/* The extent of the candidates around the centre, and of the group. */
+OJ_INLINE double oj_group_extent(const struct oj_segments *segments,
+                                 const struct oj_nearest_scratch *s,
+                                 const struct oj_group *g)
+{
+    double extent = 0.0;
+    for (int64_t j = 0; j < s->n_candidates; j++)
+    {
+        int64_t slot = s->candidate[j];
+        const struct oj_bundle *b = &segments->bundle[slot / OJ_BUNDLE];
+        int at = (int)(slot % OJ_BUNDLE);
+        double ax = fabs(b->ax[at] - g->place.cx);
+        double ay = fabs(b->ay[at] - g->place.cy);
+        double bx = fabs(b->bx[at] - g->place.cx);
+        double by = fabs(b->by[at] - g->place.cy);
+        ax = ax > bx ? ax : bx;
+        ay = ay > by ? ay : by;
+        extent = ax + ay > extent ? ax + ay : extent;
+    }
+    return extent + g->place.h;
+}
+
+/* Squared distances of sixteen points to a segment, up to rounding. */
+OJ_INLINE void oj_measure16(const float *restrict x, const float *restrict y,
+                            float ax, float ay, float dx, float dy,
+                            float inverse, float *restrict d2,
+                            float *restrict least2)
+{
+    OJ_SIXTEEN
+    {
+        float ux = x[c] - ax, uy = y[c] - ay;
+        float t = (ux * dx + uy * dy) * inverse;
+        t = t > 0.0f ? t : 0.0f;
+        t = t < 1.0f ? t : 1.0f;
+        ux -= t * dx;
+        uy -= t * dy;
+        d2[c] = ux * ux + uy * uy;
+        least2[c] = d2[c] < least2[c] ? d2[c] : least2[c];
+    }
+}
+
+/* Squared distances of all points of the group to the candidates, up to
+ * rounding, in s->matrix: one row of OJ_GROUP a candidate, of which the first
+ * g->n are of use; least2: the least of each point.
+ *
+ * Coordinates are rounded to 2^-24 of the extent and some ten operations add as
+ * much each, so off, 64 times 2^-24, is ample; GEOS's double formula errs by
+ * far less. */
+OJ_INLINE struct oj_scale oj_fill_matrix(const struct oj_segments *segments,
+                                         const struct oj_nearest_scratch *s,
+                                         const struct oj_group *g,
+                                         float least2[OJ_GROUP])
+{
+    struct oj_scale scale = {1.0 / oj_group_extent(segments, s, g),
+                             64.0f * 5.9604645e-8f};
+    double cx = g->place.cx, cy = g->place.cy, unit;
+    float x[OJ_GROUP], y[OJ_GROUP];
+    if (!isfinite(scale.inverse_unit))
+        scale.inverse_unit = 0.0;
+    unit = scale.inverse_unit;
+    for (int i = 0; i < g->n; i += OJ_WIDE)
+    {
+        OJ_SIXTEEN
+        {
+            x[i + c] = (float)((g->x[i + c] - cx) * unit);
+            y[i + c] = (float)((g->y[i + c] - cy) * unit);
+            least2[i + c] = INFINITY;
+        }
+    }
+    for (int64_t j = 0; j < s->n_candidates; j++)
+    {
+        int64_t slot = s->candidate[j];
+        const struct oj_bundle *b = &segments->bundle[slot / OJ_BUNDLE];
+        int at = (int)(slot % OJ_BUNDLE);
+        float ax = (float)((b->ax[at] - cx) * unit);
+        float ay = (float)((b->ay[at] - cy) * unit);
+        float dx = (float)((b->bx[at] - b->ax[at]) * unit);
+        float dy = (float)((b->by[at] - b->ay[at]) * unit);
+        float len2 = dx * dx + dy * dy;
+        float inverse = len2 > 1e-30f ? 1.0f / len2 : 0.0f;
+        float *row = s->matrix + j * OJ_GROUP;
+        for (int i = 0; i < g->n; i += OJ_WIDE)
+            oj_measure16(x + i, y + i, ax, ay, dx, dy, inverse, row + i,
+                         least2 + i);
+    }
+    return scale;
+}
+
+/* Which points of the group are within limit2 of the candidate of a row: bit i
+ * for point i. */
+OJ_INLINE uint32_t oj_points_within_limit(const float *restrict row,
+                                          const float *restrict limit2, int n)
+{
+    static const uint32_t bit[OJ_GROUP] = {
+        1u << 0,  1u << 1,  1u << 2,  1u << 3,  1u << 4,  1u << 5,  1u << 6,
+        1u << 7,  1u << 8,  1u << 9,  1u << 10, 1u << 11, 1u << 12, 1u << 13,
+        1u << 14, 1u << 15, 1u << 16, 1u << 17, 1u << 18, 1u << 19, 1u << 20,
+        1u << 21, 1u << 22, 1u << 23, 1u << 24, 1u << 25, 1u << 26, 1u << 27,
+        1u << 28, 1u << 29, 1u << 30, 1u << 31};
+    uint32_t close = 0;
+    for (int i = 0; i < n; i += OJ_WIDE)
+    {
+        OJ_SIXTEEN close |= row[i + c] <= limit2[i + c] ? bit[i + c] : 0u;
+    }
+    return close;
+}
+
+static inline oj_status oj_matrix_reserve(struct oj_nearest_scratch *s,
+                                          struct oj_error *err)
+{
+    return oj_reserve(&s->matrix, 0, s->n_candidates * OJ_GROUP, &s->cap_matrix,
+                      sizeof *s->matrix, err);
+}
+
+/* --- exact distances ------------------------------------------------------ */
+
+/* Pairs of a point of the group and a candidate, to be measured exactly: many
+ * at once, so that divisions and roots fill vectors. */
+#define OJ_PAIRS_AT_ONCE 64
+struct oj_group_pairs
+{
+    int n;
+    int32_t point[OJ_PAIRS_AT_ONCE + OJ_GROUP];   /* of the group */
+    int32_t feature[OJ_PAIRS_AT_ONCE + OJ_GROUP]; /* of the group's, in lists */
+    int32_t candidate[OJ_PAIRS_AT_ONCE + OJ_GROUP]; /* of the scratch; below 0:
+                                                        the point itself */
+};
+
+/* oj_segment_distance() without its branches: the same operations, so the same
+ * bits. */
+OJ_INLINE double oj_distance_without_branches(double px, double py, double ax,
+                                              double ay, double bx, double by)
+{
+    double dx = bx - ax, dy = by - ay;
+    double ux = px - ax, uy = py - ay;
+    double vx = px - bx, vy = py - by;
+    double len2 = dx * dx + dy * dy;
+    double r = (ux * dx + uy * dy) / len2;
+    double s = ((ay - py) * dx - (ax - px) * dy) / len2;
+    double to_a2 = ux * ux + uy * uy, to_b2 = vx * vx + vy * vy;
+    int is_short = !(len2 >= DBL_MIN);
+    int at_start = is_short ? to_a2 <= to_b2 : r <= 0.0;
+    double to_end = sqrt(at_start ? to_a2 : to_b2);
+    double to_line = fabs(s) * sqrt(len2);
+    return (is_short | at_start | (r >= 1.0)) ? to_end : to_line;
+}
+
+/* Distances of the pairs, in GEOS's order of operations.  has_inside: 0, a
+ * constant, where every pair has a segment. */
+OJ_INLINE void oj_group_pairs_distance(const struct oj_segments *segments,
+                                       const struct oj_nearest_scratch *s,
+                                       const struct oj_group *g,
+                                       const struct oj_group_pairs *p,
+                                       int has_inside,
+                                       double *restrict distance)
+{
+    double px[OJ_PAIRS_AT_ONCE + OJ_GROUP], py[OJ_PAIRS_AT_ONCE + OJ_GROUP];
+    double ax[OJ_PAIRS_AT_ONCE + OJ_GROUP], ay[OJ_PAIRS_AT_ONCE + OJ_GROUP];
+    double bx[OJ_PAIRS_AT_ONCE + OJ_GROUP], by[OJ_PAIRS_AT_ONCE + OJ_GROUP];
+    int n = p->n;
+    for (int i = 0; i < n; i++)
+    {
+        px[i] = g->x[p->point[i]];
+        py[i] = g->y[p->point[i]];
+        ax[i] = bx[i] = px[i];
+        ay[i] = by[i] = py[i];
+        if (!has_inside || p->candidate[i] >= 0)
+        {
+            int64_t slot = s->candidate[p->candidate[i]];
+            const struct oj_bundle *b = &segments->bundle[slot / OJ_BUNDLE];
+            int at = (int)(slot % OJ_BUNDLE);
+            ax[i] = b->ax[at];
+            ay[i] = b->ay[at];
+            bx[i] = b->bx[at];
+            by[i] = b->by[at];
+        }
+    }
+    for (int i = 0; i < n; i++)
+        distance[i] = oj_distance_without_branches(px[i], py[i], ax[i], ay[i],
+                                                   bx[i], by[i]);
+}
+
+#endif
