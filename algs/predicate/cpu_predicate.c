@@ -12,6 +12,7 @@
 #include "../pairs/oj_parallel_row_search.h"
 #include "../pairs/oj_tie_rank_sort.h"
 #include "../relate/relate.h"
+#include "../relate/relate_shared_borders.h"
 #include "../relation/oj_candidate_provider.h"
 #include "../relation/oj_is_points_in_polygons.h"
 #include "../relation/oj_matrix.h"
@@ -373,12 +374,14 @@ decide_predicate_without_matrix(const struct oj_relation *relation,
 #define SCREENED_PER_TASK 1024
 #define OPEN_PER_TASK 16
 
-/* Whether oj_shape_is_nice(), which is asked when it is needed first. */
+/* Whether oj_shape_is_nice(), and oj_border_is_apart(), too, which is asked
+ * when it is needed first. */
 enum oj_niceness
 {
     OJ_NICENESS_NOT_KNOWN,
     OJ_NOT_NICE,
-    OJ_NICE
+    OJ_NICE,
+    OJ_NICE_APART
 };
 
 /* One thread's own. */
@@ -386,6 +389,7 @@ struct predicate_worker
 {
     struct oj_row_worker shared;
     struct oj_relate_scratch relate;
+    struct oj_border_pair borders;
     struct oj_figure figure; /* of a shape that may be nice */
     struct oj_found found;
     struct oj_shape *member; /* of the row at hand */
@@ -449,21 +453,68 @@ static oj_status build_side_if_needed(struct predicate_index *index,
 
 /* --- one pair ------------------------------------------------------------- */
 
-/* Whether shape is nice; *known: what is known of it so far, by any thread. */
+static oj_status compute_niceness(struct predicate_worker *w,
+                                  const struct oj_shape *shape,
+                                  enum oj_niceness *niceness,
+                                  struct oj_error *err)
+{
+    int is_apart, is_nice;
+    OJ_TRY(oj_border_is_apart(shape, &w->borders, &is_apart, err));
+    *niceness = OJ_NICE_APART;
+    if (is_apart && shape->n_rings == 1)
+        return OJ_OK;
+    w->n_to_look = 0; /* it may take its time */
+    OJ_TRY(oj_shape_is_nice(shape, &w->figure, &w->relate.node, &is_nice, err));
+    *niceness = !is_nice ? OJ_NOT_NICE : is_apart ? OJ_NICE_APART : OJ_NICE;
+    return OJ_OK;
+}
+
+/* *known: what is known of shape so far, by any thread. */
+static oj_status find_niceness(struct predicate_worker *w,
+                               const struct oj_shape *shape,
+                               _Atomic uint8_t *known,
+                               enum oj_niceness *niceness, struct oj_error *err)
+{
+    *niceness =
+        (enum oj_niceness)atomic_load_explicit(known, memory_order_relaxed);
+    if (*niceness != OJ_NICENESS_NOT_KNOWN)
+        return OJ_OK;
+    OJ_TRY(compute_niceness(w, shape, niceness, err));
+    atomic_store_explicit(known, (uint8_t)*niceness, memory_order_relaxed);
+    return OJ_OK;
+}
+
 static oj_status is_feature_topologically_valid(struct predicate_worker *w,
                                                 const struct oj_shape *shape,
                                                 _Atomic uint8_t *known,
                                                 int *yes, struct oj_error *err)
 {
-    uint8_t niceness = atomic_load_explicit(known, memory_order_relaxed);
-    if (niceness == OJ_NICENESS_NOT_KNOWN)
-    {
-        w->n_to_look = 0; /* it may take its time */
-        OJ_TRY(oj_shape_is_nice(shape, &w->figure, &w->relate.node, yes, err));
-        niceness = *yes ? OJ_NICE : OJ_NOT_NICE;
-        atomic_store_explicit(known, niceness, memory_order_relaxed);
-    }
-    *yes = niceness == OJ_NICE;
+    enum oj_niceness niceness;
+    OJ_TRY(find_niceness(w, shape, known, &niceness, err));
+    *yes = niceness != OJ_NOT_NICE;
+    return OJ_OK;
+}
+
+/* By the edges near the common window, where these decide the matrix. */
+static oj_status decide_by_shared_borders(
+    struct predicate_index *index, struct predicate_worker *w,
+    const struct oj_shape *shape, int32_t feature, const struct oj_shape *other,
+    int *is_decided, int *holds, struct oj_error *err)
+{
+    enum oj_niceness of_row, of_feature;
+    struct oj_matrix matrix;
+    *is_decided = 0;
+    if (!oj_border_takes(shape) || !oj_border_takes(other))
+        return OJ_OK;
+    OJ_TRY(find_niceness(w, shape, &w->row_niceness, &of_row, err));
+    OJ_TRY(
+        find_niceness(w, other, &index->niceness[feature], &of_feature, err));
+    if (of_row != OJ_NICE_APART || of_feature != OJ_NICE_APART)
+        return OJ_OK;
+    OJ_TRY(oj_borders_find(shape, other, &w->borders, err));
+    *is_decided = oj_borders_relate(&w->borders, &matrix);
+    if (*is_decided)
+        *holds = oj_matrix_holds(&matrix, relation_of(index));
     return OJ_OK;
 }
 
@@ -515,6 +566,16 @@ static oj_status decide_pair(struct predicate_index *index,
     }
     else
         point = oj_side_point(side, at);
+    if (relation_of(index)->op == OJ_OP_TOUCHES ||
+        relation_of(index)->op == OJ_OP_OVERLAPS ||
+        relation_of(index)->op == OJ_OP_RELATE)
+    {
+        int is_decided;
+        OJ_TRY(decide_by_shared_borders(index, w, shape, feature, other,
+                                        &is_decided, holds, err));
+        if (is_decided)
+            return OJ_OK;
+    }
     verdict = decide_predicate_without_matrix(relation_of(index), shape, other,
                                               &needs);
     is_sure = verdict != VERDICT_UNSURE;
@@ -1122,6 +1183,7 @@ static void free_worker(struct oj_row_worker *worker)
 {
     struct predicate_worker *w = (void *)worker;
     oj_relate_scratch_free(&w->relate);
+    oj_border_pair_free(&w->borders);
     oj_figure_free(&w->figure);
     oj_free(w->found.at);
     oj_free(w->member);
