@@ -390,7 +390,8 @@ struct predicate_worker
     struct oj_row_worker shared;
     struct oj_relate_scratch relate;
     struct oj_border_pair borders;
-    struct oj_figure figure; /* of a shape that may be nice */
+    struct oj_border own_border; /* of a shape that may be apart */
+    struct oj_figure figure;     /* of a shape that may be nice */
     struct oj_found found;
     struct oj_shape *member; /* of the row at hand */
     int64_t cap_members;
@@ -451,7 +452,7 @@ static oj_status build_side_if_needed(struct predicate_index *index,
     return OJ_OK;
 }
 
-/* --- one pair ------------------------------------------------------------- */
+/* --- niceness ------------------------------------------------------------- */
 
 static oj_status compute_niceness(struct predicate_worker *w,
                                   const struct oj_shape *shape,
@@ -459,7 +460,7 @@ static oj_status compute_niceness(struct predicate_worker *w,
                                   struct oj_error *err)
 {
     int is_apart, is_nice;
-    OJ_TRY(oj_border_is_apart(shape, &w->borders, &is_apart, err));
+    OJ_TRY(oj_border_is_apart(shape, &w->own_border, &is_apart, err));
     *niceness = OJ_NICE_APART;
     if (is_apart && shape->n_rings == 1)
         return OJ_OK;
@@ -495,30 +496,113 @@ static oj_status is_feature_topologically_valid(struct predicate_worker *w,
     return OJ_OK;
 }
 
-/* By the edges near the common window, where these decide the matrix. */
-static oj_status decide_by_shared_borders(
-    struct predicate_index *index, struct predicate_worker *w,
-    const struct oj_shape *shape, int32_t feature, const struct oj_shape *other,
-    int *is_decided, int *holds, struct oj_error *err)
+/* --- pairs by their borders ----------------------------------------------- */
+
+/* Polygons of more vertices are asked what our kernels say first: these look at
+ * a few cells where borders take all vertices. */
+#define MOST_BORDER_VERTICES 512
+
+/* Where borders come first, smaller polygons do without cells for longer. */
+#define BORDER_VERTICES_WITHOUT_CELLS 96
+#define BORDERS_BEFORE_CELLS 32
+
+static int takes_borders_first(const struct predicate_index *index)
 {
+    enum oj_op op = relation_of(index)->op;
+    return op == OJ_OP_TOUCHES || op == OJ_OP_OVERLAPS || op == OJ_OP_RELATE;
+}
+
+static int is_small_border(const struct oj_shape *shape)
+{
+    return shape->kinds == OJ_PART_POLYGON &&
+           shape->n_vertices <= BORDER_VERTICES_WITHOUT_CELLS;
+}
+
+/* 1 when neither shape's cells tell where the other is. */
+static int do_cells_leave_pair_open(const struct oj_shape *a,
+                                    const struct oj_shape *b)
+{
+    return oj_cells_locate_box(oj_shape_cells(a), a, &b->box) ==
+               OJ_ON_BOUNDARY &&
+           oj_cells_locate_box(oj_shape_cells(b), b, &a->box) == OJ_ON_BOUNDARY;
+}
+
+static int do_borders_come_first(const struct predicate_index *index,
+                                 const struct oj_shape *a,
+                                 const struct oj_shape *b)
+{
+    return takes_borders_first(index) && a->kinds == OJ_PART_POLYGON &&
+           b->kinds == OJ_PART_POLYGON &&
+           a->n_vertices <= MOST_BORDER_VERTICES &&
+           b->n_vertices <= MOST_BORDER_VERTICES &&
+           oj_box_intersects(&a->box, &b->box) &&
+           do_cells_leave_pair_open(a, b);
+}
+
+/* 1 when two polygons of one ring, whose borders have no point in common, are
+ * outside of each other: whatever the rings enclose. */
+static int are_rings_outside_each_other(const struct oj_shape *a,
+                                        const struct oj_shape *b)
+{
+    const double *ax = a->flat->x + a->first_vertex;
+    const double *ay = a->flat->y + a->first_vertex;
+    const double *bx = b->flat->x + b->first_vertex;
+    const double *by = b->flat->y + b->first_vertex;
+    return a->n_rings == 1 && b->n_rings == 1 &&
+           oj_shape_locate(a, *bx, *by) == OJ_OUTSIDE &&
+           oj_shape_locate(b, *ax, *ay) == OJ_OUTSIDE;
+}
+
+/* 1 when pairs that have no point in common do not hold. */
+static int takes_contact(const struct oj_relation *relation)
+{
+    return relation->op != OJ_OP_DISJOINT &&
+           (relation->op != OJ_OP_RELATE ||
+            oj_relation_needs_contact(relation));
+}
+
+static int may_be_apart(_Atomic uint8_t *known)
+{
+    uint8_t niceness = atomic_load_explicit(known, memory_order_relaxed);
+    return niceness == OJ_NICENESS_NOT_KNOWN || niceness == OJ_NICE_APART;
+}
+
+/* By the edges near the common window, where these decide. */
+static oj_status
+decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
+                  const struct oj_shape *shape, int32_t feature,
+                  const struct oj_shape *other, int *is_decided, int *holds,
+                  struct oj_error *err)
+{
+    const struct oj_relation *relation = relation_of(index);
     enum oj_niceness of_row, of_feature;
     struct oj_matrix matrix;
     *is_decided = 0;
-    if (!oj_border_takes(shape) || !oj_border_takes(other))
+    if (!oj_border_takes(shape) || !oj_border_takes(other) ||
+        !may_be_apart(&w->row_niceness) ||
+        !may_be_apart(&index->niceness[feature]))
         return OJ_OK;
+    OJ_TRY(oj_borders_find(shape, other, &w->borders, err));
+    if (w->borders.is_complete && w->borders.n_contacts == 0 &&
+        takes_contact(relation) && are_rings_outside_each_other(shape, other))
+    {
+        *is_decided = 1;
+        *holds = 0;
+        return OJ_OK;
+    }
     OJ_TRY(find_niceness(w, shape, &w->row_niceness, &of_row, err));
     OJ_TRY(
         find_niceness(w, other, &index->niceness[feature], &of_feature, err));
-    if (of_row != OJ_NICE_APART || of_feature != OJ_NICE_APART)
-        return OJ_OK;
-    OJ_TRY(oj_borders_find(shape, other, &w->borders, err));
-    *is_decided = oj_borders_relate(&w->borders, &matrix);
+    *is_decided = of_row == OJ_NICE_APART && of_feature == OJ_NICE_APART &&
+                  oj_borders_relate(&w->borders, &matrix);
     if (*is_decided)
-        *holds = oj_matrix_holds(&matrix, relation_of(index));
+        *holds = oj_matrix_holds(&matrix, relation);
     return OJ_OK;
 }
 
-/* By the matrix, which is exact for any shapes. */
+/* --- pairs by the matrix -------------------------------------------------- */
+
+/* Exact for any shapes. */
 static oj_status decide_by_matrix(struct predicate_index *index,
                                   struct predicate_worker *w,
                                   const struct oj_shape *shape, int32_t feature,
@@ -540,8 +624,47 @@ static oj_status decide_by_matrix(struct predicate_index *index,
     return OJ_OK;
 }
 
-/* Whether the row, and the feature in place at, are a pair: what our kernels
- * say where all that this rests on is nice, and else the matrix. */
+/* --- one pair ------------------------------------------------------------- */
+
+static oj_status want_cells_of_feature(struct predicate_index *index,
+                                       const struct oj_shape *shape, int64_t at,
+                                       struct oj_error *err)
+{
+    struct oj_shape_side *side = &index->side;
+    const struct oj_shape *other = &side->shape[at];
+    if (atomic_load_explicit(&other->cells, memory_order_relaxed) != NULL)
+        return OJ_OK;
+    if (takes_borders_first(index) && shape->kinds == OJ_PART_POLYGON &&
+        is_small_border(other))
+        return oj_side_want_cells(side, at, 0, BORDERS_BEFORE_CELLS, err);
+    return oj_side_want_cells(side, at,
+                              shape->cells == NULL ? shape->n_vertices : 0,
+                              OJ_ASKS_BEFORE_CELLS, err);
+}
+
+/* What our kernels say where all that this rests on is nice. */
+static oj_status
+decide_by_kernels(struct predicate_index *index, struct predicate_worker *w,
+                  const struct oj_shape *shape, int32_t feature,
+                  const struct oj_shape *other, int *is_decided, int *holds,
+                  struct oj_error *err)
+{
+    unsigned needs = 0;
+    enum verdict verdict = decide_predicate_without_matrix(
+        relation_of(index), shape, other, &needs);
+    *is_decided = verdict != VERDICT_UNSURE;
+    *holds = verdict == VERDICT_YES;
+    if (*is_decided && (needs & NEEDS_NICE_B))
+        OJ_TRY(is_feature_topologically_valid(
+            w, other, &index->niceness[feature], is_decided, err));
+    if (*is_decided && (needs & NEEDS_NICE_A))
+        OJ_TRY(is_feature_topologically_valid(w, shape, &w->row_niceness,
+                                              is_decided, err));
+    return OJ_OK;
+}
+
+/* Whether the row, and the feature in place at, are a pair: what borders and
+ * our kernels say, in the order that is faster, and else the matrix. */
 static oj_status decide_pair(struct predicate_index *index,
                              struct predicate_worker *w,
                              const struct oj_shape *shape, int64_t at,
@@ -551,44 +674,30 @@ static oj_status decide_pair(struct predicate_index *index,
     int32_t feature = oj_side_feature(side, at);
     struct oj_shape point;
     const struct oj_shape *other = &point;
-    enum verdict verdict;
-    unsigned needs = 0;
-    int is_sure;
+    int borders_first, is_decided = 0;
     *holds = 1;
     if (index->rule.is_enough)
         return OJ_OK;
     if (side->shape != NULL)
     {
         other = &side->shape[at];
-        if (atomic_load_explicit(&other->cells, memory_order_relaxed) == NULL)
-            OJ_TRY(oj_side_want_cells(
-                side, at, shape->cells == NULL ? shape->n_vertices : 0, err));
+        OJ_TRY(want_cells_of_feature(index, shape, at, err));
     }
     else
         point = oj_side_point(side, at);
-    if (relation_of(index)->op == OJ_OP_TOUCHES ||
-        relation_of(index)->op == OJ_OP_OVERLAPS ||
-        relation_of(index)->op == OJ_OP_RELATE)
-    {
-        int is_decided;
-        OJ_TRY(decide_by_shared_borders(index, w, shape, feature, other,
-                                        &is_decided, holds, err));
-        if (is_decided)
-            return OJ_OK;
-    }
-    verdict = decide_predicate_without_matrix(relation_of(index), shape, other,
-                                              &needs);
-    is_sure = verdict != VERDICT_UNSURE;
-    if (is_sure && (needs & NEEDS_NICE_B))
-        OJ_TRY(is_feature_topologically_valid(
-            w, other, &index->niceness[feature], &is_sure, err));
-    if (is_sure && (needs & NEEDS_NICE_A))
-        OJ_TRY(is_feature_topologically_valid(w, shape, &w->row_niceness,
-                                              &is_sure, err));
-    if (!is_sure)
-        return decide_by_matrix(index, w, shape, feature, other, holds, err);
-    *holds = verdict == VERDICT_YES;
-    return OJ_OK;
+    borders_first = do_borders_come_first(index, shape, other);
+    if (borders_first)
+        OJ_TRY(decide_by_borders(index, w, shape, feature, other, &is_decided,
+                                 holds, err));
+    if (!is_decided)
+        OJ_TRY(decide_by_kernels(index, w, shape, feature, other, &is_decided,
+                                 holds, err));
+    if (!is_decided && !borders_first)
+        OJ_TRY(decide_by_borders(index, w, shape, feature, other, &is_decided,
+                                 holds, err));
+    return is_decided
+               ? OJ_OK
+               : decide_by_matrix(index, w, shape, feature, other, holds, err);
 }
 
 /* --- one row -------------------------------------------------------------- */
@@ -735,10 +844,14 @@ static oj_status list_all_features(const struct oj_shape_side *side,
 #define FOUND_FOR_FEW_VERTICES 256
 
 /* Members, where its parts are of different kinds, and cells. */
-static oj_status prepare_row_shape_members_cells(struct predicate_worker *w,
-                                                 struct oj_shape *shape,
-                                                 struct oj_error *err)
+static oj_status
+prepare_row_shape_members_cells(const struct predicate_index *index,
+                                struct predicate_worker *w,
+                                struct oj_shape *shape, struct oj_error *err)
 {
+    int64_t least = takes_borders_first(index) && is_small_border(shape)
+                        ? BORDERS_BEFORE_CELLS
+                        : FOUND_FOR_CELLS;
     w->row_niceness = OJ_NICENESS_NOT_KNOWN;
     if (oj_shape_is_mixed(shape))
     {
@@ -746,7 +859,7 @@ static oj_status prepare_row_shape_members_cells(struct predicate_worker *w,
         oj_shape_set_members(shape, w->member);
         return OJ_OK;
     }
-    if (w->found.n < FOUND_FOR_CELLS ||
+    if (w->found.n < least ||
         !oj_shape_takes_cells(shape, w->found.n < FOUND_FOR_FEW_VERTICES
                                          ? OJ_CELLS_VERTICES
                                          : OJ_CELLS_FEW_VERTICES))
@@ -770,7 +883,7 @@ static oj_status search_row(struct oj_row_index *shared,
         OJ_TRY(oj_side_find(&index->side, (enum oj_box_test)index->rule.test,
                             &shape.box, &w->found, err));
     if (w->found.n > 0)
-        OJ_TRY(prepare_row_shape_members_cells(w, &shape, err));
+        OJ_TRY(prepare_row_shape_members_cells(index, w, &shape, err));
     return add_pairs_of_candidates(index, w, row, &shape, err);
 }
 
@@ -899,7 +1012,7 @@ static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
     w->found.n = 0; /* how many there are tells whether cells pay */
     for (int64_t k = i; k < end; k++)
         w->found.n += needs_join_shape_after_gpu_screen(index, said[k]);
-    OJ_TRY(prepare_row_shape_members_cells(w, &shape, err));
+    OJ_TRY(prepare_row_shape_members_cells(index, w, &shape, err));
     for (; i < end; i++)
     {
         int holds;
@@ -1184,6 +1297,7 @@ static void free_worker(struct oj_row_worker *worker)
     struct predicate_worker *w = (void *)worker;
     oj_relate_scratch_free(&w->relate);
     oj_border_pair_free(&w->borders);
+    oj_border_free(&w->own_border);
     oj_figure_free(&w->figure);
     oj_free(w->found.at);
     oj_free(w->member);

@@ -120,75 +120,98 @@ static struct oj_box box_around(const struct oj_border_boxes *boxes)
     return box;
 }
 
+/* Boxes of fewer eights are looked at one by one, without groups. */
+#define LEAST_GROUPED 5
+
+static int64_t eights_of(int64_t n)
+{
+    return (n + OJ_BORDER_BOXES - 1) / OJ_BORDER_BOXES;
+}
+
 static oj_status fill_border_boxes(struct oj_border *border,
                                    struct oj_error *err)
 {
-    int64_t n = (border->n + OJ_BORDER_BOXES - 1) / OJ_BORDER_BOXES;
+    int64_t n = eights_of(border->n);
     OJ_ROOM(border->boxes, 0, n, border->cap_boxes, err);
-    OJ_ROOM(border->groups, 0, (n + OJ_BORDER_BOXES - 1) / OJ_BORDER_BOXES,
-            border->cap_groups, err);
+    OJ_ROOM(border->near, 0, border->n, border->cap_near, err);
+    if (n > 0)
+        empty_boxes(&border->boxes[n - 1]);
     for (int64_t i = 0; i < border->n; i++)
     {
         const struct oj_edge e = border_edge(border, i);
         const struct oj_box box = oj_box_of_segment(e.ax, e.ay, e.bx, e.by);
-        struct oj_border_boxes *eight = &border->boxes[i / OJ_BORDER_BOXES];
-        if (i % OJ_BORDER_BOXES == 0)
-            empty_boxes(eight);
-        set_box(eight, (int)(i % OJ_BORDER_BOXES), &box);
+        set_box(&border->boxes[i / OJ_BORDER_BOXES], (int)(i % OJ_BORDER_BOXES),
+                &box);
     }
-    for (int64_t i = 0; i < n; i++)
+    border->n_groups = n < LEAST_GROUPED ? 0 : eights_of(n);
+    OJ_ROOM(border->groups, 0, border->n_groups, border->cap_groups, err);
+    if (border->n_groups > 0)
+        empty_boxes(&border->groups[border->n_groups - 1]);
+    for (int64_t i = 0; i < n && border->n_groups > 0; i++)
     {
         const struct oj_box box = box_around(&border->boxes[i]);
-        struct oj_border_boxes *eight = &border->groups[i / OJ_BORDER_BOXES];
-        if (i % OJ_BORDER_BOXES == 0)
-            empty_boxes(eight);
-        set_box(eight, (int)(i % OJ_BORDER_BOXES), &box);
+        set_box(&border->groups[i / OJ_BORDER_BOXES],
+                (int)(i % OJ_BORDER_BOXES), &box);
     }
     return OJ_OK;
 }
 
 /* Bits of the boxes that box meets. */
-OJ_INLINE unsigned boxes_that_meet(const struct oj_border_boxes *restrict boxes,
-                                   double x0, double y0, double x1, double y1)
+OJ_INLINE unsigned boxes_that_meet(const struct oj_border_boxes *boxes,
+                                   const struct oj_box *box)
 {
-    int64_t hit[OJ_BORDER_BOXES];
-    unsigned bits = 0;
+    static const int64_t bit[OJ_BORDER_BOXES] = {1, 2, 4, 8, 16, 32, 64, 128};
+    const double x0 = box->x0, y0 = box->y0, x1 = box->x1, y1 = box->y1;
+    int64_t bits = 0;
     OJ_EIGHT
     {
-        hit[c] = (boxes->x0[c] <= x1) & (x0 <= boxes->x1[c]) &
-                 (boxes->y0[c] <= y1) & (y0 <= boxes->y1[c]);
+        bits |= (boxes->x0[c] <= x1) & (x0 <= boxes->x1[c]) &
+                        (boxes->y0[c] <= y1) & (y0 <= boxes->y1[c])
+                    ? bit[c]
+                    : 0;
     }
-    for (int c = 0; c < OJ_BORDER_BOXES; c++)
-        bits |= (unsigned)hit[c] << c;
-    return bits;
+    return (unsigned)bits;
 }
 
-/* The edges of border, from place least on, whose boxes meet that of e: their
- * places, ascending, into out, which has room for all. */
-OJ_CLONES static int64_t list_edges_near(const struct oj_border *border,
-                                         const struct oj_edge *e, int64_t least,
-                                         int32_t *restrict out)
+/* The edges of one eight of border, from place least on, whose boxes meet box.
+ */
+OJ_INLINE int64_t list_edges_of_eight(const struct oj_border *border,
+                                      int64_t eight, const struct oj_box *box,
+                                      int64_t least, int32_t *restrict out)
 {
-    const struct oj_box box = oj_box_of_segment(e->ax, e->ay, e->bx, e->by);
-    int64_t n_boxes = (border->n + OJ_BORDER_BOXES - 1) / OJ_BORDER_BOXES;
-    int64_t n_groups = (n_boxes + OJ_BORDER_BOXES - 1) / OJ_BORDER_BOXES;
-    int64_t n = 0;
-    for (int64_t g = least / (OJ_BORDER_BOXES * OJ_BORDER_BOXES); g < n_groups;
-         g++)
+    unsigned hits = boxes_that_meet(&border->boxes[eight], box);
+    int64_t n = 0, first = eight * OJ_BORDER_BOXES;
+    for (; hits != 0; hits &= hits - 1)
     {
-        unsigned eights =
-            boxes_that_meet(&border->groups[g], box.x0, box.y0, box.x1, box.y1);
+        int64_t k = first + __builtin_ctz(hits);
+        out[n] = (int32_t)k;
+        n += k >= least;
+    }
+    return n;
+}
+
+/* The edges of border, from place least on, whose boxes meet box: their places,
+ * ascending; out has room for all. */
+OJ_INLINE int64_t list_edges_near(const struct oj_border *border,
+                                  const struct oj_box *box, int64_t least,
+                                  int32_t *restrict out)
+{
+    int64_t n_boxes = eights_of(border->n), n = 0;
+    int64_t eight = least / OJ_BORDER_BOXES;
+    if (border->n_groups == 0)
+    {
+        for (; eight < n_boxes; eight++)
+            n += list_edges_of_eight(border, eight, box, least, out + n);
+        return n;
+    }
+    for (int64_t g = eight / OJ_BORDER_BOXES; g < border->n_groups; g++)
+    {
+        unsigned eights = boxes_that_meet(&border->groups[g], box);
         for (; eights != 0; eights &= eights - 1)
         {
             int64_t k = g * OJ_BORDER_BOXES + __builtin_ctz(eights);
-            unsigned hits = boxes_that_meet(&border->boxes[k], box.x0, box.y0,
-                                            box.x1, box.y1);
-            for (; hits != 0; hits &= hits - 1)
-            {
-                int64_t i = k * OJ_BORDER_BOXES + __builtin_ctz(hits);
-                out[n] = (int32_t)i;
-                n += i >= least;
-            }
+            if (k >= eight)
+                n += list_edges_of_eight(border, k, box, least, out + n);
         }
     }
     return n;
@@ -244,121 +267,192 @@ static enum oj_contact contact_of_edges(const struct oj_edge *e,
 
 /* --- whether a polygon is apart ------------------------------------------- */
 
-/* 1 when two edges, whose boxes meet, have no point in common, or are one and
- * the next and have only the vertex between them.  Where rings meet in a
- * vertex, two edges start there, and they are among those compared. */
+/* 1 when two edges, whose boxes meet, have no point in common, or are the last
+ * and the first of a ring.  Where rings meet in a vertex, two edges start
+ * there, and they are among those compared. */
 static int are_edges_apart(const struct oj_edge *e, const struct oj_edge *f)
 {
-    int e_before_f = e->bx == f->ax && e->by == f->ay;
-    int f_before_e = e->ax == f->bx && e->ay == f->by;
-    if (e_before_f && f_before_e)
-        return 0;
-    if (e_before_f)
-        return !edges_run_together(e->bx, e->by, e->ax, e->ay, f->bx, f->by);
-    if (f_before_e)
-        return !edges_run_together(e->ax, e->ay, e->bx, e->by, f->ax, f->ay);
+    if (e->ax == f->bx && e->ay == f->by)
+        return !(e->bx == f->ax && e->by == f->ay) &&
+               !edges_run_together(e->ax, e->ay, e->bx, e->by, f->ax, f->ay);
     return contact_of_edges(e, f) == OJ_APART;
 }
 
-static int
-is_ring_closed_without_repeated_vertices(const struct oj_shape *shape,
-                                         int64_t ring)
+/* 1 when the ring is closed, no vertex is repeated, and no edge runs back along
+ * the one before it. */
+static int do_edges_of_ring_go_on(const struct oj_shape *shape, int64_t ring)
 {
     int64_t n, first = oj_shape_ring_start(shape, ring, &n);
     const double *x = shape->flat->x + first, *y = shape->flat->y + first;
-    int is_repeated = 0;
     if (n < 4 || x[0] != x[n - 1] || y[0] != y[n - 1])
         return 0;
     for (int64_t v = 0; v + 1 < n; v++)
-        is_repeated |= (x[v] == x[v + 1]) & (y[v] == y[v + 1]);
-    return !is_repeated;
+    {
+        int64_t after = v + 2 < n ? v + 2 : 1;
+        if ((x[v] == x[v + 1] && y[v] == y[v + 1]) ||
+            edges_run_together(x[v + 1], y[v + 1], x[v], y[v], x[after],
+                               y[after]))
+            return 0;
+    }
+    return 1;
+}
+
+OJ_CLONES static int are_edges_of_border_apart(const struct oj_border *border)
+{
+    const int32_t *near = border->near;
+    for (int64_t i = 0; i < border->n; i++)
+    {
+        const struct oj_edge e = border_edge(border, i);
+        const struct oj_box box = oj_box_of_segment(e.ax, e.ay, e.bx, e.by);
+        int follows =
+            i + 1 < border->n && border->edge[i] + 1 == border->edge[i + 1];
+        int64_t n =
+            list_edges_near(border, &box, i + 1 + follows, border->near);
+        for (int64_t k = 0; k < n; k++)
+        {
+            const struct oj_edge f = border_edge(border, near[k]);
+            if (!are_edges_apart(&e, &f))
+                return 0;
+        }
+    }
+    return 1;
 }
 
 oj_status oj_border_is_apart(const struct oj_shape *shape,
-                             struct oj_border_pair *scratch, int *is,
+                             struct oj_border *border, int *is,
                              struct oj_error *err)
 {
-    struct oj_border *border = &scratch->border[0];
     *is = 0;
     if (!oj_border_takes(shape) || shape->n_vertices > MOST_EDGES_COMPARED)
         return OJ_OK;
     for (int64_t r = 0; r < shape->n_rings; r++)
     {
-        if (!is_ring_closed_without_repeated_vertices(shape, r))
+        if (!do_edges_of_ring_go_on(shape, r))
             return OJ_OK;
     }
     OJ_TRY(list_border(border, shape, &shape->box, err));
     OJ_TRY(fill_border_boxes(border, err));
-    OJ_ROOM(scratch->near, 0, border->n, scratch->cap_near, err);
-    for (int64_t i = 0; i < border->n; i++)
-    {
-        const struct oj_edge e = border_edge(border, i);
-        int64_t n = list_edges_near(border, &e, i + 1, scratch->near);
-        for (int64_t k = 0; k < n; k++)
-        {
-            const struct oj_edge f = border_edge(border, scratch->near[k]);
-            if (!are_edges_apart(&e, &f))
-                return OJ_OK;
-        }
-    }
-    *is = 1;
+    *is = are_edges_of_border_apart(border);
     return OJ_OK;
 }
 
 /* --- where two borders may meet ------------------------------------------- */
 
-static int edge_states_of_equal_ends(int a_is_start, int a_is_end)
+static uint8_t edge_states_of_equal_ends(int a_is_start, int a_is_end)
 {
-    return (a_is_start ? STARTS_AT_NODE : 0) | (a_is_end ? ENDS_AT_NODE : 0);
+    return (uint8_t)((a_is_start ? STARTS_AT_NODE : 0) |
+                     (a_is_end ? ENDS_AT_NODE : 0));
 }
 
-/* Edges i of the first border and k of the second: nodes, and the edge that is
- * both. */
-static void add_contact(struct oj_border_pair *p, int64_t i, int64_t k,
-                        const struct oj_edge *e, const struct oj_edge *f)
+/* What edges e and f have in common by their vertices: of which their states
+ * take note, that of e being at *of_e. */
+OJ_INLINE enum contact_kind mark_equal_vertices(const struct oj_edge *e,
+                                                const struct oj_edge *f,
+                                                uint8_t *of_e, uint8_t *of_f)
 {
-    int aa = e->ax == f->ax && e->ay == f->ay;
-    int ab = e->ax == f->bx && e->ay == f->by;
-    int ba = e->bx == f->ax && e->by == f->ay;
-    int bb = e->bx == f->bx && e->by == f->by;
-    struct oj_border_contact contact = {{(int32_t)i, (int32_t)k}, BOXES_MEET};
-    int shared = 0;
-    if (aa | ab | ba | bb)
+    int aa = (e->ax == f->ax) & (e->ay == f->ay);
+    int ab = (e->ax == f->bx) & (e->ay == f->by);
+    int ba = (e->bx == f->ax) & (e->by == f->ay);
+    int bb = (e->bx == f->bx) & (e->by == f->by);
+    if (!(aa | ab | ba | bb))
+        return BOXES_MEET;
+    if (!((aa & bb) | (ab & ba)))
     {
-        contact.kind = COMMON_VERTEX;
-        if (aa & bb)
-            contact.kind = SHARED_FORWARD;
-        if (ab & ba)
-            contact.kind = SHARED_BACKWARD;
-        shared = contact.kind != COMMON_VERTEX ? IS_SHARED : 0;
-        p->border[0].state[i] |=
-            (uint8_t)(shared | edge_states_of_equal_ends(aa | ab, ba | bb));
-        p->border[1].state[k] |=
-            (uint8_t)(shared | edge_states_of_equal_ends(aa | ba, ab | bb));
+        *of_e |= edge_states_of_equal_ends(aa | ab, ba | bb);
+        *of_f |= edge_states_of_equal_ends(aa | ba, ab | bb);
+        return COMMON_VERTEX;
     }
-    p->contact[p->n_contacts++] = contact;
+    *of_e = *of_f = STARTS_AT_NODE | ENDS_AT_NODE | IS_SHARED;
+    return aa ? SHARED_FORWARD : SHARED_BACKWARD;
 }
+
+OJ_INLINE void add_contact(struct oj_border_pair *p, int64_t i, int64_t k,
+                           enum contact_kind kind)
+{
+    struct oj_border_contact *contact = &p->contact[p->n_contacts++];
+    contact->edge[0] = (int32_t)i;
+    contact->edge[1] = (int32_t)k;
+    contact->kind = (uint8_t)kind;
+}
+
+/* Edges i and k are one: so may those be that come next. */
+OJ_INLINE void follow_shared_edges(struct oj_border_pair *p, int64_t i,
+                                   int64_t k, int64_t step)
+{
+    struct oj_border *a = &p->border[0], *b = &p->border[1];
+    for (i++, k += step; i < a->n && k >= 0 && k < b->n; i++, k += step)
+    {
+        const struct oj_edge e = border_edge(a, i), f = border_edge(b, k);
+        int is_shared =
+            step > 0
+                ? e.ax == f.ax && e.ay == f.ay && e.bx == f.bx && e.by == f.by
+                : e.ax == f.bx && e.ay == f.by && e.bx == f.ax && e.by == f.ay;
+        if (!is_shared || (a->state[i] & IS_SHARED))
+            return;
+        a->state[i] = b->state[k] = STARTS_AT_NODE | ENDS_AT_NODE | IS_SHARED;
+        add_contact(p, i, k, step > 0 ? SHARED_FORWARD : SHARED_BACKWARD);
+    }
+}
+
+/* The contacts of edges from place *next on, as long as there is room.  Of an
+ * edge that is shared it takes note of that alone: each node of an edge that is
+ * not shared is found from such an edge, since where all edges of one border
+ * are shared, those of the other are, too. */
+OJ_CLONES static void list_contacts(struct oj_border_pair *p, int64_t *next)
+{
+    struct oj_border *a = &p->border[0], *b = &p->border[1];
+    int64_t i = *next;
+    for (; i < a->n && p->n_contacts + a->n + b->n <= p->cap_contacts; i++)
+    {
+        const struct oj_edge e = border_edge(a, i);
+        const struct oj_box box = oj_box_of_segment(e.ax, e.ay, e.bx, e.by);
+        int64_t n;
+        if (a->state[i] & IS_SHARED)
+            continue;
+        n = list_edges_near(b, &box, 0, b->near);
+        for (int64_t k = 0; k < n; k++)
+        {
+            int32_t at = b->near[k];
+            const struct oj_edge f = border_edge(b, at);
+            enum contact_kind kind =
+                mark_equal_vertices(&e, &f, &a->state[i], &b->state[at]);
+            add_contact(p, i, at, kind);
+            if (kind < COMMON_VERTEX)
+                follow_shared_edges(p, i, at, kind == SHARED_FORWARD ? 1 : -1);
+        }
+    }
+    *next = i;
+}
+
+static oj_status make_states(struct oj_border *border, struct oj_error *err)
+{
+    OJ_ROOM(border->state, 0, border->n, border->cap_state, err);
+    memset(border->state, 0, (size_t)border->n);
+    return OJ_OK;
+}
+
+/* More contacts a listed edge are not kept, nor are more pairs of edges
+ * compared: neighbours have few, and the matrix of others has a way of its own.
+ */
+#define MOST_CONTACTS_PER_EDGE 16
+#define MOST_PAIRS_COMPARED (INT64_C(1) << 24)
 
 static oj_status find_contacts(struct oj_border_pair *p, struct oj_error *err)
 {
     struct oj_border *a = &p->border[0], *b = &p->border[1];
+    int64_t n_both = a->n + b->n;
+    OJ_TRY(make_states(a, err));
+    OJ_TRY(make_states(b, err));
+    p->is_complete = a->n == 0 || b->n <= MOST_PAIRS_COMPARED / a->n;
+    if (!p->is_complete)
+        return OJ_OK;
     OJ_TRY(fill_border_boxes(b, err));
-    OJ_ROOM(p->near, 0, b->n, p->cap_near, err);
-    OJ_ROOM(a->state, 0, a->n, a->cap_state, err);
-    OJ_ROOM(b->state, 0, b->n, b->cap_state, err);
-    memset(a->state, 0, (size_t)a->n);
-    memset(b->state, 0, (size_t)b->n);
-    for (int64_t i = 0; i < a->n; i++)
+    for (int64_t next = 0; next < a->n && p->is_complete;)
     {
-        const struct oj_edge e = border_edge(a, i);
-        int64_t n = list_edges_near(b, &e, 0, p->near);
-        OJ_ROOM(p->contact, p->n_contacts, p->n_contacts + n, p->cap_contacts,
-                err);
-        for (int64_t k = 0; k < n; k++)
-        {
-            const struct oj_edge f = border_edge(b, p->near[k]);
-            add_contact(p, i, p->near[k], &e, &f);
-        }
+        OJ_ROOM(p->contact, p->n_contacts, p->n_contacts + 2 * n_both,
+                p->cap_contacts, err);
+        list_contacts(p, &next);
+        p->is_complete = p->n_contacts <= MOST_CONTACTS_PER_EDGE * n_both;
     }
     return OJ_OK;
 }
@@ -522,8 +616,7 @@ static void add_facts_of_contacts(const struct oj_border_pair *p,
 /* Edges first .. end - 1 of a border, all that its list has of one ring. */
 struct border_ring
 {
-    const struct oj_border *border;
-    const struct oj_border *other;
+    const struct oj_border *border, *other;
     const struct oj_box *window;
     int64_t first, end;
     int is_whole; /* these are all edges of the ring */
@@ -533,8 +626,8 @@ struct border_ring
 static int leaves_window(const struct border_ring *ring, int64_t i)
 {
     const struct oj_edge e = border_edge(ring->border, i);
-    return !oj_box_has(ring->window, e.ax, e.ay) ||
-           !oj_box_has(ring->window, e.bx, e.by);
+    return !(oj_box_has(ring->window, e.ax, e.ay) &
+             oj_box_has(ring->window, e.bx, e.by));
 }
 
 /* 1 when the edge before edge i is not in the list, or meets it in a node. */
@@ -592,47 +685,53 @@ static enum oj_location locate_edge_at_node(const struct border_ring *ring,
                : OJ_OUTSIDE;
 }
 
-/* The edges that follow first and are no node apart. */
-static enum oj_location locate_chain(const struct border_ring *ring,
-                                     int64_t first, int64_t *n)
+static int64_t next_of_ring(const struct border_ring *ring, int64_t i)
 {
-    const struct oj_border *border = ring->border;
-    int64_t count = ring->end - ring->first, i = first;
-    int leaves = 0;
-    for (*n = 0; *n < count && (*n == 0 || !starts_chain(ring, i)); (*n)++)
-    {
-        leaves |= leaves_window(ring, i);
-        i = i + 1 < ring->end ? i + 1 : ring->first;
-    }
-    if (leaves)
-        return OJ_OUTSIDE;
-    if (*n == 1)
-        return locate_edge_at_node(ring, first);
-    {
-        const struct oj_edge e = border_edge(border, first);
-        return oj_shape_locate(ring->other->shape, e.bx, e.by);
-    }
+    return i + 1 < ring->end ? i + 1 : ring->first;
 }
 
+/* Where the n edges from first on are that are not shared, and which no node
+ * parts; leaves: some vertex of theirs is outside of the window. */
+static enum oj_location locate_chain(const struct border_ring *ring,
+                                     int64_t first, int64_t n, int leaves)
+{
+    struct oj_edge e;
+    if (leaves)
+        return OJ_OUTSIDE;
+    if (n == 1)
+        return locate_edge_at_node(ring, first);
+    e = border_edge(ring->border, first);
+    return oj_shape_locate(ring->other->shape, e.bx, e.by);
+}
+
+/* Chain by chain. */
 static void add_facts_of_ring(const struct border_ring *ring, int of,
                               struct border_facts *facts)
 {
-    int64_t count = ring->end - ring->first, first = ring->first, n;
+    int64_t count = ring->end - ring->first, first = ring->first;
     while (first < ring->end && !starts_chain(ring, first))
         first++;
     if (first == ring->end)
         first = ring->first;
     facts->is_outside[of] |= !ring->is_whole;
-    for (int64_t done = 0; done < count; done += n)
+    for (int64_t done = 0, n; done < count; done += n)
     {
-        int64_t i = ring->first + (first - ring->first + done) % count;
-        enum oj_location location;
-        n = 1;
-        if (ring->border->state[i] & IS_SHARED)
-            continue;
-        location = locate_chain(ring, i, &n);
-        facts->is_inside[of] |= location == OJ_INSIDE;
-        facts->is_outside[of] |= location == OJ_OUTSIDE;
+        int64_t i = first;
+        int leaves = 0;
+        n = 0;
+        do
+        {
+            leaves |= leaves_window(ring, i);
+            i = next_of_ring(ring, i);
+            n++;
+        } while (done + n < count && !starts_chain(ring, i));
+        if (!(ring->border->state[first] & IS_SHARED))
+        {
+            enum oj_location location = locate_chain(ring, first, n, leaves);
+            facts->is_inside[of] |= location == OJ_INSIDE;
+            facts->is_outside[of] |= location == OJ_OUTSIDE;
+        }
+        first = i;
     }
 }
 
@@ -698,6 +797,8 @@ static void add_borders(const struct border_facts *f, struct oj_matrix *matrix)
 int oj_borders_relate(struct oj_border_pair *p, struct oj_matrix *matrix)
 {
     struct border_facts facts;
+    if (!p->is_complete)
+        return 0;
     memset(&facts, 0, sizeof facts);
     add_facts_of_contacts(p, &facts);
     if (facts.has_crossing) /* each has points of every kind next to it */
@@ -717,16 +818,20 @@ int oj_borders_relate(struct oj_border_pair *p, struct oj_matrix *matrix)
     return 1;
 }
 
+void oj_border_free(struct oj_border *border)
+{
+    oj_free(border->edge);
+    oj_free(border->state);
+    oj_free(border->boxes);
+    oj_free(border->groups);
+    oj_free(border->near);
+    memset(border, 0, sizeof *border);
+}
+
 void oj_border_pair_free(struct oj_border_pair *p)
 {
-    for (int i = 0; i < 2; i++)
-    {
-        oj_free(p->border[i].edge);
-        oj_free(p->border[i].state);
-        oj_free(p->border[i].boxes);
-        oj_free(p->border[i].groups);
-    }
+    oj_border_free(&p->border[0]);
+    oj_border_free(&p->border[1]);
     oj_free(p->contact);
-    oj_free(p->near);
     memset(p, 0, sizeof *p);
 }

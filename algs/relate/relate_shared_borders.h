@@ -45,7 +45,9 @@ struct oj_border
     /** [(n + 7) / 8] their boxes, and of each eight of these one box in
      *  groups [(n + 63) / 64]. */
     struct oj_border_boxes *boxes, *groups;
-    int64_t cap_boxes, cap_groups;
+    int64_t n_groups, cap_boxes, cap_groups; /**< 0 groups: of few edges */
+    int64_t cap_near;
+    int32_t *near; /**< [n] places of edges near some other edge */
 };
 
 /** How an edge of one border and an edge of the other may meet. */
@@ -61,10 +63,9 @@ struct oj_border_pair
 {
     struct oj_border border[2];
     struct oj_box window;
+    int is_complete; /**< 0: there are more contacts than are looked for */
     int64_t n_contacts, cap_contacts;
     struct oj_border_contact *contact;
-    int64_t cap_near;
-    int32_t *near; /**< edges of border[1] near one of border[0] */
 };
 
 /** 1 for polygons that the functions below take. */
@@ -74,14 +75,14 @@ static inline int oj_border_takes(const struct oj_shape *shape)
            oj_box_is_safe(&shape->box);
 }
 
-/** *are: 1 when no two edges of the rings of shape have a point in common but
+/** *is: 1 when no two edges of the rings of shape have a point in common but
  *  the vertex between one and the next, and each ring is closed and without
  *  repeated vertices.  Of a single ring that makes it nice.  0 also when shape
  *  has more edges than are compared.  O(n) as a rule, with a small factor of
  *  n * n. */
 OJ_MUST_USE oj_status oj_border_is_apart(const struct oj_shape *shape,
-                                         struct oj_border_pair *scratch,
-                                         int *is, struct oj_error *err);
+                                         struct oj_border *scratch, int *is,
+                                         struct oj_error *err);
 
 /** Lists the edges of both near the common window, and the pairs of edges whose
  *  boxes meet: scratch->n_contacts.  Polygons of any kind, valid or not; 0
@@ -94,6 +95,8 @@ OJ_MUST_USE oj_status oj_borders_find(const struct oj_shape *a,
 /** Fills *matrix from what oj_borders_find() has found of two polygons that are
  *  nice and apart; 0: that cannot be told so, and *matrix means nothing. */
 int oj_borders_relate(struct oj_border_pair *found, struct oj_matrix *matrix);
+
+void oj_border_free(struct oj_border *border);
 
 void oj_border_pair_free(struct oj_border_pair *scratch);
 
