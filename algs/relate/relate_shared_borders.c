@@ -27,21 +27,18 @@ enum contact_kind
 
 /* --- edges of a window ---------------------------------------------------- */
 
-static const double *border_x(const struct oj_border *border)
+OJ_INLINE struct oj_edge border_edge(const struct oj_border *border, int64_t i)
 {
-    return border->shape->flat->x + border->shape->first_vertex;
-}
-
-static const double *border_y(const struct oj_border *border)
-{
-    return border->shape->flat->y + border->shape->first_vertex;
-}
-
-static struct oj_edge border_edge(const struct oj_border *border, int64_t i)
-{
-    const double *x = border_x(border) + border->edge[i];
-    const double *y = border_y(border) + border->edge[i];
+    const double *x = border->x + border->edge[i];
+    const double *y = border->y + border->edge[i];
     return (struct oj_edge){x[0], y[0], x[1], y[1], 0, OJ_EDGE_RING};
+}
+
+OJ_INLINE struct oj_box border_box(const struct oj_border *border, int64_t i)
+{
+    const double *x = border->x + border->edge[i];
+    const double *y = border->y + border->edge[i];
+    return oj_box_of_segment(x[0], y[0], x[1], y[1]);
 }
 
 OJ_INLINE int edge_meets_window(const double *x, const double *y,
@@ -138,8 +135,7 @@ static oj_status fill_border_boxes(struct oj_border *border,
         empty_boxes(&border->boxes[n - 1]);
     for (int64_t i = 0; i < border->n; i++)
     {
-        const struct oj_edge e = border_edge(border, i);
-        const struct oj_box box = oj_box_of_segment(e.ax, e.ay, e.bx, e.by);
+        const struct oj_box box = border_box(border, i);
         set_box(&border->boxes[i / OJ_BORDER_BOXES], (int)(i % OJ_BORDER_BOXES),
                 &box);
     }
@@ -224,17 +220,19 @@ static oj_status list_border(struct oj_border *border,
                              const struct oj_shape *shape,
                              const struct oj_box *window, struct oj_error *err)
 {
-    const double *x = shape->flat->x + shape->first_vertex;
-    const double *y = shape->flat->y + shape->first_vertex;
     border->shape = shape;
+    border->x = shape->flat->x + shape->first_vertex;
+    border->y = shape->flat->y + shape->first_vertex;
     border->n = 0;
+    border->left_ring = -1;
     OJ_ROOM(border->edge, 0, shape->n_vertices, border->capacity, err);
     for (int64_t r = 0; r < shape->n_rings; r++)
     {
         int64_t n, first = oj_shape_ring_start(shape, r, &n);
         first -= shape->first_vertex;
-        border->n += list_edges_in_window(x, y, first, first + n - 1, window,
-                                          border->edge + border->n);
+        border->n +=
+            list_edges_in_window(border->x, border->y, first, first + n - 1,
+                                 window, border->edge + border->n);
     }
     return OJ_OK;
 }
@@ -303,7 +301,7 @@ OJ_CLONES static int are_edges_of_border_apart(const struct oj_border *border)
     for (int64_t i = 0; i < border->n; i++)
     {
         const struct oj_edge e = border_edge(border, i);
-        const struct oj_box box = oj_box_of_segment(e.ax, e.ay, e.bx, e.by);
+        const struct oj_box box = border_box(border, i);
         int follows =
             i + 1 < border->n && border->edge[i] + 1 == border->edge[i + 1];
         int64_t n =
@@ -405,7 +403,7 @@ OJ_CLONES static void list_contacts(struct oj_border_pair *p, int64_t *next)
     for (; i < a->n && p->n_contacts + a->n + b->n <= p->cap_contacts; i++)
     {
         const struct oj_edge e = border_edge(a, i);
-        const struct oj_box box = oj_box_of_segment(e.ax, e.ay, e.bx, e.by);
+        const struct oj_box box = border_box(a, i);
         int64_t n;
         if (a->state[i] & IS_SHARED)
             continue;
@@ -526,10 +524,13 @@ static int is_interior_left(const struct oj_shape *shape, int64_t ring)
            is_ring_a_hole(shape, ring);
 }
 
-static int is_interior_left_of_edge(const struct oj_border *border, int64_t i)
+static int is_interior_left_of_edge(struct oj_border *border, int64_t i)
 {
-    return is_interior_left(border->shape,
-                            ring_of_vertex(border->shape, border->edge[i]));
+    int64_t ring = ring_of_vertex(border->shape, border->edge[i]);
+    if (ring != border->left_ring)
+        border->is_left = is_interior_left(border->shape, ring);
+    border->left_ring = ring;
+    return border->is_left;
 }
 
 /* --- pairs of edges ------------------------------------------------------- */
@@ -575,7 +576,7 @@ static int has_one_ring(const struct oj_shape *shape)
 }
 
 /* Of single rings the chains say as much (add_interiors()). */
-static void add_sides_of_shared_edge(const struct oj_border_pair *p,
+static void add_sides_of_shared_edge(struct oj_border_pair *p,
                                      const struct oj_border_contact *contact,
                                      struct border_facts *facts)
 {
@@ -591,7 +592,7 @@ static void add_sides_of_shared_edge(const struct oj_border_pair *p,
 
 /* An edge that is shared meets others of the other polygon nowhere but in its
  * vertices, as that one is apart. */
-static void add_facts_of_contacts(const struct oj_border_pair *p,
+static void add_facts_of_contacts(struct oj_border_pair *p,
                                   struct border_facts *facts)
 {
     for (int64_t i = 0; i < p->n_contacts; i++)
@@ -616,7 +617,8 @@ static void add_facts_of_contacts(const struct oj_border_pair *p,
 /* Edges first .. end - 1 of a border, all that its list has of one ring. */
 struct border_ring
 {
-    const struct oj_border *border, *other;
+    const struct oj_border *border;
+    struct oj_border *other;
     const struct oj_box *window;
     int64_t first, end;
     int is_whole; /* these are all edges of the ring */
@@ -659,7 +661,7 @@ static int points_left(const double p[2], const double u[2], const double v[2],
 static enum oj_location locate_edge_at_node(const struct border_ring *ring,
                                             int64_t i)
 {
-    const struct oj_border *other = ring->other;
+    struct oj_border *other = ring->other;
     const struct oj_edge e = border_edge(ring->border, i);
     const double p[2] = {e.ax, e.ay}, d[2] = {e.bx, e.by};
     double u[2] = {NAN, NAN}, v[2] = {NAN, NAN};
@@ -735,7 +737,7 @@ static void add_facts_of_ring(const struct border_ring *ring, int of,
     }
 }
 
-static void add_facts_of_border(const struct oj_border_pair *p, int of,
+static void add_facts_of_border(struct oj_border_pair *p, int of,
                                 struct border_facts *facts)
 {
     const struct oj_border *border = &p->border[of];

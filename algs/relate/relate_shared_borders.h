@@ -39,6 +39,7 @@ struct oj_border_boxes
 struct oj_border
 {
     const struct oj_shape *shape;
+    const double *x, *y; /**< of its first vertex */
     int64_t n, capacity, cap_state;
     int32_t *edge;  /**< [n] first vertex of each, counted within the shape */
     uint8_t *state; /**< [n] what is known of it */
@@ -47,7 +48,9 @@ struct oj_border
     struct oj_border_boxes *boxes, *groups;
     int64_t n_groups, cap_boxes, cap_groups; /**< 0 groups: of few edges */
     int64_t cap_near;
-    int32_t *near; /**< [n] places of edges near some other edge */
+    int32_t *near;     /**< [n] places of edges near some other edge */
+    int64_t left_ring; /**< the ring of which is_left is known, or -1 */
+    int is_left;       /**< the interior is left of it */
 };
 
 /** How an edge of one border and an edge of the other may meet. */
