@@ -503,7 +503,7 @@ static oj_status is_feature_topologically_valid(struct predicate_worker *w,
 #define MOST_BORDER_VERTICES 512
 
 /* Where borders come first, smaller polygons do without cells for longer. */
-#define BORDER_VERTICES_WITHOUT_CELLS 96
+#define BORDER_VERTICES_WITHOUT_CELLS 256
 #define BORDERS_BEFORE_CELLS 32
 
 static int takes_borders_first(const struct predicate_index *index)

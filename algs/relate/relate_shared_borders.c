@@ -50,37 +50,49 @@ OJ_INLINE int edge_meets_window(const double *x, const double *y,
            ((y[0] >= w->y0) | (y[1] >= w->y0));
 }
 
-/* Of the edges first .. end - 1 of x, y those whose boxes meet the window;
- * out has room for all. */
+/* Of the eight edges from i on those from least on whose boxes meet the window;
+ * out has room for eight. */
+OJ_INLINE int64_t list_eight_in_window(const double *x, const double *y,
+                                       int64_t i, int64_t least,
+                                       const struct oj_box *window,
+                                       int32_t *restrict out)
+{
+    const struct oj_box w = *window;
+    int64_t hit[OJ_LANES], any = 0, n = 0;
+    OJ_EIGHT
+    {
+        hit[c] = edge_meets_window(x + i + c, y + i + c, &w) & (i + c >= least);
+    }
+    OJ_EIGHT
+    {
+        any |= hit[c];
+    }
+    for (int c = 0; any && c < OJ_LANES; c++)
+    {
+        out[n] = (int32_t)(i + c);
+        n += hit[c];
+    }
+    return n;
+}
+
+/* Of the edges first .. end - 1 of x, y those whose boxes meet the window; out
+ * has room for all and for seven more. */
 OJ_CLONES static int64_t list_edges_in_window(const double *restrict x,
                                               const double *restrict y,
                                               int64_t first, int64_t end,
                                               const struct oj_box *window,
                                               int32_t *restrict out)
 {
-    const struct oj_box w = *window;
     int64_t n = 0, i = first;
     for (; i + OJ_LANES <= end; i += OJ_LANES)
-    {
-        int64_t hit[OJ_LANES], any = 0;
-        OJ_EIGHT
-        {
-            hit[c] = edge_meets_window(x + i + c, y + i + c, &w);
-        }
-        OJ_EIGHT
-        {
-            any |= hit[c];
-        }
-        for (int c = 0; any && c < OJ_LANES; c++)
-        {
-            out[n] = (int32_t)(i + c);
-            n += hit[c];
-        }
-    }
+        n += list_eight_in_window(x, y, i, i, window, out + n);
+    if (i < end && end - first >= OJ_LANES)
+        return n +
+               list_eight_in_window(x, y, end - OJ_LANES, i, window, out + n);
     for (; i < end; i++)
     {
         out[n] = (int32_t)i;
-        n += edge_meets_window(x + i, y + i, &w);
+        n += edge_meets_window(x + i, y + i, window);
     }
     return n;
 }
@@ -225,7 +237,8 @@ static oj_status list_border(struct oj_border *border,
     border->y = shape->flat->y + shape->first_vertex;
     border->n = 0;
     border->left_ring = -1;
-    OJ_ROOM(border->edge, 0, shape->n_vertices, border->capacity, err);
+    OJ_ROOM(border->edge, 0, shape->n_vertices + OJ_LANES, border->capacity,
+            err);
     for (int64_t r = 0; r < shape->n_rings; r++)
     {
         int64_t n, first = oj_shape_ring_start(shape, r, &n);
@@ -621,25 +634,24 @@ struct border_ring
     struct oj_border *other;
     const struct oj_box *window;
     int64_t first, end;
-    int is_whole; /* these are all edges of the ring */
+    int is_closed; /* the edge after the last of them is the first */
 };
 
 /* A vertex outside of the window is outside of the other polygon. */
-static int leaves_window(const struct border_ring *ring, int64_t i)
+OJ_INLINE int leaves_window(const struct border_ring *ring, int64_t i)
 {
     const struct oj_edge e = border_edge(ring->border, i);
-    return !(oj_box_has(ring->window, e.ax, e.ay) &
-             oj_box_has(ring->window, e.bx, e.by));
+    const struct oj_box *w = ring->window;
+    return !(oj_box_has(w, e.ax, e.ay) & oj_box_has(w, e.bx, e.by));
 }
 
 /* 1 when the edge before edge i is not in the list, or meets it in a node. */
-static int starts_chain(const struct border_ring *ring, int64_t i)
+OJ_INLINE int starts_chain(const struct border_ring *ring, int64_t i)
 {
-    const struct oj_border *border = ring->border;
-    if (border->state[i] & STARTS_AT_NODE)
+    const int32_t *edge = ring->border->edge;
+    if (ring->border->state[i] & STARTS_AT_NODE)
         return 1;
-    return i == ring->first ? !ring->is_whole
-                            : border->edge[i - 1] + 1 != border->edge[i];
+    return i == ring->first ? !ring->is_closed : edge[i - 1] + 1 != edge[i];
 }
 
 /* 1 when direction d from the vertex p of a ring, with the vertices u before
@@ -715,7 +727,6 @@ static void add_facts_of_ring(const struct border_ring *ring, int of,
         first++;
     if (first == ring->end)
         first = ring->first;
-    facts->is_outside[of] |= !ring->is_whole;
     for (int64_t done = 0, n; done < count; done += n)
     {
         int64_t i = first;
@@ -746,11 +757,17 @@ static void add_facts_of_border(struct oj_border_pair *p, int of,
     for (int64_t r = 0; r < shape->n_rings; r++)
     {
         int64_t n, first = oj_shape_ring_start(shape, r, &n);
-        int64_t last = first - shape->first_vertex + n - 1;
+        int64_t last;
+        first -= shape->first_vertex;
+        last = first + n - 2;
         ring.first = ring.end;
-        while (ring.end < border->n && border->edge[ring.end] < last)
+        while (ring.end < border->n && border->edge[ring.end] <= last)
             ring.end++;
-        ring.is_whole = ring.end - ring.first == n - 1;
+        facts->is_outside[of] |= ring.end - ring.first < n - 1;
+        if (ring.end == ring.first)
+            continue;
+        ring.is_closed = border->edge[ring.first] == first &&
+                         border->edge[ring.end - 1] == last;
         add_facts_of_ring(&ring, of, facts);
     }
 }
