@@ -395,8 +395,9 @@ struct predicate_worker
     struct oj_found found;
     struct oj_shape *member; /* of the row at hand */
     int64_t cap_members;
-    struct oj_edge_grid cells;    /* of the row at hand */
-    _Atomic uint8_t row_niceness; /* of it, enum oj_niceness */
+    struct oj_edge_grid cells;     /* of the row at hand */
+    _Atomic uint8_t own_niceness;  /* of it, enum oj_niceness */
+    _Atomic uint8_t *row_niceness; /* this, or that of an equal feature */
     uint8_t *is_met; /* [features] disjoint: marks of the row at hand */
     int64_t n_rows, n_to_look;
 };
@@ -539,18 +540,20 @@ static int do_borders_come_first(const struct predicate_index *index,
            do_cells_leave_pair_open(a, b);
 }
 
-/* 1 when two polygons of one ring, whose borders have no point in common, are
- * outside of each other: whatever the rings enclose. */
+/* Of polygons of one ring whose borders have no point in common: 1 when the
+ * ring of a is outside of b, whatever the rings enclose. */
+static int is_ring_outside(const struct oj_shape *a, const struct oj_shape *b)
+{
+    return !oj_box_covers(&b->box, &a->box) ||
+           oj_shape_locate(b, a->flat->x[a->first_vertex],
+                           a->flat->y[a->first_vertex]) == OJ_OUTSIDE;
+}
+
 static int are_rings_outside_each_other(const struct oj_shape *a,
                                         const struct oj_shape *b)
 {
-    const double *ax = a->flat->x + a->first_vertex;
-    const double *ay = a->flat->y + a->first_vertex;
-    const double *bx = b->flat->x + b->first_vertex;
-    const double *by = b->flat->y + b->first_vertex;
-    return a->n_rings == 1 && b->n_rings == 1 &&
-           oj_shape_locate(a, *bx, *by) == OJ_OUTSIDE &&
-           oj_shape_locate(b, *ax, *ay) == OJ_OUTSIDE;
+    return a->n_rings == 1 && b->n_rings == 1 && is_ring_outside(a, b) &&
+           is_ring_outside(b, a);
 }
 
 /* 1 when pairs that have no point in common do not hold. */
@@ -579,7 +582,7 @@ decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
     struct oj_matrix matrix;
     *is_decided = 0;
     if (!oj_border_takes(shape) || !oj_border_takes(other) ||
-        !may_be_apart(&w->row_niceness) ||
+        !may_be_apart(w->row_niceness) ||
         !may_be_apart(&index->niceness[feature]))
         return OJ_OK;
     OJ_TRY(oj_borders_find(shape, other, &w->borders, err));
@@ -590,7 +593,7 @@ decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
         *holds = 0;
         return OJ_OK;
     }
-    OJ_TRY(find_niceness(w, shape, &w->row_niceness, &of_row, err));
+    OJ_TRY(find_niceness(w, shape, w->row_niceness, &of_row, err));
     OJ_TRY(
         find_niceness(w, other, &index->niceness[feature], &of_feature, err));
     *is_decided = of_row == OJ_NICE_APART && of_feature == OJ_NICE_APART &&
@@ -612,7 +615,7 @@ static oj_status decide_by_matrix(struct predicate_index *index,
     const struct oj_relation *relation = relation_of(index);
     struct oj_matrix matrix;
     int row_nice, feature_nice;
-    OJ_TRY(is_feature_topologically_valid(w, shape, &w->row_niceness, &row_nice,
+    OJ_TRY(is_feature_topologically_valid(w, shape, w->row_niceness, &row_nice,
                                           err));
     OJ_TRY(is_feature_topologically_valid(w, other, &index->niceness[feature],
                                           &feature_nice, err));
@@ -658,7 +661,7 @@ decide_by_kernels(struct predicate_index *index, struct predicate_worker *w,
         OJ_TRY(is_feature_topologically_valid(
             w, other, &index->niceness[feature], is_decided, err));
     if (*is_decided && (needs & NEEDS_NICE_A))
-        OJ_TRY(is_feature_topologically_valid(w, shape, &w->row_niceness,
+        OJ_TRY(is_feature_topologically_valid(w, shape, w->row_niceness,
                                               is_decided, err));
     return OJ_OK;
 }
@@ -756,7 +759,7 @@ static oj_status decide_point_in_polygon(struct predicate_index *index,
         return OJ_OK;
     if (shape->may_overlap || (location == OJ_ON_BOUNDARY &&
                                *holds != (int)(places >> OJ_INSIDE & 1)))
-        OJ_TRY(is_feature_topologically_valid(w, shape, &w->row_niceness, &nice,
+        OJ_TRY(is_feature_topologically_valid(w, shape, w->row_niceness, &nice,
                                               err));
     return nice ? OJ_OK : decide_pair(index, w, shape, at, holds, err);
 }
@@ -843,6 +846,27 @@ static oj_status list_all_features(const struct oj_shape_side *side,
 #define FOUND_FOR_CELLS 8
 #define FOUND_FOR_FEW_VERTICES 256
 
+/* Where what is known of a row is kept: with a feature that has its geometry,
+ * as in a join of a layer with itself, so that it is found once for both. */
+static _Atomic uint8_t *
+niceness_of_equal_feature(const struct predicate_index *index,
+                          struct predicate_worker *w,
+                          const struct oj_shape *shape)
+{
+    const struct oj_shape_side *side = &index->side;
+    for (int64_t i = 0; side->shape != NULL && i < w->found.n; i++)
+    {
+        const struct oj_shape *other = &side->shape[w->found.at[i]];
+        if (other->n_vertices == shape->n_vertices &&
+            oj_box_covers(&other->box, &shape->box) &&
+            oj_box_covers(&shape->box, &other->box) &&
+            oj_flat_same_geometry(shape->flat, shape->feature, other->flat,
+                                  other->feature))
+            return &index->niceness[other->feature];
+    }
+    return &w->own_niceness;
+}
+
 /* Members, where its parts are of different kinds, and cells. */
 static oj_status
 prepare_row_shape_members_cells(const struct predicate_index *index,
@@ -852,7 +876,8 @@ prepare_row_shape_members_cells(const struct predicate_index *index,
     int64_t least = takes_borders_first(index) && is_small_border(shape)
                         ? BORDERS_BEFORE_CELLS
                         : FOUND_FOR_CELLS;
-    w->row_niceness = OJ_NICENESS_NOT_KNOWN;
+    w->own_niceness = OJ_NICENESS_NOT_KNOWN;
+    w->row_niceness = &w->own_niceness;
     if (oj_shape_is_mixed(shape))
     {
         OJ_ROOM(w->member, 0, shape->n_parts, w->cap_members, err);
@@ -884,6 +909,7 @@ static oj_status search_row(struct oj_row_index *shared,
                             &shape.box, &w->found, err));
     if (w->found.n > 0)
         OJ_TRY(prepare_row_shape_members_cells(index, w, &shape, err));
+    w->row_niceness = niceness_of_equal_feature(index, w, &shape);
     return add_pairs_of_candidates(index, w, row, &shape, err);
 }
 
@@ -914,7 +940,7 @@ static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
         OJ_TRY(is_feature_topologically_valid(
             w, &other, &index->niceness[feature], &is_sure, err));
     if (is_sure && oj_shape_is_many_rings(shape))
-        OJ_TRY(is_feature_topologically_valid(w, shape, &w->row_niceness,
+        OJ_TRY(is_feature_topologically_valid(w, shape, w->row_niceness,
                                               &is_sure, err));
     if (!is_sure)
         return decide_by_matrix(index, w, shape, feature, &other, holds, err);

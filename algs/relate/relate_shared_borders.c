@@ -668,8 +668,8 @@ static int points_left(const double p[2], const double u[2], const double v[2],
     return !(d_of_u > 0 && d_of_v < 0);
 }
 
-/* Where edge i, which starts and ends at nodes and is not shared, is in the
- * other polygon: between the two edges there, or not. */
+/* Where edge i, which starts at a node and is not shared, is next to it:
+ * between the two edges of the other polygon there, or not. */
 static enum oj_location locate_edge_at_node(const struct border_ring *ring,
                                             int64_t i)
 {
@@ -704,15 +704,16 @@ static int64_t next_of_ring(const struct border_ring *ring, int64_t i)
     return i + 1 < ring->end ? i + 1 : ring->first;
 }
 
-/* Where the n edges from first on are that are not shared, and which no node
- * parts; leaves: some vertex of theirs is outside of the window. */
+/* Where the edges from first on are that are not shared, and which no node
+ * parts; leaves: some vertex of theirs is outside of the window.  Others begin
+ * at a node, or are all of a ring that has none. */
 static enum oj_location locate_chain(const struct border_ring *ring,
-                                     int64_t first, int64_t n, int leaves)
+                                     int64_t first, int leaves)
 {
     struct oj_edge e;
     if (leaves)
         return OJ_OUTSIDE;
-    if (n == 1)
+    if (ring->border->state[first] & STARTS_AT_NODE)
         return locate_edge_at_node(ring, first);
     e = border_edge(ring->border, first);
     return oj_shape_locate(ring->other->shape, e.bx, e.by);
@@ -740,7 +741,7 @@ static void add_facts_of_ring(const struct border_ring *ring, int of,
         } while (done + n < count && !starts_chain(ring, i));
         if (!(ring->border->state[first] & IS_SHARED))
         {
-            enum oj_location location = locate_chain(ring, first, n, leaves);
+            enum oj_location location = locate_chain(ring, first, leaves);
             facts->is_inside[of] |= location == OJ_INSIDE;
             facts->is_outside[of] |= location == OJ_OUTSIDE;
         }
@@ -813,6 +814,18 @@ static void add_borders(const struct border_facts *f, struct oj_matrix *matrix)
         oj_matrix_add(matrix, OJ_PLACE_BOUNDARY, OJ_PLACE_BOUNDARY, 1);
 }
 
+/* Two single rings of which no chain of the first is inside of the second: one
+ * of the second inside of the first would bound an area that both have, with
+ * more of the second ring alone, and so with all of it. Then its box is in the
+ * other's. */
+static int is_second_ring_outside(const struct oj_border_pair *p,
+                                  const struct border_facts *facts)
+{
+    const struct oj_shape *a = p->border[0].shape, *b = p->border[1].shape;
+    return has_one_ring(a) && has_one_ring(b) && !facts->is_inside[0] &&
+           !oj_box_covers(&a->box, &b->box);
+}
+
 int oj_borders_relate(struct oj_border_pair *p, struct oj_matrix *matrix)
 {
     struct border_facts facts;
@@ -830,7 +843,10 @@ int oj_borders_relate(struct oj_border_pair *p, struct oj_matrix *matrix)
     if (facts.has_opening || facts.runs_along)
         return 0;
     add_facts_of_border(p, 0, &facts);
-    add_facts_of_border(p, 1, &facts);
+    if (is_second_ring_outside(p, &facts))
+        facts.is_outside[1] = 1;
+    else
+        add_facts_of_border(p, 1, &facts);
     *matrix = oj_matrix_empty();
     add_interiors(p, &facts, matrix);
     add_borders(&facts, matrix);
