@@ -503,9 +503,11 @@ static oj_status is_feature_topologically_valid(struct predicate_worker *w,
  * a few cells where borders take all vertices. */
 #define MOST_BORDER_VERTICES 512
 
-/* Where borders come first, smaller polygons do without cells for longer. */
+/* Where borders come first, polygons of fewer vertices beside those of about as
+ * many do without cells for longer; cells tell more of much smaller ones. */
 #define BORDER_VERTICES_WITHOUT_CELLS 256
 #define BORDERS_BEFORE_CELLS 32
+#define BORDER_VERTICES_RATIO 5
 
 static int takes_borders_first(const struct predicate_index *index)
 {
@@ -513,19 +515,25 @@ static int takes_borders_first(const struct predicate_index *index)
     return op == OJ_OP_TOUCHES || op == OJ_OP_OVERLAPS || op == OJ_OP_RELATE;
 }
 
-static int is_small_border(const struct oj_shape *shape)
+/* 1 when shape may wait for cells beside n others that have n_vertices. */
+static int may_wait_for_cells(const struct predicate_index *index,
+                              const struct oj_shape *shape, int64_t n,
+                              int64_t n_vertices)
 {
-    return shape->kinds == OJ_PART_POLYGON &&
-           shape->n_vertices <= BORDER_VERTICES_WITHOUT_CELLS;
+    return takes_borders_first(index) && shape->kinds == OJ_PART_POLYGON &&
+           shape->n_vertices <= BORDER_VERTICES_WITHOUT_CELLS &&
+           n * shape->n_vertices < BORDER_VERTICES_RATIO * n_vertices;
 }
 
-/* 1 when neither shape's cells tell where the other is. */
-static int do_cells_leave_pair_open(const struct oj_shape *a,
-                                    const struct oj_shape *b)
+/* 1 when a has cells, and they tell where b is, or all but that: b is much
+ * smaller. */
+static int do_cells_come_first(const struct oj_shape *a,
+                               const struct oj_shape *b)
 {
-    return oj_cells_locate_box(oj_shape_cells(a), a, &b->box) ==
-               OJ_ON_BOUNDARY &&
-           oj_cells_locate_box(oj_shape_cells(b), b, &a->box) == OJ_ON_BOUNDARY;
+    const struct oj_edge_grid *cells = oj_shape_cells(a);
+    return cells != NULL &&
+           (a->n_vertices >= BORDER_VERTICES_RATIO * b->n_vertices ||
+            oj_cells_locate_box(cells, a, &b->box) != OJ_ON_BOUNDARY);
 }
 
 static int do_borders_come_first(const struct predicate_index *index,
@@ -536,8 +544,8 @@ static int do_borders_come_first(const struct predicate_index *index,
            b->kinds == OJ_PART_POLYGON &&
            a->n_vertices <= MOST_BORDER_VERTICES &&
            b->n_vertices <= MOST_BORDER_VERTICES &&
-           oj_box_intersects(&a->box, &b->box) &&
-           do_cells_leave_pair_open(a, b);
+           oj_box_intersects(&a->box, &b->box) && !do_cells_come_first(a, b) &&
+           !do_cells_come_first(b, a);
 }
 
 /* Of polygons of one ring whose borders have no point in common: 1 when the
@@ -637,8 +645,8 @@ static oj_status want_cells_of_feature(struct predicate_index *index,
     const struct oj_shape *other = &side->shape[at];
     if (atomic_load_explicit(&other->cells, memory_order_relaxed) != NULL)
         return OJ_OK;
-    if (takes_borders_first(index) && shape->kinds == OJ_PART_POLYGON &&
-        is_small_border(other))
+    if (shape->kinds == OJ_PART_POLYGON &&
+        may_wait_for_cells(index, other, 1, shape->n_vertices))
         return oj_side_want_cells(side, at, 0, BORDERS_BEFORE_CELLS, err);
     return oj_side_want_cells(side, at,
                               shape->cells == NULL ? shape->n_vertices : 0,
@@ -854,7 +862,10 @@ niceness_of_equal_feature(const struct predicate_index *index,
                           const struct oj_shape *shape)
 {
     const struct oj_shape_side *side = &index->side;
-    for (int64_t i = 0; side->shape != NULL && i < w->found.n; i++)
+    if (!takes_borders_first(index) || index->rule.takes_all ||
+        side->shape == NULL)
+        return &w->own_niceness;
+    for (int64_t i = 0; i < w->found.n; i++)
     {
         const struct oj_shape *other = &side->shape[w->found.at[i]];
         if (other->n_vertices == shape->n_vertices &&
@@ -867,15 +878,29 @@ niceness_of_equal_feature(const struct predicate_index *index,
     return &w->own_niceness;
 }
 
-/* Members, where its parts are of different kinds, and cells. */
-static oj_status
-prepare_row_shape_members_cells(const struct predicate_index *index,
-                                struct predicate_worker *w,
-                                struct oj_shape *shape, struct oj_error *err)
+/* How many features a row must have found to be worth cells. */
+static int64_t found_for_cells(const struct predicate_index *index,
+                               const struct predicate_worker *w,
+                               const struct oj_shape *shape)
 {
-    int64_t least = takes_borders_first(index) && is_small_border(shape)
-                        ? BORDERS_BEFORE_CELLS
-                        : FOUND_FOR_CELLS;
+    const struct oj_shape_side *side = &index->side;
+    int64_t n = w->found.n, n_vertices = 0;
+    if (side->shape == NULL || n < FOUND_FOR_CELLS || n >= BORDERS_BEFORE_CELLS)
+        return FOUND_FOR_CELLS;
+    for (int64_t i = 0; i < n; i++)
+        n_vertices += side->shape[w->found.at[i]].n_vertices;
+    return may_wait_for_cells(index, shape, n, n_vertices)
+               ? BORDERS_BEFORE_CELLS
+               : FOUND_FOR_CELLS;
+}
+
+/* Members, where its parts are of different kinds, and cells, where it has
+ * found at least so many features. */
+static oj_status prepare_row_shape_members_cells(struct predicate_worker *w,
+                                                 struct oj_shape *shape,
+                                                 int64_t least,
+                                                 struct oj_error *err)
+{
     w->own_niceness = OJ_NICENESS_NOT_KNOWN;
     w->row_niceness = &w->own_niceness;
     if (oj_shape_is_mixed(shape))
@@ -908,7 +933,8 @@ static oj_status search_row(struct oj_row_index *shared,
         OJ_TRY(oj_side_find(&index->side, (enum oj_box_test)index->rule.test,
                             &shape.box, &w->found, err));
     if (w->found.n > 0)
-        OJ_TRY(prepare_row_shape_members_cells(index, w, &shape, err));
+        OJ_TRY(prepare_row_shape_members_cells(
+            w, &shape, found_for_cells(index, w, &shape), err));
     w->row_niceness = niceness_of_equal_feature(index, w, &shape);
     return add_pairs_of_candidates(index, w, row, &shape, err);
 }
@@ -1038,7 +1064,7 @@ static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
     w->found.n = 0; /* how many there are tells whether cells pay */
     for (int64_t k = i; k < end; k++)
         w->found.n += needs_join_shape_after_gpu_screen(index, said[k]);
-    OJ_TRY(prepare_row_shape_members_cells(index, w, &shape, err));
+    OJ_TRY(prepare_row_shape_members_cells(w, &shape, FOUND_FOR_CELLS, err));
     for (; i < end; i++)
     {
         int holds;
