@@ -503,11 +503,13 @@ static oj_status is_feature_topologically_valid(struct predicate_worker *w,
  * a few cells where borders take all vertices. */
 #define MOST_BORDER_VERTICES 512
 
-/* Where borders come first, polygons of fewer vertices beside those of about as
- * many do without cells for longer; cells tell more of much smaller ones. */
+/* Where borders come first, polygons of fewer vertices do without cells for
+ * longer; for less long beside those of so many times fewer, of which cells
+ * tell more. */
 #define BORDER_VERTICES_WITHOUT_CELLS 256
 #define BORDERS_BEFORE_CELLS 32
-#define BORDER_VERTICES_RATIO 5
+#define SMALL_BORDERS_BEFORE_CELLS 12
+#define SMALL_BORDER_RATIO 3
 
 static int takes_borders_first(const struct predicate_index *index)
 {
@@ -515,14 +517,18 @@ static int takes_borders_first(const struct predicate_index *index)
     return op == OJ_OP_TOUCHES || op == OJ_OP_OVERLAPS || op == OJ_OP_RELATE;
 }
 
-/* 1 when shape may wait for cells beside n others that have n_vertices. */
-static int may_wait_for_cells(const struct predicate_index *index,
-                              const struct oj_shape *shape, int64_t n,
-                              int64_t n_vertices)
+/* How often shape is asked before it gets cells, beside n others that have
+ * n_vertices; as_a_rule: where borders do not come first. */
+static uint8_t asks_before_cells(const struct predicate_index *index,
+                                 const struct oj_shape *shape, int64_t n,
+                                 int64_t n_vertices, uint8_t as_a_rule)
 {
-    return takes_borders_first(index) && shape->kinds == OJ_PART_POLYGON &&
-           shape->n_vertices <= BORDER_VERTICES_WITHOUT_CELLS &&
-           n * shape->n_vertices < BORDER_VERTICES_RATIO * n_vertices;
+    if (!takes_borders_first(index) || shape->kinds != OJ_PART_POLYGON ||
+        shape->n_vertices > BORDER_VERTICES_WITHOUT_CELLS)
+        return as_a_rule;
+    return n * shape->n_vertices < SMALL_BORDER_RATIO * n_vertices
+               ? BORDERS_BEFORE_CELLS
+               : SMALL_BORDERS_BEFORE_CELLS;
 }
 
 /* 1 when a has cells, and they tell where b is, or all but that: b is much
@@ -532,7 +538,7 @@ static int do_cells_come_first(const struct oj_shape *a,
 {
     const struct oj_edge_grid *cells = oj_shape_cells(a);
     return cells != NULL &&
-           (a->n_vertices >= BORDER_VERTICES_RATIO * b->n_vertices ||
+           (a->n_vertices >= SMALL_BORDER_RATIO * b->n_vertices ||
             oj_cells_locate_box(cells, a, &b->box) != OJ_ON_BOUNDARY);
 }
 
@@ -643,14 +649,15 @@ static oj_status want_cells_of_feature(struct predicate_index *index,
 {
     struct oj_shape_side *side = &index->side;
     const struct oj_shape *other = &side->shape[at];
+    int64_t n_vertices = shape->n_vertices;
+    uint8_t n_asks = OJ_ASKS_BEFORE_CELLS;
     if (atomic_load_explicit(&other->cells, memory_order_relaxed) != NULL)
         return OJ_OK;
-    if (shape->kinds == OJ_PART_POLYGON &&
-        may_wait_for_cells(index, other, 1, shape->n_vertices))
-        return oj_side_want_cells(side, at, 0, BORDERS_BEFORE_CELLS, err);
-    return oj_side_want_cells(side, at,
-                              shape->cells == NULL ? shape->n_vertices : 0,
-                              OJ_ASKS_BEFORE_CELLS, err);
+    if (shape->kinds == OJ_PART_POLYGON)
+        n_asks = asks_before_cells(index, other, 1, shape->n_vertices, n_asks);
+    if (n_asks != OJ_ASKS_BEFORE_CELLS || shape->cells != NULL)
+        n_vertices = 0;
+    return oj_side_want_cells(side, at, n_vertices, n_asks, err);
 }
 
 /* What our kernels say where all that this rests on is nice. */
@@ -889,9 +896,7 @@ static int64_t found_for_cells(const struct predicate_index *index,
         return FOUND_FOR_CELLS;
     for (int64_t i = 0; i < n; i++)
         n_vertices += side->shape[w->found.at[i]].n_vertices;
-    return may_wait_for_cells(index, shape, n, n_vertices)
-               ? BORDERS_BEFORE_CELLS
-               : FOUND_FOR_CELLS;
+    return asks_before_cells(index, shape, n, n_vertices, FOUND_FOR_CELLS);
 }
 
 /* Members, where its parts are of different kinds, and cells, where it has
