@@ -27,7 +27,7 @@ static struct
     void (*hook)(void *);
     void *hook_user;
     pthread_t hook_thread;
-    char hidden[MAX_PATH], shown[MAX_PATH]; /* "": nothing is hidden */
+    char hidden[2][MAX_PATH], shown[MAX_PATH]; /* "": nothing is hidden */
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* Of the calling thread; NULL: none. */
@@ -52,12 +52,28 @@ static int add_message(struct oj_message_list *list, int is_warning,
     return 1;
 }
 
+/* Where the first of what is hidden stands in text, and its length; or NULL. */
+static const char *find_hidden_text(const char *text, size_t *n)
+{
+    const char *first = NULL;
+    for (int i = 0; i < 2; i++)
+    {
+        const char *found =
+            state.hidden[i][0] != '\0' ? strstr(text, state.hidden[i]) : NULL;
+        if (found == NULL || (first != NULL && found >= first))
+            continue;
+        first = found;
+        *n = strlen(state.hidden[i]);
+    }
+    return first;
+}
+
 /* Copies text, cut to size bytes, with what is hidden put as it is shown. */
 static void replace_hidden_text(const char *text, char *out, size_t size)
 {
-    size_t n = strlen(state.hidden), used = 0;
+    size_t n = 0, used = 0;
     const char *found;
-    while (n > 0 && used < size && (found = strstr(text, state.hidden)) != NULL)
+    while (used < size && (found = find_hidden_text(text, &n)) != NULL)
     {
         used += (size_t)snprintf(out + used, size - used, "%.*s%s",
                                  (int)(found - text), text, state.shown);
@@ -67,10 +83,12 @@ static void replace_hidden_text(const char *text, char *out, size_t size)
         snprintf(out + used, size - used, "%s", text);
 }
 
-void oj_message_show_as(const char *hidden, const char *shown)
+void oj_message_show_as(const char *hidden, const char *also_hidden,
+                        const char *shown)
 {
     pthread_mutex_lock(&state.mutex);
-    snprintf(state.hidden, sizeof state.hidden, "%s", hidden);
+    snprintf(state.hidden[0], sizeof state.hidden[0], "%s", hidden);
+    snprintf(state.hidden[1], sizeof state.hidden[1], "%s", also_hidden);
     snprintf(state.shown, sizeof state.shown, "%s", shown);
     pthread_mutex_unlock(&state.mutex);
 }
@@ -130,7 +148,7 @@ void oj_message_open(int quiet)
     state.is_open = 1;
     state.errors.n = 0;
     state.warnings.n = 0;
-    state.hidden[0] = '\0';
+    state.hidden[0][0] = state.hidden[1][0] = '\0';
     CPLSetErrorHandler(on_gdal_message);
 }
 

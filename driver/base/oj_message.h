@@ -61,9 +61,11 @@ struct oj_message_sink
     struct oj_heard_errors errors;
 };
 
-/** From now on messages, whoever makes them, say shown where they hold hidden:
- *  the folder in which an output is made means nothing to a reader. */
-void oj_message_show_as(const char *hidden, const char *shown);
+/** From now on messages, whoever makes them, say shown where they hold one of
+ *  the two that are hidden: the paths of the folder in which an output is made
+ *  mean nothing to a reader. */
+void oj_message_show_as(const char *hidden, const char *also_hidden,
+                        const char *shown);
 
 /** From now on what is said on the calling thread goes to list, until
  *  oj_message_end_list(); sink is filled, and must last as long.  Pushes a

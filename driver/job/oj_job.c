@@ -24,7 +24,6 @@
 #include <strings.h>
 #include <unistd.h>
 #ifdef __GLIBC__
-#include <malloc.h>
 #endif
 
 /* Pairs of one answer: what more rows have comes in the next. 28 bytes a pair
@@ -237,9 +236,12 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job, int side,
         options.n_fields = source->n_fields + source->n_hidden;
     options.skipped = source->skipped;
     options.use_arrow = 1;
+    options.avoids_driver_stream = source->has_wrong_stream;
     options.file = oj_source_file(source);
     options.geopackage = oj_source_geopackage(source);
     options.ignore_unwanted = !source->has_where;
+    options.orders_box_by_index =
+        !source->has_where && oj_source_is_geopackage_table(source);
     options.transformation = source->transformation;
     options.n_threads = n_threads(job->command);
     if (options.n_threads == 0)
@@ -463,23 +465,11 @@ static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
                               &job->tiled, err);
 }
 
-/* Large arrays of a tile go back to the system with the tile: by default glibc
- * keeps ever larger ones, in an arena for each thread. */
-static void limit_malloc_retention(void)
-{
-#ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, 4 << 20);
-    mallopt(M_TRIM_THRESHOLD, 16 << 20);
-#endif
-}
-
 static oj_status read_join_side_or_tiles(struct oj_job *job,
                                          struct oj_error *err)
 {
     int is_bounded = job->command->memory > 0;
     oj_status status;
-    if (is_bounded)
-        limit_malloc_retention();
     status = oj_job_read_side(job, 1, 1, job->join_side,
                               is_bounded ? is_join_side_too_large : NULL, err);
     if (status == OJ_ERR_CANCELLED && is_bounded && !oj_is_cancelled())

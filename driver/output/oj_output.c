@@ -555,11 +555,12 @@ static oj_status create_dataset(struct oj_output *o, const char *path,
 static void hide_temporary_path(const struct oj_output *o)
 {
     const char *dst = o->asked->dst, *slash = strrchr(dst, '/');
-    char hidden[OJ_PATH_MAX + 1], shown[OJ_PATH_MAX];
-    snprintf(hidden, sizeof hidden, "%s/", o->temporary.folder);
+    char folder[OJ_PATH_MAX + 1], way[OJ_PATH_MAX + 1], shown[OJ_PATH_MAX];
+    snprintf(folder, sizeof folder, "%s/", o->temporary.folder);
+    snprintf(way, sizeof way, "%s/", o->temporary.way);
     snprintf(shown, sizeof shown, "%.*s",
              slash != NULL ? (int)(slash + 1 - dst) : 0, dst);
-    oj_message_show_as(hidden, shown);
+    oj_message_show_as(folder, way, shown);
 }
 
 oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
@@ -716,7 +717,7 @@ static oj_status open_finished(const struct oj_output *o,
     char path[2 * OJ_PATH_MAX];
     oj_temporary_path(&o->temporary, path, (int)sizeof path);
     if (l->has_file)
-        snprintf(path, sizeof path, "%s/%s.%s", o->temporary.folder, l->name,
+        snprintf(path, sizeof path, "%s/%s.%s", o->temporary.way, l->name,
                  CPLGetExtension(o->path));
     CPLErrorReset();
     *dataset =

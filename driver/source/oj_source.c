@@ -528,6 +528,23 @@ static oj_status create_window_layer(struct oj_source *s, const double *boxes,
 
 /* ---- a side, opened ------------------------------------------------------ */
 
+/* FlatGeobuf's stream of columns (seen in GDAL 3.6) shifts the texts of a field
+ * that is NOT NULL after a row without a value, which the format allows, and
+ * does not end in a file whose header has no count of features. No filter is
+ * set yet, under which there would be no count either. */
+static int has_wrong_stream(const struct oj_source *s)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(s->layer);
+    int is_wrong;
+    if (s->is_result_set ||
+        !oj_driver_is(GDALGetDatasetDriver(s->dataset), "FlatGeobuf"))
+        return 0;
+    is_wrong = !OGR_L_TestCapability(s->layer, OLCFastFeatureCount);
+    for (int i = 0; i < OGR_FD_GetFieldCount(defn); i++)
+        is_wrong |= !OGR_Fld_IsNullable(OGR_FD_GetFieldDefn(defn, i));
+    return is_wrong;
+}
+
 static oj_status open_layer(struct oj_source *s,
                             const struct oj_command *command,
                             struct oj_error *err)
@@ -536,6 +553,7 @@ static oj_status open_layer(struct oj_source *s,
     OJ_TRY(choose_layer(s, err));
     snprintf(s->name, sizeof s->name, "%s", OGR_L_GetName(s->layer));
     OJ_TRY(check_geometry(s, command, err));
+    s->has_wrong_stream = has_wrong_stream(s);
     OJ_TRY(set_filters(s, err));
     return find_crs(s, err);
 }
@@ -625,6 +643,12 @@ GDALDatasetH oj_source_geopackage(const struct oj_source *source)
                    source->side->open_options == NULL
                ? source->dataset
                : NULL;
+}
+
+int oj_source_is_geopackage_table(const struct oj_source *source)
+{
+    return source->dataset != NULL && !source->is_result_set &&
+           oj_driver_is(GDALGetDatasetDriver(source->dataset), "GPKG");
 }
 
 int oj_source_can_hold_points(const struct oj_source *source)

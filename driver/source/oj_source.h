@@ -17,6 +17,7 @@ struct oj_source
     GDALDatasetH dataset;
     OGRLayerH layer;
     int is_result_set;       /**< layer comes from a SELECT */
+    int has_wrong_stream;    /**< the driver's stream of columns is wrong */
     const double *spat;      /**< the command's filter box, or NULL */
     int has_where;           /**< an attribute filter is set on layer */
     char name[256];          /**< of the layer */
@@ -99,6 +100,9 @@ const char *oj_source_file(const struct oj_source *source);
 /** The GeoPackage that the source is all rows of a layer of, but for a box, for
  *  the reader, or NULL; always that with open options, and as above. */
 GDALDatasetH oj_source_geopackage(const struct oj_source *source);
+
+/** 1 for a layer of a GeoPackage, 0 for the result of a statement. */
+int oj_source_is_geopackage_table(const struct oj_source *source);
 
 /** 0 when the layer says that it holds no points; 1 also where it says nothing
  *  or holds them among others. */

@@ -381,6 +381,8 @@ oj_status oj_chunk_make(void *stream, struct oj_chunk **out, const char **text,
     OJ_TRY(make_rows(maker, maker->request.batch_rows, &maker->rows, err));
     status = decode_rows_until_full(maker, maker->request.batch_rows, err);
     maker->is_left = status == OJ_ERR_UNSUPPORTED;
+    if (status == OJ_ERR_IO)
+        *text = maker->broken;
     if (maker->n_rows > 0 && (status == OJ_OK || maker->is_left))
         status = make_chunk_of_rows(maker, out, err);
     if (*out == NULL)

@@ -182,6 +182,7 @@ struct oj_chunk_maker
                      const struct oj_chunk_piece *piece,
                      struct oj_chunk_rows *to, int64_t *n,
                      struct oj_error *err);
+    const char *broken; /**< what read and add mean by OJ_ERR_IO */
 
     struct oj_lane_request request;
     struct chunk_work *work;      /**< [request.n_threads] owned */

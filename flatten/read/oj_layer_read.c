@@ -41,10 +41,10 @@ struct oj_layer_reader
     void *stream;
     struct oj_slice rest; /* of the last chunk, not handed out yet */
 
-    /* Where GDAL goes on it passes over rows up to last_fid, if they came by
-     * FID: under a filter its own may come as an index has them. */
+    /* Where GDAL goes on after a lane whose rows come by FID, it passes over
+     * rows up to last_fid, the first ones, and all others ascend. */
     int64_t last_fid;
-    int skips_fids;
+    int skips_fids, checks_fids;
     double box[4]; /* of the spatial filter: least and greatest x, and y */
 
     /* Where rows go. carried: attributes outlive the call, so their geometry
@@ -227,6 +227,15 @@ static void close_fast_reader(struct oj_layer_reader *reader)
     reader->stream = NULL;
 }
 
+/* It stays: who sets another one while the reader is open keeps that. Where the
+ * driver refuses it, the order is the index's. */
+static void set_order_filter(struct oj_layer_reader *reader)
+{
+    if (reader->options.orders_box_by_index &&
+        OGR_L_GetSpatialFilter(reader->layer) != NULL)
+        (void)OGR_L_SetAttributeFilter(reader->layer, "1 = 1");
+}
+
 /* The first one that will do, if any. Geometries of chunks are not transformed,
  * and which rows come first under a filter is up to GDAL. */
 static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
@@ -267,6 +276,10 @@ static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
         return OJ_OK;
     for (int i = 0; lanes[i] != NULL && status == OJ_ERR_UNSUPPORTED; i++)
     {
+#if OJ_HAVE_ARROW
+        if (lanes[i] == &oj_arrow_lane && options->avoids_driver_stream)
+            continue;
+#endif
         close_fast_reader(reader);
         reader->lane = lanes[i];
         status = lanes[i]->open(&request, &reader->stream, err);
@@ -291,7 +304,6 @@ oj_status oj_layer_reader_open(OGRLayerH layer,
         return oj_fail(err, OJ_ERR_ARG, "a batch needs at least one row");
     OJ_NEW_ZEROED(reader, 1, err);
     reader->layer = layer;
-    reader->last_fid = INT64_MIN;
     reader->options = *options;
     status = init_wanted_fields(reader, options, err);
     if (status == OJ_OK)
@@ -300,6 +312,8 @@ oj_status oj_layer_reader_open(OGRLayerH layer,
         ignore_fields(reader);
         OGR_L_ResetReading(reader->layer);
         status = open_first_suitable_fast_reader(reader, err);
+        if (status == OJ_OK && reader->lane == NULL)
+            set_order_filter(reader);
         oj_ogr_errors_end(&reader->errors);
     }
     /* The caller's. */
@@ -399,31 +413,52 @@ static oj_status add_feature(struct oj_layer_reader *reader,
     return status;
 }
 
+/* The first feature that the lane has not given. */
+static OGRFeatureH next_feature_after_lane(struct oj_layer_reader *reader)
+{
+    OGRFeatureH feature = OGR_L_GetNextFeature(reader->layer);
+    while (reader->skips_fids && feature != NULL &&
+           OGR_F_GetFID(feature) <= reader->last_fid)
+    {
+        OGR_F_Destroy(feature);
+        feature = OGR_L_GetNextFeature(reader->layer);
+    }
+    return feature;
+}
+
+/* After a lane whose rows came by FID. A row that comes too late may be one of
+ * a tree that is malformed, and was passed over or read by the lane. */
+static int does_fid_ascend(struct oj_layer_reader *reader, int64_t fid)
+{
+    int ascends =
+        !reader->checks_fids || reader->skips_fids || fid > reader->last_fid;
+    reader->skips_fids = 0;
+    reader->last_fid = fid;
+    return ascends;
+}
+
 /* A NULL feature is the end of the layer only when the driver complained about
  * nothing; a complaint with a feature means that part of it is missing. */
 static oj_status next_feature(struct oj_layer_reader *reader, int64_t row,
                               OGRFeatureH *feature, struct oj_error *err)
 {
-    int is_done;
-    do
-    {
-        *feature = OGR_L_GetNextFeature(reader->layer);
-        is_done = *feature != NULL && reader->skips_fids &&
-                  OGR_F_GetFID(*feature) <= reader->last_fid;
-        if (is_done)
-            OGR_F_Destroy(*feature);
-    } while (is_done);
-    if (reader->errors.n_failures == 0)
+    int64_t fid;
+    *feature = next_feature_after_lane(reader);
+    if (*feature == NULL)
+        return reader->errors.n_failures == 0
+                   ? OJ_OK
+                   : fail_read(reader, row, oj_ogr_errors_text(&reader->errors),
+                               err);
+    fid = OGR_F_GetFID(*feature);
+    if (reader->errors.n_failures == 0 && does_fid_ascend(reader, fid))
         return OJ_OK;
-    if (*feature != NULL)
-    {
-        int64_t fid = OGR_F_GetFID(*feature);
-        OGR_F_Destroy(*feature);
-        *feature = NULL;
-        return fail_row(reader, fid, OJ_ERR_DATA,
-                        oj_ogr_errors_text(&reader->errors), err);
-    }
-    return fail_read(reader, row, oj_ogr_errors_text(&reader->errors), err);
+    OGR_F_Destroy(*feature);
+    *feature = NULL;
+    return reader->errors.n_failures > 0
+               ? fail_row(reader, fid, OJ_ERR_DATA,
+                          oj_ogr_errors_text(&reader->errors), err)
+               : fail_read(reader, row, "its FIDs do not ascend: it is broken",
+                           err);
 }
 
 static oj_status read_features(struct oj_layer_reader *reader, int64_t max_rows,
@@ -526,15 +561,18 @@ static oj_status append_chunk_rows(struct oj_layer_reader *reader,
 static oj_status fall_back_to_features(struct oj_layer_reader *reader,
                                        int64_t max_rows, struct oj_error *err)
 {
-    reader->skips_fids = reader->lane->is_by_fid;
+    const int is_by_fid = reader->lane->is_by_fid;
+    reader->checks_fids = is_by_fid && reader->counts.n_rows > 0;
+    reader->skips_fids = reader->checks_fids;
     if (!reader->lane->keeps_state)
         close_fast_reader(reader);
     oj_slice_free(&reader->rest);
     reader->is_left = 1;
     reader->counts.lane = NULL;
     oj_ogr_errors_forget(&reader->errors);
+    set_order_filter(reader);
     OGR_L_ResetReading(reader->layer);
-    for (int64_t i = 0; !reader->skips_fids && i < reader->counts.n_rows; i++)
+    for (int64_t i = 0; !is_by_fid && i < reader->counts.n_rows; i++)
         OGR_F_Destroy(OGR_L_GetNextFeature(reader->layer));
     return read_features(reader, max_rows, err);
 }

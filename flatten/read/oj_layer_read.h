@@ -46,6 +46,9 @@ struct oj_read_options
     int use_arrow;       /**< 1: a lane where there is one: columns in place of
                               features; 0: feature loop */
 
+    int avoids_driver_stream; /**< 1: not the driver's own stream of columns,
+                                   which is wrong for this layer */
+
     /** NULL, or the file of FlatGeobuf that the layer is all of, without an
      *  attribute filter set on it. A spatial filter is a rectangle. */
     const char *file;
@@ -59,6 +62,12 @@ struct oj_read_options
      *  drivers (FlatGeobuf, Shapefile, CSV) evaluate it on the row as read and
      *  drop every row when its fields are ignored. */
     int ignore_unwanted;
+
+    /** 1: the driver gives rows under a spatial filter in the order of its
+     * index (GeoPackage joins the table to that), and by FID, as without a
+     * filter, when an attribute filter is set as well. None is: the reader sets
+     * one that all rows pass, where it reads by that driver. */
+    int orders_box_by_index;
 
     /** NULL, or the transformation into the CRS of the join, applied to flat
      *  and to the geometry that is carried. A vertex that cannot be
