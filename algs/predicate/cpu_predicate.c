@@ -531,8 +531,8 @@ static uint8_t asks_before_cells(const struct predicate_index *index,
                : SMALL_BORDERS_BEFORE_CELLS;
 }
 
-/* 1 when a has cells, and they tell where b is, or all but that: b is much
- * smaller. */
+/* 1 when a has cells that are likely to decide: they show where b is, or b is
+ * much smaller. */
 static int do_cells_come_first(const struct oj_shape *a,
                                const struct oj_shape *b)
 {

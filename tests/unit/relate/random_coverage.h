@@ -205,6 +205,16 @@ static inline void finish_ring(const struct coverage_faults *faults,
         ring->area += p[0] * q[1] - p[1] * q[0];
     }
     other.area = ring->area;
+    if (faults->spikes > 0 && one_in(2)) /* crosses itself, mostly */
+    {
+        int k = 2 * pick(ring->n - 1);
+        for (int c = k; c < k + 2; c++)
+        {
+            double swap = ring->xy[c];
+            ring->xy[c] = ring->xy[c + 2];
+            ring->xy[c + 2] = swap;
+        }
+    }
     for (int k = 0; k < ring->n; k++)
     {
         int at = (first + (back ? ring->n - k : k)) % ring->n;

@@ -166,6 +166,91 @@ TEST_LOOP(coverages, 0, 4)
     print_counts();
 }
 
+/* A rectangle of whole coordinates, as one ring that begins anywhere and goes
+ * either way; dense: with all whole points on it. */
+static void add_box_ring(struct oj_flat_buf *buf, int x0, int y0, int x1,
+                         int y1, int dense)
+{
+    const struct coverage_faults none = {0, 0, 0, 0, 0};
+    struct coverage_ring ring = {.n = 0};
+    for (int x = x0; x < x1; x += dense ? 1 : x1 - x0)
+        put_ring_point(&ring, x, y0);
+    for (int y = y0; y < y1; y += dense ? 1 : y1 - y0)
+        put_ring_point(&ring, x1, y);
+    for (int x = x1; x > x0; x -= dense ? 1 : x1 - x0)
+        put_ring_point(&ring, x, y1);
+    for (int y = y1; y > y0; y -= dense ? 1 : y1 - y0)
+        put_ring_point(&ring, x0, y);
+    finish_ring(&none, &ring);
+    add_ring(buf, ring.n, ring.xy);
+}
+
+static void add_box_feature(struct oj_flat_buf *buf, int x0, int y0, int x1,
+                            int y1, int dense)
+{
+    begin(buf);
+    add_part(buf, OJ_PART_POLYGON);
+    add_box_ring(buf, x0, y0, x1, y1, dense);
+    end(buf);
+}
+
+/* What lies in a hole: all, or a side of it, or more than it, beside the
+ * polygon that has it. */
+static void add_boxes_around_a_hole(struct oj_flat_buf *buf, int dense)
+{
+    for (int n_holes = 1; n_holes <= 2; n_holes++)
+    {
+        begin(buf);
+        add_part(buf, OJ_PART_POLYGON);
+        add_box_ring(buf, 0, 0, 12, 9, dense);
+        add_box_ring(buf, 3, 3, 6, 6, dense);
+        if (n_holes == 2)
+            add_box_ring(buf, 8, 3, 10, 6, dense);
+        end(buf);
+    }
+    begin(buf); /* both fillings, as two parts, and one with an island */
+    add_part(buf, OJ_PART_POLYGON);
+    add_box_ring(buf, 3, 3, 6, 6, dense);
+    add_part(buf, OJ_PART_POLYGON);
+    add_box_ring(buf, 8, 3, 10, 6, dense);
+    end(buf);
+    begin(buf);
+    add_part(buf, OJ_PART_POLYGON);
+    add_box_ring(buf, 0, 0, 12, 9, dense);
+    add_box_ring(buf, 2, 2, 11, 7, dense);
+    add_part(buf, OJ_PART_POLYGON);
+    add_box_ring(buf, 3, 3, 6, 6, dense);
+    end(buf);
+    add_box_feature(buf, 0, 0, 12, 9, dense);
+    add_box_feature(buf, 3, 3, 6, 6, dense);
+    add_box_feature(buf, 8, 3, 10, 6, dense);
+    add_box_feature(buf, 3, 3, 5, 6, dense);
+    add_box_feature(buf, 5, 3, 6, 6, dense);
+    add_box_feature(buf, 2, 2, 7, 7, dense);
+    add_box_feature(buf, 2, 2, 11, 7, dense);
+    add_box_feature(buf, 3, 0, 6, 3, dense);
+    add_box_feature(buf, 12, 0, 14, 9, dense);
+}
+
+/* Sides of shared edges decide where a hole is filled. */
+TEST_LOOP(filled_holes, 0, 4)
+{
+    start_loop(_i);
+    for (int round = 0; round < 2; round++)
+    {
+        LAYER a = {0}, b = {0};
+        struct oj_flat flat_a, flat_b;
+        add_boxes_around_a_hole(&a, 1);
+        add_boxes_around_a_hole(&b, _i % 2);
+        flat_a = oj_flat_buf_view(&a);
+        flat_b = oj_flat_buf_view(&b);
+        check_layers(&flat_a, &flat_a);
+        check_layers(&flat_a, &flat_b);
+    }
+    ck_assert_int_gt(n_contact, n_pairs / 4);
+    print_counts();
+}
+
 TEST_LOOP(broken_coverages, 0, 8)
 {
     start_loop(_i);
