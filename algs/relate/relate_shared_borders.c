@@ -173,10 +173,9 @@ OJ_INLINE unsigned boxes_that_meet(const struct oj_border_boxes *boxes,
     int64_t bits = 0;
     OJ_EIGHT
     {
-        bits |= (boxes->x0[c] <= x1) & (x0 <= boxes->x1[c]) &
-                        (boxes->y0[c] <= y1) & (y0 <= boxes->y1[c])
-                    ? bit[c]
-                    : 0;
+        int hit = (boxes->x0[c] <= x1) & (x0 <= boxes->x1[c]) &
+                  (boxes->y0[c] <= y1) & (y0 <= boxes->y1[c]);
+        bits |= hit ? bit[c] : 0;
     }
     return (unsigned)bits;
 }
