@@ -117,10 +117,6 @@ int oj_message_reason_length(const char *reason);
 /** "ERROR 1: ..." */
 void oj_report_error(const struct oj_error *error);
 
-/** Has hook(user) called with the first error that GDAL reports on the calling
- *  thread, at once; NULL ends that. */
-void oj_message_on_error(void (*hook)(void *), void *user);
-
 /** Adds to the text of a failure what GDAL reported on its own threads since
  *  the last call, if anything, and returns status. */
 oj_status oj_message_add_reason(oj_status status, struct oj_error *err);

@@ -778,6 +778,15 @@ oj_status oj_output_explain(const struct oj_output *o, oj_status status,
     return status;
 }
 
+/* What was committed is complete, and stays, whatever a driver complains of
+ * while it closes. */
+static void close_committed_dataset(struct oj_output *o)
+{
+    struct oj_error late;
+    if (close_dataset(o, &late) != OJ_OK)
+        oj_warn("%s; all rows were committed before", late.message);
+}
+
 static oj_status finish_transaction(struct oj_output *o, struct oj_error *err)
 {
     if (!o->in_transaction) /* of a layer that is changed all the same */
@@ -790,7 +799,8 @@ static oj_status finish_transaction(struct oj_output *o, struct oj_error *err)
     OJ_TRY(oj_cancel_check(err));
     OJ_TRY(oj_transaction_commit(o->dataset, o->asked->dst, err));
     o->in_transaction = 0;
-    return close_dataset(o, err);
+    close_committed_dataset(o);
+    return OJ_OK;
 }
 
 /* What was written to stdout may still wait there. */

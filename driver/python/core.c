@@ -240,7 +240,10 @@ static const void *borrow_buffer(struct layer_handle *self, PyObject *buffer,
                                  int64_t n, size_t size)
 {
     Py_buffer *view = &self->view[self->n_views];
-    if (self->n_views == MOST_VIEWS)
+    /* before it is multiplied: a length that wraps around would fit no bytes */
+    if (n < 0 || n > INT64_MAX / (int64_t)size)
+        PyErr_SetString(PyExc_ValueError, "a layer cannot have so many rows");
+    else if (self->n_views == MOST_VIEWS)
         PyErr_SetString(PyExc_ValueError, "the layer has its columns already");
     else if (PyObject_GetBuffer(buffer, view, PyBUF_SIMPLE) == 0)
     {
@@ -267,6 +270,11 @@ static PyObject *layer_from_arrays(PyObject *module, PyObject *args)
                           &vertex) ||
         (self = new_layer()) == NULL)
         return NULL;
+    if (n < 0 || n == PY_SSIZE_T_MAX)
+    {
+        PyErr_SetString(PyExc_ValueError, "a layer cannot have so many rows");
+        return make_layer_capsule(self);
+    }
     all.n_features = all.n_vertices = n;
     if (part != NULL)
     {
@@ -866,6 +874,11 @@ static PyObject *py_aggregate(PyObject *module, PyObject *args)
                           &column[3], &column[4]) ||
         (w.pairs = PyCapsule_GetPointer(capsule, PAIRS)) == NULL)
         return NULL;
+    if (n < 0 || n >= PY_SSIZE_T_MAX / 8)
+    {
+        PyErr_SetString(PyExc_ValueError, "a layer cannot have so many rows");
+        return NULL;
+    }
     for (int i = 0; i < 5; i++)
     {
         Py_ssize_t want = (n + (i == 2)) * sizes[i];
@@ -876,7 +889,7 @@ static PyObject *py_aggregate(PyObject *module, PyObject *args)
         at[i] = view[n_views++].buf;
         if (i == 3)
             want = at[2] != NULL ? (Py_ssize_t)((const int64_t *)at[2])[n] : 0;
-        if (view[n_views - 1].len < want)
+        if (want < 0 || view[n_views - 1].len < want)
         {
             PyErr_SetString(PyExc_ValueError, "a column is too short");
             goto end;

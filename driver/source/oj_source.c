@@ -1,6 +1,7 @@
 #include "oj_source.h"
 
 #include "../../flatten/base/oj_alloc.h"
+#include "../../flatten/geopackage/oj_sqlite_connection.h"
 #include "../../flatten/write/oj_flat_to_ogr_geometry.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
@@ -645,10 +646,13 @@ GDALDatasetH oj_source_geopackage(const struct oj_source *source)
                : NULL;
 }
 
-int oj_source_is_geopackage_table(const struct oj_source *source)
+const char *oj_source_all_rows_filter(const struct oj_source *source)
 {
     return source->dataset != NULL && !source->is_result_set &&
-           oj_driver_is(GDALGetDatasetDriver(source->dataset), "GPKG");
+                   !source->has_where &&
+                   oj_driver_is(GDALGetDatasetDriver(source->dataset), "GPKG")
+               ? "1 = 1"
+               : NULL;
 }
 
 int oj_source_can_hold_points(const struct oj_source *source)
@@ -673,8 +677,34 @@ int oj_source_reads_once(const struct oj_source *source)
     return strncmp(source->side->dataset, "/vsistdin", 9) == 0;
 }
 
+oj_status oj_source_hold(struct oj_source *source, struct oj_error *err)
+{
+    void *connection = source->dataset != NULL && !source->is_held
+                           ? oj_sqlite_connection_of(source->dataset)
+                           : NULL;
+    struct oj_error reason;
+    oj_status status;
+    if (connection == NULL)
+        return OJ_OK;
+    status = oj_sqlite_connection_begin_reading(connection, &reason);
+    if (status != OJ_OK)
+        return oj_fail(err, status, LAYER_FORMAT " cannot be read: %s",
+                       source->role, source->name, reason.message);
+    source->is_held = 1;
+    return OJ_OK;
+}
+
+void oj_source_release(struct oj_source *source)
+{
+    if (source->is_held)
+        oj_sqlite_connection_end_reading(
+            oj_sqlite_connection_of(source->dataset));
+    source->is_held = 0;
+}
+
 void oj_source_close_dataset(struct oj_source *source)
 {
+    oj_source_release(source);
     if (source->is_result_set)
         GDALDatasetReleaseResultSet(source->dataset, source->layer);
     if (source->dataset != NULL)

@@ -571,8 +571,7 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
     oj_status status;
     *out = NULL;
     /* A connection that writes has changes of its own. */
-    if (db == NULL || sqlite3_db_readonly(db, "main") != 1 ||
-        !sqlite3_get_autocommit(db))
+    if (db == NULL || sqlite3_db_readonly(db, "main") != 1)
         return oj_leave_to_gdal(err);
     OJ_NEW_ZEROED(r, 1, err);
     *out = r;
