@@ -12,6 +12,7 @@
 #include "../pairs/oj_parallel_row_search.h"
 #include "../pairs/oj_tie_rank_sort.h"
 #include "../relate/relate.h"
+#include "../relate/relate_shared_borders.h"
 #include "../relation/oj_candidate_provider.h"
 #include "../relation/oj_is_points_in_polygons.h"
 #include "../relation/oj_matrix.h"
@@ -373,12 +374,14 @@ decide_predicate_without_matrix(const struct oj_relation *relation,
 #define SCREENED_PER_TASK 1024
 #define OPEN_PER_TASK 16
 
-/* Whether oj_shape_is_nice(), which is asked when it is needed first. */
+/* Whether oj_shape_is_nice(), and oj_border_is_apart(), too, which is asked
+ * when it is needed first. */
 enum oj_niceness
 {
     OJ_NICENESS_NOT_KNOWN,
     OJ_NOT_NICE,
-    OJ_NICE
+    OJ_NICE,
+    OJ_NICE_APART
 };
 
 /* One thread's own. */
@@ -386,12 +389,15 @@ struct predicate_worker
 {
     struct oj_row_worker shared;
     struct oj_relate_scratch relate;
-    struct oj_figure figure; /* of a shape that may be nice */
+    struct oj_border_pair borders;
+    struct oj_border own_border; /* of a shape that may be apart */
+    struct oj_figure figure;     /* of a shape that may be nice */
     struct oj_found found;
     struct oj_shape *member; /* of the row at hand */
     int64_t cap_members;
-    struct oj_edge_grid cells;    /* of the row at hand */
-    _Atomic uint8_t row_niceness; /* of it, enum oj_niceness */
+    struct oj_edge_grid cells;     /* of the row at hand */
+    _Atomic uint8_t own_niceness;  /* of it, enum oj_niceness */
+    _Atomic uint8_t *row_niceness; /* this, or that of an equal feature */
     uint8_t *is_met; /* [features] disjoint: marks of the row at hand */
     int64_t n_rows, n_to_look;
 };
@@ -447,27 +453,173 @@ static oj_status build_side_if_needed(struct predicate_index *index,
     return OJ_OK;
 }
 
-/* --- one pair ------------------------------------------------------------- */
+/* --- niceness ------------------------------------------------------------- */
 
-/* Whether shape is nice; *known: what is known of it so far, by any thread. */
+static oj_status compute_niceness(struct predicate_worker *w,
+                                  const struct oj_shape *shape,
+                                  enum oj_niceness *niceness,
+                                  struct oj_error *err)
+{
+    int is_apart, is_nice;
+    OJ_TRY(oj_border_is_apart(shape, &w->own_border, &is_apart, err));
+    *niceness = OJ_NICE_APART;
+    if (is_apart && shape->n_rings == 1)
+        return OJ_OK;
+    w->n_to_look = 0; /* it may take its time */
+    OJ_TRY(oj_shape_is_nice(shape, &w->figure, &w->relate.node, &is_nice, err));
+    *niceness = !is_nice ? OJ_NOT_NICE : is_apart ? OJ_NICE_APART : OJ_NICE;
+    return OJ_OK;
+}
+
+/* *known: what is known of shape so far, by any thread. */
+static oj_status find_niceness(struct predicate_worker *w,
+                               const struct oj_shape *shape,
+                               _Atomic uint8_t *known,
+                               enum oj_niceness *niceness, struct oj_error *err)
+{
+    *niceness =
+        (enum oj_niceness)atomic_load_explicit(known, memory_order_relaxed);
+    if (*niceness != OJ_NICENESS_NOT_KNOWN)
+        return OJ_OK;
+    OJ_TRY(compute_niceness(w, shape, niceness, err));
+    atomic_store_explicit(known, (uint8_t)*niceness, memory_order_relaxed);
+    return OJ_OK;
+}
+
 static oj_status is_feature_topologically_valid(struct predicate_worker *w,
                                                 const struct oj_shape *shape,
                                                 _Atomic uint8_t *known,
                                                 int *yes, struct oj_error *err)
 {
-    uint8_t niceness = atomic_load_explicit(known, memory_order_relaxed);
-    if (niceness == OJ_NICENESS_NOT_KNOWN)
-    {
-        w->n_to_look = 0; /* it may take its time */
-        OJ_TRY(oj_shape_is_nice(shape, &w->figure, &w->relate.node, yes, err));
-        niceness = *yes ? OJ_NICE : OJ_NOT_NICE;
-        atomic_store_explicit(known, niceness, memory_order_relaxed);
-    }
-    *yes = niceness == OJ_NICE;
+    enum oj_niceness niceness;
+    OJ_TRY(find_niceness(w, shape, known, &niceness, err));
+    *yes = niceness != OJ_NOT_NICE;
     return OJ_OK;
 }
 
-/* By the matrix, which is exact for any shapes. */
+/* --- pairs by their borders ----------------------------------------------- */
+
+/* Polygons of more vertices are asked what our kernels say first: these look at
+ * a few cells where borders take all vertices. */
+#define MOST_BORDER_VERTICES 512
+
+/* Where borders come first, polygons of fewer vertices do without cells for
+ * longer; for less long beside those of so many times fewer, of which cells
+ * tell more. */
+#define BORDER_VERTICES_WITHOUT_CELLS 256
+#define BORDERS_BEFORE_CELLS 32
+#define SMALL_BORDERS_BEFORE_CELLS 12
+#define SMALL_BORDER_RATIO 3
+
+static int takes_borders_first(const struct predicate_index *index)
+{
+    enum oj_op op = relation_of(index)->op;
+    return op == OJ_OP_TOUCHES || op == OJ_OP_OVERLAPS || op == OJ_OP_RELATE;
+}
+
+/* How often shape is asked before it gets cells, beside n others that have
+ * n_vertices; as_a_rule: where borders do not come first. */
+static uint8_t asks_before_cells(const struct predicate_index *index,
+                                 const struct oj_shape *shape, int64_t n,
+                                 int64_t n_vertices, uint8_t as_a_rule)
+{
+    if (!takes_borders_first(index) || shape->kinds != OJ_PART_POLYGON ||
+        shape->n_vertices > BORDER_VERTICES_WITHOUT_CELLS)
+        return as_a_rule;
+    return n * shape->n_vertices < SMALL_BORDER_RATIO * n_vertices
+               ? BORDERS_BEFORE_CELLS
+               : SMALL_BORDERS_BEFORE_CELLS;
+}
+
+/* 1 when a has cells that are likely to decide: they show where b is, or b is
+ * much smaller. */
+static int do_cells_come_first(const struct oj_shape *a,
+                               const struct oj_shape *b)
+{
+    const struct oj_edge_grid *cells = oj_shape_cells(a);
+    return cells != NULL &&
+           (a->n_vertices >= SMALL_BORDER_RATIO * b->n_vertices ||
+            oj_cells_locate_box(cells, a, &b->box) != OJ_ON_BOUNDARY);
+}
+
+static int do_borders_come_first(const struct predicate_index *index,
+                                 const struct oj_shape *a,
+                                 const struct oj_shape *b)
+{
+    return takes_borders_first(index) && a->kinds == OJ_PART_POLYGON &&
+           b->kinds == OJ_PART_POLYGON &&
+           a->n_vertices <= MOST_BORDER_VERTICES &&
+           b->n_vertices <= MOST_BORDER_VERTICES &&
+           oj_box_intersects(&a->box, &b->box) && !do_cells_come_first(a, b) &&
+           !do_cells_come_first(b, a);
+}
+
+/* Of polygons of one ring whose borders have no point in common: 1 when the
+ * ring of a is outside of b, whatever the rings enclose. */
+static int is_ring_outside(const struct oj_shape *a, const struct oj_shape *b)
+{
+    return !oj_box_covers(&b->box, &a->box) ||
+           oj_shape_locate(b, a->flat->x[a->first_vertex],
+                           a->flat->y[a->first_vertex]) == OJ_OUTSIDE;
+}
+
+static int are_rings_outside_each_other(const struct oj_shape *a,
+                                        const struct oj_shape *b)
+{
+    return a->n_rings == 1 && b->n_rings == 1 && is_ring_outside(a, b) &&
+           is_ring_outside(b, a);
+}
+
+/* 1 when pairs that have no point in common do not hold. */
+static int takes_contact(const struct oj_relation *relation)
+{
+    return relation->op != OJ_OP_DISJOINT &&
+           (relation->op != OJ_OP_RELATE ||
+            oj_relation_needs_contact(relation));
+}
+
+static int may_be_apart(_Atomic uint8_t *known)
+{
+    uint8_t niceness = atomic_load_explicit(known, memory_order_relaxed);
+    return niceness == OJ_NICENESS_NOT_KNOWN || niceness == OJ_NICE_APART;
+}
+
+/* By the edges near the common window, where these decide. */
+static oj_status
+decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
+                  const struct oj_shape *shape, int32_t feature,
+                  const struct oj_shape *other, int *is_decided, int *holds,
+                  struct oj_error *err)
+{
+    const struct oj_relation *relation = relation_of(index);
+    enum oj_niceness of_row, of_feature;
+    struct oj_matrix matrix;
+    *is_decided = 0;
+    if (!oj_border_takes(shape) || !oj_border_takes(other) ||
+        !may_be_apart(w->row_niceness) ||
+        !may_be_apart(&index->niceness[feature]))
+        return OJ_OK;
+    OJ_TRY(oj_borders_find(shape, other, &w->borders, err));
+    if (w->borders.is_complete && w->borders.n_contacts == 0 &&
+        takes_contact(relation) && are_rings_outside_each_other(shape, other))
+    {
+        *is_decided = 1;
+        *holds = 0;
+        return OJ_OK;
+    }
+    OJ_TRY(find_niceness(w, shape, w->row_niceness, &of_row, err));
+    OJ_TRY(
+        find_niceness(w, other, &index->niceness[feature], &of_feature, err));
+    *is_decided = of_row == OJ_NICE_APART && of_feature == OJ_NICE_APART &&
+                  oj_borders_relate(&w->borders, &matrix);
+    if (*is_decided)
+        *holds = oj_matrix_holds(&matrix, relation);
+    return OJ_OK;
+}
+
+/* --- pairs by the matrix -------------------------------------------------- */
+
+/* Exact for any shapes. */
 static oj_status decide_by_matrix(struct predicate_index *index,
                                   struct predicate_worker *w,
                                   const struct oj_shape *shape, int32_t feature,
@@ -477,7 +629,7 @@ static oj_status decide_by_matrix(struct predicate_index *index,
     const struct oj_relation *relation = relation_of(index);
     struct oj_matrix matrix;
     int row_nice, feature_nice;
-    OJ_TRY(is_feature_topologically_valid(w, shape, &w->row_niceness, &row_nice,
+    OJ_TRY(is_feature_topologically_valid(w, shape, w->row_niceness, &row_nice,
                                           err));
     OJ_TRY(is_feature_topologically_valid(w, other, &index->niceness[feature],
                                           &feature_nice, err));
@@ -489,8 +641,48 @@ static oj_status decide_by_matrix(struct predicate_index *index,
     return OJ_OK;
 }
 
-/* Whether the row, and the feature in place at, are a pair: what our kernels
- * say where all that this rests on is nice, and else the matrix. */
+/* --- one pair ------------------------------------------------------------- */
+
+static oj_status want_cells_of_feature(struct predicate_index *index,
+                                       const struct oj_shape *shape, int64_t at,
+                                       struct oj_error *err)
+{
+    struct oj_shape_side *side = &index->side;
+    const struct oj_shape *other = &side->shape[at];
+    int64_t n_vertices = shape->n_vertices;
+    uint8_t n_asks = OJ_ASKS_BEFORE_CELLS;
+    if (atomic_load_explicit(&other->cells, memory_order_relaxed) != NULL)
+        return OJ_OK;
+    if (shape->kinds == OJ_PART_POLYGON)
+        n_asks = asks_before_cells(index, other, 1, shape->n_vertices, n_asks);
+    if (n_asks != OJ_ASKS_BEFORE_CELLS || shape->cells != NULL)
+        n_vertices = 0;
+    return oj_side_want_cells(side, at, n_vertices, n_asks, err);
+}
+
+/* What our kernels say where all that this rests on is nice. */
+static oj_status
+decide_by_kernels(struct predicate_index *index, struct predicate_worker *w,
+                  const struct oj_shape *shape, int32_t feature,
+                  const struct oj_shape *other, int *is_decided, int *holds,
+                  struct oj_error *err)
+{
+    unsigned needs = 0;
+    enum verdict verdict = decide_predicate_without_matrix(
+        relation_of(index), shape, other, &needs);
+    *is_decided = verdict != VERDICT_UNSURE;
+    *holds = verdict == VERDICT_YES;
+    if (*is_decided && (needs & NEEDS_NICE_B))
+        OJ_TRY(is_feature_topologically_valid(
+            w, other, &index->niceness[feature], is_decided, err));
+    if (*is_decided && (needs & NEEDS_NICE_A))
+        OJ_TRY(is_feature_topologically_valid(w, shape, w->row_niceness,
+                                              is_decided, err));
+    return OJ_OK;
+}
+
+/* Whether the row, and the feature in place at, are a pair: what borders and
+ * our kernels say, in the order that is faster, and else the matrix. */
 static oj_status decide_pair(struct predicate_index *index,
                              struct predicate_worker *w,
                              const struct oj_shape *shape, int64_t at,
@@ -500,34 +692,30 @@ static oj_status decide_pair(struct predicate_index *index,
     int32_t feature = oj_side_feature(side, at);
     struct oj_shape point;
     const struct oj_shape *other = &point;
-    enum verdict verdict;
-    unsigned needs = 0;
-    int is_sure;
+    int borders_first, is_decided = 0;
     *holds = 1;
     if (index->rule.is_enough)
         return OJ_OK;
     if (side->shape != NULL)
     {
         other = &side->shape[at];
-        if (atomic_load_explicit(&other->cells, memory_order_relaxed) == NULL)
-            OJ_TRY(oj_side_want_cells(
-                side, at, shape->cells == NULL ? shape->n_vertices : 0, err));
+        OJ_TRY(want_cells_of_feature(index, shape, at, err));
     }
     else
         point = oj_side_point(side, at);
-    verdict = decide_predicate_without_matrix(relation_of(index), shape, other,
-                                              &needs);
-    is_sure = verdict != VERDICT_UNSURE;
-    if (is_sure && (needs & NEEDS_NICE_B))
-        OJ_TRY(is_feature_topologically_valid(
-            w, other, &index->niceness[feature], &is_sure, err));
-    if (is_sure && (needs & NEEDS_NICE_A))
-        OJ_TRY(is_feature_topologically_valid(w, shape, &w->row_niceness,
-                                              &is_sure, err));
-    if (!is_sure)
-        return decide_by_matrix(index, w, shape, feature, other, holds, err);
-    *holds = verdict == VERDICT_YES;
-    return OJ_OK;
+    borders_first = do_borders_come_first(index, shape, other);
+    if (borders_first)
+        OJ_TRY(decide_by_borders(index, w, shape, feature, other, &is_decided,
+                                 holds, err));
+    if (!is_decided)
+        OJ_TRY(decide_by_kernels(index, w, shape, feature, other, &is_decided,
+                                 holds, err));
+    if (!is_decided && !borders_first)
+        OJ_TRY(decide_by_borders(index, w, shape, feature, other, &is_decided,
+                                 holds, err));
+    return is_decided
+               ? OJ_OK
+               : decide_by_matrix(index, w, shape, feature, other, holds, err);
 }
 
 /* --- one row -------------------------------------------------------------- */
@@ -586,7 +774,7 @@ static oj_status decide_point_in_polygon(struct predicate_index *index,
         return OJ_OK;
     if (shape->may_overlap || (location == OJ_ON_BOUNDARY &&
                                *holds != (int)(places >> OJ_INSIDE & 1)))
-        OJ_TRY(is_feature_topologically_valid(w, shape, &w->row_niceness, &nice,
+        OJ_TRY(is_feature_topologically_valid(w, shape, w->row_niceness, &nice,
                                               err));
     return nice ? OJ_OK : decide_pair(index, w, shape, at, holds, err);
 }
@@ -673,19 +861,60 @@ static oj_status list_all_features(const struct oj_shape_side *side,
 #define FOUND_FOR_CELLS 8
 #define FOUND_FOR_FEW_VERTICES 256
 
-/* Members, where its parts are of different kinds, and cells. */
+/* Where what is known of a row is kept: with a feature that has its geometry,
+ * as in a join of a layer with itself, so that it is found once for both. */
+static _Atomic uint8_t *
+niceness_of_equal_feature(const struct predicate_index *index,
+                          struct predicate_worker *w,
+                          const struct oj_shape *shape)
+{
+    const struct oj_shape_side *side = &index->side;
+    if (!takes_borders_first(index) || index->rule.takes_all ||
+        side->shape == NULL)
+        return &w->own_niceness;
+    for (int64_t i = 0; i < w->found.n; i++)
+    {
+        const struct oj_shape *other = &side->shape[w->found.at[i]];
+        if (other->n_vertices == shape->n_vertices &&
+            oj_box_covers(&other->box, &shape->box) &&
+            oj_box_covers(&shape->box, &other->box) &&
+            oj_flat_same_geometry(shape->flat, shape->feature, other->flat,
+                                  other->feature))
+            return &index->niceness[other->feature];
+    }
+    return &w->own_niceness;
+}
+
+/* How many features a row must have found to be worth cells. */
+static int64_t found_for_cells(const struct predicate_index *index,
+                               const struct predicate_worker *w,
+                               const struct oj_shape *shape)
+{
+    const struct oj_shape_side *side = &index->side;
+    int64_t n = w->found.n, n_vertices = 0;
+    if (side->shape == NULL || n < FOUND_FOR_CELLS || n >= BORDERS_BEFORE_CELLS)
+        return FOUND_FOR_CELLS;
+    for (int64_t i = 0; i < n; i++)
+        n_vertices += side->shape[w->found.at[i]].n_vertices;
+    return asks_before_cells(index, shape, n, n_vertices, FOUND_FOR_CELLS);
+}
+
+/* Members, where its parts are of different kinds, and cells, where it has
+ * found at least so many features. */
 static oj_status prepare_row_shape_members_cells(struct predicate_worker *w,
                                                  struct oj_shape *shape,
+                                                 int64_t least,
                                                  struct oj_error *err)
 {
-    w->row_niceness = OJ_NICENESS_NOT_KNOWN;
+    w->own_niceness = OJ_NICENESS_NOT_KNOWN;
+    w->row_niceness = &w->own_niceness;
     if (oj_shape_is_mixed(shape))
     {
         OJ_ROOM(w->member, 0, shape->n_parts, w->cap_members, err);
         oj_shape_set_members(shape, w->member);
         return OJ_OK;
     }
-    if (w->found.n < FOUND_FOR_CELLS ||
+    if (w->found.n < least ||
         !oj_shape_takes_cells(shape, w->found.n < FOUND_FOR_FEW_VERTICES
                                          ? OJ_CELLS_VERTICES
                                          : OJ_CELLS_FEW_VERTICES))
@@ -709,7 +938,9 @@ static oj_status search_row(struct oj_row_index *shared,
         OJ_TRY(oj_side_find(&index->side, (enum oj_box_test)index->rule.test,
                             &shape.box, &w->found, err));
     if (w->found.n > 0)
-        OJ_TRY(prepare_row_shape_members_cells(w, &shape, err));
+        OJ_TRY(prepare_row_shape_members_cells(
+            w, &shape, found_for_cells(index, w, &shape), err));
+    w->row_niceness = niceness_of_equal_feature(index, w, &shape);
     return add_pairs_of_candidates(index, w, row, &shape, err);
 }
 
@@ -740,7 +971,7 @@ static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
         OJ_TRY(is_feature_topologically_valid(
             w, &other, &index->niceness[feature], &is_sure, err));
     if (is_sure && oj_shape_is_many_rings(shape))
-        OJ_TRY(is_feature_topologically_valid(w, shape, &w->row_niceness,
+        OJ_TRY(is_feature_topologically_valid(w, shape, w->row_niceness,
                                               &is_sure, err));
     if (!is_sure)
         return decide_by_matrix(index, w, shape, feature, &other, holds, err);
@@ -838,7 +1069,7 @@ static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
     w->found.n = 0; /* how many there are tells whether cells pay */
     for (int64_t k = i; k < end; k++)
         w->found.n += needs_join_shape_after_gpu_screen(index, said[k]);
-    OJ_TRY(prepare_row_shape_members_cells(w, &shape, err));
+    OJ_TRY(prepare_row_shape_members_cells(w, &shape, FOUND_FOR_CELLS, err));
     for (; i < end; i++)
     {
         int holds;
@@ -1122,6 +1353,8 @@ static void free_worker(struct oj_row_worker *worker)
 {
     struct predicate_worker *w = (void *)worker;
     oj_relate_scratch_free(&w->relate);
+    oj_border_pair_free(&w->borders);
+    oj_border_free(&w->own_border);
     oj_figure_free(&w->figure);
     oj_free(w->found.at);
     oj_free(w->member);

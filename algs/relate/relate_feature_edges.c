@@ -289,8 +289,7 @@ static void set_cross(struct oj_integer *out, const struct oj_integer u[2],
     oj_integer_cross(out, &u[0], &v[1], &u[1], &v[0]);
 }
 
-/* Sign of the point left (1) or right (-1) of the line of e. */
-static int orientation_of_point(const struct oj_edge *e, double x, double y)
+int oj_edge_side(const struct oj_edge *e, double x, double y)
 {
     return oj_orientation(e->ax, e->ay, e->bx, e->by, x, y);
 }
@@ -315,8 +314,8 @@ static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
         return sign_of(det);
     if (is_same_edge(e, f)) /* the borders of neighbours */
         return 0;
-    side = orientation_of_point(e, f->bx, f->by);
-    return side != 0 ? side : -orientation_of_point(e, f->ax, f->ay);
+    side = oj_edge_side(e, f->bx, f->by);
+    return side != 0 ? side : -oj_edge_side(e, f->ax, f->ay);
 }
 
 /* On which side of edge e the point is in which p and q cross.  With the point
@@ -352,7 +351,7 @@ static int side_of_node_to_edge(const struct oj_node *node,
 {
     double dx, dy, det, size;
     if (node->cross[0] == NULL)
-        return orientation_of_point(e, node->x, node->y);
+        return oj_edge_side(e, node->x, node->y);
     if (e == node->cross[0] || e == node->cross[1])
         return 0;
     dx = e->bx - e->ax;

@@ -33,6 +33,10 @@ struct oj_edge
     uint8_t kind;  /**< enum oj_edge_kind */
 };
 
+/** 1: the point is left of the line of e, seen from a, -1: right, 0: on it.
+ *  Exact, also where products underflow. */
+int oj_edge_side(const struct oj_edge *e, double x, double y);
+
 struct oj_spot
 {
     double x, y;

@@ -261,7 +261,6 @@ oj_status oj_side_build(struct oj_shape_side *side, const struct oj_flat *flat,
 #define CELLS_SMALL 20.0
 #define CELLS_LARGE 2.0
 
-#define ASKS_BEFORE_CELLS 3
 #define MANY_VERTICES 32
 
 oj_status oj_shape_make_cells(const struct oj_shape *shape,
@@ -305,17 +304,18 @@ static oj_status attach_edge_cells(struct oj_shape *shape, struct oj_error *err)
 }
 
 oj_status oj_side_want_cells(struct oj_shape_side *side, int64_t at,
-                             int64_t n_vertices, struct oj_error *err)
+                             int64_t n_vertices, uint8_t n_asks,
+                             struct oj_error *err)
 {
     struct oj_shape *shape = &side->shape[at];
-    uint8_t n_asks;
+    uint8_t n_asked;
     if (!oj_shape_takes_cells(shape, OJ_CELLS_VERTICES))
         return OJ_OK;
-    n_asks = atomic_load_explicit(&shape->n_asks, memory_order_relaxed);
-    if (n_asks < ASKS_BEFORE_CELLS &&
+    n_asked = atomic_load_explicit(&shape->n_asks, memory_order_relaxed);
+    if (n_asked < n_asks &&
         (n_vertices < MANY_VERTICES || shape->n_vertices < MANY_VERTICES))
     {
-        atomic_store_explicit(&shape->n_asks, (uint8_t)(n_asks + 1),
+        atomic_store_explicit(&shape->n_asks, (uint8_t)(n_asked + 1),
                               memory_order_relaxed);
         return OJ_OK;
     }

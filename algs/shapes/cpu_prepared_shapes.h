@@ -135,12 +135,15 @@ OJ_MUST_USE oj_status oj_shape_make_cells(const struct oj_shape *shape,
                                           struct oj_edge_grid *cells,
                                           struct oj_error *err);
 
+/** How often a shape is asked before it gets cells. */
+#define OJ_ASKS_BEFORE_CELLS 3
+
 /** Gives the shape in place at, which has none, cells when that pays: when it
- * has many vertices and was asked often, or is about to be compared with
- * another shape of many vertices (n_vertices) that has none itself. Any thread
- * may ask for any shape at any time. */
+ * has many vertices and was asked n_asks times (at most 255), or is about to be
+ * compared with another shape of many vertices (n_vertices) that has none
+ * itself. Any thread may ask for any shape at any time. */
 OJ_MUST_USE oj_status oj_side_want_cells(struct oj_shape_side *side, int64_t at,
-                                         int64_t n_vertices,
+                                         int64_t n_vertices, uint8_t n_asks,
                                          struct oj_error *err);
 
 /** The feature in place at. */
