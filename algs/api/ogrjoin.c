@@ -1712,6 +1712,7 @@ static oj_status join_source(struct ogrjoin_index *index,
     w.pairs->first = source->n_read;
     w.pairs->n_expected = n_rows;
     status = is_whole ? OJ_OK : oj_join_take(index->join, &w.join, err);
+    source->n_layers = 0; /* of no rows there is a layer, too */
     if (!is_whole && n_rows > at_once) /* pieces of one size */
         at_once = n_rows / (n_rows / at_once + 1) + 1;
     while (status == OJ_OK && !is_end)

@@ -137,8 +137,8 @@ TEST_LOOP(matches_by_places, 0, 2)
         status = oj_matches_reserve_places(&matches, 100, 3, &err);
         (void)oj_alloc_fail_at(0);
         ck_assert_int_eq(status, OJ_ERR_NOMEM);
+        oj_matches_free(&matches);
     }
-    oj_matches_free(&matches);
 }
 
 TEST(matches_in_both_forms)
