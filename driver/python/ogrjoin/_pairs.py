@@ -435,8 +435,7 @@ class Index:
             stream = _sides.stream_of(left)
             if stream is not None:
                 source = _core.source(stream.__arrow_c_stream__(), column, plan.reading)
-                n_rows = len(left) if hasattr(left, "__len__") else 0
-                made = _core.join_source(plan.index, source, n_rows)
+                made = _core.join_source(plan.index, source, _sides.count_rows(left))
                 return self._finish(_of_arrays(made, op, 0, plan.index))
         pieces = [(0, left)]
         if progress is not None and not is_whole:

@@ -159,13 +159,19 @@ def stream_of(side: Any, column: str | None = None) -> Any:
     return None
 
 
+def count_rows(side: Any) -> int:
+    """0: only reading tells."""
+    is_counted = type(side).__module__.split(".")[0] in ("pyarrow", "polars")
+    return len(side) if is_counted and hasattr(side, "__len__") else 0
+
+
 def _is_arrow(side: Any) -> bool:
     return hasattr(side, "__arrow_c_stream__") or hasattr(side, "__arrow_c_array__")
 
 
 def is_iterator(side: Any) -> bool:
     """Of several sides, one after another?"""
-    if isinstance(side, (list, tuple)):
+    if isinstance(side, list):
         return len(side) > 0 and all(_is_arrow(item) for item in side)
     return hasattr(side, "__next__") and not hasattr(side, "__geo_interface__")
 
