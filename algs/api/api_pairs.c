@@ -260,13 +260,14 @@ static void copy_matches_to_lists(const struct oj_matches *matches,
 }
 
 static void copy_dense_matches_to_lists(const struct oj_matches *matches,
+                                        int is_in_place,
                                         struct ogrjoin_pairs *pairs)
 {
     int64_t *offset = pairs->offset + pairs->n_rows;
     int64_t n = matches->n_pairs;
     for (int64_t row = 0; row <= matches->n_rows; row++)
         offset[row] = pairs->n + matches->offset[row];
-    if (n == 0)
+    if (is_in_place)
         return;
     memcpy(pairs->right32 + pairs->n, matches->join_row,
            (size_t)n * sizeof *matches->join_row);
@@ -275,20 +276,55 @@ static void copy_dense_matches_to_lists(const struct oj_matches *matches,
                (size_t)n * sizeof *matches->measure);
 }
 
+/* 1: matches were written into the arrays of pairs, behind what is there. */
+static int are_matches_in_place(const struct ogrjoin_pairs *pairs,
+                                const struct oj_matches *matches)
+{
+    return matches->is_lent && matches->join_row == pairs->right32 + pairs->n;
+}
+
+void api_pairs_lend_room(struct ogrjoin_pairs *pairs,
+                         struct oj_matches *matches)
+{
+    int64_t cap = pairs->cap_right32 < pairs->cap_measure ? pairs->cap_right32
+                                                          : pairs->cap_measure;
+    if (pairs->is_lists && pairs->n < cap)
+        oj_matches_lend(matches, pairs->right32 + pairs->n,
+                        pairs->measure + pairs->n, cap - pairs->n);
+    else if (matches->is_lent)
+        oj_matches_lend(matches, NULL, NULL, 0);
+}
+
+/* Room for what matches that are in place do not have. */
+static oj_status make_room_for_lists(struct ogrjoin_pairs *pairs,
+                                     int is_in_place,
+                                     const struct oj_matches *matches,
+                                     struct oj_error *err)
+{
+    if (!is_in_place)
+        return make_room_for_matches(pairs, matches, err);
+    return oj_reserve(&pairs->offset, pairs->n_rows + 1,
+                      pairs->n_rows + matches->n_rows + 1, &pairs->cap_offset,
+                      sizeof *pairs->offset, err);
+}
+
 /* Lists, from the answer for all rows or for those that come next. */
 static oj_status append_lists(const struct api_pair_maker *maker, int is_all,
                               struct oj_matches *matches,
                               struct ogrjoin_pairs *pairs, struct oj_error *err)
 {
     int is_dense = are_matches_dense_lists(matches);
+    int is_in_place = is_dense && are_matches_in_place(pairs, matches);
     int64_t n = matches->n_pairs;
-    if (is_all && is_dense)
+    if (!is_in_place)
+        OJ_TRY(oj_matches_unlend(matches, err));
+    if (is_all && is_dense && !is_in_place)
         take_lists_from_matches(matches, pairs);
     else
     {
-        OJ_TRY(make_room_for_matches(pairs, matches, err));
+        OJ_TRY(make_room_for_lists(pairs, is_in_place, matches, err));
         if (is_dense)
-            copy_dense_matches_to_lists(matches, pairs);
+            copy_dense_matches_to_lists(matches, is_in_place, pairs);
         else
             copy_matches_to_lists(matches, pairs);
     }

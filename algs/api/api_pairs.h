@@ -93,4 +93,9 @@ OJ_MUST_USE oj_status api_pairs_add(struct api_pair_maker *maker,
                                     struct ogrjoin_pairs *pairs,
                                     struct oj_error *err);
 
+/** Lets the pairs of the rows that come next be written behind those that are
+ *  there, as far as there is room for them, before they are added. */
+void api_pairs_lend_room(struct ogrjoin_pairs *pairs,
+                         struct oj_matches *matches);
+
 #endif

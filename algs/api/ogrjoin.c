@@ -1281,8 +1281,11 @@ static oj_status join_piece(struct pairs_in_work *w, const struct oj_flat *flat,
     if (w->join == NULL)
         OJ_TRY(compute_layer_matches(w->index, flat, &w->matches, err));
     else
+    {
+        api_pairs_lend_room(w->pairs, &w->matches);
         OJ_TRY(compute_batch_matches(w->index, w->join, flat, w->pairs->n,
                                      &w->matches, err));
+    }
     return api_pairs_add(&w->index->maker, flat, w->join == NULL, &w->matches,
                          w->pairs, err);
 }
@@ -1712,7 +1715,7 @@ static oj_status join_source(struct ogrjoin_index *index,
     w.pairs->first = source->n_read;
     w.pairs->n_expected = n_rows;
     status = is_whole ? OJ_OK : oj_join_take(index->join, &w.join, err);
-    source->n_layers = 0; /* of no rows there is a layer, too */
+    source->n_layers = 0;              /* of no rows there is a layer, too */
     if (!is_whole && n_rows > at_once) /* pieces of one size */
         at_once = n_rows / (n_rows / at_once + 1) + 1;
     while (status == OJ_OK && !is_end)

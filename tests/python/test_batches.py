@@ -31,7 +31,8 @@ def assert_batches(index, left, op, size, whole=None, **options):
     assert np.array_equal(np.concatenate([b.left for b in batches]), whole.left)
     assert np.array_equal(np.concatenate([b.right for b in batches]), whole.right)
     for b in batches:
-        assert np.array_equal(np.diff(b.offsets), np.bincount(b.left - b.first, minlength=b.n_left))
+        n_pairs = np.bincount(b.left - b.first, minlength=b.n_left)
+        assert np.array_equal(np.diff(b.offsets), n_pairs)
     if whole.distance is None:
         assert all(b.distance is None for b in batches)
     else:
@@ -229,7 +230,8 @@ def test_what_is_wrong_is_said_by_the_call():
     with pytest.raises(TypeError, match="int is no layer"):
         list(index.pairs_batches(iter([3]), "nearest"))
     with pytest.raises(ValueError, match="as long as"):
-        list(index.pairs_batches(XY, "dwithin", max_distance=np.ones(N - 1), batch_size=50))
+        few = {"max_distance": np.ones(N - 1), "batch_size": 50}
+        list(index.pairs_batches(XY, "dwithin", **few))
 
 
 class Broken(Exception):
@@ -387,29 +389,43 @@ def test_arrays_are_views_that_stay():
     assert all(np.array_equal(a, b) for a, b in zip(kept, copies))
 
 
-def test_pieces_of_a_large_side():
+@pytest.mark.parametrize(
+    "op, options",
+    [
+        ("dwithin", {"max_distance": 0.05}),
+        ("nearest", {"k": 4}),
+        ("nearest", {"k": 4, "max_distance": 0.1}),
+        ("nearest", {"ties": "all"}),
+        ("intersects", {}),
+    ],
+)
+def test_pieces_of_a_large_side(op, options):
     """More rows than are joined at once, from memory and from Arrow."""
     pa = pytest.importorskip("pyarrow")
     few = rng.random((50, 2))
-    xy = rng.random((1 << 21, 2))
-    half = 1 << 20
+    xy = rng.random(((5 << 19) + 3, 2))
+    if op == "intersects":
+        xy = np.round(xy, 1)
+        few = np.round(few, 1)
     index = ogrjoin.Index(few, threads=2)
-    whole = index.pairs(xy, "dwithin", max_distance=0.05)
+    whole = index.pairs(xy, op, **options)
     point = np.zeros(len(xy), dtype=[("order", "u1"), ("kind", "<u4"), ("xy", "<f8", 2)])
     point["order"], point["kind"], point["xy"] = 1, 1, xy
     ends = pa.py_buffer(np.arange(0, 21 * len(xy) + 1, 21, dtype=np.int32))
     wkb = pa.Array.from_buffers(
         pa.binary(), len(xy), [None, ends, pa.py_buffer(point.tobytes())]
     )
-    from_arrow = index.pairs(pa.table({"wkb": wkb}), "dwithin", max_distance=0.05)
-    reader = pa.table({"wkb": wkb}).to_reader(max_chunksize=100_000)
-    from_reader = index.pairs(reader, "dwithin", max_distance=0.05)
-    two = [index.pairs(part, "dwithin", max_distance=0.05) for part in (xy[:half], xy[half:])]
-    for pairs in (from_arrow, from_reader):
-        assert np.array_equal(pairs.offsets, whole.offsets)
-        assert np.array_equal(pairs.right32, whole.right32)
-        assert np.array_equal(pairs.distance, whole.distance)
-    assert np.array_equal(np.concatenate([p.right32 for p in two]), whole.right32)
-    assert np.array_equal(np.concatenate([p.distance for p in two]), whole.distance)
-
-
+    table = pa.table({"wkb": wkb})
+    parts = [index.pairs(part, op, **options) for part in np.array_split(xy, 9)]
+    assert len(whole) > len(xy) // 100
+    for pairs in (
+        whole,
+        index.pairs(table, op, **options),
+        index.pairs(table.to_reader(max_chunksize=100_000), op, **options),
+    ):
+        n = np.concatenate([np.diff(p.offsets) for p in parts])
+        assert np.array_equal(np.diff(pairs.offsets), n)
+        assert np.array_equal(pairs.right32, np.concatenate([p.right32 for p in parts]))
+        if op != "intersects":
+            distance = np.concatenate([p.distance for p in parts])
+            assert np.array_equal(pairs.distance, distance)

@@ -571,8 +571,8 @@ class Index:
         rows = slice(first, first + n)
         columns = (plan.id, plan.max_distance, plan.classes)
         id, distance, classes = [None if c is None else c[rows] for c in columns]
-        compares_id = plan.settings.get("exclude_self") or plan.settings.get("unordered")
-        if compares_id and id is None and first > 0:
+        compared = [plan.settings.get(name) for name in ("exclude_self", "unordered")]
+        if any(compared) and id is None and first > 0:
             id = np.arange(first, first + n)
         texts = [t[rows] for t in plan.texts]
         if texts or any(c is not None for c in (id, distance, classes)):
