@@ -106,37 +106,6 @@ oj_status oj_matches_reserve_scattered(struct oj_matches *m, int64_t n_rows,
     return OJ_OK;
 }
 
-oj_status oj_matches_reserve_places(struct oj_matches *m, int64_t n_rows,
-                                    int64_t k, struct oj_error *err)
-{
-    int64_t n;
-    if (__builtin_mul_overflow(n_rows, k, &n))
-        return oj_fail_nomem(err, n_rows, (size_t)k);
-    OJ_TRY(oj_matches_reserve(m, n_rows, n, 1, err));
-    memset(m->offset, 0, (size_t)(n_rows + 1) * sizeof *m->offset);
-    return OJ_OK;
-}
-
-void oj_matches_close_places(struct oj_matches *m, int64_t k)
-{
-    int64_t n = 0;
-    for (int64_t row = 0; row < m->n_rows; row++)
-    {
-        int64_t first = row * k, n_pairs = m->offset[row + 1];
-        if (n < first && n_pairs > 0)
-        {
-            memmove(m->join_row + n, m->join_row + first,
-                    (size_t)n_pairs * sizeof *m->join_row);
-            memmove(m->measure + n, m->measure + first,
-                    (size_t)n_pairs * sizeof *m->measure);
-        }
-        n += n_pairs;
-        m->n_matched += n_pairs > 0;
-        m->offset[row + 1] = n;
-    }
-    m->n_entries = m->n_pairs = n;
-}
-
 void oj_matches_free(struct oj_matches *m)
 {
     free_entries(m);

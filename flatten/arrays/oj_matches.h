@@ -102,19 +102,6 @@ OJ_MUST_USE oj_status oj_matches_reserve_scattered(struct oj_matches *matches,
                                                    int64_t n_entries,
                                                    struct oj_error *err);
 
-/** Lists of at most k pairs whose rows are answered in any order: each row has
- * k places of its own, from row * k on, and offset[row + 1] is how many of them
- *  are in use, which is 0 at first.  oj_matches_close_places() makes lists of
- *  them.
- *  Errors  OJ_ERR_NOMEM, also where n_rows * k overflows */
-OJ_MUST_USE oj_status oj_matches_reserve_places(struct oj_matches *matches,
-                                                int64_t n_rows, int64_t k,
-                                                struct oj_error *err);
-
-/** Closes the gaps that rows with fewer than k pairs leave, and sets the
- * offsets and the counts. Where each row has k pairs nothing is moved. */
-void oj_matches_close_places(struct oj_matches *matches, int64_t k);
-
 void oj_matches_free(struct oj_matches *matches);
 
 /** First and one-past-last entry of row, in any form. */

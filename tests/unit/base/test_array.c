@@ -89,58 +89,6 @@ TEST(the_nth_allocation_fails)
     oj_free(arrays[1]);
 }
 
-/* Rows of two, one, no and two pairs, written last to first; and of two each.
- */
-TEST_LOOP(matches_by_places, 0, 2)
-{
-    static const int counts[2][4] = {{2, 1, 0, 2}, {2, 2, 2, 2}};
-    struct oj_error err = {OJ_OK, ""};
-    struct oj_matches matches = {0};
-    const int *count = counts[_i];
-    int64_t n = 0, n_matched = 0;
-    ck_assert_int_eq(
-        oj_matches_reserve_places(&matches, INT64_MAX / 2, 4, &err),
-        OJ_ERR_NOMEM);
-    ck_assert_int_eq(oj_matches_reserve_places(&matches, 4, 2, &err), OJ_OK);
-    for (int32_t row = 3; row >= 0; row--)
-    {
-        ck_assert_int_eq(matches.offset[row + 1], 0);
-        for (int32_t i = 0; i < count[row]; i++)
-        {
-            matches.join_row[2 * row + i] = 10 * row + i;
-            matches.measure[2 * row + i] = row + 0.25 * i;
-        }
-        matches.offset[row + 1] = count[row];
-    }
-    oj_matches_close_places(&matches, 2);
-    for (int32_t row = 0; row < 4; row++)
-    {
-        int64_t first = oj_matches_first(&matches, row);
-        ck_assert_int_eq(first, n);
-        ck_assert_int_eq(oj_matches_end(&matches, row) - first, count[row]);
-        for (int32_t i = 0; i < count[row]; i++)
-        {
-            ck_assert_int_eq(matches.join_row[first + i], 10 * row + i);
-            ck_assert(matches.measure[first + i] == row + 0.25 * i);
-        }
-        n += count[row];
-        n_matched += count[row] > 0;
-    }
-    ck_assert_int_eq(matches.n_pairs, n);
-    ck_assert_int_eq(matches.n_entries, n);
-    ck_assert_int_eq(matches.n_matched, n_matched);
-    oj_matches_free(&matches);
-    for (int64_t i = 1; i < 4; i++)
-    {
-        oj_status status;
-        (void)oj_alloc_fail_at(i);
-        status = oj_matches_reserve_places(&matches, 100, 3, &err);
-        (void)oj_alloc_fail_at(0);
-        ck_assert_int_eq(status, OJ_ERR_NOMEM);
-        oj_matches_free(&matches);
-    }
-}
-
 /* Another's arrays are written while they are large enough, and never freed. */
 TEST(matches_in_lent_arrays)
 {
