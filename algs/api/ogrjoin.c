@@ -1495,7 +1495,7 @@ int ogrjoin_pairs_to_arrow(struct ogrjoin_pairs *pairs,
  */
 
 /* An array of which layers have parts: freed with the last of them. */
-struct shared_array
+struct cut_array
 {
     atomic_int n_users;
     struct ArrowArray array;
@@ -1505,13 +1505,13 @@ struct ogrjoin_source
 {
     struct arrow_source from;
     struct ogrjoin_settings settings; /* threads and cancel */
-    struct shared_array *held;        /* of which rows are left, or NULL */
+    struct cut_array *held;           /* of which rows are left, or NULL */
     int64_t at;                       /* the first of them */
     int64_t n_read;                   /* rows of all layers so far */
     int n_layers;                     /* 0: none yet, else 1 */
 };
 
-static void unref_shared_array(struct shared_array *shared)
+static void unref_cut_array(struct cut_array *shared)
 {
     if (shared == NULL || atomic_fetch_sub(&shared->n_users, 1) > 1)
         return;
@@ -1521,12 +1521,12 @@ static void unref_shared_array(struct shared_array *shared)
 
 static void release_part_of_array(struct ArrowArray *array)
 {
-    unref_shared_array(array->private_data);
+    unref_cut_array(array->private_data);
     array->release = NULL;
 }
 
 /* Rows first to first + n - 1 of an array, which stays where it is. */
-static struct ArrowArray view_part_of_array(struct shared_array *shared,
+static struct ArrowArray view_part_of_array(struct cut_array *shared,
                                             int64_t first, int64_t n)
 {
     struct ArrowArray part = shared->array;
@@ -1543,7 +1543,7 @@ static struct ArrowArray view_part_of_array(struct shared_array *shared,
 static oj_status hold_next_array(struct ogrjoin_source *source,
                                  struct oj_error *err)
 {
-    struct shared_array *shared;
+    struct cut_array *shared;
     oj_status status;
     OJ_NEW_ZEROED(shared, 1, err);
     atomic_init(&shared->n_users, 1);
@@ -1578,7 +1578,7 @@ static oj_status add_held_rows(struct ogrjoin_source *source, int64_t n_rows,
     source->at += n;
     if (source->at >= source->held->array.length)
     {
-        unref_shared_array(source->held);
+        unref_cut_array(source->held);
         source->held = NULL;
     }
     status = add_array(layer, &source->from.record, &part, err);
@@ -1642,7 +1642,7 @@ void ogrjoin_source_free(struct ogrjoin_source *source)
 {
     if (source == NULL)
         return;
-    unref_shared_array(source->held);
+    unref_cut_array(source->held);
     close_source(&source->from);
     oj_free(source);
 }
