@@ -89,6 +89,7 @@ def read_tables(folder):
         pq.ParquetFile(f"{folder}/{name}.parquet").read(columns=wanted, use_threads=False)
         for name, wanted in columns.items()
     ]
+    tables[1].column(0).to_numpy()  # the first call imports pandas, where it is there
     pa.default_memory_pool().release_unused()
     return tables
 
