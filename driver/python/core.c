@@ -825,6 +825,40 @@ static PyObject *py_join(PyObject *module, PyObject *args)
     return join_to_buffers(&w, index);
 }
 
+/* py_fill_left(offsets, first, left): writes first + i for each pair of row i
+ * into left, both int64. */
+static PyObject *py_fill_left(PyObject *module, PyObject *args)
+{
+    PyObject *from, *to, *out = NULL;
+    Py_buffer offsets, left;
+    long long first;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OLO", &from, &first, &to) ||
+        PyObject_GetBuffer(from, &offsets, PyBUF_SIMPLE) != 0)
+        return NULL;
+    if (PyObject_GetBuffer(to, &left, PyBUF_WRITABLE) == 0)
+    {
+        const int64_t *offset = offsets.buf;
+        int64_t n_rows = offsets.len / 8 - 1, n = left.len / 8;
+        int64_t *row_of = left.buf;
+        if (n_rows < 0 || offset[n_rows] > n)
+            PyErr_SetString(PyExc_ValueError, "a column is too short");
+        else
+        {
+            for (int64_t row = 0; row < n_rows; row++)
+            {
+                for (int64_t i = offset[row]; i < offset[row + 1]; i++)
+                    row_of[i] = first + row;
+            }
+            Py_INCREF(Py_None);
+            out = Py_None;
+        }
+        PyBuffer_Release(&left);
+    }
+    PyBuffer_Release(&offsets);
+    return out;
+}
+
 /* py_trim(index) */
 static PyObject *py_trim(PyObject *module, PyObject *capsule)
 {
@@ -1348,6 +1382,7 @@ static PyMethodDef methods[] = {
     {"next_layer", py_next_layer, METH_VARARGS, NULL},
     {"join_source", py_join_source, METH_VARARGS, NULL},
     {"trim", py_trim, METH_O, NULL},
+    {"fill_left", py_fill_left, METH_VARARGS, NULL},
     {"validate", py_validate, METH_VARARGS, NULL},
     {"join_device", join_device, METH_VARARGS, NULL},
     {"wait_device", py_make_stream_wait_for_pairs, METH_VARARGS, NULL},

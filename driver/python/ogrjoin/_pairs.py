@@ -73,8 +73,8 @@ class Pairs:
     @property
     def left(self) -> Any:
         if self._left is None:
-            rows = np.arange(self.first, self.first + self.n_left)
-            self._left = np.repeat(rows, np.diff(self.offsets))
+            self._left = np.empty(len(self), dtype=np.int64)
+            _core.fill_left(self.offsets, self.first, self._left)
         return self._left
 
     @property
