@@ -343,7 +343,8 @@ struct ogrjoin_validation
     int64_t n_rows, n_pairs;   /**< compared */
     int64_t n_differences;     /**< 0: the answers are the same */
     int64_t n_rows_proved;     /**< rows that differ where exact arithmetic
-                                    confirms the index; no differences */
+                                    confirms the index, its distances up to the
+                                    rounding of their formula; no differences */
     int64_t n_rows_undecided;  /**< rows left out, without an exact word */
     int64_t n_pairs_undecided; /**< pairs left out in the same way */
     int64_t left, right; /**< of the first difference, or -1; right: of ours,

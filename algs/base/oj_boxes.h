@@ -57,10 +57,8 @@ static inline struct oj_box oj_box_of(const double *x, const double *y,
 }
 
 /** Between these sizes the differences, products and reciprocals that cells of
- *  any kind are made with stay finite and normal, and signs of orientations are
- *  exact (kernels/oj_segment.h).  Beyond them nothing has cells: a walk over
- * the edges might answer otherwise, and which of the two ways is taken hangs on
- *  what was asked before. */
+ *  any kind are made with stay finite and normal.  Beyond them nothing has
+ *  cells, and edges are walked over one by one. */
 #define OJ_LEAST_SAFE_SIZE 1e-130
 #define OJ_GREATEST_SAFE_SIZE 1e130
 
@@ -71,15 +69,17 @@ static inline int oj_box_is_safe(const struct oj_box *box)
            oj_box_size(box) < OJ_GREATEST_SAFE_SIZE;
 }
 
-/** At most the distance between any point of a and any point of b. */
+/** At most the distance between any point of a and any point of b, also as
+ *  kernels compute it, in whose squares small numbers underflow: 0 then. */
 static inline double oj_box_distance(const struct oj_box *a,
                                      const struct oj_box *b)
 {
     double dx = oj_larger(oj_larger(a->x0 - b->x1, b->x0 - a->x1), 0.0);
     double dy = oj_larger(oj_larger(a->y0 - b->y1, b->y0 - a->y1), 0.0);
     double square = dx * dx + dy * dy;
-    /* squares that under- or overflow say nothing */
-    if (!(square > DBL_MIN / DBL_EPSILON) || !(square < INFINITY))
+    if (!(square > DBL_MIN / DBL_EPSILON))
+        return 0.0;
+    if (!(square < INFINITY)) /* it says nothing */
         return oj_larger(dx, dy);
     return sqrt(square) * (1.0 - 8.0 * DBL_EPSILON);
 }

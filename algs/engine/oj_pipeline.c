@@ -2,12 +2,12 @@
 
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
+#include "../../flatten/base/oj_timed_wait.h"
 
 #include <pthread.h>
-#include <time.h>
 
 /* How often a caller who waits looks at its cancel flag. */
-#define LOOK_NS 50000000
+#define LOOK_MS 50
 
 /* An answer on its way. */
 struct joined_part
@@ -262,20 +262,6 @@ static void *join_main(void *pipeline)
 
 /* ---- the caller --------------------------------------------------------- */
 
-/* With the lock held. */
-static void wait_a_moment(struct oj_pipeline *p)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += LOOK_NS;
-    if (until.tv_nsec >= 1000000000)
-    {
-        until.tv_sec += 1;
-        until.tv_nsec -= 1000000000;
-    }
-    pthread_cond_timedwait(&p->moved, &p->mutex, &until);
-}
-
 /* *answer NULL: there is none any more. */
 static oj_status wait_for_next_answer(struct oj_pipeline *p,
                                       struct joined_part **answer,
@@ -286,7 +272,7 @@ static oj_status wait_for_next_answer(struct oj_pipeline *p,
     while (status == OJ_OK && p->status == OJ_OK && !has_answer_to_write(p) &&
            !all_written(p))
     {
-        wait_a_moment(p);
+        oj_timed_wait(&p->moved, &p->mutex, LOOK_MS);
         status = oj_check_cancel(p->work.cancel, err);
     }
     *answer = has_answer_to_write(p)
@@ -345,24 +331,14 @@ oj_status oj_pipeline_next(struct oj_pipeline *p,
     return OJ_OK;
 }
 
-/* Waits are timed by a clock that nobody sets. */
 static int init_locks(struct oj_pipeline *p)
 {
-    pthread_condattr_t attributes;
-    int is_made;
     if (pthread_mutex_init(&p->mutex, NULL) != 0)
         return 0;
-    is_made = pthread_condattr_init(&attributes) == 0;
-    if (is_made)
-    {
-        is_made =
-            pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0 &&
-            pthread_cond_init(&p->moved, &attributes) == 0;
-        pthread_condattr_destroy(&attributes);
-    }
-    if (!is_made)
-        pthread_mutex_destroy(&p->mutex);
-    return is_made;
+    if (oj_timed_wait_init(&p->moved))
+        return 1;
+    pthread_mutex_destroy(&p->mutex);
+    return 0;
 }
 
 static void free_pipeline(struct oj_pipeline *p)

@@ -10,11 +10,16 @@ struct oj_box
     double x0, y0, x1, y1;
 };
 
+/** By so much may a computed distance be off because squares underflow
+ *  (oj_validate.h has the proof): what is nearer may be 0 apart, and whatever
+ *  leaves out pairs by boxes has to allow for that. */
+#define OJ_LEAST_DISTANCE 0x1p-510
+
 /** More than the rounding error of a distance that involved coordinates as
  *  large as size: 32 ulp of it, where the analysis needs 7. */
 OJ_FN double oj_box_slack(double size)
 {
-    return 0x1p-47 * size;
+    return 0x1p-47 * size + OJ_LEAST_DISTANCE;
 }
 
 /** The larger of two numbers, neither of them NaN. (fmax() is a call.) */

@@ -20,8 +20,7 @@ OJ_FN int oj_spans_overlap(double u, double v, double s, double t)
 
 /** Distance between the segments a -> b and c -> d, CRS units; a segment with
  *  equal ends is a point.  The direction and the order of the two matter in the
- *  last bit.  INFINITY when no part of it is a number (see
- *  oj_segment_distance()). */
+ *  last bit. */
 OJ_FN double oj_segment_pair_distance(double ax, double ay, double bx,
                                       double by, double cx, double cy,
                                       double dx, double dy)

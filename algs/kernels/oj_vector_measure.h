@@ -5,12 +5,14 @@
  *   linf  max |a - b|             cosine  1 - a.b / (|a| |b|)
  *
  *  Every sum is made in the order of dimensions, and the rounded difference is
- *  what is compared and written.
+ *  what is compared and written.  That of cosine is never below 0, and 0 for
+ *  vectors of one direction: those that are equal, or of which one is exactly a
+ *  positive multiple of the other.
  */
 #ifndef OJ_VECTOR_MEASURE_H
 #define OJ_VECTOR_MEASURE_H
 
-#include "oj_kernel.h"
+#include "oj_exact_product.h"
 
 enum oj_vector_norm
 {
@@ -20,16 +22,43 @@ enum oj_vector_norm
     OJ_NORM_COSINE
 };
 
+/* 1 when a and b, not zero, are exact multiples of each other. What rounds to
+ * different products is different, and most vectors differ so. */
+OJ_FN_APART int oj_vectors_are_parallel(const double *a, const double *b,
+                                        int64_t n)
+{
+    int64_t i, j = 0;
+    for (i = 0; i < n && a[i] == b[i]; i++)
+        ;
+    if (i == n)
+        return 1;
+    while (j < n - 1 && a[j] == 0.0)
+        j++;
+    for (i = 0; i < n; i++)
+    {
+        if (a[i] * b[j] != a[j] * b[i] ||
+            !oj_exact_products_equal(a[i], b[j], a[j], b[i]))
+            return 0;
+    }
+    return 1;
+}
+
 OJ_FN double oj_vector_cosine(const double *a, const double *b, int64_t n)
 {
-    double of_a = 0.0, of_b = 0.0, of_both = 0.0;
+    double of_a = 0.0, of_b = 0.0, of_both = 0.0, difference;
     for (int64_t i = 0; i < n; i++)
     {
         of_a += a[i] * a[i];
         of_b += b[i] * b[i];
         of_both += a[i] * b[i];
     }
-    return 1.0 - of_both / (sqrt(of_a) * sqrt(of_b));
+    difference = 1.0 - of_both / (sqrt(of_a) * sqrt(of_b));
+    /* that of parallel vectors is rounding, of so many units at most
+     * (oj_vector_frame.h) */
+    if (difference > (2.0 * (double)n + 8.0) * 0x1p-52)
+        return difference;
+    return difference < 0.0 || oj_vectors_are_parallel(a, b, n) ? 0.0
+                                                                : difference;
 }
 
 /** No number is beyond OJ_FLAT_MOST.  With OJ_NORM_COSINE both squared lengths

@@ -3,6 +3,7 @@
 #include "../../flatten/base/oj_clock.h"
 #include "cpu_point_patches.h"
 
+#include <float.h>
 #include <string.h>
 
 #define NO_FEATURE (-1)
@@ -466,12 +467,12 @@ OJ_INLINE double distance_without_branches(double px, double py, double ax,
     double len2 = dx * dx + dy * dy;
     double r = (ux * dx + uy * dy) / len2;
     double s = ((ay - py) * dx - (ax - px) * dy) / len2;
-    int is_point = (dx == 0.0) & (dy == 0.0);
-    int at_start = is_point | (r <= 0.0);
-    double ex = at_start ? ux : vx, ey = at_start ? uy : vy;
-    double to_end = sqrt(ex * ex + ey * ey);
+    double to_a2 = ux * ux + uy * uy, to_b2 = vx * vx + vy * vy;
+    int is_short = !(len2 >= DBL_MIN);
+    int at_start = is_short ? to_a2 <= to_b2 : r <= 0.0;
+    double to_end = sqrt(at_start ? to_a2 : to_b2);
     double to_line = fabs(s) * sqrt(len2);
-    return (at_start | (r >= 1.0)) ? to_end : to_line;
+    return (is_short | at_start | (r >= 1.0)) ? to_end : to_line;
 }
 
 /* Measures the pairs and lets them compete. */

@@ -20,7 +20,7 @@ struct oj_row_pair
 const char *oj_difference_kind_name(enum oj_difference_kind kind)
 {
     static const char *const names[OJ_N_DIFFERENCE_KINDS] = {
-        "missing", "extra", "distance", "order", "proved"};
+        "missing", "extra", "distance", "order", "proved", "rounding"};
     return names[kind];
 }
 
@@ -88,16 +88,15 @@ static oj_status add_difference(struct oj_validation *v,
                                 struct oj_error *err)
 {
     struct oj_difference difference = {
-        v->is_proved ? OJ_DIFFERENCE_PROVED : kind,
+        kind,
         v->n_rows_seen + v->reference.row,
         ours != NULL ? ours->join_row : -1,
         reference != NULL ? reference->join_row : -1,
         ours != NULL ? ours->measure : NAN,
         reference != NULL ? reference->measure : NAN};
-    v->n_differences += !v->is_proved;
-    v->is_row_proved |= v->is_proved;
-    v->is_proved = 0;
-    v->n_of_kind[difference.kind]++;
+    v->n_differences += kind < OJ_DIFFERENCE_PROVED;
+    v->has_kind[kind] = 1;
+    v->n_of_kind[kind]++;
     if (v->n_first < OJ_N_FIRST_DIFFERENCES)
         v->first[v->n_first++] = difference;
     return v->report != NULL ? v->report(&difference, v->user, err) : OJ_OK;
@@ -162,6 +161,21 @@ static double greatest_distance_in_row(const struct oj_validated_row *of)
     return farthest;
 }
 
+static int64_t count_pairs_of_row(const struct oj_validated_row *of)
+{
+    return oj_matches_end(of->matches, of->row) -
+           oj_matches_first(of->matches, of->row);
+}
+
+/* Whether an answer of the k nearest has as many: what it lacks may be farther
+ * than its farthest then, and cannot be otherwise. */
+static int has_k_pairs(const struct oj_validation *v,
+                       const struct oj_validated_row *of)
+{
+    return oj_relation_sorts_by_measure(v->relation) &&
+           count_pairs_of_row(of) >= v->relation->k;
+}
+
 /* Whether a pair that only one side has lies so near a bound that ulps decide:
  * the greatest or least distance, or the farthest pair of the other side. */
 static int is_within_rounding_of_a_bound(const struct oj_validation *v,
@@ -170,13 +184,14 @@ static int is_within_rounding_of_a_bound(const struct oj_validation *v,
 {
     if (!may_be_off_by_rounding(v, pair->join_row))
         return 0;
-    if (equals_within_rounding(v, pair->measure, v->relation->min_distance) ||
+    if ((v->relation->min_distance > 0.0 &&
+         equals_within_rounding(v, pair->measure, v->relation->min_distance)) ||
         equals_within_rounding(
             v, pair->measure,
             oj_pair_max_distance(v->relation, v->input, v->reference.row,
                                  v->join_side, pair->join_row)))
         return 1;
-    return oj_relation_sorts_by_measure(v->relation) &&
+    return has_k_pairs(v, other) &&
            equals_within_rounding(v, pair->measure,
                                   greatest_distance_in_row(other));
 }
@@ -340,7 +355,7 @@ static oj_status prove_missing_or_extra_pair(
         return OJ_OK;
     }
     *is_proved = !holds;
-    if (holds && oj_relation_sorts_by_measure(v->relation) && farthest >= 0.0)
+    if (holds && has_k_pairs(v, &v->ours) && farthest >= 0.0)
     {
         OJ_TRY(compare_exact_distance_with_limit(v, feature, farthest, &order,
                                                  err));
@@ -366,6 +381,208 @@ static oj_status prove_our_distance_is_nearer(
                               err);
 }
 
+/* --- the rounding of our formula ------------------------------------------ */
+
+/* Of the segments of a pair. */
+struct segment_lengths
+{
+    double longest;
+    int has_short; /* one whose squared length underflows */
+};
+
+static void measure_segments(const struct oj_flat *flat, int64_t feature,
+                             struct segment_lengths *lengths)
+{
+    if (oj_flat_is_points(flat))
+        return;
+    for (int64_t r = flat->ring_offset[flat->part_offset[feature]];
+         r < flat->ring_offset[flat->part_offset[feature + 1]]; r++)
+    {
+        for (int64_t i = flat->vertex_offset[r] + 1;
+             i < flat->vertex_offset[r + 1]; i++)
+        {
+            double dx = fabs(flat->x[i] - flat->x[i - 1]);
+            double dy = fabs(flat->y[i] - flat->y[i - 1]);
+            lengths->longest = fmax(lengths->longest, dx + dy);
+            lengths->has_short |= dx * dx + dy * dy < DBL_MIN && dx + dy > 0.0;
+        }
+    }
+}
+
+static struct segment_lengths
+segment_lengths_of_pair(const struct oj_validation *v, int64_t feature)
+{
+    struct segment_lengths lengths = {0.0, 0};
+    measure_segments(v->input, v->reference.row, &lengths);
+    measure_segments(v->join_side, feature, &lengths);
+    return lengths;
+}
+
+/* By how much our distance of a pair may be off when it is about this one.  Of
+ * points the formula and its rounding are the reference's, too: where exact
+ * arithmetic does not refute that, only underflow counts.  0 is exact but for
+ * underflow. */
+static double rounding_of_distance(const struct oj_validation *v,
+                                   int64_t feature, double distance,
+                                   int is_reference_refuted)
+{
+    if (distance == 0.0 ||
+        (!is_reference_refuted && !may_be_off_by_rounding(v, feature)))
+        return OJ_LEAST_DISTANCE;
+    return OJ_VALIDATION_SLACK *
+               (distance + segment_lengths_of_pair(v, feature).longest) +
+           OJ_LEAST_DISTANCE;
+}
+
+/* Whether a distance of ours is within off of the exact one.  Shapes that meet
+ * are at distance 0, but for underflow. */
+static oj_status is_within_rounding_of_formula(const struct oj_validation *v,
+                                               const struct oj_row_pair *ours,
+                                               double off, int *is,
+                                               struct oj_error *err)
+{
+    double d = ours->measure;
+    int order = 1;
+    *is = 0;
+    if (!(d >= 0.0) || !(d < INFINITY))
+        return OJ_OK;
+    if (d > OJ_LEAST_DISTANCE)
+        OJ_TRY(compare_exact_distance_with_limit(v, ours->join_row, 0.0, &order,
+                                                 err));
+    if (order <= 0)
+        return OJ_OK;
+    OJ_TRY(compare_exact_distance_with_limit(v, ours->join_row, d + off, &order,
+                                             err));
+    if (order > 0)
+        return OJ_OK;
+    order = 1;
+    if (d > off)
+        OJ_TRY(compare_exact_distance_with_limit(v, ours->join_row, d - off,
+                                                 &order, err));
+    *is = order >= 0;
+    return OJ_OK;
+}
+
+/* Whether rounding may take the distance of a pair to the upper side of a
+ * bound; meets: the exact one is 0. */
+static oj_status may_round_above(const struct oj_validation *v, int64_t feature,
+                                 double bound, int meets, int *may,
+                                 struct oj_error *err)
+{
+    double least = bound - (meets ? OJ_LEAST_DISTANCE
+                                  : rounding_of_distance(v, feature, bound, 0));
+    int order = 1;
+    *may = 0;
+    if (!(bound < INFINITY))
+        return OJ_OK;
+    if (least >= 0.0)
+        OJ_TRY(
+            compare_exact_distance_with_limit(v, feature, least, &order, err));
+    *may = order >= 0;
+    return OJ_OK;
+}
+
+static oj_status may_round_below(const struct oj_validation *v, int64_t feature,
+                                 double bound, int *may, struct oj_error *err)
+{
+    int order;
+    *may = 0;
+    if (!(bound > 0.0))
+        return OJ_OK;
+    OJ_TRY(compare_exact_distance_with_limit(
+        v, feature, bound + rounding_of_distance(v, feature, bound, 0), &order,
+        err));
+    *may = order <= 0;
+    return OJ_OK;
+}
+
+/* Whether a pair that we lack would be beyond a bound, or beyond the farthest
+ * of our k nearest, by rounding.  Shapes that meet are at 0, but where their
+ * segments are so short that squares underflow. */
+static oj_status is_lacked_by_rounding(const struct oj_validation *v,
+                                       int64_t feature, int *is,
+                                       struct oj_error *err)
+{
+    double most = oj_pair_max_distance(v->relation, v->input, v->reference.row,
+                                       v->join_side, feature);
+    int order, meets;
+    OJ_TRY(compare_exact_distance_with_limit(v, feature, 0.0, &order, err));
+    meets = order <= 0;
+    *is = 0;
+    if (meets && !segment_lengths_of_pair(v, feature).has_short)
+        return OJ_OK;
+    OJ_TRY(may_round_above(v, feature, most, meets, is, err));
+    if (!*is && !meets)
+        OJ_TRY(may_round_below(v, feature, v->relation->min_distance, is, err));
+    if (!*is && has_k_pairs(v, &v->ours))
+        OJ_TRY(may_round_above(v, feature, greatest_distance_in_row(&v->ours),
+                               meets, is, err));
+    return OJ_OK;
+}
+
+/* Whether a pair that only we have is there by its distance, which is right but
+ * for rounding. */
+static oj_status is_had_by_rounding(const struct oj_validation *v,
+                                    const struct oj_row_pair *ours, int *is,
+                                    struct oj_error *err)
+{
+    int64_t feature = ours->join_row;
+    double most = oj_pair_max_distance(v->relation, v->input, v->reference.row,
+                                       v->join_side, feature);
+    int is_refuted;
+    *is = 0;
+    OJ_TRY(passes_pair_filter(v, feature, is, err));
+    if (!*is || !is_among_k_nearest(v, ours) || !(ours->measure <= most) ||
+        !(ours->measure >= v->relation->min_distance))
+    {
+        *is = 0;
+        return OJ_OK;
+    }
+    OJ_TRY(is_within_bounds(v, feature, &is_refuted, err));
+    return is_within_rounding_of_formula(
+        v, ours, rounding_of_distance(v, feature, ours->measure, is_refuted),
+        is, err);
+}
+
+/* Whether a difference that is not proved is the rounding of our formula. */
+static oj_status is_rounding_of_formula(const struct oj_validation *v,
+                                        const struct oj_row_pair *ours,
+                                        const struct oj_row_pair *reference,
+                                        int *is, struct oj_error *err)
+{
+    int is_right;
+    *is = 0;
+    if (!can_be_proved_by_exact_arithmetic(v) || !is_distance_join(v))
+        return OJ_OK;
+    if (ours == NULL)
+        return is_lacked_by_rounding(v, reference->join_row, is, err);
+    if (reference == NULL)
+        return is_had_by_rounding(v, ours, is, err);
+    OJ_TRY(is_correctly_rounded(v, reference, &is_right, err));
+    return is_within_rounding_of_formula(
+        v, ours,
+        is_right ? OJ_LEAST_DISTANCE
+                 : rounding_of_distance(v, ours->join_row, ours->measure, 1),
+        is, err);
+}
+
+/* The kind of a difference: that one, or one that does not count. */
+static oj_status kind_of_difference(const struct oj_validation *v,
+                                    enum oj_difference_kind kind, int is_proved,
+                                    const struct oj_row_pair *ours,
+                                    const struct oj_row_pair *reference,
+                                    enum oj_difference_kind *out,
+                                    struct oj_error *err)
+{
+    int is_rounding = 0;
+    if (!is_proved)
+        OJ_TRY(is_rounding_of_formula(v, ours, reference, &is_rounding, err));
+    *out = is_proved     ? OJ_DIFFERENCE_PROVED
+           : is_rounding ? OJ_DIFFERENCE_ROUNDING
+                         : kind;
+    return OJ_OK;
+}
+
 /* A pair that only one side has. */
 static oj_status report_missing_or_extra_pair(
     struct oj_validation *v, const struct oj_row_pair *ours,
@@ -374,15 +591,17 @@ static oj_status report_missing_or_extra_pair(
     const struct oj_row_pair *pair = ours != NULL ? ours : reference;
     const struct oj_validated_row *other =
         ours != NULL ? &v->reference : &v->ours;
-    OJ_TRY(prove_missing_or_extra_pair(v, ours, reference, &v->is_proved, err));
-    if (!v->is_proved && is_within_rounding_of_a_bound(v, pair, other))
+    enum oj_difference_kind kind =
+        ours != NULL ? OJ_DIFFERENCE_EXTRA : OJ_DIFFERENCE_MISSING;
+    int is_proved;
+    OJ_TRY(prove_missing_or_extra_pair(v, ours, reference, &is_proved, err));
+    if (!is_proved && is_within_rounding_of_a_bound(v, pair, other))
     {
         v->n_within_ulps++;
         return OJ_OK;
     }
-    return add_difference(
-        v, ours != NULL ? OJ_DIFFERENCE_EXTRA : OJ_DIFFERENCE_MISSING, ours,
-        reference, err);
+    OJ_TRY(kind_of_difference(v, kind, is_proved, ours, reference, &kind, err));
+    return add_difference(v, kind, ours, reference, err);
 }
 
 /* A pair that both have. */
@@ -391,6 +610,8 @@ static oj_status compare_measures(struct oj_validation *v,
                                   const struct oj_row_pair *reference,
                                   struct oj_error *err)
 {
+    enum oj_difference_kind kind;
+    int is_proved;
     if (are_measures_identical(ours->measure, reference->measure))
         return OJ_OK;
     if (may_be_off_by_rounding(v, ours->join_row) &&
@@ -399,9 +620,10 @@ static oj_status compare_measures(struct oj_validation *v,
         v->n_within_ulps++;
         return OJ_OK;
     }
-    OJ_TRY(
-        prove_our_distance_is_nearer(v, ours, reference, &v->is_proved, err));
-    return add_difference(v, OJ_DIFFERENCE_DISTANCE, ours, reference, err);
+    OJ_TRY(prove_our_distance_is_nearer(v, ours, reference, &is_proved, err));
+    OJ_TRY(kind_of_difference(v, OJ_DIFFERENCE_DISTANCE, is_proved, ours,
+                              reference, &kind, err));
+    return add_difference(v, kind, ours, reference, err);
 }
 
 /* Merges the two rows, which are sorted by join row. */
@@ -430,12 +652,6 @@ static int is_order_of_pairs_checked(const struct oj_validation *v)
     return v->relation == NULL || !v->relation->any_order;
 }
 
-static int64_t count_pairs_of_row(const struct oj_validated_row *of)
-{
-    return oj_matches_end(of->matches, of->row) -
-           oj_matches_first(of->matches, of->row);
-}
-
 static void sort_pairs_by_join_row(const struct oj_validated_row *of)
 {
     if (of->n > 1)
@@ -454,12 +670,14 @@ static oj_status compare_row(struct oj_validation *v, struct oj_error *err)
     copy_pairs_both_could_decide(v, &v->reference);
     sort_pairs_by_join_row(&v->ours);
     sort_pairs_by_join_row(&v->reference);
-    v->is_row_proved = 0;
+    memset(v->has_kind, 0, sizeof v->has_kind);
     OJ_TRY(compare_sorted_pairs_of_row(v, err));
-    v->n_rows_proved += v->is_row_proved;
-    if (v->n_differences == before && !v->is_row_proved &&
-        v->ours.n == v->reference.n && v->ours.n > 1 &&
-        is_order_of_pairs_checked(v))
+    v->n_rows_proved += v->has_kind[OJ_DIFFERENCE_PROVED] &&
+                        !v->has_kind[OJ_DIFFERENCE_ROUNDING];
+    v->n_rows_rounding += v->has_kind[OJ_DIFFERENCE_ROUNDING];
+    if (v->n_differences == before && !v->has_kind[OJ_DIFFERENCE_PROVED] &&
+        !v->has_kind[OJ_DIFFERENCE_ROUNDING] && v->ours.n == v->reference.n &&
+        v->ours.n > 1 && is_order_of_pairs_checked(v))
     {
         copy_pairs_both_could_decide(v, &v->ours);
         copy_pairs_both_could_decide(v, &v->reference);

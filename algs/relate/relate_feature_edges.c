@@ -257,13 +257,13 @@ static int sign_of(double v)
     return (v > 0.0) - (v < 0.0);
 }
 
-/* 0 when products with v may underflow. */
-static int is_safe_from_underflow(double v)
-{
-    return v == 0.0 || fabs(v) > 1e-140;
-}
-
 /* --- a crossing and an edge ----------------------------------------------- */
+
+/* Rounding errors of this many units of the last place of what is added up. */
+#define UNITS 1e-14
+
+/* Products of this size or more lose nothing that counts by underflow. */
+#define LEAST_SIZE 1e-280
 
 static void lower_exponent_to_edge(const struct oj_edge *e, int *exponent)
 {
@@ -289,30 +289,10 @@ static void set_cross(struct oj_integer *out, const struct oj_integer u[2],
     oj_integer_cross(out, &u[0], &v[1], &u[1], &v[0]);
 }
 
-static int exact_cross(const struct oj_edge *e, const struct oj_edge *f)
-{
-    struct oj_integer along_e[2], along_f[2], cross;
-    int exponent = INT_MAX;
-    lower_exponent_to_edge(e, &exponent);
-    lower_exponent_to_edge(f, &exponent);
-    set_vector(along_e, e->ax, e->ay, e->bx, e->by, exponent);
-    set_vector(along_f, f->ax, f->ay, f->bx, f->by, exponent);
-    set_cross(&cross, along_e, along_f);
-    return cross.sign;
-}
-
 /* Sign of the point left (1) or right (-1) of the line of e. */
 static int orientation_of_point(const struct oj_edge *e, double x, double y)
 {
-    struct oj_edge from_a = {e->ax, e->ay, x, y, 0, OJ_EDGE_LINE};
-    double left = (e->ax - x) * (e->by - y), right = (e->ay - y) * (e->bx - x);
-    if (fabs(left) + fabs(right) > 1e-280 ||
-        (is_safe_from_underflow(e->ax - x) &&
-         is_safe_from_underflow(e->ay - y) &&
-         is_safe_from_underflow(e->bx - x) &&
-         is_safe_from_underflow(e->by - y)))
-        return oj_orientation(e->ax, e->ay, e->bx, e->by, x, y);
-    return exact_cross(e, &from_a);
+    return oj_orientation(e->ax, e->ay, e->bx, e->by, x, y);
 }
 
 static int is_same_edge(const struct oj_edge *e, const struct oj_edge *f)
@@ -331,7 +311,7 @@ static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
     double right = (e->by - e->ay) * (f->bx - f->ax);
     double det = left - right, size = fabs(left) + fabs(right);
     int side;
-    if (size > 1e-280 && fabs(det) > 1e-15 * size)
+    if (size > LEAST_SIZE && fabs(det) > 1e-15 * size)
         return sign_of(det);
     if (is_same_edge(e, f)) /* the borders of neighbours */
         return 0;
@@ -366,9 +346,6 @@ static int exact_side_of_crossing(const struct oj_edge *p,
     return sum.sign * w.sign;
 }
 
-/* Rounding errors of this many units of the last place of what is added up. */
-#define UNITS 1e-14
-
 /* 1 when the node is left of the line of e, -1: right, 0: on it. */
 static int side_of_node_to_edge(const struct oj_node *node,
                                 const struct oj_edge *e)
@@ -383,7 +360,8 @@ static int side_of_node_to_edge(const struct oj_node *node,
     det = dx * (node->y - e->ay) - dy * (node->x - e->ax);
     size = (fabs(dx) + fabs(dy)) *
            (fabs(node->x) + fabs(node->y) + fabs(e->ax) + fabs(e->ay));
-    if (fabs(det) > UNITS * size + (fabs(dx) + fabs(dy)) * node->error)
+    if (size > LEAST_SIZE &&
+        fabs(det) > UNITS * size + (fabs(dx) + fabs(dy)) * node->error)
         return sign_of(det);
     return exact_side_of_crossing(node->cross[0], node->cross[1], e);
 }
@@ -422,7 +400,7 @@ struct oj_node oj_node_of_crossing(const struct oj_edge *e,
     double t = ((f->ax - e->ax) * fy - (f->ay - e->ay) * fx) / w;
     double size = oj_larger(largest_coordinate(e), largest_coordinate(f));
     double spread = (fabs(ex) + fabs(ey)) * (fabs(fx) + fabs(fy)) / fabs(w);
-    if (!(t >= 0.0 && t <= 1.0) || !(spread < 1e10) || !(size > 1e-280))
+    if (!(t >= 0.0 && t <= 1.0) || !(spread < 1e10) || !(fabs(w) > LEAST_SIZE))
         return node;
     node.x = e->ax + t * ex;
     node.y = e->ay + t * ey;

@@ -82,6 +82,8 @@ struct oj_backend
     const char *name;        /**< value of -backend */
     const char *description; /**< one line for --help */
     int is_reference;        /**< 1: slow and plain, never chosen by auto */
+    int rounds_as_geos;      /**< 1: GEOS decides its pairs, in rounded numbers
+                                  where shapes nearly touch */
     int is_parallel;         /**< 1: on all threads; 0: one */
     enum oj_device_use device_use;
     const struct oj_engine *const *engines; /**< oj_engine.h; the first that

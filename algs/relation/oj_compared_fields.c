@@ -3,26 +3,25 @@
 #include "../../flatten/arrays/oj_vectors.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_number.h"
+#include "../../flatten/base/oj_quoted_name.h"
 #include "oj_text_similarity_condition.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Writes the name at *at to *to, which then is behind its end; 0: none. */
-static int read_name(const char **at, char **to)
+/* Writes the name at *at, up to one of the letters in ends or in double quotes,
+ * to *to, which then is behind its end; 0: none. */
+static int read_name(const char **at, const char *ends, char **to)
 {
     const char *first = *to;
-    int is_quoted = **at == '"', is_open = 1;
-    *at += is_quoted;
-    while (**at != '\0' && (is_quoted || strchr("+=:", **at) == NULL))
-    {
-        is_open = !(is_quoted && **at == '"' && *++*at != '"');
-        if (!is_open)
-            break;
-        *(*to)++ = *(*at)++;
-    }
+    size_t n = strcspn(*at, ends);
+    if (**at == '"')
+        return oj_quoted_name_read(at, to) && *first != '\0';
+    memcpy(*to, *at, n);
+    *at += n;
+    *to += n;
     *(*to)++ = '\0';
-    return *first != '\0' && !(is_quoted && is_open);
+    return n > 0;
 }
 
 /* ":0.001" after a name; 0: there is another word than a number above 0. */
@@ -61,7 +60,7 @@ static oj_status read_names(const char **at, char ***names, double **weight,
     {
         int i = (*n)++, is_good;
         (*names)[i] = to;
-        is_good = read_name(at, &to) &&
+        is_good = read_name(at, "+=:", &to) &&
                   (weight == NULL || read_weight(at, &(*weight)[i]));
         (*names)[*n] = NULL;
         if (!is_good)
@@ -161,6 +160,107 @@ oj_status oj_vector_parse(const char *dash, const char *word,
     else
         oj_vector_words_free(&words);
     return status;
+}
+
+static const char *skip_spaces(const char *at)
+{
+    while (*at == ' ' || *at == '\t')
+        at++;
+    return at;
+}
+
+/* A name between spaces, up to = or a comma. */
+static int read_spaced_name(const char **at, char **to)
+{
+    int is_quoted;
+    *at = skip_spaces(*at);
+    is_quoted = **at == '"';
+    if (!read_name(at, "=,", to))
+        return 0;
+    /* of a name without quotes these are its own end */
+    for (; !is_quoted && ((*to)[-2] == ' ' || (*to)[-2] == '\t'); --*to)
+        (*to)[-2] = '\0';
+    *at = skip_spaces(*at);
+    return 1;
+}
+
+/* "LEFT=RIGHT", or "F" for both, up to a comma; 0: it is neither. */
+static int read_field_pair(const char **at, char **to,
+                           struct oj_field_pairs *pairs)
+{
+    const int i = pairs->n++;
+    pairs->fields[0][i] = pairs->fields[1][i] = *to;
+    if (!read_spaced_name(at, to))
+        return 0;
+    if (**at == '=')
+    {
+        ++*at;
+        pairs->fields[1][i] = *to;
+        if (!read_spaced_name(at, to))
+            return 0;
+    }
+    return **at == ',' || **at == '\0';
+}
+
+static oj_status parse_field_pairs(const char *option, const char *list,
+                                   struct oj_field_pairs *pairs,
+                                   struct oj_error *err)
+{
+    const char *at = list;
+    int64_t n_most = 1;
+    char *to;
+    for (const char *c = list; *c != '\0'; c++)
+        n_most += *c == ',';
+    OJ_NEW(pairs->fields[0], 2 * n_most, err);
+    pairs->fields[1] = pairs->fields[0] + n_most;
+    /* each name has an end where a comma, = or the end of the list was */
+    OJ_NEW(pairs->text, (int64_t)strlen(list) + 1, err);
+    to = pairs->text;
+    while (*(at = skip_spaces(at)) != '\0')
+    {
+        if (*at != ',' && !read_field_pair(&at, &to, pairs))
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-%s takes LEFT=RIGHT, a field of the input layer "
+                           "and one of the join layer (names with = or a comma "
+                           "in double quotes), not '%.100s'",
+                           option, list);
+        at += *at == ',';
+    }
+    return pairs->n > 0
+               ? OJ_OK
+               : oj_fail(err, OJ_ERR_ARG, "-%s names no field", option);
+}
+
+oj_status oj_field_pairs_parse(const char *option, const char *list,
+                               struct oj_field_pairs *out, struct oj_error *err)
+{
+    struct oj_field_pairs pairs = {0};
+    oj_status status = parse_field_pairs(option, list, &pairs, err);
+    if (status == OJ_OK)
+        *out = pairs;
+    else
+        oj_field_pairs_free(&pairs);
+    return status;
+}
+
+void oj_field_pairs_free(struct oj_field_pairs *pairs)
+{
+    oj_free(pairs->fields[0]);
+    oj_free(pairs->text);
+    memset(pairs, 0, sizeof *pairs);
+}
+
+oj_status oj_field_name_parse(const char *option, char *name,
+                              struct oj_error *err)
+{
+    const char *at = name;
+    char *to = name;
+    if (*name != '"' || (oj_quoted_name_read(&at, &to) && *at == '\0'))
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_ARG,
+                   "-%s: the name of a field in double quotes must end with "
+                   "one, and a double quote in it is written twice",
+                   option);
 }
 
 void oj_vector_words_free(struct oj_vector_words *words)

@@ -5,8 +5,8 @@
  *   name+"street:old"=NAME+ADDR:0.6
  *
  *  Fields with + between them are put together.  In double quotes a name may
- *  have : + and =, and "" is a double quote.  T is above 0 and at most 1, a
- *  decimal of up to nine digits or a fraction.
+ *  have : + and =, and "" is a double quote, also in -on, -exclude and -pick.
+ * T is above 0 and at most 1, a decimal of up to nine digits or a fraction.
  */
 #ifndef OJ_COMPARED_FIELDS_H
 #define OJ_COMPARED_FIELDS_H
@@ -50,5 +50,27 @@ OJ_MUST_USE oj_status oj_vector_parse(const char *dash, const char *word,
                                       struct oj_error *err);
 
 void oj_vector_words_free(struct oj_vector_words *words);
+
+/** The list of -on, and of -exclude behind field=: LEFT=RIGHT,F,... with = and
+ *  commas in names that are in double quotes. Owner; zeroed memory is a valid
+ *  empty one. */
+struct oj_field_pairs
+{
+    char **fields[2]; /**< [n] of the input and of the join layer */
+    char *text;       /**< what they point at */
+    int n;
+};
+
+/** OJ_ERR_ARG with what to write instead. */
+OJ_MUST_USE oj_status oj_field_pairs_parse(const char *option, const char *list,
+                                           struct oj_field_pairs *out,
+                                           struct oj_error *err);
+
+void oj_field_pairs_free(struct oj_field_pairs *pairs);
+
+/** Takes a name, which is all of a word, out of its double quotes, if it has
+ *  some, in place. OJ_ERR_ARG where they do not end with it. */
+OJ_MUST_USE oj_status oj_field_name_parse(const char *option, char *name,
+                                          struct oj_error *err);
 
 #endif

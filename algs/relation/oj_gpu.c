@@ -1,163 +1,50 @@
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* dladdr() */
-#endif
-
 #include "oj_gpu.h"
 
+#include "oj_gpu_module_file.h"
+
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#define MODULE_FILE "ogrjoin_cuda.so"
-#define MODULE_VARIABLE "OGRJOIN_CUDA_MODULE"
-
-enum
-{
-    PATH_SIZE = 4096,
-    MAX_SEGMENTS = 64 /* a library has some ten */
-};
 
 /* What the one attempt gave. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct oj_gpu_module *loaded;
 static struct oj_error why_not;
 
-/* Where the file may lie, from the folder of the library or of the program that
- * holds it: beside it; above the plugin driver; from the command. */
-static const char *const places[] = {"", "../", OJ_FOLDER_FROM_COMMAND "/"};
-
-/* The file in such a place; 0: it is not there. */
-static int find_module_in(const char *folder, size_t n, const char *place,
-                          char path[PATH_SIZE])
+/* Loads what was checked: by its descriptor, since another file may have its
+ * name by now. The descriptor stays open, so that no other library of the
+ * process is taken for this one by its name in /proc. */
+static void *open_library(int file)
 {
-    return snprintf(path, PATH_SIZE, "%.*s%s" MODULE_FILE, (int)n, folder,
-                    place) < PATH_SIZE &&
-           access(path, F_OK) == 0;
+    char name[64];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+    return dlopen(name, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* The folder of the library, or of the program that holds it, which is known by
- * what it was called: found in PATH, without a folder. Returns its length. */
-static size_t find_own_folder(char path[PATH_SIZE])
+/* dlerror() without the name that open_library() gave it. */
+static const char *loading_error(void)
 {
-    const char *slash;
-    Dl_info info;
-    ssize_t n;
-    path[0] = '\0';
-    if (dladdr((const void *)&once, &info) != 0 && info.dli_fname != NULL)
-        snprintf(path, PATH_SIZE, "%s", info.dli_fname);
-    slash = strrchr(path, '/');
-    if (slash == NULL &&
-        (n = readlink("/proc/self/exe", path, PATH_SIZE - 1)) > 0)
-    {
-        path[n] = '\0';
-        slash = strrchr(path, '/');
-    }
-    return slash == NULL ? 0 : (size_t)(slash - path) + 1;
+    const char *text = dlerror(), *colon;
+    if (text == NULL)
+        return "no reason given";
+    colon = strstr(text, ": ");
+    return strncmp(text, "/proc/self/fd/", 14) == 0 && colon != NULL ? colon + 2
+                                                                     : text;
 }
 
-/* Where it should be: the first of the places that has it, else the folder of
- * installed libraries. */
-static void find_module(char path[PATH_SIZE])
-{
-    const char *named = getenv(MODULE_VARIABLE);
-    char folder[PATH_SIZE];
-    size_t n;
-    if (named != NULL && named[0] != '\0')
-    {
-        /* dlopen() looks for a bare name elsewhere than here */
-        snprintf(path, PATH_SIZE, "%s%s",
-                 strchr(named, '/') == NULL ? "./" : "", named);
-        return;
-    }
-    n = find_own_folder(folder);
-    for (size_t i = 0; n > 0 && i < sizeof places / sizeof *places; i++)
-    {
-        if (find_module_in(folder, n, places[i], path))
-            return;
-    }
-    snprintf(path, PATH_SIZE, "%s/" MODULE_FILE, OJ_MODULE_FOLDER);
-}
-
-/* ---- is the file whole? -------------------------------------------------- */
-
-static int is_byte_range_in_file(uint64_t offset, uint64_t n_bytes,
-                                 uint64_t size)
-{
-    return offset <= size && n_bytes <= size - offset;
-}
-
-static int read_at_offset(int file, void *out, size_t n_bytes, uint64_t offset)
-{
-    return pread(file, out, n_bytes, (off_t)offset) == (ssize_t)n_bytes;
-}
-
-/* The parts of the file that its headers name are in it: dlopen() maps them
- * without looking, and a page that is not there is a SIGBUS. */
-static int is_file_complete(int file, uint64_t size)
-{
-    ElfW(Ehdr) header;
-    ElfW(Phdr) segment[MAX_SEGMENTS];
-    if (!read_at_offset(file, &header, sizeof header, 0) ||
-        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_ident[EI_CLASS] !=
-            (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
-        header.e_type != ET_DYN || header.e_phnum == 0 ||
-        header.e_phnum > MAX_SEGMENTS ||
-        header.e_phentsize != sizeof segment[0] ||
-        !read_at_offset(file, segment, header.e_phnum * sizeof segment[0],
-                        header.e_phoff))
-        return 0;
-    for (int i = 0; i < header.e_phnum; i++)
-    {
-        if (!is_byte_range_in_file(segment[i].p_offset, segment[i].p_filesz,
-                                   size))
-            return 0;
-    }
-    /* The linker puts it last: with it, all of the file is there. */
-    return is_byte_range_in_file(
-        header.e_shoff, (uint64_t)header.e_shnum * header.e_shentsize, size);
-}
-
-static oj_status check_module_file_is_complete(const char *path,
-                                               struct oj_error *err)
-{
-    struct stat info;
-    int file = open(path, O_RDONLY | O_CLOEXEC), is_good;
-    is_good = file >= 0 && fstat(file, &info) == 0 && S_ISREG(info.st_mode) &&
-              is_file_complete(file, (uint64_t)info.st_size);
-    if (file >= 0)
-        close(file);
-    /* What may not be read is dlopen()'s to tell. */
-    if (is_good || file < 0)
-        return OJ_OK;
-    return oj_fail(err, OJ_ERR_NO_DEVICE,
-                   "the CUDA module %s cannot be loaded: it is truncated or "
-                   "no module; build or install it again",
-                   path);
-}
-
-static oj_status open_module(const char *path, const struct oj_gpu_module **out,
+static oj_status open_module(const char *path, int file,
+                             const struct oj_gpu_module **out,
                              struct oj_error *err)
 {
     oj_gpu_module_function *entry;
     const struct oj_gpu_module *module;
-    void *library, *symbol;
-    if (access(path, F_OK) != 0)
-        return oj_fail(err, OJ_ERR_NO_DEVICE,
-                       "there is no CUDA module %s (" MODULE_VARIABLE
-                       " names another place)",
-                       path);
-    OJ_TRY(check_module_file_is_complete(path, err));
-    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *library = open_library(file), *symbol;
     if (library == NULL)
         return oj_fail(err, OJ_ERR_NO_DEVICE,
-                       "the CUDA module cannot be loaded: %s", dlerror());
+                       "the CUDA module %s cannot be loaded: %s", path,
+                       loading_error());
     symbol = dlsym(library, OJ_GPU_MODULE_SYMBOL);
     if (symbol == NULL)
     {
@@ -182,10 +69,12 @@ static oj_status open_module(const char *path, const struct oj_gpu_module **out,
 
 static void load_module(void)
 {
-    char path[PATH_SIZE];
-    find_module(path);
-    if (open_module(path, &loaded, &why_not) != OJ_OK)
-        loaded = NULL;
+    char path[OJ_GPU_MODULE_PATH_MAX];
+    int file;
+    if (oj_gpu_module_file_open(path, &file, &why_not) != OJ_OK)
+        return;
+    if (open_module(path, file, &loaded, &why_not) != OJ_OK)
+        close(file);
 }
 
 void oj_gpu_advise(struct oj_error *why, const char *advice)

@@ -177,8 +177,8 @@ struct oj_gpu_module
 typedef const struct oj_gpu_module *oj_gpu_module_function(uint32_t abi);
 #define OJ_GPU_MODULE_SYMBOL "oj_gpu_module"
 
-/** The module, loaded at the first call; one place for all.  Looked for as
- *  the file OGRJOIN_CUDA_MODULE names, else beside the library.
+/** The module, loaded at the first call; one place for all.  Which file it is:
+ *  oj_gpu_module_file.h.
  *  OJ_ERR_NO_DEVICE: not there, not loadable (no driver) or of another
  *  version, with the reason.  Thread-safe. */
 OJ_MUST_USE oj_status oj_gpu_load(const struct oj_gpu_module **out,

@@ -140,6 +140,18 @@ struct oj_cuda_family
                      struct oj_cuda_work *work,
                      const struct oj_cuda_points *points,
                      const struct oj_cuda_tally *tally) = NULL;
+
+    /** As join_one(), but where the index has an asked, rows that are better
+     *  answered together with those of other chunks get OJ_TIED_ROW: asked
+     *  answers them by its join_one(). NULL when the family has no such. */
+    oj_status (*join_most)(const struct oj_cuda_index *index,
+                           struct oj_cuda_work *work,
+                           const struct oj_cuda_points *points, int32_t *d_row,
+                           double *d_measure) = NULL;
+
+    /** 1: the more rows go to a kernel at once, the closer together are those
+     *  that its threads take side by side, and the less each of them costs. */
+    int wants_large_chunks = 0;
 };
 
 /** The index that family builds of layer, which outlives it. */

@@ -15,6 +15,15 @@ enum
     OJ_CUDA_MOST_SLOTS = OJ_CUDA_MOST_THREADS
 };
 
+/** Rows of chunks that went through a slot and are not answered yet, which is
+ *  better done together. On the device. */
+struct oj_cuda_open_rows
+{
+    int64_t n, capacity;
+    int64_t *row;  /**< of the batch */
+    double *x, *y; /**< of their points */
+};
+
 /** A slot: what one chunk of a batch needs on its way through a device and
  *  back.  Several slots of a device overlap copies in, kernels and copies out.
  *
@@ -41,13 +50,15 @@ struct oj_cuda_slot
     int32_t *d_on_class, *d_exclude_class;
     double *d_max_distance;
 
-    unsigned long long *d_matched; /**< [1] */
-    unsigned long long *matched;   /**< pinned, [1], borrowed from stage */
+    unsigned long long *d_matched; /**< [2] rows with a pair, and open ones */
+    unsigned long long *matched;   /**< pinned, [2], borrowed from stage */
+    struct oj_cuda_open_rows open;
     struct oj_cuda_stage stage;
     struct oj_cuda_stage value_stage; /**< for values that are summed */
 
     int family; /**< which was asked last, from one batch to the next */
-    struct oj_cuda_pace pace[2]; /**< of it, and of what it asks of ties */
+    struct oj_cuda_pace pace[2]; /**< of it, and of what it asks of ties and
+                                    open rows */
 };
 
 /** Changes the current device. */

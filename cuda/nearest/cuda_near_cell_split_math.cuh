@@ -335,8 +335,8 @@ OJ_FN int oj_near_square(double x0, double y0, double x1, double y1,
     return 1;
 }
 
-/** 1 when the length of a -> b is lost in rounding: no cells then, since
- *  distances from it may be any number. */
+/** 1 when the squared length of a -> b is lost in rounding, or nearly: no cells
+ *  then, which are made for distances from the line. */
 OJ_FN int oj_near_is_lost(const struct oj_cuda_segment s)
 {
     double dx = s.bx - s.ax, dy = s.by - s.ay;

@@ -360,12 +360,14 @@ static oj_status find_nearest_in_cells(const struct near_index *self,
     return work->run<BLOCK>(points->n, find_nearest<ties, 1>, view, batch);
 }
 
-/* What the cells know of each point. */
-static oj_status find_nearest_by_cells(const struct near_index *self,
+/* What the cells know of each point; the rows that they leave open say so where
+ * the index has what answers them. */
+static oj_status find_nearest_by_cells(const struct oj_cuda_index *index,
                                        struct oj_cuda_work *work,
                                        const struct oj_cuda_points *points,
                                        int32_t *d_row, double *d_measure)
 {
+    const struct near_index *self = (const struct near_index *)index;
     struct near_batch batch;
     batch.n = points->n;
     batch.x = points->x;
@@ -375,6 +377,8 @@ static oj_status find_nearest_by_cells(const struct near_index *self,
     batch.measure = d_measure;
     batch.keeps_open = self->asked != NULL;
     batch.none_is_open = self->at_any_distance;
+    if (points->n == 0)
+        return OJ_OK;
     if (self->layer->n_segments > 0)
         return self->all_ties
                    ? find_nearest_in_cells<1>(self, work, points, batch)
@@ -485,9 +489,7 @@ static oj_status find_nearest_in_cells_or_fallback(
     const struct oj_cuda_points *points, int32_t *d_row, double *d_measure)
 {
     const struct near_index *self = (const struct near_index *)index;
-    if (points->n == 0)
-        return OJ_OK;
-    OJ_TRY(find_nearest_by_cells(self, work, points, d_row, d_measure));
+    OJ_TRY(find_nearest_by_cells(index, work, points, d_row, d_measure));
     return self->asked != NULL && !self->all_ties
                ? answer_unresolved_points(self, work, points, d_row, d_measure)
                : OJ_OK;
@@ -502,4 +504,7 @@ const struct oj_cuda_family oj_cuda_nearest = {
     NULL,
     batch_bytes,
     find_nearest_in_cells_or_fallback,
+    NULL,
+    NULL,
+    find_nearest_by_cells,
 };

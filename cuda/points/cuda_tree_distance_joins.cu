@@ -1,9 +1,10 @@
 /* Joins of points by distance that no special family has, by a packed tree over
- * the join side's segments: a thread walks it for each point, and the threads
- * of a warp for points that lie close together.  Nearest features get k places
- * a point; what has no such limit is counted first, then found again into its
- * place and put in order. */
+ * the join side's segments.  Nearest features get k places a point, and the
+ * threads of a warp, with points that lie close together, walk the tree as one.
+ * What has no such limit is counted first, then found again into its place and
+ * put in order: a thread walks for each point. */
 #include "../index/cuda_pair_order.cuh"
+#include "../tree/cuda_warp_tree_walk.cuh"
 #include "cuda_point_pair_kernels.cuh"
 
 #define BLOCK 128
@@ -86,31 +87,104 @@ static __device__ int is_joinable_point(double x, double y, double most)
     return isfinite(x) && isfinite(y) && most >= 0.0;
 }
 
+/* A thread's point, and the places of what is nearest to it. */
+struct place_seeker
+{
+    const struct oj_tree_side *side;
+    const struct oj_pair_rule *rule;
+    int64_t row; /* -1: the thread has no point */
+    double px, py;
+    double own_x, own_y; /* less the tree's origin */
+    double slack, own_reach2;
+    struct oj_tree_best best;
+
+    __device__ __forceinline__ double x() const
+    {
+        return own_x;
+    }
+
+    __device__ __forceinline__ double y() const
+    {
+        return own_y;
+    }
+
+    __device__ __forceinline__ double reach2() const
+    {
+        return own_reach2;
+    }
+
+    __device__ __forceinline__ int wants_node(uint32_t at, double d2) const
+    {
+        return !oj_tree_is_known(side, &best, slack, at, d2);
+    }
+
+    /* As oj_tree_walk_bound() has it. */
+    __device__ __forceinline__ void set_reach()
+    {
+        double reach = oj_tree_best_bound(&best) + slack;
+        own_reach2 = reach * reach * (1.0 + 1e-14);
+    }
+
+    __device__ __forceinline__ void take_entry(int64_t entry)
+    {
+        if (oj_tree_add_entry(side, rule, row, px, py, entry, &best))
+            set_reach();
+    }
+};
+
+/* Fills the places of best, which is empty, with what is nearest to the point
+ * of row, -1: none. All threads of a warp call it. */
+static __device__ void find_nearest_by_warp(const struct oj_tree_side &side,
+                                            const struct point_batch &batch,
+                                            int64_t row,
+                                            struct oj_warp_walk_memory *memory,
+                                            struct oj_tree_best *best)
+{
+    const struct oj_device_tree &tree = side.segments;
+    struct place_seeker s;
+    s.side = &side;
+    s.rule = &batch.rule;
+    s.row = row;
+    s.px = row >= 0 ? batch.x[row] : NAN;
+    s.py = row >= 0 ? batch.y[row] : NAN;
+    s.own_x = s.px - tree.x0;
+    s.own_y = s.py - tree.y0;
+    s.slack = 7.2e-15 * (fabs(s.own_x) + fabs(s.own_y) + tree.radius);
+    s.own_reach2 = -1.0;
+    s.best = *best;
+    if (best->k > 0 && is_joinable_point(s.px, s.py, best->most))
+    {
+        oj_tree_add_around(&side, &batch.rule, row, s.px, s.py, &s.best);
+        s.set_reach();
+    }
+    walk_tree_by_warp(tree, memory, &s);
+    *best = s.best;
+}
+
 static __global__ void __launch_bounds__(BLOCK)
     find_nearest_feature(const __grid_constant__ struct oj_tree_side side,
                          const __grid_constant__ struct point_batch batch,
-                         int32_t *row, double *measure)
+                         const struct oj_warp_shares shares, int32_t *row,
+                         double *measure)
 {
-    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
-    struct oj_tree_best best;
-    double x, y, distance = 0.0;
+    __shared__ struct oj_warp_walk_memory walks[BLOCK / OJ_WARP_LANES];
+    int64_t t = oj_warp_shares_thread(&shares, batch.n, 0);
+    int64_t i = t >= 0 ? point_of_thread(batch, t) : -1;
+    double distance = 0.0;
     int32_t rank = -1;
-    if (t >= batch.n)
-        return;
-    i = point_of_thread(batch, t);
-    x = batch.x[i];
-    y = batch.y[i];
+    struct oj_tree_best best;
     best.k = 1;
     best.n = 0;
     best.stride = 1;
     best.least = batch.least;
-    best.most = max_distance_of_point(batch, i);
+    best.most = i >= 0 ? max_distance_of_point(batch, i) : -1.0;
     best.distance = &distance;
     best.rank = &rank;
-    if (is_joinable_point(x, y, best.most))
-        oj_tree_nearest(&side, &batch.rule, i, x, y, &best);
-    write_single_answer(batch, i, best.n > 0 ? rank : -1, distance, row,
-                        measure);
+    find_nearest_by_warp(side, batch, i, &walks[threadIdx.x / OJ_WARP_LANES],
+                         &best);
+    if (i >= 0)
+        write_single_answer(batch, i, best.n > 0 ? rank : -1, distance, row,
+                            measure);
 }
 
 /* *order, of the points, is work's. */
@@ -135,8 +209,10 @@ static oj_status find_nearest_feature_of_each(
     if (points->n == 0)
         return OJ_OK;
     OJ_TRY(make_batch(work, self, points, &batch));
-    return work->run<BLOCK>(points->n, find_nearest_feature, self->side, batch,
-                            d_row, d_measure);
+    const struct oj_warp_shares shares = oj_warp_shares_of(points->n, 1);
+    return work->run_blocks<BLOCK>(
+        oj_warp_shares_blocks(&shares, points->n, BLOCK), find_nearest_feature,
+        self->side, batch, shares, d_row, d_measure);
 }
 
 /* --- rows of many candidates ---------------------------------------------- */
@@ -211,37 +287,76 @@ static oj_status sort_rows_with_many_candidates(struct oj_cuda_listing *l,
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* The nearest k: place j of thread t's point is at j * n + t.  count [n + 1] or
- * reach, the distance of the last one or -1, may be NULL. */
+/* Places of a block's points in its shared memory, those of a point BLOCK
+ * apart; most candidates that come near are compared with several of them.
+ * PLACES 0: there are none. */
+template <int PLACES> struct shared_places
+{
+    double distance[PLACES * BLOCK];
+    int32_t rank[PLACES * BLOCK];
+};
+
+template <> struct shared_places<0>
+{
+    double distance[1];
+    int32_t rank[1];
+};
+
+/* The nearest k, at most PLACES unless that is 0: place j of thread t's point
+ * is at j * n + t.  count [n + 1] or reach, the distance of the last one or -1,
+ * may be NULL. */
+template <int PLACES>
 static __global__ void __launch_bounds__(BLOCK)
     find_k_nearest(const __grid_constant__ struct oj_tree_side side,
-                   const __grid_constant__ struct point_batch batch, int32_t k,
+                   const __grid_constant__ struct point_batch batch,
+                   const struct oj_warp_shares shares, int32_t k,
                    double *distance, int32_t *rank, int64_t *count,
                    double *reach)
 {
-    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
+    __shared__ struct oj_warp_walk_memory walks[BLOCK / OJ_WARP_LANES];
+    __shared__ struct shared_places<PLACES> places;
+    int64_t t = oj_warp_shares_thread(&shares, batch.n, 0);
+    int64_t i = t >= 0 ? point_of_thread(batch, t) : -1;
     struct oj_tree_best best;
-    double x, y;
-    if (t == batch.n && count != NULL)
-        count[t] = 0;
-    if (t >= batch.n)
-        return;
-    i = point_of_thread(batch, t);
-    x = batch.x[i];
-    y = batch.y[i];
     best.k = k;
     best.n = 0;
-    best.stride = batch.n;
+    best.stride = PLACES > 0 ? BLOCK : batch.n;
     best.least = batch.least;
-    best.most = max_distance_of_point(batch, i);
-    best.distance = distance + t;
-    best.rank = rank + t;
-    if (is_joinable_point(x, y, best.most) && k > 0)
-        oj_tree_nearest(&side, &batch.rule, i, x, y, &best);
+    best.most = i >= 0 ? max_distance_of_point(batch, i) : -1.0;
+    best.distance = PLACES > 0 ? places.distance + threadIdx.x
+                               : distance + (t >= 0 ? t : 0);
+    best.rank =
+        PLACES > 0 ? places.rank + threadIdx.x : rank + (t >= 0 ? t : 0);
+    find_nearest_by_warp(side, batch, i, &walks[threadIdx.x / OJ_WARP_LANES],
+                         &best);
+    if (i < 0)
+        return;
     if (count != NULL)
         count[i] = best.n;
     if (reach != NULL)
-        reach[i] = best.n > 0 ? best.distance[(best.n - 1) * batch.n] : -1.0;
+        reach[i] =
+            best.n > 0 ? best.distance[(best.n - 1) * best.stride] : -1.0;
+    for (int32_t j = 0; PLACES > 0 && j < best.n; j++)
+    {
+        distance[j * batch.n + t] = best.distance[j * best.stride];
+        rank[j * batch.n + t] = best.rank[j * best.stride];
+    }
+}
+
+/* As find_k_nearest(), by the least shared memory that has room for k. */
+static oj_status run_k_nearest(struct oj_cuda_work *work,
+                               const struct tree_index *self,
+                               const struct point_batch &batch,
+                               double *distance, int32_t *rank, int64_t *count,
+                               double *reach)
+{
+    const struct oj_warp_shares shares = oj_warp_shares_of(batch.n, 1);
+    auto *kernel = self->k <= 8    ? find_k_nearest<8>
+                   : self->k <= 24 ? find_k_nearest<24>
+                                   : find_k_nearest<0>;
+    return work->run_blocks<BLOCK>(
+        oj_warp_shares_blocks(&shares, batch.n, BLOCK), kernel, self->side,
+        batch, shares, self->k, distance, rank, count, reach);
 }
 
 /* Makes pairs of what l->out.offset counts: the first of the candidates of each
@@ -283,9 +398,10 @@ static oj_status list_nearest(const struct tree_index *self,
     int32_t *rank;
     OJ_TRY(work.make(batch.n * self->k, &distance));
     OJ_TRY(work.make(batch.n * self->k, &rank));
-    OJ_TRY(work.run<BLOCK>(batch.n + 1, find_k_nearest, self->side, batch,
-                           self->k, distance, rank,
-                           reach != NULL ? NULL : l->out.offset.data, reach));
+    if (reach == NULL)
+        OJ_TRY(work.clear(l->out.offset.data + batch.n, 1));
+    OJ_TRY(run_k_nearest(&work, self, batch, distance, rank,
+                         reach != NULL ? NULL : l->out.offset.data, reach));
     return reach != NULL ? OJ_OK
                          : write_listed_pairs(l, batch, NULL, distance, rank);
 }
@@ -405,4 +521,7 @@ const struct oj_cuda_family oj_cuda_tree_joins = {
     batch_bytes,
     find_nearest_feature_of_each,
     list_tree_pairs,
+    NULL,
+    NULL,
+    1,
 };

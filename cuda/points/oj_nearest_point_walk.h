@@ -63,7 +63,8 @@ OJ_FN void oj_near_other_start(struct oj_near_other *o,
     o->rank = -1;
     o->x = px - tree->x0;
     o->y = py - tree->y0;
-    o->slack = 7.2e-15 * (fabs(o->x) + fabs(o->y) + tree->radius);
+    o->slack =
+        7.2e-15 * (fabs(o->x) + fabs(o->y) + tree->radius) + OJ_LEAST_DISTANCE;
     o->reach2 = o->most2 = -1.0;
     if (isfinite(px) && isfinite(py) && most >= 0.0)
         oj_near_other_bound(o, most);

@@ -115,7 +115,7 @@ oj_status oj_cuda_tree_of_segments(struct oj_cuda_work *keep,
     struct oj_box *box;
     OJ_TRY(work->make(layer->n_segments, &box));
     OJ_TRY(work->each(layer->n_segments, [=] __device__(int64_t i)
-                      { box[i] = oj_tree_reach_box(&from[i]); }));
+                      { box[i] = oj_cuda_segment_box(&from[i]); }));
     OJ_TRY(oj_cuda_tree_build(keep, layer, layer->n_segments, box, out));
     keep->hand_over(out->order, work);
     return OJ_OK;

@@ -162,8 +162,7 @@ struct oj_tree_walk
  *  distance of a box is computed from p less the origin, with an error of
  *  u |p - origin| in x and in y, and a few u of itself.  Both |p - a| and the
  *  distance of a box are at most |x| + |y| + radius: 64 u of that are enough.
- *  (A length that underflows breaks the first part: such a segment's box is
- *  the whole plane.) */
+ *  Underflow takes OJ_LEAST_DISTANCE at most. */
 OJ_FN void oj_tree_walk_bound(struct oj_tree_walk *w, double bound)
 {
     double reach = bound + w->slack;
@@ -177,7 +176,8 @@ OJ_FN void oj_tree_walk_start(struct oj_tree_walk *w,
 {
     w->x = px - tree->x0;
     w->y = py - tree->y0;
-    w->slack = 7.2e-15 * (fabs(w->x) + fabs(w->y) + tree->radius);
+    w->slack =
+        7.2e-15 * (fabs(w->x) + fabs(w->y) + tree->radius) + OJ_LEAST_DISTANCE;
     w->pending = 0;
     w->leaf = 0;
     w->depth = 0;

@@ -118,13 +118,13 @@ OJ_FN int oj_tree_may_pair(const struct oj_tree_side *side,
                                s->ax == px && s->ay == py);
 }
 
-/* 1 when a node has nothing but segments of a feature that is known to be as
- * near as d2: so a feature of very many segments is not looked at whole where
- * there are fewer than k in reach. */
+/** 1 when node `at`, whose squared distance from a point is d2, has nothing but
+ *  segments of a feature that is known to be as near: so a feature of very many
+ *  segments is not looked at whole where there are fewer than k in reach.
+ *  slack: what rounding may take from a distance. */
 OJ_FN int oj_tree_is_known(const struct oj_tree_side *side,
-                           const struct oj_tree_walk *w,
-                           const struct oj_tree_best *best, uint32_t at,
-                           float d2)
+                           const struct oj_tree_best *best, double slack,
+                           uint32_t at, double d2)
 {
     uint32_t i = at & ((1u << OJ_TREE_INDEX_BITS) - 1u);
     int32_t rank, j;
@@ -135,30 +135,13 @@ OJ_FN int oj_tree_is_known(const struct oj_tree_side *side,
                         i];
     for (j = 0; rank != OJ_TREE_SEVERAL && j < best->n; j++)
     {
-        double reach = best->distance[j * best->stride] + w->slack;
-        if ((double)d2 <= reach * reach * (1.0 + 1e-14))
+        double reach = best->distance[j * best->stride] + slack;
+        if (d2 * (1.0 - 1e-14) <= reach * reach * (1.0 + 1e-14))
             return 0;
         if (best->rank[j * best->stride] == rank)
             return 1;
     }
     return 0;
-}
-
-/* The next segment that may matter, or -1. */
-OJ_FN int64_t oj_tree_next_segment(const struct oj_tree_side *side,
-                                   struct oj_tree_walk *w,
-                                   const struct oj_tree_best *best)
-{
-    uint32_t at;
-    float d2;
-    while (w->pending == 0)
-    {
-        if (!oj_tree_walk_pop(w, &at, &d2))
-            return -1;
-        if (!oj_tree_is_known(side, w, best, at, d2))
-            oj_tree_visit(w, &side->segments, at);
-    }
-    return oj_tree_walk_entry(w);
 }
 
 /** The feature of the next polygon that holds p, and that row may have, of a
@@ -181,29 +164,31 @@ OJ_FN int32_t oj_tree_next_around(const struct oj_tree_side *side,
     return -1;
 }
 
-/** Adds the features that are nearest to p to an empty best. p, which is
- *  finite, is that of row; where rule excludes equal points, all features are
- *  points or none is. */
-OJ_FN void oj_tree_nearest(const struct oj_tree_side *side,
-                           const struct oj_pair_rule *rule, int64_t row,
-                           double px, double py, struct oj_tree_best *best)
+/** Adds the features whose polygons hold p, which is finite and that of row. */
+OJ_FN void oj_tree_add_around(const struct oj_tree_side *side,
+                              const struct oj_pair_rule *rule, int64_t row,
+                              double px, double py, struct oj_tree_best *best)
 {
     struct oj_tree_walk w;
-    int64_t entry;
     int32_t rank;
     oj_tree_walk_start(&w, &side->rings.polygons, px, py, 0.0);
     while ((rank = oj_tree_next_around(side, rule, row, px, py, &w)) >= 0)
         oj_tree_best_add(best, rank, 0.0);
-    oj_tree_walk_start(&w, &side->segments, px, py, oj_tree_best_bound(best));
-    while ((entry = oj_tree_next_segment(side, &w, best)) >= 0)
-    {
-        double distance = oj_tree_entry_distance(side, entry, px, py);
-        if (distance > oj_tree_best_bound(best) ||
-            !oj_tree_may_pair(side, rule, row, entry, px, py))
-            continue;
-        oj_tree_best_add(best, side->rank[entry], distance);
-        oj_tree_walk_bound(&w, oj_tree_best_bound(best));
-    }
+}
+
+/** Adds the feature of an entry, where it may get in and row, which is at p,
+ *  may have it. Returns 1 when it may have changed the bound. */
+OJ_FN int oj_tree_add_entry(const struct oj_tree_side *side,
+                            const struct oj_pair_rule *rule, int64_t row,
+                            double px, double py, int64_t entry,
+                            struct oj_tree_best *best)
+{
+    double distance = oj_tree_entry_distance(side, entry, px, py);
+    if (distance > oj_tree_best_bound(best) ||
+        !oj_tree_may_pair(side, rule, row, entry, px, py))
+        return 0;
+    oj_tree_best_add(best, side->rank[entry], distance);
+    return 1;
 }
 
 /* --- within a distance ---------------------------------------------------- */
@@ -270,8 +255,10 @@ OJ_FN void oj_tree_found_add(struct oj_tree_found *found, int32_t rank,
     found->n++;
 }
 
-/** Finds what is at most reach away from p, as oj_tree_nearest() has it; the
- *  same in every call, so that one may count and the next fill. */
+/** Finds what is at most reach away from p, which is finite and that of row;
+ *  where rule excludes equal points, all features are points or none is. Gives
+ *  the candidates in one order in every call, so that one may count and the
+ *  next fill. */
 OJ_FN void oj_tree_within(const struct oj_tree_side *side,
                           const struct oj_pair_rule *rule, int64_t row,
                           double px, double py, double reach,

@@ -33,20 +33,6 @@ struct oj_tree_rings
     const struct oj_box *chain[OJ_TREE_CHAIN_LEVELS]; /**< levels 1 .. */
 };
 
-/** The box within which a distance from s may be small: all of the plane when
- *  rounding loses its length. */
-OJ_FN struct oj_box oj_tree_reach_box(const struct oj_cuda_segment *s)
-{
-    struct oj_box box = oj_cuda_segment_box(s);
-    double dx = s->bx - s->ax, dy = s->by - s->ay;
-    if (dx * dx + dy * dy < 1e-290 && (s->ax != s->bx || s->ay != s->by))
-    {
-        box.x0 = box.y0 = -INFINITY;
-        box.x1 = box.y1 = INFINITY;
-    }
-    return box;
-}
-
 /** The greatest level, up to limit, of a chain that begins with edge at and
  *  ends before end; 0: a single edge. */
 OJ_FN int oj_tree_chain_level(int64_t at, int64_t end, int limit)

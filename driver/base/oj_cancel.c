@@ -1,14 +1,14 @@
 #include "oj_cancel.h"
 
+#include "../../flatten/base/oj_folder.h"
 #include "oj_exit.h"
 
-#include <cpl_vsi.h>
-
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,24 +22,90 @@ enum
 static struct
 {
     int flag;              /* atomic */
+    int number;            /* of the first signal; 0: none yet; atomic */
     pthread_mutex_t mutex; /* guards all below; held while files are moved */
     void (*interrupt)(void *);
     void *interrupt_user;
-    char temporary[MAX_TEMPORARIES][4096]; /* "": a free place */
+    struct
+    {
+        int is_used, parent, folder;
+        char name[512];
+    } temporary[MAX_TEMPORARIES];
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* NULL: the flag of the process. */
 static _Thread_local const int *flag_of_thread;
 
+static int is_ignored(int number)
+{
+    struct sigaction action;
+    return sigaction(number, NULL, &action) == 0 &&
+           action.sa_handler == SIG_IGN;
+}
+
 static void fill_signals(sigset_t *signals)
 {
-    struct sigaction hangup;
     sigemptyset(signals);
     sigaddset(signals, SIGINT);
     sigaddset(signals, SIGTERM);
     /* nohup asks for hangups to be ignored, and blocked ones would not be. */
-    if (sigaction(SIGHUP, NULL, &hangup) != 0 || hangup.sa_handler != SIG_IGN)
+    if (!is_ignored(SIGHUP))
         sigaddset(signals, SIGHUP);
+    if (!is_ignored(SIGXCPU))
+        sigaddset(signals, SIGXCPU);
+}
+
+/* Raises the flag; 1 for the first signal. Fit for a signal handler. */
+static int record_signal(int number)
+{
+    int none = 0;
+    __atomic_store_n(&state.flag, 1, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(&state.number, &none, number, 0,
+                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* On the thread whose write fails, and before it fails. A second SIGTERM would
+ * end the process at once. */
+static void cancel_on_failed_write(int number)
+{
+    int before = errno;
+    if (record_signal(number))
+        kill(getpid(), SIGTERM);
+    errno = before;
+}
+
+static int handle_failed_writes(void)
+{
+    static const int numbers[] = {SIGPIPE, SIGXFSZ};
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    sigemptyset(&action.sa_mask);
+    action.sa_handler = cancel_on_failed_write;
+    action.sa_flags = SA_RESTART;
+    for (int i = 0; i < 2; i++)
+    {
+        if (!is_ignored(numbers[i]) &&
+            sigaction(numbers[i], &action, NULL) != 0)
+            return 0;
+    }
+    return 1;
+}
+
+const char *oj_cancel_message(void)
+{
+    switch (__atomic_load_n(&state.number, __ATOMIC_RELAXED))
+    {
+        case SIGPIPE:
+            return "interrupted: the program that reads the output has ended";
+        case SIGXFSZ:
+            return "interrupted: a file would become larger than the limit of "
+                   "the shell allows (ulimit -f)";
+        case SIGXCPU:
+            return "interrupted: the processor time that the limit of the "
+                   "shell allows is used up (ulimit -t)";
+        default:
+            return "interrupted";
+    }
 }
 
 static void interrupt_statement(void)
@@ -51,11 +117,14 @@ static void interrupt_statement(void)
 }
 
 /* Other threads may still put files there: then once more. */
-static void remove_folder(const char *folder)
+static void remove_temporary(int parent, const char *name, int folder)
 {
-    struct stat info;
-    for (int i = 0; i < MAX_ATTEMPTS && stat(folder, &info) == 0; i++)
-        VSIRmdirRecursive(folder);
+    for (int i = 0; i < MAX_ATTEMPTS; i++)
+    {
+        (void)oj_folder_clear(folder, NULL);
+        if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno != ENOTEMPTY)
+            return;
+    }
 }
 
 static void *cancel_and_exit_on_signals(void *unused)
@@ -67,17 +136,18 @@ static void *cancel_and_exit_on_signals(void *unused)
     (void)unused;
     fill_signals(&signals);
     sigwait(&signals, &number);
-    __atomic_store_n(&state.flag, 1, __ATOMIC_RELAXED);
+    (void)record_signal(number);
     interrupt_statement();
     /* The orderly way out ends the process while this waits. */
     sigtimedwait(&signals, NULL, &patience);
     pthread_mutex_lock(&state.mutex);
     for (int i = 0; i < MAX_TEMPORARIES; i++)
     {
-        if (state.temporary[i][0] != '\0')
-            remove_folder(state.temporary[i]);
+        if (state.temporary[i].is_used)
+            remove_temporary(state.temporary[i].parent, state.temporary[i].name,
+                             state.temporary[i].folder);
     }
-    fprintf(stderr, "ERROR 1: interrupted\n");
+    fprintf(stderr, "ERROR 1: %s\n", oj_cancel_message());
     _exit(OJ_EXIT_INTERRUPTED);
 }
 
@@ -86,7 +156,8 @@ oj_status oj_cancel_watch(struct oj_error *err)
     sigset_t signals;
     pthread_t thread;
     fill_signals(&signals);
-    if (pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0 ||
+    if (!handle_failed_writes() ||
+        pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0 ||
         pthread_create(&thread, NULL, cancel_and_exit_on_signals, NULL) != 0)
         return oj_fail(err, OJ_ERR_NOMEM, "could not start a thread");
     pthread_detach(thread);
@@ -123,17 +194,30 @@ void oj_cancel_interrupt_by(void (*interrupt)(void *), void *user)
     pthread_mutex_unlock(&state.mutex);
 }
 
-void oj_cancel_replace_temporary(const char *old, const char *folder)
+void oj_cancel_add_temporary(int parent, const char *name, int folder)
 {
     pthread_mutex_lock(&state.mutex);
     for (int i = 0; i < MAX_TEMPORARIES; i++)
     {
-        if (strcmp(state.temporary[i], old) == 0)
-        {
-            snprintf(state.temporary[i], sizeof state.temporary[i], "%s",
-                     folder);
-            break;
-        }
+        if (state.temporary[i].is_used)
+            continue;
+        state.temporary[i].is_used = 1;
+        state.temporary[i].parent = parent;
+        state.temporary[i].folder = folder;
+        snprintf(state.temporary[i].name, sizeof state.temporary[i].name, "%s",
+                 name);
+        break;
+    }
+    pthread_mutex_unlock(&state.mutex);
+}
+
+void oj_cancel_drop_temporary(int folder)
+{
+    pthread_mutex_lock(&state.mutex);
+    for (int i = 0; i < MAX_TEMPORARIES; i++)
+    {
+        if (state.temporary[i].is_used && state.temporary[i].folder == folder)
+            state.temporary[i].is_used = 0;
     }
     pthread_mutex_unlock(&state.mutex);
 }

@@ -1,13 +1,15 @@
 /** Stopping: Ctrl-C in the command, or a layer that is closed or read again
  *  from the start while its join still runs.
  *
- *  In the command SIGINT, SIGTERM and SIGHUP are blocked in every thread but
- *  one that waits for them.  The first raises a flag that all stages read, and
- *  interrupts the statement that SQLite is at in an output that is changed in a
- *  transaction.  If the process is still there half a second later (GDAL can be
- *  busy for minutes building an index), or a second signal comes, the watching
- *  thread removes the temporary output itself and ends the process with exit
- *  code 130.
+ *  In the command SIGINT, SIGTERM, SIGHUP and SIGXCPU (ulimit -t) are blocked
+ *  in every thread but one that waits for them.  The first raises a flag that
+ *  all stages read, and interrupts the statement that SQLite is at in an output
+ *  that is changed in a transaction.  SIGPIPE and SIGXFSZ (ulimit -f) come to
+ *  the thread whose write fails; their handler sends SIGTERM to the process.
+ *  A signal that is ignored when the process starts stays so: its write fails.
+ *  If the process is still there half a second later (GDAL can be busy for
+ *  minutes building an index), or a second signal comes, the watching thread
+ *  removes the temporary output itself and ends the process with exit code 130.
  *
  *  What is left then, by kind of output:
  *    new file      nothing: it was in a temporary folder until it was complete,
@@ -42,6 +44,9 @@ const int *oj_cancel_flag(void);
 /** 1 once the calling thread is to stop. */
 int oj_is_cancelled(void);
 
+/** What an interrupted command says: which limit or reader it was. */
+const char *oj_cancel_message(void);
+
 /** OJ_ERR_CANCELLED with the words that users see once the calling thread is to
  *  stop, else OJ_OK. */
 OJ_MUST_USE oj_status oj_cancel_check(struct oj_error *err);
@@ -50,9 +55,11 @@ OJ_MUST_USE oj_status oj_cancel_check(struct oj_error *err);
  *  at a time. NULL: nobody; when it returns, nothing calls the one before. */
 void oj_cancel_interrupt_by(void (*interrupt)(void *), void *user);
 
-/** Names a folder that an abrupt end removes, copied, in place of an old one;
- *  "": none. A few at a time. */
-void oj_cancel_replace_temporary(const char *old, const char *folder);
+/** An abrupt end removes this folder with all that is in it: its descriptor,
+ *  that of the folder it lies in, and its name there, which is copied. Both
+ * stay open until it is dropped. A few at a time. */
+void oj_cancel_add_temporary(int parent, const char *name, int folder);
+void oj_cancel_drop_temporary(int folder);
 
 /** From here on an abrupt end waits: the output is being moved into place,
  *  which takes no time. */

@@ -170,10 +170,11 @@ int oj_driver_takes_fids(GDALDriverH driver)
            oj_driver_has_layer_option(driver, "FID", NULL, 0);
 }
 
-int oj_driver_has_layer_option(GDALDriverH driver, const char *name,
-                               char *default_value, int size)
+/* list: the name of an item that holds options as XML. */
+static int is_option_in_list(GDALDriverH driver, const char *list,
+                             const char *name, char *default_value, int size)
 {
-    const char *text = metadata_item(driver, GDAL_DS_LAYER_CREATIONOPTIONLIST);
+    const char *text = metadata_item(driver, list);
     CPLXMLNode *root = text != NULL ? CPLParseXMLString(text) : NULL;
     int found = 0;
     if (root == NULL)
@@ -191,4 +192,16 @@ int oj_driver_has_layer_option(GDALDriverH driver, const char *name,
     }
     CPLDestroyXMLNode(root);
     return found;
+}
+
+int oj_driver_has_layer_option(GDALDriverH driver, const char *name,
+                               char *default_value, int size)
+{
+    return is_option_in_list(driver, GDAL_DS_LAYER_CREATIONOPTIONLIST, name,
+                             default_value, size);
+}
+
+int oj_driver_has_open_option(GDALDriverH driver, const char *name)
+{
+    return is_option_in_list(driver, GDAL_DMD_OPENOPTIONLIST, name, NULL, 0);
 }

@@ -44,4 +44,7 @@ int oj_driver_takes_fids(GDALDriverH driver);
 int oj_driver_has_layer_option(GDALDriverH driver, const char *name,
                                char *default_value, int size);
 
+/** 1 when the driver knows this option for opening a dataset. */
+int oj_driver_has_open_option(GDALDriverH driver, const char *name);
+
 #endif

@@ -1,6 +1,7 @@
 #include "oj_message.h"
 
 #include "../../flatten/base/oj_third_party_error_patterns.h"
+#include "../../flatten/base/oj_utf8.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -23,11 +24,8 @@ static struct
     int quiet;
     int is_open;
     struct oj_heard_errors errors;
-    struct oj_message_list warnings; /* that were printed */
-    void (*hook)(void *);
-    void *hook_user;
-    pthread_t hook_thread;
-    char hidden[MAX_PATH], shown[MAX_PATH]; /* "": nothing is hidden */
+    struct oj_message_list warnings;           /* that were printed */
+    char hidden[2][MAX_PATH], shown[MAX_PATH]; /* "": nothing is hidden */
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* Of the calling thread; NULL: none. */
@@ -52,12 +50,28 @@ static int add_message(struct oj_message_list *list, int is_warning,
     return 1;
 }
 
+/* Where the first of what is hidden stands in text, and its length; or NULL. */
+static const char *find_hidden_text(const char *text, size_t *n)
+{
+    const char *first = NULL;
+    for (int i = 0; i < 2; i++)
+    {
+        const char *found =
+            state.hidden[i][0] != '\0' ? strstr(text, state.hidden[i]) : NULL;
+        if (found == NULL || (first != NULL && found >= first))
+            continue;
+        first = found;
+        *n = strlen(state.hidden[i]);
+    }
+    return first;
+}
+
 /* Copies text, cut to size bytes, with what is hidden put as it is shown. */
 static void replace_hidden_text(const char *text, char *out, size_t size)
 {
-    size_t n = strlen(state.hidden), used = 0;
+    size_t n = 0, used = 0;
     const char *found;
-    while (n > 0 && used < size && (found = strstr(text, state.hidden)) != NULL)
+    while (used < size && (found = find_hidden_text(text, &n)) != NULL)
     {
         used += (size_t)snprintf(out + used, size - used, "%.*s%s",
                                  (int)(found - text), text, state.shown);
@@ -67,17 +81,19 @@ static void replace_hidden_text(const char *text, char *out, size_t size)
         snprintf(out + used, size - used, "%s", text);
 }
 
-void oj_message_show_as(const char *hidden, const char *shown)
+void oj_message_show_as(const char *hidden, const char *also_hidden,
+                        const char *shown)
 {
     pthread_mutex_lock(&state.mutex);
-    snprintf(state.hidden, sizeof state.hidden, "%s", hidden);
+    snprintf(state.hidden[0], sizeof state.hidden[0], "%s", hidden);
+    snprintf(state.hidden[1], sizeof state.hidden[1], "%s", also_hidden);
     snprintf(state.shown, sizeof state.shown, "%s", shown);
     pthread_mutex_unlock(&state.mutex);
 }
 
 static void count_error(struct oj_heard_errors *errors, const char *text)
 {
-    if (errors->n++ == 0)
+    if (!oj_error_text_is_harmless(text) && errors->n++ == 0)
         snprintf(errors->first, sizeof errors->first, "%s", text);
 }
 
@@ -85,8 +101,6 @@ static void count_error(struct oj_heard_errors *errors, const char *text)
 static void CPL_STDCALL on_gdal_message(CPLErr level, CPLErrorNum number,
                                         const char *text)
 {
-    void (*hook)(void *) = NULL;
-    void *user = NULL;
     char line[2 * MAX_TEXT];
     if (level == CE_Fatal || level == CE_Debug || level == CE_None)
     {
@@ -95,32 +109,12 @@ static void CPL_STDCALL on_gdal_message(CPLErr level, CPLErrorNum number,
     }
     pthread_mutex_lock(&state.mutex);
     if (level == CE_Failure)
-    {
         count_error(&state.errors, text);
-        if (state.hook != NULL &&
-            pthread_equal(state.hook_thread, pthread_self()))
-        {
-            hook = state.hook;
-            user = state.hook_user;
-            state.hook = NULL;
-        }
-    }
     else if (add_message(&state.warnings, 1, text))
     {
         replace_hidden_text(text, line, sizeof line);
         CPLDefaultErrorHandler(level, number, line);
     }
-    pthread_mutex_unlock(&state.mutex);
-    if (hook != NULL)
-        hook(user);
-}
-
-void oj_message_on_error(void (*hook)(void *), void *user)
-{
-    pthread_mutex_lock(&state.mutex);
-    state.hook = hook;
-    state.hook_user = user;
-    state.hook_thread = pthread_self();
     pthread_mutex_unlock(&state.mutex);
 }
 
@@ -130,7 +124,7 @@ void oj_message_open(int quiet)
     state.is_open = 1;
     state.errors.n = 0;
     state.warnings.n = 0;
-    state.hidden[0] = '\0';
+    state.hidden[0][0] = state.hidden[1][0] = '\0';
     CPLSetErrorHandler(on_gdal_message);
 }
 
@@ -277,22 +271,13 @@ void oj_warn(const char *format, ...)
     CPLError(CE_Warning, CPLE_AppDefined, "%s", text);
 }
 
-/* Length of the UTF-8 sequence that text begins with; 0: it is none. */
-static int utf8_sequence_length(const char *text)
-{
-    unsigned char c = (unsigned char)text[0];
-    int n = c < 0x80 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
-    int is_half = c == 0xED && (unsigned char)text[1] > 0x9F; /* of a pair */
-    return !is_half && (int)strnlen(text, (size_t)n) == n && CPLIsUTF8(text, n)
-               ? n
-               : 0;
-}
-
 void oj_message_tidy(char *text)
 {
     while (*text != '\0')
     {
-        int n = utf8_sequence_length(text);
+        uint32_t code;
+        int n = oj_utf8_decode((const unsigned char *)text,
+                               (int64_t)strnlen(text, 4), &code);
         if (n == 0 || *text == '\x7F')
             *text = '?';
         else if ((unsigned char)*text < 0x20)

@@ -61,9 +61,11 @@ struct oj_message_sink
     struct oj_heard_errors errors;
 };
 
-/** From now on messages, whoever makes them, say shown where they hold hidden:
- *  the folder in which an output is made means nothing to a reader. */
-void oj_message_show_as(const char *hidden, const char *shown);
+/** From now on messages, whoever makes them, say shown where they hold one of
+ *  the two that are hidden: the paths of the folder in which an output is made
+ *  mean nothing to a reader. */
+void oj_message_show_as(const char *hidden, const char *also_hidden,
+                        const char *shown);
 
 /** From now on what is said on the calling thread goes to list, until
  *  oj_message_end_list(); sink is filled, and must last as long.  Pushes a
@@ -114,10 +116,6 @@ int oj_message_reason_length(const char *reason);
 
 /** "ERROR 1: ..." */
 void oj_report_error(const struct oj_error *error);
-
-/** Has hook(user) called with the first error that GDAL reports on the calling
- *  thread, at once; NULL ends that. */
-void oj_message_on_error(void (*hook)(void *), void *user);
 
 /** Adds to the text of a failure what GDAL reported on its own threads since
  *  the last call, if anything, and returns status. */

@@ -1,17 +1,13 @@
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* RTLD_DEFAULT */
-#endif
 #include "oj_transaction.h"
 
+#include "../../flatten/geopackage/oj_sqlite_connection.h"
 #include "oj_cancel.h"
-#include "oj_gdal_driver.h"
 #include "oj_message.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
 #include <ogr_api.h>
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,8 +15,6 @@
 /* GDAL 3.6 builds large spatial indexes on another thread in a database of
  * their own, and commits the transaction of ours to bring them in. */
 static const char threaded_index[] = "OGR_GPKG_ALLOW_THREADED_RTREE";
-
-typedef int (*execute_function)(void *, const char *, void *, void *, char **);
 
 int oj_transaction_recover(const char *name, const char *const *open_options)
 {
@@ -39,52 +33,34 @@ int oj_transaction_recover(const char *name, const char *const *open_options)
     return dataset != NULL;
 }
 
-/* The connection under GDAL's feet, where it is SQLite's, and the function for
- * statements on it. GDAL brings the library along; it is looked up at run time,
- * so that it need not be installed for development. */
-static void *find_sqlite_connection(GDALDatasetH dataset,
-                                    execute_function *execute)
-{
-    if (!oj_driver_is(GDALGetDatasetDriver(dataset), "GPKG|SQLite"))
-        return NULL;
-    *(void **)execute = dlsym(RTLD_DEFAULT, "sqlite3_exec");
-    if (*execute == NULL)
-        return NULL;
-    return GDALGetInternalHandle(dataset, "SQLITE_HANDLE");
-}
-
-static void make_sqlite_read_only(void *dataset)
-{
-    execute_function execute;
-    void *connection = find_sqlite_connection(dataset, &execute);
-    if (connection != NULL)
-        (void)execute(connection, "PRAGMA query_only = ON", NULL, NULL, NULL);
-}
+/* One transaction at a time. */
+static struct oj_sqlite_guard guard;
 
 /* A statement of GDAL's that takes long, as one that builds an index, ends with
  * an error when the run is interrupted, and the transaction is undone. */
-static void register_interrupt(GDALDatasetH dataset)
+static oj_status guard_connection(void *connection, const char *name,
+                                  struct oj_error *err)
 {
-    execute_function execute;
-    void (*interrupt)(void *);
-    void *connection = find_sqlite_connection(dataset, &execute);
-    *(void **)&interrupt = dlsym(RTLD_DEFAULT, "sqlite3_interrupt");
-    if (connection != NULL && interrupt != NULL)
-        oj_cancel_interrupt_by(interrupt, connection);
+    const struct oj_sqlite_guard closed = {0};
+    guard = closed;
+    oj_sqlite_connection_guard(connection, &guard);
+    if (!oj_sqlite_connection_in_transaction(connection))
+        return oj_fail(err, OJ_ERR_IO, "%s begins no transaction", name);
+    oj_cancel_interrupt_by(oj_sqlite_connection_interrupt, connection);
+    return OJ_OK;
 }
 
 oj_status oj_transaction_begin(GDALDatasetH dataset, const char *name,
                                struct oj_error *err)
 {
+    void *connection = oj_sqlite_connection_of(dataset);
     CPLErrorReset();
     if (CPLGetConfigOption(threaded_index, NULL) == NULL)
         CPLSetThreadLocalConfigOption(threaded_index, "NO");
     if (GDALDatasetStartTransaction(dataset, 0) != OGRERR_NONE)
         return oj_fail(err, OJ_ERR_IO, "cannot begin a transaction in %s: %s",
                        name, CPLGetLastErrorMsg());
-    oj_message_on_error(make_sqlite_read_only, dataset);
-    register_interrupt(dataset);
-    return OJ_OK;
+    return connection != NULL ? guard_connection(connection, name, err) : OJ_OK;
 }
 
 oj_status oj_transaction_flush(GDALDatasetH dataset, const char *name,
@@ -99,35 +75,64 @@ oj_status oj_transaction_flush(GDALDatasetH dataset, const char *name,
     return OJ_OK;
 }
 
+static oj_status fail_commit(const char *name, const char *why,
+                             struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_IO, "cannot commit to %s%s%s", name,
+                   why[0] != '\0' ? ": " : "", why);
+}
+
+/* With the commit the answer is there; what GDAL may complain of after it no
+ * longer counts. */
+static oj_status commit_guarded(GDALDatasetH dataset, void *connection,
+                                const char *name, struct oj_error *err)
+{
+    OGRErr result;
+    if (guard.is_undone || !oj_sqlite_connection_in_transaction(connection))
+        return fail_commit(name, "SQLite has undone the transaction", err);
+    guard.may_commit = 1;
+    result = GDALDatasetCommitTransaction(dataset);
+    guard.may_commit = 0;
+    if (result == OGRERR_NONE && !guard.is_undone &&
+        !oj_sqlite_connection_in_transaction(connection))
+        return OJ_OK;
+    return fail_commit(name, CPLGetLastErrorMsg(), err);
+}
+
 oj_status oj_transaction_commit(GDALDatasetH dataset, const char *name,
                                 struct oj_error *err)
 {
+    void *connection = oj_sqlite_connection_of(dataset);
     char text[512];
     OGRErr result;
     oj_message_forget_errors();
     CPLErrorReset();
-    result = GDALDatasetCommitTransaction(dataset);
-    if (oj_message_errors(text, (int)sizeof text) > 0 || result != OGRERR_NONE)
-        return oj_fail(err, OJ_ERR_IO, "cannot commit to %s%s%s", name,
-                       text[0] != '\0' ? ": " : "", text);
+    if (connection != NULL)
+    {
+        OJ_TRY(commit_guarded(dataset, connection, name, err));
+    }
+    else
+    {
+        result = GDALDatasetCommitTransaction(dataset);
+        if (oj_message_errors(text, (int)sizeof text) > 0 ||
+            result != OGRERR_NONE)
+            return fail_commit(name, text, err);
+    }
     oj_cancel_interrupt_by(NULL, NULL);
-    oj_message_on_error(NULL, NULL);
     return OJ_OK;
 }
 
 void oj_transaction_drop(GDALDatasetH dataset)
 {
-    execute_function execute;
-    void *connection = find_sqlite_connection(dataset, &execute);
+    void *connection = oj_sqlite_connection_of(dataset);
     oj_cancel_interrupt_by(NULL, NULL);
-    oj_message_on_error(NULL, NULL);
     if (connection != NULL)
     {
         /* GDAL's own way back begins with writing. */
-        make_sqlite_read_only(dataset);
-        (void)execute(connection, "ROLLBACK", NULL, NULL, NULL);
+        (void)oj_sqlite_connection_run(connection, "PRAGMA query_only = ON");
+        (void)oj_sqlite_connection_run(connection, "ROLLBACK");
         /* What a full disk kept from being undone is undone by a reader. */
-        (void)execute(connection, "PRAGMA schema_version", NULL, NULL, NULL);
+        (void)oj_sqlite_connection_run(connection, "PRAGMA schema_version");
     }
     else
     {

@@ -1,10 +1,12 @@
 /** One transaction on one dataset, which either ends complete or never was.
  *
- *  SQLite rolls back by itself when the disk is full, and GDAL does not notice:
- *  whatever it writes next (an index, extents, row counts, in the same call or
- *  while it closes) then changes the file outside any transaction.  So with
- *  the first error in a transaction, and before anything is undone, the
- *  connection is told to refuse all changes.
+ *  SQLite rolls back by itself when a write fails or the disk is full, and GDAL
+ *  does not notice: each statement that follows (rows, an index, extents, row
+ *  counts, also while it closes) would change the file outside any transaction.
+ *  So from its begin on the connection refuses each commit but the one of
+ *  oj_transaction_commit(), and that one, too, once anything was rolled back.
+ *  All ways of writing (features, rows past GDAL, updates, new columns, a
+ *  replaced layer) share that connection.
  */
 #ifndef OJ_TRANSACTION_H
 #define OJ_TRANSACTION_H
@@ -18,9 +20,7 @@
  *  1 when that was so with the file of this name, and is done. */
 int oj_transaction_recover(const char *name, const char *const *open_options);
 
-/** Begins, and watches for errors on the calling thread until the transaction
- *  is committed or dropped. One at a time. name: of the dataset, for messages.
- */
+/** Begins. One at a time. name: of the dataset, for messages. */
 OJ_MUST_USE oj_status oj_transaction_begin(GDALDatasetH dataset,
                                            const char *name,
                                            struct oj_error *err);
@@ -30,7 +30,9 @@ OJ_MUST_USE oj_status oj_transaction_flush(GDALDatasetH dataset,
                                            const char *name,
                                            struct oj_error *err);
 
-/** When this fails the transaction is still to be dropped. */
+/** When this fails nothing was committed, and the transaction is still to be
+ *  dropped. Afterwards an SQLite database takes no further changes by this
+ *  connection. */
 OJ_MUST_USE oj_status oj_transaction_commit(GDALDatasetH dataset,
                                             const char *name,
                                             struct oj_error *err);

@@ -52,8 +52,8 @@ static const struct oj_option options[] = {
      VALUE(TEXT, join_max_distance_field), .ops = "dwithin"},
     {join, "on", "LEFT=RIGHT,...",
      "only pairs whose fields have equal values, LEFT of the input layer and "
-     "RIGHT of the join layer (one name: both); numbers as numbers, else as "
-     "text; NULL equals nothing",
+     "RIGHT of the join layer (one name: both; with = or a comma in it in "
+     "double quotes); numbers as numbers, else as text; NULL equals nothing",
      VALUE(TEXT, on), .once = "write one list, as -on a=b,c=d"},
     {join, "exclude", "self|same_geometry|field=F",
      "leave out pairs with the same FID (done anyway where both sides are one "

@@ -15,8 +15,9 @@
  *
  * FIDs do not hang on filters: they are the input's where no input feature
  * gives two rows; else those of the input feature f are f * n, f * n + 1, ...,
- * n being what one can have at most (-k, or the features of the join layer).
- * Rows of a SELECT, or with -how right and full, are numbered 0, 1, 2, ...
+ * n being what one can have at most (-k, or the features of the join layer),
+ * and OGRNullFID where 64 bits do not hold that. Rows of a SELECT, or with -how
+ * right and full, are numbered 0, 1, 2, ...
  *
  * Every difference between GDAL's versions that concerns its classes is in this
  * file (3.4 to 3.13). */
@@ -40,6 +41,7 @@
 extern "C" {
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/read/oj_layer_arrow.h"
+#include "../../flatten/read/oj_ogr_errors.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
 #include "../base/oj_shell_words.h"
@@ -66,8 +68,9 @@ namespace
 
 const char *const description = "JOIN";
 
-/* A specification can name another one, or itself. */
-constexpr int MAX_DEPTH = 16;
+/* A specification can name another one, or itself, and twice, for both sides:
+ * 2 to the power of the depth are open then. */
+constexpr int MAX_DEPTH = 8;
 thread_local int depth = 0;
 
 struct Deeper
@@ -114,7 +117,9 @@ class JoinLayer final : public OGRLayer
     OGRFeatureUniquePtr m_peeked{}; /* the next row, read already */
     bool m_is_one_row = false;      /* no input row gives two rows */
     GIntBig m_n_rows = -1;          /* without filters; -1: not known yet */
-    bool m_has_stream = false;      /* an Arrow stream is open */
+    oj_join_arrow *m_stream =
+        nullptr;               /* the native Arrow stream that is open */
+    bool m_asks_dates = false; /* the attribute filter uses dates or times */
     std::string m_where{}; /* of the reader's, where the input filters by it */
 
     /* What the input layer can do. */
@@ -136,10 +141,12 @@ class JoinLayer final : public OGRLayer
     bool HasInputExtent() const;
     bool IsInputField(const char *name) const;
     std::string WhereToPush(const char *where) const;
+    bool UsesDates() const;
     bool PushesBox() const;
     void PushFilters();
 
     void LookAtIgnored(OGRFeatureDefn *asked) const;
+    bool MeetsCondition(OGRFeature *feature);
     bool IsWanted(OGRFeature *feature);
     void Hide(OGRFeature *feature) const;
 
@@ -147,6 +154,7 @@ class JoinLayer final : public OGRLayer
     oj_status Begin(oj_error *err);
     bool Begins();
     OGRFeatureUniquePtr ReadNext();
+    bool MayReadFeatures() const;
     void Reset();
     bool SkipTo(GIntBig place);
     GIntBig Place() const;
@@ -229,6 +237,10 @@ JoinLayer::JoinLayer(GDALDataset *dataset, const oj_command &command,
 JoinLayer::~JoinLayer()
 {
     m_peeked.reset();
+#if OJ_GDAL_IS(3, 6)
+    if (m_stream != nullptr)
+        oj_join_arrow_detach(m_stream);
+#endif
     /* Its thread may look at the other one. */
     m_main.Stop();
     m_single.Close();
@@ -497,7 +509,7 @@ void JoinLayer::PushFilters()
 {
     oj_pass &pass = m_main.pass;
     m_single.pass.where = nullptr;
-    if (m_has_stream)
+    if (m_stream != nullptr)
         return;
     m_main.Stop();
     pass.box = PushesBox() ? &m_sFilterEnvelope : nullptr;
@@ -509,12 +521,30 @@ void JoinLayer::PushFilters()
                  m_where.c_str());
 }
 
+bool JoinLayer::UsesDates() const
+{
+    const CPLStringList used(
+        m_poAttrQuery != nullptr ? m_poAttrQuery->GetUsedFields() : nullptr,
+        TRUE);
+    for (int i = 0; i < used.Count(); i++)
+    {
+        const int field = m_defn->GetFieldIndex(used[i]);
+        const OGRFieldType type =
+            field >= 0 ? m_defn->GetFieldDefn(field)->GetType() : OFTString;
+        if (type == OFTDate || type == OFTTime || type == OFTDateTime)
+            return true;
+    }
+    return false;
+}
+
 OGRErr JoinLayer::SetAttributeFilter(const char *where)
 {
     const OGRErr result = OGRLayer::SetAttributeFilter(where);
     Reset();
-    m_where = m_poAttrQuery != nullptr && !m_has_stream ? WhereToPush(where)
-                                                        : std::string();
+    m_asks_dates = UsesDates();
+    m_where = m_poAttrQuery != nullptr && m_stream == nullptr
+                  ? WhereToPush(where)
+                  : std::string();
     PushFilters();
     return result;
 }
@@ -549,21 +579,37 @@ void JoinLayer::Hide(OGRFeature *feature) const
         feature->SetGeometryDirectly(nullptr);
 }
 
+/* GDAL complains of each date that is NULL; other errors are the reader's. */
+bool JoinLayer::MeetsCondition(OGRFeature *feature)
+{
+    if (!m_asks_dates)
+        return m_poAttrQuery->Evaluate(feature);
+    oj_ogr_errors errors{};
+    oj_ogr_errors_begin(&errors);
+    const bool does_meet = m_poAttrQuery->Evaluate(feature);
+    oj_ogr_errors_end(&errors);
+    if (errors.n_failures > 0)
+        CPLError(CE_Failure, CPLE_AppDefined, "%s",
+                 oj_ogr_errors_text(&errors));
+    return does_meet;
+}
+
 bool JoinLayer::IsWanted(OGRFeature *feature)
 {
     return (m_poFilterGeom == nullptr ||
             FilterGeometry(feature->GetGeometryRef())) &&
-           (m_poAttrQuery == nullptr || m_poAttrQuery->Evaluate(feature));
+           (m_poAttrQuery == nullptr || MeetsCondition(feature));
 }
 
 /* ---- one after another -------------------------------------------------- */
 
 /* Before something is read from the start: opens both sides anew where one of
  * their files has changed, or something failed. Does nothing while rows are
- * read. OJ_ERR_DATA: their fields are others than those of the layer. */
+ * read, or a stream holds the cursor. OJ_ERR_DATA: their fields are others than
+ * those of the layer. */
 oj_status JoinLayer::Refresh(oj_error *err)
 {
-    if (!oj_pass_is_outdated(&m_main.pass))
+    if (m_stream != nullptr || !oj_pass_is_outdated(&m_main.pass))
         return OJ_OK;
     m_main.CloseCursor();
     const oj_status status = oj_pass_reopen(&m_main.pass, err);
@@ -603,9 +649,23 @@ OGRFeatureUniquePtr JoinLayer::ReadNext()
     return feature;
 }
 
+/* Whether rows of the main stream can be made into features; an error while an
+ * Arrow stream takes them. GDAL's generic stream is made of features itself,
+ * and shares them with other readers, as in every driver. */
+bool JoinLayer::MayReadFeatures() const
+{
+    if (m_stream == nullptr)
+        return true;
+    CPLError(CE_Failure, CPLE_AppDefined,
+             "an Arrow stream of layer '%s' is open: release it before "
+             "features are read, or open the join a second time",
+             m_defn->GetName());
+    return false;
+}
+
 OGRFeature *JoinLayer::GetNextFeature()
 {
-    if (m_has_stream)
+    if (!MayReadFeatures())
         return nullptr;
     for (;;)
     {
@@ -624,7 +684,7 @@ OGRFeature *JoinLayer::GetNextFeature()
 void JoinLayer::Reset()
 {
     m_peeked.reset();
-    if (!m_has_stream)
+    if (m_stream == nullptr)
         m_main.Stop();
 }
 
@@ -641,7 +701,7 @@ bool JoinLayer::SkipTo(GIntBig place)
 {
     oj_error error{OJ_OK, ""};
     bool there = false;
-    if (m_has_stream)
+    if (!MayReadFeatures())
         return false;
     if (m_peeked != nullptr || m_main.has_ended || place < m_main.position)
         Reset();
@@ -708,7 +768,7 @@ OGRFeature *JoinLayer::GetFeature(GIntBig fid)
 {
     oj_error error{OJ_OK, ""};
     OGRFeatureUniquePtr feature;
-    if (fid < 0 || !Succeeds(Get(fid, feature, &error), error))
+    if (!Succeeds(Get(fid, feature, &error), error))
         return nullptr;
     if (feature != nullptr && IsFiltered())
         Hide(feature.get());
@@ -721,7 +781,7 @@ OGRFeature *JoinLayer::GetFeature(GIntBig fid)
 oj_status JoinLayer::IdlePass(oj_pass **pass, oj_error *err)
 {
     *pass = &m_main.pass;
-    if (!m_main.pass.is_running && !m_has_stream)
+    if (!m_main.pass.is_running && m_stream == nullptr)
         return OJ_OK;
     OJ_TRY(OpenSingle(err));
     *pass = &m_single.pass;
@@ -767,6 +827,8 @@ GIntBig JoinLayer::GetFeatureCount(int force)
         return -1;
     if (n >= 0 || !force)
         return n;
+    if (!MayReadFeatures())
+        return -1;
     n = OGRLayer::GetFeatureCount(force);
     if (place != 0)
         SkipTo(place);
@@ -795,7 +857,7 @@ OGRErr JoinLayer::Extent(OGREnvelope *extent, bool force, const Read &read)
     }
     if (there > 0)
         return OGRERR_NONE;
-    if (!force)
+    if (!force || !MayReadFeatures())
         return OGRERR_FAILURE;
     const OGRErr result = read();
     if (place != 0)
@@ -877,7 +939,7 @@ oj_status JoinLayer::AdvanceArrow(void *user, int *there, oj_error *err)
 void JoinLayer::CloseArrow(void *user)
 {
     JoinLayer *layer = static_cast<JoinLayer *>(user);
-    layer->m_has_stream = false;
+    layer->m_stream = nullptr;
     layer->m_main.Stop();
     layer->PushFilters();
 }
@@ -892,14 +954,13 @@ bool JoinLayer::GetArrowStream(struct ArrowArrayStream *stream,
     if (!OGRLayer::GetArrowStream(stream, options))
         return false;
     Reset();
-    if (!m_native_arrow || IsFiltered() || m_has_stream ||
+    if (!m_native_arrow || IsFiltered() || m_stream != nullptr ||
         Begin(&error) != OJ_OK || m_main.Begin(&error) != OJ_OK)
         return true; /* who reads features instead is told */
     const oj_arrow_rows rows{m_main.cursor, AdvanceArrow, CloseArrow, this};
-    m_has_stream =
-        oj_join_arrow_open(OGRFeatureDefn::ToHandle(m_defn), &rows,
-                           const_cast<char **>(options), stream) != 0;
-    if (!m_has_stream)
+    m_stream = oj_join_arrow_open(OGRFeatureDefn::ToHandle(m_defn), &rows,
+                                  const_cast<char **>(options), stream);
+    if (m_stream == nullptr)
         Reset();
     return true;
 }

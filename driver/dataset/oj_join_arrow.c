@@ -65,10 +65,10 @@ struct arrow_child
     struct array_column column;
 };
 
-struct join_stream
+struct oj_join_arrow
 {
-    OGRFeatureDefnH defn;
-    struct oj_arrow_rows rows;
+    OGRFeatureDefnH defn;            /* a reference; NULL: not yet taken */
+    struct oj_arrow_rows rows;       /* cursor NULL: detached */
     struct ArrowArrayStream generic; /* GDAL's, for its schema */
     OGRFeatureH scratch;             /* for conversions */
     struct oj_layer_geometry wkb;
@@ -313,7 +313,7 @@ static oj_status add_list(struct array_column *column, int64_t row,
 
 /* ---- open and close ----------------------------------------------------- */
 
-static void close_stream(struct join_stream *s)
+static void close_stream(struct oj_join_arrow *s)
 {
     if (s == NULL)
         return;
@@ -325,6 +325,8 @@ static void close_stream(struct join_stream *s)
         OGR_F_Destroy(s->scratch);
     if (s->generic.release != NULL)
         s->generic.release(&s->generic);
+    if (s->defn != NULL)
+        OGR_FD_Release(s->defn);
     oj_free(s);
 }
 
@@ -355,7 +357,7 @@ static int64_t max_batch_bytes(void)
 }
 
 /* The number of the cursor's column for a field. */
-static int find_cursor_column(const struct join_stream *s, int field)
+static int find_cursor_column(const struct oj_join_arrow *s, int field)
 {
     const struct oj_row_sources *sources =
         oj_row_cursor_sources(s->rows.cursor);
@@ -369,7 +371,7 @@ static int find_cursor_column(const struct join_stream *s, int field)
 
 /* The next child, for values of the type; 0 where they do not fit into the
  * schema's column, or there is none left. */
-static int init_child(struct join_stream *s, enum child_kind kind,
+static int init_child(struct oj_join_arrow *s, enum child_kind kind,
                       OGRFieldType type, const char *name,
                       const struct ArrowSchema *parent)
 {
@@ -388,7 +390,7 @@ static int init_child(struct join_stream *s, enum child_kind kind,
 
 /* The schema says of each child what it is filled with: FIDs, the fields that
  * are not ignored, the geometry. */
-static int init_children(struct join_stream *s,
+static int init_children(struct oj_join_arrow *s,
                          const struct ArrowSchema *schema, char **options)
 {
     int has_fid =
@@ -416,12 +418,13 @@ static int init_children(struct join_stream *s,
     return s->n_children == schema->n_children;
 }
 
-static int init_stream_columns(struct join_stream *s, OGRFeatureDefnH defn,
+static int init_stream_columns(struct oj_join_arrow *s, OGRFeatureDefnH defn,
                                const struct oj_arrow_rows *rows, char **options,
                                struct ArrowArrayStream *generic)
 {
     struct ArrowSchema schema;
     int done;
+    OGR_FD_Reference(defn);
     s->defn = defn;
     s->rows = *rows;
     s->batch_rows = batch_rows_of(options);
@@ -439,7 +442,7 @@ static int init_stream_columns(struct join_stream *s, OGRFeatureDefnH defn,
 /* ---- batches ------------------------------------------------------------ */
 
 /* Where values of the answer lie that can stay as they are. */
-static void find_zero_copy_column_sources(struct join_stream *s)
+static void find_zero_copy_column_sources(struct oj_join_arrow *s)
 {
     const struct oj_batch *batch = oj_row_cursor_sources(s->rows.cursor)->batch;
     for (int i = 0; i < s->n_children; i++)
@@ -455,7 +458,7 @@ static void find_zero_copy_column_sources(struct join_stream *s)
 
 /* Places of n rows or fewer, unless there are some; at_end where there are
  * none. */
-static oj_status fetch_next_output_rows(struct join_stream *s, int64_t n,
+static oj_status fetch_next_output_rows(struct oj_join_arrow *s, int64_t n,
                                         struct oj_error *err)
 {
     n = n < PLACES_AT_ONCE ? n : PLACES_AT_ONCE;
@@ -501,7 +504,7 @@ static oj_status append_numbers_of_rows(struct arrow_child *child,
 
 /* Geometries are ISO WKB, little-endian: the bytes that OGR writes for the
  * feature. */
-static oj_status add_row_to_child(struct join_stream *s,
+static oj_status add_row_to_child(struct oj_join_arrow *s,
                                   struct arrow_child *child,
                                   const struct oj_row_place *place, int64_t row,
                                   int *fits, struct oj_error *err)
@@ -530,7 +533,7 @@ static oj_status add_row_to_child(struct join_stream *s,
 
 /* *n rows at place, from row on; *n becomes the number of those that fit into
  * all columns. */
-static oj_status append_output_rows(struct join_stream *s,
+static oj_status append_output_rows(struct oj_join_arrow *s,
                                     const struct oj_row_place *place,
                                     int64_t *n, int64_t row,
                                     struct oj_error *err)
@@ -639,7 +642,8 @@ static oj_status hand_column_over_to_array(struct array_column *column,
     return OJ_OK;
 }
 
-static oj_status make_record_batch_array(struct join_stream *s, int64_t n_rows,
+static oj_status make_record_batch_array(struct oj_join_arrow *s,
+                                         int64_t n_rows,
                                          struct ArrowArray *array,
                                          struct oj_error *err)
 {
@@ -652,7 +656,7 @@ static oj_status make_record_batch_array(struct join_stream *s, int64_t n_rows,
 }
 
 /* array->release is NULL at the end of the stream. */
-static oj_status next_array(struct join_stream *s, struct ArrowArray *array,
+static oj_status next_array(struct oj_join_arrow *s, struct ArrowArray *array,
                             struct oj_error *err)
 {
     int64_t n_rows = 0;
@@ -679,11 +683,31 @@ static oj_status next_array(struct join_stream *s, struct ArrowArray *array,
 
 /* ---- the stream's functions --------------------------------------------- */
 
+static int is_detached(const struct oj_join_arrow *s)
+{
+    return s->rows.cursor == NULL;
+}
+
+/* What a client is answered whose stream was detached. */
+static int report_detached(struct oj_join_arrow *s)
+{
+    if (s->error.status == OJ_OK)
+        (void)!oj_fail(&s->error, OJ_ERR_ARG,
+                       "the dataset of this Arrow stream was closed: read the "
+                       "stream before");
+    CPLError(CE_Failure, CPLE_AppDefined, "%s", s->error.message);
+    return EINVAL;
+}
+
 /* EINVAL where other fields are ignored than when the stream was opened. */
 static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
 {
-    struct join_stream *s = stream->private_data;
-    int code = s->generic.get_schema(&s->generic, out);
+    struct oj_join_arrow *s = stream->private_data;
+    int code;
+    memset(out, 0, sizeof *out);
+    if (is_detached(s))
+        return report_detached(s);
+    code = s->generic.get_schema(&s->generic, out);
     if (code != 0 || out->n_children == s->n_children)
         return code;
     out->release(out);
@@ -699,9 +723,11 @@ static int errno_of_status(oj_status status)
 
 static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
 {
-    struct join_stream *s = stream->private_data;
+    struct oj_join_arrow *s = stream->private_data;
     oj_status status;
     memset(out, 0, sizeof *out);
+    if (is_detached(s))
+        return report_detached(s);
     if (s->at_end)
         return 0;
     status = next_array(s, out, &s->error);
@@ -717,31 +743,40 @@ static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
 
 static const char *get_last_error(struct ArrowArrayStream *stream)
 {
-    const struct join_stream *s = stream->private_data;
+    const struct oj_join_arrow *s = stream->private_data;
     return s->error.status != OJ_OK ? s->error.message : NULL;
 }
 
 static void release_stream(struct ArrowArrayStream *stream)
 {
-    struct join_stream *s = stream->private_data;
+    struct oj_join_arrow *s = stream->private_data;
     const struct oj_arrow_rows rows = s->rows;
     close_stream(s);
     memset(stream, 0, sizeof *stream);
+    if (rows.cursor == NULL)
+        return;
     oj_row_cursor_end(rows.cursor);
     if (rows.closed != NULL)
         rows.closed(rows.user);
 }
 
-int oj_join_arrow_open(OGRFeatureDefnH defn, const struct oj_arrow_rows *rows,
-                       char **options, struct ArrowArrayStream *stream)
+void oj_join_arrow_detach(struct oj_join_arrow *stream)
 {
-    struct join_stream *s = oj_calloc(1, sizeof *s);
+    memset(&stream->rows, 0, sizeof stream->rows);
+}
+
+struct oj_join_arrow *oj_join_arrow_open(OGRFeatureDefnH defn,
+                                         const struct oj_arrow_rows *rows,
+                                         char **options,
+                                         struct ArrowArrayStream *stream)
+{
+    struct oj_join_arrow *s = oj_calloc(1, sizeof *s);
     if (s == NULL)
-        return 0;
+        return NULL;
     if (!init_stream_columns(s, defn, rows, options, stream))
     {
         close_stream(s);
-        return 0;
+        return NULL;
     }
     s->generic = *stream;
     memset(stream, 0, sizeof *stream);
@@ -750,7 +785,7 @@ int oj_join_arrow_open(OGRFeatureDefnH defn, const struct oj_arrow_rows *rows,
     stream->get_last_error = get_last_error;
     stream->release = release_stream;
     stream->private_data = s;
-    return 1;
+    return s;
 }
 
 #endif

@@ -15,37 +15,51 @@
 
 struct ArrowArrayStream;
 
+/** An open stream, as its layer sees it. */
+struct oj_join_arrow;
+
 /** Where the rows come from. */
 struct oj_arrow_rows
 {
-    /** Numbered already, if its rows have numbers. Outlives the stream. */
+    /** Numbered already, if its rows have numbers. Outlives the stream, or
+     *  oj_join_arrow_detach() is called before the cursor ends. */
     struct oj_row_cursor *cursor;
 
     /** Lets go what the cursor reads and begins it with the next answer, which
      *  may have no rows. *there is 0 when there is none. */
     oj_status (*advance)(void *user, int *there, struct oj_error *err);
 
-    /** The stream was released. May be NULL. */
+    /** The stream was released, and was not detached. May be NULL. */
     void (*closed)(void *user);
     void *user;
 };
 
 /** A stream of rows of the cursor's definition, under the fields that are
- *  ignored in it now. defn outlives the stream.
+ *  ignored in it now. The stream takes a reference to defn.
  *  options  as of OGR_L_GetArrowStream(): INCLUDE_FID, MAX_FEATURES_IN_BATCH,
  *           GEOMETRY_METADATA_ENCODING
  *  stream   in: GDAL's generic one, of a layer with this definition and under
  *           these options; out: ours, whose release function gives everything
  *           back, that one too
- *  Returns 1; 0: the definition or the options ask for what only GDAL's generic
- *  stream has, or memory ran out; *stream is as it was.
+ *  Returns the stream, which is valid until closed() is called or the stream is
+ *  detached; NULL: the definition or the options ask for what only GDAL's
+ *  generic stream has, or memory ran out; *stream is as it was.
  *
  *  get_next() answers EIO, ENOMEM or ECANCELED after an error, which is told by
  *  CPLError() and get_last_error(), and the end of the stream from then on.  A
  *  batch has fewer rows than asked for when the next row would take its texts
  *  or geometries past 2 GiB (configuration option OGR_ARROW_MEM_LIMIT: bytes);
  *  a row that is too large alone is an error. */
-int oj_join_arrow_open(OGRFeatureDefnH defn, const struct oj_arrow_rows *rows,
-                       char **options, struct ArrowArrayStream *stream);
+struct oj_join_arrow *oj_join_arrow_open(OGRFeatureDefnH defn,
+                                         const struct oj_arrow_rows *rows,
+                                         char **options,
+                                         struct ArrowArrayStream *stream);
+
+/** Cuts a stream off from its rows because the layer ends first: GDAL allows a
+ *  stream to be released after its layer, and clients release in any order.
+ *  From then on get_schema() and get_next() answer EINVAL with an error that
+ *  get_last_error() gives, and release() frees what belongs to the stream.
+ *  Arrays that were handed out are the client's and stay valid. */
+void oj_join_arrow_detach(struct oj_join_arrow *stream);
 
 #endif

@@ -3,6 +3,9 @@
 #endif
 #include "oj_temporary.h"
 
+#include "../../flatten/base/oj_folder.h"
+#include "../../flatten/base/oj_new_file.h"
+#include "../../flatten/base/oj_temporary_file.h"
 #include "../../flatten/base/oj_word_list.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_shell_words.h"
@@ -19,7 +22,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char mark[] = ".ogrjoin-";
@@ -28,7 +30,7 @@ static const char lock_name[] = ".lock";
 enum
 {
     PROBE_BYTES = 65536,
-    YOUNG_S = 60 /* a folder without a lock this young may get one yet */
+    NAME_SIZE = 512 /* of a temporary folder's name */
 };
 
 static oj_status fail_system(struct oj_error *err, const char *what,
@@ -44,6 +46,12 @@ static const char *path_in_folder(const char *folder, const char *name)
 }
 
 /* ---- folders ------------------------------------------------------------- */
+
+/* Name of the temporary folder in its destination. */
+static const char *folder_name(const struct oj_temporary *t)
+{
+    return CPLGetFilename(t->folder);
+}
 
 /* Splits final into the folder, made absolute, and the name. */
 static oj_status split_path(const char *final, struct oj_temporary *t,
@@ -76,114 +84,244 @@ static void temporary_name_prefix(const struct oj_temporary *t, char *start,
     snprintf(start + strlen(start), size - strlen(start), "%s", mark);
 }
 
-/* 1 when the run that made this folder is gone. */
-static int is_owner_process_gone(const char *folder)
+/* 1 when the file holds the name. */
+static int holds_name(int file, const char *name)
+{
+    char text[NAME_SIZE];
+    ssize_t n = pread(file, text, sizeof text, 0);
+    return n > 0 && (size_t)n == strlen(name) &&
+           memcmp(text, name, (size_t)n) == 0;
+}
+
+/* The lock of a folder, held now, when it is what a run of this user has left
+ * there and that run is gone; else -1. */
+static int take_stale_lock(int folder, const char *name)
 {
     struct stat info;
-    int lock = open(path_in_folder(folder, lock_name), O_RDWR | O_CLOEXEC),
-        stale;
+    int lock;
+    if (!oj_folder_is_own(folder))
+        return -1;
+    lock =
+        openat(folder, lock_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (lock < 0)
-        return errno == ENOENT && stat(folder, &info) == 0 &&
-               time(NULL) - info.st_mtime > YOUNG_S;
-    stale = flock(lock, LOCK_EX | LOCK_NB) == 0;
+        return -1;
+    if (fstat(lock, &info) == 0 && S_ISREG(info.st_mode) &&
+        info.st_uid == geteuid() && holds_name(lock, name) &&
+        flock(lock, LOCK_EX | LOCK_NB) == 0)
+        return lock;
     close(lock);
-    return stale;
+    return -1;
+}
+
+static int remove_if_stale(int destination, const char *name, void *prefix)
+{
+    int folder, lock;
+    if (strncmp(name, prefix, strlen(prefix)) != 0)
+        return 0;
+    folder = oj_folder_open(destination, name);
+    if (folder < 0)
+        return 0;
+    lock = take_stale_lock(folder, name);
+    if (lock >= 0)
+    {
+        if (oj_folder_clear(folder, lock_name) == 0)
+            unlinkat(destination, name, AT_REMOVEDIR);
+        close(lock);
+    }
+    close(folder);
+    return 0;
 }
 
 static void remove_stale_folders(const struct oj_temporary *t)
 {
-    char start[sizeof t->name + sizeof mark + 2];
-    char **names = VSIReadDir(t->destination);
+    char start[NAME_SIZE];
     temporary_name_prefix(t, start, sizeof start);
-    for (int i = 0; names != NULL && names[i] != NULL; i++)
-    {
-        if (strncmp(names[i], start, strlen(start)) == 0 &&
-            is_owner_process_gone(path_in_folder(t->destination, names[i])))
-            VSIRmdirRecursive(path_in_folder(t->destination, names[i]));
-    }
-    CSLDestroy(names);
+    (void)oj_folder_each(t->destination_file, remove_if_stale, start);
+}
+
+/* GDAL opens the members by a path: one that leads to this folder, whatever is
+ * put under its name meanwhile. */
+static void choose_way(struct oj_temporary *t)
+{
+    struct stat by_way, folder;
+    snprintf(t->way, sizeof t->way, "/proc/self/fd/%d", t->folder_file);
+    if (stat(t->way, &by_way) != 0 || fstat(t->folder_file, &folder) != 0 ||
+        by_way.st_dev != folder.st_dev || by_way.st_ino != folder.st_ino)
+        memcpy(t->way, t->folder, sizeof t->way);
+}
+
+static oj_status fail_replaced(struct oj_temporary *t, struct oj_error *err)
+{
+    oj_cancel_drop_temporary(t->folder_file); /* it is not to be emptied */
+    close(t->folder_file);
+    t->folder_file = -1;
+    return oj_fail(err, OJ_ERR_IO,
+                   "another user has replaced the temporary folder %s; write "
+                   "into a folder where others may not",
+                   t->folder);
+}
+
+static int is_any_name(int folder, const char *name, void *unused)
+{
+    (void)folder;
+    (void)name;
+    (void)unused;
+    return 1;
 }
 
 static oj_status make_folder(struct oj_temporary *t, struct oj_error *err)
 {
-    char start[sizeof t->name + sizeof mark + 2];
+    char start[NAME_SIZE];
     temporary_name_prefix(t, start, sizeof start);
     if (snprintf(t->folder, sizeof t->folder, "%s/%sXXXXXX", t->destination,
                  start) >= (int)sizeof t->folder)
         return oj_fail(err, OJ_ERR_ARG, "the name is too long: %s/%s",
                        t->destination, t->name);
-    if (mkdtemp(t->folder) != NULL)
-        return OJ_OK;
-    t->folder[0] = '\0';
-    return fail_system(err, "cannot write into folder", t->destination);
+    if (mkdtemp(t->folder) == NULL)
+    {
+        t->folder[0] = '\0';
+        return fail_system(err, "cannot write into folder", t->destination);
+    }
+    t->folder_file = oj_folder_open(t->destination_file, folder_name(t));
+    if (t->folder_file < 0)
+        return fail_system(err, "cannot open", t->folder);
+    return oj_folder_each(t->folder_file, is_any_name, NULL) == 0
+               ? OJ_OK
+               : fail_replaced(t, err);
 }
 
+/* 1 when both belong to one user, whoever that is on this file system. */
+static int have_one_owner(int a, int b)
+{
+    struct stat x, y;
+    return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_uid == y.st_uid;
+}
+
+/* Under its own name the file is locked and complete from the beginning on, so
+ * that no other run finds it free. */
 static oj_status create_lock_file(struct oj_temporary *t, struct oj_error *err)
 {
-    const char *path = path_in_folder(t->folder, lock_name);
-    t->lock = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    static const char unlocked[] = ".lock-new";
+    const char *name = folder_name(t);
+    t->lock = oj_new_file_create(t->folder_file, unlocked, 0600);
     if (t->lock < 0)
-        return fail_system(err, "cannot write", path);
+        return fail_system(err, "cannot write",
+                           path_in_folder(t->folder, lock_name));
+    if (!have_one_owner(t->lock, t->folder_file))
+        return fail_replaced(t, err);
     /* File systems without locks: the worst is a folder that stays. */
     (void)!flock(t->lock, LOCK_EX | LOCK_NB);
+    errno = ENOSPC;
+    if (write(t->lock, name, strlen(name)) != (ssize_t)strlen(name) ||
+        renameat(t->folder_file, unlocked, t->folder_file, lock_name) != 0)
+        return fail_system(err, "cannot write",
+                           path_in_folder(t->folder, lock_name));
     return OJ_OK;
+}
+
+/* It may be one that can be written and searched, but not read. */
+static oj_status open_destination(struct oj_temporary *t, struct oj_error *err)
+{
+    t->destination_file =
+        open(t->destination, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return t->destination_file >= 0
+               ? OJ_OK
+               : fail_system(err, "cannot write into folder", t->destination);
+}
+
+/* Another user may have given the name of the folder to another one: that one
+ * stays, unless it is empty, too. */
+static void close_temporary(struct oj_temporary *t)
+{
+    if (t->folder_file >= 0)
+        (void)oj_folder_clear(t->folder_file, lock_name);
+    if (t->folder[0] != '\0')
+        unlinkat(t->destination_file, folder_name(t), AT_REMOVEDIR);
+    if (t->folder_file >= 0)
+    {
+        oj_cancel_drop_temporary(t->folder_file);
+        close(t->folder_file);
+    }
+    if (t->lock >= 0)
+        close(t->lock);
+    close(t->destination_file);
+    memset(t, 0, sizeof *t);
+    t->folder_file = t->destination_file = t->lock = -1;
 }
 
 oj_status oj_temporary_make(const char *final, struct oj_temporary *out,
                             struct oj_error *err)
 {
-    struct oj_temporary t = {0};
+    struct oj_temporary t = {.folder_file = -1, .lock = -1};
     oj_status status;
-    t.lock = -1;
     OJ_TRY(split_path(final, &t, err));
+    OJ_TRY(open_destination(&t, err));
     remove_stale_folders(&t);
-    OJ_TRY(make_folder(&t, err));
-    oj_cancel_replace_temporary("", t.folder);
-    status = create_lock_file(&t, err);
+    status = make_folder(&t, err);
     if (status == OJ_OK)
+    {
+        oj_cancel_add_temporary(t.destination_file, folder_name(&t),
+                                t.folder_file);
+        status = create_lock_file(&t, err);
+    }
+    if (status == OJ_OK)
+    {
+        choose_way(&t);
         *out = t;
+    }
     else
-        oj_temporary_remove(&t);
+        close_temporary(&t);
     return status;
 }
 
 void oj_temporary_path(const struct oj_temporary *t, char *path, int size)
 {
-    snprintf(path, (size_t)size, "%s/%s", t->folder, t->name);
+    snprintf(path, (size_t)size, "%s/%s", t->way, t->name);
 }
 
 oj_status oj_temporary_probe(const struct oj_temporary *t, struct oj_error *err)
 {
     static const char zeros[PROBE_BYTES];
-    const char *path = path_in_folder(t->folder, ".probe");
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), ok;
+    static const char name[] = ".probe";
+    int file = oj_new_file_create(t->folder_file, name, 0600), ok;
     if (file < 0)
-        return fail_system(err, "cannot write", path);
-    errno = ENOSPC;
-    ok = write(file, zeros, sizeof zeros) == (ssize_t)sizeof zeros;
+        return fail_system(err, "cannot write",
+                           path_in_folder(t->folder, name));
+    ok = oj_write_at(file, 0, zeros, sizeof zeros) == 0;
     ok = fsync(file) == 0 && ok;
     ok = close(file) == 0 && ok;
-    unlink(path);
+    unlinkat(t->folder_file, name, 0);
     if (!ok)
         return oj_fail(err, OJ_ERR_IO, "cannot write the output into %s: %s",
                        t->destination, strerror(errno));
     return OJ_OK;
 }
 
+struct members
+{
+    char **names;
+    const char *main;
+    int has_main;
+};
+
+static int add_member(int folder, const char *name, void *to)
+{
+    struct members *members = to;
+    (void)folder;
+    if (strcmp(name, members->main) == 0)
+        members->has_main = 1;
+    else if (strcmp(name, lock_name) != 0)
+        members->names = CSLAddString(members->names, name);
+    return 0;
+}
+
 /* Names of all members; the main one is last. Freed with CSLDestroy. */
 static char **list_output_files_main_last(const struct oj_temporary *t)
 {
-    char **names = VSIReadDir(t->folder), **members = NULL;
-    for (int i = 0; names != NULL && names[i] != NULL; i++)
-    {
-        if (oj_words_find(".|..|.lock", names[i]) < 0 &&
-            strcmp(names[i], t->name) != 0)
-            members = CSLAddString(members, names[i]);
-    }
-    if (CSLFindString(names, t->name) >= 0)
-        members = CSLAddString(members, t->name);
-    CSLDestroy(names);
-    return members;
+    struct members members = {NULL, t->name, 0};
+    (void)oj_folder_each(t->folder_file, add_member, &members);
+    return members.has_main ? CSLAddString(members.names, t->name)
+                            : members.names;
 }
 
 /* 1 when path is one of the files in old. */
@@ -235,31 +373,43 @@ static oj_status check_targets_replaceable(const struct oj_temporary *t,
     return OJ_OK;
 }
 
-/* Data on disk, and the permissions of the file that will be replaced. */
-static oj_status fsync_and_copy_permissions(const char *path,
-                                            const char *target,
-                                            struct oj_error *err)
+/* Where files are replaced, by those that are there. */
+static void copy_permissions(const struct oj_temporary *t, const char *name)
 {
     struct stat info;
-    int file = open(path, O_RDONLY | O_CLOEXEC), ok;
-    if (file < 0)
-        return fail_system(err, "cannot read", path);
-    ok = fsync(file) == 0;
-    if (ok && stat(target, &info) == 0 && !S_ISDIR(info.st_mode))
-        (void)!fchmod(file, info.st_mode & 0777);
-    close(file);
-    return ok ? OJ_OK : fail_system(err, "cannot write", path);
+    if (fstatat(t->destination_file, name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG(info.st_mode))
+        (void)!fchmodat(t->folder_file, name, info.st_mode & 0777, 0);
+}
+
+/* With their permissions, while an interrupt may still end the run. */
+static oj_status bring_members_to_disk(const struct oj_temporary *t,
+                                       char **members, char **old,
+                                       struct oj_error *err)
+{
+    for (int i = 0; members[i] != NULL; i++)
+    {
+        if (old != NULL)
+            copy_permissions(t, members[i]);
+        if (oj_folder_sync_member(t->folder_file, members[i]) != 0)
+            return fail_system(err, "cannot write",
+                               path_in_folder(t->destination, members[i]));
+    }
+    return OJ_OK;
 }
 
 /* A rename cannot replace a folder that holds something; swap the two, and the
  * old one goes with the temporary folder. */
-static int rename_or_exchange_folder(const char *from, const char *to)
+static int rename_or_exchange_folder(const struct oj_temporary *t,
+                                     const char *name)
 {
+    int from = t->folder_file, to = t->destination_file;
     struct stat info;
-    if (rename(from, to) == 0)
+    if (renameat(from, name, to, name) == 0)
         return 0;
-    if (stat(to, &info) == 0 && S_ISDIR(info.st_mode))
-        return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE);
+    if (fstatat(to, name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISDIR(info.st_mode))
+        return renameat2(from, name, to, name, RENAME_EXCHANGE);
     return -1;
 }
 
@@ -286,7 +436,7 @@ static void remove_old_sidecars(const struct oj_temporary *t, char **members,
     {
         if (is_sidecar(t, old[i]) &&
             CSLFindString(members, CPLGetFilename(old[i])) < 0)
-            unlink(old[i]);
+            unlinkat(t->destination_file, CPLGetFilename(old[i]), 0);
     }
 }
 
@@ -294,21 +444,19 @@ static oj_status move_output_files_into_place(const struct oj_temporary *t,
                                               char **members, char **old,
                                               struct oj_error *err)
 {
-    for (int i = 0; old != NULL && members != NULL && members[i] != NULL; i++)
-        OJ_TRY(fsync_and_copy_permissions(
-            path_in_folder(t->folder, members[i]),
-            path_in_folder(t->destination, members[i]), err));
     remove_old_sidecars(t, members, old);
     for (int i = 0; members != NULL && members[i] != NULL; i++)
     {
-        const char *to = path_in_folder(t->destination, members[i]);
         for (size_t j = 0; j < sizeof journals / sizeof *journals; j++)
-            unlink(CPLSPrintf("%s%s", to, journals[j]));
-        if (rename_or_exchange_folder(path_in_folder(t->folder, members[i]),
-                                      to) != 0)
-            return fail_system(err, "cannot write", to);
+            unlinkat(t->destination_file,
+                     CPLSPrintf("%s%s", members[i], journals[j]), 0);
+        if (rename_or_exchange_folder(t, members[i]) != 0)
+            return fail_system(err, "cannot write",
+                               path_in_folder(t->destination, members[i]));
     }
-    return OJ_OK;
+    return oj_folder_sync(t->destination_file) == 0
+               ? OJ_OK
+               : fail_system(err, "cannot write into folder", t->destination);
 }
 
 oj_status oj_temporary_move(const struct oj_temporary *t, char **old,
@@ -318,6 +466,8 @@ oj_status oj_temporary_move(const struct oj_temporary *t, char **old,
     oj_status status = check_targets_replaceable(t, members, old, err);
     if (status == OJ_OK && members == NULL)
         status = oj_fail(err, OJ_ERR_IO, "the driver wrote no file");
+    if (status == OJ_OK)
+        status = bring_members_to_disk(t, members, old, err);
     if (status == OJ_OK)
     {
         oj_cancel_hold();
@@ -332,12 +482,6 @@ oj_status oj_temporary_move(const struct oj_temporary *t, char **old,
 
 void oj_temporary_remove(struct oj_temporary *t)
 {
-    if (t->folder[0] == '\0')
-        return;
-    VSIRmdirRecursive(t->folder);
-    oj_cancel_replace_temporary(t->folder, "");
-    if (t->lock >= 0)
-        close(t->lock);
-    memset(t, 0, sizeof *t);
-    t->lock = -1;
+    if (t->folder[0] != '\0')
+        close_temporary(t);
 }

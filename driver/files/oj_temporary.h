@@ -7,8 +7,14 @@
  *
  *  The folder has no dot inside its name: GDAL would take .zip, .xlsx and the
  *  like for an archive.  A member moves into place by one rename within the
- * file system. A run that was killed leaves the folder, not the lock; the next
- * run to the same destination removes it.
+ *  file system, when it is on the disk.
+ *
+ *  A run that was killed leaves the folder, not the lock; the next run to the
+ *  same destination removes it.  Others may write in the destination, so a
+ *  folder is removed only when it belongs to this user, no other may write
+ *  in it, and its .lock is a file, free, and holds the name of the folder.
+ *  Both folders are held by descriptors: what happens to their names meanwhile
+ *  changes nothing of what is moved or removed.
  */
 #ifndef OJ_TEMPORARY_H
 #define OJ_TEMPORARY_H
@@ -23,9 +29,12 @@
 struct oj_temporary
 {
     char folder[OJ_PATH_MAX];      /**< the temporary folder; "": none */
+    char way[OJ_PATH_MAX];         /**< by which its members are opened: by
+                                        its descriptor, where /proc is there */
     char destination[OJ_PATH_MAX]; /**< the folder of the final names */
     char name[256];                /**< final name of the main member */
-    int lock;                      /**< file descriptor */
+    /** Descriptors of the three, where folder is set. */
+    int folder_file, destination_file, lock;
 };
 
 /** Removes what dead runs to final left, and makes the folder. */
@@ -45,7 +54,8 @@ OJ_MUST_USE oj_status oj_temporary_probe(const struct oj_temporary *temporary,
 /** Moves all members to their final names, the main one last. old: NULL-
  *  terminated paths of the members of the dataset that is replaced, which go;
  *  NULL when nothing is replaced, and then no member may exist yet.
- *  With old the new members reach the disk before the old ones go.
+ *  Members reach the disk before they are moved and before old ones go, their
+ *  final names before this returns.
  *  OJ_ERR_CANCELLED: nothing was moved. */
 OJ_MUST_USE oj_status oj_temporary_move(const struct oj_temporary *temporary,
                                         char **old, struct oj_error *err);

@@ -1,12 +1,23 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* O_PATH */
+#endif
 #include "oj_text_file_write.h"
 
+#include "../../flatten/base/oj_folder.h"
+#include "../../flatten/base/oj_new_file.h"
 #include "../../flatten/base/oj_word_list.h"
 #include "oj_path.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum
+{
+    PATH_SIZE = 4096
+};
 
 static oj_status fail_to_write(const char *option, const char *path,
                                struct oj_error *err)
@@ -37,23 +48,94 @@ static int is_not_regular_file(const char *path)
     return lstat(path, &file) == 0 && !S_ISREG(file.st_mode);
 }
 
-/* errno says why, where this is 0. */
-static int write_to(const char *path, void (*write)(FILE *, const void *),
-                    const void *user)
+/* A link that a third user has put there would choose a file of this user's
+ * that is cut: links count that this user, root or the owner of the folder has
+ * made, and lead somewhere. */
+static oj_status check_link(const char *option, const char *path,
+                            struct oj_error *err)
 {
-    FILE *file = standard_stream_of(path);
-    int failed;
-    if (file != NULL)
-    {
-        write(file, user);
-        return fflush(file) == 0 && !ferror(file);
-    }
-    file = fopen(path, "w");
+    struct stat link, folder, target;
+    if (lstat(path, &link) != 0 || !S_ISLNK(link.st_mode))
+        return OJ_OK;
+    if (stat(oj_path_folder(path, "."), &folder) != 0)
+        return fail_to_write(option, path, err);
+    if (link.st_uid != geteuid() && link.st_uid != 0 &&
+        link.st_uid != folder.st_uid)
+        return oj_fail(err, OJ_ERR_IO,
+                       "-%s: %s is a link that another user has made; name "
+                       "the file itself",
+                       option, path);
+    if (stat(path, &target) != 0 && errno == ENOENT)
+        return oj_fail(err, OJ_ERR_IO, "-%s: %s is a link to nowhere", option,
+                       path);
+    return OJ_OK;
+}
+
+/* Writes an open file and closes it; errno says why, where this is 0. */
+static int write_and_close(int descriptor, int is_brought_to_disk,
+                           void (*write)(FILE *, const void *),
+                           const void *user)
+{
+    FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+    int is_good;
     if (file == NULL)
+    {
+        int number = errno;
+        if (descriptor >= 0)
+            close(descriptor);
+        errno = number;
         return 0;
+    }
     write(file, user);
-    failed = ferror(file) != 0;
-    return fclose(file) == 0 && !failed;
+    is_good = fflush(file) == 0 && !ferror(file);
+    is_good = is_good && (!is_brought_to_disk || fsync(descriptor) == 0);
+    return fclose(file) == 0 && is_good;
+}
+
+/* 0: errno says why. */
+static int write_existing(const char *path, void (*write)(FILE *, const void *),
+                          const void *user)
+{
+    FILE *stream = standard_stream_of(path);
+    if (stream == NULL)
+        return write_and_close(
+            open(path, O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC), 0, write,
+            user);
+    write(stream, user);
+    return fflush(stream) == 0 && !ferror(stream);
+}
+
+/* Brings the new name in its folder to the disk. 0: errno says why. */
+static int sync_folder_of(const char *path)
+{
+    int folder =
+            open(oj_path_folder(path, "."), O_PATH | O_DIRECTORY | O_CLOEXEC),
+        is_good;
+    if (folder < 0)
+        return 0;
+    is_good = oj_folder_sync(folder) == 0;
+    close(folder);
+    return is_good;
+}
+
+/* Under another name in its folder until it is complete and on the disk. 0:
+ * errno says why. */
+static int write_new(const char *path, void (*write)(FILE *, const void *),
+                     const void *user)
+{
+    const char *folder = oj_path_folder(path, ".");
+    char temporary[PATH_SIZE];
+    int number;
+    int file = oj_new_file_create_unpredictable(folder, strlen(folder), 0666,
+                                                temporary, sizeof temporary);
+    if (file < 0)
+        return 0;
+    if (write_and_close(file, 1, write, user) && rename(temporary, path) == 0)
+        return sync_folder_of(path);
+    number = errno;
+    unlink(temporary);
+    errno = number;
+    return 0;
 }
 
 oj_status oj_text_file_check(const char *path, const char *option,
@@ -68,6 +150,7 @@ oj_status oj_text_file_check(const char *path, const char *option,
         errno = EISDIR;
         return fail_to_write(option, path, err);
     }
+    OJ_TRY(check_link(option, path, err));
     if (is_not_regular_file(path))
         return access(path, W_OK) == 0 ? OJ_OK
                                        : fail_to_write(option, path, err);
@@ -79,20 +162,14 @@ oj_status oj_text_file_write(const char *path, const char *option,
                              void (*write)(FILE *, const void *),
                              const void *user, struct oj_error *err)
 {
-    char temporary[4096];
-    int number;
-    if (standard_stream_of(path) != NULL || is_not_regular_file(path))
-        return write_to(path, write, user) ? OJ_OK
-                                           : fail_to_write(option, path, err);
-    if (snprintf(temporary, sizeof temporary, "%s.ogrjoin-%ld", path,
-                 (long)getpid()) >= (int)sizeof temporary)
-        return oj_fail(err, OJ_ERR_ARG, "-%s: the name is too long", option);
-    if (write_to(temporary, write, user) && rename(temporary, path) == 0)
-        return OJ_OK;
-    number = errno;
-    unlink(temporary);
-    errno = number;
-    return fail_to_write(option, path, err);
+    int is_stream = standard_stream_of(path) != NULL;
+    if (!is_stream)
+        OJ_TRY(check_link(option, path, err));
+    return (is_stream || is_not_regular_file(path)
+                ? write_existing(path, write, user)
+                : write_new(path, write, user))
+               ? OJ_OK
+               : fail_to_write(option, path, err);
 }
 
 void oj_text_file_put_json(FILE *file, const char *text)

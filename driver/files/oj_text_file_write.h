@@ -15,8 +15,10 @@ OJ_MUST_USE oj_status oj_text_file_check(const char *path, const char *option,
 /** 1 when path is a name of standard output. */
 int oj_text_file_is_stdout(const char *path);
 
-/** Writes path by write(file, user), under a temporary name next to it. option:
- *  who asked, for the error text. */
+/** Writes path by write(file, user), under an unpredictable temporary name next
+ *  to it until it is on the disk.  A device, a pipe or a link that is there is
+ *  written as it stands, but never a link that leads nowhere or that another
+ *  user has made.  option: who asked, for the error text. */
 OJ_MUST_USE oj_status oj_text_file_write(const char *path, const char *option,
                                          void (*write)(FILE *, const void *),
                                          const void *user,

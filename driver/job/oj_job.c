@@ -24,7 +24,6 @@
 #include <strings.h>
 #include <unistd.h>
 #ifdef __GLIBC__
-#include <malloc.h>
 #endif
 
 /* Pairs of one answer: what more rows have comes in the next. 28 bytes a pair
@@ -151,6 +150,16 @@ static oj_status check_extra_output_file(const struct oj_job *job,
     return OJ_OK;
 }
 
+/* 1 when rows of the side are read once more after they were joined: join rows
+ * that match nothing, input rows whose aggregates or pairs are known then. */
+static int is_side_read_twice(const struct oj_command *command, int side)
+{
+    if (side == 0)
+        return command->one_to_one || command->aggregates != NULL;
+    return command->how == OJ_HOW_RIGHT || command->how == OJ_HOW_FULL ||
+           command->output.unmatched_join_layer != NULL;
+}
+
 oj_status oj_job_open(const struct oj_command *command, int shares,
                       struct oj_job *job, struct oj_error *err)
 {
@@ -180,10 +189,10 @@ oj_status oj_job_open(const struct oj_command *command, int shares,
     oj_warn_early(command, &job->input, &job->join, &job->crs,
                   job->relation.max_distance);
     decide_progress_and_row_count(job);
-    if (!shares)
-        return OJ_OK;
-    oj_join_files_look(&job->input, opened_ns, &job->input_files);
-    oj_join_files_look(&job->join, opened_ns, &job->join_files);
+    if (shares || is_side_read_twice(command, 0))
+        oj_join_files_look(&job->input, opened_ns, &job->input_files);
+    if (shares || is_side_read_twice(command, 1))
+        oj_join_files_look(&job->join, opened_ns, &job->join_files);
     return OJ_OK;
 }
 
@@ -237,10 +246,15 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job, int side,
         options.n_fields = source->n_fields + source->n_hidden;
     options.skipped = source->skipped;
     options.use_arrow = 1;
+    options.avoids_driver_stream = source->has_wrong_stream;
     options.file = oj_source_file(source);
     options.geopackage = oj_source_geopackage(source);
+    options.all_rows_filter = oj_source_all_rows_filter(source);
     options.ignore_unwanted = !source->has_where;
     options.transformation = source->transformation;
+    options.has_degrees = source->srs != NULL && OSRIsGeographic(source->srs) &&
+                          job->relation.metric != OJ_METRIC_SPHERE &&
+                          oj_command_needs_shapes(job->command);
     options.n_threads = n_threads(job->command);
     if (options.n_threads == 0)
         options.n_threads = oj_cpu_count();
@@ -252,11 +266,12 @@ oj_status oj_job_read_side(struct oj_job *job, int side, int insert,
                            struct oj_join_side *to,
                            int (*watch)(int64_t, void *), struct oj_error *err)
 {
-    const struct oj_source *source = side == 0 ? &job->input : &job->join;
+    struct oj_source *source = side == 0 ? &job->input : &job->join;
     struct oj_read_options reading = oj_job_read_options(job, side, side == 1);
     struct oj_attributes values = {0};
     double start = oj_clock_seconds();
     oj_status status;
+    OJ_TRY(oj_source_hold(source, err));
     oj_message_forget_errors();
     status = oj_layer_read_all(source->layer, &reading, &to->buf, &to->table,
                                &to->counts, watch, job, err);
@@ -463,23 +478,11 @@ static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
                               &job->tiled, err);
 }
 
-/* Large arrays of a tile go back to the system with the tile: by default glibc
- * keeps ever larger ones, in an arena for each thread. */
-static void limit_malloc_retention(void)
-{
-#ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, 4 << 20);
-    mallopt(M_TRIM_THRESHOLD, 16 << 20);
-#endif
-}
-
 static oj_status read_join_side_or_tiles(struct oj_job *job,
                                          struct oj_error *err)
 {
     int is_bounded = job->command->memory > 0;
     oj_status status;
-    if (is_bounded)
-        limit_malloc_retention();
     status = oj_job_read_side(job, 1, 1, job->join_side,
                               is_bounded ? is_join_side_too_large : NULL, err);
     if (status == OJ_ERR_CANCELLED && is_bounded && !oj_is_cancelled())
@@ -690,6 +693,12 @@ oj_status oj_job_prepare(struct oj_job *job, const struct oj_job *like,
     if (!job->shares || job->command->memory > 0)
         return read_join_side_or_tiles(job, err);
     may_keep = is_join_side_cacheable(job);
+    /* The second reading is of the state of the first, or can be seen not to
+     * be. */
+    if (like != NULL && is_side_read_twice(job->command, 1) &&
+        (oj_join_files_changed(&job->join_files) ||
+         oj_join_files_changed(&like->join_files)))
+        like = NULL;
     if (may_keep)
         key = make_cache_key(job);
     status = oj_join_cache_take(

@@ -1,6 +1,7 @@
 #include "oj_join_side_cache.h"
 
 #include "../../flatten/base/oj_alloc.h"
+#include "../../flatten/base/oj_timed_wait.h"
 #include "../base/oj_message.h"
 #include "../base/oj_shell_words.h"
 #include "../command/oj_unit.h"
@@ -12,7 +13,6 @@
 #include <pthread.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 /* How often those who wait look at their own flag. */
 #define LOOK_MS 50
@@ -44,9 +44,9 @@ static struct
     struct oj_join_entry *list;
     struct oj_join_entry *garbage; /* to be freed when the mutex is not held */
     int64_t clock, n_built, n_found;
-    int is_ending; /* the process is; atomic */
-} cache = {.mutex = PTHREAD_MUTEX_INITIALIZER,
-           .changed = PTHREAD_COND_INITIALIZER};
+    int is_ending;     /* the process is; atomic */
+    int has_condition; /* changed is made */
+} cache = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- join sides --------------------------------------------------------- */
 
@@ -279,15 +279,7 @@ static int is_cancel_flag_set(const int *flag)
 /* Until something changes, or it is time to look at a flag again. */
 static void wait_for_cache_change(void)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_MS * 1000000;
-    if (until.tv_nsec >= 1000000000)
-    {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    pthread_cond_timedwait(&cache.changed, &cache.mutex, &until);
+    oj_timed_wait(&cache.changed, &cache.mutex, LOOK_MS);
 }
 
 static oj_status fail_cancelled(struct oj_error *err)
@@ -404,7 +396,9 @@ oj_status oj_join_cache_take(const struct oj_join_use *like,
     oj_status status;
     *is_mine = 0;
     pthread_mutex_lock(&cache.mutex);
-    entry = find_or_add(like, key);
+    cache.has_condition =
+        cache.has_condition || oj_timed_wait_init(&cache.changed);
+    entry = cache.has_condition ? find_or_add(like, key) : NULL;
     memset(use, 0, sizeof *use);
     use->cancel = cancel;
     if (entry == NULL)

@@ -270,17 +270,23 @@ void oj_join_files_look(const struct oj_source *source, int64_t opened_ns,
             describe_file_states(files->paths, opened_ns, &files->is_settled);
 }
 
-int oj_join_files_same(const struct oj_join_files *files)
+int oj_join_files_differ(const struct oj_join_files *files)
 {
     char **state;
     int ignored, same;
-    if (files->paths == NULL || !files->is_settled)
+    if (files->paths == NULL)
         return 0;
     state = describe_file_states(files->paths, 0, &ignored);
     same = oj_words_are_same((const char *const *)state,
                              (const char *const *)files->state);
     CSLDestroy(state);
-    return same;
+    return !same;
+}
+
+int oj_join_files_same(const struct oj_join_files *files)
+{
+    return files->paths != NULL && files->is_settled &&
+           !oj_join_files_differ(files);
 }
 
 int oj_join_files_changed(const struct oj_join_files *files)

@@ -32,6 +32,10 @@ void oj_join_files_look(const struct oj_source *source, int64_t opened_ns,
 /** 1 while the files are known, settled and in the state that was seen. */
 int oj_join_files_same(const struct oj_join_files *files);
 
+/** 1 when the files are known and their state is another one now; of files that
+ *  are not settled a change that follows another one at once may go unseen. */
+int oj_join_files_differ(const struct oj_join_files *files);
+
 /** 1 when the files are known and may have changed since they were looked at.
  *  Costs a stat() per file. */
 int oj_join_files_changed(const struct oj_join_files *files);

@@ -555,11 +555,12 @@ static oj_status create_dataset(struct oj_output *o, const char *path,
 static void hide_temporary_path(const struct oj_output *o)
 {
     const char *dst = o->asked->dst, *slash = strrchr(dst, '/');
-    char hidden[OJ_PATH_MAX + 1], shown[OJ_PATH_MAX];
-    snprintf(hidden, sizeof hidden, "%s/", o->temporary.folder);
+    char folder[OJ_PATH_MAX + 1], way[OJ_PATH_MAX + 1], shown[OJ_PATH_MAX];
+    snprintf(folder, sizeof folder, "%s/", o->temporary.folder);
+    snprintf(way, sizeof way, "%s/", o->temporary.way);
     snprintf(shown, sizeof shown, "%.*s",
              slash != NULL ? (int)(slash + 1 - dst) : 0, dst);
-    oj_message_show_as(hidden, shown);
+    oj_message_show_as(folder, way, shown);
 }
 
 oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
@@ -716,7 +717,7 @@ static oj_status open_finished(const struct oj_output *o,
     char path[2 * OJ_PATH_MAX];
     oj_temporary_path(&o->temporary, path, (int)sizeof path);
     if (l->has_file)
-        snprintf(path, sizeof path, "%s/%s.%s", o->temporary.folder, l->name,
+        snprintf(path, sizeof path, "%s/%s.%s", o->temporary.way, l->name,
                  CPLGetExtension(o->path));
     CPLErrorReset();
     *dataset =
@@ -777,6 +778,15 @@ oj_status oj_output_explain(const struct oj_output *o, oj_status status,
     return status;
 }
 
+/* What was committed is complete, and stays, whatever a driver complains of
+ * while it closes. */
+static void close_committed_dataset(struct oj_output *o)
+{
+    struct oj_error late;
+    if (close_dataset(o, &late) != OJ_OK)
+        oj_warn("%s; all rows were committed before", late.message);
+}
+
 static oj_status finish_transaction(struct oj_output *o, struct oj_error *err)
 {
     if (!o->in_transaction) /* of a layer that is changed all the same */
@@ -789,7 +799,8 @@ static oj_status finish_transaction(struct oj_output *o, struct oj_error *err)
     OJ_TRY(oj_cancel_check(err));
     OJ_TRY(oj_transaction_commit(o->dataset, o->asked->dst, err));
     o->in_transaction = 0;
-    return close_dataset(o, err);
+    close_committed_dataset(o);
+    return OJ_OK;
 }
 
 /* What was written to stdout may still wait there. */

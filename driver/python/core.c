@@ -10,12 +10,12 @@
 
 #include "../../algs/api/arrow_abi.h"
 #include "../../algs/ogrjoin.h"
+#include "../../flatten/base/oj_timed_wait.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* --- errors ----------------------------------------------------------------
  */
@@ -39,7 +39,7 @@ static PyObject *raise_error(const struct ogrjoin_error *err)
  *  another       the library's call, without the GIL ---------/
  */
 
-#define LISTEN_NANOSECONDS 50000000
+#define LISTEN_MS 50
 
 struct side_call
 {
@@ -49,7 +49,7 @@ struct side_call
     int status;
     pthread_mutex_t lock; /* of is_done */
     pthread_cond_t done;
-    int is_done;
+    int has_condition, is_done;
 };
 
 static void *run_work_on_thread(void *at)
@@ -58,7 +58,8 @@ static void *run_work_on_thread(void *at)
     w->status = w->work(w->data, &w->err);
     pthread_mutex_lock(&w->lock);
     w->is_done = 1;
-    pthread_cond_signal(&w->done);
+    if (w->has_condition)
+        pthread_cond_signal(&w->done);
     pthread_mutex_unlock(&w->lock);
     return NULL;
 }
@@ -66,15 +67,10 @@ static void *run_work_on_thread(void *at)
 /* 1: the work is done; 0: it was waited for in vain. */
 static int wait_done_with_timeout(struct side_call *w)
 {
-    struct timespec until;
     int is_done, code = 0;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LISTEN_NANOSECONDS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&w->lock);
     while (!w->is_done && code == 0)
-        code = pthread_cond_timedwait(&w->done, &w->lock, &until);
+        code = oj_timed_wait(&w->done, &w->lock, LISTEN_MS);
     is_done = w->is_done;
     pthread_mutex_unlock(&w->lock);
     return is_done;
@@ -107,7 +103,7 @@ static void wait_handling_signals(struct side_call *w, int *cancel)
 static void work_without_gil(struct side_call *w, int *cancel)
 {
     pthread_t thread;
-    if (PyThread_get_thread_ident() == main_thread &&
+    if (PyThread_get_thread_ident() == main_thread && w->has_condition &&
         pthread_create(&thread, NULL, run_work_on_thread, w) == 0)
     {
         wait_handling_signals(w, cancel);
@@ -126,9 +122,10 @@ static int run_once_interruptible(int (*work)(void *, struct ogrjoin_error *),
 {
     struct side_call w = {.work = work, .data = data};
     pthread_mutex_init(&w.lock, NULL);
-    pthread_cond_init(&w.done, NULL);
+    w.has_condition = oj_timed_wait_init(&w.done);
     work_without_gil(&w, cancel);
-    pthread_cond_destroy(&w.done);
+    if (w.has_condition)
+        pthread_cond_destroy(&w.done);
     pthread_mutex_destroy(&w.lock);
     *is_cancelled =
         w.status == OGRJOIN_ERR_CANCELLED && PyErr_Occurred() == NULL;
@@ -254,7 +251,10 @@ static const void *borrow_buffer(struct layer_handle *self, PyObject *buffer,
                                  int64_t n, size_t size)
 {
     Py_buffer *view = &self->view[self->n_views];
-    if (self->n_views == MOST_VIEWS)
+    /* before it is multiplied: a length that wraps around would fit no bytes */
+    if (n < 0 || n > INT64_MAX / (int64_t)size)
+        PyErr_SetString(PyExc_ValueError, "a layer cannot have so many rows");
+    else if (self->n_views == MOST_VIEWS)
         PyErr_SetString(PyExc_ValueError, "the layer has its columns already");
     else if (PyObject_GetBuffer(buffer, view, PyBUF_SIMPLE) == 0)
     {
@@ -281,6 +281,11 @@ static PyObject *layer_from_arrays(PyObject *module, PyObject *args)
                           &vertex) ||
         (self = new_layer()) == NULL)
         return NULL;
+    if (n < 0 || n == PY_SSIZE_T_MAX)
+    {
+        PyErr_SetString(PyExc_ValueError, "a layer cannot have so many rows");
+        return make_layer_capsule(self);
+    }
     all.n_features = all.n_vertices = n;
     if (part != NULL)
     {
@@ -1061,6 +1066,11 @@ static PyObject *py_aggregate(PyObject *module, PyObject *args)
                           &column[3], &column[4]) ||
         (w.pairs = PyCapsule_GetPointer(capsule, PAIRS)) == NULL)
         return NULL;
+    if (n < 0 || n >= PY_SSIZE_T_MAX / 8)
+    {
+        PyErr_SetString(PyExc_ValueError, "a layer cannot have so many rows");
+        return NULL;
+    }
     for (int i = 0; i < 5; i++)
     {
         Py_ssize_t want = (n + (i == 2)) * sizes[i];
@@ -1071,7 +1081,7 @@ static PyObject *py_aggregate(PyObject *module, PyObject *args)
         at[i] = view[n_views++].buf;
         if (i == 3)
             want = at[2] != NULL ? (Py_ssize_t)((const int64_t *)at[2])[n] : 0;
-        if (view[n_views - 1].len < want)
+        if (want < 0 || view[n_views - 1].len < want)
         {
             PyErr_SetString(PyExc_ValueError, "a column is too short");
             goto end;

@@ -4,6 +4,7 @@
 #include "../../algs/pair_values/oj_pair_stage.h"
 #include "../../algs/pairs/oj_feature_area_length.h"
 #include "../../flatten/base/oj_alloc.h"
+#include "../../flatten/base/oj_quoted_name.h"
 #include "../../flatten/base/oj_temporary_file.h"
 #include "../../flatten/read/oj_attribute_table.h"
 
@@ -119,20 +120,12 @@ static void skip_spaces(struct scanner *s)
 static oj_status read_quoted(struct scanner *s, const char **out,
                              struct oj_error *err)
 {
-    char quote = *s->at++;
+    char quote = *s->at;
     *out = s->to;
-    for (; *s->at != quote || s->at[1] == quote; s->at++)
-    {
-        if (*s->at == '\0')
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-agg: the quote %c is not closed in %.200s", quote,
-                           s->words);
-        if (*s->at == quote)
-            s->at++;
-        *s->to++ = *s->at;
-    }
-    *s->to++ = '\0';
-    s->at++;
+    if (!oj_quoted_name_read(&s->at, &s->to))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-agg: the quote %c is not closed in %.200s", quote,
+                       s->words);
     skip_spaces(s);
     return OJ_OK;
 }

@@ -136,6 +136,10 @@ struct oj_pass
     double progress_share; /**< of the bar, that streaming takes; 0: all */
     int progress_open;     /**< the bar has begun and not ended */
 
+    /** Of a side that is read again: it is held, in the state that was joined.
+     */
+    int was_held[2];
+
     struct oj_choice choice;
     int is_choosing; /**< what streams is joined for it */
 

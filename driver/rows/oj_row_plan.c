@@ -17,19 +17,31 @@
 
 /* ---- what is asked for -------------------------------------------------- */
 
-static oj_status plan_pick_field(struct oj_rows *rows, const char *name,
+/* word: the name of a field, maybe in double quotes. */
+static oj_status need_pick_field(struct oj_rows *rows, const char *word,
+                                 OGRFieldDefnH *field, struct oj_error *err)
+{
+    char *name = CPLStrdup(word);
+    oj_status status = oj_field_name_parse("pick", name, err);
+    if (status == OJ_OK)
+        status = oj_source_need_field(&rows->job->join, name, "pick",
+                                      &rows->score_column, field, err);
+    CPLFree(name);
+    return status;
+}
+
+static oj_status plan_pick_field(struct oj_rows *rows, const char *word,
                                  struct oj_error *err)
 {
     OGRFieldDefnH field;
     OGRFieldType type;
-    OJ_TRY(oj_source_need_field(&rows->job->join, name, "pick",
-                                &rows->score_column, &field, err));
+    OJ_TRY(need_pick_field(rows, word, &field, err));
     type = OGR_Fld_GetType(field);
     if (!oj_type_is_number(type) && !oj_type_is_time(type))
         return oj_fail(err, OJ_ERR_ARG,
                        "-pick: the field '%s' of the join layer is of type %s; "
                        "max and min take numbers, dates and times",
-                       name, OGR_GetFieldTypeName(type));
+                       OGR_Fld_GetNameRef(field), OGR_GetFieldTypeName(type));
     rows->request.pick = OJ_PICK_SCORE;
     return OJ_OK;
 }

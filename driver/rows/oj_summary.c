@@ -1,6 +1,7 @@
 #include "oj_summary.h"
 
 #include "../../flatten/base/oj_clock.h"
+#include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
 #include "../command/oj_parsed_command.h"
 #include "../files/oj_text_file_write.h"
@@ -79,6 +80,52 @@ static void format_skipped_counts(const struct oj_job *job, int side,
     oj_append(text, size, ")");
 }
 
+/* OGR passes on the bytes of texts as they are in the file where it does not
+ * recode them, and so do we, as ogr2ogr does. */
+static void warn_of_bad_texts(const struct oj_source *source, int64_t n)
+{
+    GDALDriverH driver = GDALGetDatasetDriver(source->dataset);
+    if (n == 0)
+        return;
+    oj_warn("%s layer '%s': %s not UTF-8, and compared and written as %s; %s",
+            source->role, source->name,
+            oj_counted(n, "text value is", "text values are"),
+            oj_word_for(n, "it is", "they are"),
+            oj_driver_has_open_option(driver, "ENCODING")
+                ? CPLSPrintf("say what it is, as with -%s ENCODING=ISO-8859-1",
+                             source->role[0] == 'i' ? "oo" : "joo")
+                : "recode the file first, as with iconv -f ISO-8859-1 -t "
+                  "UTF-8");
+}
+
+static void warn_of_antimeridian(const struct oj_source *source,
+                                 const struct oj_read_counts *counts)
+{
+    if (counts->n_cut > 0)
+        oj_notice(
+            "%s layer '%s': %s the antimeridian of the CRS of the join, "
+            "and %s cut there",
+            source->role, source->name,
+            oj_counted(counts->n_cut, "feature crosses", "features cross"),
+            oj_word_for(counts->n_cut, "was", "were"));
+    if (counts->n_torn > 0)
+        oj_warn("%s layer '%s': %s the antimeridian of the CRS of the join and "
+                "cannot be cut there, so that the reprojection tears %s: cut "
+                "%s before, as with ogr2ogr -wrapdateline -makevalid, or join "
+                "with -metric sphere",
+                source->role, source->name,
+                oj_counted(counts->n_torn, "feature crosses", "features cross"),
+                oj_word_for(counts->n_torn, "it", "them"),
+                oj_word_for(counts->n_torn, "it", "them"));
+    if (counts->n_wide > 0)
+        oj_warn("%s layer '%s': %s from 350 to 360 degrees wide, as when a "
+                "shape across the antimeridian is taken the other way around "
+                "the Earth; -metric sphere takes the short way, ogr2ogr "
+                "-wrapdateline cuts such shapes",
+                source->role, source->name,
+                oj_counted(counts->n_wide, "feature is", "features are"));
+}
+
 static void warn_of_reading(const struct oj_source *source,
                             const struct oj_read_counts *counts)
 {
@@ -86,12 +133,24 @@ static void warn_of_reading(const struct oj_source *source,
         oj_warn("reading %s layer '%s': %s%s", source->role, source->name,
                 counts->first_warning,
                 counts->n_warnings > 1 ? " (and more warnings)" : "");
+    warn_of_bad_texts(source, counts->n_bad_texts);
+    warn_of_antimeridian(source, counts);
+}
+
+/* Boxes of -window are there always. */
+static void warn_of_empty_join_layer(const struct oj_job *job)
+{
+    if (job->join_side->counts.n_rows == 0)
+        oj_warn("join layer '%s' has no features%s: nothing can match",
+                job->join.name,
+                oj_source_is_filtered(&job->join) ? " under its filters" : "");
 }
 
 void oj_summary_warn_of_reading(const struct oj_job *job)
 {
     warn_of_reading(&job->input, &job->input_counts);
     warn_of_reading(&job->join, &job->join_side->counts);
+    warn_of_empty_join_layer(job);
 }
 
 static void report_side_notices(const struct oj_source *source,
@@ -169,11 +228,22 @@ static void warn_undecided(const struct oj_job *job)
                     : "");
 }
 
+static void notice_rounding_backend(const struct oj_job *job)
+{
+    const struct oj_backend *backend = oj_job_backend(job);
+    if (backend->rounds_as_geos)
+        oj_notice("backend %s: the answers are rounded as GEOS rounds; where "
+                  "shapes nearly touch, -backend cpu decides exactly",
+                  backend->name);
+}
+
 static void print_notices_and_skipped_rows(const struct oj_job *job)
 {
     char skipped[SKIPPED_SIZE];
+    notice_rounding_backend(job);
     report_side_notices(&job->input, &job->input_counts);
     report_side_notices(&job->join, &job->join_side->counts);
+    warn_of_empty_join_layer(job);
     report_reshaped_features(&job->sides.reshape[0]);
     report_reshaped_features(&job->sides.reshape[1]);
     notice_rows_without_distance(job);
@@ -324,6 +394,7 @@ static void write_validation(FILE *file, const struct oj_validation *found)
         {"rows_different", v->n_rows_different},
         {"pairs_validated", v->n_pairs},
         {"rows_proved", v->n_rows_proved},
+        {"rows_within_rounding", v->n_rows_rounding},
         {"rows_left_out_of_validation", v->n_undecided},
         {"pairs_left_out_of_validation", v->n_undecided_pairs},
         {"undecided_pairs_proved", v->n_undecided_proved},

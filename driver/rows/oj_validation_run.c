@@ -399,6 +399,12 @@ static void describe_proved_or_rounding(const struct oj_validation *v,
                   "; in %s GEOS errs by rounding, and exact arithmetic "
                   "confirms each pair of ours",
                   oj_counted(v->n_rows_proved, "row", "rows"));
+    if (v->n_rows_rounding > 0)
+        oj_append(
+            text, size,
+            "; in %s distances differ by rounding: exact arithmetic finds "
+            "ours within the rounding of their formula",
+            oj_counted(v->n_rows_rounding, "row", "rows"));
     if (v->n_within_ulps > 0 && v->relation->metric == OJ_METRIC_SPHERE)
         oj_append(text, size,
                   "; GEOS knows no sphere: %s equal up to the rounding of "
@@ -417,7 +423,7 @@ static void print_result(const struct oj_proof *proof)
     const char *ours = oj_job_backend(proof->job)->name;
     const char *reference = reference_backend(&proof->reference)->name;
     int has_measure = oj_op_get(proof->job->relation.op)->measure != NULL;
-    char apart[720] = "", kinds[96] = "";
+    char apart[880] = "", kinds[96] = "";
     describe_undecided(proof, apart, sizeof apart);
     describe_proved_or_rounding(v, apart, sizeof apart);
     if (v->n_differences == 0)

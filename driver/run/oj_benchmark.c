@@ -198,7 +198,8 @@ static oj_status compare_with_reference_answer(const struct benchmark *b,
     if (status == OJ_OK)
         status = oj_validation_compare(&validation, answer, matches, err);
     row->n_differ = validation.n_rows_different;
-    row->n_apart = validation.n_undecided + validation.n_rows_proved;
+    row->n_apart = validation.n_undecided + validation.n_rows_proved +
+                   validation.n_rows_rounding;
     row->n_undecided_pairs = validation.n_undecided_proved;
     row->n_within_ulps = validation.n_within_ulps;
     oj_validation_free(&validation);

@@ -464,5 +464,8 @@ oj_status oj_explain_run(struct oj_command_run *run, struct oj_error *err)
     print_estimate_from_sample(&e);
     print_reading_methods(&e);
     print_output(&e);
+    fflush(stdout); /* before what follows on stderr */
+    job->input_counts = *oj_layer_reader_counts(run->pass.reader);
+    oj_summary_warn_of_reading(job);
     return OJ_OK;
 }

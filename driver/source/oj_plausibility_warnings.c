@@ -157,22 +157,33 @@ static double largest_pair_gap(const struct oj_command *command,
     return oj_relation_needs_contact(&command->relation) ? 0.0 : INFINITY;
 }
 
+/* 1 when the box of a side, with x and y exchanged, meets that of the other
+ * side; to be nearer than before is no sign of a mistake, and neither is a box
+ * whose latitudes would be beyond the poles. */
+static int do_layers_meet_if_swapped(const struct oj_source *source,
+                                     const struct side_extent *own,
+                                     const struct side_extent *other)
+{
+    const OGREnvelope box = {own->box.MinY, own->box.MaxY, own->box.MinX,
+                             own->box.MaxX};
+    struct side_extent swapped = *own;
+    if (source->srs != NULL && OSRIsGeographic(source->srs) &&
+        (box.MinY < -91 || box.MaxY > 91))
+        return 0;
+    swapped.box = box;
+    swapped = transform_extent(swapped, source->transformation);
+    return swapped.is_known && gap_between(&swapped, other) <= 0.0;
+}
+
 /* Which of the two layers has its axes swapped, if that is what it looks
  * like. own: of input and join, in their CRS; joined: in that of the join. */
 static void warn_of_axes(const struct oj_source *const source[2],
                          const struct side_extent own[2],
-                         const struct side_extent joined[2], double reach)
+                         const struct side_extent joined[2])
 {
     int fits[2], which;
     for (int i = 0; i < 2; i++)
-    {
-        const OGREnvelope *box = &own[i].box;
-        struct side_extent other = own[i];
-        other.box = (OGREnvelope){box->MinY, box->MaxY, box->MinX, box->MaxX};
-        other = transform_extent(other, source[i]->transformation);
-        fits[i] =
-            other.is_known && gap_between(&other, &joined[1 - i]) <= reach;
-    }
+        fits[i] = do_layers_meet_if_swapped(source[i], &own[i], &joined[1 - i]);
     which = fits[0] ? 0 : 1;
     if (fits[0] && fits[1])
         oj_warn("x and y look swapped in one of the two layers: so read, they "
@@ -255,7 +266,7 @@ static void warn_if_layers_do_not_meet(const struct oj_command *command,
         warn_of_no_match(&joined[0], &joined[1], gap, crs);
     else if (isfinite(reach) || !is_by_distance(command))
         return;
-    warn_of_axes(source, own, joined, isfinite(reach) ? reach : 0.0);
+    warn_of_axes(source, own, joined);
     /* A box of -window is in the CRS of the join, whatever that is. */
     if (command->n_windows == 0 || source[0]->srs != NULL)
         warn_of_unexpected_degrees(source[0], &own[0], &own[1]);

@@ -1,6 +1,7 @@
 #include "oj_side_preprocessing.h"
 
 #include "../../algs/base/oj_boxes.h"
+#include "../../algs/relation/oj_compared_fields.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/write/oj_flat_to_ogr_geometry.h"
 #include "../base/oj_cancel.h"
@@ -160,50 +161,17 @@ static oj_status add_compared_field(struct oj_source *const sources[2],
     return oj_side_columns_add(columns, made, side, &field, err);
 }
 
-/* "F" or "LEFT=RIGHT" -> names; cuts word. */
-static oj_status split_pair(const char *option, char *word,
-                            const char *names[2], struct oj_error *err)
-{
-    char *equals = strchr(word, '=');
-    names[0] = names[1] = word;
-    if (equals != NULL)
-    {
-        *equals = '\0';
-        names[1] = equals + 1;
-        while (*names[1] == ' ')
-            names[1]++;
-        while (equals > word && equals[-1] == ' ')
-            *--equals = '\0';
-    }
-    if (names[0][0] == '\0' || names[1][0] == '\0' ||
-        strchr(names[1], '=') != NULL)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-%s takes LEFT=RIGHT, a field of the input layer and "
-                       "one of the join layer",
-                       option);
-    return OJ_OK;
-}
-
 static oj_status add_field_pairs(struct oj_source *const source[2],
                                  const char *list, const char *option, int made,
                                  struct oj_side_columns *columns,
                                  struct oj_error *err)
 {
-    char **words = CSLTokenizeString2(
-        list, ",",
-        CSLT_HONOURSTRINGS | CSLT_STRIPLEADSPACES | CSLT_STRIPENDSPACES);
-    oj_status status = OJ_OK;
-    if (CSLCount(words) == 0)
-        status = oj_fail(err, OJ_ERR_ARG, "-%s names no field", option);
-    for (int i = 0; i < CSLCount(words) && status == OJ_OK; i++)
-    {
-        const char *names[2];
-        status = split_pair(option, words[i], names, err);
-        for (int side = 0; side < 2 && status == OJ_OK; side++)
-            status = add_compared_field(source, side, names[side], option, made,
-                                        columns, err);
-    }
-    CSLDestroy(words);
+    struct oj_field_pairs pairs = {0};
+    oj_status status = oj_field_pairs_parse(option, list, &pairs, err);
+    for (int i = 0; i < 2 * pairs.n && status == OJ_OK; i++)
+        status = add_compared_field(source, i % 2, pairs.fields[i % 2][i / 2],
+                                    option, made, columns, err);
+    oj_field_pairs_free(&pairs);
     return status;
 }
 

@@ -1,6 +1,7 @@
 #include "oj_source.h"
 
 #include "../../flatten/base/oj_alloc.h"
+#include "../../flatten/geopackage/oj_sqlite_connection.h"
 #include "../../flatten/write/oj_flat_to_ogr_geometry.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
@@ -528,6 +529,23 @@ static oj_status create_window_layer(struct oj_source *s, const double *boxes,
 
 /* ---- a side, opened ------------------------------------------------------ */
 
+/* FlatGeobuf's stream of columns (seen in GDAL 3.6) shifts the texts of a field
+ * that is NOT NULL after a row without a value, which the format allows, and
+ * does not end in a file whose header has no count of features. No filter is
+ * set yet, under which there would be no count either. */
+static int has_wrong_stream(const struct oj_source *s)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(s->layer);
+    int is_wrong;
+    if (s->is_result_set ||
+        !oj_driver_is(GDALGetDatasetDriver(s->dataset), "FlatGeobuf"))
+        return 0;
+    is_wrong = !OGR_L_TestCapability(s->layer, OLCFastFeatureCount);
+    for (int i = 0; i < OGR_FD_GetFieldCount(defn); i++)
+        is_wrong |= !OGR_Fld_IsNullable(OGR_FD_GetFieldDefn(defn, i));
+    return is_wrong;
+}
+
 static oj_status open_layer(struct oj_source *s,
                             const struct oj_command *command,
                             struct oj_error *err)
@@ -536,6 +554,7 @@ static oj_status open_layer(struct oj_source *s,
     OJ_TRY(choose_layer(s, err));
     snprintf(s->name, sizeof s->name, "%s", OGR_L_GetName(s->layer));
     OJ_TRY(check_geometry(s, command, err));
+    s->has_wrong_stream = has_wrong_stream(s);
     OJ_TRY(set_filters(s, err));
     return find_crs(s, err);
 }
@@ -627,6 +646,15 @@ GDALDatasetH oj_source_geopackage(const struct oj_source *source)
                : NULL;
 }
 
+const char *oj_source_all_rows_filter(const struct oj_source *source)
+{
+    return source->dataset != NULL && !source->is_result_set &&
+                   !source->has_where &&
+                   oj_driver_is(GDALGetDatasetDriver(source->dataset), "GPKG")
+               ? "1 = 1"
+               : NULL;
+}
+
 int oj_source_can_hold_points(const struct oj_source *source)
 {
     OGRwkbGeometryType flat = OGR_GT_Flatten(source->type);
@@ -649,8 +677,34 @@ int oj_source_reads_once(const struct oj_source *source)
     return strncmp(source->side->dataset, "/vsistdin", 9) == 0;
 }
 
+oj_status oj_source_hold(struct oj_source *source, struct oj_error *err)
+{
+    void *connection = source->dataset != NULL && !source->is_held
+                           ? oj_sqlite_connection_of(source->dataset)
+                           : NULL;
+    struct oj_error reason;
+    oj_status status;
+    if (connection == NULL)
+        return OJ_OK;
+    status = oj_sqlite_connection_begin_reading(connection, &reason);
+    if (status != OJ_OK)
+        return oj_fail(err, status, LAYER_FORMAT " cannot be read: %s",
+                       source->role, source->name, reason.message);
+    source->is_held = 1;
+    return OJ_OK;
+}
+
+void oj_source_release(struct oj_source *source)
+{
+    if (source->is_held)
+        oj_sqlite_connection_end_reading(
+            oj_sqlite_connection_of(source->dataset));
+    source->is_held = 0;
+}
+
 void oj_source_close_dataset(struct oj_source *source)
 {
+    oj_source_release(source);
     if (source->is_result_set)
         GDALDatasetReleaseResultSet(source->dataset, source->layer);
     if (source->dataset != NULL)

@@ -17,6 +17,7 @@ struct oj_source
     GDALDatasetH dataset;
     OGRLayerH layer;
     int is_result_set;       /**< layer comes from a SELECT */
+    int has_wrong_stream;    /**< the driver's stream of columns is wrong */
     const double *spat;      /**< the command's filter box, or NULL */
     int has_where;           /**< an attribute filter is set on layer */
     char name[256];          /**< of the layer */
@@ -28,6 +29,8 @@ struct oj_source
     unsigned char *skipped;   /**< owned; the same: nobody does, at present */
     int n_hidden; /**< fields[n_fields .. n_fields + n_hidden): read for the
                        join, but not written; see oj_source_need_field() */
+
+    int is_held; /**< see oj_source_hold() */
 
     /** Owned; into the CRS of the join, or NULL. Set by oj_crs_choose(). */
     OGRCoordinateTransformationH transformation;
@@ -100,6 +103,10 @@ const char *oj_source_file(const struct oj_source *source);
  *  the reader, or NULL; always that with open options, and as above. */
 GDALDatasetH oj_source_geopackage(const struct oj_source *source);
 
+/** For the reader's options (oj_layer_read.h): of a table of GeoPackage without
+ *  an attribute filter, or NULL. */
+const char *oj_source_all_rows_filter(const struct oj_source *source);
+
 /** 0 when the layer says that it holds no points; 1 also where it says nothing
  *  or holds them among others. */
 int oj_source_can_hold_points(const struct oj_source *source);
@@ -109,6 +116,17 @@ int oj_source_is_behind(const struct oj_source *source, const char *path);
 
 /** 1 for a stream, of which rows come once. */
 int oj_source_reads_once(const struct oj_source *source);
+
+/** Before a reading: all that is read from here on, by whatever way and however
+ *  often, is of one state of the source, until oj_source_release().  Only with
+ *  SQLite's databases; any other source stays as it is, and is_held 0.  Nothing
+ *  happens while it is held.  OJ_ERR_IO where another program keeps it locked.
+ */
+OJ_MUST_USE oj_status oj_source_hold(struct oj_source *source,
+                                     struct oj_error *err);
+
+/** Others may change it again: under a rollback journal they could not. */
+void oj_source_release(struct oj_source *source);
 
 /** Closes the dataset and keeps the rest, for messages. */
 void oj_source_close_dataset(struct oj_source *source);

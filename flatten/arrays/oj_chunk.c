@@ -2,6 +2,7 @@
 
 #include "../base/oj_alloc.h"
 #include "../base/oj_threads.h"
+#include "../base/oj_utf8.h"
 #include "oj_wkb.h"
 
 /* Of a chunk, in one column, about: it ends, so that memory stays flat. */
@@ -24,6 +25,7 @@ oj_status oj_chunk_new(int n_fields, void *owner, void (*free_owner)(void *),
     if (chunk == NULL)
         return oj_fail_nomem(err, 1, size);
     chunk->n_users = 1;
+    chunk->may_have_bad_texts = 1;
     chunk->owner = owner;
     chunk->free_owner = free_owner;
     *out = chunk;
@@ -54,6 +56,41 @@ void oj_slice_free(struct oj_slice *slice)
         oj_free(chunk);
     }
     memset(slice, 0, sizeof *slice);
+}
+
+/* Texts of n consecutive rows lie one behind the other. */
+static int64_t count_bad_texts_of_column(const struct oj_column_view *column,
+                                         int64_t first, int64_t n)
+{
+    int64_t n_bad = 0, n_last, n_here;
+    const char *start = oj_column_bytes(column, first, &n_here);
+    const char *end = oj_column_bytes(column, first + n - 1, &n_last) + n_last;
+    if (oj_utf8_is_ascii(start, end - start))
+        return 0;
+    for (int64_t row = first; row < first + n; row++)
+    {
+        if (!oj_column_has(column, row))
+            continue;
+        start = oj_column_bytes(column, row, &n_here);
+        n_bad += !oj_utf8_is_valid(start, n_here);
+    }
+    return n_bad;
+}
+
+int64_t oj_slice_count_bad_texts(const struct oj_slice *slice, int n_fields)
+{
+    int64_t n_bad = 0;
+    if (slice->n_rows == 0 || !slice->chunk->may_have_bad_texts)
+        return 0;
+    for (int i = 0; i < n_fields; i++)
+    {
+        const struct oj_column_view *column =
+            &slice->chunk->column[OJ_CHUNK_FIELDS + i];
+        if (column->format == 'u' || column->format == 'U')
+            n_bad +=
+                count_bad_texts_of_column(column, slice->first, slice->n_rows);
+    }
+    return n_bad;
 }
 
 /* ---- columns ------------------------------------------------------------- */
@@ -150,7 +187,7 @@ static oj_status begin_row_slice(const struct oj_chunk_rows *whole,
         *own = whole->column[c];
         own->bytes = bytes;
         own->cap_bytes = cap_bytes;
-        own->n_bytes = own->n_null = 0;
+        own->n_bytes = own->n_null = own->has_bad_text = 0;
     }
     return OJ_OK;
 }
@@ -168,6 +205,7 @@ static oj_status append_rows_of_part(struct oj_chunk_rows *whole,
         const struct oj_chunk_column *from = &part->column[c];
         int64_t *end = (int64_t *)to->values + row + 1;
         to->n_null += from->n_null;
+        to->has_bad_text |= from->has_bad_text;
         if (!is_bytes(to))
             continue;
         OJ_TRY(oj_chunk_room(to, from->n_bytes, err));
@@ -201,6 +239,27 @@ static void count_nulls_and_fill_offsets(struct oj_chunk_column *column,
     }
 }
 
+/* Of n texts from row on: their bytes are one run, which is looked at as a
+ * whole; no text may begin in the middle of a code point. */
+static int has_bad_text(const struct oj_chunk_column *column, int64_t row,
+                        int64_t n)
+{
+    const int64_t *start = column->values;
+    const char *bytes = column->bytes + column->n_before;
+    int64_t n_bytes = column->n_bytes - column->n_before;
+    if (n_bytes == 0 || oj_utf8_is_ascii(bytes, n_bytes))
+        return 0;
+    if (!oj_utf8_is_valid(bytes, n_bytes))
+        return 1;
+    for (int64_t i = row + 1; i < row + n; i++)
+    {
+        if (start[i] < column->n_bytes &&
+            (column->bytes[start[i]] & 0xC0) == 0x80)
+            return 1;
+    }
+    return 0;
+}
+
 /* One thread needs no part. */
 static oj_status decode_rows_of_piece(int64_t task, int thread, void *user,
                                       struct oj_error *err)
@@ -220,8 +279,13 @@ static oj_status decode_rows_of_piece(int64_t task, int thread, void *user,
         to->column[c].n_before = to->column[c].n_bytes;
     status = maker->add(maker, thread, piece, to, &work->n, err);
     for (int c = OJ_CHUNK_GEOMETRY; work->n > 0 && c < to->n_columns; c++)
-        if (to->column[c].format != 0)
-            count_nulls_and_fill_offsets(&to->column[c], piece->row, work->n);
+    {
+        struct oj_chunk_column *column = &to->column[c];
+        if (column->format != 0)
+            count_nulls_and_fill_offsets(column, piece->row, work->n);
+        if (column->format == 'U')
+            column->has_bad_text |= has_bad_text(column, piece->row, work->n);
+    }
     return status;
 }
 
@@ -357,6 +421,7 @@ static oj_status make_chunk_of_rows(struct oj_chunk_maker *maker,
     OJ_TRY(oj_chunk_new(maker->request.n_fields, maker->rows, free_rows, out,
                         err));
     (*out)->n_rows = maker->n_rows;
+    (*out)->may_have_bad_texts = 0;
     for (int c = 0; c < maker->rows->n_columns; c++)
     {
         const struct oj_chunk_column *from = &maker->rows->column[c];
@@ -365,6 +430,7 @@ static oj_status make_chunk_of_rows(struct oj_chunk_maker *maker,
         view->bits = from->n_null > 0 ? from->bits : NULL;
         view->values = from->values;
         view->bytes = from->bytes != NULL ? from->bytes : "";
+        (*out)->may_have_bad_texts |= from->has_bad_text;
     }
     return OJ_OK;
 }
@@ -381,6 +447,8 @@ oj_status oj_chunk_make(void *stream, struct oj_chunk **out, const char **text,
     OJ_TRY(make_rows(maker, maker->request.batch_rows, &maker->rows, err));
     status = decode_rows_until_full(maker, maker->request.batch_rows, err);
     maker->is_left = status == OJ_ERR_UNSUPPORTED;
+    if (status == OJ_ERR_IO)
+        *text = maker->broken;
     if (maker->n_rows > 0 && (status == OJ_OK || maker->is_left))
         status = make_chunk_of_rows(maker, out, err);
     if (*out == NULL)

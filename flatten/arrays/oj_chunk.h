@@ -27,7 +27,8 @@ struct oj_chunk
 {
     int n_users; /**< changed by atomic operations alone */
     int64_t n_rows;
-    void *owner; /**< of what the columns point at */
+    int may_have_bad_texts; /**< 0: all texts of formats u and U are UTF-8 */
+    void *owner;            /**< of what the columns point at */
     void (*free_owner)(void *owner);
     struct oj_column_view column[]; /**< OJ_CHUNK_FIELDS and the fields */
 };
@@ -56,6 +57,8 @@ struct oj_lane_request
                              are plain points: may come by format P */
     int64_t batch_rows; /**< most rows of a chunk */
     int n_threads;      /**< that make rows, the calling one included */
+
+    const char *all_rows_filter; /**< of oj_read_options */
 
     /** NULL, or only rows are wanted whose geometry meets this box: least and
      *  greatest x, least and greatest y. */
@@ -100,7 +103,8 @@ static inline oj_status oj_leave_to_gdal(struct oj_error *err)
 }
 
 /** A chunk without rows, with one share, and n_fields columns that have no
- *  values beside FID and geometry. Takes owner when it succeeds. */
+ *  values beside FID and geometry, which may have bad texts. Takes owner when
+ * it succeeds. */
 OJ_MUST_USE oj_status oj_chunk_new(int n_fields, void *owner,
                                    void (*free_owner)(void *),
                                    struct oj_chunk **out, struct oj_error *err);
@@ -110,6 +114,10 @@ struct oj_slice oj_slice_cut(struct oj_slice *rest, int64_t max_rows);
 
 /** Gives the slice's share back; zeroed afterwards. Any thread. */
 void oj_slice_free(struct oj_slice *slice);
+
+/** The number of texts of the slice, in its fields of format u or U, that are
+ *  not UTF-8. */
+int64_t oj_slice_count_bad_texts(const struct oj_slice *slice, int n_fields);
 
 /** WKB of row 0 <= row < n_rows, not of format P; NULL where there is no
  *  geometry. */
@@ -141,6 +149,7 @@ struct oj_chunk_column
     int64_t n_bytes, cap_bytes;
     int64_t n_before; /* bytes of rows before the piece */
     int n_null;
+    int has_bad_text; /* of format U: a text is not UTF-8 */
 };
 
 struct oj_chunk_rows
@@ -182,6 +191,7 @@ struct oj_chunk_maker
                      const struct oj_chunk_piece *piece,
                      struct oj_chunk_rows *to, int64_t *n,
                      struct oj_error *err);
+    const char *broken; /**< what read and add mean by OJ_ERR_IO */
 
     struct oj_lane_request request;
     struct chunk_work *work;      /**< [request.n_threads] owned */

@@ -1,5 +1,7 @@
 #include "oj_temporary_file.h"
 
+#include "oj_new_file.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,14 +26,8 @@ static oj_status fail_file(const char *what, struct oj_error *err)
 static int open_unlinked_in(const char *folder, size_t n)
 {
     char path[PATH_SIZE];
-    int file;
-    if (snprintf(path, sizeof path, "%.*s/.ogrjoin-XXXXXX", (int)n, folder) >=
-        (int)sizeof path)
-    {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    file = mkstemp(path);
+    int file =
+        oj_new_file_create_unpredictable(folder, n, 0600, path, sizeof path);
     if (file >= 0)
         unlink(path);
     return file;

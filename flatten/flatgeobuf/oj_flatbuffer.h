@@ -6,7 +6,10 @@
  *   vector: u32 count, then the elements
  *
  *  The bytes are not trusted: whatever leads out of them, or has the wrong
- *  size, sets is_broken and reads as a field that is not there.
+ *  size, sets is_broken and reads as a field that is not there. So does what
+ *  the verifier of the format's own library refuses: tables, offsets and counts
+ *  that do not stand at multiples of 4, vtables at odd places or of odd size,
+ *  offsets of 0 or above 2^31.
  *
  *  Source: the format's specification, "FlatBuffers Internals".
  */
@@ -55,7 +58,8 @@ static inline int64_t oj_le(const uint8_t *at, int size)
                        : (int64_t)oj_le64(at);
 }
 
-/** The table at a place; 0, and broken, when none can be there. */
+/** The table at a place, a multiple of 4; 0, and broken, when none can be
+ *  there. */
 static inline int oj_flatbuffer_table(struct oj_flatbuffer *buffer, int64_t at,
                                       struct oj_flat_table *table)
 {
@@ -70,7 +74,8 @@ static inline int oj_flatbuffer_table(struct oj_flatbuffer *buffer, int64_t at,
     vtable_size = oj_le16(bytes + table->vtable);
     table->size = oj_le16(bytes + table->vtable + 2);
     table->n_fields = (vtable_size - 4) / 2;
-    if (vtable_size < 4 || table->vtable > buffer->size - vtable_size ||
+    if (vtable_size < 4 || ((table->vtable | vtable_size) & 1) != 0 ||
+        table->vtable > buffer->size - vtable_size ||
         at > buffer->size - table->size)
         goto broken;
     return 1;
@@ -82,7 +87,7 @@ broken:
 static inline int oj_flatbuffer_root(struct oj_flatbuffer *buffer,
                                      struct oj_flat_table *table)
 {
-    if (buffer->size < 8)
+    if (buffer->size < 8 || oj_le32(buffer->bytes) % 4 != 0)
     {
         buffer->is_broken = 1;
         return 0;
@@ -109,16 +114,20 @@ oj_flatbuffer_field(struct oj_flatbuffer *buffer,
     return buffer->bytes + table->at + place;
 }
 
-/** What a field points at; 0 where the table does not have it. */
+/** What a field points at, a multiple of 4; 0 where the table does not have
+ *  it. */
 static inline int64_t oj_flatbuffer_target(struct oj_flatbuffer *buffer,
                                            const uint8_t *field)
 {
-    int64_t at;
+    int64_t place;
+    uint32_t offset;
     if (field == NULL)
         return 0;
-    at = field - buffer->bytes + oj_le32(field);
-    if (at <= buffer->size - 4)
-        return at;
+    place = field - buffer->bytes;
+    offset = oj_le32(field);
+    if (offset - 1 < INT32_MAX && ((place | offset) & 3) == 0 &&
+        place + offset <= buffer->size - 4)
+        return place + offset;
     buffer->is_broken = 1;
     return 0;
 }

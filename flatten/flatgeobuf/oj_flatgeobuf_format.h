@@ -29,7 +29,8 @@ enum
 enum
 {
     OJ_FGB_FEATURE_GEOMETRY = 0,
-    OJ_FGB_FEATURE_PROPERTIES = 1
+    OJ_FGB_FEATURE_PROPERTIES = 1,
+    OJ_FGB_FEATURE_COLUMNS = 2
 };
 
 /** Of the table Geometry, and the number of them. */
@@ -39,6 +40,8 @@ enum
     OJ_FGB_XY = 1,
     OJ_FGB_Z = 2,
     OJ_FGB_M = 3,
+    OJ_FGB_T = 4,
+    OJ_FGB_TM = 5,
     OJ_FGB_TYPE = 6,
     OJ_FGB_PARTS = 7, /**< geometries of multipolygons and collections */
     OJ_FGB_GEOMETRY_FIELDS

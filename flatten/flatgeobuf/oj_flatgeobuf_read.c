@@ -19,8 +19,10 @@
 /* Nodes of the index that are read at once. */
 #define NODES_AT_ONCE 256
 
-/* Collections inside collections deeper than this are left to GDAL. */
+/* Collections inside collections deeper than this are left to GDAL, and
+ * features of more tables, which GDAL refuses. */
 #define MOST_DEPTH 32
+#define MOST_TABLES 1000000
 
 /* Types of columns as in the file, those that others are told from. */
 enum
@@ -285,6 +287,34 @@ static void add_time(struct oj_chunk_column *column, int64_t row,
         oj_chunk_mark(column, row);
 }
 
+/* Eight bytes, one of which is 0. */
+static inline int has_nul(uint64_t word)
+{
+    return ((word - UINT64_C(0x0101010101010101)) & ~word &
+            UINT64_C(0x8080808080808080)) != 0;
+}
+
+/* OGR's texts end with their first NUL. Six bytes of its property and the count
+ * of the vector, four, stand before a text: the last eight bytes can be read.
+ */
+static inline int64_t length_of_text(const uint8_t *at, int64_t n)
+{
+    uint64_t word;
+    int64_t i = 0;
+    if (n == 0)
+        return 0;
+    for (; i < n - 8; i += 8)
+    {
+        memcpy(&word, at + i, sizeof word);
+        if (has_nul(word))
+            return (int64_t)strnlen((const char *)at, (size_t)n);
+    }
+    memcpy(&word, at + n - 8, sizeof word);
+    if (n < 8)
+        word |= (UINT64_C(1) << (64 - 8 * n)) - 1;
+    return has_nul(word) ? (int64_t)strnlen((const char *)at, (size_t)n) : n;
+}
+
 /* The value of a property at at, *n bytes of it, whole and set once. */
 static oj_status add_value(struct oj_chunk_rows *rows,
                            const struct file_column *from, int64_t row,
@@ -308,6 +338,9 @@ static oj_status add_value(struct oj_chunk_rows *rows,
         add_number(column, row, from->type, at);
     else if (from->type == TYPE_DATETIME)
         add_time(column, row, at + 4, size);
+    else if (column->format == 'U')
+        return oj_chunk_add_bytes(column, row, at + 4,
+                                  length_of_text(at + 4, size), err);
     else
         return oj_chunk_add_bytes(column, row, at + 4, size, err);
     return OJ_OK;
@@ -340,6 +373,7 @@ struct wkb_writer
     struct oj_flatbuffer *feature;
     int has_z, has_m;
     uint8_t *to, *end;
+    int n_tables;
 };
 
 /* The vertices of one geometry. */
@@ -366,7 +400,24 @@ static int put_head(struct wkb_writer *w, int type)
     return put_u32(w, type + 1000 * w->has_z + 2000 * w->has_m);
 }
 
-static int find_coordinate_vectors(const struct wkb_writer *w,
+/* Fields from first on that GDAL verifies though no geometry of that type has
+ * them. 0: broken, or parts, which are left to GDAL. Points and their like have
+ * no field behind first. */
+static int are_unread_fields_sound(struct wkb_writer *w,
+                                   const struct oj_flat_table *table, int first,
+                                   int has_parts)
+{
+    int64_t n;
+    for (int field = first; field < OJ_FGB_TYPE && field < table->n_fields;
+         field++)
+        (void)oj_flatbuffer_vector(w->feature, table, field,
+                                   field == OJ_FGB_ENDS ? 4 : 8, &n);
+    return (has_parts ||
+            oj_flatbuffer_field(w->feature, table, OJ_FGB_PARTS, 1) == NULL) &&
+           !w->feature->is_broken;
+}
+
+static int find_coordinate_vectors(struct wkb_writer *w,
                                    const struct oj_flat_table *table,
                                    struct vertices *v)
 {
@@ -383,7 +434,7 @@ static int find_coordinate_vectors(const struct wkb_writer *w,
         return 0;
     v->ends =
         oj_flatbuffer_vector(w->feature, table, OJ_FGB_ENDS, 4, &v->n_ends);
-    return !w->feature->is_broken;
+    return are_unread_fields_sound(w, table, OJ_FGB_Z, 0);
 }
 
 static int put_vertices(struct wkb_writer *w, const struct vertices *v,
@@ -415,14 +466,21 @@ static int put_counted_vertices(struct wkb_writer *w, const struct vertices *v,
            put_vertices(w, v, first, end);
 }
 
+/* GDAL's versions differ in what they make of lines without ends, or of one
+ * that ends before the last vertex: these are left to it. */
+static int are_line_ends_plain(const struct vertices *v)
+{
+    return v->n_ends > 1 || (v->n_ends == 1 && oj_le32(v->ends) == v->n);
+}
+
 /* The rings of a polygon, or the points or lines of a multi-geometry. A single
- * ring or line has all vertices, whatever ends say. */
+ * ring has all vertices, whatever ends say. */
 static int write_rings_or_members(struct wkb_writer *w,
                                   const struct vertices *v, int type)
 {
     int are_points = type == OJ_FGB_MULTIPOINT;
     int64_t first = 0, n = are_points ? v->n : v->n_ends > 1 ? v->n_ends : 1;
-    if (!put_u32(w, n))
+    if ((type == OJ_FGB_MULTILINE && !are_line_ends_plain(v)) || !put_u32(w, n))
         return 0;
     for (int64_t i = 0; i < n; i++)
     {
@@ -449,7 +507,8 @@ static int write_parts_as_wkb(struct wkb_writer *w,
     int64_t n;
     const uint8_t *parts =
         oj_flatbuffer_vector(w->feature, table, OJ_FGB_PARTS, 4, &n);
-    if (n == 0 || depth >= MOST_DEPTH || !put_u32(w, n))
+    if (n == 0 || depth >= MOST_DEPTH || !put_u32(w, n) ||
+        !are_unread_fields_sound(w, table, OJ_FGB_ENDS, 1))
         return 0;
     for (int64_t i = 0; i < n; i++)
     {
@@ -465,13 +524,11 @@ static int write_wkb(struct wkb_writer *w, const struct oj_flat_table *table,
                      int type, int depth)
 {
     struct vertices v = {0};
+    const uint8_t *own = oj_flatbuffer_field(w->feature, table, OJ_FGB_TYPE, 1);
     if (type == OJ_FGB_UNKNOWN)
-    {
-        const uint8_t *own =
-            oj_flatbuffer_field(w->feature, table, OJ_FGB_TYPE, 1);
         type = own != NULL ? *own : OJ_FGB_UNKNOWN;
-    }
-    if (type < OJ_FGB_POINT || type > OJ_FGB_COLLECTION || !put_head(w, type))
+    if (++w->n_tables >= MOST_TABLES || type < OJ_FGB_POINT ||
+        type > OJ_FGB_COLLECTION || !put_head(w, type))
         return 0;
     if (type == OJ_FGB_MULTIPOLYGON)
         return write_parts_as_wkb(w, table, OJ_FGB_POLYGON, depth);
@@ -490,7 +547,7 @@ static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
                               struct oj_error *err)
 {
     struct oj_flat_table geometry;
-    struct wkb_writer w = {feature, r->has_z, r->has_m, NULL, NULL};
+    struct wkb_writer w = {feature, r->has_z, r->has_m, NULL, NULL, 0};
     struct vertices point = {0};
     int64_t room = 8 * feature->size + 64; /* more is odd */
     if (!oj_flatbuffer_table(feature, at, &geometry))
@@ -528,7 +585,9 @@ static oj_status add_feature(const struct oj_flatgeobuf_reader *r,
         oj_flatbuffer_field(&feature, &table, OJ_FGB_FEATURE_GEOMETRY, 4));
     properties = oj_flatbuffer_vector(&feature, &table,
                                       OJ_FGB_FEATURE_PROPERTIES, 1, &n);
-    if (feature.is_broken)
+    if (feature.is_broken ||
+        oj_flatbuffer_field(&feature, &table, OJ_FGB_FEATURE_COLUMNS, 4) !=
+            NULL)
         return oj_leave_to_gdal(err);
     if (geometry != 0)
         OJ_TRY(add_geometry(r, &rows->column[OJ_CHUNK_GEOMETRY], row, &feature,

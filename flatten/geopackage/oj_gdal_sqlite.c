@@ -1,51 +1,18 @@
 #include "oj_gdal_sqlite.h"
 
-#include <cpl_error.h>
+#include "oj_sqlite_connection.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int is_gdals;
-
-/* Connections of other threads are none of GDAL's that is looked at. */
-static _Thread_local int was_called;
-
-static int mark_callback_called(sqlite3 *db, char **text, const void *functions)
-{
-    (void)db;
-    (void)text;
-    (void)functions;
-    was_called = 1;
-    return SQLITE_OK;
-}
-
-static void check_gdal_uses_this_sqlite(void)
-{
-    static const char *const drivers[] = {"SQLite", NULL};
-    void (*callback)(void) = (void (*)(void))mark_callback_called;
-    GDALDatasetH dataset;
-    if (sqlite3_auto_extension(callback) != SQLITE_OK)
-        return;
-    was_called = 0;
-    CPLPushErrorHandler(CPLQuietErrorHandler);
-    dataset = GDALOpenEx(":memory:", GDAL_OF_VECTOR | GDAL_OF_UPDATE, drivers,
-                         NULL, NULL);
-    if (dataset != NULL)
-        GDALClose(dataset);
-    CPLPopErrorHandler();
-    sqlite3_cancel_auto_extension(callback);
-    is_gdals = was_called;
-}
 
 sqlite3 *oj_sqlite_of(GDALDatasetH dataset)
 {
     GDALDriverH driver = GDALGetDatasetDriver(dataset);
-    if (driver == NULL || strcmp(GDALGetDescription(driver), "GPKG") != 0 ||
-        pthread_once(&once, check_gdal_uses_this_sqlite) != 0 || !is_gdals)
-        return NULL;
-    return GDALGetInternalHandle(dataset, "SQLITE_HANDLE");
+    return driver != NULL && strcmp(GDALGetDescription(driver), "GPKG") == 0 &&
+                   oj_sqlite_connection_library_has(
+                       "sqlite3_exec", (void (*)(void))sqlite3_exec)
+               ? oj_sqlite_connection_of(dataset)
+               : NULL;
 }
 
 /* ---- statements ---------------------------------------------------------- */

@@ -1,8 +1,7 @@
 /** SQLite: GDAL's own library and connection, statements with failures as ours,
  *  rows of ours as a table.
  *
- *  A build without SQLite's header (OJ_HAVE_SQLITE is 0) has nothing of this
- *  room.
+ *  A build without SQLite's header (OJ_HAVE_SQLITE is 0) has nothing of this.
  */
 #ifndef OJ_GDAL_SQLITE_H
 #define OJ_GDAL_SQLITE_H
@@ -12,10 +11,8 @@
 #include <gdal.h>
 #include <sqlite3.h>
 
-/** GDAL's own connection to a GeoPackage, to be used on the thread that uses
- *  the dataset; NULL where the dataset is of another driver, or the library is
- *  not the one that we are linked with: two copies in one process break each
- *  other's locks. GDAL is asked that once per process. */
+/** GDAL's own connection to a GeoPackage, as oj_sqlite_connection_of(); NULL
+ *  also where the library is not the one that we are linked with. */
 sqlite3 *oj_sqlite_of(GDALDatasetH dataset);
 
 /* ---- statements ---------------------------------------------------------- */

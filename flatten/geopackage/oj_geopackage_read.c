@@ -58,7 +58,8 @@ struct record_layout
 {
     uint8_t head[64], mask[8]; /* mask: of its first bytes */
     size_t n_head;             /* 0: not told, or too long */
-    int64_t end; /* of the columns up to the last that is wanted */
+    int64_t end;  /* of the columns up to the last that is wanted */
+    int64_t most; /* bytes of the record: if it has no more columns, end */
     int n_values;
     struct stored_value *value;       /* [n_columns] owned */
     struct oj_sqlite_record long_one; /* a record */
@@ -91,6 +92,12 @@ static int add_date_value(const struct stored_value *value,
     return OGRParseDate(text, field, 0) && field->Date.Second < 60;
 }
 
+/* SQLite has no NaN: it reads one as NULL. */
+static inline int is_nan(int64_t bits)
+{
+    return (bits & INT64_MAX) > INT64_C(0x7FF0000000000000);
+}
+
 static inline int add_number(const struct stored_value *value,
                              struct oj_chunk_column *column, int64_t row)
 {
@@ -98,6 +105,8 @@ static inline int add_number(const struct stored_value *value,
     int64_t number =
         value->type == 9 ? 1 : oj_sqlite_integer(value->at, (int)value->n);
     int32_t small = (int32_t)number;
+    if (value->type == 7 && is_nan(number))
+        return 1;
     oj_chunk_mark(column, row);
     if (column->format == 'l')
         ((int64_t *)column->values)[row] = number;
@@ -200,16 +209,48 @@ static inline oj_status add_geometry(const struct stored_value *value,
 
 /* ---- rows ---------------------------------------------------------------- */
 
-/* Of a value by its type, of which 10 and 11 are none. */
+/* SQLite refuses a longer list of types. */
+#define MOST_TYPE_BYTES 98307
+
+/* Of a value by its type. */
 static inline int64_t size_of_serial_type(uint64_t type)
 {
-    static const int32_t bytes[12] = {0, 1, 2, 3, 4,         6,
-                                      8, 8, 0, 0, INT32_MAX, INT32_MAX};
+    static const int32_t bytes[12] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0};
     return type < 12 ? bytes[type] : (int64_t)((type - 12) / 2);
 }
 
-/* A row of before a column was added ends early. The FID is the number of the
- * row, and nothing is stored. */
+/* Copies the bytes of the types, if there are not too many. */
+static void set_layout_head(struct record_layout *layout, const uint8_t *record,
+                            int64_t n)
+{
+    if (n > (int64_t)sizeof layout->head)
+        return;
+    layout->n_head = (size_t)n;
+    memcpy(layout->head, record, layout->n_head);
+    for (size_t i = 0; i < sizeof layout->mask; i++)
+        layout->mask[i] = i < layout->n_head ? 255 : 0;
+}
+
+/* Adds the value of column c if it is wanted. Types 10 and 11 are not in use,
+ * and the FID is the number of the row: nothing is stored. */
+static oj_status add_value_to_layout(const struct oj_geopackage_reader *r,
+                                     int c, struct stored_value *value,
+                                     struct record_layout *to,
+                                     struct oj_error *err)
+{
+    value->column = &r->column[c];
+    if (value->type == 10 || value->type == 11 ||
+        (value->column->to == OJ_CHUNK_FID && value->type != 0))
+        return oj_leave_to_gdal(err);
+    if (value->column->to >= 0 && value->type != 0)
+        to->value[to->n_values++] = *value;
+    return OJ_OK;
+}
+
+/* A row of before a column was added ends early. Refuses what SQLite does: a
+ * type that its list cuts off, a value that ends behind the record, and bytes
+ * behind the value of the last type. Without any list (0 bytes of types) SQLite
+ * takes all columns for missing. */
 static oj_status find_values(const struct oj_geopackage_reader *r,
                              const uint8_t *record, int64_t n_record,
                              struct record_layout *to, struct oj_error *err)
@@ -221,33 +262,31 @@ static oj_status find_values(const struct oj_geopackage_reader *r,
     to->n_values = 0;
     to->n_head = 0;
     at += oj_sqlite_varint(at, at + n_record, &n_types);
-    if (n_types > (uint64_t)n_record)
+    if (at > record && n_types == 0)
         return oj_leave_to_gdal(err);
+    if (n_types > (uint64_t)n_record || n_types > MOST_TYPE_BYTES ||
+        n_types <= (uint64_t)(at - record))
+        return oj_sqlite_fail_malformed(err);
     types_end += n_types;
     value.start = (int64_t)n_types;
     for (; c < r->n_columns && at < types_end; c++)
     {
         int n = oj_sqlite_varint(at, types_end, &value.type);
-        value.column = &r->column[c];
         value.n = size_of_serial_type(value.type);
-        if (n == 0 || value.n > n_record - value.start ||
-            (value.column->to == OJ_CHUNK_FID && value.type != 0))
-            return oj_leave_to_gdal(err);
-        if (value.column->to >= 0 && value.type != 0)
-            to->value[to->n_values++] = value;
+        if (n == 0 || value.n > n_record - value.start)
+            return oj_sqlite_fail_malformed(err);
+        OJ_TRY(add_value_to_layout(r, c, &value, to, err));
         value.start += value.n;
         at += n;
     }
+    to->end = value.start;
+    to->most = at < types_end ? INT64_MAX : value.start;
+    if (n_record > to->most)
+        return oj_sqlite_fail_malformed(err);
     for (; c < r->n_columns; c++)
         if (r->column[c].has_default)
             return oj_leave_to_gdal(err);
-    to->end = value.start;
-    if (at - record > (int64_t)sizeof to->head)
-        return OJ_OK;
-    to->n_head = (size_t)(at - record);
-    memcpy(to->head, record, to->n_head);
-    for (size_t i = 0; i < sizeof to->mask; i++)
-        to->mask[i] = i < to->n_head ? 255 : 0;
+    set_layout_head(to, record, at - record);
     return OJ_OK;
 }
 
@@ -269,7 +308,8 @@ decode_record_to_row(const struct oj_geopackage_reader *r,
                      struct record_layout *layout, struct oj_chunk_rows *to,
                      int64_t row, struct oj_error *err)
 {
-    if (n_record < layout->end || !has_layout(record, layout))
+    if (n_record < layout->end || n_record > layout->most ||
+        !has_layout(record, layout))
         OJ_TRY(find_values(r, record, n_record, layout, err));
     for (int i = 0; i < layout->n_values; i++)
     {
@@ -283,6 +323,42 @@ decode_record_to_row(const struct oj_geopackage_reader *r,
     return OJ_OK;
 }
 
+/* The numbers of the rows of a leaf: how they have to go on. */
+struct row_numbers
+{
+    int has_before;
+    int64_t before, greatest;
+};
+
+/* Of those from row i on. */
+static oj_status begin_row_numbers(const struct oj_sqlite_pages *pages,
+                                   int64_t leaf, int i,
+                                   struct row_numbers *numbers,
+                                   struct oj_error *err)
+{
+    uint64_t n;
+    numbers->before =
+        oj_sqlite_greatest_before(pages, leaf, &numbers->has_before);
+    numbers->greatest = oj_sqlite_greatest_of_leaf(pages, leaf);
+    if (i == 0)
+        return OJ_OK;
+    numbers->has_before = 1;
+    return oj_sqlite_leaf_row(pages, oj_sqlite_leaf(pages, leaf), i - 1, &n,
+                              &numbers->before) != NULL
+               ? OJ_OK
+               : oj_sqlite_fail_malformed(err);
+}
+
+static inline int does_row_number_ascend(struct row_numbers *numbers,
+                                         int64_t number)
+{
+    int ascends = (number > numbers->before || !numbers->has_before) &&
+                  number <= numbers->greatest;
+    numbers->before = number;
+    numbers->has_before = 1;
+    return ascends;
+}
+
 static oj_status decode_rows_of_piece(void *stream, int thread,
                                       const struct oj_chunk_piece *piece,
                                       struct oj_chunk_rows *to, int64_t *n,
@@ -290,10 +366,13 @@ static oj_status decode_rows_of_piece(void *stream, int thread,
 {
     struct oj_geopackage_reader *r = stream;
     struct oj_sqlite_pages *pages = &r->pages;
-    const uint8_t *leaf = oj_sqlite_leaf(pages, piece->at >> ROW_BITS);
+    int64_t at = piece->at >> ROW_BITS;
+    const uint8_t *leaf = oj_sqlite_leaf(pages, at);
     int64_t *fid = to->column[OJ_CHUNK_FID].values;
     struct record_layout *layout = &r->layout[thread];
+    struct row_numbers numbers = {0};
     int i = (int)(piece->at & ROW_MASK);
+    OJ_TRY(begin_row_numbers(pages, at, i, &numbers, err));
     for (int64_t row = piece->row; row < piece[1].row; row++)
     {
         const uint8_t *record;
@@ -302,10 +381,11 @@ static oj_status decode_rows_of_piece(void *stream, int thread,
         {
             leaf += pages->page_bytes;
             i = 0;
+            OJ_TRY(begin_row_numbers(pages, ++at, i, &numbers, err));
         }
         record = oj_sqlite_leaf_row(pages, leaf, i++, &n_record, &fid[row]);
-        if (record == NULL)
-            return oj_leave_to_gdal(err);
+        if (record == NULL || !does_row_number_ascend(&numbers, fid[row]))
+            return oj_sqlite_fail_malformed(err);
         OJ_TRY(oj_sqlite_record(pages, leaf, record, n_record,
                                 &layout->long_one, &record, err));
         OJ_TRY(decode_record_to_row(r, record, (int64_t)n_record, layout, to,
@@ -484,14 +564,14 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
 {
     const struct oj_chunk_maker maker = {.field_size = sizeof(OGRField),
                                          .read = read_leaf_pages_and_cut_them,
-                                         .add = decode_rows_of_piece};
+                                         .add = decode_rows_of_piece,
+                                         .broken = OJ_SQLITE_MALFORMED};
     struct oj_geopackage_reader *r;
     sqlite3 *db = from->dataset != NULL ? oj_sqlite_of(from->dataset) : NULL;
     oj_status status;
     *out = NULL;
     /* A connection that writes has changes of its own. */
-    if (db == NULL || sqlite3_db_readonly(db, "main") != 1 ||
-        !sqlite3_get_autocommit(db))
+    if (db == NULL || sqlite3_db_readonly(db, "main") != 1)
         return oj_leave_to_gdal(err);
     OJ_NEW_ZEROED(r, 1, err);
     *out = r;

@@ -5,8 +5,9 @@
  *  GDAL opens the layer and says what it is. Rows come in the order of their
  *  FIDs, as GDAL's do. What GDAL would complain of, or SQLite or OGR would
  *  convert (curves, empty points, other byte orders), is left to it, from that
- *  row on. A file with a log that is not empty is left to
- *  it altogether, and so are views and computed columns.
+ *  row on. A file with a log that is not empty is left to it altogether, and
+ *  so are views and computed columns. Pages that SQLite calls malformed are an
+ *  error, and GDAL's from the first row on where no row was given before.
  *
  *  All rows are of one state of the file, the one that GDAL's connection sees
  *  until the lane is closed.

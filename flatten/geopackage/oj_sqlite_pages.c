@@ -12,8 +12,12 @@ enum
     INTERIOR_HEAD = 12, /* of an interior page */
     IS_INTERIOR = 5,    /* first bytes of pages of tables */
     IS_LEAF = 13,
+    LEAST_CELL = 6,  /* bytes of a cell with its entry in the page's head */
     MOST_LEVELS = 20 /* of a tree */
 };
+
+/* The page with this byte of the file is for locks and holds nothing. */
+#define LOCK_BYTE INT64_C(0x40000000)
 
 static int be16(const uint8_t *at)
 {
@@ -28,17 +32,18 @@ static uint32_t be32(const uint8_t *at)
 
 /* ---- pages --------------------------------------------------------------- */
 
+/* The first page is no table's: it holds the schema. */
 static oj_status read_page(struct oj_sqlite_pages *pages, int64_t number,
                            uint8_t *to, struct oj_error *err)
 {
-    int64_t size = pages->page_bytes, at = (number - 1) * size;
-    int code = SQLITE_IOERR;
-    if (number >= 2 && at + size <= pages->n_bytes)
-    {
-        pthread_mutex_lock(&pages->mutex);
-        code = pages->file->pMethods->xRead(pages->file, to, (int)size, at);
-        pthread_mutex_unlock(&pages->mutex);
-    }
+    int64_t size = pages->page_bytes;
+    int code;
+    if (number < 2 || number > pages->n_pages || number == LOCK_BYTE / size + 1)
+        return oj_sqlite_fail_malformed(err);
+    pthread_mutex_lock(&pages->mutex);
+    code = pages->file->pMethods->xRead(pages->file, to, (int)size,
+                                        (number - 1) * size);
+    pthread_mutex_unlock(&pages->mutex);
     return code == SQLITE_OK ? OJ_OK : oj_leave_to_gdal(err);
 }
 
@@ -55,6 +60,18 @@ static int has_empty_wal(sqlite3 *connection)
            log->pMethods->xFileSize(log, &n) == SQLITE_OK && n == 0;
 }
 
+/* The header's number of pages holds if the file was last written by a version
+ * that keeps it: then two counters are equal. */
+static int64_t count_pages(const uint8_t *header, int64_t n_bytes,
+                           int64_t page_bytes)
+{
+    int64_t n = be32(header + 28);
+    return n > 0 && n <= n_bytes / page_bytes &&
+                   memcmp(header + 24, header + 92, 4) == 0
+               ? n
+               : n_bytes / page_bytes;
+}
+
 /* Source: the format's section 1.3. */
 static int read_file_header(struct oj_sqlite_pages *pages, sqlite3 *connection)
 {
@@ -66,36 +83,78 @@ static int read_file_header(struct oj_sqlite_pages *pages, sqlite3 *connection)
             SQLITE_OK ||
         memcmp(header, "SQLite format 3", 16) != 0 || be32(header + 56) != 1)
         return 0; /* not of UTF-8 */
-    pages->n_bytes = n;
     pages->page_bytes = be16(header + 16) == 1 ? 65536 : be16(header + 16);
+    if (pages->page_bytes < 512)
+        return 0;
     pages->usable_bytes = pages->page_bytes - header[20];
+    pages->n_pages = count_pages(header, n, pages->page_bytes);
     return pages->usable_bytes >= 480 &&
            (header[19] == 1 || (header[19] == 2 && has_empty_wal(connection)));
 }
 
 /* ---- tree ---------------------------------------------------------------- */
 
-/* Adds the pages below an interior page. */
-static oj_status list_child_pages(const struct oj_sqlite_pages *pages,
-                                  const uint8_t *page, uint32_t **number,
-                                  int64_t *n, int64_t *cap,
-                                  struct oj_error *err)
+/* Pages of one level of a tree, from left to right. */
+struct tree_level
 {
+    uint32_t *number;
+    int64_t *greatest; /* number of a row below */
+    int64_t n, cap_number, cap_greatest;
+};
+
+static void free_tree_level(struct tree_level *level)
+{
+    oj_free(level->number);
+    oj_free(level->greatest);
+}
+
+/* Greatest numbers ascend along a level. That way a page is named once: what it
+ * has would not ascend the second time. */
+static oj_status add_page_to_level(struct tree_level *level, uint32_t number,
+                                   int64_t greatest, struct oj_error *err)
+{
+    if (level->n > 0 && greatest <= level->greatest[level->n - 1])
+        return oj_sqlite_fail_malformed(err);
+    OJ_ROOM(level->number, level->n, level->n + 1, level->cap_number, err);
+    OJ_ROOM(level->greatest, level->n, level->n + 1, level->cap_greatest, err);
+    level->number[level->n] = number;
+    level->greatest[level->n++] = greatest;
+    return OJ_OK;
+}
+
+/* A page of so many cells, one at least, after its head. */
+static int is_good_page(const struct oj_sqlite_pages *pages,
+                        const uint8_t *page, int type, int n_head)
+{
+    int n = oj_sqlite_page_n_cells(page), area = oj_sqlite_page_cell_area(page);
+    return page[0] == type && n > 0 &&
+           n <= (pages->page_bytes - LEAF_HEAD) / LEAST_CELL &&
+           n_head + 2 * n <= area && area < pages->usable_bytes;
+}
+
+/* Adds the pages below an interior page, the last one of which has the greatest
+ * number of the page. */
+static oj_status list_child_pages(const struct oj_sqlite_pages *pages,
+                                  const uint8_t *page, int64_t greatest,
+                                  struct tree_level *to, struct oj_error *err)
+{
+    const uint8_t *end = page + pages->usable_bytes;
     int n_cells = oj_sqlite_page_n_cells(page);
-    if (page[0] != IS_INTERIOR ||
-        INTERIOR_HEAD + 2 * n_cells > pages->usable_bytes ||
-        *n > pages->n_bytes / pages->page_bytes)
-        return oj_leave_to_gdal(err);
-    OJ_ROOM(*number, *n, *n + n_cells + 1, *cap, err);
+    if (!is_good_page(pages, page, IS_INTERIOR, INTERIOR_HEAD) ||
+        to->n > pages->n_pages)
+        return oj_sqlite_fail_malformed(err);
     for (int i = 0; i < n_cells; i++)
     {
         int at = be16(page + INTERIOR_HEAD + 2 * i);
-        if (at > pages->usable_bytes - 4)
-            return oj_leave_to_gdal(err);
-        (*number)[(*n)++] = be32(page + at);
+        uint64_t key;
+        if (at < oj_sqlite_page_cell_area(page) ||
+            at > pages->usable_bytes - 4 ||
+            oj_sqlite_varint(page + at + 4, end, &key) == 0 ||
+            (int64_t)key >= greatest)
+            return oj_sqlite_fail_malformed(err);
+        OJ_TRY(add_page_to_level(to, be32(page + at), (int64_t)key, err));
     }
-    (*number)[(*n)++] = be32(page + 8);
-    return OJ_OK;
+    return add_page_to_level(to, be32(page + 8), greatest, err);
 }
 
 /* Goes from the pages of one level, number[0] alone at first, down to the
@@ -103,10 +162,9 @@ static oj_status list_child_pages(const struct oj_sqlite_pages *pages,
 static oj_status list_leaves(struct oj_sqlite_pages *pages,
                              struct oj_error *err)
 {
-    for (int level = 0; level < MOST_LEVELS; level++)
+    for (int depth = 0; depth < MOST_LEVELS; depth++)
     {
-        uint32_t *below = NULL;
-        int64_t n = 0, cap = 0;
+        struct tree_level below = {0};
         oj_status status = read_page(pages, pages->number[0], pages->leaf, err);
         if (status != OJ_OK || pages->leaf[0] == IS_LEAF)
             return status;
@@ -114,15 +172,21 @@ static oj_status list_leaves(struct oj_sqlite_pages *pages,
         {
             status = read_page(pages, pages->number[i], pages->leaf, err);
             if (status == OJ_OK)
-                status =
-                    list_child_pages(pages, pages->leaf, &below, &n, &cap, err);
+                status = list_child_pages(pages, pages->leaf,
+                                          pages->greatest[i], &below, err);
+        }
+        if (status != OJ_OK)
+        {
+            free_tree_level(&below);
+            return status;
         }
         oj_free(pages->number);
-        pages->number = below;
-        pages->n_numbers = n;
-        OJ_TRY(status);
+        oj_free(pages->greatest);
+        pages->number = below.number;
+        pages->greatest = below.greatest;
+        pages->n_numbers = below.n;
     }
-    return oj_leave_to_gdal(err);
+    return oj_sqlite_fail_malformed(err);
 }
 
 oj_status oj_sqlite_pages_open(sqlite3 *connection, int64_t root,
@@ -139,7 +203,9 @@ oj_status oj_sqlite_pages_open(sqlite3 *connection, int64_t root,
     OJ_NEW(pages->leaf, pages->cap_leaves * pages->page_bytes + 8,
            err); /* for numbers */
     OJ_NEW(pages->number, 1, err);
+    OJ_NEW(pages->greatest, 1, err);
     pages->number[0] = (uint32_t)root;
+    pages->greatest[0] = INT64_MAX;
     pages->n_numbers = 1;
     return list_leaves(pages, err);
 }
@@ -148,20 +214,13 @@ void oj_sqlite_pages_close(struct oj_sqlite_pages *pages)
 {
     oj_free(pages->leaf);
     oj_free(pages->number);
+    oj_free(pages->greatest);
     pthread_mutex_destroy(&pages->mutex);
 }
 
 /* ---- leaves -------------------------------------------------------------- */
 
-/* An empty table has an empty leaf. */
-static int is_good_leaf(const struct oj_sqlite_pages *pages,
-                        const uint8_t *page)
-{
-    int n = oj_sqlite_page_n_cells(page);
-    return page[0] == IS_LEAF && n > 0 &&
-           LEAF_HEAD + 2 * n <= pages->usable_bytes;
-}
-
+/* An empty table has an empty leaf, which is the only one. */
 oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
                                struct oj_error *err)
 {
@@ -170,19 +229,18 @@ oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
     if (n > pages->cap_leaves)
         n = pages->cap_leaves;
     pages->n_leaves = 0;
-    if (pages->is_broken)
-        return oj_leave_to_gdal(err);
     for (int64_t i = 0; i < n; i++)
         OJ_TRY(read_page(pages, number[i], pages->leaf + i * pages->page_bytes,
                          err));
     pages->n_done += n;
-    if (pages->n_numbers == 1 && oj_sqlite_page_n_cells(pages->leaf) == 0)
+    if (pages->n_numbers == 1 && n == 1 && pages->leaf[0] == IS_LEAF &&
+        oj_sqlite_page_n_cells(pages->leaf) == 0)
         return OJ_OK;
-    while (pages->n_leaves < n &&
-           is_good_leaf(pages, oj_sqlite_leaf(pages, pages->n_leaves)))
-        pages->n_leaves++;
-    pages->is_broken = pages->n_leaves < n;
-    return n > 0 && pages->n_leaves == 0 ? oj_leave_to_gdal(err) : OJ_OK;
+    for (int64_t i = 0; i < n; i++)
+        if (!is_good_page(pages, oj_sqlite_leaf(pages, i), IS_LEAF, LEAF_HEAD))
+            return oj_sqlite_fail_malformed(err);
+    pages->n_leaves = n;
+    return OJ_OK;
 }
 
 /* ---- rows ---------------------------------------------------------------- */
@@ -197,13 +255,13 @@ oj_status oj_sqlite_assemble(struct oj_sqlite_pages *pages, int64_t room,
     int64_t more = pages->usable_bytes - 4, n = (int64_t)size, done;
     int64_t least = (pages->usable_bytes - 12) * 32 / 255 - 23;
     uint32_t next;
-    if (size > INT32_MAX || n > pages->n_bytes)
-        return oj_leave_to_gdal(err);
+    if (size > INT32_MAX || n > pages->n_pages * pages->page_bytes)
+        return oj_sqlite_fail_malformed(err);
     done = least + (n - least) % more;
     if (done > pages->usable_bytes - 35)
         done = least;
     if (n <= pages->usable_bytes - 35 || done + 4 > room)
-        return oj_leave_to_gdal(err);
+        return oj_sqlite_fail_malformed(err);
     OJ_TRY(
         oj_reserve(&to->bytes, 0, n + pages->page_bytes + 4, &to->cap, 1, err));
     memcpy(to->bytes, *record, (size_t)done);
@@ -216,6 +274,8 @@ oj_status oj_sqlite_assemble(struct oj_sqlite_pages *pages, int64_t room,
         next = be32(page);
         memcpy(page, kept, 4);
     }
+    if (next != 0) /* or the chain has a loop */
+        return oj_sqlite_fail_malformed(err);
     *record = to->bytes;
     return OJ_OK;
 }

@@ -10,7 +10,11 @@
  *
  *  The file is read through SQLite's own handle, within a statement of the
  *  connection that stands at a row: nobody changes the pages until it is
- *  finished. The bytes are not trusted.
+ *  finished. The bytes are not trusted: OJ_ERR_IO, malformed, for whatever
+ *  SQLite refuses when it reads such pages, and also for what only its
+ *  integrity check finds but a lookup by number would answer differently:
+ *  numbers of rows that do not ascend or lie outside of the keys above them,
+ *  cells outside of the cell area, chains of overflow pages that are too long.
  *
  *  Source: "Database File Format" of SQLite.
  *  Pays: sums of 10 M rows of a GeoPackage, see BENCHMARKS.md.
@@ -28,15 +32,16 @@ struct oj_sqlite_pages
 {
     sqlite3_file *file;
     pthread_mutex_t mutex; /**< of file */
-    int64_t n_bytes;       /**< of the file */
+    int64_t n_pages;       /**< of the file, by its header */
     int page_bytes, usable_bytes;
 
-    uint32_t *number; /**< [n_numbers] of all leaves, n_done of which were
-                           read; owned */
+    uint32_t *number;  /**< [n_numbers] of all leaves, n_done of which were
+                            read; owned */
+    int64_t *greatest; /**< [n_numbers] number that a row of each may have, more
+                            than in the leaf before; owned */
     int64_t n_numbers, n_done;
     uint8_t *leaf; /**< [n_leaves] pages that were read last; owned */
     int64_t n_leaves, cap_leaves;
-    int is_broken;
 };
 
 /** A long record, put together. Zeroed memory is a valid empty one. */
@@ -46,9 +51,18 @@ struct oj_sqlite_record
     int64_t cap;
 };
 
+/** What OJ_ERR_IO of these functions means. */
+#define OJ_SQLITE_MALFORMED                                                    \
+    "its pages are malformed (PRAGMA integrity_check of SQLite lists where)"
+
+static inline oj_status oj_sqlite_fail_malformed(struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_IO, "%s", OJ_SQLITE_MALFORMED);
+}
+
 /** Prepares the table whose tree begins at page root, about n_bytes of which
  *  are read at once. OJ_ERR_UNSUPPORTED: the file's pages are no state of it (a
- *  log has some), or of a kind that is not known. */
+ *  log has some), or of a kind that is not known. OJ_ERR_IO: malformed. */
 OJ_MUST_USE oj_status oj_sqlite_pages_open(sqlite3 *connection, int64_t root,
                                            int64_t n_bytes,
                                            struct oj_sqlite_pages *pages,
@@ -57,13 +71,13 @@ OJ_MUST_USE oj_status oj_sqlite_pages_open(sqlite3 *connection, int64_t root,
 /** Zeroed memory will do. */
 void oj_sqlite_pages_close(struct oj_sqlite_pages *pages);
 
-/** The next leaves, none at the end. OJ_ERR_UNSUPPORTED: the tree is broken
- *  behind the ones before. */
+/** The next leaves, none at the end. OJ_ERR_IO: one of them is malformed.
+ *  OJ_ERR_UNSUPPORTED: one cannot be read. */
 OJ_MUST_USE oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
                                            struct oj_error *err);
 
 /** Puts a record of n bytes together that begins at *record, of which room
- *  bytes at most are there. */
+ *  bytes at most are there. OJ_ERR_IO: malformed. */
 OJ_MUST_USE oj_status oj_sqlite_assemble(struct oj_sqlite_pages *pages,
                                          int64_t room, uint64_t n,
                                          struct oj_sqlite_record *to,
@@ -116,8 +130,33 @@ static inline int oj_sqlite_page_n_cells(const uint8_t *page)
     return page[3] << 8 | page[4];
 }
 
+/** Where the cells of a page begin that has some: none begins before. */
+static inline int oj_sqlite_page_cell_area(const uint8_t *page)
+{
+    return page[5] << 8 | page[6];
+}
+
+/** Greatest number that a row of the leaf before this one may have. *has: there
+ *  is such a leaf. */
+static inline int64_t
+oj_sqlite_greatest_before(const struct oj_sqlite_pages *pages, int64_t leaf,
+                          int *has)
+{
+    int64_t i = pages->n_done - pages->n_leaves + leaf;
+    *has = i > 0;
+    return i > 0 ? pages->greatest[i - 1] : INT64_MIN;
+}
+
+/** Greatest number that a row of this leaf may have. */
+static inline int64_t
+oj_sqlite_greatest_of_leaf(const struct oj_sqlite_pages *pages, int64_t leaf)
+{
+    return pages->greatest[pages->n_done - pages->n_leaves + leaf];
+}
+
 /** Where the record of row i of a leaf begins, its bytes and the row's number;
- *  NULL: the row is broken. */
+ *  NULL: the row is malformed. SQLite writes no size in more than 5 bytes, and
+ *  reads the ninth of one differently. */
 static inline const uint8_t *
 oj_sqlite_leaf_row(const struct oj_sqlite_pages *pages, const uint8_t *leaf,
                    int i, uint64_t *n, int64_t *number)
@@ -125,8 +164,12 @@ oj_sqlite_leaf_row(const struct oj_sqlite_pages *pages, const uint8_t *leaf,
     const uint8_t *end = leaf + pages->usable_bytes, *at;
     int start = leaf[8 + 2 * i] << 8 | leaf[9 + 2 * i], n_head;
     uint64_t bits = 0;
-    at = leaf + (start < pages->usable_bytes ? start : pages->usable_bytes);
+    if (start < oj_sqlite_page_cell_area(leaf) || start >= pages->usable_bytes)
+        return NULL;
+    at = leaf + start;
     n_head = oj_sqlite_varint(at, end, n);
+    if (n_head > 5)
+        return NULL;
     at += n_head;
     n_head = n_head > 0 ? oj_sqlite_varint(at, end, &bits) : 0;
     *number = (int64_t)bits;
@@ -134,7 +177,7 @@ oj_sqlite_leaf_row(const struct oj_sqlite_pages *pages, const uint8_t *leaf,
 }
 
 /** The n bytes of a record that begins at at, most often there. Any thread.
- *  OJ_ERR_UNSUPPORTED: it is broken. */
+ *  OJ_ERR_IO: malformed. */
 OJ_MUST_USE static inline oj_status
 oj_sqlite_record(struct oj_sqlite_pages *pages, const uint8_t *leaf,
                  const uint8_t *at, uint64_t n,

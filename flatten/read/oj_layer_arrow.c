@@ -24,6 +24,7 @@ struct arrow_column
 struct oj_arrow_stream
 {
     struct ArrowArrayStream stream;
+    OGRLayerH filtered; /* has a filter of ours; NULL: none has */
     int n_columns;
     struct arrow_column column[];
 };
@@ -134,6 +135,8 @@ static void close_stream(void *of)
         return;
     if (stream->stream.release != NULL)
         stream->stream.release(&stream->stream);
+    if (stream->filtered != NULL)
+        OGR_L_SetAttributeFilter(stream->filtered, NULL);
     oj_free(stream);
 }
 
@@ -153,6 +156,13 @@ static oj_status open_stream(const struct oj_lane_request *from, void **out,
     if (stream == NULL)
         return oj_fail_nomem(err, 1, size);
     stream->n_columns = n_columns;
+    if (from->all_rows_filter != NULL)
+    {
+        stream->filtered = from->layer;
+        if (OGR_L_SetAttributeFilter(from->layer, from->all_rows_filter) !=
+            OGRERR_NONE)
+            return oj_leave_to_gdal(err);
+    }
     snprintf(rows, sizeof rows, "MAX_FEATURES_IN_BATCH=%lld",
              (long long)(from->batch_rows < MOST_ROWS ? from->batch_rows
                                                       : MOST_ROWS));

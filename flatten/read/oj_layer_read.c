@@ -3,8 +3,10 @@
 #include "../arrays/oj_wkb.h"
 #include "../base/oj_alloc.h"
 #include "../base/oj_clock.h"
+#include "../base/oj_utf8.h"
 #include "../flatgeobuf/oj_flatgeobuf_read.h"
 #include "../geopackage/oj_geopackage_read.h"
+#include "oj_antimeridian.h"
 #include "oj_attribute_table.h"
 #include "oj_layer_arrow.h"
 #include "oj_layer_geometry.h"
@@ -33,6 +35,7 @@ struct oj_layer_reader
     struct oj_read_counts counts;
     struct oj_ogr_errors errors;
     struct oj_layer_geometry geometry;
+    struct oj_antimeridian antimeridian; /* of the transformation */
 
     /* Rows come from a stream of chunks; from the feature loop with lane NULL
      * or is_left, when the stream is kept for what it holds. */
@@ -41,10 +44,10 @@ struct oj_layer_reader
     void *stream;
     struct oj_slice rest; /* of the last chunk, not handed out yet */
 
-    /* Where GDAL goes on it passes over rows up to last_fid, if they came by
-     * FID: under a filter its own may come as an index has them. */
+    /* Where GDAL goes on after a lane whose rows come by FID, it passes over
+     * rows up to last_fid, the first ones, and all others ascend. */
     int64_t last_fid;
-    int skips_fids;
+    int skips_fids, checks_fids;
     double box[4]; /* of the spatial filter: least and greatest x, and y */
 
     /* Where rows go. carried: attributes outlive the call, so their geometry
@@ -88,6 +91,69 @@ static void transform_vertices(struct oj_layer_reader *reader, double *x,
                  !(fabs(y[i]) <= OJ_FLAT_MOST))
             x[i] = y[i] = (double)INFINITY;
     }
+}
+
+/* Of n > 1 vertices; four at a time, since each minimum waits for the last. */
+static double width_of(const double *x, int64_t n)
+{
+    double least[4] = {x[0], x[0], x[0], x[0]};
+    double greatest[4] = {x[0], x[0], x[0], x[0]};
+    int64_t i = 1;
+    for (; i + 4 <= n; i += 4)
+        for (int c = 0; c < 4; c++)
+        {
+            least[c] = x[i + c] < least[c] ? x[i + c] : least[c];
+            greatest[c] = x[i + c] > greatest[c] ? x[i + c] : greatest[c];
+        }
+    for (; i < n; i++)
+    {
+        least[0] = x[i] < least[0] ? x[i] : least[0];
+        greatest[0] = x[i] > greatest[0] ? x[i] : greatest[0];
+    }
+    return fmax(fmax(greatest[0], greatest[1]),
+                fmax(greatest[2], greatest[3])) -
+           fmin(fmin(least[0], least[1]), fmin(least[2], least[3]));
+}
+
+/* Features >= first with a ring or line of such a width. */
+static int64_t count_wide_features(const struct oj_flat_buf *flat,
+                                   int64_t first, double least, double most)
+{
+    int64_t n_wide = 0;
+    for (int64_t i = first; flat->long_form && i < flat->n_features; i++)
+    {
+        int64_t r = flat->ring_offset[flat->part_offset[i]];
+        int64_t end = flat->ring_offset[flat->part_offset[i + 1]];
+        int is_wide = 0;
+        for (; r < end && !is_wide; r++)
+        {
+            int64_t v = flat->vertex_offset[r];
+            int64_t n = flat->vertex_offset[r + 1] - v;
+            double width = n > 1 ? width_of(flat->x + v, n) : 0.0;
+            is_wide = width >= least && width < most;
+        }
+        n_wide += is_wide;
+    }
+    return n_wide;
+}
+
+/* What is nearly as wide as the Earth crosses the antimeridian, as a rule, and
+ * goes the other way in the plane. All of 360 degrees is a band around it. */
+static void count_wide_in_source(struct oj_layer_reader *reader, int64_t first)
+{
+    if (reader->options.has_degrees &&
+        !(reader->carried && reader->options.transformation != NULL))
+        reader->counts.n_wide +=
+            count_wide_features(reader->flat, first, 350.0, 360.0);
+}
+
+/* And what is wider than half of it after a plane became degrees. */
+static void count_torn_by_transformation(struct oj_layer_reader *reader,
+                                         int64_t first)
+{
+    if (reader->antimeridian.is_curved)
+        reader->counts.n_torn +=
+            count_wide_features(reader->flat, first, 180.0, INFINITY);
 }
 
 /* Transforms every vertex of the features >= first in place, unless the
@@ -227,6 +293,16 @@ static void close_fast_reader(struct oj_layer_reader *reader)
     reader->stream = NULL;
 }
 
+/* It stays: who sets another one while the reader is open keeps that. Where the
+ * driver refuses it, the order is the index's. */
+static void set_order_filter(struct oj_layer_reader *reader)
+{
+    if (reader->options.all_rows_filter != NULL &&
+        OGR_L_GetSpatialFilter(reader->layer) != NULL)
+        (void)OGR_L_SetAttributeFilter(reader->layer,
+                                       reader->options.all_rows_filter);
+}
+
 /* The first one that will do, if any. Geometries of chunks are not transformed,
  * and which rows come first under a filter is up to GDAL. */
 static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
@@ -256,6 +332,7 @@ static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
             !is_carried && OGR_L_GetGeomType(reader->layer) == wkbPoint,
         .batch_rows = options->batch_rows,
         .n_threads = options->limit < 0 ? options->n_threads : 1,
+        .all_rows_filter = options->all_rows_filter,
         .box = has_box ? reader->box : NULL,
         .meets = does_geometry_meet_box,
         .user = reader,
@@ -267,6 +344,10 @@ static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
         return OJ_OK;
     for (int i = 0; lanes[i] != NULL && status == OJ_ERR_UNSUPPORTED; i++)
     {
+#if OJ_HAVE_ARROW
+        if (lanes[i] == &oj_arrow_lane && options->avoids_driver_stream)
+            continue;
+#endif
         close_fast_reader(reader);
         reader->lane = lanes[i];
         status = lanes[i]->open(&request, &reader->stream, err);
@@ -291,8 +372,8 @@ oj_status oj_layer_reader_open(OGRLayerH layer,
         return oj_fail(err, OJ_ERR_ARG, "a batch needs at least one row");
     OJ_NEW_ZEROED(reader, 1, err);
     reader->layer = layer;
-    reader->last_fid = INT64_MIN;
     reader->options = *options;
+    reader->antimeridian = oj_antimeridian_find(options->transformation);
     status = init_wanted_fields(reader, options, err);
     if (status == OJ_OK)
     {
@@ -300,6 +381,8 @@ oj_status oj_layer_reader_open(OGRLayerH layer,
         ignore_fields(reader);
         OGR_L_ResetReading(reader->layer);
         status = open_first_suitable_fast_reader(reader, err);
+        if (status == OJ_OK && reader->lane == NULL)
+            set_order_filter(reader);
         oj_ogr_errors_end(&reader->errors);
     }
     /* The caller's. */
@@ -352,6 +435,50 @@ static oj_status fail_read(const struct oj_layer_reader *reader, int64_t row,
                    OGR_L_GetName(reader->layer), (long long)row, text);
 }
 
+/* The geometry, cut where the CRS of the join ends, or NULL: it does not cross
+ * that meridian, or cannot be cut, which is counted. */
+static OGRGeometryH cut_geometry(struct oj_layer_reader *reader,
+                                 OGRGeometryH geometry)
+{
+    OGRGeometryH cut;
+    OGREnvelope box;
+    if (!reader->antimeridian.is_torn || geometry == NULL ||
+        OGR_G_GetDimension(geometry) == 0)
+        return NULL;
+    OGR_G_GetEnvelope(geometry, &box);
+    if (!oj_antimeridian_lies_between(&reader->antimeridian, box.MinX,
+                                      box.MaxX))
+        return NULL;
+    cut = oj_antimeridian_cut(&reader->antimeridian, geometry);
+    reader->counts.n_cut += cut != NULL;
+    reader->counts.n_torn += cut == NULL;
+    return cut;
+}
+
+/* Of a row of a lane; most need no geometry of OGR to see that. */
+static OGRGeometryH cut_wkb(struct oj_layer_reader *reader,
+                            const uint8_t *bytes, size_t n)
+{
+    double box[6] = {(double)INFINITY, (double)-INFINITY, (double)INFINITY,
+                     (double)-INFINITY};
+    struct oj_wkb_walk walk = {.at = bytes, .box = box};
+    OGRGeometryH geometry = NULL, cut;
+    if (!reader->antimeridian.is_torn || n > INT_MAX)
+        return NULL;
+    if (oj_wkb_is_iso(bytes, n))
+    {
+        oj_wkb_pass(&walk);
+        if (!oj_antimeridian_lies_between(&reader->antimeridian, box[0],
+                                          box[1]))
+            return NULL;
+    }
+    if (OGR_G_CreateFromWkb(bytes, NULL, &geometry, (int)n) != OGRERR_NONE)
+        return NULL;
+    cut = cut_geometry(reader, geometry);
+    OGR_G_DestroyGeometry(geometry);
+    return cut;
+}
+
 /* The geometry of a feature that stays with the batch is transformed itself,
  * so that what is written is what was joined. *is_lost: it could not be. */
 static void transform_feature(struct oj_layer_reader *reader,
@@ -370,6 +497,35 @@ static void transform_feature(struct oj_layer_reader *reader,
     oj_ogr_errors_forget(&reader->errors);
 }
 
+static int is_bad_text(const char *text)
+{
+    return text != NULL && !oj_utf8_is_valid(text, (int64_t)strlen(text));
+}
+
+/* Of the fields that somebody looks at. */
+static int64_t count_bad_texts(const struct oj_fields *fields,
+                               OGRFeatureH feature)
+{
+    int64_t n_bad = 0;
+    for (int i = 0; i < fields->n; i++)
+    {
+        const struct oj_field *field = &fields->field[i];
+        const OGRField *raw;
+        if ((field->type != OFTString && field->type != OFTStringList) ||
+            field->is_skipped)
+            continue;
+        raw = OGR_F_GetRawFieldRef(feature, field->index);
+        if (OGR_RawField_IsUnset(raw) || OGR_RawField_IsNull(raw))
+            continue;
+        if (field->type == OFTString)
+            n_bad += is_bad_text(raw->String);
+        else
+            for (int k = 0; k < raw->StringList.nCount; k++)
+                n_bad += is_bad_text(raw->StringList.paList[k]);
+    }
+    return n_bad;
+}
+
 /* Takes feature. */
 static oj_status add_feature(struct oj_layer_reader *reader,
                              OGRFeatureH feature, struct oj_error *err)
@@ -377,7 +533,10 @@ static oj_status add_feature(struct oj_layer_reader *reader,
     int64_t fid = OGR_F_GetFID(feature);
     int is_lost = 0;
     struct oj_error reason;
+    OGRGeometryH cut = cut_geometry(reader, OGR_F_GetGeometryRef(feature));
     oj_status status;
+    if (cut != NULL)
+        OGR_F_SetGeometryDirectly(feature, cut);
     if (reader->carried && reader->options.transformation != NULL)
         transform_feature(reader, feature, &is_lost);
     status = oj_layer_geometry_add(&reader->geometry, reader->flat, fid,
@@ -391,6 +550,7 @@ static oj_status add_feature(struct oj_layer_reader *reader,
     }
     if (status == OJ_OK && reader->attributes != NULL)
     {
+        reader->counts.n_bad_texts += count_bad_texts(&reader->fields, feature);
         status = oj_attributes_push(reader->attributes, feature, err);
         if (status == OJ_OK)
             return OJ_OK;
@@ -399,31 +559,52 @@ static oj_status add_feature(struct oj_layer_reader *reader,
     return status;
 }
 
+/* The first feature that the lane has not given. */
+static OGRFeatureH next_feature_after_lane(struct oj_layer_reader *reader)
+{
+    OGRFeatureH feature = OGR_L_GetNextFeature(reader->layer);
+    while (reader->skips_fids && feature != NULL &&
+           OGR_F_GetFID(feature) <= reader->last_fid)
+    {
+        OGR_F_Destroy(feature);
+        feature = OGR_L_GetNextFeature(reader->layer);
+    }
+    return feature;
+}
+
+/* After a lane whose rows came by FID. A row that comes too late may be one of
+ * a tree that is malformed, and was passed over or read by the lane. */
+static int does_fid_ascend(struct oj_layer_reader *reader, int64_t fid)
+{
+    int ascends =
+        !reader->checks_fids || reader->skips_fids || fid > reader->last_fid;
+    reader->skips_fids = 0;
+    reader->last_fid = fid;
+    return ascends;
+}
+
 /* A NULL feature is the end of the layer only when the driver complained about
  * nothing; a complaint with a feature means that part of it is missing. */
 static oj_status next_feature(struct oj_layer_reader *reader, int64_t row,
                               OGRFeatureH *feature, struct oj_error *err)
 {
-    int is_done;
-    do
-    {
-        *feature = OGR_L_GetNextFeature(reader->layer);
-        is_done = *feature != NULL && reader->skips_fids &&
-                  OGR_F_GetFID(*feature) <= reader->last_fid;
-        if (is_done)
-            OGR_F_Destroy(*feature);
-    } while (is_done);
-    if (reader->errors.n_failures == 0)
+    int64_t fid;
+    *feature = next_feature_after_lane(reader);
+    if (*feature == NULL)
+        return reader->errors.n_failures == 0
+                   ? OJ_OK
+                   : fail_read(reader, row, oj_ogr_errors_text(&reader->errors),
+                               err);
+    fid = OGR_F_GetFID(*feature);
+    if (reader->errors.n_failures == 0 && does_fid_ascend(reader, fid))
         return OJ_OK;
-    if (*feature != NULL)
-    {
-        int64_t fid = OGR_F_GetFID(*feature);
-        OGR_F_Destroy(*feature);
-        *feature = NULL;
-        return fail_row(reader, fid, OJ_ERR_DATA,
-                        oj_ogr_errors_text(&reader->errors), err);
-    }
-    return fail_read(reader, row, oj_ogr_errors_text(&reader->errors), err);
+    OGR_F_Destroy(*feature);
+    *feature = NULL;
+    return reader->errors.n_failures > 0
+               ? fail_row(reader, fid, OJ_ERR_DATA,
+                          oj_ogr_errors_text(&reader->errors), err)
+               : fail_read(reader, row, "its FIDs do not ascend: it is broken",
+                           err);
 }
 
 static oj_status read_features(struct oj_layer_reader *reader, int64_t max_rows,
@@ -492,6 +673,7 @@ static oj_status append_chunk_rows(struct oj_layer_reader *reader,
     {
         int64_t fid = OGRNullFID, at = slice->first + i;
         const uint8_t *bytes = NULL, *point;
+        OGRGeometryH cut = NULL;
         size_t n = 0;
         oj_status status;
         if (oj_column_has(fids, at))
@@ -507,11 +689,17 @@ static oj_status append_chunk_rows(struct oj_layer_reader *reader,
         point = bytes == NULL
                     ? (const uint8_t *)wkb->values + 16 * (wkb->first + at)
                     : oj_wkb_plain_point(bytes, n);
-        status = point != NULL
+        if (point == NULL)
+            cut = cut_wkb(reader, bytes, n);
+        status = cut != NULL ? oj_layer_geometry_add(&reader->geometry, flat,
+                                                     fid, cut, &reason)
+                 : point != NULL
                      ? oj_flat_buf_add_point(flat, fid, oj_wkb_double(point),
                                              oj_wkb_double(point + 8), &reason)
                      : oj_layer_geometry_add_wkb(&reader->geometry, flat, fid,
                                                  bytes, n, &reason);
+        if (cut != NULL)
+            OGR_G_DestroyGeometry(cut);
         if (status != OJ_OK)
             return fail_row(reader, fid, status, reason.message, err);
     }
@@ -526,15 +714,18 @@ static oj_status append_chunk_rows(struct oj_layer_reader *reader,
 static oj_status fall_back_to_features(struct oj_layer_reader *reader,
                                        int64_t max_rows, struct oj_error *err)
 {
-    reader->skips_fids = reader->lane->is_by_fid;
+    const int is_by_fid = reader->lane->is_by_fid;
+    reader->checks_fids = is_by_fid && reader->counts.n_rows > 0;
+    reader->skips_fids = reader->checks_fids;
     if (!reader->lane->keeps_state)
         close_fast_reader(reader);
     oj_slice_free(&reader->rest);
     reader->is_left = 1;
     reader->counts.lane = NULL;
     oj_ogr_errors_forget(&reader->errors);
+    set_order_filter(reader);
     OGR_L_ResetReading(reader->layer);
-    for (int64_t i = 0; !reader->skips_fids && i < reader->counts.n_rows; i++)
+    for (int64_t i = 0; !is_by_fid && i < reader->counts.n_rows; i++)
         OGR_F_Destroy(OGR_L_GetNextFeature(reader->layer));
     return read_features(reader, max_rows, err);
 }
@@ -580,7 +771,11 @@ static oj_status read_and_append_chunk_rows(struct oj_layer_reader *reader,
         return reread_null_rows(reader, err);
     status = append_chunk_rows(reader, &slice, err);
     if (status == OJ_OK && reader->attributes != NULL)
+    {
+        reader->counts.n_bad_texts +=
+            oj_slice_count_bad_texts(&slice, reader->fields.n);
         reader->attributes->slice = slice;
+    }
     else
         oj_slice_free(&slice);
     return status;
@@ -605,7 +800,11 @@ static oj_status read_rows_up_to_limit(struct oj_layer_reader *reader,
     else
         status = read_features(reader, max_rows, err);
     if (status == OJ_OK)
+        count_wide_in_source(reader, first);
+    if (status == OJ_OK)
         status = transform_new_features(reader, first, err);
+    if (status == OJ_OK)
+        count_torn_by_transformation(reader, first);
     oj_ogr_errors_end(&reader->errors);
     counts->n_warnings = reader->errors.n_warnings;
     memcpy(counts->first_warning, reader->errors.warning,

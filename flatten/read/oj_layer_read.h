@@ -46,6 +46,9 @@ struct oj_read_options
     int use_arrow;       /**< 1: a lane where there is one: columns in place of
                               features; 0: feature loop */
 
+    int avoids_driver_stream; /**< 1: not the driver's own stream of columns,
+                                   which is wrong for this layer */
+
     /** NULL, or the file of FlatGeobuf that the layer is all of, without an
      *  attribute filter set on it. A spatial filter is a rectangle. */
     const char *file;
@@ -53,6 +56,16 @@ struct oj_read_options
     /** NULL, or the GeoPackage that the layer is a table of, without an
      *  attribute filter set on it. */
     GDALDatasetH geopackage;
+
+    /** NULL, or an attribute filter that all rows pass, which the reader sets
+     * on a layer without one while it reads by the driver of GeoPackage.
+     * Without a filter GDAL reads by Arrow a table whose greatest FID equals
+     * the file's count of rows by ranges of FIDs, on threads with connections
+     * of their own: these see other states of the file, and where the count is
+     * wrong rows come twice (seen in GDAL 3.6). Under a spatial filter alone it
+     * gives rows in the order of its index, not by FID. With the filter there
+     * is a single statement, by FID, as fast. */
+    const char *all_rows_filter;
 
     /** 1: fields that are not wanted are ignored by the driver, which saves
      *  time. Must be 0 when an attribute filter is set on the layer: most
@@ -65,6 +78,9 @@ struct oj_read_options
      *  transformed makes its feature one that joins nothing. */
     OGRCoordinateTransformationH transformation;
 
+    int has_degrees; /**< 1: the layer has degrees, and parts that are nearly
+                          360 of them wide are counted */
+
     int n_threads;     /**< that decode rows, the calling one included; 0: as
                             many as 1 */
     const int *cancel; /**< nonzero stops within a batch; may be NULL */
@@ -75,12 +91,16 @@ struct oj_read_counts
     int64_t n_rows;
     int64_t n_not_transformed;    /**< features that could not be reprojected */
     struct oj_flat_counts shapes; /**< summed over batches */
-    double seconds;               /**< wall time spent reading */
-    const char *lane;             /**< that rows came by; NULL: feature loop */
-    int64_t n_warnings;           /**< that the driver raised while reading */
-    char first_warning[256];      /**< the first of them, or "" */
-    int64_t n_vertices;           /**< oj_layer_read_all(): read so far */
-    int64_t n_table_bytes;        /**< the same: held by the attributes */
+    int64_t n_cut;           /**< features cut where the CRS of the join ends */
+    int64_t n_torn;          /**< that would have to be, and cannot */
+    int64_t n_wide;          /**< with a part from 350 to 360 degrees wide */
+    int64_t n_bad_texts;     /**< values of texts that are not UTF-8 */
+    double seconds;          /**< wall time spent reading */
+    const char *lane;        /**< that rows came by; NULL: feature loop */
+    int64_t n_warnings;      /**< that the driver raised while reading */
+    char first_warning[256]; /**< the first of them, or "" */
+    int64_t n_vertices;      /**< oj_layer_read_all(): read so far */
+    int64_t n_table_bytes;   /**< the same: held by the attributes */
 };
 
 struct oj_layer_reader;

@@ -1,5 +1,7 @@
 #include "oj_ogr_errors.h"
 
+#include "../base/oj_third_party_error_patterns.h"
+
 #include <cpl_error.h>
 
 #include <stdio.h>
@@ -47,7 +49,7 @@ static void CPL_STDCALL collect_error(CPLErr level, CPLErrorNum number,
     }
     else if (level == CE_Failure)
     {
-        if (errors->n_failures++ == 0)
+        if (!oj_error_text_is_harmless(text) && errors->n_failures++ == 0)
             copy_shortened_line(errors->failure, sizeof errors->failure, text);
     }
     else if (level == CE_Warning)
@@ -68,6 +70,13 @@ void oj_ogr_errors_end(struct oj_ogr_errors *errors)
 {
     (void)errors;
     CPLPopErrorHandler();
+    oj_ogr_errors_clear_harmless();
+}
+
+void oj_ogr_errors_clear_harmless(void)
+{
+    if (oj_error_text_is_harmless(CPLGetLastErrorMsg()))
+        CPLErrorReset();
 }
 
 const char *oj_ogr_errors_text(const struct oj_ogr_errors *errors)

@@ -14,8 +14,9 @@ struct oj_ogr_errors
     char warning[256];  /**< the first warning of all */
 };
 
-/** Catches errors and warnings of this thread until end. Debug messages go
- *  where they went before. Pairs nest like brackets. */
+/** Catches errors and warnings of this thread until end; harmless errors are
+ *  dropped. Debug messages go where they went before. Pairs nest like brackets.
+ */
 void oj_ogr_errors_begin(struct oj_ogr_errors *errors);
 void oj_ogr_errors_end(struct oj_ogr_errors *errors);
 
@@ -25,6 +26,10 @@ static inline void oj_ogr_errors_forget(struct oj_ogr_errors *errors)
     errors->n_failures = 0;
     errors->failure[0] = '\0';
 }
+
+/** Clears GDAL's last error on this thread where it is a harmless one: bindings
+ *  make an exception of whatever is found there. end() has done so. */
+void oj_ogr_errors_clear_harmless(void);
 
 /** The failure, or a text that says that there is none. */
 const char *oj_ogr_errors_text(const struct oj_ogr_errors *errors);

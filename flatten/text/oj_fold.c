@@ -3,6 +3,7 @@
 #include "oj_fold_table.h"
 
 #include "../base/oj_alloc.h"
+#include "../base/oj_utf8.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -19,31 +20,6 @@ struct fold_map
 static struct fold_map full, case_only;
 static pthread_once_t are_made = PTHREAD_ONCE_INIT;
 
-/* Bytes of the code point that begins at s, of n more bytes; 0: none does. */
-static int decode_utf8(const unsigned char *s, int64_t n, uint32_t *code)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    int length = s[0] < 0x80   ? 1
-                 : s[0] < 0xc2 ? 0
-                 : s[0] < 0xe0 ? 2
-                 : s[0] < 0xf0 ? 3
-                 : s[0] < 0xf5 ? 4
-                               : 0;
-    uint32_t c = s[0] & (length == 1 ? 0x7fu : 0xffu >> (length + 1));
-    if (length == 0 || length > n)
-        return 0;
-    for (int i = 1; i < length; i++)
-    {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-        c = c << 6 | (s[i] & 0x3fu);
-    }
-    if (c < least[length] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-        return 0;
-    *code = c;
-    return length;
-}
-
 /* Adds the item at; returns what is behind it. */
 static const char *expand_folding_item(struct fold_map *map, const char *at)
 {
@@ -51,7 +27,7 @@ static const char *expand_folding_item(struct fold_map *map, const char *at)
     uint32_t n = 1, step, rise;
     char kind = '*', *end;
     while (strchr("*+/=;", *at) == NULL)
-        at += decode_utf8((const unsigned char *)at, 4, &text[++text[0]]);
+        at += oj_utf8_decode((const unsigned char *)at, 4, &text[++text[0]]);
     if (*at != ';')
     {
         kind = *at;
@@ -122,7 +98,7 @@ oj_status oj_fold(enum oj_fold fold, const char *bytes, int64_t n,
     {
         uint32_t code = ' ';
         const uint32_t *folded;
-        int n_folded, length = decode_utf8(s + i, n - i, &code);
+        int n_folded, length = oj_utf8_decode(s + i, n - i, &code);
         n_bad += length == 0;
         i += length > 0 ? length : 1;
         folded = fold_code_point(fold, &code, &n_folded);

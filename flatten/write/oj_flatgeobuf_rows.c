@@ -13,6 +13,7 @@
 #include "../arrays/oj_chunk.h"
 #include "../arrays/oj_wkb.h"
 #include "../base/oj_alloc.h"
+#include "../base/oj_new_file.h"
 #include "../base/oj_threads.h"
 #include "../flatgeobuf/oj_flatbuffer.h"
 #include "../flatgeobuf/oj_flatgeobuf_format.h"
@@ -866,7 +867,7 @@ static oj_status start_writing(struct flatgeobuf_rows *rows, OGRLayerH layer,
     OJ_TRY(init_slices(rows, defn, err));
     OJ_TRY(make_head_of_points(rows, err));
     OJ_TRY(read_template(rows, layer, file, err));
-    rows->file = open(file->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    rows->file = oj_new_file_create(AT_FDCWD, file->path, 0666);
     if (rows->file < 0)
         return fail_write(err);
     return rows->has_index ? oj_temporary_file_open(file->path, "rows",

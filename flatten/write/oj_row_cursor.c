@@ -288,16 +288,35 @@ static void move_to_next_row(struct oj_row_cursor *cursor)
     cursor->end_entry = end;
 }
 
-/* What 64 bits cannot hold has no FID. */
+/* What 64 bits cannot hold has no FID. Below 0 the feature's first row can be
+ * out of range while a later one is not: those are counted from the end. */
 static int64_t fid_of_pair_rank(const struct oj_row_cursor *cursor, int64_t fid,
                                 int32_t rank)
 {
-    int64_t stride = cursor->stride;
+    int64_t stride = cursor->stride, n = rank > 0 ? rank - 1 : 0, first;
     if (stride <= 1)
         return fid;
-    if (fid < 0 || fid > INT64_MAX / stride - 1)
-        return OGRNullFID;
-    return fid * stride + (rank > 0 ? rank - 1 : 0);
+    if (fid < 0)
+    {
+        fid++;
+        n -= stride;
+    }
+    return __builtin_mul_overflow(fid, stride, &first) ||
+                   __builtin_add_overflow(first, n, &first)
+               ? OGRNullFID
+               : first;
+}
+
+int64_t oj_row_cursor_unspread(int64_t fid, int64_t stride, int64_t *n)
+{
+    int64_t feature = fid / stride;
+    *n = fid % stride;
+    if (*n < 0)
+    {
+        *n += stride;
+        feature--;
+    }
+    return feature;
 }
 
 /* Rows of the join side come in no order: what will be needed of them is

@@ -41,9 +41,14 @@ void oj_row_cursor_number(struct oj_row_cursor *cursor, int64_t first);
 
 /** Where FIDs are the input's: the pairs of the input feature f have the FIDs
  *  f * stride, f * stride + 1, ..., and a row without pair has the first of
- *  these. So FIDs do not hang on which rows come before. stride 1, as after
- *  opening: one row to an input row. */
+ *  these; f may be negative. A row whose number takes more than 64 bits has
+ *  OGRNullFID. So FIDs do not hang on which rows come before. stride 1, as
+ * after opening: one row to an input row. */
 void oj_row_cursor_spread(struct oj_row_cursor *cursor, int64_t stride);
+
+/** The input feature that a row with this FID belongs to; *n: the number of the
+ *  row among those of the feature, from 0. */
+int64_t oj_row_cursor_unspread(int64_t fid, int64_t stride, int64_t *n);
 
 /* ---- answers ------------------------------------------------------------- */
 

@@ -155,7 +155,7 @@ static void print_differences(const struct bench_sample *sample,
     for (int64_t i = 0; i < v->n_first; i++)
     {
         const struct oj_difference *d = &v->first[i];
-        if (d->kind != OJ_DIFFERENCE_PROVED)
+        if (d->kind < OJ_DIFFERENCE_PROVED)
             printf("DIFFERENT");
         else
             printf("ROUNDED");
@@ -169,7 +169,7 @@ static void print_differences(const struct bench_sample *sample,
            " different=%" PRId64 " undecided=%" PRId64 " rounded=%" PRId64
            " within_ulps=%" PRId64 "\n",
            sample->n_rows, sample->n_pairs, v->n_rows_different, v->n_undecided,
-           v->n_rows_proved, v->n_within_ulps);
+           v->n_rows_proved + v->n_rows_rounding, v->n_within_ulps);
 }
 
 static oj_status check(const struct bench_sample *sample,

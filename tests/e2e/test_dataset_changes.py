@@ -2,6 +2,8 @@
 read from the start is of their present state, as one that is opened anew has it; what
 has begun stays as it was. And which filters go down to the input."""
 
+import sqlite3
+
 from dataset import *
 
 BOX = (-1e7, -1e7, 1e7, 1e7)
@@ -198,17 +200,53 @@ def check_change_while_reading():
 
 
 def check_change_before_the_unmatched():
-    """Rows of the join side that match nothing are read again in the end."""
-    words = ("-op", "within", "-how", "right", "-batch", 16, *sides())
+    """Rows of the join side that match nothing are read again in the end, and are
+    those of a changed file then: that is an error."""
+    words = ("-op", "within", "-how", "right", *csv_sides((0, 10, 20), (0, 10, 30)))
+    settle()
     dataset = opened(*words)
     layer = dataset.GetLayer(0)
     rest(layer, 1)
-    move_first("zones.gpkg", 1000.0)
+    write_csv("q.csv", "b", (0, 10, 50), True)
+    settle()
     with Said() as said:
         rest(layer)
     same(len(said.errors), 1, str(said.all))
     true("changed while it was read" in said.errors[0], said.errors[0])
     expect_present_state(layer, words, plain)
+
+
+def check_database_is_held_for_the_unmatched():
+    """A database is read in one transaction: with a log others may write, and their
+    changes come with the next reading; with a rollback journal they wait."""
+    for mode in ("wal", "delete"):
+        words = ("-op", "within", "-how", "right", "-batch", 16, *sides())
+        zones_file(lco=["SPATIAL_INDEX=NO"])  # its triggers need GDAL's functions
+        settle()
+        dataset = opened(*words)
+        expected = rest(dataset.GetLayer(0))
+        dataset = None
+        other = sqlite3.connect("zones.gpkg", isolation_level=None, timeout=0.1)
+        same(other.execute(f"PRAGMA journal_mode = {mode}").fetchone(), (mode,))
+        dataset = opened(*words)
+        layer = dataset.GetLayer(0)
+        first = rest(layer, 1)
+        change = "UPDATE zones SET v = coalesce(v, 0) + 1000"
+        try:
+            other.execute(change)
+            same(mode, "wal", "another program commits")
+        except sqlite3.OperationalError as why:
+            same((str(why), mode), ("database is locked", "delete"))
+        same(sorted([*first, *rest(layer)], key=repr), sorted(expected, key=repr), mode)
+        layer.ResetReading()
+        if mode == "delete":
+            other.execute(change)
+        other.close()
+        settle()
+        expect_present_state(layer, words, plain)
+        layer.ResetReading()
+        true(sorted(rest(layer), key=repr) != sorted(expected, key=repr), mode)
+        layer = dataset = None
 
 
 def check_spoiled_files():

@@ -256,6 +256,35 @@ def check_conditions_mean_what_they_mean_to_ogr():
         copy = memory = None
 
 
+def check_conditions_on_dates_that_are_null():
+    """Whoever filters, and with exceptions, which GDAL's own layers raise here."""
+    for end in ("fgb", "shp", "gpkg"):
+        path = f"dated.{end}"
+        make(path, [(f"POINT ({i} 1)", {"d": d, "n": i}) for i, d in
+                    enumerate(("2020/05/05", None, "1960/01/01", "2021/01/01"))],
+             (("d", ogr.OFTDate), ("n", ogr.OFTInteger)), kind=ogr.wkbPoint)
+        lots = make("lots.gpkg", [(f"POINT ({i} 1)", {}) for i in range(4)])
+        for words in ((), ("-where", "d > '1970/06/06'"), ("-how", "right"), ("-k", 2)):
+            dataset = opened("-op", "nearest", *words, path, lots)
+            layer = dataset.GetLayer(0)
+            layer.SetAttributeFilter("d > '1970/06/06'")
+            n = 2 * (2 if "-k" in words else 1)
+            same(sorted({f["n"] for f in layer}), [0, 3], f"{path} {words}")
+            same(layer.GetFeatureCount(), n, f"{path} {words}")
+            same(layer.GetExtent(True)[1] >= 3, True)
+            fid = [f.GetFID() for f in layer][-1]
+            same(layer.GetFeature(fid).GetFID(), fid)
+            if hasattr(layer, "GetArrowStreamAsNumPy"):
+                same(sum(len(b["n"]) for b in layer.GetArrowStreamAsNumPy()), n, f"{path} {words}")
+            layer.SetAttributeFilter("d > 'abc'")
+            with Said() as said:
+                if end != "gpkg" or words[:1] == ("-how",):
+                    while layer.GetNextFeature() is not None:
+                        pass
+                    true(any("'abc'" in text for _, text in said.all), f"{path} {words} {said.all}")
+            layer = dataset = None
+
+
 def check_open_options():
     pair = sides()
     expected = rows(name_of("-op", "nearest", *pair))

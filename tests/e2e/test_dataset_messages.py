@@ -12,6 +12,24 @@ except ImportError:
 sides = inputs_and_zones
 
 
+def check_warnings_about_the_sides():
+    """The command's: a join layer without features, texts that are not UTF-8."""
+    points = make("points.gpkg", [("POINT (1 1)", {"name": "a"})], kind=ogr.wkbPoint)
+    none = make("none.gpkg", [], kind=ogr.wkbPoint)
+    with open("l1.csv", "wb") as file:
+        file.write(b"name,WKT\nCaf\xe9,POINT (1 1)\n")
+    for pair, says in (((points, none), "join layer 'none' has no features"),
+                       ((points, "l1.csv"), "join layer 'l1': 1 text value is not UTF-8"),
+                       (("l1.csv", points), "input layer 'l1': 1 text value is not UTF-8")):
+        with Said() as said:
+            dataset = opened("-op", "intersects", "-crs", "ignore", *pair)
+            layer = dataset.GetLayer(0)
+            while layer.GetNextFeature() is not None:
+                pass
+            same(len([t for kind, t in said.all if kind == gdal.CE_Warning and says in t]), 1, f"{says}: {said.all}")
+            layer = dataset = None
+
+
 # --- errors in the middle ------------------------------------------------------------
 
 

@@ -114,6 +114,26 @@ def check_deep():
     same(len(rows(name)), 50)
 
 
+def check_too_deep():
+    """Specifications that name others, on both sides: eight deep at most, in one
+    line; and one that names itself."""
+    pair = sides()
+    spec_file("n1.ogrjoin", "-pick", "first", *pair)
+    for i in range(2, 13):
+        spec_file(f"n{i}.ogrjoin", "-pick", "first", "-prefix", f"j{i}_", "-join_select", "", f"n{i - 1}.ogrjoin",
+                  pair[1] if i < 6 else f"n{i - 1}.ogrjoin")
+    same(len(rows("n8.ogrjoin")), 50)
+    spec_file("itself.ogrjoin", "itself.ogrjoin", "itself.ogrjoin")
+    for name in ("n9.ogrjoin", "n12.ogrjoin", "itself.ogrjoin", name_of("n8.ogrjoin", pair[1])):
+        begin = time.monotonic()
+        with Said() as said:
+            same(gdal.OpenEx(name, gdal.OF_VECTOR), None, name)
+        true(time.monotonic() - begin < 20, name)
+        same(len(said.errors), 1, str(said.all))
+        says = "recursively" if name == "itself.ogrjoin" else "more than 8 deep"
+        true(says in said.errors[0], str(said.all))
+
+
 # --- files -----------------------------------------------------------------------
 
 

@@ -248,6 +248,43 @@ def check_values_of_all_types():
         compare(("-op", "nearest", "-k", "2", "types.gpkg", "points.gpkg"), format)
 
 
+def check_negative_and_extreme_fids():
+    """Rows of the feature f have f * n, f * n + 1, ..., as far as 64 bits hold
+    them; GetFeature finds each by that."""
+    low, high = -(2**63), 2**63 - 1
+    for n in (1, 2, 3, 7):
+        fids = sorted({low + 1, low // n, low // n + 1, -(10**9), -n - 1, -n, -2, -1, 0, 1, n, 10**9,
+                       high // n - 1, high // n, min(high // n + 1, high), high - 1} - {low})
+        # GDAL takes -1 for none and gives another one.
+        inputs = make("a.gpkg", [("POINT (1 1)", {"name": str(f)}, f if f != -1 else 12345) for f in fids],
+                      kind=ogr.wkbPoint)
+        dataset = gdal.OpenEx(inputs, gdal.OF_VECTOR | gdal.OF_UPDATE)
+        dataset.ExecuteSQL("UPDATE a SET fid = -1 WHERE fid = 12345")
+        dataset = None
+        lots = make("b.gpkg", [("POINT (1 1)", {}) for _ in range(n)], kind=ogr.wkbPoint)
+        for words in (("-how", "inner"), ("-op", "nearest", "-k", n), ("-how", "anti")):
+            dataset = opened(*words, inputs, lots)
+            layer = dataset.GetLayer(0)
+            seen = {}
+            for feature in layer:
+                seen.setdefault(int(feature["name"]), []).append(feature.GetFID())
+            if words[-1] == "anti":
+                same(seen, {}, "anti")
+                continue
+            expected = {f: [f * n + i if low <= f * n + i <= high else -1 for i in range(n)] for f in fids}
+            same(seen, expected, f"{n} {words}")
+            for f, found in expected.items():
+                for fid in found:
+                    if fid == -1 and f != -1:
+                        continue
+                    row = layer.GetFeature(fid)
+                    same((row.GetFID(), row["name"]), (fid, str(f)), f"{n} {words}")
+            for fid in (low, high, -(10**9) * n - 1, 17 * n):
+                if not any(fid in found for found in expected.values()):
+                    same(layer.GetFeature(fid), None, f"{n} {fid}")
+            row = layer = dataset = None
+
+
 def check_empty_layers():
     pair = sides()
     make("nothing.gpkg", [], (("id", ogr.OFTInteger),), kind=ogr.wkbPoint)

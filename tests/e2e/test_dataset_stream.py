@@ -74,6 +74,51 @@ def check_first_rows_as_arrow():
     batch = layer = dataset = None
 
 
+def check_arrow_streams_released_in_any_order():
+    """Python collects a stream after its layer and dataset, or at its end; freed
+    memory is filled so that a use of it shows."""
+    if not hasattr(ogr.Layer, "GetArrowStream"):
+        raise Skip("GDAL before 3.6")
+    name = name_of("-op", "nearest", "-k", 2, "-batch", 10, *sides())
+    code = """
+import gc
+ogr.DontUseExceptions(); gdal.DontUseExceptions()
+errors = []
+gdal.PushErrorHandler(lambda kind, n, text: errors.append(text))
+def opened(n):
+    d = gdal.OpenEx({name!r}, gdal.OF_VECTOR)
+    l = d.GetLayer(0)
+    s = l.GetArrowStream(["MAX_FEATURES_IN_BATCH=10"])
+    batches = [s.GetNextRecordBatch() for _ in range(n)]
+    assert all(b is not None for b in batches)
+    return d, l, s, batches
+for order in ("dls", "dsl", "lds", "lsd", "sdl", "sld"):
+    for n in (0, 1, 3):
+        d, l, s, batches = opened(n)
+        held = dict(d=d, l=l, s=s)
+        d = l = s = None
+        for name in order:
+            held.pop(name)
+            gc.collect()
+        batches = None
+        gc.collect()
+assert errors == [], errors
+d, l, s, batches = opened(1)
+assert l.GetNextFeature() is None
+assert "stream of layer 'points' is open" in errors.pop(), errors
+d = l = None
+gc.collect()
+assert s.GetNextRecordBatch() is None
+assert "was closed" in errors.pop(), errors
+s = None
+gc.collect()
+a, b = opened(0), opened(2)
+a[0].cycle, b[0].cycle = b, a
+print("collected", len(errors))
+"""
+    same(alone(code.format(name=name), env={"MALLOC_PERTURB_": "165"}), ["collected", "0"])
+
+
 def check_opening_reads_no_rows():
     """Neither side ends: what reads one does not open."""
     pair = sides()

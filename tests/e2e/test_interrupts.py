@@ -388,6 +388,91 @@ def check_in_place():
     fails("new.gpkg", "points.gpkg", "lots.gpkg", "-limit", "5", says="new.gpkg-journal")
 
 
+def limited(limit):
+    """Words before the command, for a limit of the shell."""
+    return ("bash", "-c", f'ulimit {limit} && exec "$@"', "bash")
+
+
+def ends_as_interrupted(process, why):
+    r = finish(process)
+    same(r.rc, 130, str(r))
+    errors = [x for x in r.err.splitlines() if x.startswith("ERROR")]
+    same(len(errors), 1, str(r))
+    true(errors[0].startswith("ERROR 1: interrupted: ") and why in errors[0], str(r))
+
+
+def check_file_size_limit():
+    """SIGXFSZ ends a run as SIGTERM does, wherever the limit is met."""
+    w = layers()
+    join("d.gpkg", *w)
+    old = digest("d.gpkg")
+    before = listing()
+    for kb in (1, 90, 1000):
+        for out, options in OUTPUTS:
+            p = start("-op", "nearest", "-batch", 500, "-sql", ENDLESS, *options, out, *w,
+                      before=limited(f"-f {kb}"))
+            ends_as_interrupted(p, "ulimit -f")
+            same(listing(), before, f"{out}, {kb} KB")
+    kb = os.path.getsize("d.gpkg") // 1024
+    for words in (["-overwrite", "-nln", "points"], ["-update", "-nln", "new"],
+                  ["-append", "-nln", "points", "-select", "name"]):
+        p = start("-op", "nearest", "-batch", 500, "-sql", ENDLESS, *words, "d.gpkg", *w,
+                  before=limited(f"-f {kb + 200}"))
+        ends_as_interrupted(p, "ulimit -f")
+        same(digest("d.gpkg"), old, f"{words}")
+        same(listing().keys(), before.keys(), f"{words}")
+
+
+def check_processor_time_limit():
+    w = layers()
+    before = listing()
+    for out in ("o.gpkg", "o.fgb", "/vsistdout/"):
+        how = ["-f", "GeoJSON"] if out == "/vsistdout/" else []
+        p = start("-op", "nearest", "-batch", 500, "-sql", ENDLESS, *how, out, *w,
+                  before=limited("-S -t 1"))
+        ends_as_interrupted(p, "ulimit -t")
+        same(listing(), before, out)
+
+
+def check_reader_that_ends():
+    """SIGPIPE: the output has no reader any more, or the progress has none."""
+    w = layers()
+    before = listing()
+    for words in (["-f", "GeoJSON", "/vsistdout/"], ["-f", "CSV", "/vsistdout/"],
+                  ["-f", "GeoJSONSeq", "/dev/stdout"]):
+        p = start("-op", "nearest", "-batch", 500, "-sql", ENDLESS, *words, *w)
+        true(len(os.read(p.stdout.fileno(), 20)) > 0, "it writes")
+        p.stdout.close()
+        p.stdout = open(os.devnull, "rb")
+        ends_as_interrupted(p, "reads the output")
+        same(listing(), before, f"{words}")
+
+
+def check_ignored_signals():
+    """Those that are ignored on purpose stay so: then the write fails."""
+    w = layers()
+    before = listing()
+    r = run("-op", "nearest", "-batch", 500, "-sql", ENDLESS, "o.gpkg", *w,
+            before=("bash", "-c", "trap '' XFSZ; ulimit -f 130 && exec \"$@\"", "bash"))
+    same(r.rc, 1, str(r))
+    same(r.err.count("ERROR"), 1, str(r))
+    same(listing(), before)
+
+
+def check_small_stack():
+    """The limit is that of the main thread, and of others by default."""
+    w = layers()
+    join("whole.gpkg", *w)
+    for kb in (64, 128, 256):
+        for out in ("o.gpkg", "o.fgb", "o.shp"):
+            join(out, *w, "-validate", before=limited(f"-s {kb}"))
+            same(len(Layer(out).rows), 50, f"{out}, {kb} KB")
+        same(dump("o.gpkg"), dump("whole.gpkg"))
+        for path in glob.glob("o.*"):
+            os.remove(path)
+        true("nearest" in run("--help", before=limited(f"-s {kb}")).out, "--help")
+
+
 def check_two_runs_at_once():
     w = layers()
     for out, options in (("o.gpkg", []), ("o.fgb", ["-overwrite"]),

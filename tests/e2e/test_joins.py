@@ -89,6 +89,30 @@ def check_on():
     true(got, "some are near")
 
 
+def check_names_in_double_quotes():
+    """Names with = , : and spaces, in -on, -exclude and -pick as in the other options."""
+    fields = (("a=b", ogr.OFTInteger), ("c, d", ogr.OFTInteger), ('say "x"', ogr.OFTInteger), ("name", ogr.OFTString))
+    for path in ("a.gpkg", "b.gpkg"):
+        make(path, [(f"POINT ({i} 0)", {"a=b": i, "c, d": i % 2, 'say "x"': 5 - i, "name": f"n{i}"}) for i in range(4)],
+             fields, kind=ogr.wkbPoint)
+    all_pairs = ("-op", "dwithin", "-max_distance", 10)
+
+    def names(*words):
+        succeeds("-overwrite", "-how", "inner", *all_pairs, *words, "o.gpkg", "a.gpkg", "b.gpkg")
+        return sorted((v["name"], v["join_name"]) for _, _, v in Layer("o.gpkg").rows)
+
+    same_name = [(f"n{i}", f"n{i}") for i in range(4)]
+    for on in ('"a=b"', '"a=b"="a=b"', ' "a=b" = "a=b" ', 'name,"c, d"', '"c, d","a=b"', '"say ""x"""'):
+        same(names("-on", on), same_name, on)
+        same(len(names("-exclude", f"field={on}")), 12, on)
+    same(len(names("-on", '"c, d"')), 8)
+    for rule, best in (('max:"a=b"', "n3"), ("max:a=b", "n3"), ('min:"c, d"', "n0"), ('max:"say ""x"""', "n0")):
+        same(names("-pick", rule), [(f"n{i}", best) for i in range(4)], rule)
+    same(len(names("-similar", '"a=b"="a=b":1')), 4)
+    fails("-on", '"a=b', *all_pairs[2:], "p.gpkg", "a.gpkg", "b.gpkg", says="double quotes")
+    fails("-pick", 'max:"a=b', *all_pairs[2:], "p.gpkg", "a.gpkg", "b.gpkg", says="double quotes")
+
+
 def check_exclude():
     a, b = table("a.gpkg"), table("b.gpkg", seed=2)
     words = ["-op", "dwithin", "-max_distance", 1.5]
@@ -254,6 +278,16 @@ def check_early_warnings():
     same(warnings_of("-op", "nearest", "-max_distance", "infdeg", "near.gpkg", "far.gpkg"), [])
     found = warnings_of("near.gpkg", "swap.gpkg")
     true(len(found) == 2 and "x and y look swapped" in found[1], str(found))
+    # Nearer than before, within the distance, is no sign of swapped axes; and the
+    # layer that would lie beyond the poles is not the one.
+    make("a.gpkg", [("POINT (1000 6000)", {"name": "a"}), ("POINT (1100 6100)", {"name": "b"})], srs="EPSG:25833")
+    make("b.gpkg", [("POINT (8000 0)", {"name": "a"}), ("POINT (8100 100)", {"name": "b"})], srs="EPSG:25833")
+    found = warnings_of("-op", "dwithin", "-max_distance", 3000, "a.gpkg", "b.gpkg")
+    true(len(found) == 1 and "do not meet" in found[0], str(found))
+    make("a.gpkg", [("POINT (150 -30)", {"name": "a"}), ("POINT (151 -31)", {"name": "b"})], srs="EPSG:4326")
+    make("b.gpkg", [("POINT (-40 80)", {"name": "a"}), ("POINT (0 170)", {"name": "b"})], srs="EPSG:4326")
+    found = warnings_of("a.gpkg", "b.gpkg")
+    true(len(found) == 2 and "swapped in the join layer 'b'" in found[1], str(found))
     found = warnings_of("plane.gpkg", "wrong.gpkg")
     true(any("look like degrees" in f and "-join_srs EPSG:4326" in f for f in found), str(found))
     found = warnings_of("-op", "dwithin", "-max_distance", 0.001, "plane.gpkg", "plane.gpkg")

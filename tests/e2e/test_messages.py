@@ -118,6 +118,81 @@ def check_names_in_messages_of_drivers():
         true(f" {dst} " in r.err and ".ogrjoin-" not in r.err, str(r))
 
 
+def check_empty_join_layer():
+    """One line, quiet or not, and in -explain; nothing else changes."""
+    make("points.gpkg", [("POINT (1 1)", {"name": "a"})], kind=ogr.wkbPoint)
+    lots = make("none.gpkg", [], kind=ogr.wkbPoint)
+    with open("none.csv", "w", encoding="utf-8") as file:
+        file.write("id,WKT\n")
+    line = "join layer 'none' has no features: nothing can match"
+    for words in ((), ("-agg", "count"), ("-k", 2), ("-how", "full"), ("-memory", "1M")):
+        r = join("-overwrite", "-q", *words, "o.gpkg", "points.gpkg", lots)
+        same(r.err, f"Warning 1: {line}\n", str(words))
+        same(len(Layer("o.gpkg").rows), 1, str(words))
+    r = join("-overwrite", "-q", "-how", "inner", "o.gpkg", "points.gpkg", "none.csv", "-crs", "ignore")
+    same(r.err, f"Warning 1: {line}\n")
+    r = join("-explain", "p.gpkg", "points.gpkg", lots)
+    same(r.err, f"Warning 1: {line}\n")
+    lots = make("lots.gpkg", [("POINT (1 1)", {"name": "b"})], kind=ogr.wkbPoint)
+    r = join("-overwrite", "-q", "-join_where", "name = 'c'", "o.gpkg", "points.gpkg", lots)
+    true("join layer 'lots' has no features under its filters" in r.err, str(r))
+    same(join("-overwrite", "-q", "o.gpkg", "points.gpkg", lots).err, "")
+
+
+def check_texts_that_are_not_utf8():
+    """Counted in what is read, compared or written; passed on as they are, which
+    is what ogr2ogr does."""
+    texts = ("Z\u00fcrich", "Caf\u00e9", "plain", "\u00e9t\u00e9 et hiver, longue phrase")
+    for name, encoding in (("l1", "latin-1"), ("l2", "utf-8")):
+        with open(f"{name}.csv", "w", encoding=encoding) as file:
+            file.write("id,name,WKT\n")
+            for i, text in enumerate(texts):
+                file.write(f'{i},"{text}",POINT ({i} {i})\n')
+    says = "layer 'l1': 3 text values are not UTF-8, and compared and written as they are; recode"
+    raw = [t.encode("latin-1") for t in texts]
+    for words, ends in ((("-similar", "name:0.5"), ("csv",)), (("-on", "name", "-similar", "name:0.1"), ("gpkg",)),
+                        (("-op", "intersects"), ("gpkg", "fgb", "geojson", "csv")),
+                        (("-agg", "count, concat(name)"), ("gpkg",))):
+        for end in ends:
+            for pair, role in ((("l1.csv", "l2.csv"), "input"), (("l2.csv", "l1.csv"), "join")):
+                out = f"o.{end}"
+                r = succeeds("-overwrite", "-q", *words, out, *pair)
+                same(r.err.count("not UTF-8"), 1, str(r))
+                true(f"{role} {says}" in r.err and "iconv" in r.err, str(r))
+                if role == "input":
+                    dataset = gdal.OpenEx(out, gdal.OF_VECTOR)
+                    layer = dataset.GetLayer(0)
+                    got = [bytes(f.GetFieldAsBinary("name")) for f in layer]
+                    true(set(got) <= set(raw) and raw[0] in got, f"{out} {got}")
+                    layer = dataset = None
+                os.remove(out)
+    r = succeeds("-q", "-op", "intersects", "o.gpkg", "l2.csv", "l2.csv")
+    same(r.err, "")
+    # Of fields that nobody looks at nothing is said.
+    r = succeeds("-overwrite", "-q", "-op", "intersects", "-select", "id", "o.gpkg", "l1.csv", "l2.csv")
+    same(r.err, "")
+    r = succeeds("-explain", "-similar", "name:0.5", "p.gpkg", "l1.csv", "l2.csv")
+    true(f"input {says}" in r.err, str(r))
+    # A Shapefile says what it is, or is told.
+    gdal.VectorTranslate("s.shp", "l2.csv", layerCreationOptions=["ENCODING=ISO-8859-1"])
+    r = succeeds("-overwrite", "-q", "-op", "intersects", "o.gpkg", "s.shp", "l2.csv")
+    same(r.err, "")
+    r = succeeds("-overwrite", "-q", "-op", "intersects", "-oo", "ENCODING=", "o.gpkg", "s.shp", "l2.csv")
+    true("input layer 's': 3 text values are not UTF-8" in r.err and "-oo ENCODING=ISO-8859-1" in r.err, str(r))
+    r = succeeds("-overwrite", "-q", "-op", "intersects", "-joo", "ENCODING=", "o.gpkg", "l2.csv", "s.shp")
+    true("join layer 's': 3 text values are not UTF-8" in r.err and "-joo ENCODING=ISO-8859-1" in r.err, str(r))
+    # By every way of reading.
+    for end in ("gpkg", "fgb"):
+        gdal.VectorTranslate(f"l1.{end}", "l1.csv", layerName="l1")
+        for env in ({}, {"OGRJOIN_LANES": "NO"}):
+            for words in ((), ("-threads", 1), ("-batch", 3)):
+                r = succeeds("-overwrite", "-q", "-op", "intersects", *words, "o.gpkg", f"l1.{end}", f"l1.{end}", env=env)
+                same(r.err.count("3 text values are not UTF-8"), 2, f"{end} {env} {words} {r}")
+                r = succeeds("-overwrite", "-q", "-op", "intersects", *words, "-limit", 1, "o.gpkg", f"l1.{end}",
+                             "l2.csv", env=env)
+                true(r.err.count("not UTF-8") <= 1, str(r))
+
+
 def check_crs_by_number():
     words = layers()
     fails("o.gpkg", *words, "-s_srs", "2263", says="-s_srs '2263' is no CRS that PROJ "

@@ -1,6 +1,8 @@
 """Missing, empty, NaN, repeated, curved and invalid geometries out of real files:
 counted, said, and never in the way of the others."""
 
+import re
+
 from e2e import *
 
 NAN = ogr.Geometry(ogr.wkbPoint)
@@ -251,6 +253,36 @@ def check_coordinates_of_no_data():
                 same(s["input"]["skipped"]["not_finite"], 2 * len(far))
                 same(s["join"]["skipped"]["not_finite"], 1)
                 true("not finite or beyond 1e150" in r.err, str(r))
+
+
+def check_coordinates_that_underflow():
+    """Products of coordinates below 1e-150 are 0 in doubles; what meets is found exactly all the same."""
+    shapes = ["LINESTRING (0 0, 4 4)", "LINESTRING (0 4, 4 0)", "LINESTRING (1 0, 5 4)", "POINT (2 2)", "POINT (3 1)",
+              "POINT (2 1)", "POLYGON ((0 0, 4 0, 4 4, 0 0))", "POLYGON ((1 2, 3 5, 0 5, 1 2))", "MULTIPOINT (3 1, 1 3)"]
+
+    def scaled(text, by):
+        return re.sub(r"\d+", lambda number: repr(int(number.group()) * by), text)
+
+    module = os.environ.get("CUDA_HOST_MODULE")
+    for backend in ["cpu"] + ["cuda"] * (module is not None):
+        env = {"OGRJOIN_CUDA_MODULE": module} if backend == "cuda" else None
+        found = {}
+        for by in (1, 2.0**-500, 2.0**-560, 2.0**-1000, 2.0**-1074):
+            points([scaled(shape, by) for shape in shapes], "a.gpkg", lco=["SPATIAL_INDEX=NO"])
+            points([scaled(shape, by) for shape in shapes], "b.gpkg", lco=["SPATIAL_INDEX=NO"])
+            for op in ("intersects", "crosses", "touches", "within", "contains", "covers", "overlaps", "equals",
+                       "disjoint"):
+                r = succeeds("-op", op, "-backend", backend, "-how", "inner", "-validate", "o.csv", "a.gpkg", "b.gpkg",
+                             "-overwrite", env=env)
+                pairs = [(v["name"], v["join_name"]) for _, _, v in Layer("o.csv").rows]
+                same(pairs, found.setdefault(op, pairs), f"{backend} {op} by {by}: {r}")
+            # A place beside a segment that is as good as a point.
+            lots([f"LINESTRING ({by!r} 0, {2 * by!r} {by!r})"], "c.gpkg", lco=["SPATIAL_INDEX=NO"])
+            points(["POINT (0 1)"], "p.gpkg", lco=["SPATIAL_INDEX=NO"])
+            if by < 1:
+                succeeds("-op", "nearest", "-backend", backend, "-validate", "o.csv", "p.gpkg", "c.gpkg", "-overwrite",
+                         env=env)
+                same(Layer("o.csv").column("join_distance"), ["1"], f"{backend} by {by}")
 
 
 def check_formats_that_take_no_infinite_coordinates():

@@ -174,6 +174,77 @@ def check_crs_modes():
     fails("-s_srs", "nonsense", "x.gpkg", "utm.gpkg", "utm.gpkg", says="nonsense")
 
 
+def degrees_box(x0, x1, y=17):
+    return f"POLYGON (({x0} {-y}, {x1} {-y}, {x1} {y}, {x0} {y}, {x0} {-y}))"
+
+
+def check_shapes_across_the_antimeridian():
+    """Cut where the CRS of the join ends, by every way of reading; what cannot be
+    cut is counted."""
+    fields = (("lon", ogr.OFTReal),)
+    lons = [-170, -175, -100, -35, -25, 0, 100, 150, 175, 179.5]
+    make("p.gpkg", [(f"POINT ({x} 0)", {"lon": x}) for x in lons], fields, srs="EPSG:4326", kind=ogr.wkbPoint)
+    gdal.VectorTranslate("p3857.gpkg", "p.gpkg", dstSRS="EPSG:3857", layerName="p")
+
+    def matched(*words, says=None, **how):
+        r = succeeds("-overwrite", "-op", "intersects", "-how", "inner", *words, **how)
+        true((says is None) == ("antimeridian" not in r.err) and (says or "") in r.err, f"{says}: {r}")
+        return sorted(Layer("o.gpkg").column("lon"))
+
+    east = [-170, -175, 175, 179.5]
+    for end, env in (("gpkg", {}), ("fgb", {"OGRJOIN_LANES": "NO"})):
+        shapes = {
+            "ring": (degrees_box(157, 193), east), "line": ("LINESTRING (160 0, 195 0)", east),
+            "west": (degrees_box(-195, -165), east),
+            "many": (f"MULTIPOLYGON ({degrees_box(170, 190)[8:]}, {degrees_box(-1, 1)[8:]})", [-170, -175, 0, 175, 179.5]),
+            "mixed": (f"GEOMETRYCOLLECTION (POINT (100 0), {degrees_box(170, 190)})", [-170, -175, 100, 175, 179.5]),
+            "turns": (degrees_box(179, 361 + 180), lons[:]),
+        }
+        for name, (shape, expected) in shapes.items():
+            path = make(f"{name}.{end}", [(shape, {"name": name})], srs="EPSG:4326")
+            says = "1 feature crosses the antimeridian of the CRS of the join, and was cut there"
+            for words in (("-t_srs", "EPSG:4087", "o.gpkg", "p.gpkg", path), ("o.gpkg", "p3857.gpkg", path),
+                          ("-t_srs", "EPSG:3857", "-batch", 3, "o.gpkg", "p.gpkg", path)):
+                same(matched(*words, says=says, env=env), sorted(expected), f"{name} {end} {words}")
+            # As the input, whose geometry is written.
+            r = succeeds("-overwrite", "-how", "inner", "-agg", "count", "-t_srs", "EPSG:3857", "n.gpkg", path, "p.gpkg",
+                         env=env)
+            true(says in r.err, str(r))
+            same(Layer("n.gpkg").column("count"), [len(expected)], name)
+            true(all(s.GetEnvelope()[1] - s.GetEnvelope()[0] > 4e7 for s in Layer("n.gpkg").shapes()), "both ends")
+            os.remove("n.gpkg")
+            os.remove(path)
+    # Where the plane ends elsewhere, and where it does not end there.
+    path = make("z.gpkg", [(degrees_box(-40, -20), {"name": "a"}), (degrees_box(157, 193), {"name": "b"})], srs="EPSG:4326")
+    same(matched("-t_srs", "EPSG:3832", "o.gpkg", "p.gpkg", path, says="1 feature crosses"), sorted([*east, -35, -25]))
+    same(matched("-t_srs", "EPSG:3031", "o.gpkg", "p.gpkg", path), sorted([*east, -35, -25]))
+    same(matched("-crs", "ignore", "o.gpkg", "p.gpkg", path), [-35, -25, 175, 179.5])
+    # Out of a plane into degrees.
+    for srs, box in (("EPSG:3857", (17530000, 21560000)), ("EPSG:3832", (2000000, 5000000))):
+        shape = degrees_box(*box, y=1000000)
+        path = make("m.gpkg", [(shape, {"name": "m"})], srs=srs)
+        same(matched("o.gpkg", "p.gpkg", path, says="1 feature crosses"), sorted(east), srs)
+    # What cannot be cut.
+    path = make("u.gpkg", [("POLYGON ((600000 8000000, 1200000 8000000, 1200000 8300000, 600000 8300000, 600000 8000000))",
+                            {"name": "fiji"})], srs="EPSG:32760")
+    matched("o.gpkg", "p.gpkg", path, says="join layer 'u': 1 feature crosses the antimeridian of the CRS of the join and cannot")
+    path = make("b.gpkg", [("POLYGON ((170 0, 190 10, 190 0, 170 10, 170 0))", {"name": "bow"})], srs="EPSG:4326")
+    matched("-t_srs", "EPSG:3857", "o.gpkg", "p.gpkg", path, says="ogr2ogr -wrapdateline")
+
+
+def check_shapes_around_the_earth():
+    """Nearly 360 degrees wide: most likely they cross the antimeridian."""
+    make("p.gpkg", [("POINT (0 0)", {"name": "p"})], srs="EPSG:4326", kind=ogr.wkbPoint)
+    path = make("w.gpkg", [(degrees_box(-175, 175), {"name": "wide"}), (degrees_box(-180, 180), {"name": "band"}),
+                           (degrees_box(-100, 100), {"name": "half"})], srs="EPSG:4326")
+    for words in ((path, "p.gpkg"), ("p.gpkg", path), ("-t_srs", "EPSG:3857", "p.gpkg", path)):
+        r = succeeds("-overwrite", "-op", "intersects", *words[:-2], "o.gpkg", *words[-2:])
+        same(r.err.count("layer 'w': 1 feature is from 350 to 360 degrees wide"), 1, str(r))
+        true("-metric sphere" in r.err, str(r))
+    r = join("-overwrite", "-metric", "sphere", "o.gpkg", "p.gpkg", path)
+    true("degrees wide" not in r.err, str(r))
+
+
 def check_both_without_crs():
     make("a.gpkg", [("POINT (0 0)", {"name": "a"})], srs=None)
     make("b.gpkg", [("POINT (0 0)", {"name": "b"})], srs=None)
@@ -249,6 +320,30 @@ def check_join_rows():
         same(rows_in("o.gpkg"), expected, str(words))
         fids = [r[0] for r in some]
         true(set(Layer("o.gpkg").column("join_fid")) <= set(fids), "FIDs")
+
+
+def check_conditions_on_dates_that_are_null():
+    """GDAL complains of each NULL where it filters by itself; nothing is missing
+    after that. A condition that is wrong is an error still."""
+    dates = (("2020/05/05", 0), (None, 1), ("1960/01/01", 2), ("2021/01/01", 3))
+    for end, kind in (("fgb", ogr.OFTDate), ("geojson", ogr.OFTDateTime), ("shp", ogr.OFTDate),
+                      ("gpkg", ogr.OFTDate), ("fgb", ogr.OFTTime)):
+        path = f"dated.{end}"
+        make(path, [(f"POINT ({i} 1)", {"d": d and (d if kind != ogr.OFTTime else f"{i + 1}:00:00"), "n": i})
+                    for d, i in dates], (("d", kind), ("n", ogr.OFTInteger)), kind=ogr.wkbPoint)
+        where = "d > '1970/06/06'" if kind != ogr.OFTTime else "d <> '03:00:00'"
+        lots = make("lots.gpkg", [(f"POINT ({i} 1)", {}) for i in range(4)])
+        near = ("-max_distance", 0.5)
+        join("-overwrite", *near, "-where", where, "o.gpkg", path, lots)
+        same(sorted(Layer("o.gpkg").column("n")), [0, 3], f"-where {path}")
+        join("-overwrite", *near, "-how", "inner", "-join_where", where, "o.gpkg", lots, path)
+        same(sorted(Layer("o.gpkg").column("n")), [0, 3], f"-join_where {path}")
+        if end in ("fgb", "gpkg") and kind == ogr.OFTDate:  # others refuse the types
+            join("-overwrite", *near, "-sql", f"SELECT * FROM dated WHERE {where}", "o.gpkg", path, lots)
+            same(sorted(Layer("o.gpkg").column("n")), [0, 3], f"-sql {path}")
+        if end != "gpkg" and kind != ogr.OFTTime:
+            fails("-where", "d > 'abc'", "p.gpkg", path, lots, *near, says="parse date 'abc'")
+        os.remove(path)
 
 
 def check_fields():

@@ -288,5 +288,92 @@ def check_stdout():
     same(r.err, "")
 
 
+# --- on the disk --------------------------------------------------------------
+
+
+def logging_syncs(**more):
+    library = os.environ.get("SYNC_LOG_LIBRARY", "")
+    if not os.path.exists(library):
+        raise Skip("no SYNC_LOG_LIBRARY, which the build makes of sync_log.c")
+    loaded = subprocess.run(["ldd", OGRJOIN], stdout=subprocess.PIPE, check=False)
+    if b"libasan" in loaded.stdout:
+        raise Skip("the sanitizers want to be loaded first")
+    return {"LD_PRELOAD": library, "SYNC_LOG": os.path.abspath("sync.log"), **more}
+
+
+def synced():
+    """What was brought to the disk and renamed, in order; the log is emptied."""
+    with open("sync.log", encoding="utf-8") as file:
+        found = [line.rstrip("\n").split(" ", 1) for line in file]
+    os.remove("sync.log")
+    return found
+
+
+def on_disk_before_and_after(members, what):
+    """Each member is on the disk before the first of them gets its name, and the
+    names are when all have theirs."""
+    log = synced()
+    here = os.getcwd()
+    moves = [i for i, (kind, name) in enumerate(log)
+             if kind == "move" and not name.startswith("/proc") and ".ogrjoin-" not in name
+             and os.path.basename(name) in members]
+    same(sorted({os.path.basename(log[i][1]) for i in moves}), sorted(members), f"moved, {what}")
+    before = {os.path.basename(path) for kind, path in log[: min(moves)] if kind == "sync"}
+    true(set(members) <= before, f"{what}: not on the disk before it is moved: {log}")
+    true(["sync", here] in log[max(moves):], f"{what}: the names are not: {log}")
+
+
+def check_outputs_reach_the_disk():
+    env = logging_syncs()
+    w = layers()
+    for out, members in (("o.gpkg", ["o.gpkg"]), ("o.fgb", ["o.fgb"]), ("o.csv", ["o.csv"]),
+                         ("o.shp", ["o.shp", "o.shx", "o.dbf", "o.prj"])):
+        join(out, *w, env=env)
+        on_disk_before_and_after(members, f"new {out}")
+        join("-overwrite", out, *w, env=env)
+        on_disk_before_and_after(members, f"replaced {out}")
+    # A dataset that is a folder.
+    join("-f", "ESRI Shapefile", "-nln", "o", "folder", *w, env=env)
+    log = synced()
+    moved = log.index(["move", next(x for kind, x in log if kind == "move" and x.endswith("folder"))])
+    before = [os.path.basename(x) for kind, x in log[:moved] if kind == "sync"]
+    true({"o.shp", "o.shx", "o.dbf"} <= set(before), f"files of a folder: {log}")
+    true(["sync", os.getcwd()] in log[moved:], f"{log}")
+
+
+@once
+def check_side_files_reach_the_disk():
+    env = logging_syncs()
+    w = layers()
+
+    def on_disk(path):
+        log = synced()
+        moved = [i for i, (kind, name) in enumerate(log) if kind == "move" and name == path]
+        same(len(moved), 1, f"{path}: {log}")
+        true(log[moved[0] - 1][0] == "sync", f"{path}: not on the disk: {log}")
+        true(["sync", os.getcwd()] in log[moved[0]:], f"{path}: its name is not: {log}")
+
+    join("-json_summary", "s.json", "o.gpkg", *w, env=env)
+    on_disk("s.json")
+    succeeds("-op", "nearest", "-write_spec", "s.ogrjoin", *w, env=env)
+    on_disk("s.ogrjoin")
+    succeeds("-op", "nearest", "-benchmark", "-benchmark_seconds", 0.01, "-benchmark_csv", "b.csv", *w,
+             env=env)
+    on_disk("b.csv")
+
+
+def check_disk_that_takes_nothing():
+    """Rows that cannot be brought to the disk are no output."""
+    env = logging_syncs(SYNC_FAILS="1")
+    w = layers()
+    for out in ("o.gpkg", "o.fgb", "o.shp"):
+        before = listing()
+        r = run("-op", "nearest", out, *w, env=env)
+        os.remove("sync.log")
+        same(r.rc, 1, str(r))
+        same(r.err.count("ERROR"), 1, str(r))
+        same(listing(), before, out)
+
+
 if __name__ == "__main__":
     main(globals())

@@ -135,6 +135,37 @@ def check_pairs_that_geos_cannot_decide():
         same(summary("s.json")["undecided_pairs"], 0)
 
 
+def check_near_misses():
+    """Shapes that miss each other by 7e-18, which GEOS takes to meet: no difference, and a kind of its own."""
+    make("a.gpkg", [("POLYGON ((1.8 1.9000000000000001, 1.1 2, 0.1 5.300000000000001, 1.8 1.9000000000000001))", {"name": "a"})])
+    make("b.gpkg", [("LINESTRING (1.1 3.3000000000000003, 3.2 2.4000000000000004, 1.2000000000000002 3.1, 2.6 2.6, "
+                     "3.4000000000000004 3.5)", {"name": "b"})])
+    for a, b in (("a.gpkg", "b.gpkg"), ("b.gpkg", "a.gpkg")):
+        for op in (("nearest",), ("dwithin", "-max_distance", "0.5"), ("dwithin", "-max_distance", "1e-17")):
+            for reference in ("geos", "geos_sorted"):
+                r = run("-op", *op, "-backend", "cpu", "-validate", reference, "-validate_report", "r.csv", "o.csv",
+                        a, b, "-overwrite", "-json_summary", "s.json")
+                s = summary("s.json")
+                same((r.rc, s["rows_different"], s["rows_within_rounding"], s["rows_proved"]), (0, 0, 1, 0), str(r))
+                true("in 1 row distances differ by rounding" in r.err, str(r))
+                same(Layer("r.csv").column("kind"), ["rounding"], str(r))
+        r = run("-op", "intersects", "-backend", "cpu", "-validate", "-how", "inner", "o.csv", a, b, "-overwrite")
+        same((r.rc, Layer("o.csv").rows), (0, []), str(r))
+
+
+def check_backends_that_round():
+    """The references of GEOS say that their answers are rounded; ours do not."""
+    w = layers()
+    for backend in ("geos", "geos_sorted", "spatialindex", "cpu", "quadrant", "auto"):
+        r = run("-op", "nearest", "-backend", backend, "o.gpkg", *w, "-overwrite")
+        if backend == "spatialindex" and "no such backend" in r.err:
+            continue
+        same(r.rc, 0, str(r))
+        lines = [line for line in r.err.splitlines() if "rounded as GEOS rounds" in line]
+        same(len(lines), int(backend in ("geos", "geos_sorted", "spatialindex")), f"{backend}: {r}")
+        true(not lines or lines[0].startswith(f"backend {backend}: "), str(r))
+
+
 def check_shapes_of_too_few_vertices():
     """A ring of two vertices and a line of one, which GEOS does not take."""
     fields = (("name", ogr.OFTString),)

@@ -2,6 +2,7 @@
 asked one by one; fields, lists, and texts of lists."""
 
 import itertools
+from fractions import Fraction
 
 from e2e import *
 
@@ -18,7 +19,12 @@ def difference(norm, a, b):
         dot = aa = bb = 0.0
         for x, y in zip(a, b):
             dot, aa, bb = dot + x * y, aa + x * x, bb + y * y
-        return None if aa == 0 or bb == 0 else 1.0 - dot / (math.sqrt(aa) * math.sqrt(bb))
+        if aa == 0 or bb == 0:
+            return None
+        j = next(i for i, x in enumerate(a) if x)
+        if dot > 0 and all(Fraction(x) * Fraction(b[j]) == Fraction(a[j]) * Fraction(y) for x, y in zip(a, b)):
+            return 0.0  # one is a multiple of the other
+        return max(0.0, 1.0 - dot / (math.sqrt(aa) * math.sqrt(bb)))
     total = 0.0
     for d in (abs(x - y) for x, y in zip(a, b)):
         total = max(total, d) if norm == "linf" else total + (d * d if norm == "l2" else d)
@@ -185,6 +191,25 @@ def check_lists():
          {(i, j): 32.0 for i, j in ((0, 1), (1, 0), (1, 2), (2, 1))}, "1,024 dimensions")
     shutil.copy("long.csv", "other.csv")
     fails("-vector", "more", "-k", 1, "q.gpkg", "long.csv", "other.csv", says="1024", op=False)
+
+
+def check_vectors_of_one_direction():
+    """Their cosine difference is 0, not what rounding makes of it, and a greatest difference of 0 keeps them."""
+    lists = [[1, 1, 1], [2, 2, 2], [1, 0, -1], [0.1, 0.2, 0.3], [7, 7, 7], [1, 2, 3]]
+    for name in ("a.csv", "b.csv"):
+        with open(name, "w", encoding="utf-8") as file:
+            file.write("id,emb\n" + "".join(f'{i},"{json.dumps(v)}"\n' for i, v in enumerate(lists)))
+    wanted = sorted((i, j) for group in ((0, 1, 4), (2,), (3,), (5,)) for i in group for j in group)
+    # 0.1, 0.2, 0.3 are not 1, 2, 3 by a number; what is left of their difference may round to 0
+    for how in ((), ("-backend", "lists"), ("-validate", "lists")):
+        r = succeeds("-vector", "emb", "-norm", "cosine", "-max_difference", 0, "-how", "inner", "-overwrite", *how,
+                     "o.gpkg", "a.csv", "b.csv")
+        found = rows_of("o.gpkg")
+        same(sorted((i, j) for i, j, _ in found if {i, j} != {3, 5}), wanted, f"{how}: {r}")
+        same({d for _, _, d in found}, {0.0}, f"{how}")
+        succeeds("-vector", "emb", "-norm", "cosine", "-k", 6, "-how", "inner", "-overwrite", *how, "o.gpkg", "a.csv",
+                 "b.csv")
+        true(all(d >= 0.0 for _, _, d in rows_of("o.gpkg")), f"{how}: none below 0")
 
 
 def check_wrong_words():

@@ -1,5 +1,7 @@
 """join() and scan(): rows, columns, CRS, files, from every kind of side."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -132,6 +134,18 @@ def test_files(tmp_path):
     pytest.importorskip("pyogrio")
     LOTS.to_file(tmp_path / "lots.gpkg")
     assert rows_of(ogrjoin.join(POINTS, tmp_path / "lots.gpkg").read_all()) == rows
+
+
+def test_a_write_follows_no_link(tmp_path):
+    """The name was PATH.PID.tmp, which others can guess in a shared folder."""
+    out, victim = tmp_path / "out.parquet", tmp_path / "victim"
+    victim.write_text("secret")
+    (tmp_path / f"out.parquet.{os.getpid()}.tmp").symlink_to(victim)
+    joined = ogrjoin.join(POINTS, LOTS)
+    joined.to_parquet(out)
+    assert rows_of(pq.read_table(out)) == expected_rows(expect())
+    assert victim.read_text() == "secret"
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path):

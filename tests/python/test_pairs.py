@@ -413,3 +413,39 @@ def test_after_fork():
             os._exit(code)
     assert os.waitpid(child, 0)[1] == 0
     assert signal.getsignal(signal.SIGINT) is not None
+
+
+class Counted:
+    """Numbers that count how often they are copied into an array."""
+
+    def __init__(self, n):
+        self.n, self.n_copies = n, 0
+
+    def __len__(self):
+        return self.n
+
+    def __array__(self, dtype=None, copy=None):
+        self.n_copies += 1
+        return np.zeros(self.n, dtype)
+
+
+def test_lengths_are_looked_at_before_anything_is_copied():
+    xy = (np.zeros(3), np.zeros(3))
+    long = Counted(4)
+    with pytest.raises(ogrjoin.InvalidError, match="same length"):
+        ogrjoin.Index((np.zeros(3), long))
+    with pytest.raises(ogrjoin.InvalidError, match="same length"):
+        ogrjoin.Index((long, np.zeros(3)))
+    for name in ("id", "score", "on"):
+        with pytest.raises(ogrjoin.InvalidError, match="as long as a layer"):
+            ogrjoin.Index(xy, **{name: long})
+    assert long.n_copies == 0
+
+
+def test_lengths_that_wrap_around():
+    """Of a size that times eight is nothing, or less."""
+    from ogrjoin import _core
+
+    for n in (2**61, 2**63 - 1, -1, -(2**61)):
+        with pytest.raises((ValueError, ogrjoin.InvalidError)):
+            _core.arrays(n, b"", b"")

@@ -247,7 +247,7 @@ static inline void same_value(OGRFeatureH a, OGRFeatureH b, int f,
                   "field %s of feature " CPL_FRMT_GIB, name, OGR_F_GetFID(a));
     if (!OGR_F_IsFieldSetAndNotNull(a, f))
         return;
-    if (type == OFTReal)
+    if (type == OFTReal && !isnan(OGR_F_GetFieldAsDouble(a, f)))
         ck_assert_double_eq(OGR_F_GetFieldAsDouble(a, f),
                             OGR_F_GetFieldAsDouble(b, f));
     if (type == OFTBinary)

@@ -240,6 +240,20 @@ static inline int plain_similar(const struct oj_text_condition *condition,
     return o > 0 && oj_text_is_similar(condition, o, s->size[a], t->size[b]);
 }
 
+/* Whether one vector is a multiple of the other, exactly. */
+static inline int plain_parallel(const double *a, const double *b, int64_t n)
+{
+    int64_t j = 0;
+    while (a[j] == 0.0)
+        j++;
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (exact_orientation(0.0, 0.0, a[i], a[j], b[i], b[j]) != 0)
+            return 0;
+    }
+    return 1;
+}
+
 static inline double plain_difference(enum oj_vector_norm norm, const double *a,
                                       const double *b, int64_t n)
 {
@@ -254,10 +268,12 @@ static inline double plain_difference(enum oj_vector_norm norm, const double *a,
         aa += a[i] * a[i];
         bb += b[i] * b[i];
     }
-    return norm == OJ_NORM_L2     ? sqrt(squares)
-           : norm == OJ_NORM_L1   ? sum
-           : norm == OJ_NORM_LINF ? most
-                                  : 1.0 - dot / (sqrt(aa) * sqrt(bb));
+    if (norm == OJ_NORM_COSINE)
+    {
+        double d = 1.0 - dot / (sqrt(aa) * sqrt(bb));
+        return d < 0.0 || (d < 1e-10 && plain_parallel(a, b, n)) ? 0.0 : d;
+    }
+    return norm == OJ_NORM_L2 ? sqrt(squares) : norm == OJ_NORM_L1 ? sum : most;
 }
 
 static inline int plain_near(const struct oj_relation *relation,

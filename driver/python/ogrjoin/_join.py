@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import warnings
 from typing import Any, Iterator, NamedTuple
 
@@ -182,14 +183,19 @@ class Joined:
             first = self._geometry if self._geometry in columns else next(iter(columns))
             geo = {"version": "1.1.0", "primary_column": first, "columns": columns}
             schema = schema.with_metadata({b"geo": json.dumps(geo).encode()})
-        temporary = f"{path}.{os.getpid()}.tmp"
+        # A name that others cannot guess, and "x": no link of theirs is followed.
+        name = f".ogrjoin-{secrets.token_hex(8)}"
+        temporary = os.path.join(os.path.dirname(path), name)
         try:
-            with pyarrow.parquet.ParquetWriter(temporary, schema) as writer:
-                for batch in self._reader:
-                    columns_ = batch.columns
-                    writer.write_batch(
-                        pa.RecordBatch.from_arrays(columns_, schema=schema)
-                    )
+            with open(temporary, "xb") as file:
+                with pyarrow.parquet.ParquetWriter(file, schema) as writer:
+                    for batch in self._reader:
+                        columns_ = batch.columns
+                        writer.write_batch(
+                            pa.RecordBatch.from_arrays(columns_, schema=schema)
+                        )
+                file.flush()
+                os.fsync(file.fileno())
             os.replace(temporary, path)
         finally:
             if os.path.exists(temporary):

@@ -214,9 +214,16 @@ def _shapes(made: tuple[Any, Any]) -> Any:
 def _set(
     layer: Any, id: Any, distance: Any, classes: Any, score: Any, texts: Any
 ) -> None:
-    def column(values: Any, dtype: Any) -> Any:
-        return None if values is None else np.ascontiguousarray(values, dtype=dtype)
+    n = _core.count(layer)
 
+    def column(values: Any, dtype: Any) -> Any:
+        if values is None:
+            return None
+        _sides.check_length(values, n, "columns are not as long as a layer")
+        return np.ascontiguousarray(values, dtype=dtype)
+
+    for values in texts:
+        _sides.check_length(values, n, "texts are not as many as rows")
     _core.set_columns(
         layer,
         column(id, np.int64),
@@ -226,7 +233,7 @@ def _set(
     )
     for column in texts:
         offset, data = text_buffers(column)
-        if len(offset) != _core.count(layer) + 1:
+        if len(offset) != n + 1:
             raise InvalidError("texts are not as many as rows")
         _core.add_text(layer, offset, memoryview(data)[: offset[-1]])
 
@@ -354,6 +361,7 @@ class Index:
         self._indexes: dict[Any, Any] = {}
         self._values: Any = None
         if on is not None:
+            _sides.check_length(on, len(self), "columns are not as long as a layer")
             self._values = np.unique(np.asarray(on)[~_is_missing(np.asarray(on))])
         classes = None if on is None else self._classes(on)
         _set(self._layer, id, None, classes, score, texts)

@@ -40,7 +40,15 @@ def is_points(array: Any) -> bool:
     return bool((kind <= 0).all())
 
 
+def check_length(values: Any, n: int, says: str) -> None:
+    """Before values are copied or converted; what has no length is seen later."""
+    if hasattr(values, "__len__") and len(values) != n:
+        raise InvalidError(says)
+
+
 def _points(x: Any, y: Any) -> Any:
+    if hasattr(x, "__len__"):
+        check_length(y, len(x), "x and y are not two columns of the same length")
     x = np.ascontiguousarray(x, dtype=np.float64)
     y = np.ascontiguousarray(y, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape:
@@ -134,6 +142,7 @@ def slices(side: Any, n_rows: int) -> Any:
     """(first row, rows) of side in pieces, where it can be cut, or all of it."""
     array = shapely_array(side)
     if isinstance(side, tuple) and len(side) == 2:
+        check_length(side[1], len(side[0]), "x and y are not two columns of the same length")
         array = np.column_stack(side)
     elif array is None and isinstance(side, (np.ndarray, list, tuple)):
         array = side

@@ -208,12 +208,8 @@ class JoinByLocationSummary(JoinAlgorithm):
         return ", ".join(found)
 
 
-def in_quotes(name):
-    return '"' + name.replace('"', '""') + '"'
-
-
 def aggregate(function, field):
-    return f"{function}({in_quotes(field)}) as {in_quotes(field + '_' + function)}"
+    return f"{function}({shared.in_quotes(field)}) as {shared.in_quotes(field + '_' + function)}"
 
 
 class JoinWithinDistance(JoinAlgorithm):

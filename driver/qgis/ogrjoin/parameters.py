@@ -455,6 +455,10 @@ def chosen_fields(algorithm, parameters, name, side, context):
     return side.own_fields(names) if names else None
 
 
+def in_quotes(name):
+    return '"' + name.replace('"', '""') + '"'
+
+
 def quoted(name):
     if any(letter in name for letter in ',"'):
         return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -504,7 +508,7 @@ def pick_words(algorithm, parameters, context):
                 "This join type needs the field of the largest or smallest value "
                 "(an advanced parameter)."
             )
-        rule += ":" + field
+        rule += ":" + field if field[0] != '"' else ":" + in_quotes(field)
     return ["-pick", rule]
 
 

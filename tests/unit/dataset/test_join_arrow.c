@@ -43,9 +43,11 @@ static void close_source(struct trial_stream *source)
     GDALClose(source->generic);
 }
 
-/* 1, or 0 where the stream is left to GDAL. */
-static int try_stream(struct row_trial *t, struct trial_stream *source,
-                      char **options, struct ArrowArrayStream *stream)
+/* NULL where the stream is left to GDAL. */
+static struct oj_join_arrow *try_stream(struct row_trial *t,
+                                        struct trial_stream *source,
+                                        char **options,
+                                        struct ArrowArrayStream *stream)
 {
     struct oj_arrow_rows rows = {NULL, trial_advance, count_closed, source};
     open_source(t, source, options, stream);
@@ -436,7 +438,7 @@ TEST(truth_definitions_left_to_gdal)
         trial_ok(
             oj_row_cursor_open(defn, &options, &rows.cursor, &trial_error));
         generic = open_generic(defn, NULL, &stream);
-        ck_assert_int_eq(oj_join_arrow_open(defn, &rows, NULL, &stream),
+        ck_assert_int_eq(oj_join_arrow_open(defn, &rows, NULL, &stream) != NULL,
                          i == 0);
         stream.release(&stream);
         oj_row_cursor_close(rows.cursor);
@@ -562,6 +564,44 @@ TEST(truth_released_early)
     ck_assert_int_eq(child.length, 5);
     child.release(&child);
     ck_assert_ptr_null(child.release);
+    trial_close(&t);
+}
+
+/* The rows end before the stream. */
+TEST(truth_detached)
+{
+    struct row_trial t;
+    char *options[] = {(char *)"MAX_FEATURES_IN_BATCH=5", NULL};
+    trial_open(&t, "GPKG", 50, OJ_HOW_LEFT, FORM_LISTS, 20);
+    trial_make_answers(&t);
+    for (int n_read = 0; n_read < 3; n_read++)
+    {
+        struct trial_stream source;
+        struct ArrowArrayStream stream;
+        struct ArrowSchema schema;
+        struct ArrowArray arrays[3], none;
+        struct oj_arrow_rows rows = {NULL, trial_advance, count_closed,
+                                     &source};
+        struct oj_join_arrow *ours;
+        open_source(&t, &source, options, &stream);
+        rows.cursor = source.cursor;
+        ours = oj_join_arrow_open(OGR_L_GetLayerDefn(t.out_layer), &rows,
+                                  options, &stream);
+        ck_assert_ptr_nonnull(ours);
+        for (int i = 0; i < n_read; i++)
+            ck_assert_int_eq(stream.get_next(&stream, &arrays[i]), 0);
+        oj_join_arrow_detach(ours);
+        close_source(&source);
+        ck_assert_int_eq(stream.get_next(&stream, &none), EINVAL);
+        ck_assert_ptr_null(none.release);
+        ck_assert_int_eq(stream.get_schema(&stream, &schema), EINVAL);
+        ck_assert_ptr_null(schema.release);
+        ck_assert_ptr_nonnull(strstr(stream.get_last_error(&stream), "closed"));
+        stream.release(&stream);
+        ck_assert_int_eq(source.n_closed, 0);
+        for (int i = 0; i < n_read; i++)
+            arrays[i].release(&arrays[i]);
+    }
     trial_close(&t);
 }
 

@@ -3,7 +3,14 @@
  * files that change.  Which rows it has is compared with the command by
  * e2e/test_dataset_*.py, allocations fail in test_command_memory.
  * Kind: degenerate. */
+#include "../../../flatten/read/oj_layer_arrow.h"
+
 #include "../job/join_files.h"
+
+#if OJ_HAVE_ARROW
+#include <errno.h>
+#include <ogr_recordbatch.h>
+#endif
 
 void RegisterOGRJOIN(void); /* of the driver, which the test links */
 
@@ -217,6 +224,170 @@ TEST(files_that_change)
     }
     GDALClose(join);
 }
+
+/* ---- Arrow streams ------------------------------------------------------ */
+
+#if OJ_HAVE_ARROW
+
+static const char *const streamed = "-k 3 -batch 16 points.gpkg zones.gpkg";
+
+static void open_stream(OGRLayerH layer, struct ArrowArrayStream *stream)
+{
+    char *options[] = {(char *)"MAX_FEATURES_IN_BATCH=20", NULL};
+    ck_assert(OGR_L_GetArrowStream(layer, stream, options));
+    expect_error(NULL);
+}
+
+/* Rows of the next batches, at most so many batches. */
+static int64_t read_batches(struct ArrowArrayStream *stream, int most)
+{
+    struct ArrowArray array;
+    int64_t n = 0;
+    for (int i = 0; i < most; i++)
+    {
+        ck_assert_int_eq(stream->get_next(stream, &array), 0);
+        if (array.release == NULL)
+            break;
+        n += array.length;
+        array.release(&array);
+    }
+    return n;
+}
+
+/* A stream outlives its layer: GDAL allows it to be released, and its functions
+ * answer with an error. batches: read before; native 0: GDAL's own stream. */
+static void outlive_layer(int batches, int native)
+{
+    struct ArrowArrayStream stream;
+    struct ArrowArray first, array;
+    struct ArrowSchema schema;
+    GDALDatasetH join;
+    OGRLayerH layer = open_layer(streamed, &join);
+    if (!native)
+        OGR_L_SetAttributeFilter(layer, "FID >= 0");
+    open_stream(layer, &stream);
+    memset(&first, 0, sizeof first);
+    if (batches > 0)
+        ck_assert_int_eq(stream.get_next(&stream, &first), 0);
+    (void)read_batches(&stream, batches - 1);
+    GDALClose(join);
+    expect_error(NULL);
+    ck_assert_int_eq(stream.get_schema(&stream, &schema), EINVAL);
+    expect_error(native ? "was closed" : "freed");
+    ck_assert_int_eq(stream.get_next(&stream, &array), EINVAL);
+    expect_error(native ? "was closed" : "freed");
+    if (native)
+        ck_assert_ptr_nonnull(
+            strstr(stream.get_last_error(&stream), "was closed"));
+    stream.release(&stream);
+    ck_assert_ptr_null(stream.release);
+    if (first.release != NULL)
+    {
+        ck_assert_int_eq(first.length, 20);
+        first.release(&first);
+    }
+    expect_error(NULL);
+}
+
+TEST(stream_outlives_its_layer)
+{
+    for (int native = 0; native < 2; native++)
+    {
+        outlive_layer(0, native);
+        outlive_layer(1, native);
+        outlive_layer(7, native);
+        outlive_layer(1000, native);
+    }
+}
+
+/* One that failed keeps its error. */
+TEST(stream_that_failed_outlives_its_layer)
+{
+    struct ArrowArrayStream stream;
+    struct ArrowArray array;
+    GDALDatasetH join;
+    OGRLayerH layer;
+    cut("zones.fgb", "cut_zones.fgb", 0.7);
+    layer = open_layer("-op nearest points.gpkg cut_zones.fgb", &join);
+    open_stream(layer, &stream);
+    ck_assert_int_eq(stream.get_next(&stream, &array), EIO);
+    expect_error("things cannot be read");
+    GDALClose(join);
+    ck_assert_ptr_nonnull(strstr(stream.get_last_error(&stream), "things"));
+    ck_assert_int_eq(stream.get_next(&stream, &array), EINVAL);
+    expect_error("things cannot be read");
+    stream.release(&stream);
+}
+
+/* While a stream is open there are no features to be read, which is an error
+ * and not the end of the layer. */
+TEST(features_while_a_stream_is_open)
+{
+    struct ArrowArrayStream stream, second;
+    GDALDatasetH join;
+    OGREnvelope extent;
+    OGRLayerH layer = open_layer(streamed, &join);
+    int n = read_all(layer);
+    int64_t n_streamed;
+    OGR_L_ResetReading(layer);
+    ck_assert_int_eq(read_rows(layer, 50), 50); /* a stream begins anew */
+    open_stream(layer, &stream);
+    n_streamed = read_batches(&stream, 2);
+    ck_assert_ptr_null(OGR_L_GetNextFeature(layer));
+    expect_error("an Arrow stream of layer 'things' is open");
+    ck_assert_int_ne(OGR_L_SetNextByIndex(layer, 3), OGRERR_NONE);
+    expect_error("an Arrow stream of layer");
+    ck_assert(!OGR_L_GetArrowStream(layer, &second, NULL));
+    expect_error("rrow");
+    /* What does not need the next rows is answered meanwhile. */
+    OGR_L_ResetReading(layer);
+    ck_assert_int_eq(OGR_L_GetFeatureCount(layer, 1), n);
+    ck_assert_int_eq(OGR_L_GetExtent(layer, &extent, 1), OGRERR_NONE);
+    OGR_F_Destroy(OGR_L_GetFeature(layer, 7));
+    expect_error(NULL);
+    OGR_L_SetSpatialFilterRect(layer, 12, 23, 20, 30);
+    ck_assert_int_eq(OGR_L_GetFeatureCount(layer, 1), -1);
+    expect_error("an Arrow stream of layer");
+    OGR_L_SetSpatialFilter(layer, NULL);
+    n_streamed += read_batches(&stream, INT32_MAX);
+    ck_assert_int_eq(n_streamed, n);
+    ck_assert_ptr_null(OGR_L_GetNextFeature(layer));
+    expect_error("an Arrow stream of layer");
+    stream.release(&stream);
+    ck_assert_int_eq(read_rows(layer, INT32_MAX), n);
+    expect_error(NULL);
+    GDALClose(join);
+}
+
+/* Files that change under an open stream: its rows are of one state, and
+ * questions that are asked meanwhile leave its cursor in place. */
+TEST(files_that_change_under_a_stream)
+{
+    for (int batches = 0; batches < 40; batches += 13)
+    {
+        struct ArrowArrayStream stream;
+        GDALDatasetH join;
+        OGRLayerH layer = open_layer(streamed, &join);
+        open_stream(layer, &stream);
+        (void)read_batches(&stream, batches);
+        settle();
+        make_file("GPKG", "zones.gpkg", 1, N_JOIN / 2, 11, 32632);
+        (void)OGR_L_GetFeatureCount(layer, 1);
+        OGR_F_Destroy(OGR_L_GetFeature(layer, 7));
+        (void)read_batches(&stream, INT32_MAX);
+        (void)OGR_L_GetFeatureCount(layer, 1);
+        memset(&said, 0, sizeof said);
+        ck_assert_ptr_null(OGR_L_GetNextFeature(layer));
+        expect_error("an Arrow stream of layer");
+        if (batches % 2 == 0)
+            stream.release(&stream);
+        GDALClose(join);
+        if (batches % 2 != 0)
+            stream.release(&stream);
+    }
+}
+
+#endif
 
 int main(void)
 {

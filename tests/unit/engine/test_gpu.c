@@ -152,20 +152,121 @@ static void refuses(const char *text)
     oj_join_close(join);
 }
 
+/* A folder of this user for a copy of the module. */
+static char place[40], copy[60];
+
+static void make_place(void)
+{
+    snprintf(place, sizeof place, "/tmp/oj_module_XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(place));
+    snprintf(copy, sizeof copy, "%s/module.so", place);
+}
+
+static void remove_place(void)
+{
+    unlink(copy);
+    ck_assert_int_eq(rmdir(place), 0);
+}
+
+/* The first n bytes of the module; -1: all. */
+static void copy_module(long n)
+{
+    char command[4096];
+    if (n < 0)
+        snprintf(command, sizeof command, "cp '%s' '%s'", OJ_TEST_FAKE_MODULE,
+                 copy);
+    else
+        snprintf(command, sizeof command, "head -c %ld '%s' >'%s'", n,
+                 OJ_TEST_FAKE_MODULE, copy);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_int_eq(chmod(copy, 0644), 0);
+}
+
 /* A module of which a part is missing: one line, wherever it ends. */
 TEST_LOOP(truncated, 0, 33)
 {
-    char path[] = "/tmp/oj_module_XXXXXX", command[4096];
     struct stat info;
-    close(mkstemp(path));
     ck_assert_int_eq(stat(OJ_TEST_FAKE_MODULE, &info), 0);
-    snprintf(command, sizeof command, "head -c %ld '%s' >'%s'",
-             _i < 8 ? 16 * _i : info.st_size * (_i - 7) / 25 - (_i == 32),
-             OJ_TEST_FAKE_MODULE, path);
-    ck_assert_int_eq(system(command), 0);
-    set(path, "");
+    make_place();
+    copy_module(_i < 8 ? 16 * _i : info.st_size * (_i - 7) / 25 - (_i == 32));
+    set(copy, "");
     refuses("is truncated or no module; build or install it again");
-    unlink(path);
+    remove_place();
+}
+
+/* A module runs in this process: it is taken only from where no other user
+ * could have put it. The private group of a user is no other one, so only root
+ * sees its group refused for certain. */
+TEST_LOOP(writable_by_others, 0, 9)
+{
+    static const struct
+    {
+        mode_t folder, file;
+        int is_taken;
+    } cases[] = {{0755, 0644, 1},  {0700, 0700, 1}, {0777, 0644, 0},
+                 {01777, 0644, 0}, {0757, 0644, 0}, {0755, 0646, 0},
+                 {0755, 0666, 0},  {0775, 0644, 0}, {0755, 0664, 0}};
+    if (_i >= 7 && geteuid() != 0)
+    {
+        printf("skipped: 1 (root alone has no private group)\n");
+        return;
+    }
+    make_place();
+    copy_module(-1);
+    ck_assert_int_eq(chmod(copy, cases[_i].file), 0);
+    ck_assert_int_eq(chmod(place, cases[_i].folder), 0);
+    set(copy, "");
+    if (cases[_i].is_taken)
+        oj_join_close(open_join("cuda", 0, 1, OJ_OK));
+    else
+        refuses("other users may write to");
+    remove_place();
+}
+
+/* Of the file, and of its folder. */
+TEST_LOOP(of_another_user, 0, 2)
+{
+    if (geteuid() != 0)
+    {
+        printf("skipped: 1 (root alone gives files to others)\n");
+        return;
+    }
+    make_place();
+    copy_module(-1);
+    ck_assert_int_eq(chown(_i == 0 ? copy : place, 65534, 65534), 0);
+    set(copy, "");
+    refuses("belongs to another user, who could change it");
+    remove_place();
+}
+
+/* The folder of a link decides, too, where it leads. */
+TEST_LOOP(links, 0, 2)
+{
+    char target[4096];
+    make_place();
+    ck_assert_ptr_nonnull(realpath(OJ_TEST_FAKE_MODULE, target));
+    ck_assert_int_eq(symlink(target, copy), 0);
+    ck_assert_int_eq(chmod(place, _i == 0 ? 0755 : 01777), 0);
+    set(copy, "");
+    if (_i == 0)
+        oj_join_close(open_join("cuda", 0, 1, OJ_OK));
+    else
+        refuses("other users may write to");
+    remove_place();
+}
+
+/* No file, and none that is waited for. */
+TEST_LOOP(no_file, 0, 2)
+{
+    make_place();
+    if (_i == 0)
+        ck_assert_int_eq(mkfifo(copy, 0600), 0);
+    else
+        ck_assert_int_eq(symlink("/dev/zero", copy), 0);
+    set(copy, "");
+    alarm(60); /* ends what hangs */
+    refuses(_i == 0 ? "is truncated or no module" : "cannot be loaded");
+    remove_place();
 }
 
 TEST_LOOP(no_module_or_device, 0, 5)

@@ -60,13 +60,17 @@ struct wkt_lattice
     double cosine, sine;
     int is_tenths; /* i / 10, which is not i * 0.1 */
     int nudges;    /* some coordinates are a representable number beside */
-    int is_odd; /* some coordinates are no numbers, or none that joins take */
+    int is_odd;  /* some coordinates are no numbers, or none that joins take */
+    double flat; /* a step in y, of one in x */
+    int is_near; /* some vertices lie on a segment between two others, but for
+                    the rounding of that, and a representable number more */
 };
 
 static inline struct wkt_lattice pick_lattice(void)
 {
     static const double origins[] = {500000.0, 4.0e6, -1e9, 1e15, 1e-3};
-    struct wkt_lattice l = {.size = 3 + pick(10), .step = 1.0, .cosine = 1.0};
+    struct wkt_lattice l = {
+        .size = 3 + pick(10), .step = 1.0, .cosine = 1.0, .flat = 1.0};
     switch (pick(9))
     {
         case 0:
@@ -103,6 +107,43 @@ static inline struct wkt_lattice pick_lattice(void)
     return l;
 }
 
+/* Where shapes nearly meet: few places, vertices beside edges, flat ones, and
+ * numbers whose products or squares under- or nearly overflow. */
+static inline struct wkt_lattice pick_near_lattice(void)
+{
+    static const double steps[] = {1e-130, 1e-140, 1e-150, 1e-154,    1e-158,
+                                   1e-162, 1e-170, 1e-300, 0x1p-1070, 1e148};
+    static const double origins[] = {0.3, 1e7, 5e5, -1e-3};
+    struct wkt_lattice l = {.size = 2 + pick(4),
+                            .step = 1.0,
+                            .cosine = 1.0,
+                            .flat = 1.0,
+                            .is_near = 1};
+    switch (pick(5))
+    {
+        case 0:
+            l.step = steps[pick(10)] * (pick(2) ? 1.0 : between(0.5, 1.0));
+            break;
+        case 1:
+            l.x = origins[pick(4)];
+            l.y = origins[pick(4)];
+            l.step = pick(2) ? 1.0 / 3.0 : 1e-7;
+            break;
+        case 2:
+            l.cosine = 0.6;
+            l.sine = 0.8;
+            l.step = between(0.1, 3.0);
+            break;
+        default:
+            l.is_tenths = 1;
+            break;
+    }
+    if (one_in(4))
+        l.flat = pick(2) ? 1e-15 : 1e-9;
+    l.nudges = pick(2);
+    return l;
+}
+
 static inline double odd_coordinate(void)
 {
     static const double odd[] = {INFINITY, -INFINITY, 1e308, -1.797e308,
@@ -120,7 +161,7 @@ struct vertex
 static inline struct vertex vertex_at(const struct wkt_lattice *l, int i, int j)
 {
     double u = l->is_tenths ? i / 10.0 : i * l->step;
-    double v = l->is_tenths ? j / 10.0 : j * l->step;
+    double v = (l->is_tenths ? j / 10.0 : j * l->step) * l->flat;
     struct vertex out = {l->x + (l->cosine * u - l->sine * v),
                          l->y + (l->sine * u + l->cosine * v), i - j, 7 * i};
     if (l->nudges && one_in(6))
@@ -132,10 +173,26 @@ static inline struct vertex vertex_at(const struct wkt_lattice *l, int i, int j)
     return out;
 }
 
-static inline struct vertex any_vertex(const struct wkt_lattice *l)
+static inline struct vertex lattice_vertex(const struct wkt_lattice *l)
 {
     int i = pick(l->size + 1);
     return vertex_at(l, i, pick(l->size + 1));
+}
+
+static inline struct vertex any_vertex(const struct wkt_lattice *l)
+{
+    struct vertex a = lattice_vertex(l), b;
+    double share = pick(2) ? unit() : pick(4) / 3.0;
+    if (!l->is_near || !one_in(3))
+        return a;
+    b = lattice_vertex(l);
+    a.x += share * (b.x - a.x);
+    a.y += share * (b.y - a.y);
+    if (one_in(3))
+        a.x = nudge(a.x, 1);
+    if (one_in(3))
+        a.y = nudge(a.y, 1);
+    return a;
 }
 
 /* ---- text -----------------------------------------------------------------

@@ -1,8 +1,30 @@
 /* Kinds: unit, property. The cache of join sides under threads: answers, who
  * waits for whom, and what is left when making one fails or is cancelled. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* syscall() */
+#endif
+
 #include "join_makers.h"
 
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* ---- a clock that is set --------------------------------------------------
+ */
+
+/* Seconds by which the clock of the day was ahead when it was read, after which
+ * it was set back. */
+static int ahead_s;
+
+/* Instead of the C library's, in all of this program. */
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+    int result = (int)syscall(SYS_clock_gettime, clock, t);
+    if (clock == CLOCK_REALTIME)
+        t->tv_sec += __atomic_load_n(&ahead_s, __ATOMIC_RELAXED);
+    return result;
+}
 
 /* ---- threads ------------------------------------------------------------ */
 
@@ -215,7 +237,8 @@ TEST(cancelled_maker)
     ck_assert_int_eq(n_entries(), 0);
 }
 
-TEST(cancelled_waiter)
+/* Also when the clock of the day is set back by an hour while it waits. */
+TEST_LOOP(cancelled_waiter, 0, 2)
 {
     struct maker slow = {.ms = 60000};
     struct cache_thread workers[2];
@@ -224,11 +247,13 @@ TEST(cancelled_waiter)
     workers[0].maker = workers[1].maker = &slow;
     start_workers(workers, 1, take_once);
     wait_for_calls(&slow, 1);
+    __atomic_store_n(&ahead_s, 3600 * _i, __ATOMIC_RELAXED);
     start_workers(workers + 1, 1, take_once);
     rest_ms(50);
     /* The flag alone does, too: it is looked at now and then. */
     __atomic_store_n(&workers[1].cancel, 1, __ATOMIC_RELAXED);
     end_workers(workers + 1, 1);
+    __atomic_store_n(&ahead_s, 0, __ATOMIC_RELAXED);
     ck_assert_int_eq(workers[1].status, OJ_ERR_CANCELLED);
     /* The maker did not notice. */
     ck_assert_int_eq(n_entries(), 1);

@@ -425,6 +425,101 @@ TEST(rounding_of_geos)
     ck_assert_int_eq(v.n_differences, 1);
 }
 
+/* A slanted edge and a line miss each other by 7e-18.  GEOS's rounded crossing
+ * has them meet, at 0; the formula of the distance gives 1.2e-16, which is
+ * within its rounding. */
+TEST(rounding_of_our_formula)
+{
+    static const double triangle[] = {
+        1.8, 1.9000000000000001, 1.1, 2.0,
+        0.1, 5.300000000000001,  1.8, 1.9000000000000001};
+    LAYER lines = {0}, polygons = {0};
+    struct oj_flat join, input;
+    struct oj_relation relation = oj_relation_default();
+    const double d = 1.1682513662340108e-16;
+    add_line(&lines, 3.2, 2.4000000000000004, 1.2000000000000002, 3.1);
+    begin(&polygons);
+    add_part(&polygons, OJ_PART_POLYGON);
+    add_ring(&polygons, 4, triangle);
+    end(&polygons);
+    join = oj_flat_buf_view(&lines);
+    input = oj_flat_buf_view(&polygons);
+    must(oj_matches_reserve(&a, 1, 1, 0, &error));
+    must(oj_matches_reserve(&b, 1, 1, 0, &error));
+    v.join_side = &join;
+    v.input = &input;
+    v.relation = &relation;
+    a.join_row[0] = b.join_row[0] = 0;
+    a.measure[0] = d;
+    b.measure[0] = 0.0;
+    compare();
+    ck_assert_int_eq(v.n_differences, 0);
+    ck_assert_int_eq(v.n_rows_rounding, 1);
+    ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_ROUNDING], 1);
+    ck_assert_str_eq(oj_difference_kind_name(v.first[0].kind), "rounding");
+    /* a greatest distance between the two: the pair is missing */
+    relation.op = OJ_OP_DWITHIN;
+    relation.max_distance = 5e-17;
+    a.join_row[0] = -1;
+    a.measure[0] = NAN;
+    compare();
+    ck_assert_int_eq(v.n_rows_rounding, 2);
+    /* a least distance: only we have it */
+    relation.max_distance = 1.0;
+    relation.min_distance = 5e-17;
+    a.join_row[0] = 0;
+    a.measure[0] = d;
+    b.join_row[0] = -1;
+    b.measure[0] = NAN;
+    compare();
+    ck_assert_int_eq(v.n_rows_rounding, 3);
+    ck_assert_int_eq(v.n_differences, 0);
+    /* what is off by more than rounding is a difference, and so is a distance
+     * that we lack, and a 0 of ours, which must be exact */
+    relation.min_distance = 0.0;
+    b.join_row[0] = 0;
+    a.measure[0] = 1e-13;
+    b.measure[0] = 0.0;
+    compare();
+    ck_assert_int_eq(v.n_differences, 1);
+    a.measure[0] = 0.0;
+    b.measure[0] = 1e-17;
+    compare();
+    ck_assert_int_eq(v.n_differences, 2);
+    a.join_row[0] = -1;
+    a.measure[0] = NAN;
+    compare();
+    ck_assert_int_eq(v.n_differences, 3);
+    ck_assert_int_eq(v.n_rows_rounding, 3);
+    ck_assert_int_eq(v.n_within_ulps, 0);
+}
+
+/* That shapes meet is exact: no rounding excuses the lack of such a pair. */
+TEST(missing_pair_of_shapes_that_meet)
+{
+    LAYER lines = {0}, others = {0};
+    struct oj_flat join, input;
+    struct oj_relation relation = oj_relation_default();
+    add_line(&lines, 0, 0, 1, 1);
+    add_line(&others, 0, 1, 1, 0);
+    join = oj_flat_buf_view(&lines);
+    input = oj_flat_buf_view(&others);
+    relation.op = OJ_OP_DWITHIN;
+    relation.max_distance = 1.0;
+    must(oj_matches_reserve(&a, 1, 1, 0, &error));
+    must(oj_matches_reserve(&b, 1, 1, 0, &error));
+    a.join_row[0] = -1;
+    a.measure[0] = NAN;
+    b.join_row[0] = 0;
+    b.measure[0] = 0.0;
+    v.join_side = &join;
+    v.input = &input;
+    v.relation = &relation;
+    compare();
+    ck_assert_int_eq(v.n_within_ulps, 0);
+    ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
+}
+
 /* The reference errs in the nearest feature and so has another one, which is as
  * near and comes after it: ours, which has the first of them, is right. */
 TEST(ties_after_an_error)

@@ -1,4 +1,5 @@
-/* Kinds: unit. The words of -similar and -vector, as they are written. */
+/* Kinds: unit. The words of -similar, -vector, -on, -exclude and -pick, as they
+ * are written. */
 #include "../run_tests.h"
 
 #include "../../../algs/relation/oj_compared_fields.h"
@@ -135,6 +136,69 @@ TEST(unit_bad_vectors)
     many[sizeof many - 3] = '\0';
     ck_assert_int_eq(oj_vector_parse("-", many, &out, &err), OJ_OK);
     oj_vector_words_free(&out);
+}
+
+/* Each pair with a mark. */
+static void check_pairs(const char *list, const char *expected)
+{
+    struct oj_field_pairs pairs;
+    struct oj_error err;
+    char text[200] = "";
+    ck_assert_msg(oj_field_pairs_parse("on", list, &pairs, &err) == OJ_OK,
+                  "'%s': %s", list, err.message);
+    for (int i = 0; i < pairs.n; i++)
+    {
+        strcat(strcat(text, pairs.fields[0][i]), "~");
+        strcat(strcat(text, pairs.fields[1][i]), "|");
+    }
+    ck_assert_str_eq(text, expected);
+    oj_field_pairs_free(&pairs);
+    oj_field_pairs_free(&pairs);
+}
+
+TEST(unit_good_field_pairs)
+{
+    check_pairs("a", "a~a|");
+    check_pairs("a=b", "a~b|");
+    check_pairs(" a = b , c d=e  f ,g", "a~b|c d~e  f|g~g|");
+    check_pairs("a,,b,", "a~a|b~b|");
+    check_pairs("\"a=b\"", "a=b~a=b|");
+    check_pairs("\"a=b\"=\"c,d\"", "a=b~c,d|");
+    check_pairs("\"a=b\" = c , \"x, y\"", "a=b~c|x, y~x, y|");
+    check_pairs("\" a \"=\"\"\"\"", " a ~\"|");
+    check_pairs("a\"b=c:d+e", "a\"b~c:d+e|");
+}
+
+TEST(unit_bad_field_pairs)
+{
+    static const char *const lists[] = {
+        "",    ",",      "=",    "a=",       "=b",       "a=b=c",   "a=,b",
+        "\"a", "\"a\"b", "\"\"", "a=\"b\"c", "\"a=\"\"", "\"a\"=\""};
+    struct oj_field_pairs out = {0};
+    struct oj_error err;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        ck_assert_msg(oj_field_pairs_parse("on", lists[i], &out, &err) ==
+                          OJ_ERR_ARG,
+                      "'%s' is taken", lists[i]);
+    ck_assert_ptr_null(out.text);
+}
+
+TEST(unit_field_names)
+{
+    static const char *const words[][2] = {
+        {"a=b", "a=b"},       {"\"a=b\"", "a=b"}, {"say \"x\"", "say \"x\""},
+        {"\"\"\"x\"", "\"x"}, {"\"a", NULL},      {"\"a\"b", NULL}};
+    struct oj_error err;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    {
+        char name[20];
+        oj_status status;
+        strcpy(name, words[i][0]);
+        status = oj_field_name_parse("pick", name, &err);
+        ck_assert_int_eq(status, words[i][1] != NULL ? OJ_OK : OJ_ERR_ARG);
+        if (words[i][1] != NULL)
+            ck_assert_str_eq(name, words[i][1]);
+    }
 }
 
 int main(void)

@@ -3,6 +3,15 @@
 #include "../run_tests.h"
 #include "vector_trial.h"
 
+/* The cosine difference of a vector from itself, as rounded. */
+static double plain_rounded_cosine(const double *a, int64_t n)
+{
+    double sum = 0.0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * a[i];
+    return 1.0 - sum / (sqrt(sum) * sqrt(sum));
+}
+
 /* Of each pair of the answer the difference, of every other that it is none. */
 static int64_t check_all_pairs(const struct join_trial *t,
                                const struct oj_matches *m)
@@ -102,6 +111,66 @@ TEST(large_dimensions)
         ck_assert_int_gt(check_all_pairs(&t, &fast), 0);
         trial_free(&t);
     }
+}
+
+/* Cosines: 0 for vectors that are equal or exact multiples, never below. */
+TEST(vectors_of_one_direction)
+{
+    static const double factors[] = {1.0, 3.0, 7.0, 0x1p-40, 0x1p300, 0.75};
+    int64_t n_rounded = 0, n_apart = 0;
+    random_state = 1;
+    for (int i = 0; i < 20000; i++)
+    {
+        double a[40], b[40], c[40], found, scale = ldexp(1.0, pick(300) - 150);
+        int64_t n = 1 + pick(40);
+        double factor = factors[pick(6)];
+        for (int64_t d = 0; d < n; d++)
+        {
+            a[d] = (double)(pick(2000001) - 1000000) * scale;
+            a[d] = d == 0 && a[d] == 0.0 ? scale : a[d];
+            b[d] = a[d] * factor; /* of 21 bits: not rounded */
+            c[d] = nudge(b[d], 1);
+        }
+        found = oj_vector_difference(OJ_NORM_COSINE, a, b, n);
+        expect(bits_of(found) == bits_of(0.0), "round %d: %a", i, found);
+        expect(plain_parallel(a, b, n), "round %d: not parallel", i);
+        found = oj_vector_difference(OJ_NORM_COSINE, a, c, n);
+        expect(found >= 0.0, "round %d: %a", i, found);
+        n_apart += found > 0.0;
+        for (int64_t d = 0; d < n; d++)
+            c[d] = -b[d];
+        found = oj_vector_difference(OJ_NORM_COSINE, a, c, n);
+        expect(fabs(found - 2.0) < 1e-12, "round %d: %a", i, found);
+        for (int64_t d = 0; d < n; d++)
+            a[d] = between(-1.0, 1.0) * scale;
+        found = oj_vector_difference(OJ_NORM_COSINE, a, a, n);
+        expect(bits_of(found) == bits_of(0.0), "round %d: %a", i, found);
+        n_rounded += plain_rounded_cosine(a, n) != 0.0;
+    }
+    ck_assert_int_gt(n_rounded, 1000);
+    ck_assert_int_gt(n_apart, 1000);
+}
+
+/* A greatest difference of 0 keeps rows that are equal. */
+TEST(equal_vectors_within_0)
+{
+    static const double numbers[] = {1, 1, 1, 1, 0, -1, 0.1, 0.2, 0.3, 2, 2, 2};
+    struct join_trial t;
+    MATCHES out = {0};
+    make_trial(&t, LATTICE, 4, 4, 3);
+    memcpy(t.columns.vector[0], numbers, sizeof numbers);
+    memcpy(t.columns.vector[1], numbers, sizeof numbers);
+    t.relation.vector.norm = OJ_NORM_COSINE;
+    t.relation.vector.max_difference = 0.0;
+    t.relation.k = OJ_EVERY_PAIR;
+    for (int i = 0; i < 2; i++)
+    {
+        trial_answer(&t, i == 0 ? "cpu" : "lists", 1, &out);
+        ck_assert_int_eq(out.n_pairs, 6);
+        for (int p = 0; p < 6; p++)
+            ck_assert(out.measure[p] == 0.0);
+    }
+    trial_free(&t);
 }
 
 /* The paper's method, of points of the plane. */

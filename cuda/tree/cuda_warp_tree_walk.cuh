@@ -1,0 +1,223 @@
+/** A walk through a packed tree (oj_tree.h) that the threads of a warp, which
+ *  have points that lie close together, take as one: a node is looked into when
+ *  one of them wants it, the nearest first, and its entries are offered to all.
+ *  Its boxes are read once for 32 points, and no thread waits for another's
+ * way. Where points are few they lie far apart, and a warp that has 32 of them
+ * goes everywhere: so it gets fewer then, down to one.
+ *
+ *  A Lane is what a thread asks for its point:
+ *    x(), y()                where it is, less the tree's origin
+ *    reach2()                boxes whose squared distance is more do not
+ *                            matter; negative: the thread has no point
+ *    wants_node(at, d2)      0: what is below node at, so far away, does not
+ *                            matter
+ *    take_entry(entry)       an entry whose box is in reach
+ *  Source: ours.
+ */
+#ifndef CUDA_WARP_TREE_WALK_CUH
+#define CUDA_WARP_TREE_WALK_CUH
+
+#include "../device/oj_cuda.h"
+#include "oj_tree.h"
+
+#define OJ_WARP_LANES 32
+#define OJ_FULL_WARP 0xFFFFFFFFu
+
+/** How points are dealt to warps. */
+struct oj_warp_shares
+{
+    int n_points; /**< of a group, 1 .. OJ_WARP_LANES */
+    int n_groups; /**< that a warp has one after another */
+};
+
+/** For n points: as many as there are warps enough for, to keep a large device
+ *  busy. most_groups: what a group has found helps the next. */
+static inline struct oj_warp_shares oj_warp_shares_of(int64_t n,
+                                                      int most_groups)
+{
+    const int64_t enough_warps = 2048;
+    struct oj_warp_shares shares = {1, 1};
+    while (shares.n_points < OJ_WARP_LANES &&
+           n / (2 * shares.n_points) >= enough_warps)
+        shares.n_points *= 2;
+    while (shares.n_groups < most_groups &&
+           n / (2 * shares.n_groups * OJ_WARP_LANES) >= enough_warps)
+        shares.n_groups *= 2;
+    return shares;
+}
+
+static inline unsigned
+oj_warp_shares_blocks(const struct oj_warp_shares *shares, int64_t n, int block)
+{
+    return oj_blocks(n, (int64_t)block / OJ_WARP_LANES * shares->n_points *
+                            shares->n_groups);
+}
+
+/** The number of this thread's point in group g of its warp, or -1. */
+static __device__ __forceinline__ int64_t
+oj_warp_shares_thread(const struct oj_warp_shares *shares, int64_t n, int g)
+{
+    int64_t warp =
+        ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / OJ_WARP_LANES;
+    int lane = (int)(threadIdx.x % OJ_WARP_LANES);
+    int64_t t = (warp * shares->n_groups + g) * shares->n_points + lane;
+    return lane < shares->n_points && t < n ? t : -1;
+}
+
+/** What the threads of a warp share. */
+struct oj_warp_walk_memory
+{
+    struct oj_device_tree_node boxes;
+    uint32_t stack[OJ_TREE_STACK]; /**< as in struct oj_tree_walk */
+    float stack_apart[OJ_TREE_STACK];
+};
+
+static_assert(sizeof(struct oj_device_tree_node) ==
+                  OJ_WARP_LANES * sizeof(float),
+              "a thread for each number of a node");
+
+/* A circle around the points of a warp. */
+struct oj_warp_circle
+{
+    double x, y, radius;
+};
+
+/* Around the first point that is one. */
+template <typename Lane>
+static __device__ struct oj_warp_circle find_circle_of_warp(const Lane *lane)
+{
+    struct oj_warp_circle circle;
+    int is_point = lane->reach2() >= 0.0;
+    uint32_t points = __ballot_sync(OJ_FULL_WARP, is_point);
+    int first = points != 0 ? __ffs((int)points) - 1 : 0;
+    double apart;
+    circle.x = __shfl_sync(OJ_FULL_WARP, lane->x(), first);
+    circle.y = __shfl_sync(OJ_FULL_WARP, lane->y(), first);
+    apart = is_point ? fabs(lane->x() - circle.x) + fabs(lane->y() - circle.y)
+                     : 0.0;
+    for (int step = OJ_WARP_LANES / 2; step > 0; step /= 2)
+        apart = fmax(apart, __shfl_xor_sync(OJ_FULL_WARP, apart, step));
+    circle.radius = apart;
+    return circle;
+}
+
+/* How far box c is from the middle of the circle; infinite: there is none. */
+static __device__ __forceinline__ float
+box_distance_to_middle(const struct oj_warp_circle *circle,
+                       const struct oj_device_tree_node &b, int c)
+{
+    double dx = fmax(
+        fmax((double)b.x0[c] - circle->x, circle->x - (double)b.x1[c]), 0.0);
+    double dy = fmax(
+        fmax((double)b.y0[c] - circle->y, circle->y - (double)b.y1[c]), 0.0);
+    return sqrtf((float)(dx * dx + dy * dy));
+}
+
+/* Whether a thread may want what is in a box so far from the middle. */
+static __device__ __forceinline__ int
+is_box_in_reach_of_any_lane(const struct oj_warp_circle *circle, double reach2,
+                            float apart)
+{
+    /* floats, their root and their squares are off by less than 2^-20 */
+    double least = (double)apart * (1.0 - 1e-6) - circle->radius;
+    return __any_sync(OJ_FULL_WARP, reach2 >= 0.0 && (least <= 0.0 ||
+                                                      least * least <= reach2));
+}
+
+/* Puts the children that are wanted on the stack, the nearest on top, and of
+ * those that are equally far the first. */
+static __device__ __forceinline__ int
+push_children(struct oj_warp_walk_memory *memory,
+              const struct oj_warp_circle *circle, uint32_t wanted,
+              uint32_t first, int depth)
+{
+    int lane = (int)(threadIdx.x % OJ_WARP_LANES), below = depth;
+    float apart =
+        box_distance_to_middle(circle, memory->boxes, lane % OJ_TREE_FANOUT);
+    for (int c = 0; c < OJ_TREE_FANOUT; c++)
+    {
+        float its = __shfl_sync(OJ_FULL_WARP, apart, c);
+        if ((wanted >> c & 1u) && (its > apart || (its == apart && c > lane)))
+            below++;
+    }
+    if (lane < OJ_TREE_FANOUT && (wanted >> lane & 1u))
+    {
+        memory->stack[below] = first + (uint32_t)lane;
+        memory->stack_apart[below] = apart;
+    }
+    return depth + __popc(wanted);
+}
+
+/* The squared distance of box c from a thread's point. */
+template <typename Lane>
+static __device__ __forceinline__ double
+box_distance2(const Lane *lane, const struct oj_device_tree_node &b, int c)
+{
+    double dx = oj_tree_apart(lane->x(), b.x0[c], b.x1[c]);
+    double dy = oj_tree_apart(lane->y(), b.y0[c], b.y1[c]);
+    return dx * dx + dy * dy;
+}
+
+/* Looks into a node: offers its entries, or puts the children that are wanted
+ * on the stack. */
+template <typename Lane>
+static __device__ __forceinline__ int offer_entries_or_push_children(
+    const struct oj_device_tree &tree, struct oj_warp_walk_memory *memory,
+    const struct oj_warp_circle *circle, Lane *lane, uint32_t at, int depth)
+{
+    const struct oj_device_tree_node &b = memory->boxes;
+    int level = (int)(at >> OJ_TREE_INDEX_BITS);
+    uint32_t i = at & ((1u << OJ_TREE_INDEX_BITS) - 1u), wanted = 0;
+    const struct oj_device_tree_node *node =
+        tree.node + tree.level_first[level] + i;
+    uint32_t first = i * OJ_TREE_FANOUT, number = threadIdx.x % OJ_WARP_LANES;
+    uint32_t child = (uint32_t)(level - 1) << OJ_TREE_INDEX_BITS | first;
+    int64_t below = level > 0 ? (int64_t)tree.level_n[level - 1] : tree.n;
+    int n =
+        below - first < OJ_TREE_FANOUT ? (int)(below - first) : OJ_TREE_FANOUT;
+    ((float *)&memory->boxes)[number] = ((const float *)node)[number];
+    __syncwarp();
+    for (int c = 0; c < n; c++)
+    {
+        double d2 = box_distance2(lane, b, c);
+        int wants = d2 <= lane->reach2();
+        if (level == 0 && wants)
+            lane->take_entry((int64_t)first + c);
+        else if (level > 0 &&
+                 __any_sync(OJ_FULL_WARP,
+                            wants && lane->wants_node(child + (uint32_t)c, d2)))
+            wanted |= 1u << c;
+    }
+    if (level > 0)
+        depth = push_children(memory, circle, wanted, child, depth);
+    __syncwarp();
+    return depth;
+}
+
+/** Offers to each lane all entries whose boxes are in its reach. All threads of
+ * the warp call it. */
+template <typename Lane>
+static __device__ void walk_tree_by_warp(const struct oj_device_tree &tree,
+                                         struct oj_warp_walk_memory *memory,
+                                         Lane *lane)
+{
+    struct oj_warp_circle circle = find_circle_of_warp(lane);
+    int depth = tree.n > 0 ? 1 : 0;
+    if (threadIdx.x % OJ_WARP_LANES == 0)
+    {
+        memory->stack[0] = (uint32_t)(tree.n_levels - 1) << OJ_TREE_INDEX_BITS;
+        memory->stack_apart[0] = 0.0f;
+    }
+    __syncwarp();
+    while (depth > 0)
+    {
+        uint32_t at = memory->stack[--depth];
+        float apart = memory->stack_apart[depth];
+        __syncwarp();
+        if (is_box_in_reach_of_any_lane(&circle, lane->reach2(), apart))
+            depth = offer_entries_or_push_children(tree, memory, &circle, lane,
+                                                   at, depth);
+    }
+}
+
+#endif

@@ -1,0 +1,25 @@
+/** A name in quotes, as options hold it where it has letters that mean
+ * something there: "a=b", 'x, y', "say ""x""". */
+#ifndef OJ_QUOTED_NAME_H
+#define OJ_QUOTED_NAME_H
+
+/** Copies what stands in the quotes at *at, ' or ", to *to, and an end behind
+ *  it; inside, a quote is doubled to stand for itself.  *at is then behind the
+ *  closing quote, *to behind the end: no more letters than were read. 0: the
+ *  quote is not closed. */
+static inline int oj_quoted_name_read(const char **at, char **to)
+{
+    const char quote = *(*at)++;
+    for (; **at != quote || (*at)[1] == quote; ++*at)
+    {
+        if (**at == '\0')
+            return 0;
+        *at += **at == quote;
+        *(*to)++ = **at;
+    }
+    ++*at;
+    *(*to)++ = '\0';
+    return 1;
+}
+
+#endif

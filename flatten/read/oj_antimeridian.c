@@ -1,0 +1,242 @@
+#include "oj_antimeridian.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+
+#include <math.h>
+
+/* Degrees between two places at which a transformation is asked, and how far
+ * apart their images are, as a multiple of a place further away, where the
+ * plane ends between them. */
+#define STEP 1e-6
+#define LEAP 1e4
+
+/* Of a turn: how far from the line pieces end (0.1 mm) unless it is opposite to
+ * 0. PROJ reduces longitudes more than once, and a place on the line can come
+ * out at either end of the plane; 180 and -180 degrees from 0 it keeps apart.
+ */
+#define GAP 2.5e-12
+
+/* Pieces of one geometry: more turns than any real data have. */
+#define MOST_TURNS 64
+
+/* The distance between the images of two places; NaN: one has none. */
+static double image_distance(OGRCoordinateTransformationH transformation,
+                             double x0, double x1, double y)
+{
+    double x[2] = {x0, x1}, both[2] = {y, y};
+    double dx, dy;
+    int is_good[2] = {0, 0};
+    (void)OCTTransformEx(transformation, 2, x, both, NULL, is_good);
+    dx = x[1] - x[0];
+    dy = both[1] - both[0];
+    return is_good[0] && is_good[1] ? sqrt(dx * dx + dy * dy) : (double)NAN;
+}
+
+/* Of the projection, in degrees; those without such a parameter have 0. */
+static double central_meridian(OGRSpatialReferenceH srs)
+{
+    static const char *const names[] = {
+        "central_meridian", "longitude_of_center", "longitude_of_origin"};
+    for (int i = 0; i < 3; i++)
+    {
+        OGRErr found = OGRERR_FAILURE;
+        double value = OSRGetNormProjParm(srs, names[i], 0.0, &found);
+        if (found == OGRERR_NONE)
+            return value;
+    }
+    return 0.0;
+}
+
+static int has_degrees(OGRSpatialReferenceH srs)
+{
+    return OSRIsGeographic(srs) &&
+           fabs(OSRGetAngularUnits(srs, NULL) - 0.0174532925199433) < 1e-12;
+}
+
+/* Of degrees into a plane. */
+static void find_end_of_plane(OGRCoordinateTransformationH transformation,
+                              struct oj_antimeridian *found)
+{
+    static const double latitudes[] = {0.0, 40.0, -40.0, 75.0, -75.0};
+    found->turn = 360.0;
+    found->at =
+        central_meridian(OCTGetTargetCS(transformation)) + found->turn / 2.0;
+    for (int i = 0; i < 5 && !found->is_torn; i++)
+    {
+        double at = found->at, y = latitudes[i];
+        double across = image_distance(transformation, at - STEP, at + STEP, y);
+        double before =
+            image_distance(transformation, at - 3 * STEP, at - STEP, y);
+        found->is_torn = across > LEAP * before;
+    }
+}
+
+/* Of a plane into degrees: where meridians are straight lines of equal
+ * distance, as in all cylindrical projections, 180 degrees are one of them. */
+static void find_end_of_degrees(OGRCoordinateTransformationH transformation,
+                                struct oj_antimeridian *found)
+{
+    OGRCoordinateTransformationH inverse = OCTGetInverse(transformation);
+    double x[9], y[9];
+    int is_good[9] = {0}, is_straight = inverse != NULL;
+    for (int i = 0; i < 9; i++)
+    {
+        x[i] = 180.0 - 10.0 * (i % 3); /* 180, 170, 160 */
+        y[i] = 40.0 * (i / 3 - 1);
+    }
+    if (inverse != NULL)
+        (void)OCTTransformEx(inverse, 9, x, y, NULL, is_good);
+    for (int i = 0; i < 9 && is_straight; i++)
+    {
+        double step = x[3] - x[4];
+        is_straight = is_good[i] && step > 0.0 &&
+                      fabs(x[i] - (x[3] - (i % 3) * step)) < 1e-6 * step;
+    }
+    found->is_torn = is_straight;
+    found->is_curved = !is_straight;
+    found->at = x[3];
+    found->turn = 36.0 * (x[3] - x[4]);
+    if (inverse != NULL)
+        OCTDestroyCoordinateTransformation(inverse);
+}
+
+struct oj_antimeridian
+oj_antimeridian_find(OGRCoordinateTransformationH transformation)
+{
+    struct oj_antimeridian found = {0};
+    OGRSpatialReferenceH from, to;
+    if (transformation == NULL)
+        return found;
+    from = OCTGetSourceCS(transformation);
+    to = OCTGetTargetCS(transformation);
+    if (from == NULL || to == NULL)
+        return found;
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    if (has_degrees(from) && OSRIsProjected(to))
+        find_end_of_plane(transformation, &found);
+    else if (OSRIsProjected(from) && has_degrees(to))
+        find_end_of_degrees(transformation, &found);
+    CPLErrorReset();
+    CPLPopErrorHandler();
+    return found;
+}
+
+/* The first of these lines that is beyond x. */
+static double next_line(const struct oj_antimeridian *antimeridian, double x)
+{
+    const double at = antimeridian->at, turn = antimeridian->turn;
+    return at + turn * (floor((x - at) / turn) + 1.0);
+}
+
+int oj_antimeridian_lies_between(const struct oj_antimeridian *antimeridian,
+                                 double least, double greatest)
+{
+    return antimeridian->is_torn && isfinite(least) && isfinite(greatest) &&
+           next_line(antimeridian, least) < greatest;
+}
+
+static OGRGeometryH make_rectangle(double x0, double x1, const OGREnvelope *box)
+{
+    OGRGeometryH ring = OGR_G_CreateGeometry(wkbLinearRing);
+    OGRGeometryH polygon = OGR_G_CreateGeometry(wkbPolygon);
+    double y0 = box->MinY - 1.0, y1 = box->MaxY + 1.0;
+    OGR_G_AddPoint_2D(ring, x0, y0);
+    OGR_G_AddPoint_2D(ring, x1, y0);
+    OGR_G_AddPoint_2D(ring, x1, y1);
+    OGR_G_AddPoint_2D(ring, x0, y1);
+    OGR_G_AddPoint_2D(ring, x0, y0);
+    OGR_G_AddGeometryDirectly(polygon, ring);
+    return polygon;
+}
+
+static void shift_x(OGRGeometryH geometry, double by)
+{
+    const int n_members = OGR_G_GetGeometryCount(geometry);
+    const int n_points = n_members > 0 ? 0 : OGR_G_GetPointCount(geometry);
+    for (int i = 0; i < n_members; i++)
+        shift_x(OGR_G_GetGeometryRef(geometry, i), by);
+    for (int i = 0; i < n_points; i++)
+    {
+        double x, y, z, m;
+        OGR_G_GetPointZM(geometry, i, &x, &y, &z, &m);
+        if (OGR_G_Is3D(geometry))
+            OGR_G_SetPoint(geometry, i, x + by, y, z);
+        else
+            OGR_G_SetPoint_2D(geometry, i, x + by, y);
+    }
+}
+
+/* Adds the members of piece, or itself, that are of this dimension: where a
+ * polygon only touches the meridian there are lines, too. */
+static void add_pieces(OGRGeometryH to, OGRGeometryH piece, int dimension)
+{
+    if (OGR_GT_IsSubClassOf(OGR_G_GetGeometryType(piece),
+                            wkbGeometryCollection))
+        for (int i = 0; i < OGR_G_GetGeometryCount(piece); i++)
+            add_pieces(to, OGR_G_GetGeometryRef(piece, i), dimension);
+    else if (OGR_G_GetDimension(piece) == dimension && !OGR_G_IsEmpty(piece))
+        OGR_G_AddGeometry(to, piece);
+}
+
+/* Adds the pieces of a line or a polygon, or of several that are alike. */
+static int add_cut(const struct oj_antimeridian *antimeridian, OGRGeometryH to,
+                   OGRGeometryH geometry)
+{
+    const int dimension = OGR_G_GetDimension(geometry);
+    const double turn = antimeridian->turn;
+    const double gap =
+        fabs(antimeridian->at - turn / 2.0) > 1e-9 * turn ? GAP * turn : 0.0;
+    OGREnvelope box;
+    double at;
+    int is_good = 1, n_turns = 0;
+    OGR_G_GetEnvelope(geometry, &box);
+    if (dimension == 0 ||
+        !oj_antimeridian_lies_between(antimeridian, box.MinX, box.MaxX))
+    {
+        add_pieces(to, geometry, dimension);
+        return 1;
+    }
+    at = next_line(antimeridian, box.MinX) - turn;
+    for (; at < box.MaxX && is_good; at += turn)
+    {
+        OGRGeometryH band = make_rectangle(at + gap, at + turn - gap, &box);
+        OGRGeometryH piece = OGR_G_Intersection(geometry, band);
+        is_good = piece != NULL && ++n_turns <= MOST_TURNS;
+        if (is_good)
+        {
+            shift_x(piece, antimeridian->at - turn - at);
+            add_pieces(to, piece, dimension);
+        }
+        OGR_G_DestroyGeometry(piece);
+        OGR_G_DestroyGeometry(band);
+    }
+    return is_good;
+}
+
+OGRGeometryH oj_antimeridian_cut(const struct oj_antimeridian *antimeridian,
+                                 OGRGeometryH geometry)
+{
+    OGRGeometryH plain = OGR_G_GetLinearGeometry(geometry, 0.0, NULL), out;
+    const OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(plain));
+    int is_good = 1;
+    out = OGR_G_CreateGeometry(
+        type == wkbGeometryCollection    ? wkbGeometryCollection
+        : OGR_G_GetDimension(plain) == 1 ? wkbMultiLineString
+                                         : wkbMultiPolygon);
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    if (type == wkbGeometryCollection)
+        for (int i = 0; i < OGR_G_GetGeometryCount(plain) && is_good; i++)
+            is_good =
+                add_cut(antimeridian, out, OGR_G_GetGeometryRef(plain, i));
+    else
+        is_good = add_cut(antimeridian, out, plain);
+    CPLErrorReset();
+    CPLPopErrorHandler();
+    is_good = is_good && !OGR_G_IsEmpty(out);
+    OGR_G_DestroyGeometry(plain);
+    if (is_good)
+        return out;
+    OGR_G_DestroyGeometry(out);
+    return NULL;
+}

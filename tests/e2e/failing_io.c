@@ -1,0 +1,217 @@
+/* Put before the C library by LD_PRELOAD: the n-th call that changes a file
+ * below a folder fails, once or from there on, as on a broken or full disk.
+ *
+ *  FAILING_FOLDER  the folder, absolute; a path or descriptor counts that lies
+ *                  in it
+ *  FAILING_CALL    pwrite, write, fwrite, fsync, ftruncate, open, rename,
+ *                  unlink: which calls count; fwrite stands for fclose, too
+ *  FAILING_N       which one fails; 0: none
+ *  FAILING_ERRNO   its errno
+ *  FAILING_STICKY  set: and all that follow
+ *  FAILING_COUNT   a file that gets the number of calls, at the end
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static long n_calls;
+
+static int is_in_folder(const char *path)
+{
+    const char *folder = getenv("FAILING_FOLDER");
+    return folder != NULL && strncmp(path, folder, strlen(folder)) == 0;
+}
+
+static int does_descriptor_count(int fd)
+{
+    char name[64], path[4096];
+    ssize_t n;
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    n = readlink(name, path, sizeof path - 1);
+    if (n <= 0)
+        return 0;
+    path[n] = '\0';
+    return is_in_folder(path);
+}
+
+static int counts(const char *call)
+{
+    const char *asked = getenv("FAILING_CALL");
+    return asked != NULL && strcmp(asked, call) == 0;
+}
+
+/* Of a call that counts: 1 when it is to fail. */
+static int fails(void)
+{
+    const char *n = getenv("FAILING_N"), *code = getenv("FAILING_ERRNO");
+    long which = n != NULL ? atol(n) : 0;
+    long call = __atomic_add_fetch(&n_calls, 1, __ATOMIC_RELAXED);
+    if (which == 0 || call < which ||
+        (call > which && getenv("FAILING_STICKY") == NULL))
+        return 0;
+    errno = code != NULL ? atoi(code) : EIO;
+    return 1;
+}
+
+static int descriptor_fails(const char *call, int fd)
+{
+    return counts(call) && does_descriptor_count(fd) && fails();
+}
+
+static int path_fails(const char *call, const char *path)
+{
+    return counts(call) && is_in_folder(path) && fails();
+}
+
+__attribute__((destructor)) static void write_count(void)
+{
+    const char *path = getenv("FAILING_COUNT");
+    FILE *file;
+    unsetenv("FAILING_CALL");
+    file = path != NULL ? fopen(path, "w") : NULL;
+    if (file == NULL)
+        return;
+    fprintf(file, "%ld\n", n_calls);
+    fclose(file);
+}
+
+/* The C library's own function of that name. */
+#define REAL(type, name, ...)                                                  \
+    type (*real)(__VA_ARGS__);                                                 \
+    *(void **)&real = dlsym(RTLD_NEXT, #name)
+
+ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at)
+{
+    REAL(ssize_t, pwrite, int, const void *, size_t, off_t);
+    return descriptor_fails("pwrite", fd) ? -1 : real(fd, bytes, n, at);
+}
+
+ssize_t pwrite64(int fd, const void *bytes, size_t n, off64_t at)
+{
+    REAL(ssize_t, pwrite64, int, const void *, size_t, off64_t);
+    return descriptor_fails("pwrite", fd) ? -1 : real(fd, bytes, n, at);
+}
+
+ssize_t write(int fd, const void *bytes, size_t n)
+{
+    REAL(ssize_t, write, int, const void *, size_t);
+    return descriptor_fails("write", fd) ? -1 : real(fd, bytes, n);
+}
+
+/* The write() behind it cannot be replaced. */
+size_t fwrite(const void *bytes, size_t size, size_t n, FILE *file)
+{
+    REAL(size_t, fwrite, const void *, size_t, size_t, FILE *);
+    return descriptor_fails("fwrite", fileno(file))
+               ? 0
+               : real(bytes, size, n, file);
+}
+
+int fclose(FILE *file)
+{
+    REAL(int, fclose, FILE *);
+    int has_failed = descriptor_fails("fwrite", fileno(file));
+    int result = real(file);
+    if (has_failed)
+        errno = EIO;
+    return has_failed ? EOF : result;
+}
+
+int fsync(int fd)
+{
+    REAL(int, fsync, int);
+    return descriptor_fails("fsync", fd) ? -1 : real(fd);
+}
+
+int fdatasync(int fd)
+{
+    REAL(int, fdatasync, int);
+    return descriptor_fails("fsync", fd) ? -1 : real(fd);
+}
+
+int ftruncate(int fd, off_t n)
+{
+    REAL(int, ftruncate, int, off_t);
+    return descriptor_fails("ftruncate", fd) ? -1 : real(fd, n);
+}
+
+int ftruncate64(int fd, off64_t n)
+{
+    REAL(int, ftruncate64, int, off64_t);
+    return descriptor_fails("ftruncate", fd) ? -1 : real(fd, n);
+}
+
+int rename(const char *from, const char *to)
+{
+    REAL(int, rename, const char *, const char *);
+    return path_fails("rename", to) ? -1 : real(from, to);
+}
+
+int renameat2(int from_folder, const char *from, int to_folder, const char *to,
+              unsigned flags)
+{
+    REAL(int, renameat2, int, const char *, int, const char *, unsigned);
+    return path_fails("rename", to)
+               ? -1
+               : real(from_folder, from, to_folder, to, flags);
+}
+
+int unlink(const char *path)
+{
+    REAL(int, unlink, const char *);
+    return path_fails("unlink", path) ? -1 : real(path);
+}
+
+static int is_for_writing(int flags)
+{
+    return (flags & O_ACCMODE) != O_RDONLY;
+}
+
+int open(const char *path, int flags, ...)
+{
+    REAL(int, open, const char *, int, ...);
+    va_list arguments;
+    int mode;
+    va_start(arguments, flags);
+    mode = va_arg(arguments, int);
+    va_end(arguments);
+    return is_for_writing(flags) && path_fails("open", path)
+               ? -1
+               : real(path, flags, mode);
+}
+
+int open64(const char *path, int flags, ...)
+{
+    REAL(int, open64, const char *, int, ...);
+    va_list arguments;
+    int mode;
+    va_start(arguments, flags);
+    mode = va_arg(arguments, int);
+    va_end(arguments);
+    return is_for_writing(flags) && path_fails("open", path)
+               ? -1
+               : real(path, flags, mode);
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+    REAL(FILE *, fopen, const char *, const char *);
+    return strpbrk(mode, "wa+") != NULL && path_fails("open", path)
+               ? NULL
+               : real(path, mode);
+}
+
+FILE *fopen64(const char *path, const char *mode)
+{
+    REAL(FILE *, fopen64, const char *, const char *);
+    return strpbrk(mode, "wa+") != NULL && path_fails("open", path)
+               ? NULL
+               : real(path, mode);
+}
