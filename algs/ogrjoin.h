@@ -252,6 +252,10 @@ OGRJOIN_API void ogrjoin_index_free(struct ogrjoin_index *index);
  *  first join. */
 OGRJOIN_API const char *ogrjoin_index_backend(struct ogrjoin_index *index);
 
+/** Frees the working memory that joins with index have left for the next ones;
+ *  after a large join it is as large as the layer. */
+OGRJOIN_API void ogrjoin_index_trim(struct ogrjoin_index *index);
+
 /** Pairs of features, sorted by left; those of one left feature as -op nearest
  *  of the command sorts them: nearest first, or else by the join side's ids. */
 struct ogrjoin_pairs;
@@ -373,6 +377,62 @@ ogrjoin_pairs_to_arrow(struct ogrjoin_pairs *pairs, struct ArrowSchema *schema,
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_join_stream(struct ogrjoin_index *index, struct ArrowArrayStream *input,
                     const char *column, struct ArrowArrayStream *out,
+                    struct ogrjoin_error *err);
+
+/* --- pairs as lists, and streams read layer by layer -----------------------
+ */
+
+/** As ogrjoin_join(), in half the memory or less, and as a rule without a copy
+ *  of what the join has found: lists in place of columns.
+ *
+ *  input feature   0   1   2         (1 has no pair)
+ *  offset         [0   2   2     5]
+ *  right32        [5 8     1 2 9]
+ *  measure        [.. .    . . .]    or NULL: the join has none
+ *
+ *  ogrjoin_pairs_left() and ogrjoin_pairs_right() are NULL, and
+ *  ogrjoin_pairs_to_arrow() is an error; all else is as ever. */
+OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_join_lists(struct ogrjoin_index *index,
+                                                    struct ogrjoin_layer *input,
+                                                    struct ogrjoin_pairs **out,
+                                                    struct ogrjoin_error *err);
+
+/** Rows that were joined. */
+OGRJOIN_API int64_t ogrjoin_pairs_rows(const struct ogrjoin_pairs *pairs);
+/** [rows + 1] of lists, else NULL. */
+OGRJOIN_API const int64_t *
+ogrjoin_pairs_offset(const struct ogrjoin_pairs *pairs);
+/** [count] of lists: numbers of features of the join side; else NULL. */
+OGRJOIN_API const int32_t *
+ogrjoin_pairs_right32(const struct ogrjoin_pairs *pairs);
+
+/** A stream of features, of which no more is read than is asked for. */
+struct ogrjoin_source;
+
+/** stream is moved: released with *out, after an error at once; column and
+ *  settings are as in ogrjoin_layer_from_stream(), and settings may be freed.
+ *  One thread at a time uses a source. */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_source_open(struct ArrowArrayStream *stream, const char *column,
+                    const struct ogrjoin_settings *settings,
+                    struct ogrjoin_source **out, struct ogrjoin_error *err);
+
+/** The next n_rows features, or those that are left, as a layer; *out is NULL
+ *  after the last.  Arrays are cut and put together as it takes; a stream
+ *  without features gives one layer without features.  Features are numbered
+ *  from layer to layer: the left of pairs, and where no ids were given what
+ *  exclude_self and unordered compare. */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_source_next(struct ogrjoin_source *source, int64_t n_rows,
+                    struct ogrjoin_layer **out, struct ogrjoin_error *err);
+OGRJOIN_API void ogrjoin_source_free(struct ogrjoin_source *source);
+
+/** The pairs of all features that source has left, as ogrjoin_join_lists()
+ *  gives them.  On the CPU a part of them at a time is in memory.
+ *  n_rows  how many they are likely to be; 0: unknown */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_join_source(struct ogrjoin_index *index, struct ogrjoin_source *source,
+                    int64_t n_rows, struct ogrjoin_pairs **out,
                     struct ogrjoin_error *err);
 
 /* --- points that lie on a CUDA device ------------------------------------- */

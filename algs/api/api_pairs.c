@@ -158,24 +158,219 @@ static oj_status choose_one_to_one(const struct api_pair_maker *maker,
 /* --- pairs -----------------------------------------------------------------
  */
 
-/* Arrays of pairs, and for each what the entries of the answer have. */
-static oj_status
-allocate_and_fill_pair_arrays(const struct api_pair_maker *maker,
-                              const struct oj_matches *matches,
-                              const struct oj_pair_values *values,
+/* Pairs to make room for: where more rows are to come, all that they are likely
+ * to have by those so far. Pages that stay unused cost nothing. */
+static int64_t estimate_pairs_of_all_rows(const struct ogrjoin_pairs *pairs,
+                                          int64_t n_rows, int64_t n_pairs)
+{
+    double share, all;
+    if (n_rows == 0 || n_rows >= pairs->n_expected)
+        return n_pairs;
+    share = (double)n_pairs / (double)n_rows;
+    all = share * (double)pairs->n_expected * 1.02;
+    return all < (double)(INT64_MAX / 16) ? (int64_t)all + 1 : n_pairs;
+}
+
+static oj_status reserve_pair_arrays(struct ogrjoin_pairs *pairs,
+                                     int64_t n_rows, int64_t n_pairs,
+                                     struct oj_error *err)
+{
+    int64_t n = pairs->n;
+    if (pairs->has_measure || !pairs->is_lists)
+        OJ_ROOM(pairs->measure, n, n_pairs, pairs->cap_measure, err);
+    if (pairs->is_lists)
+    {
+        OJ_ROOM(pairs->offset, pairs->n_rows + 1, n_rows + 1, pairs->cap_offset,
+                err);
+        OJ_ROOM(pairs->right32, n, n_pairs, pairs->cap_right32, err);
+        return OJ_OK;
+    }
+    OJ_ROOM(pairs->left, n, n_pairs, pairs->cap_left, err);
+    OJ_ROOM(pairs->right, n, n_pairs, pairs->cap_right, err);
+    return OJ_OK;
+}
+
+/* Room for the pairs of matches behind those that are there. */
+static oj_status make_room_for_matches(struct ogrjoin_pairs *pairs,
+                                       const struct oj_matches *matches,
+                                       struct oj_error *err)
+{
+    struct oj_error too_much = {OJ_OK, ""};
+    int64_t n_rows = pairs->n_rows + matches->n_rows;
+    int64_t n_pairs = pairs->n + matches->n_pairs;
+    int64_t more = estimate_pairs_of_all_rows(pairs, n_rows, n_pairs);
+    int64_t rows = n_rows > pairs->n_expected ? n_rows : pairs->n_expected;
+    if (n_pairs == 0)
+        n_pairs = 1; /* arrays without pairs are there, too */
+    if (more > n_pairs &&
+        reserve_pair_arrays(pairs, rows, more, &too_much) == OJ_OK)
+        return OJ_OK;
+    return reserve_pair_arrays(pairs, n_rows, n_pairs, err);
+}
+
+/* Similarities are negated in the answers. */
+static double sign_of_measure(const struct api_pair_maker *maker)
+{
+    return oj_relation_ranks_by_similarity(&maker->relation) ? -1 : 1;
+}
+
+/* 1: the arrays of matches are those of lists. */
+static int are_matches_dense_lists(const struct oj_matches *matches)
+{
+    return matches->offset != NULL && !matches->scattered &&
+           matches->n_pairs > 0 && matches->offset[0] == 0 &&
+           matches->offset[matches->n_rows] == matches->n_pairs;
+}
+
+static void take_lists_from_matches(struct oj_matches *matches,
+                                    struct ogrjoin_pairs *pairs)
+{
+    oj_free(pairs->offset);
+    oj_free(pairs->right32);
+    pairs->offset = matches->offset;
+    pairs->right32 = matches->join_row;
+    matches->offset = NULL;
+    matches->join_row = NULL;
+    matches->cap_offset = matches->cap_join_row = 0;
+    if (!pairs->has_measure)
+        return;
+    oj_free(pairs->measure);
+    pairs->measure = matches->measure;
+    matches->measure = NULL;
+    matches->cap_measure = 0;
+}
+
+static void copy_matches_to_lists(const struct oj_matches *matches,
+                                  struct ogrjoin_pairs *pairs)
+{
+    int64_t *offset = pairs->offset + pairs->n_rows;
+    int64_t n = pairs->n;
+    offset[0] = n;
+    for (int64_t row = 0; row < matches->n_rows; row++)
+    {
+        int64_t end = oj_matches_end(matches, row);
+        for (int64_t p = oj_matches_first(matches, row); p < end; p++, n++)
+        {
+            pairs->right32[n] = matches->join_row[p];
+            if (pairs->measure != NULL)
+                pairs->measure[n] = matches->measure[p];
+        }
+        offset[row + 1] = n;
+    }
+}
+
+static void copy_dense_matches_to_lists(const struct oj_matches *matches,
+                                        int is_in_place,
+                                        struct ogrjoin_pairs *pairs)
+{
+    int64_t *offset = pairs->offset + pairs->n_rows;
+    int64_t n = matches->n_pairs;
+    for (int64_t row = 0; row <= matches->n_rows; row++)
+        offset[row] = pairs->n + matches->offset[row];
+    if (is_in_place)
+        return;
+    memcpy(pairs->right32 + pairs->n, matches->join_row,
+           (size_t)n * sizeof *matches->join_row);
+    if (pairs->measure != NULL)
+        memcpy(pairs->measure + pairs->n, matches->measure,
+               (size_t)n * sizeof *matches->measure);
+}
+
+/* 1: matches were written into the arrays of pairs, behind what is there. */
+static int are_matches_in_place(const struct ogrjoin_pairs *pairs,
+                                const struct oj_matches *matches)
+{
+    return matches->is_lent && matches->join_row == pairs->right32 + pairs->n;
+}
+
+void api_pairs_lend_room(struct ogrjoin_pairs *pairs,
+                         struct oj_matches *matches)
+{
+    int64_t cap = pairs->cap_right32 < pairs->cap_measure ? pairs->cap_right32
+                                                          : pairs->cap_measure;
+    if (pairs->is_lists && pairs->n < cap)
+        oj_matches_lend(matches, pairs->right32 + pairs->n,
+                        pairs->measure + pairs->n, cap - pairs->n);
+    else if (matches->is_lent)
+        oj_matches_lend(matches, NULL, NULL, 0);
+}
+
+/* Room for what matches that are in place do not have. */
+static oj_status make_room_for_lists(struct ogrjoin_pairs *pairs,
+                                     int is_in_place,
+                                     const struct oj_matches *matches,
+                                     struct oj_error *err)
+{
+    if (!is_in_place)
+        return make_room_for_matches(pairs, matches, err);
+    return oj_reserve(&pairs->offset, pairs->n_rows + 1,
+                      pairs->n_rows + matches->n_rows + 1, &pairs->cap_offset,
+                      sizeof *pairs->offset, err);
+}
+
+/* Lists, from the answer for all rows or for those that come next. */
+static oj_status append_lists(const struct api_pair_maker *maker, int is_all,
+                              struct oj_matches *matches,
                               struct ogrjoin_pairs *pairs, struct oj_error *err)
 {
-    double sign = oj_relation_ranks_by_similarity(&maker->relation) ? -1 : 1;
+    int is_dense = are_matches_dense_lists(matches);
+    int is_in_place = is_dense && are_matches_in_place(pairs, matches);
+    int64_t n = matches->n_pairs;
+    if (!is_in_place)
+        OJ_TRY(oj_matches_unlend(matches, err));
+    if (is_all && is_dense && !is_in_place)
+        take_lists_from_matches(matches, pairs);
+    else
+    {
+        OJ_TRY(make_room_for_lists(pairs, is_in_place, matches, err));
+        if (is_dense)
+            copy_dense_matches_to_lists(matches, is_in_place, pairs);
+        else
+            copy_matches_to_lists(matches, pairs);
+    }
+    if (pairs->measure != NULL && sign_of_measure(maker) < 0)
+    {
+        for (int64_t i = 0; i < n; i++)
+            pairs->measure[pairs->n + i] *= -1.0;
+    }
+    return OJ_OK;
+}
+
+static oj_status append_columns(const struct api_pair_maker *maker,
+                                const struct oj_matches *matches,
+                                struct ogrjoin_pairs *pairs,
+                                struct oj_error *err)
+{
+    double sign = sign_of_measure(maker);
+    int64_t n = pairs->n;
+    OJ_TRY(make_room_for_matches(pairs, matches, err));
+    for (int64_t row = 0; row < matches->n_rows; row++)
+    {
+        int64_t end = oj_matches_end(matches, row);
+        for (int64_t p = oj_matches_first(matches, row); p < end; p++, n++)
+        {
+            pairs->left[n] = pairs->first + pairs->n_rows + row;
+            pairs->right[n] = matches->join_row[p];
+            pairs->measure[n] = sign * matches->measure[p];
+        }
+    }
+    return OJ_OK;
+}
+
+/* What is computed of the pairs of the whole side, in their order. */
+static oj_status fill_pair_values(const struct api_pair_maker *maker,
+                                  const struct oj_matches *matches,
+                                  const struct oj_pair_values *values,
+                                  struct ogrjoin_pairs *pairs,
+                                  struct oj_error *err)
+{
     const double *from[OJ_N_PAIR_VALUES];
     double *to[OJ_N_PAIR_VALUES];
     int64_t n = 0;
     int n_values = 0;
-    OJ_NEW(pairs->left, matches->n_pairs, err);
-    OJ_NEW(pairs->right, matches->n_pairs, err);
-    OJ_NEW(pairs->measure, matches->n_pairs, err);
     if (maker->settings.share)
         OJ_NEW(pairs->share, matches->n_pairs, err);
-    for (int i = 0; i < OJ_N_PAIR_VALUES && values != NULL; i++)
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
     {
         if (values->value[i] == NULL)
             continue;
@@ -188,9 +383,6 @@ allocate_and_fill_pair_arrays(const struct api_pair_maker *maker,
         int64_t end = oj_matches_end(matches, row);
         for (int64_t p = oj_matches_first(matches, row); p < end; p++, n++)
         {
-            pairs->left[n] = pairs->first + row;
-            pairs->right[n] = matches->join_row[p];
-            pairs->measure[n] = sign * matches->measure[p];
             for (int i = 0; i < n_values; i++)
                 to[i][n] = from[i][p];
             if (pairs->share != NULL)
@@ -198,7 +390,6 @@ allocate_and_fill_pair_arrays(const struct api_pair_maker *maker,
                     &maker->join_side, matches->join_row[p], values, p);
         }
     }
-    pairs->n = n;
     return OJ_OK;
 }
 
@@ -210,11 +401,11 @@ static oj_status write_intersections_as_wkb(const struct oj_matches *matches,
 {
     struct oj_flat flat = oj_flat_buf_view(&values->shapes);
     int64_t n = 0;
-    OJ_NEW_ZEROED(pairs->shape_offset, pairs->n + 1, err);
+    OJ_NEW_ZEROED(pairs->shape_offset, matches->n_pairs + 1, err);
     for (int writes = 0; writes < 2; writes++, n = 0)
     {
         if (writes)
-            OJ_NEW(pairs->shape, pairs->shape_offset[pairs->n], err);
+            OJ_NEW(pairs->shape, pairs->shape_offset[matches->n_pairs], err);
         for (int64_t row = 0; row < matches->n_rows; row++)
         {
             int64_t end = oj_matches_end(matches, row);
@@ -252,35 +443,55 @@ static oj_status compute_pair_values_locked(struct api_pair_maker *maker,
     return status;
 }
 
-oj_status api_pairs_make(struct api_pair_maker *maker,
-                         const struct oj_flat *input,
-                         const struct oj_matches *matches, int64_t first,
-                         struct ogrjoin_pairs *pairs, struct oj_error *err)
+/* Values are computed before lists are taken from the answer. */
+static oj_status add_values_and_pairs(struct api_pair_maker *maker,
+                                      const struct oj_flat *input, int is_all,
+                                      struct oj_matches *matches,
+                                      struct ogrjoin_pairs *pairs,
+                                      struct oj_error *err)
 {
-    struct oj_matches chosen = {0};
     struct oj_pair_values values = {0};
+    struct oj_matches *of = matches; /* or what is picked of them */
     oj_status status = OJ_OK;
-    pairs->first = first;
-    pairs->n_rows = matches->n_rows;
-    pairs->n_undecided = matches->n_undecided;
-    pairs->has_measure = oj_op_get(maker->relation.op)->measure != NULL;
-    pairs->n_similar = maker->relation.n_similar;
-    if (maker->settings.one_to_one)
+    if (maker->stage != NULL)
     {
-        status = choose_one_to_one(maker, input, matches, &chosen, err);
-        matches = &chosen;
-    }
-    if (status == OJ_OK && maker->stage != NULL)
         status = compute_pair_values_locked(maker, input, matches, &values,
                                             pairs, err);
-    if (status == OJ_OK)
-        status = allocate_and_fill_pair_arrays(
-            maker, oj_pair_values_matches(&values, matches),
-            maker->stage != NULL ? &values : NULL, pairs, err);
+        if (values.is_picked)
+            of = &values.picked;
+        if (status == OJ_OK)
+            status = fill_pair_values(maker, of, &values, pairs, err);
+    }
     if (status == OJ_OK && maker->settings.intersection)
-        status = write_intersections_as_wkb(
-            oj_pair_values_matches(&values, matches), &values, pairs, err);
+        status = write_intersections_as_wkb(of, &values, pairs, err);
+    if (status == OJ_OK)
+        status = pairs->is_lists ? append_lists(maker, is_all, of, pairs, err)
+                                 : append_columns(maker, of, pairs, err);
+    if (status == OJ_OK)
+    {
+        pairs->n += of->n_pairs;
+        pairs->n_rows += of->n_rows;
+    }
     oj_pair_values_free(&values);
+    return status;
+}
+
+oj_status api_pairs_add(struct api_pair_maker *maker,
+                        const struct oj_flat *input, int is_all,
+                        struct oj_matches *matches, struct ogrjoin_pairs *pairs,
+                        struct oj_error *err)
+{
+    struct oj_matches chosen = {0};
+    oj_status status;
+    pairs->n_undecided += matches->n_undecided;
+    pairs->has_measure = oj_op_get(maker->relation.op)->measure != NULL;
+    pairs->n_similar = maker->relation.n_similar;
+    if (!maker->settings.one_to_one)
+        return add_values_and_pairs(maker, input, is_all, matches, pairs, err);
+    status = choose_one_to_one(maker, input, matches, &chosen, err);
+    if (status == OJ_OK)
+        status =
+            add_values_and_pairs(maker, input, is_all, &chosen, pairs, err);
     oj_matches_free(&chosen);
     return status;
 }
@@ -293,6 +504,8 @@ void ogrjoin_pairs_free(struct ogrjoin_pairs *pairs)
         oj_free(pairs->value[i]);
     oj_free(pairs->left);
     oj_free(pairs->right);
+    oj_free(pairs->offset);
+    oj_free(pairs->right32);
     oj_free(pairs->measure);
     oj_free(pairs->share);
     oj_free(pairs->shape_offset);
@@ -319,6 +532,21 @@ const int64_t *ogrjoin_pairs_left(const struct ogrjoin_pairs *pairs)
 const int64_t *ogrjoin_pairs_right(const struct ogrjoin_pairs *pairs)
 {
     return pairs->right;
+}
+
+const int64_t *ogrjoin_pairs_offset(const struct ogrjoin_pairs *pairs)
+{
+    return pairs->offset;
+}
+
+const int32_t *ogrjoin_pairs_right32(const struct ogrjoin_pairs *pairs)
+{
+    return pairs->right32;
+}
+
+int64_t ogrjoin_pairs_rows(const struct ogrjoin_pairs *pairs)
+{
+    return pairs->n_rows;
 }
 
 const double *ogrjoin_pairs_measure(const struct ogrjoin_pairs *pairs)
@@ -389,16 +617,21 @@ add_pairs_to_aggregates(const struct ogrjoin_pairs *pairs,
     int32_t *at = NULL;
     oj_status status = OJ_ERR_NOMEM;
     row = oj_malloc(pairs->n, sizeof *row);
-    at = oj_malloc(pairs->n, sizeof *at);
+    at = pairs->is_lists ? pairs->right32 : oj_malloc(pairs->n, sizeof *at);
     place = oj_malloc(pairs->n_join, sizeof *place);
     if (row == NULL || at == NULL || place == NULL)
         (void)oj_fail_nomem(err, pairs->n + pairs->n_join, sizeof *row);
     else
     {
-        for (int64_t i = 0; i < pairs->n; i++)
+        for (int64_t i = 0; !pairs->is_lists && i < pairs->n; i++)
         {
             row[i] = pairs->left[i] - pairs->first;
             at[i] = (int32_t)pairs->right[i];
+        }
+        for (int64_t r = 0; pairs->is_lists && r < pairs->n_rows; r++)
+        {
+            for (int64_t i = pairs->offset[r]; i < pairs->offset[r + 1]; i++)
+                row[i] = r;
         }
         for (int64_t i = 0; i < pairs->n_join; i++)
             place[i] = i;
@@ -410,7 +643,8 @@ add_pairs_to_aggregates(const struct ogrjoin_pairs *pairs,
         status = oj_aggregates_add(to, &all, err);
     }
     oj_free(row);
-    oj_free(at);
+    if (!pairs->is_lists)
+        oj_free(at);
     oj_free(place);
     return status;
 }

@@ -63,8 +63,14 @@ struct ogrjoin_pairs
     int64_t n, n_rows, first; /**< pairs; left rows, and the first's number */
     int64_t n_undecided;
     int has_measure, n_similar;
+    int is_lists; /**< offset and right32 in place of left and right, and
+                       a measure only where the join has one */
     int64_t *left, *right;
+    int64_t *offset;  /**< [n_rows + 1] of lists, or NULL */
+    int32_t *right32; /**< [n] of lists, or NULL */
     double *measure;
+    int64_t n_expected; /**< rows that are likely to come; 0: unknown */
+    int64_t cap_left, cap_right, cap_offset, cap_right32, cap_measure;
     double *value[OJ_N_PAIR_VALUES]; /**< [n], or NULL: not asked for */
     double *share;                   /**< [n] or NULL */
     int64_t *shape_offset;           /**< [n + 1] of intersections, or NULL */
@@ -74,12 +80,22 @@ struct ogrjoin_pairs
     int64_t n_join;
 };
 
-/** Fills zeroed *pairs from the answer for input, whose first row is number
- *  first; what it holds after an error is freed by ogrjoin_pairs_free(). */
-OJ_MUST_USE oj_status api_pairs_make(struct api_pair_maker *maker,
-                                     const struct oj_flat *input,
-                                     const struct oj_matches *matches,
-                                     int64_t first, struct ogrjoin_pairs *pairs,
-                                     struct oj_error *err);
+/** Appends the pairs of the answer for input, whose rows are those after the
+ *  rows that pairs has.  The first time *pairs is zeroed but for first,
+ *  is_lists and n_expected; what it holds after an error is freed by
+ *  ogrjoin_pairs_free().
+ *  is_all   set when input is the whole side: then lists may be taken from
+ *           *matches without a copy, which is emptied.  A choice one to one,
+ *           and what is computed of pairs, needs the whole side */
+OJ_MUST_USE oj_status api_pairs_add(struct api_pair_maker *maker,
+                                    const struct oj_flat *input, int is_all,
+                                    struct oj_matches *matches,
+                                    struct ogrjoin_pairs *pairs,
+                                    struct oj_error *err);
+
+/** Lets the pairs of the rows that come next be written behind those that are
+ *  there, as far as there is room for them, before they are added. */
+void api_pairs_lend_room(struct ogrjoin_pairs *pairs,
+                         struct oj_matches *matches);
 
 #endif

@@ -131,6 +131,10 @@ oj_status arrow_pairs_take(struct ogrjoin_pairs *pairs, struct ArrowArray *out,
                            struct oj_error *err)
 {
     struct pair_array *all;
+    if (pairs->is_lists)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "these pairs are lists, not columns: a record batch "
+                       "takes those of ogrjoin_join()");
     OJ_NEW_ZEROED(all, 1, err);
     if (!pairs->has_measure)
     {

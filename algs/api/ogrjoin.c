@@ -487,6 +487,7 @@ struct ogrjoin_layer
     int n_texts;
     const int64_t *number_offset; /* [features + 1]; NULL: no vectors */
     const double *number;
+    int64_t first_row;    /* number of the first feature */
     pthread_mutex_t lock; /* of what follows */
     int64_t *row_number;  /* [features], or NULL: not needed yet */
 };
@@ -733,7 +734,7 @@ static oj_status layer_from_array(const struct arrow_record *record,
     oj_status status = new_layer(&layer, err);
     if (status == OJ_OK)
     {
-        layer->features.first_fid = first_row;
+        layer->features.first_fid = layer->first_row = first_row;
         status = add_array(layer, record, array, err);
     }
     if (status == OJ_OK)
@@ -897,12 +898,11 @@ static int compares_feature_ids(const struct oj_relation *relation)
     return relation->exclude_self || relation->unordered_pairs != 0;
 }
 
-/* The layer's features, numbered from first where the join compares ids that
- * the caller did not give. */
+/* The layer's features, with their numbers where the join compares ids that the
+ * caller did not give. */
 static oj_status view_layer_with_ids(struct ogrjoin_layer *layer,
                                      const struct oj_relation *relation,
-                                     int64_t first, struct oj_flat *out,
-                                     struct oj_error *err)
+                                     struct oj_flat *out, struct oj_error *err)
 {
     int64_t n = layer->flat.n_features;
     oj_status status = OJ_OK;
@@ -914,7 +914,7 @@ static oj_status view_layer_with_ids(struct ogrjoin_layer *layer,
     {
         layer->row_number = oj_malloc(n, sizeof *layer->row_number);
         for (int64_t i = 0; layer->row_number != NULL && i < n; i++)
-            layer->row_number[i] = first + i;
+            layer->row_number[i] = layer->first_row + i;
     }
     out->fid = layer->row_number;
     if (out->fid == NULL)
@@ -1116,7 +1116,7 @@ static oj_status new_index(struct ogrjoin_layer *join_side,
     if (status == OJ_OK)
         status = parse_compared_fields(settings, &index->compared, err);
     if (status == OJ_OK)
-        status = view_layer_with_ids(join_side, relation, 0, &index->flat, err);
+        status = view_layer_with_ids(join_side, relation, &index->flat, err);
     if (status == OJ_OK && settings->word_map != NULL)
         status = oj_word_map_make(
             settings->word_map, (int64_t)strlen(settings->word_map),
@@ -1153,6 +1153,11 @@ int ogrjoin_index_new(struct ogrjoin_layer *join_side,
     return api_error_export(status, &why, err);
 }
 
+void ogrjoin_index_trim(struct ogrjoin_index *index)
+{
+    oj_join_trim(index->join);
+}
+
 const char *ogrjoin_index_backend(struct ogrjoin_index *index)
 {
     const char *name;
@@ -1168,63 +1173,176 @@ const char *ogrjoin_index_backend(struct ogrjoin_index *index)
 /* --- pairs -----------------------------------------------------------------
  */
 
+/* A batch of an input side, of whose other rows n_before pairs are known. */
+static oj_status compute_batch_matches(const struct ogrjoin_index *index,
+                                       struct oj_join *join,
+                                       const struct oj_flat *flat,
+                                       int64_t n_before, struct oj_matches *out,
+                                       struct oj_error *err)
+{
+    int64_t most = index->settings.options.max_batch_pairs;
+    oj_status status = oj_join_batch(join, flat, out, err);
+    if (status == OJ_ERR_TOO_MANY_PAIRS ||
+        (status == OJ_OK && most > 0 && out->n_pairs > most - n_before))
+        status = oj_fail(err, OJ_ERR_TOO_MANY_PAIRS, OJ_API_TOO_MANY);
+    return status;
+}
+
 static oj_status compute_layer_matches(struct ogrjoin_index *index,
                                        const struct oj_flat *flat,
                                        struct oj_matches *out,
                                        struct oj_error *err)
 {
-    int64_t most = index->settings.options.max_batch_pairs;
     struct oj_join *join;
     oj_status status;
     OJ_TRY(oj_join_take(index->join, &join, err));
-    status = oj_join_batch(join, flat, out, err);
+    status = compute_batch_matches(index, join, flat, 0, out, err);
     oj_join_give_back(join);
-    if (status == OJ_ERR_TOO_MANY_PAIRS ||
-        (status == OJ_OK && most > 0 && out->n_pairs > most))
-        status = oj_fail(err, OJ_ERR_TOO_MANY_PAIRS, OJ_API_TOO_MANY);
     return status;
 }
 
 /* The layer as it is joined with index, whose texts lie in zeroed sets. */
 static oj_status view_input_with_texts(struct ogrjoin_index *index,
                                        struct ogrjoin_layer *input,
-                                       int64_t first, struct layer_sets *sets,
+                                       struct layer_sets *sets,
                                        struct oj_flat *flat,
                                        struct oj_error *err)
 {
-    OJ_TRY(view_layer_with_ids(input, &index->settings.relation, first, flat,
-                               err));
+    OJ_TRY(view_layer_with_ids(input, &index->settings.relation, flat, err));
     return make_layer_token_sets(index, input, sets, flat, err);
 }
 
-/* The first feature of input is number first. */
+/* On the CPU a large side is joined in pieces of its rows, with one working
+ * memory, and their pairs are put where they belong at once.  Pieces are as
+ * large as to have some 8 million pairs, since points that lie close together
+ * are cheaper, and have a million rows at least.  Of SpatialBench's Q12, 30
+ * million pairs, this is a third of the memory, and of the time that which the
+ * kernel takes to clear it. */
+#define PIECE_PAIRS (INT64_C(8) << 20)
+#define LEAST_PIECE_ROWS (INT64_C(1) << 20)
+
+/* Rows of a piece; INT32_MAX: the side is joined as a whole. */
+static int64_t count_rows_of_piece(const struct ogrjoin_index *index)
+{
+    const struct oj_relation *relation = &index->settings.relation;
+    const struct api_pair_maker *maker = &index->maker;
+    int64_t rows = LEAST_PIECE_ROWS;
+    if (maker->stage != NULL || maker->settings.one_to_one ||
+        oj_relation_compares_attributes(relation) ||
+        !oj_join_is_on_cpu(index->join))
+        return INT32_MAX;
+    if (oj_relation_sorts_by_measure(relation) && relation->k > 0 &&
+        PIECE_PAIRS / relation->k > rows)
+        rows = PIECE_PAIRS / relation->k;
+    return rows;
+}
+
+/* Pairs that are being made, piece by piece. */
+struct pairs_in_work
+{
+    struct ogrjoin_index *index;
+    struct ogrjoin_pairs *pairs;
+    struct oj_join *join; /* NULL: taken for each piece */
+    struct oj_matches matches;
+};
+
+static oj_status begin_pairs(struct ogrjoin_index *index, int is_lists,
+                             struct pairs_in_work *w, struct oj_error *err)
+{
+    memset(w, 0, sizeof *w);
+    w->index = index;
+    OJ_NEW_ZEROED(w->pairs, 1, err);
+    atomic_fetch_add(&index->join_side->n_users, 1);
+    w->pairs->join_side = index->join_side;
+    w->pairs->join_id = index->flat.fid;
+    w->pairs->n_join = index->flat.n_features;
+    w->pairs->is_lists = is_lists;
+    return OJ_OK;
+}
+
+/* Moves the pairs to *out, or frees them. */
+static oj_status end_pairs(struct pairs_in_work *w, oj_status status,
+                           struct ogrjoin_pairs **out)
+{
+    if (w->join != NULL)
+        oj_join_give_back(w->join);
+    oj_matches_free(&w->matches);
+    if (status == OJ_OK)
+        *out = w->pairs;
+    else
+        ogrjoin_pairs_free(w->pairs);
+    return status;
+}
+
+/* Without a join of its own a piece is the whole side. */
+static oj_status join_piece(struct pairs_in_work *w, const struct oj_flat *flat,
+                            struct oj_error *err)
+{
+    if (w->join == NULL)
+        OJ_TRY(compute_layer_matches(w->index, flat, &w->matches, err));
+    else
+    {
+        api_pairs_lend_room(w->pairs, &w->matches);
+        OJ_TRY(compute_batch_matches(w->index, w->join, flat, w->pairs->n,
+                                     &w->matches, err));
+    }
+    return api_pairs_add(&w->index->maker, flat, w->join == NULL, &w->matches,
+                         w->pairs, err);
+}
+
+/* Points first to end - 1; NULL stays NULL. */
+#define FROM(array, first) ((array) != NULL ? (array) + (first) : NULL)
+
+static struct oj_flat view_points_of_piece(const struct oj_flat *all,
+                                           int64_t first, int64_t end)
+{
+    struct oj_flat piece = *all;
+    piece.n_features = piece.n_parts = piece.n_rings = piece.n_vertices =
+        end - first;
+    piece.x += first;
+    piece.y += first;
+    piece.fid = FROM(all->fid, first);
+    piece.max_distance = FROM(all->max_distance, first);
+    piece.on_class = FROM(all->on_class, first);
+    piece.exclude_class = FROM(all->exclude_class, first);
+    return piece;
+}
+
+/* Layers of other features than points are joined as a whole. */
+static oj_status join_flat(struct pairs_in_work *w, const struct oj_flat *flat,
+                           struct oj_error *err)
+{
+    int64_t n = flat->n_features, at_once = count_rows_of_piece(w->index);
+    int64_t n_pieces = n / at_once + (n % at_once != 0);
+    if (n_pieces < 2 || !oj_flat_is_points(flat))
+        return join_piece(w, flat, err);
+    OJ_TRY(oj_join_take(w->index->join, &w->join, err));
+    w->pairs->n_expected = n;
+    for (int64_t i = 0; i < n_pieces; i++)
+    {
+        int64_t end = i + 1 < n_pieces ? n / n_pieces * (i + 1) : n;
+        struct oj_flat piece =
+            view_points_of_piece(flat, n / n_pieces * i, end);
+        OJ_TRY(join_piece(w, &piece, err));
+    }
+    return OJ_OK;
+}
+
 static oj_status join_layer(struct ogrjoin_index *index,
-                            struct ogrjoin_layer *input, int64_t first,
+                            struct ogrjoin_layer *input, int is_lists,
                             struct ogrjoin_pairs **out, struct oj_error *err)
 {
-    struct oj_matches matches = {0};
     struct layer_sets sets = {0};
-    struct ogrjoin_pairs *pairs;
+    struct pairs_in_work w;
     struct oj_flat flat;
     oj_status status;
-    OJ_NEW_ZEROED(pairs, 1, err);
-    status = view_input_with_texts(index, input, first, &sets, &flat, err);
+    OJ_TRY(begin_pairs(index, is_lists, &w, err));
+    w.pairs->first = input->first_row;
+    status = view_input_with_texts(index, input, &sets, &flat, err);
     if (status == OJ_OK)
-        status = compute_layer_matches(index, &flat, &matches, err);
-    if (status == OJ_OK)
-        status =
-            api_pairs_make(&index->maker, &flat, &matches, first, pairs, err);
-    oj_matches_free(&matches);
+        status = join_flat(&w, &flat, err);
     free_layer_token_sets(&sets);
-    atomic_fetch_add(&index->join_side->n_users, 1);
-    pairs->join_side = index->join_side;
-    pairs->join_id = index->flat.fid;
-    pairs->n_join = index->flat.n_features;
-    if (status == OJ_OK)
-        *out = pairs;
-    else
-        ogrjoin_pairs_free(pairs);
-    return status;
+    return end_pairs(&w, status, out);
 }
 
 int ogrjoin_join(struct ogrjoin_index *index, struct ogrjoin_layer *input,
@@ -1232,6 +1350,13 @@ int ogrjoin_join(struct ogrjoin_index *index, struct ogrjoin_layer *input,
 {
     struct oj_error why = {OJ_OK, ""};
     return api_error_export(join_layer(index, input, 0, out, &why), &why, err);
+}
+
+int ogrjoin_join_lists(struct ogrjoin_index *index, struct ogrjoin_layer *input,
+                       struct ogrjoin_pairs **out, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(join_layer(index, input, 1, out, &why), &why, err);
 }
 
 /* --- points on a device ----------------------------------------------------
@@ -1314,7 +1439,7 @@ static oj_status validate_layer(struct ogrjoin_index *index,
                        "size must be sizeof(struct ogrjoin_validation)");
     if (reference == NULL)
         reference = oj_relation_reference(relation);
-    status = view_input_with_texts(index, input, 0, &sets, &flat, err);
+    status = view_input_with_texts(index, input, &sets, &flat, err);
     if (status == OJ_OK)
         status = open_join(index, reference, &other, err);
     if (status == OJ_OK)
@@ -1366,6 +1491,258 @@ int ogrjoin_pairs_to_arrow(struct ogrjoin_pairs *pairs,
                             err);
 }
 
+/* --- a source that is read layer by layer ----------------------------------
+ */
+
+/* An array of which layers have parts: freed with the last of them. */
+struct cut_array
+{
+    atomic_int n_users;
+    struct ArrowArray array;
+};
+
+struct ogrjoin_source
+{
+    struct arrow_source from;
+    struct ogrjoin_settings settings; /* threads and cancel */
+    struct cut_array *held;           /* of which rows are left, or NULL */
+    int64_t at;                       /* the first of them */
+    int64_t n_read;                   /* rows of all layers so far */
+    int n_layers;                     /* 0: none yet, else 1 */
+};
+
+static void unref_cut_array(struct cut_array *shared)
+{
+    if (shared == NULL || atomic_fetch_sub(&shared->n_users, 1) > 1)
+        return;
+    arrow_array_release(&shared->array);
+    oj_free(shared);
+}
+
+static void release_part_of_array(struct ArrowArray *array)
+{
+    unref_cut_array(array->private_data);
+    array->release = NULL;
+}
+
+/* Rows first to first + n - 1 of an array, which stays where it is. */
+static struct ArrowArray view_part_of_array(struct cut_array *shared,
+                                            int64_t first, int64_t n)
+{
+    struct ArrowArray part = shared->array;
+    atomic_fetch_add(&shared->n_users, 1);
+    part.offset += first;
+    part.length = n;
+    part.null_count = -1;
+    part.release = release_part_of_array;
+    part.private_data = shared;
+    return part;
+}
+
+/* held stays NULL after the last array. */
+static oj_status hold_next_array(struct ogrjoin_source *source,
+                                 struct oj_error *err)
+{
+    struct cut_array *shared;
+    oj_status status;
+    OJ_NEW_ZEROED(shared, 1, err);
+    atomic_init(&shared->n_users, 1);
+    status = next_array(&source->from, &shared->array, err);
+    if (status == OJ_OK && shared->array.release != NULL)
+    {
+        source->held = shared;
+        source->at = 0;
+        return OJ_OK;
+    }
+    oj_free(shared);
+    return status;
+}
+
+/* Adds rows up to n_rows of a layer; *is_end is set when there are no more. */
+static oj_status add_held_rows(struct ogrjoin_source *source, int64_t n_rows,
+                               struct ogrjoin_layer *layer, int *is_end,
+                               struct oj_error *err)
+{
+    struct ArrowArray part;
+    int64_t n;
+    oj_status status;
+    if (source->held == NULL)
+        OJ_TRY(hold_next_array(source, err));
+    *is_end = source->held == NULL;
+    if (*is_end)
+        return OJ_OK;
+    n = source->held->array.length - source->at;
+    if (n > n_rows - layer->features.n_rows)
+        n = n_rows - layer->features.n_rows;
+    part = view_part_of_array(source->held, source->at, n);
+    source->at += n;
+    if (source->at >= source->held->array.length)
+    {
+        unref_cut_array(source->held);
+        source->held = NULL;
+    }
+    status = add_array(layer, &source->from.record, &part, err);
+    arrow_array_release(&part);
+    return status;
+}
+
+static oj_status read_layer_of_source(struct ogrjoin_source *source,
+                                      int64_t n_rows,
+                                      struct ogrjoin_layer *layer,
+                                      struct oj_error *err)
+{
+    int is_end = 0;
+    layer->features.first_fid = layer->first_row = source->n_read;
+    while (!is_end && layer->features.n_rows < n_rows)
+    {
+        OJ_TRY(oj_check_cancel(source->settings.options.cancel, err));
+        OJ_TRY(add_held_rows(source, n_rows, layer, &is_end, err));
+    }
+    OJ_TRY(finish_arrow_layer(layer, &source->from.record, &source->settings,
+                              err));
+    source->n_read += layer->flat.n_features;
+    return OJ_OK;
+}
+
+/* *out is NULL after the last layer. */
+static oj_status next_layer_of_source(struct ogrjoin_source *source,
+                                      int64_t n_rows,
+                                      struct ogrjoin_layer **out,
+                                      struct oj_error *err)
+{
+    struct ogrjoin_layer *layer = NULL;
+    oj_status status;
+    if (n_rows < 1)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "a layer of a source has one row at least");
+    OJ_TRY(new_layer(&layer, err));
+    status = read_layer_of_source(source, n_rows, layer, err);
+    if (status == OJ_OK && layer->flat.n_features == 0 && source->n_layers > 0)
+    {
+        ogrjoin_layer_free(layer);
+        layer = NULL;
+    }
+    source->n_layers = 1;
+    if (status == OJ_OK)
+        *out = layer;
+    else
+        ogrjoin_layer_free(layer);
+    return status;
+}
+
+int ogrjoin_source_next(struct ogrjoin_source *source, int64_t n_rows,
+                        struct ogrjoin_layer **out, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(next_layer_of_source(source, n_rows, out, &why),
+                            &why, err);
+}
+
+void ogrjoin_source_free(struct ogrjoin_source *source)
+{
+    if (source == NULL)
+        return;
+    unref_cut_array(source->held);
+    close_source(&source->from);
+    oj_free(source);
+}
+
+/* From is the source's after this, after an error too. */
+static oj_status open_source(const struct arrow_source *from,
+                             const char *column,
+                             const struct ogrjoin_settings *settings,
+                             struct ogrjoin_source **out, struct oj_error *err)
+{
+    struct ogrjoin_source *source = oj_calloc(1, sizeof *source);
+    struct ArrowSchema schema;
+    oj_status status;
+    if (source == NULL)
+    {
+        struct arrow_source unused = *from;
+        close_source(&unused);
+        return oj_fail_nomem(err, 1, sizeof *source);
+    }
+    source->from = *from;
+    source->settings.options.n_threads = count_threads(settings);
+    if (settings != NULL)
+        source->settings.options.cancel = settings->options.cancel;
+    status = read_stream_schema(&source->from, &schema, err);
+    if (status == OJ_OK)
+        status = read_layer_schema(&schema, column, settings,
+                                   &source->from.record, err);
+    release_schema(&schema);
+    if (status == OJ_OK)
+        *out = source;
+    else
+        ogrjoin_source_free(source);
+    return status;
+}
+
+int ogrjoin_source_open(struct ArrowArrayStream *stream, const char *column,
+                        const struct ogrjoin_settings *settings,
+                        struct ogrjoin_source **out, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    struct arrow_source from = {.stream = *stream};
+    stream->release = NULL;
+    return api_error_export(open_source(&from, column, settings, out, &why),
+                            &why, err);
+}
+
+static oj_status join_layer_of_source(struct pairs_in_work *w,
+                                      struct ogrjoin_layer *layer,
+                                      struct oj_error *err)
+{
+    struct layer_sets sets = {0};
+    struct oj_flat flat;
+    oj_status status =
+        view_input_with_texts(w->index, layer, &sets, &flat, err);
+    if (status == OJ_OK)
+        status = join_piece(w, &flat, err);
+    free_layer_token_sets(&sets);
+    return status;
+}
+
+static oj_status join_source(struct ogrjoin_index *index,
+                             struct ogrjoin_source *source, int64_t n_rows,
+                             struct ogrjoin_pairs **out, struct oj_error *err)
+{
+    int64_t at_once = count_rows_of_piece(index);
+    int is_whole = at_once == INT32_MAX, is_end = 0;
+    struct pairs_in_work w;
+    oj_status status;
+    OJ_TRY(begin_pairs(index, 1, &w, err));
+    w.pairs->first = source->n_read;
+    w.pairs->n_expected = n_rows;
+    status = is_whole ? OJ_OK : oj_join_take(index->join, &w.join, err);
+    source->n_layers = 0;              /* of no rows there is a layer, too */
+    if (!is_whole && n_rows > at_once) /* pieces of one size */
+        at_once = n_rows / (n_rows / at_once + 1) + 1;
+    while (status == OJ_OK && !is_end)
+    {
+        struct ogrjoin_layer *layer = NULL;
+        status = next_layer_of_source(source, at_once, &layer, err);
+        is_end = layer == NULL;
+        if (!is_end && is_whole && w.pairs->n_rows > 0)
+            status = oj_fail(err, OJ_ERR_LIMIT,
+                             "a layer of more than %d features is not possible",
+                             INT32_MAX);
+        if (status == OJ_OK && !is_end)
+            status = join_layer_of_source(&w, layer, err);
+        ogrjoin_layer_free(layer);
+    }
+    return end_pairs(&w, status, out);
+}
+
+int ogrjoin_join_source(struct ogrjoin_index *index,
+                        struct ogrjoin_source *source, int64_t n_rows,
+                        struct ogrjoin_pairs **out, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(join_source(index, source, n_rows, out, &why), &why,
+                            err);
+}
+
 /* --- a stream of pairs -----------------------------------------------------
  */
 
@@ -1413,7 +1790,7 @@ static oj_status join_array(struct pair_stream *self, struct ArrowArray *array,
         layer_from_array(&self->source.record, array, self->n_read,
                          &self->index->settings, &layer, err);
     if (status == OJ_OK)
-        status = join_layer(self->index, layer, self->n_read, &pairs, err);
+        status = join_layer(self->index, layer, 0, &pairs, err);
     if (status == OJ_OK)
         status = arrow_pairs_take(pairs, out, err);
     if (status == OJ_OK)

@@ -816,19 +816,28 @@ oj_status oj_join_open(const struct oj_flat *join_side,
     return OJ_OK;
 }
 
-void oj_join_close(struct oj_join *join)
+void oj_join_trim(struct oj_join *join)
 {
-    struct oj_join *copy;
-    if (join == NULL)
-        return;
-    while ((copy = join->idle) != NULL)
+    struct oj_join *copy, *next;
+    pthread_mutex_lock(&join->lock);
+    copy = join->idle;
+    join->idle = NULL;
+    pthread_mutex_unlock(&join->lock);
+    for (; copy != NULL; copy = next)
     {
-        join->idle = copy->next;
+        next = copy->next;
         free_cpu_indexes(copy);
         oj_matches_free(&copy->found);
         oj_dense_free(&copy->dense[1]);
         oj_free(copy);
     }
+}
+
+void oj_join_close(struct oj_join *join)
+{
+    if (join == NULL)
+        return;
+    oj_join_trim(join);
     pthread_mutex_destroy(&join->lock);
     free_cpu_indexes(join);
     close_gpu(join);
@@ -880,6 +889,15 @@ static oj_status copy_join_for_concurrent_batch(struct oj_join *join,
     }
     *out = copy;
     return OJ_OK;
+}
+
+int oj_join_is_on_cpu(struct oj_join *join)
+{
+    int is_on_cpu;
+    pthread_mutex_lock(&join->lock);
+    is_on_cpu = can_share_indexes_in_copies(join);
+    pthread_mutex_unlock(&join->lock);
+    return is_on_cpu;
 }
 
 oj_status oj_join_take(struct oj_join *join, struct oj_join **out,

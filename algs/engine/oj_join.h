@@ -79,6 +79,14 @@ OJ_MUST_USE oj_status oj_join_take(struct oj_join *join, struct oj_join **out,
                                    struct oj_error *err);
 void oj_join_give_back(struct oj_join *taken);
 
+/** Frees the working memory that was given back and is kept for those who take
+ *  next: after a large batch it is as large. */
+void oj_join_trim(struct oj_join *join);
+
+/** 1: the backend is sure to be the CPU, so that oj_join_take() gives a copy
+ * and nothing depends on how rows are cut into batches. */
+int oj_join_is_on_cpu(struct oj_join *join);
+
 /** 1 when oj_join_sum_pairs() with columns is worth asking for batches like
  *  input. */
 int oj_join_sums(const struct oj_join *join, const struct oj_flat *input);

@@ -115,24 +115,35 @@ static void work_without_gil(struct side_call *w, int *cancel)
 }
 
 /* Others may raise *cancel, too, where it is that of an index: what was not
- * meant for this call is done again. 0: done; -1: a Python exception is set. */
-static int run_interruptible(int (*work)(void *, struct ogrjoin_error *),
-                             void *data, int *cancel)
+ * meant for this call is an error of it. 0: done; -1: a Python exception is
+ * set. */
+static int run_once_interruptible(int (*work)(void *, struct ogrjoin_error *),
+                                  void *data, int *cancel, int *is_cancelled)
 {
     struct side_call w = {.work = work, .data = data};
-    do
-    {
-        w.is_done = 0;
-        pthread_mutex_init(&w.lock, NULL);
-        w.has_condition = oj_timed_wait_init(&w.done);
-        work_without_gil(&w, cancel);
-        if (w.has_condition)
-            pthread_cond_destroy(&w.done);
-        pthread_mutex_destroy(&w.lock);
-    } while (w.status == OGRJOIN_ERR_CANCELLED && PyErr_Occurred() == NULL);
+    pthread_mutex_init(&w.lock, NULL);
+    w.has_condition = oj_timed_wait_init(&w.done);
+    work_without_gil(&w, cancel);
+    if (w.has_condition)
+        pthread_cond_destroy(&w.done);
+    pthread_mutex_destroy(&w.lock);
+    *is_cancelled =
+        w.status == OGRJOIN_ERR_CANCELLED && PyErr_Occurred() == NULL;
     if (w.status != OGRJOIN_OK && PyErr_Occurred() == NULL)
         raise_error(&w.err);
     return PyErr_Occurred() != NULL ? -1 : 0;
+}
+
+/* Likewise, of work that uses nothing up: it is done again. */
+static int run_interruptible(int (*work)(void *, struct ogrjoin_error *),
+                             void *data, int *cancel)
+{
+    int is_cancelled, code;
+    while ((code = run_once_interruptible(work, data, cancel, &is_cancelled)) !=
+               0 &&
+           is_cancelled)
+        PyErr_Clear();
+    return code;
 }
 
 /* --- settings --------------------------------------------------------------
@@ -643,12 +654,13 @@ static PyObject *py_backend(PyObject *module, PyObject *capsule)
 
 #define PAIRS "ogrjoin.pairs"
 
-/* An array of the library as a buffer, which keeps its owner. */
+/* An array of the library as a buffer, which is read-only and keeps its owner.
+ */
 struct array_object
 {
     PyObject_HEAD PyObject *owner;
     const void *values;
-    Py_ssize_t n, size;
+    Py_ssize_t n, size; /* of format: q, i, d or B */
     char format[2];
 };
 
@@ -658,7 +670,7 @@ static int export_buffer(PyObject *object, Py_buffer *view, int flags)
 {
     struct array_object *self = (struct array_object *)object;
     int code = PyBuffer_FillInfo(view, object, (void *)(uintptr_t)self->values,
-                                 self->n * self->size, 0, flags);
+                                 self->n * self->size, 1, flags);
     if (code == 0 && (flags & PyBUF_FORMAT) != 0)
     {
         view->format = self->format;
@@ -689,10 +701,20 @@ static PyObject *new_array(PyObject *owner, const void *values, int64_t n,
     self->owner = owner;
     self->values = values;
     self->n = (Py_ssize_t)n;
-    self->size = format == 'B' ? 1 : 8;
+    self->size = format == 'B' ? 1 : format == 'i' ? 4 : 8;
     self->format[0] = format;
     self->format[1] = '\0';
     return (PyObject *)self;
+}
+
+/* A buffer, or None for what is not there. */
+static PyObject *new_array_or_none(PyObject *owner, const void *values,
+                                   int64_t n, char format)
+{
+    if (values != NULL)
+        return new_array(owner, values, n, format);
+    Py_INCREF(Py_None);
+    return Py_None;
 }
 
 static void destroy_pairs_capsule(PyObject *capsule)
@@ -703,14 +725,19 @@ static void destroy_pairs_capsule(PyObject *capsule)
 struct pairs_work
 {
     struct ogrjoin_index *index;
-    struct ogrjoin_layer *input;
+    struct ogrjoin_layer *input;   /* or NULL: */
+    struct ogrjoin_source *source; /* all that it has left, */
+    int64_t n_rows;                /* about so many rows */
     struct ogrjoin_pairs *pairs;
 };
 
 static int run_join_work(void *data, struct ogrjoin_error *err)
 {
     struct pairs_work *w = data;
-    return ogrjoin_join(w->index, w->input, &w->pairs, err);
+    if (w->input == NULL)
+        return ogrjoin_join_source(w->index, w->source, w->n_rows, &w->pairs,
+                                   err);
+    return ogrjoin_join_lists(w->index, w->input, &w->pairs, err);
 }
 
 /* {name: buffer} of what settings asked for. */
@@ -754,39 +781,214 @@ static PyObject *make_intersection_buffers(PyObject *owner,
                          new_array(owner, bytes, offset[n], 'B'));
 }
 
-/* py_join(index, layer) -> (pairs, buffers of left, right, measure, {name:
+/* (pairs, buffers of offsets, of right as int32 and of measures or None, {name:
  * buffer} of other values, (offsets, bytes) of intersections or None, how many
  * are undecided) */
+static PyObject *join_to_buffers(struct pairs_work *w,
+                                 struct index_handle *index)
+{
+    PyObject *owner = NULL;
+    int64_t n, n_rows;
+    int is_cancelled, code;
+    w->index = index->index;
+    code = w->input != NULL
+               ? run_interruptible(run_join_work, w, &index->cancel)
+               : run_once_interruptible(run_join_work, w, &index->cancel,
+                                        &is_cancelled);
+    if (code == 0)
+        owner = PyCapsule_New(w->pairs, PAIRS, destroy_pairs_capsule);
+    if (owner == NULL)
+    {
+        ogrjoin_pairs_free(w->pairs);
+        return NULL;
+    }
+    n = ogrjoin_pairs_count(w->pairs);
+    n_rows = ogrjoin_pairs_rows(w->pairs);
+    return Py_BuildValue(
+        "NNNNNNL", owner,
+        new_array(owner, ogrjoin_pairs_offset(w->pairs), n_rows + 1, 'q'),
+        new_array(owner, ogrjoin_pairs_right32(w->pairs), n, 'i'),
+        new_array_or_none(owner, ogrjoin_pairs_measure(w->pairs), n, 'd'),
+        make_value_buffers(owner, w->pairs),
+        make_intersection_buffers(owner, w->pairs),
+        (long long)ogrjoin_pairs_undecided(w->pairs));
+}
+
+/* py_join(index, layer) */
 static PyObject *py_join(PyObject *module, PyObject *args)
 {
     struct pairs_work w = {0};
     struct index_handle *index;
     struct layer_handle *input;
-    PyObject *one, *two, *owner;
-    int64_t n;
+    PyObject *one, *two;
     (void)module;
     if (!PyArg_ParseTuple(args, "OO", &one, &two) ||
         (index = PyCapsule_GetPointer(one, INDEX)) == NULL ||
         (input = PyCapsule_GetPointer(two, LAYER)) == NULL)
         return NULL;
-    w.index = index->index;
     w.input = input->layer;
-    owner = run_interruptible(run_join_work, &w, &index->cancel) == 0
-                ? PyCapsule_New(w.pairs, PAIRS, destroy_pairs_capsule)
-                : NULL;
-    if (owner == NULL)
-    {
-        ogrjoin_pairs_free(w.pairs);
+    return join_to_buffers(&w, index);
+}
+
+/* py_fill_left(offsets, first, left): writes first + i for each pair of row i
+ * into left, both int64. */
+static PyObject *py_fill_left(PyObject *module, PyObject *args)
+{
+    PyObject *from, *to, *out = NULL;
+    Py_buffer offsets, left;
+    long long first;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OLO", &from, &first, &to) ||
+        PyObject_GetBuffer(from, &offsets, PyBUF_SIMPLE) != 0)
         return NULL;
+    if (PyObject_GetBuffer(to, &left, PyBUF_WRITABLE) == 0)
+    {
+        const int64_t *offset = offsets.buf;
+        int64_t n_rows = offsets.len / 8 - 1, n = left.len / 8;
+        int64_t *row_of = left.buf;
+        if (n_rows < 0 || offset[n_rows] > n)
+            PyErr_SetString(PyExc_ValueError, "a column is too short");
+        else
+        {
+            for (int64_t row = 0; row < n_rows; row++)
+            {
+                for (int64_t i = offset[row]; i < offset[row + 1]; i++)
+                    row_of[i] = first + row;
+            }
+            Py_INCREF(Py_None);
+            out = Py_None;
+        }
+        PyBuffer_Release(&left);
     }
-    n = ogrjoin_pairs_count(w.pairs);
-    return Py_BuildValue(
-        "NNNNNNL", owner, new_array(owner, ogrjoin_pairs_left(w.pairs), n, 'q'),
-        new_array(owner, ogrjoin_pairs_right(w.pairs), n, 'q'),
-        new_array(owner, ogrjoin_pairs_measure(w.pairs), n, 'd'),
-        make_value_buffers(owner, w.pairs),
-        make_intersection_buffers(owner, w.pairs),
-        (long long)ogrjoin_pairs_undecided(w.pairs));
+    PyBuffer_Release(&offsets);
+    return out;
+}
+
+/* py_trim(index) */
+static PyObject *py_trim(PyObject *module, PyObject *capsule)
+{
+    struct index_handle *self = PyCapsule_GetPointer(capsule, INDEX);
+    (void)module;
+    if (self == NULL)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS ogrjoin_index_trim(self->index);
+    Py_END_ALLOW_THREADS Py_INCREF(Py_None);
+    return Py_None;
+}
+
+/* --- a stream that is read layer by layer ----------------------------------
+ */
+
+#define SOURCE "ogrjoin.source"
+
+struct source_handle
+{
+    struct ogrjoin_source *source;
+    int cancel;
+};
+
+/* A stream may run Python code when it is released, without an exception. */
+static void destroy_source_capsule(PyObject *capsule)
+{
+    struct source_handle *self = PyCapsule_GetPointer(capsule, SOURCE);
+    Py_BEGIN_ALLOW_THREADS ogrjoin_source_free(self->source);
+    Py_END_ALLOW_THREADS free(self);
+}
+
+struct source_work
+{
+    struct ArrowArrayStream *stream; /* to open, or NULL: to read */
+    const char *column;
+    struct ogrjoin_settings *settings;
+    struct ogrjoin_source *source;
+    int64_t n_rows;
+    struct ogrjoin_layer *layer;
+};
+
+static int run_source_work(void *data, struct ogrjoin_error *err)
+{
+    struct source_work *w = data;
+    if (w->stream != NULL)
+        return ogrjoin_source_open(w->stream, w->column, w->settings,
+                                   &w->source, err);
+    return ogrjoin_source_next(w->source, w->n_rows, &w->layer, err);
+}
+
+/* py_source(stream, column or None, settings): an Arrow stream, which is the
+ * source's. */
+static PyObject *py_source(PyObject *module, PyObject *args)
+{
+    struct source_work w = {0};
+    struct source_handle *self;
+    PyObject *stream, *settings, *capsule = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OzO!", &stream, &w.column, &PyDict_Type,
+                          &settings) ||
+        (w.stream = PyCapsule_GetPointer(stream, "arrow_array_stream")) == NULL)
+        return NULL;
+    self = calloc(1, sizeof *self);
+    if (self == NULL)
+        return PyErr_NoMemory();
+    w.settings = make_settings(settings, &self->cancel);
+    if (w.settings != NULL &&
+        run_interruptible(run_source_work, &w, &self->cancel) == 0)
+        capsule = PyCapsule_New(self, SOURCE, destroy_source_capsule);
+    ogrjoin_settings_free(w.settings);
+    self->source = w.source;
+    if (capsule == NULL)
+    {
+        ogrjoin_source_free(w.source);
+        free(self);
+    }
+    return capsule;
+}
+
+/* py_next_layer(source, rows): a layer, or None after the last. */
+static PyObject *py_next_layer(PyObject *module, PyObject *args)
+{
+    struct source_work w = {0};
+    struct source_handle *self;
+    struct layer_handle *layer;
+    PyObject *capsule;
+    Py_ssize_t n_rows;
+    int is_cancelled;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "On", &capsule, &n_rows) ||
+        (self = PyCapsule_GetPointer(capsule, SOURCE)) == NULL ||
+        (layer = new_layer()) == NULL)
+        return NULL;
+    w.source = self->source;
+    w.n_rows = n_rows;
+    if (run_once_interruptible(run_source_work, &w, &self->cancel,
+                               &is_cancelled) != 0)
+    {
+        ogrjoin_layer_free(w.layer);
+        w.layer = NULL;
+    }
+    layer->layer = w.layer;
+    if (w.layer != NULL || PyErr_Occurred() != NULL)
+        return make_layer_capsule(layer);
+    free_layer(layer);
+    Py_INCREF(Py_None);
+    return Py_None;
+}
+
+/* py_join_source(index, source, rows or 0) -> as py_join() */
+static PyObject *py_join_source(PyObject *module, PyObject *args)
+{
+    struct pairs_work w = {0};
+    struct index_handle *index;
+    struct source_handle *source;
+    PyObject *one, *two;
+    Py_ssize_t n_rows;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOn", &one, &two, &n_rows) ||
+        (index = PyCapsule_GetPointer(one, INDEX)) == NULL ||
+        (source = PyCapsule_GetPointer(two, SOURCE)) == NULL)
+        return NULL;
+    w.source = source->source;
+    w.n_rows = n_rows;
+    return join_to_buffers(&w, index);
 }
 
 /* --- aggregates ------------------------------------------------------------
@@ -818,16 +1020,6 @@ static int run_aggregate_work(void *data, struct ogrjoin_error *err)
                                    w->results, err);
 }
 
-/* A buffer, or None for what is not there. */
-static PyObject *result_array(PyObject *owner, const void *values, int64_t n,
-                              char format)
-{
-    if (values != NULL)
-        return new_array(owner, values, n, format);
-    Py_INCREF(Py_None);
-    return Py_None;
-}
-
 static PyObject *aggregate_to_buffers(struct aggregate_work *w)
 {
     struct ogrjoin_results *r = calloc(1, sizeof *r);
@@ -847,12 +1039,12 @@ static PyObject *aggregate_to_buffers(struct aggregate_work *w)
         return NULL;
     }
     owner = Py_BuildValue(
-        "NNNNNN", owner, result_array(owner, r->integer, r->n, 'q'),
-        result_array(owner, r->real, r->n, 'd'),
-        result_array(owner, r->offset, r->n + 1, 'q'),
-        result_array(owner, r->bytes, r->offset != NULL ? r->offset[r->n] : 0,
-                     'B'),
-        result_array(owner, r->is_null, r->n, 'B'));
+        "NNNNNN", owner, new_array_or_none(owner, r->integer, r->n, 'q'),
+        new_array_or_none(owner, r->real, r->n, 'd'),
+        new_array_or_none(owner, r->offset, r->n + 1, 'q'),
+        new_array_or_none(owner, r->bytes,
+                          r->offset != NULL ? r->offset[r->n] : 0, 'B'),
+        new_array_or_none(owner, r->is_null, r->n, 'B'));
     return owner;
 }
 
@@ -1196,6 +1388,11 @@ static PyMethodDef methods[] = {
     {"index", new_index, METH_VARARGS, NULL},
     {"backend", py_backend, METH_O, NULL},
     {"join", py_join, METH_VARARGS, NULL},
+    {"source", py_source, METH_VARARGS, NULL},
+    {"next_layer", py_next_layer, METH_VARARGS, NULL},
+    {"join_source", py_join_source, METH_VARARGS, NULL},
+    {"trim", py_trim, METH_O, NULL},
+    {"fill_left", py_fill_left, METH_VARARGS, NULL},
     {"validate", py_validate, METH_VARARGS, NULL},
     {"join_device", join_device, METH_VARARGS, NULL},
     {"wait_device", py_make_stream_wait_for_pairs, METH_VARARGS, NULL},

@@ -3,9 +3,61 @@
 
 #include <string.h>
 
+/* Arrays of n entries in place of lent ones, of which n_used are kept. */
+static oj_status replace_lent_arrays(struct oj_matches *m, int64_t n_used,
+                                     int64_t n, struct oj_error *err)
+{
+    int32_t *join_row = oj_malloc(n, sizeof *join_row);
+    double *measure = oj_malloc(n, sizeof *measure);
+    if (join_row == NULL || measure == NULL)
+    {
+        oj_free(join_row);
+        oj_free(measure);
+        return oj_fail_nomem(err, n, sizeof *join_row + sizeof *measure);
+    }
+    if (n_used > 0)
+    {
+        memcpy(join_row, m->join_row, (size_t)n_used * sizeof *join_row);
+        memcpy(measure, m->measure, (size_t)n_used * sizeof *measure);
+    }
+    m->join_row = join_row;
+    m->measure = measure;
+    m->cap_join_row = m->cap_measure = n;
+    m->is_lent = 0;
+    return OJ_OK;
+}
+
+oj_status oj_matches_unlend(struct oj_matches *m, struct oj_error *err)
+{
+    return m->is_lent ? replace_lent_arrays(m, m->n_entries, m->n_entries, err)
+                      : OJ_OK;
+}
+
+static void free_entries(struct oj_matches *m)
+{
+    if (!m->is_lent)
+    {
+        oj_free(m->join_row);
+        oj_free(m->measure);
+    }
+    m->is_lent = 0;
+}
+
+void oj_matches_lend(struct oj_matches *m, int32_t *join_row, double *measure,
+                     int64_t n)
+{
+    free_entries(m);
+    m->join_row = join_row;
+    m->measure = measure;
+    m->cap_join_row = m->cap_measure = n;
+    m->is_lent = 1;
+}
+
 oj_status oj_matches_grow(struct oj_matches *m, int64_t n_used,
                           int64_t n_entries, struct oj_error *err)
 {
+    if (m->is_lent && n_entries > m->cap_join_row)
+        return replace_lent_arrays(m, n_used, n_entries, err);
     OJ_ROOM(m->join_row, n_used, n_entries, m->cap_join_row, err);
     return oj_reserve(&m->measure, n_used, n_entries, &m->cap_measure,
                       sizeof *m->measure, err);
@@ -56,9 +108,8 @@ oj_status oj_matches_reserve_scattered(struct oj_matches *m, int64_t n_rows,
 
 void oj_matches_free(struct oj_matches *m)
 {
+    free_entries(m);
     oj_free(m->offset);
-    oj_free(m->join_row);
-    oj_free(m->measure);
     oj_free(m->tied_row);
     oj_free(m->tied_offset);
     oj_free(m->undecided);

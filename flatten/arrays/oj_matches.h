@@ -45,6 +45,7 @@ struct oj_matches
     int64_t *offset;   /**< [n_rows + 1] or NULL: one-to-one form; scattered:
                             [2 n_rows] */
     int scattered;     /**< 1: scattered lists, else 0 */
+    int is_lent;       /**< 1: join_row and measure are another's memory */
     int32_t *join_row; /**< [n_entries] ordinal in the join layer */
     double *measure;   /**< [n_entries] distance in CRS units; NaN for joins
                             without a measure */
@@ -80,6 +81,16 @@ OJ_MUST_USE oj_status oj_matches_reserve(struct oj_matches *matches,
 OJ_MUST_USE oj_status oj_matches_grow(struct oj_matches *matches,
                                       int64_t n_used, int64_t n_entries,
                                       struct oj_error *err);
+
+/** Gives matches the arrays of another, with room for n entries, which are
+ *  written in place of own ones for as long as they are large enough.  They
+ *  outlive matches, or what follows. */
+void oj_matches_lend(struct oj_matches *matches, int32_t *join_row,
+                     double *measure, int64_t n);
+
+/** Copies the entries to own arrays, where they lie in lent ones. */
+OJ_MUST_USE oj_status oj_matches_unlend(struct oj_matches *matches,
+                                        struct oj_error *err);
 
 /** Makes room for n rows that are listed apart, and sets n_tied. */
 OJ_MUST_USE oj_status oj_matches_reserve_tied(struct oj_matches *matches,

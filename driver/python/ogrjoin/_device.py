@@ -137,22 +137,22 @@ class DevicePairs(Pairs):
     left      None
     """
 
-    __slots__ = ("_offsets",)
+    __slots__ = ()
 
     def __init__(self, right: Any, distance: Any, offsets: Any, n_left: int) -> None:
-        super().__init__(None, right, distance, n_left, {})
-        self._offsets = offsets
+        super().__init__(offsets, right, distance, n_left, {})
 
-    def __len__(self) -> int:
-        return len(self.right)
+    @property
+    def left(self) -> Any:
+        return None
+
+    @property
+    def right(self) -> Any:
+        return self.right32
 
     @property
     def backend(self) -> str:
         return "cuda"
-
-    @property
-    def offsets(self) -> Any:
-        return self._offsets
 
 
 def join(index: Any, side: Any) -> DevicePairs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, Iterator, NamedTuple
 
 import numpy as np
 
@@ -16,57 +16,130 @@ class Pairs:
     """Pairs of rows, sorted by left; those of one left row by (distance, right)
     where op is nearest, or else by right.
 
-    left, right  row numbers, int64
+    left, right  row numbers, int64, made when they are first asked for
+    offsets      int64, [n_left + 1]: the pairs of left row first + i are
+                 offsets[i] to offsets[i + 1]
+    right32      right as int32
     distance     float64, or None where op measures nothing
+    first        number of the first left row: 0, but in batches
+    n_left       left rows
     values       {name: float64} of what was asked for: overlap_area,
                  overlap_length, overlap_percent, nearest_x, nearest_y, from_x,
                  from_y, bearing, similarity, similarity_2 ..., difference;
                  intersection: WKB
+
+    offsets, right32, distance and values are read-only: the memory of the
+    library, without a copy, and freed with the last array that shows it.
     """
 
-    __slots__ = ("left", "right", "distance", "n_left", "values", "_made", "_index")
+    __slots__ = (
+        "offsets",
+        "right32",
+        "distance",
+        "n_left",
+        "values",
+        "first",
+        "_left",
+        "_right",
+        "_made",
+        "_index",
+    )
 
     def __init__(
         self,
-        left: Any,
-        right: Any,
+        offsets: Any,
+        right32: Any,
         distance: Any,
         n_left: int,
         values: dict[str, Any],
+        first: int = 0,
         made: Any = None,
         index: Any = None,
     ) -> None:
-        self.left = left
-        self.right = right
+        self.offsets = offsets
+        self.right32 = right32
         self.distance = distance
         self.n_left = n_left
         self.values = values
+        self.first = first
+        self._left: Any = None
+        self._right: Any = None
         self._made = made  # in the C library
         self._index = index
 
     def __len__(self) -> int:
-        return len(self.left)
+        return len(self.right32)
+
+    @property
+    def left(self) -> Any:
+        if self._left is None:
+            self._left = np.empty(len(self), dtype=np.int64)
+            _core.fill_left(self.offsets, self.first, self._left)
+        return self._left
+
+    @property
+    def right(self) -> Any:
+        if self._right is None:
+            self._right = self.right32.astype(np.int64)
+        return self._right
 
     @property
     def backend(self) -> str:
         """What answered: cpu, cuda or another that was asked for."""
         return _core.backend(self._index)
 
-    @property
-    def offsets(self) -> Any:
-        """[n_left + 1]: row i has the pairs offsets[i] to offsets[i + 1]."""
-        return np.searchsorted(self.left, np.arange(self.n_left + 1))
-
     def of_rows(self, first: int, n: int) -> Pairs:
         """Those of n left rows from first on, which is 0 there."""
-        a, b = np.searchsorted(self.left, (first, first + n))
+        offsets = self.offsets[first : first + n + 1]
+        a, b = offsets[0], offsets[-1]
         distance = None if self.distance is None else self.distance[a:b]
         values = {name: column[a:b] for name, column in self.values.items()}
-        left, index = self.left[a:b] - first, self._index
-        return Pairs(left, self.right[a:b], distance, n, values, index=index)
+        right32, index = self.right32[a:b], self._index
+        return Pairs(offsets - a, right32, distance, n, values, index=index)
 
     def __repr__(self) -> str:
         return f"<ogrjoin.Pairs: {len(self)} of {self.n_left} left rows>"
+
+
+def _of_arrays(made: Any, op: str, first: int, index: Any) -> Pairs:
+    """What the C library has made, of left rows from first on."""
+    handle, offsets, right32, measure, values, shapes, n_undecided = made
+    offsets, right32 = np.frombuffer(offsets, "q"), np.frombuffer(right32, "i")
+    named = {name: np.frombuffer(column, "d") for name, column in values.items()}
+    if shapes is not None:
+        named["intersection"] = _shapes(shapes)
+    distance = None
+    if op.lower() in _crs.BY_DISTANCE:
+        distance = np.frombuffer(measure, "d")
+    if n_undecided:
+        warnings.warn(
+            f"{n_undecided} pairs could not be decided and are left out",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+    return Pairs(
+        offsets, right32, distance, len(offsets) - 1, named, first, handle, index
+    )
+
+
+def _one_after_another(pieces: list[Pairs], index: Any) -> Pairs:
+    """The pairs of consecutive left rows."""
+    first, last = pieces[0], pieces[-1]
+    ends = np.cumsum([len(p) for p in pieces])
+    shifted = [p.offsets[1:] + end - len(p) for p, end in zip(pieces, ends)]
+    distance = None
+    if first.distance is not None:
+        distance = np.concatenate([p.distance for p in pieces])
+    return Pairs(
+        np.concatenate([first.offsets[:1], *shifted]),
+        np.concatenate([p.right32 for p in pieces]),
+        distance,
+        sum(p.n_left for p in pieces),
+        {k: np.concatenate([p.values[k] for p in pieces]) for k in first.values},
+        first.first,
+        last._made,
+        index,
+    )
 
 
 def pad(left: Any, n_left: int, *columns: Any) -> tuple[Any, ...]:
@@ -87,6 +160,9 @@ def pad(left: Any, n_left: int, *columns: Any) -> tuple[Any, ...]:
 
 
 _PROGRESS_ROWS = 65536
+
+# After joins of more rows the memory they worked with is freed.
+_KEPT_ROWS = 65536
 
 Progress = Callable[[int, int], object]
 
@@ -223,6 +299,24 @@ def similar_words(similar: Any) -> Any:
     return similar if similar is None or isinstance(similar, str) else ",".join(similar)
 
 
+class _Plan(NamedTuple):
+    """What is asked of a left side."""
+
+    settings: dict[str, Any]
+    index: Any  # of _core
+    reading: dict[str, Any]  # settings to read it with
+    column: str | None
+    id: Any
+    max_distance: Any  # of each row, or None
+    classes: Any
+    texts: Any
+
+    @property
+    def has_columns(self) -> bool:
+        columns = (self.id, self.max_distance, self.classes)
+        return len(self.texts) > 0 or any(c is not None for c in columns)
+
+
 class Index:
     """A join side that is kept, and indexed once for each kind of join.
 
@@ -334,6 +428,125 @@ class Index:
         **settings: Any,
     ) -> Pairs:
         """All pairs of left with this side: see ogrjoin.pairs()."""
+        plan = self._plan(
+            left, op, column, max_distance, on, id, texts, crs, settings
+        )
+        if _sides.may_be_device(left):
+            from . import _device
+
+            if _device.is_device(left):
+                if plan.has_columns or on is not None or progress is not None:
+                    raise UnsupportedError("points on a device come without columns")
+                return _device.join(plan.index, left)
+        is_whole = plan.settings.get("one_to_one") or "side" in plan.reading
+        if progress is None and not is_whole and not plan.has_columns:
+            stream = _sides.stream_of(left)
+            if stream is not None:
+                source = _core.source(stream.__arrow_c_stream__(), column, plan.reading)
+                made = _core.join_source(plan.index, source, _sides.count_rows(left))
+                return self._finish(_of_arrays(made, op, 0, plan.index))
+        pieces = [(0, left)]
+        if progress is not None and not is_whole:
+            pieces = _sides.slices(left, _PROGRESS_ROWS)
+        joined = []
+        for first, piece in pieces:
+            layer = self._make_layer(piece, "left", plan.settings, column, texts)
+            joined.append(self._join_layer(plan, layer, first))
+            if progress is not None:
+                n = first + _core.count(layer)
+                progress(n, max(n, pieces[-1][0] + len(pieces[-1][1])))
+        if len(joined) == 1:
+            return self._finish(joined[0])
+        return self._finish(_one_after_another(joined, plan.index))
+
+    def pairs_batches(
+        self,
+        left: Any,
+        op: str = "intersects",
+        *,
+        batch_size: int = 1 << 20,
+        column: str | None = None,
+        max_distance: Any = None,
+        on: Any = None,
+        id: Any = None,
+        texts: Any = (),
+        crs: str = "check",
+        **settings: Any,
+    ) -> Iterator[Pairs]:
+        """The pairs of left with this side as ogrjoin.pairs() gives them, but those
+        of batch_size left rows at a time: memory does not grow with left.
+
+        left        also an Arrow stream, a dataset or scanner of pyarrow, or an
+                    iterator of what pairs() takes, such as record batches: no
+                    more of it is read than the next batch needs, whose rows are
+                    put together or cut to batch_size
+        batch_size  rows; points that lie close together are joined faster, so
+                    that many small batches take longer
+
+        Row numbers are those of the whole side: batch.left counts on from
+        batch.first. Together the batches are what pairs() gives. A side without
+        rows gives one batch without pairs. What left raises is raised here; close()
+        of the iterator, or its end, gives left back.
+        """
+        if batch_size < 1:
+            raise InvalidError("batch_size is 1 or more")
+        if settings.get("one_to_one"):
+            raise UnsupportedError("one_to_one needs all rows: pairs() takes it")
+        plan = self._plan(
+            left, op, column, max_distance, on, id, texts, crs, settings
+        )
+        if _sides.may_be_device(left):
+            from . import _device
+
+            if _device.is_device(left):
+                raise UnsupportedError("points on a device are joined by pairs()")
+        return self._batches(plan, left, batch_size)
+
+    def _batches(self, plan: _Plan, left: Any, batch_size: int) -> Iterator[Pairs]:
+        try:
+            for first, layer in self._layers(plan, left, batch_size):
+                yield self._join_layer(plan, layer, first)
+        finally:
+            _core.trim(plan.index)
+
+    def _layers(
+        self, plan: _Plan, left: Any, batch_size: int
+    ) -> Iterator[tuple[int, Any]]:
+        """(first row, layer) of so many rows each."""
+        stream = _sides.stream_of(left, plan.column)
+        if stream is not None:
+            capsule = stream.__arrow_c_stream__()
+            source, first = _core.source(capsule, plan.column, plan.reading), 0
+            while (layer := _core.next_layer(source, batch_size)) is not None:
+                yield first, layer
+                first += _core.count(layer)
+        elif _sides.is_iterator(left):
+            first = 0
+            with _sides.pieces_of(left) as pieces:
+                for piece in pieces:
+                    for _, layer in self._layers(plan, piece, batch_size):
+                        yield first, layer
+                        first += _core.count(layer)
+        else:
+            for first, piece in _sides.slices(left, batch_size):
+                layer = self._make_layer(
+                    piece, "left", plan.settings, plan.column, plan.texts
+                )
+                yield first, layer
+
+    def _plan(
+        self,
+        left: Any,
+        op: str,
+        column: str | None,
+        max_distance: Any,
+        on: Any,
+        id: Any,
+        texts: Any,
+        crs: str,
+        settings: dict[str, Any],
+    ) -> _Plan:
+        """What is asked of left, checked; its index, which is made here."""
         settings = {**self._compared, **settings, "op": op}
         settings["similar"] = similar_words(settings["similar"])
         if isinstance(max_distance, str):
@@ -349,50 +562,36 @@ class Index:
         if (on is None) != (self._values is None):
             raise InvalidError("on takes the values of both sides")
         classes = None if on is None else self._classes(on)
-        index = self._index(settings)
-        if _sides.may_be_device(left):
-            from . import _device
-
-            if _device.is_device(left):
-                columns = (max_distance, on, id, progress)
-                if texts or any(value is not None for value in columns):
-                    raise UnsupportedError("points on a device come without columns")
-                return _device.join(index, left)
-        pieces = [(0, left)]
-        is_whole = settings.get("one_to_one") or "side" in self._reading("left", settings)
-        if progress is not None and not is_whole:
-            pieces = _sides.slices(left, _PROGRESS_ROWS)
-        made, n_undecided = [], 0
-        for i, (first, piece) in enumerate(pieces):
-            # of all but the last piece the number of rows is known
-            rows = slice(first, pieces[i + 1][0] if i + 1 < len(pieces) else None)
-            layer = self._make_layer(piece, "left", settings, column, texts)
-            if max_distance is not None or on is not None or id is not None or texts:
-                own = [
-                    None if c is None else c[rows] for c in (id, max_distance, classes)
-                ]
-                _set(layer, own[0], own[1], own[2], None, [t[rows] for t in texts])
-            handle, *arrays, values, shapes, undecided = _core.join(index, layer)
-            a, b, measure = map(np.frombuffer, arrays, "qqd")
-            named = {k: np.frombuffer(v, "d") for k, v in values.items()}
-            if shapes is not None:
-                named["intersection"] = _shapes(shapes)
-            made.append((a + first if first else a, b, measure, *named.values()))
-            n_undecided += undecided
-            n = first + _core.count(layer)
-            if progress is not None:
-                progress(n, max(n, pieces[-1][0] + len(pieces[-1][1])))
-        if n_undecided:
-            warnings.warn(
-                f"{n_undecided} pairs could not be decided and are left out",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-        a, b, measure, *rest = (
-            made[0] if len(made) == 1 else map(np.concatenate, zip(*made))
+        return _Plan(
+            settings,
+            self._index(settings),
+            self._reading("left", settings),
+            column,
+            id,
+            max_distance,
+            classes,
+            texts,
         )
-        distance = measure if op.lower() in _crs.BY_DISTANCE else None
-        return Pairs(a, b, distance, n, dict(zip(named, rest)), handle, index)
+
+    def _join_layer(self, plan: _Plan, layer: Any, first: int) -> Pairs:
+        """The pairs of left rows from first on."""
+        n = _core.count(layer)
+        rows = slice(first, first + n)
+        columns = (plan.id, plan.max_distance, plan.classes)
+        id, distance, classes = [None if c is None else c[rows] for c in columns]
+        compared = [plan.settings.get(name) for name in ("exclude_self", "unordered")]
+        if any(compared) and id is None and first > 0:
+            id = np.arange(first, first + n)
+        texts = [t[rows] for t in plan.texts]
+        if texts or any(c is not None for c in (id, distance, classes)):
+            _set(layer, id, distance, classes, None, texts)
+        made = _core.join(plan.index, layer)
+        return _of_arrays(made, plan.settings["op"], first, plan.index)
+
+    def _finish(self, pairs: Pairs) -> Pairs:
+        if pairs.n_left > _KEPT_ROWS:
+            _core.trim(pairs._index)
+        return pairs
 
     def join(self, left: Any, op: str = "intersects", **options: Any) -> Any:
         """The rows of left with those of this side: see ogrjoin.join()."""

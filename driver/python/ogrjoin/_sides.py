@@ -144,11 +144,88 @@ def slices(side: Any, n_rows: int) -> Any:
     if isinstance(side, tuple) and len(side) == 2:
         check_length(side[1], len(side[0]), "x and y are not two columns of the same length")
         array = np.column_stack(side)
-    elif array is None and isinstance(side, np.ndarray):
+    elif array is None and isinstance(side, (np.ndarray, list, tuple)):
         array = side
+    if array is None and hasattr(side, "__arrow_c_array__") and hasattr(side, "slice"):
+        if len(side) > n_rows:
+            return [(i, side.slice(i, n_rows)) for i in range(0, len(side), n_rows)]
     if array is None or len(array) <= n_rows:
         return [(0, side)]
     return [(i, array[i : i + n_rows]) for i in range(0, len(array), n_rows)]
+
+
+def stream_of(side: Any, column: str | None = None) -> Any:
+    """An object with an Arrow stream that gives the rows of side piece by piece, or
+    None; of a dataset of pyarrow only this column is read, where it has a name."""
+    if is_geodataframe(side) or shapely_array(side) is not None:
+        return None
+    if hasattr(side, "__arrow_c_stream__"):
+        return side
+    if hasattr(side, "scanner") and hasattr(side, "schema"):
+        side = side.scanner(**({} if column is None else {"columns": [column]}))
+    if hasattr(side, "to_reader"):
+        return side.to_reader()
+    return None
+
+
+def count_rows(side: Any) -> int:
+    """0: only reading tells."""
+    is_counted = type(side).__module__.split(".")[0] in ("pyarrow", "polars")
+    return len(side) if is_counted and hasattr(side, "__len__") else 0
+
+
+def _is_arrow(side: Any) -> bool:
+    return hasattr(side, "__arrow_c_stream__") or hasattr(side, "__arrow_c_array__")
+
+
+def is_iterator(side: Any) -> bool:
+    """Of several sides, one after another?"""
+    if isinstance(side, list):
+        return len(side) > 0 and all(_is_arrow(item) for item in side)
+    return hasattr(side, "__next__") and not hasattr(side, "__geo_interface__")
+
+
+class pieces_of:
+    """The sides that an iterator gives, as a context: record batches of pyarrow as
+    one stream, so that they can be put together. What the iterator raises leaves
+    the context as it is, not as words of the stream."""
+
+    def __init__(self, sides: Any) -> None:
+        self._sides = iter(sides)
+        self._raised: BaseException | None = None
+
+    def _batches(self, side: Any) -> Any:
+        """Of side and of those that follow."""
+        try:
+            while True:
+                yield from side.to_batches() if hasattr(side, "to_batches") else [side]
+                side = next(self._sides)
+        except StopIteration:
+            return
+        except BaseException as error:
+            self._raised = error
+            raise
+
+    def _pieces(self) -> Any:
+        for side in self._sides:
+            if not type(side).__module__.startswith("pyarrow.") or not hasattr(
+                side, "schema"
+            ):
+                yield side
+                continue
+            import pyarrow as pa
+
+            yield pa.RecordBatchReader.from_batches(side.schema, self._batches(side))
+
+    def __enter__(self) -> Any:
+        return self._pieces()
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if self._raised is not None and error is not None and error is not self._raised:
+            raise self._raised from None
+        close = getattr(self._sides, "close", None)
+        if close is not None:
+            close()
 
 
 def _of_geo_interface(side: Any, settings: dict[str, Any]) -> Any:

@@ -461,6 +461,173 @@ TEST_LOOP(streams, 0, 4)
     }
 }
 
+/* The pairs of rows first and following, as lists, are those of whole, as
+ * columns. */
+static int64_t same_lists(const struct ogrjoin_pairs *whole,
+                          const struct ogrjoin_pairs *lists, int64_t first,
+                          int64_t n_before)
+{
+    const int64_t *offset = ogrjoin_pairs_offset(lists);
+    const double *measure = ogrjoin_pairs_measure(lists);
+    int64_t n_rows = ogrjoin_pairs_rows(lists), n = n_before;
+    ck_assert_ptr_null(ogrjoin_pairs_left(lists));
+    ck_assert_ptr_null(ogrjoin_pairs_right(lists));
+    ck_assert_int_eq(offset[0], 0);
+    ck_assert_int_eq(offset[n_rows], ogrjoin_pairs_count(lists));
+    ck_assert_int_le(n + offset[n_rows], ogrjoin_pairs_count(whole));
+    for (int64_t row = 0; row < n_rows; row++)
+    {
+        for (int64_t i = offset[row]; i < offset[row + 1]; i++, n++)
+        {
+            ck_assert_int_eq(ogrjoin_pairs_left(whole)[n], first + row);
+            ck_assert_int_eq(ogrjoin_pairs_right(whole)[n],
+                             ogrjoin_pairs_right32(lists)[i]);
+            if (measure != NULL)
+                ck_assert(ogrjoin_pairs_measure(whole)[n] == measure[i]);
+        }
+    }
+    return n;
+}
+
+/* Layer by layer, and all that is left after so many rows. */
+static void join_source_in_parts(struct ogrjoin_index *index,
+                                 const struct ogrjoin_settings *settings,
+                                 struct arrow_rows_stream *rows,
+                                 int64_t at_once, int64_t n_layers,
+                                 const struct ogrjoin_pairs *whole)
+{
+    struct ArrowArrayStream in = open_rows(rows);
+    struct ogrjoin_source *source = NULL;
+    struct ogrjoin_layer *layer = NULL;
+    struct ogrjoin_pairs *found = NULL;
+    int64_t n = 0, first = 0, n_rows = ogrjoin_pairs_rows(whole);
+    must(ogrjoin_source_open(&in, NULL, settings, &source, &err));
+    ck_assert_ptr_null(in.release);
+    for (int64_t i = 0; i < n_layers; i++)
+    {
+        must(ogrjoin_source_next(source, at_once, &layer, &err));
+        if (layer == NULL)
+            break;
+        ck_assert(ogrjoin_layer_count(layer) == at_once ||
+                  first + ogrjoin_layer_count(layer) == n_rows);
+        must(ogrjoin_join_lists(index, layer, &found, &err));
+        n = same_lists(whole, found, first, n);
+        first += ogrjoin_layer_count(layer);
+        ogrjoin_pairs_free(found);
+        must(ogrjoin_join(index, layer, &found, &err));
+        for (int64_t p = 0; p < ogrjoin_pairs_count(found); p++)
+            ck_assert_int_lt(ogrjoin_pairs_left(found)[p], first);
+        ogrjoin_pairs_free(found);
+        ogrjoin_layer_free(layer);
+    }
+    must(ogrjoin_join_source(index, source, n_rows / 2, &found, &err));
+    ogrjoin_source_free(source);
+    n = same_lists(whole, found, first, n);
+    ck_assert_int_eq(first + ogrjoin_pairs_rows(found), n_rows);
+    ck_assert_int_eq(n, ogrjoin_pairs_count(whole));
+    ogrjoin_pairs_free(found);
+}
+
+/* A stream that is cut into layers of any size has the pairs of the whole; ids
+ * are compared by the numbers of the whole stream. */
+TEST_LOOP(sources, 0, 4)
+{
+    for (int trial = 0; trial < 20; trial++)
+    {
+        struct arrow_rows left, right;
+        struct arrow_options of_right = {FORM_SEPARATED, 2, 0, 0, 0, 0};
+        struct ogrjoin_settings *settings =
+            settings_of(joins[_i].name, joins[_i].distance);
+        struct ogrjoin_layer *join_side, *input = NULL;
+        struct ogrjoin_index *index = NULL;
+        struct ogrjoin_pairs *whole = NULL, *lists = NULL;
+        struct oj_flat_buf buf = {0};
+        struct arrow_rows_stream rows = {
+            .rows = &left,
+            .options = {(enum arrow_form)(trial % 5), 2, trial % 2, trial % 3,
+                        trial % 2, trial % 5 < FORM_SEPARATED || trial % 2},
+            .n = 3};
+        struct ArrowArrayStream in;
+        random_state = (uint64_t)(8000 + 100 * _i + trial);
+        choose_rows(&left, 1);
+        choose_rows(&right, 1);
+        flatten_rows(&left, &(struct arrow_options){0}, &buf);
+        oj_flat_buf_free(&buf);
+        if (left.n_rows < 5)
+            rows.options.skip = 0;
+        join_side = layer_of(&right, &of_right);
+        must(ogrjoin_set_number(settings, "exclude_self", trial % 2, &err));
+        must(ogrjoin_index_new(join_side, settings, &index, &err));
+        in = open_rows(&rows);
+        must(ogrjoin_layer_from_stream(&in, NULL, settings, &input, &err));
+        must(ogrjoin_join(index, input, &whole, &err));
+        ck_assert_ptr_null(ogrjoin_pairs_offset(whole));
+        ck_assert_ptr_null(ogrjoin_pairs_right32(whole));
+        ck_assert_int_eq(ogrjoin_pairs_rows(whole), ogrjoin_layer_count(input));
+        must(ogrjoin_join_lists(index, input, &lists, &err));
+        ck_assert_int_eq(same_lists(whole, lists, 0, 0),
+                         ogrjoin_pairs_count(whole));
+        ck_assert(joins[_i].op != OJ_OP_INTERSECTS ||
+                  ogrjoin_pairs_measure(lists) == NULL);
+        join_source_in_parts(index, settings, &rows, 1, 1000, whole);
+        join_source_in_parts(index, settings, &rows, 7, 2, whole);
+        join_source_in_parts(index, settings, &rows, left.n_rows, 1, whole);
+        join_source_in_parts(index, settings, &rows, 1000, 0, whole);
+        ogrjoin_index_trim(index);
+        join_source_in_parts(index, settings, &rows, INT64_MAX, 2, whole);
+        ogrjoin_pairs_free(whole);
+        ogrjoin_pairs_free(lists);
+        ogrjoin_layer_free(input);
+        ogrjoin_index_free(index);
+        ogrjoin_layer_free(join_side);
+        ogrjoin_settings_free(settings);
+    }
+}
+
+/* One layer without features, and then none; lists are no record batch. */
+TEST(source_without_rows)
+{
+    struct arrow_rows rows;
+    struct arrow_rows_stream none = {
+        .rows = &rows, .options = {FORM_VIEW, 2, 0, 0, 0, 0}, .n = 0};
+    struct ogrjoin_settings *settings = settings_of("intersects", -1);
+    struct ogrjoin_layer *layer = NULL;
+    struct ogrjoin_source *source = NULL;
+    struct ogrjoin_index *index = NULL;
+    struct ogrjoin_pairs *found = NULL;
+    struct ArrowArrayStream in;
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+    random_state = 5;
+    make_rows(&rows, OJ_PART_POINT, 0, 10, 1);
+    in = open_rows(&none);
+    must(ogrjoin_source_open(&in, NULL, NULL, &source, &err));
+    ck_assert_int_eq(ogrjoin_source_next(source, 0, &layer, &err),
+                     OGRJOIN_ERR_ARG);
+    must(ogrjoin_source_next(source, 5, &layer, &err));
+    ck_assert_int_eq(ogrjoin_layer_count(layer), 0);
+    must(ogrjoin_index_new(layer, settings, &index, &err));
+    must(ogrjoin_join_lists(index, layer, &found, &err));
+    ck_assert_int_eq(ogrjoin_pairs_count(found), 0);
+    ck_assert_int_eq(ogrjoin_pairs_offset(found)[0], 0);
+    ck_assert_ptr_nonnull(ogrjoin_pairs_right32(found));
+    ck_assert_int_eq(ogrjoin_pairs_to_arrow(found, &schema, &array, &err),
+                     OGRJOIN_ERR_ARG);
+    ogrjoin_pairs_free(found);
+    ogrjoin_layer_free(layer);
+    must(ogrjoin_source_next(source, 5, &layer, &err));
+    ck_assert_ptr_null(layer);
+    must(ogrjoin_join_source(index, source, 0, &found, &err));
+    ck_assert_int_eq(ogrjoin_pairs_count(found), 0);
+    ck_assert_int_eq(ogrjoin_pairs_rows(found), 0);
+    ogrjoin_pairs_free(found);
+    ogrjoin_source_free(source);
+    ogrjoin_source_free(NULL);
+    ck_assert_int_eq(none.n_released, 1);
+    ogrjoin_index_free(index);
+    ogrjoin_settings_free(settings);
+}
+
 /* Rows are numbers of the whole stream where ids are compared. */
 TEST(self_join)
 {
@@ -793,6 +960,50 @@ static void ends_as(const struct bad_stream *bad, int status,
                   "\"%s\": %d %s", bad->text, status, message);
 }
 
+/* The first array is a layer by itself; the second is at fault. */
+static void fails_in_source(const struct bad_stream *bad,
+                            struct arrow_rows_stream *rows,
+                            const struct ogrjoin_settings *settings,
+                            struct ogrjoin_index *index)
+{
+    struct ogrjoin_pairs *found = NULL;
+    struct ArrowArrayStream stream = open_rows(rows);
+    struct ogrjoin_source *source = NULL;
+    struct ogrjoin_layer *layer = NULL;
+    int status;
+    rows->n_released = cancel_flag = 0;
+    err.message[0] = '\0';
+    status = ogrjoin_source_open(&stream, NULL, settings, &source, &err);
+    if (bad->schema_code != 0)
+        ends_as(bad, status, err.message);
+    else
+    {
+        must(status);
+        must(ogrjoin_source_next(source, 10, &layer, &err));
+        ck_assert_int_eq(ogrjoin_layer_count(layer), 10);
+        ogrjoin_layer_free(layer);
+        status = ogrjoin_source_next(source, INT64_MAX, &layer, &err);
+        ends_as(bad, status, err.message);
+        if (status == OGRJOIN_OK)
+            ogrjoin_layer_free(layer);
+        ogrjoin_source_free(source);
+    }
+    ck_assert_int_eq(rows->n_released, 1);
+    cancel_flag = 0;
+    if (bad->schema_code != 0 || bad->array.value > INT32_MAX)
+        return; /* one row less than the most is no mistake that shows */
+    stream = open_rows(rows);
+    must(ogrjoin_source_open(&stream, NULL, settings, &source, &err));
+    err.message[0] = '\0';
+    status = ogrjoin_join_source(index, source, 20, &found, &err);
+    ends_as(bad, status, err.message);
+    if (status == OGRJOIN_OK)
+        ogrjoin_pairs_free(found);
+    ogrjoin_source_free(source);
+    ck_assert_int_eq(rows->n_released, 2);
+    cancel_flag = 0;
+}
+
 TEST_LOOP(bad_streams, 0, sizeof bad_streams / sizeof *bad_streams)
 {
     const struct bad_stream *bad = &bad_streams[_i];
@@ -838,6 +1049,7 @@ TEST_LOOP(bad_streams, 0, sizeof bad_streams / sizeof *bad_streams)
         out.release(&out);
     }
     ck_assert_int_eq(rows.n_released, 2);
+    fails_in_source(bad, &rows, settings, index);
     ogrjoin_index_free(index);
     ogrjoin_layer_free(layer);
     ogrjoin_settings_free(settings);
@@ -939,6 +1151,79 @@ TEST(columns_of_features)
     ogrjoin_layer_free(layer);
 }
 
+/* --- large sides ------------------------------------------------------------
+ */
+
+/* More points than are joined at once: as columns, as lists and in three layers
+ * the pairs are those; ids are compared by the numbers of all; and so are they
+ * counted. */
+TEST(large_side_in_pieces)
+{
+    enum
+    {
+        N = (2 << 20) + 5,
+        PART = N / 3 + 1
+    };
+    double *x = calloc(N, sizeof *x), *y = calloc(N, sizeof *y);
+    int64_t *id = calloc(N, sizeof *id), n = 0;
+    struct ogrjoin_settings *settings = settings_of("dwithin", 1.5);
+    struct ogrjoin_layer *all, *few;
+    struct ogrjoin_index *index = NULL;
+    struct ogrjoin_pairs *whole = NULL, *lists = NULL;
+    ck_assert(x != NULL && y != NULL && id != NULL);
+    for (int i = 0; i < N; i++)
+    {
+        x[i] = i % 1500;
+        y[i] = (double)(i / 1500);
+        id[i] = i;
+    }
+    all = points_at(x, y, N);
+    few = points_at(x, y, 3000);
+    must(ogrjoin_set_number(settings, "exclude_self", 1, &err));
+    must(ogrjoin_index_new(few, settings, &index, &err));
+    must(ogrjoin_join(index, all, &whole, &err));
+    must(ogrjoin_join_lists(index, all, &lists, &err));
+    /* neighbours in two rows of 1500 points, and between three rows and these
+     */
+    ck_assert_int_eq(ogrjoin_pairs_count(whole),
+                     2 * (2 * 1499) + 3 * (1500 + 2 * 1499));
+    ck_assert_int_eq(same_lists(whole, lists, 0, 0),
+                     ogrjoin_pairs_count(whole));
+    ogrjoin_pairs_free(lists);
+    for (int64_t first = 0; first < N; first += PART)
+    {
+        struct ogrjoin_columns columns = {.size = sizeof columns,
+                                          .id = id + first};
+        int64_t end = first + PART < N ? first + PART : N;
+        struct ogrjoin_layer *part =
+            points_at(x + first, y + first, end - first);
+        must(ogrjoin_layer_set_columns(part, &columns, &err));
+        must(ogrjoin_join_lists(index, part, &lists, &err));
+        n = same_lists(whole, lists, first, n);
+        ogrjoin_pairs_free(lists);
+        ogrjoin_layer_free(part);
+    }
+    ck_assert_int_eq(n, ogrjoin_pairs_count(whole));
+    ogrjoin_index_free(index);
+    must(ogrjoin_set_number(settings, "max_pairs", (double)n, &err));
+    must(ogrjoin_index_new(few, settings, &index, &err));
+    must(ogrjoin_join_lists(index, all, &lists, &err));
+    ogrjoin_pairs_free(lists);
+    ogrjoin_index_free(index);
+    must(ogrjoin_set_number(settings, "max_pairs", (double)(n - 1), &err));
+    must(ogrjoin_index_new(few, settings, &index, &err));
+    ck_assert_int_eq(ogrjoin_join_lists(index, all, &lists, &err),
+                     OGRJOIN_ERR_TOO_MANY);
+    ogrjoin_index_free(index);
+    ogrjoin_pairs_free(whole);
+    ogrjoin_layer_free(all);
+    ogrjoin_layer_free(few);
+    ogrjoin_settings_free(settings);
+    free(x);
+    free(y);
+    free(id);
+}
+
 /* --- memory -----------------------------------------------------------------
  */
 
@@ -958,13 +1243,43 @@ static int count_streamed(struct ArrowArrayStream *stream, int64_t *n)
     }
 }
 
+/* Three rows, and then the others; *n pairs. */
+static int join_source_after_layer(struct ogrjoin_index *index,
+                                   const struct ogrjoin_settings *settings,
+                                   struct ArrowArrayStream *stream, int64_t *n)
+{
+    struct ogrjoin_pairs *pairs = NULL;
+    struct ogrjoin_source *source = NULL;
+    struct ogrjoin_layer *layer = NULL;
+    int status = ogrjoin_source_open(stream, NULL, settings, &source, &err);
+    ck_assert_ptr_null(stream->release);
+    if (status == OGRJOIN_OK)
+        status = ogrjoin_source_next(source, 3, &layer, &err);
+    if (status == OGRJOIN_OK)
+        status = ogrjoin_join_lists(index, layer, &pairs, &err);
+    if (status == OGRJOIN_OK)
+    {
+        *n = ogrjoin_pairs_count(pairs);
+        ogrjoin_pairs_free(pairs);
+        pairs = NULL;
+        status = ogrjoin_join_source(index, source, 100, &pairs, &err);
+    }
+    if (status == OGRJOIN_OK)
+        *n += ogrjoin_pairs_count(pairs);
+    ogrjoin_pairs_free(pairs);
+    ogrjoin_layer_free(layer);
+    ogrjoin_source_free(source);
+    return status;
+}
+
 /* From streams to Arrow again, at once and array by array; *n pairs. */
 static int join_stream_with_itself(const struct arrow_rows_stream *rows,
                                    int64_t fails_at, int64_t *n)
 {
-    struct arrow_rows_stream both[2] = {*rows, *rows};
+    struct arrow_rows_stream both[3] = {*rows, *rows, *rows};
     struct ArrowArrayStream whole = open_rows(&both[0]);
     struct ArrowArrayStream cut = open_rows(&both[1]), out = {0};
+    struct ArrowArrayStream parts = open_rows(&both[2]);
     struct ogrjoin_settings *settings;
     struct ogrjoin_layer *layer = NULL;
     struct ogrjoin_index *index = NULL;
@@ -1003,7 +1318,14 @@ static int join_stream_with_itself(const struct arrow_rows_stream *rows,
     if (status == OGRJOIN_OK)
         status = count_streamed(&out, &n_streamed);
     if (status == OGRJOIN_OK)
+    {
         ck_assert_int_eq(n_streamed, *n);
+        status = join_source_after_layer(index, settings, &parts, &n_streamed);
+    }
+    if (status == OGRJOIN_OK)
+        ck_assert_int_eq(n_streamed, *n);
+    if (parts.release != NULL)
+        parts.release(&parts);
     if (whole.release != NULL)
         whole.release(&whole);
     if (cut.release != NULL)

@@ -56,7 +56,7 @@ static const double three[] = {0, 1, 2};
 static const int64_t text_offset[] = {0, 2, 4, 6};
 
 /* Joins with three settings, and concatenates the texts. */
-static int make_of_pairs(const char *words, int64_t fails_at,
+static int make_of_pairs(const char *words, int as_lists, int64_t fails_at,
                          struct ogrjoin_pairs **pairs,
                          struct ogrjoin_results *results)
 {
@@ -75,7 +75,8 @@ static int make_of_pairs(const char *words, int64_t fails_at,
     (void)oj_alloc_fail_at(fails_at);
     status = ogrjoin_index_new(layer[1], settings, &index, &err);
     if (status == OGRJOIN_OK)
-        status = ogrjoin_join(index, layer[0], pairs, &err);
+        status = as_lists ? ogrjoin_join_lists(index, layer[0], pairs, &err)
+                          : ogrjoin_join(index, layer[0], pairs, &err);
     if (status == OGRJOIN_OK)
         status = ogrjoin_pairs_aggregate(*pairs, "concat", ";", &texts, results,
                                          &err);
@@ -99,24 +100,28 @@ static const struct made
             {DWITHIN "pick=score", "ababcd", 3, {0, 0, 2}},
             {DWITHIN "pick=most_similar", "ababcd", 3, {0, 0, 2}}};
 
-TEST_LOOP(made_of_pairs, 0, 5)
+/* As columns, and as lists. */
+TEST_LOOP(made_of_pairs, 0, 10)
 {
-    const struct made *want = &made[_i];
+    const struct made *want = &made[_i / 2];
+    int as_lists = _i % 2;
     struct ogrjoin_pairs *pairs = NULL;
     struct ogrjoin_results results = {0};
     int64_t n;
-    must(make_of_pairs(want->words, 0, &pairs, &results));
+    must(make_of_pairs(want->words, as_lists, 0, &pairs, &results));
     n = oj_alloc_fail_at(0);
     ck_assert_int_eq(ogrjoin_pairs_count(pairs), want->n);
     for (int i = 0; i < want->n; i++)
     {
-        ck_assert_int_eq(ogrjoin_pairs_right(pairs)[i], want->right[i]);
+        ck_assert_int_eq(as_lists ? ogrjoin_pairs_right32(pairs)[i]
+                                  : ogrjoin_pairs_right(pairs)[i],
+                         want->right[i]);
         ck_assert(ogrjoin_pairs_value(pairs, "similarity")[i] == 1.0);
     }
     ck_assert(ogrjoin_pairs_value(pairs, "overlap_area") == NULL);
     ck_assert(ogrjoin_pairs_value(pairs, "similarity_2") == NULL);
     ck_assert(ogrjoin_pairs_undecided(pairs) == 0);
-    if (_i == 0) /* from 0 to 1 and back; NaN where they are one point */
+    if (_i / 2 == 0) /* from 0 to 1 and back; NaN where they are one point */
     {
         const double *bearing = ogrjoin_pairs_value(pairs, "bearing");
         ck_assert(isnan(bearing[0]) && bearing[1] == 45 && bearing[2] == 225);
@@ -133,7 +138,7 @@ TEST_LOOP(made_of_pairs, 0, 5)
     {
         int status;
         pairs = NULL;
-        status = make_of_pairs(want->words, i, &pairs, &results);
+        status = make_of_pairs(want->words, as_lists, i, &pairs, &results);
         (void)oj_alloc_fail_at(0);
         if (status == OGRJOIN_OK) /* what failed was not needed */
             ogrjoin_results_free(&results);

@@ -89,6 +89,45 @@ TEST(the_nth_allocation_fails)
     oj_free(arrays[1]);
 }
 
+/* Another's arrays are written while they are large enough, and never freed. */
+TEST(matches_in_lent_arrays)
+{
+    struct oj_error err = {OJ_OK, ""};
+    struct oj_matches matches = {0};
+    int32_t rows[4] = {0};
+    double measures[4] = {0};
+    oj_status status;
+    ck_assert_int_eq(oj_matches_reserve(&matches, 2, 100, 1, &err), OJ_OK);
+    oj_matches_lend(&matches, rows, measures, 4);
+    ck_assert_int_eq(oj_matches_unlend(&(struct oj_matches){0}, &err), OJ_OK);
+    ck_assert_int_eq(oj_matches_reserve(&matches, 2, 4, 1, &err), OJ_OK);
+    ck_assert_ptr_eq(matches.join_row, rows);
+    for (int i = 0; i < 4; i++)
+    {
+        matches.join_row[i] = 7 + i;
+        matches.measure[i] = 0.5 * i;
+    }
+    for (int64_t n = 1; n < 3; n++)
+    {
+        (void)oj_alloc_fail_at(n);
+        status = oj_matches_grow(&matches, 4, 5, &err);
+        (void)oj_alloc_fail_at(0);
+        ck_assert_int_eq(status, OJ_ERR_NOMEM);
+        ck_assert_ptr_eq(matches.join_row, rows);
+    }
+    ck_assert_int_eq(oj_matches_grow(&matches, 4, 5, &err), OJ_OK);
+    ck_assert_ptr_ne(matches.join_row, rows);
+    ck_assert_mem_eq(matches.join_row, rows, sizeof rows);
+    ck_assert_mem_eq(matches.measure, measures, sizeof measures);
+    oj_matches_lend(&matches, rows, measures, 4);
+    ck_assert_int_eq(oj_matches_unlend(&matches, &err), OJ_OK);
+    ck_assert_int_eq(matches.is_lent, 0);
+    ck_assert_int_eq(matches.join_row[3], 10);
+    oj_matches_lend(&matches, rows, measures, 4);
+    oj_matches_free(&matches);
+    ck_assert_int_eq(rows[3], 10);
+}
+
 TEST(matches_in_both_forms)
 {
     struct oj_error err = {OJ_OK, ""};

@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""Two queries of Apache's SpatialBench in Python, beside its peers:
+
+  q8   buildings within 0.0045 of each trip's start: counts of the 100 first
+  q12  the 5 nearest buildings of each: averages of the 100 farthest trips
+
+    spatialbench.py [--turns N] [--scale N] [--answers DIR] FOLDER [PEER...]
+
+FOLDER     the tables: made by spatialbench-cli (PyPI) where they are not there;
+           without it the script is skipped, exit code 77
+--scale    1 (default): 6,000,000 trips and 20,000 buildings; 10: ten times that
+--turns    of each, the median counts (default 3)
+--answers  the published answers, answer_q8.csv and answer_q12.csv of scale 1
+PEER       ogrjoin, batches (of ogrjoin), pycanopy, sedonadb (default: those that are
+           installed; sedonadb takes minutes for q12)
+
+Each run is a process of its own with one thread. Processor seconds from the
+tables in memory to the answer, and of the whole process with reading; its peak
+memory, and what of it came after the tables were there. Where answers differ, of
+all rows, by more than 1e-9 relative, or from the published ones by 1e-6, the exit
+code is 1.
+"""
+
+import argparse
+import csv
+import importlib
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+REACH = 0.0045
+K = 5
+SHOWN = 100
+PEERS = {
+    "ogrjoin": "ogrjoin",
+    "batches": "ogrjoin",
+    "pycanopy": "pycanopy",
+    "sedonadb": "sedonadb",
+}
+ONE_THREAD = {
+    "OGRJOIN_NUM_THREADS": "1",
+    "POLARS_MAX_THREADS": "1",
+    "RAYON_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+}
+SQL = {
+    "q8": f"""SELECT b.b_buildingkey, COUNT(*) AS n FROM trip t JOIN building b
+        ON ST_DWithin(ST_GeomFromWKB(t.t_pickuploc), ST_GeomFromWKB(b.b_boundary),
+        {REACH}) GROUP BY b.b_buildingkey""",
+    "q12": f"""WITH t AS (SELECT t_tripkey, ST_GeomFromWKB(t_pickuploc) AS g FROM trip),
+        b AS (SELECT ST_GeomFromWKB(b_boundary) AS h FROM building),
+        knn AS (SELECT t.t_tripkey, ST_Distance(t.g, b.h) AS d
+        FROM t JOIN b ON ST_KNN(t.g, b.h, {K}, FALSE))
+        SELECT t_tripkey, AVG(d) AS n FROM knn GROUP BY t_tripkey""",
+}
+
+
+def cpu():
+    r = resource.getrusage(resource.RUSAGE_SELF)
+    return r.ru_utime + r.ru_stime
+
+
+def megabytes(name):
+    with open("/proc/self/status") as status:
+        line = next(line for line in status if line.startswith(name))
+    return int(line.split()[1]) / 1000
+
+
+# --- one run, in a process of its own: keys and values of all rows ---------------
+
+
+def read_tables(folder):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
+    columns = {
+        "trip": ["t_tripkey", "t_pickuploc"],
+        "building": ["b_buildingkey", "b_boundary"],
+    }
+    tables = [
+        pq.ParquetFile(f"{folder}/{name}.parquet").read(columns=wanted, use_threads=False)
+        for name, wanted in columns.items()
+    ]
+    tables[1].column(0).to_numpy()  # the first call imports pandas, where it is there
+    pa.default_memory_pool().release_unused()
+    return tables
+
+
+def by_ogrjoin(query, trip, building, in_batches):
+    import numpy as np
+    import ogrjoin
+
+    options = {"k": K} if query == "q12" else {"max_distance": REACH}
+    op = "nearest" if query == "q12" else "dwithin"
+    index = ogrjoin.Index(building.select(["b_boundary"]), threads=1)
+    points = trip.select(["t_pickuploc"])
+    if in_batches:
+        batches = index.pairs_batches(points, op, **options)
+    else:
+        batches = [index.pairs(points, op, **options)]
+    counts, averages = np.zeros(len(building), np.int64), np.empty(len(trip))
+    for pairs in batches:
+        if query == "q8":
+            counts += np.bincount(pairs.right32, minlength=len(building))
+        elif len(pairs) != K * pairs.n_left:
+            raise SystemExit("a trip has fewer neighbours than there are")
+        else:
+            mean = averages[pairs.first : pairs.first + pairs.n_left]
+            np.mean(pairs.distance.reshape(-1, K), axis=1, out=mean)
+    if query == "q12":
+        return trip["t_tripkey"].to_numpy(), averages
+    kept = np.flatnonzero(counts)
+    return building["b_buildingkey"].to_numpy()[kept], counts[kept]
+
+
+def by_pycanopy(query, trip, building):
+    import polars as pl
+    import pycanopy
+
+    x, y = pycanopy.wkb_points_to_xy(trip["t_pickuploc"])
+    points = pl.DataFrame({"t_tripkey": pl.from_arrow(trip["t_tripkey"]), "x": x, "y": y})
+    frame = pycanopy.SpatialFrame.from_wkb_polygons(pl.from_arrow(building), "b_boundary")
+    lazy = frame.lazy()
+    if query == "q12":
+        found = lazy.polygon_knn_join(points, "x", "y", k=K).collect()
+        found = found.group_by("t_tripkey").agg(pl.col("distance_to_polygon").mean())
+        return found["t_tripkey"].to_numpy(), found["distance_to_polygon"].to_numpy()
+    found = lazy.polygon_within_distance_join(points, "x", "y", distance=REACH).collect()
+    found = found.group_by("b_buildingkey").len()
+    return found["b_buildingkey"].to_numpy(), found["len"].to_numpy()
+
+
+def by_sedonadb(query, trip, building):
+    import sedonadb
+
+    db = sedonadb.connect()
+    db.sql("SET datafusion.execution.target_partitions = 1").execute()
+    db.create_data_frame(trip).to_view("trip")
+    db.create_data_frame(building).to_view("building")
+    found = db.sql(SQL[query]).to_arrow_table()
+    return found.column(0).to_numpy(), found.column(1).to_numpy()
+
+
+def run_one(peer, query, folder, out):
+    import numpy as np
+
+    importlib.import_module(PEERS[peer])
+    trip, building = read_tables(folder)
+    before, start = megabytes("VmRSS"), cpu()
+    if PEERS[peer] == "ogrjoin":
+        keys, values = by_ogrjoin(query, trip, building, peer == "batches")
+    else:
+        keys, values = globals()[f"by_{peer}"](query, trip, building)
+    least = np.partition(values, -SHOWN)[-SHOWN] if len(values) > SHOWN else 0
+    some = np.flatnonzero(values >= least)
+    first = some[np.lexsort((keys[some], -values[some]))][:SHOWN]
+    join, peak = cpu() - start, megabytes("VmHWM")
+    figures = {
+        "join": join,
+        "peak": peak,
+        "beyond": peak - before,
+        "first": [(int(keys[i]), float(values[i])) for i in first],
+        "process": cpu(),
+    }
+    order = np.argsort(keys, kind="stable")
+    np.savez(out, keys=keys[order], values=values[order])
+    print(json.dumps(figures))
+
+
+# --- all of them -----------------------------------------------------------------
+
+
+def is_installed(module):
+    words = [sys.executable, "-c", f"import {module}"]
+    return subprocess.run(words, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def make_tables(folder, scale):
+    if all(os.path.exists(f"{folder}/{t}.parquet") for t in ("trip", "building")):
+        return
+    beside = os.path.join(os.path.dirname(sys.executable), "spatialbench-cli")
+    program = beside if os.path.exists(beside) else shutil.which("spatialbench-cli")
+    if program is None:
+        print("skipped: spatialbench-cli is not installed (pip install spatialbench-cli)")
+        raise SystemExit(77)
+    os.makedirs(folder, exist_ok=True)
+    words = [program, "-s", str(scale), "-T", "trip,building", "-o", folder]
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+
+
+def measure(peer, query, folder, scratch):
+    out = f"{scratch}/{peer}_{query}.npz"
+    words = [sys.executable, os.path.abspath(__file__), "--run", peer, query, folder, out]
+    env = {**os.environ, **ONE_THREAD}
+    done = subprocess.run(words, env=env, stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"{peer} {query}: exit code {done.returncode}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def is_as_published(first, answers, query):
+    if answers is None:
+        return True
+    with open(f"{answers}/answer_{query}.csv", newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    wanted = {int(row[0]): float(row[-1]) for row in rows}
+    found = dict(first[: len(rows)])
+    return found.keys() == wanted.keys() and all(
+        abs(found[key] - value) <= 1e-6 * abs(value) for key, value in wanted.items()
+    )
+
+
+def is_equal(one, other):
+    import numpy as np
+
+    a, b = np.load(one), np.load(other)
+    return np.array_equal(a["keys"], b["keys"]) and np.allclose(
+        a["values"], b["values"], rtol=1e-9, atol=0
+    )
+
+
+def compare(args, scratch):
+    is_all_right = True
+    peers = args.peers or [p for p, module in PEERS.items() if is_installed(module)]
+    print(f"{'':4} {'':9} {'join s':>8} {'process s':>9} {'peak MB':>8} {'beyond':>7}")
+    for query in ("q8", "q12"):
+        runs = {peer: [] for peer in peers}
+        for _ in range(args.turns):
+            for peer in peers:
+                runs[peer].append(measure(peer, query, args.folder, scratch))
+        for peer, turns in runs.items():
+            middle = [
+                statistics.median(turn[name] for turn in turns)
+                for name in ("join", "process", "peak", "beyond")
+            ]
+            words = []
+            if not is_as_published(turns[0]["first"], args.answers, query):
+                words.append("NOT AS PUBLISHED")
+            of = [f"{scratch}/{p}_{query}.npz" for p in (peers[0], peer)]
+            if not is_equal(*of):
+                words.append(f"NOT AS {peers[0]}")
+            is_all_right &= not words
+            print(
+                f"{query:4} {peer:9} {middle[0]:8.2f} {middle[1]:9.2f} {middle[2]:8.0f}"
+                f" {middle[3]:7.0f} {' '.join(words)}",
+                flush=True,
+            )
+    return is_all_right
+
+
+def main():
+    if sys.argv[1:2] == ["--run"]:
+        run_one(*sys.argv[2:])
+        return 0
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--scale", type=int, default=1)
+    parser.add_argument("--answers")
+    parser.add_argument("folder", metavar="FOLDER")
+    parser.add_argument("peers", metavar="PEER", nargs="*")
+    args = parser.parse_args()
+    for peer in args.peers:
+        if peer not in PEERS:
+            parser.error(f"{peer} is none of {', '.join(PEERS)}")
+    if not is_installed("ogrjoin") or not is_installed("pyarrow"):
+        print("skipped: ogrjoin or pyarrow is not installed")
+        return 77
+    make_tables(args.folder, args.scale)
+    with tempfile.TemporaryDirectory() as scratch:
+        return 0 if compare(args, scratch) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
