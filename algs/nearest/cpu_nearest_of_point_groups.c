@@ -491,6 +491,35 @@ OJ_INLINE oj_status sort_pairs_of_point(struct nearest_search *search, int i,
     return OJ_OK;
 }
 
+/* The places of a group's rows lie all over the lists: they are fetched while the
+ * group is searched for, first the offsets, then what these say.  Without that
+ * the writes are a third of the time of SpatialBench's Q12. */
+OJ_INLINE void fetch_offsets_of_lists(const struct nearest_search *search,
+                                      const struct oj_group *g)
+{
+    const struct oj_nearest_output *to = search->to;
+    for (int i = 0; to->lists != NULL && i < g->n; i++)
+    {
+        int32_t row = input_row_of_point(to, &g->point[i]);
+        __builtin_prefetch(&to->lists->offset[row]);
+    }
+}
+
+OJ_INLINE void fetch_lists(const struct nearest_search *search,
+                           const struct oj_group *g)
+{
+    const struct oj_nearest_output *to = search->to;
+    for (int i = 0; to->lists != NULL && i < g->n; i++)
+    {
+        int32_t row = input_row_of_point(to, &g->point[i]);
+        int64_t at = to->lists->offset[row];
+        int64_t last = to->lists->offset[row + 1] - 1;
+        __builtin_prefetch(&to->lists->join_row[at], 1);
+        __builtin_prefetch(&to->lists->measure[at], 1);
+        __builtin_prefetch(&to->lists->measure[last], 1);
+    }
+}
+
 /* A row's place in lists of k each; fewer leave a gap. */
 static void put_pairs_in_place(const struct oj_nearest_output *to, int32_t row,
                                const struct point_pairs *pairs)
@@ -705,6 +734,8 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
     if (answer != NEAREST_LISTED &&
         set_containing_as_nearest(index, s, g, &best) == g->n)
         cap = 0.0;
+    if (answer == NEAREST_LISTED)
+        fetch_offsets_of_lists(search, g);
     OJ_TRY(oj_collect_candidates(&index->segments, s, &g->place, k,
                                  answer != ONE_NEAREST,
                                  expected_features(search, answer), cap, err));
@@ -712,6 +743,8 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
         return OJ_OK;
     if (s->timings)
         middle = oj_clock_seconds();
+    if (answer == NEAREST_LISTED)
+        fetch_lists(search, g);
     if (answer != NEAREST_LISTED)
     {
         OJ_TRY(oj_matrix_reserve(s, err));
