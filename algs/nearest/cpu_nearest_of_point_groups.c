@@ -491,9 +491,9 @@ OJ_INLINE oj_status sort_pairs_of_point(struct nearest_search *search, int i,
     return OJ_OK;
 }
 
-/* The places of a group's rows lie all over the lists: they are fetched while the
- * group is searched for, first the offsets, then what these say.  Without that
- * the writes are a third of the time of SpatialBench's Q12. */
+/* The places of a group's rows lie all over the lists: they are fetched while
+ * the group is searched for, first the offsets, then what these say.  Without
+ * that the writes are a third of the time of SpatialBench's Q12. */
 OJ_INLINE void fetch_offsets_of_lists(const struct nearest_search *search,
                                       const struct oj_group *g)
 {

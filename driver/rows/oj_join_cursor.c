@@ -1140,6 +1140,7 @@ static oj_status read_input_row_by_fid(struct oj_pass *pass, int64_t fid,
     reading.limit = -1;
     reading.use_arrow = 0;
     reading.batch_rows = 1;
+    reading.all_rows_filter = NULL; /* would replace that of the FID */
     if (is_filtered)
     {
         OJ_TRY(oj_source_filter_fid(&job->input, fid, err));
