@@ -588,7 +588,9 @@ static void try_near_layers(void)
     t.reference = references[pick(3)];
     if (oj_backend_find(t.reference) == NULL)
         t.reference = backends[GEOS];
-    t.is_geos_judged = 1;
+    /* Where shapes nearly touch GEOS contradicts itself: what its own way lacks
+     * is not what one pair at a time cannot decide. */
+    t.is_geos_judged = 0;
     make_trial(&t, &lattice);
     judge_and_report(&t);
     input = t.input;
