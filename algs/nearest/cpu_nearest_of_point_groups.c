@@ -526,10 +526,11 @@ static void put_pairs_in_place(const struct oj_nearest_output *to, int32_t row,
 {
     int64_t at = to->lists->offset[row];
     int64_t n = to->lists->offset[row + 1] - at;
-    memcpy(to->lists->join_row + at, pairs->feature,
-           (size_t)pairs->n * sizeof *pairs->feature);
-    memcpy(to->lists->measure + at, pairs->distance,
-           (size_t)pairs->n * sizeof *pairs->distance);
+    for (int64_t i = 0; i < pairs->n; i++)
+    {
+        to->lists->join_row[at + i] = pairs->feature[i];
+        to->lists->measure[at + i] = pairs->distance[i];
+    }
     for (int64_t i = pairs->n; i < n; i++)
         to->lists->join_row[at + i] = NO_FEATURE;
 }
@@ -545,6 +546,8 @@ static oj_status put_pairs(const struct oj_nearest_output *to, int32_t row,
         put_pairs_in_place(to, row, pairs);
         return OJ_OK;
     }
+    if (pairs->n == 0) /* and perhaps no arrays */
+        return OJ_OK;
     OJ_TRY(oj_answers_reserve(answers, pairs->n, err));
     for (int64_t i = 0; i < pairs->n; i++)
         answers->row[at + i] = row;

@@ -437,7 +437,8 @@ OJ_CLONES static void list_contacts(struct oj_border_pair *p, int64_t *next)
 static oj_status make_states(struct oj_border *border, struct oj_error *err)
 {
     OJ_ROOM(border->state, 0, border->n, border->cap_state, err);
-    memset(border->state, 0, (size_t)border->n);
+    if (border->n > 0)
+        memset(border->state, 0, (size_t)border->n);
     return OJ_OK;
 }
 
