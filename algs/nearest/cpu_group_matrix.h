@@ -122,7 +122,7 @@ OJ_INLINE void oj_measure16(const float *restrict x, const float *restrict y,
  *
  * Coordinates are rounded to 2^-24 of the extent and some ten operations add as
  * much each, so off, 64 times 2^-24, is ample; GEOS's double formula errs by
- * far less. */
+ * far less, unless its squares underflow. */
 OJ_INLINE struct oj_scale oj_fill_matrix(const struct oj_segments *segments,
                                          const struct oj_nearest_scratch *s,
                                          const struct oj_group *g,
@@ -135,6 +135,7 @@ OJ_INLINE struct oj_scale oj_fill_matrix(const struct oj_segments *segments,
     if (!isfinite(scale.inverse_unit))
         scale.inverse_unit = 0.0;
     unit = scale.inverse_unit;
+    scale.off += (float)(OJ_LEAST_DISTANCE * unit);
     for (int i = 0; i < g->n; i += OJ_WIDE)
     {
         OJ_SIXTEEN
