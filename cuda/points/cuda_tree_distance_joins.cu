@@ -115,7 +115,8 @@ struct place_seeker
 
     __device__ __forceinline__ int wants_node(uint32_t at, double d2) const
     {
-        return !oj_tree_is_known(side, &best, slack, at, d2);
+        return !oj_tree_is_known(side, &best, slack, at, d2) &&
+               !oj_tree_comes_too_late(side, &best, at);
     }
 
     /* As oj_tree_walk_bound() has it. */

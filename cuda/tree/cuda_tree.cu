@@ -135,22 +135,33 @@ static oj_status make_segment_tree(struct oj_cuda_work *keep,
                         &side->rank);
 }
 
-static oj_status mark_single_feature_nodes(struct oj_cuda_work *work,
-                                           int64_t n_nodes,
-                                           struct oj_tree_side *side)
+/* Of each node the only feature below it, or that there are several, and the
+ * least rank. */
+static oj_status mark_ranks_of_nodes(struct oj_cuda_work *work, int64_t n_nodes,
+                                     struct oj_tree_side *side)
 {
     const struct oj_device_tree *tree = &side->segments;
-    const int32_t *below = side->rank;
+    const int32_t *only_below = side->rank, *least_below = side->rank;
     int64_t n_below = tree->n;
-    int32_t *only_rank;
+    int32_t *only_rank, *least_rank;
     OJ_TRY(work->make(n_nodes, &only_rank));
+    OJ_TRY(work->make(n_nodes, &least_rank));
     side->only_rank = only_rank;
+    side->least_rank = least_rank;
     for (int level = 0; level < tree->n_levels; level++)
     {
-        int32_t *here = only_rank + tree->level_first[level];
-        OJ_TRY(work->each(tree->level_n[level], [=] __device__(int64_t i)
-                          { here[i] = oj_tree_only_rank(below, n_below, i); }));
-        below = here;
+        int32_t *only = only_rank + tree->level_first[level];
+        int32_t *least = least_rank + tree->level_first[level];
+        OJ_TRY(work->each(tree->level_n[level],
+                          [=] __device__(int64_t i)
+                          {
+                              only[i] =
+                                  oj_tree_only_rank(only_below, n_below, i);
+                              least[i] =
+                                  oj_tree_least_rank(least_below, n_below, i);
+                          }));
+        only_below = only;
+        least_below = least;
         n_below = tree->level_n[level];
     }
     return OJ_OK;
@@ -185,7 +196,7 @@ oj_status oj_cuda_tree_side_build(struct oj_cuda_work *work,
         return OJ_OK;
     OJ_TRY(make_segment_tree(work, layer, &segments, out));
     if (several)
-        OJ_TRY(mark_single_feature_nodes(work, segments.n_nodes, out));
+        OJ_TRY(mark_ranks_of_nodes(work, segments.n_nodes, out));
     if (to_interior && layer->segment_part.n > 0)
         OJ_TRY(make_rings_and_polygon_tree(work, layer, &out->rings));
     return OJ_OK;

@@ -19,6 +19,7 @@ struct oj_tree_side
     /** [nodes] The feature of all that is below, or OJ_TREE_SEVERAL; NULL where
      *  one feature each is asked for. */
     const int32_t *only_rank;
+    const int32_t *least_rank;  /**< [nodes] of all below; NULL as well */
     struct oj_tree_rings rings; /**< no polygons: to the boundary */
 };
 
@@ -37,6 +38,18 @@ OJ_FN int32_t oj_tree_only_rank(const int32_t *below, int64_t n_below,
             return OJ_TREE_SEVERAL;
     }
     return below[first];
+}
+
+/** The least of the ranks below node i of a level; below as above. */
+OJ_FN int32_t oj_tree_least_rank(const int32_t *below, int64_t n_below,
+                                 int64_t i)
+{
+    int64_t first = i * OJ_TREE_FANOUT, end = first + OJ_TREE_FANOUT, j;
+    int32_t least = below[first];
+    end = end < n_below ? end : n_below;
+    for (j = first + 1; j < end; j++)
+        least = below[j] < least ? below[j] : least;
+    return least;
 }
 
 /* --- the nearest ---------------------------------------------------------- */
@@ -116,6 +129,21 @@ OJ_FN int oj_tree_may_pair(const struct oj_tree_side *side,
     const struct oj_cuda_segment *s = &side->segment[entry];
     return oj_pair_rule_passes(rule, row, side->rank[entry],
                                s->ax == px && s->ay == py);
+}
+
+/** 1 when nothing below node `at` can get in, since the places are full of
+ *  features at distance 0 whose ranks come before all of its: so of features at
+ *  one place only the first k are looked at. */
+OJ_FN int oj_tree_comes_too_late(const struct oj_tree_side *side,
+                                 const struct oj_tree_best *best, uint32_t at)
+{
+    int64_t last = (best->k - 1) * best->stride;
+    uint32_t i = at & ((1u << OJ_TREE_INDEX_BITS) - 1u);
+    return side->least_rank != 0 && best->n == best->k &&
+           best->distance[last] == 0.0 &&
+           side->least_rank
+                   [side->segments.level_first[at >> OJ_TREE_INDEX_BITS] + i] >
+               best->rank[last];
 }
 
 /** 1 when node `at`, whose squared distance from a point is d2, has nothing but
