@@ -70,7 +70,8 @@ OJ_INLINE const int32_t *oj_group_containing(const struct oj_nearest_scratch *s,
  * it is larger than 1 or so. */
 struct oj_scale
 {
-    double inverse_unit; /* 1 / extent in CRS units, 0: nothing is told apart */
+    double inverse_unit; /* 1 / extent in CRS units; 0: no distances are
+                            compared, every candidate is measured */
     float off;           /* what distances in the matrix may be off, together
                             with those in GEOS's order of operations */
 };
@@ -204,8 +205,8 @@ struct oj_group_pairs
                                                         the point itself */
 };
 
-/* oj_segment_distance() without its branches: the same operations, so the same
- * bits. */
+/* oj_segment_distance() without its branches. It does the operations of that
+ * function in their order, so the results are equal bit by bit. */
 OJ_INLINE double oj_distance_without_branches(double px, double py, double ax,
                                               double ay, double bx, double by)
 {

@@ -395,7 +395,7 @@ struct predicate_worker
     struct oj_found found;
     struct oj_shape *member; /* of the row at hand */
     int64_t cap_members;
-    struct oj_edge_grid cells;     /* of the row at hand */
+    struct oj_edge_grid cells;     /* of the current row */
     _Atomic uint8_t own_niceness;  /* of it, enum oj_niceness */
     _Atomic uint8_t *row_niceness; /* this, or that of an equal feature */
     uint8_t *is_met; /* [features] disjoint: marks of the row at hand */

@@ -31,9 +31,10 @@ enum
 /* ---- where it lies --------------------------------------------------------
  */
 
-/* Where the file may lie, from the folder of the library or of the program that
- * holds it: beside it; in the folder of installed libraries, which is above
- * that of plugin drivers, and that of the command knows the way to it. */
+/* Places of the file relative to the folder of the library or of the program
+ * that contains it: that folder itself, and the folder of installed libraries,
+ * which is the parent of the folder of plugin drivers.  From the folder of the
+ * command OJ_FOLDER_FROM_COMMAND leads there. */
 static const char *const places[] = {
     "",
 #ifdef OJ_MODULE_FOLDER

@@ -44,7 +44,7 @@ int oj_driver_takes_fids(GDALDriverH driver);
 int oj_driver_has_layer_option(GDALDriverH driver, const char *name,
                                char *default_value, int size);
 
-/** 1 when the driver knows this option for opening a dataset. */
+/** 1 when the driver lists this option among its open options. */
 int oj_driver_has_open_option(GDALDriverH driver, const char *name);
 
 #endif

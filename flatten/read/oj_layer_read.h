@@ -100,7 +100,7 @@ struct oj_read_counts
     int64_t n_warnings;      /**< that the driver raised while reading */
     char first_warning[256]; /**< the first of them, or "" */
     int64_t n_vertices;      /**< oj_layer_read_all(): read so far */
-    int64_t n_table_bytes;   /**< the same: held by the attributes */
+    int64_t n_table_bytes;   /**< oj_layer_read_all(): held by the attributes */
 };
 
 struct oj_layer_reader;

@@ -168,12 +168,12 @@ def check_texts_that_are_not_utf8():
                 os.remove(out)
     r = succeeds("-q", "-op", "intersects", "o.gpkg", "l2.csv", "l2.csv")
     same(r.err, "")
-    # Of fields that nobody looks at nothing is said.
+    # Fields that are neither compared nor written get no warning.
     r = succeeds("-overwrite", "-q", "-op", "intersects", "-select", "id", "o.gpkg", "l1.csv", "l2.csv")
     same(r.err, "")
     r = succeeds("-explain", "-similar", "name:0.5", "p.gpkg", "l1.csv", "l2.csv")
     true(f"input {says}" in r.err, str(r))
-    # A Shapefile says what it is, or is told.
+    # A Shapefile declares its encoding, or an open option does.
     gdal.VectorTranslate("s.shp", "l2.csv", layerCreationOptions=["ENCODING=ISO-8859-1"])
     r = succeeds("-overwrite", "-q", "-op", "intersects", "o.gpkg", "s.shp", "l2.csv")
     same(r.err, "")
