@@ -90,6 +90,16 @@ join "The same asked of the pickups" \
 join "How many metres along the globe to the nearest pickup?" \
     -op nearest -metric sphere globe.fgb stations.fgb pickups.fgb
 
+printf '\n== By text and by numbers\n'
+join "Which shops of two maps have similar names and are near? One to one" \
+    -op dwithin -max_distance 200m -similar name:0.5 -one_to_one -how inner \
+    shops.fgb places_a.fgb places_b.fgb
+join "Which five names are most like that of each shop, wherever they are?" \
+    -op similar -similar name -k 5 -how inner names.fgb places_a.fgb places_b.fgb
+join "Which five other pickups are most like each one in fare and hour?" \
+    -op similar -vector fare:0.1+hour -k 5 -how inner \
+    like.fgb pickups.fgb pickups.fgb
+
 printf '\n== One row per feature\n'
 join "In which zone does most of each lot lie?" \
     -pick largest_overlap -overlap area,percent most.fgb lots.fgb zones.fgb

@@ -1,5 +1,7 @@
 #include "oj_matrix.h"
 
+#include <stdlib.h>
+
 int oj_matrix_fits(const struct oj_matrix *matrix, const char *pattern)
 {
     for (int i = 0; i < 9; i++)
@@ -78,7 +80,17 @@ int oj_matrix_holds(const struct oj_matrix *m,
                    oj_matrix_fits(m, pattern);
         case OJ_OP_RELATE:
             return oj_matrix_fits(m, relation->mask);
-        default:
-            return pattern != NULL && oj_matrix_fits(m, pattern);
+        case OJ_OP_WITHIN:
+        case OJ_OP_CONTAINS:
+        case OJ_OP_CONTAINS_PROPERLY:
+        case OJ_OP_EQUALS:
+            return oj_matrix_fits(m, pattern);
+        case OJ_OP_NEAREST: /* No matrix decides these: see the header. */
+        case OJ_OP_DWITHIN:
+        case OJ_OP_BBOX:
+        case OJ_OP_SIMILAR:
+        case OJ_N_OPS:
+            break;
     }
+    abort();
 }

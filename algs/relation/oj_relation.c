@@ -9,63 +9,80 @@
 #include <strings.h>
 
 /* A join by what features have in common, and the join with its sides
- * exchanged. */
+ * exchanged.  test_relation fails when a row of ops is missing. */
 #define SHAPES(exchanged)                                                      \
     .takes = OJ_TAKES_SHAPES, .transposed = OJ_OP_##exchanged
 
 static const struct oj_op_info ops[OJ_N_OPS] = {
-    {"nearest",
-     "the nearest join feature, or the -k nearest, within -max_distance",
-     .synonyms = "knn|closest", .measure = "join_distance",
-     .takes = OJ_TAKES_DISTANCE | OJ_TAKES_K, .k = 1,
-     .transposed = OJ_OP_NEAREST},
-    {"dwithin", "every join feature within -max_distance",
-     .synonyms = "dist_within|distance|within_distance",
-     .measure = "join_distance", .takes = OJ_TAKES_DISTANCE,
-     .transposed = OJ_OP_DWITHIN,
-     .needs = "max_distance|max_distance_field|join_max_distance_field",
-     .needs_text = "a distance: -max_distance D[unit], -max_distance_field F "
-                   "or -join_max_distance_field F"},
-    {"intersects", "the two have a point in common (default)",
-     SHAPES(INTERSECTS), .synonyms = "intersect"},
-    {"within",
-     "the input feature lies in the join feature, not only on its boundary",
-     SHAPES(CONTAINS), .synonyms = "inside", .pattern = "T*F**F***"},
-    {"contains",
-     "the join feature lies in the input feature, not only on its boundary",
-     SHAPES(WITHIN), .pattern = "T*****FF*"},
-    {"covers", "no point of the join feature is outside the input feature",
-     SHAPES(COVEREDBY), .pattern = "******FF*"},
-    {"coveredby", "no point of the input feature is outside the join feature",
-     SHAPES(COVERS), .synonyms = "covered_by|covered by",
-     .pattern = "**F**F***"},
-    {"contains_properly",
-     "the join feature lies in the interior of the input feature",
-     SHAPES(RELATE), .pattern = "T**FF*FF*",
-     .synonyms = "containsproperly|contains properly"},
-    {"touches", "they meet, but their interiors do not", SHAPES(TOUCHES)},
-    {"crosses", "they cross: a line through a polygon, two lines in points",
-     SHAPES(CROSSES)},
-    {"overlaps",
-     "same dimension, a part in common, each with a part of its own",
-     SHAPES(OVERLAPS)},
-    {"equals", "the same point set, however it is drawn", SHAPES(EQUALS),
-     .synonyms = "equal", .pattern = "T*F**FFF*"},
-    {"disjoint", "no point in common", SHAPES(DISJOINT)},
-    {"relate", "the DE-9IM pattern of -relate holds", SHAPES(RELATE),
-     .needs = "relate",
-     .needs_text = "-relate MASK, nine of the letters T F * 0 1 2"},
-    {"bbox", "their envelopes have a point in common", SHAPES(BBOX),
-     .synonyms = "envelope"},
-    {"similar",
-     "texts or vectors are similar: the pairs of -similar or -vector, best "
-     "first",
-     .synonyms = "fuzzy", .measure = "join_similarity",
-     .takes = OJ_TAKES_ATTRIBUTES | OJ_TAKES_K, .k = OJ_EVERY_PAIR,
-     .transposed = OJ_OP_SIMILAR, .reference = "lists",
-     .needs = "similar|vector",
-     .needs_text = "fields to compare: texts, as -similar FIELD[=JOIN_FIELD]:T,"
-                   " or numbers, as -vector FIELD+FIELD -max_difference D"},
+    [OJ_OP_NEAREST] =
+        {"nearest",
+         "the nearest join feature, or the -k nearest, within -max_distance",
+         .synonyms = "knn|closest", .measure = "join_distance",
+         .takes = OJ_TAKES_DISTANCE | OJ_TAKES_K, .k = 1,
+         .transposed = OJ_OP_NEAREST},
+    [OJ_OP_DWITHIN] =
+        {"dwithin", "every join feature within -max_distance",
+         .synonyms = "dist_within|distance|within_distance",
+         .measure = "join_distance", .takes = OJ_TAKES_DISTANCE,
+         .transposed = OJ_OP_DWITHIN,
+         .needs = "max_distance|max_distance_field|join_max_distance_field",
+         .needs_text =
+             "a distance: -max_distance D[unit], -max_distance_field F "
+             "or -join_max_distance_field F"},
+    [OJ_OP_INTERSECTS] = {"intersects",
+                          "the two have a point in common (default)",
+                          SHAPES(INTERSECTS), .synonyms = "intersect"},
+    [OJ_OP_WITHIN] =
+        {"within",
+         "the input feature lies in the join feature, not only on its boundary",
+         SHAPES(CONTAINS), .synonyms = "inside", .pattern = "T*F**F***"},
+    [OJ_OP_CONTAINS] =
+        {"contains",
+         "the join feature lies in the input feature, not only on its boundary",
+         SHAPES(WITHIN), .pattern = "T*****FF*"},
+    [OJ_OP_COVERS] =
+        {"covers", "no point of the join feature is outside the input feature",
+         SHAPES(COVEREDBY), .pattern = "******FF*"},
+    [OJ_OP_COVEREDBY] =
+        {"coveredby",
+         "no point of the input feature is outside the join feature",
+         SHAPES(COVERS), .synonyms = "covered_by|covered by",
+         .pattern = "**F**F***"},
+    [OJ_OP_CONTAINS_PROPERLY] =
+        {"contains_properly",
+         "the join feature lies in the interior of the input feature",
+         SHAPES(RELATE), .pattern = "T**FF*FF*",
+         .synonyms = "containsproperly|contains properly"},
+    [OJ_OP_TOUCHES] = {"touches", "they meet, but their interiors do not",
+                       SHAPES(TOUCHES)},
+    [OJ_OP_CROSSES] =
+        {"crosses", "they cross: a line through a polygon, two lines in points",
+         SHAPES(CROSSES)},
+    [OJ_OP_OVERLAPS] =
+        {"overlaps",
+         "same dimension, a part in common, each with a part of its own",
+         SHAPES(OVERLAPS)},
+    [OJ_OP_EQUALS] = {"equals", "the same point set, however it is drawn",
+                      SHAPES(EQUALS), .synonyms = "equal",
+                      .pattern = "T*F**FFF*"},
+    [OJ_OP_DISJOINT] = {"disjoint", "no point in common", SHAPES(DISJOINT)},
+    [OJ_OP_RELATE] = {"relate", "the DE-9IM pattern of -relate holds",
+                      SHAPES(RELATE), .needs = "relate",
+                      .needs_text =
+                          "-relate MASK, nine of the letters T F * 0 1 2"},
+    [OJ_OP_BBOX] = {"bbox", "their envelopes have a point in common",
+                    SHAPES(BBOX), .synonyms = "envelope"},
+    [OJ_OP_SIMILAR] =
+        {"similar",
+         "texts or vectors are similar: the pairs of -similar or -vector, best "
+         "first",
+         .synonyms = "fuzzy", .measure = "join_similarity",
+         .takes = OJ_TAKES_ATTRIBUTES | OJ_TAKES_K, .k = OJ_EVERY_PAIR,
+         .transposed = OJ_OP_SIMILAR, .reference = "lists",
+         .needs = "similar|vector",
+         .needs_text =
+             "fields to compare: texts, as -similar FIELD[=JOIN_FIELD]:T,"
+             " or numbers, as -vector FIELD+FIELD -max_difference D"},
 };
 
 #define VALUE(type, field)                                                     \

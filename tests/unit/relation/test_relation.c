@@ -1,0 +1,134 @@
+/* Kinds: unit, property. The table of joins: every row is filled, and what its
+ * rows say of one another holds for every DE-9IM matrix. */
+#include "../run_tests.h"
+
+#include "../../../algs/relation/oj_matrix.h"
+#include "../../../algs/relation/oj_relation.h"
+
+#include <string.h>
+
+enum
+{
+    N_MATRICES = 1 << 16 /* four values at each of eight places */
+};
+
+static struct oj_matrix matrix_number(int n)
+{
+    struct oj_matrix matrix = {"FFFFFFFF2"};
+    for (int i = 0; i < 8; i++, n /= 4)
+        matrix.at[i] = "F012"[n % 4];
+    return matrix;
+}
+
+static struct oj_matrix matrix_transpose(const struct oj_matrix *matrix)
+{
+    struct oj_matrix other = *matrix;
+    for (int i = 0; i < 9; i++)
+        other.at[i] = matrix->at[i % 3 * 3 + i / 3];
+    return other;
+}
+
+static int have_contact(const struct oj_matrix *m)
+{
+    return m->at[0] != 'F' || m->at[1] != 'F' || m->at[3] != 'F' ||
+           m->at[4] != 'F';
+}
+
+/* Joins by predicate: what features have in common, but not their envelopes. */
+static int is_decided_by_matrix(enum oj_op op)
+{
+    return (oj_op_get(op)->takes & OJ_TAKES_SHAPES) != 0 && op != OJ_OP_BBOX;
+}
+
+static struct oj_relation relation_of(enum oj_op op)
+{
+    struct oj_relation relation = oj_relation_default();
+    relation.op = op;
+    strcpy(relation.mask, op == OJ_OP_RELATE ? "F***1****" : "");
+    return relation;
+}
+
+TEST(unit_every_row_is_filled)
+{
+    for (int i = 0; i < OJ_N_OPS; i++)
+    {
+        const struct oj_op_info *op = oj_op_get((enum oj_op)i);
+        ck_assert_msg(op->name != NULL && op->description != NULL,
+                      "row %d of the table of joins is empty", i);
+        ck_assert_msg(op->takes != 0, "%s: nothing decides its pairs",
+                      op->name);
+        ck_assert_msg((op->takes & OJ_TAKES_K) == 0 || op->k > 0,
+                      "%s: no k without -k", op->name);
+        ck_assert_msg((op->needs != NULL) == (op->needs_text != NULL),
+                      "%s: needs and needs_text go together", op->name);
+        ck_assert_int_eq(oj_op_find(op->name), i);
+        ck_assert_msg(op->transposed != OJ_OP_NEAREST || i == OJ_OP_NEAREST,
+                      "%s: its exchanged join is not named", op->name);
+    }
+}
+
+/* The CUDA module has no table: it asks by name. */
+TEST(unit_joins_with_k_sort_by_measure)
+{
+    for (int i = 0; i < OJ_N_OPS; i++)
+    {
+        struct oj_relation relation = relation_of((enum oj_op)i);
+        ck_assert_msg(((oj_op_get(relation.op)->takes & OJ_TAKES_K) != 0) ==
+                          oj_relation_sorts_by_measure(&relation),
+                      "%s: oj_relation_sorts_by_measure() and the table differ",
+                      oj_op_get(relation.op)->name);
+    }
+}
+
+/* A join without a pattern would hold for no matrix. */
+TEST(property_joins_by_predicate_hold_for_some_matrices)
+{
+    for (int i = 0; i < OJ_N_OPS; i++)
+    {
+        struct oj_relation relation = relation_of((enum oj_op)i);
+        const char *name = oj_op_get(relation.op)->name;
+        int n_pairs = 0;
+        if (!is_decided_by_matrix(relation.op))
+            continue;
+        for (int n = 0; n < N_MATRICES; n++)
+        {
+            struct oj_matrix matrix = matrix_number(n);
+            int holds = oj_matrix_holds(&matrix, &relation);
+            n_pairs += holds;
+            ck_assert_msg(!holds || have_contact(&matrix) ||
+                              !oj_relation_needs_contact(&relation),
+                          "%s holds for %s: oj_relation_needs_contact() would "
+                          "lose that pair",
+                          name, matrix.at);
+        }
+        ck_assert_msg(n_pairs > 0 && n_pairs < N_MATRICES,
+                      "%s holds for %d of %d matrices", name, n_pairs,
+                      N_MATRICES);
+    }
+}
+
+TEST(property_exchanged_joins_hold_for_exchanged_matrices)
+{
+    for (int i = 0; i < OJ_N_OPS; i++)
+    {
+        struct oj_relation relation = relation_of((enum oj_op)i);
+        struct oj_relation other = oj_relation_transpose(&relation);
+        if (!is_decided_by_matrix(relation.op))
+            continue;
+        for (int n = 0; n < N_MATRICES; n++)
+        {
+            struct oj_matrix matrix = matrix_number(n);
+            struct oj_matrix exchanged = matrix_transpose(&matrix);
+            ck_assert_msg(oj_matrix_holds(&matrix, &relation) ==
+                              oj_matrix_holds(&exchanged, &other),
+                          "%s: its exchanged join differs for %s",
+                          oj_op_get(relation.op)->name, matrix.at);
+        }
+    }
+}
+
+int main(void)
+{
+    tests_open("relation");
+    return tests_run();
+}
