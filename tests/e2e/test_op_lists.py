@@ -15,7 +15,7 @@ BY_ATTRIBUTES = {"similar"}
 
 def ops():
     """The joins that the command completes, but -op window, which is no join of
-    the table: it exchanges the input feature for its envelope."""
+    the table: it takes each join feature for its envelope."""
     found = set(run("--complete", "-op").out.split())
     true("window" in found and "intersects" in found, f"joins: {found}")
     return found - {"window"}
