@@ -1,27 +1,55 @@
-"""What README.md shows runs: the commands of its tables, and those of its blocks
-that read or write layers."""
+"""What README.md and the pages show runs: the commands of their tables, and each
+line of their shell blocks. A line that is not run has its reason in NOT_RUN, and
+is counted; any other line fails. tests/python/test_pages.py runs the examples in
+Python, tests/install the programs in C."""
 
+import glob
 import re
 import shlex
 import shutil
 
 from e2e import *
 
-README = os.path.join(HERE, "..", "..", "README.md")
+TOP = os.path.realpath(os.path.join(HERE, "..", ".."))
+PAGES = ("README.md", "CONTRIBUTING.md", "BENCHMARKS.md", "driver/qgis/README.md", "driver/python/README.md",
+         *sorted(os.path.relpath(p, TOP) for p in glob.glob(f"{TOP}/driver/docs/**/*.md", recursive=True)))
 FIELDS = (("name", ogr.OFTString), ("fare", ogr.OFTReal), ("use_code", ogr.OFTInteger),
           ("reach", ogr.OFTInteger), ("people", ogr.OFTInteger), ("lot_id", ogr.OFTInteger))
 
+# Sections of tables whose commands run on small layers. A page of None: all.
+TABLES = {
+    "README.md": ["Ten joins"],
+    "driver/docs/joins.md": ["By place", "By distance", "By text", "By vectors", "With any of them",
+                             "One row per feature", "Which rows are kept, and what is written",
+                             "Before, during, after"],
+    "driver/docs/conflation.md": None,
+    "driver/docs/coming_from.md": ["The command"],
+}
 
 # Which go on in the words around them.
-UNFINISHED = ("-join_max_distance_field", "-op dwithin", "-pick", "-agg")
+UNFINISHED = ("-join_max_distance_field", "-op dwithin", "-pick", "-agg", "-tokens words -measure overlap")
+
+# What begins a line of a shell block that is not run here, and why.
+NOT_RUN = {
+    r"(cmake|sudo|pip|cd|git) ": "builds or installs: tests/install, tests/wheel.sh",
+    r"samples/demo.sh|tests/run.sh|\.ci/|tests/\w+\.sh|ctest|OGRJOIN_\w+=": "builds or tests: .ci/run, tests/samples",
+    r"tests/bench/|build/.*/oj_bench|oj_bench": "measures: the tests bench_*, against_itself",
+    r"qgis_process|export QT_QPA|samples/qgis_map.py": "needs QGIS: test_qgis.py, test_qgis_live.py",
+    r"clang-format|sphinx-build": "needs tools: .ci/check_format, tests/python/test_pages.py",
+}
 
 
-def text_of(*headings):
-    """The sections under these headings."""
-    with open(README, encoding="utf-8") as file:
-        sections = re.split(r"^## ", file.read(), flags=re.M)
-    found = [s for s in sections if s.split("\n", 1)[0] in headings]
-    same(len(found), len(headings), f"headings of README.md: {headings}")
+def page(path):
+    with open(os.path.join(TOP, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def sections(path, headings):
+    """Those sections of a page; None: the whole page."""
+    if headings is None:
+        return page(path)
+    found = [s for s in re.split(r"^## ", page(path), flags=re.M) if s.split("\n", 1)[0] in headings]
+    same(len(found), len(headings), f"headings of {path}: {headings}")
     return "\n".join(found)
 
 
@@ -55,15 +83,14 @@ def runs(words):
     raise AssertionError(str(tried[0]))
 
 
-def check_tables():
-    layers()
+def run_tables(path, headings):
     n = 0
-    for line in text_of("Find your join").splitlines():
+    for line in sections(path, headings).splitlines():
         if not line.startswith("|"):
             continue
         for code in re.findall(r"`([^`]+)`", line.replace("\\\\|", "|")):
-            words = shlex.split(code)
-            if words[0] == "ogrjoin":
+            words = shlex.split(code) if code.startswith(("ogrjoin ", "-")) else code.split()
+            if code == "ogrjoin" or words[0] == "ogrjoin":
                 words = words[1:]
             elif not code.startswith("-"):
                 continue
@@ -79,28 +106,109 @@ def check_tables():
                 words += ["out.gpkg", *sides]
             runs(words)
             n += 1
-    true(n > 55, f"{n} commands were found")
+    print(f"{path}: {n} commands of tables run")
+    return n
+
+
+def check_tables():
+    layers()
+    n = {path: run_tables(path, headings) for path, headings in TABLES.items()}
+    true(n["README.md"] >= 10, "the ten joins of README.md were found")
+    true(n["driver/docs/joins.md"] > 50, "the joins of joins.md were found")
+    true(min(n.values()) >= 3, f"commands were found: {n}")
+
+
+def blocks(path):
+    """The shell blocks of a page, without their indentation."""
+    for indent, block in re.findall(r"^( *)```sh\n(.*?)^ *```", page(path), flags=re.M | re.S):
+        yield re.sub(f"^{indent}", "", block, flags=re.M)
+
+
+def run_gdal(words):
+    """A command of GDAL's, which needs the driver; 0 where that is not built."""
+    if not os.environ.get("OGRJOIN_PLUGIN"):
+        return 0
+    plugins = os.path.dirname(os.environ["OGRJOIN_PLUGIN"])
+    done = subprocess.run(words, capture_output=True, timeout=HANG_S, check=False,
+                          env=dict(os.environ, GDAL_DRIVER_PATH=plugins))
+    text = (done.stdout + done.stderr).decode()
+    true(done.returncode == 0 and not re.search("^ERROR", text, flags=re.M), f"{words}: {text}")
+    return 1
 
 
 def check_blocks():
     layers()
-    n = 0
-    for block in re.findall(r"```sh\n(.*?)```", text_of("A first join", "Two maps of the same places",
-                                                            "A join is a dataset"), flags=re.S):
-        for line in block.replace("\\\n", " ").splitlines():
-            words = shlex.split(line, comments=True)
-            if words[0] == "ogrjoin":
-                runs(words[1:])
-                n += 1
-            elif words[0] in ("ogrinfo", "ogr2ogr") and os.environ.get("OGRJOIN_PLUGIN"):
-                plugins = os.path.dirname(os.environ["OGRJOIN_PLUGIN"])
-                done = subprocess.run(words, capture_output=True, timeout=HANG_S, check=False,
-                                      env=dict(os.environ, GDAL_DRIVER_PATH=plugins))
-                said = (done.stdout + done.stderr).decode()
-                true(done.returncode == 0 and not re.search("^ERROR", said, flags=re.M),
-                     f"{line}: {said}")
-                n += 1
+    n, not_run = 0, {}
+    for path in PAGES:
+        for block in blocks(path):
+            if "make_city" in block:
+                continue  # check_first_join
+            for line in block.replace("\\\n", " ").splitlines():
+                words = shlex.split(line, comments=True)
+                if not words:
+                    continue
+                why = next((why for what, why in NOT_RUN.items() if re.match(what, line)), None)
+                if words[0] == "ogrjoin":
+                    runs(words[1:])
+                    n += 1
+                elif words[0] in ("ogrinfo", "ogr2ogr"):
+                    n += run_gdal(words)
+                else:
+                    true(why is not None, f"{path}: neither run nor excused: {line}")
+                    not_run[why] = not_run.get(why, 0) + 1
+    print(f"{n} lines of blocks run")
+    for why, count in not_run.items():
+        print(f"{count} lines not run: {why}")
     true(n >= 3, f"{n} commands were found")
+
+
+def check_first_join():
+    """The block of README.md that makes the city, as it stands; the rows and the
+    line that README.md shows are what it gives."""
+    if not os.environ.get("MAKE_CITY"):
+        raise Skip("make_city is not built")
+    block = next(b for b in blocks("README.md") if "make_city" in b)
+    folders = [os.path.dirname(os.environ[name]) for name in ("MAKE_CITY",)]
+    os.symlink(shutil.which(OGRJOIN), "ogrjoin")
+    env = dict(os.environ, PATH=os.pathsep.join([os.getcwd(), *folders, os.environ["PATH"]]))
+    done = subprocess.run(["bash", "-e", "-c", block], env=env, capture_output=True, timeout=HANG_S, check=False)
+    same(done.returncode, 0, done.stderr.decode())
+    shown = sections("README.md", ["Your first join"])
+    line = re.search(r"^20000 rows in: .*? rows written", shown, re.M)[0]
+    true(line in done.stderr.decode(), f"{line}\n  {done.stderr.decode()}")
+    rows = {values["pickup_id"]: values for _, _, values in Layer("city/out.gpkg").rows}
+    table = [[cell.strip(" `") for cell in row.strip("|").split("|")]
+             for row in shown.splitlines() if row.startswith("|") and not row.startswith("|--")]
+    for row in table[1:]:
+        values = rows[int(row[0])]
+        same([str(values[name]) for name in table[0]], ["None" if cell == "NULL" else cell for cell in row])
+
+
+def check_links():
+    """Files and headings that the pages name are there."""
+    n = 0
+    for path in (*PAGES, "CHANGELOG.md"):
+        for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", page(path), flags=re.S)):
+            if re.match(r"https?:", target):
+                continue
+            name, _, heading = target.partition("#")
+            file = os.path.normpath(os.path.join(os.path.dirname(path), name)) if name else path
+            true(os.path.exists(os.path.join(TOP, file)), f"{path} names {target}, which is not there")
+            if heading:
+                titles = re.findall(r"^#+ (.*)$", page(file), re.M)
+                slugs = [re.sub(r"[^\w\- ]", "", t.lower()).replace(" ", "-") for t in titles]
+                true(heading in slugs, f"{path} names {target}: {slugs}")
+            n += 1
+    true(n > 50, f"{n} links were found")
+
+
+def check_sizes():
+    """README.md and its neighbours stay short and narrow."""
+    for path, most in (("README.md", 150), ("BENCHMARKS.md", 120), ("CONTRIBUTING.md", 120)):
+        lines = page(path).splitlines()
+        true(len(lines) <= most, f"{path} has {len(lines)} lines, {most} at most")
+        wide = [line for line in lines if len(line) > 100 and (path == "README.md" or not line.startswith("|"))]
+        same(wide, [], f"lines of {path} above 100 columns")
 
 
 if __name__ == "__main__":
