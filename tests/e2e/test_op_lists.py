@@ -82,7 +82,7 @@ def check_random_layers():
 
 def check_pages():
     """Each join by example: the page of joins, and the samples."""
-    for path in ("README.md", "samples/joins.sh"):
+    for path in ("driver/docs/joins.md", "samples/joins.sh"):
         text = text_of(path)
         found = re.findall(r"-op (\w+)", text)
         if "-relate '" in text:
