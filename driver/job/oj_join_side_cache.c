@@ -93,7 +93,7 @@ static int64_t engine_bytes(const struct oj_join_side *side)
 static int64_t side_bytes(const struct oj_join_side *side)
 {
     return flat_bytes(&side->buf) + flat_bytes(&side->work.shapes) +
-           oj_row_columns_bytes(&side->work.columns) + engine_bytes(side) +
+           oj_compared_columns_bytes(&side->work.columns) + engine_bytes(side) +
            oj_vocabulary_bytes(side->vocabulary) +
            (side->table != NULL ? oj_table_bytes(side->table) : 0);
 }
