@@ -79,7 +79,7 @@ struct oj_computed_columns
 
 /** Chooses the columns of pairs, in their order in a row, and sets want
  *  [OJ_N_PAIR_VALUES] of the values of pairs that they hold. Not for semi and
- *  anti joins nor aggregates, whose rows have none of them.
+ *  anti joins nor aggregates, whose rows have none of these.
  *
  *   column (usual name)                     there when
  *   join_fid                                always
@@ -137,7 +137,7 @@ struct oj_named_column
     int is_nullable;     /**< 1: a row may have no value */
     int is_always_there; /**< 1: a field of the input, and each row has an input
                               feature, so that its default counts */
-    const char *name;    /**< the plan's memory */
+    char *name;          /**< the plan's memory */
     const char *original; /**< what it was called, borrowed; "" where it had no
                                name */
 };

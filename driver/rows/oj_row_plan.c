@@ -22,7 +22,7 @@ static oj_status need_pick_field(struct oj_rows *rows, const char *word,
                                  OGRFieldDefnH *field, struct oj_error *err)
 {
     char *name = CPLStrdup(word);
-    oj_status status = oj_field_name_parse("pick", name, err);
+    oj_status status = oj_field_name_parse("-", "pick", name, err);
     if (status == OJ_OK)
         status = oj_source_need_field(&rows->job->join, name, "pick",
                                       &rows->score_column, field, err);

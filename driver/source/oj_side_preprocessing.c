@@ -167,7 +167,7 @@ static oj_status add_field_pairs(struct oj_source *const source[2],
                                  struct oj_error *err)
 {
     struct oj_field_pairs pairs = {0};
-    oj_status status = oj_field_pairs_parse(option, list, &pairs, err);
+    oj_status status = oj_field_pairs_parse("-", option, list, &pairs, err);
     for (int i = 0; i < 2 * pairs.n && status == OJ_OK; i++)
         status = add_compared_field(source, i % 2, pairs.fields[i % 2][i / 2],
                                     option, made, columns, err);
