@@ -183,7 +183,7 @@ static oj_status resolve_distance_field(
 {
     const char *colon = word != NULL ? strrchr(word, ':') : NULL;
     char name[256];
-    int unit = OJ_UNIT_CRS;
+    enum oj_unit unit = OJ_UNIT_CRS;
     OGRFieldType type;
     if (word == NULL)
         return OJ_OK;
@@ -191,12 +191,7 @@ static oj_status resolve_distance_field(
     if (colon != NULL &&
         OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn(source[side]->layer), word) < 0)
     {
-        unit = oj_unit_find(colon + 1);
-        if (unit < 0)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-%s %s: unknown unit '%s'; known are m, km, ft, "
-                           "us-ft, mi and deg",
-                           option, word, colon + 1);
+        OJ_TRY(oj_distance_unit_read("-", option, word, colon + 1, &unit, err));
         if ((size_t)(colon - word) < sizeof name)
             name[colon - word] = '\0';
     }
@@ -208,7 +203,7 @@ static oj_status resolve_distance_field(
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s: the field '%s' of the %s layer holds no numbers",
                        option, name, source[side]->role);
-    return oj_crs_scale(command, crs, option, word, (enum oj_unit)unit,
+    return oj_crs_scale(command, crs, option, word, unit,
                         &columns->distance_scale, err);
 }
 
