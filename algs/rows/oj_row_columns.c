@@ -155,6 +155,16 @@ oj_status oj_computed_columns_choose(const struct oj_row_column_words *words,
     return OJ_OK;
 }
 
+struct oj_computed_column
+oj_computed_column_of_aggregate(const struct oj_aggregate_word *word,
+                                int source)
+{
+    const struct oj_computed_column column = {OJ_COLUMN_AGGREGATE, source,
+                                              word->kind, word->name,
+                                              word->is_named ? "agg" : NULL};
+    return column;
+}
+
 void oj_computed_columns_free(struct oj_computed_columns *columns)
 {
     for (int i = 0; i < OJ_MOST_TEXTS; i++)

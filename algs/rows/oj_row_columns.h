@@ -31,6 +31,7 @@
 #include "../../flatten/text/oj_token_table.h"
 #include "../pair_values/oj_pair_stage.h"
 #include "../relation/oj_relation.h"
+#include "oj_aggregate_words.h"
 #include "oj_field_kind.h"
 
 /* ---- what the join computes ---------------------------------------------- */
@@ -95,6 +96,11 @@ struct oj_computed_columns
 OJ_MUST_USE oj_status oj_computed_columns_choose(
     const struct oj_row_column_words *words, struct oj_computed_columns *out,
     unsigned char *want, struct oj_error *err);
+
+/** The column of aggregate number source of agg. */
+struct oj_computed_column
+oj_computed_column_of_aggregate(const struct oj_aggregate_word *word,
+                                int source);
 
 /** Accepts zeroed memory, which it is afterwards. */
 void oj_computed_columns_free(struct oj_computed_columns *columns);

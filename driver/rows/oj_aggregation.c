@@ -64,8 +64,9 @@ struct oj_aggregation
 {
     struct oj_job *job;
     struct oj_aggregate_words words;
-    struct oj_own_column *columns; /* [words.n] */
-    struct oj_side_field *fields;  /* [words.n_fields] where they are read */
+    struct oj_computed_column *columns; /* [words.n] */
+    struct oj_computed_type *types;     /* [words.n] of columns */
+    struct oj_side_field *fields; /* [words.n_fields] where they are read */
     int needs_overlap;
     struct oj_held_files files;
     struct oj_aggregate_plan plan;
@@ -85,18 +86,15 @@ struct oj_aggregation
 /* The column of a result. from: the field; NULL for counts of pairs. */
 static void define_result_column(const struct oj_aggregate_word *word,
                                  int source, OGRFieldDefnH from,
-                                 struct oj_own_column *column)
+                                 struct oj_computed_column *column,
+                                 struct oj_computed_type *type)
 {
     static const OGRFieldType usual[] = {[OJ_AGG_INTEGER] = OFTInteger64,
                                          [OJ_AGG_REAL] = OFTReal,
                                          [OJ_AGG_BYTES] = OFTString};
-    column->origin = OJ_COLUMN_AGGREGATE;
-    column->source = source;
-    column->type =
-        word->gives_value ? OGR_Fld_GetType(from) : usual[word->type];
-    column->subtype = word->gives_value ? OGR_Fld_GetSubType(from) : OFSTNone;
-    column->name = word->name;
-    column->option = word->is_named ? "agg" : NULL;
+    *column = oj_computed_column_of_aggregate(word, source);
+    type->type = word->gives_value ? OGR_Fld_GetType(from) : usual[word->type];
+    type->subtype = word->gives_value ? OGR_Fld_GetSubType(from) : OFSTNone;
 }
 
 static oj_status bind_aggregate(struct oj_aggregation *a, int i,
@@ -120,7 +118,7 @@ static oj_status bind_aggregate(struct oj_aggregation *a, int i,
         of->type = OGR_Fld_GetType(defn);
         of->subtype = OGR_Fld_GetSubType(defn);
     }
-    define_result_column(word, i, defn, &a->columns[i]);
+    define_result_column(word, i, defn, &a->columns[i], &a->types[i]);
     return OJ_OK;
 }
 
@@ -167,6 +165,7 @@ static oj_status open_aggregation(struct oj_aggregation *a,
                                          err));
     OJ_TRY(oj_aggregate_words_parse("-", command->aggregates, &a->words, err));
     OJ_NEW_ZEROED(a->columns, a->words.n, err);
+    OJ_NEW_ZEROED(a->types, a->words.n, err);
     OJ_NEW_ZEROED(a->fields, a->words.n, err);
     OJ_NEW_ZEROED(a->block, 1, err);
     for (int i = 0; i < a->words.n; i++)
@@ -203,6 +202,7 @@ oj_status oj_aggregation_open(struct oj_job *job,
         return status;
     }
     fields->own = a->columns;
+    fields->own_types = a->types;
     fields->n_own = a->words.n;
     want[OJ_PAIR_OVERLAP_AREA] = want[OJ_PAIR_OVERLAP_LENGTH] =
         want[OJ_PAIR_JOIN_AREA] = a->needs_overlap != 0;
@@ -237,6 +237,7 @@ void oj_aggregation_close(struct oj_aggregation *a)
     oj_free(a->block);
     oj_free(a->fields);
     oj_free(a->columns);
+    oj_free(a->types);
     oj_aggregate_words_free(&a->words);
     oj_free(a);
 }
@@ -591,7 +592,7 @@ oj_status oj_aggregation_value(void *user, int source, int64_t row,
         return oj_fail(err, status, "-agg: column '%.200s': %.700s",
                        a->columns[source].name, why.message);
     result_to_field_value(&result, a->words.word[source].type,
-                          a->columns[source].type, value);
+                          a->types[source].type, value);
     return OJ_OK;
 }
 

@@ -6,10 +6,11 @@
 
 #include <ogr_api.h>
 
-static inline enum oj_field_kind oj_layer_field_kind(OGRFieldDefnH field)
+/** Of values of this type. */
+static inline enum oj_field_kind oj_layer_field_kind_of(OGRFieldType type,
+                                                        OGRFieldSubType subtype)
 {
-    OGRFieldSubType subtype = OGR_Fld_GetSubType(field);
-    switch (OGR_Fld_GetType(field))
+    switch (type)
     {
         case OFTInteger:
             return subtype == OFSTBoolean ? OJ_FIELD_BOOLEAN
@@ -40,6 +41,12 @@ static inline enum oj_field_kind oj_layer_field_kind(OGRFieldDefnH field)
         default:
             return OJ_FIELD_OTHER;
     }
+}
+
+static inline enum oj_field_kind oj_layer_field_kind(OGRFieldDefnH field)
+{
+    return oj_layer_field_kind_of(OGR_Fld_GetType(field),
+                                  OGR_Fld_GetSubType(field));
 }
 
 /** The description of a field; its name is borrowed from the field. */
