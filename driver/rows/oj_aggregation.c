@@ -381,20 +381,6 @@ static oj_status bind_aggregate(struct oj_aggregation *a, int i,
 
 /* ---- open and close ----------------------------------------------------- */
 
-static oj_status check_options_clash_with_agg(const struct oj_command *command,
-                                              struct oj_error *err)
-{
-    if (command->how != OJ_HOW_LEFT && command->how != OJ_HOW_INNER)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-agg gives one row for each input row: -how can be "
-                       "left, or inner for those with pairs only");
-    if (command->name_count != NULL)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-agg names its columns itself: write \"count as %s\"",
-                       command->name_count);
-    return OJ_OK;
-}
-
 /* Beside the output, whose disk has to have room anyway. */
 static int open_aggregate_spill_file(void *user)
 {
@@ -423,7 +409,6 @@ static oj_status open_aggregation(struct oj_aggregation *a,
                                   struct oj_error *err)
 {
     int64_t memory = a->job->command->memory;
-    OJ_TRY(check_options_clash_with_agg(a->job->command, err));
     OJ_TRY(parse_aggregate_list(a, err));
     for (int i = 0; i < a->n; i++)
         OJ_TRY(bind_aggregate(a, i, err));

@@ -1,6 +1,7 @@
 #include "oj_row_plan.h"
 
 #include "../../algs/pair_values/oj_pick.h"
+#include "../../algs/rows/oj_rows_per_input.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/read/oj_attribute_table.h"
 #include "../base/oj_cancel.h"
@@ -58,10 +59,6 @@ static oj_status plan_pick(struct oj_rows *rows, const char *rule,
         return plan_pick_field(rows, rule + 4, err);
     }
     rows->request.pick = (enum oj_pick_rule)place;
-    if (place == OJ_PICK_MOST_SIMILAR &&
-        !oj_relation_compares_attributes(&rows->job->relation))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-pick most_similar needs -similar or -vector");
     if (place > OJ_PICK_ALL)
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
@@ -152,16 +149,22 @@ static void plan_geometry(struct oj_rows *rows, enum oj_write_geometry geometry)
         rows->request.want_shapes = 1;
 }
 
+static struct oj_row_choice row_choice_of(const struct oj_rows *rows)
+{
+    const struct oj_command *command = rows->job->command;
+    return (struct oj_row_choice){.how = (enum oj_how)command->how,
+                                  .picks = rows->request.pick != OJ_PICK_ALL,
+                                  .one_to_one = command->one_to_one,
+                                  .aggregates = command->aggregates != NULL};
+}
+
 /* The columns of pairs, in their order in the output. */
 static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
 {
     const struct oj_command *c = rows->job->command;
     const struct oj_relation *relation = &rows->job->relation;
     const struct oj_op_info *op = oj_op_get(relation->op);
-    int is_ranked = oj_relation_sorts_by_measure(relation) &&
-                    (op->k == 1 || relation->k < OJ_EVERY_PAIR) &&
-                    rows->request.pick == OJ_PICK_ALL && !c->one_to_one &&
-                    oj_relation_gives_lists(relation);
+    const struct oj_row_choice choice = row_choice_of(rows);
     add_computed_column(rows, OJ_COLUMN_JOIN_FID, 0, OFTInteger64, "join_fid",
                         c->name_fid, "name_fid");
     if (op->measure != NULL && (op->takes & OJ_TAKES_ATTRIBUTES) == 0)
@@ -176,15 +179,9 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
                             OFTReal, "join_difference", c->name_difference,
                             "name_difference");
     }
-    if (is_ranked)
+    if (oj_rows_per_input_have_rank(relation, &choice))
         add_computed_column(rows, OJ_COLUMN_RANK, 0, OFTInteger, "join_rank",
                             c->name_rank, "name_rank");
-    else if (c->name_rank != NULL && c->name_rank[0] != '\0')
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-name_rank: there is a rank only with -op nearest or "
-                       "similar, and several join features to an input row "
-                       "(-k, -ties all), "
-                       "of which none is picked");
     if (c->name_count != NULL)
         add_computed_column(rows, OJ_COLUMN_COUNT, 0, OFTInteger64, "",
                             c->name_count, "name_count");
@@ -209,6 +206,7 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     enum oj_how how = (enum oj_how)command->how;
     int is_choice = how == OJ_HOW_SEMI || how == OJ_HOW_ANTI;
     int is_one = is_choice || command->aggregates != NULL;
+    struct oj_row_choice choice;
     if (command->one_to_one && oj_source_reads_once(&job->input))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-one_to_one reads the input twice, and %s can be read "
@@ -235,9 +233,9 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
         plan_geometry(rows, (enum oj_write_geometry)command->geometry);
     if (!is_one)
         OJ_TRY(plan_columns(rows, err));
-    fields->one_row_per_input = is_one || command->one_to_one ||
-                                rows->request.pick != OJ_PICK_ALL ||
-                                !oj_relation_gives_lists(&job->relation);
+    choice = row_choice_of(rows);
+    fields->one_row_per_input =
+        oj_rows_per_input_find(&job->relation, &choice) == OJ_ROWS_ONE;
     if (command->aggregates == NULL)
         return OJ_OK;
     OJ_TRY(oj_aggregation_open(job, fields, rows->request.want,

@@ -405,11 +405,6 @@ static oj_status update_in_place(struct update *u, struct oj_command_run *run,
     struct oj_job *job = &u->pass->job;
     double write_start;
     u->layer = job->input.name;
-    if (!u->pass->rows.fields.one_row_per_input)
-        return oj_fail(
-            err, OJ_ERR_ARG,
-            "-in_place has room for one join feature per row: choose "
-            "one with -pick");
     OJ_TRY(plan_columns_or_reuse_earlier(u, err));
     OJ_TRY(check_layer_updatable(u, err));
     OJ_TRY(oj_pass_prepare(u->pass, err));
