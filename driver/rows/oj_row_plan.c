@@ -1,5 +1,6 @@
 #include "oj_row_plan.h"
 
+#include "../../algs/rows/oj_rows_per_input.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/read/oj_attribute_table.h"
 #include "../base/oj_cancel.h"
@@ -22,6 +23,15 @@ static oj_status plan_pick(struct oj_rows *rows, const char *rule,
                                 &rows->score_column, &field, err));
     description = oj_layer_field_describe(field);
     return oj_row_pick_check_field("-", &description, err);
+}
+
+static struct oj_row_choice row_choice_of(const struct oj_rows *rows)
+{
+    const struct oj_command *command = rows->job->command;
+    return (struct oj_row_choice){.how = (enum oj_how)command->how,
+                                  .picks = rows->request.pick != OJ_PICK_ALL,
+                                  .one_to_one = command->one_to_one,
+                                  .aggregates = command->aggregates != NULL};
 }
 
 /* The columns of pairs. */
@@ -58,6 +68,7 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     enum oj_how how = (enum oj_how)command->how;
     int is_choice = oj_how_is_choice(how);
     int is_one = is_choice || command->aggregates != NULL;
+    struct oj_row_choice choice;
     if (command->one_to_one && oj_source_reads_once(&job->input))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-one_to_one reads the input twice, and %s can be read "
@@ -84,9 +95,9 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     }
     if (!is_one)
         OJ_TRY(plan_columns(rows, err));
-    fields->one_row_per_input = oj_row_columns_one_row_per_input(
-        &job->relation, how, rows->request.pick, command->one_to_one,
-        command->aggregates != NULL);
+    choice = row_choice_of(rows);
+    fields->one_row_per_input =
+        oj_rows_per_input_find(&job->relation, &choice) == OJ_ROWS_ONE;
     if (command->aggregates == NULL)
         return OJ_OK;
     OJ_TRY(oj_aggregation_open(job, fields, rows->request.want,
