@@ -49,6 +49,27 @@ OJ_INLINE void oj_tree_descent_begin(struct oj_tree_descent *descent,
     descent->stack[0] = root;
 }
 
+/** The lowest node over a run of entries, to begin at in place of the root. */
+OJ_INLINE struct oj_tree_child oj_tree_node_over(int32_t first, int32_t last)
+{
+    struct oj_tree_child over = {first / OJ_FANOUT, 0, 0.0f};
+    for (last /= OJ_FANOUT; over.child != last; last /= OJ_FANOUT)
+    {
+        over.child /= OJ_FANOUT;
+        over.level++;
+    }
+    return over;
+}
+
+/** 1 when there are entries of the run below a child (or it is one). */
+OJ_INLINE int oj_tree_child_overlaps(struct oj_tree_child child, int32_t first,
+                                     int32_t last)
+{
+    int shift = 3 * (child.level + 1);
+    return child.child >= (int64_t)first >> shift &&
+           child.child <= (int64_t)last >> shift;
+}
+
 /** Squared distances from box q to eight boxes.  May be too large by a relative
  *  3e-7, which oj_tree_reach2() allows for.  An absent box is at infinity. */
 OJ_INLINE void oj_boxes_distance2(const struct oj_tree_node *restrict box,

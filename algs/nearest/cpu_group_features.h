@@ -162,8 +162,10 @@ OJ_INLINE void oj_group_features_find(const struct oj_segments *segments,
         const int32_t *feature = oj_group_containing(s, g, i, &n);
         for (int64_t j = 0; j < n; j++)
         {
-            struct oj_found_feature *found =
-                &f->found[oj_group_table_find(f, feature[j])];
+            struct oj_found_feature *found;
+            if (!oj_choice_takes(&s->choice, feature[j]))
+                continue;
+            found = &f->found[oj_group_table_find(f, feature[j])];
             found->inside |= 1u << i;
             found->low = -INFINITY;
         }

@@ -161,6 +161,7 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
     self->index.tie_rank = args->tie_rank;
     self->options = args->options;
     self->polygons = *args->join_side;
+    self->index.on_class = args->join_side->on_class;
     self->index.n_features = args->join_side->n_features;
     relation->k = OJ_EVERY_PAIR;
     if (relation->op == OJ_OP_NEAREST)
@@ -177,17 +178,6 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-/* 1 when what decides which pairs count leaves out few of the nearest: as many
- * more are found.  Where it may leave out any number of them, the pairs are
- * asked one by one on the way from the nearest on (cpu_distance_joins.c). */
-static int leaves_out_few_pairs(const struct oj_relation *relation,
-                                const struct oj_flat *join_side)
-{
-    return relation->min_distance == 0.0 && relation->unordered_pairs == 0 &&
-           join_side->on_class == NULL && join_side->exclude_class == NULL &&
-           !oj_relation_compares_attributes(relation);
-}
-
 /* Points as input; within a reach single ones, each of which is a row by
  * itself, and as join side more than points, which have cells of their own
  * (cpu_near_points.c). */
@@ -201,7 +191,7 @@ static int takes_nearest_points(const struct oj_relation *relation,
         return !oj_flat_is_points(join_side) &&
                (input == NULL || oj_flat_is_points(input));
     return relation->op == OJ_OP_NEAREST &&
-           leaves_out_few_pairs(relation, join_side) &&
+           !oj_relation_compares_attributes(relation) &&
            (input == NULL ||
             (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0);
 }
@@ -210,9 +200,67 @@ static int takes_nearest_points(const struct oj_relation *relation,
 struct nearest_points_batch
 {
     struct nearest_points_index *self;
-    struct oj_nearest_output to; /* answers: those of thread 0 */
-    struct oj_pair_filter filter;
+    struct oj_nearest_output to;    /* answers: those of thread 0 */
+    struct oj_pair_filter filter;   /* of sides without classes that must be
+                                       equal: these are runs of segments */
+    struct oj_flat input, polygons; /* these sides */
+    const int32_t *on_class;        /* of the rows, or NULL */
 };
+
+/* The class of a point, which is one of a row. */
+static int32_t class_of_point(const struct nearest_points_batch *b,
+                              const struct oj_ordered_point *point)
+{
+    int64_t row = point->index;
+    return b->on_class[b->to.row != NULL ? b->to.row[row] : row];
+}
+
+/* Puts the points of a bucket in the order of their classes, those of a class
+ * in the order in which they are. */
+static oj_status sort_points_by_class(const struct nearest_points_batch *b,
+                                      int64_t n,
+                                      const struct oj_ordered_point *point,
+                                      struct oj_nearest_scratch *s,
+                                      struct oj_error *err)
+{
+    struct oj_keyed *sorted;
+    OJ_ROOM(s->class_key, 0, 2 * n, s->cap_class_key, err);
+    OJ_ROOM(s->of_class, 0, n, s->cap_of_class, err);
+    for (int64_t i = 0; i < n; i++)
+    {
+        uint32_t on_class = (uint32_t)class_of_point(b, &point[i]);
+        s->class_key[i] = (struct oj_keyed){on_class, i};
+    }
+    sorted = oj_radix_sort(s->class_key, s->class_key + n, n);
+    for (int64_t i = 0; i < n; i++)
+        s->of_class[i] = point[sorted[i].value];
+    return OJ_OK;
+}
+
+/* Answers the points of a bucket class by class. */
+static oj_status join_points_by_class(const struct nearest_points_batch *b,
+                                      int64_t n,
+                                      const struct oj_ordered_point *point,
+                                      struct oj_nearest_scratch *s,
+                                      const struct oj_nearest_output *to,
+                                      struct oj_error *err)
+{
+    const struct oj_cpu_index *index = &b->self->index;
+    int64_t end;
+    OJ_TRY(sort_points_by_class(b, n, point, s, err));
+    for (int64_t first = 0; first < n; first = end)
+    {
+        int32_t on_class = class_of_point(b, &s->of_class[first]);
+        struct oj_segments_class of =
+            oj_segments_find_class(&index->segments, on_class);
+        for (end = first + 1;
+             end < n && class_of_point(b, &s->of_class[end]) == on_class;)
+            end++;
+        OJ_TRY(oj_nearest_points(index, s, end - first, s->of_class + first,
+                                 &of, to, err));
+    }
+    return OJ_OK;
+}
 
 static oj_status join_bucket(int64_t bucket, int thread, void *user,
                              struct oj_error *err)
@@ -221,11 +269,14 @@ static oj_status join_bucket(int64_t bucket, int thread, void *user,
     struct nearest_points_index *self = b->self;
     const struct oj_order *order = &self->order;
     int64_t first = order->bucket_offset[bucket];
+    int64_t n = order->bucket_offset[bucket + 1] - first;
     struct oj_nearest_output to = b->to;
     to.answers += thread;
-    return oj_nearest_points(&self->index, &self->scratch[thread],
-                             order->bucket_offset[bucket + 1] - first,
-                             order->point + first, &to, err);
+    if (b->on_class != NULL)
+        return join_points_by_class(b, n, order->point + first,
+                                    &self->scratch[thread], &to, err);
+    return oj_nearest_points(&self->index, &self->scratch[thread], n,
+                             order->point + first, NULL, &to, err);
 }
 
 static oj_status join_points(struct nearest_points_batch *b, int64_t n,
@@ -294,7 +345,7 @@ static int has_k_pairs_in_place(const struct nearest_points_batch *b,
                                 const struct oj_flat *input)
 {
     const struct oj_relation *relation = &b->self->index.relation;
-    return oj_flat_is_points(input) && b->to.filter == NULL &&
+    return oj_flat_is_points(input) && input->max_distance == NULL &&
            relation->op == OJ_OP_NEAREST && relation->k > 1 &&
            relation->ties == OJ_TIES_FIRST &&
            (relation->max_distance == INFINITY ||
@@ -422,8 +473,14 @@ static oj_status join_nearest_points(struct oj_index *wrapped,
                                      struct oj_error *err)
 {
     struct nearest_points_index *self = (void *)wrapped;
-    struct nearest_points_batch b = {.self = self};
+    struct nearest_points_batch b = {.self = self,
+                                     .input = *input,
+                                     .polygons = self->polygons,
+                                     .on_class = input->on_class};
     OJ_TRY(oj_pair_filter_make(&self->relation, input, &self->polygons,
+                               &b.filter, err));
+    b.input.on_class = b.polygons.on_class = NULL;
+    OJ_TRY(oj_pair_filter_make(&self->relation, &b.input, &b.polygons,
                                &b.filter, err));
     OJ_TRY(make_thread_scratch(self, err));
     b.to.answers = self->answers;

@@ -103,6 +103,8 @@ OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
     double d2[OJ_BUNDLE];
     float low[OJ_BUNDLE], high[OJ_BUNDLE];
     oj_bundle_measure(&segments->bundle[bundle], place, d2, low);
+    if (!s->choice.is_all)
+        oj_choice_mask(segments, &s->choice, bundle, bound->keep, d2, low);
     if (has_high)
         oj_bundle_high(place, d2, high);
     oj_bound_tighten(segments, s, place, k, searches, bundle, d2, bound);
@@ -282,14 +284,18 @@ OJ_INLINE int set_containing_as_nearest(const struct oj_cpu_index *index,
         int64_t n;
         const int32_t *feature = oj_group_containing(s, g, i, &n);
         best->feature[i] = NO_FEATURE;
+        int64_t n_taken = 0;
         for (int64_t k = 0; k < n; k++)
         {
+            if (!oj_choice_takes(&s->choice, feature[k]))
+                continue;
+            n_taken++;
             if (comes_before(index, feature[k], best->feature[i]))
                 best->feature[i] = feature[k];
         }
-        best->distance[i] = n > 0 ? 0.0 : INFINITY;
-        best->tied |= (uint32_t)(n > 1) << i;
-        n_inside += n > 0;
+        best->distance[i] = n_taken > 0 ? 0.0 : INFINITY;
+        best->tied |= (uint32_t)(n_taken > 1) << i;
+        n_inside += n_taken > 0;
     }
     return n_inside;
 }
@@ -611,7 +617,7 @@ static oj_status put_filtered_pairs(struct nearest_search *search,
         filter_pairs(search, row, (int32_t *)(uintptr_t)found->feature,
                      (double *)(uintptr_t)found->distance, found->n);
     if (pairs.n < search->index->relation.k && found->n >= search->k &&
-        search->k < search->index->n_features)
+        search->k < search->s->choice.n_features)
         return leave_point_open(search->s, point, err);
     if (to->ones == NULL)
         return put_pairs(to, row, &pairs, err);
@@ -662,7 +668,9 @@ OJ_INLINE oj_status put_listed_pairs(struct nearest_search *search,
             search->s->carry.x = g->x[i];
             search->s->carry.y = g->y[i];
             search->s->carry.distance =
-                pairs.n >= search->k ? pairs.distance[search->k - 1] : INFINITY;
+                pairs.n >= search->k && search->s->choice.filter == NULL
+                    ? pairs.distance[search->k - 1]
+                    : INFINITY;
         }
         if (search->is_filtered)
             OJ_TRY(put_filtered_pairs(search, &g->point[i], &pairs, err));
@@ -776,7 +784,7 @@ OJ_INLINE void adapt_group_limit(struct nearest_search *search,
                                  enum nearest_answer answer)
 {
     struct oj_nearest_scratch *s = search->s;
-    double base = search->index->segments.bundle_size;
+    double base = s->limit_base;
     int64_t wanted = expected_features(search, answer);
     if (answer == NEAREST_LISTED)
         oj_adapt(&s->group_limit, s->features.n, 12 + 3 * wanted / 2,
@@ -832,14 +840,10 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
     const struct oj_cpu_index *index = search->index;
     struct oj_nearest_scratch *s = search->s;
     struct oj_place patch;
-    double base = index->segments.bundle_size;
+    double base = s->limit_base;
     int64_t k = answer == NEAREST_LISTED ? search->k : 1;
-    int most = OJ_PATCH;
-    if (s->group_limit == 0.0)
-    {
-        s->group_limit = base;
-        s->patch_limit = 4.0 * base;
-    }
+    int most_at_once = s->choice.filter != NULL ? 1 : OJ_PATCH;
+    int most = most_at_once;
     s->carry.distance = INFINITY;
     for (int64_t at = 0; at < n;)
     {
@@ -848,6 +852,7 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
         int64_t many = answer != NEAREST_LISTED ? 96 : 256 + 8 * expected;
         int taken =
             oj_place_take(&patch, n - at, most, point + at, s->patch_limit);
+        s->choice.row = input_row_of_point(search->to, point + at);
         OJ_TRY(oj_patch_bundles(&index->segments, s, &patch, k, expected,
                                 greatest_reach(search, taken, point + at),
                                 err));
@@ -859,7 +864,7 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
         OJ_TRY(oj_patch_containing(s, taken, point + at, err));
         prefetch_answers(search->to, taken, point + at);
         OJ_TRY(answer_patch(search, taken, point + at, answer, err));
-        most = OJ_PATCH;
+        most = most_at_once;
         at += taken;
         oj_adapt(&s->patch_limit, s->near_bundles.n, few, many, 4.0 * base);
     }
@@ -905,7 +910,10 @@ static oj_status answer_k_nearest(struct nearest_search *search, int64_t n,
 
  * The k nearest that pass are among the first features of the list of all.  How
  * many of these to ask for follows the data: most points should have enough of
- * them, and those that have not ask again for four times as many. */
+ * them.  Those that have not are searched for one by one, with each feature
+ near
+ * them asked; what depends on the distance, a least one, is asked afterwards,
+ * of four times as many in each turn. */
 
 #define TIMES_MORE 4
 
@@ -914,49 +922,74 @@ static int64_t least_to_ask_for(const struct nearest_search *search)
 {
     const struct oj_relation *relation = &search->index->relation;
     const struct oj_pair_filter *filter = search->to->filter;
-    int is_self_alone =
-        relation->min_distance == 0.0 && !relation->exclude_same_geometry &&
-        relation->unordered_pairs == 0 &&
-        !oj_relation_compares_attributes(relation) &&
-        filter->input->on_class == NULL && filter->input->exclude_class == NULL;
-    int64_t n = search->index->n_features, least = relation->k;
+    int is_self_alone = relation->min_distance == 0.0 &&
+                        !relation->exclude_same_geometry &&
+                        relation->unordered_pairs == 0 &&
+                        !oj_relation_compares_attributes(relation) &&
+                        filter->input->exclude_class == NULL;
+    int64_t n = search->s->choice.n_features, least = relation->k;
     if (filter->is_needed || relation->min_distance > 0.0)
         least += is_self_alone ? 1 : 2 + relation->k / 2;
     return least < n ? least : n > 0 ? n : 1;
+}
+
+/* And the most, where a search for one point can ask each feature. */
+static int64_t most_to_ask_for(const struct nearest_search *search)
+{
+    const struct oj_relation *relation = &search->index->relation;
+    int64_t n = search->s->choice.n_features, most = 4 * relation->k + 16;
+    if (most > n || relation->min_distance > 0.0)
+        most = n;
+    return most > 0 ? most : 1;
 }
 
 static void adapt_number_to_ask_for(struct nearest_search *search, int64_t n,
                                     int64_t least)
 {
     struct oj_nearest_scratch *s = search->s;
+    int64_t most = most_to_ask_for(search);
     if (8 * s->n_open > n)
         s->asked += s->asked / 2 + 1;
     else if (32 * s->n_open < n)
         s->asked -= (s->asked - least + 7) / 8;
-    if (s->asked > search->index->n_features)
-        s->asked = search->index->n_features;
+    if (s->asked > most)
+        s->asked = most;
     if (s->asked < least)
         s->asked = least;
 }
 
-/* Answers those that are open, each time for more of their nearest. */
+/* Answers those that are open one by one. */
 static oj_status answer_open_points(struct nearest_search *search,
                                     struct oj_error *err)
 {
     struct oj_nearest_scratch *s = search->s;
-    int64_t most = search->index->n_features;
+    const struct oj_pair_filter *filter = search->to->filter;
+    const struct oj_relation *relation = &search->index->relation;
+    double patch_limit = s->patch_limit, group_limit = s->group_limit;
+    int64_t most = s->choice.n_features;
     oj_status status = OJ_OK;
+    if (s->n_open == 0)
+        return OJ_OK;
+    if (filter->is_needed)
+    {
+        s->choice.filter = filter;
+        s->choice.is_all = 0;
+        search->k = relation->k < most ? relation->k : most;
+    }
     while (s->n_open > 0 && status == OJ_OK)
     {
         struct oj_ordered_point *point = s->open;
         int64_t n = s->n_open;
         s->open = NULL;
         s->n_open = s->cap_open = 0;
-        search->k =
-            search->k < most / TIMES_MORE ? TIMES_MORE * search->k : most;
+        if (relation->min_distance > 0.0)
+            search->k =
+                search->k < most / TIMES_MORE ? TIMES_MORE * search->k : most;
         status = answer_k_nearest(search, n, point, err);
         oj_free(point);
     }
+    s->patch_limit = patch_limit;
+    s->group_limit = group_limit;
     return status;
 }
 
@@ -972,21 +1005,58 @@ static oj_status answer_filtered(struct nearest_search *search, int64_t n,
     least = least_to_ask_for(search);
     if (s->asked < least)
         s->asked = least;
-    search->k = s->asked;
+    search->k = s->asked < s->choice.n_features ? s->asked : least;
     OJ_TRY(answer_k_nearest(search, n, point, err));
     adapt_number_to_ask_for(search, n, least);
     return answer_open_points(search, err);
 }
 
+/* --- points --------------------------------------------------------------- */
+
+/* All segments, or those of a class. */
+static void choose_segments(const struct oj_cpu_index *index,
+                            const struct oj_segments_class *of,
+                            struct oj_nearest_scratch *s)
+{
+    const struct oj_segments *segments = &index->segments;
+    double base = of != NULL ? of->bundle_size : segments->bundle_size;
+    struct oj_segment_choice choice = {.end = segments->n_bundles * OJ_BUNDLE,
+                                       .n_features = index->n_features,
+                                       .is_all = 1};
+    if (of != NULL)
+        choice = (struct oj_segment_choice){.first = of->first,
+                                            .end = of->end,
+                                            .n_features = of->n_features,
+                                            .class_of = index->on_class,
+                                            .on_class = of->on_class};
+    s->choice = choice;
+    /* how many bundles' sizes a limit is, is alike in all classes */
+    if (s->limit_base > 0.0 && base > 0.0)
+    {
+        s->patch_limit *= base / s->limit_base;
+        s->group_limit *= base / s->limit_base;
+    }
+    else
+    {
+        s->patch_limit = 4.0 * base;
+        s->group_limit = base;
+    }
+    s->limit_base = base;
+}
+
 oj_status oj_nearest_points(const struct oj_cpu_index *index,
                             struct oj_nearest_scratch *s, int64_t n,
                             const struct oj_ordered_point *point,
+                            const struct oj_segments_class *of,
                             const struct oj_nearest_output *to,
                             struct oj_error *err)
 {
     const struct oj_relation *relation = &index->relation;
     struct nearest_search search = {index, s, to, relation->k,
                                     to->filter != NULL};
+    choose_segments(index, of, s);
+    if (search.k != OJ_EVERY_PAIR && search.k > s->choice.n_features)
+        search.k = s->choice.n_features > 0 ? s->choice.n_features : 1;
     if (relation->k == 1 && relation->ties != OJ_TIES_ALL &&
         !search.is_filtered)
         return answer_one_nearest(&search, n, point, err);
@@ -1018,6 +1088,8 @@ void oj_nearest_scratch_free(struct oj_nearest_scratch *s)
                             s->best_d2,
                             s->own,
                             s->open,
+                            s->of_class,
+                            s->class_key,
                             f->key,
                             f->first,
                             f->feature,

@@ -207,6 +207,36 @@ OJ_INLINE void oj_bundle_high(const struct oj_place *place,
     OJ_EIGHT high[c] = (float)(sqrt(d2[c]) * (1.0 + 1e-6) + h);
 }
 
+/* Takes the segments of a bundle out that the search does not look at: they are
+ * near nothing.  What is asked of a pair is asked within bound only. */
+static inline void oj_choice_mask(const struct oj_segments *segments,
+                                  const struct oj_segment_choice *choice,
+                                  int64_t bundle, float keep, double *d2,
+                                  float *low)
+{
+    for (int i = 0; i < OJ_BUNDLE; i++)
+    {
+        int64_t slot = bundle * OJ_BUNDLE + i;
+        if (slot >= choice->first && slot < choice->end &&
+            (choice->filter == NULL || !(low[i] <= keep) ||
+             oj_pair_may_count(choice->filter, choice->row,
+                               segments->feature[slot])))
+            continue;
+        d2[i] = INFINITY;
+        low[i] = NAN; /* within no bound, even an infinite one */
+    }
+}
+
+/* 1 when the search looks at a feature that contains a point. */
+OJ_INLINE int oj_choice_takes(const struct oj_segment_choice *choice,
+                              int32_t feature)
+{
+    return (choice->class_of == NULL ||
+            choice->class_of[feature] == choice->on_class) &&
+           (choice->filter == NULL ||
+            oj_pair_may_count(choice->filter, choice->row, feature));
+}
+
 /* The farthest that a point of the box can be from a segment: at a corner,
  * because the distance is convex. */
 OJ_INLINE double oj_box_reach_to(const struct oj_place *place,
@@ -305,7 +335,8 @@ OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
         int has_own = s->own->is_used;
         for (int i = 0; i < OJ_BUNDLE && (has_own || searches); i++)
         {
-            if (has_own && !oj_own_lower(s->own, feature[i], d2[i]))
+            if (!(d2[i] < INFINITY) ||
+                (has_own && !oj_own_lower(s->own, feature[i], d2[i])))
                 continue;
             if (searches && (s->n_best < k || d2[i] < s->best_d2[k - 1]))
                 oj_best_put(s, k, feature[i], d2[i]);
@@ -477,20 +508,25 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
     struct oj_tree_descent descent;
     struct oj_bound bound = oj_bound_make(tree, cap);
     int64_t check_at = OJ_MANY_BOXES + expected;
-    int searches;
+    int32_t first = (int32_t)(s->choice.first / OJ_BUNDLE);
+    int32_t last = (int32_t)((s->choice.end - 1) / OJ_BUNDLE);
+    int searches, is_all = s->choice.is_all;
     double from_centre2[OJ_BUNDLE];
     float low[OJ_BUNDLE];
     front->n = 0;
     s->too_many = 0;
     searches = oj_bound_begin(tree, s, patch, k, &bound);
+    if (s->choice.first >= s->choice.end)
+        return OJ_OK;
     oj_tree_descent_begin(&descent, tree, &patch->box);
+    descent.stack[0] = oj_tree_node_over(first, last);
     while (descent.depth > 0)
     {
         struct oj_tree_child v = descent.stack[--descent.depth];
         const struct oj_tree_node *node =
             &tree->node[tree->level_first[v.level] + v.child];
         float d2[OJ_FANOUT];
-        if (v.d2 > bound.reach2)
+        if (v.d2 > bound.reach2 || !oj_tree_child_overlaps(v, first, last))
             continue;
         if (v.level > 0)
         {
@@ -499,6 +535,11 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
         }
         OJ_TRY(oj_front_reserve(front, err));
         oj_boxes_distance2(node, descent.q, d2);
+        for (int c = 0; !is_all && c < OJ_FANOUT; c++)
+        {
+            int32_t bundle = v.child * OJ_FANOUT + c;
+            d2[c] = bundle >= first && bundle <= last ? d2[c] : INFINITY;
+        }
         /* what is measured next comes from memory: all of it at once */
         for (int c = 0; c < OJ_FANOUT; c++)
         {
@@ -518,6 +559,9 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
             {
                 oj_bundle_measure(&segments->bundle[bundle], patch,
                                   from_centre2, low);
+                if (!is_all)
+                    oj_choice_mask(segments, &s->choice, bundle, bound.keep,
+                                   from_centre2, low);
                 oj_bound_tighten(segments, s, patch, k, 1, bundle, from_centre2,
                                  &bound);
             }

@@ -23,11 +23,26 @@
 #define OJ_OWN_SLOTS 4096 /* a power of two */
 #define OJ_OWN_MOST 3072  /* features that are noted */
 
+/** Which segments a search looks at. */
+struct oj_segment_choice
+{
+    int64_t first, end;      /**< slots: all of them, or those of a class */
+    int64_t n_features;      /**< that have them */
+    int is_all;              /**< 1: all segments, whatever the row */
+    const int32_t *class_of; /**< [features], or NULL: of no matter */
+    int32_t on_class;        /**< of the features looked at */
+    /** Of a search for one point: looked at is only what may be a pair of row;
+     *  NULL: all. */
+    const struct oj_pair_filter *filter;
+    int32_t row;
+};
+
 /** The join side as the engine holds it. */
 struct oj_cpu_index
 {
     struct oj_relation relation; /**< k: no more than there are features */
     const int32_t *tie_rank;     /**< [features] or NULL: the ordinal */
+    const int32_t *on_class;     /**< [features] or NULL */
     struct oj_segments segments; /**< of all features */
     int64_t n_features;          /**< that have segments */
 };
@@ -143,14 +158,20 @@ struct oj_nearest_scratch
     struct oj_own_bounds *own; /**< k > 1 */
     struct oj_group_features features;
     struct oj_nearest_carry carry;
+    struct oj_segment_choice choice;
     struct oj_ranking ranking; /**< of one point with many pairs */
     int64_t expected; /**< within a reach: features of a point, about */
     int64_t asked; /**< where pairs are filtered: nearest features asked for at
                         first; 0: not known yet */
     int64_t n_open, cap_open;
     struct oj_ordered_point *open; /**< points that want more features */
-    /** width + height that patches and groups may have; follow the data */
-    double patch_limit, group_limit;
+    struct oj_ordered_point
+        *of_class;              /**< points in the order of their classes */
+    struct oj_keyed *class_key; /**< by which these are sorted */
+    int64_t cap_of_class, cap_class_key;
+    /** width + height that patches and groups may have; follow the data, from
+     *  some bundles' sizes on, limit_base */
+    double patch_limit, group_limit, limit_base;
     const int *cancel; /**< looked at before each group; may be NULL */
     int timings;       /**< 1: fill filter_s and refine_s */
     double filter_s, refine_s;
@@ -174,7 +195,8 @@ struct oj_nearest_output
                                               within the relation's distance */
 };
 
-/** The nearest of n points in Morton order: k of each, ties as the relation
+/** The nearest of n points in Morton order, of one class where pairs must be of
+ *  one (of; NULL: all features): k of each, ties as the relation
  *  says, or all within its reach (dwithin; each point is a row).  Costs some
  *  hundred nanoseconds a group.
  *
@@ -184,6 +206,7 @@ OJ_MUST_USE oj_status oj_nearest_points(const struct oj_cpu_index *index,
                                         struct oj_nearest_scratch *scratch,
                                         int64_t n,
                                         const struct oj_ordered_point *point,
+                                        const struct oj_segments_class *of,
                                         const struct oj_nearest_output *output,
                                         struct oj_error *err);
 

@@ -3,6 +3,7 @@
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../base/cpu_morton_sort.h"
+#include "../base/oj_radix.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +27,8 @@ struct segments_build
     const struct oj_flat *flat;
     const int32_t *tie_rank;
     int64_t k_distinct;
-    int64_t n_items;
-    int64_t *first_item; /* [n_feature_tasks + 1] */
+    int64_t n_items, n_listed; /* those kept, those in item */
+    int64_t *first_item;       /* [n_feature_tasks + 1] */
     struct item *item;
     double *x, *y; /* [n_items] middles */
     struct oj_order order;
@@ -113,7 +114,7 @@ static oj_status list_segments(struct segments_build *b, int n_threads,
         (b->flat->n_features + FEATURES_PER_TASK - 1) / FEATURES_PER_TASK;
     OJ_NEW_ZEROED(b->first_item, n_tasks + 1, err);
     oj_parallel_for(n_threads, n_tasks, count_task_segments, b);
-    b->n_items = scan_counts(n_tasks, b->first_item);
+    b->n_items = b->n_listed = scan_counts(n_tasks, b->first_item);
     if (b->n_items > INT32_MAX || b->flat->n_vertices > (int64_t)UINT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "the join layer has %lld segments; at most %d are "
@@ -226,6 +227,126 @@ static void compact_buckets_after_drops(struct segments_build *b)
     b->n_items = at;
 }
 
+/* --- classes --------------------------------------------------------------
+ */
+
+/* Puts the sorted items in the order of their classes, stable, without those
+ * that are of none; *keyed is the caller's to free. */
+static oj_status sort_items_by_class(struct segments_build *b,
+                                     struct oj_keyed **keyed,
+                                     struct oj_error *err)
+{
+    const int32_t *on_class = b->flat->on_class;
+    struct oj_keyed *by_class;
+    int64_t n = 0;
+    OJ_NEW(*keyed, 2 * b->n_items, err);
+    for (int64_t i = 0; i < b->n_items; i++)
+    {
+        int32_t of_item = on_class[b->item[b->sorted[i]].feature];
+        (*keyed)[n] = (struct oj_keyed){(uint32_t)of_item, b->sorted[i]};
+        n += of_item >= 0;
+    }
+    by_class = oj_radix_sort(*keyed, *keyed + n, n);
+    for (int64_t i = 0; i < n; i++)
+        b->sorted[i] = (uint32_t)by_class[i].value;
+    b->n_items = n;
+    return OJ_OK;
+}
+
+static int32_t class_of_item(const struct segments_build *b, int64_t i)
+{
+    return b->flat->on_class[b->item[b->sorted[i]].feature];
+}
+
+/* Lists the runs of items of one class. */
+static oj_status list_classes(struct segments_build *b, struct oj_error *err)
+{
+    struct oj_segments *segments = b->segments;
+    int64_t n = 0;
+    for (int64_t i = 0; i < b->n_items; i++)
+        n += i == 0 || class_of_item(b, i) != class_of_item(b, i - 1);
+    OJ_NEW_ZEROED(segments->of_class, n, err);
+    for (int64_t i = 0; i < b->n_items; i++)
+    {
+        int32_t on_class = class_of_item(b, i);
+        if (i == 0 || on_class != class_of_item(b, i - 1))
+            segments->of_class[segments->n_classes++] =
+                (struct oj_segments_class){i, i, 0, 0.0, on_class};
+        segments->of_class[segments->n_classes - 1].end = i + 1;
+    }
+    return OJ_OK;
+}
+
+static struct oj_segments_class *find_class(const struct oj_segments *segments,
+                                            int32_t on_class)
+{
+    int64_t low = 0, high = segments->n_classes;
+    while (low < high)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if (segments->of_class[middle].on_class < on_class)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < segments->n_classes &&
+                   segments->of_class[low].on_class == on_class
+               ? &segments->of_class[low]
+               : NULL;
+}
+
+static oj_status group_items_by_class(struct segments_build *b,
+                                      struct oj_error *err)
+{
+    struct oj_keyed *keyed = NULL;
+    oj_status status;
+    if (b->flat->on_class == NULL)
+        return OJ_OK;
+    oj_order_free(&b->order);
+    status = sort_items_by_class(b, &keyed, err);
+    oj_free(keyed);
+    return status == OJ_OK ? list_classes(b, err) : status;
+}
+
+/* How many features a class has, and how large its bundles are. */
+static void measure_classes(struct segments_build *b)
+{
+    struct oj_segments *segments = b->segments;
+    int32_t last_feature = -1;
+    for (int64_t i = 0; i < segments->n_classes; i++)
+    {
+        struct oj_segments_class *of = &segments->of_class[i];
+        int64_t first = of->first / OJ_BUNDLE, end = (of->end - 1) / OJ_BUNDLE;
+        double size = 0.0;
+        for (int64_t at = first; at <= end; at++)
+            size += (b->box[at].x1 - b->box[at].x0) +
+                    (b->box[at].y1 - b->box[at].y0);
+        of->bundle_size = size / (double)(end - first + 1);
+    }
+    /* items are listed feature by feature */
+    for (int64_t i = 0; segments->of_class != NULL && i < b->n_listed; i++)
+    {
+        int32_t feature = b->item[i].feature;
+        struct oj_segments_class *of =
+            feature == last_feature
+                ? NULL
+                : find_class(segments, b->flat->on_class[feature]);
+        last_feature = feature;
+        if (of != NULL)
+            of->n_features++;
+    }
+}
+
+struct oj_segments_class
+oj_segments_find_class(const struct oj_segments *segments, int32_t on_class)
+{
+    const struct oj_segments_class *found = find_class(segments, on_class);
+    return found != NULL ? *found
+                         : (struct oj_segments_class){0, 0, 0, 0.0, on_class};
+}
+
+/* --- bundles -------------------------------------------------------------- */
+
 static void fill_bundles(int64_t first, int64_t end, void *user)
 {
     struct segments_build *b = user;
@@ -268,6 +389,7 @@ static oj_status make_bundles(struct segments_build *b, int n_threads,
     for (int64_t i = 0; i < n; i++)
         size += (b->box[i].x1 - b->box[i].x0) + (b->box[i].y1 - b->box[i].y0);
     segments->bundle_size = n > 0 ? size / (double)n : 0.0;
+    measure_classes(b);
     return oj_tree_build(&segments->tree, n_threads, n, b->box, err);
 }
 
@@ -284,7 +406,7 @@ static oj_status sort_segments_in_morton_order(struct segments_build *b,
     OJ_TRY(oj_order_sort(&b->order, n_threads, sort_and_deduplicate_bucket, b,
                          err));
     compact_buckets_after_drops(b);
-    return OJ_OK;
+    return group_items_by_class(b, err);
 }
 
 oj_status oj_segments_build(struct oj_segments *segments,
@@ -343,6 +465,7 @@ int64_t oj_segments_bytes(const struct oj_segments *segments)
     return segments->n_bundles *
                (int64_t)(sizeof *segments->bundle +
                          OJ_BUNDLE * sizeof *segments->feature) +
+           segments->n_classes * (int64_t)sizeof *segments->of_class +
            oj_tree_bytes(&segments->tree);
 }
 
@@ -350,6 +473,7 @@ void oj_segments_free(struct oj_segments *segments)
 {
     oj_free(segments->bundle);
     oj_free(segments->feature);
+    oj_free(segments->of_class);
     oj_tree_free(&segments->tree);
     memset(segments, 0, sizeof *segments);
 }

@@ -10,6 +10,7 @@
  *         within_ulps=..
  * Exit code: 0, 1 on an error, 3 when repeats or the check differ.
  */
+#include "../../flatten/base/oj_alloc.h"
 #include "bench_answer.h"
 #include "bench_data.h"
 #include "bench_gpu.h"
@@ -30,8 +31,9 @@ struct arguments
     struct oj_options options;
     const char *backend;
     int64_t n_repeats, batch, n_check;
-    int pinned, resident; /* on a GPU */
-    int sums;             /* 1: values are summed; 2: by way of pairs */
+    int pinned, resident;    /* on a GPU */
+    int sums;                /* 1: values are summed; 2: by way of pairs */
+    int64_t n_on, n_exclude; /* classes of features; 0: none */
 };
 
 /* Seconds spent in one run. The processor time of sorting is its share of wall
@@ -68,7 +70,10 @@ static void print_help(void)
          "  --distance_to interior|boundary\n"
          "  --k K --ties first|all\n"
          "  --exclude_self         no pairs of equal ids\n"
+         "  --exclude_same         no pairs of equal geometries\n"
          "  --unordered            only pairs with input id < join id\n"
+         "  --on C                 only pairs of one class of C\n"
+         "  --exclude C            no pairs of one class of C\n"
          "  --any_order            pairs of a row need no order\n"
          "  --backend NAME         auto, cpu, cuda, quadrant, cuda_quadrant, "
          "geos ..\n"
@@ -184,6 +189,10 @@ static void parse_option(struct arguments *a, const char *name,
                                : OJ_TIES_FIRST;
     else if (strcmp(name, "--backend") == 0)
         a->backend = value;
+    else if (strcmp(name, "--on") == 0)
+        a->n_on = to_integer(name, value);
+    else if (strcmp(name, "--exclude") == 0)
+        a->n_exclude = to_integer(name, value);
     else if (strcmp(name, "--quadrant_size") == 0)
         a->options.quadrant_size = to_integer(name, value);
     else if (strcmp(name, "--threads") == 0)
@@ -229,6 +238,8 @@ static void parse(struct arguments *a, int argc, char **argv)
             a->options.timings = 1;
         else if (strcmp(argv[i], "--exclude_self") == 0)
             a->relation.exclude_self = 1;
+        else if (strcmp(argv[i], "--exclude_same") == 0)
+            a->relation.exclude_same_geometry = 1;
         else if (strcmp(argv[i], "--unordered") == 0)
             a->relation.unordered_pairs = 1;
         else if (strcmp(argv[i], "--any_order") == 0)
@@ -422,6 +433,59 @@ static int is_self_join(const struct arguments *a,
            !a->data.far;
 }
 
+/* A class of n for each feature, by its place: the lower the class, the more
+ * features it has.  The caller frees it; *out stays NULL where n is 0. */
+static oj_status make_classes(int64_t n_features, int64_t n, int32_t **out,
+                              struct oj_error *err)
+{
+    if (n == 0)
+        return OJ_OK;
+    OJ_NEW(*out, n_features, err);
+    for (int64_t i = 0; i < n_features; i++)
+    {
+        uint64_t mixed = (uint64_t)(i + 1) * UINT64_C(0x9E3779B97F4A7C15);
+        double u;
+        mixed ^= mixed >> 32;
+        mixed *= UINT64_C(0xD6E8FEB86659FD93);
+        u = (double)(mixed >> 11) * 0x1p-53;
+        (*out)[i] = (int32_t)((double)n * u * u);
+    }
+    return OJ_OK;
+}
+
+/* The classes of both sides, on which pairs depend. */
+struct bench_classes
+{
+    int32_t *on[2], *exclude[2];
+};
+
+static oj_status set_classes(const struct arguments *a, struct oj_flat *input,
+                             struct oj_flat *join_side,
+                             struct bench_classes *classes,
+                             struct oj_error *err)
+{
+    struct oj_flat *const side[2] = {input, join_side};
+    for (int i = 0; i < 2; i++)
+    {
+        OJ_TRY(
+            make_classes(side[i]->n_features, a->n_on, &classes->on[i], err));
+        OJ_TRY(make_classes(side[i]->n_features, a->n_exclude,
+                            &classes->exclude[i], err));
+        side[i]->on_class = classes->on[i];
+        side[i]->exclude_class = classes->exclude[i];
+    }
+    return OJ_OK;
+}
+
+static void free_classes(struct bench_classes *classes)
+{
+    for (int i = 0; i < 2; i++)
+    {
+        oj_free(classes->on[i]);
+        oj_free(classes->exclude[i]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct arguments a = {.data = {.data = "nycgen",
@@ -431,6 +495,7 @@ int main(int argc, char **argv)
                           .relation = oj_relation_default(),
                           .n_repeats = 1};
     struct bench_layers layers = {0};
+    struct bench_classes classes = {{0}, {0}};
     struct oj_error err = {OJ_OK, ""};
     oj_status status;
     int different = 0;
@@ -441,8 +506,8 @@ int main(int argc, char **argv)
     status = bench_data_load(&a.data, &layers, &err);
     if (status == OJ_OK)
     {
-        const struct oj_flat join_side = oj_flat_buf_view(&layers.join_side);
-        const struct oj_flat input =
+        struct oj_flat join_side = oj_flat_buf_view(&layers.join_side);
+        struct oj_flat input =
             is_self_join(&a, &join_side) ? join_side : bench_input(&layers);
         printf("LAYERS data=%s input=%s n=%" PRId64
                " layer=%s features=%" PRId64 " vertices=%" PRId64 "\n",
@@ -452,7 +517,10 @@ int main(int argc, char **argv)
                                     ? (unsigned)OJ_PART_POINT
                                     : (unsigned)input.part_kinds;
         a.options.n_expected = input.n_features; /* as the command knows */
-        if (a.resident)
+        status = set_classes(&a, &input, &join_side, &classes, &err);
+        if (status != OJ_OK)
+            ; /* reported below */
+        else if (a.resident)
             status = bench_on_gpu(&a, &input, &join_side, &err);
         else if (a.sums > 0)
             status = bench_summing(&a, &input, &join_side, &err);
@@ -462,6 +530,7 @@ int main(int argc, char **argv)
     if (status != OJ_OK)
         fprintf(stderr, "oj_bench: %s: %s\n", oj_status_name(status),
                 err.message);
+    free_classes(&classes);
     bench_layers_free(&layers);
     return status != OJ_OK ? 1 : different ? 3 : 0;
 }
