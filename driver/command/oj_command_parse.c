@@ -7,6 +7,7 @@
 #include "../base/oj_shell_words.h"
 #include "../base/oj_spelling.h"
 #include "../files/oj_path.h"
+#include "oj_memory_size.h"
 #include "oj_option_table.h"
 
 #include <cpl_conv.h>
@@ -796,7 +797,8 @@ static oj_status read_value(struct argument_reader *r,
                                option->name, words[0]);
             return OJ_OK;
         case OJ_OPTION_DISTANCE:
-            OJ_TRY(oj_distance_parse(words[0], option->name, &distance, err));
+            OJ_TRY(
+                oj_distance_parse("-", option->name, words[0], &distance, err));
             *(double *)at = distance.value;
             command->unit[oj_option_find(option->name)] =
                 (unsigned char)distance.unit;
@@ -809,7 +811,7 @@ static oj_status read_value(struct argument_reader *r,
         case OJ_OPTION_BOXES:
             return append_box(command, option, words, err);
         case OJ_OPTION_BYTES:
-            return oj_size_parse(words[0], at)
+            return oj_memory_size_read(words[0], at)
                        ? OJ_OK
                        : oj_fail(err, OJ_ERR_ARG,
                                  "-%s must be a number of bytes, as 512M or "

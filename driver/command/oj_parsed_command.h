@@ -10,9 +10,9 @@
 
 #include "../../algs/relation/oj_compared_fields.h"
 #include "../../algs/relation/oj_relation.h"
+#include "../../algs/rows/oj_distance_unit.h"
 #include "../../flatten/base/oj_output_row_modes.h"
 #include "../../flatten/base/oj_status.h"
-#include "oj_unit.h"
 
 #include <stdint.h>
 

@@ -4,7 +4,7 @@
 #include "../../flatten/base/oj_timed_wait.h"
 #include "../base/oj_message.h"
 #include "../base/oj_shell_words.h"
-#include "../command/oj_unit.h"
+#include "../command/oj_memory_size.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -93,7 +93,7 @@ static int64_t engine_bytes(const struct oj_join_side *side)
 static int64_t side_bytes(const struct oj_join_side *side)
 {
     return flat_bytes(&side->buf) + flat_bytes(&side->work.shapes) +
-           oj_row_columns_bytes(&side->work.columns) + engine_bytes(side) +
+           oj_compared_columns_bytes(&side->work.columns) + engine_bytes(side) +
            oj_vocabulary_bytes(side->vocabulary) +
            (side->table != NULL ? oj_table_bytes(side->table) : 0);
 }
@@ -154,7 +154,7 @@ int64_t oj_join_cache_limit(void)
         return quarter_of_memory();
     if (strcmp(text, "0") == 0)
         return 0;
-    if (oj_size_parse(text, &bytes))
+    if (oj_memory_size_read(text, &bytes))
         return bytes;
     if (!__atomic_exchange_n(&has_warned, 1, __ATOMIC_RELAXED))
         oj_warn("OGRJOIN_CACHE_MAX must be a number of bytes, as 512M or 4G, "

@@ -54,7 +54,7 @@ struct found_feature
 struct oj_flat oj_feature_set_view(const struct oj_feature_set *features)
 {
     struct oj_flat flat = oj_flat_buf_view(&features->buf);
-    oj_row_columns_view(&features->columns, &flat);
+    oj_compared_columns_view(&features->columns, &flat);
     return flat;
 }
 
@@ -79,7 +79,7 @@ void oj_feature_set_free(struct oj_feature_set *features)
     oj_table_free(features->table);
     oj_free(features->ordinal);
     oj_free(features->place);
-    oj_row_columns_free(&features->columns);
+    oj_compared_columns_free(&features->columns);
     oj_free(features->piece.byte);
     memset(features, 0, sizeof *features);
 }
@@ -390,7 +390,7 @@ static oj_status decode_record(const struct oj_tiles *tiles,
     OJ_ROOM(features->ordinal, n, n + 1, features->cap_ordinal, err);
     features->place[n] = place;
     features->ordinal[n] = head.ordinal;
-    OJ_TRY(oj_row_columns_append(&features->columns, n, &columns, 0, err));
+    OJ_TRY(oj_compared_columns_append(&features->columns, n, &columns, 0, err));
     if (head.n_wkb == 0)
         return oj_flat_buf_add_null(&features->buf, head.fid, err);
     return oj_wkb_add(&features->buf, head.fid, wkb, (size_t)head.n_wkb, err);

@@ -45,7 +45,7 @@ struct oj_feature_set
     int64_t *ordinal;       /**< [buf.n_features] place in the layer */
     int64_t *place;         /**< [buf.n_features] of their records; only where
                                  they come from tiles */
-    struct oj_row_columns columns;
+    struct oj_compared_columns columns;
     int64_t cap_ordinal, cap_place;
     struct oj_bytes piece; /**< scratch: what was read of the file */
 };

@@ -1174,7 +1174,7 @@ oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
     if (!pass->is_running) /* single rows are read once */
         release_sides(pass);
     OJ_TRY(status);
-    feature = oj_row_cursor_unspread(*fid, oj_pass_most_rows(pass), fid);
+    feature = oj_row_places_unspread(*fid, oj_pass_most_rows(pass), fid);
     status = read_input_row_by_fid(pass, feature, err);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);

@@ -212,7 +212,7 @@ struct timed_join
 {
     struct oj_flat input;
     struct oj_flat_buf shapes; /* of the latter, */
-    struct oj_row_columns columns;
+    struct oj_compared_columns columns;
     struct oj_matches matches;
     double seconds;
 };
@@ -231,13 +231,13 @@ static oj_status time_join(const struct benchmark *b, struct oj_join *join,
             int64_t row =
                 (int64_t)((long double)i * (long double)all->n_features /
                           (long double)n);
-            OJ_TRY(oj_row_columns_append(&timed->columns, i, all, row, err));
+            OJ_TRY(oj_compared_columns_append(&timed->columns, i, all, row, err));
             OJ_TRY(oj_flat_buf_copy(&timed->shapes, all, row,
                                     all->fid != NULL ? all->fid[row] : -1,
                                     err));
         }
         timed->input = oj_flat_buf_view(&timed->shapes);
-        oj_row_columns_view(&timed->columns, &timed->input);
+        oj_compared_columns_view(&timed->columns, &timed->input);
     }
     start = oj_clock_seconds();
     OJ_TRY(oj_join_batch(join, &timed->input, &timed->matches, err));
@@ -249,7 +249,7 @@ static void free_timed(struct timed_join *timed)
 {
     oj_matches_free(&timed->matches);
     oj_flat_buf_free(&timed->shapes);
-    oj_row_columns_free(&timed->columns);
+    oj_compared_columns_free(&timed->columns);
 }
 
 static int is_on_gpu(const struct method *method)

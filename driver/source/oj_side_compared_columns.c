@@ -185,7 +185,7 @@ static oj_status make_classes(struct oj_side_columns *c, int made, int side,
 
 static oj_status make_max_distances(const struct oj_side_columns *c, int side,
                                     const struct oj_attributes *values,
-                                    int64_t n, struct oj_row_columns *made,
+                                    int64_t n, struct oj_compared_columns *made,
                                     int64_t *n_without, struct oj_error *err)
 {
     const struct oj_side_field *field =
@@ -286,7 +286,7 @@ static oj_status count_dimensions(const struct oj_side_columns *c, int side,
 static oj_status make_vectors(const struct oj_side_columns *c, int side,
                               int insert, const struct oj_attributes *values,
                               const struct oj_flat *flat,
-                              struct oj_row_columns *made, int64_t *n_without,
+                              struct oj_compared_columns *made, int64_t *n_without,
                               struct oj_error *err)
 {
     const struct oj_side_fields *fields = &c->fields[OJ_MADE_VECTOR][side];
@@ -314,7 +314,7 @@ static oj_status make_vectors(const struct oj_side_columns *c, int side,
 /* Appends the text of a row to made->bytes, of which *n are in use. */
 static oj_status append_text_of_row(const struct oj_side_fields *fields,
                                     const struct oj_attributes *values,
-                                    int64_t row, struct oj_row_columns *made,
+                                    int64_t row, struct oj_compared_columns *made,
                                     int64_t *n, struct oj_error *err)
 {
     int64_t first = *n;
@@ -339,7 +339,7 @@ static oj_status append_text_of_row(const struct oj_side_fields *fields,
 
 static oj_status gather_texts(const struct oj_side_fields *fields,
                               const struct oj_attributes *values,
-                              int64_t n_rows, struct oj_row_columns *made,
+                              int64_t n_rows, struct oj_compared_columns *made,
                               struct oj_error *err)
 {
     int64_t n = 0;
@@ -356,7 +356,7 @@ static oj_status gather_texts(const struct oj_side_fields *fields,
 
 static oj_status make_token_sets(const struct oj_side_columns *c, int condition,
                                  int insert, const struct oj_flat *flat,
-                                 struct oj_row_columns *made,
+                                 struct oj_compared_columns *made,
                                  struct oj_error *err)
 {
     const struct oj_texts texts = {flat->n_features, made->offset, made->bytes};
@@ -376,7 +376,7 @@ static oj_status make_token_sets(const struct oj_side_columns *c, int condition,
                              &made->sets[condition], err);
 }
 
-static int64_t count_rows_without_text(const struct oj_row_columns *made,
+static int64_t count_rows_without_text(const struct oj_compared_columns *made,
                                        int64_t n_rows)
 {
     int64_t n = 0;
@@ -393,7 +393,7 @@ static int64_t count_rows_without_text(const struct oj_row_columns *made,
 static oj_status make_texts(const struct oj_side_columns *c, int side,
                             int insert, const struct oj_attributes *values,
                             const struct oj_flat *flat,
-                            struct oj_row_columns *made, int64_t *n_without,
+                            struct oj_compared_columns *made, int64_t *n_without,
                             struct oj_error *err)
 {
     made->n_texts = c->n_texts;
@@ -519,7 +519,7 @@ void oj_vocabulary_free(struct oj_vocabulary *vocabulary)
 
 oj_status oj_side_columns_make(struct oj_side_columns *columns, int side,
                                int insert, const struct oj_attributes *values,
-                               struct oj_row_columns *made,
+                               struct oj_compared_columns *made,
                                struct oj_flat *flat,
                                struct oj_missing_values *missing,
                                struct oj_error *err)
@@ -541,11 +541,11 @@ oj_status oj_side_columns_make(struct oj_side_columns *columns, int side,
     if (columns->fields[OJ_MADE_MAX_DISTANCE][side].n > 0)
         OJ_TRY(make_max_distances(columns, side, values, n, made,
                                   &missing->n_no_reach, err));
-    oj_row_columns_view(made, flat);
+    oj_compared_columns_view(made, flat);
     return OJ_OK;
 }
 
-oj_status oj_row_columns_append(struct oj_row_columns *made, int64_t n,
+oj_status oj_compared_columns_append(struct oj_compared_columns *made, int64_t n,
                                 const struct oj_flat *flat, int64_t from,
                                 struct oj_error *err)
 {
@@ -581,7 +581,7 @@ oj_status oj_row_columns_append(struct oj_row_columns *made, int64_t n,
     return OJ_OK;
 }
 
-void oj_row_columns_view(const struct oj_row_columns *made,
+void oj_compared_columns_view(const struct oj_compared_columns *made,
                          struct oj_flat *flat)
 {
     flat->max_distance = made->max_distance;
@@ -593,7 +593,7 @@ void oj_row_columns_view(const struct oj_row_columns *made,
     flat->vectors.n_dimensions = made->n_dimensions;
 }
 
-int64_t oj_row_columns_bytes(const struct oj_row_columns *made)
+int64_t oj_compared_columns_bytes(const struct oj_compared_columns *made)
 {
     int64_t bytes =
         8 * (made->cap_vector + made->cap_max_distance + made->cap_offset) +
@@ -607,7 +607,7 @@ int64_t oj_row_columns_bytes(const struct oj_row_columns *made)
     return bytes;
 }
 
-void oj_row_columns_free(struct oj_row_columns *made)
+void oj_compared_columns_free(struct oj_compared_columns *made)
 {
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
         oj_token_sets_free(&made->sets[i]);

@@ -159,7 +159,7 @@ void oj_vocabulary_free(struct oj_vocabulary *vocabulary);
 
 /** The columns of some rows. Owner; zeroed memory is a valid empty one and may
  *  be used for many batches. */
-struct oj_row_columns
+struct oj_compared_columns
 {
     int32_t *on_class, *exclude_class;
     double *max_distance, *vector; /**< n_dimensions of each row */
@@ -198,7 +198,7 @@ enum oj_insertion
 OJ_MUST_USE oj_status oj_side_columns_make(struct oj_side_columns *columns,
                                            int side, int insert,
                                            const struct oj_attributes *values,
-                                           struct oj_row_columns *made,
+                                           struct oj_compared_columns *made,
                                            struct oj_flat *flat,
                                            struct oj_missing_values *missing,
                                            struct oj_error *err);
@@ -211,19 +211,19 @@ OJ_MUST_USE oj_status oj_side_columns_order(struct oj_side_columns *columns,
                                             struct oj_error *err);
 
 /** Copies the columns of row from of flat behind the n rows of made. */
-OJ_MUST_USE oj_status oj_row_columns_append(struct oj_row_columns *made,
+OJ_MUST_USE oj_status oj_compared_columns_append(struct oj_compared_columns *made,
                                             int64_t n,
                                             const struct oj_flat *flat,
                                             int64_t from, struct oj_error *err);
 
 /** Sets the columns of flat, which borrows from made. */
-void oj_row_columns_view(const struct oj_row_columns *made,
+void oj_compared_columns_view(const struct oj_compared_columns *made,
                          struct oj_flat *flat);
 
 /** Bytes of the memory that it holds. */
-int64_t oj_row_columns_bytes(const struct oj_row_columns *made);
+int64_t oj_compared_columns_bytes(const struct oj_compared_columns *made);
 
 /** It is a valid empty one afterwards. */
-void oj_row_columns_free(struct oj_row_columns *made);
+void oj_compared_columns_free(struct oj_compared_columns *made);
 
 #endif

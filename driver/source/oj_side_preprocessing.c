@@ -524,7 +524,7 @@ oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
 void oj_side_work_free(struct oj_side_work *work)
 {
     oj_flat_buf_free(&work->shapes);
-    oj_row_columns_free(&work->columns);
+    oj_compared_columns_free(&work->columns);
     memset(work, 0, sizeof *work);
 }
 

@@ -76,7 +76,7 @@ struct oj_sides
 struct oj_side_work
 {
     struct oj_flat_buf shapes;
-    struct oj_row_columns columns;
+    struct oj_compared_columns columns;
 };
 
 /** Both sides are open and their CRS known. Has the fields read that are

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+_Static_assert(OJ_NO_FID == OGRNullFID, "places have OGR's mark of no FID");
+
 struct oj_row_cursor
 {
     OGRFeatureDefnH defn;
@@ -20,18 +22,10 @@ struct oj_row_cursor
 
     uint8_t *is_wanted; /* [n] 1: the field is not ignored in defn */
 
-    int64_t number;   /* FID of the next row; < 0: none */
-    int64_t stride;   /* of FIDs of the input, where > 1 */
     int has_geometry; /* and it is not ignored */
 
-    /* The answer: rows at .. n_rows - 1 are still to come, and before them the
-     * places of entries entry .. end_entry - 1. */
-    struct oj_row_sources sources;
-    const struct oj_matches *matches; /* all pairs, picked or not */
-    const uint8_t *is_matched;        /* of join rows */
-    int64_t at, n_rows;
-    int64_t entry, end_entry, first_entry;
-    int64_t row, n_pairs; /* of these entries */
+    struct oj_row_places places;
+    struct oj_row_sources sources; /* the answer */
 
     int64_t origin_fid; /* of the latest row that was made */
 };
@@ -139,7 +133,7 @@ oj_status oj_row_cursor_open(OGRFeatureDefnH defn,
     cursor->defn = defn;
     cursor->options = *options;
     cursor->options.columns = NULL; /* the caller's; copied */
-    cursor->number = -1;
+    cursor->places = oj_row_places_make(options->how);
     status = init_setters(cursor, options, err);
     if (status == OJ_OK)
     {
@@ -176,12 +170,12 @@ void oj_row_cursor_set_join_side(struct oj_row_cursor *cursor,
 
 void oj_row_cursor_number(struct oj_row_cursor *cursor, int64_t first)
 {
-    cursor->number = first;
+    oj_row_places_number(&cursor->places, first);
 }
 
 void oj_row_cursor_spread(struct oj_row_cursor *cursor, int64_t stride)
 {
-    cursor->stride = stride;
+    oj_row_places_spread(&cursor->places, stride);
 }
 
 /* ---- answers ------------------------------------------------------------ */
@@ -193,15 +187,12 @@ void oj_row_cursor_end(struct oj_row_cursor *cursor)
     cursor->sources.entries = NULL;
     cursor->sources.values = NULL;
     cursor->sources.shapes = no_shapes;
-    cursor->matches = NULL;
-    cursor->is_matched = NULL;
-    cursor->at = cursor->n_rows = 0;
-    cursor->entry = cursor->end_entry = 0;
+    oj_row_places_end(&cursor->places);
 }
 
 static void begin_batch(struct oj_row_cursor *cursor,
                         const struct oj_batch *batch, int is_join_rows,
-                        int64_t first_row, int64_t n_rows)
+                        int64_t first_row)
 {
     oj_row_cursor_end(cursor);
     cursor->has_geometry = OGR_FD_GetGeomFieldCount(cursor->defn) > 0 &&
@@ -210,7 +201,6 @@ static void begin_batch(struct oj_row_cursor *cursor,
     cursor->sources.batch = batch;
     cursor->sources.is_join_rows = is_join_rows;
     cursor->sources.first_row = first_row;
-    cursor->n_rows = n_rows;
 }
 
 oj_status oj_row_cursor_begin(struct oj_row_cursor *cursor,
@@ -230,8 +220,9 @@ oj_status oj_row_cursor_begin(struct oj_row_cursor *cursor,
             err, OJ_ERR_INTERNAL, "%lld answers for %lld rows of a batch",
             (long long)matches->n_rows, (long long)(batch->n_rows - first_row));
     OJ_TRY(set_input_fields_of_reader(cursor, batch->attributes->fields, err));
-    begin_batch(cursor, batch, 0, first_row, matches->n_rows);
-    cursor->matches = matches;
+    begin_batch(cursor, batch, 0, first_row);
+    oj_row_places_begin(&cursor->places, entries, matches, first_row,
+                        cursor->options.keep_fids ? batch->flat.fid : NULL);
     cursor->sources.entries = entries;
     cursor->sources.values = values;
     if (values != NULL)
@@ -247,77 +238,12 @@ oj_status oj_row_cursor_begin_join_rows(struct oj_row_cursor *cursor,
     oj_row_cursor_end(cursor);
     if (batch->n_rows > 0 && batch->attributes == NULL)
         return oj_fail(err, OJ_ERR_INTERNAL, "join rows without attributes");
-    begin_batch(cursor, batch, 1, 0, batch->n_rows);
-    cursor->is_matched = is_matched;
+    begin_batch(cursor, batch, 1, 0);
+    oj_row_places_begin_unmatched(&cursor->places, batch->n_rows, is_matched);
     return OJ_OK;
 }
 
 /* ---- places ------------------------------------------------------------- */
-
-/* Goes to row at; it gives no place when entry is end_entry afterwards. */
-static void move_to_next_row(struct oj_row_cursor *cursor)
-{
-    int64_t row = cursor->at++;
-    enum oj_how how = cursor->options.how;
-    int64_t first = 0, end = 0;
-    cursor->row = cursor->sources.first_row + row;
-    cursor->n_pairs = 0;
-    if (cursor->sources.is_join_rows)
-    {
-        if (cursor->is_matched[row])
-            return;
-    }
-    else
-    {
-        first = oj_matches_first(cursor->sources.entries, row);
-        end = oj_matches_end(cursor->sources.entries, row);
-        if (first == end ? how == OJ_HOW_INNER || how == OJ_HOW_SEMI
-                         : how == OJ_HOW_ANTI)
-            return;
-        cursor->n_pairs = end - first;
-        if (cursor->matches != cursor->sources.entries)
-            cursor->n_pairs = oj_matches_end(cursor->matches, row) -
-                              oj_matches_first(cursor->matches, row);
-    }
-    if (first == end || how == OJ_HOW_SEMI) /* one place without entry */
-    {
-        first = -1;
-        end = 0;
-    }
-    cursor->entry = cursor->first_entry = first;
-    cursor->end_entry = end;
-}
-
-/* What 64 bits cannot hold has no FID. Below 0 the feature's first row can be
- * out of range while a later one is not: those are counted from the end. */
-static int64_t fid_of_pair_rank(const struct oj_row_cursor *cursor, int64_t fid,
-                                int32_t rank)
-{
-    int64_t stride = cursor->stride, n = rank > 0 ? rank - 1 : 0, first;
-    if (stride <= 1)
-        return fid;
-    if (fid < 0)
-    {
-        fid++;
-        n -= stride;
-    }
-    return __builtin_mul_overflow(fid, stride, &first) ||
-                   __builtin_add_overflow(first, n, &first)
-               ? OGRNullFID
-               : first;
-}
-
-int64_t oj_row_cursor_unspread(int64_t fid, int64_t stride, int64_t *n)
-{
-    int64_t feature = fid / stride;
-    *n = fid % stride;
-    if (*n < 0)
-    {
-        *n += stride;
-        feature--;
-    }
-    return feature;
-}
 
 /* Rows of the join side come in no order: what will be needed of them is
  * fetched some rows ahead, in two steps because texts hang on their offsets. */
@@ -342,43 +268,10 @@ void oj_row_cursor_fetch(const struct oj_row_cursor *cursor,
     }
 }
 
-/* Of the current entry, which is then done. */
-static void set_place_of_next_entry(struct oj_row_cursor *cursor,
-                                    struct oj_row_place *place)
-{
-    int64_t entry = cursor->entry++;
-    place->row = cursor->row;
-    place->entry = entry;
-    place->n_pairs = cursor->n_pairs;
-    place->rank = 0;
-    place->join_row = -1;
-    if (entry >= 0)
-    {
-        place->rank = (int32_t)(entry - cursor->first_entry + 1);
-        place->join_row = cursor->sources.entries->join_row[entry];
-    }
-    place->fid = OGRNullFID;
-    if (cursor->options.keep_fids && !cursor->sources.is_join_rows)
-        place->fid = fid_of_pair_rank(
-            cursor, cursor->sources.batch->flat.fid[place->row], place->rank);
-    else if (cursor->number >= 0)
-        place->fid = cursor->number++;
-}
-
 int64_t oj_row_cursor_take(struct oj_row_cursor *cursor,
                            struct oj_row_place *places, int64_t n)
 {
-    int64_t n_taken = 0;
-    while (n_taken < n)
-    {
-        if (cursor->entry != cursor->end_entry)
-            set_place_of_next_entry(cursor, &places[n_taken++]);
-        else if (cursor->at < cursor->n_rows)
-            move_to_next_row(cursor);
-        else
-            break;
-    }
-    return n_taken;
+    return oj_row_places_take(&cursor->places, places, n);
 }
 
 const struct oj_row_sources *

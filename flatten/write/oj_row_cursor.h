@@ -1,8 +1,6 @@
 /** The rows of a layer of pairs, one after another: batches and their matches,
  *  or rows of the join layer that match nothing, become places and features.
- *
- *   matches   row 0: pair pair   row 1: none   row 2: pair
- *   left      0 0 1 2            inner 0 0 2   semi 0 2       anti 1
+ *  Which rows there are: oj_row_places.h.
  *
  *  One answer at a time: begin, then next() or take() until there are no more
  *  rows.  Part of the layer writer: includes GDAL's C API.  One cursor is used
@@ -34,21 +32,12 @@ void oj_row_cursor_set_join_side(struct oj_row_cursor *cursor,
                                  const struct oj_flat *join_side,
                                  const struct oj_table *table);
 
-/** Unless FIDs are the input's (options.keep_fids): the next row has FID first,
- *  and each row after it one more. first < 0, as after opening: OGRNullFID for
- *  all. */
+/** Unless FIDs are the input's (options.keep_fids): FIDs of rows, as
+ *  oj_row_places_number() counts them. */
 void oj_row_cursor_number(struct oj_row_cursor *cursor, int64_t first);
 
-/** Where FIDs are the input's: the pairs of the input feature f have the FIDs
- *  f * stride, f * stride + 1, ..., and a row without pair has the first of
- *  these; f may be negative. A row whose number takes more than 64 bits has
- *  OGRNullFID. So FIDs do not hang on which rows come before. stride 1, as
- * after opening: one row to an input row. */
+/** Where FIDs are the input's: as oj_row_places_spread(). */
 void oj_row_cursor_spread(struct oj_row_cursor *cursor, int64_t stride);
-
-/** The input feature that a row with this FID belongs to; *n: the number of the
- *  row among those of the feature, from 0. */
-int64_t oj_row_cursor_unspread(int64_t fid, int64_t stride, int64_t *n);
 
 /* ---- answers ------------------------------------------------------------- */
 
@@ -89,17 +78,6 @@ int64_t oj_row_cursor_origin(const struct oj_row_cursor *cursor,
                              const char **side);
 
 /* ---- rows without features ----------------------------------------------- */
-
-/** Where the values of a row come from. */
-struct oj_row_place
-{
-    int64_t row;      /**< of the batch */
-    int64_t entry;    /**< of entries; -1: no pair */
-    int64_t n_pairs;  /**< of the input row, before any is picked */
-    int32_t rank;     /**< 1, 2, 3 within an input row; without pair 0 */
-    int32_t join_row; /**< -1: no pair */
-    int64_t fid;      /**< of the row; may be OGRNullFID */
-};
 
 /** Outside of an answer, for an in-place update, until the next begin or end:
  * row of a place counts from the row that options.aggregate calls 0; entry is

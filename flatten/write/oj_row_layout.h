@@ -5,29 +5,19 @@
 #define OJ_ROW_LAYOUT_H
 
 #include "../arrays/oj_pair_values.h"
+#include "../arrays/oj_row_places.h"
 #include "../base/oj_output_row_modes.h"
 #include "../read/oj_layer_read.h"
 #include "../read/oj_value.h"
 
 #include <gdal.h>
 
-enum oj_column_origin
-{
-    OJ_COLUMN_INPUT,      /**< source: place in the reader's options.fields */
-    OJ_COLUMN_JOIN,       /**< source: column of the table */
-    OJ_COLUMN_JOIN_FID,   /**< FID of the join feature */
-    OJ_COLUMN_MEASURE,    /**< distance */
-    OJ_COLUMN_RANK,       /**< 1, 2, 3 within an input row */
-    OJ_COLUMN_COUNT,      /**< pairs of the input row, before any is picked */
-    OJ_COLUMN_PAIR_VALUE, /**< source: enum oj_pair_value */
-    OJ_COLUMN_AGGREGATE   /**< source: what options.aggregate takes */
-};
-
 /** One column of the output: where its values come from. */
 struct oj_column
 {
     enum oj_column_origin origin;
-    int source; /**< see origin */
+    int source; /**< of a side: place in the reader's options.fields, column of
+                     the table; of an aggregate what options.aggregate takes */
     int target; /**< field index in the output layer */
 
     /** OJ_COLUMN_AGGREGATE: of the values. */

@@ -245,7 +245,7 @@ static void try_list(const char *text)
     struct oj_table *table = NULL;
     struct oj_attributes values = {0};
     struct oj_side_columns vectors = {.weight = &weight, .norm = OJ_NORM_L2};
-    struct oj_row_columns made = {0};
+    struct oj_compared_columns made = {0};
     struct oj_missing_values missing = {0};
     struct oj_flat flat;
     OGRLayerH layer = list_layer();
@@ -277,7 +277,7 @@ static void try_list(const char *text)
                                              : isfinite(made.vector[i]),
                     "a number that is none");
     }
-    oj_row_columns_free(&made);
+    oj_compared_columns_free(&made);
     oj_side_columns_close(&vectors);
     oj_table_free(table);
     oj_flat_buf_free(&buf);

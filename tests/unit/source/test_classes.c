@@ -163,14 +163,14 @@ static oj_status find_classes(struct oj_side_columns *classes, int side,
                               int32_t *class_of, struct oj_error *err)
 {
     const struct oj_attributes values = {.table = table};
-    struct oj_row_columns made = {0};
+    struct oj_compared_columns made = {0};
     struct oj_missing_values missing = {0};
     struct oj_flat flat = {.n_features = N_ROWS};
     oj_status status = oj_side_columns_make(classes, side, insert, &values,
                                             &made, &flat, &missing, err);
     if (status == OJ_OK)
         memcpy(class_of, flat.on_class, N_ROWS * sizeof *class_of);
-    oj_row_columns_free(&made);
+    oj_compared_columns_free(&made);
     return status;
 }
 

@@ -98,7 +98,7 @@ static oj_status new_texts(const char *word_map, struct oj_side_columns *out,
 }
 
 static oj_status make(struct oj_side_columns *texts, int insert,
-                      const struct place_rows *p, struct oj_row_columns *made,
+                      const struct place_rows *p, struct oj_compared_columns *made,
                       struct oj_flat *flat, int64_t *n_without,
                       struct oj_error *err)
 {
@@ -126,7 +126,7 @@ TEST(unit_sets_of_both_sides)
     struct place_rows p = read_places();
     struct oj_side_columns texts = {0}, later = {0};
     struct oj_vocabulary *held;
-    struct oj_row_columns of_join = {0}, of_input = {0};
+    struct oj_compared_columns of_join = {0}, of_input = {0};
     struct oj_flat join, input;
     int64_t n_without;
     ck_assert_int_eq(new_texts("the,\ncafe,bar", &texts, NULL), OJ_OK);
@@ -153,10 +153,10 @@ TEST(unit_sets_of_both_sides)
         ck_assert_int_eq(common(&input, 2, &join, 4, 1), 1);
         ck_assert_int_eq(common(&input, 2, &join, 0, 1), 0);
     }
-    ck_assert_int_gt(oj_row_columns_bytes(&of_join), 0);
+    ck_assert_int_gt(oj_compared_columns_bytes(&of_join), 0);
     oj_side_columns_close(&later);
-    oj_row_columns_free(&of_join);
-    oj_row_columns_free(&of_input);
+    oj_compared_columns_free(&of_join);
+    oj_compared_columns_free(&of_input);
     free_places(&p);
 }
 

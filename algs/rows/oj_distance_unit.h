@@ -1,11 +1,8 @@
-/** Distances as a person writes them: 100, 100ft, 0.5mi, 2.5km, 0.01deg; and
- *  amounts of memory: 100000, 512M, 4G, 1.5GB. */
-#ifndef OJ_UNIT_H
-#define OJ_UNIT_H
+/** Distances as a person writes them: 100, 100ft, 0.5mi, 2.5km, 0.01deg. */
+#ifndef OJ_DISTANCE_UNIT_H
+#define OJ_DISTANCE_UNIT_H
 
 #include "../../flatten/base/oj_status.h"
-
-#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,15 +36,20 @@ extern const struct oj_unit_row
 /** The unit of a name (without case), or -1. */
 int oj_unit_find(const char *name);
 
-/** Reads text, which option (for the error text) was given. "inf" is
- *  unbounded. */
-OJ_MUST_USE oj_status oj_distance_parse(const char *text, const char *option,
+/** Reads text, which option was given: its name, with dash before it in
+ *  messages.  "inf" is unbounded. */
+OJ_MUST_USE oj_status oj_distance_parse(const char *dash, const char *option,
+                                        const char *text,
                                         struct oj_distance *out,
                                         struct oj_error *err);
 
-/** 1 and the bytes, at least 1, or 0 where text is no such amount. K, M, G and
- *  T are powers of 1024. */
-int oj_size_parse(const char *text, int64_t *bytes);
+/** The unit of a field of distances, "F:km", whose word for it is unit; written
+ *  is the whole. */
+OJ_MUST_USE oj_status oj_distance_unit_read(const char *dash,
+                                            const char *option,
+                                            const char *written,
+                                            const char *unit, enum oj_unit *out,
+                                            struct oj_error *err);
 
 #ifdef __cplusplus
 }

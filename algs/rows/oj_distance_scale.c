@@ -1,0 +1,244 @@
+#include "oj_distance_scale.h"
+
+#include <math.h>
+#include <stdio.h>
+
+struct oj_distance_frame
+oj_distance_frame_of_crs_text(const char *dash, enum oj_metric metric,
+                              const struct oj_crs_text *crs)
+{
+    return (struct oj_distance_frame){.dash = dash,
+                                      .metric = metric,
+                                      .kind = crs->kind,
+                                      .unit = crs->unit,
+                                      .unit_name = crs->unit_name,
+                                      .crs = crs->name};
+}
+
+/* ---- what to write instead: the command's words, or the library's -------- */
+
+static int is_command(const struct oj_distance_frame *frame)
+{
+    return frame->dash[0] != '\0';
+}
+
+/* Between an option and its value. */
+static const char *value_sign(const struct oj_distance_frame *frame)
+{
+    return is_command(frame) ? " " : "=";
+}
+
+static const char *use_degrees(const struct oj_distance_frame *frame)
+{
+    return is_command(frame)
+               ? "bring both sides into degrees with -t_srs EPSG:4326 (the "
+                 "output too)"
+               : "bring both sides into EPSG:4326";
+}
+
+static const char *use_projected(const struct oj_distance_frame *frame)
+{
+    return is_command(frame) ? "name a projected CRS to join in with -t_srs"
+                             : "bring both sides into a projected CRS";
+}
+
+static oj_status fail_unknown_crs(const struct oj_distance_frame *frame,
+                                  const char *what, struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%s: the CRS of the join, %s, does not state its unit%s: "
+                   "give it as PROJJSON or WKT%s",
+                   what, frame->crs,
+                   frame->kind == OJ_CRS_KIND_UNKNOWN
+                       ? ", nor whether it is in degrees"
+                       : "",
+                   is_command(frame) ? " with -s_srs"
+                                     : ", or write crs=ignore for distances in "
+                                       "the unit of the coordinates");
+}
+
+/* ---- the rule ------------------------------------------------------------ */
+
+/* What a plain number means, and degrees do not, is a length in metres. */
+static oj_status scale_on_sphere(const struct oj_distance_frame *frame,
+                                 const char *option, const char *written,
+                                 enum oj_unit unit, double *scale,
+                                 struct oj_error *err)
+{
+    if (frame->kind != OJ_CRS_KIND_GEOGRAPHIC &&
+        !(frame->takes_plain_numbers && (frame->kind == OJ_CRS_KIND_NONE ||
+                                         frame->kind == OJ_CRS_KIND_UNKNOWN)))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%smetric%ssphere measures between longitudes and "
+                       "latitudes, and the CRS of the join is %s: %s, or leave "
+                       "%smetric out",
+                       frame->dash, value_sign(frame),
+                       frame->kind == OJ_CRS_KIND_NONE ? "unknown" : frame->crs,
+                       use_degrees(frame), frame->dash);
+    if (frame->kind == OJ_CRS_KIND_GEOGRAPHIC &&
+        !(fabs(frame->unit / oj_units[OJ_UNIT_DEG].size - 1.0) <= 1e-9))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%smetric%ssphere needs degrees, and the unit of %s is "
+                       "another: %s EPSG:4326",
+                       frame->dash, value_sign(frame), frame->crs,
+                       is_command(frame) ? "use -t_srs"
+                                         : "bring both sides into");
+    if (unit == OJ_UNIT_DEG)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s%s%s%s: with %smetric%ssphere distances are lengths; "
+                       "write m, km, ft, us-ft, mi, or none for metres",
+                       frame->dash, option, value_sign(frame), written,
+                       frame->dash, value_sign(frame));
+    *scale = unit == OJ_UNIT_CRS ? 1.0 : oj_units[unit].size;
+    return OJ_OK;
+}
+
+static oj_status
+fail_plain_number_in_degrees(const struct oj_distance_frame *frame,
+                             const char *option, const char *written,
+                             struct oj_error *err)
+{
+    const char *sign = value_sign(frame);
+    return oj_fail(
+        err, OJ_ERR_ARG,
+        "the CRS of the join, %s, is in degrees, and %s%s%s%s has no "
+        "fixed length there: use %smetric%ssphere for metres along "
+        "great circles, or %s, or write degrees, for example "
+        "%smax_distance%s0.01deg",
+        frame->crs, frame->dash, option, sign, written, frame->dash, sign,
+        use_projected(frame), frame->dash, sign);
+}
+
+/* Where a plain number is refused, so is nearest without a maximum. */
+static oj_status check_nearest_is_defined(const struct oj_distance_frame *frame,
+                                          struct oj_error *err)
+{
+    if (frame->takes_plain_numbers)
+        return OJ_OK;
+    if (frame->kind == OJ_CRS_KIND_UNKNOWN)
+        return fail_unknown_crs(frame, "the nearest feature", err);
+    if (frame->kind != OJ_CRS_KIND_GEOGRAPHIC)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_ARG,
+                   "the CRS of the join, %s, is in degrees, where the nearest "
+                   "feature is not well defined: use %smetric%ssphere, or %s, "
+                   "or accept distances in degrees with %smax_distance%sinfdeg",
+                   frame->crs, frame->dash, value_sign(frame),
+                   use_projected(frame), frame->dash, value_sign(frame));
+}
+
+static oj_status fail_unit_without_crs(const struct oj_distance_frame *frame,
+                                       const char *option, const char *written,
+                                       struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%s%s%s%s: the %s has no CRS, so the length of its units is "
+                   "unknown; name the CRS with %s, or write the distance "
+                   "without a unit",
+                   frame->dash, option, value_sign(frame), written,
+                   is_command(frame) ? "input layer" : "left side",
+                   is_command(frame) ? "-s_srs" : "left_crs");
+}
+
+/* What a unit, which fits the kind of the CRS, is multiplied by. */
+static double scale_of_unit(const struct oj_distance_frame *frame,
+                            enum oj_unit unit)
+{
+    double scale = oj_units[unit].size / frame->unit;
+    /* 100us-ft in a CRS of US feet must stay 100 exactly. */
+    return fabs(scale - 1.0) < 1e-12 ? 1.0 : scale;
+}
+
+oj_status oj_distance_scale(const struct oj_distance_frame *frame,
+                            const char *option, const char *written,
+                            enum oj_unit unit, double *scale,
+                            struct oj_error *err)
+{
+    char what[600];
+    int is_geographic = frame->kind == OJ_CRS_KIND_GEOGRAPHIC;
+    if (frame->metric == OJ_METRIC_SPHERE)
+        return scale_on_sphere(frame, option, written, unit, scale, err);
+    if (unit == OJ_UNIT_CRS &&
+        (frame->takes_plain_numbers || frame->kind == OJ_CRS_KIND_NONE))
+    {
+        *scale = 1.0;
+        return OJ_OK;
+    }
+    if (frame->kind == OJ_CRS_KIND_NONE)
+        return fail_unit_without_crs(frame, option, written, err);
+    snprintf(what, sizeof what, "%s%s%s%s", frame->dash, option,
+             value_sign(frame), written);
+    if (frame->kind == OJ_CRS_KIND_UNKNOWN)
+        return fail_unknown_crs(frame, what, err);
+    if (is_geographic && unit != OJ_UNIT_DEG)
+        return fail_plain_number_in_degrees(frame, option, written, err);
+    if (!is_geographic && unit == OJ_UNIT_DEG)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s: the CRS of the join is not in degrees; write m, "
+                       "km, ft, us-ft, mi, or no unit",
+                       what);
+    if (unit != OJ_UNIT_CRS && !(frame->unit > 0))
+        return fail_unknown_crs(frame, what, err);
+    *scale = unit == OJ_UNIT_CRS ? 1.0 : scale_of_unit(frame, unit);
+    return OJ_OK;
+}
+
+/* ---- the distances of a join --------------------------------------------- */
+
+static oj_status convert_distance(const struct oj_distance_frame *frame,
+                                  const char *option,
+                                  const struct oj_distance *distance,
+                                  double *out, struct oj_error *err)
+{
+    char written[64];
+    double scale = 1.0;
+    snprintf(written, sizeof written, "%g%s", distance->value,
+             oj_units[distance->unit].name);
+    OJ_TRY(
+        oj_distance_scale(frame, option, written, distance->unit, &scale, err));
+    *out = scale == 1.0 ? distance->value : distance->value * scale;
+    return OJ_OK;
+}
+
+oj_status oj_distances_convert(const struct oj_distance_frame *frame,
+                               const struct oj_distance_request *request,
+                               struct oj_relation *relation,
+                               struct oj_error *err)
+{
+    static const struct oj_distance unbounded = {INFINITY, OJ_UNIT_CRS};
+    const struct oj_distance *max = request->max_distance;
+    relation->max_distance = INFINITY;
+    relation->min_distance = relation->densify = 0.0;
+    if ((oj_op_get(relation->op)->takes & OJ_TAKES_DISTANCE) == 0 &&
+        max == NULL)
+        return OJ_OK;
+    if (max == NULL && frame->metric == OJ_METRIC_SPHERE)
+        max = &unbounded;
+    if (max != NULL)
+        OJ_TRY(convert_distance(frame, "max_distance", max,
+                                &relation->max_distance, err));
+    else if (oj_relation_sorts_by_measure(relation))
+        OJ_TRY(check_nearest_is_defined(frame, err));
+    if (request->min_distance != NULL)
+        OJ_TRY(convert_distance(frame, "min_distance", request->min_distance,
+                                &relation->min_distance, err));
+    if (request->densify != NULL)
+        OJ_TRY(convert_distance(frame, "densify", request->densify,
+                                &relation->densify, err));
+    if (!(relation->min_distance <= relation->max_distance))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%smin_distance is greater than %smax_distance: nothing "
+                       "could match",
+                       frame->dash, frame->dash);
+    if (isinf(relation->min_distance))
+        return oj_fail(err, OJ_ERR_ARG, "%smin_distance must be a number",
+                       frame->dash);
+    return OJ_OK;
+}
+
+const char *oj_distance_unit_name(const struct oj_distance_frame *frame)
+{
+    if (frame->metric == OJ_METRIC_SPHERE)
+        return "metre";
+    return frame->unit_name != NULL ? frame->unit_name : "";
+}
