@@ -435,6 +435,124 @@ ogrjoin_join_source(struct ogrjoin_index *index, struct ogrjoin_source *source,
                     int64_t n_rows, struct ogrjoin_pairs **out,
                     struct ogrjoin_error *err);
 
+/* --- rows: two Arrow streams become one -----------------------------------
+ *
+ *  input: id name geometry     join side: zone geometry
+ *            |                           |
+ *            +-------- pairs ------------+
+ *                        |
+ *  id name geometry  join_fid join_distance ..  zone
+ *
+ *  The rows are those that the command writes for the same layers and words:
+ *  the columns of the input, in its order of rows; join_fid (int64, the number
+ *  of the row in the join side), and what else was asked for; the columns of
+ *  the join side but its geometry, with the prefix join_ where a name is taken.
+ *  Columns of either side keep their Arrow types, of whatever kind; unions
+ *  alone are refused.  What is asked is settings by name, with the words of the
+ *  command: ogrjoin_setting_help().
+ *
+ *  A side has its features in one of
+ *    a column of geometries, as ogrjoin_layer_from_array() reads it:
+ * left_column and right_column name it; else it is the only one that is marked
+ * as geoarrow, or else the only one of bytes two columns of numbers, which are
+ * points: left_x and left_y, right_x and right_y and, where only texts or
+ * vectors are compared, in none.
+ *
+ *  The CRS of a side is the text left_crs or right_crs, or else what
+ *  ARROW:extension:metadata has as crs: PROJJSON, WKT, or authority:code.  Two
+ *  different ones are an error; so are a distance with a unit without a CRS,
+ *  and a plain distance in degrees.  crs "ignore" takes coordinates as they
+ *  are. Without a CRS on one side that of the other counts for both. */
+
+/** A join side with all its columns: read once, held once, joined with any
+ *  number of inputs, by several threads at once. */
+struct ogrjoin_rows;
+
+/** Reads join_side to its end.
+ *  join_side  moved: released by the library, after an error, too.  Its arrays
+ *             are kept as they are, not copied, until *out and the streams made
+ *             of it are freed
+ *  settings   NULL: the defaults; they may be freed afterwards
+ *  Cost       that of ogrjoin_layer_from_stream(); the index is made by the
+ *             first join and kept for those with equal settings
+ *  Errors     OGRJOIN_ERR_ARG: settings that make no sense together, or have no
+ *             effect on such a join; OGRJOIN_ERR_DATA, OGRJOIN_ERR_UNSUPPORTED
+ *             (the column of geometries), OGRJOIN_ERR_IO, OGRJOIN_ERR_LIMIT,
+ *             OGRJOIN_ERR_CANCELLED, OGRJOIN_ERR_NOMEM */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_rows_open(struct ArrowArrayStream *join_side,
+                  const struct ogrjoin_settings *settings,
+                  struct ogrjoin_rows **out, struct ogrjoin_error *err);
+
+/** A stream of the rows of input with the join side.
+ *  input     moved: released with *out, after an error at once.  It is read
+ *            while rows are taken from *out: batch_rows rows at a time; with
+ *            one_to_one all of them at the first call.  Its arrays are kept as
+ *            long as rows of *out that need no copy point into them
+ *  settings  what is asked of this join, in place of the settings of
+ *            ogrjoin_rows_open(); NULL: those
+ *  out       record batches of at most some 256 MB and a million rows, none of
+ *            them empty.  get_next() gives an errno and get_last_error() a line
+ *            of text; after an error the stream only can be released.  The
+ *            cancel flag of the settings ends it with ECANCELED.  The schema is
+ *            complete at once; one thread at a time uses *out, and any thread
+ *            may release it.  It keeps what it needs of rows
+ *  Errors    those that need no row of input, as of ogrjoin_rows_open() and
+ *            ogrjoin_index_new() */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_rows_join(struct ogrjoin_rows *rows, struct ArrowArrayStream *input,
+                  const struct ogrjoin_settings *settings,
+                  struct ArrowArrayStream *out, struct ogrjoin_error *err);
+
+/** Streams that are still read keep what they need. */
+OGRJOIN_API void ogrjoin_rows_free(struct ogrjoin_rows *rows);
+
+/** Number of rows of the join side. */
+OGRJOIN_API int64_t ogrjoin_rows_count(const struct ogrjoin_rows *rows);
+
+/** ogrjoin_rows_open() and ogrjoin_rows_join() of one input. Both streams are
+ *  moved, in any case. */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_join_rows(struct ArrowArrayStream *input,
+                  struct ArrowArrayStream *join_side,
+                  const struct ogrjoin_settings *settings,
+                  struct ArrowArrayStream *out, struct ogrjoin_error *err);
+
+/** Which column of a stream of ogrjoin_rows_join() is the geometry of its rows,
+ *  from 0; -1: they have none, or it is another stream. */
+OGRJOIN_API int64_t
+ogrjoin_rows_geometry(const struct ArrowArrayStream *stream);
+
+/** report is called by the thread that takes rows, after each part of the
+ *  input: rows are joined so far, of n_rows, which is the setting input_rows or
+ *  else -1, unknown.  What it returns ends the join with OGRJOIN_ERR_CANCELLED
+ *  unless it is 0.  report and user outlive the streams.  NULL: none. */
+OGRJOIN_API void ogrjoin_settings_progress(
+    struct ogrjoin_settings *settings,
+    int (*report)(void *user, int64_t rows, int64_t n_rows), void *user);
+
+/** notice is called with a line of text for what is no error: one side has no
+ *  CRS, columns are renamed, overlaps that GEOS cannot make.  By the thread
+ *  that calls the library; notice and user outlive the streams.  NULL: none. */
+OGRJOIN_API void ogrjoin_settings_notices(struct ogrjoin_settings *settings,
+                                          void (*notice)(void *user,
+                                                         const char *message),
+                                          void *user);
+
+/** What the library does not know of CRS itself; either may be NULL.
+ *  expand   writes PROJJSON or WKT of a CRS that is named by its code alone
+ *           ("EPSG:2263") into text, zero-terminated, as snprintf() does;
+ *           returns its length without the zero, which may be size or more:
+ *           then it is called again with room; 0 or less: not known. EPSG:4326,
+ *           OGC:CRS84 and OGC:CRS84h are known without
+ *  compare  1: a and b, texts as they came, are one CRS; 0: they are two; below
+ *           0: not known.  Asked where the texts alone do not decide
+ *  Both are called by the thread that opens the rows, and outlive that. */
+OGRJOIN_API void ogrjoin_settings_crs(
+    struct ogrjoin_settings *settings,
+    int (*expand)(void *user, const char *crs, char *text, size_t size),
+    int (*compare)(void *user, const char *a, const char *b), void *user);
+
 /* --- points that lie on a CUDA device ------------------------------------- */
 
 /** Points in the memory of one device, which is not read by the host. */

@@ -15,7 +15,7 @@
 #include "../../flatten/text/oj_token_sets.h"
 #include "../relation/oj_compared_fields.h"
 #include "../relation/oj_text_similarity_condition.h"
-#include "arrow_abi.h"
+#include "../rows/arrow_abi.h"
 
 /** What is compared, as it was written. */
 struct compared_fields

@@ -6,7 +6,7 @@
 #include "../../flatten/text/oj_word_replacements.h"
 #include "../engine/oj_join.h"
 #include "../reference/oj_validate.h"
-#include "api_pairs.h"
+#include "api_settings.h"
 #include "arrow_compared_columns.h"
 #include "arrow_features.h"
 #include "arrow_pairs.h"
@@ -22,8 +22,6 @@
 
 /* The outer side of the library: handles that live as long as somebody uses
  * them, settings by name, errors in their public form. */
-
-#define BACKEND_NAME 40
 
 /* Rows whose vectors a thread makes at once. */
 #define ROWS_AT_ONCE 256
@@ -47,430 +45,6 @@ const char *ogrjoin_version(void)
 const char *ogrjoin_status_name(int status)
 {
     return oj_status_name((oj_status)status);
-}
-
-/* --- settings --------------------------------------------------------------
- */
-
-struct ogrjoin_settings
-{
-    struct oj_relation relation;
-    struct oj_options options;
-    char backend[BACKEND_NAME];
-    struct api_pair_settings pairs;
-    struct oj_token_rules rules; /* of texts */
-    int measure;                 /* enum oj_text_measure of all conditions */
-    int64_t min_similarity[2];   /* numerator, denominator; 0, 0: none */
-    int has_k;
-    int side; /* of a layer that is read, enum layer_side */
-
-    /* Not in an index. */
-    char *word_map;         /* what the file holds, or NULL */
-    char *similar, *vector; /* the words, or NULL */
-};
-
-enum layer_side
-{
-    SIDE_NONE = 0,
-    SIDE_LEFT,
-    SIDE_RIGHT
-};
-
-#define MOST_WHOLE 9007199254740992.0 /* 2^53 */
-
-#define VALUE(type, field)                                                     \
-    .kind = OJ_PARAMETER_##type,                                               \
-    .offset = offsetof(struct ogrjoin_settings, field)
-
-/* Beside the parameters of joins. */
-static const struct oj_parameter own_settings[] = {
-    {"op", .help = "what makes a pair: nearest (default), intersects, ...",
-     VALUE(OP, relation.op)},
-    {"exclude_self", .help = "1: no pairs of equal ids (0)",
-     VALUE(INT, relation.exclude_self), .most = 1},
-    {"unordered", .help = "1: only pairs whose left id is the smaller (0)",
-     VALUE(INT, relation.unordered_pairs), .most = 1},
-    {"exclude_same_geometry", .help = "1: no pairs of equal vertices (0)",
-     VALUE(INT, relation.exclude_same_geometry), .most = 1},
-    {"backend",
-     .help = "auto (default), cpu, cuda, or another: ogrjoin_backend_name()",
-     VALUE(BACKEND, backend)},
-    {"threads", .help = "threads to use; 0: all (default)",
-     VALUE(INT, options.n_threads), .most = 4096},
-    {"gpus",
-     .help = "cuda: sum of 2^i for each device i to use; 0: the first (0)",
-     VALUE(COUNT, options.gpus), .most = MOST_WHOLE},
-    {"gpu_memory",
-     .help = "cuda: bytes to use at most on each device; 0: all (0)",
-     VALUE(COUNT, options.gpu_memory), .most = MOST_WHOLE},
-    {"max_pairs", .help = "a join with more pairs fails; 0: no bound (0)",
-     VALUE(COUNT, options.max_batch_pairs), .most = MOST_WHOLE},
-    {"pick", API_PICK_NAMES,
-     .help = "one pair of each row: first, nearest, "
-             "largest_overlap, smallest_area, largest_area, most_similar, "
-             "score (of "
-             "struct ogrjoin_columns), or all (default)",
-     VALUE(CHOICE, pairs.pick)},
-    {"one_to_one",
-     .help = "1: each feature in one pair at most, best pairs first, by "
-             "similarity, then distance, then the order of the sides (0)",
-     VALUE(INT, pairs.one_to_one), .most = 1},
-    {"overlap_area", .help = "1: area of the intersection (0)",
-     VALUE(INT, pairs.overlap_area), .most = 1},
-    {"overlap_length", .help = "1: length of the intersection's lines (0)",
-     VALUE(INT, pairs.overlap_length), .most = 1},
-    {"overlap_percent", .help = "1: overlap, of the left feature (0)",
-     VALUE(INT, pairs.overlap_percent), .most = 1},
-    {"nearest_point",
-     .help = "1: nearest_x and nearest_y, the point of the right feature that "
-             "is nearest to the left one (0)",
-     VALUE(INT, pairs.nearest_point), .most = 1},
-    {"from_point",
-     .help = "1: from_x and from_y, the point of the left feature that is "
-             "nearest to the right one (0)",
-     VALUE(INT, pairs.from_point), .most = 1},
-    {"intersection", .help = "1: what both features have in common, as WKB (0)",
-     VALUE(INT, pairs.intersection), .most = 1},
-    {"bearing",
-     .help = "1: direction to that point, degrees clockwise from north (0)",
-     VALUE(INT, pairs.bearing), .most = 1},
-    {"share",
-     .help = "1: weighted_sum is to be asked of the pairs, which needs their "
-             "overlaps (0)",
-     VALUE(INT, pairs.share), .most = 1},
-    {"similar",
-     .help = "only pairs with similar texts: the least similarity of each "
-             "column of texts, as 0.6 or 3/4,0.5, or with the names of columns "
-             "LEFT[=RIGHT][:T], as name=NAME:0.6,street+town:0.5",
-     VALUE(THRESHOLDS, similar)},
-    {"min_similarity", .help = "the T of each LEFT[=RIGHT] that has none",
-     VALUE(THRESHOLD, min_similarity)},
-    {"vector",
-     .help = "only pairs with like numbers: columns with weights, "
-             "F[:WEIGHT]+..[=..], as price:0.001+area, or one of lists",
-     VALUE(VECTOR, vector)},
-    {"max_difference",
-     .help = "the greatest difference of vectors; default: any, with k",
-     VALUE(DISTANCE, relation.vector.max_difference), .most = INFINITY},
-    {"norm", OJ_NORM_NAMES,
-     .help = "difference of two vectors: l2 (default), l1, linf, or 1 less "
-             "their cosine",
-     VALUE(CHOICE, relation.vector.norm)},
-    {"side", "none|left|right",
-     .help = "which side a layer that is read from Arrow is: the columns that "
-             "similar and vector name are read with it (none)",
-     VALUE(CHOICE, side)},
-    {"measure", OJ_TEXT_MEASURE_NAMES,
-     .help = "how similar two sets of tokens are: jaccard (default), dice, "
-             "cosine, overlap",
-     VALUE(CHOICE, measure)},
-    {"tokens", OJ_TOKEN_NAMES,
-     .help = "what a text is cut into: trgm (default), words, 1grams to 8grams",
-     VALUE(CHOICE, rules.tokens)},
-    {"fold", OJ_FOLD_NAMES,
-     .help = "which texts count as equal: full (default), case, none",
-     VALUE(CHOICE, rules.fold)},
-    {"word_map",
-     .help =
-         "words that stand for others in texts: lines of two, \"st,street\"",
-     VALUE(TEXT, word_map)},
-};
-
-/* An offset in the relation is one in the settings. */
-_Static_assert(offsetof(struct ogrjoin_settings, relation) == 0,
-               "the relation comes first");
-
-static const struct oj_parameter *setting_at(int i)
-{
-    int n = (int)(sizeof own_settings / sizeof *own_settings);
-    return i >= 0 && i < n ? &own_settings[i] : oj_parameter_at(i - n);
-}
-
-static oj_status find_setting(const char *name, const struct oj_parameter **out,
-                              struct oj_error *err)
-{
-    for (int i = 0; (*out = setting_at(i)) != NULL; i++)
-    {
-        if (strcmp((*out)->name, name) == 0)
-            return OJ_OK;
-    }
-    return oj_fail(err, OJ_ERR_ARG, "there is no setting \"%.40s\"", name);
-}
-
-const char *ogrjoin_setting_name(int i)
-{
-    const struct oj_parameter *setting = setting_at(i);
-    return setting != NULL ? setting->name : NULL;
-}
-
-const char *ogrjoin_setting_help(int i)
-{
-    const struct oj_parameter *setting = setting_at(i);
-    return setting != NULL ? setting->help : NULL;
-}
-
-static const struct oj_backend *backend_at(int i)
-{
-    return i == 0 ? &oj_auto_backend : oj_backend_at(i - 1);
-}
-
-const char *ogrjoin_backend_name(int i)
-{
-    const struct oj_backend *backend = backend_at(i);
-    return backend != NULL ? backend->name : NULL;
-}
-
-const char *ogrjoin_backend_help(int i)
-{
-    const struct oj_backend *backend = backend_at(i);
-    return backend != NULL ? backend->description : NULL;
-}
-
-struct ogrjoin_settings *ogrjoin_settings_new(void)
-{
-    struct ogrjoin_settings *settings = oj_calloc(1, sizeof *settings);
-    if (settings == NULL)
-        return NULL;
-    settings->relation = oj_relation_default();
-    settings->relation.vector.max_difference = INFINITY;
-    snprintf(settings->backend, sizeof settings->backend, "%s",
-             oj_auto_backend.name);
-    return settings;
-}
-
-void ogrjoin_settings_free(struct ogrjoin_settings *settings)
-{
-    if (settings == NULL)
-        return;
-    oj_free(settings->word_map);
-    oj_free(settings->similar);
-    oj_free(settings->vector);
-    oj_free(settings);
-}
-
-static oj_status duplicate_text(char **to, const char *value,
-                                struct oj_error *err)
-{
-    size_t size = strlen(value) + 1;
-    char *copy;
-    OJ_NEW(copy, (int64_t)size, err);
-    memcpy(copy, value, size);
-    oj_free(*to);
-    *to = copy;
-    return OJ_OK;
-}
-
-static oj_status set_op(struct ogrjoin_settings *s, const char *value,
-                        struct oj_error *err)
-{
-    int op = oj_op_find(value);
-    char names[256];
-    oj_op_names(", ", names, sizeof names);
-    if (op < 0)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "there is no join \"%.40s\": op is one of %s", value,
-                       names);
-    s->relation.op = (enum oj_op)op;
-    return OJ_OK;
-}
-
-static oj_status set_backend(struct ogrjoin_settings *s, const char *value,
-                             struct oj_error *err)
-{
-    const struct oj_backend *backend;
-    OJ_TRY(oj_backend_read("", "backend", value, &backend, err));
-    snprintf(s->backend, sizeof s->backend, "%s", backend->name);
-    return OJ_OK;
-}
-
-/* Copies a word of a list, up to its end or a comma that is not in double
- * quotes; returns what follows. */
-static const char *read_list_word(const char *at, char *word)
-{
-    int is_quoted = 0;
-    for (; *at != '\0' && (is_quoted || *at != ','); at++)
-    {
-        is_quoted ^= *at == '"';
-        *word++ = *at;
-    }
-    *word = '\0';
-    return at + (*at == ',');
-}
-
-/* A condition for each word of a list: columns with thresholds, or these alone.
- */
-static oj_status parse_similar(const char *list, struct compared_fields *out,
-                               struct oj_error *err)
-{
-    int is_named = list[strspn(list, "0123456789./,")] != '\0';
-    oj_status status = OJ_OK;
-    char *word;
-    OJ_NEW(word, (int64_t)strlen(list) + 1, err);
-    while (*list != '\0' && status == OJ_OK)
-    {
-        struct oj_similar *to = &out->similar[out->n_similar];
-        list = read_list_word(list, word);
-        if (out->n_similar == OJ_MOST_TEXTS)
-            status =
-                oj_fail(err, OJ_ERR_ARG, "similar takes at most %d conditions",
-                        OJ_MOST_TEXTS);
-        else if (is_named)
-            status = oj_similar_parse("", word, to, err);
-        else
-            status = oj_threshold_parse("", "similar", word, &to->numerator,
-                                        &to->denominator, err);
-        out->n_similar += status == OJ_OK;
-    }
-    oj_free(word);
-    return status;
-}
-
-/* What settings compare; freed by the caller, after an error too. */
-static oj_status parse_compared_fields(const struct ogrjoin_settings *settings,
-                                       struct compared_fields *out,
-                                       struct oj_error *err)
-{
-    memset(out, 0, sizeof *out);
-    if (settings->similar != NULL)
-        OJ_TRY(parse_similar(settings->similar, out, err));
-    if (settings->vector != NULL)
-        OJ_TRY(oj_vector_parse("", settings->vector, &out->vector, err));
-    return OJ_OK;
-}
-
-static oj_status set_similar(struct ogrjoin_settings *settings,
-                             const char *value, struct oj_error *err)
-{
-    struct oj_text_condition *to = settings->relation.similar;
-    struct compared_fields fields = {.n_similar = 0};
-    oj_status status = parse_similar(value, &fields, err);
-    if (status == OJ_OK)
-        status = duplicate_text(&settings->similar, value, err);
-    if (status == OJ_OK)
-    {
-        for (int i = 0; i < fields.n_similar; i++)
-        {
-            to[i].numerator = fields.similar[i].numerator;
-            to[i].denominator = fields.similar[i].denominator;
-        }
-        settings->relation.n_similar = fields.n_similar;
-    }
-    compared_fields_free(&fields);
-    return status;
-}
-
-static oj_status set_vector(struct ogrjoin_settings *settings,
-                            const char *value, struct oj_error *err)
-{
-    struct oj_vector_words words = {0};
-    OJ_TRY(oj_vector_parse("", value, &words, err));
-    oj_vector_words_free(&words);
-    OJ_TRY(duplicate_text(&settings->vector, value, err));
-    settings->relation.vector.is_asked = 1;
-    return OJ_OK;
-}
-
-static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
-                          const char *value, struct oj_error *err)
-{
-    const struct oj_parameter *setting;
-    void *at;
-    OJ_TRY(find_setting(name, &setting, err));
-    at = (char *)settings + setting->offset;
-    switch (setting->kind)
-    {
-        case OJ_PARAMETER_OP:
-            return set_op(settings, value, err);
-        case OJ_PARAMETER_BACKEND:
-            return set_backend(settings, value, err);
-        case OJ_PARAMETER_THRESHOLD:
-            return oj_threshold_parse("", name, value, at, (int64_t *)at + 1,
-                                      err);
-        case OJ_PARAMETER_THRESHOLDS:
-            return set_similar(settings, value, err);
-        case OJ_PARAMETER_VECTOR:
-            return set_vector(settings, value, err);
-        case OJ_PARAMETER_TEXT:
-            return duplicate_text(at, value, err);
-        case OJ_PARAMETER_CHOICE:
-            return oj_choice_read("", name, setting->arguments, value, at, err);
-        case OJ_PARAMETER_PATTERN: /* means the join that takes it */
-            OJ_TRY(oj_mask_read("", name, value, at, err));
-            return set_op(settings, setting->ops, err);
-        default:
-            return oj_fail(err, OJ_ERR_ARG, "%s is a number, not a word", name);
-    }
-}
-
-/* 0.6 as it is written, not the double next to it. */
-static oj_status set_threshold(const char *name, double value, int64_t *to,
-                               struct oj_error *err)
-{
-    const int64_t most = 1000000000;
-    double n = nearbyint(value * (double)most);
-    if (!(value > 0.0 && value <= 1.0) || n / (double)most != value)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "%s is above 0 and at most 1, a number of up to 9 "
-                       "digits or a text as 2/3, not %.17g",
-                       name, value);
-    to[0] = (int64_t)n;
-    to[1] = most;
-    return OJ_OK;
-}
-
-static oj_status set_number(struct ogrjoin_settings *settings, const char *name,
-                            double value, struct oj_error *err)
-{
-    const struct oj_parameter *setting;
-    void *at;
-    int is_whole;
-    OJ_TRY(find_setting(name, &setting, err));
-    at = (char *)settings + setting->offset;
-    if (setting->kind == OJ_PARAMETER_THRESHOLD)
-        return set_threshold(name, value, at, err);
-    is_whole = setting->kind == OJ_PARAMETER_COUNT ||
-               setting->kind == OJ_PARAMETER_INT;
-    if (!is_whole && setting->kind != OJ_PARAMETER_DISTANCE)
-        return oj_fail(err, OJ_ERR_ARG, "%s is a word, not a number", name);
-    if (!(value >= setting->least && value <= setting->most) ||
-        (is_whole && value != floor(value)))
-        return oj_fail(
-            err, OJ_ERR_ARG, "%s is a %snumber from %g to %g, not %g", name,
-            is_whole ? "whole " : "", setting->least, setting->most, value);
-    settings->has_k |= at == &settings->relation.k;
-    if (setting->kind == OJ_PARAMETER_INT)
-        *(int *)at = (int)value;
-    else if (is_whole)
-        *(int64_t *)at = (int64_t)value;
-    else
-        *(double *)at = value;
-    return OJ_OK;
-}
-
-int ogrjoin_set_text(struct ogrjoin_settings *settings, const char *name,
-                     const char *value, struct ogrjoin_error *err)
-{
-    struct oj_error why = {OJ_OK, ""};
-    return api_error_export(set_text(settings, name, value, &why), &why, err);
-}
-
-int ogrjoin_set_number(struct ogrjoin_settings *settings, const char *name,
-                       double value, struct ogrjoin_error *err)
-{
-    struct oj_error why = {OJ_OK, ""};
-    return api_error_export(set_number(settings, name, value, &why), &why, err);
-}
-
-void ogrjoin_settings_cancel(struct ogrjoin_settings *settings, const int *flag)
-{
-    settings->options.cancel = flag;
-}
-
-static int count_threads(const struct ogrjoin_settings *settings)
-{
-    return settings != NULL && settings->options.n_threads > 0
-               ? settings->options.n_threads
-               : oj_cpu_count();
 }
 
 /* --- layers ----------------------------------------------------------------
@@ -667,8 +241,8 @@ static oj_status read_schema(const struct ArrowSchema *schema,
 {
     OJ_TRY(arrow_layout_read(schema, column, compares_only_attributes(relation),
                              &out->layout, err));
-    return arrow_fields_find(schema, compared, side == SIDE_RIGHT, &out->fields,
-                             err);
+    return arrow_fields_find(schema, compared, side == API_SIDE_RIGHT,
+                             &out->fields, err);
 }
 
 /* Of a layer, into zeroed *out; settings may be NULL. */
@@ -680,9 +254,9 @@ static oj_status read_layer_schema(const struct ArrowSchema *schema,
 {
     struct compared_fields compared;
     oj_status status;
-    if (settings == NULL || settings->side == SIDE_NONE)
+    if (settings == NULL || settings->side == API_SIDE_NONE)
         return arrow_layout_read(schema, column, 0, &out->layout, err);
-    status = parse_compared_fields(settings, &compared, err);
+    status = api_settings_compared(settings, &compared, err);
     if (status == OJ_OK)
         status = read_schema(schema, column, &compared, settings->side,
                              &settings->relation, out, err);
@@ -706,8 +280,8 @@ static oj_status finish_arrow_layer(struct ogrjoin_layer *layer,
     static const int64_t no_rows[1] = {0};
     const int *cancel = settings != NULL ? settings->options.cancel : NULL;
     const struct arrow_columns *columns = &layer->columns;
-    OJ_TRY(arrow_features_end(&layer->features, count_threads(settings), cancel,
-                              err));
+    OJ_TRY(arrow_features_end(&layer->features, api_settings_threads(settings),
+                              cancel, err));
     layer->flat = layer->features.flat;
     layer->n_texts = record->fields.n_texts;
     for (int i = 0; i < layer->n_texts; i++)
@@ -992,7 +566,7 @@ static oj_status make_vectors(struct ogrjoin_index *index,
         OJ_TRY(find_number_of_dimensions(index, layer, err));
     OJ_NEW(sets->vector, flat->n_features * index->n_dimensions, err);
     rows.to = sets->vector;
-    oj_parallel_slices(count_threads(&index->settings), flat->n_features,
+    oj_parallel_slices(api_settings_threads(&index->settings), flat->n_features,
                        ROWS_AT_ONCE, weigh_vectors_of_rows, &rows);
     flat->vectors = (struct oj_vectors){index->n_dimensions, sets->vector};
     return OJ_OK;
@@ -1007,7 +581,7 @@ static oj_status make_layer_token_sets(struct ogrjoin_index *index,
                                        struct oj_error *err)
 {
     const struct ogrjoin_settings *s = &index->settings;
-    int n = s->relation.n_similar, n_threads = count_threads(s);
+    int n = s->relation.n_similar, n_threads = api_settings_threads(s);
     const int *cancel = s->options.cancel;
     if (n != layer->n_texts)
         return oj_fail(err, OJ_ERR_ARG,
@@ -1107,14 +681,14 @@ static oj_status new_index(struct ogrjoin_layer *join_side,
     pthread_mutex_init(&index->devices.lock, NULL);
     atomic_fetch_add(&join_side->n_users, 1);
     index->join_side = join_side;
-    index->settings = *settings;
+    index->settings = api_settings_view(settings);
     relation = &index->settings.relation;
-    index->settings.options.n_threads = count_threads(settings);
-    index->settings.word_map = NULL;
-    index->settings.similar = index->settings.vector = NULL;
-    status = complete_ranking_conditions(&index->settings, err);
+    index->settings.options.n_threads = api_settings_threads(settings);
+    status = api_settings_check_units(settings, err);
     if (status == OJ_OK)
-        status = parse_compared_fields(settings, &index->compared, err);
+        status = complete_ranking_conditions(&index->settings, err);
+    if (status == OJ_OK)
+        status = api_settings_compared(settings, &index->compared, err);
     if (status == OJ_OK)
         status = view_layer_with_ids(join_side, relation, &index->flat, err);
     if (status == OJ_OK && settings->word_map != NULL)
@@ -1663,7 +1237,7 @@ static oj_status open_source(const struct arrow_source *from,
         return oj_fail_nomem(err, 1, sizeof *source);
     }
     source->from = *from;
-    source->settings.options.n_threads = count_threads(settings);
+    source->settings.options.n_threads = api_settings_threads(settings);
     if (settings != NULL)
         source->settings.options.cancel = settings->options.cancel;
     status = read_stream_schema(&source->from, &schema, err);
@@ -1846,7 +1420,7 @@ static oj_status join_stream(struct ogrjoin_index *index,
                        "names of the columns of texts");
     status = read_stream_schema(source, &schema, err);
     if (status == OJ_OK)
-        status = read_schema(&schema, column, compared, SIDE_LEFT, relation,
+        status = read_schema(&schema, column, compared, API_SIDE_LEFT, relation,
                              &source->record, err);
     release_schema(&schema);
     OJ_TRY(status);

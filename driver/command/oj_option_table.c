@@ -1,9 +1,9 @@
 #include "oj_option_table.h"
 
 #include "../../algs/rows/oj_row_words.h"
+#include "../../flatten/base/oj_spelling.h"
 #include "../../flatten/text/oj_token_sets.h"
 #include "../base/oj_shell_words.h"
-#include "../base/oj_spelling.h"
 #include "oj_parsed_command.h"
 
 #include <cpl_string.h>

@@ -1,11 +1,11 @@
 #include "oj_source.h"
 
 #include "../../flatten/base/oj_alloc.h"
+#include "../../flatten/base/oj_spelling.h"
 #include "../../flatten/geopackage/oj_sqlite_connection.h"
 #include "../../flatten/write/oj_flat_to_ogr_geometry.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
-#include "../base/oj_spelling.h"
 #include "../base/oj_transaction.h"
 #include "../files/oj_path.h"
 

@@ -3,7 +3,7 @@
 #ifndef ARROW_ROWS_H
 #define ARROW_ROWS_H
 
-#include "../../../algs/api/arrow_abi.h"
+#include "../../../algs/rows/arrow_abi.h"
 #include "../../../flatten/arrays/oj_wkb.h"
 #include "../random_numbers.h"
 
