@@ -1,7 +1,12 @@
 #!/usr/bin/env bash
-# Builds ogrjoin and runs all its tests: one command, from a fresh clone.
+# Builds ogrjoin and runs its tests: one command, from a fresh clone.
 #
 #   tests/run.sh [options of ctest, e.g. -R wkb or -L unit]
+#   tests/run.sh --quick [options of ctest]
+#
+# --quick runs a subset that takes at most five minutes on two processors after
+# the build: unit tests with a third of their random rounds, and the end-to-end
+# tests of joins, rows, values and pages. It lists the tests that it leaves out.
 #
 # OGRJOIN_BUILD      build folder (build/tests)
 # OGRJOIN_TEST_DATA  folder of the shared layers (../shared/data); tests that
@@ -10,6 +15,11 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=${OGRJOIN_BUILD:-$here/build/tests}
 export OGRJOIN_TEST_DATA=${OGRJOIN_TEST_DATA:-$here/../shared/data}
+is_quick=0
+if [ "${1:-}" = --quick ]; then
+    is_quick=1
+    shift
+fi
 
 bash "$here/tests/install_packages.sh" build test
 generator=()
@@ -30,11 +40,25 @@ quietly cmake --build "$build" -j "$(nproc)"
 [ -d "$OGRJOIN_TEST_DATA" ] ||
     echo "no folder $OGRJOIN_TEST_DATA: tests on its layers are skipped"
 
+# The names of the tests that ctest would run with these options.
+names() { ctest --test-dir "$build" -N "$@" | sed -n 's/^ *Test *#[0-9]*: //p'; }
+
+# Tests of --quick have the label quick (tests/CMakeLists.txt).
+chosen=("$@")
+if [ $is_quick = 1 ]; then
+    export OGRJOIN_TEST_SHORT=1
+    chosen=(-L quick "$@")
+    left_out=$(comm -23 <(names "$@" | sort) <(names "${chosen[@]}" | sort))
+    echo "quick: $(names "${chosen[@]}" | wc -l) tests, unit tests with a third" \
+        "of their random rounds; left out are $(wc -w <<<"$left_out"):"
+    fmt -w 78 <<<"$(paste -s -d ' ' <<<"$left_out")" | sed 's/^/  /'
+fi
+
 # Limits of time are there to end what hangs, not to fail on a busy machine.
 export CK_TIMEOUT_MULTIPLIER=${CK_TIMEOUT_MULTIPLIER:-5}
 status=0
 ctest --test-dir "$build" --output-on-failure -j "$(nproc)" \
-    --output-junit "$build/junit.xml" "$@" || status=$?
+    --output-junit "$build/junit.xml" "${chosen[@]}" || status=$?
 
 # The first line of the report holds its counts.
 count() { grep -m1 -o "$1=\"[0-9]*\"" "$build/junit.xml" | tr -dc 0-9; }

@@ -111,6 +111,13 @@ try_wheel() { # a Python; the Debian root that it is in, or ''
     "${in[@]}" "$user/bin/python" -m pytest -q -p no:cacheprovider tests
     get "${in[@]}" "$user/bin/pip" install -q 'geopandas>=1.1' pyarrow polars duckdb
     "${in[@]}" "$user/bin/python" -m pytest -q -rs -p no:cacheprovider tests
+    # Examples of the pages, and the site, from the clone: the tests alone do
+    # not have the pages.
+    if [ -z "$2" ]; then
+        get "$user/bin/pip" install -q sphinx myst-parser
+        "${in[@]}" "$user/bin/python" -m pytest -q -rs -p no:cacheprovider \
+            "$top/tests/python/test_pages.py"
+    fi
     # Points on a device: the emulated one, where tests/run.sh has built it.
     [ -n "$2" ] || [ ! -e "$emulated" ] || OGRJOIN_CUDA_MODULE=$emulated \
         "${in[@]}" "$user/bin/python" -m pytest -q -p no:cacheprovider \

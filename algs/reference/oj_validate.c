@@ -20,7 +20,13 @@ struct oj_row_pair
 const char *oj_difference_kind_name(enum oj_difference_kind kind)
 {
     static const char *const names[OJ_N_DIFFERENCE_KINDS] = {
-        "missing", "extra", "distance", "order", "proved", "rounding"};
+        [OJ_DIFFERENCE_MISSING] = "missing",
+        [OJ_DIFFERENCE_EXTRA] = "extra",
+        [OJ_DIFFERENCE_DISTANCE] = "distance",
+        [OJ_DIFFERENCE_ORDER] = "order",
+        [OJ_DIFFERENCE_PROVED] = "proved",
+        [OJ_DIFFERENCE_ROUNDING] = "rounding",
+    };
     return names[kind];
 }
 

@@ -37,7 +37,7 @@ class NotebookParser(MystParser):
 
 def keep_lines(app, what, name, obj, options, lines):
     """Docstrings are plain text in columns."""
-    lines[:] = ["::", ""] + ["   " + line for line in lines] + [""]
+    lines[:] = [".. code-block:: text", ""] + ["   " + line for line in lines] + [""]
 
 
 def setup(app):

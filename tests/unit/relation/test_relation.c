@@ -80,6 +80,76 @@ TEST(unit_joins_with_k_sort_by_measure)
     }
 }
 
+static const struct oj_parameter *parameter_of(const char *name)
+{
+    const struct oj_parameter *parameter = oj_parameter_at(0);
+    for (int i = 0; parameter != NULL && strcmp(parameter->name, name) != 0;)
+        parameter = oj_parameter_at(++i);
+    return parameter;
+}
+
+/* A choice is the place of its word: "a|b" in the order of the enum. */
+TEST(unit_choices_are_in_the_order_of_their_enums)
+{
+    static const struct
+    {
+        const char *name, *word;
+        int value;
+    } choices[] = {
+        {"metric", "planar", OJ_METRIC_PLANAR},
+        {"metric", "sphere", OJ_METRIC_SPHERE},
+        {"ties", "first", OJ_TIES_FIRST},
+        {"ties", "all", OJ_TIES_ALL},
+        {"distance_to", "interior", OJ_TO_INTERIOR},
+        {"distance_to", "boundary", OJ_TO_BOUNDARY},
+        {"distance", "least", OJ_DISTANCE_LEAST},
+        {"distance", "hausdorff", OJ_DISTANCE_HAUSDORFF},
+        {"distance", "directed_hausdorff", OJ_DISTANCE_DIRECTED_HAUSDORFF},
+        {"distance", "hausdorff_points", OJ_DISTANCE_HAUSDORFF_POINTS},
+        {"distance", "frechet", OJ_DISTANCE_FRECHET},
+    };
+    struct oj_error err;
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+    {
+        const struct oj_parameter *p = parameter_of(choices[i].name);
+        int value = -1;
+        ck_assert_ptr_nonnull(p);
+        ck_assert_int_eq(p->kind, OJ_PARAMETER_CHOICE);
+        ck_assert_int_eq(oj_choice_read("-", p->name, p->arguments,
+                                        choices[i].word, &value, &err),
+                         OJ_OK);
+        ck_assert_int_eq(value, choices[i].value);
+    }
+    for (int i = 0; oj_parameter_at(i) != NULL; i++)
+    {
+        const struct oj_parameter *p = oj_parameter_at(i);
+        const char *at = p->arguments;
+        for (; p->kind == OJ_PARAMETER_CHOICE && at != NULL;
+             at = strchr(at + 1, '|'))
+            n++;
+    }
+    ck_assert_msg(n == sizeof choices / sizeof *choices,
+                  "the parameters have %d choices, this test %d", (int)n,
+                  (int)(sizeof choices / sizeof *choices));
+}
+
+/* Each parameter belongs to joins that are there, and has its words. */
+TEST(unit_every_parameter_is_filled)
+{
+    for (int i = 0; oj_parameter_at(i) != NULL; i++)
+    {
+        const struct oj_parameter *p = oj_parameter_at(i);
+        char ops[200], *rest = ops;
+        ck_assert(p->name != NULL && p->arguments != NULL && p->help != NULL);
+        ck_assert(p->ops != NULL && strlen(p->ops) < sizeof ops);
+        strcpy(ops, p->ops);
+        for (const char *op; (op = strsep(&rest, "|")) != NULL;)
+            ck_assert_msg(oj_op_find(op) >= 0, "%s belongs to %s, no join",
+                          p->name, op);
+    }
+}
+
 /* A join without a pattern would hold for no matrix. */
 TEST(property_joins_by_predicate_hold_for_some_matrices)
 {
