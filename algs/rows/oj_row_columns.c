@@ -65,31 +65,6 @@ static oj_status add_similarity_columns(const struct choice *c,
     return OJ_OK;
 }
 
-/* 1 when rows of an input feature follow each other by their measure. */
-static int rows_are_ranked(const struct oj_row_column_words *words)
-{
-    const struct oj_relation *relation = words->relation;
-    return oj_relation_sorts_by_measure(relation) &&
-           (oj_op_get(relation->op)->k == 1 || relation->k < OJ_EVERY_PAIR) &&
-           words->pick == OJ_PICK_ALL && !words->one_to_one &&
-           oj_relation_gives_lists(relation);
-}
-
-static oj_status add_rank_column(const struct choice *c, struct oj_error *err)
-{
-    const char *dash = c->words->dash, *given = c->words->name_rank;
-    if (rows_are_ranked(c->words))
-        add_computed_column(c->columns, OJ_COLUMN_RANK, 0, OJ_FIELD_INT32,
-                            "join_rank", given, "name_rank");
-    else if (given != NULL && given[0] != '\0')
-        return oj_fail(err, OJ_ERR_ARG,
-                       "%sname_rank: there is a rank only with %sop nearest or "
-                       "similar, and several join features to an input row "
-                       "(%sk, %sties all), of which none is picked",
-                       dash, dash, dash, dash);
-    return OJ_OK;
-}
-
 static oj_status add_overlap_columns(const struct choice *c,
                                      struct oj_error *err)
 {
@@ -122,7 +97,9 @@ static oj_status add_all_computed_columns(const struct choice *c,
     if (words->relation->vector.is_asked)
         add_pair_value_column(c, OJ_PAIR_DIFFERENCE, "join_difference",
                               words->name_difference, "name_difference");
-    OJ_TRY(add_rank_column(c, err));
+    if (oj_rows_per_input_have_rank(words->relation, &words->choice))
+        add_computed_column(c->columns, OJ_COLUMN_RANK, 0, OJ_FIELD_INT32,
+                            "join_rank", words->name_rank, "name_rank");
     add_computed_column(c->columns, OJ_COLUMN_COUNT, 0, OJ_FIELD_INT64, "",
                         words->name_count, "name_count");
     OJ_TRY(add_overlap_columns(c, err));
@@ -170,14 +147,6 @@ void oj_computed_columns_free(struct oj_computed_columns *columns)
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
         oj_free(columns->made_name[i]);
     memset(columns, 0, sizeof *columns);
-}
-
-int oj_row_columns_one_row_per_input(const struct oj_relation *relation,
-                                     enum oj_how how, enum oj_pick_rule pick,
-                                     int one_to_one, int aggregates)
-{
-    return oj_how_is_choice(how) || aggregates || one_to_one ||
-           pick != OJ_PICK_ALL || !oj_relation_gives_lists(relation);
 }
 
 /* ---- names that are taken ------------------------------------------------ */

@@ -14,7 +14,7 @@ static oj_status plan_pick(struct oj_rows *rows, const char *rule,
 {
     struct oj_field_description description;
     OGRFieldDefnH field;
-    OJ_TRY(oj_row_pick_read("-", rule, &rows->job->relation, &rows->pick, err));
+    OJ_TRY(oj_row_pick_read("-", rule, &rows->pick, err));
     rows->request.pick = rows->pick.rule;
     if (rows->pick.field == NULL)
         return OJ_OK;
@@ -24,6 +24,16 @@ static oj_status plan_pick(struct oj_rows *rows, const char *rule,
     return oj_row_pick_check_field("-", &description, err);
 }
 
+/* What becomes of the pairs of an input row. */
+static struct oj_row_choice choice_of(const struct oj_rows *rows)
+{
+    const struct oj_command *command = rows->job->command;
+    return (struct oj_row_choice){.how = (enum oj_how)command->how,
+                                  .picks = rows->request.pick != OJ_PICK_ALL,
+                                  .one_to_one = command->one_to_one,
+                                  .aggregates = command->aggregates != NULL};
+}
+
 /* The columns of pairs. */
 static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
 {
@@ -31,8 +41,7 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
     const struct oj_row_column_words words = {
         .dash = "-",
         .relation = &rows->job->relation,
-        .pick = rows->request.pick,
-        .one_to_one = c->one_to_one,
+        .choice = choice_of(rows),
         .name_fid = c->name_fid,
         .name_distance = c->name_distance,
         .name_rank = c->name_rank,
@@ -58,6 +67,7 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     enum oj_how how = (enum oj_how)command->how;
     int is_choice = oj_how_is_choice(how);
     int is_one = is_choice || command->aggregates != NULL;
+    struct oj_row_choice choice;
     if (command->one_to_one && oj_source_reads_once(&job->input))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-one_to_one reads the input twice, and %s can be read "
@@ -84,9 +94,9 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     }
     if (!is_one)
         OJ_TRY(plan_columns(rows, err));
-    fields->one_row_per_input = oj_row_columns_one_row_per_input(
-        &job->relation, how, rows->request.pick, command->one_to_one,
-        command->aggregates != NULL);
+    choice = choice_of(rows);
+    fields->one_row_per_input =
+        oj_rows_per_input_find(&job->relation, &choice) == OJ_ROWS_ONE;
     if (command->aggregates == NULL)
         return OJ_OK;
     OJ_TRY(oj_aggregation_open(job, fields, rows->request.want,
