@@ -2,7 +2,6 @@
 
 #include "../../flatten/base/oj_alloc.h"
 #include "oj_row_words.h"
-#include "oj_rows_per_input.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -66,17 +65,6 @@ static oj_status add_similarity_columns(const struct choice *c,
     return OJ_OK;
 }
 
-static void add_rank_column(const struct choice *c)
-{
-    const struct oj_row_column_words *words = c->words;
-    const struct oj_row_choice choice = {.how = OJ_HOW_LEFT,
-                                         .picks = words->pick != OJ_PICK_ALL,
-                                         .one_to_one = words->one_to_one};
-    if (oj_rows_per_input_have_rank(words->relation, &choice))
-        add_computed_column(c->columns, OJ_COLUMN_RANK, 0, OJ_FIELD_INT32,
-                            "join_rank", words->name_rank, "name_rank");
-}
-
 static oj_status add_overlap_columns(const struct choice *c,
                                      struct oj_error *err)
 {
@@ -109,7 +97,9 @@ static oj_status add_all_computed_columns(const struct choice *c,
     if (words->relation->vector.is_asked)
         add_pair_value_column(c, OJ_PAIR_DIFFERENCE, "join_difference",
                               words->name_difference, "name_difference");
-    add_rank_column(c);
+    if (oj_rows_per_input_have_rank(words->relation, &words->choice))
+        add_computed_column(c->columns, OJ_COLUMN_RANK, 0, OJ_FIELD_INT32,
+                            "join_rank", words->name_rank, "name_rank");
     add_computed_column(c->columns, OJ_COLUMN_COUNT, 0, OJ_FIELD_INT64, "",
                         words->name_count, "name_count");
     OJ_TRY(add_overlap_columns(c, err));

@@ -33,6 +33,7 @@
 #include "../relation/oj_relation.h"
 #include "oj_aggregate_words.h"
 #include "oj_field_kind.h"
+#include "oj_rows_per_input.h"
 
 /* ---- what the join computes ---------------------------------------------- */
 
@@ -42,8 +43,7 @@ struct oj_row_column_words
 {
     const char *dash; /**< before names of options in messages: "-" or "" */
     const struct oj_relation *relation;
-    enum oj_pick_rule pick;
-    int one_to_one;
+    struct oj_row_choice choice;
     const char *name_fid, *name_distance, *name_rank, *name_count;
     const char *name_similarity, *name_difference;
     const char *overlap; /**< oj_row_words.h */
@@ -92,7 +92,8 @@ struct oj_computed_columns
  * given overlap_area, _length, _percent         overlap names them nearest_x,
  * nearest_y                    nearest_point_fields join_bearing bearing_field
  *
- *  OJ_ERR_ARG: an unknown overlap. */
+ *  OJ_ERR_ARG: an unknown overlap. Names for columns that there are not are
+ *  refused by oj_option_clash.h. */
 OJ_MUST_USE oj_status oj_computed_columns_choose(
     const struct oj_row_column_words *words, struct oj_computed_columns *out,
     unsigned char *want, struct oj_error *err);

@@ -29,7 +29,6 @@ static oj_status read_pick_field(const char *dash, const char *word,
 }
 
 oj_status oj_row_pick_read(const char *dash, const char *rule,
-                           const struct oj_relation *relation,
                            struct oj_row_pick *out, struct oj_error *err)
 {
     static const char rules[] = "all|first|nearest|largest_overlap|"
@@ -48,11 +47,6 @@ oj_status oj_row_pick_read(const char *dash, const char *rule,
                        "largest_overlap, smallest_area, largest_area, "
                        "most_similar, max:FIELD and min:FIELD",
                        dash, rule);
-    else if (place == OJ_PICK_MOST_SIMILAR &&
-             !oj_relation_compares_attributes(relation))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "%spick most_similar needs %ssimilar or %svector", dash,
-                       dash, dash);
     else
         pick.rule = (enum oj_pick_rule)place;
     *out = pick;

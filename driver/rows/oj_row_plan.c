@@ -1,6 +1,5 @@
 #include "oj_row_plan.h"
 
-#include "../../algs/rows/oj_rows_per_input.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/read/oj_attribute_table.h"
 #include "../base/oj_cancel.h"
@@ -15,7 +14,7 @@ static oj_status plan_pick(struct oj_rows *rows, const char *rule,
 {
     struct oj_field_description description;
     OGRFieldDefnH field;
-    OJ_TRY(oj_row_pick_read("-", rule, &rows->job->relation, &rows->pick, err));
+    OJ_TRY(oj_row_pick_read("-", rule, &rows->pick, err));
     rows->request.pick = rows->pick.rule;
     if (rows->pick.field == NULL)
         return OJ_OK;
@@ -25,7 +24,8 @@ static oj_status plan_pick(struct oj_rows *rows, const char *rule,
     return oj_row_pick_check_field("-", &description, err);
 }
 
-static struct oj_row_choice row_choice_of(const struct oj_rows *rows)
+/* What becomes of the pairs of an input row. */
+static struct oj_row_choice choice_of(const struct oj_rows *rows)
 {
     const struct oj_command *command = rows->job->command;
     return (struct oj_row_choice){.how = (enum oj_how)command->how,
@@ -41,8 +41,7 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
     const struct oj_row_column_words words = {
         .dash = "-",
         .relation = &rows->job->relation,
-        .pick = rows->request.pick,
-        .one_to_one = c->one_to_one,
+        .choice = choice_of(rows),
         .name_fid = c->name_fid,
         .name_distance = c->name_distance,
         .name_rank = c->name_rank,
@@ -95,7 +94,7 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     }
     if (!is_one)
         OJ_TRY(plan_columns(rows, err));
-    choice = row_choice_of(rows);
+    choice = choice_of(rows);
     fields->one_row_per_input =
         oj_rows_per_input_find(&job->relation, &choice) == OJ_ROWS_ONE;
     if (command->aggregates == NULL)
