@@ -3,6 +3,7 @@
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_spelling.h"
 #include "../../flatten/geopackage/oj_sqlite_connection.h"
+#include "../../flatten/read/oj_lane_table.h"
 #include "../../flatten/write/oj_flat_to_ogr_geometry.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
@@ -619,31 +620,24 @@ oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
                    source->side->dataset, (long long)n_rows);
 }
 
-/* 1 when the source is all rows of a layer of that driver, or those in a box,
- * and lanes are used. */
-static int is_whole_layer_of_driver(const struct oj_source *source,
-                                    const char *name)
+unsigned oj_source_lanes(const struct oj_source *source)
 {
-    return source->dataset != NULL &&
-           oj_driver_is(GDALGetDatasetDriver(source->dataset), name) &&
-           !source->is_result_set && !source->has_where &&
-           CPLTestBool(CPLGetConfigOption("OGRJOIN_LANES", "YES"));
-}
-
-const char *oj_source_file(const struct oj_source *source)
-{
-    return is_whole_layer_of_driver(source, "FlatGeobuf") &&
-                   GDALDatasetGetLayerCount(source->dataset) == 1
-               ? GDALGetDescription(source->dataset)
-               : NULL;
-}
-
-GDALDatasetH oj_source_geopackage(const struct oj_source *source)
-{
-    return is_whole_layer_of_driver(source, "GPKG") &&
-                   source->side->open_options == NULL
-               ? source->dataset
-               : NULL;
+    struct oj_lane_dataset dataset = {0};
+    if (source->dataset != NULL)
+    {
+        dataset.driver = GDALGetDatasetDriver(source->dataset);
+        if ((oj_lane_facts_that_matter(dataset.driver) & OJ_LANE_SOLE_LAYER) !=
+                0 &&
+            GDALDatasetGetLayerCount(source->dataset) == 1)
+            dataset.facts |= OJ_LANE_SOLE_LAYER;
+    }
+    if (!source->is_result_set && !source->has_where)
+        dataset.facts |= OJ_LANE_WHOLE_LAYER;
+    if (source->side->open_options == NULL)
+        dataset.facts |= OJ_LANE_PLAIN_OPEN;
+    if (!source->has_wrong_stream)
+        dataset.facts |= OJ_LANE_SOUND_STREAM;
+    return oj_lanes_that_read(&dataset);
 }
 
 const char *oj_source_all_rows_filter(const struct oj_source *source)
