@@ -10,6 +10,8 @@
 #ifndef CPU_LANE_LOOPS_H
 #define CPU_LANE_LOOPS_H
 
+#include "../../flatten/base/oj_clones.h"
+
 #define OJ_LANES 8
 #define OJ_WIDE 16
 
@@ -21,17 +23,5 @@
 #endif
 #define OJ_EIGHT OJ_LANE_LOOP(OJ_LANES)
 #define OJ_SIXTEEN OJ_LANE_LOOP(OJ_WIDE)
-
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) &&    \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define OJ_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-/* Of functions that count bits, for which the others have no instruction. */
-#define OJ_COUNT_CLONES __attribute__((target_clones("popcnt", "default")))
-#else
-#define OJ_CLONES
-#define OJ_COUNT_CLONES
-#endif
-
-#define OJ_INLINE static inline __attribute__((always_inline, unused))
 
 #endif

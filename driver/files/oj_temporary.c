@@ -9,6 +9,7 @@
 #include "../../flatten/base/oj_word_list.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_shell_words.h"
+#include "oj_failed_writes.h"
 #include "oj_path.h"
 
 #include <cpl_conv.h>
@@ -140,14 +141,20 @@ static void remove_stale_folders(const struct oj_temporary *t)
 }
 
 /* GDAL opens the members by a path: one that leads to this folder, whatever is
- * put under its name meanwhile. */
-static void choose_way(struct oj_temporary *t)
+ * put under its name meanwhile, and whose failed writes are noticed. */
+static oj_status choose_way(struct oj_temporary *t, struct oj_error *err)
 {
+    const char *prefix = oj_failed_writes_prefix();
     struct stat by_way, folder;
-    snprintf(t->way, sizeof t->way, "/proc/self/fd/%d", t->folder_file);
-    if (stat(t->way, &by_way) != 0 || fstat(t->folder_file, &folder) != 0 ||
-        by_way.st_dev != folder.st_dev || by_way.st_ino != folder.st_ino)
-        memcpy(t->way, t->folder, sizeof t->way);
+    snprintf(t->way, sizeof t->way, "%s/proc/self/fd/%d", prefix,
+             t->folder_file);
+    if (stat(t->way, &by_way) == 0 && fstat(t->folder_file, &folder) == 0 &&
+        by_way.st_dev == folder.st_dev && by_way.st_ino == folder.st_ino)
+        return OJ_OK;
+    if (snprintf(t->way, sizeof t->way, "%s%s", prefix, t->folder) >=
+        (int)sizeof t->way)
+        return oj_fail(err, OJ_ERR_ARG, "the name is too long: %s", t->folder);
+    return OJ_OK;
 }
 
 static oj_status fail_replaced(struct oj_temporary *t, struct oj_error *err)
@@ -265,10 +272,9 @@ oj_status oj_temporary_make(const char *final, struct oj_temporary *out,
         status = create_lock_file(&t, err);
     }
     if (status == OJ_OK)
-    {
-        choose_way(&t);
+        status = choose_way(&t, err);
+    if (status == OJ_OK)
         *out = t;
-    }
     else
         close_temporary(&t);
     return status;

@@ -30,7 +30,8 @@ struct oj_temporary
 {
     char folder[OJ_PATH_MAX];      /**< the temporary folder; "": none */
     char way[OJ_PATH_MAX];         /**< by which its members are opened: by
-                                        its descriptor, where /proc is there */
+                                        its descriptor, where /proc is there;
+                                        behind oj_failed_writes_prefix() */
     char destination[OJ_PATH_MAX]; /**< the folder of the final names */
     char name[256];                /**< final name of the main member */
     /** Descriptors of the three, where folder is set. */

@@ -7,6 +7,7 @@
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
 #include "../base/oj_transaction.h"
+#include "../files/oj_failed_writes.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -573,6 +574,7 @@ oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
             return create_dataset(o, o->path, err);
         case OJ_OUTPUT_FILE:
             OJ_TRY(oj_temporary_make(o->path, &o->temporary, err));
+            oj_failed_writes_watch();
             hide_temporary_path(o);
             oj_temporary_path(&o->temporary, path, (int)sizeof path);
             return create_dataset(o, path, err);
@@ -661,6 +663,9 @@ static oj_status close_dataset(struct oj_output *o, struct oj_error *err)
     if (failed)
         return oj_fail(err, OJ_ERR_IO, "closing %s failed: %s", o->asked->dst,
                        text[0] != '\0' ? text : CPLGetLastErrorMsg());
+    if (o->kind == OJ_OUTPUT_FILE && oj_failed_writes_errno() != 0)
+        return oj_fail(err, OJ_ERR_IO, "writing %s failed: %s", o->asked->dst,
+                       strerror(oj_failed_writes_errno()));
     return OJ_OK;
 }
 

@@ -1,17 +1,26 @@
 #include "oj_utf8.h"
 
+#include "oj_clones.h"
+
 #include <string.h>
 
-/* Bytes that are looked at together, and those before the first one that decide
- * about it. */
-#define BLOCK 64
-#define BEFORE 3
+enum
+{
+    VECTOR = 32, /* bytes that are looked at together */
+    BLOCK = 64,  /* and until the next decision */
+    BEFORE = 3,  /* before the first one, which decide about it */
+    /* Behind one with a code point of three bytes blocks are expected to have
+     * one, too, so many of them. */
+    BLOCKS_ALIKE = 8
+};
+
+#define FIRST_BITS UINT64_C(0x8080808080808080)
 
 static uint64_t high_bits(const char *bytes)
 {
     uint64_t word;
     memcpy(&word, bytes, sizeof word);
-    return word & UINT64_C(0x8080808080808080);
+    return word & FIRST_BITS;
 }
 
 int oj_utf8_is_ascii(const char *bytes, int64_t n)
@@ -31,76 +40,145 @@ int oj_utf8_is_ascii(const char *bytes, int64_t n)
     return (high | high_bits(bytes + n - 8)) == 0;
 }
 
-/* Sixteen bytes in a vector register, of any processor (GCC and Clang). A
- * comparison gives -1 for each byte where it holds. */
-typedef unsigned char bytes16 __attribute__((vector_size(16)));
-typedef signed char signed16 __attribute__((vector_size(16)));
+/* In one vector register, or two, of any processor (GCC and Clang). A
+ * comparison gives -1 for each byte where it holds. Vectors are handed on by
+ * their place: by value a call would depend on the instruction set. */
+typedef unsigned char bytes32 __attribute__((vector_size(VECTOR)));
+typedef signed char signed32 __attribute__((vector_size(VECTOR)));
 
-static bytes16 load16(const unsigned char *s)
-{
-    bytes16 v;
-    memcpy(&v, s, sizeof v);
-    return v;
-}
+#define LOAD(v, s) memcpy(&(v), (s), sizeof(v))
 
-/* Not 0 in each byte that is a tail where the three before it ask for none, or
+/* Sets the first bits of bytes that are wrong, or may be, in the vector at s.
+ * s[-3] to s[-1] are there. */
+typedef void find_bytes(const unsigned char *s, signed32 *found);
+
+/* A byte is wrong that is a tail where the three before it ask for none, or
  * none where they ask for one:
  *
  *   C0..DF, E0..EF, F0..FF    are followed by 1, 2 or 3 bytes 80..BF
  *
- * s[-3] to s[-1] are there. */
-static signed16 find_misplaced_bytes(const unsigned char *s)
-{
-    const signed16 follows = (signed16)(load16(s - 1) >= 0xC0) |
-                             (signed16)(load16(s - 2) >= 0xE0) |
-                             (signed16)(load16(s - 3) >= 0xF0);
-    return follows ^ ((signed16)load16(s) < -64);
-}
-
-/* And where the byte before never occurs (C0, C1, F5..FF) or bounds this one:
+ * and where the byte before never occurs (C0, C1, F5..FF) or bounds this one:
  * E0 A0..BF, ED 80..9F, F0 90..BF, F4 80..8F. */
-static signed16 find_bad_bytes(const unsigned char *s)
+OJ_INLINE void find_bad_bytes(const unsigned char *s, signed32 *found)
 {
-    const bytes16 c = load16(s), before = load16(s - 1);
-    const signed16 is_never =
-        (signed16)((before & 0xFE) == 0xC0) | (signed16)(before >= 0xF5);
-    const signed16 is_below =
-        ((signed16)(before == 0xE0) & (signed16)(c < 0xA0)) |
-        ((signed16)(before == 0xF0) & (signed16)(c < 0x90));
-    const signed16 is_above =
-        ((signed16)(before == 0xED) & (signed16)(c > 0x9F)) |
-        ((signed16)(before == 0xF4) & (signed16)(c > 0x8F));
-    return find_misplaced_bytes(s) | is_never | is_below | is_above;
+    bytes32 c, before, second, third;
+    LOAD(c, s);
+    LOAD(before, s - 1);
+    LOAD(second, s - 2);
+    LOAD(third, s - 3);
+    *found |= ((signed32)(before >= 0xC0) | (signed32)(second >= 0xE0) |
+               (signed32)(third >= 0xF0)) ^
+              ((signed32)c < -64);
+    *found |= (signed32)((before & 0xFE) == 0xC0) | (signed32)(before >= 0xF5);
+    *found |= ((signed32)(before == 0xE0) & (signed32)(c < 0xA0)) |
+              ((signed32)(before == 0xF0) & (signed32)(c < 0x90));
+    *found |= ((signed32)(before == 0xED) & (signed32)(c > 0x9F)) |
+              ((signed32)(before == 0xF4) & (signed32)(c > 0x8F));
 }
 
-/* Half the work: all bytes behind one that never occurs or that bounds another
- * are set. */
-static signed16 find_doubtful_bytes(const unsigned char *s)
+/* A third of the work, where every code point takes one or two bytes, as in
+ * most texts of most languages: bytes behind C2..DF have to be tails, and no
+ * others; the bytes before may be ASCII, C2..DF and tails. */
+OJ_INLINE void find_bytes_beyond_two(const unsigned char *s, signed32 *found)
 {
-    const bytes16 before = load16(s - 1);
-    return find_misplaced_bytes(s) | (signed16)((before & 0xFE) == 0xC0) |
-           (signed16)(before == 0xE0) | (signed16)(before == 0xED) |
-           (signed16)(before >= 0xF0);
+    bytes32 c, before;
+    signed32 begins;
+    LOAD(c, s);
+    LOAD(before, s - 1);
+    begins = (signed32)(before - 0x42) < 0x1E - 0x80;
+    *found |= (begins ^ ((signed32)c < -64)) |
+              ((signed32)before & ~(begins | ((signed32)before < -64)));
 }
 
-static int is_any_set(signed16 bytes)
+/* Half the work, where every code point takes up to three bytes: also bytes
+ * behind E0 and ED, which bound them, may be wrong. */
+OJ_INLINE void find_bytes_beyond_three(const unsigned char *s, signed32 *found)
 {
-    uint64_t half[2];
-    memcpy(half, &bytes, sizeof half);
-    return (half[0] | half[1]) != 0;
+    bytes32 c, before, second;
+    signed32 begins;
+    LOAD(c, s);
+    LOAD(before, s - 1);
+    LOAD(second, s - 2);
+    begins = (signed32)(before - 0x42) < 0x2E - 0x80;
+    *found |= (signed32)before & ~(begins | ((signed32)before < -64));
+    begins |= (signed32)(second - 0x60) < 0x10 - 0x80;
+    *found |= (begins ^ ((signed32)c < -64)) | (signed32)(before == 0xE0) |
+              (signed32)(before == 0xED);
 }
 
-static int has_bad_byte_in_block(const unsigned char *s)
+OJ_INLINE int is_any_found(const signed32 *found)
 {
-    signed16 found = find_doubtful_bytes(s);
-    for (int i = 16; i < BLOCK; i += 16)
-        found |= find_doubtful_bytes(s + i);
-    if (!is_any_set(found))
-        return 0;
-    found = find_bad_bytes(s);
-    for (int i = 16; i < BLOCK; i += 16)
-        found |= find_bad_bytes(s + i);
-    return is_any_set(found);
+    uint64_t bits[VECTOR / 8], all = 0;
+    memcpy(bits, found, sizeof bits);
+    for (int i = 0; i < VECTOR / 8; i++)
+        all |= bits[i];
+    return (all & FIRST_BITS) != 0;
+}
+
+/* Blocks from at on until one does not pass; its place. */
+OJ_INLINE int64_t pass_blocks(const unsigned char *s, int64_t n, int64_t at,
+                              find_bytes find)
+{
+    for (; n - at >= BLOCK; at += BLOCK)
+    {
+        signed32 found = {0};
+        for (int i = 0; i < BLOCK; i += VECTOR)
+            find(s + at + i, &found);
+        if (is_any_found(&found))
+            break;
+    }
+    return at;
+}
+
+/* The faster checks do not see what a longer code point before asks of these
+ * bytes. */
+OJ_CLONES static int64_t pass_blocks_up_to_two(const unsigned char *s,
+                                               int64_t n, int64_t at)
+{
+    return s[at - 2] >= 0xE0 || s[at - 3] >= 0xF0
+               ? at
+               : pass_blocks(s, n, at, find_bytes_beyond_two);
+}
+
+OJ_CLONES static int64_t pass_blocks_up_to_three(const unsigned char *s,
+                                                 int64_t n, int64_t at)
+{
+    return s[at - 2] >= 0xF0 || s[at - 3] >= 0xF0
+               ? at
+               : pass_blocks(s, n, at, find_bytes_beyond_three);
+}
+
+OJ_CLONES static int64_t pass_blocks_exactly(const unsigned char *s, int64_t n,
+                                             int64_t at)
+{
+    return pass_blocks(s, n, at, find_bad_bytes);
+}
+
+/* Blocks from at on that are valid: by the fastest check, some by the next one
+ * where that does not do, and single ones exactly. */
+static int64_t pass_valid_blocks(const unsigned char *s, int64_t n, int64_t at)
+{
+    int64_t from, end;
+    do
+    {
+        from = at;
+        at = pass_blocks_up_to_two(s, n, at);
+        end = at + BLOCKS_ALIKE * BLOCK < n ? at + BLOCKS_ALIKE * BLOCK : n;
+        at = pass_blocks_up_to_three(s, end, at);
+        if (end - at >= BLOCK)
+            at = pass_blocks_exactly(s, at + BLOCK, at);
+    } while (at > from);
+    return at;
+}
+
+/* The last bytes, from at on, of n: some of them twice. */
+OJ_CLONES static int is_end_valid(const unsigned char *s, int64_t n, int64_t at)
+{
+    signed32 found = {0};
+    for (; n - at >= VECTOR; at += VECTOR)
+        find_bad_bytes(s + at, &found);
+    find_bad_bytes(s + n - VECTOR, &found);
+    return !is_any_found(&found);
 }
 
 /* Code points that begin before end; *at: where the next one does. */
@@ -127,19 +205,14 @@ static int ends_within_code_point(const unsigned char *s, int64_t n)
 int oj_utf8_is_valid(const char *bytes, int64_t n)
 {
     const unsigned char *s = (const unsigned char *)bytes;
-    signed16 bad = {0};
     int64_t at = 0;
     if (oj_utf8_is_ascii(bytes, n))
         return 1;
-    if (n < BEFORE + 16)
+    if (n < BEFORE + VECTOR)
         return are_code_points(s, n, n, &at);
     if (!are_code_points(s, n, BEFORE, &at))
         return 0;
-    for (; n - at >= BLOCK; at += BLOCK)
-        if (has_bad_byte_in_block(s + at))
-            return 0;
-    for (; n - at >= 16; at += 16)
-        bad |= find_bad_bytes(s + at);
-    bad |= find_bad_bytes(s + n - 16); /* some of them once more */
-    return !is_any_set(bad) && !ends_within_code_point(s, n);
+    at = pass_valid_blocks(s, n, at);
+    return n - at < BLOCK && is_end_valid(s, n, at) &&
+           !ends_within_code_point(s, n);
 }

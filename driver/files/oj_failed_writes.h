@@ -1,0 +1,25 @@
+/** Failed writes that drivers of GDAL do not report.
+ *
+ *  GDAL's writers of CSV, FlatGeobuf and other formats ignore the result of
+ *  some of their writes, and VSIFCloseL() returns no earlier error: what a
+ *  single one failed to write is missing in a file that seems complete.  So
+ *  drivers get a path of the output that leads to it by a file system handler
+ *  (VSIInstallPluginHandler()), which passes every call on to GDAL's handler
+ *  of ordinary files and keeps the first error of writing. */
+#ifndef OJ_FAILED_WRITES_H
+#define OJ_FAILED_WRITES_H
+
+/** Begins an absolute path whose writes are watched: oj_failed_writes_prefix()
+ *  and "/data/out.csv".  The result names the same file for the system, too, so
+ *  that drivers that do not open it by VSIFOpenL() open what they should. */
+const char *oj_failed_writes_prefix(void);
+
+/** Installs the handler at the first call, and forgets errors of before. */
+void oj_failed_writes_watch(void);
+
+/** errno of the first call since oj_failed_writes_watch() that failed to write
+ *  to a watched path, to cut it or to close it; 0: all have succeeded.  Calls
+ *  may come from any thread. */
+int oj_failed_writes_errno(void);
+
+#endif
