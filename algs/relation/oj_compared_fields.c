@@ -202,7 +202,8 @@ static int read_field_pair(const char **at, char **to,
     return **at == ',' || **at == '\0';
 }
 
-static oj_status parse_field_pairs(const char *option, const char *list,
+static oj_status parse_field_pairs(const char *dash, const char *option,
+                                   const char *list,
                                    struct oj_field_pairs *pairs,
                                    struct oj_error *err)
 {
@@ -220,22 +221,23 @@ static oj_status parse_field_pairs(const char *option, const char *list,
     {
         if (*at != ',' && !read_field_pair(&at, &to, pairs))
             return oj_fail(err, OJ_ERR_ARG,
-                           "-%s takes LEFT=RIGHT, a field of the input layer "
+                           "%s%s takes LEFT=RIGHT, a field of the input layer "
                            "and one of the join layer (names with = or a comma "
                            "in double quotes), not '%.100s'",
-                           option, list);
+                           dash, option, list);
         at += *at == ',';
     }
     return pairs->n > 0
                ? OJ_OK
-               : oj_fail(err, OJ_ERR_ARG, "-%s names no field", option);
+               : oj_fail(err, OJ_ERR_ARG, "%s%s names no field", dash, option);
 }
 
-oj_status oj_field_pairs_parse(const char *option, const char *list,
-                               struct oj_field_pairs *out, struct oj_error *err)
+oj_status oj_field_pairs_parse(const char *dash, const char *option,
+                               const char *list, struct oj_field_pairs *out,
+                               struct oj_error *err)
 {
     struct oj_field_pairs pairs = {0};
-    oj_status status = parse_field_pairs(option, list, &pairs, err);
+    oj_status status = parse_field_pairs(dash, option, list, &pairs, err);
     if (status == OJ_OK)
         *out = pairs;
     else
@@ -250,7 +252,7 @@ void oj_field_pairs_free(struct oj_field_pairs *pairs)
     memset(pairs, 0, sizeof *pairs);
 }
 
-oj_status oj_field_name_parse(const char *option, char *name,
+oj_status oj_field_name_parse(const char *dash, const char *option, char *name,
                               struct oj_error *err)
 {
     const char *at = name;
@@ -258,9 +260,9 @@ oj_status oj_field_name_parse(const char *option, char *name,
     if (*name != '"' || (oj_quoted_name_read(&at, &to) && *at == '\0'))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
-                   "-%s: the name of a field in double quotes must end with "
+                   "%s%s: the name of a field in double quotes must end with "
                    "one, and a double quote in it is written twice",
-                   option);
+                   dash, option);
 }
 
 void oj_vector_words_free(struct oj_vector_words *words)

@@ -61,16 +61,18 @@ struct oj_field_pairs
     int n;
 };
 
-/** OJ_ERR_ARG with what to write instead. */
-OJ_MUST_USE oj_status oj_field_pairs_parse(const char *option, const char *list,
+/** OJ_ERR_ARG with what to write instead; errors begin with dash and option. */
+OJ_MUST_USE oj_status oj_field_pairs_parse(const char *dash, const char *option,
+                                           const char *list,
                                            struct oj_field_pairs *out,
                                            struct oj_error *err);
 
 void oj_field_pairs_free(struct oj_field_pairs *pairs);
 
 /** Takes a name, which is all of a word, out of its double quotes, if it has
- *  some, in place. OJ_ERR_ARG where they do not end with it. */
-OJ_MUST_USE oj_status oj_field_name_parse(const char *option, char *name,
-                                          struct oj_error *err);
+ *  some, in place. OJ_ERR_ARG where they do not end with it; errors begin with
+ *  dash and option. */
+OJ_MUST_USE oj_status oj_field_name_parse(const char *dash, const char *option,
+                                          char *name, struct oj_error *err);
 
 #endif

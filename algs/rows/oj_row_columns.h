@@ -31,7 +31,9 @@
 #include "../../flatten/text/oj_token_table.h"
 #include "../pair_values/oj_pair_stage.h"
 #include "../relation/oj_relation.h"
+#include "oj_aggregate_words.h"
 #include "oj_field_kind.h"
+#include "oj_rows_per_input.h"
 
 /* ---- what the join computes ---------------------------------------------- */
 
@@ -41,8 +43,7 @@ struct oj_row_column_words
 {
     const char *dash; /**< before names of options in messages: "-" or "" */
     const struct oj_relation *relation;
-    enum oj_pick_rule pick;
-    int one_to_one;
+    struct oj_row_choice choice;
     const char *name_fid, *name_distance, *name_rank, *name_count;
     const char *name_similarity, *name_difference;
     const char *overlap; /**< oj_row_words.h */
@@ -79,7 +80,7 @@ struct oj_computed_columns
 
 /** Chooses the columns of pairs, in their order in a row, and sets want
  *  [OJ_N_PAIR_VALUES] of the values of pairs that they hold. Not for semi and
- *  anti joins nor aggregates, whose rows have none of them.
+ *  anti joins nor aggregates, whose rows have none of these.
  *
  *   column (usual name)                     there when
  *   join_fid                                always
@@ -91,19 +92,19 @@ struct oj_computed_columns
  * given overlap_area, _length, _percent         overlap names them nearest_x,
  * nearest_y                    nearest_point_fields join_bearing bearing_field
  *
- *  OJ_ERR_ARG: a name for a rank that there is not, an unknown overlap. */
+ *  OJ_ERR_ARG: an unknown overlap. Names for columns that there are not are
+ *  refused by oj_option_clash.h. */
 OJ_MUST_USE oj_status oj_computed_columns_choose(
     const struct oj_row_column_words *words, struct oj_computed_columns *out,
     unsigned char *want, struct oj_error *err);
 
+/** The column of aggregate number source of agg. */
+struct oj_computed_column
+oj_computed_column_of_aggregate(const struct oj_aggregate_word *word,
+                                int source);
+
 /** Accepts zeroed memory, which it is afterwards. */
 void oj_computed_columns_free(struct oj_computed_columns *columns);
-
-/** 1 when no input row gives two rows: for semi and anti joins, aggregates,
- *  one_to_one, a picked pair, and joins that find one feature at most. */
-int oj_row_columns_one_row_per_input(const struct oj_relation *relation,
-                                     enum oj_how how, enum oj_pick_rule pick,
-                                     int one_to_one, int aggregates);
 
 /* ---- the columns of a row ------------------------------------------------ */
 
@@ -137,7 +138,7 @@ struct oj_named_column
     int is_nullable;     /**< 1: a row may have no value */
     int is_always_there; /**< 1: a field of the input, and each row has an input
                               feature, so that its default counts */
-    const char *name;    /**< the plan's memory */
+    char *name;          /**< the plan's memory */
     const char *original; /**< what it was called, borrowed; "" where it had no
                                name */
 };

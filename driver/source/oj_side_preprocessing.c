@@ -167,7 +167,7 @@ static oj_status add_field_pairs(struct oj_source *const source[2],
                                  struct oj_error *err)
 {
     struct oj_field_pairs pairs = {0};
-    oj_status status = oj_field_pairs_parse(option, list, &pairs, err);
+    oj_status status = oj_field_pairs_parse("-", option, list, &pairs, err);
     for (int i = 0; i < 2 * pairs.n && status == OJ_OK; i++)
         status = add_compared_field(source, i % 2, pairs.fields[i % 2][i / 2],
                                     option, made, columns, err);
@@ -183,7 +183,7 @@ static oj_status resolve_distance_field(
 {
     const char *colon = word != NULL ? strrchr(word, ':') : NULL;
     char name[256];
-    int unit = OJ_UNIT_CRS;
+    enum oj_unit unit = OJ_UNIT_CRS;
     OGRFieldType type;
     if (word == NULL)
         return OJ_OK;
@@ -191,12 +191,7 @@ static oj_status resolve_distance_field(
     if (colon != NULL &&
         OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn(source[side]->layer), word) < 0)
     {
-        unit = oj_unit_find(colon + 1);
-        if (unit < 0)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-%s %s: unknown unit '%s'; known are m, km, ft, "
-                           "us-ft, mi and deg",
-                           option, word, colon + 1);
+        OJ_TRY(oj_distance_unit_read("-", option, word, colon + 1, &unit, err));
         if ((size_t)(colon - word) < sizeof name)
             name[colon - word] = '\0';
     }
@@ -208,7 +203,7 @@ static oj_status resolve_distance_field(
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s: the field '%s' of the %s layer holds no numbers",
                        option, name, source[side]->role);
-    return oj_crs_scale(command, crs, option, word, (enum oj_unit)unit,
+    return oj_crs_scale(command, crs, option, word, unit,
                         &columns->distance_scale, err);
 }
 

@@ -702,6 +702,13 @@ void oj_source_release(struct oj_source *source)
     source->is_held = 0;
 }
 
+oj_status oj_source_fail_changed(const struct oj_source *source,
+                                 const char *how, struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_DATA, "the %s layer '%s' %s", source->role,
+                   source->name, how);
+}
+
 void oj_source_close_dataset(struct oj_source *source)
 {
     oj_source_release(source);

@@ -128,6 +128,10 @@ OJ_MUST_USE oj_status oj_source_hold(struct oj_source *source,
 /** Others may change it again: under a rollback journal they could not. */
 void oj_source_release(struct oj_source *source);
 
+/** OJ_ERR_DATA: the layer of the source "how", as "was changed ...". */
+oj_status oj_source_fail_changed(const struct oj_source *source,
+                                 const char *how, struct oj_error *err);
+
 /** Closes the dataset and keeps the rest, for messages. */
 void oj_source_close_dataset(struct oj_source *source);
 

@@ -144,7 +144,7 @@ static void check_pairs(const char *list, const char *expected)
     struct oj_field_pairs pairs;
     struct oj_error err;
     char text[200] = "";
-    ck_assert_msg(oj_field_pairs_parse("on", list, &pairs, &err) == OJ_OK,
+    ck_assert_msg(oj_field_pairs_parse("-", "on", list, &pairs, &err) == OJ_OK,
                   "'%s': %s", list, err.message);
     for (int i = 0; i < pairs.n; i++)
     {
@@ -177,7 +177,7 @@ TEST(unit_bad_field_pairs)
     struct oj_field_pairs out = {0};
     struct oj_error err;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        ck_assert_msg(oj_field_pairs_parse("on", lists[i], &out, &err) ==
+        ck_assert_msg(oj_field_pairs_parse("-", "on", lists[i], &out, &err) ==
                           OJ_ERR_ARG,
                       "'%s' is taken", lists[i]);
     ck_assert_ptr_null(out.text);
@@ -194,7 +194,7 @@ TEST(unit_field_names)
         char name[20];
         oj_status status;
         strcpy(name, words[i][0]);
-        status = oj_field_name_parse("pick", name, &err);
+        status = oj_field_name_parse("-", "pick", name, &err);
         ck_assert_int_eq(status, words[i][1] != NULL ? OJ_OK : OJ_ERR_ARG);
         if (words[i][1] != NULL)
             ck_assert_str_eq(name, words[i][1]);
