@@ -612,20 +612,6 @@ static oj_status complete_ranking_conditions(struct ogrjoin_settings *s,
     return OJ_OK;
 }
 
-/* Threads share the bound of an engine: with so much for each no join fails
- * that has max_pairs; compute_layer_matches() counts. */
-static oj_status open_join(const struct ogrjoin_index *index,
-                           const char *backend, struct oj_join **out,
-                           struct oj_error *err)
-{
-    struct oj_options options = index->settings.options;
-    if (options.max_batch_pairs > INT64_MAX / options.n_threads)
-        options.max_batch_pairs = 0;
-    options.max_batch_pairs *= options.n_threads;
-    return oj_join_open(&index->flat, &index->settings.relation, backend,
-                        &options, out, err);
-}
-
 oj_status api_index_new(struct ogrjoin_layer *join_side,
                         const struct ogrjoin_settings *settings,
                         struct ogrjoin_index **out, struct oj_error *err)
@@ -657,7 +643,8 @@ oj_status api_index_new(struct ogrjoin_layer *join_side,
         status = make_layer_token_sets(index, join_side, &index->sets,
                                        &index->flat, err);
     if (status == OJ_OK)
-        status = open_join(index, settings->backend, &index->join, err);
+        status = oj_join_open(&index->flat, relation, settings->backend,
+                              &index->settings.options, &index->join, err);
     if (status == OJ_OK)
         status = api_pair_maker_open(
             &index->maker, &settings->pairs, relation, &index->settings.options,
@@ -962,8 +949,11 @@ static oj_status validate_layer(struct ogrjoin_index *index,
     struct oj_flat flat;
     struct oj_validation v = {
         .join_side = &index->flat, .input = &flat, .relation = relation};
+    struct oj_options options = index->settings.options;
     struct oj_join *other = NULL;
     oj_status status;
+    /* ours has kept to the bound, and a reference counts undecided pairs */
+    options.max_batch_pairs = 0;
     if (out->size < sizeof *out)
         return oj_fail(err, OJ_ERR_ARG,
                        "size must be sizeof(struct ogrjoin_validation)");
@@ -971,9 +961,10 @@ static oj_status validate_layer(struct ogrjoin_index *index,
         reference = oj_relation_reference(relation);
     status = api_index_view_input(index, input, &sets, &flat, err);
     if (status == OJ_OK)
-        status = open_join(index, reference, &other, err);
-    if (status == OJ_OK)
         status = compute_layer_matches(index, &flat, &ours, err);
+    if (status == OJ_OK)
+        status = oj_join_open(&index->flat, relation, reference, &options,
+                              &other, err);
     if (status == OJ_OK)
         status = oj_join_batch(other, &flat, &theirs, err);
     if (status == OJ_OK)

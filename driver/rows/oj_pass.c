@@ -405,12 +405,25 @@ join_rows_on_pipeline_thread(void *user, const struct oj_pipeline_part *part,
                : oj_rows_after_join(&pass->rows, part, &batch->flat, out, err);
 }
 
+/* Runs on the join thread. */
+static oj_status sample_rows_on_pipeline_thread(void *user,
+                                                const struct oj_flat *rows,
+                                                struct oj_matches *out,
+                                                struct oj_error *err)
+{
+    struct oj_pass *pass = user;
+    if (pass->streams == OJ_STREAMS_AS_READ || pass->choice.is_made)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, "the pairs are there");
+    return oj_job_sample(&pass->job, rows, out, err);
+}
+
 static oj_status read_batch_on_reader_thread(void *user, int slot,
                                              struct oj_flat *flat,
                                              struct oj_error *err);
 
 static struct oj_pipeline_work make_pipeline_callbacks(struct oj_pass *pass)
 {
+    const struct oj_options options = oj_job_options(pass->job.command);
     const struct oj_pipeline_work work = {read_batch_on_reader_thread,
                                           join_rows_on_pipeline_thread,
                                           show_progress,
@@ -418,7 +431,9 @@ static struct oj_pipeline_work make_pipeline_callbacks(struct oj_pass *pass)
                                           pass,
                                           oj_cancel_flag(),
                                           0,
-                                          &pass->job.n_slots};
+                                          &pass->job.n_slots,
+                                          options.max_batch_pairs,
+                                          sample_rows_on_pipeline_thread};
     return work;
 }
 
@@ -738,6 +753,9 @@ static oj_status close_pipeline(struct oj_pass *pass, oj_status status,
     oj_job_stop(job);
     status = oj_pipeline_close(pass->pipeline, status, &job->counts, err);
     pass->pipeline = NULL;
+    if (job->counts.n_pairs_again > 0)
+        CPLDebug("OGRJOIN", "about %lld pairs were found and thrown away",
+                 (long long)job->counts.n_pairs_again);
     __atomic_store_n(&pass->cancel, 0, __ATOMIC_RELAXED);
     return status;
 }
