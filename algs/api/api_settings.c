@@ -4,6 +4,7 @@
 #include "../../flatten/base/oj_spelling.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../../flatten/base/oj_word_list.h"
+#include "../rows/oj_option_clash.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -775,85 +776,100 @@ oj_status api_settings_check_units(const struct ogrjoin_settings *settings,
     return OJ_OK;
 }
 
-/* What a setting does not go together with, "a|b", or what it takes. */
+/* Options of the command that settings of several names mean. */
 static const struct
 {
-    const char *setting, *others, *why;
-} apart[] =
-    {
-        {"max_distance", "max_distance_field|join_max_distance_field",
-         "both say how far"},
-        {"max_distance_field", "join_max_distance_field", "both say how far"},
-        {"pick", "agg|one_to_one",
-         "each makes one row of an input row's pairs"},
-        {"agg", "one_to_one", "there is one pair at most to add up"},
-        {"agg",
-         "name_distance|name_similarity|name_difference|name_rank|name_fid|"
-         "name_count|overlap|overlap_area|overlap_length|overlap_percent|"
-         "nearest_point|nearest_point_fields|bearing|bearing_field",
-         "a row of aggregates stands for several join rows"},
-        {"agg", "right_select|prefix",
-         "rows have none of the join side's columns"},
-        {"unordered", "unordered_pairs", "they are one setting"},
-        {"left_column", "left_x|left_y", "both say where the input is"},
-        {"right_column", "right_x|right_y", "both say where the join side is"},
-},
-  of_choice =
-      {NULL,
-       "name_fid|name_distance|name_similarity|name_difference|name_rank|"
-       "name_count|overlap|overlap_area|overlap_length|overlap_percent|"
-       "nearest_point|nearest_point_fields|bearing|bearing_field|pick|agg|"
-       "prefix|"
-       "right_select|one_to_one",
-       "only columns of the input are in the rows"},
-  needs[] = {
-      {"min_similarity", "similar", NULL}, {"measure", "similar", NULL},
-      {"tokens", "similar", NULL},         {"fold", "similar", NULL},
-      {"word_map", "similar", NULL},       {"name_similarity", "similar", NULL},
-      {"max_difference", "vector", NULL},  {"norm", "vector", NULL},
-      {"name_difference", "vector", NULL}, {"left_x", "left_y", NULL},
-      {"left_y", "left_x", NULL},          {"right_x", "right_y", NULL},
-      {"right_y", "right_x", NULL},
+    const char *option, *settings;
+} spellings[] = {
+    {"overlap", "overlap|overlap_area|overlap_length|overlap_percent"},
+    {"nearest_point_fields", "nearest_point_fields|nearest_point"},
+    {"bearing_field", "bearing_field|bearing"},
+    {"join_select", "right_select"},
 };
 
-/* The first of a list that was given, or NULL. */
-static const char *first_given(const struct ogrjoin_settings *settings,
-                               const char *list)
+/* The place of the first setting of a list that was given, or -1. */
+static int find_given(const struct ogrjoin_settings *settings, const char *list)
 {
     const struct oj_parameter *setting;
     for (int i = 0; (setting = setting_at(i)) != NULL; i++)
     {
         if (settings->given[i] != NULL &&
             oj_words_find(list, setting->name) >= 0)
-            return setting->name;
+            return i;
     }
-    return NULL;
+    return -1;
 }
+
+static const char *settings_of_option(const char *option)
+{
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
+    {
+        if (strcmp(spellings[i].option, option) == 0)
+            return spellings[i].settings;
+    }
+    return option;
+}
+
+/* 0 and "" of a flag and a list are as if they were not given. */
+static const char *word_given(const void *user, const char *option)
+{
+    const struct ogrjoin_settings *settings = user;
+    int place = find_given(settings, settings_of_option(option));
+    if (place < 0 || (setting_at(place)->kind == OJ_PARAMETER_INT &&
+                      strcmp(settings->given[place], "0") == 0))
+        return NULL;
+    return settings->given[place];
+}
+
+static void spell_setting(const void *user, const char *option,
+                          const char *word, char *text, size_t size)
+{
+    int place = find_given(user, settings_of_option(option));
+    snprintf(text, size, "%s%s%s",
+             place >= 0 ? setting_at(place)->name : option,
+             word != NULL ? "=" : "", word != NULL ? word : "");
+}
+
+/* What only the library has, and what has no effect alone. */
+static const struct
+{
+    const char *setting, *others, *why; /* why NULL: it takes one of others */
+} beside[] = {
+    {"unordered", "unordered_pairs", "they are one setting"},
+    {"left_column", "left_x|left_y", "both say where the input is"},
+    {"right_column", "right_x|right_y", "both say where the join side is"},
+    {"min_similarity", "similar", NULL},
+    {"measure", "similar", NULL},
+    {"tokens", "similar", NULL},
+    {"fold", "similar", NULL},
+    {"word_map", "similar", NULL},
+    {"name_similarity", "similar", NULL},
+    {"max_difference", "vector", NULL},
+    {"norm", "vector", NULL},
+    {"name_difference", "vector", NULL},
+    {"left_x", "left_y", NULL},
+    {"left_y", "left_x", NULL},
+    {"right_x", "right_y", NULL},
+    {"right_y", "right_x", NULL},
+};
 
 static oj_status check_beside_each_other(const struct ogrjoin_settings *s,
                                          struct oj_error *err)
 {
-    const char *other;
-    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
     {
-        other = first_given(s, apart[i].others);
-        if (other != NULL && api_setting_given(s, apart[i].setting) != NULL)
-            return oj_fail(err, OJ_ERR_ARG, "%s and %s do not go together: %s",
-                           apart[i].setting, other, apart[i].why);
-    }
-    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
-    {
-        if (api_setting_given(s, needs[i].setting) != NULL &&
-            first_given(s, needs[i].others) == NULL)
+        int other = find_given(s, beside[i].others);
+        if (api_setting_given(s, beside[i].setting) == NULL)
+            continue;
+        if (beside[i].why == NULL && other < 0)
             return oj_fail(err, OJ_ERR_ARG,
                            "%s has no effect without %s: leave it out",
-                           needs[i].setting, needs[i].others);
+                           beside[i].setting, beside[i].others);
+        if (beside[i].why != NULL && other >= 0)
+            return oj_fail(err, OJ_ERR_ARG, "%s and %s do not go together: %s",
+                           beside[i].setting, setting_at(other)->name,
+                           beside[i].why);
     }
-    other = first_given(s, of_choice.others);
-    if (oj_how_is_choice((enum oj_how)s->rows.how) && other != NULL)
-        return oj_fail(err, OJ_ERR_ARG, "%s and how %s do not go together: %s",
-                       other, s->rows.how == OJ_HOW_SEMI ? "semi" : "anti",
-                       of_choice.why);
     return OJ_OK;
 }
 
@@ -876,36 +892,31 @@ static oj_status check_settings_fit_op(const struct ogrjoin_settings *s,
 static oj_status check_distances_of_rows(const struct ogrjoin_settings *s,
                                          struct oj_error *err)
 {
-    const struct oj_op_info *op = oj_op_get(s->relation.op);
-    const char *name_distance = api_setting_given(s, "name_distance");
-    int has_field = api_setting_given(s, "max_distance_field") != NULL ||
-                    api_setting_given(s, "join_max_distance_field") != NULL;
+    int has_field =
+        find_given(s, "max_distance_field|join_max_distance_field") >= 0;
     if (has_field && s->relation.op != OJ_OP_DWITHIN)
         return oj_fail(err, OJ_ERR_ARG,
                        "columns of distances have no effect on op %s: they go "
                        "with op dwithin",
-                       op->name);
+                       oj_op_get(s->relation.op)->name);
     if (s->relation.op == OJ_OP_DWITHIN && !has_field &&
         isinf(s->rows.max_distance.value))
         return oj_fail(err, OJ_ERR_ARG,
                        "op dwithin takes a max_distance, as 100 or \"100ft\"");
-    if ((op->takes & OJ_TAKES_DISTANCE) == 0 && name_distance != NULL &&
-        name_distance[0] != '\0')
-        return oj_fail(err, OJ_ERR_ARG,
-                       "name_distance has no effect: op %s has no distance",
-                       op->name);
-    if (op->k == OJ_EVERY_PAIR && api_setting_given(s, "ties") != NULL &&
-        !s->has_k)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "ties goes with k here: without it all pairs that are "
-                       "near enough are rows");
     return OJ_OK;
 }
 
 oj_status api_settings_check_rows(const struct ogrjoin_settings *settings,
                                   struct oj_error *err)
 {
+    struct oj_relation relation = settings->relation;
+    const struct oj_given_options given = {&relation,
+                                           oj_op_get(relation.op)->name,
+                                           word_given, spell_setting, settings};
+    if (oj_relation_sorts_by_measure(&relation) && !settings->has_k)
+        relation.k = oj_op_get(relation.op)->k;
     OJ_TRY(check_settings_fit_op(settings, err));
     OJ_TRY(check_beside_each_other(settings, err));
-    return check_distances_of_rows(settings, err);
+    OJ_TRY(check_distances_of_rows(settings, err));
+    return oj_option_clash_check(&given, err);
 }

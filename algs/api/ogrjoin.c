@@ -6,11 +6,11 @@
 #include "../../flatten/text/oj_word_replacements.h"
 #include "../engine/oj_join.h"
 #include "../reference/oj_validate.h"
-#include "api_settings.h"
+#include "../rows/oj_arrow_array.h"
+#include "api_index.h"
 #include "arrow_compared_columns.h"
 #include "arrow_features.h"
 #include "arrow_pairs.h"
-#include "device_point_join.h"
 
 #include <errno.h>
 #include <math.h>
@@ -50,23 +50,7 @@ const char *ogrjoin_status_name(int status)
 /* --- layers ----------------------------------------------------------------
  */
 
-struct ogrjoin_layer
-{
-    atomic_int n_users;
-    struct oj_flat flat;
-    struct arrow_features features; /* of flat; zeroed: the caller's arrays */
-    struct arrow_columns columns;   /* of texts and vectors; the same */
-    const int64_t *score;           /* of the caller, or NULL */
-    struct oj_texts texts[OJ_MOST_TEXTS];
-    int n_texts;
-    const int64_t *number_offset; /* [features + 1]; NULL: no vectors */
-    const double *number;
-    int64_t first_row;    /* number of the first feature */
-    pthread_mutex_t lock; /* of what follows */
-    int64_t *row_number;  /* [features], or NULL: not needed yet */
-};
-
-static oj_status new_layer(struct ogrjoin_layer **out, struct oj_error *err)
+oj_status api_layer_new(struct ogrjoin_layer **out, struct oj_error *err)
 {
     struct ogrjoin_layer *layer;
     OJ_NEW_ZEROED(layer, 1, err);
@@ -83,6 +67,13 @@ void ogrjoin_layer_free(struct ogrjoin_layer *layer)
     arrow_features_free(&layer->features);
     arrow_columns_free(&layer->columns);
     oj_free(layer->row_number);
+    oj_free(layer->own_x);
+    oj_free(layer->own_y);
+    oj_free(layer->own_max_distance);
+    oj_free(layer->own_id);
+    oj_free(layer->own_score);
+    oj_free(layer->own_on_class);
+    oj_free(layer->own_exclude_class);
     pthread_mutex_destroy(&layer->lock);
     oj_free(layer);
 }
@@ -204,7 +195,7 @@ static oj_status layer_from_arrays(const struct ogrjoin_arrays *arrays,
 {
     struct oj_flat flat;
     OJ_TRY(view_and_check_flat_arrays(arrays, &flat, err));
-    OJ_TRY(new_layer(out, err));
+    OJ_TRY(api_layer_new(out, err));
     (*out)->flat = flat;
     return OJ_OK;
 }
@@ -218,28 +209,21 @@ int ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
 }
 
 /* No geometry decides a pair. */
-static int compares_only_attributes(const struct oj_relation *relation)
+int api_compares_only_attributes(const struct oj_relation *relation)
 {
     return (oj_op_get(relation->op)->takes & OJ_TAKES_ATTRIBUTES) != 0 &&
            isinf(relation->max_distance);
 }
 
-/* What is read of Arrow arrays. */
-struct arrow_record
-{
-    struct arrow_layout layout;
-    struct arrow_fields fields;
-};
-
 /* Into zeroed *out. compared: what is read of side beside the geometries, which
  * may be missing where the join does not look at them. */
-static oj_status read_schema(const struct ArrowSchema *schema,
-                             const char *column,
-                             const struct compared_fields *compared, int side,
-                             const struct oj_relation *relation,
-                             struct arrow_record *out, struct oj_error *err)
+oj_status api_record_read(const struct ArrowSchema *schema, const char *column,
+                          const struct compared_fields *compared, int side,
+                          const struct oj_relation *relation,
+                          struct arrow_record *out, struct oj_error *err)
 {
-    OJ_TRY(arrow_layout_read(schema, column, compares_only_attributes(relation),
+    OJ_TRY(arrow_layout_read(schema, column,
+                             api_compares_only_attributes(relation),
                              &out->layout, err));
     return arrow_fields_find(schema, compared, side == API_SIDE_RIGHT,
                              &out->fields, err);
@@ -258,24 +242,24 @@ static oj_status read_layer_schema(const struct ArrowSchema *schema,
         return arrow_layout_read(schema, column, 0, &out->layout, err);
     status = api_settings_compared(settings, &compared, err);
     if (status == OJ_OK)
-        status = read_schema(schema, column, &compared, settings->side,
-                             &settings->relation, out, err);
+        status = api_record_read(schema, column, &compared, settings->side,
+                                 &settings->relation, out, err);
     compared_fields_free(&compared);
     return status;
 }
 
-static oj_status add_array(struct ogrjoin_layer *layer,
-                           const struct arrow_record *record,
-                           struct ArrowArray *array, struct oj_error *err)
+oj_status api_layer_add(struct ogrjoin_layer *layer,
+                        const struct arrow_record *record,
+                        struct ArrowArray *array, struct oj_error *err)
 {
     OJ_TRY(arrow_columns_add(&layer->columns, &record->fields, array, err));
     return arrow_features_add(&layer->features, &record->layout, array, err);
 }
 
-static oj_status finish_arrow_layer(struct ogrjoin_layer *layer,
-                                    const struct arrow_record *record,
-                                    const struct ogrjoin_settings *settings,
-                                    struct oj_error *err)
+oj_status api_layer_finish(struct ogrjoin_layer *layer,
+                           const struct arrow_record *record,
+                           const struct ogrjoin_settings *settings,
+                           struct oj_error *err)
 {
     static const int64_t no_rows[1] = {0};
     const int *cancel = settings != NULL ? settings->options.cancel : NULL;
@@ -305,14 +289,14 @@ static oj_status layer_from_array(const struct arrow_record *record,
                                   struct oj_error *err)
 {
     struct ogrjoin_layer *layer = NULL;
-    oj_status status = new_layer(&layer, err);
+    oj_status status = api_layer_new(&layer, err);
     if (status == OJ_OK)
     {
         layer->features.first_fid = layer->first_row = first_row;
-        status = add_array(layer, record, array, err);
+        status = api_layer_add(layer, record, array, err);
     }
     if (status == OJ_OK)
-        status = finish_arrow_layer(layer, record, settings, err);
+        status = api_layer_finish(layer, record, settings, err);
     if (status == OJ_OK)
         *out = layer;
     else
@@ -357,17 +341,15 @@ static oj_status fail_stream(struct ArrowArrayStream *stream, int code,
                    text != NULL ? text : strerror(code));
 }
 
-/* The schema is released by the caller, after an error too. */
-static oj_status read_stream_schema(struct arrow_source *source,
-                                    struct ArrowSchema *schema,
-                                    struct oj_error *err)
+oj_status api_stream_schema(struct ArrowArrayStream *stream,
+                            struct ArrowSchema *schema, struct oj_error *err)
 {
     int code;
     memset(schema, 0, sizeof *schema);
-    if (source->stream.release == NULL)
+    if (stream->release == NULL)
         return oj_fail(err, OJ_ERR_ARG, "the Arrow stream is released");
-    code = source->stream.get_schema(&source->stream, schema);
-    return code == 0 ? OJ_OK : fail_stream(&source->stream, code, err);
+    code = stream->get_schema(stream, schema);
+    return code == 0 ? OJ_OK : fail_stream(stream, code, err);
 }
 
 static void release_schema(struct ArrowSchema *schema)
@@ -384,14 +366,13 @@ static void close_source(struct arrow_source *source)
     source->stream.release = NULL;
 }
 
-/* array->release NULL: the end. */
-static oj_status next_array(struct arrow_source *source,
-                            struct ArrowArray *array, struct oj_error *err)
+oj_status api_stream_next(struct ArrowArrayStream *stream,
+                          struct ArrowArray *array, struct oj_error *err)
 {
     int code;
     memset(array, 0, sizeof *array);
-    code = source->stream.get_next(&source->stream, array);
-    return code == 0 ? OJ_OK : fail_stream(&source->stream, code, err);
+    code = stream->get_next(stream, array);
+    return code == 0 ? OJ_OK : fail_stream(stream, code, err);
 }
 
 static oj_status read_stream_into_layer(struct arrow_source *source,
@@ -403,10 +384,10 @@ static oj_status read_stream_into_layer(struct arrow_source *source,
     {
         struct ArrowArray array;
         oj_status status;
-        OJ_TRY(next_array(source, &array, err));
+        OJ_TRY(api_stream_next(&source->stream, &array, err));
         if (array.release == NULL)
-            return finish_arrow_layer(layer, &source->record, settings, err);
-        status = add_array(layer, &source->record, &array, err);
+            return api_layer_finish(layer, &source->record, settings, err);
+        status = api_layer_add(layer, &source->record, &array, err);
         arrow_array_release(&array);
         OJ_TRY(status);
     }
@@ -422,14 +403,14 @@ int ogrjoin_layer_from_stream(struct ArrowArrayStream *stream,
     struct arrow_source source = {.stream = *stream};
     struct ArrowSchema schema;
     struct ogrjoin_layer *layer = NULL;
-    oj_status status = read_stream_schema(&source, &schema, &why);
+    oj_status status = api_stream_schema(&source.stream, &schema, &why);
     if (status == OJ_OK)
         status =
             read_layer_schema(&schema, column, settings, &source.record, &why);
     release_schema(&schema);
     stream->release = NULL;
     if (status == OJ_OK)
-        status = new_layer(&layer, &why);
+        status = api_layer_new(&layer, &why);
     if (status == OJ_OK)
         status = read_stream_into_layer(&source, settings, layer, &why);
     if (status == OJ_OK)
@@ -442,30 +423,6 @@ int ogrjoin_layer_from_stream(struct ArrowArrayStream *stream,
 
 /* --- an index --------------------------------------------------------------
  */
-
-/* The texts of a layer as sets of tokens, and its vectors. Zeroed: none. */
-struct layer_sets
-{
-    double *vector;
-    struct oj_token_sets_buf made[OJ_MOST_TEXTS];
-    struct oj_token_sets view[OJ_MOST_TEXTS];
-};
-
-struct ogrjoin_index
-{
-    atomic_int n_users;
-    struct ogrjoin_layer *join_side;
-    struct ogrjoin_settings settings;
-    struct oj_flat flat;  /* the join side as it is joined */
-    struct oj_join *join; /* taken for each batch */
-    struct api_pair_maker maker;
-    struct compared_fields compared;
-    int64_t n_dimensions; /* of vectors; 0: not known yet */
-    struct oj_word_map *word_map;
-    struct oj_dictionary *dictionary[OJ_MOST_TEXTS];
-    struct layer_sets sets; /* of the join side */
-    struct device_joins devices;
-};
 
 static int compares_feature_ids(const struct oj_relation *relation)
 {
@@ -497,7 +454,7 @@ static oj_status view_layer_with_ids(struct ogrjoin_layer *layer,
     return status;
 }
 
-static void free_layer_token_sets(struct layer_sets *sets)
+void api_layer_sets_free(struct layer_sets *sets)
 {
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
         oj_token_sets_free(&sets->made[i]);
@@ -617,7 +574,7 @@ void ogrjoin_index_free(struct ogrjoin_index *index)
         oj_dictionary_free(index->dictionary[i]);
     oj_word_map_free(index->word_map);
     compared_fields_free(&index->compared);
-    free_layer_token_sets(&index->sets);
+    api_layer_sets_free(&index->sets);
     ogrjoin_layer_free(index->join_side);
     oj_free(index);
 }
@@ -655,9 +612,9 @@ static oj_status complete_ranking_conditions(struct ogrjoin_settings *s,
     return OJ_OK;
 }
 
-static oj_status new_index(struct ogrjoin_layer *join_side,
-                           const struct ogrjoin_settings *settings,
-                           struct ogrjoin_index **out, struct oj_error *err)
+oj_status api_index_new(struct ogrjoin_layer *join_side,
+                        const struct ogrjoin_settings *settings,
+                        struct ogrjoin_index **out, struct oj_error *err)
 {
     struct ogrjoin_index *index;
     struct oj_relation *relation;
@@ -708,7 +665,7 @@ int ogrjoin_index_new(struct ogrjoin_layer *join_side,
     oj_status status;
     if (settings == NULL)
         settings = defaults = ogrjoin_settings_new();
-    status = settings != NULL ? new_index(join_side, settings, out, &why)
+    status = settings != NULL ? api_index_new(join_side, settings, out, &why)
                               : oj_fail_nomem(&why, 1, sizeof *settings);
     ogrjoin_settings_free(defaults);
     return api_error_export(status, &why, err);
@@ -763,11 +720,10 @@ static oj_status compute_layer_matches(struct ogrjoin_index *index,
 }
 
 /* The layer as it is joined with index, whose texts lie in zeroed sets. */
-static oj_status view_input_with_texts(struct ogrjoin_index *index,
-                                       struct ogrjoin_layer *input,
-                                       struct layer_sets *sets,
-                                       struct oj_flat *flat,
-                                       struct oj_error *err)
+oj_status api_index_view_input(struct ogrjoin_index *index,
+                               struct ogrjoin_layer *input,
+                               struct layer_sets *sets, struct oj_flat *flat,
+                               struct oj_error *err)
 {
     OJ_TRY(view_layer_with_ids(input, &index->settings.relation, flat, err));
     return make_layer_token_sets(index, input, sets, flat, err);
@@ -899,10 +855,10 @@ static oj_status join_layer(struct ogrjoin_index *index,
     oj_status status;
     OJ_TRY(begin_pairs(index, is_lists, &w, err));
     w.pairs->first = input->first_row;
-    status = view_input_with_texts(index, input, &sets, &flat, err);
+    status = api_index_view_input(index, input, &sets, &flat, err);
     if (status == OJ_OK)
         status = join_flat(&w, &flat, err);
-    free_layer_token_sets(&sets);
+    api_layer_sets_free(&sets);
     return end_pairs(&w, status, out);
 }
 
@@ -1003,7 +959,7 @@ static oj_status validate_layer(struct ogrjoin_index *index,
                        "size must be sizeof(struct ogrjoin_validation)");
     if (reference == NULL)
         reference = oj_relation_reference(relation);
-    status = view_input_with_texts(index, input, &sets, &flat, err);
+    status = api_index_view_input(index, input, &sets, &flat, err);
     if (status == OJ_OK)
         status = compute_layer_matches(index, &flat, &ours, err);
     if (status == OJ_OK)
@@ -1016,7 +972,7 @@ static oj_status validate_layer(struct ogrjoin_index *index,
     if (status == OJ_OK)
         export_validation(&v, out);
     oj_validation_free(&v);
-    free_layer_token_sets(&sets);
+    api_layer_sets_free(&sets);
     oj_matches_free(&ours);
     oj_matches_free(&theirs);
     oj_join_close(other);
@@ -1059,68 +1015,27 @@ int ogrjoin_pairs_to_arrow(struct ogrjoin_pairs *pairs,
 /* --- a source that is read layer by layer ----------------------------------
  */
 
-/* An array of which layers have parts: freed with the last of them. */
-struct cut_array
-{
-    atomic_int n_users;
-    struct ArrowArray array;
-};
-
 struct ogrjoin_source
 {
     struct arrow_source from;
     struct ogrjoin_settings settings; /* threads and cancel */
-    struct cut_array *held;           /* of which rows are left, or NULL */
+    struct oj_arrow_shared *held;     /* of which rows are left, or NULL */
     int64_t at;                       /* the first of them */
     int64_t n_read;                   /* rows of all layers so far */
     int n_layers;                     /* 0: none yet, else 1 */
 };
 
-static void unref_cut_array(struct cut_array *shared)
-{
-    if (shared == NULL || atomic_fetch_sub(&shared->n_users, 1) > 1)
-        return;
-    arrow_array_release(&shared->array);
-    oj_free(shared);
-}
-
-static void release_part_of_array(struct ArrowArray *array)
-{
-    unref_cut_array(array->private_data);
-    array->release = NULL;
-}
-
-/* Rows first to first + n - 1 of an array, which stays where it is. */
-static struct ArrowArray view_part_of_array(struct cut_array *shared,
-                                            int64_t first, int64_t n)
-{
-    struct ArrowArray part = shared->array;
-    atomic_fetch_add(&shared->n_users, 1);
-    part.offset += first;
-    part.length = n;
-    part.null_count = -1;
-    part.release = release_part_of_array;
-    part.private_data = shared;
-    return part;
-}
-
 /* held stays NULL after the last array. */
 static oj_status hold_next_array(struct ogrjoin_source *source,
                                  struct oj_error *err)
 {
-    struct cut_array *shared;
-    oj_status status;
-    OJ_NEW_ZEROED(shared, 1, err);
-    atomic_init(&shared->n_users, 1);
-    status = next_array(&source->from, &shared->array, err);
-    if (status == OJ_OK && shared->array.release != NULL)
-    {
-        source->held = shared;
-        source->at = 0;
+    struct ArrowArray array;
+    OJ_TRY(api_stream_next(&source->from.stream, &array, err));
+    if (array.release == NULL)
         return OJ_OK;
-    }
-    oj_free(shared);
-    return status;
+    OJ_TRY(oj_arrow_share(&array, &source->held, err));
+    source->at = 0;
+    return OJ_OK;
 }
 
 /* Adds rows up to n_rows of a layer; *is_end is set when there are no more. */
@@ -1128,6 +1043,7 @@ static oj_status add_held_rows(struct ogrjoin_source *source, int64_t n_rows,
                                struct ogrjoin_layer *layer, int *is_end,
                                struct oj_error *err)
 {
+    const struct ArrowArray *array;
     struct ArrowArray part;
     int64_t n;
     oj_status status;
@@ -1136,17 +1052,18 @@ static oj_status add_held_rows(struct ogrjoin_source *source, int64_t n_rows,
     *is_end = source->held == NULL;
     if (*is_end)
         return OJ_OK;
-    n = source->held->array.length - source->at;
+    array = oj_arrow_shared_array(source->held);
+    n = array->length - source->at;
     if (n > n_rows - layer->features.n_rows)
         n = n_rows - layer->features.n_rows;
-    part = view_part_of_array(source->held, source->at, n);
+    OJ_TRY(oj_arrow_view(source->held, array, source->at, n, &part, err));
     source->at += n;
-    if (source->at >= source->held->array.length)
+    if (source->at >= array->length)
     {
-        unref_cut_array(source->held);
+        oj_arrow_unshare(source->held);
         source->held = NULL;
     }
-    status = add_array(layer, &source->from.record, &part, err);
+    status = api_layer_add(layer, &source->from.record, &part, err);
     arrow_array_release(&part);
     return status;
 }
@@ -1163,8 +1080,8 @@ static oj_status read_layer_of_source(struct ogrjoin_source *source,
         OJ_TRY(oj_check_cancel(source->settings.options.cancel, err));
         OJ_TRY(add_held_rows(source, n_rows, layer, &is_end, err));
     }
-    OJ_TRY(finish_arrow_layer(layer, &source->from.record, &source->settings,
-                              err));
+    OJ_TRY(
+        api_layer_finish(layer, &source->from.record, &source->settings, err));
     source->n_read += layer->flat.n_features;
     return OJ_OK;
 }
@@ -1180,7 +1097,7 @@ static oj_status next_layer_of_source(struct ogrjoin_source *source,
     if (n_rows < 1)
         return oj_fail(err, OJ_ERR_ARG,
                        "a layer of a source has one row at least");
-    OJ_TRY(new_layer(&layer, err));
+    OJ_TRY(api_layer_new(&layer, err));
     status = read_layer_of_source(source, n_rows, layer, err);
     if (status == OJ_OK && layer->flat.n_features == 0 && source->n_layers > 0)
     {
@@ -1207,7 +1124,7 @@ void ogrjoin_source_free(struct ogrjoin_source *source)
 {
     if (source == NULL)
         return;
-    unref_cut_array(source->held);
+    oj_arrow_unshare(source->held);
     close_source(&source->from);
     oj_free(source);
 }
@@ -1231,7 +1148,7 @@ static oj_status open_source(const struct arrow_source *from,
     source->settings.options.n_threads = api_settings_threads(settings);
     if (settings != NULL)
         source->settings.options.cancel = settings->options.cancel;
-    status = read_stream_schema(&source->from, &schema, err);
+    status = api_stream_schema(&source->from.stream, &schema, err);
     if (status == OJ_OK)
         status = read_layer_schema(&schema, column, settings,
                                    &source->from.record, err);
@@ -1260,11 +1177,10 @@ static oj_status join_layer_of_source(struct pairs_in_work *w,
 {
     struct layer_sets sets = {0};
     struct oj_flat flat;
-    oj_status status =
-        view_input_with_texts(w->index, layer, &sets, &flat, err);
+    oj_status status = api_index_view_input(w->index, layer, &sets, &flat, err);
     if (status == OJ_OK)
         status = join_piece(w, &flat, err);
-    free_layer_token_sets(&sets);
+    api_layer_sets_free(&sets);
     return status;
 }
 
@@ -1319,7 +1235,7 @@ struct pair_stream
     struct oj_error error;
 };
 
-static int errno_of(oj_status status)
+int api_errno_of(oj_status status)
 {
     switch (status)
     {
@@ -1342,7 +1258,7 @@ static int get_pair_schema(struct ArrowArrayStream *stream,
                            struct ArrowSchema *out)
 {
     struct pair_stream *self = stream->private_data;
-    return errno_of(arrow_pairs_schema(out, &self->error));
+    return api_errno_of(arrow_pairs_schema(out, &self->error));
 }
 
 static oj_status join_array(struct pair_stream *self, struct ArrowArray *array,
@@ -1370,11 +1286,12 @@ static int get_next_pairs(struct ArrowArrayStream *stream,
 {
     struct pair_stream *self = stream->private_data;
     struct ArrowArray array;
-    oj_status status = next_array(&self->source, &array, &self->error);
+    oj_status status =
+        api_stream_next(&self->source.stream, &array, &self->error);
     memset(out, 0, sizeof *out);
     if (status == OJ_OK && array.release != NULL)
         status = join_array(self, &array, out);
-    return errno_of(status);
+    return api_errno_of(status);
 }
 
 static const char *get_last_error(struct ArrowArrayStream *stream)
@@ -1409,10 +1326,10 @@ static oj_status join_stream(struct ogrjoin_index *index,
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "a stream is joined array by array: similar needs the "
                        "names of the columns of texts");
-    status = read_stream_schema(source, &schema, err);
+    status = api_stream_schema(&source->stream, &schema, err);
     if (status == OJ_OK)
-        status = read_schema(&schema, column, compared, API_SIDE_LEFT, relation,
-                             &source->record, err);
+        status = api_record_read(&schema, column, compared, API_SIDE_LEFT,
+                                 relation, &source->record, err);
     release_schema(&schema);
     OJ_TRY(status);
     OJ_NEW(self, 1, err);
