@@ -412,7 +412,7 @@ static oj_status sample_rows_on_pipeline_thread(void *user,
                                                 struct oj_error *err)
 {
     struct oj_pass *pass = user;
-    if (pass->streams == OJ_STREAMS_AS_READ || pass->choice.is_made)
+    if (pass->answers_from != OJ_ANSWERS_JOINED)
         return oj_fail(err, OJ_ERR_UNSUPPORTED, "the pairs are there");
     return oj_job_sample(&pass->job, rows, out, err);
 }
