@@ -279,31 +279,29 @@ static enum oj_crs_kind kind_of_wkt(const struct oj_crs_tree *tree,
     return OJ_CRS_KIND_LOCAL;
 }
 
-/* The identity that a node states, "" without one. */
+/* The identity that a node states, "" without one. The catalogues of IAU are
+ * one authority each, IAU_2015 and so on. */
 static void read_identity(const struct oj_crs_tree *tree, int32_t node,
                           char *identity, size_t size)
 {
     char authority[64], code[64];
-    int32_t id;
-    if (tree->is_json)
+    int32_t id, place[3]; /* of authority, code, version */
+    id = oj_crs_tree_find(tree, node, tree->is_json ? "id" : "ID|AUTHORITY");
+    if (id < 0 && tree->is_json)
+        id = oj_crs_tree_child(tree, oj_crs_tree_find(tree, node, "ids"), 0);
+    for (int i = 0; i < 3; i++)
     {
-        id = oj_crs_tree_find(tree, node, "id");
-        if (id < 0)
-            id =
-                oj_crs_tree_child(tree, oj_crs_tree_find(tree, node, "ids"), 0);
-        oj_crs_tree_copy(tree, oj_crs_tree_find(tree, id, "authority"),
-                         authority, sizeof authority);
-        oj_crs_tree_copy(tree, oj_crs_tree_find(tree, id, "code"), code,
-                         sizeof code);
+        static const char *const keys[] = {"authority", "code", "version"};
+        place[i] = tree->is_json ? oj_crs_tree_find(tree, id, keys[i])
+                                 : oj_crs_tree_child(tree, id, i);
     }
-    else
+    oj_crs_tree_copy(tree, place[0], authority, sizeof authority);
+    if (strcmp(authority, "IAU") == 0 && place[2] >= 0)
     {
-        id = oj_crs_tree_find(tree, node, "ID|AUTHORITY");
-        oj_crs_tree_copy(tree, oj_crs_tree_child(tree, id, 0), authority,
-                         sizeof authority);
-        oj_crs_tree_copy(tree, oj_crs_tree_child(tree, id, 1), code,
-                         sizeof code);
+        memcpy(authority, "IAU_", 5);
+        oj_crs_tree_copy(tree, place[2], authority + 4, sizeof authority - 4);
     }
+    oj_crs_tree_copy(tree, place[1], code, sizeof code);
     write_identity(authority, (int)strlen(authority), code, (int)strlen(code),
                    identity, size);
 }
@@ -319,15 +317,36 @@ static void read_name(const struct oj_crs_tree *tree, int32_t node, char *name,
 
 /* ---- units --------------------------------------------------------------- */
 
-/* Texts have 15 digits or fewer of factors that are known to all of them. */
+/* WKT has 15 digits or fewer of factors that everyone knows. PROJ takes those
+ * of WKT, but not those of PROJJSON, as exact: so does this, to the last bit.
+ */
 static double exact_factor(double factor)
 {
-    for (int i = OJ_UNIT_M; i < OJ_N_UNITS; i++)
+    static const double exact[] = {1.0, 0.3048, 12.0 / 39.37,
+                                   3.14159265358979323846 / 180.0};
+    for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
     {
-        if (fabs(factor - oj_units[i].size) <= 1e-10 * oj_units[i].size)
-            return oj_units[i].size;
+        if (fabs(factor - exact[i]) <= 1e-10 * exact[i])
+            return exact[i];
     }
     return factor;
+}
+
+/* ESRI's names of units as EPSG has them. */
+static const char *usual_unit_name(const char *name)
+{
+    static const char *const names[][2] = {{"Meter", "metre"},
+                                           {"Kilometer", "kilometre"},
+                                           {"Foot_US", "US survey foot"},
+                                           {"Foot", "foot"},
+                                           {"Degree", "degree"},
+                                           {"Grad", "grad"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    {
+        if (strcmp(name, names[i][0]) == 0)
+            return names[i][1];
+    }
+    return name;
 }
 
 /* The factor of a unit, and whether it is an angle's: 1 yes, 0 no, -1 not
@@ -367,8 +386,10 @@ static double read_unit(const struct oj_crs_tree *tree, int32_t node,
             factor = 1.0;
     }
     if (name != NULL)
-        snprintf(name, size, "%.*s", (int)size - 1, word);
-    return factor > 0 ? exact_factor(factor) : (double)NAN;
+        snprintf(name, size, "%.*s", (int)size - 1, usual_unit_name(word));
+    if (!(factor > 0))
+        return (double)NAN;
+    return tree->is_json ? factor : exact_factor(factor);
 }
 
 /* The unit of the first axis that states one, else that of all axes; or -1. */
