@@ -7,12 +7,11 @@
  *  may be quoted; inside, a quote is doubled to stand for itself.
  *
  *   parse(text) -> for each i: find field i in the join side, bind(i, field)
- *                        |
- *                        '-> aggregates, types, fields  for
- * oj_aggregates_open() names, kinds               of the result columns
+ *                     |
+ *                     |-> aggregates, types, fields: for oj_aggregates_open()
+ *                     '-> names, kinds: the result columns
  *
- *  What a NULL field, a field of several kinds or a missing function means is
- *  written at oj_aggregate.h.
+ *  What NULLs, NaN and rows without values give is written at oj_aggregate.h.
  */
 #ifndef OJ_AGGREGATE_WORDS_H
 #define OJ_AGGREGATE_WORDS_H

@@ -163,8 +163,8 @@ static oj_status open_aggregation(struct oj_aggregation *a,
 {
     const struct oj_command *command = a->job->command;
     int64_t memory = command->memory;
-    OJ_TRY(oj_aggregate_words_check_rows("-", command->how, command->name_count,
-                                         err));
+    OJ_TRY(oj_aggregate_words_check_rows("-", (enum oj_how)command->how,
+                                         command->name_count, err));
     OJ_TRY(oj_aggregate_words_parse("-", command->aggregates, &a->words, err));
     OJ_NEW_ZEROED(a->columns, a->words.n, err);
     OJ_NEW_ZEROED(a->fields, a->words.n, err);
