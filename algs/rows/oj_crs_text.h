@@ -7,12 +7,13 @@
  *                http://www.opengis.net/def/crs/EPSG/0/2263
  *
  *  Only what the text states is known: there is no database of codes.  Of a
- * code alone nothing but its name is known, except for WGS 84 (EPSG:4326,
- * EPSG:4979, OGC:CRS84, OGC:CRS84h); struct oj_crs_callbacks may give its text.
+ *  code alone nothing but its name is known, except for EPSG:4326, EPSG:4979,
+ *  EPSG:3857, OGC:CRS84, CRS84h, CRS83 and CRS27.  For others, and for names of
+ *  other kinds, struct oj_crs_callbacks may give a text.
  *
  *  Of a compound CRS the horizontal part counts, of a bound one its source, of
- * a derived one itself.  x is longitude or easting whatever the order of axes
- * in the text, as in GeoParquet and GDAL.
+ *  a derived one itself.  x is longitude or easting whatever the order of axes
+ *  in the text, as in GeoParquet and GDAL.
  *
  *  Sources: OGC 18-010r11 (WKT2:2019), ISO 19162:2015, OGC 01-009 (WKT1), the
  *  schema of PROJJSON 0.7 (proj.org).
@@ -52,7 +53,7 @@ struct oj_crs_text
                          "unnamed"; "none" where there is no CRS */
 };
 
-/** What a caller knows beyond the texts. Zeroed: nothing. Called on the thread
+/** Functions that add to what texts state. Zeroed: none. Called on the thread
  *  of the function that is given it. */
 struct oj_crs_callbacks
 {
@@ -89,10 +90,10 @@ OJ_MUST_USE oj_status oj_crs_text_read(const char *text, const char *whose,
 /** Whether two texts that oj_crs_text_read() has read are one CRS but for the
  *  order of axes and heights: WGS 84 in all its spellings is one; else equal
  *  text or identity; then callbacks->compare; then the datum, the ellipsoid,
- * the prime meridian, the units, the method and its parameters, where both
- * texts state them (names of CRS, identities, remarks and areas of use aside).
- * WKT 1 has other names of methods than WKT 2 and PROJJSON: OJ_CRS_NOT_KNOWN.
- *  callbacks may be NULL. */
+ *  the prime meridian, the units, the method and its parameters, where both
+ *  texts state them (names of CRS, identities, remarks and areas of use aside).
+ *  Some methods of WKT 1, and ESRI's names, have no equals elsewhere that are
+ *  known here: OJ_CRS_NOT_KNOWN.  callbacks may be NULL. */
 OJ_MUST_USE oj_status oj_crs_text_compare(
     const char *a, const char *b, const struct oj_crs_callbacks *callbacks,
     enum oj_crs_equality *out, struct oj_error *err);

@@ -1,5 +1,6 @@
 #include "oj_source.h"
 
+#include "../../algs/relation/oj_compared_fields.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_spelling.h"
 #include "../../flatten/geopackage/oj_sqlite_connection.h"
@@ -381,9 +382,10 @@ static oj_status select_field(struct oj_source *s, const char *name,
 
 static oj_status select_fields(struct oj_source *s, struct oj_error *err)
 {
+    const char *option = s->role[0] == 'i' ? "select" : "join_select";
     int n = OGR_FD_GetFieldCount(OGR_L_GetLayerDefn(s->layer));
-    oj_status status = OJ_OK;
-    char **names;
+    struct oj_field_pairs names = {0};
+    oj_status status;
     OJ_NEW(s->fields, n + 1, err);
     OJ_NEW_ZEROED(s->needed, n + 1, err);
     OJ_NEW_ZEROED(s->skipped, n + 1, err);
@@ -394,12 +396,10 @@ static oj_status select_fields(struct oj_source *s, struct oj_error *err)
         s->n_fields = n;
         return OJ_OK;
     }
-    names = CSLTokenizeString2(s->side->select, ",",
-                               CSLT_HONOURSTRINGS | CSLT_STRIPLEADSPACES |
-                                   CSLT_STRIPENDSPACES);
-    for (int i = 0; names != NULL && names[i] != NULL && status == OJ_OK; i++)
-        status = select_field(s, names[i], err);
-    CSLDestroy(names);
+    status = oj_field_names_parse("-", option, s->side->select, &names, err);
+    for (int i = 0; i < names.n && status == OJ_OK; i++)
+        status = select_field(s, names.fields[0][i], err);
+    oj_field_pairs_free(&names);
     return status;
 }
 

@@ -12,7 +12,8 @@
 #include <string.h>
 
 #define DEGREE (3.14159265358979323846 / 180.0)
-#define US_FOOT (1200.0 / 3937.0)
+#define US_FOOT (12.0 / 39.37)
+#define US_FOOT_JSON 0.304800609601219
 
 #define WGS84_WKT1                                                             \
     "GEOGCS[\"WGS 84\",DATUM[\"WGS_1984\",SPHEROID[\"WGS 84\",6378137,"        \
@@ -76,6 +77,14 @@
     "\"coordinate_system\":{\"subtype\":\"Cartesian\",\"axis\":[{\"name\":"    \
     "\"Easting\",\"direction\":\"east\",\"unit\":{\"type\":\"LinearUnit\","    \
     "\"name\":\"US survey foot\",\"conversion_factor\":0.304800609601219}}]}"
+#define CUSTOM_WKT1(method, meridian)                                          \
+    "PROJCS[\"mine\",GEOGCS[\"NAD83\",DATUM[\"North_American_Datum_1983\","    \
+    "SPHEROID[\"GRS 1980\",6378137,298.257222101]],PRIMEM[\"Greenwich\",0],"   \
+    "UNIT[\"degree\",0.0174532925199433]],PROJECTION[\"" method "\"],"         \
+    "PARAMETER[\"latitude_of_origin\",10],PARAMETER[\"central_"                \
+    "meridian\"," meridian "],PARAMETER[\"scale_factor\",0.9996],PARAMETER["   \
+    "\"false_easting\",500000],PARAMETER[\"false_northing\",0],UNIT["          \
+    "\"US survey foot\",0.304800609601219]]"
 #define GRADS                                                                  \
     "GEOGCS[\"NTF (Paris)\",DATUM[\"NTF_Paris\",SPHEROID[\"Clarke 1880\","     \
     "6378249.2,293.466021293627]],PRIMEM[\"Paris\",2.33722917],UNIT[\"grad\"," \
@@ -118,7 +127,7 @@ static const struct
     {WGS84_WKT1 ",AUTHORITY[\"EPSG\",\"4326\"]]", OJ_CRS_KIND_GEOGRAPHIC, 1,
      DEGREE, "degree", "EPSG:4326", "EPSG:4326"},
     {WGS84_WKT1 "]", OJ_CRS_KIND_GEOGRAPHIC, 1, DEGREE, "degree", "", "WGS 84"},
-    {WGS84_ESRI, OJ_CRS_KIND_GEOGRAPHIC, 1, DEGREE, "Degree", "",
+    {WGS84_ESRI, OJ_CRS_KIND_GEOGRAPHIC, 1, DEGREE, "degree", "",
      "GCS_WGS_1984"},
     {WGS84_WKT2 ",ID[\"OGC\",\"CRS84\"]]", OJ_CRS_KIND_GEOGRAPHIC, 1, DEGREE,
      "degree", "OGC:CRS84", "OGC:CRS84"},
@@ -160,14 +169,14 @@ static const struct
 
     {CUSTOM_WKT2("-70.5"), OJ_CRS_KIND_PROJECTED, 0, US_FOOT, "US survey foot",
      "", "mine"},
-    {CUSTOM_JSON "}", OJ_CRS_KIND_PROJECTED, 0, US_FOOT, "US survey foot", "",
-     "also mine"},
+    {CUSTOM_JSON "}", OJ_CRS_KIND_PROJECTED, 0, US_FOOT_JSON, "US survey foot",
+     "", "also mine"},
     {"projcs (\n \"a \"\"b\"\" c\" , " WGS84_ESRI
      ", PROJECTION ( \"x\" ), UNIT ( \"Foot_US\" , 0.3048006096012192 ) )",
-     OJ_CRS_KIND_PROJECTED, 0, US_FOOT, "Foot_US", "", "a \"b\" c"},
+     OJ_CRS_KIND_PROJECTED, 0, US_FOOT, "US survey foot", "", "a \"b\" c"},
     {"PROJCS[\"x\"," WGS84_ESRI ",PROJECTION[\"p\"],UNIT[\"Kilometer\",1000],"
      "AUTHORITY[\"ESRI\",\"54009\"]]",
-     OJ_CRS_KIND_PROJECTED, 0, 1000, "Kilometer", "ESRI:54009", "ESRI:54009"},
+     OJ_CRS_KIND_PROJECTED, 0, 1000, "kilometre", "ESRI:54009", "ESRI:54009"},
     {"PROJCS[\"x\"," WGS84_ESRI ",PROJECTION[\"p\"]]", OJ_CRS_KIND_PROJECTED, 0,
      0, "", "", "x"},
 
@@ -183,14 +192,14 @@ static const struct
      OJ_CRS_KIND_PROJECTED, 0, US_FOOT, "US survey foot", "", "both"},
     {"{\"type\":\"CompoundCRS\",\"name\":\"both\",\"components\":[" CUSTOM_JSON
      "},{\"type\":\"VerticalCRS\",\"name\":\"v\"}]}",
-     OJ_CRS_KIND_PROJECTED, 0, US_FOOT, "US survey foot", "", "both"},
+     OJ_CRS_KIND_PROJECTED, 0, US_FOOT_JSON, "US survey foot", "", "both"},
     {"BOUNDCRS[SOURCECRS[" CUSTOM_WKT2(
          "-70.5") "],TARGETCRS[" WGS84_WKT2
                   "]],ABRIDGEDTRANSFORMATION[\"t\",METHOD[\"m\"]]]",
      OJ_CRS_KIND_PROJECTED, 0, US_FOOT, "US survey foot", "", "mine"},
     {"{\"type\":\"BoundCRS\",\"target_crs\":{\"type\":\"GeocentricCRS\"},"
      "\"source_crs\":" CUSTOM_JSON "}}",
-     OJ_CRS_KIND_PROJECTED, 0, US_FOOT, "US survey foot", "", "also mine"},
+     OJ_CRS_KIND_PROJECTED, 0, US_FOOT_JSON, "US survey foot", "", "also mine"},
     {"COORDINATEMETADATA[" WGS84_WKT2 "],EPOCH[2016.47]]",
      OJ_CRS_KIND_GEOGRAPHIC, 1, DEGREE, "degree", "", "WGS 84"},
     {GRADS ",VERTCS[\"NAP\",VDATUM[\"NAP\"],UNIT[\"Meter\",1.0]]",
@@ -337,15 +346,18 @@ static const struct
     {CUSTOM_WKT2("-70.5"), CUSTOM_WKT2("-70.50"), OJ_CRS_EQUAL},
     {CUSTOM_WKT2("-70.5"), CUSTOM_WKT2("-70.6"), OJ_CRS_DIFFERENT},
     {CUSTOM_WKT2("-70.6"), CUSTOM_JSON "}", OJ_CRS_DIFFERENT},
-    /* WKT 1 has other names for methods and parameters */
-    {"PROJCS[\"mine\",GEOGCS[\"NAD83\",DATUM[\"North_American_Datum_1983\","
-     "SPHEROID[\"GRS 1980\",6378137,298.257222101]],PRIMEM[\"Greenwich\",0],"
-     "UNIT[\"degree\",0.0174532925199433]],PROJECTION[\"Transverse_Mercator\"],"
-     "PARAMETER[\"latitude_of_origin\",10],PARAMETER[\"central_meridian\","
-     "-70.5],PARAMETER[\"scale_factor\",0.9996],PARAMETER[\"false_easting\","
-     "500000],PARAMETER[\"false_northing\",0],UNIT[\"US survey foot\","
-     "0.304800609601219]]",
-     CUSTOM_JSON "}", OJ_CRS_NOT_KNOWN},
+    /* WKT 1 has other names for methods and parameters, ESRI for more */
+    {CUSTOM_WKT1("Transverse_Mercator", "-70.5"), CUSTOM_JSON "}",
+     OJ_CRS_EQUAL},
+    {CUSTOM_WKT1("Transverse_Mercator", "-70.5"), CUSTOM_WKT2("-70.6"),
+     OJ_CRS_DIFFERENT},
+    {CUSTOM_WKT1("Mercator_1SP", "-70.5"), CUSTOM_JSON "}", OJ_CRS_NOT_KNOWN},
+    {CUSTOM_WKT1("Mercator_1SP", "-70.5"), CUSTOM_WKT1("Mercator_1SP", "-70.5"),
+     OJ_CRS_EQUAL},
+    {CUSTOM_WKT1("Polar_Stereographic", "-70.5"),
+     CUSTOM_WKT1("Polar_Stereographic", "-70.6"), OJ_CRS_DIFFERENT},
+    {CUSTOM_WKT1("Polar_Stereographic", "1"),
+     CUSTOM_WKT1("Polar_Stereographic", "1.0"), OJ_CRS_EQUAL},
     /* a height more is no other plane */
     {"COMPOUNDCRS[\"both\"," CUSTOM_WKT2(
          "-70.5") ",VERTCRS[\"v\",VDATUM["
@@ -401,7 +413,7 @@ TEST(unit_callbacks_know_more)
     ck_assert_int_eq((int)text.kind, OJ_CRS_KIND_PROJECTED);
     ck_assert_str_eq(text.identity, "EPSG:1");
     ck_assert_str_eq(text.name, "EPSG:1");
-    ck_assert(text.unit == US_FOOT);
+    ck_assert(text.unit == US_FOOT_JSON);
     ck_assert_int_eq(oj_crs_text_read("a name", "it", &callbacks, &text, &err),
                      OJ_OK);
     ck_assert_str_eq(text.name, "also mine");
