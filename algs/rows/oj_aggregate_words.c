@@ -216,13 +216,17 @@ static oj_status choose_value_form(const struct oj_aggregate_words *words,
     int is_time = oj_field_kind_is_time(kind);
     int is_text = kind == OJ_FIELD_TEXT;
     int fits = takes == OJ_AGG_TAKES_ANY || is_number ||
+               kind == OJ_FIELD_NULL ||
                (takes == OJ_AGG_TAKES_WRITTEN && kind != OJ_FIELD_BYTES) ||
                (takes >= OJ_AGG_TAKES_ORDERED && (is_time || is_text));
-    *form = is_number && takes != OJ_AGG_TAKES_WRITTEN ? OJ_FORM_NUMBER
-            : takes == OJ_AGG_TAKES_ANY                ? OJ_FORM_PRESENCE
-            : is_text                                  ? OJ_FORM_TEXT
-            : takes == OJ_AGG_TAKES_WRITTEN            ? OJ_FORM_WRITTEN
-                                                       : OJ_FORM_TIME;
+    if (takes == OJ_AGG_TAKES_WRITTEN) /* concat */
+        *form = is_text ? OJ_FORM_TEXT : OJ_FORM_WRITTEN;
+    else if (is_number)
+        *form = OJ_FORM_NUMBER;
+    else if (takes == OJ_AGG_TAKES_ANY || kind == OJ_FIELD_NULL)
+        *form = OJ_FORM_PRESENCE;
+    else
+        *form = is_text ? OJ_FORM_TEXT : OJ_FORM_TIME;
     if (fits)
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG, "%sagg: %s(%s) needs %s; the field is %s%s",

@@ -27,7 +27,8 @@ enum oj_field_kind
     OJ_FIELD_INT64_LIST,
     OJ_FIELD_FLOAT64_LIST,
     OJ_FIELD_TEXT_LIST,
-    OJ_FIELD_NULL, /**< a column without any value or type */
+    OJ_FIELD_NULL, /**< a column without any value or type: every aggregate
+                        takes it, and gives NULL or 0 */
     OJ_FIELD_OTHER /**< durations, structs, maps, lists of others */
 };
 

@@ -101,6 +101,10 @@ static const char *const meanings[][2] = {
     {"sum(\"odd, \"\"name\"\"\"), max('it''s (x)') as 'it''s'",
      "sum_odd, \"name\"=sum:Integer64:0 it's=max:Integer:1"},
     {"count(count) as asc", "asc=count_values:Integer64:0"},
+    {"first(n),sum(n),mean(n),concat(n),unique(n)",
+     "first_n=first:without any value:0 sum_n=sum:Integer64:0 "
+     "mean_n=mean:Real:0 "
+     "concat_n=concat:String:1 unique_n=unique:Integer64:0"},
     {"count(o),count(x),count(is),count(n)",
      "count_o=count_values:Integer64:0 count_x=count_values:Integer64:1 "
      "count_is=count_values:Integer64:2 count_n=count_values:Integer64:3"},
@@ -153,12 +157,12 @@ TEST(unit_what_pairs_need)
 
 /* Which kinds each function takes: y, by field of side. */
 static const char *const takes[][2] = {
-    {"count", "yyyyyyyyyyyyyyyyy"},  {"sum", "yyyyyy..........."},
-    {"mean", "yyyyyy..........."},   {"median", "yyyyyy..........."},
-    {"stddev", "yyyyyy..........."}, {"weighted_sum", "yyyyyy..........."},
-    {"min", "yyyyyyy.yyy......"},    {"max", "yyyyyyy.yyy......"},
-    {"first", "yyyyyyy.yyy......"},  {"last", "yyyyyyy.yyy......"},
-    {"mode", "yyyyyyy.yyy......"},   {"unique", "yyyyyyy.yyy......"},
+    {"count", "yyyyyyyyyyyyyyyyy"},  {"sum", "yyyyyy.........y."},
+    {"mean", "yyyyyy.........y."},   {"median", "yyyyyy.........y."},
+    {"stddev", "yyyyyy.........y."}, {"weighted_sum", "yyyyyy.........y."},
+    {"min", "yyyyyyy.yyy....y."},    {"max", "yyyyyyy.yyy....y."},
+    {"first", "yyyyyyy.yyy....y."},  {"last", "yyyyyyy.yyy....y."},
+    {"mode", "yyyyyyy.yyy....y."},   {"unique", "yyyyyyy.yyy....y."},
     {"concat", "yyyyyyy.yyyyyyyyy"}};
 
 TEST_LOOP(unit_which_kinds_functions_take, 0, sizeof takes / sizeof *takes)
@@ -214,8 +218,6 @@ static const char *const refused[][2] = {
      "max(x) needs numbers, texts, dates or times; the field is Binary"},
     {"concat(x)",
      "concat(x) needs a text, numbers or dates; the field is Binary"},
-    {"min(n)", "min(n) needs numbers, texts, dates or times; the field is "
-               "without any value"},
 };
 
 TEST_LOOP(unit_words_that_are_refused, 0, sizeof refused / sizeof *refused)

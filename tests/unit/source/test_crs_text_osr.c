@@ -86,11 +86,11 @@ static void compare_reading(const char *text)
                   "'%s', not '%s': %.3000s", read.identity, identity, text);
     if (kind == OJ_CRS_KIND_GEOGRAPHIC || kind == OJ_CRS_KIND_PROJECTED)
     {
-        /* to the last bit but for grads, of which PROJ has more digits */
-        ck_assert_msg(
-            read.unit == unit || (strcasecmp(name, "grad") == 0 &&
-                                  fabs(read.unit / unit - 1.0) < 1e-14),
-            "unit %.17g, GDAL's %.17g: %.3000s", read.unit, unit, text);
+        /* to the last bit in PROJ 9.1 but for grads, of which it has more
+         * digits; versions differ in what they take as exact */
+        ck_assert_msg(fabs(read.unit / unit - 1.0) < 1e-14,
+                      "unit %.17g, GDAL's %.17g: %.3000s", read.unit, unit,
+                      text);
         ck_assert_msg(strcasecmp(read.unit_name, name) == 0,
                       "%s, not %s: %.3000s", read.unit_name, name, text);
     }
