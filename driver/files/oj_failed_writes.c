@@ -2,9 +2,11 @@
 
 #include "../../flatten/base/oj_alloc.h"
 
+#include <cpl_conv.h>
 #include <cpl_vsi.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -13,21 +15,54 @@
  * So the rest has to be an absolute path, which it is behind this prefix. */
 static const char prefix[] = "/./.";
 
-static atomic_int first_errno;
+/* A folder that is watched. */
+struct watched_folder
+{
+    char *path; /* without the prefix */
+    atomic_int first_errno;
+    struct watched_folder *next;
+};
+
+static struct watched_folder *folders; /* under folders_lock */
+static pthread_mutex_t folders_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* A file as the callbacks get it. */
 struct watched_file
 {
     VSILFILE *file;
-    int is_written; /* opened for writing */
+    struct watched_folder *folder; /* NULL: of none, or only read */
 };
 
-/* Keeps the errno of a call that failed. EIO where it left none. */
+/* The link to the folder that path is, or lies in; to NULL where there is
+ * none. */
+static struct watched_folder **find_folder(const char *path)
+{
+    struct watched_folder **at = &folders;
+    for (; *at != NULL; at = &(*at)->next)
+    {
+        size_t n = strlen((*at)->path);
+        if (strncmp(path, (*at)->path, n) == 0 &&
+            (path[n] == '/' || path[n] == '\0'))
+            break;
+    }
+    return at;
+}
+
+static struct watched_folder *folder_of(const char *path)
+{
+    struct watched_folder *folder;
+    pthread_mutex_lock(&folders_lock);
+    folder = *find_folder(path);
+    pthread_mutex_unlock(&folders_lock);
+    return folder;
+}
+
+/* Keeps the errno of a call that failed, EIO where it left none. */
 static void keep_error(const struct watched_file *f, int has_failed)
 {
     int none = 0, number = errno != 0 ? errno : EIO;
-    if (has_failed && f->is_written)
-        atomic_compare_exchange_strong(&first_errno, &none, number);
+    if (has_failed && f->folder != NULL)
+        atomic_compare_exchange_strong(&f->folder->first_errno, &none, number);
 }
 
 /* ---- callbacks ----------------------------------------------------------- */
@@ -38,7 +73,7 @@ static void *open_file(void *user, const char *path, const char *access)
     (void)user;
     if (f == NULL)
         return NULL;
-    f->is_written = strpbrk(access, "wa+") != NULL;
+    f->folder = strpbrk(access, "wa+") != NULL ? folder_of(path) : NULL;
     f->file = VSIFOpenL(path, access);
     if (f->file != NULL)
         return f;
@@ -172,16 +207,42 @@ const char *oj_failed_writes_prefix(void)
     return prefix;
 }
 
-void oj_failed_writes_watch(void)
+static const char *without_prefix(const char *folder)
 {
-    static int is_installed;
-    if (!is_installed)
-        install_handler();
-    is_installed = 1;
-    atomic_store(&first_errno, 0);
+    size_t n = sizeof prefix - 1;
+    return strncmp(folder, prefix, n) == 0 ? folder + n : folder;
 }
 
-int oj_failed_writes_errno(void)
+oj_status oj_failed_writes_watch(const char *folder, struct oj_error *err)
 {
-    return atomic_load(&first_errno);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct watched_folder *new;
+    pthread_once(&once, install_handler);
+    OJ_NEW_ZEROED(new, 1, err);
+    new->path = CPLStrdup(without_prefix(folder));
+    pthread_mutex_lock(&folders_lock);
+    new->next = folders;
+    folders = new;
+    pthread_mutex_unlock(&folders_lock);
+    return OJ_OK;
+}
+
+int oj_failed_writes_errno(const char *folder)
+{
+    struct watched_folder *found = folder_of(without_prefix(folder));
+    return found != NULL ? atomic_load(&found->first_errno) : 0;
+}
+
+void oj_failed_writes_end(const char *folder)
+{
+    struct watched_folder **link, *found;
+    pthread_mutex_lock(&folders_lock);
+    link = find_folder(without_prefix(folder));
+    found = *link;
+    if (found != NULL)
+        *link = found->next;
+    pthread_mutex_unlock(&folders_lock);
+    if (found != NULL)
+        CPLFree(found->path);
+    oj_free(found);
 }

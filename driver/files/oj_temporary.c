@@ -27,6 +27,7 @@
 
 static const char mark[] = ".ogrjoin-";
 static const char lock_name[] = ".lock";
+static const char probe_name[] = ".probe";
 
 enum
 {
@@ -240,6 +241,8 @@ static oj_status open_destination(struct oj_temporary *t, struct oj_error *err)
  * stays, unless it is empty, too. */
 static void close_temporary(struct oj_temporary *t)
 {
+    if (t->way[0] != '\0')
+        oj_failed_writes_end(t->way);
     if (t->folder_file >= 0)
         (void)oj_folder_clear(t->folder_file, lock_name);
     if (t->folder[0] != '\0')
@@ -274,6 +277,8 @@ oj_status oj_temporary_make(const char *final, struct oj_temporary *out,
     if (status == OJ_OK)
         status = choose_way(&t, err);
     if (status == OJ_OK)
+        status = oj_failed_writes_watch(t.way, err);
+    if (status == OJ_OK)
         *out = t;
     else
         close_temporary(&t);
@@ -288,15 +293,14 @@ void oj_temporary_path(const struct oj_temporary *t, char *path, int size)
 oj_status oj_temporary_probe(const struct oj_temporary *t, struct oj_error *err)
 {
     static const char zeros[PROBE_BYTES];
-    static const char name[] = ".probe";
-    int file = oj_new_file_create(t->folder_file, name, 0600), ok;
+    int file = oj_new_file_create(t->folder_file, probe_name, 0600), ok;
     if (file < 0)
         return fail_system(err, "cannot write",
-                           path_in_folder(t->folder, name));
+                           path_in_folder(t->folder, probe_name));
     ok = oj_write_at(file, 0, zeros, sizeof zeros) == 0;
     ok = fsync(file) == 0 && ok;
     ok = close(file) == 0 && ok;
-    unlinkat(t->folder_file, name, 0);
+    unlinkat(t->folder_file, probe_name, 0); /* else it goes with the folder */
     if (!ok)
         return oj_fail(err, OJ_ERR_IO, "cannot write the output into %s: %s",
                        t->destination, strerror(errno));
@@ -316,7 +320,7 @@ static int add_member(int folder, const char *name, void *to)
     (void)folder;
     if (strcmp(name, members->main) == 0)
         members->has_main = 1;
-    else if (strcmp(name, lock_name) != 0)
+    else if (strcmp(name, lock_name) != 0 && strcmp(name, probe_name) != 0)
         members->names = CSLAddString(members->names, name);
     return 0;
 }

@@ -574,7 +574,6 @@ oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
             return create_dataset(o, o->path, err);
         case OJ_OUTPUT_FILE:
             OJ_TRY(oj_temporary_make(o->path, &o->temporary, err));
-            oj_failed_writes_watch();
             hide_temporary_path(o);
             oj_temporary_path(&o->temporary, path, (int)sizeof path);
             return create_dataset(o, path, err);
@@ -663,9 +662,12 @@ static oj_status close_dataset(struct oj_output *o, struct oj_error *err)
     if (failed)
         return oj_fail(err, OJ_ERR_IO, "closing %s failed: %s", o->asked->dst,
                        text[0] != '\0' ? text : CPLGetLastErrorMsg());
-    if (o->kind == OJ_OUTPUT_FILE && oj_failed_writes_errno() != 0)
+    failed = o->kind == OJ_OUTPUT_FILE
+                 ? oj_failed_writes_errno(o->temporary.way)
+                 : 0;
+    if (failed != 0)
         return oj_fail(err, OJ_ERR_IO, "writing %s failed: %s", o->asked->dst,
-                       strerror(oj_failed_writes_errno()));
+                       strerror(failed));
     return OJ_OK;
 }
 

@@ -1038,8 +1038,8 @@ static oj_status read_input_row_by_fid(struct oj_pass *pass, int64_t fid,
     reading.all_rows_filter = NULL; /* would replace that of the FID */
     if (is_filtered)
     {
-        OJ_TRY(oj_source_filter_fid(&job->input, fid, err));
         close_reader_and_batches(pass); /* of the last row */
+        OJ_TRY(oj_source_filter_fid(&job->input, fid, err));
     }
     if (pass->reader == NULL)
         OJ_TRY(oj_layer_reader_open(job->input.layer, &reading, &pass->reader,

@@ -451,8 +451,10 @@ static void write_json(FILE *file, const void *user)
     fprintf(file, "  \"tiles\": %lld\n}\n", (long long)job->tiles.n_tiles);
 }
 
-oj_status oj_summary_end(struct oj_summary *summary, struct oj_proof *proof,
-                         int *is_different, struct oj_error *err)
+static oj_status print_and_write_summary(struct oj_summary *summary,
+                                         struct oj_proof *proof,
+                                         int *is_different,
+                                         struct oj_error *err)
 {
     const char *path = summary->job->command->json_summary;
     if (proof != NULL)
@@ -467,4 +469,18 @@ oj_status oj_summary_end(struct oj_summary *summary, struct oj_proof *proof,
     return path == NULL ? OJ_OK
                         : oj_text_file_write(path, "json_summary", write_json,
                                              summary, err);
+}
+
+oj_status oj_summary_end(struct oj_summary *summary, struct oj_proof *proof,
+                         int *is_different, struct oj_error *err)
+{
+    struct oj_error bare;
+    oj_status status =
+        print_and_write_summary(summary, proof, is_different, err);
+    if (status == OJ_OK || err == NULL)
+        return status;
+    /* The rows were in place before. */
+    bare = *err;
+    return oj_fail(err, status, "%.700s; all rows are written to %.250s",
+                   bare.message, destination_of(summary->job));
 }

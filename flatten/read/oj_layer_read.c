@@ -58,6 +58,7 @@ struct oj_layer_reader
     int64_t *null_fid;
     int64_t n_null_fids, cap_null_fids;
     int has_ignored_fields, at_end;
+    int has_order_filter; /* all_rows_filter is set on the layer */
 
     /* Of the vertices of one call that transforms them. */
     int is_good[CHUNK_VERTICES];
@@ -290,14 +291,15 @@ static void close_fast_reader(struct oj_layer_reader *reader)
     reader->stream = NULL;
 }
 
-/* It stays: who sets another one while the reader is open keeps that. Where the
- * driver refuses it, the order is the index's. */
+/* Until the reader is closed. Where the driver refuses it, the order is the
+ * index's. */
 static void set_order_filter(struct oj_layer_reader *reader)
 {
     if (reader->options.all_rows_filter != NULL &&
         OGR_L_GetSpatialFilter(reader->layer) != NULL)
-        (void)OGR_L_SetAttributeFilter(reader->layer,
-                                       reader->options.all_rows_filter);
+        reader->has_order_filter =
+            OGR_L_SetAttributeFilter(
+                reader->layer, reader->options.all_rows_filter) == OGRERR_NONE;
 }
 
 /* The first one that will do, if any. Geometries of chunks are not transformed,
@@ -386,6 +388,8 @@ void oj_layer_reader_close(struct oj_layer_reader *reader)
     if (reader == NULL)
         return;
     close_fast_reader(reader);
+    if (reader->has_order_filter)
+        OGR_L_SetAttributeFilter(reader->layer, NULL);
     if (reader->has_ignored_fields)
         OGR_L_SetIgnoredFields(reader->layer, NULL);
     oj_layer_geometry_free(&reader->geometry);

@@ -57,7 +57,8 @@ struct oj_read_options
     GDALDatasetH geopackage;
 
     /** NULL, or an attribute filter that all rows pass, which the reader sets
-     * on a layer without one while it reads by the driver of GeoPackage.
+     * on a layer without one while it reads by the driver of GeoPackage, until
+     * it is closed; no other may be set meanwhile.
      * Without a filter GDAL reads by Arrow a table whose greatest FID equals
      * the file's count of rows by ranges of FIDs, on threads with connections
      * of their own: these see other states of the file, and where the count is

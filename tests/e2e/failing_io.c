@@ -4,7 +4,8 @@
  *  FAILING_FOLDER  the folder, absolute; a path or descriptor counts that lies
  *                  in it
  *  FAILING_CALL    pwrite, write, fwrite, fsync, ftruncate, open, rename,
- *                  unlink: which calls count; fwrite stands for fclose, too
+ *                  unlink: which calls count; fwrite stands for fclose, too,
+ *                  unlink for unlinkat
  *  FAILING_N       which one fails; 0: none
  *  FAILING_ERRNO   its errno
  *  FAILING_STICKY  set: and all that follow
@@ -167,6 +168,12 @@ int unlink(const char *path)
 {
     REAL(int, unlink, const char *);
     return path_fails("unlink", path) ? -1 : real(path);
+}
+
+int unlinkat(int folder, const char *name, int flags)
+{
+    REAL(int, unlinkat, int, const char *, int);
+    return descriptor_fails("unlink", folder) ? -1 : real(folder, name, flags);
 }
 
 static int is_for_writing(int flags)

@@ -9,7 +9,7 @@ import sqlite3
 
 from e2e import *
 
-CALLS = ("pwrite", "write", "fwrite", "fsync", "ftruncate", "open", "rename")
+CALLS = ("pwrite", "write", "fwrite", "fsync", "ftruncate", "open", "rename", "unlink")
 SOME = 2  # of each kind, command and call, where not all are tried
 
 
@@ -153,8 +153,7 @@ def check_every_call_that_writes():
             if not IS_LONG and lanes == "NO" and not case[0].startswith(("append", "in")):
                 continue
             tried = Case(*case, lanes)
-            # A transaction ends with the removal of its journal.
-            for call in CALLS + (("unlink",) if case[0] != "overwrite" else ()):
+            for call in CALLS:
                 faults = ((errno.EIO, False), (errno.ENOSPC, True))
                 for n in numbers(tried.count(call)):
                     for code, sticky in faults:

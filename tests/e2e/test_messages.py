@@ -104,6 +104,14 @@ def check_json_summary_that_cannot_be_written():
     # It is seen before the work.
     true(not os.path.exists("o.gpkg"), "nothing was joined")
     fails("o.gpkg", *words, "-json_summary", ".", says=["json_summary", "directory"])
+    # Or only at the end, when the rows are in place.
+    r = run("-op", "nearest", "o.gpkg", *words, "-json_summary", "/dev/full")
+    same((r.rc, r.err.count("ERROR")), (1, 1), str(r))
+    true(r.err.rstrip().endswith("; all rows are written to o.gpkg"), str(r))
+    dataset = ogr.Open("o.gpkg")
+    same(dataset.GetLayer(0).GetFeatureCount(), 50, "rows")
+    dataset = None
+    os.remove("o.gpkg")
     r = run("-benchmark", *words, "-benchmark_csv", "no/such/t.csv")
     same((r.rc, r.out), (1, ""), str(r))
     true(r.err.startswith("ERROR 1: -benchmark_csv: cannot write"), str(r))

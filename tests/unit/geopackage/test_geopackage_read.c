@@ -614,6 +614,38 @@ TEST_LOOP(property_odd_geometries, 0,
     CPLPopErrorHandler();
 }
 
+/* ---- under a box ---------------------------------------------------------
+ */
+
+/* The layer then counts as one without a filter: what the file says. */
+TEST(unit_no_filter_stays_behind_a_read)
+{
+    GDALDatasetH file = make_file("POINT (1 2)", wkbPoint, 20);
+    struct oj_read_options options;
+    struct oj_layer_reader *reader;
+    struct oj_batch batch = {0};
+    OGRLayerH layer;
+    GDALClose(file);
+    file = open_file(GDAL_OF_UPDATE);
+    run_sql(file, "UPDATE gpkg_ogr_contents SET feature_count = 99");
+    GDALClose(file);
+    file = open_file(0);
+    layer = first_layer(file);
+    OGR_L_SetSpatialFilterRect(layer, 0, 0, 10, 10);
+    options = reading(layer, 0, 100);
+    options.all_rows_filter = "1 = 1";
+    ck_assert_int_eq(oj_layer_reader_open(layer, &options, &reader, NULL),
+                     OJ_OK);
+    ck_assert_int_eq(oj_layer_reader_next(reader, &batch, NULL), OJ_OK);
+    ck_assert_int_eq(batch.n_rows, 18);
+    oj_batch_free(&batch);
+    oj_layer_reader_close(reader);
+    OGR_L_SetSpatialFilter(layer, NULL);
+    ck_assert_int_eq(OGR_L_GetFeatureCount(layer, 1), 99);
+    GDALClose(file);
+    remove_file();
+}
+
 /* ---- others at work -------------------------------------------------------
  */
 

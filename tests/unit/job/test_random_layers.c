@@ -8,8 +8,8 @@
  *    geos        against cpu: it differs only in pairs for which cpu is proved
  *                to be right
  *
- * Then layers whose shapes nearly touch, in both orders of the two, against one
- * of the references of GEOS each time: cpu and cuda differ nowhere.
+ * Then layers whose shapes nearly touch, in both orders of the two, by the
+ * backends as above, cpu and cuda against another reference of GEOS's, too.
  *
  * What fails is reduced to the fewest features and printed.
  * Kind: property.  OGRJOIN_TEST_LONG=1 runs fifty times as long,
@@ -61,7 +61,6 @@ struct random_layers_trial
     int is_self_join;
     int op;                /* place in ops */
     const char *reference; /* of cpu and cuda */
-    int is_geos_judged;
     char words[512];
 };
 
@@ -245,7 +244,7 @@ static void read_summary(struct result *r)
 }
 
 static struct result run(const struct random_layers_trial *t,
-                         enum backend backend)
+                         enum backend backend, const char *reference)
 {
     struct oj_message_sink sink;
     struct oj_error error = {OJ_OK, ""};
@@ -257,8 +256,7 @@ static struct result run(const struct random_layers_trial *t,
              "%s -backend %s -validate %s -validate_report %s/report_%s.csv "
              "-json_summary %s/summary.json -lco SPATIAL_INDEX=NO "
              "%s/%s.fgb %s/input.csv %s/%s.csv",
-             t->words, backends[backend],
-             backend == GEOS ? "cpu" : t->reference, folder, backends[backend],
+             t->words, backends[backend], reference, folder, backends[backend],
              folder, folder, backends[backend], folder, folder,
              t->is_self_join ? "input" : "join");
     snprintf(output, sizeof output, "%s.fgb", backends[backend]);
@@ -332,7 +330,10 @@ static int read_report(const char *name, struct difference *list)
     return n;
 }
 
-/* Whether each difference of GEOS from cpu is one in which cpu was proved. */
+/* Whether each difference of GEOS from cpu is one in which cpu was proved. A
+ * line in which exact arithmetic confirms GEOS is no difference: there cpu is
+ * within its rounding, of shapes 1e-322 apart with 0, and its own report need
+ * not have the line. */
 static int are_errors_of_geos(void)
 {
     static struct difference of_geos[MOST_DIFFERENCES],
@@ -341,7 +342,7 @@ static int are_errors_of_geos(void)
     int n_cpu = read_report("report_cpu.csv", of_cpu);
     for (int i = 0; i < n_geos; i++)
     {
-        int is_found = 0;
+        int is_found = of_geos[i].is_proved;
         for (int j = 0; j < n_cpu && !is_found; j++)
             is_found = of_cpu[j].is_proved &&
                        of_cpu[j].input == of_geos[i].input &&
@@ -440,9 +441,17 @@ static const char *judge(const struct random_layers_trial *t,
     {
         const char *wrong;
         *backend = (enum backend)b;
-        if ((b == CUDA && !has_cuda()) || (b == GEOS && !t->is_geos_judged))
+        if (b == CUDA && !has_cuda())
             continue;
-        r[b] = run(t, (enum backend)b);
+        /* GEOS's three ways round and fail in different pairs. */
+        if (b == GEOS && t->reference != backends[GEOS])
+        {
+            r[CPU] = run(t, CPU, backends[GEOS]);
+            wrong = judge_ours(&r[CPU]);
+            if (wrong != NULL)
+                return wrong;
+        }
+        r[b] = run(t, (enum backend)b, b == GEOS ? "cpu" : t->reference);
         count_run((enum backend)b, &r[b]);
         wrong = b == GEOS ? judge_geos(&r[b], &r[CPU]) : judge_ours(&r[b]);
         if (wrong == NULL && b == CUDA && !same_files("cpu.fgb", "cuda.fgb"))
@@ -570,7 +579,6 @@ static void try_layers(void)
     random_state = seed * 1000003u;
     lattice = pick_lattice();
     t.reference = backends[GEOS];
-    t.is_geos_judged = 1;
     make_trial(&t, &lattice);
     judge_and_report(&t);
     free_trial(&t);
@@ -588,9 +596,6 @@ static void try_near_layers(void)
     t.reference = references[pick(3)];
     if (oj_backend_find(t.reference) == NULL)
         t.reference = backends[GEOS];
-    /* Where shapes nearly touch GEOS contradicts itself: what its own way lacks
-     * is not what one pair at a time cannot decide. */
-    t.is_geos_judged = 0;
     make_trial(&t, &lattice);
     judge_and_report(&t);
     input = t.input;
