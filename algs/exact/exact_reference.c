@@ -948,10 +948,9 @@ oj_status oj_exact_holds(const struct oj_relation *relation,
     struct oj_box box = oj_box_of_feature(input, row);
     struct oj_box other = oj_box_of_feature(join_side, feature);
     struct oj_matrix matrix;
-    if (relation->op == OJ_OP_NEAREST || relation->op == OJ_OP_DWITHIN)
+    if ((oj_op_get(relation->op)->takes & OJ_TAKES_SHAPES) == 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "the exact reference decides %s by distance, not by "
-                       "matrix",
+                       "the exact reference decides joins by predicate, not %s",
                        oj_op_get(relation->op)->name);
     if (relation->op == OJ_OP_BBOX || oj_box_is_empty(&box) ||
         oj_box_is_empty(&other))

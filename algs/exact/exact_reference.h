@@ -23,7 +23,7 @@ OJ_MUST_USE oj_status oj_exact_matrix(const struct oj_flat *input, int64_t row,
 
 /** Whether the join of relation, a predicate or bbox, holds; not for features
  *  without parts, which join nothing.  Of relation only op and mask are read.
- *  Errors: OJ_ERR_NOMEM; OJ_ERR_ARG for nearest and dwithin. */
+ *  Errors: OJ_ERR_NOMEM; OJ_ERR_ARG for any other join. */
 OJ_MUST_USE oj_status oj_exact_holds(const struct oj_relation *relation,
                                      const struct oj_flat *input, int64_t row,
                                      const struct oj_flat *join_side,

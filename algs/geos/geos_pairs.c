@@ -833,7 +833,7 @@ static char (*const prepared_predicate[OJ_N_OPS])(GEOSContextHandle_t,
     [OJ_OP_COVERS] = GEOSPreparedCovers_r,
 };
 
-/* NULL: a pattern decides. */
+/* NULL: a pattern decides, that of the table of joins or of -relate. */
 static char (*const plain_predicate[OJ_N_OPS])(GEOSContextHandle_t,
                                                const GEOSGeometry *,
                                                const GEOSGeometry *) = {
@@ -871,6 +871,7 @@ static char test_plain_predicate(struct oj_geos_pairs *pairs,
                                  struct kept *kept_a, struct kept *kept_b)
 {
     const struct oj_relation *relation = &pairs->relation;
+    const char *pattern = oj_op_get(relation->op)->pattern;
     const GEOSGeometry *a = get_union_of_parts(&pairs->input, kept_a);
     const GEOSGeometry *b = get_union_of_parts(&pairs->join_side, kept_b);
     GEOSContextHandle_t geos = pairs->handle.geos;
@@ -879,13 +880,13 @@ static char test_plain_predicate(struct oj_geos_pairs *pairs,
         return 2;
     if (plain_predicate[relation->op] != NULL)
         return plain_predicate[relation->op](geos, a, b);
+    if (pattern == NULL)
+        pattern = relation->mask;
     if (relation->op != OJ_OP_CONTAINS_PROPERLY)
-        return GEOSRelatePattern_r(geos, a, b, relation->mask);
+        return GEOSRelatePattern_r(geos, a, b, pattern);
     /* known to prepared geometries only */
     answer = GEOSContains_r(geos, a, b); /* looks at envelopes */
-    return answer == 1 ? GEOSRelatePattern_r(geos, a, b,
-                                             oj_op_get(relation->op)->pattern)
-                       : answer;
+    return answer == 1 ? GEOSRelatePattern_r(geos, a, b, pattern) : answer;
 }
 
 enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,

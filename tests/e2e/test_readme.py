@@ -202,6 +202,14 @@ def check_links():
     true(n > 50, f"{n} links were found")
 
 
+def check_figures():
+    """The speeds of README.md stand in BENCHMARKS.md."""
+    number = r"(?<![\w.])\d[\d,]*(?:\.\d+)?"
+    shown = set(re.findall(number, sections("README.md", ["How fast"])))
+    true(len(shown) > 10, f"figures were found: {shown}")
+    same(sorted(shown - set(re.findall(number, page("BENCHMARKS.md")))), [], "figures that BENCHMARKS.md lacks")
+
+
 def check_sizes():
     """README.md and its neighbours stay short and narrow."""
     for path, most in (("README.md", 150), ("BENCHMARKS.md", 120), ("CONTRIBUTING.md", 120)):

@@ -255,10 +255,14 @@ TEST(predicates_of_a_pair)
     ck_assert_int_eq(exact_holds(&relation, &view_b, 0, &view_b, 1), 1);
     /* what has no geometry joins nothing */
     ck_assert_int_eq(exact_holds(&relation, &view_a, 1, &view_b, 1), 0);
-    relation.op = OJ_OP_NEAREST;
-    ck_assert_int_eq(
-        oj_exact_holds(&relation, &view_a, 0, &view_b, 0, &holds, &error),
-        OJ_ERR_ARG);
+    for (int i = 0; i < OJ_N_OPS; i++)
+    {
+        relation.op = (enum oj_op)i;
+        if ((oj_op_get(relation.op)->takes & OJ_TAKES_SHAPES) == 0)
+            ck_assert_int_eq(oj_exact_holds(&relation, &view_a, 0, &view_b, 0,
+                                            &holds, &error),
+                             OJ_ERR_ARG);
+    }
 }
 
 /* --- distances ------------------------------------------------------------ */
