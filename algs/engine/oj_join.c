@@ -1,10 +1,10 @@
 #include "oj_join.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
-#include "../../flatten/base/oj_compare.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../aggregate/oj_aggregate.h"
 #include "../aggregate/oj_sum_request.h"
+#include "../base/oj_radix.h"
 #include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_ranking.h"
 #include "../relate/oj_self_overlap.h"
@@ -117,12 +117,6 @@ const char *oj_version(void)
 
 /* --- tie order ------------------------------------------------------------ */
 
-struct fid_at
-{
-    int64_t fid;
-    int32_t ordinal;
-};
-
 /* Tie order is (FID, read order), and read order alone where FIDs are missing
  * or repeat. *out stays NULL when that is the order of the ordinals. */
 static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
@@ -130,7 +124,7 @@ static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
 {
     int64_t n = flat->n_features;
     int64_t i = 1;
-    struct fid_at *at;
+    struct oj_keyed *at, *sorted;
     int32_t *rank = NULL;
     oj_status status = OJ_OK;
     if (flat->fid == NULL)
@@ -139,19 +133,20 @@ static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
         i++;
     if (i >= n)
         return OJ_OK;
-    OJ_NEW(at, n, err);
+    OJ_NEW(at, 2 * n, err);
     for (i = 0; i < n; i++)
     {
-        at[i].fid = flat->fid[i];
-        at[i].ordinal = (int32_t)i;
+        /* negative ones before the others */
+        at[i].key = (uint64_t)flat->fid[i] ^ (UINT64_C(1) << 63);
+        at[i].value = i;
     }
-    qsort(at, (size_t)n, sizeof *at, oj_compare_int64);
-    for (i = 1; i < n && at[i].fid != at[i - 1].fid; i++)
+    sorted = oj_radix_sort(at, at + n, n);
+    for (i = 1; i < n && sorted[i].key != sorted[i - 1].key; i++)
         ;
     if (i == n && (rank = oj_malloc(n, sizeof *rank)) == NULL)
         status = oj_fail_nomem(err, n, sizeof *rank);
     for (i = 0; rank != NULL && i < n; i++)
-        rank[at[i].ordinal] = (int32_t)i;
+        rank[sorted[i].value] = (int32_t)i;
     oj_free(at);
     *out = rank;
     return status;
