@@ -2,6 +2,7 @@
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_timed_wait.h"
 #include "../aggregate/oj_aggregate.h"
 #include "../aggregate/oj_sum_request.h"
 #include "../base/oj_radix.h"
@@ -54,6 +55,12 @@
 #define IN_PART "ran in part on the CPU, since "
 #define NOT_TAKEN "no CUDA kernel answers such a join"
 
+/* A thread's place in the line, on its stack. */
+struct join_turn
+{
+    struct join_turn *next;
+};
+
 struct oj_join
 {
     const struct oj_backend *backend;
@@ -71,11 +78,15 @@ struct oj_join
     struct oj_relation ranked; /* by similarity, and for k */
     struct oj_matches found;   /* before that; its memory is used again */
 
-    pthread_mutex_t lock; /* held by who uses what copies do not have of their
-                              own */
+    /* Guards the members that all copies share, of a join that is not taken
+     * itself: its indexes and stats, and the members below. */
+    pthread_mutex_t lock;
+    pthread_cond_t was_given_back;
+    int is_taken;             /* itself, not a copy */
+    struct join_turn *line;   /* of threads that wait to take it, in order */
     struct oj_join *original; /* of a copy, else NULL */
-    struct oj_join *idle;     /* copies that nobody has */
-    struct oj_join *next;     /* of a copy that is idle: the next */
+    struct oj_join *idle;     /* free list of copies */
+    struct oj_join *next;     /* of a copy in that list */
 
     int has_cpu;                          /* what is expected of it is ready */
     struct oj_index *of[OJ_MOST_ENGINES]; /* of the backend's engines; NULL: not
@@ -195,7 +206,7 @@ static oj_status ensure_engine_index(struct oj_join *join, int i,
     pthread_mutex_unlock(&original->lock);
     OJ_TRY(status);
     return oj_index_copy(join->backend->engines[i], original->of[i],
-                         &join->of[i], err);
+                         join->args.options.cancel, &join->of[i], err);
 }
 
 static oj_status build_cpu_index_if_needed(struct oj_join *join,
@@ -700,15 +711,20 @@ static oj_status open_gpu_if_faster_for_batch(struct oj_join *join,
 
 /* --- open ----------------------------------------------------------------- */
 
+static int may_use_device(const struct oj_join *join)
+{
+    const struct oj_gpu_module *module;
+    return join->backend->device_use == OJ_DEVICE ||
+           (is_gpu_use_optional(join) && oj_gpu_load(&module, NULL) == OJ_OK);
+}
+
 /* 1 when an engine takes all rings of a feature together, as those on devices
  * do, so that features whose parts overlap are joined apart. */
 static int must_find_overlapping_parts(const struct oj_join *join)
 {
-    const struct oj_gpu_module *module;
-    if (!oj_is_points_in_polygons(&join->args.relation, &join->join_side, NULL))
-        return 0;
-    return join->backend->device_use == OJ_DEVICE ||
-           (is_gpu_use_optional(join) && oj_gpu_load(&module, NULL) == OJ_OK);
+    return oj_is_points_in_polygons(&join->args.relation, &join->join_side,
+                                    NULL) &&
+           may_use_device(join);
 }
 
 static oj_status mark_overlapping_parts(struct oj_join *join,
@@ -792,6 +808,11 @@ oj_status oj_join_open(const struct oj_flat *join_side,
     OJ_NEW_ZEROED(join, 1, err);
     join->backend = found;
     join->has_screen = -1;
+    if (!oj_timed_wait_init(&join->was_given_back))
+    {
+        oj_free(join);
+        return oj_fail(err, OJ_ERR_NOMEM, "could not make a lock");
+    }
     pthread_mutex_init(&join->lock, NULL);
     split_similar_into_dwithin_and_rank(join, relation);
     own = &join->args.options;
@@ -811,12 +832,14 @@ oj_status oj_join_open(const struct oj_flat *join_side,
     return OJ_OK;
 }
 
-void oj_join_trim(struct oj_join *join)
+void oj_join_trim(struct oj_join *join, int n_kept)
 {
-    struct oj_join *copy, *next;
+    struct oj_join **end = &join->idle, *copy, *next;
     pthread_mutex_lock(&join->lock);
-    copy = join->idle;
-    join->idle = NULL;
+    for (; n_kept > 0 && *end != NULL; n_kept--)
+        end = &(*end)->next;
+    copy = *end;
+    *end = NULL;
     pthread_mutex_unlock(&join->lock);
     for (; copy != NULL; copy = next)
     {
@@ -832,8 +855,9 @@ void oj_join_close(struct oj_join *join)
 {
     if (join == NULL)
         return;
-    oj_join_trim(join);
+    oj_join_trim(join, 0);
     pthread_mutex_destroy(&join->lock);
+    pthread_cond_destroy(&join->was_given_back);
     free_cpu_indexes(join);
     close_gpu(join);
     oj_overlapping_points_free(join->overlapping);
@@ -847,13 +871,6 @@ void oj_join_close(struct oj_join *join)
 
 /* --- several threads ------------------------------------------------------ */
 
-static int may_use_device(const struct oj_join *join)
-{
-    const struct oj_gpu_module *module;
-    return join->backend->device_use == OJ_DEVICE ||
-           (is_gpu_use_optional(join) && oj_gpu_load(&module, NULL) == OJ_OK);
-}
-
 int oj_join_may_sample(const struct oj_join *join)
 {
     return !join->backend->is_reference && !may_use_device(join) &&
@@ -864,7 +881,7 @@ int oj_join_may_sample(const struct oj_join *join)
 static int can_share_indexes_in_copies(const struct oj_join *join)
 {
     const struct oj_engine *engine;
-    if (may_use_device(join) || !join->has_overlaps || join->overlaps != NULL)
+    if (may_use_device(join))
         return 0;
     for (int i = 0; (engine = join->backend->engines[i]) != NULL; i++)
     {
@@ -874,8 +891,19 @@ static int can_share_indexes_in_copies(const struct oj_join *join)
     return 1;
 }
 
+static void set_cancel_flag_of_copy(struct oj_join *copy, const int *cancel)
+{
+    copy->args.options.cancel = cancel;
+    for (int i = 0; i < OJ_MOST_ENGINES; i++)
+    {
+        if (copy->of[i] != NULL)
+            copy->backend->engines[i]->set_cancel(copy->of[i], cancel);
+    }
+}
+
 /* Of a join whose lock is held. */
 static oj_status copy_join_for_concurrent_batch(struct oj_join *join,
+                                                const int *cancel,
                                                 struct oj_join **out,
                                                 struct oj_error *err)
 {
@@ -892,45 +920,101 @@ static oj_status copy_join_for_concurrent_batch(struct oj_join *join,
         memset(&copy->dense[1], 0, sizeof copy->dense[1]);
         copy->original = join;
     }
+    set_cancel_flag_of_copy(copy, cancel != NULL ? cancel
+                                                 : join->args.options.cancel);
     *out = copy;
     return OJ_OK;
+}
+
+static void leave_line(struct oj_join *join, const struct join_turn *turn)
+{
+    struct join_turn **at = &join->line;
+    while (*at != turn)
+        at = &(*at)->next;
+    *at = turn->next;
+}
+
+/* Waits until this thread's turn has come and the join itself is not taken; its
+ * lock is held. */
+static oj_status wait_until_join_is_free(struct oj_join *join,
+                                         const int *cancel,
+                                         struct oj_error *err)
+{
+    struct join_turn turn = {NULL}, **last = &join->line;
+    oj_status status = OJ_OK;
+    if (!join->is_taken && join->line == NULL)
+        return OJ_OK;
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = &turn;
+    while (status == OJ_OK && (join->is_taken || join->line != &turn))
+    {
+        oj_wait_or_look(&join->was_given_back, &join->lock);
+        status = oj_check_cancel(cancel, NULL);
+    }
+    leave_line(join, &turn);
+    /* the next one may be able to go on as well */
+    pthread_cond_broadcast(&join->was_given_back);
+    return status == OJ_OK ? OJ_OK
+                           : oj_fail(err, status, "interrupted while waiting");
 }
 
 int oj_join_is_on_cpu(struct oj_join *join)
 {
     int is_on_cpu;
     pthread_mutex_lock(&join->lock);
+    (void)wait_until_join_is_free(join, NULL, NULL);
     is_on_cpu = can_share_indexes_in_copies(join);
     pthread_mutex_unlock(&join->lock);
     return is_on_cpu;
 }
 
-oj_status oj_join_take(struct oj_join *join, struct oj_join **out,
-                       struct oj_error *err)
+oj_status oj_join_take(struct oj_join *join, const int *cancel,
+                       struct oj_join **out, struct oj_error *err)
 {
     oj_status status;
     pthread_mutex_lock(&join->lock);
-    if (!can_share_indexes_in_copies(join))
+    status = wait_until_join_is_free(join, cancel, err);
+    if (status == OJ_OK && can_share_indexes_in_copies(join))
+        status = copy_join_for_concurrent_batch(join, cancel, out, err);
+    else if (status == OJ_OK)
     {
+        join->is_taken = 1;
         *out = join;
-        return OJ_OK;
     }
-    status = copy_join_for_concurrent_batch(join, out, err);
     pthread_mutex_unlock(&join->lock);
     return status;
 }
 
+/* What batches of a copy added to indexes that it shares counts with the join.
+ */
 void oj_join_give_back(struct oj_join *taken)
 {
-    struct oj_join *join = taken;
-    if (taken->original != NULL)
+    struct oj_join *join = taken->original != NULL ? taken->original : taken;
+    pthread_mutex_lock(&join->lock);
+    if (taken == join)
+        join->is_taken = 0;
+    else
     {
-        join = taken->original;
-        pthread_mutex_lock(&join->lock);
+        join->stats.index_bytes += taken->stats.index_bytes;
+        taken->stats.index_bytes = 0;
         taken->next = join->idle;
         join->idle = taken;
     }
+    pthread_cond_broadcast(&join->was_given_back);
     pthread_mutex_unlock(&join->lock);
+}
+
+int64_t oj_join_index_bytes(struct oj_join *taken)
+{
+    struct oj_join *join = taken->original;
+    int64_t n_bytes = taken->stats.index_bytes;
+    if (join == NULL)
+        return n_bytes;
+    pthread_mutex_lock(&join->lock);
+    n_bytes += join->stats.index_bytes;
+    pthread_mutex_unlock(&join->lock);
+    return n_bytes;
 }
 
 /* --- a batch -------------------------------------------------------------- */

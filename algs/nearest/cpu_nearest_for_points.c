@@ -437,6 +437,11 @@ static oj_status join_nearest_points(struct oj_index *wrapped,
     return join_batch_to_lists(&b, input, out, stats, err);
 }
 
+static void set_cancel(struct oj_index *wrapped, const int *cancel)
+{
+    ((struct nearest_points_index *)(void *)wrapped)->options.cancel = cancel;
+}
+
 static const struct oj_engine_cost points_cost = {
     .vertex_s = 120e-9, .row_s = 190e-9, .place_s = 80e-9};
 
@@ -448,4 +453,5 @@ const struct oj_engine oj_cpu_nearest_points = {
     .join = join_nearest_points,
     .free_side = free_side,
     .free_batches = free_batches,
+    .set_cancel = set_cancel,
     .points_cost = &points_cost};

@@ -1433,4 +1433,5 @@ const struct oj_engine oj_cpu_predicate = {.name = "predicates",
                                            .join = join_by_predicate,
                                            .free_side = free_side,
                                            .free_batches = free_batches,
+                                           .set_cancel = oj_row_set_cancel,
                                            .points_cost = &points_cost};

@@ -76,6 +76,10 @@ struct oj_engine
     /** Frees what batches have left; NULL: an index cannot be copied. */
     void (*free_batches)(struct oj_index *index);
 
+    /** Later batches of a copy look at this cancel flag; NULL: at none. There
+     *  where free_batches is. */
+    void (*set_cancel)(struct oj_index *copy, const int *cancel);
+
     /** NULL: nothing that a device could do as well. */
     const struct oj_engine_cost *points_cost;
 
@@ -96,10 +100,11 @@ void oj_index_free(const struct oj_engine *engine, struct oj_index *index);
 /** One more index with the join side of from, for another thread.  Until its
  *  first batch an index holds nothing of batches, so its bytes are copied; what
  *  it points to is the join side's, which batches read or change by atomics.
- *  from has had no batch, and outlives the copy. */
+ *  from has had no batch, and outlives the copy.  cancel: the flag that batches
+ *  of the copy look at, or NULL. */
 OJ_MUST_USE oj_status oj_index_copy(const struct oj_engine *engine,
                                     const struct oj_index *from,
-                                    struct oj_index **out,
+                                    const int *cancel, struct oj_index **out,
                                     struct oj_error *err);
 
 /** Accepts NULL. */
