@@ -3,6 +3,7 @@
 #include "../../algs/pairs/oj_pair_filter.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
+#include "../../flatten/base/oj_hash_mix.h"
 #include "../../flatten/read/oj_ogr_errors.h"
 #include "../base/oj_cancel.h"
 #include "oj_summary.h"
@@ -289,14 +290,6 @@ static oj_status open_one_to_one_choice(struct oj_pass *pass,
     return OJ_OK;
 }
 
-static uint64_t mix_hash(uint64_t sum, const void *number)
-{
-    uint64_t bits;
-    memcpy(&bits, number, sizeof bits);
-    sum = (sum ^ bits) * 0x9E3779B97F4A7C15u;
-    return sum ^ sum >> 29;
-}
-
 /* FIDs, and coordinates, as rows of a SELECT are numbered whatever they are;
  * flat begins with row first_row of all. */
 static void hash_batch(uint64_t *sum, const struct oj_flat *flat,
@@ -309,9 +302,10 @@ static void hash_batch(uint64_t *sum, const struct oj_flat *flat,
         int64_t first, end;
         oj_flat_vertices(flat, i, &first, &end);
         if (flat->fid != NULL)
-            *sum = mix_hash(*sum, &flat->fid[i]);
+            *sum = oj_hash_mix(*sum, &flat->fid[i]);
         if (first < end)
-            *sum = mix_hash(mix_hash(*sum, &flat->x[first]), &flat->y[first]);
+            *sum = oj_hash_mix(oj_hash_mix(*sum, &flat->x[first]),
+                               &flat->y[first]);
     }
 }
 
