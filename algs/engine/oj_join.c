@@ -109,8 +109,8 @@ struct oj_join
                                  did */
 
     /* The module as a screen of the predicates on the CPU. */
-    int has_screen; /* -1: not asked yet */
-    struct oj_screen screen;
+    int has_screen;                    /* -1: not asked yet */
+    struct oj_screen_pairs candidates; /* of batches; used again */
     struct oj_screen_rule rule;
     struct oj_gpu_screen *screen_index; /* NULL: not needed yet */
     int screen_refused; /* it cannot be made, or the device is lost */
@@ -231,22 +231,6 @@ static void free_cpu_indexes(struct oj_join *join)
     join->has_cpu = 0;
 }
 
-static oj_status join_on_cpu(struct oj_join *join, const struct oj_flat *input,
-                             struct oj_matches *out, struct oj_error *err)
-{
-    int i = choose_engine(join, input);
-    OJ_TRY(build_cpu_index_if_needed(join, err));
-    if (i < 0)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "-op %s is not possible between these kinds of features "
-                       "by the backend %s",
-                       oj_op_get(join->args.relation.op)->name,
-                       join->backend->name);
-    OJ_TRY(ensure_engine_index(join, i, err));
-    return join->backend->engines[i]->join(join->of[i], input, out,
-                                           &join->stats, err);
-}
-
 /* --- the module as a screen ----------------------------------------------- */
 
 /* Other kinds of features are the CPU's. */
@@ -285,11 +269,6 @@ static int uses_gpu_screen_for_batch(const struct oj_join *join,
            !oj_flat_is_points(input);
 }
 
-static int does_screen_accept_batch(void *self, const struct oj_flat *input)
-{
-    return uses_gpu_screen_for_batch(self, input);
-}
-
 /* Memory may be enough for the next batch; other errors stay. */
 static oj_status run_gpu_screen(struct oj_join *join,
                                 const struct oj_flat *input, int64_t most,
@@ -318,22 +297,54 @@ static oj_status run_gpu_screen(struct oj_join *join,
     return status;
 }
 
-static oj_status
-find_candidates_for_cpu_engine(void *self, const struct oj_flat *input,
-                               int64_t most, struct oj_screen_pairs *out,
-                               struct oj_stats *stats, struct oj_error *err)
+/* *are_found 0: the engine has to find the candidates of the batch itself. */
+static oj_status find_candidates_on_gpu(struct oj_join *join,
+                                        const struct oj_engine *engine,
+                                        const struct oj_flat *input,
+                                        int *are_found, struct oj_error *err)
 {
-    struct oj_join *join = self;
-    oj_status status = run_gpu_screen(join, input, most, out, stats, err);
-    if (status != OJ_OK && status != OJ_ERR_TOO_MANY_PAIRS &&
-        status != OJ_ERR_CANCELLED && join->screen_reason[0] == '\0')
+    int64_t most = oj_most_candidates_of_batch(oj_most_pairs_of_batch(
+        join->args.options.max_batch_pairs, input->n_features));
+    struct oj_error why = {OJ_OK, ""};
+    oj_status status;
+    *are_found = 0;
+    if (engine->join_candidates == NULL ||
+        !uses_gpu_screen_for_batch(join, input))
+        return OJ_OK;
+    status = run_gpu_screen(join, input, most, &join->candidates, &join->stats,
+                            &why);
+    if (status == OJ_ERR_TOO_MANY_PAIRS || status == OJ_ERR_CANCELLED)
+        return oj_fail(err, status, "%s", why.message);
+    if (status != OJ_OK && join->screen_reason[0] == '\0')
         snprintf(join->screen_reason, REASON_SIZE, IN_PART "%.280s",
-                 err->message);
-    return status;
+                 why.message);
+    *are_found = status == OJ_OK;
+    return OJ_OK;
 }
 
-/* Where the module has something to say of such a join. What the CPU has made
- * so far does not know the screen. */
+static oj_status join_on_cpu(struct oj_join *join, const struct oj_flat *input,
+                             struct oj_matches *out, struct oj_error *err)
+{
+    const struct oj_engine *engine;
+    int i = choose_engine(join, input), are_found;
+    OJ_TRY(build_cpu_index_if_needed(join, err));
+    if (i < 0)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "-op %s is not possible between these kinds of features "
+                       "by the backend %s",
+                       oj_op_get(join->args.relation.op)->name,
+                       join->backend->name);
+    OJ_TRY(ensure_engine_index(join, i, err));
+    engine = join->backend->engines[i];
+    OJ_TRY(find_candidates_on_gpu(join, engine, input, &are_found, err));
+    return are_found
+               ? engine->join_candidates(join->of[i], input, &join->candidates,
+                                         out, &join->stats, err)
+               : engine->join(join->of[i], input, out, &join->stats, err);
+}
+
+/* Where the module finds candidates of such a join. What the CPU has made so
+ * far was made to find them itself. */
 static void install_gpu_screen(struct oj_join *join)
 {
     if (join->has_screen >= 0)
@@ -341,14 +352,10 @@ static void install_gpu_screen(struct oj_join *join)
     join->has_screen = join->module->screen_index != NULL &&
                        !oj_flat_is_points(&join->join_side) &&
                        oj_screen_rule_of(&join->args.relation, &join->rule);
-    join->args.options.screen = NULL;
     if (!join->has_screen)
         return;
     free_cpu_indexes(join);
-    join->screen.self = join;
-    join->screen.takes = does_screen_accept_batch;
-    join->screen.find = find_candidates_for_cpu_engine;
-    join->args.options.screen = &join->screen;
+    join->args.gets_candidates = 1;
 }
 
 /* --- the module ----------------------------------------------------------- */
@@ -473,8 +480,8 @@ static void close_gpu(struct oj_join *join)
     if (join->screen_index != NULL)
         join->module->screen_free(join->screen_index);
     join->screen_index = NULL;
-    join->args.options.screen = NULL;
-    join->has_screen = join->uses_gpu = 0;
+    oj_screen_pairs_free(&join->candidates);
+    join->args.gets_candidates = join->has_screen = join->uses_gpu = 0;
 }
 
 static oj_status join_with_gpu(struct oj_join *join,
@@ -1280,7 +1287,7 @@ const char *oj_join_method(const struct oj_join *join,
     if (i < 0)
         return "none";
     engine = join->backend->engines[i];
-    if (!join->uses_gpu || engine != &oj_cpu_predicate ||
+    if (!join->uses_gpu || engine->join_candidates == NULL ||
         !uses_gpu_screen_for_batch(join, input))
         return engine->name;
     if (join->rule.is_enough)

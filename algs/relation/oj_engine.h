@@ -18,6 +18,7 @@
 
 /** The join side, prepared by an engine; each engine has its own. */
 struct oj_index;
+struct oj_screen_pairs;
 
 /** What is prepared, for what. Plain values; owns nothing. */
 struct oj_index_args
@@ -27,7 +28,9 @@ struct oj_index_args
                                           outlives the index; NULL: the ordinal
                                           is the place */
     struct oj_relation relation;
-    struct oj_options options;      /**< n_threads and quadrant_size are set */
+    struct oj_options options; /**< n_threads and quadrant_size are set */
+    int gets_candidates; /**< 1: batches come with candidates as a rule, so that
+                              what finds them is made when it is needed */
     const struct oj_engine *engine; /**< which one: oj_index_make() sets it */
 };
 
@@ -69,6 +72,15 @@ struct oj_engine
     oj_status (*join)(struct oj_index *index, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err);
+
+    /** Joins a batch whose candidates are there (oj_candidate_provider.h), and
+     *  marks in candidates what it decides.  NULL: the engine finds them
+     *  itself. */
+    oj_status (*join_candidates)(struct oj_index *index,
+                                 const struct oj_flat *input,
+                                 struct oj_screen_pairs *candidates,
+                                 struct oj_matches *out, struct oj_stats *stats,
+                                 struct oj_error *err);
 
     /** Frees what build made, all or part of it; NULL: nothing. */
     void (*free_side)(struct oj_index *index);
