@@ -673,7 +673,7 @@ int ogrjoin_index_new(struct ogrjoin_layer *join_side,
 
 void ogrjoin_index_trim(struct ogrjoin_index *index)
 {
-    oj_join_trim(index->join);
+    oj_join_trim(index->join, 0);
 }
 
 const char *ogrjoin_index_backend(struct ogrjoin_index *index)
@@ -681,7 +681,7 @@ const char *ogrjoin_index_backend(struct ogrjoin_index *index)
     const char *name;
     struct oj_join *join;
     /* without memory for a copy: those do not change what answers */
-    if (oj_join_take(index->join, &join, NULL) != OJ_OK)
+    if (oj_join_take(index->join, NULL, &join, NULL) != OJ_OK)
         return oj_join_backend(index->join)->name;
     name = oj_join_backend(join)->name;
     oj_join_give_back(join);
@@ -713,7 +713,7 @@ static oj_status compute_layer_matches(struct ogrjoin_index *index,
 {
     struct oj_join *join;
     oj_status status;
-    OJ_TRY(oj_join_take(index->join, &join, err));
+    OJ_TRY(oj_join_take(index->join, NULL, &join, err));
     status = compute_batch_matches(index, join, flat, 0, out, err);
     oj_join_give_back(join);
     return status;
@@ -833,7 +833,7 @@ static oj_status join_flat(struct pairs_in_work *w, const struct oj_flat *flat,
     int64_t n_pieces = n / at_once + (n % at_once != 0);
     if (n_pieces < 2 || !oj_flat_is_points(flat))
         return join_piece(w, flat, err);
-    OJ_TRY(oj_join_take(w->index->join, &w->join, err));
+    OJ_TRY(oj_join_take(w->index->join, NULL, &w->join, err));
     w->pairs->n_expected = n;
     for (int64_t i = 0; i < n_pieces; i++)
     {
@@ -1195,7 +1195,7 @@ static oj_status join_source(struct ogrjoin_index *index,
     OJ_TRY(begin_pairs(index, 1, &w, err));
     w.pairs->first = source->n_read;
     w.pairs->n_expected = n_rows;
-    status = is_whole ? OJ_OK : oj_join_take(index->join, &w.join, err);
+    status = is_whole ? OJ_OK : oj_join_take(index->join, NULL, &w.join, err);
     source->n_layers = 0;              /* of no rows there is a layer, too */
     if (!is_whole && n_rows > at_once) /* pieces of one size */
         at_once = n_rows / (n_rows / at_once + 1) + 1;

@@ -13,6 +13,10 @@
 /* Fewer samples say too little. */
 #define LEAST_SAMPLES 4
 
+/* The first part is one of so many of the batch's rows where nothing is known
+ * of them. */
+#define FIRST_PART 16
+
 /* Sampled rows before and after one that count for its stretch as well: where
  * only some rows have pairs, in any order, one row says little. */
 #define NEIGHBOURS 4
@@ -127,7 +131,7 @@ static void learn_from_sample(struct oj_batch_parts *parts,
 }
 
 /* Joins a row of each of n_samples stretches; fewer where they have too many
- * pairs.  n_samples stays 0 where such rows are not sampled. */
+ * pairs.  n_samples stays 0 where one row has. */
 static oj_status sample_batch(struct oj_batch_parts *parts,
                               const struct oj_flat *batch, int64_t n_samples,
                               struct oj_matches *out, struct oj_error *err)
@@ -157,9 +161,7 @@ static oj_status sample_batch(struct oj_batch_parts *parts,
             parts->n_pairs_again += parts->max_pairs;
         n_samples = (n_samples + 7) / 8;
     } while (status == OJ_ERR_TOO_MANY_PAIRS && n_samples > 1);
-    return status == OJ_ERR_TOO_MANY_PAIRS || status == OJ_ERR_UNSUPPORTED
-               ? OJ_OK
-               : status;
+    return status == OJ_ERR_TOO_MANY_PAIRS ? OJ_OK : status;
 }
 
 static int64_t count_samples(const struct oj_batch_parts *parts, int64_t n_rows)
@@ -220,6 +222,9 @@ static int64_t predict_rows(const struct oj_batch_parts *parts, int64_t first,
     int64_t n = left;
     if (parts->max_pairs > 0 && parts->n_samples > 0)
         n = count_rows_with_pairs(parts, first, first + left, most, &predicted);
+    else if (parts->max_pairs > 0 && parts->n_joined == 0 &&
+             parts->most_rows == 0 && parts->sample != NULL)
+        n = (left + FIRST_PART - 1) / FIRST_PART;
     else if (parts->max_pairs > 0 &&
              parts->pairs_per_row * (double)left > 1.5 * most)
         n = (int64_t)(most / parts->pairs_per_row);

@@ -13,6 +13,7 @@
  *  before are sparse.  The sample follows the density along the rows: where a
  *  city centre lies in the middle of sparse rows, the mean of the rows so far
  *  says nothing about the next ones.
+ *  Where there is neither a part before nor a sample, the first part is small.
  */
 #ifndef OJ_BATCH_PARTS_H
 #define OJ_BATCH_PARTS_H
@@ -35,10 +36,10 @@ struct oj_batch_parts
 {
     int64_t max_pairs; /**< of a part; 0: the bound is not known */
 
-    /** Joins rows only to count their pairs, for batches of several hundred
-     *  rows.  OJ_ERR_UNSUPPORTED: such rows are not sampled.  NULL: none are,
-     *  which is right where each join of a few rows is as dear as that of a
-     *  batch, or which device joins depends on their number. */
+    /** Joins rows only to count their pairs.  NULL: none are sampled, nor is
+     *  the first part a small one, which is right where each join of a few rows
+     *  is as dear as that of a batch, or where the device that joins is chosen
+     *  by the number of rows. */
     oj_rows_join sample;
     void *user; /**< of sample */
 

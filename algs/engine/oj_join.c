@@ -1,10 +1,11 @@
 #include "oj_join.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
-#include "../../flatten/base/oj_compare.h"
 #include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_timed_wait.h"
 #include "../aggregate/oj_aggregate.h"
 #include "../aggregate/oj_sum_request.h"
+#include "../base/oj_radix.h"
 #include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_ranking.h"
 #include "../relate/oj_self_overlap.h"
@@ -54,6 +55,12 @@
 #define IN_PART "ran in part on the CPU, since "
 #define NOT_TAKEN "no CUDA kernel answers such a join"
 
+/* A thread's place in the line, on its stack. */
+struct join_turn
+{
+    struct join_turn *next;
+};
+
 struct oj_join
 {
     const struct oj_backend *backend;
@@ -71,11 +78,15 @@ struct oj_join
     struct oj_relation ranked; /* by similarity, and for k */
     struct oj_matches found;   /* before that; its memory is used again */
 
-    pthread_mutex_t lock; /* held by who uses what copies do not have of their
-                              own */
+    /* Guards the members that all copies share, of a join that is not taken
+     * itself: its indexes and stats, and the members below. */
+    pthread_mutex_t lock;
+    pthread_cond_t was_given_back;
+    int is_taken;             /* itself, not a copy */
+    struct join_turn *line;   /* of threads that wait to take it, in order */
     struct oj_join *original; /* of a copy, else NULL */
-    struct oj_join *idle;     /* copies that nobody has */
-    struct oj_join *next;     /* of a copy that is idle: the next */
+    struct oj_join *idle;     /* free list of copies */
+    struct oj_join *next;     /* of a copy in that list */
 
     int has_cpu;                          /* what is expected of it is ready */
     struct oj_index *of[OJ_MOST_ENGINES]; /* of the backend's engines; NULL: not
@@ -98,8 +109,8 @@ struct oj_join
                                  did */
 
     /* The module as a screen of the predicates on the CPU. */
-    int has_screen; /* -1: not asked yet */
-    struct oj_screen screen;
+    int has_screen;                    /* -1: not asked yet */
+    struct oj_screen_pairs candidates; /* of batches; used again */
     struct oj_screen_rule rule;
     struct oj_gpu_screen *screen_index; /* NULL: not needed yet */
     int screen_refused; /* it cannot be made, or the device is lost */
@@ -117,12 +128,6 @@ const char *oj_version(void)
 
 /* --- tie order ------------------------------------------------------------ */
 
-struct fid_at
-{
-    int64_t fid;
-    int32_t ordinal;
-};
-
 /* Tie order is (FID, read order), and read order alone where FIDs are missing
  * or repeat. *out stays NULL when that is the order of the ordinals. */
 static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
@@ -130,7 +135,7 @@ static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
 {
     int64_t n = flat->n_features;
     int64_t i = 1;
-    struct fid_at *at;
+    struct oj_keyed *at, *sorted;
     int32_t *rank = NULL;
     oj_status status = OJ_OK;
     if (flat->fid == NULL)
@@ -139,19 +144,20 @@ static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
         i++;
     if (i >= n)
         return OJ_OK;
-    OJ_NEW(at, n, err);
+    OJ_NEW(at, 2 * n, err);
     for (i = 0; i < n; i++)
     {
-        at[i].fid = flat->fid[i];
-        at[i].ordinal = (int32_t)i;
+        /* negative ones before the others */
+        at[i].key = (uint64_t)flat->fid[i] ^ (UINT64_C(1) << 63);
+        at[i].value = i;
     }
-    qsort(at, (size_t)n, sizeof *at, oj_compare_int64);
-    for (i = 1; i < n && at[i].fid != at[i - 1].fid; i++)
+    sorted = oj_radix_sort(at, at + n, n);
+    for (i = 1; i < n && sorted[i].key != sorted[i - 1].key; i++)
         ;
     if (i == n && (rank = oj_malloc(n, sizeof *rank)) == NULL)
         status = oj_fail_nomem(err, n, sizeof *rank);
     for (i = 0; rank != NULL && i < n; i++)
-        rank[at[i].ordinal] = (int32_t)i;
+        rank[sorted[i].value] = (int32_t)i;
     oj_free(at);
     *out = rank;
     return status;
@@ -200,7 +206,7 @@ static oj_status ensure_engine_index(struct oj_join *join, int i,
     pthread_mutex_unlock(&original->lock);
     OJ_TRY(status);
     return oj_index_copy(join->backend->engines[i], original->of[i],
-                         &join->of[i], err);
+                         join->args.options.cancel, &join->of[i], err);
 }
 
 static oj_status build_cpu_index_if_needed(struct oj_join *join,
@@ -223,22 +229,6 @@ static void free_cpu_indexes(struct oj_join *join)
         join->of[i] = NULL;
     }
     join->has_cpu = 0;
-}
-
-static oj_status join_on_cpu(struct oj_join *join, const struct oj_flat *input,
-                             struct oj_matches *out, struct oj_error *err)
-{
-    int i = choose_engine(join, input);
-    OJ_TRY(build_cpu_index_if_needed(join, err));
-    if (i < 0)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "-op %s is not possible between these kinds of features "
-                       "by the backend %s",
-                       oj_op_get(join->args.relation.op)->name,
-                       join->backend->name);
-    OJ_TRY(ensure_engine_index(join, i, err));
-    return join->backend->engines[i]->join(join->of[i], input, out,
-                                           &join->stats, err);
 }
 
 /* --- the module as a screen ----------------------------------------------- */
@@ -279,11 +269,6 @@ static int uses_gpu_screen_for_batch(const struct oj_join *join,
            !oj_flat_is_points(input);
 }
 
-static int does_screen_accept_batch(void *self, const struct oj_flat *input)
-{
-    return uses_gpu_screen_for_batch(self, input);
-}
-
 /* Memory may be enough for the next batch; other errors stay. */
 static oj_status run_gpu_screen(struct oj_join *join,
                                 const struct oj_flat *input, int64_t most,
@@ -312,22 +297,54 @@ static oj_status run_gpu_screen(struct oj_join *join,
     return status;
 }
 
-static oj_status
-find_candidates_for_cpu_engine(void *self, const struct oj_flat *input,
-                               int64_t most, struct oj_screen_pairs *out,
-                               struct oj_stats *stats, struct oj_error *err)
+/* *are_found 0: the engine has to find the candidates of the batch itself. */
+static oj_status find_candidates_on_gpu(struct oj_join *join,
+                                        const struct oj_engine *engine,
+                                        const struct oj_flat *input,
+                                        int *are_found, struct oj_error *err)
 {
-    struct oj_join *join = self;
-    oj_status status = run_gpu_screen(join, input, most, out, stats, err);
-    if (status != OJ_OK && status != OJ_ERR_TOO_MANY_PAIRS &&
-        status != OJ_ERR_CANCELLED && join->screen_reason[0] == '\0')
+    int64_t most = oj_most_candidates_of_batch(oj_most_pairs_of_batch(
+        join->args.options.max_batch_pairs, input->n_features));
+    struct oj_error why = {OJ_OK, ""};
+    oj_status status;
+    *are_found = 0;
+    if (engine->join_candidates == NULL ||
+        !uses_gpu_screen_for_batch(join, input))
+        return OJ_OK;
+    status = run_gpu_screen(join, input, most, &join->candidates, &join->stats,
+                            &why);
+    if (status == OJ_ERR_TOO_MANY_PAIRS || status == OJ_ERR_CANCELLED)
+        return oj_fail(err, status, "%s", why.message);
+    if (status != OJ_OK && join->screen_reason[0] == '\0')
         snprintf(join->screen_reason, REASON_SIZE, IN_PART "%.280s",
-                 err->message);
-    return status;
+                 why.message);
+    *are_found = status == OJ_OK;
+    return OJ_OK;
 }
 
-/* Where the module has something to say of such a join. What the CPU has made
- * so far does not know the screen. */
+static oj_status join_on_cpu(struct oj_join *join, const struct oj_flat *input,
+                             struct oj_matches *out, struct oj_error *err)
+{
+    const struct oj_engine *engine;
+    int i = choose_engine(join, input), are_found;
+    OJ_TRY(build_cpu_index_if_needed(join, err));
+    if (i < 0)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "-op %s is not possible between these kinds of features "
+                       "by the backend %s",
+                       oj_op_get(join->args.relation.op)->name,
+                       join->backend->name);
+    OJ_TRY(ensure_engine_index(join, i, err));
+    engine = join->backend->engines[i];
+    OJ_TRY(find_candidates_on_gpu(join, engine, input, &are_found, err));
+    return are_found
+               ? engine->join_candidates(join->of[i], input, &join->candidates,
+                                         out, &join->stats, err)
+               : engine->join(join->of[i], input, out, &join->stats, err);
+}
+
+/* Where the module finds candidates of such a join. What the CPU has made so
+ * far was made to find them itself. */
 static void install_gpu_screen(struct oj_join *join)
 {
     if (join->has_screen >= 0)
@@ -335,14 +352,10 @@ static void install_gpu_screen(struct oj_join *join)
     join->has_screen = join->module->screen_index != NULL &&
                        !oj_flat_is_points(&join->join_side) &&
                        oj_screen_rule_of(&join->args.relation, &join->rule);
-    join->args.options.screen = NULL;
     if (!join->has_screen)
         return;
     free_cpu_indexes(join);
-    join->screen.self = join;
-    join->screen.takes = does_screen_accept_batch;
-    join->screen.find = find_candidates_for_cpu_engine;
-    join->args.options.screen = &join->screen;
+    join->args.gets_candidates = 1;
 }
 
 /* --- the module ----------------------------------------------------------- */
@@ -467,8 +480,8 @@ static void close_gpu(struct oj_join *join)
     if (join->screen_index != NULL)
         join->module->screen_free(join->screen_index);
     join->screen_index = NULL;
-    join->args.options.screen = NULL;
-    join->has_screen = join->uses_gpu = 0;
+    oj_screen_pairs_free(&join->candidates);
+    join->args.gets_candidates = join->has_screen = join->uses_gpu = 0;
 }
 
 static oj_status join_with_gpu(struct oj_join *join,
@@ -705,15 +718,20 @@ static oj_status open_gpu_if_faster_for_batch(struct oj_join *join,
 
 /* --- open ----------------------------------------------------------------- */
 
+static int may_use_device(const struct oj_join *join)
+{
+    const struct oj_gpu_module *module;
+    return join->backend->device_use == OJ_DEVICE ||
+           (is_gpu_use_optional(join) && oj_gpu_load(&module, NULL) == OJ_OK);
+}
+
 /* 1 when an engine takes all rings of a feature together, as those on devices
  * do, so that features whose parts overlap are joined apart. */
 static int must_find_overlapping_parts(const struct oj_join *join)
 {
-    const struct oj_gpu_module *module;
-    if (!oj_is_points_in_polygons(&join->args.relation, &join->join_side, NULL))
-        return 0;
-    return join->backend->device_use == OJ_DEVICE ||
-           (is_gpu_use_optional(join) && oj_gpu_load(&module, NULL) == OJ_OK);
+    return oj_is_points_in_polygons(&join->args.relation, &join->join_side,
+                                    NULL) &&
+           may_use_device(join);
 }
 
 static oj_status mark_overlapping_parts(struct oj_join *join,
@@ -797,6 +815,11 @@ oj_status oj_join_open(const struct oj_flat *join_side,
     OJ_NEW_ZEROED(join, 1, err);
     join->backend = found;
     join->has_screen = -1;
+    if (!oj_timed_wait_init(&join->was_given_back))
+    {
+        oj_free(join);
+        return oj_fail(err, OJ_ERR_NOMEM, "could not make a lock");
+    }
     pthread_mutex_init(&join->lock, NULL);
     split_similar_into_dwithin_and_rank(join, relation);
     own = &join->args.options;
@@ -816,12 +839,14 @@ oj_status oj_join_open(const struct oj_flat *join_side,
     return OJ_OK;
 }
 
-void oj_join_trim(struct oj_join *join)
+void oj_join_trim(struct oj_join *join, int n_kept)
 {
-    struct oj_join *copy, *next;
+    struct oj_join **end = &join->idle, *copy, *next;
     pthread_mutex_lock(&join->lock);
-    copy = join->idle;
-    join->idle = NULL;
+    for (; n_kept > 0 && *end != NULL; n_kept--)
+        end = &(*end)->next;
+    copy = *end;
+    *end = NULL;
     pthread_mutex_unlock(&join->lock);
     for (; copy != NULL; copy = next)
     {
@@ -837,8 +862,9 @@ void oj_join_close(struct oj_join *join)
 {
     if (join == NULL)
         return;
-    oj_join_trim(join);
+    oj_join_trim(join, 0);
     pthread_mutex_destroy(&join->lock);
+    pthread_cond_destroy(&join->was_given_back);
     free_cpu_indexes(join);
     close_gpu(join);
     oj_overlapping_points_free(join->overlapping);
@@ -852,13 +878,6 @@ void oj_join_close(struct oj_join *join)
 
 /* --- several threads ------------------------------------------------------ */
 
-static int may_use_device(const struct oj_join *join)
-{
-    const struct oj_gpu_module *module;
-    return join->backend->device_use == OJ_DEVICE ||
-           (is_gpu_use_optional(join) && oj_gpu_load(&module, NULL) == OJ_OK);
-}
-
 int oj_join_may_sample(const struct oj_join *join)
 {
     return !join->backend->is_reference && !may_use_device(join) &&
@@ -869,7 +888,7 @@ int oj_join_may_sample(const struct oj_join *join)
 static int can_share_indexes_in_copies(const struct oj_join *join)
 {
     const struct oj_engine *engine;
-    if (may_use_device(join) || !join->has_overlaps || join->overlaps != NULL)
+    if (may_use_device(join))
         return 0;
     for (int i = 0; (engine = join->backend->engines[i]) != NULL; i++)
     {
@@ -879,8 +898,19 @@ static int can_share_indexes_in_copies(const struct oj_join *join)
     return 1;
 }
 
+static void set_cancel_flag_of_copy(struct oj_join *copy, const int *cancel)
+{
+    copy->args.options.cancel = cancel;
+    for (int i = 0; i < OJ_MOST_ENGINES; i++)
+    {
+        if (copy->of[i] != NULL)
+            copy->backend->engines[i]->set_cancel(copy->of[i], cancel);
+    }
+}
+
 /* Of a join whose lock is held. */
 static oj_status copy_join_for_concurrent_batch(struct oj_join *join,
+                                                const int *cancel,
                                                 struct oj_join **out,
                                                 struct oj_error *err)
 {
@@ -897,45 +927,101 @@ static oj_status copy_join_for_concurrent_batch(struct oj_join *join,
         memset(&copy->dense[1], 0, sizeof copy->dense[1]);
         copy->original = join;
     }
+    set_cancel_flag_of_copy(copy, cancel != NULL ? cancel
+                                                 : join->args.options.cancel);
     *out = copy;
     return OJ_OK;
+}
+
+static void leave_line(struct oj_join *join, const struct join_turn *turn)
+{
+    struct join_turn **at = &join->line;
+    while (*at != turn)
+        at = &(*at)->next;
+    *at = turn->next;
+}
+
+/* Waits until this thread's turn has come and the join itself is not taken; its
+ * lock is held. */
+static oj_status wait_until_join_is_free(struct oj_join *join,
+                                         const int *cancel,
+                                         struct oj_error *err)
+{
+    struct join_turn turn = {NULL}, **last = &join->line;
+    oj_status status = OJ_OK;
+    if (!join->is_taken && join->line == NULL)
+        return OJ_OK;
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = &turn;
+    while (status == OJ_OK && (join->is_taken || join->line != &turn))
+    {
+        oj_wait_or_look(&join->was_given_back, &join->lock);
+        status = oj_check_cancel(cancel, NULL);
+    }
+    leave_line(join, &turn);
+    /* the next one may be able to go on as well */
+    pthread_cond_broadcast(&join->was_given_back);
+    return status == OJ_OK ? OJ_OK
+                           : oj_fail(err, status, "interrupted while waiting");
 }
 
 int oj_join_is_on_cpu(struct oj_join *join)
 {
     int is_on_cpu;
     pthread_mutex_lock(&join->lock);
+    (void)wait_until_join_is_free(join, NULL, NULL);
     is_on_cpu = can_share_indexes_in_copies(join);
     pthread_mutex_unlock(&join->lock);
     return is_on_cpu;
 }
 
-oj_status oj_join_take(struct oj_join *join, struct oj_join **out,
-                       struct oj_error *err)
+oj_status oj_join_take(struct oj_join *join, const int *cancel,
+                       struct oj_join **out, struct oj_error *err)
 {
     oj_status status;
     pthread_mutex_lock(&join->lock);
-    if (!can_share_indexes_in_copies(join))
+    status = wait_until_join_is_free(join, cancel, err);
+    if (status == OJ_OK && can_share_indexes_in_copies(join))
+        status = copy_join_for_concurrent_batch(join, cancel, out, err);
+    else if (status == OJ_OK)
     {
+        join->is_taken = 1;
         *out = join;
-        return OJ_OK;
     }
-    status = copy_join_for_concurrent_batch(join, out, err);
     pthread_mutex_unlock(&join->lock);
     return status;
 }
 
+/* What batches of a copy added to indexes that it shares counts with the join.
+ */
 void oj_join_give_back(struct oj_join *taken)
 {
-    struct oj_join *join = taken;
-    if (taken->original != NULL)
+    struct oj_join *join = taken->original != NULL ? taken->original : taken;
+    pthread_mutex_lock(&join->lock);
+    if (taken == join)
+        join->is_taken = 0;
+    else
     {
-        join = taken->original;
-        pthread_mutex_lock(&join->lock);
+        join->stats.index_bytes += taken->stats.index_bytes;
+        taken->stats.index_bytes = 0;
         taken->next = join->idle;
         join->idle = taken;
     }
+    pthread_cond_broadcast(&join->was_given_back);
     pthread_mutex_unlock(&join->lock);
+}
+
+int64_t oj_join_index_bytes(struct oj_join *taken)
+{
+    struct oj_join *join = taken->original;
+    int64_t n_bytes = taken->stats.index_bytes;
+    if (join == NULL)
+        return n_bytes;
+    pthread_mutex_lock(&join->lock);
+    n_bytes += join->stats.index_bytes;
+    pthread_mutex_unlock(&join->lock);
+    return n_bytes;
 }
 
 /* --- a batch -------------------------------------------------------------- */
@@ -1201,7 +1287,7 @@ const char *oj_join_method(const struct oj_join *join,
     if (i < 0)
         return "none";
     engine = join->backend->engines[i];
-    if (!join->uses_gpu || engine != &oj_cpu_predicate ||
+    if (!join->uses_gpu || engine->join_candidates == NULL ||
         !uses_gpu_screen_for_batch(join, input))
         return engine->name;
     if (join->rule.is_enough)

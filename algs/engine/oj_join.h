@@ -72,16 +72,22 @@ OJ_MUST_USE oj_status oj_join_batch(struct oj_join *join,
 /** For several threads: a join with the side of join that is the caller's alone
  *  until it is given back.  Where the backend is sure to be the CPU, *out has
  *  working memory of its own, so batches run side by side; else *out is join,
- *  and who asks next waits.  Its stats are its own.  join itself has no batches
- *  then, and outlives what was taken.
- *  Errors     OJ_ERR_NOMEM */
-OJ_MUST_USE oj_status oj_join_take(struct oj_join *join, struct oj_join **out,
-                                   struct oj_error *err);
+ *  and threads take turns, in the order in which they ask.  Its stats are its
+ *  own.  join itself has no batches then, and outlives what was taken.
+ *  cancel     a flag that outlives the taking: stops the waiting and, where
+ *             *out is not join, its batches; those of join look at the flag of
+ *             its options.  NULL: that of the options, and waiting has no end.
+ *  Errors     OJ_ERR_NOMEM; OJ_ERR_CANCELLED while it waited */
+OJ_MUST_USE oj_status oj_join_take(struct oj_join *join, const int *cancel,
+                                   struct oj_join **out, struct oj_error *err);
 void oj_join_give_back(struct oj_join *taken);
 
 /** Frees the working memory that was given back and is kept for those who take
- *  next: after a large batch it is as large. */
-void oj_join_trim(struct oj_join *join);
+ *  next, but that of n_kept: after a large batch it is as large. */
+void oj_join_trim(struct oj_join *join, int n_kept);
+
+/** Bytes of all indexes of the join side. taken: by the calling thread. */
+int64_t oj_join_index_bytes(struct oj_join *taken);
 
 /** 1: the backend is sure to be the CPU, so that oj_join_take() gives a copy
  * and nothing depends on how rows are cut into batches. */

@@ -6,9 +6,6 @@
 
 #include <pthread.h>
 
-/* How often a caller who waits looks at its cancel flag. */
-#define LOOK_MS 50
-
 /* An answer on its way. */
 struct joined_part
 {
@@ -194,6 +191,9 @@ static oj_status join_batch_in_parts(struct oj_pipeline *p, int slot,
 {
     /* Asked once: after its last answer the slot is read into again. */
     int64_t n_rows = p->batches[slot].n_features, first = 0, n = 0;
+    if (p->n_batches_joined == 0 && p->work.sample != NULL &&
+        p->work.may_sample(p->work.user))
+        p->parts.sample = p->work.sample;
     while (first < n_rows)
     {
         struct joined_part *answer;
@@ -261,7 +261,7 @@ static oj_status wait_for_next_answer(struct oj_pipeline *p,
     while (status == OJ_OK && p->status == OJ_OK && !has_answer_to_write(p) &&
            !all_written(p))
     {
-        oj_timed_wait(&p->moved, &p->mutex, LOOK_MS);
+        oj_wait_or_look(&p->moved, &p->mutex);
         status = oj_check_cancel(p->work.cancel, err);
     }
     *answer = has_answer_to_write(p)
@@ -363,7 +363,6 @@ oj_status oj_pipeline_open(const struct oj_pipeline_work *work,
     OJ_NEW_ZEROED(p, 1, err);
     p->work = *work;
     p->parts.max_pairs = work->max_part_pairs;
-    p->parts.sample = work->sample;
     p->parts.user = work->user;
     if (!init_locks(p))
     {

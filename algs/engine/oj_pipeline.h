@@ -70,9 +70,13 @@ struct oj_pipeline_work
 
     int64_t max_part_pairs; /**< with more join() fails; 0: not known */
 
-    /** Joins rows only to count their pairs, on the join thread
-     *  (struct oj_batch_parts.sample).  NULL: rows are not sampled. */
+    /** Joins rows only to count their pairs, on the join thread; may be NULL
+     *  (struct oj_batch_parts.sample). */
     oj_rows_join sample;
+
+    /** 1: sample() may be called, and parts may be small; asked on the join
+     *  thread once the first batch is there. */
+    int (*may_sample)(void *user);
 };
 
 /** Sums over all parts that were used. Seconds are wall time in each function,

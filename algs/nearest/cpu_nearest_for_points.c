@@ -1,5 +1,6 @@
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
+#include "../../flatten/base/oj_hash_mix.h"
 #include "../base/oj_point_quadtree.h"
 #include "../base/oj_radix.h"
 #include "../pairs/oj_pair_filter.h"
@@ -8,7 +9,6 @@
 #include "cpu_query_patch_search.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* What struct oj_index is for this backend. */
 struct nearest_points_index
@@ -62,18 +62,13 @@ static void free_side(struct oj_index *wrapped)
 static uint64_t hash_first_vertices(const struct oj_flat *flat, int64_t feature)
 {
     int64_t first, end;
-    uint64_t hash, bits;
+    uint64_t hash;
     oj_flat_vertices(flat, feature, &first, &end);
     hash = (uint64_t)(end - first);
     for (int64_t v = first; v < end && v < first + 3; v++)
     {
         double xy[2] = {flat->x[v] + 0.0, flat->y[v] + 0.0}; /* no -0 */
-        for (int i = 0; i < 2; i++)
-        {
-            memcpy(&bits, &xy[i], sizeof bits);
-            hash = (hash ^ bits) * UINT64_C(0x9E3779B97F4A7C15);
-            hash ^= hash >> 29;
-        }
+        hash = oj_hash_mix(oj_hash_mix(hash, &xy[0]), &xy[1]);
     }
     return hash;
 }
@@ -494,6 +489,11 @@ static oj_status join_nearest_points(struct oj_index *wrapped,
     return join_batch_to_lists(&b, input, out, stats, err);
 }
 
+static void set_cancel(struct oj_index *wrapped, const int *cancel)
+{
+    ((struct nearest_points_index *)(void *)wrapped)->options.cancel = cancel;
+}
+
 static const struct oj_engine_cost points_cost = {
     .vertex_s = 120e-9, .row_s = 190e-9, .place_s = 80e-9};
 
@@ -505,4 +505,5 @@ const struct oj_engine oj_cpu_nearest_points = {
     .join = join_nearest_points,
     .free_side = free_side,
     .free_batches = free_batches,
+    .set_cancel = set_cancel,
     .points_cost = &points_cost};

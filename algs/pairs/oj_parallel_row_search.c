@@ -24,6 +24,12 @@ void *oj_row_index_begin(struct oj_index *wrapped,
     return index;
 }
 
+void oj_row_set_cancel(struct oj_index *wrapped, const int *cancel)
+{
+    struct oj_row_index *index = (void *)wrapped;
+    index->args.options.cancel = cancel;
+}
+
 void oj_row_batches_free(struct oj_index *wrapped)
 {
     struct oj_row_index *index = (void *)wrapped;

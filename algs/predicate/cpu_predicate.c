@@ -407,14 +407,11 @@ struct predicate_index
 {
     struct oj_row_index shared;
     struct oj_screen_rule rule;
-    int takes_screen;          /* as the rule says */
     struct oj_shape_side side; /* with a screen empty until has_side */
     int has_side;
     int32_t
         *place_of; /* [features] in the side; NULL until a screen wants it */
     _Atomic uint8_t *niceness; /* [features] enum oj_niceness */
-
-    struct oj_screen_pairs screened; /* of batches; used again */
 };
 
 static const struct oj_relation *
@@ -1241,14 +1238,13 @@ static oj_status join_gpu_screened_rows(struct screened_batch *b,
     return write_all_gpu_screened_pairs(b, n_tasks, err);
 }
 
-/* The pairs of a batch from the candidates in index->screened. */
 static oj_status make_matches_of_gpu_screened(struct predicate_index *index,
+                                              struct oj_screen_pairs *pairs,
                                               struct oj_matches *out,
                                               struct oj_stats *stats,
                                               struct oj_error *err)
 {
-    struct screened_batch b = {
-        .index = index, .pairs = &index->screened, .out = out};
+    struct screened_batch b = {.index = index, .pairs = pairs, .out = out};
     double start = oj_clock_seconds();
     oj_status status = join_gpu_screened_rows(&b, err);
     oj_free(b.count);
@@ -1262,46 +1258,6 @@ static oj_status make_matches_of_gpu_screened(struct predicate_index *index,
     oj_free(b.order);
     stats->refine_s += oj_clock_seconds() - start;
     return status;
-}
-
-/* A candidate takes 5 bytes, a pair 12 of its matches and as many of what is
- * made of it: so many candidates are held in the place of one pair.  Some are
- * held in any case, so that a small bound on pairs is not one on work. */
-#define CANDIDATES_PER_PAIR 4
-#define LEAST_CANDIDATES (INT64_C(1) << 20)
-
-static int64_t most_candidates_of_batch(const struct oj_pair_budget *budget)
-{
-    if (budget->most == 0 || budget->most > INT64_MAX / CANDIDATES_PER_PAIR)
-        return 0;
-    return budget->most > LEAST_CANDIDATES / CANDIDATES_PER_PAIR
-               ? budget->most * CANDIDATES_PER_PAIR
-               : LEAST_CANDIDATES;
-}
-
-/* Candidates from somebody else, if there is somebody who has them. */
-static oj_status
-find_candidates_on_gpu_if_possible(struct predicate_index *index,
-                                   int *is_screened, struct oj_stats *stats,
-                                   struct oj_error *err)
-{
-    const struct oj_index_args *args = &index->shared.args;
-    const struct oj_flat *input = index->shared.input;
-    const struct oj_screen *screen = args->options.screen;
-    struct oj_error why = {OJ_OK, ""};
-    oj_status status;
-    *is_screened = 0;
-    if (screen == NULL || !index->takes_screen ||
-        oj_flat_is_points(args->join_side) || oj_flat_is_points(input) ||
-        !screen->takes(screen->self, input))
-        return OJ_OK;
-    status = screen->find(screen->self, input,
-                          most_candidates_of_batch(&index->shared.budget),
-                          &index->screened, stats, &why);
-    if (status == OJ_ERR_TOO_MANY_PAIRS || status == OJ_ERR_CANCELLED)
-        return oj_fail(err, status, "%s", why.message);
-    *is_screened = status == OJ_OK;
-    return OJ_OK;
 }
 
 /* --- a batch -------------------------------------------------------------- */
@@ -1352,12 +1308,21 @@ static oj_status join_by_predicate(struct oj_index *wrapped,
                                    struct oj_stats *stats, struct oj_error *err)
 {
     struct predicate_index *index = (void *)wrapped;
-    int is_screened;
     OJ_TRY(oj_row_batch_open(&index->shared, input, err));
     OJ_TRY(prepare_workers(index, err));
-    OJ_TRY(find_candidates_on_gpu_if_possible(index, &is_screened, stats, err));
-    return is_screened ? make_matches_of_gpu_screened(index, out, stats, err)
-                       : oj_row_batch_join(&index->shared, out, stats, err);
+    return oj_row_batch_join(&index->shared, out, stats, err);
+}
+
+static oj_status join_candidates(struct oj_index *wrapped,
+                                 const struct oj_flat *input,
+                                 struct oj_screen_pairs *candidates,
+                                 struct oj_matches *out, struct oj_stats *stats,
+                                 struct oj_error *err)
+{
+    struct predicate_index *index = (void *)wrapped;
+    OJ_TRY(oj_row_batch_open(&index->shared, input, err));
+    OJ_TRY(prepare_workers(index, err));
+    return make_matches_of_gpu_screened(index, candidates, out, stats, err);
 }
 
 /* --- the join side -------------------------------------------------------- */
@@ -1382,13 +1347,6 @@ static const struct oj_row_method by_candidates = {
     .search = search_row,
     .free_worker = free_worker};
 
-static void free_batches(struct oj_index *wrapped)
-{
-    oj_row_batches_free(wrapped);
-    oj_screen_pairs_free(
-        &((struct predicate_index *)(void *)wrapped)->screened);
-}
-
 static void free_side(struct oj_index *wrapped)
 {
     struct predicate_index *index = (void *)wrapped;
@@ -1397,7 +1355,7 @@ static void free_side(struct oj_index *wrapped)
     oj_side_free(&index->side);
 }
 
-/* With a screen the side may never be needed. */
+/* With candidates that are given the side may never be needed. */
 static oj_status build_predicate_index(struct oj_index *wrapped,
                                        const struct oj_index_args *args,
                                        struct oj_stats *stats,
@@ -1405,9 +1363,9 @@ static oj_status build_predicate_index(struct oj_index *wrapped,
 {
     struct predicate_index *index =
         oj_row_index_begin(wrapped, &by_candidates, args);
-    index->takes_screen = oj_screen_rule_of(&args->relation, &index->rule);
+    (void)oj_screen_rule_of(&args->relation, &index->rule);
     OJ_NEW_ZEROED(index->niceness, args->join_side->n_features, err);
-    if (args->options.screen == NULL)
+    if (!args->gets_candidates)
         OJ_TRY(build_side_if_needed(index, err));
     stats->index_bytes += oj_side_bytes(&index->side);
     return OJ_OK;
@@ -1431,6 +1389,8 @@ const struct oj_engine oj_cpu_predicate = {.name = "predicates",
                                                sizeof(struct predicate_index),
                                            .build = build_predicate_index,
                                            .join = join_by_predicate,
+                                           .join_candidates = join_candidates,
                                            .free_side = free_side,
-                                           .free_batches = free_batches,
+                                           .free_batches = oj_row_batches_free,
+                                           .set_cancel = oj_row_set_cancel,
                                            .points_cost = &points_cost};

@@ -453,4 +453,5 @@ const struct oj_engine oj_quadrant_engine = {
     .build = build_index,
     .join = oj_row_join,
     .free_side = free_side,
-    .free_batches = oj_row_batches_free};
+    .free_batches = oj_row_batches_free,
+    .set_cancel = oj_row_set_cancel};

@@ -16,7 +16,6 @@ extern "C" {
 #define OJ_ALL_GPUS UINT64_MAX
 
 struct oj_engine;
-struct oj_screen;
 
 /** How to run, as against what to ask (struct oj_relation). */
 struct oj_options
@@ -37,10 +36,6 @@ struct oj_options
 
     /** Rows that will be joined in all, 0: not known; auto chooses by it. */
     int64_t n_expected;
-
-    /** Who finds candidates of predicates for the backend cpu
-     * (oj_candidate_provider.h); NULL: it does. Outlives the join. */
-    const struct oj_screen *screen;
 
     /* Only for the backend cuda. */
     uint64_t gpus;      /**< bit i: use CUDA device i; 0: device 0 */

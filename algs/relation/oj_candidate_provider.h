@@ -1,8 +1,11 @@
-/** Who finds the candidate pairs of predicates in place of the cpu engine, and
- *  says what it knows of them; the engine decides the rest.
+/** Candidate pairs of predicates that the CUDA module finds in place of the cpu
+ *  engine, with what it found out about them; the engine decides the rest.
  *
  *  rows of a batch --screen--> pairs whose boxes pass, less those that are
  *  surely none --engine--> pairs
+ *
+ *  The join asks the screen and hands the candidates to the engine
+ *  (join_candidates of struct oj_engine), which calls nothing of the join.
  */
 #ifndef OJ_CANDIDATE_PROVIDER_H
 #define OJ_CANDIDATE_PROVIDER_H
@@ -32,8 +35,8 @@ struct oj_screen_rule
 int oj_screen_rule_of(const struct oj_relation *relation,
                       struct oj_screen_rule *out);
 
-/** Owner; zeroed memory is a valid empty one, and is reused from batch to
- *  batch. */
+/** Candidates of a batch. Owner; zeroed memory is a valid empty one, and is
+ *  reused from batch to batch. */
 struct oj_screen_pairs
 {
     int64_t n_rows, n_pairs;
@@ -44,22 +47,6 @@ struct oj_screen_pairs
 };
 
 void oj_screen_pairs_free(struct oj_screen_pairs *pairs);
-
-/** Borrowed by who uses it, from one thread at a time. */
-struct oj_screen
-{
-    void *self;
-
-    /** 1 when it takes such a batch. */
-    int (*takes)(void *self, const struct oj_flat *input);
-
-    /** The pairs of a batch. OJ_ERR_TOO_MANY_PAIRS: more than most (> 0), of a
-     *  batch of two rows or more; OJ_ERR_CANCELLED; any other error: the
-     *  caller has to find them itself. */
-    oj_status (*find)(void *self, const struct oj_flat *input, int64_t most,
-                      struct oj_screen_pairs *out, struct oj_stats *stats,
-                      struct oj_error *err);
-};
 
 #ifdef __cplusplus
 }

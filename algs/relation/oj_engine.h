@@ -18,6 +18,7 @@
 
 /** The join side, prepared by an engine; each engine has its own. */
 struct oj_index;
+struct oj_screen_pairs;
 
 /** What is prepared, for what. Plain values; owns nothing. */
 struct oj_index_args
@@ -27,7 +28,9 @@ struct oj_index_args
                                           outlives the index; NULL: the ordinal
                                           is the place */
     struct oj_relation relation;
-    struct oj_options options;      /**< n_threads and quadrant_size are set */
+    struct oj_options options; /**< n_threads and quadrant_size are set */
+    int gets_candidates; /**< 1: batches come with candidates as a rule, so that
+                              what finds them is made when it is needed */
     const struct oj_engine *engine; /**< which one: oj_index_make() sets it */
 };
 
@@ -70,11 +73,24 @@ struct oj_engine
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err);
 
+    /** Joins a batch whose candidates are there (oj_candidate_provider.h), and
+     *  marks in candidates what it decides.  NULL: the engine finds them
+     *  itself. */
+    oj_status (*join_candidates)(struct oj_index *index,
+                                 const struct oj_flat *input,
+                                 struct oj_screen_pairs *candidates,
+                                 struct oj_matches *out, struct oj_stats *stats,
+                                 struct oj_error *err);
+
     /** Frees what build made, all or part of it; NULL: nothing. */
     void (*free_side)(struct oj_index *index);
 
     /** Frees what batches have left; NULL: an index cannot be copied. */
     void (*free_batches)(struct oj_index *index);
+
+    /** Later batches of a copy look at this cancel flag; NULL: at none. There
+     *  where free_batches is. */
+    void (*set_cancel)(struct oj_index *copy, const int *cancel);
 
     /** NULL: nothing that a device could do as well. */
     const struct oj_engine_cost *points_cost;
@@ -96,10 +112,11 @@ void oj_index_free(const struct oj_engine *engine, struct oj_index *index);
 /** One more index with the join side of from, for another thread.  Until its
  *  first batch an index holds nothing of batches, so its bytes are copied; what
  *  it points to is the join side's, which batches read or change by atomics.
- *  from has had no batch, and outlives the copy. */
+ *  from has had no batch, and outlives the copy.  cancel: the flag that batches
+ *  of the copy look at, or NULL. */
 OJ_MUST_USE oj_status oj_index_copy(const struct oj_engine *engine,
                                     const struct oj_index *from,
-                                    struct oj_index **out,
+                                    const int *cancel, struct oj_index **out,
                                     struct oj_error *err);
 
 /** Accepts NULL. */

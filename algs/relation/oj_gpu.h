@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /** Changes with this header and with every struct that it passes on. */
-#define OJ_GPU_ABI 12u
+#define OJ_GPU_ABI 13u
 
 #define OJ_GPU_MAX_DEVICES 64
 
@@ -120,7 +120,7 @@ struct oj_gpu_module
 
     /* Pairs of features of any kinds but points alone whose boxes pass, and
      * what is known of them (oj_candidate_provider.h), on the first device of
-     * options. */
+     * options.  OJ_ERR_TOO_MANY_PAIRS: more than most (> 0). */
     oj_status (*screen_index)(const struct oj_flat *join_side,
                               const struct oj_screen_rule *rule,
                               const struct oj_options *options,

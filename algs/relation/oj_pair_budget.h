@@ -48,6 +48,18 @@ static inline int64_t oj_most_pairs_of_batch(int64_t max_pairs, int64_t n_rows)
     return max_pairs > 0 && n_rows > 1 ? max_pairs : 0;
 }
 
+/** The most candidates of pairs that are held for a batch with such a bound on
+ *  pairs, 0: any number.  A candidate takes 5 bytes, a pair 12 of its matches
+ *  and as many of what is made of it.  Some are held in any case, so that a
+ *  small bound on pairs is none on work. */
+static inline int64_t oj_most_candidates_of_batch(int64_t most_pairs)
+{
+    const int64_t per_pair = 4, least = INT64_C(1) << 20;
+    if (most_pairs == 0 || most_pairs > INT64_MAX / per_pair)
+        return 0;
+    return most_pairs * per_pair > least ? most_pairs * per_pair : least;
+}
+
 /** OJ_ERR_TOO_MANY_PAIRS where n_pairs are more than most (0: any number). */
 OJ_MUST_USE static inline oj_status oj_pairs_fit(int64_t most, int64_t n_pairs,
                                                  struct oj_error *err)

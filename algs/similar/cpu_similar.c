@@ -461,7 +461,7 @@ static const struct oj_engine_cost cost = {.expect =
         .index_size = sizeof(struct similar_index),                            \
         .build = build_similar_index, .join = join_similar,                    \
         .free_side = free_similar_index, .free_batches = oj_row_batches_free,  \
-        .points_cost = &cost, .variant = way                                   \
+        .set_cancel = oj_row_set_cancel, .points_cost = &cost, .variant = way  \
     }
 
 const struct oj_engine oj_cpu_similar =

@@ -119,4 +119,5 @@ const struct oj_engine oj_lists_engine = {.name = "inverted lists",
                                           .build = build_lists,
                                           .join = oj_row_join,
                                           .free_side = free_side,
-                                          .free_batches = oj_row_batches_free};
+                                          .free_batches = oj_row_batches_free,
+                                          .set_cancel = oj_row_set_cancel};

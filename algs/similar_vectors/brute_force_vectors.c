@@ -57,4 +57,5 @@ const struct oj_engine oj_plain_vectors_engine = {
     .index_size = sizeof(struct plain_index),
     .build = build_plain_vectors,
     .join = oj_row_join,
-    .free_batches = oj_row_batches_free};
+    .free_batches = oj_row_batches_free,
+    .set_cancel = oj_row_set_cancel};

@@ -344,4 +344,5 @@ const struct oj_engine oj_cpu_similar_vectors = {
     .join = oj_row_join,
     .free_side = free_side,
     .free_batches = oj_row_batches_free,
+    .set_cancel = oj_row_set_cancel,
     .points_cost = &cost};

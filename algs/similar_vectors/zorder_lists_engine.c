@@ -371,4 +371,5 @@ const struct oj_engine oj_zlists_engine = {.name = "shifted Z-lists",
                                            .build = build,
                                            .join = oj_row_join,
                                            .free_side = free_side,
-                                           .free_batches = oj_row_batches_free};
+                                           .free_batches = oj_row_batches_free,
+                                           .set_cancel = oj_row_set_cancel};

@@ -223,4 +223,5 @@ const struct oj_engine oj_cpu_sphere = {.name = "distances on the sphere",
                                         .build = build_sphere_index,
                                         .join = oj_row_join,
                                         .free_side = free_side,
-                                        .free_batches = oj_row_batches_free};
+                                        .free_batches = oj_row_batches_free,
+                                        .set_cancel = oj_row_set_cancel};

@@ -1068,6 +1068,12 @@ static oj_status join_points_in_polygons(struct oj_index *wrapped,
     return join_batch(&b, stats, err);
 }
 
+static void set_cancel(struct oj_index *wrapped, const int *cancel)
+{
+    struct points_in_polygons_index *self = (void *)wrapped;
+    self->options.cancel = cancel;
+}
+
 static const struct oj_engine_cost points_cost = {.vertex_s = 28e-9,
                                                   .row_s = 27e-9};
 
@@ -1079,4 +1085,5 @@ const struct oj_engine oj_cpu_points_in_polygons = {
     .join = join_points_in_polygons,
     .free_side = free_side,
     .free_batches = free_batches,
+    .set_cancel = set_cancel,
     .points_cost = &points_cost};

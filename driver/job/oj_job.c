@@ -735,12 +735,10 @@ oj_status oj_job_join(struct oj_job *job, const struct oj_flat *input,
     return oj_join_batch(job->join_side->engine, input, out, err);
 }
 
-oj_status oj_job_sample(struct oj_job *job, const struct oj_flat *rows,
-                        struct oj_matches *out, struct oj_error *err)
+int oj_job_may_sample(const struct oj_job *job)
 {
-    if (job->tiled != NULL || !oj_join_may_sample(job->join_side->engine))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED, "rows are not sampled");
-    return oj_job_join(job, rows, 0, 0, out, err);
+    const struct oj_join *engine = job->join_side->engine;
+    return job->tiled == NULL && engine != NULL && oj_join_may_sample(engine);
 }
 
 void oj_job_end_joining(struct oj_job *job)

@@ -14,13 +14,10 @@
 #include <string.h>
 #include <strings.h>
 
-/* How often those who wait look at their own flag. */
-#define LOOK_MS 50
-
 /* All members but side are guarded by the cache's mutex.  side belongs to the
- * maker while it is made; after that its engine belongs to the runner, and
- * the rest does not change.  One that is not ready, has no error and no runner
- * was left by a maker who was cancelled: who waits makes it. */
+ * maker while it is made; after that its engine is shared by oj_join_take(),
+ * and the rest does not change.  One that is not ready, has no error and no
+ * runner was left by a maker who was cancelled: who waits makes it. */
 struct oj_join_entry
 {
     struct oj_join_entry *next; /* in the list, while listed, or in garbage */
@@ -31,8 +28,8 @@ struct oj_join_entry
     int64_t last_use;
     int64_t n_bytes;
     int stop;                   /* the flag that the engine looks at */
-    struct oj_join_use *runner; /* who makes it or joins; NULL: nobody */
-    struct oj_join_use *line;   /* who want to join, first come, first served */
+    struct oj_join_use *runner; /* who makes it, or joins with the engine itself
+                                   instead of a copy; NULL: nobody */
     struct oj_join_side side;
     struct oj_join_key key;
 };
@@ -71,14 +68,16 @@ static int64_t flat_bytes(const struct oj_flat_buf *buf)
            buf->cap_parts;
 }
 
-static int64_t engine_bytes(const struct oj_join_side *side)
+/* engine: that of side, or a copy, which the calling thread has. */
+static int64_t engine_bytes(const struct oj_join_side *side,
+                            struct oj_join *engine)
 {
     const struct oj_flat *flat = &side->flat;
     int64_t n, index;
-    if (side->engine == NULL)
+    if (engine == NULL)
         return 0;
-    n = oj_join_tie_rank(side->engine) != NULL ? flat->n_features : 0;
-    index = oj_join_stats(side->engine)->index_bytes;
+    n = oj_join_tie_rank(engine) != NULL ? flat->n_features : 0;
+    index = oj_join_index_bytes(engine);
     if (index == 0)
     {
         index = OJ_INDEX_BYTES_PER_VERTEX *
@@ -90,11 +89,12 @@ static int64_t engine_bytes(const struct oj_join_side *side)
 
 /* Of memory that it holds; of the engine what it tells, and where it tells
  * nothing about 72 for each vertex and 4 for each feature. */
-static int64_t side_bytes(const struct oj_join_side *side)
+static int64_t side_bytes(const struct oj_join_side *side,
+                          struct oj_join *engine)
 {
     return flat_bytes(&side->buf) + flat_bytes(&side->work.shapes) +
-           oj_compared_columns_bytes(&side->work.columns) + engine_bytes(side) +
-           oj_vocabulary_bytes(side->vocabulary) +
+           oj_compared_columns_bytes(&side->work.columns) +
+           engine_bytes(side, engine) + oj_vocabulary_bytes(side->vocabulary) +
            (side->table != NULL ? oj_table_bytes(side->table) : 0);
 }
 
@@ -276,12 +276,6 @@ static int is_cancel_flag_set(const int *flag)
     return flag != NULL && __atomic_load_n(flag, __ATOMIC_RELAXED) != 0;
 }
 
-/* Until something changes, or it is time to look at a flag again. */
-static void wait_for_cache_change(void)
-{
-    oj_timed_wait(&cache.changed, &cache.mutex, LOOK_MS);
-}
-
 static oj_status fail_cancelled(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_CANCELLED, "interrupted while waiting");
@@ -328,8 +322,9 @@ static oj_status build_entry(struct oj_join_entry *entry, oj_join_build build,
     if (status != OJ_OK)
         oj_join_side_free(&entry->side);
     pthread_mutex_lock(&cache.mutex);
-    release_entry_from_runner(entry,
-                              status == OJ_OK ? side_bytes(&entry->side) : 0);
+    release_entry_from_runner(
+        entry,
+        status == OJ_OK ? side_bytes(&entry->side, entry->side.engine) : 0);
     if (!keep || (status != OJ_OK && status != OJ_ERR_CANCELLED))
         unlist_entry(entry);
     if (status == OJ_OK)
@@ -355,7 +350,7 @@ static oj_status wait_or_build_entry(struct oj_join_entry *entry,
 {
     while (!entry->is_ready && entry->runner != NULL &&
            !is_cancel_flag_set(use->cancel))
-        wait_for_cache_change();
+        oj_wait_or_look(&cache.changed, &cache.mutex);
     if (entry->is_ready)
     {
         cache.n_found++;
@@ -421,36 +416,15 @@ struct oj_join_side *oj_join_use_side(const struct oj_join_use *use)
     return &use->entry->side;
 }
 
-static void leave_engine_queue(struct oj_join_use *use)
+/* The engine itself was taken, which looks at the entry's flag: of one who was
+ * cancelled meanwhile oj_join_use_stop() may have come too early. */
+static void set_runner(struct oj_join_use *use)
 {
-    struct oj_join_use **at = &use->entry->line;
-    while (*at != NULL && *at != use)
-        at = &(*at)->next;
-    if (*at != NULL)
-        *at = use->next;
-    use->next = NULL;
-}
-
-/* Until it is this one's turn; the mutex is locked. */
-static oj_status wait_for_engine_turn(struct oj_join_use *use,
-                                      struct oj_error *err)
-{
-    struct oj_join_entry *entry = use->entry;
-    struct oj_join_use **last = &entry->line;
-    while (*last != NULL)
-        last = &(*last)->next;
-    *last = use;
-    while ((entry->runner != NULL || entry->line != use) &&
-           !is_cancel_flag_set(use->cancel))
-        wait_for_cache_change();
-    leave_engine_queue(use);
+    pthread_mutex_lock(&cache.mutex);
+    use->entry->runner = use;
     if (is_cancel_flag_set(use->cancel))
-    {
-        pthread_cond_broadcast(&cache.changed);
-        return fail_cancelled(err);
-    }
-    entry->runner = use;
-    return OJ_OK;
+        __atomic_store_n(&use->entry->stop, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&cache.mutex);
 }
 
 /* An engine after such an error may be broken, or want less memory held. */
@@ -466,24 +440,31 @@ oj_status oj_join_use_batch(struct oj_join_use *use,
                             struct oj_error *err)
 {
     struct oj_join_entry *entry = use->entry;
-    struct oj_join *engine = entry->side.engine;
-    int64_t limit = oj_join_cache_limit(), n_bytes;
+    int64_t limit = oj_join_cache_limit(), n_bytes = 0;
     struct oj_stats before;
-    oj_status status;
+    struct oj_join *engine = NULL;
+    oj_status status =
+        oj_join_take(entry->side.engine, use->cancel, &engine, err);
+    if (status == OJ_OK)
+    {
+        if (engine == entry->side.engine)
+            set_runner(use);
+        before = *oj_join_stats(engine);
+        status = oj_join_batch(engine, input, out, err);
+        oj_stats_add(&use->stats, &before, oj_join_stats(engine));
+        /* Engines make some of their indexes when they are needed. */
+        n_bytes = side_bytes(&entry->side, engine);
+    }
     pthread_mutex_lock(&cache.mutex);
-    status = wait_for_engine_turn(use, err);
-    pthread_mutex_unlock(&cache.mutex);
-    if (status != OJ_OK)
-        return status;
-    before = *oj_join_stats(engine);
-    status = oj_join_batch(engine, input, out, err);
-    oj_stats_add(&use->stats, &before, oj_join_stats(engine));
-    /* Engines make some of their indexes when they are needed. */
-    n_bytes = side_bytes(&entry->side);
-    pthread_mutex_lock(&cache.mutex);
-    release_entry_from_runner(entry, n_bytes);
+    if (entry->runner == use)
+        release_entry_from_runner(entry, n_bytes);
     if (is_engine_failure(status))
         unlist_entry(entry);
+    if (engine != NULL)
+    {
+        entry->n_bytes = n_bytes;
+        oj_join_give_back(engine);
+    }
     evict_and_unlock(limit);
     return status;
 }
@@ -504,6 +485,9 @@ void oj_join_use_end(struct oj_join_use *use)
         return;
     limit = oj_join_cache_limit();
     pthread_mutex_lock(&cache.mutex);
+    /* readers that come one after another need one copy of the engine */
+    if (use->entry->n_users == 1 && use->entry->side.engine != NULL)
+        oj_join_trim(use->entry->side.engine, 1);
     release_entry_use(use->entry);
     memset(use, 0, sizeof *use);
     evict_and_unlock(limit);

@@ -82,8 +82,7 @@ struct oj_join_use
 {
     struct oj_join_entry *entry; /**< NULL: none */
     const int *cancel;
-    struct oj_stats stats;    /**< of its own batches */
-    struct oj_join_use *next; /**< in the line of those who want to join */
+    struct oj_stats stats; /**< of its own batches */
 };
 
 /** Fills side, which is zeroed.  cancel: the flag for the engine, which stays
@@ -115,15 +114,16 @@ OJ_MUST_USE oj_status oj_join_cache_take(const struct oj_join_use *like,
 /** Of a use that holds an entry. To read from any thread. */
 struct oj_join_side *oj_join_use_side(const struct oj_join_use *use);
 
-/** oj_join_batch() of the engine, when those who came before are done. */
+/** oj_join_batch() of the engine, side by side with those of other uses, or in
+ *  turns with them where a device may answer (oj_join_take()). */
 OJ_MUST_USE oj_status oj_join_use_batch(struct oj_join_use *use,
                                         const struct oj_flat *input,
                                         struct oj_matches *out,
                                         struct oj_error *err);
 
 /** From any thread, after the flag that oj_join_cache_take() was given was
- *  raised: has the engine stop what it does for this use, which looks at a flag
- *  of its own. */
+ *  raised: has the engine stop what it does for this use, where it looks at a
+ *  flag of its own. */
 void oj_join_use_stop(struct oj_join_use *use);
 
 /** Gives the entry back. Accepts one that holds none. */

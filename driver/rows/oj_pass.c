@@ -407,16 +407,21 @@ join_rows_on_pipeline_thread(void *user, const struct oj_pipeline_part *part,
                : oj_rows_after_join(&pass->rows, part, &batch->flat, out, err);
 }
 
-/* Runs on the join thread. */
+/* Both run on the join thread. */
+static int may_sample_on_pipeline_thread(void *user)
+{
+    const struct oj_pass *pass = user;
+    return pass->answers_from == OJ_ANSWERS_JOINED &&
+           oj_job_may_sample(&pass->job);
+}
+
 static oj_status sample_rows_on_pipeline_thread(void *user,
                                                 const struct oj_flat *rows,
                                                 struct oj_matches *out,
                                                 struct oj_error *err)
 {
     struct oj_pass *pass = user;
-    if (pass->answers_from != OJ_ANSWERS_JOINED)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED, "the pairs are there");
-    return oj_job_sample(&pass->job, rows, out, err);
+    return oj_job_join(&pass->job, rows, 0, 0, out, err);
 }
 
 static oj_status read_batch_on_reader_thread(void *user, int slot,
@@ -435,7 +440,8 @@ static struct oj_pipeline_work make_pipeline_callbacks(struct oj_pass *pass)
                                           0,
                                           &pass->job.n_slots,
                                           options.max_batch_pairs,
-                                          sample_rows_on_pipeline_thread};
+                                          sample_rows_on_pipeline_thread,
+                                          may_sample_on_pipeline_thread};
     return work;
 }
 

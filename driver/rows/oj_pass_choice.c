@@ -3,6 +3,7 @@
 #include "../../flatten/arrays/oj_flat.h"
 #include "../../flatten/arrays/oj_matches.h"
 #include "../../flatten/base/oj_alloc.h"
+#include "../../flatten/base/oj_hash_mix.h"
 
 #include <math.h>
 #include <string.h>
@@ -45,14 +46,6 @@ oj_status oj_pass_choice_finish(struct oj_pass_choice *choice,
 
 /* ---- rows that are read twice -------------------------------------------- */
 
-static uint64_t mix_hash(uint64_t sum, const void *number)
-{
-    uint64_t bits;
-    memcpy(&bits, number, sizeof bits);
-    sum = (sum ^ bits) * 0x9E3779B97F4A7C15u;
-    return sum ^ sum >> 29;
-}
-
 /* FIDs, and coordinates, as rows of a SELECT are numbered whatever they are. */
 void oj_pass_choice_note_rows(struct oj_pass_choice *choice, int reading,
                               const struct oj_flat *flat, int64_t first_row)
@@ -63,9 +56,10 @@ void oj_pass_choice_note_rows(struct oj_pass_choice *choice, int reading,
         int64_t first, end;
         oj_flat_vertices(flat, i, &first, &end);
         if (flat->fid != NULL)
-            sum = mix_hash(sum, &flat->fid[i]);
+            sum = oj_hash_mix(sum, &flat->fid[i]);
         if (first < end)
-            sum = mix_hash(mix_hash(sum, &flat->x[first]), &flat->y[first]);
+            sum = oj_hash_mix(oj_hash_mix(sum, &flat->x[first]),
+                              &flat->y[first]);
     }
     choice->seen[reading] = sum;
 }

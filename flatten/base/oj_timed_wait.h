@@ -21,6 +21,9 @@ static inline int oj_timed_wait_init(pthread_cond_t *condition)
     return is_made;
 }
 
+/** How often threads that wait look at their cancel flag, in ms. */
+#define OJ_LOOK_MS 50
+
 /** Waits for the condition, ms (below 1000) at most; mutex is locked.  0 when
  *  it was signalled, or for no reason, as pthread_cond_wait() does. */
 static inline int oj_timed_wait(pthread_cond_t *condition,
@@ -35,6 +38,13 @@ static inline int oj_timed_wait(pthread_cond_t *condition,
         until.tv_nsec -= 1000000000L;
     }
     return pthread_cond_timedwait(condition, mutex, &until);
+}
+
+/** Waits for the condition, or until it is time to look at a cancel flag. */
+static inline void oj_wait_or_look(pthread_cond_t *condition,
+                                   pthread_mutex_t *mutex)
+{
+    (void)oj_timed_wait(condition, mutex, OJ_LOOK_MS);
 }
 
 #endif

@@ -169,7 +169,8 @@ static struct oj_pipeline_work make_work(struct fake *fake)
 {
     const struct oj_pipeline_work work = {
         fake_read,     fake_join,       on_progress,    on_thread, fake,
-        &fake->cancel, fake->max_pairs, &fake->n_slots, 0,         NULL};
+        &fake->cancel, fake->max_pairs, &fake->n_slots, 0,         NULL,
+        NULL};
     fake->caller = pthread_self();
     return work;
 }
