@@ -148,6 +148,15 @@ build_cells_of_polygon_interiors(struct nearest_points_index *self,
                                self->options.n_threads, err);
 }
 
+static int do_fids_ascend(const struct oj_flat *flat)
+{
+    int64_t i = 1;
+    while (flat->fid != NULL && i < flat->n_features &&
+           flat->fid[i] > flat->fid[i - 1])
+        i++;
+    return flat->fid != NULL && i >= flat->n_features;
+}
+
 static oj_status build_nearest_points(struct oj_index *wrapped,
                                       const struct oj_index_args *args,
                                       struct oj_stats *stats,
@@ -162,6 +171,7 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
     self->options = args->options;
     self->polygons = *args->join_side;
     self->index.on_class = args->join_side->on_class;
+    self->index.fids_ascend = do_fids_ascend(args->join_side);
     self->index.n_features = args->join_side->n_features;
     relation->k = OJ_EVERY_PAIR;
     if (relation->op == OJ_OP_NEAREST)
@@ -192,6 +202,7 @@ static int takes_nearest_points(const struct oj_relation *relation,
                (input == NULL || oj_flat_is_points(input));
     return relation->op == OJ_OP_NEAREST &&
            !oj_relation_compares_attributes(relation) &&
+           relation->min_distance == 0.0 && relation->unordered_pairs == 0 &&
            (input == NULL ||
             (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0);
 }
@@ -484,8 +495,7 @@ static oj_status join_nearest_points(struct oj_index *wrapped,
                                &b.filter, err));
     OJ_TRY(make_thread_scratch(self, err));
     b.to.answers = self->answers;
-    if (b.filter.is_needed || self->relation.min_distance > 0.0 ||
-        input->max_distance != NULL)
+    if (b.filter.is_needed || input->max_distance != NULL)
         b.to.filter = &b.filter;
     if (oj_flat_is_points(input) && !oj_relation_gives_lists(&self->relation))
         return join_one_per_row(&b, input, out, stats, err);
