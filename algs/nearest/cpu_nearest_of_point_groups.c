@@ -393,6 +393,7 @@ struct nearest_search
     int64_t k; /* features that are found for each; OJ_EVERY_PAIR: those within
                   reach */
     int is_filtered;
+    int has_reaches; /* rows have reaches of their own, or none */
 };
 
 static int32_t input_row_of_point(const struct oj_nearest_output *to,
@@ -452,7 +453,7 @@ static double reach_of_point(const struct nearest_search *search,
 {
     const struct oj_flat *input;
     int32_t row;
-    if (!search->is_filtered)
+    if (!search->has_reaches)
         return search->index->relation.max_distance;
     input = search->to->filter->input;
     row = input_row_of_point(search->to, point);
@@ -467,7 +468,7 @@ OJ_INLINE double greatest_reach(const struct nearest_search *search, int64_t n,
                                 const struct oj_ordered_point *point)
 {
     double most = 0.0;
-    if (!search->is_filtered)
+    if (!search->has_reaches)
         return search->index->relation.max_distance;
     for (int64_t i = 0; i < n; i++)
     {
@@ -885,15 +886,26 @@ OJ_INLINE oj_status answer_patch(struct nearest_search *search, int n,
     return OJ_OK;
 }
 
-/* Answers go to random places of large arrays: has their cache lines come near
- * while the patch is at work. */
-OJ_INLINE void prefetch_answers(const struct oj_nearest_output *to, int n,
-                                const struct oj_ordered_point *point)
+/* Answers go to random places of large arrays, and what rows exclude comes from
+ * there: has their cache lines come near while the patch is at work. */
+OJ_INLINE void prefetch_rows(const struct nearest_search *search, int n,
+                             const struct oj_ordered_point *point,
+                             enum nearest_answer answer)
 {
+    const struct oj_nearest_output *to = search->to;
     for (int i = 0; to->ones != NULL && i < n; i++)
     {
         __builtin_prefetch(&to->ones->feature[point[i].index], 0, 2);
         __builtin_prefetch(&to->ones->distance[point[i].index], 0, 2);
+    }
+    for (int i = 0; answer == ONE_ALLOWED && i < n; i++)
+    {
+        const struct oj_flat *input = to->filter->input;
+        int32_t row = input_row_of_point(to, &point[i]);
+        if (input->exclude_class != NULL)
+            __builtin_prefetch(&input->exclude_class[row]);
+        else
+            __builtin_prefetch(&input->fid[row]);
     }
 }
 
@@ -927,7 +939,7 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
             continue;
         }
         OJ_TRY(oj_patch_containing(s, taken, point + at, err));
-        prefetch_answers(search->to, taken, point + at);
+        prefetch_rows(search, taken, point + at, answer);
         OJ_TRY(answer_patch(search, taken, point + at, answer, err));
         most = most_at_once;
         at += taken;
@@ -1073,6 +1085,13 @@ static oj_status answer_filtered(struct nearest_search *search, int64_t n,
 
 /* --- points --------------------------------------------------------------- */
 
+static int has_reaches_of_rows(const struct oj_pair_filter *filter)
+{
+    return filter != NULL &&
+           (filter->input->max_distance != NULL || filter->input->n_texts > 0 ||
+            filter->input->vectors.value != NULL);
+}
+
 /* All segments, or those of a class. */
 static void choose_segments(const struct oj_cpu_index *index,
                             const struct oj_segments_class *of,
@@ -1112,8 +1131,12 @@ oj_status oj_nearest_points(const struct oj_cpu_index *index,
                             struct oj_error *err)
 {
     const struct oj_relation *relation = &index->relation;
-    struct nearest_search search = {index, s, to, relation->k,
-                                    to->filter != NULL};
+    struct nearest_search search = {index,
+                                    s,
+                                    to,
+                                    relation->k,
+                                    to->filter != NULL,
+                                    has_reaches_of_rows(to->filter)};
     choose_segments(index, of, s);
     if (search.k != OJ_EVERY_PAIR && search.k > s->choice.n_features)
         search.k = s->choice.n_features > 0 ? s->choice.n_features : 1;
