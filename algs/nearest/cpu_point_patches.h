@@ -245,12 +245,14 @@ OJ_INLINE int32_t oj_excluded_class(const struct oj_segment_choice *choice,
     return choice->excluded != NULL ? choice->excluded[feature] : feature;
 }
 
-/* 1 when the search looks at a feature that contains a point. */
+/* 1 when the search looks at a feature that contains a point.  Features of no
+ * class have no run of segments. */
 OJ_INLINE int oj_choice_takes(const struct oj_segment_choice *choice,
                               int32_t feature)
 {
     return (choice->class_of == NULL ||
-            choice->class_of[feature] == choice->on_class) &&
+            (choice->end > choice->first &&
+             choice->class_of[feature] == choice->on_class)) &&
            (choice->filter == NULL ||
             oj_pair_may_count(choice->filter, choice->row, feature));
 }
