@@ -103,7 +103,7 @@ OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
     double d2[OJ_BUNDLE];
     float low[OJ_BUNDLE], high[OJ_BUNDLE];
     oj_bundle_measure(&segments->bundle[bundle], place, d2, low);
-    if (!s->choice.is_all)
+    if (!s->choice.is_all || s->choice.left_out != OJ_NO_CLASS)
         oj_choice_mask(segments, &s->choice, bundle, bound->keep, d2, low);
     if (has_high)
         oj_bundle_high(place, d2, high);
@@ -794,6 +794,28 @@ OJ_INLINE void set_excluded_classes(const struct nearest_search *search,
             search->index, to->filter, input_row_of_point(to, &g->point[i]));
 }
 
+/* Where all points exclude one class, its features are left out at once: where
+ * nearly all features are of it, very many would be candidates. */
+OJ_INLINE void leave_out_common_class(const struct nearest_search *search,
+                                      int64_t n,
+                                      const struct oj_ordered_point *point)
+{
+    const struct oj_nearest_output *to = search->to;
+    int32_t common = OJ_NO_CLASS;
+    for (int64_t i = 0; i < n; i++)
+    {
+        int32_t of = excluded_class_of_row(search->index, to->filter,
+                                           input_row_of_point(to, &point[i]));
+        if (i > 0 && of != common)
+        {
+            common = OJ_NO_CLASS;
+            break;
+        }
+        common = of;
+    }
+    search->s->choice.left_out = common;
+}
+
 /* Answers the points of a group, or sets s->too_many. */
 OJ_INLINE oj_status answer_group(struct nearest_search *search,
                                  struct oj_group *g, enum nearest_answer answer,
@@ -806,7 +828,10 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
     double cap = greatest_reach(search, g->n, g->point);
     double start = s->timings ? oj_clock_seconds() : 0.0, middle = 0.0;
     if (answer == ONE_ALLOWED)
+    {
         set_excluded_classes(search, g);
+        leave_out_common_class(search, g->n, g->point);
+    }
     /* where all are inside, only other features at distance 0 matter */
     if (answer != NEAREST_LISTED &&
         set_containing_as_nearest(index, s, g, answer == ONE_ALLOWED, &best) ==
@@ -931,6 +956,8 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
         int taken =
             oj_place_take(&patch, n - at, most, point + at, s->patch_limit);
         s->choice.row = input_row_of_point(search->to, point + at);
+        if (answer == ONE_ALLOWED)
+            leave_out_common_class(search, taken, point + at);
         OJ_TRY(oj_patch_bundles(&index->segments, s, &patch, k, expected,
                                 greatest_reach(search, taken, point + at),
                                 err));
@@ -1106,6 +1133,7 @@ static void choose_segments(const struct oj_cpu_index *index,
     if (of != NULL)
         choice = (struct oj_segment_choice){.first = of->first,
                                             .end = of->end,
+                                            .left_out = OJ_NO_CLASS,
                                             .n_features = of->n_features,
                                             .class_of = index->on_class,
                                             .on_class = of->on_class};

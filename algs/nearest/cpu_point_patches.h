@@ -218,6 +218,13 @@ OJ_INLINE void oj_bundle_high(const struct oj_place *place,
     OJ_EIGHT high[c] = (float)(sqrt(d2[c]) * (1.0 + 1e-6) + h);
 }
 
+/* The class of a feature, where points exclude one. */
+OJ_INLINE int32_t oj_excluded_class(const struct oj_segment_choice *choice,
+                                    int32_t feature)
+{
+    return choice->excluded != NULL ? choice->excluded[feature] : feature;
+}
+
 /* Takes the segments of a bundle out that the search does not look at: they are
  * near nothing.  What is asked of a pair is asked within bound only. */
 static inline void oj_choice_mask(const struct oj_segments *segments,
@@ -229,6 +236,9 @@ static inline void oj_choice_mask(const struct oj_segments *segments,
     {
         int64_t slot = bundle * OJ_BUNDLE + i;
         if (slot >= choice->first && slot < choice->end &&
+            (choice->left_out == OJ_NO_CLASS ||
+             oj_excluded_class(choice, segments->feature[slot]) !=
+                 choice->left_out) &&
             (choice->filter == NULL || !(low[i] <= keep) ||
              oj_pair_may_count(choice->filter, choice->row,
                                segments->feature[slot])))
@@ -236,13 +246,6 @@ static inline void oj_choice_mask(const struct oj_segments *segments,
         d2[i] = INFINITY;
         low[i] = NAN; /* within no bound, even an infinite one */
     }
-}
-
-/* The class of a feature, where points exclude one. */
-OJ_INLINE int32_t oj_excluded_class(const struct oj_segment_choice *choice,
-                                    int32_t feature)
-{
-    return choice->excluded != NULL ? choice->excluded[feature] : feature;
 }
 
 /* 1 when the search looks at a feature that contains a point.  Features of no
@@ -379,7 +382,7 @@ OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
                                 struct oj_bound *bound)
 {
     double within = INFINITY;
-    if (k == 1 && s->choice.excludes)
+    if (k == 1 && s->choice.excludes && s->choice.left_out == OJ_NO_CLASS)
         within = oj_bound_of_two_classes(segments, s, place, bundle, d2, bound);
     else if (k == 1)
     {
@@ -622,7 +625,7 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
             {
                 oj_bundle_measure(&segments->bundle[bundle], patch,
                                   from_centre2, low);
-                if (!is_all)
+                if (!is_all || s->choice.left_out != OJ_NO_CLASS)
                     oj_choice_mask(segments, &s->choice, bundle, bound.keep,
                                    from_centre2, low);
                 oj_bound_tighten(segments, s, patch, k, 1, bundle, from_centre2,

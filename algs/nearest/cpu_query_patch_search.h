@@ -37,6 +37,8 @@ struct oj_segment_choice
      *  or, NULL, the feature itself. */
     int excludes;
     const int32_t *excluded;
+    int32_t left_out; /**< the class that is not looked at, since no point of
+                         the place may have it; or OJ_NO_CLASS */
     /** Of a search for one point: looked at is only what may be a pair of row;
      *  NULL: all. */
     const struct oj_pair_filter *filter;
