@@ -25,6 +25,7 @@ struct oj_group
     struct oj_place place;
     /* beyond n, up to a multiple of OJ_WIDE: repetitions */
     double x[OJ_GROUP], y[OJ_GROUP];
+    int32_t excluded[OJ_GROUP]; /* where points exclude a class */
 };
 
 /* Takes points from the front of the n >= 1 that are left; more than OJ_LANES
@@ -163,6 +164,31 @@ OJ_INLINE struct oj_scale oj_fill_matrix(const struct oj_segments *segments,
                          least2 + i);
     }
     return scale;
+}
+
+/* Takes the candidates of each point's excluded class out of the matrix: they
+ * are within no limit.  least2: without them. */
+OJ_INLINE void oj_matrix_mask(const struct oj_segments *segments,
+                              const struct oj_nearest_scratch *s,
+                              const struct oj_group *g, float least2[OJ_GROUP])
+{
+    for (int i = 0; i < OJ_GROUP; i++)
+        least2[i] = INFINITY;
+    for (int64_t j = 0; j < s->n_candidates; j++)
+    {
+        int32_t of =
+            oj_excluded_class(&s->choice, segments->feature[s->candidate[j]]);
+        float *row = s->matrix + j * OJ_GROUP;
+        for (int i = 0; i < g->n; i += OJ_WIDE)
+        {
+            OJ_SIXTEEN
+            {
+                float d2 = g->excluded[i + c] == of ? NAN : row[i + c];
+                least2[i + c] = d2 < least2[i + c] ? d2 : least2[i + c];
+                row[i + c] = d2;
+            }
+        }
+    }
 }
 
 /* Which points of the group are within limit2 of the candidate of a row: bit i

@@ -103,7 +103,7 @@ OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
     double d2[OJ_BUNDLE];
     float low[OJ_BUNDLE], high[OJ_BUNDLE];
     oj_bundle_measure(&segments->bundle[bundle], place, d2, low);
-    if (!s->choice.is_all)
+    if (!s->choice.is_all || s->choice.left_out != OJ_NO_CLASS)
         oj_choice_mask(segments, &s->choice, bundle, bound->keep, d2, low);
     if (has_high)
         oj_bundle_high(place, d2, high);
@@ -249,6 +249,17 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
     return OJ_OK;
 }
 
+/* --- answers -------------------------------------------------------------- */
+
+/* What each point gets: constants in what follows. */
+enum nearest_answer
+{
+    ONE_NEAREST,   /* the first in tie order of those at the least distance */
+    ONE_ALLOWED,   /* the same of those that are not of the point's class */
+    NEAREST_TIES,  /* all at the least distance */
+    NEAREST_LISTED /* k of them, or all within reach; filtered ones */
+};
+
 /* --- the nearest of each point of a group --------------------------------- */
 
 /* The first in tie order of the nearest, while they are found. */
@@ -274,7 +285,7 @@ OJ_INLINE int comes_before(const struct oj_cpu_index *index, int32_t a,
  * distance 0: of how many points there are some. */
 OJ_INLINE int set_containing_as_nearest(const struct oj_cpu_index *index,
                                         const struct oj_nearest_scratch *s,
-                                        const struct oj_group *g,
+                                        const struct oj_group *g, int excludes,
                                         struct group_best *best)
 {
     int n_inside = 0;
@@ -287,7 +298,9 @@ OJ_INLINE int set_containing_as_nearest(const struct oj_cpu_index *index,
         int64_t n_taken = 0;
         for (int64_t k = 0; k < n; k++)
         {
-            if (!oj_choice_takes(&s->choice, feature[k]))
+            if (!oj_choice_takes(&s->choice, feature[k]) ||
+                (excludes &&
+                 oj_excluded_class(&s->choice, feature[k]) == g->excluded[i]))
                 continue;
             n_taken++;
             if (comes_before(index, feature[k], best->feature[i]))
@@ -336,12 +349,16 @@ OJ_INLINE void measure_pairs(const struct oj_cpu_index *index,
  * what is around the points. */
 OJ_INLINE void find_nearest_of_group(const struct oj_cpu_index *index,
                                      struct oj_nearest_scratch *s,
-                                     const struct oj_group *g, int marks_ties,
+                                     const struct oj_group *g,
+                                     enum nearest_answer answer,
                                      struct group_best *best)
 {
     float least2[OJ_GROUP], limit2[OJ_GROUP];
     struct oj_scale scale = oj_fill_matrix(&index->segments, s, g, least2);
     struct oj_group_pairs pairs;
+    int marks_ties = answer == NEAREST_TIES;
+    if (answer == ONE_ALLOWED)
+        oj_matrix_mask(&index->segments, s, g, least2);
     pairs.n = 0;
     for (int i = 0; i < g->n; i++)
     {
@@ -367,16 +384,6 @@ OJ_INLINE void find_nearest_of_group(const struct oj_cpu_index *index,
     measure_pairs(index, s, g, marks_ties, &pairs, best);
 }
 
-/* --- answers -------------------------------------------------------------- */
-
-/* What each point gets: constants in what follows. */
-enum nearest_answer
-{
-    ONE_NEAREST,   /* the first in tie order of those at the least distance */
-    NEAREST_TIES,  /* all at the least distance */
-    NEAREST_LISTED /* k of them, or all within reach; filtered ones */
-};
-
 /* Points on their way to their answers. */
 struct nearest_search
 {
@@ -386,6 +393,7 @@ struct nearest_search
     int64_t k; /* features that are found for each; OJ_EVERY_PAIR: those within
                   reach */
     int is_filtered;
+    int has_reaches; /* rows have reaches of their own, or none */
 };
 
 static int32_t input_row_of_point(const struct oj_nearest_output *to,
@@ -394,13 +402,58 @@ static int32_t input_row_of_point(const struct oj_nearest_output *to,
     return to->row == NULL ? (int32_t)point->index : to->row[point->index];
 }
 
+/* The feature of this FID; where they ascend. */
+static int32_t find_feature_of_fid(const struct oj_flat *flat, int64_t fid)
+{
+    int64_t low = 0, high = flat->n_features;
+    uint64_t at = (uint64_t)fid - (uint64_t)flat->fid[0];
+    if (at < (uint64_t)high && flat->fid[at] == fid)
+        return (int32_t)at;
+    while (low < high)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if (flat->fid[middle] < fid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < flat->n_features && flat->fid[low] == fid ? (int32_t)low
+                                                           : OJ_NO_CLASS;
+}
+
+/* Each feature is a class where a row excludes that of its FID. */
+static int32_t excluded_class_of_row(const struct oj_cpu_index *index,
+                                     const struct oj_pair_filter *filter,
+                                     int32_t row)
+{
+    const struct oj_flat *input = filter->input;
+    if (index->relation.exclude_self)
+        return find_feature_of_fid(filter->join_side, input->fid[row]);
+    return input->exclude_class[row] >= 0 ? input->exclude_class[row]
+                                          : OJ_NO_CLASS;
+}
+
+/* 1 when each row leaves out one class of features, and nothing else. */
+static int leaves_out_one_class(const struct oj_cpu_index *index,
+                                const struct oj_pair_filter *filter)
+{
+    const struct oj_relation *relation = &index->relation;
+    int by_class = filter->input->exclude_class != NULL;
+    if (relation->exclude_same_geometry || filter->input->n_features == 0 ||
+        filter->join_side->n_features == 0 ||
+        filter->input->max_distance != NULL || relation->unordered_pairs != 0 ||
+        oj_relation_compares_attributes(relation))
+        return 0;
+    return relation->exclude_self ? !by_class && index->fids_ascend : by_class;
+}
+
 /* No pair of the point is farther; below 0: it has none. */
 static double reach_of_point(const struct nearest_search *search,
                              const struct oj_ordered_point *point)
 {
     const struct oj_flat *input;
     int32_t row;
-    if (!search->is_filtered)
+    if (!search->has_reaches)
         return search->index->relation.max_distance;
     input = search->to->filter->input;
     row = input_row_of_point(search->to, point);
@@ -415,7 +468,7 @@ OJ_INLINE double greatest_reach(const struct nearest_search *search, int64_t n,
                                 const struct oj_ordered_point *point)
 {
     double most = 0.0;
-    if (!search->is_filtered)
+    if (!search->has_reaches)
         return search->index->relation.max_distance;
     for (int64_t i = 0; i < n; i++)
     {
@@ -729,10 +782,43 @@ OJ_INLINE int64_t expected_features(const struct nearest_search *search,
     return search->k == OJ_EVERY_PAIR ? search->s->expected : search->k;
 }
 
+/* The classes that do not count for the points of a group. */
+OJ_INLINE void set_excluded_classes(const struct nearest_search *search,
+                                    struct oj_group *g)
+{
+    const struct oj_nearest_output *to = search->to;
+    for (int i = 0; i < OJ_GROUP; i++)
+        g->excluded[i] = OJ_NO_CLASS;
+    for (int i = 0; i < g->n; i++)
+        g->excluded[i] = excluded_class_of_row(
+            search->index, to->filter, input_row_of_point(to, &g->point[i]));
+}
+
+/* Where all points exclude one class, its features are left out at once: where
+ * nearly all features are of it, very many would be candidates. */
+OJ_INLINE void leave_out_common_class(const struct nearest_search *search,
+                                      int64_t n,
+                                      const struct oj_ordered_point *point)
+{
+    const struct oj_nearest_output *to = search->to;
+    int32_t common = OJ_NO_CLASS;
+    for (int64_t i = 0; i < n; i++)
+    {
+        int32_t of = excluded_class_of_row(search->index, to->filter,
+                                           input_row_of_point(to, &point[i]));
+        if (i > 0 && of != common)
+        {
+            common = OJ_NO_CLASS;
+            break;
+        }
+        common = of;
+    }
+    search->s->choice.left_out = common;
+}
+
 /* Answers the points of a group, or sets s->too_many. */
 OJ_INLINE oj_status answer_group(struct nearest_search *search,
-                                 const struct oj_group *g,
-                                 enum nearest_answer answer,
+                                 struct oj_group *g, enum nearest_answer answer,
                                  struct oj_error *err)
 {
     const struct oj_cpu_index *index = search->index;
@@ -741,14 +827,20 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
     int64_t k = answer == NEAREST_LISTED ? search->k : 1;
     double cap = greatest_reach(search, g->n, g->point);
     double start = s->timings ? oj_clock_seconds() : 0.0, middle = 0.0;
+    if (answer == ONE_ALLOWED)
+    {
+        set_excluded_classes(search, g);
+        leave_out_common_class(search, g->n, g->point);
+    }
     /* where all are inside, only other features at distance 0 matter */
     if (answer != NEAREST_LISTED &&
-        set_containing_as_nearest(index, s, g, &best) == g->n)
+        set_containing_as_nearest(index, s, g, answer == ONE_ALLOWED, &best) ==
+            g->n)
         cap = 0.0;
     if (answer == NEAREST_LISTED)
         fetch_offsets_of_lists(search, g);
     OJ_TRY(oj_collect_candidates(&index->segments, s, &g->place, k,
-                                 answer != ONE_NEAREST,
+                                 answer >= NEAREST_TIES,
                                  expected_features(search, answer), cap, err));
     if (s->too_many)
         return OJ_OK;
@@ -759,7 +851,7 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
     if (answer != NEAREST_LISTED)
     {
         OJ_TRY(oj_matrix_reserve(s, err));
-        find_nearest_of_group(index, s, g, answer == NEAREST_TIES, &best);
+        find_nearest_of_group(index, s, g, answer, &best);
         OJ_TRY(put_nearest(search, g, &best, answer == NEAREST_TIES, err));
     }
     else
@@ -820,15 +912,26 @@ OJ_INLINE oj_status answer_patch(struct nearest_search *search, int n,
     return OJ_OK;
 }
 
-/* Answers go to random places of large arrays: has their cache lines come near
- * while the patch is at work. */
-OJ_INLINE void prefetch_answers(const struct oj_nearest_output *to, int n,
-                                const struct oj_ordered_point *point)
+/* Answers go to random places of large arrays, and what rows exclude comes from
+ * there: has their cache lines come near while the patch is at work. */
+OJ_INLINE void prefetch_rows(const struct nearest_search *search, int n,
+                             const struct oj_ordered_point *point,
+                             enum nearest_answer answer)
 {
+    const struct oj_nearest_output *to = search->to;
     for (int i = 0; to->ones != NULL && i < n; i++)
     {
         __builtin_prefetch(&to->ones->feature[point[i].index], 0, 2);
         __builtin_prefetch(&to->ones->distance[point[i].index], 0, 2);
+    }
+    for (int i = 0; answer == ONE_ALLOWED && i < n; i++)
+    {
+        const struct oj_flat *input = to->filter->input;
+        int32_t row = input_row_of_point(to, &point[i]);
+        if (input->exclude_class != NULL)
+            __builtin_prefetch(&input->exclude_class[row]);
+        else
+            __builtin_prefetch(&input->fid[row]);
     }
 }
 
@@ -853,6 +956,8 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
         int taken =
             oj_place_take(&patch, n - at, most, point + at, s->patch_limit);
         s->choice.row = input_row_of_point(search->to, point + at);
+        if (answer == ONE_ALLOWED)
+            leave_out_common_class(search, taken, point + at);
         OJ_TRY(oj_patch_bundles(&index->segments, s, &patch, k, expected,
                                 greatest_reach(search, taken, point + at),
                                 err));
@@ -862,7 +967,7 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
             continue;
         }
         OJ_TRY(oj_patch_containing(s, taken, point + at, err));
-        prefetch_answers(search->to, taken, point + at);
+        prefetch_rows(search, taken, point + at, answer);
         OJ_TRY(answer_patch(search, taken, point + at, answer, err));
         most = most_at_once;
         at += taken;
@@ -876,6 +981,13 @@ answer_one_nearest(struct nearest_search *search, int64_t n,
                    const struct oj_ordered_point *point, struct oj_error *err)
 {
     return answer_points(search, n, point, ONE_NEAREST, err);
+}
+
+OJ_CLONES static oj_status
+answer_one_allowed(struct nearest_search *search, int64_t n,
+                   const struct oj_ordered_point *point, struct oj_error *err)
+{
+    return answer_points(search, n, point, ONE_ALLOWED, err);
 }
 
 OJ_CLONES static oj_status
@@ -910,37 +1022,23 @@ static oj_status answer_k_nearest(struct nearest_search *search, int64_t n,
 
  * The k nearest that pass are among the first features of the list of all.  How
  * many of these to ask for follows the data: most points should have enough of
- * them.  Those that have not are searched for one by one, with each feature
- near
- * them asked; what depends on the distance, a least one, is asked afterwards,
- * of four times as many in each turn. */
-
-#define TIMES_MORE 4
+ * them.  Those that have not ask for twice as many, and what is then still open
+ * is searched for point by point, with each feature on the way asked. */
 
 /* The least number to ask for. */
 static int64_t least_to_ask_for(const struct nearest_search *search)
 {
-    const struct oj_relation *relation = &search->index->relation;
-    const struct oj_pair_filter *filter = search->to->filter;
-    int is_self_alone = relation->min_distance == 0.0 &&
-                        !relation->exclude_same_geometry &&
-                        relation->unordered_pairs == 0 &&
-                        !oj_relation_compares_attributes(relation) &&
-                        filter->input->exclude_class == NULL;
-    int64_t n = search->s->choice.n_features, least = relation->k;
-    if (filter->is_needed || relation->min_distance > 0.0)
-        least += is_self_alone ? 1 : 2 + relation->k / 2;
+    int64_t k = search->index->relation.k, n = search->s->choice.n_features;
+    int64_t least = k + (search->to->filter->is_needed ? 1 + k / 8 : 0);
     return least < n ? least : n > 0 ? n : 1;
 }
 
-/* And the most, where a search for one point can ask each feature. */
+/* And the most: where pairs that count are rare, each feature is asked. */
 static int64_t most_to_ask_for(const struct nearest_search *search)
 {
-    const struct oj_relation *relation = &search->index->relation;
-    int64_t n = search->s->choice.n_features, most = 4 * relation->k + 16;
-    if (most > n || relation->min_distance > 0.0)
-        most = n;
-    return most > 0 ? most : 1;
+    int64_t most = 4 * search->index->relation.k + 16;
+    int64_t n = search->s->choice.n_features;
+    return most < n ? most : n > 0 ? n : 1;
 }
 
 static void adapt_number_to_ask_for(struct nearest_search *search, int64_t n,
@@ -958,39 +1056,35 @@ static void adapt_number_to_ask_for(struct nearest_search *search, int64_t n,
         s->asked = least;
 }
 
-/* Answers those that are open one by one. */
+/* Answers those that are open, with search->k and the choice of segments as
+ * they now are. */
 static oj_status answer_open_points(struct nearest_search *search,
                                     struct oj_error *err)
 {
     struct oj_nearest_scratch *s = search->s;
-    const struct oj_pair_filter *filter = search->to->filter;
-    const struct oj_relation *relation = &search->index->relation;
+    struct oj_ordered_point *point = s->open;
+    int64_t n = s->n_open;
+    oj_status status;
+    s->open = NULL;
+    s->n_open = s->cap_open = 0;
+    status = answer_k_nearest(search, n, point, err);
+    oj_free(point);
+    return status;
+}
+
+static oj_status answer_open_points_one_by_one(struct nearest_search *search,
+                                               struct oj_error *err)
+{
+    struct oj_nearest_scratch *s = search->s;
     double patch_limit = s->patch_limit, group_limit = s->group_limit;
-    int64_t most = s->choice.n_features;
-    oj_status status = OJ_OK;
-    if (s->n_open == 0)
-        return OJ_OK;
-    if (filter->is_needed)
-    {
-        s->choice.filter = filter;
-        s->choice.is_all = 0;
-        search->k = relation->k < most ? relation->k : most;
-    }
-    while (s->n_open > 0 && status == OJ_OK)
-    {
-        struct oj_ordered_point *point = s->open;
-        int64_t n = s->n_open;
-        s->open = NULL;
-        s->n_open = s->cap_open = 0;
-        if (relation->min_distance > 0.0)
-            search->k =
-                search->k < most / TIMES_MORE ? TIMES_MORE * search->k : most;
-        status = answer_k_nearest(search, n, point, err);
-        oj_free(point);
-    }
+    int64_t k = search->index->relation.k, n = s->choice.n_features;
+    s->choice.filter = search->to->filter;
+    s->choice.is_all = 0;
+    search->k = k < n ? k : n;
+    OJ_TRY(answer_open_points(search, err));
     s->patch_limit = patch_limit;
     s->group_limit = group_limit;
-    return status;
+    return OJ_OK;
 }
 
 static oj_status answer_filtered(struct nearest_search *search, int64_t n,
@@ -1008,10 +1102,23 @@ static oj_status answer_filtered(struct nearest_search *search, int64_t n,
     search->k = s->asked < s->choice.n_features ? s->asked : least;
     OJ_TRY(answer_k_nearest(search, n, point, err));
     adapt_number_to_ask_for(search, n, least);
-    return answer_open_points(search, err);
+    if (s->n_open > 0)
+    {
+        int64_t most = most_to_ask_for(search);
+        search->k = 2 * search->k < most ? 2 * search->k : most;
+        OJ_TRY(answer_open_points(search, err));
+    }
+    return s->n_open > 0 ? answer_open_points_one_by_one(search, err) : OJ_OK;
 }
 
 /* --- points --------------------------------------------------------------- */
+
+static int has_reaches_of_rows(const struct oj_pair_filter *filter)
+{
+    return filter != NULL &&
+           (filter->input->max_distance != NULL || filter->input->n_texts > 0 ||
+            filter->input->vectors.value != NULL);
+}
 
 /* All segments, or those of a class. */
 static void choose_segments(const struct oj_cpu_index *index,
@@ -1026,6 +1133,7 @@ static void choose_segments(const struct oj_cpu_index *index,
     if (of != NULL)
         choice = (struct oj_segment_choice){.first = of->first,
                                             .end = of->end,
+                                            .left_out = OJ_NO_CLASS,
                                             .n_features = of->n_features,
                                             .class_of = index->on_class,
                                             .on_class = of->on_class};
@@ -1052,14 +1160,26 @@ oj_status oj_nearest_points(const struct oj_cpu_index *index,
                             struct oj_error *err)
 {
     const struct oj_relation *relation = &index->relation;
-    struct nearest_search search = {index, s, to, relation->k,
-                                    to->filter != NULL};
+    struct nearest_search search = {index,
+                                    s,
+                                    to,
+                                    relation->k,
+                                    to->filter != NULL,
+                                    has_reaches_of_rows(to->filter)};
     choose_segments(index, of, s);
     if (search.k != OJ_EVERY_PAIR && search.k > s->choice.n_features)
         search.k = s->choice.n_features > 0 ? s->choice.n_features : 1;
     if (relation->k == 1 && relation->ties != OJ_TIES_ALL &&
         !search.is_filtered)
         return answer_one_nearest(&search, n, point, err);
+    if (search.is_filtered && relation->k == 1 &&
+        relation->ties != OJ_TIES_ALL &&
+        leaves_out_one_class(index, to->filter))
+    {
+        s->choice.excludes = 1;
+        s->choice.excluded = to->filter->join_side->exclude_class;
+        return answer_one_allowed(&search, n, point, err);
+    }
     if (s->own == NULL)
     {
         OJ_NEW_ZEROED(s->own, 1, err);

@@ -128,6 +128,10 @@ static inline double oj_own_least2(struct oj_own_bounds *own, int32_t feature)
 struct oj_bound
 {
     double least2; /* k == 1: least squared distance from the centre */
+    double other2; /* where points exclude a class: the least of others than
+                      that of least2, */
+    int32_t least_class;
+    double least_within, other_within; /* and how far the two are at most */
     double within; /* no point has its (k-th) nearest farther away */
     float reach2;  /* the same, as the tree compares it */
     float keep;    /* the same, as lower bounds are compared */
@@ -154,7 +158,14 @@ OJ_INLINE void oj_bound_set(struct oj_bound *bound, const struct oj_tree *tree,
 
 OJ_INLINE struct oj_bound oj_bound_make(const struct oj_tree *tree, double cap)
 {
-    struct oj_bound bound = {INFINITY, INFINITY, 0.0f, 0.0f, cap, tree->slack};
+    struct oj_bound bound = {.least2 = INFINITY,
+                             .other2 = INFINITY,
+                             .least_class = OJ_NO_CLASS,
+                             .least_within = INFINITY,
+                             .other_within = INFINITY,
+                             .within = INFINITY,
+                             .cap = cap,
+                             .slack = tree->slack};
     oj_bound_set(&bound, tree, INFINITY);
     return bound;
 }
@@ -207,6 +218,13 @@ OJ_INLINE void oj_bundle_high(const struct oj_place *place,
     OJ_EIGHT high[c] = (float)(sqrt(d2[c]) * (1.0 + 1e-6) + h);
 }
 
+/* The class of a feature, where points exclude one. */
+OJ_INLINE int32_t oj_excluded_class(const struct oj_segment_choice *choice,
+                                    int32_t feature)
+{
+    return choice->excluded != NULL ? choice->excluded[feature] : feature;
+}
+
 /* Takes the segments of a bundle out that the search does not look at: they are
  * near nothing.  What is asked of a pair is asked within bound only. */
 static inline void oj_choice_mask(const struct oj_segments *segments,
@@ -218,6 +236,9 @@ static inline void oj_choice_mask(const struct oj_segments *segments,
     {
         int64_t slot = bundle * OJ_BUNDLE + i;
         if (slot >= choice->first && slot < choice->end &&
+            (choice->left_out == OJ_NO_CLASS ||
+             oj_excluded_class(choice, segments->feature[slot]) !=
+                 choice->left_out) &&
             (choice->filter == NULL || !(low[i] <= keep) ||
              oj_pair_may_count(choice->filter, choice->row,
                                segments->feature[slot])))
@@ -227,12 +248,14 @@ static inline void oj_choice_mask(const struct oj_segments *segments,
     }
 }
 
-/* 1 when the search looks at a feature that contains a point. */
+/* 1 when the search looks at a feature that contains a point.  Features of no
+ * class have no run of segments. */
 OJ_INLINE int oj_choice_takes(const struct oj_segment_choice *choice,
                               int32_t feature)
 {
     return (choice->class_of == NULL ||
-            choice->class_of[feature] == choice->on_class) &&
+            (choice->end > choice->first &&
+             choice->class_of[feature] == choice->on_class)) &&
            (choice->filter == NULL ||
             oj_pair_may_count(choice->filter, choice->row, feature));
 }
@@ -309,6 +332,47 @@ OJ_INLINE double oj_least8(const double *v)
     return a < c ? a : c;
 }
 
+/* How far the nearest is at most that is not of the class of a point, whatever
+ * that is: the farther of the nearest two segments of different classes. A
+ * feature of no class, below 0, is other than all. */
+static inline double oj_bound_of_two_classes(const struct oj_segments *segments,
+                                             struct oj_nearest_scratch *s,
+                                             const struct oj_place *place,
+                                             int64_t bundle, const double *d2,
+                                             struct oj_bound *bound)
+{
+    const int32_t *feature = segments->feature + bundle * OJ_BUNDLE;
+    for (int i = 0; i < OJ_BUNDLE; i++)
+    {
+        int32_t of;
+        double within;
+        if (!(d2[i] < bound->other2))
+            continue;
+        of = oj_excluded_class(&s->choice, feature[i]);
+        if (of == bound->least_class && of >= 0 && !(d2[i] < bound->least2))
+            continue;
+        within = oj_box_reach_to(place, &segments->bundle[bundle], i);
+        if (of < 0 || !(d2[i] < bound->least2))
+        {
+            bound->other2 = d2[i];
+            bound->other_within = within;
+        }
+        else if (of != bound->least_class)
+        {
+            bound->other2 = bound->least2;
+            bound->other_within = bound->least_within;
+        }
+        if (d2[i] < bound->least2)
+        {
+            bound->least2 = d2[i];
+            bound->least_within = within;
+            bound->least_class = of;
+        }
+    }
+    return bound->least_within > bound->other_within ? bound->least_within
+                                                     : bound->other_within;
+}
+
 /* Tightens the bound by what a bundle showed; with k > 1, where that is
  * searched for. */
 OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
@@ -318,7 +382,9 @@ OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
                                 struct oj_bound *bound)
 {
     double within = INFINITY;
-    if (k == 1)
+    if (k == 1 && s->choice.excludes && s->choice.left_out == OJ_NO_CLASS)
+        within = oj_bound_of_two_classes(segments, s, place, bundle, d2, bound);
+    else if (k == 1)
     {
         double least2 = oj_least8(d2);
         int nearest = 0;
@@ -559,7 +625,7 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
             {
                 oj_bundle_measure(&segments->bundle[bundle], patch,
                                   from_centre2, low);
-                if (!is_all)
+                if (!is_all || s->choice.left_out != OJ_NO_CLASS)
                     oj_choice_mask(segments, &s->choice, bundle, bound.keep,
                                    from_centre2, low);
                 oj_bound_tighten(segments, s, patch, k, 1, bundle, from_centre2,

@@ -23,6 +23,8 @@
 #define OJ_OWN_SLOTS 4096 /* a power of two */
 #define OJ_OWN_MOST 3072  /* features that are noted */
 
+#define OJ_NO_CLASS (-2) /* of a point: none is excluded */
+
 /** Which segments a search looks at. */
 struct oj_segment_choice
 {
@@ -31,6 +33,12 @@ struct oj_segment_choice
     int is_all;              /**< 1: all segments, whatever the row */
     const int32_t *class_of; /**< [features], or NULL: of no matter */
     int32_t on_class;        /**< of the features looked at */
+    /** 1: a row's nearest is not of its class; that of a feature is excluded[]
+     *  or, NULL, the feature itself. */
+    int excludes;
+    const int32_t *excluded;
+    int32_t left_out; /**< the class that is not looked at, since no point of
+                         the place may have it; or OJ_NO_CLASS */
     /** Of a search for one point: looked at is only what may be a pair of row;
      *  NULL: all. */
     const struct oj_pair_filter *filter;
@@ -45,6 +53,7 @@ struct oj_cpu_index
     const int32_t *on_class;     /**< [features] or NULL */
     struct oj_segments segments; /**< of all features */
     int64_t n_features;          /**< that have segments */
+    int fids_ascend;             /**< 1: each is greater than the one before */
 };
 
 /** Boxes near a patch of points, eight at a time. */

@@ -99,16 +99,38 @@ static void drop_repeats_and_keep_k_nearest(struct oj_ranking *ranking)
     ranking->n = ranking->n_cut = n;
 }
 
-/* One best candidate: no list to keep. */
-static void replace_single_best_if_nearer(struct oj_ranking *ranking,
-                                          const struct oj_candidate *candidate)
+/* Up to so many are kept in order from the first one on: a walk from the
+ * nearest on has its bound as soon as it has k of them.  Five nearest lots of a
+ * point under a filter took 50 microseconds where the list was cut from 74 on.
+ */
+#define FEW_NEAREST 32
+
+static int is_kept_in_order(const struct oj_ranking *ranking)
 {
-    if (ranking->n == 0 || by_distance(candidate, &ranking->list[0]) < 0)
-    {
-        ranking->list[0] = *candidate;
-        ranking->n = 1;
-        ranking->bound = candidate->distance;
-    }
+    return ranking->k <= FEW_NEAREST && !ranking->keep_ties;
+}
+
+/* Puts a candidate within the bound among the k nearest, each feature once. */
+static void insert_among_k_nearest(struct oj_ranking *ranking,
+                                   const struct oj_candidate *candidate)
+{
+    struct oj_candidate *list = ranking->list;
+    int64_t at = 0, n = ranking->n;
+    while (at < n && list[at].rank != candidate->rank)
+        at++;
+    if (at < n && list[at].distance <= candidate->distance)
+        return;
+    if (at == n && n < ranking->k)
+        ranking->n = ++n;
+    else if (at == n)
+        at--;
+    for (; at > 0 && by_distance(&list[at - 1], candidate) > 0; at--)
+        list[at] = list[at - 1];
+    list[at] = *candidate;
+    if (n < ranking->k)
+        return;
+    ranking->bound = list[n - 1].distance;
+    ranking->last_rank = list[n - 1].rank;
 }
 
 oj_status oj_ranking_add(struct oj_ranking *ranking, int32_t feature,
@@ -124,9 +146,9 @@ oj_status oj_ranking_add(struct oj_ranking *ranking, int32_t feature,
     if (distance == ranking->bound && candidate.rank >= ranking->last_rank)
         return OJ_OK;
     OJ_ROOM(ranking->list, ranking->n, ranking->n + 1, ranking->capacity, err);
-    if (ranking->k == 1 && !ranking->keep_ties)
+    if (is_kept_in_order(ranking))
     {
-        replace_single_best_if_nearer(ranking, &candidate);
+        insert_among_k_nearest(ranking, &candidate);
         return OJ_OK;
     }
     ranking->list[ranking->n++] = candidate;
@@ -139,7 +161,7 @@ oj_status oj_ranking_add(struct oj_ranking *ranking, int32_t feature,
 
 void oj_ranking_finish(struct oj_ranking *ranking)
 {
-    if ((ranking->k > 1 || ranking->keep_ties) && ranking->n > ranking->n_cut)
+    if (!is_kept_in_order(ranking) && ranking->n > ranking->n_cut)
         drop_repeats_and_keep_k_nearest(ranking);
 }
 
