@@ -1319,7 +1319,7 @@ oj_status oj_arrow_take(const struct oj_arrow_chunks *chunks,
     int64_t chunk = chunks->shared != NULL ? find_run_of_places(places) : -1;
     oj_status status;
     memset(out, 0, sizeof *out);
-    if (chunk >= 0 && places->n >= chunks->array[chunk]->length / 2)
+    if (chunk >= 0 && places->n >= chunks->array[chunk]->length / 16)
         return oj_arrow_view(chunks->shared[chunk], chunks->array[chunk],
                              places->row[0], places->n, out, err);
     status = take_runs(chunks, &r, out, err);
@@ -1397,5 +1397,75 @@ int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
                              (double)(array->length > 0 ? array->length : 1) *
                              (double)n) +
                    2 * n * size;
+    }
+}
+
+/* The most that two neighbours of n + 1 offsets enclose. */
+static int64_t most_between_offsets(const struct ArrowArray *array,
+                                    int64_t size, int64_t first, int64_t n)
+{
+    int64_t most = 0;
+    first += array->offset;
+    for (int64_t i = first; i < first + n; i++)
+    {
+        int64_t here = arrow_offset_at(array->buffers[1], size == 8, i + 1) -
+                       arrow_offset_at(array->buffers[1], size == 8, i);
+        most = here > most ? here : most;
+    }
+    return most;
+}
+
+static int64_t most_of_views(const struct ArrowArray *array, int64_t first,
+                             int64_t n)
+{
+    int64_t most = 0;
+    for (int64_t i = first; i < first + n; i++)
+    {
+        int64_t here = bytes_of_views(array, i, 1);
+        most = here > most ? here : most;
+    }
+    return most;
+}
+
+int64_t oj_arrow_most_bytes(const struct ArrowSchema *schema,
+                            const struct ArrowArray *array, int64_t first,
+                            int64_t n)
+{
+    struct type type = type_of(schema);
+    int64_t sum = 0, size = type.size;
+    const struct ArrowArray *child =
+        array->n_children > 0 ? array->children[0] : NULL;
+    if (n == 0)
+        return 0;
+    switch (type.storage)
+    {
+        case STORES_NOTHING:
+            return 0;
+        case STORES_BITS:
+            return 1;
+        case STORES_FIXED:
+            return size;
+        case STORES_BYTES:
+            return size + most_between_offsets(array, size, first, n);
+        case STORES_BYTE_VIEWS:
+            return most_of_views(array, first, n);
+        case STORES_LISTS:
+            return size + most_between_offsets(array, size, first, n) *
+                              oj_arrow_most_bytes(schema->children[0], child, 0,
+                                                  child->length);
+        case STORES_FIXED_LISTS:
+            return size * oj_arrow_most_bytes(schema->children[0], child, 0,
+                                              child->length);
+        case STORES_STRUCTS:
+            for (int64_t i = 0; i < schema->n_children; i++)
+                sum +=
+                    oj_arrow_most_bytes(schema->children[i], array->children[i],
+                                        array->offset + first, n);
+            return sum;
+        case STORES_RUNS:
+            return oj_arrow_most_bytes(schema->children[1], array->children[1],
+                                       0, array->children[1]->length);
+        default:
+            return INT32_MAX; /* views of lists may share what they hold */
     }
 }
