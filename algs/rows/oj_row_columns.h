@@ -17,10 +17,10 @@
  *  Names are compared without case, as most formats do. A name that is taken:
  *
  *   of the input layer   NAME_2, NAME_3 and so on
- *   computed             all computed columns get one and the same number, _2
- * or the first one with which none of them is taken; a name that the user gave
- * is an error of the join layer    prefix and NAME, then that with _2, _3 and
- * so on
+ *   computed             all computed columns get one number, _2 or the first
+ *                        with which none is taken; of a name that the user gave
+ *                        it is an error
+ *   of the join layer    prefix and NAME, then that with _2, _3 and so on
  *
  *  A field without name is called field.
  */
@@ -82,15 +82,18 @@ struct oj_computed_columns
  *  [OJ_N_PAIR_VALUES] of the values of pairs that they hold. Not for semi and
  *  anti joins nor aggregates, whose rows have none of these.
  *
- *   column (usual name)                     there when
- *   join_fid                                always
- *   join_distance                           the join measures one
- *   join_similarity, join_similarity_2 ...  one for each condition on texts
- *   join_difference                         vectors are compared
- *   join_rank          int32, 1 2 3 ...     a row has several pairs in the
- * order of their measure (no usual name)    int64, pairs         name_count is
- * given overlap_area, _length, _percent         overlap names them nearest_x,
- * nearest_y                    nearest_point_fields join_bearing bearing_field
+ *   usual name                      there when
+ *   join_fid                        always
+ *   join_distance                   the join measures one
+ *   join_similarity,                one for each condition on texts
+ *     join_similarity_2 ...
+ *   join_difference                 vectors are compared
+ *   join_rank                       a row has several pairs, by their measure
+ *   (none; the number of pairs)     name_count is given
+ *   overlap_area, overlap_length,   overlap names them
+ *     overlap_percent
+ *   nearest_x, nearest_y            nearest_point_fields
+ *   join_bearing                    bearing_field
  *
  *  OJ_ERR_ARG: an unknown overlap. Names for columns that there are not are
  *  refused by oj_option_clash.h. */

@@ -44,9 +44,11 @@ static oj_status append_number(struct oj_value_key *key,
                                struct oj_error *err)
 {
     const double two_to_63 = 9223372036854775808.0;
-    int64_t whole = value->integer;
     unsigned char bytes[9] = {0};
-    if (value->form == OJ_PLAIN_REAL)
+    int64_t whole = 0;
+    if (value->form == OJ_PLAIN_INTEGER)
+        whole = value->integer;
+    else
     {
         double real = value->real;
         bytes[0] =
@@ -89,7 +91,8 @@ static oj_status make_key(struct oj_value_key *key,
     key->n = 0;
     for (int i = 0; i < n_fields && !*is_missing; i++)
     {
-        struct oj_plain_value value = {OJ_PLAIN_NULL, 0, 0.0, NULL, 0};
+        struct oj_plain_value value;
+        value.form = OJ_PLAIN_NULL;
         OJ_TRY(rows->read(rows->user, i, row, &value, err));
         *is_missing = value_is_missing(&value);
         if (!*is_missing)

@@ -46,8 +46,8 @@ static const struct oj_option options[] = {
      VALUE(BOXES, windows), .ops = "window"},
     {join, "max_distance_field", "F[:unit]",
      "-op dwithin: the distance is in this field of the input layer, row by "
-     "row, as reach or reach:km; rows where it is NULL or negative match "
-     "nothing",
+     "row, as reach or reach:km (a name with : in double quotes); rows "
+     "where it is NULL or negative match nothing",
      VALUE(TEXT, max_distance_field), .ops = "dwithin"},
     {join, "join_max_distance_field", "F[:unit]", "the same, of the join layer",
      VALUE(TEXT, join_max_distance_field), .ops = "dwithin"},
@@ -200,7 +200,8 @@ static const struct oj_option options[] = {
      VALUE(TEXT, input.dialect), .needs = "sql"},
     {input_side, "spat", "XMIN YMIN XMAX YMAX",
      "only rows that touch this box, in the layer's own CRS", VALUE(BOX, spat)},
-    {input_side, "select", "FIELD,...", "only these fields; \"\" for none",
+    {input_side, "select", "FIELD,...",
+     "only these fields (a name with a comma in double quotes); \"\" for none",
      VALUE(TEXT, input.select), .once = "write one list, as -select a,b"},
     {input_side, "limit", "N", "only the first N rows", VALUE(COUNT, limit)},
     {input_side, "oo", "NAME=VALUE", "open option of the input driver",

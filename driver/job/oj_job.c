@@ -245,10 +245,10 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job, int side,
     if (options.keep_attributes)
         options.n_fields = source->n_fields + source->n_hidden;
     options.skipped = source->skipped;
-    options.use_arrow = 1;
-    options.avoids_driver_stream = source->has_wrong_stream;
-    options.file = oj_source_file(source);
-    options.geopackage = oj_source_geopackage(source);
+    options.lanes = oj_source_lanes(source);
+    options.file =
+        source->dataset != NULL ? GDALGetDescription(source->dataset) : NULL;
+    options.geopackage = source->dataset;
     options.all_rows_filter = oj_source_all_rows_filter(source);
     options.ignore_unwanted = !source->has_where;
     options.transformation = source->transformation;

@@ -1031,7 +1031,7 @@ static oj_status read_input_row_by_fid(struct oj_pass *pass, int64_t fid,
     struct oj_read_options reading = oj_job_read_options(job, 0, 1);
     int is_filtered = oj_source_is_filtered(&job->input);
     reading.limit = -1;
-    reading.use_arrow = 0;
+    reading.lanes = 0;
     reading.batch_rows = 1;
     reading.all_rows_filter = NULL; /* would replace that of the FID */
     if (is_filtered)

@@ -94,14 +94,8 @@ OJ_MUST_USE oj_status oj_source_check_count(const struct oj_source *source,
                                             int64_t limit, int64_t n_rows,
                                             struct oj_error *err);
 
-/** The file of FlatGeobuf that the source is all rows of, but for a box, for
- *  the reader, or NULL; always that where the configuration option
- * OGRJOIN_LANES is NO. */
-const char *oj_source_file(const struct oj_source *source);
-
-/** The GeoPackage that the source is all rows of a layer of, but for a box, for
- *  the reader, or NULL; always that with open options, and as above. */
-GDALDatasetH oj_source_geopackage(const struct oj_source *source);
+/** The lanes that may read it, for the reader (oj_lane_table.h). */
+unsigned oj_source_lanes(const struct oj_source *source);
 
 /** For the reader's options (oj_layer_read.h): of a table of GeoPackage without
  *  an attribute filter, or NULL. */

@@ -155,9 +155,9 @@ TEST_LOOP(property_scores_are_ordered, 0, 2)
                                            oj_plain_real(2.5),
                                            oj_plain_real((double)INFINITY)};
     const struct oj_plain_value missing[] = {
-        {OJ_PLAIN_NULL, 0, 0.0, NULL, 0},
-        {OJ_PLAIN_REAL, 0, (double)NAN, NULL, 0},
-        {OJ_PLAIN_TEXT, 0, 0.0, "7", 1}};
+        {.form = OJ_PLAIN_NULL},
+        {.form = OJ_PLAIN_REAL, .real = (double)NAN},
+        {.form = OJ_PLAIN_TEXT, .text = "7", .n = 1}};
     const struct oj_row_pick pick = {OJ_PICK_SCORE, NULL, _i};
     for (int i = 0; i < 3; i++)
         ck_assert((oj_row_pick_score(&pick, &integers[i]) <

@@ -15,7 +15,7 @@
 static struct oj_error error;
 
 /* Values of a table, row by row. */
-struct values
+struct value_table
 {
     const struct oj_plain_value *value;
     int n_fields;
@@ -24,7 +24,7 @@ struct values
 static oj_status read_value(void *user, int field, int64_t row,
                             struct oj_plain_value *value, struct oj_error *err)
 {
-    const struct values *values = user;
+    const struct value_table *values = user;
     (void)err;
     *value = values->value[row * values->n_fields + field];
     return OJ_OK;
@@ -35,7 +35,7 @@ static void find(struct oj_value_classes *classes,
                  const struct oj_plain_value *value, int64_t n_rows, int insert,
                  int32_t *class_of)
 {
-    struct values values = {value, n_fields};
+    struct value_table values = {value, n_fields};
     const struct oj_plain_reader reader = {read_value, &values};
     struct oj_value_key key = {0};
     ck_assert_int_eq(oj_value_classes_find(classes, &key, comparison, n_fields,
@@ -273,7 +273,7 @@ TEST(memory_classes)
     const enum oj_value_comparison numbers = OJ_COMPARE_NUMBERS;
     const struct oj_plain_value one[] = {oj_plain_integer(1),
                                          oj_plain_integer(2)};
-    struct values values = {one, 1};
+    struct value_table values = {one, 1};
     const struct oj_plain_reader reader = {read_value, &values};
     oj_status status = OJ_ERR_NOMEM;
     for (int64_t n = 1; status != OJ_OK; n++)
