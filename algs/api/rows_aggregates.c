@@ -1,8 +1,8 @@
 #include "rows_aggregates.h"
 
 #include "../../flatten/base/oj_alloc.h"
+#include "../arrow/oj_arrow_column.h"
 #include "../pair_values/oj_pair_stage.h"
-#include "../rows/oj_arrow_column.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ enum
 };
 
 /* The values of a field in one form, of all rows of the join side. */
-struct field_values
+struct join_values
 {
     uint8_t *is_null;
     int64_t *integer;
@@ -30,7 +30,7 @@ struct rows_aggregates
     const struct rows_chunks *chunks;
     struct oj_aggregate_words words;
     struct oj_aggregate_column *column; /* [words.n_fields] */
-    struct field_values *values;        /* [words.n_fields] */
+    struct join_values *values;         /* [words.n_fields] */
     struct oj_aggregate_plan plan;
     struct oj_aggregates *state;
     int64_t *place;   /* [join rows] 0, 1, 2 ... */
@@ -44,8 +44,8 @@ struct rows_aggregates
 /* ---- values of the join side -----------------------------------------------
  */
 
-static oj_status keep_text(struct field_values *v, int64_t row,
-                           const char *text, int64_t n, struct oj_error *err)
+static oj_status keep_text(struct join_values *v, int64_t row, const char *text,
+                           int64_t n, struct oj_error *err)
 {
     OJ_ROOM(v->text, v->n_text, v->n_text + n + 1, v->cap_text, err);
     memcpy(v->text + v->n_text, text, (size_t)n);
@@ -71,7 +71,7 @@ static int64_t read_ordered(const char *from)
     return (int64_t)(bits ^ (UINT64_C(1) << 63));
 }
 
-static oj_status read_number(struct field_values *v, int64_t row,
+static oj_status read_number(struct join_values *v, int64_t row,
                              const struct oj_plain_value *value)
 {
     v->is_null[row] = value->form == OJ_PLAIN_NULL;
@@ -85,7 +85,7 @@ static oj_status read_number(struct field_values *v, int64_t row,
     return OJ_OK;
 }
 
-static oj_status read_text(struct field_values *v, int64_t row,
+static oj_status read_text(struct join_values *v, int64_t row,
                            enum oj_aggregate_form form,
                            const struct oj_plain_value *value,
                            struct oj_error *err)
@@ -110,7 +110,7 @@ static oj_status read_text(struct field_values *v, int64_t row,
 static oj_status read_value(const struct ArrowSchema *schema,
                             const struct ArrowArray *array, int64_t at,
                             enum oj_aggregate_form form, int64_t row,
-                            struct field_values *v, struct oj_error *err)
+                            struct join_values *v, struct oj_error *err)
 {
     struct oj_plain_value value = {OJ_PLAIN_NULL, 0, 0, NULL, 0};
     struct oj_arrow_room room;
@@ -138,7 +138,7 @@ static oj_status read_value(const struct ArrowSchema *schema,
 }
 
 /* Where texts lie that were kept one after another. */
-static void point_at_kept_texts(struct field_values *v, int64_t n)
+static void point_at_kept_texts(struct join_values *v, int64_t n)
 {
     int64_t at = 0;
     for (int64_t i = 0; v->bytes != NULL && i < n; i++)
@@ -155,7 +155,7 @@ static oj_status read_field(const struct rows_aggregates *a, int i,
 {
     const struct oj_aggregate_field *field = &a->words.fields[i];
     const struct ArrowSchema *schema = a->join->schema.children[field->column];
-    struct field_values *v = &a->values[i];
+    struct join_values *v = &a->values[i];
     int64_t n = rows_chunks_rows(a->chunks);
     OJ_NEW(v->is_null, n, err);
     if (a->words.types[i] == OJ_AGG_INTEGER)

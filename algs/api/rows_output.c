@@ -2,8 +2,8 @@
 
 #include "../../flatten/arrays/oj_wkb.h"
 #include "../../flatten/base/oj_alloc.h"
-#include "../rows/arrow_values.h"
-#include "../rows/oj_arrow_column.h"
+#include "../arrow/arrow_values.h"
+#include "../arrow/oj_arrow_column.h"
 
 #include <math.h>
 #include <stdio.h>
