@@ -478,27 +478,6 @@ static oj_status open_stage(struct rows_stream *s,
     return oj_pair_stage_set_join_side(s->stage, &side, err);
 }
 
-static oj_status notice_renamed(const struct rows_stream *s)
-{
-    char text[700] = "";
-    size_t used = 0;
-    for (int64_t i = 0; i < s->output.columns.n && used < sizeof text - 1; i++)
-    {
-        const struct oj_named_column *column = &s->output.columns.column[i];
-        if (column->original[0] != '\0' &&
-            strcmp(column->original, column->name) != 0)
-            used += (size_t)snprintf(text + used, sizeof text - used,
-                                     "%s%s -> %s", used > 0 ? ", " : "",
-                                     column->original, column->name);
-    }
-    if (used > 0)
-        api_settings_notify(s->settings,
-                            "columns renamed, because their names are taken: "
-                            "%s",
-                            text);
-    return OJ_OK;
-}
-
 static oj_status open_output(struct rows_stream *s, struct oj_error *err)
 {
     const struct ogrjoin_settings *all = s->settings;
@@ -517,7 +496,6 @@ static oj_status open_output(struct rows_stream *s, struct oj_error *err)
     OJ_TRY(rows_output_open(&s->input, &s->join, &s->rows->chunks, all,
                             &request.relation, aggregates, &request, &s->output,
                             err));
-    OJ_TRY(notice_renamed(s));
     OJ_TRY(open_stage(s, &request, err));
     OJ_NEW(s->place, MOST_PLACES, err);
     if (oj_how_has_join_rows((enum oj_how)all->rows.how))

@@ -19,7 +19,7 @@ enum
 };
 
 /* Points on a line, with a name or without. */
-struct side
+struct point_side
 {
     int n;
     double x[MOST_ROWS];
@@ -28,9 +28,9 @@ struct side
     int fails_at; /* array that cannot be read; 0: none */
 };
 
-static const struct side left = {
+static const struct point_side left = {
     5, {0, 1, 5, 20, 9}, {"a", "b", NULL, "d", "e"}, 0, 0};
-static const struct side right = {
+static const struct point_side right = {
     4, {0.5, 5, 6, 100}, {"x", "y", NULL, "z"}, 0, 0};
 
 static struct ogrjoin_error err;
@@ -45,7 +45,7 @@ static void must(int status)
 
 struct side_stream
 {
-    struct side side;
+    struct point_side side;
     int at, n_arrays;
 };
 
@@ -65,7 +65,7 @@ static int give_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
     return status == OJ_OK ? 0 : ENOMEM;
 }
 
-static oj_status put_rows(const struct side *side, int first, int n,
+static oj_status put_rows(const struct point_side *side, int first, int n,
                           struct ArrowArray *out)
 {
     struct oj_arrow_bytes_column names;
@@ -127,7 +127,7 @@ static void release_side(struct ArrowArrayStream *stream)
     stream->release = NULL;
 }
 
-static struct ArrowArrayStream open_side(const struct side *side)
+static struct ArrowArrayStream open_side(const struct point_side *side)
 {
     struct side_stream *s = calloc(1, sizeof *s);
     s->side = *side;
@@ -225,7 +225,7 @@ static struct ogrjoin_settings *settings_of(const char *const *words)
     return settings;
 }
 
-static int join_sides(const struct side *a, const struct side *b,
+static int join_sides(const struct point_side *a, const struct point_side *b,
                       const struct ogrjoin_settings *settings,
                       const char *columns, char *text)
 {
@@ -318,7 +318,7 @@ TEST_LOOP(rows_of_every_kind, 0, (int)(sizeof cases / sizeof *cases))
     {
         for (int batch_rows = 0; batch_rows < 3; batch_rows++)
         {
-            struct side a = left, b = right;
+            struct point_side a = left, b = right;
             a.at_once = at_once;
             b.at_once = at_once > 0 ? 4 - at_once : 0;
             must(ogrjoin_set_number(settings, "batch_rows", batch_rows, &err));
@@ -333,7 +333,7 @@ TEST(one_to_one_takes_all_rows)
 {
     static const char *const words[] = {"op", "nearest", NULL};
     struct ogrjoin_settings *settings = settings_of(words);
-    struct side a = left;
+    struct point_side a = left;
     char text[TEXT];
     a.at_once = 1;
     must(ogrjoin_set_number(settings, "k", 4, &err));
@@ -349,7 +349,7 @@ TEST(sides_without_rows)
 {
     static const char *const words[] = {"op", "nearest", "how", "full", NULL};
     struct ogrjoin_settings *settings = settings_of(words);
-    struct side none = {0};
+    struct point_side none = {0};
     char text[TEXT];
     must(join_sides(&none, &right, settings, "join_fid", text));
     ck_assert_str_eq(text, "0 |1 |2 |3 |");
@@ -486,8 +486,8 @@ TEST(progress_counts_rows)
     ogrjoin_settings_progress(settings, note_progress, &seen);
     must(ogrjoin_set_number(settings, "batch_rows", 2, &err));
     must(ogrjoin_set_number(settings, "input_rows", 5, &err));
-    must(join_sides(&(struct side){.n = left.n, .at_once = 1}, &right, settings,
-                    "id", text));
+    must(join_sides(&(struct point_side){.n = left.n, .at_once = 1}, &right,
+                    settings, "id", text));
     ck_assert_int_eq(seen.n, 3);
     ck_assert_int_eq(seen.rows, 5);
     ck_assert_int_eq(seen.all, 5);
@@ -501,7 +501,7 @@ TEST(errors_of_sides)
 {
     static const char *const words[] = {"op", "nearest", NULL};
     struct ogrjoin_settings *settings = settings_of(words);
-    struct side broken = right;
+    struct point_side broken = right;
     char text[TEXT];
     broken.fails_at = 2;
     broken.at_once = 2;
@@ -518,7 +518,7 @@ TEST(errors_of_sides)
 TEST_LOOP(memory, 0, (int)(sizeof cases / sizeof *cases))
 {
     struct ogrjoin_settings *settings = settings_of(cases[_i].words);
-    struct side a = left;
+    struct point_side a = left;
     char text[TEXT];
     int status = OGRJOIN_ERR_NOMEM;
     a.at_once = 2;

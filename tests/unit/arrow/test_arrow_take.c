@@ -367,7 +367,7 @@ static void put_row(const struct ArrowSchema *schema,
 /* --- trials ------------------------------------------------------------------
  */
 
-struct trial
+struct take_trial
 {
     struct ArrowSchema schema;
     struct oj_arrow_shared *shared[MOST_CHUNKS];
@@ -378,7 +378,7 @@ struct trial
     struct oj_arrow_places places;
 };
 
-static void make_trial(struct trial *t)
+static void make_trial(struct take_trial *t)
 {
     make_schema(&t->schema, 0);
     must(oj_arrow_check_type(&t->schema, &err));
@@ -408,14 +408,15 @@ static void make_trial(struct trial *t)
         t->places.n = t->array[0]->length;
 }
 
-static void free_trial(struct trial *t)
+static void free_trial(struct take_trial *t)
 {
     for (int i = 0; i < t->n_chunks; i++)
         oj_arrow_unshare(t->shared[i]);
     oj_arrow_schema_release(&t->schema);
 }
 
-static void check_taken(const struct trial *t, const struct ArrowArray *out)
+static void check_taken(const struct take_trial *t,
+                        const struct ArrowArray *out)
 {
     static char was[TEXT], is[TEXT];
     ck_assert_int_eq(out->length, t->places.n);
@@ -437,7 +438,7 @@ static void check_taken(const struct trial *t, const struct ArrowArray *out)
 /* fails_at 0: no allocation fails. */
 static void take_random_rows(int keeps, int64_t fails_at, oj_status *status)
 {
-    struct trial t;
+    struct take_trial t;
     struct ArrowArray out;
     struct oj_arrow_chunks chunks;
     memset(&t, 0, sizeof t);
