@@ -368,20 +368,6 @@ static oj_status set_backend(struct ogrjoin_settings *s, const char *value,
     return OJ_OK;
 }
 
-/* Copies a word of a list, up to its end or a comma that is not in double
- * quotes; returns what follows. */
-static const char *read_list_word(const char *at, char *word)
-{
-    int is_quoted = 0;
-    for (; *at != '\0' && (is_quoted || *at != ','); at++)
-    {
-        is_quoted ^= *at == '"';
-        *word++ = *at;
-    }
-    *word = '\0';
-    return at + (*at == ',');
-}
-
 /* A condition for each word of a list: columns with thresholds, or these alone.
  */
 static oj_status parse_similar(const char *list, struct compared_fields *out,
@@ -394,7 +380,10 @@ static oj_status parse_similar(const char *list, struct compared_fields *out,
     while (*list != '\0' && status == OJ_OK)
     {
         struct oj_similar *to = &out->similar[out->n_similar];
-        list = read_list_word(list, word);
+        const char *end = oj_similar_end(list);
+        memcpy(word, list, (size_t)(end - list));
+        word[end - list] = '\0';
+        list = end + (*end == ',');
         if (out->n_similar == OJ_MOST_TEXTS)
             status =
                 oj_fail(err, OJ_ERR_ARG, "similar takes at most %d conditions",

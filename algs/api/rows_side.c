@@ -2,7 +2,7 @@
 
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_spelling.h"
-#include "../rows/arrow_values.h"
+#include "../arrow/arrow_values.h"
 
 #include <math.h>
 #include <stdio.h>

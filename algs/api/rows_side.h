@@ -8,8 +8,8 @@
 #ifndef ROWS_SIDE_H
 #define ROWS_SIDE_H
 
-#include "../rows/oj_arrow_plain_values.h"
-#include "../rows/oj_arrow_take.h"
+#include "../arrow/oj_arrow_plain_values.h"
+#include "../arrow/oj_arrow_take.h"
 #include "../rows/oj_value_classes.h"
 #include "api_index.h"
 

@@ -12,6 +12,15 @@
 #include <cpl_string.h>
 #include <ogr_recordbatch.h>
 
+/* GDAL has the structs without the guards that others ask for. */
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+#endif
+#ifndef ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
+#endif
+#include "../../algs/arrow/oj_arrow_array.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -561,37 +570,6 @@ static oj_status append_output_rows(struct oj_join_arrow *s,
     return OJ_OK;
 }
 
-static void release_array(struct ArrowArray *array)
-{
-    for (int64_t i = 0; i < array->n_children; i++)
-    {
-        struct ArrowArray *child = array->children[i];
-        if (child->release != NULL)
-            child->release(child);
-        oj_free(child);
-    }
-    for (int64_t i = 0; i < array->n_buffers; i++)
-        oj_free((void *)array->buffers[i]);
-    oj_free(array->children);
-    oj_free(array->buffers);
-    memset(array, 0, sizeof *array);
-}
-
-/* An array with buffers that are NULL and zeroed children; array->release is
- * set in any case. */
-static oj_status make_array(int n_buffers, int n_children,
-                            struct ArrowArray *array, struct oj_error *err)
-{
-    memset(array, 0, sizeof *array);
-    array->release = release_array;
-    OJ_NEW_ZEROED(array->buffers, n_buffers, err);
-    array->n_buffers = n_buffers;
-    OJ_NEW_ZEROED(array->children, n_children, err);
-    for (; array->n_children < n_children; array->n_children++)
-        OJ_NEW_ZEROED(array->children[array->n_children], 1, err);
-    return OJ_OK;
-}
-
 static int64_t count_nulls(const struct array_column *column, int64_t n_rows)
 {
     int64_t n = n_rows, i = 0;
@@ -610,7 +588,8 @@ static oj_status hand_column_over_to_array(struct array_column *column,
                                            struct oj_error *err)
 {
     int has_bytes = column->format == 'u' || column->format == 'z';
-    OJ_TRY(make_array(has_bytes ? 3 : 2, column->item != NULL, array, err));
+    OJ_TRY(oj_arrow_array_make(has_bytes ? 3 : 2, column->item != NULL, array,
+                               err));
     if (column->values == NULL) /* of lists that are all empty */
         OJ_TRY(reserve_row_and_set_validity(column, 0, 0, err));
     if (has_bytes)
@@ -647,7 +626,7 @@ static oj_status make_record_batch_array(struct oj_join_arrow *s,
                                          struct ArrowArray *array,
                                          struct oj_error *err)
 {
-    OJ_TRY(make_array(1, s->n_children, array, err));
+    OJ_TRY(oj_arrow_array_make(1, s->n_children, array, err));
     array->length = n_rows;
     for (int i = 0; i < s->n_children; i++)
         OJ_TRY(hand_column_over_to_array(&s->child[i].column, n_rows,

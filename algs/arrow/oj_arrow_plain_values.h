@@ -12,9 +12,9 @@
 #ifndef OJ_ARROW_PLAIN_VALUES_H
 #define OJ_ARROW_PLAIN_VALUES_H
 
+#include "../rows/oj_field_kind.h"
+#include "../rows/oj_plain_value.h"
 #include "arrow_abi.h"
-#include "oj_field_kind.h"
-#include "oj_plain_value.h"
 
 enum oj_field_kind oj_arrow_kind(const struct ArrowSchema *schema);
 
