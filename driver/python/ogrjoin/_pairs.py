@@ -97,8 +97,39 @@ class Pairs:
         right32, index = self.right32[a:b], self._index
         return Pairs(offsets - a, right32, distance, n, values, index=index)
 
+    def to_frame(self) -> Any:
+        """A DataFrame of pandas: left, right, distance where the join has one, and
+        what settings asked for."""
+        import pandas
+
+        columns = {"left": self.left, "right": self.right}
+        if self.distance is not None:
+            columns["distance"] = self.distance
+        return pandas.DataFrame({**columns, **self.values})
+
     def __repr__(self) -> str:
-        return f"<ogrjoin.Pairs: {len(self)} of {self.n_left} left rows>"
+        rows = f"{self.n_left} left rows"
+        return f"<ogrjoin.Pairs: {len(self)} pairs of {rows} with the right ones>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{len(self)} pairs, the first:</p>{self._head().to_html()}"
+
+    def _head(self) -> Any:
+        import pandas
+
+        n = min(len(self), 5)
+        left = np.searchsorted(self.offsets, np.arange(n), "right") - 1 + self.first
+        columns = {"left": left, "right": self.right32[:n]}
+        if self.distance is not None:
+            columns["distance"] = self.distance[:n]
+        return pandas.DataFrame({**columns, **{k: v[:n] for k, v in self.values.items()}})
+
+    def __reduce__(self) -> Any:
+        """Pickled are the arrays."""
+        values = {name: np.array(v) for name, v in self.values.items()}
+        distance = None if self.distance is None else np.array(self.distance)
+        arrays = np.array(self.offsets), np.array(self.right32), distance
+        return Pairs, (*arrays, self.n_left, values, self.first)
 
 
 def _of_arrays(made: Any, op: str, first: int, index: Any) -> Pairs:
@@ -160,6 +191,9 @@ def pad(left: Any, n_left: int, *columns: Any) -> tuple[Any, ...]:
 
 
 _PROGRESS_ROWS = 65536
+
+# Indexes that are kept: one for each distance that is asked for.
+_MOST_INDEXES = 4
 
 # After joins of more rows the memory they worked with is freed.
 _KEPT_ROWS = 65536
@@ -358,7 +392,8 @@ class Index:
         settings = {"op": op, **self._compared}
         self._layer = self._make_layer(right, "right", settings, column, texts)
         self._crs = _crs.of_side(right)
-        self._indexes: dict[Any, Any] = {}
+        self._indexes: dict[Any, Any] = {}  # the last few that were asked for
+        self._rows: Any = None  # this side with its columns, for join()
         self._values: Any = None
         if on is not None:
             _sides.check_length(on, len(self), "columns are not as long as a layer")
@@ -407,11 +442,19 @@ class Index:
 
     def _index(self, settings: dict[str, Any]) -> Any:
         key = tuple(sorted((k, v) for k, v in settings.items() if v is not None))
-        index = self._indexes.get(key)
+        index = self._indexes.pop(key, None)
         if index is None:
             index = _core.index(self._layer, {**self._settings, **settings})
-            self._indexes[key] = index
+        self._indexes[key] = index  # the last one
+        while len(self._indexes) > _MOST_INDEXES:
+            self._indexes.pop(next(iter(self._indexes)), None)
         return index
+
+    def __repr__(self) -> str:
+        return f"<ogrjoin.Index of {len(self)} rows>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an Index is memory of this process: pickle the right side")
 
     def pairs(
         self,
