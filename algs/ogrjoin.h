@@ -541,16 +541,16 @@ OGRJOIN_API void ogrjoin_settings_notices(struct ogrjoin_settings *settings,
 
 /** What the library does not know of CRS itself; either may be NULL.
  *  expand   writes PROJJSON or WKT of a CRS that is named by its code alone
- *           ("EPSG:2263") into text, zero-terminated; returns its length
- *           without the zero, which may be size or more: then it is called
- *           again with that much room; below 0: not known.  EPSG:4326,
+ *           ("EPSG:2263") into text, zero-terminated, as snprintf() does;
+ *           returns its length without the zero, which may be size or more:
+ *           then it is called again with room; 0 or less: not known. EPSG:4326,
  *           OGC:CRS84 and OGC:CRS84h are known without
  *  compare  1: a and b, texts as they came, are one CRS; 0: they are two; below
  *           0: not known.  Asked where the texts alone do not decide
- *  Both outlive the joins with these settings. */
+ *  Both are called by the thread that opens the rows, and outlive that. */
 OGRJOIN_API void ogrjoin_settings_crs(
     struct ogrjoin_settings *settings,
-    int64_t (*expand)(void *user, const char *crs, char *text, size_t size),
+    int (*expand)(void *user, const char *crs, char *text, size_t size),
     int (*compare)(void *user, const char *a, const char *b), void *user);
 
 /* --- points that lie on a CUDA device ------------------------------------- */

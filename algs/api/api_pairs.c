@@ -110,10 +110,9 @@ void api_pair_maker_close(struct api_pair_maker *maker)
 /* --- one to one ------------------------------------------------------------
  */
 
-static oj_status write_one_to_one_as_matches(const struct oj_one_to_one *choice,
-                                             int64_t n_rows,
-                                             struct oj_matches *out,
-                                             struct oj_error *err)
+oj_status api_one_to_one_matches(const struct oj_one_to_one *choice,
+                                 int64_t n_rows, struct oj_matches *out,
+                                 struct oj_error *err)
 {
     int64_t n;
     const struct oj_one_pair *pair = oj_one_to_one_pairs(choice, &n);
@@ -149,7 +148,7 @@ static oj_status choose_one_to_one(const struct api_pair_maker *maker,
     if (status == OJ_OK)
         status = oj_one_to_one_finish(choice, err);
     if (status == OJ_OK)
-        status = write_one_to_one_as_matches(choice, matches->n_rows, out, err);
+        status = api_one_to_one_matches(choice, matches->n_rows, out, err);
     oj_pair_ranks_free(&ranks);
     oj_one_to_one_close(choice);
     return status;

@@ -11,6 +11,7 @@
 #include "../../flatten/arrays/oj_flat.h"
 #include "../../flatten/arrays/oj_pair_values.h"
 #include "../engine/oj_join.h"
+#include "../pair_values/oj_one_to_one.h"
 #include "../pair_values/oj_pair_stage.h"
 
 #include <pthread.h>
@@ -92,6 +93,12 @@ OJ_MUST_USE oj_status api_pairs_add(struct api_pair_maker *maker,
                                     struct oj_matches *matches,
                                     struct ogrjoin_pairs *pairs,
                                     struct oj_error *err);
+
+/** The pairs of a choice whose labels are rows 0 to n_rows - 1. */
+OJ_MUST_USE oj_status api_one_to_one_matches(const struct oj_one_to_one *choice,
+                                             int64_t n_rows,
+                                             struct oj_matches *out,
+                                             struct oj_error *err);
 
 /** Lets the pairs of the rows that come next be written behind those that are
  *  there, as far as there is room for them, before they are added. */

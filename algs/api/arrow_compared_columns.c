@@ -3,7 +3,7 @@
 #include "../../flatten/arrays/oj_vectors.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_number.h"
-#include "../rows/arrow_values.h"
+#include "../arrow/arrow_values.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -13,9 +13,9 @@
 #define ARROW_COMPARED_COLUMNS_H
 
 #include "../../flatten/text/oj_token_sets.h"
+#include "../arrow/arrow_abi.h"
 #include "../relation/oj_compared_fields.h"
 #include "../relation/oj_text_similarity_condition.h"
-#include "../rows/arrow_abi.h"
 
 /** What is compared, as it was written. */
 struct compared_fields

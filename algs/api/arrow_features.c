@@ -3,7 +3,7 @@
 #include "../../flatten/arrays/oj_wkb.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_threads.h"
-#include "../rows/arrow_values.h"
+#include "../arrow/arrow_values.h"
 
 #include <math.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 #include "arrow_pairs.h"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../rows/arrow_abi.h"
+#include "../arrow/arrow_abi.h"
 
 #include <stdatomic.h>
 #include <string.h>

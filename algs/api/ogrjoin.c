@@ -4,13 +4,13 @@
 #include "../../flatten/base/oj_threads.h"
 #include "../../flatten/text/oj_token_sets.h"
 #include "../../flatten/text/oj_word_replacements.h"
+#include "../arrow/oj_arrow_array.h"
 #include "../engine/oj_join.h"
 #include "../reference/oj_validate.h"
-#include "api_pairs.h"
+#include "api_index.h"
 #include "arrow_compared_columns.h"
 #include "arrow_features.h"
 #include "arrow_pairs.h"
-#include "device_point_join.h"
 
 #include <errno.h>
 #include <math.h>
@@ -22,8 +22,6 @@
 
 /* The outer side of the library: handles that live as long as somebody uses
  * them, settings by name, errors in their public form. */
-
-#define BACKEND_NAME 40
 
 /* Rows whose vectors a thread makes at once. */
 #define ROWS_AT_ONCE 256
@@ -49,450 +47,10 @@ const char *ogrjoin_status_name(int status)
     return oj_status_name((oj_status)status);
 }
 
-/* --- settings --------------------------------------------------------------
- */
-
-struct ogrjoin_settings
-{
-    struct oj_relation relation;
-    struct oj_options options;
-    char backend[BACKEND_NAME];
-    struct api_pair_settings pairs;
-    struct oj_token_rules rules; /* of texts */
-    int measure;                 /* enum oj_text_measure of all conditions */
-    int64_t min_similarity[2];   /* numerator, denominator; 0, 0: none */
-    int has_k;
-    int side; /* of a layer that is read, enum layer_side */
-
-    /* Not in an index. */
-    char *word_map;         /* what the file holds, or NULL */
-    char *similar, *vector; /* the words, or NULL */
-};
-
-enum layer_side
-{
-    SIDE_NONE = 0,
-    SIDE_LEFT,
-    SIDE_RIGHT
-};
-
-#define MOST_WHOLE 9007199254740992.0 /* 2^53 */
-
-#define VALUE(type, field)                                                     \
-    .kind = OJ_PARAMETER_##type,                                               \
-    .offset = offsetof(struct ogrjoin_settings, field)
-
-/* Beside the parameters of joins. */
-static const struct oj_parameter own_settings[] = {
-    {"op", .help = "what makes a pair: nearest (default), intersects, ...",
-     VALUE(OP, relation.op)},
-    {"exclude_self", .help = "1: no pairs of equal ids (0)",
-     VALUE(INT, relation.exclude_self), .most = 1},
-    {"unordered", .help = "1: only pairs whose left id is the smaller (0)",
-     VALUE(INT, relation.unordered_pairs), .most = 1},
-    {"exclude_same_geometry", .help = "1: no pairs of equal vertices (0)",
-     VALUE(INT, relation.exclude_same_geometry), .most = 1},
-    {"backend",
-     .help = "auto (default), cpu, cuda, or another: ogrjoin_backend_name()",
-     VALUE(BACKEND, backend)},
-    {"threads", .help = "threads to use; 0: all (default)",
-     VALUE(INT, options.n_threads), .most = 4096},
-    {"gpus",
-     .help = "cuda: sum of 2^i for each device i to use; 0: the first (0)",
-     VALUE(COUNT, options.gpus), .most = MOST_WHOLE},
-    {"gpu_memory",
-     .help = "cuda: bytes to use at most on each device; 0: all (0)",
-     VALUE(COUNT, options.gpu_memory), .most = MOST_WHOLE},
-    {"max_pairs", .help = "a join with more pairs fails; 0: no bound (0)",
-     VALUE(COUNT, options.max_batch_pairs), .most = MOST_WHOLE},
-    {"pick", API_PICK_NAMES,
-     .help = "one pair of each row: first, nearest, "
-             "largest_overlap, smallest_area, largest_area, most_similar, "
-             "score (of "
-             "struct ogrjoin_columns), or all (default)",
-     VALUE(CHOICE, pairs.pick)},
-    {"one_to_one",
-     .help = "1: each feature in one pair at most, best pairs first, by "
-             "similarity, then distance, then the order of the sides (0)",
-     VALUE(INT, pairs.one_to_one), .most = 1},
-    {"overlap_area", .help = "1: area of the intersection (0)",
-     VALUE(INT, pairs.overlap_area), .most = 1},
-    {"overlap_length", .help = "1: length of the intersection's lines (0)",
-     VALUE(INT, pairs.overlap_length), .most = 1},
-    {"overlap_percent", .help = "1: overlap, of the left feature (0)",
-     VALUE(INT, pairs.overlap_percent), .most = 1},
-    {"nearest_point",
-     .help = "1: nearest_x and nearest_y, the point of the right feature that "
-             "is nearest to the left one (0)",
-     VALUE(INT, pairs.nearest_point), .most = 1},
-    {"from_point",
-     .help = "1: from_x and from_y, the point of the left feature that is "
-             "nearest to the right one (0)",
-     VALUE(INT, pairs.from_point), .most = 1},
-    {"intersection", .help = "1: what both features have in common, as WKB (0)",
-     VALUE(INT, pairs.intersection), .most = 1},
-    {"bearing",
-     .help = "1: direction to that point, degrees clockwise from north (0)",
-     VALUE(INT, pairs.bearing), .most = 1},
-    {"share",
-     .help = "1: weighted_sum is to be asked of the pairs, which needs their "
-             "overlaps (0)",
-     VALUE(INT, pairs.share), .most = 1},
-    {"similar",
-     .help = "only pairs with similar texts: the least similarity of each "
-             "column of texts, as 0.6 or 3/4,0.5, or with the names of columns "
-             "LEFT[=RIGHT][:T], as name=NAME:0.6,street+town:0.5",
-     VALUE(THRESHOLDS, similar)},
-    {"min_similarity", .help = "the T of each LEFT[=RIGHT] that has none",
-     VALUE(THRESHOLD, min_similarity)},
-    {"vector",
-     .help = "only pairs with like numbers: columns with weights, "
-             "F[:WEIGHT]+..[=..], as price:0.001+area, or one of lists",
-     VALUE(VECTOR, vector)},
-    {"max_difference",
-     .help = "the greatest difference of vectors; default: any, with k",
-     VALUE(DISTANCE, relation.vector.max_difference), .most = INFINITY},
-    {"norm", OJ_NORM_NAMES,
-     .help = "difference of two vectors: l2 (default), l1, linf, or 1 less "
-             "their cosine",
-     VALUE(CHOICE, relation.vector.norm)},
-    {"side", "none|left|right",
-     .help = "which side a layer that is read from Arrow is: the columns that "
-             "similar and vector name are read with it (none)",
-     VALUE(CHOICE, side)},
-    {"measure", OJ_TEXT_MEASURE_NAMES,
-     .help = "how similar two sets of tokens are: jaccard (default), dice, "
-             "cosine, overlap",
-     VALUE(CHOICE, measure)},
-    {"tokens", OJ_TOKEN_NAMES,
-     .help = "what a text is cut into: trgm (default), words, 1grams to 8grams",
-     VALUE(CHOICE, rules.tokens)},
-    {"fold", OJ_FOLD_NAMES,
-     .help = "which texts count as equal: full (default), case, none",
-     VALUE(CHOICE, rules.fold)},
-    {"word_map",
-     .help =
-         "words that stand for others in texts: lines of two, \"st,street\"",
-     VALUE(TEXT, word_map)},
-};
-
-/* An offset in the relation is one in the settings. */
-_Static_assert(offsetof(struct ogrjoin_settings, relation) == 0,
-               "the relation comes first");
-
-static const struct oj_parameter *setting_at(int i)
-{
-    int n = (int)(sizeof own_settings / sizeof *own_settings);
-    return i >= 0 && i < n ? &own_settings[i] : oj_parameter_at(i - n);
-}
-
-static oj_status find_setting(const char *name, const struct oj_parameter **out,
-                              struct oj_error *err)
-{
-    for (int i = 0; (*out = setting_at(i)) != NULL; i++)
-    {
-        if (strcmp((*out)->name, name) == 0)
-            return OJ_OK;
-    }
-    return oj_fail(err, OJ_ERR_ARG, "there is no setting \"%.40s\"", name);
-}
-
-const char *ogrjoin_setting_name(int i)
-{
-    const struct oj_parameter *setting = setting_at(i);
-    return setting != NULL ? setting->name : NULL;
-}
-
-const char *ogrjoin_setting_help(int i)
-{
-    const struct oj_parameter *setting = setting_at(i);
-    return setting != NULL ? setting->help : NULL;
-}
-
-static const struct oj_backend *backend_at(int i)
-{
-    return i == 0 ? &oj_auto_backend : oj_backend_at(i - 1);
-}
-
-const char *ogrjoin_backend_name(int i)
-{
-    const struct oj_backend *backend = backend_at(i);
-    return backend != NULL ? backend->name : NULL;
-}
-
-const char *ogrjoin_backend_help(int i)
-{
-    const struct oj_backend *backend = backend_at(i);
-    return backend != NULL ? backend->description : NULL;
-}
-
-struct ogrjoin_settings *ogrjoin_settings_new(void)
-{
-    struct ogrjoin_settings *settings = oj_calloc(1, sizeof *settings);
-    if (settings == NULL)
-        return NULL;
-    settings->relation = oj_relation_default();
-    settings->relation.vector.max_difference = INFINITY;
-    snprintf(settings->backend, sizeof settings->backend, "%s",
-             oj_auto_backend.name);
-    return settings;
-}
-
-void ogrjoin_settings_free(struct ogrjoin_settings *settings)
-{
-    if (settings == NULL)
-        return;
-    oj_free(settings->word_map);
-    oj_free(settings->similar);
-    oj_free(settings->vector);
-    oj_free(settings);
-}
-
-static oj_status duplicate_text(char **to, const char *value,
-                                struct oj_error *err)
-{
-    size_t size = strlen(value) + 1;
-    char *copy;
-    OJ_NEW(copy, (int64_t)size, err);
-    memcpy(copy, value, size);
-    oj_free(*to);
-    *to = copy;
-    return OJ_OK;
-}
-
-static oj_status set_op(struct ogrjoin_settings *s, const char *value,
-                        struct oj_error *err)
-{
-    int op = oj_op_find(value);
-    char names[256];
-    oj_op_names(", ", names, sizeof names);
-    if (op < 0)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "there is no join \"%.40s\": op is one of %s", value,
-                       names);
-    s->relation.op = (enum oj_op)op;
-    return OJ_OK;
-}
-
-static oj_status set_backend(struct ogrjoin_settings *s, const char *value,
-                             struct oj_error *err)
-{
-    const struct oj_backend *backend;
-    OJ_TRY(oj_backend_read("", "backend", value, &backend, err));
-    snprintf(s->backend, sizeof s->backend, "%s", backend->name);
-    return OJ_OK;
-}
-
-/* Copies a word of a list, up to its end or a comma that is not in double
- * quotes; returns what follows. */
-static const char *read_list_word(const char *at, char *word)
-{
-    int is_quoted = 0;
-    for (; *at != '\0' && (is_quoted || *at != ','); at++)
-    {
-        is_quoted ^= *at == '"';
-        *word++ = *at;
-    }
-    *word = '\0';
-    return at + (*at == ',');
-}
-
-/* A condition for each word of a list: columns with thresholds, or these alone.
- */
-static oj_status parse_similar(const char *list, struct compared_fields *out,
-                               struct oj_error *err)
-{
-    int is_named = list[strspn(list, "0123456789./,")] != '\0';
-    oj_status status = OJ_OK;
-    char *word;
-    OJ_NEW(word, (int64_t)strlen(list) + 1, err);
-    while (*list != '\0' && status == OJ_OK)
-    {
-        struct oj_similar *to = &out->similar[out->n_similar];
-        list = read_list_word(list, word);
-        if (out->n_similar == OJ_MOST_TEXTS)
-            status =
-                oj_fail(err, OJ_ERR_ARG, "similar takes at most %d conditions",
-                        OJ_MOST_TEXTS);
-        else if (is_named)
-            status = oj_similar_parse("", word, to, err);
-        else
-            status = oj_threshold_parse("", "similar", word, &to->numerator,
-                                        &to->denominator, err);
-        out->n_similar += status == OJ_OK;
-    }
-    oj_free(word);
-    return status;
-}
-
-/* What settings compare; freed by the caller, after an error too. */
-static oj_status parse_compared_fields(const struct ogrjoin_settings *settings,
-                                       struct compared_fields *out,
-                                       struct oj_error *err)
-{
-    memset(out, 0, sizeof *out);
-    if (settings->similar != NULL)
-        OJ_TRY(parse_similar(settings->similar, out, err));
-    if (settings->vector != NULL)
-        OJ_TRY(oj_vector_parse("", settings->vector, &out->vector, err));
-    return OJ_OK;
-}
-
-static oj_status set_similar(struct ogrjoin_settings *settings,
-                             const char *value, struct oj_error *err)
-{
-    struct oj_text_condition *to = settings->relation.similar;
-    struct compared_fields fields = {.n_similar = 0};
-    oj_status status = parse_similar(value, &fields, err);
-    if (status == OJ_OK)
-        status = duplicate_text(&settings->similar, value, err);
-    if (status == OJ_OK)
-    {
-        for (int i = 0; i < fields.n_similar; i++)
-        {
-            to[i].numerator = fields.similar[i].numerator;
-            to[i].denominator = fields.similar[i].denominator;
-        }
-        settings->relation.n_similar = fields.n_similar;
-    }
-    compared_fields_free(&fields);
-    return status;
-}
-
-static oj_status set_vector(struct ogrjoin_settings *settings,
-                            const char *value, struct oj_error *err)
-{
-    struct oj_vector_words words = {0};
-    OJ_TRY(oj_vector_parse("", value, &words, err));
-    oj_vector_words_free(&words);
-    OJ_TRY(duplicate_text(&settings->vector, value, err));
-    settings->relation.vector.is_asked = 1;
-    return OJ_OK;
-}
-
-static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
-                          const char *value, struct oj_error *err)
-{
-    const struct oj_parameter *setting;
-    void *at;
-    OJ_TRY(find_setting(name, &setting, err));
-    at = (char *)settings + setting->offset;
-    switch (setting->kind)
-    {
-        case OJ_PARAMETER_OP:
-            return set_op(settings, value, err);
-        case OJ_PARAMETER_BACKEND:
-            return set_backend(settings, value, err);
-        case OJ_PARAMETER_THRESHOLD:
-            return oj_threshold_parse("", name, value, at, (int64_t *)at + 1,
-                                      err);
-        case OJ_PARAMETER_THRESHOLDS:
-            return set_similar(settings, value, err);
-        case OJ_PARAMETER_VECTOR:
-            return set_vector(settings, value, err);
-        case OJ_PARAMETER_TEXT:
-            return duplicate_text(at, value, err);
-        case OJ_PARAMETER_CHOICE:
-            return oj_choice_read("", name, setting->arguments, value, at, err);
-        case OJ_PARAMETER_PATTERN: /* means the join that takes it */
-            OJ_TRY(oj_mask_read("", name, value, at, err));
-            return set_op(settings, setting->ops, err);
-        default:
-            return oj_fail(err, OJ_ERR_ARG, "%s is a number, not a word", name);
-    }
-}
-
-/* 0.6 as it is written, not the double next to it. */
-static oj_status set_threshold(const char *name, double value, int64_t *to,
-                               struct oj_error *err)
-{
-    const int64_t most = 1000000000;
-    double n = nearbyint(value * (double)most);
-    if (!(value > 0.0 && value <= 1.0) || n / (double)most != value)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "%s is above 0 and at most 1, a number of up to 9 "
-                       "digits or a text as 2/3, not %.17g",
-                       name, value);
-    to[0] = (int64_t)n;
-    to[1] = most;
-    return OJ_OK;
-}
-
-static oj_status set_number(struct ogrjoin_settings *settings, const char *name,
-                            double value, struct oj_error *err)
-{
-    const struct oj_parameter *setting;
-    void *at;
-    int is_whole;
-    OJ_TRY(find_setting(name, &setting, err));
-    at = (char *)settings + setting->offset;
-    if (setting->kind == OJ_PARAMETER_THRESHOLD)
-        return set_threshold(name, value, at, err);
-    is_whole = setting->kind == OJ_PARAMETER_COUNT ||
-               setting->kind == OJ_PARAMETER_INT;
-    if (!is_whole && setting->kind != OJ_PARAMETER_DISTANCE)
-        return oj_fail(err, OJ_ERR_ARG, "%s is a word, not a number", name);
-    if (!(value >= setting->least && value <= setting->most) ||
-        (is_whole && value != floor(value)))
-        return oj_fail(
-            err, OJ_ERR_ARG, "%s is a %snumber from %g to %g, not %g", name,
-            is_whole ? "whole " : "", setting->least, setting->most, value);
-    settings->has_k |= at == &settings->relation.k;
-    if (setting->kind == OJ_PARAMETER_INT)
-        *(int *)at = (int)value;
-    else if (is_whole)
-        *(int64_t *)at = (int64_t)value;
-    else
-        *(double *)at = value;
-    return OJ_OK;
-}
-
-int ogrjoin_set_text(struct ogrjoin_settings *settings, const char *name,
-                     const char *value, struct ogrjoin_error *err)
-{
-    struct oj_error why = {OJ_OK, ""};
-    return api_error_export(set_text(settings, name, value, &why), &why, err);
-}
-
-int ogrjoin_set_number(struct ogrjoin_settings *settings, const char *name,
-                       double value, struct ogrjoin_error *err)
-{
-    struct oj_error why = {OJ_OK, ""};
-    return api_error_export(set_number(settings, name, value, &why), &why, err);
-}
-
-void ogrjoin_settings_cancel(struct ogrjoin_settings *settings, const int *flag)
-{
-    settings->options.cancel = flag;
-}
-
-static int count_threads(const struct ogrjoin_settings *settings)
-{
-    return settings != NULL && settings->options.n_threads > 0
-               ? settings->options.n_threads
-               : oj_cpu_count();
-}
-
 /* --- layers ----------------------------------------------------------------
  */
 
-struct ogrjoin_layer
-{
-    atomic_int n_users;
-    struct oj_flat flat;
-    struct arrow_features features; /* of flat; zeroed: the caller's arrays */
-    struct arrow_columns columns;   /* of texts and vectors; the same */
-    const int64_t *score;           /* of the caller, or NULL */
-    struct oj_texts texts[OJ_MOST_TEXTS];
-    int n_texts;
-    const int64_t *number_offset; /* [features + 1]; NULL: no vectors */
-    const double *number;
-    int64_t first_row;    /* number of the first feature */
-    pthread_mutex_t lock; /* of what follows */
-    int64_t *row_number;  /* [features], or NULL: not needed yet */
-};
-
-static oj_status new_layer(struct ogrjoin_layer **out, struct oj_error *err)
+oj_status api_layer_new(struct ogrjoin_layer **out, struct oj_error *err)
 {
     struct ogrjoin_layer *layer;
     OJ_NEW_ZEROED(layer, 1, err);
@@ -509,6 +67,13 @@ void ogrjoin_layer_free(struct ogrjoin_layer *layer)
     arrow_features_free(&layer->features);
     arrow_columns_free(&layer->columns);
     oj_free(layer->row_number);
+    oj_free(layer->own_x);
+    oj_free(layer->own_y);
+    oj_free(layer->own_max_distance);
+    oj_free(layer->own_id);
+    oj_free(layer->own_score);
+    oj_free(layer->own_on_class);
+    oj_free(layer->own_exclude_class);
     pthread_mutex_destroy(&layer->lock);
     oj_free(layer);
 }
@@ -630,7 +195,7 @@ static oj_status layer_from_arrays(const struct ogrjoin_arrays *arrays,
 {
     struct oj_flat flat;
     OJ_TRY(view_and_check_flat_arrays(arrays, &flat, err));
-    OJ_TRY(new_layer(out, err));
+    OJ_TRY(api_layer_new(out, err));
     (*out)->flat = flat;
     return OJ_OK;
 }
@@ -644,31 +209,24 @@ int ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
 }
 
 /* No geometry decides a pair. */
-static int compares_only_attributes(const struct oj_relation *relation)
+int api_compares_only_attributes(const struct oj_relation *relation)
 {
     return (oj_op_get(relation->op)->takes & OJ_TAKES_ATTRIBUTES) != 0 &&
            isinf(relation->max_distance);
 }
 
-/* What is read of Arrow arrays. */
-struct arrow_record
-{
-    struct arrow_layout layout;
-    struct arrow_fields fields;
-};
-
 /* Into zeroed *out. compared: what is read of side beside the geometries, which
  * may be missing where the join does not look at them. */
-static oj_status read_schema(const struct ArrowSchema *schema,
-                             const char *column,
-                             const struct compared_fields *compared, int side,
-                             const struct oj_relation *relation,
-                             struct arrow_record *out, struct oj_error *err)
+oj_status api_record_read(const struct ArrowSchema *schema, const char *column,
+                          const struct compared_fields *compared, int side,
+                          const struct oj_relation *relation,
+                          struct arrow_record *out, struct oj_error *err)
 {
-    OJ_TRY(arrow_layout_read(schema, column, compares_only_attributes(relation),
+    OJ_TRY(arrow_layout_read(schema, column,
+                             api_compares_only_attributes(relation),
                              &out->layout, err));
-    return arrow_fields_find(schema, compared, side == SIDE_RIGHT, &out->fields,
-                             err);
+    return arrow_fields_find(schema, compared, side == API_SIDE_RIGHT,
+                             &out->fields, err);
 }
 
 /* Of a layer, into zeroed *out; settings may be NULL. */
@@ -680,34 +238,34 @@ static oj_status read_layer_schema(const struct ArrowSchema *schema,
 {
     struct compared_fields compared;
     oj_status status;
-    if (settings == NULL || settings->side == SIDE_NONE)
+    if (settings == NULL || settings->side == API_SIDE_NONE)
         return arrow_layout_read(schema, column, 0, &out->layout, err);
-    status = parse_compared_fields(settings, &compared, err);
+    status = api_settings_compared(settings, &compared, err);
     if (status == OJ_OK)
-        status = read_schema(schema, column, &compared, settings->side,
-                             &settings->relation, out, err);
+        status = api_record_read(schema, column, &compared, settings->side,
+                                 &settings->relation, out, err);
     compared_fields_free(&compared);
     return status;
 }
 
-static oj_status add_array(struct ogrjoin_layer *layer,
-                           const struct arrow_record *record,
-                           struct ArrowArray *array, struct oj_error *err)
+oj_status api_layer_add(struct ogrjoin_layer *layer,
+                        const struct arrow_record *record,
+                        struct ArrowArray *array, struct oj_error *err)
 {
     OJ_TRY(arrow_columns_add(&layer->columns, &record->fields, array, err));
     return arrow_features_add(&layer->features, &record->layout, array, err);
 }
 
-static oj_status finish_arrow_layer(struct ogrjoin_layer *layer,
-                                    const struct arrow_record *record,
-                                    const struct ogrjoin_settings *settings,
-                                    struct oj_error *err)
+oj_status api_layer_finish(struct ogrjoin_layer *layer,
+                           const struct arrow_record *record,
+                           const struct ogrjoin_settings *settings,
+                           struct oj_error *err)
 {
     static const int64_t no_rows[1] = {0};
     const int *cancel = settings != NULL ? settings->options.cancel : NULL;
     const struct arrow_columns *columns = &layer->columns;
-    OJ_TRY(arrow_features_end(&layer->features, count_threads(settings), cancel,
-                              err));
+    OJ_TRY(arrow_features_end(&layer->features, api_settings_threads(settings),
+                              cancel, err));
     layer->flat = layer->features.flat;
     layer->n_texts = record->fields.n_texts;
     for (int i = 0; i < layer->n_texts; i++)
@@ -731,14 +289,14 @@ static oj_status layer_from_array(const struct arrow_record *record,
                                   struct oj_error *err)
 {
     struct ogrjoin_layer *layer = NULL;
-    oj_status status = new_layer(&layer, err);
+    oj_status status = api_layer_new(&layer, err);
     if (status == OJ_OK)
     {
         layer->features.first_fid = layer->first_row = first_row;
-        status = add_array(layer, record, array, err);
+        status = api_layer_add(layer, record, array, err);
     }
     if (status == OJ_OK)
-        status = finish_arrow_layer(layer, record, settings, err);
+        status = api_layer_finish(layer, record, settings, err);
     if (status == OJ_OK)
         *out = layer;
     else
@@ -783,17 +341,15 @@ static oj_status fail_stream(struct ArrowArrayStream *stream, int code,
                    text != NULL ? text : strerror(code));
 }
 
-/* The schema is released by the caller, after an error too. */
-static oj_status read_stream_schema(struct arrow_source *source,
-                                    struct ArrowSchema *schema,
-                                    struct oj_error *err)
+oj_status api_stream_schema(struct ArrowArrayStream *stream,
+                            struct ArrowSchema *schema, struct oj_error *err)
 {
     int code;
     memset(schema, 0, sizeof *schema);
-    if (source->stream.release == NULL)
+    if (stream->release == NULL)
         return oj_fail(err, OJ_ERR_ARG, "the Arrow stream is released");
-    code = source->stream.get_schema(&source->stream, schema);
-    return code == 0 ? OJ_OK : fail_stream(&source->stream, code, err);
+    code = stream->get_schema(stream, schema);
+    return code == 0 ? OJ_OK : fail_stream(stream, code, err);
 }
 
 static void release_schema(struct ArrowSchema *schema)
@@ -810,14 +366,13 @@ static void close_source(struct arrow_source *source)
     source->stream.release = NULL;
 }
 
-/* array->release NULL: the end. */
-static oj_status next_array(struct arrow_source *source,
-                            struct ArrowArray *array, struct oj_error *err)
+oj_status api_stream_next(struct ArrowArrayStream *stream,
+                          struct ArrowArray *array, struct oj_error *err)
 {
     int code;
     memset(array, 0, sizeof *array);
-    code = source->stream.get_next(&source->stream, array);
-    return code == 0 ? OJ_OK : fail_stream(&source->stream, code, err);
+    code = stream->get_next(stream, array);
+    return code == 0 ? OJ_OK : fail_stream(stream, code, err);
 }
 
 static oj_status read_stream_into_layer(struct arrow_source *source,
@@ -829,10 +384,10 @@ static oj_status read_stream_into_layer(struct arrow_source *source,
     {
         struct ArrowArray array;
         oj_status status;
-        OJ_TRY(next_array(source, &array, err));
+        OJ_TRY(api_stream_next(&source->stream, &array, err));
         if (array.release == NULL)
-            return finish_arrow_layer(layer, &source->record, settings, err);
-        status = add_array(layer, &source->record, &array, err);
+            return api_layer_finish(layer, &source->record, settings, err);
+        status = api_layer_add(layer, &source->record, &array, err);
         arrow_array_release(&array);
         OJ_TRY(status);
     }
@@ -848,14 +403,14 @@ int ogrjoin_layer_from_stream(struct ArrowArrayStream *stream,
     struct arrow_source source = {.stream = *stream};
     struct ArrowSchema schema;
     struct ogrjoin_layer *layer = NULL;
-    oj_status status = read_stream_schema(&source, &schema, &why);
+    oj_status status = api_stream_schema(&source.stream, &schema, &why);
     if (status == OJ_OK)
         status =
             read_layer_schema(&schema, column, settings, &source.record, &why);
     release_schema(&schema);
     stream->release = NULL;
     if (status == OJ_OK)
-        status = new_layer(&layer, &why);
+        status = api_layer_new(&layer, &why);
     if (status == OJ_OK)
         status = read_stream_into_layer(&source, settings, layer, &why);
     if (status == OJ_OK)
@@ -868,30 +423,6 @@ int ogrjoin_layer_from_stream(struct ArrowArrayStream *stream,
 
 /* --- an index --------------------------------------------------------------
  */
-
-/* The texts of a layer as sets of tokens, and its vectors. Zeroed: none. */
-struct layer_sets
-{
-    double *vector;
-    struct oj_token_sets_buf made[OJ_MOST_TEXTS];
-    struct oj_token_sets view[OJ_MOST_TEXTS];
-};
-
-struct ogrjoin_index
-{
-    atomic_int n_users;
-    struct ogrjoin_layer *join_side;
-    struct ogrjoin_settings settings;
-    struct oj_flat flat;  /* the join side as it is joined */
-    struct oj_join *join; /* taken for each batch */
-    struct api_pair_maker maker;
-    struct compared_fields compared;
-    int64_t n_dimensions; /* of vectors; 0: not known yet */
-    struct oj_word_map *word_map;
-    struct oj_dictionary *dictionary[OJ_MOST_TEXTS];
-    struct layer_sets sets; /* of the join side */
-    struct device_joins devices;
-};
 
 static int compares_feature_ids(const struct oj_relation *relation)
 {
@@ -923,7 +454,7 @@ static oj_status view_layer_with_ids(struct ogrjoin_layer *layer,
     return status;
 }
 
-static void free_layer_token_sets(struct layer_sets *sets)
+void api_layer_sets_free(struct layer_sets *sets)
 {
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
         oj_token_sets_free(&sets->made[i]);
@@ -992,7 +523,7 @@ static oj_status make_vectors(struct ogrjoin_index *index,
         OJ_TRY(find_number_of_dimensions(index, layer, err));
     OJ_NEW(sets->vector, flat->n_features * index->n_dimensions, err);
     rows.to = sets->vector;
-    oj_parallel_slices(count_threads(&index->settings), flat->n_features,
+    oj_parallel_slices(api_settings_threads(&index->settings), flat->n_features,
                        ROWS_AT_ONCE, weigh_vectors_of_rows, &rows);
     flat->vectors = (struct oj_vectors){index->n_dimensions, sets->vector};
     return OJ_OK;
@@ -1007,7 +538,7 @@ static oj_status make_layer_token_sets(struct ogrjoin_index *index,
                                        struct oj_error *err)
 {
     const struct ogrjoin_settings *s = &index->settings;
-    int n = s->relation.n_similar, n_threads = count_threads(s);
+    int n = s->relation.n_similar, n_threads = api_settings_threads(s);
     const int *cancel = s->options.cancel;
     if (n != layer->n_texts)
         return oj_fail(err, OJ_ERR_ARG,
@@ -1043,7 +574,7 @@ void ogrjoin_index_free(struct ogrjoin_index *index)
         oj_dictionary_free(index->dictionary[i]);
     oj_word_map_free(index->word_map);
     compared_fields_free(&index->compared);
-    free_layer_token_sets(&index->sets);
+    api_layer_sets_free(&index->sets);
     ogrjoin_layer_free(index->join_side);
     oj_free(index);
 }
@@ -1081,23 +612,9 @@ static oj_status complete_ranking_conditions(struct ogrjoin_settings *s,
     return OJ_OK;
 }
 
-/* Threads share the bound of an engine: with so much for each no join fails
- * that has max_pairs; compute_layer_matches() counts. */
-static oj_status open_join(const struct ogrjoin_index *index,
-                           const char *backend, struct oj_join **out,
-                           struct oj_error *err)
-{
-    struct oj_options options = index->settings.options;
-    if (options.max_batch_pairs > INT64_MAX / options.n_threads)
-        options.max_batch_pairs = 0;
-    options.max_batch_pairs *= options.n_threads;
-    return oj_join_open(&index->flat, &index->settings.relation, backend,
-                        &options, out, err);
-}
-
-static oj_status new_index(struct ogrjoin_layer *join_side,
-                           const struct ogrjoin_settings *settings,
-                           struct ogrjoin_index **out, struct oj_error *err)
+oj_status api_index_new(struct ogrjoin_layer *join_side,
+                        const struct ogrjoin_settings *settings,
+                        struct ogrjoin_index **out, struct oj_error *err)
 {
     struct ogrjoin_index *index;
     struct oj_relation *relation;
@@ -1107,14 +624,14 @@ static oj_status new_index(struct ogrjoin_layer *join_side,
     pthread_mutex_init(&index->devices.lock, NULL);
     atomic_fetch_add(&join_side->n_users, 1);
     index->join_side = join_side;
-    index->settings = *settings;
+    index->settings = api_settings_view(settings);
     relation = &index->settings.relation;
-    index->settings.options.n_threads = count_threads(settings);
-    index->settings.word_map = NULL;
-    index->settings.similar = index->settings.vector = NULL;
-    status = complete_ranking_conditions(&index->settings, err);
+    index->settings.options.n_threads = api_settings_threads(settings);
+    status = api_settings_check_units(settings, err);
     if (status == OJ_OK)
-        status = parse_compared_fields(settings, &index->compared, err);
+        status = complete_ranking_conditions(&index->settings, err);
+    if (status == OJ_OK)
+        status = api_settings_compared(settings, &index->compared, err);
     if (status == OJ_OK)
         status = view_layer_with_ids(join_side, relation, &index->flat, err);
     if (status == OJ_OK && settings->word_map != NULL)
@@ -1126,7 +643,8 @@ static oj_status new_index(struct ogrjoin_layer *join_side,
         status = make_layer_token_sets(index, join_side, &index->sets,
                                        &index->flat, err);
     if (status == OJ_OK)
-        status = open_join(index, settings->backend, &index->join, err);
+        status = oj_join_open(&index->flat, relation, settings->backend,
+                              &index->settings.options, &index->join, err);
     if (status == OJ_OK)
         status = api_pair_maker_open(
             &index->maker, &settings->pairs, relation, &index->settings.options,
@@ -1147,7 +665,7 @@ int ogrjoin_index_new(struct ogrjoin_layer *join_side,
     oj_status status;
     if (settings == NULL)
         settings = defaults = ogrjoin_settings_new();
-    status = settings != NULL ? new_index(join_side, settings, out, &why)
+    status = settings != NULL ? api_index_new(join_side, settings, out, &why)
                               : oj_fail_nomem(&why, 1, sizeof *settings);
     ogrjoin_settings_free(defaults);
     return api_error_export(status, &why, err);
@@ -1202,11 +720,10 @@ static oj_status compute_layer_matches(struct ogrjoin_index *index,
 }
 
 /* The layer as it is joined with index, whose texts lie in zeroed sets. */
-static oj_status view_input_with_texts(struct ogrjoin_index *index,
-                                       struct ogrjoin_layer *input,
-                                       struct layer_sets *sets,
-                                       struct oj_flat *flat,
-                                       struct oj_error *err)
+oj_status api_index_view_input(struct ogrjoin_index *index,
+                               struct ogrjoin_layer *input,
+                               struct layer_sets *sets, struct oj_flat *flat,
+                               struct oj_error *err)
 {
     OJ_TRY(view_layer_with_ids(input, &index->settings.relation, flat, err));
     return make_layer_token_sets(index, input, sets, flat, err);
@@ -1338,10 +855,10 @@ static oj_status join_layer(struct ogrjoin_index *index,
     oj_status status;
     OJ_TRY(begin_pairs(index, is_lists, &w, err));
     w.pairs->first = input->first_row;
-    status = view_input_with_texts(index, input, &sets, &flat, err);
+    status = api_index_view_input(index, input, &sets, &flat, err);
     if (status == OJ_OK)
         status = join_flat(&w, &flat, err);
-    free_layer_token_sets(&sets);
+    api_layer_sets_free(&sets);
     return end_pairs(&w, status, out);
 }
 
@@ -1432,18 +949,22 @@ static oj_status validate_layer(struct ogrjoin_index *index,
     struct oj_flat flat;
     struct oj_validation v = {
         .join_side = &index->flat, .input = &flat, .relation = relation};
+    struct oj_options options = index->settings.options;
     struct oj_join *other = NULL;
     oj_status status;
+    /* ours has kept to the bound, and a reference counts undecided pairs */
+    options.max_batch_pairs = 0;
     if (out->size < sizeof *out)
         return oj_fail(err, OJ_ERR_ARG,
                        "size must be sizeof(struct ogrjoin_validation)");
     if (reference == NULL)
         reference = oj_relation_reference(relation);
-    status = view_input_with_texts(index, input, &sets, &flat, err);
-    if (status == OJ_OK)
-        status = open_join(index, reference, &other, err);
+    status = api_index_view_input(index, input, &sets, &flat, err);
     if (status == OJ_OK)
         status = compute_layer_matches(index, &flat, &ours, err);
+    if (status == OJ_OK)
+        status = oj_join_open(&index->flat, relation, reference, &options,
+                              &other, err);
     if (status == OJ_OK)
         status = oj_join_batch(other, &flat, &theirs, err);
     if (status == OJ_OK)
@@ -1451,7 +972,7 @@ static oj_status validate_layer(struct ogrjoin_index *index,
     if (status == OJ_OK)
         export_validation(&v, out);
     oj_validation_free(&v);
-    free_layer_token_sets(&sets);
+    api_layer_sets_free(&sets);
     oj_matches_free(&ours);
     oj_matches_free(&theirs);
     oj_join_close(other);
@@ -1494,68 +1015,27 @@ int ogrjoin_pairs_to_arrow(struct ogrjoin_pairs *pairs,
 /* --- a source that is read layer by layer ----------------------------------
  */
 
-/* An array of which layers have parts: freed with the last of them. */
-struct cut_array
-{
-    atomic_int n_users;
-    struct ArrowArray array;
-};
-
 struct ogrjoin_source
 {
     struct arrow_source from;
     struct ogrjoin_settings settings; /* threads and cancel */
-    struct cut_array *held;           /* of which rows are left, or NULL */
+    struct oj_arrow_shared *held;     /* of which rows are left, or NULL */
     int64_t at;                       /* the first of them */
     int64_t n_read;                   /* rows of all layers so far */
     int n_layers;                     /* 0: none yet, else 1 */
 };
 
-static void unref_cut_array(struct cut_array *shared)
-{
-    if (shared == NULL || atomic_fetch_sub(&shared->n_users, 1) > 1)
-        return;
-    arrow_array_release(&shared->array);
-    oj_free(shared);
-}
-
-static void release_part_of_array(struct ArrowArray *array)
-{
-    unref_cut_array(array->private_data);
-    array->release = NULL;
-}
-
-/* Rows first to first + n - 1 of an array, which stays where it is. */
-static struct ArrowArray view_part_of_array(struct cut_array *shared,
-                                            int64_t first, int64_t n)
-{
-    struct ArrowArray part = shared->array;
-    atomic_fetch_add(&shared->n_users, 1);
-    part.offset += first;
-    part.length = n;
-    part.null_count = -1;
-    part.release = release_part_of_array;
-    part.private_data = shared;
-    return part;
-}
-
 /* held stays NULL after the last array. */
 static oj_status hold_next_array(struct ogrjoin_source *source,
                                  struct oj_error *err)
 {
-    struct cut_array *shared;
-    oj_status status;
-    OJ_NEW_ZEROED(shared, 1, err);
-    atomic_init(&shared->n_users, 1);
-    status = next_array(&source->from, &shared->array, err);
-    if (status == OJ_OK && shared->array.release != NULL)
-    {
-        source->held = shared;
-        source->at = 0;
+    struct ArrowArray array;
+    OJ_TRY(api_stream_next(&source->from.stream, &array, err));
+    if (array.release == NULL)
         return OJ_OK;
-    }
-    oj_free(shared);
-    return status;
+    OJ_TRY(oj_arrow_share(&array, &source->held, err));
+    source->at = 0;
+    return OJ_OK;
 }
 
 /* Adds rows up to n_rows of a layer; *is_end is set when there are no more. */
@@ -1563,6 +1043,7 @@ static oj_status add_held_rows(struct ogrjoin_source *source, int64_t n_rows,
                                struct ogrjoin_layer *layer, int *is_end,
                                struct oj_error *err)
 {
+    const struct ArrowArray *array;
     struct ArrowArray part;
     int64_t n;
     oj_status status;
@@ -1571,17 +1052,18 @@ static oj_status add_held_rows(struct ogrjoin_source *source, int64_t n_rows,
     *is_end = source->held == NULL;
     if (*is_end)
         return OJ_OK;
-    n = source->held->array.length - source->at;
+    array = oj_arrow_shared_array(source->held);
+    n = array->length - source->at;
     if (n > n_rows - layer->features.n_rows)
         n = n_rows - layer->features.n_rows;
-    part = view_part_of_array(source->held, source->at, n);
+    OJ_TRY(oj_arrow_view(source->held, array, source->at, n, &part, err));
     source->at += n;
-    if (source->at >= source->held->array.length)
+    if (source->at >= array->length)
     {
-        unref_cut_array(source->held);
+        oj_arrow_unshare(source->held);
         source->held = NULL;
     }
-    status = add_array(layer, &source->from.record, &part, err);
+    status = api_layer_add(layer, &source->from.record, &part, err);
     arrow_array_release(&part);
     return status;
 }
@@ -1598,8 +1080,8 @@ static oj_status read_layer_of_source(struct ogrjoin_source *source,
         OJ_TRY(oj_check_cancel(source->settings.options.cancel, err));
         OJ_TRY(add_held_rows(source, n_rows, layer, &is_end, err));
     }
-    OJ_TRY(finish_arrow_layer(layer, &source->from.record, &source->settings,
-                              err));
+    OJ_TRY(
+        api_layer_finish(layer, &source->from.record, &source->settings, err));
     source->n_read += layer->flat.n_features;
     return OJ_OK;
 }
@@ -1615,7 +1097,7 @@ static oj_status next_layer_of_source(struct ogrjoin_source *source,
     if (n_rows < 1)
         return oj_fail(err, OJ_ERR_ARG,
                        "a layer of a source has one row at least");
-    OJ_TRY(new_layer(&layer, err));
+    OJ_TRY(api_layer_new(&layer, err));
     status = read_layer_of_source(source, n_rows, layer, err);
     if (status == OJ_OK && layer->flat.n_features == 0 && source->n_layers > 0)
     {
@@ -1642,7 +1124,7 @@ void ogrjoin_source_free(struct ogrjoin_source *source)
 {
     if (source == NULL)
         return;
-    unref_cut_array(source->held);
+    oj_arrow_unshare(source->held);
     close_source(&source->from);
     oj_free(source);
 }
@@ -1663,10 +1145,10 @@ static oj_status open_source(const struct arrow_source *from,
         return oj_fail_nomem(err, 1, sizeof *source);
     }
     source->from = *from;
-    source->settings.options.n_threads = count_threads(settings);
+    source->settings.options.n_threads = api_settings_threads(settings);
     if (settings != NULL)
         source->settings.options.cancel = settings->options.cancel;
-    status = read_stream_schema(&source->from, &schema, err);
+    status = api_stream_schema(&source->from.stream, &schema, err);
     if (status == OJ_OK)
         status = read_layer_schema(&schema, column, settings,
                                    &source->from.record, err);
@@ -1695,11 +1177,10 @@ static oj_status join_layer_of_source(struct pairs_in_work *w,
 {
     struct layer_sets sets = {0};
     struct oj_flat flat;
-    oj_status status =
-        view_input_with_texts(w->index, layer, &sets, &flat, err);
+    oj_status status = api_index_view_input(w->index, layer, &sets, &flat, err);
     if (status == OJ_OK)
         status = join_piece(w, &flat, err);
-    free_layer_token_sets(&sets);
+    api_layer_sets_free(&sets);
     return status;
 }
 
@@ -1754,7 +1235,7 @@ struct pair_stream
     struct oj_error error;
 };
 
-static int errno_of(oj_status status)
+int api_errno_of(oj_status status)
 {
     switch (status)
     {
@@ -1777,7 +1258,7 @@ static int get_pair_schema(struct ArrowArrayStream *stream,
                            struct ArrowSchema *out)
 {
     struct pair_stream *self = stream->private_data;
-    return errno_of(arrow_pairs_schema(out, &self->error));
+    return api_errno_of(arrow_pairs_schema(out, &self->error));
 }
 
 static oj_status join_array(struct pair_stream *self, struct ArrowArray *array,
@@ -1805,11 +1286,12 @@ static int get_next_pairs(struct ArrowArrayStream *stream,
 {
     struct pair_stream *self = stream->private_data;
     struct ArrowArray array;
-    oj_status status = next_array(&self->source, &array, &self->error);
+    oj_status status =
+        api_stream_next(&self->source.stream, &array, &self->error);
     memset(out, 0, sizeof *out);
     if (status == OJ_OK && array.release != NULL)
         status = join_array(self, &array, out);
-    return errno_of(status);
+    return api_errno_of(status);
 }
 
 static const char *get_last_error(struct ArrowArrayStream *stream)
@@ -1844,10 +1326,10 @@ static oj_status join_stream(struct ogrjoin_index *index,
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "a stream is joined array by array: similar needs the "
                        "names of the columns of texts");
-    status = read_stream_schema(source, &schema, err);
+    status = api_stream_schema(&source->stream, &schema, err);
     if (status == OJ_OK)
-        status = read_schema(&schema, column, compared, SIDE_LEFT, relation,
-                             &source->record, err);
+        status = api_record_read(&schema, column, compared, API_SIDE_LEFT,
+                                 relation, &source->record, err);
     release_schema(&schema);
     OJ_TRY(status);
     OJ_NEW(self, 1, err);

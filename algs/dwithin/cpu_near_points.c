@@ -80,6 +80,7 @@ struct near_points_worker
     int64_t block_at, block_end; /* entries of its own that are free */
     int64_t squares_from;        /* entries from here to block_at are squares */
     int64_t n_pairs, n_matched, n_seen, n_unlooked;
+    int64_t n_pairs_counted; /* in the budget of the batch */
 };
 
 /* What a visit of the points is for. */
@@ -129,9 +130,10 @@ struct near_points_batch
     int asks_filter;  /* pairs one by one */
     enum near_visit visit;
     struct oj_near_query query; /* what all points ask alike */
-    atomic_llong n_taken;       /* entries in blocks */
-    int64_t n_entries;          /* that there is room for */
-    atomic_int is_full;         /* the room was not enough */
+    struct oj_pair_budget budget;
+    atomic_llong n_taken; /* entries in blocks */
+    int64_t n_entries;    /* that there is room for */
+    atomic_int is_full;   /* the room was not enough */
 };
 
 static int64_t count_points_to_visit(const struct near_points_batch *b)
@@ -274,23 +276,19 @@ static int32_t feature_of_point_id(const struct close_points_index *self,
 }
 
 /* Now and then: too many pairs, or cancelled. */
-static oj_status check_cancel_and_pair_limit(const struct near_points_batch *b,
+static oj_status check_cancel_and_pair_limit(struct near_points_batch *b,
                                              struct near_points_worker *worker,
                                              int64_t n_seen,
                                              struct oj_error *err)
 {
-    const struct oj_options *options = &b->self->options;
     worker->n_seen += n_seen;
     worker->n_unlooked += n_seen + OJ_NEAR_LANES;
     if (worker->n_unlooked < LOOK_AFTER)
         return OJ_OK;
     worker->n_unlooked = 0;
-    OJ_TRY(oj_check_cancel(options->cancel, err));
-    if (options->max_batch_pairs > 0 && b->input->n_features > 1 &&
-        worker->n_pairs > options->max_batch_pairs && b->visit != VISIT_FILL)
-        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the batch has more pairs than fit");
-    return OJ_OK;
+    OJ_TRY(oj_check_cancel(b->self->options.cancel, err));
+    return oj_pair_budget_count(&b->budget, worker->n_pairs,
+                                &worker->n_pairs_counted, err);
 }
 
 static void count_near_points_of_row(const struct near_points_batch *b,
@@ -362,7 +360,7 @@ static oj_status add_near_points_with_similar_text(
     return OJ_OK;
 }
 
-static oj_status search_cells_by_similar_text(const struct near_points_batch *b,
+static oj_status search_cells_by_similar_text(struct near_points_batch *b,
                                               struct near_points_worker *worker,
                                               const struct oj_near_query *q,
                                               int64_t row, struct oj_error *err)
@@ -522,6 +520,12 @@ static oj_status search_near_points_of_task(int64_t task, int thread,
     return OJ_OK;
 }
 
+static void start_pair_budget(struct near_points_batch *b, int64_t most)
+{
+    oj_pair_budget_start(&b->budget, most, b->input->n_features,
+                         b->self->options.n_threads);
+}
+
 /* Visits the points of the batch, for VISIT_ESTIMATE one of ONE_OF tasks of
  * them; what is found is in the workers and b->out.  A visit that scatters sets
  * b->is_full when there is no room for all. */
@@ -533,10 +537,15 @@ static oj_status search_near_points_in_parallel(struct near_points_batch *b,
     int64_t step =
         POINTS_PER_TASK * (what == VISIT_ESTIMATE ? (int64_t)ONE_OF : 1);
     b->visit = what;
+    /* pairs are counted anew by each visit, but where answers count them, or
+     * where the visit before has counted all of them */
+    if (what != VISIT_ASK)
+        start_pair_budget(
+            b, what == VISIT_FILL ? 0 : self->options.max_batch_pairs);
     for (int t = 0; t < self->options.n_threads; t++)
     {
         struct near_points_worker *worker = &self->worker[t];
-        worker->n_pairs = worker->n_matched = 0;
+        worker->n_pairs = worker->n_pairs_counted = worker->n_matched = 0;
         worker->block_at = worker->block_end = worker->squares_from = -1;
         worker->n_unlooked = LOOK_AFTER;
     }
@@ -671,11 +680,9 @@ static oj_status order_input(const struct near_points_batch *b,
 static oj_status check_pair_limit(const struct near_points_batch *b, int64_t n,
                                   struct oj_error *err)
 {
-    int64_t budget = b->self->options.max_batch_pairs;
-    if (budget > 0 && n > budget && b->input->n_features > 1)
-        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the batch has more pairs than fit");
-    return OJ_OK;
+    return oj_pairs_fit(oj_most_pairs_of_batch(b->self->options.max_batch_pairs,
+                                               b->input->n_features),
+                        n, err);
 }
 
 /* Counts become offsets, with room for all pairs. */
@@ -749,9 +756,9 @@ static oj_status join_with_pair_filter(struct near_points_batch *b,
     int n_threads = self->options.n_threads;
     if (self->answers == NULL)
         OJ_NEW_ZEROED(self->answers, n_threads, err);
+    start_pair_budget(b, self->options.max_batch_pairs);
     for (int t = 0; t < n_threads; t++)
-        oj_answers_start(&self->answers[t], self->options.max_batch_pairs,
-                         n_rows, n_threads);
+        oj_answers_start(&self->answers[t], &b->budget);
     OJ_TRY(search_near_points_in_parallel(b, VISIT_ASK, err));
     for (int t = 0; t < n_threads; t++)
         oj_near_roots(self->answers[t].n_entries, self->answers[t].distance,

@@ -852,14 +852,24 @@ void oj_join_close(struct oj_join *join)
 
 /* --- several threads ------------------------------------------------------ */
 
+static int may_use_device(const struct oj_join *join)
+{
+    const struct oj_gpu_module *module;
+    return join->backend->device_use == OJ_DEVICE ||
+           (is_gpu_use_optional(join) && oj_gpu_load(&module, NULL) == OJ_OK);
+}
+
+int oj_join_may_sample(const struct oj_join *join)
+{
+    return !join->backend->is_reference && !may_use_device(join) &&
+           oj_relation_gives_lists(&join->args.relation);
+}
+
 /* 1 when batches change nothing but what is in their engine's index. */
 static int can_share_indexes_in_copies(const struct oj_join *join)
 {
     const struct oj_engine *engine;
-    const struct oj_gpu_module *module;
-    if (join->backend->device_use == OJ_DEVICE || !join->has_overlaps ||
-        join->overlaps != NULL ||
-        (is_gpu_use_optional(join) && oj_gpu_load(&module, NULL) == OJ_OK))
+    if (may_use_device(join) || !join->has_overlaps || join->overlaps != NULL)
         return 0;
     for (int i = 0; (engine = join->backend->engines[i]) != NULL; i++)
     {

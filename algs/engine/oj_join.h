@@ -87,6 +87,11 @@ void oj_join_trim(struct oj_join *join);
  * and nothing depends on how rows are cut into batches. */
 int oj_join_is_on_cpu(struct oj_join *join);
 
+/** 1: to join some rows beforehand, in order to count their pairs, costs little
+ *  and changes nothing: rows may have several pairs, and no device is chosen by
+ *  their number. */
+int oj_join_may_sample(const struct oj_join *join);
+
 /** 1 when oj_join_sum_pairs() with columns is worth asking for batches like
  *  input. */
 int oj_join_sums(const struct oj_join *join, const struct oj_flat *input);

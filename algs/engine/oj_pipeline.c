@@ -32,7 +32,7 @@ struct oj_pipeline
 
     /* The joiner's own. */
     int64_t n_batches_joined;
-    int64_t most_rows; /* of a part; follows what was too many */
+    struct oj_batch_parts parts;
 
     /* The caller's own. */
     struct joined_part *in_use; /* NULL: none */
@@ -154,50 +154,39 @@ static void read_batches_until_end(struct oj_pipeline *p)
     }
 }
 
-/* Points answer at the n rows of batch slot from first on. */
-static oj_status view_rows_of_batch_for_answer(struct oj_pipeline *p,
-                                               struct joined_part *answer,
-                                               int slot, int64_t first,
-                                               int64_t n, struct oj_error *err)
+/* A part on its way. */
+struct part_to_join
 {
-    const struct oj_flat *batch = &p->batches[slot];
-    answer->part.slot = slot;
-    answer->part.answer = (int)(answer - p->answers);
-    answer->part.first_row = first;
-    answer->part.flat = batch;
-    answer->ends_batch = first + n == batch->n_features;
-    if (n == batch->n_features)
-        return OJ_OK;
-    answer->part.flat = &answer->slice.flat;
-    return oj_flat_slice_make(batch, first, n, &answer->slice, err);
+    struct oj_pipeline *pipeline;
+    struct joined_part *answer;
+};
+
+static oj_status join_part(void *user, const struct oj_flat *rows,
+                           struct oj_matches *out, struct oj_error *err)
+{
+    const struct part_to_join *to_join = user;
+    const struct oj_pipeline_work *work = &to_join->pipeline->work;
+    struct oj_pipeline_part *part = &to_join->answer->part;
+    part->flat = rows;
+    OJ_TRY(oj_check_cancel(work->cancel, err));
+    return work->join(work->user, part, out, err);
 }
 
 /* Joins the next rows of a batch, as many as do not have too many pairs. */
 static oj_status join_rows_within_pair_limit(struct oj_pipeline *p,
                                              struct joined_part *answer,
                                              int slot, int64_t first,
-                                             int64_t *n_joined,
-                                             struct oj_error *err)
+                                             int64_t *n, struct oj_error *err)
 {
-    int64_t left = p->batches[slot].n_features - first;
-    for (;;)
-    {
-        int64_t n = left < p->most_rows ? left : p->most_rows;
-        oj_status status;
-        OJ_TRY(oj_check_cancel(p->work.cancel, err));
-        OJ_TRY(view_rows_of_batch_for_answer(p, answer, slot, first, n, err));
-        status =
-            p->work.join(p->work.user, &answer->part, &answer->matches, err);
-        *n_joined = n;
-        if (status != OJ_ERR_TOO_MANY_PAIRS || n == 1)
-        {
-            /* Parts grow again, slowly: trying in vain costs a join. */
-            if (p->most_rows < INT64_MAX / 2)
-                p->most_rows += (p->most_rows + 3) / 4;
-            return status;
-        }
-        p->most_rows = (n + 1) / 2;
-    }
+    const struct oj_flat *batch = &p->batches[slot];
+    struct part_to_join to_join = {p, answer};
+    answer->part.slot = slot;
+    answer->part.answer = (int)(answer - p->answers);
+    answer->part.first_row = first;
+    OJ_TRY(oj_batch_parts_join(&p->parts, batch, first, &answer->slice,
+                               join_part, &to_join, &answer->matches, n, err));
+    answer->ends_batch = first + *n == batch->n_features;
+    return OJ_OK;
 }
 
 static oj_status join_batch_in_parts(struct oj_pipeline *p, int slot,
@@ -350,6 +339,7 @@ static void free_pipeline(struct oj_pipeline *p)
         oj_matches_free(&p->answers[s].matches);
         oj_flat_slice_free(&p->answers[s].slice);
     }
+    oj_batch_parts_free(&p->parts);
     oj_free(p);
 }
 
@@ -372,7 +362,9 @@ oj_status oj_pipeline_open(const struct oj_pipeline_work *work,
     oj_status status;
     OJ_NEW_ZEROED(p, 1, err);
     p->work = *work;
-    p->most_rows = INT64_MAX;
+    p->parts.max_pairs = work->max_part_pairs;
+    p->parts.sample = work->sample;
+    p->parts.user = work->user;
     if (!init_locks(p))
     {
         oj_free(p);
@@ -399,6 +391,7 @@ oj_status oj_pipeline_close(struct oj_pipeline *p, oj_status status,
     stop_pipeline(p, status != OJ_OK ? status : OJ_ERR_CANCELLED, &error);
     pthread_join(p->joiner, NULL);
     pthread_join(p->reader, NULL);
+    p->counts.n_pairs_again = p->parts.n_pairs_again;
     if (counts != NULL)
         *counts = p->counts;
     /* a thread may have seen first that the caller ends it */

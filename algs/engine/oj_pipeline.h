@@ -19,8 +19,7 @@
 #ifndef OJ_PIPELINE_H
 #define OJ_PIPELINE_H
 
-#include "../../flatten/arrays/oj_flat.h"
-#include "../../flatten/arrays/oj_matches.h"
+#include "oj_batch_parts.h"
 
 #define OJ_PIPELINE_SLOTS 3
 
@@ -46,7 +45,8 @@ struct oj_pipeline_work
                       struct oj_error *err);
 
     /** Joins a part; *out belongs to the pipeline.  OJ_ERR_TOO_MANY_PAIRS for
-     *  one of more than one row: it is asked for again in smaller parts. */
+     *  one of more than one row: it is asked for again in smaller parts
+     *  (oj_batch_parts.h). */
     oj_status (*join)(void *user, const struct oj_pipeline_part *part,
                       struct oj_matches *out, struct oj_error *err);
 
@@ -67,6 +67,12 @@ struct oj_pipeline_work
     /** Batches that are held, and answers, at most OJ_PIPELINE_SLOTS; the first
      *  read() may still set it. NULL: as many. */
     const int *n_slots;
+
+    int64_t max_part_pairs; /**< with more join() fails; 0: not known */
+
+    /** Joins rows only to count their pairs, on the join thread
+     *  (struct oj_batch_parts.sample).  NULL: rows are not sampled. */
+    oj_rows_join sample;
 };
 
 /** Sums over all parts that were used. Seconds are wall time in each function,
@@ -74,6 +80,8 @@ struct oj_pipeline_work
 struct oj_pipeline_counts
 {
     int64_t n_parts, n_rows, n_matched, n_pairs;
+    int64_t n_pairs_again; /**< found and thrown away, about: struct
+                                oj_batch_parts */
     double read_s, join_s, write_s;
 };
 

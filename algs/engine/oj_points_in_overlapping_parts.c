@@ -186,14 +186,13 @@ oj_status oj_overlapping_points_add(struct oj_overlapping_points *self,
                                     struct oj_stats *stats,
                                     struct oj_error *err)
 {
-    int64_t most = self->args.options.max_batch_pairs;
     int64_t n = out->offset[out->n_rows];
     OJ_TRY(find_pairs(self, input, stats, err));
     if (self->n_pairs == 0)
         return OJ_OK;
-    if (most > 0 && out->n_rows > 1 && out->n_pairs + self->n_pairs > most)
-        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the batch has more pairs than fit");
+    OJ_TRY(oj_pairs_fit(
+        oj_most_pairs_of_batch(self->args.options.max_batch_pairs, out->n_rows),
+        out->n_pairs + self->n_pairs, err));
     OJ_TRY(oj_matches_grow(out, n, n + self->n_pairs, err));
     merge_pairs_into_matches(self, out);
     out->n_pairs += self->n_pairs;

@@ -211,6 +211,7 @@ struct nearest_points_batch
 {
     struct nearest_points_index *self;
     struct oj_nearest_output to; /* answers: those of thread 0 */
+    struct oj_pair_budget budget;
     struct oj_pair_filter filter;
 };
 
@@ -308,7 +309,6 @@ static oj_status make_lists_of_k(const struct nearest_points_batch *b,
                                  struct oj_matches *out, struct oj_error *err)
 {
     int64_t k = b->self->index.relation.k, n = input->n_features, at = 0;
-    int64_t most = b->self->options.max_batch_pairs;
     OJ_TRY(oj_matches_reserve(out, n, 0, 1, err));
     out->offset[0] = 0;
     for (int64_t i = 0; i < n; i++)
@@ -316,9 +316,8 @@ static oj_status make_lists_of_k(const struct nearest_points_batch *b,
         at += input->x[i] == input->x[i] && input->y[i] == input->y[i] ? k : 0;
         out->offset[i + 1] = at;
     }
-    if (most > 0 && n > 1 && at > most)
-        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the batch has more pairs than fit");
+    OJ_TRY(oj_pairs_fit(
+        oj_most_pairs_of_batch(b->self->options.max_batch_pairs, n), at, err));
     return oj_matches_grow(out, 0, at, err);
 }
 
@@ -366,8 +365,9 @@ static oj_status join_batch_to_lists(struct nearest_points_batch *b,
     int n_threads = self->options.n_threads;
     int64_t n_rows = input->n_features;
     int64_t max_pairs = self->options.max_batch_pairs;
+    oj_pair_budget_start(&b->budget, max_pairs, n_rows, n_threads);
     for (int t = 0; t < n_threads; t++)
-        oj_answers_start(&self->answers[t], max_pairs, n_rows, n_threads);
+        oj_answers_start(&self->answers[t], &b->budget);
     if (oj_flat_is_points(input))
     {
         if (self->index.relation.k == 1 && b->to.filter == NULL)

@@ -129,11 +129,12 @@ oj_status oj_row_batch_open(struct oj_row_index *index,
     OJ_TRY(make_workers(index, err));
     index->input = input;
     index->n_rows = input->n_features;
+    oj_pair_budget_start(&index->budget, args->options.max_batch_pairs,
+                         input->n_features, index->n_threads);
     for (int t = 0; t < index->n_threads; t++)
     {
         struct oj_row_worker *worker = oj_row_worker(index, t);
-        oj_answers_start(worker->answers, args->options.max_batch_pairs,
-                         input->n_features, index->n_threads);
+        oj_answers_start(worker->answers, &index->budget);
         worker->n_tried = worker->n_candidates = 0;
         worker->filter_s = 0.0;
     }

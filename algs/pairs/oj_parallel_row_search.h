@@ -41,6 +41,7 @@ struct oj_row_index
 
     /* of the batch at hand */
     const struct oj_flat *input;
+    struct oj_pair_budget budget;
     struct oj_pair_filter filter;
     struct oj_order order; /**< for start, if it wants one */
     int64_t n_rows;        /**< that are searched for: all, unless start says

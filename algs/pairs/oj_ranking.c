@@ -143,14 +143,10 @@ void oj_ranking_finish(struct oj_ranking *ranking)
         drop_repeats_and_keep_k_nearest(ranking);
 }
 
-void oj_answers_start(struct oj_answers *answers, int64_t max_pairs,
-                      int64_t n_rows, int n_answers)
+void oj_answers_start(struct oj_answers *answers, struct oj_pair_budget *budget)
 {
-    answers->n_entries = answers->n_undecided = 0;
-    answers->max_entries = 0;
-    if (max_pairs > 0 && n_rows > 1)
-        answers->max_entries =
-            max_pairs > n_answers ? max_pairs / n_answers : 1;
+    answers->n_entries = answers->n_undecided = answers->n_counted = 0;
+    answers->budget = budget != NULL && budget->most > 0 ? budget : NULL;
 }
 
 void oj_answers_free(struct oj_answers *answers)
@@ -166,10 +162,9 @@ oj_status oj_answers_reserve(struct oj_answers *answers, int64_t n_more,
                              struct oj_error *err)
 {
     int64_t first = answers->n_entries, n = first + n_more;
-    if (answers->max_entries > 0 &&
-        n + answers->n_undecided > answers->max_entries)
-        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the batch has more pairs than fit");
+    if (answers->budget != NULL)
+        OJ_TRY(oj_pair_budget_count(answers->budget, n + answers->n_undecided,
+                                    &answers->n_counted, err));
     OJ_ROOM(answers->row, first, n, answers->cap_row, err);
     OJ_ROOM(answers->feature, first, n, answers->cap_feature, err);
     OJ_ROOM(answers->distance, first, n, answers->cap_distance, err);
@@ -195,15 +190,29 @@ static int64_t encode_row_and_feature(int64_t row, int32_t feature)
 oj_status oj_answers_add_undecided(struct oj_answers *answers, int64_t row,
                                    int32_t feature, struct oj_error *err)
 {
-    if (answers->max_entries > 0 &&
-        answers->n_entries + answers->n_undecided >= answers->max_entries)
-        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the batch has more undecided pairs than fit");
+    if (answers->budget != NULL)
+        OJ_TRY(oj_pair_budget_count(
+            answers->budget, answers->n_entries + answers->n_undecided + 1,
+            &answers->n_counted, err));
     OJ_ROOM(answers->undecided, answers->n_undecided, answers->n_undecided + 1,
             answers->cap_undecided, err);
     answers->undecided[answers->n_undecided++] =
         encode_row_and_feature(row, feature);
     return OJ_OK;
+}
+
+/* What the blocks of the budget left uncounted. */
+static oj_status check_total_of_answers(const struct oj_answers *answers,
+                                        int64_t n_answers, struct oj_error *err)
+{
+    int64_t n = 0, most = 0;
+    for (int64_t a = 0; a < n_answers; a++)
+    {
+        n += answers[a].n_entries + answers[a].n_undecided;
+        if (answers[a].budget != NULL)
+            most = answers[a].budget->most;
+    }
+    return oj_pairs_fit(most, n, err);
 }
 
 /* What a backend could not decide: ascending, each once. */
@@ -301,9 +310,7 @@ static oj_status group_entries_by_row(const struct oj_ones *ones,
         next[row] = total;
         total += count;
     }
-    if (max_pairs > 0 && n_rows > 1 && total > max_pairs)
-        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the batch has more pairs than fit");
+    OJ_TRY(oj_pairs_fit(oj_most_pairs_of_batch(max_pairs, n_rows), total, err));
     OJ_TRY(oj_matches_reserve(out, n_rows, total, 1, err));
     for (int64_t row = 0; ones != NULL && row < n_rows; row++)
     {
@@ -413,6 +420,7 @@ oj_status oj_answers_to_matches(const struct oj_answers *answers,
                                 const int32_t *tie_rank, struct oj_matches *out,
                                 struct oj_error *err)
 {
+    OJ_TRY(check_total_of_answers(answers, n_answers, err));
     if (!oj_relation_gives_lists(relation))
     {
         OJ_TRY(oj_matches_reserve(out, n_rows, n_rows, 0, err));

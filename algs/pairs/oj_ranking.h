@@ -13,6 +13,7 @@
 #define OJ_RANKING_H
 
 #include "../../flatten/arrays/oj_matches.h"
+#include "../relation/oj_pair_budget.h"
 #include "../relation/oj_relation.h"
 
 #include <math.h>
@@ -80,24 +81,24 @@ struct oj_answers
     int64_t *undecided; /**< [n_undecided] pairs, packed; repeats allowed */
     int64_t cap_row, cap_feature, cap_distance, cap_undecided;
 
-    /** When > 0: more entries than this, undecided ones with them, are
-     *  OJ_ERR_TOO_MANY_PAIRS. */
-    int64_t max_entries;
+    struct oj_pair_budget *budget; /**< of the batch, or NULL: no bound */
+    int64_t n_counted; /**< entries, undecided ones with them, that are in the
+                            total of the budget */
     char apart[64]; /**< keeps the counts of two threads in two cache lines */
 };
 
-/** Empties answers, keeps the memory, and bounds what comes: answers is one of
- *  n_answers that share max_pairs (struct oj_options.max_batch_pairs) of a
- *  batch of n_rows; a single row is never too much. */
-void oj_answers_start(struct oj_answers *answers, int64_t max_pairs,
-                      int64_t n_rows, int n_answers);
+/** Empties answers, keeps the memory, and counts what comes in the budget of
+ *  the batch, which outlives it; NULL: no bound. */
+void oj_answers_start(struct oj_answers *answers,
+                      struct oj_pair_budget *budget);
 
 /** Appends the finished ranking as (part of) the answer of row. */
 OJ_MUST_USE oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
                                      const struct oj_ranking *ranking,
                                      struct oj_error *err);
 
-/** Makes room for n more pairs of oj_answers_put(). */
+/** Makes room for n more pairs, all of which oj_answers_put() then appends.
+ *  OJ_ERR_TOO_MANY_PAIRS: the budget of the batch does not allow them. */
 OJ_MUST_USE oj_status oj_answers_reserve(struct oj_answers *answers, int64_t n,
                                          struct oj_error *err);
 
@@ -121,7 +122,8 @@ OJ_MUST_USE oj_status oj_answers_add_undecided(struct oj_answers *answers,
 /** The answers of n_rows input rows, spread over n_answers collections, as
  *  matches in the form and order that relation asks for.  A row may occur
  * several times (points of a multipoint).  The result does not depend on how
- * the rows are spread or ordered. */
+ * the rows are spread or ordered.  OJ_ERR_TOO_MANY_PAIRS: all answers together
+ * pass the budget of the batch. */
 OJ_MUST_USE oj_status oj_answers_to_matches(const struct oj_answers *answers,
                                             int64_t n_answers, int64_t n_rows,
                                             const struct oj_relation *relation,
@@ -148,8 +150,8 @@ OJ_MUST_USE oj_status oj_ones_start(struct oj_ones *ones, int64_t n_rows,
 void oj_ones_free(struct oj_ones *ones);
 
 /** Makes matches of ones and of the answers of the other rows, each of which is
- *  finished there in one go; relation is nearest.  max_pairs: as of
- *  oj_answers_start(). */
+ *  finished there in one go; relation is nearest.  max_pairs: of struct
+ *  oj_options.max_batch_pairs. */
 OJ_MUST_USE oj_status oj_ones_to_matches(const struct oj_ones *ones,
                                          const struct oj_answers *answers,
                                          int64_t n_answers, int64_t n_rows,

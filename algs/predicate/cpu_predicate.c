@@ -726,7 +726,7 @@ static oj_status reserve_pair(struct predicate_index *index,
                               struct predicate_worker *w, struct oj_error *err)
 {
     int64_t n = w->shared.answers->n_entries, more = 1;
-    if (w->shared.answers->max_entries <= 0)
+    if (w->shared.answers->budget == NULL)
     {
         double done = (double)(w->n_rows + 1) /
                       ((double)index->shared.input->n_features /
@@ -1204,7 +1204,6 @@ static oj_status write_all_gpu_screened_pairs(struct screened_batch *b,
     const struct predicate_index *index = b->index;
     int n_threads = index->shared.args.options.n_threads;
     int64_t n_rows = b->pairs->n_rows, n = 0, n_matched = 0;
-    int64_t most = index->shared.args.options.max_batch_pairs;
     oj_parallel_for(n_threads, n_tasks, count_gpu_screened_pairs_of_task, b);
     for (int64_t task = 0; task < n_tasks; task++)
     {
@@ -1213,9 +1212,7 @@ static oj_status write_all_gpu_screened_pairs(struct screened_batch *b,
         n += count;
         n_matched += b->n_matched[task];
     }
-    if (most > 0 && n_rows > 1 && n > most)
-        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the batch has more pairs than fit");
+    OJ_TRY(oj_pairs_fit(index->shared.budget.most, n, err));
     OJ_TRY(oj_matches_reserve(b->out, n_rows, n, 1, err));
     OJ_TRY(oj_parallel_try(n_threads, n_tasks, 1,
                            write_gpu_screened_pairs_of_task, b, err));
@@ -1267,6 +1264,21 @@ static oj_status make_matches_of_gpu_screened(struct predicate_index *index,
     return status;
 }
 
+/* A candidate takes 5 bytes, a pair 12 of its matches and as many of what is
+ * made of it: so many candidates are held in the place of one pair.  Some are
+ * held in any case, so that a small bound on pairs is not one on work. */
+#define CANDIDATES_PER_PAIR 4
+#define LEAST_CANDIDATES (INT64_C(1) << 20)
+
+static int64_t most_candidates_of_batch(const struct oj_pair_budget *budget)
+{
+    if (budget->most == 0 || budget->most > INT64_MAX / CANDIDATES_PER_PAIR)
+        return 0;
+    return budget->most > LEAST_CANDIDATES / CANDIDATES_PER_PAIR
+               ? budget->most * CANDIDATES_PER_PAIR
+               : LEAST_CANDIDATES;
+}
+
 /* Candidates from somebody else, if there is somebody who has them. */
 static oj_status
 find_candidates_on_gpu_if_possible(struct predicate_index *index,
@@ -1283,7 +1295,8 @@ find_candidates_on_gpu_if_possible(struct predicate_index *index,
         oj_flat_is_points(args->join_side) || oj_flat_is_points(input) ||
         !screen->takes(screen->self, input))
         return OJ_OK;
-    status = screen->find(screen->self, input, args->options.max_batch_pairs,
+    status = screen->find(screen->self, input,
+                          most_candidates_of_batch(&index->shared.budget),
                           &index->screened, stats, &why);
     if (status == OJ_ERR_TOO_MANY_PAIRS || status == OJ_ERR_CANCELLED)
         return oj_fail(err, status, "%s", why.message);

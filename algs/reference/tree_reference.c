@@ -377,6 +377,7 @@ struct box_batch
     struct oj_points middle; /* of the boxes, in the order of visit */
     struct box_found found;
     struct oj_ranking ranking;
+    struct oj_pair_budget budget;
     struct oj_answers answers;
     struct refused refused; /* of the row at hand */
     int64_t n_candidates, n_undecided;
@@ -809,8 +810,9 @@ static oj_status join_by_tree(struct oj_index *wrapped,
     OJ_TRY(oj_pair_filter_make(&index->args.relation, input,
                                index->args.join_side, &run.filter, err));
     run.ranking = oj_ranking_make(&index->args.relation, index->args.tie_rank);
-    oj_answers_start(&run.answers, index->args.options.max_batch_pairs,
-                     input->n_features, 1);
+    oj_pair_budget_start(&run.budget, index->args.options.max_batch_pairs,
+                         input->n_features, 1);
+    oj_answers_start(&run.answers, &run.budget);
     status = join_batch_by_tree(&run, out);
     oj_plain_sphere_free(&run.sphere);
     oj_points_free(&run.middle);

@@ -5,6 +5,7 @@
 
 #include "../../flatten/arrays/oj_flat.h"
 #include "../../flatten/arrays/oj_matches.h"
+#include "oj_pair_budget.h"
 #include "oj_relation.h"
 
 #ifdef __cplusplus
@@ -26,7 +27,7 @@ struct oj_options
     const int *cancel; /**< read often; nonzero stops the join; may be NULL */
 
     /** > 0: a batch of two rows or more that has more pairs is
-     *  OJ_ERR_TOO_MANY_PAIRS; 0: no bound. Backends may stop somewhat below. */
+     *  OJ_ERR_TOO_MANY_PAIRS (oj_pair_budget.h); 0: no bound. */
     int64_t max_batch_pairs;
 
     /** Kinds of parts that the input side will have, enum oj_part_kind or'ed,

@@ -70,14 +70,16 @@ static oj_status read_names(const char **at, char ***names, double **weight,
     }
 }
 
-/* Both sides of "a+b=c+d", the second like the first where there is no =. */
+/* Both sides of "a+b=c+d", the second like the first where there is no =;
+ * *has_both 1: there is one. */
 static oj_status parse_fields_of_both_sides(const char **at, char **fields[2],
                                             double **weight, int n[2],
-                                            struct oj_error *err)
+                                            int *has_both, struct oj_error *err)
 {
     const char *first = *at;
     OJ_TRY(read_names(at, &fields[0], weight, &n[0], err));
-    if (n[0] > 0 && **at == '=')
+    *has_both = n[0] > 0 && **at == '=';
+    if (*has_both)
     {
         (*at)++;
         return read_names(at, &fields[1], NULL, &n[1], err);
@@ -89,8 +91,9 @@ static oj_status parse_similar(const char *dash, const char *word,
                                struct oj_similar *out, struct oj_error *err)
 {
     const char *at = word;
-    int n[2];
-    OJ_TRY(parse_fields_of_both_sides(&at, out->fields, NULL, n, err));
+    int n[2], has_both;
+    OJ_TRY(
+        parse_fields_of_both_sides(&at, out->fields, NULL, n, &has_both, err));
     if (n[0] < 0 || n[1] < 0 || (*at != ':' && *at != '\0'))
         return oj_fail(err, OJ_ERR_ARG,
                        "%ssimilar takes LEFT[=RIGHT][:T], fields of the input "
@@ -124,10 +127,11 @@ static oj_status parse_vector(const char *dash, const char *word,
                               struct oj_vector_words *out, struct oj_error *err)
 {
     const char *at = word;
-    int n[2];
-    OJ_TRY(parse_fields_of_both_sides(&at, out->fields, &out->weight, n, err));
+    int n[2], has_both;
+    OJ_TRY(parse_fields_of_both_sides(&at, out->fields, &out->weight, n,
+                                      &has_both, err));
     out->n = n[0];
-    if (n[0] > 0 && n[1] > 0 && *at == ':' && strchr(word, '=') != NULL)
+    if (n[0] > 0 && n[1] > 0 && *at == ':' && has_both)
         return oj_fail(err, OJ_ERR_ARG,
                        "%svector: weights stand on the left of = only, and "
                        "count for both sides: '%.100s'",
@@ -169,13 +173,13 @@ static const char *skip_spaces(const char *at)
     return at;
 }
 
-/* A name between spaces, up to = or a comma. */
-static int read_spaced_name(const char **at, char **to)
+/* A name between spaces, up to one of the letters in ends. */
+static int read_spaced_name(const char **at, const char *ends, char **to)
 {
     int is_quoted;
     *at = skip_spaces(*at);
     is_quoted = **at == '"';
-    if (!read_name(at, "=,", to))
+    if (!read_name(at, ends, to))
         return 0;
     /* of a name without quotes these are its own end */
     for (; !is_quoted && ((*to)[-2] == ' ' || (*to)[-2] == '\t'); --*to)
@@ -190,19 +194,20 @@ static int read_field_pair(const char **at, char **to,
 {
     const int i = pairs->n++;
     pairs->fields[0][i] = pairs->fields[1][i] = *to;
-    if (!read_spaced_name(at, to))
+    if (!read_spaced_name(at, "=,", to))
         return 0;
     if (**at == '=')
     {
         ++*at;
         pairs->fields[1][i] = *to;
-        if (!read_spaced_name(at, to))
+        if (!read_spaced_name(at, "=,", to))
             return 0;
     }
     return **at == ',' || **at == '\0';
 }
 
-static oj_status parse_field_pairs(const char *option, const char *list,
+static oj_status parse_field_pairs(const char *dash, const char *option,
+                                   const char *list,
                                    struct oj_field_pairs *pairs,
                                    struct oj_error *err)
 {
@@ -220,22 +225,23 @@ static oj_status parse_field_pairs(const char *option, const char *list,
     {
         if (*at != ',' && !read_field_pair(&at, &to, pairs))
             return oj_fail(err, OJ_ERR_ARG,
-                           "-%s takes LEFT=RIGHT, a field of the input layer "
+                           "%s%s takes LEFT=RIGHT, a field of the input layer "
                            "and one of the join layer (names with = or a comma "
                            "in double quotes), not '%.100s'",
-                           option, list);
+                           dash, option, list);
         at += *at == ',';
     }
     return pairs->n > 0
                ? OJ_OK
-               : oj_fail(err, OJ_ERR_ARG, "-%s names no field", option);
+               : oj_fail(err, OJ_ERR_ARG, "%s%s names no field", dash, option);
 }
 
-oj_status oj_field_pairs_parse(const char *option, const char *list,
-                               struct oj_field_pairs *out, struct oj_error *err)
+oj_status oj_field_pairs_parse(const char *dash, const char *option,
+                               const char *list, struct oj_field_pairs *out,
+                               struct oj_error *err)
 {
     struct oj_field_pairs pairs = {0};
-    oj_status status = parse_field_pairs(option, list, &pairs, err);
+    oj_status status = parse_field_pairs(dash, option, list, &pairs, err);
     if (status == OJ_OK)
         *out = pairs;
     else
@@ -250,7 +256,64 @@ void oj_field_pairs_free(struct oj_field_pairs *pairs)
     memset(pairs, 0, sizeof *pairs);
 }
 
-oj_status oj_field_name_parse(const char *option, char *name,
+static oj_status parse_field_names(const char *dash, const char *option,
+                                   const char *list,
+                                   struct oj_field_pairs *names,
+                                   struct oj_error *err)
+{
+    const char *at = list;
+    int64_t n_most = 1;
+    char *to;
+    for (const char *c = list; *c != '\0'; c++)
+        n_most += *c == ',';
+    OJ_NEW(names->fields[0], n_most, err);
+    OJ_NEW(names->text, (int64_t)strlen(list) + 1, err);
+    to = names->text;
+    while (*(at = skip_spaces(at)) != '\0')
+    {
+        if (at[0] == '"' && at[1] == '"' && at[2] != '"')
+            at = skip_spaces(at + 2);
+        else if (*at != ',')
+        {
+            names->fields[0][names->n++] = to;
+            if (!read_spaced_name(&at, ",", &to) || (*at != ',' && *at != '\0'))
+                return oj_fail(err, OJ_ERR_ARG,
+                               "%s%s takes FIELD,... with commas between "
+                               "fields (a name with a comma in double quotes, "
+                               "a double quote in it twice), not '%.100s'",
+                               dash, option, list);
+        }
+        at += *at == ',';
+    }
+    return OJ_OK;
+}
+
+oj_status oj_field_names_parse(const char *dash, const char *option,
+                               const char *list, struct oj_field_pairs *out,
+                               struct oj_error *err)
+{
+    struct oj_field_pairs names = {0};
+    oj_status status = parse_field_names(dash, option, list, &names, err);
+    if (status == OJ_OK)
+        *out = names;
+    else
+        oj_field_pairs_free(&names);
+    return status;
+}
+
+const char *oj_similar_end(const char *list)
+{
+    for (const char *at = list;; at++)
+    {
+        if (*at == '"' && !oj_quoted_name_read(&at, NULL))
+            return at;
+        at += strcspn(at, ",+=:");
+        if (*at == ',' || *at == '\0')
+            return at;
+    }
+}
+
+oj_status oj_field_name_parse(const char *dash, const char *option, char *name,
                               struct oj_error *err)
 {
     const char *at = name;
@@ -258,9 +321,9 @@ oj_status oj_field_name_parse(const char *option, char *name,
     if (*name != '"' || (oj_quoted_name_read(&at, &to) && *at == '\0'))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
-                   "-%s: the name of a field in double quotes must end with "
+                   "%s%s: the name of a field in double quotes must end with "
                    "one, and a double quote in it is written twice",
-                   option);
+                   dash, option);
 }
 
 void oj_vector_words_free(struct oj_vector_words *words)

@@ -61,16 +61,30 @@ struct oj_field_pairs
     int n;
 };
 
-/** OJ_ERR_ARG with what to write instead. */
-OJ_MUST_USE oj_status oj_field_pairs_parse(const char *option, const char *list,
+/** OJ_ERR_ARG with what to write instead; errors begin with dash and option. */
+OJ_MUST_USE oj_status oj_field_pairs_parse(const char *dash, const char *option,
+                                           const char *list,
                                            struct oj_field_pairs *out,
                                            struct oj_error *err);
 
 void oj_field_pairs_free(struct oj_field_pairs *pairs);
 
+/** The list of -select: F,F,... with commas in names that are in double quotes;
+ *  fields[0] alone.  It may be empty; empty names are passed over.  Errors
+ * begin with dash and option. */
+OJ_MUST_USE oj_status oj_field_names_parse(const char *dash, const char *option,
+                                           const char *list,
+                                           struct oj_field_pairs *out,
+                                           struct oj_error *err);
+
+/** Where the condition of oj_similar_parse() at the begin of a list ends: at a
+ *  comma outside of names in double quotes, or at the end. */
+const char *oj_similar_end(const char *list);
+
 /** Takes a name, which is all of a word, out of its double quotes, if it has
- *  some, in place. OJ_ERR_ARG where they do not end with it. */
-OJ_MUST_USE oj_status oj_field_name_parse(const char *option, char *name,
-                                          struct oj_error *err);
+ *  some, in place. OJ_ERR_ARG where they do not end with it; errors begin with
+ *  dash and option. */
+OJ_MUST_USE oj_status oj_field_name_parse(const char *dash, const char *option,
+                                          char *name, struct oj_error *err);
 
 #endif

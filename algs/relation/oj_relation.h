@@ -158,7 +158,8 @@ enum oj_parameter_kind
     OJ_PARAMETER_THRESHOLD,  /**< int64_t[2]: a fraction */
     OJ_PARAMETER_THRESHOLDS, /**< n_similar conditions: a list of fractions */
     OJ_PARAMETER_VECTOR,     /**< fields of vectors, with their weights */
-    OJ_PARAMETER_TEXT        /**< char *: a text of any length */
+    OJ_PARAMETER_TEXT,       /**< char *: a text of any length */
+    OJ_PARAMETER_KEPT        /**< a text that is kept as it is written */
 };
 
 /** What a join can be told: an option of the command, and a setting of the

@@ -88,13 +88,21 @@ OJ_MUST_USE oj_status oj_crs_text_read(const char *text, const char *whose,
 
 /** Whether two texts that oj_crs_text_read() has read are one CRS but for the
  *  order of axes and heights: WGS 84 in all its spellings is one; else equal
- *  text or identity, then callbacks->compare, then equality of what the texts
- *  state, names, identities, remarks and areas of use aside.  Two texts of
- *  different syntax without identities are OJ_CRS_NOT_KNOWN.  callbacks may be
- *  NULL. */
+ *  text or identity; then callbacks->compare; then the datum, the ellipsoid,
+ * the prime meridian, the units, the method and its parameters, where both
+ * texts state them (names of CRS, identities, remarks and areas of use aside).
+ * WKT 1 has other names of methods than WKT 2 and PROJJSON: OJ_CRS_NOT_KNOWN.
+ *  callbacks may be NULL. */
 OJ_MUST_USE oj_status oj_crs_text_compare(
     const char *a, const char *b, const struct oj_crs_callbacks *callbacks,
     enum oj_crs_equality *out, struct oj_error *err);
+
+/** The CRS that metadata of a GeoArrow column (ARROW:extension:metadata, a JSON
+ *  object; NULL or "": none) has as "crs", as a text for oj_crs_text_read();
+ *  NULL: none.  *crs is the caller's, freed by oj_free(). OJ_ERR_DATA: the
+ *  metadata are no JSON. */
+OJ_MUST_USE oj_status oj_crs_text_of_metadata(const char *metadata, char **crs,
+                                              struct oj_error *err);
 
 #ifdef __cplusplus
 }

@@ -28,7 +28,7 @@ enum oj_plain_form
 /** Zeroed memory is NULL. Borrows its text. */
 struct oj_plain_value
 {
-    enum oj_plain_form form;
+    enum oj_plain_form form; /**< which of the others counts */
     int64_t integer;
     double real;
     const char *text; /**< [n] bytes, without an end */
@@ -36,7 +36,8 @@ struct oj_plain_value
 };
 
 /** How rows of a table are read, whatever holds them. read() gives the value of
- *  a field in a row; what it borrows is valid until the next call. */
+ *  a field in a row, and leaves *value, whose form is OJ_PLAIN_NULL, where it
+ *  has none; what it borrows is valid until the next call. */
 struct oj_plain_reader
 {
     oj_status (*read)(void *user, int field, int64_t row,
@@ -46,19 +47,20 @@ struct oj_plain_reader
 
 static inline struct oj_plain_value oj_plain_integer(int64_t integer)
 {
-    struct oj_plain_value value = {OJ_PLAIN_INTEGER, integer, 0.0, NULL, 0};
+    struct oj_plain_value value = {.form = OJ_PLAIN_INTEGER,
+                                   .integer = integer};
     return value;
 }
 
 static inline struct oj_plain_value oj_plain_real(double real)
 {
-    struct oj_plain_value value = {OJ_PLAIN_REAL, 0, real, NULL, 0};
+    struct oj_plain_value value = {.form = OJ_PLAIN_REAL, .real = real};
     return value;
 }
 
 static inline struct oj_plain_value oj_plain_text(const char *text, int64_t n)
 {
-    struct oj_plain_value value = {OJ_PLAIN_TEXT, 0, 0.0, text, n};
+    struct oj_plain_value value = {.form = OJ_PLAIN_TEXT, .text = text, .n = n};
     return value;
 }
 

@@ -17,10 +17,10 @@
  *  Names are compared without case, as most formats do. A name that is taken:
  *
  *   of the input layer   NAME_2, NAME_3 and so on
- *   computed             all computed columns get one and the same number, _2
- * or the first one with which none of them is taken; a name that the user gave
- * is an error of the join layer    prefix and NAME, then that with _2, _3 and
- * so on
+ *   computed             all computed columns get one number, _2 or the first
+ *                        with which none is taken; of a name that the user gave
+ *                        it is an error
+ *   of the join layer    prefix and NAME, then that with _2, _3 and so on
  *
  *  A field without name is called field.
  */
@@ -31,7 +31,9 @@
 #include "../../flatten/text/oj_token_table.h"
 #include "../pair_values/oj_pair_stage.h"
 #include "../relation/oj_relation.h"
+#include "oj_aggregate_words.h"
 #include "oj_field_kind.h"
+#include "oj_rows_per_input.h"
 
 /* ---- what the join computes ---------------------------------------------- */
 
@@ -41,8 +43,7 @@ struct oj_row_column_words
 {
     const char *dash; /**< before names of options in messages: "-" or "" */
     const struct oj_relation *relation;
-    enum oj_pick_rule pick;
-    int one_to_one;
+    struct oj_row_choice choice;
     const char *name_fid, *name_distance, *name_rank, *name_count;
     const char *name_similarity, *name_difference;
     const char *overlap; /**< oj_row_words.h */
@@ -79,31 +80,34 @@ struct oj_computed_columns
 
 /** Chooses the columns of pairs, in their order in a row, and sets want
  *  [OJ_N_PAIR_VALUES] of the values of pairs that they hold. Not for semi and
- *  anti joins nor aggregates, whose rows have none of them.
+ *  anti joins nor aggregates, whose rows have none of these.
  *
- *   column (usual name)                     there when
- *   join_fid                                always
- *   join_distance                           the join measures one
- *   join_similarity, join_similarity_2 ...  one for each condition on texts
- *   join_difference                         vectors are compared
- *   join_rank          int32, 1 2 3 ...     a row has several pairs in the
- * order of their measure (no usual name)    int64, pairs         name_count is
- * given overlap_area, _length, _percent         overlap names them nearest_x,
- * nearest_y                    nearest_point_fields join_bearing bearing_field
+ *   usual name                      there when
+ *   join_fid                        always
+ *   join_distance                   the join measures one
+ *   join_similarity,                one for each condition on texts
+ *     join_similarity_2 ...
+ *   join_difference                 vectors are compared
+ *   join_rank                       a row has several pairs, by their measure
+ *   (none; the number of pairs)     name_count is given
+ *   overlap_area, overlap_length,   overlap names them
+ *     overlap_percent
+ *   nearest_x, nearest_y            nearest_point_fields
+ *   join_bearing                    bearing_field
  *
- *  OJ_ERR_ARG: a name for a rank that there is not, an unknown overlap. */
+ *  OJ_ERR_ARG: an unknown overlap. Names for columns that there are not are
+ *  refused by oj_option_clash.h. */
 OJ_MUST_USE oj_status oj_computed_columns_choose(
     const struct oj_row_column_words *words, struct oj_computed_columns *out,
     unsigned char *want, struct oj_error *err);
 
+/** The column of aggregate number source of agg. */
+struct oj_computed_column
+oj_computed_column_of_aggregate(const struct oj_aggregate_word *word,
+                                int source);
+
 /** Accepts zeroed memory, which it is afterwards. */
 void oj_computed_columns_free(struct oj_computed_columns *columns);
-
-/** 1 when no input row gives two rows: for semi and anti joins, aggregates,
- *  one_to_one, a picked pair, and joins that find one feature at most. */
-int oj_row_columns_one_row_per_input(const struct oj_relation *relation,
-                                     enum oj_how how, enum oj_pick_rule pick,
-                                     int one_to_one, int aggregates);
 
 /* ---- the columns of a row ------------------------------------------------ */
 
@@ -137,7 +141,7 @@ struct oj_named_column
     int is_nullable;     /**< 1: a row may have no value */
     int is_always_there; /**< 1: a field of the input, and each row has an input
                               feature, so that its default counts */
-    const char *name;    /**< the plan's memory */
+    char *name;          /**< the plan's memory */
     const char *original; /**< what it was called, borrowed; "" where it had no
                                name */
 };

@@ -41,10 +41,10 @@ struct oj_row_pick
     int is_least; /**< 1: the pair with its least value stays */
 };
 
-/** Reads a rule of pick for a join; "all" is one, too. A field may be in double
- *  quotes (oj_compared_fields.h). */
+/** Reads a rule of pick. A field may be in double quotes
+ *  (oj_compared_fields.h). Whether the rule goes with the join:
+ *  oj_option_clash.h. */
 OJ_MUST_USE oj_status oj_row_pick_read(const char *dash, const char *rule,
-                                       const struct oj_relation *relation,
                                        struct oj_row_pick *out,
                                        struct oj_error *err);
 

@@ -107,6 +107,7 @@ struct point_worker
     struct point_state *state; /* of one point */
     struct oj_relate_scratch relate;
     int64_t n_pairs, cap_pairs;
+    int64_t n_pairs_counted; /* in the budget of the batch */
     int32_t *feature; /* [n_pairs] in the order of the rows of each task */
     struct oj_row_order order;
     int64_t n_refined;
@@ -829,7 +830,7 @@ struct points_in_polygons_batch
     const struct oj_flat *input;
     struct oj_pair_filter filter;
     struct oj_matches *out;
-    atomic_llong n_pairs;
+    struct oj_pair_budget budget;
 };
 
 /* --- the join side -------------------------------------------------------- */
@@ -903,17 +904,6 @@ set_offsets_and_sort_rows(const struct points_in_polygons_index *self,
     return OJ_OK;
 }
 
-static oj_status check_batch_pair_limit(struct points_in_polygons_batch *b,
-                                        int64_t n_more, struct oj_error *err)
-{
-    int64_t most = b->self->options.max_batch_pairs;
-    if (most <= 0 || b->input->n_features < 2 ||
-        atomic_fetch_add(&b->n_pairs, n_more) + n_more <= most)
-        return OJ_OK;
-    return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                   "the batch has more pairs than fit");
-}
-
 static oj_status join_rows(struct points_in_polygons_batch *b,
                            struct task *task, struct point_worker *w,
                            int64_t row, int64_t end, struct oj_error *err)
@@ -927,7 +917,8 @@ static oj_status join_rows(struct points_in_polygons_batch *b,
         OJ_TRY(set_offsets_and_sort_rows(
             b->self, w, n, task->assumed + first - task->first, first,
             b->out->offset + row + 1, task, err));
-        OJ_TRY(check_batch_pair_limit(b, w->n_pairs - first, err));
+        OJ_TRY(oj_pair_budget_count(&b->budget, w->n_pairs, &w->n_pairs_counted,
+                                    err));
     }
     task->n = w->n_pairs - task->first;
     if (b->self->options.timings)
@@ -1010,12 +1001,14 @@ static oj_status join_batch(struct points_in_polygons_batch *b,
     oj_status status;
     OJ_TRY(oj_matches_reserve(out, n_rows, 0, 1, err));
     OJ_ROOM(self->task, 0, n_tasks, self->cap_tasks, err);
+    oj_pair_budget_start(&b->budget, self->options.max_batch_pairs, n_rows,
+                         n_threads);
     out->offset[0] = 0;
     for (int t = 0; t < n_threads; t++)
     {
         struct point_worker *w = &self->worker[t];
         int64_t n = n_rows < MOST_FORESEEN ? n_rows : MOST_FORESEEN;
-        w->n_pairs = 0;
+        w->n_pairs = w->n_pairs_counted = 0;
         OJ_ROOM(w->feature, 0, n / n_threads + POINT_BLOCK, w->cap_pairs, err);
     }
     status = oj_parallel_try(n_threads, n_tasks, 1, join_task, b, err);
@@ -1029,6 +1022,7 @@ static oj_status join_batch(struct points_in_polygons_batch *b,
         n_pairs += self->task[i].n;
         n_matched += self->task[i].n_matched;
     }
+    OJ_TRY(oj_pairs_fit(b->budget.most, n_pairs, err));
     /* the offsets keep their memory: there is room for them */
     OJ_TRY(oj_matches_reserve(out, n_rows, n_pairs, 1, err));
     oj_parallel_for(n_threads, n_tasks, move_pairs_of_task_into_place, b);
@@ -1071,7 +1065,6 @@ static oj_status join_points_in_polygons(struct oj_index *wrapped,
     b.query.solidity = self->solidity;
     b.query.cancel = self->options.cancel;
     b.query.timings = self->options.timings;
-    atomic_init(&b.n_pairs, 0);
     return join_batch(&b, stats, err);
 }
 

@@ -983,11 +983,7 @@ static oj_status store_found_pairs(struct cuda_batch_worker *w,
 static oj_status check_pair_limit(const struct cuda_join_batch *b,
                                   int64_t n_pairs, struct oj_error *err)
 {
-    if (b->most_pairs > 0 && n_pairs > b->most_pairs)
-        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the batch has more pairs than %lld",
-                       (long long)b->most_pairs);
-    return OJ_OK;
+    return oj_pairs_fit(b->most_pairs, n_pairs, err);
 }
 
 static oj_status
@@ -1514,8 +1510,8 @@ oj_status oj_cuda_index_join(struct oj_gpu_index *index,
     batch.lists = oj_relation_gives_lists(&index->relation);
     batch.leaves_ties = batch.lists && batch.family->list == NULL;
     batch.lists -= batch.leaves_ties;
-    if (input->n_features > 1)
-        batch.most_pairs = index->options.max_batch_pairs;
+    batch.most_pairs = oj_most_pairs_of_batch(index->options.max_batch_pairs,
+                                              input->n_features);
     return run_batch_on_own_threads(&batch, err);
 }
 

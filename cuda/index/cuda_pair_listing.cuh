@@ -29,10 +29,8 @@ struct oj_cuda_listing : oj_cuda_work
      *  than max_pairs (> 0). */
     OJ_MUST_USE oj_status fits()
     {
-        if (max_pairs > 0 && points->n > 1 && out.n_pairs > max_pairs)
-            return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                           "the batch has more pairs than fit");
-        return OJ_OK;
+        return oj_pairs_fit(oj_most_pairs_of_batch(max_pairs, points->n),
+                            out.n_pairs, err);
     }
 
     /** Room for the pairs of out. */

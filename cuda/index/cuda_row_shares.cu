@@ -63,10 +63,7 @@ int oj_cuda_is_join_side(const struct oj_cuda_index *index,
 oj_status oj_cuda_share_fits(const struct oj_cuda_share *share, int64_t n_pairs,
                              struct oj_error *err)
 {
-    if (share->most > 0 && share->n_other + n_pairs > share->most)
-        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the batch has more pairs than fit");
-    return OJ_OK;
+    return oj_pairs_fit(share->most, share->n_other + n_pairs, err);
 }
 
 void oj_cuda_share_take(struct oj_cuda_work *work, int by_measure,
@@ -419,8 +416,8 @@ static oj_status find_share_on_device(const struct shares_batch *b, int place,
     share->n = b->index->n_places;
     share->memory = &of->pairs;
     share->n_other = b->out->n_pairs;
-    if (b->input->n_features > 1)
-        share->most = b->index->options.max_batch_pairs;
+    share->most = oj_most_pairs_of_batch(b->index->options.max_batch_pairs,
+                                         b->input->n_features);
     OJ_CUDA_TRY(cudaSetDevice(of->device.ordinal), "choosing a device", err);
     OJ_TRY(oj_check_cancel(of->device.cancel, err));
     status = oj_cuda_family_at(b->family)->find_share(

@@ -345,10 +345,7 @@ static oj_status copy_pairs_to_host(const struct cuda_screen_batch *b,
     struct oj_screen_pairs *out = b->out;
     int64_t *end = out->offset + first + 1, n = found->n_pairs;
     int64_t before = out->n_pairs, all = before + n;
-    if (b->most > 0 && b->input->n_features > 1 && all > b->most)
-        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the batch has more candidates than %lld",
-                       (long long)b->most);
+    OJ_TRY(oj_pairs_fit(b->most, all, err));
     OJ_ROOM(out->feature, before, all, out->cap_feature, err);
     OJ_ROOM(out->said, before, all, out->cap_said, err);
     OJ_TRY(oj_cuda_copy_out(device, device->stream, end, found->end,

@@ -2,10 +2,11 @@
 
 #include "../../algs/relation/oj_backend_registry.h"
 #include "../../algs/relation/oj_gpu.h"
+#include "../../algs/rows/oj_option_clash.h"
 #include "../../flatten/base/oj_alloc.h"
+#include "../../flatten/base/oj_spelling.h"
 #include "../base/oj_message.h"
 #include "../base/oj_shell_words.h"
-#include "../base/oj_spelling.h"
 #include "../files/oj_path.h"
 #include "oj_memory_size.h"
 #include "oj_option_table.h"
@@ -22,7 +23,6 @@
 #include <strings.h>
 
 static const char window[] = "window";
-static const char sphere[] = "sphere"; /* the reference for -metric sphere */
 
 /* ---- the join ----------------------------------------------------------- */
 
@@ -242,20 +242,14 @@ static oj_status check_options_fit_op(const struct oj_command *command,
     return OJ_OK;
 }
 
-static oj_status check_distance_options(const struct oj_command *command,
-                                        struct oj_error *err)
+/* Values of options that the join has no meaning for. */
+static oj_status check_distance_values(const struct oj_command *command,
+                                       struct oj_error *err)
 {
     const struct oj_op_info *op = oj_op_get(command->relation.op);
-    int is_sphere = command->relation.metric == OJ_METRIC_SPHERE;
     if (op->needs != NULL && first_given_option(command, op->needs) == NULL)
         return oj_fail(err, OJ_ERR_ARG, "-op %s needs %s", op->name,
                        op->needs_text);
-    if ((op->takes & OJ_TAKES_ATTRIBUTES) != 0 && is_sphere &&
-        !oj_command_given(command, "max_distance"))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-metric sphere with -op %s needs "
-                       "-max_distance",
-                       op->name);
     if ((op->takes & OJ_TAKES_K) == 0 &&
         oj_command_given(command, "max_distance") &&
         isinf(command->relation.max_distance))
@@ -263,35 +257,10 @@ static oj_status check_distance_options(const struct oj_command *command,
                        "-op %s with an unbounded distance is every pair there "
                        "is: write a number",
                        op->name);
-    if (op->k == OJ_EVERY_PAIR && oj_command_given(command, "ties") &&
-        !oj_command_given(command, "k"))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-ties goes with -k here: without it all pairs that are "
-                       "near enough are written");
-    if (command->validate != NULL &&
-        is_sphere != (strcmp(command->validate, sphere) == 0))
-        return oj_fail(
-            err, OJ_ERR_ARG,
-            is_sphere
-                ? "-validate %s: this reference measures in the plane, as GEOS "
-                  "does; that of -metric sphere is -validate sphere"
-                : "-validate %s: this reference is for -metric sphere; in the "
-                  "plane it is -validate geos",
-            command->validate);
-    if (is_sphere && command->relation.distance_to == OJ_TO_BOUNDARY)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-distance_to boundary is possible with -metric planar "
-                       "only");
-    if (oj_relation_compares_shapes(&command->relation) &&
-        (command->geometry == OJ_WRITE_NEAREST_POINT ||
-         command->geometry == OJ_WRITE_CONNECTION))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-geometry nearest_point and connection go with "
-                       "-distance least only: nearest points are those of it");
     if (oj_command_given(command, "densify") &&
         !(command->relation.densify > 0.0))
         return oj_fail(err, OJ_ERR_ARG, "-densify must be above 0");
-    return oj_relation_check(&command->relation, err);
+    return OJ_OK;
 }
 
 static oj_status check_exclude_option(const struct oj_command *command,
@@ -310,123 +279,38 @@ static oj_status check_exclude_option(const struct oj_command *command,
     return OJ_OK;
 }
 
-/* Of the join side -op window joins envelopes or boxes, and nothing else. */
-static oj_status check_centroid_options(const struct oj_command *command,
-                                        struct oj_error *err)
-{
-    static const char *const sides[] = {"input", "join"};
-    for (int side = 0; side < 2; side++)
-    {
-        int centroid = oj_command_is_of_side(command, "centroid_of", side);
-        int on_surface =
-            oj_command_is_of_side(command, "point_on_surface_of", side);
-        if (side == OJ_SIDE_JOIN && command->is_window &&
-            (centroid || on_surface))
-            return oj_fail(err, OJ_ERR_ARG,
-                           "with -op window -centroid_of and "
-                           "-point_on_surface_of can only be input: the join "
-                           "side are boxes");
-        if (centroid && on_surface)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-centroid_of and -point_on_surface_of both say "
-                           "what the %s side is joined by: leave it out of "
-                           "one of them",
-                           sides[side]);
-    }
-    return OJ_OK;
-}
-
 /* ---- options beside each other ------------------------------------------ */
 
-/* One bit for each value of an option with choices. */
-#define VALUE(i) (1u << (i))
-
-/* What an option does not go together with, for one reason. */
-static const struct
+/* As struct oj_given_options has it. */
+static const char *word_given(const void *user, const char *name)
 {
-    const char *option, *why, *others;
-    unsigned values; /* only with these; 0: with any */
-} apart[] = {
-    {"overwrite", "one replaces the layer, the other keeps it", "append", 0},
-    {"input_layer", "a SELECT names its own layers", "sql", 0},
-    {"join_layer", "a SELECT names its own layers", "join_sql", 0},
-    {"q", "one hides the progress, the other shows it", "progress", 0},
-    {"max_distance", "both say how far",
-     "max_distance_field|join_max_distance_field", 0},
-    {"max_distance_field", "both say how far", "join_max_distance_field", 0},
-    {"pick", "each makes one row of an input row's pairs", "agg|one_to_one", 0},
-    {"agg", "there is one pair at most to add up", "one_to_one", 0},
-    {"agg", "a row of aggregates stands for several join features",
-     "name_distance|name_similarity|name_difference|name_rank|name_fid|overlap|"
-     "nearest_point_fields|bearing_field|geometry",
-     0},
-    {"agg", "the aggregates name the join side's fields", "join_select", 0},
-    {"distance", "nearest points are those of the least distance",
-     "nearest_point_fields|bearing_field", ~VALUE(OJ_DISTANCE_LEAST)},
-    {"window", "the boxes are the join side",
-     "join_layer|join_where|join_sql|join_select|join_srs|joo|on|exclude|"
-     "unordered_pairs|similar|vector",
-     0},
-    {"explain", "-explain only says what would be done",
-     "benchmark|validate|json_summary|q|progress", 0},
-    {"in_place", "the layer keeps its geometries", "geometry", 0},
-    {"in_place", "nothing is written to another dataset",
-     "unmatched_layer|unmatched_join_layer|f|nln|dsco|lco|doo|nlt|overwrite|"
-     "append|update|unsetFid|a_srs",
-     0},
-    {"in_place", "the rows of a SELECT cannot be updated", "sql", 0},
-    {"in_place", "all fields of the layer stay", "select", 0},
-    {"benchmark", "the benchmark writes no layer",
-     "f|nln|dsco|lco|doo|nlt|overwrite|append|update|unsetFid|a_srs|in_place|"
-     "unmatched_layer|unmatched_join_layer|geometry",
-     0},
-    {"benchmark",
-     "the benchmark times the finding of pairs, and makes no rows of them",
-     "how|pick|agg|one_to_one|prefix|name_fid|name_distance|name_similarity|"
-     "name_difference|name_rank|"
-     "name_count|overlap|nearest_point_fields|bearing_field|select|join_select",
-     0},
-    {"benchmark", "the benchmark holds all rows and pairs in memory at once",
-     "memory|max_pairs|batch", 0},
-    {"benchmark", "the benchmark goes through the backends", "backend", 0},
-    {"benchmark", "the benchmark compares its rows itself", "validate", 0},
-    {"benchmark", "its table can be had by -benchmark_csv", "json_summary", 0},
-    {"benchmark", "the benchmark names each method as it begins", "progress",
-     0},
-    {"how", "only the input layer's geometry and fields are written",
-     "name_fid|name_distance|name_similarity|name_difference|name_rank|"
-     "name_count|overlap|"
-     "nearest_point_fields|bearing_field|geometry|pick|agg|prefix|join_select|"
-     "unmatched_join_layer",
-     VALUE(OJ_HOW_SEMI) | VALUE(OJ_HOW_ANTI)},
-    {"nlt", "no geometry is written", "geometry|a_srs", VALUE(OJ_LAYER_NONE)},
-};
-
-static oj_status check_exclusive_options(const struct oj_command *command,
-                                         struct oj_error *err)
-{
-    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
+    const struct oj_command *command = user;
+    const int row = oj_option_find(name);
+    const struct oj_option *option = oj_option_at(row);
+    const void *at = (const char *)command + option->offset;
+    if (!command->given[row])
+        return NULL;
+    switch (option->kind)
     {
-        const char *name = apart[i].option, *other;
-        int row = oj_option_find(name);
-        const void *at = (const char *)command + oj_option_at(row)->offset;
-        if (!command->given[row])
-            continue;
-        other = first_given_option(command, apart[i].others);
-        if (other == NULL)
-            continue;
-        if (apart[i].values == 0)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-%s and -%s do not go together: %s", name, other,
-                           apart[i].why);
-        if ((apart[i].values & VALUE(*(const int *)at)) != 0)
-            return oj_fail(
-                err, OJ_ERR_ARG, "-%s and -%s %s do not go together: %s", other,
-                name,
-                oj_option_choice_word(oj_option_at(row), *(const int *)at),
-                apart[i].why);
+        case OJ_OPTION_CHOICE:
+            return oj_option_choice_word(option, *(const int *)at);
+        case OJ_OPTION_TEXT:
+        case OJ_OPTION_TEXT_OR_FILE:
+        case OJ_OPTION_REFERENCE:
+            return *(const char *const *)at;
+        default:
+            return "";
     }
-    return OJ_OK;
+}
+
+static oj_status check_options_go_together(const struct oj_command *command,
+                                           struct oj_error *err)
+{
+    const struct oj_given_options given = {.relation = &command->relation,
+                                           .op = oj_command_op_name(command),
+                                           .word = word_given,
+                                           .user = command};
+    return oj_option_clash_check(&given, err);
 }
 
 /* An option that makes no sense for a join that is read as a dataset. */
@@ -452,38 +336,6 @@ static oj_status check_options_fit_write_spec(const struct oj_command *command,
             oj_words_find("write_spec|overwrite", option->name) < 0)
             OJ_TRY(check_option_fits_dataset(option, err));
     }
-    return OJ_OK;
-}
-
-/* One row of columns per input row is all that a layer can take in place. */
-static oj_status check_in_place(const struct oj_command *command,
-                                struct oj_error *err)
-{
-    int has_rule = command->pick != NULL || command->aggregates != NULL ||
-                   command->one_to_one;
-    const struct oj_relation *relation = &command->relation;
-    int has_ties = relation->ties == OJ_TIES_ALL;
-    if (!command->in_place)
-        return OJ_OK;
-    if (command->how != OJ_HOW_LEFT)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-in_place keeps every row of the layer: -how can only "
-                       "be left");
-    if (has_rule)
-        return OJ_OK;
-    if (!oj_relation_sorts_by_measure(relation))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-in_place has room for one join feature per row, and "
-                       "-op %s can find several: choose one with -pick, for "
-                       "example -pick first, or with -one_to_one, or add them "
-                       "up with -agg",
-                       oj_command_op_name(command));
-    if (relation->k > 1 || has_ties)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-in_place has room for one join feature per row: -%s, "
-                       "unless -pick, -one_to_one or -agg makes one of them",
-                       relation->k > 1 ? "k can only be 1"
-                                       : "ties can only be first");
     return OJ_OK;
 }
 
@@ -587,19 +439,12 @@ static oj_status parse_vector_options(struct oj_command *command,
 static oj_status check_all(const struct oj_command *command,
                            struct oj_error *err)
 {
-    const struct oj_op_info *op = oj_op_get(command->relation.op);
     OJ_TRY(check_options_fit_write_spec(command, err));
     OJ_TRY(check_exclude_option(command, err));
     OJ_TRY(check_options_fit_op(command, err));
-    OJ_TRY(check_distance_options(command, err));
-    OJ_TRY(check_exclusive_options(command, err));
-    OJ_TRY(check_centroid_options(command, err));
-    OJ_TRY(check_in_place(command, err));
-    if ((op->takes & OJ_TAKES_DISTANCE) == 0 &&
-        command->name_distance != NULL && command->name_distance[0] != '\0')
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-name_distance: -op %s has no distance",
-                       oj_command_op_name(command));
+    OJ_TRY(check_distance_values(command, err));
+    OJ_TRY(check_options_go_together(command, err));
+    OJ_TRY(oj_relation_check(&command->relation, err));
     return check_options_fit_backend(command, err);
 }
 

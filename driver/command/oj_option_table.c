@@ -1,8 +1,9 @@
 #include "oj_option_table.h"
 
+#include "../../algs/rows/oj_row_words.h"
+#include "../../flatten/base/oj_spelling.h"
 #include "../../flatten/text/oj_token_sets.h"
 #include "../base/oj_shell_words.h"
-#include "../base/oj_spelling.h"
 #include "oj_parsed_command.h"
 
 #include <cpl_string.h>
@@ -45,8 +46,8 @@ static const struct oj_option options[] = {
      VALUE(BOXES, windows), .ops = "window"},
     {join, "max_distance_field", "F[:unit]",
      "-op dwithin: the distance is in this field of the input layer, row by "
-     "row, as reach or reach:km; rows where it is NULL or negative match "
-     "nothing",
+     "row, as reach or reach:km (a name with : in double quotes); rows "
+     "where it is NULL or negative match nothing",
      VALUE(TEXT, max_distance_field), .ops = "dwithin"},
     {join, "join_max_distance_field", "F[:unit]", "the same, of the join layer",
      VALUE(TEXT, join_max_distance_field), .ops = "dwithin"},
@@ -116,7 +117,7 @@ static const struct oj_option options[] = {
      "first",
      VALUE(CHOICE, invalid)},
 
-    {rows, "how", "left|inner|semi|anti|right|full",
+    {rows, "how", OJ_HOW_WORDS,
      "every input row (default; inner with -op window); only rows that match; "
      "those once each, without the join's columns; only rows that do not "
      "match; inner, or left, and then every join row that matches nothing",
@@ -125,9 +126,7 @@ static const struct oj_option options[] = {
      "one row per input row, of its pairs the one that is first (smallest "
      "FID), nearest, largest_overlap, smallest_area, largest_area, "
      "most_similar, max:FIELD or min:FIELD; ties go to the smallest FID",
-     VALUE(TEXT, pick),
-     .choices = "first|nearest|largest_overlap|smallest_area|largest_area|"
-                "most_similar|max:|min:"},
+     VALUE(TEXT, pick), .choices = OJ_PICK_WORDS},
     {rows, "one_to_one", "",
      "of all pairs those that give each feature of either side one partner at "
      "most, best pairs first: by similarity, difference, then distance, where "
@@ -171,7 +170,7 @@ static const struct oj_option options[] = {
     {rows, "overlap", "area,length,percent",
      "add columns with the size of the intersection: overlap_area, "
      "overlap_length, overlap_percent (of the input feature)",
-     VALUE(TEXT, overlap), .choices = "area|length|percent",
+     VALUE(TEXT, overlap), .choices = OJ_OVERLAP_WORDS,
      .once = "write one list, as -overlap area,percent"},
     {rows, "nearest_point_fields", "",
      "add nearest_x and nearest_y: the point of the join feature that is "
@@ -181,7 +180,7 @@ static const struct oj_option options[] = {
      "add join_bearing: the direction to that point, degrees clockwise from "
      "north; on the sphere the one to set out in",
      VALUE(FLAG, bearing_field)},
-    {rows, "geometry", "input|join|nearest_point|connection|intersection",
+    {rows, "geometry", OJ_ROW_GEOMETRY_WORDS,
      "the geometry of an output row: the input feature's (default), the join "
      "feature's, the join feature's nearest point, the line to it, or what "
      "both have in common",
@@ -201,7 +200,8 @@ static const struct oj_option options[] = {
      VALUE(TEXT, input.dialect), .needs = "sql"},
     {input_side, "spat", "XMIN YMIN XMAX YMAX",
      "only rows that touch this box, in the layer's own CRS", VALUE(BOX, spat)},
-    {input_side, "select", "FIELD,...", "only these fields; \"\" for none",
+    {input_side, "select", "FIELD,...",
+     "only these fields (a name with a comma in double quotes); \"\" for none",
      VALUE(TEXT, input.select), .once = "write one list, as -select a,b"},
     {input_side, "limit", "N", "only the first N rows", VALUE(COUNT, limit)},
     {input_side, "oo", "NAME=VALUE", "open option of the input driver",

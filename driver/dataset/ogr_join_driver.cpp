@@ -781,7 +781,7 @@ OGRFeature *JoinLayer::GetFeature(GIntBig fid)
 oj_status JoinLayer::IdlePass(oj_pass **pass, oj_error *err)
 {
     *pass = &m_main.pass;
-    if (!m_main.pass.is_running && m_stream == nullptr)
+    if (!oj_pass_is_running(&m_main.pass) && m_stream == nullptr)
         return OJ_OK;
     OJ_TRY(OpenSingle(err));
     *pass = &m_single.pass;

@@ -103,7 +103,7 @@ oj_status RowStream::Advance(int *there, oj_error *err)
     *there = 0;
     if (has_ended)
         return OJ_OK;
-    if (!pass.is_running && skips)
+    if (!oj_pass_is_running(&pass) && skips)
         SkipIgnored();
     oj_row_cursor_end(cursor);
     oj_status status = oj_pass_next(&pass, &answer, err);
@@ -206,7 +206,11 @@ oj_status RowStream::Get(int64_t fid, OGRFeatureUniquePtr &feature,
         if (status == OJ_OK)
             status = MakeRow(fid, feature, err);
         oj_row_cursor_end(cursor);
-        pass.is_broken = status != OJ_OK;
+    }
+    if (status != OJ_OK) /* the next row opens the pass anew */
+    {
+        CloseCursor();
+        status = oj_pass_stop(&pass, status, err);
     }
     oj_message_list_report(&pass.messages);
     return status;

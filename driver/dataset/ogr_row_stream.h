@@ -1,5 +1,5 @@
 /** The rows of a join as features, one after another, on the thread that asks
- *  for them; the join runs ahead on threads of its own (oj_join_cursor.h).
+ *  for them; the join runs ahead on threads of its own (oj_pass.h).
  *
  *   pass opened -> Next, Next, ... [Stop -> filter -> Next, ...] -> Close
  *
@@ -14,7 +14,7 @@
 
 extern "C" {
 #include "../../flatten/write/oj_row_cursor.h"
-#include "../rows/oj_join_cursor.h"
+#include "../rows/oj_pass.h"
 }
 
 struct RowStream

@@ -5,7 +5,7 @@
 #include "../command/oj_option_table.h"
 #include "../files/oj_path.h"
 #include "../files/oj_text_file_write.h"
-#include "../rows/oj_join_cursor.h"
+#include "../rows/oj_pass.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

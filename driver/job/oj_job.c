@@ -245,10 +245,10 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job, int side,
     if (options.keep_attributes)
         options.n_fields = source->n_fields + source->n_hidden;
     options.skipped = source->skipped;
-    options.use_arrow = 1;
-    options.avoids_driver_stream = source->has_wrong_stream;
-    options.file = oj_source_file(source);
-    options.geopackage = oj_source_geopackage(source);
+    options.lanes = oj_source_lanes(source);
+    options.file =
+        source->dataset != NULL ? GDALGetDescription(source->dataset) : NULL;
+    options.geopackage = source->dataset;
     options.all_rows_filter = oj_source_all_rows_filter(source);
     options.ignore_unwanted = !source->has_where;
     options.transformation = source->transformation;
@@ -733,6 +733,14 @@ oj_status oj_job_join(struct oj_job *job, const struct oj_flat *input,
     if (job->join_use.entry != NULL)
         return oj_join_use_batch(&job->join_use, input, out, err);
     return oj_join_batch(job->join_side->engine, input, out, err);
+}
+
+oj_status oj_job_sample(struct oj_job *job, const struct oj_flat *rows,
+                        struct oj_matches *out, struct oj_error *err)
+{
+    if (job->tiled != NULL || !oj_join_may_sample(job->join_side->engine))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, "rows are not sampled");
+    return oj_job_join(job, rows, 0, 0, out, err);
 }
 
 void oj_job_end_joining(struct oj_job *job)

@@ -102,6 +102,14 @@ int oj_job_is_outdated(const struct oj_job *job);
  *  a shared engine stop at once what it does for this job. */
 void oj_job_stop(struct oj_job *job);
 
+/** Joins some rows of a batch only to count their pairs (struct
+ *  oj_batch_parts.sample).  OJ_ERR_UNSUPPORTED: of such a join rows are not
+ *  sampled. */
+OJ_MUST_USE oj_status oj_job_sample(struct oj_job *job,
+                                    const struct oj_flat *rows,
+                                    struct oj_matches *out,
+                                    struct oj_error *err);
+
 /** Joins rows of the input.
  *  answer           which of the answers in flight it is, below
  *                   OJ_PIPELINE_SLOTS

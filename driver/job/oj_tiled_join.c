@@ -850,7 +850,7 @@ static oj_status prune_to_k_best(struct oj_tiled_join *join, int64_t n_rows,
         join->answers.n_entries <= 2 * n_rows * join->relation.k)
         return OJ_OK;
     OJ_TRY(merge_answers_of_tiles(join, n_rows, &join->matches, err));
-    oj_answers_start(&join->answers, 0, n_rows, 1);
+    oj_answers_start(&join->answers, NULL);
     return append_matches_of_tile(join, &join->matches, NULL, err);
 }
 
@@ -864,10 +864,10 @@ static oj_status join_batch_with_tiles(struct oj_tiled_join *join,
 {
     int64_t n = join->tiles->n_tiles, n_rows = input->n_features;
     int backwards = join->loaded > 0;
-    oj_answers_start(
-        &join->answers,
-        keeps_k_best(&join->relation) ? 0 : join->options.max_batch_pairs,
-        n_rows, 1);
+    oj_pair_budget_start(&join->budget, join->options.max_batch_pairs, n_rows,
+                         1);
+    oj_answers_start(&join->answers,
+                     keeps_k_best(&join->relation) ? NULL : &join->budget);
     for (int64_t i = 0; i < n; i++)
     {
         OJ_TRY(load_engine(join, backwards ? n - 1 - i : i, err));

@@ -136,8 +136,9 @@ struct oj_tiled_join
     struct oj_join *engine;
 
     /* Of the batch. */
-    struct oj_matches matches; /**< with one tile */
-    struct oj_answers answers; /**< of all tiles so far */
+    struct oj_matches matches;    /**< with one tile */
+    struct oj_answers answers;    /**< of all tiles so far */
+    struct oj_pair_budget budget; /**< of these */
     int64_t n_found, cap_found, cap_number, cap_tie_rank;
     int64_t n_first;             /**< what found begins with in any case */
     struct found_feature *found; /**< [n_found] */

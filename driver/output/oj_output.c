@@ -2,6 +2,7 @@
 
 #include "../../flatten/base/oj_third_party_error_patterns.h"
 #include "../../flatten/base/oj_word_list.h"
+#include "../../flatten/read/oj_lane_table.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
@@ -584,24 +585,32 @@ oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
 
 /* ---- finish -------------------------------------------------------------- */
 
-static int may_write_format_directly(const struct oj_output *o,
-                                     const char *format)
+/* The lane that its rows may be written by, or NULL. */
+static const struct oj_lane_row *find_lane(const struct oj_output *o)
 {
-    return oj_driver_is(o->driver, format) &&
-           CPLTestBool(CPLGetConfigOption("OGRJOIN_LANES", "YES"));
+    struct oj_lane_dataset dataset = {.driver = o->driver, .path = o->path};
+    if (o->kind == OJ_OUTPUT_FILE)
+        dataset.facts |= OJ_LANE_NEW_FILE;
+    if (o->n_layers == 1)
+        dataset.facts |= OJ_LANE_SOLE_LAYER;
+    return oj_lane_that_writes(&dataset);
+}
+
+static int writes_to(const struct oj_output *o, enum oj_lane_target target)
+{
+    const struct oj_lane_row *lane = find_lane(o);
+    return lane != NULL && lane->writes == target;
 }
 
 GDALDatasetH oj_output_rows_dataset(const struct oj_output *o)
 {
-    return may_write_format_directly(o, "GPKG") ? o->dataset : NULL;
+    return writes_to(o, OJ_LANE_WRITES_DATASET) ? o->dataset : NULL;
 }
 
 int oj_output_rows_file(const struct oj_output *o, char *path, int size)
 {
     int n;
-    if (o->kind != OJ_OUTPUT_FILE || o->n_layers != 1 ||
-        !may_write_format_directly(o, "FlatGeobuf") ||
-        !EQUAL(CPLGetExtension(o->path), "fgb")) /* a folder of layers */
+    if (!writes_to(o, OJ_LANE_WRITES_FILE))
         return 0;
     oj_temporary_path(&o->temporary, path, size);
     n = (int)strlen(path);
@@ -610,10 +619,8 @@ int oj_output_rows_file(const struct oj_output *o, char *path, int size)
 
 const char *oj_output_lane(const struct oj_output *o)
 {
-    char path[OJ_PATH_MAX + 8];
-    return oj_output_rows_file(o, path, (int)sizeof path) ? "FlatGeobuf"
-           : may_write_format_directly(o, "GPKG")         ? "GeoPackage"
-                                                          : NULL;
+    const struct oj_lane_row *lane = find_lane(o);
+    return lane != NULL ? lane->name : NULL;
 }
 
 /* The file with the rows in place of the one without. */

@@ -3,6 +3,7 @@
 #include "../../flatten/base/oj_alloc.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
+#include "../source/oj_layer_field_kind.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -34,27 +35,6 @@ const char *oj_schema_name(const struct oj_schema *schema, int i)
     return OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(schema->defn, i));
 }
 
-/* Adds a copy of defn, with the name that was taken last; returns the copy. */
-static OGRFieldDefnH add_column(struct oj_schema *schema,
-                                enum oj_column_origin origin, int source,
-                                OGRFieldDefnH defn)
-{
-    int n = (int)schema->n_fields++;
-    const struct oj_column column = {origin, source, n, OGR_Fld_GetType(defn),
-                                     OGR_Fld_GetSubType(defn)};
-    schema->columns[n] = column;
-    OGR_FD_AddFieldDefn(schema->defn, defn);
-    defn = OGR_FD_GetFieldDefn(schema->defn, n);
-    OGR_Fld_SetName(defn, schema->taken[CSLCount(schema->taken) - 1]);
-    return defn;
-}
-
-/* Compared without case, as most formats do. */
-static int is_taken(const struct oj_schema *schema, const char *name)
-{
-    return CSLFindString(schema->taken, name) >= 0;
-}
-
 void oj_schema_take_name(struct oj_schema *schema, const char *name)
 {
     if (name != NULL && name[0] != '\0')
@@ -71,128 +51,130 @@ void oj_schema_take_layer(struct oj_schema *schema, GDALDriverH driver,
         oj_schema_take_name(schema, names[i]);
 }
 
-/* Takes name, or, when it is taken, prefix and name, or then that with _2, _3
- * and so on. */
-static void reserve_free_name(struct oj_schema *schema, const char *prefix,
-                              const char *name)
-{
-    const char *free_name = name;
-    for (int i = 1; is_taken(schema, free_name); i++)
-        free_name = i == 1 ? CPLSPrintf("%.1000s%.4000s", prefix, name)
-                           : CPLSPrintf("%.1000s%.4000s_%d", prefix, name, i);
-    oj_schema_take_name(schema, free_name);
-}
+/* ---- columns as fields --------------------------------------------------- */
 
-/* Fields of one side; prefix: before names that are taken. What an unmatched
- * row needs is kept possible: fields of the other side may be NULL and are
- * never unique. */
-static void plan_side_fields(const struct oj_source *side,
-                             enum oj_column_origin origin, const char *prefix,
-                             int is_always_there, struct oj_schema *schema)
+/* Fields that a row may have; the caller frees out->field. */
+static oj_status describe_side_fields(const struct oj_source *side,
+                                      int is_asked,
+                                      struct oj_field_description **fields,
+                                      struct oj_row_side_fields *out,
+                                      struct oj_error *err)
 {
-    for (int i = 0; i < side->n_fields; i++)
-    {
-        OGRFieldDefnH from = oj_source_field(side, i);
-        const char *name = OGR_Fld_GetNameRef(from);
-        OGRFieldDefnH to;
-        reserve_free_name(schema, prefix, name[0] ? name : "field");
-        to = add_column(schema, origin, i, from);
-        OGR_Fld_SetUnique(to, 0);
-        if (!is_always_there)
-            OGR_Fld_SetNullable(to, 1);
-        if (!is_always_there || OGR_Fld_IsDefaultDriverSpecific(from))
-            OGR_Fld_SetDefault(to, NULL);
-    }
-}
-
-/* The name of a column of ours under this number (1: without one). */
-static void computed_column_name(const struct oj_own_column *own, int number,
-                                 char *name, size_t size)
-{
-    if (number == 1 || own->option != NULL)
-        snprintf(name, size, "%s", own->name);
-    else
-        snprintf(name, size, "%s_%d", own->name, number);
-}
-
-/* Usual names with a number, so that none of them is taken. */
-static int
-choose_computed_column_number(const struct oj_schema_request *request,
-                              const struct oj_schema *schema)
-{
-    for (int number = 1;; number++)
-    {
-        int clash = 0;
-        for (int i = 0; i < request->n_own && !clash; i++)
-        {
-            char name[256];
-            computed_column_name(&request->own[i], number, name, sizeof name);
-            clash = request->own[i].option == NULL && is_taken(schema, name);
-        }
-        if (!clash)
-            return number;
-    }
-}
-
-/* Names that the user gave. */
-static oj_status check_user_given_names(const struct oj_schema_request *request,
-                                        const struct oj_schema *schema,
-                                        struct oj_error *err)
-{
-    for (int i = 0; i < request->n_own; i++)
-    {
-        const struct oj_own_column *own = &request->own[i];
-        int is_twice = 0;
-        for (int j = 0; j < i && own->option != NULL; j++)
-            is_twice =
-                is_twice || strcasecmp(own->name, request->own[j].name) == 0;
-        if (own->option != NULL && (is_twice || is_taken(schema, own->name)))
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-%s: the output has a column '%s' already; choose "
-                           "another name",
-                           own->option, own->name);
-    }
+    out->n = is_asked ? side->n_fields : 0;
+    OJ_NEW(*fields, out->n, err);
+    for (int i = 0; i < out->n; i++)
+        (*fields)[i] = oj_layer_field_describe(oj_source_field(side, i));
+    out->field = *fields;
     return OJ_OK;
 }
 
-/* Our columns keep together: where the input has one of them (it is itself the
- * output of a join), all get the same number. */
-static oj_status plan_computed_columns(const struct oj_schema_request *request,
-                                       struct oj_schema *schema,
-                                       struct oj_error *err)
+static oj_status name_columns(const struct oj_schema_request *request,
+                              const struct oj_schema *schema,
+                              struct oj_row_columns *columns,
+                              struct oj_error *err)
 {
-    int number;
-    OJ_TRY(check_user_given_names(request, schema, err));
-    number = choose_computed_column_number(request, schema);
-    for (int i = 0; i < request->n_own; i++)
+    struct oj_row_columns_request plan = {0};
+    struct oj_field_description *input = NULL, *join = NULL;
+    oj_status status = OJ_OK;
+    for (int i = 0; i < CSLCount(schema->taken) && status == OJ_OK; i++)
+        status = oj_row_columns_take_name(columns, schema->taken[i], err);
+    plan.dash = "-";
+    plan.computed = request->own;
+    plan.n_computed = request->n_own;
+    plan.has_other_rows = request->has_other_rows;
+    plan.prefix = request->prefix != NULL ? request->prefix : "";
+    if (status == OJ_OK)
+        status = describe_side_fields(request->input, request->with_input,
+                                      &input, &plan.input, err);
+    if (status == OJ_OK)
+        status = describe_side_fields(request->join, request->with_join, &join,
+                                      &plan.join, err);
+    if (status == OJ_OK)
+        status = oj_row_columns_plan(&plan, columns, err);
+    oj_free(input);
+    oj_free(join);
+    return status;
+}
+
+/* Of a computed column. */
+static struct oj_computed_type
+type_of_computed(const struct oj_schema_request *request, int64_t i)
+{
+    struct oj_computed_type type = {OFTInteger64, OFSTNone};
+    if (request->own_types != NULL)
+        return request->own_types[i];
+    if (request->own[i].kind == OJ_FIELD_INT32)
+        type.type = OFTInteger;
+    else if (request->own[i].kind == OJ_FIELD_FLOAT64)
+        type.type = OFTReal;
+    return type;
+}
+
+/* A copy of a side's field. What an unmatched row needs is kept possible:
+ * values are never unique, and a default counts where a row always has the
+ * field. */
+static void define_side_field(const struct oj_schema *schema,
+                              const struct oj_named_column *column,
+                              OGRFieldDefnH from)
+{
+    OGRFieldDefnH to;
+    OGR_FD_AddFieldDefn(schema->defn, from);
+    to = OGR_FD_GetFieldDefn(schema->defn, (int)schema->n_fields);
+    OGR_Fld_SetName(to, column->name);
+    OGR_Fld_SetUnique(to, 0);
+    if (column->is_nullable)
+        OGR_Fld_SetNullable(to, 1);
+    if (!column->is_always_there || OGR_Fld_IsDefaultDriverSpecific(from))
+        OGR_Fld_SetDefault(to, NULL);
+}
+
+static void define_computed_field(const struct oj_schema *schema,
+                                  const struct oj_named_column *column,
+                                  struct oj_computed_type type)
+{
+    OGRFieldDefnH defn = OGR_Fld_Create(column->name, type.type);
+    OGR_Fld_SetSubType(defn, type.subtype);
+    OGR_FD_AddFieldDefn(schema->defn, defn);
+    OGR_Fld_Destroy(defn);
+}
+
+static void define_fields(const struct oj_schema_request *request,
+                          const struct oj_row_columns *columns,
+                          struct oj_schema *schema)
+{
+    int64_t n_own = 0;
+    for (int64_t i = 0; i < columns->n; i++)
     {
-        const struct oj_own_column *own = &request->own[i];
-        OGRFieldDefnH defn = OGR_Fld_Create("", own->type);
-        char name[256];
-        computed_column_name(own, number, name, sizeof name);
-        OGR_Fld_SetSubType(defn, own->subtype);
-        oj_schema_take_name(schema, name);
-        add_column(schema, own->origin, own->source, defn);
-        OGR_Fld_Destroy(defn);
+        const struct oj_named_column *named = &columns->column[i];
+        struct oj_column *column = &schema->columns[i];
+        OGRFieldDefnH from, to;
+        column->origin = named->origin;
+        column->source = named->source;
+        column->target = (int)i;
+        from = source_field_of(schema, column);
+        if (from != NULL)
+            define_side_field(schema, named, from);
+        else
+            define_computed_field(schema, named,
+                                  type_of_computed(request, n_own++));
+        to = OGR_FD_GetFieldDefn(schema->defn, (int)i);
+        column->type = OGR_Fld_GetType(to);
+        column->subtype = OGR_Fld_GetSubType(to);
+        schema->n_fields++;
     }
-    return OJ_OK;
 }
 
 /* One notice of all fields that could not keep their names. */
-static void notice_renamed_fields(const struct oj_schema_request *request,
-                                  const struct oj_schema *schema)
+static void notice_renamed_fields(const struct oj_row_columns *columns)
 {
-    const struct oj_own_column *own = request->own;
     char renamed[700] = "";
-    for (int64_t i = 0; i < schema->n_fields; i++)
+    for (int64_t i = 0; i < columns->n; i++)
     {
-        OGRFieldDefnH field = source_field_of(schema, &schema->columns[i]);
-        const char *to = oj_schema_name(schema, (int)i);
-        const char *from =
-            field != NULL ? OGR_Fld_GetNameRef(field) : (own++)->name;
-        if (strcmp(from, to) != 0)
-            oj_append_name(renamed, sizeof renamed,
-                           CPLSPrintf("%s -> %s", from, to));
+        const struct oj_named_column *column = &columns->column[i];
+        if (strcmp(column->original, column->name) != 0)
+            oj_append_name(
+                renamed, sizeof renamed,
+                CPLSPrintf("%s -> %s", column->original, column->name));
     }
     if (renamed[0] != '\0')
         oj_notice("fields renamed, because their names are taken: %s", renamed);
@@ -201,24 +183,24 @@ static void notice_renamed_fields(const struct oj_schema_request *request,
 oj_status oj_schema_plan(const struct oj_schema_request *request,
                          struct oj_schema *schema, struct oj_error *err)
 {
-    int64_t n = request->n_own;
-    if (request->with_input)
-        n += request->input->n_fields;
-    if (request->with_join)
-        n += request->join->n_fields;
-    OJ_NEW(schema->columns, n + 1, err);
-    schema->defn = OGR_FD_Create("");
-    schema->input = request->input;
-    schema->join = request->join;
-    if (request->with_input)
-        plan_side_fields(request->input, OJ_COLUMN_INPUT, "",
-                         !request->has_other_rows, schema);
-    OJ_TRY(plan_computed_columns(request, schema, err));
-    if (request->with_join)
-        plan_side_fields(request->join, OJ_COLUMN_JOIN, request->prefix, 0,
-                         schema);
-    notice_renamed_fields(request, schema);
-    return OJ_OK;
+    struct oj_row_columns columns = {0};
+    oj_status status = name_columns(request, schema, &columns, err);
+    if (status == OJ_OK)
+    {
+        schema->columns = oj_calloc(columns.n + 1, sizeof *schema->columns);
+        if (schema->columns == NULL)
+            status = oj_fail_nomem(err, columns.n + 1, sizeof *schema->columns);
+    }
+    if (status == OJ_OK)
+    {
+        schema->defn = OGR_FD_Create("");
+        schema->input = request->input;
+        schema->join = request->join;
+        define_fields(request, &columns, schema);
+        notice_renamed_fields(&columns);
+    }
+    oj_row_columns_free(&columns);
+    return status;
 }
 
 /* ---- fields in a layer ------------------------------------------------- */

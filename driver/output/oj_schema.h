@@ -2,6 +2,7 @@
 #ifndef OJ_SCHEMA_H
 #define OJ_SCHEMA_H
 
+#include "../../algs/rows/oj_row_columns.h"
 #include "../../flatten/write/oj_layer_write.h"
 #include "../source/oj_crs.h"
 #include "../source/oj_source.h"
@@ -12,8 +13,8 @@
 /** Owner; zeroed memory is a valid empty one. */
 struct oj_schema
 {
-    char **taken; /**< a string list: all names, with FID and geometry column */
-    OGRFeatureDefnH defn;      /**< the fields, complete, as they are named */
+    char **taken;         /**< a string list: names that are none of a field */
+    OGRFeatureDefnH defn; /**< the fields, complete, as they are named */
     struct oj_column *columns; /**< [n_fields] of defn, for the writer; type: of
                                     the values, the field may say otherwise */
     int64_t n_fields;
@@ -21,16 +22,11 @@ struct oj_schema
     int keep_fids;
 };
 
-/** A column of ours. */
-struct oj_own_column
+/** The exact type of a computed column. */
+struct oj_computed_type
 {
-    enum oj_column_origin origin;
-    int source; /**< as in struct oj_column */
     OGRFieldType type;
     OGRFieldSubType subtype;
-    const char *name;
-    const char *option; /**< that gave the name; NULL: the usual one, which gets
-                             a number when it is taken */
 };
 
 /** What goes into a layer. */
@@ -39,7 +35,9 @@ struct oj_schema_request
     const struct oj_source *input, *join;
     int with_input; /**< 0: the input's fields are there already (in place) */
     int with_join;  /**< 0: the join side's fields are not written */
-    const struct oj_own_column *own; /**< [n_own] */
+    const struct oj_computed_column *own;     /**< [n_own] */
+    const struct oj_computed_type *own_types; /**< [n_own]; NULL: those of their
+                                                   kinds */
     int n_own;
     int one_row_per_input;   /**< no input row gives two rows */
     int has_other_rows;      /**< 1: some rows have no input feature */
@@ -58,9 +56,9 @@ void oj_schema_take_layer(struct oj_schema *schema, GDALDriverH driver,
 /** The name of field i. */
 const char *oj_schema_name(const struct oj_schema *schema, int i);
 
-/** Names the fields and defines them, as columns of a layer that has no others;
- *  schema->taken may hold names that are taken already. Says in a notice which
- * fields had to be renamed. */
+/** Names the fields as oj_row_columns_plan() does and defines them, as columns
+ * of a layer that has no others; schema->taken may hold names that are taken
+ *  already. Says in a notice which fields had to be renamed. */
 OJ_MUST_USE oj_status oj_schema_plan(const struct oj_schema_request *request,
                                      struct oj_schema *schema,
                                      struct oj_error *err);

@@ -8,8 +8,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "../../algs/arrow/arrow_abi.h"
 #include "../../algs/ogrjoin.h"
-#include "../../algs/rows/arrow_abi.h"
 #include "../../flatten/base/oj_timed_wait.h"
 
 #include <errno.h>

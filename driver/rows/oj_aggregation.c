@@ -1,12 +1,12 @@
 #include "oj_aggregation.h"
 
-#include "../../algs/aggregate/oj_aggregate.h"
 #include "../../algs/pair_values/oj_pair_stage.h"
 #include "../../algs/pairs/oj_feature_area_length.h"
+#include "../../algs/rows/oj_aggregate_words.h"
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_quoted_name.h"
 #include "../../flatten/base/oj_temporary_file.h"
 #include "../../flatten/read/oj_attribute_table.h"
+#include "../source/oj_layer_field_kind.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -25,23 +25,6 @@ enum
     BLOCK_FEATURES = 1024,
     BLOCK_PAIRS = 4096,
     TIME_BYTES = sizeof(uint64_t) + sizeof((OGRField *)0)->Date
-};
-
-/* How the values of a field become those of a column of aggregates. */
-enum form
-{
-    FORM_NUMBER,
-    FORM_TEXT,
-    FORM_TIME,    /* bytes of the same order */
-    FORM_WRITTEN, /* any type, as the text that OGR writes */
-    FORM_PRESENCE /* any type: only whether there is a value */
-};
-
-/* A field that is aggregated, in one form. */
-struct field
-{
-    struct oj_side_field of;
-    enum form form;
 };
 
 /* Memory of one column of values. */
@@ -80,16 +63,11 @@ struct block
 struct oj_aggregation
 {
     struct oj_job *job;
-    int n;
-    char *text;                                  /* all words and names */
-    const struct oj_aggregate_function **called; /* [n] */
-    const char **of; /* [n] names of fields; NULL: pairs */
-    struct oj_aggregate *aggregates;
-    struct oj_own_column *columns; /* [n] */
-    struct field *fields;          /* [n_fields] */
-    enum oj_aggregate_type *types; /* [n_fields] */
-    int n_fields;
-    int needs_overlap, needs_places;
+    struct oj_aggregate_words words;
+    struct oj_computed_column *columns; /* [words.n] */
+    struct oj_computed_type *types;     /* [words.n] of columns */
+    struct oj_side_field *fields; /* [words.n_fields] where they are read */
+    int needs_overlap;
     struct oj_held_files files;
     struct oj_aggregate_plan plan;
     struct oj_aggregates *state;
@@ -103,297 +81,56 @@ struct oj_aggregation
     struct values summed;
 };
 
-/* ---- the words of -agg -------------------------------------------------- */
-
-struct scanner
-{
-    const char *words, *at;
-    char *to; /* where the next word is put down */
-};
-
-static void skip_spaces(struct scanner *s)
-{
-    while (isspace((unsigned char)*s->at))
-        s->at++;
-}
-
-static oj_status read_quoted(struct scanner *s, const char **out,
-                             struct oj_error *err)
-{
-    char quote = *s->at;
-    *out = s->to;
-    if (!oj_quoted_name_read(&s->at, &s->to))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-agg: the quote %c is not closed in %.200s", quote,
-                       s->words);
-    skip_spaces(s);
-    return OJ_OK;
-}
-
-/* Up to one of the letters in ends, less spaces on both sides; or quoted. */
-static oj_status read_word(struct scanner *s, const char *ends,
-                           const char **out, struct oj_error *err)
-{
-    size_t n;
-    skip_spaces(s);
-    if (*s->at == '"' || *s->at == '\'')
-        return read_quoted(s, out, err);
-    n = strcspn(s->at, ends);
-    *out = memcpy(s->to, s->at, n);
-    s->at += n;
-    while (n > 0 && isspace((unsigned char)s->to[n - 1]))
-        n--;
-    s->to[n] = '\0';
-    s->to += n + 1;
-    return OJ_OK;
-}
-
-/* After "(": the field, for concat a separator, and ")". */
-static oj_status read_arguments(struct scanner *s, const char *function,
-                                struct oj_aggregate *what, const char **field,
-                                struct oj_error *err)
-{
-    OJ_TRY(read_word(s, ",)", field, err));
-    if (*s->at == ',' && what->kind == OJ_AGG_CONCAT)
-    {
-        s->at++;
-        skip_spaces(s);
-        if (*s->at != '"' && *s->at != '\'')
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-agg: the separator of concat must be in quotes, "
-                           "as in concat(name, '; ')");
-        OJ_TRY(read_quoted(s, &what->separator, err));
-    }
-    if (*s->at == ',')
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-agg: %s takes one field; a field whose name has a "
-                       "comma goes in double quotes",
-                       function);
-    if (*s->at != ')')
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-agg: the bracket of %s is not closed in %.200s",
-                       function, s->words);
-    s->at++;
-    if (**field == '\0')
-        return oj_fail(err, OJ_ERR_ARG, "-agg: %s() names no field", function);
-    return OJ_OK;
-}
-
-/* "as NAME", or sum_fare and the like. */
-static oj_status read_column_name(struct scanner *s, const char *function,
-                                  const char *field,
-                                  struct oj_own_column *column,
-                                  struct oj_error *err)
-{
-    skip_spaces(s);
-    if (strncasecmp(s->at, "as", 2) == 0 &&
-        (isspace((unsigned char)s->at[2]) || s->at[2] == '"'))
-    {
-        s->at += 2;
-        column->option = "agg";
-        OJ_TRY(read_word(s, ",", &column->name, err));
-        if (column->name[0] == '\0')
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-agg: the name after \"as\" is missing");
-        return OJ_OK;
-    }
-    column->name = s->to;
-    s->to = stpcpy(s->to, function);
-    if (field != NULL)
-        s->to = stpcpy(stpcpy(s->to, "_"), field);
-    s->to++;
-    return OJ_OK;
-}
-
-static oj_status parse_aggregate(struct oj_aggregation *a, int i,
-                                 struct scanner *s, struct oj_error *err)
-{
-    struct oj_aggregate *what = &a->aggregates[i];
-    const char *name;
-    OJ_TRY(read_word(s, "(, \t\r\n", &name, err));
-    OJ_TRY(oj_aggregate_find("-agg: ", name, &a->called[i], err));
-    name = a->called[i]->name;
-    what->kind = a->called[i]->kind;
-    what->separator = what->kind == OJ_AGG_CONCAT ? ", " : NULL;
-    skip_spaces(s);
-    if (*s->at == '(')
-    {
-        s->at++;
-        OJ_TRY(read_arguments(s, name, what, &a->of[i], err));
-    }
-    else if (what->kind != OJ_AGG_COUNT)
-        return oj_fail(err, OJ_ERR_ARG, "-agg: %s needs a field, as in %s(F)",
-                       name, name);
-    if (what->kind == OJ_AGG_COUNT && a->of[i] != NULL)
-    {
-        if (strcmp(a->of[i], "*") == 0) /* SQL's word for all rows */
-            a->of[i] = NULL;
-        else
-            what->kind = OJ_AGG_COUNT_VALUES;
-    }
-    OJ_TRY(read_column_name(s, name, a->of[i], &a->columns[i], err));
-    skip_spaces(s);
-    if (*s->at != ',' && *s->at != '\0')
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-agg: a comma is missing before \"%.60s\"", s->at);
-    return OJ_OK;
-}
-
-static oj_status parse_aggregate_list(struct oj_aggregation *a,
-                                      struct oj_error *err)
-{
-    const char *words = a->job->command->aggregates;
-    struct scanner s = {words, words, NULL};
-    int64_t n = 1, size;
-    for (const char *comma = words; (comma = strchr(comma, ',')) != NULL;
-         comma++)
-        n++;
-    /* all words, fields once more in usual names, and four ends */
-    size = 2 * (int64_t)strlen(words) +
-           n * ((int64_t)sizeof OJ_AGGREGATE_NAMES + 4);
-    OJ_NEW(a->text, size, err);
-    OJ_NEW_ZEROED(a->called, n, err);
-    OJ_NEW_ZEROED(a->of, n, err);
-    OJ_NEW_ZEROED(a->aggregates, n, err);
-    OJ_NEW_ZEROED(a->columns, n, err);
-    OJ_NEW_ZEROED(a->fields, n, err);
-    OJ_NEW_ZEROED(a->types, n, err);
-    OJ_NEW_ZEROED(a->block, 1, err);
-    s.to = a->text;
-    do
-    {
-        OJ_TRY(parse_aggregate(a, a->n++, &s, err));
-    } while (*s.at++ == ',');
-    return OJ_OK;
-}
-
 /* ---- bound to fields ---------------------------------------------------- */
 
-static oj_status choose_value_form(const struct oj_aggregation *a, int i,
-                                   OGRFieldType type, enum form *form,
-                                   struct oj_error *err)
-{
-    static const char *const needs[] = {
-        "", "numbers", "a text, numbers or dates",
-        "numbers, texts, dates or times", "numbers, texts, dates or times"};
-    enum oj_aggregate_takes takes = a->called[i]->takes;
-    int is_number = oj_type_is_number(type), is_time = oj_type_is_time(type);
-    int is_text = type == OFTString;
-    int fits = takes == OJ_AGG_TAKES_ANY || is_number ||
-               (takes == OJ_AGG_TAKES_WRITTEN && type != OFTBinary) ||
-               (takes >= OJ_AGG_TAKES_ORDERED && (is_time || is_text));
-    *form = is_number && takes != OJ_AGG_TAKES_WRITTEN ? FORM_NUMBER
-            : takes == OJ_AGG_TAKES_ANY                ? FORM_PRESENCE
-            : is_text                                  ? FORM_TEXT
-            : takes == OJ_AGG_TAKES_WRITTEN            ? FORM_WRITTEN
-                                                       : FORM_TIME;
-    if (fits)
-        return OJ_OK;
-    return oj_fail(err, OJ_ERR_ARG, "-agg: %s(%s) needs %s; the field is %s%s",
-                   a->called[i]->name, a->of[i], needs[takes],
-                   OGR_GetFieldTypeName(type),
-                   is_text ? ", which -join_sql can CAST; of CSV files "
-                             "-joo AUTODETECT_TYPE=YES tells the types"
-                           : "");
-}
-
-static enum oj_aggregate_type aggregate_type_of_field(const struct field *field)
-{
-    if (field->form == FORM_PRESENCE)
-        return OJ_AGG_INTEGER;
-    if (field->form != FORM_NUMBER)
-        return OJ_AGG_BYTES;
-    return field->of.type == OFTReal ? OJ_AGG_REAL : OJ_AGG_INTEGER;
-}
-
-/* The place of this field in this form, which is made when there is none. */
-static void find_or_add_agg_field(struct oj_aggregation *a, int column,
-                                  OGRFieldDefnH defn, enum form form,
-                                  int *place)
-{
-    struct field *field = a->fields;
-    for (*place = 0; *place < a->n_fields; ++*place, field++)
-    {
-        if (field->of.column == column && field->form == form)
-            return;
-    }
-    field->of.column = column;
-    field->of.type = OGR_Fld_GetType(defn);
-    field->of.subtype = OGR_Fld_GetSubType(defn);
-    field->form = form;
-    a->types[a->n_fields++] = aggregate_type_of_field(field);
-}
-
-static enum oj_aggregate_type result_type(const struct oj_aggregation *a, int i)
-{
-    const struct oj_aggregate *what = &a->aggregates[i];
-    return oj_aggregate_type(what->kind, what->kind != OJ_AGG_COUNT
-                                             ? a->types[what->column]
-                                             : OJ_AGG_INTEGER);
-}
-
 /* The column of a result. from: the field; NULL for counts of pairs. */
-static oj_status define_result_column(struct oj_aggregation *a, int i,
-                                      OGRFieldDefnH from, struct oj_error *err)
+static void define_result_column(const struct oj_aggregate_word *word,
+                                 int source, OGRFieldDefnH from,
+                                 struct oj_computed_column *column,
+                                 struct oj_computed_type *type)
 {
     static const OGRFieldType usual[] = {[OJ_AGG_INTEGER] = OFTInteger64,
                                          [OJ_AGG_REAL] = OFTReal,
                                          [OJ_AGG_BYTES] = OFTString};
-    struct oj_own_column *column = &a->columns[i];
-    int is_value = a->called[i]->takes == OJ_AGG_TAKES_ORDERED_GIVES_ONE;
-    column->origin = OJ_COLUMN_AGGREGATE;
-    column->source = i;
-    column->type = is_value ? OGR_Fld_GetType(from) : usual[result_type(a, i)];
-    column->subtype = is_value ? OGR_Fld_GetSubType(from) : OFSTNone;
-    for (int k = 0; k < i; k++)
-    {
-        if (strcasecmp(column->name, a->columns[k].name) == 0)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-agg: two columns would be called '%s'; name one "
-                           "of them, as in \"%s as NAME\"",
-                           column->name, a->called[i]->name);
-    }
-    return OJ_OK;
+    *column = oj_computed_column_of_aggregate(word, source);
+    type->type = word->gives_value ? OGR_Fld_GetType(from) : usual[word->type];
+    type->subtype = word->gives_value ? OGR_Fld_GetSubType(from) : OFSTNone;
 }
 
 static oj_status bind_aggregate(struct oj_aggregation *a, int i,
                                 struct oj_error *err)
 {
-    struct oj_source *join = &a->job->join;
-    enum oj_aggregate_kind kind = a->aggregates[i].kind;
-    OGRwkbGeometryType type = wkbFlatten(join->type);
+    const struct oj_aggregate_word *word = &a->words.word[i];
+    struct oj_field_description field = {0};
     OGRFieldDefnH defn = NULL;
-    enum form form;
-    int column;
-    if (a->of[i] != NULL)
+    int column = -1;
+    if (word->field != NULL)
     {
-        OJ_TRY(
-            oj_source_need_field(join, a->of[i], "agg", &column, &defn, err));
-        OJ_TRY(choose_value_form(a, i, OGR_Fld_GetType(defn), &form, err));
-        find_or_add_agg_field(a, column, defn, form, &a->aggregates[i].column);
+        OJ_TRY(oj_source_need_field(&a->job->join, word->field, "agg", &column,
+                                    &defn, err));
+        field = oj_layer_field_describe(defn);
     }
-    if (kind == OJ_AGG_WEIGHTED_SUM)
-        a->needs_overlap = type != wkbPoint && type != wkbMultiPoint;
-    a->needs_places |=
-        kind == OJ_AGG_FIRST || kind == OJ_AGG_LAST || kind == OJ_AGG_CONCAT;
-    return define_result_column(a, i, defn, err);
+    OJ_TRY(oj_aggregate_words_bind(&a->words, i, column, &field, err));
+    if (word->field != NULL)
+    {
+        struct oj_side_field *of = &a->fields[a->words.aggregates[i].column];
+        of->column = column;
+        of->type = OGR_Fld_GetType(defn);
+        of->subtype = OGR_Fld_GetSubType(defn);
+    }
+    define_result_column(word, i, defn, &a->columns[i], &a->types[i]);
+    return OJ_OK;
+}
+
+/* Of points the share is 1. */
+static int needs_overlap(const struct oj_aggregation *a)
+{
+    OGRwkbGeometryType type = wkbFlatten(a->job->join.type);
+    return a->words.has_weighted_sum && type != wkbPoint &&
+           type != wkbMultiPoint;
 }
 
 /* ---- open and close ----------------------------------------------------- */
-
-static oj_status check_options_clash_with_agg(const struct oj_command *command,
-                                              struct oj_error *err)
-{
-    if (command->how != OJ_HOW_LEFT && command->how != OJ_HOW_INNER)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-agg gives one row for each input row: -how can be "
-                       "left, or inner for those with pairs only");
-    if (command->name_count != NULL)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-agg names its columns itself: write \"count as %s\"",
-                       command->name_count);
-    return OJ_OK;
-}
 
 /* Beside the output, whose disk has to have room anyway. */
 static int open_aggregate_spill_file(void *user)
@@ -414,27 +151,32 @@ static oj_status allocate_value_columns(const struct oj_aggregation *a,
                                         struct values *values,
                                         struct oj_error *err)
 {
-    OJ_NEW_ZEROED(values->column, a->n, err);
-    OJ_NEW_ZEROED(values->memory, a->n, err);
+    OJ_NEW_ZEROED(values->column, a->words.n, err);
+    OJ_NEW_ZEROED(values->memory, a->words.n, err);
     return OJ_OK;
 }
 
 static oj_status open_aggregation(struct oj_aggregation *a,
                                   struct oj_error *err)
 {
-    int64_t memory = a->job->command->memory;
-    OJ_TRY(check_options_clash_with_agg(a->job->command, err));
-    OJ_TRY(parse_aggregate_list(a, err));
-    for (int i = 0; i < a->n; i++)
+    const struct oj_command *command = a->job->command;
+    int64_t memory = command->memory;
+    OJ_TRY(oj_aggregate_words_parse("-", command->aggregates, &a->words, err));
+    OJ_NEW_ZEROED(a->columns, a->words.n, err);
+    OJ_NEW_ZEROED(a->types, a->words.n, err);
+    OJ_NEW_ZEROED(a->fields, a->words.n, err);
+    OJ_NEW_ZEROED(a->block, 1, err);
+    for (int i = 0; i < a->words.n; i++)
         OJ_TRY(bind_aggregate(a, i, err));
+    a->needs_overlap = needs_overlap(a);
     OJ_TRY(allocate_value_columns(a, &a->block->values, err));
     OJ_TRY(allocate_value_columns(a, &a->summed, err));
     a->files.open = open_aggregate_spill_file;
     a->files.user = a;
-    a->plan.aggregates = a->aggregates;
-    a->plan.n_aggregates = a->n;
-    a->plan.types = a->types;
-    a->plan.n_columns = a->n_fields;
+    a->plan.aggregates = a->words.aggregates;
+    a->plan.n_aggregates = a->words.n;
+    a->plan.types = a->words.types;
+    a->plan.n_columns = a->words.n_fields;
     a->plan.memory = memory / MEMORY_SHARE;
     if (a->plan.memory == 0 && memory > 0)
         a->plan.memory = 1;
@@ -458,7 +200,8 @@ oj_status oj_aggregation_open(struct oj_job *job,
         return status;
     }
     fields->own = a->columns;
-    fields->n_own = a->n;
+    fields->own_types = a->types;
+    fields->n_own = a->words.n;
     want[OJ_PAIR_OVERLAP_AREA] = want[OJ_PAIR_OVERLAP_LENGTH] =
         want[OJ_PAIR_JOIN_AREA] = a->needs_overlap != 0;
     *out = a;
@@ -467,7 +210,7 @@ oj_status oj_aggregation_open(struct oj_job *job,
 
 static void free_values(const struct oj_aggregation *a, struct values *values)
 {
-    for (int i = 0; values->memory != NULL && i < a->n; i++)
+    for (int i = 0; values->memory != NULL && i < a->words.n; i++)
     {
         oj_free(values->memory[i].value);
         oj_free(values->memory[i].is_null);
@@ -487,16 +230,13 @@ void oj_aggregation_close(struct oj_aggregation *a)
     free_values(a, &a->summed);
     if (a->block != NULL)
         free_values(a, &a->block->values);
-    for (int i = 0; i < a->n_fields; i++)
-        oj_side_field_free(&a->fields[i].of);
+    for (int i = 0; a->fields != NULL && i < a->words.n_fields; i++)
+        oj_side_field_free(&a->fields[i]);
     oj_free(a->block);
-    oj_free(a->types);
     oj_free(a->fields);
     oj_free(a->columns);
-    oj_free(a->aggregates);
-    oj_free(a->of);
-    oj_free(a->called);
-    oj_free(a->text);
+    oj_free(a->types);
+    oj_aggregate_words_free(&a->words);
     oj_free(a);
 }
 
@@ -542,37 +282,38 @@ static oj_status copy_bytes_to_pool(struct memory *memory,
     return OJ_OK;
 }
 
-static oj_status read_value(struct field *field, const struct oj_value *value,
-                            struct memory *memory, int64_t i,
-                            struct oj_error *err)
+static oj_status read_value(struct oj_side_field *field,
+                            enum oj_aggregate_form form,
+                            const struct oj_value *value, struct memory *memory,
+                            int64_t i, struct oj_error *err)
 {
     struct oj_aggregate_bytes *bytes =
         (struct oj_aggregate_bytes *)memory->value + i;
     char time[TIME_BYTES];
-    switch (field->form)
+    switch (form)
     {
-        case FORM_PRESENCE:
+        case OJ_FORM_PRESENCE:
             ((int64_t *)memory->value)[i] = 1;
             break;
-        case FORM_NUMBER:
-            if (field->of.type == OFTReal)
+        case OJ_FORM_NUMBER:
+            if (field->type == OFTReal)
                 ((double *)memory->value)[i] = value->raw.Real;
             else
-                ((int64_t *)memory->value)[i] = field->of.type == OFTInteger64
+                ((int64_t *)memory->value)[i] = field->type == OFTInteger64
                                                     ? value->raw.Integer64
                                                     : value->raw.Integer;
             break;
-        case FORM_TEXT:
+        case OJ_FORM_TEXT:
             bytes->bytes = oj_value_bytes(value, OFTString, &bytes->n);
             break;
-        case FORM_TIME:
+        case OJ_FORM_TIME:
             encode_sortable_time(&value->raw, time);
             bytes->bytes = time;
             bytes->n = TIME_BYTES;
             return copy_bytes_to_pool(memory, bytes, err);
-        case FORM_WRITTEN:
-            OJ_TRY(oj_side_field_text(&field->of, value, &bytes->bytes,
-                                      &bytes->n, err));
+        case OJ_FORM_WRITTEN:
+            OJ_TRY(oj_side_field_text(field, value, &bytes->bytes, &bytes->n,
+                                      err));
             return copy_bytes_to_pool(memory, bytes, err);
     }
     return OJ_OK;
@@ -580,7 +321,8 @@ static oj_status read_value(struct field *field, const struct oj_value *value,
 
 /* A column of n features: first, first + 1, ... or, unless order is NULL,
  * order[first], order[first + 1], ... */
-static oj_status read_field(struct field *field,
+static oj_status read_field(struct oj_side_field *field,
+                            enum oj_aggregate_form form,
                             const struct oj_attributes *source, int64_t first,
                             int64_t n, const int32_t *order,
                             struct memory *memory, struct oj_error *err)
@@ -590,12 +332,12 @@ static oj_status read_field(struct field *field,
     for (int64_t i = 0; i < n; i++)
     {
         struct oj_value value;
-        oj_attributes_value(source, field->of.column,
+        oj_attributes_value(source, field->column,
                             order != NULL ? order[first + i] : first + i,
                             &value);
         memory->is_null[i] = !oj_value_is_there(&value);
         if (!memory->is_null[i])
-            OJ_TRY(read_value(field, &value, memory, i, err));
+            OJ_TRY(read_value(field, form, &value, memory, i, err));
     }
     /* the pool stays where it is now */
     for (int64_t i = 0; memory->n_pool > 0 && i < n; i++)
@@ -611,7 +353,7 @@ static oj_status read_field(struct field *field,
 }
 
 /* All columns. They are valid until the next call, and texts as long as source
- * is. FORM_WRITTEN: one thread for all values. */
+ * is. OJ_FORM_WRITTEN: one thread for all values. */
 static oj_status read_values(const struct oj_aggregation *a,
                              const struct oj_attributes *source, int64_t first,
                              int64_t n, const int32_t *order,
@@ -621,19 +363,21 @@ static oj_status read_values(const struct oj_aggregation *a,
                                    [OJ_AGG_REAL] = sizeof(double),
                                    [OJ_AGG_BYTES] =
                                        sizeof(struct oj_aggregate_bytes)};
-    for (int f = 0; f < a->n_fields; f++)
+    for (int f = 0; f < a->words.n_fields; f++)
     {
-        struct field *field = &a->fields[f];
+        const enum oj_aggregate_type type = a->words.types[f];
+        struct oj_side_field *field = &a->fields[f];
         struct memory *memory = &values->memory[f];
         struct oj_aggregate_column *column = &values->column[f];
         int any_null = 1;
         OJ_TRY(oj_reserve(&memory->is_null, 0, n, &memory->cap_null, 1, err));
-        OJ_TRY(oj_reserve(&memory->value, 0, n, &memory->cap_value,
-                          sizes[a->types[f]], err));
-        if (a->types[f] != OJ_AGG_REAL ||
-            !oj_attributes_reals(source, field->of.column, first, n, order,
+        OJ_TRY(oj_reserve(&memory->value, 0, n, &memory->cap_value, sizes[type],
+                          err));
+        if (type != OJ_AGG_REAL ||
+            !oj_attributes_reals(source, field->column, first, n, order,
                                  memory->value, memory->is_null, &any_null))
-            OJ_TRY(read_field(field, source, first, n, order, memory, err));
+            OJ_TRY(read_field(field, a->words.fields[f].form, source, first, n,
+                              order, memory, err));
         column->real = memory->value; /* in the array of its type */
         column->integer = memory->value;
         column->bytes = memory->value;
@@ -662,7 +406,7 @@ static oj_status flush_block(struct oj_aggregation *a, struct oj_error *err)
         return OJ_OK;
     OJ_TRY(read_values(a, block->source, 0, n, block->feature, &block->values,
                        err));
-    for (int64_t i = 0; a->needs_places && i < n; i++)
+    for (int64_t i = 0; a->words.needs_places && i < n; i++)
     {
         int32_t feature = block->feature[i];
         block->places[i] = block->ordinal != NULL
@@ -845,8 +589,8 @@ oj_status oj_aggregation_value(void *user, int source, int64_t row,
     if (status != OJ_OK)
         return oj_fail(err, status, "-agg: column '%.200s': %.700s",
                        a->columns[source].name, why.message);
-    result_to_field_value(&result, result_type(a, source),
-                          a->columns[source].type, value);
+    result_to_field_value(&result, a->words.word[source].type,
+                          a->types[source].type, value);
     return OJ_OK;
 }
 
@@ -890,7 +634,7 @@ static oj_status sum_pairs(struct oj_aggregation *a, struct oj_join *join,
                            struct oj_error *err)
 {
     if (!oj_aggregates_take_sums(a->state) ||
-        (a->n_fields > 0 && !oj_join_sums(join, part->flat)))
+        (a->words.n_fields > 0 && !oj_join_sums(join, part->flat)))
         return oj_fail(err, OJ_ERR_UNSUPPORTED, "pairs are not summed");
     if (a->sums == NULL)
     {

@@ -6,12 +6,7 @@
  *                                         > oj_aggregates -> columns of rows
  *   or the whole join layer, streamed ---/
  *
- *  The words of -agg:
- *
- *   count, sum(fare) as total, max("odd, name"), concat(name, '; ')
- *
- *  Functions are read without case, and spaces do not matter.  Fields and names
- *  may be quoted; inside, a quote is doubled to stand for itself.
+ *  What the words of -agg mean: algs/rows/oj_aggregate_words.h.
  */
 #ifndef OJ_AGGREGATION_H
 #define OJ_AGGREGATION_H

@@ -1,202 +1,60 @@
 #include "oj_row_plan.h"
 
-#include "../../algs/pair_values/oj_pick.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/read/oj_attribute_table.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
-#include "../base/oj_shell_words.h"
-
-#include <cpl_conv.h>
-#include <cpl_string.h>
-
-#include <stdio.h>
-#include <string.h>
-#include <strings.h>
+#include "../source/oj_layer_field_kind.h"
 
 /* ---- what is asked for -------------------------------------------------- */
-
-/* word: the name of a field, maybe in double quotes. */
-static oj_status need_pick_field(struct oj_rows *rows, const char *word,
-                                 OGRFieldDefnH *field, struct oj_error *err)
-{
-    char *name = CPLStrdup(word);
-    oj_status status = oj_field_name_parse("pick", name, err);
-    if (status == OJ_OK)
-        status = oj_source_need_field(&rows->job->join, name, "pick",
-                                      &rows->score_column, field, err);
-    CPLFree(name);
-    return status;
-}
-
-static oj_status plan_pick_field(struct oj_rows *rows, const char *word,
-                                 struct oj_error *err)
-{
-    OGRFieldDefnH field;
-    OGRFieldType type;
-    OJ_TRY(need_pick_field(rows, word, &field, err));
-    type = OGR_Fld_GetType(field);
-    if (!oj_type_is_number(type) && !oj_type_is_time(type))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-pick: the field '%s' of the join layer is of type %s; "
-                       "max and min take numbers, dates and times",
-                       OGR_Fld_GetNameRef(field), OGR_GetFieldTypeName(type));
-    rows->request.pick = OJ_PICK_SCORE;
-    return OJ_OK;
-}
 
 static oj_status plan_pick(struct oj_rows *rows, const char *rule,
                            struct oj_error *err)
 {
-    static const char rules[] = "all|first|nearest|largest_overlap|"
-                                "smallest_area|largest_area|most_similar";
-    int place = oj_words_find(rules, rule); /* enum oj_pick_rule */
-    if (strncasecmp(rule, "max:", 4) == 0 || strncasecmp(rule, "min:", 4) == 0)
-    {
-        rows->score_is_least = rule[1] == 'i' || rule[1] == 'I';
-        return plan_pick_field(rows, rule + 4, err);
-    }
-    rows->request.pick = (enum oj_pick_rule)place;
-    if (place == OJ_PICK_MOST_SIMILAR &&
-        !oj_relation_compares_attributes(&rows->job->relation))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-pick most_similar needs -similar or -vector");
-    if (place > OJ_PICK_ALL)
+    struct oj_field_description description;
+    OGRFieldDefnH field;
+    OJ_TRY(oj_row_pick_read("-", rule, &rows->pick, err));
+    rows->request.pick = rows->pick.rule;
+    if (rows->pick.field == NULL)
         return OJ_OK;
-    return oj_fail(err, OJ_ERR_ARG,
-                   "-pick %s: the rules are first, nearest, largest_overlap, "
-                   "smallest_area, largest_area, most_similar, max:FIELD and "
-                   "min:FIELD",
-                   rule);
+    OJ_TRY(oj_source_need_field(&rows->job->join, rows->pick.field, "pick",
+                                &rows->score_column, &field, err));
+    description = oj_layer_field_describe(field);
+    return oj_row_pick_check_field("-", &description, err);
 }
 
-static void add_computed_column(struct oj_rows *rows,
-                                enum oj_column_origin origin, int source,
-                                OGRFieldType type, const char *usual,
-                                const char *given, const char *option)
+/* What becomes of the pairs of an input row. */
+static struct oj_row_choice choice_of(const struct oj_rows *rows)
 {
-    const struct oj_own_column own = {origin,
-                                      source,
-                                      type,
-                                      OFSTNone,
-                                      given != NULL ? given : usual,
-                                      given != NULL ? option : NULL};
-    if (given == NULL || given[0] != '\0') /* "": wanted without it */
-        rows->own[rows->fields.n_own++] = own;
+    const struct oj_command *command = rows->job->command;
+    return (struct oj_row_choice){.how = (enum oj_how)command->how,
+                                  .picks = rows->request.pick != OJ_PICK_ALL,
+                                  .one_to_one = command->one_to_one,
+                                  .aggregates = command->aggregates != NULL};
 }
 
-/* A column with a value of the pairs. */
-static void add_pair_value_column(struct oj_rows *rows,
-                                  enum oj_pair_value which, const char *name)
-{
-    rows->request.want[which] = 1;
-    add_computed_column(rows, OJ_COLUMN_PAIR_VALUE, (int)which, OFTReal, name,
-                        NULL, NULL);
-}
-
-/* Of further conditions the name ends in their number. */
-static void add_similarity_columns(struct oj_rows *rows, const char *given)
-{
-    const char *first = given != NULL ? given : "join_similarity";
-    for (int i = 0; first[0] != '\0' && i < rows->job->relation.n_similar; i++)
-    {
-        const char *name = rows->similarity_name[i] =
-            CPLStrdup(i == 0 ? first : CPLSPrintf("%s_%d", first, i + 1));
-        rows->request.want[OJ_PAIR_SIMILARITY + i] = 1;
-        add_computed_column(rows, OJ_COLUMN_PAIR_VALUE, OJ_PAIR_SIMILARITY + i,
-                            OFTReal, name, given != NULL ? name : NULL,
-                            "name_similarity");
-    }
-}
-
-static oj_status plan_overlap(struct oj_rows *rows, const char *list,
-                              struct oj_error *err)
-{
-    static const char *const names[] = {"overlap_area", "overlap_length",
-                                        "overlap_percent"};
-    char **words = CSLTokenizeString2(
-        list, ",", CSLT_STRIPLEADSPACES | CSLT_STRIPENDSPACES);
-    oj_status status = OJ_OK;
-    for (int i = 0; words != NULL && words[i] != NULL; i++)
-    {
-        int place = oj_words_find("area|length|percent", words[i]);
-        if (place < 0)
-            status = oj_fail(err, OJ_ERR_ARG,
-                             "-overlap takes area, length and percent, with "
-                             "commas between them, not '%s'",
-                             words[i]);
-    }
-    if (status == OJ_OK && CSLCount(words) == 0)
-        status =
-            oj_fail(err, OJ_ERR_ARG, "-overlap needs area, length or percent");
-    for (int j = 0; j < 3; j++)
-    {
-        if (CSLFindString(words, strchr(names[j], '_') + 1) >= 0)
-            add_pair_value_column(
-                rows, (enum oj_pair_value)(OJ_PAIR_OVERLAP_AREA + j), names[j]);
-    }
-    CSLDestroy(words);
-    return status;
-}
-
-static void plan_geometry(struct oj_rows *rows, enum oj_write_geometry geometry)
-{
-    unsigned char *want = rows->request.want;
-    rows->geometry = geometry;
-    if (geometry == OJ_WRITE_NEAREST_POINT || geometry == OJ_WRITE_CONNECTION)
-        want[OJ_PAIR_NEAREST_X] = want[OJ_PAIR_NEAREST_Y] = 1;
-    if (geometry == OJ_WRITE_CONNECTION)
-        want[OJ_PAIR_FROM_X] = want[OJ_PAIR_FROM_Y] = 1;
-    if (geometry == OJ_WRITE_SHAPE)
-        rows->request.want_shapes = 1;
-}
-
-/* The columns of pairs, in their order in the output. */
+/* The columns of pairs. */
 static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
 {
     const struct oj_command *c = rows->job->command;
-    const struct oj_relation *relation = &rows->job->relation;
-    const struct oj_op_info *op = oj_op_get(relation->op);
-    int is_ranked = oj_relation_sorts_by_measure(relation) &&
-                    (op->k == 1 || relation->k < OJ_EVERY_PAIR) &&
-                    rows->request.pick == OJ_PICK_ALL && !c->one_to_one &&
-                    oj_relation_gives_lists(relation);
-    add_computed_column(rows, OJ_COLUMN_JOIN_FID, 0, OFTInteger64, "join_fid",
-                        c->name_fid, "name_fid");
-    if (op->measure != NULL && (op->takes & OJ_TAKES_ATTRIBUTES) == 0)
-        add_computed_column(rows, OJ_COLUMN_MEASURE, 0, OFTReal, op->measure,
-                            c->name_distance, "name_distance");
-    add_similarity_columns(rows, c->name_similarity);
-    if (relation->vector.is_asked)
-    {
-        rows->request.want[OJ_PAIR_DIFFERENCE] =
-            c->name_difference == NULL || c->name_difference[0] != '\0';
-        add_computed_column(rows, OJ_COLUMN_PAIR_VALUE, OJ_PAIR_DIFFERENCE,
-                            OFTReal, "join_difference", c->name_difference,
-                            "name_difference");
-    }
-    if (is_ranked)
-        add_computed_column(rows, OJ_COLUMN_RANK, 0, OFTInteger, "join_rank",
-                            c->name_rank, "name_rank");
-    else if (c->name_rank != NULL && c->name_rank[0] != '\0')
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-name_rank: there is a rank only with -op nearest or "
-                       "similar, and several join features to an input row "
-                       "(-k, -ties all), "
-                       "of which none is picked");
-    if (c->name_count != NULL)
-        add_computed_column(rows, OJ_COLUMN_COUNT, 0, OFTInteger64, "",
-                            c->name_count, "name_count");
-    if (c->overlap != NULL)
-        OJ_TRY(plan_overlap(rows, c->overlap, err));
-    if (c->nearest_point_fields)
-    {
-        add_pair_value_column(rows, OJ_PAIR_NEAREST_X, "nearest_x");
-        add_pair_value_column(rows, OJ_PAIR_NEAREST_Y, "nearest_y");
-    }
-    if (c->bearing_field)
-        add_pair_value_column(rows, OJ_PAIR_BEARING, "join_bearing");
+    const struct oj_row_column_words words = {
+        .dash = "-",
+        .relation = &rows->job->relation,
+        .choice = choice_of(rows),
+        .name_fid = c->name_fid,
+        .name_distance = c->name_distance,
+        .name_rank = c->name_rank,
+        .name_count = c->name_count,
+        .name_similarity = c->name_similarity,
+        .name_difference = c->name_difference,
+        .overlap = c->overlap,
+        .nearest_point_fields = c->nearest_point_fields,
+        .bearing_field = c->bearing_field};
+    OJ_TRY(oj_computed_columns_choose(&words, &rows->computed,
+                                      rows->request.want, err));
+    rows->fields.own = rows->computed.column;
+    rows->fields.n_own = rows->computed.n;
     return OJ_OK;
 }
 
@@ -207,17 +65,16 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     const struct oj_options options = oj_job_options(command);
     struct oj_schema_request *fields = &rows->fields;
     enum oj_how how = (enum oj_how)command->how;
-    int is_choice = how == OJ_HOW_SEMI || how == OJ_HOW_ANTI;
+    int is_choice = oj_how_is_choice(how);
     int is_one = is_choice || command->aggregates != NULL;
+    struct oj_row_choice choice;
     if (command->one_to_one && oj_source_reads_once(&job->input))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-one_to_one reads the input twice, and %s can be read "
                        "only once: write it to a file first",
                        job->input.side->dataset);
     rows->job = job;
-    rows->how = how == OJ_HOW_RIGHT  ? OJ_HOW_INNER
-                : how == OJ_HOW_FULL ? OJ_HOW_LEFT
-                                     : how;
+    rows->how = oj_how_of_input_rows(how);
     rows->score_column = -1;
     rows->request.relation = job->relation;
     rows->request.n_threads = options.n_threads;
@@ -226,18 +83,20 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     fields->join = &job->join;
     fields->with_input = 1;
     fields->with_join = !is_one;
-    fields->has_other_rows = how == OJ_HOW_RIGHT || how == OJ_HOW_FULL;
-    fields->own = rows->own;
+    fields->has_other_rows = oj_how_has_join_rows(how);
     fields->prefix = command->prefix;
     if (!is_choice && command->pick != NULL)
         OJ_TRY(plan_pick(rows, command->pick, err));
     if (!is_choice)
-        plan_geometry(rows, (enum oj_write_geometry)command->geometry);
+    {
+        rows->geometry = (enum oj_write_geometry)command->geometry;
+        oj_row_geometry_request(rows->geometry, &rows->request);
+    }
     if (!is_one)
         OJ_TRY(plan_columns(rows, err));
-    fields->one_row_per_input = is_one || command->one_to_one ||
-                                rows->request.pick != OJ_PICK_ALL ||
-                                !oj_relation_gives_lists(&job->relation);
+    choice = choice_of(rows);
+    fields->one_row_per_input =
+        oj_rows_per_input_find(&job->relation, &choice) == OJ_ROWS_ONE;
     if (command->aggregates == NULL)
         return OJ_OK;
     OJ_TRY(oj_aggregation_open(job, fields, rows->request.want,
@@ -256,22 +115,25 @@ static double utc_seconds(const OGRField *raw)
            (double)raw->Date.Minute * 60 + (double)raw->Date.Second - zone;
 }
 
-static int64_t pick_score(const struct oj_table *table, int64_t row, int column)
+/* A number, a date or a time, as a number of the same order. */
+static struct oj_plain_value ordered_value(const struct oj_table *table,
+                                           int64_t row, int column)
 {
     struct oj_value value;
+    const struct oj_plain_value none = {.form = OJ_PLAIN_NULL};
     oj_table_value(table, row, column, &value);
     if (OGR_RawField_IsNull(&value.raw))
-        return OJ_NO_SCORE;
+        return none;
     switch (oj_table_type(table, column, NULL))
     {
         case OFTInteger:
-            return value.raw.Integer;
+            return oj_plain_integer(value.raw.Integer);
         case OFTInteger64:
-            return oj_score_of_integer(value.raw.Integer64);
+            return oj_plain_integer(value.raw.Integer64);
         case OFTReal:
-            return oj_score_of_double(value.raw.Real);
+            return oj_plain_real(value.raw.Real);
         default:
-            return oj_score_of_double(utc_seconds(&value.raw));
+            return oj_plain_real(utc_seconds(&value.raw));
     }
 }
 
@@ -284,9 +146,9 @@ static oj_status fill_scores(struct oj_rows *rows, const struct oj_table *table,
                       sizeof *rows->score, err));
     for (int64_t i = 0; i < n; i++)
     {
-        int64_t score = pick_score(table, i, rows->score_column);
-        rows->score[i] =
-            rows->score_is_least ? oj_score_reversed(score) : score;
+        const struct oj_plain_value value =
+            ordered_value(table, i, rows->score_column);
+        rows->score[i] = oj_row_pick_score(&rows->pick, &value);
     }
     return OJ_OK;
 }
@@ -530,8 +392,8 @@ void oj_rows_close(struct oj_rows *rows)
     for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
         oj_pair_values_free(&rows->values[i]);
     oj_flat_slice_free(&rows->slice);
-    for (int i = 0; i < OJ_MOST_TEXTS; i++)
-        CPLFree(rows->similarity_name[i]);
+    oj_computed_columns_free(&rows->computed);
+    oj_row_pick_free(&rows->pick);
     oj_free(rows->score);
     *rows = closed;
 }

@@ -4,15 +4,11 @@
 #define OJ_ROW_PLAN_H
 
 #include "../../algs/pair_values/oj_pair_stage.h"
+#include "../../algs/rows/oj_row_words.h"
 #include "../../flatten/write/oj_layer_write.h"
 #include "../job/oj_job.h"
 #include "../output/oj_schema.h"
 #include "oj_aggregation.h"
-
-enum
-{
-    OJ_MAX_OWN_COLUMNS = 24
-};
 
 /** Zeroed memory is a valid closed one. An open one stays where it is. */
 struct oj_rows
@@ -22,16 +18,14 @@ struct oj_rows
                           and left ones do */
     struct oj_schema_request fields; /**< type: of oj_rows_type() */
     enum oj_write_geometry geometry;
-    struct oj_own_column own[OJ_MAX_OWN_COLUMNS];
-
-    char *similarity_name[OJ_MOST_TEXTS]; /**< owned; of columns */
+    struct oj_computed_columns computed; /**< without -agg */
 
     struct oj_aggregation *aggregation; /**< NULL without -agg */
     int streams_join; /**< 1: of -agg, the join layer is the one to stream */
 
     struct oj_pair_request request;
+    struct oj_row_pick pick;
     int score_column; /**< of the join table, -pick max:F and min:F; or -1 */
-    int score_is_least;
     struct oj_pair_stage *stage; /**< NULL: nothing is asked of the pairs */
     int64_t *score;              /**< of the join features at hand */
     int64_t cap_score;

@@ -96,7 +96,7 @@ struct oj_proof
     /* The reference takes parts of a batch, where all of its pairs and of what
      * it cannot decide would be too many. */
     struct oj_flat_slice part;
-    int64_t most_rows;
+    struct oj_batch_parts parts;
 
     /* The batch at hand. */
     const struct oj_flat *flat;
@@ -250,7 +250,7 @@ static oj_status open_report(struct oj_proof *proof, struct oj_error *err)
 static oj_status open_proof(struct oj_proof *proof, struct oj_error *err)
 {
     const struct oj_job *job = proof->job;
-    proof->most_rows = INT64_MAX;
+    proof->parts.max_pairs = oj_job_options(job->command).max_batch_pairs;
     proof->validation.report = on_difference;
     proof->validation.user = proof;
     proof->validation.relation = &job->relation;
@@ -282,37 +282,36 @@ oj_status oj_proof_open(const struct oj_job *job, struct oj_proof **out,
     return status;
 }
 
-/* What the reference says of rows from first on, as many as it can take. */
-static oj_status join_slice_by_reference(struct oj_proof *proof,
-                                         const struct oj_answer_side *ours,
-                                         int64_t first, int64_t *n,
-                                         struct oj_error *err)
+/* The pairs of rows on their way to the proof. */
+struct rows_to_prove
 {
-    int64_t left = proof->flat->n_features - first;
-    for (;;)
-    {
-        oj_status status;
-        *n = left < proof->most_rows ? left : proof->most_rows;
-        OJ_TRY(oj_flat_slice_make(proof->flat, first, *n, &proof->part, err));
-        proof->validation.input = &proof->part.flat;
-        status = join_by_reference(&proof->reference, &proof->part.flat, ours,
-                                   &proof->matches, err);
-        if (status != OJ_ERR_TOO_MANY_PAIRS || *n == 1)
-            return status;
-        proof->most_rows = (*n + 1) / 2;
-    }
+    struct oj_proof *proof;
+    const struct oj_answer_side *ours;
+};
+
+static oj_status join_rows_by_reference(void *user, const struct oj_flat *rows,
+                                        struct oj_matches *out,
+                                        struct oj_error *err)
+{
+    const struct rows_to_prove *to_prove = user;
+    struct oj_proof *proof = to_prove->proof;
+    proof->validation.input = rows;
+    return join_by_reference(&proof->reference, rows, to_prove->ours, out, err);
 }
 
 oj_status oj_proof_batch(struct oj_proof *proof, const struct oj_flat *flat,
                          const struct oj_answer_side *side,
                          const struct oj_matches *ours, struct oj_error *err)
 {
+    struct rows_to_prove to_prove = {proof, side};
     int64_t first = 0;
     proof->flat = flat;
     while (first < flat->n_features)
     {
         int64_t n;
-        OJ_TRY(join_slice_by_reference(proof, side, first, &n, err));
+        OJ_TRY(oj_batch_parts_join(&proof->parts, flat, first, &proof->part,
+                                   join_rows_by_reference, &to_prove,
+                                   &proof->matches, &n, err));
         OJ_TRY(oj_validation_compare_part(&proof->validation, ours, first,
                                           &proof->matches, err));
         first += n;
@@ -467,6 +466,7 @@ void oj_proof_close(struct oj_proof *proof)
     oj_validation_free(&proof->validation);
     oj_matches_free(&proof->matches);
     oj_flat_slice_free(&proof->part);
+    oj_batch_parts_free(&proof->parts);
     close_reference(&proof->reference);
     oj_free(proof);
 }

@@ -231,7 +231,8 @@ static oj_status time_join(const struct benchmark *b, struct oj_join *join,
             int64_t row =
                 (int64_t)((long double)i * (long double)all->n_features /
                           (long double)n);
-            OJ_TRY(oj_compared_columns_append(&timed->columns, i, all, row, err));
+            OJ_TRY(
+                oj_compared_columns_append(&timed->columns, i, all, row, err));
             OJ_TRY(oj_flat_buf_copy(&timed->shapes, all, row,
                                     all->fid != NULL ? all->fid[row] : -1,
                                     err));

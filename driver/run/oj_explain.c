@@ -237,21 +237,26 @@ static oj_status read_first_input_rows(struct explanation *e,
                             &e->sample, err);
 }
 
-/* A sample with too many pairs is halved until they fit. */
+static oj_status join_rows_of_sample(void *user, const struct oj_flat *rows,
+                                     struct oj_matches *out,
+                                     struct oj_error *err)
+{
+    return oj_join_batch(user, rows, out, err);
+}
+
+/* Of a sample with too many pairs its first rows stand for it. */
 static oj_status join_sample(struct explanation *e, struct oj_error *err)
 {
-    struct oj_join *engine = e->job->join_side->engine;
-    struct oj_flat_slice slice = {.flat = e->sample};
-    int64_t n = e->sample.n_features;
-    oj_status status = oj_join_batch(engine, &slice.flat, e->matches, err);
-    for (; status == OJ_ERR_TOO_MANY_PAIRS && n > 1; n /= 2)
-    {
-        status = oj_flat_slice_make(&e->sample, 0, n / 2, &slice, err);
-        if (status == OJ_OK)
-            status = oj_join_batch(engine, &slice.flat, e->matches, err);
-    }
+    struct oj_batch_parts parts = {
+        .max_pairs = oj_job_options(e->job->command).max_batch_pairs};
+    struct oj_flat_slice slice = {0};
+    int64_t n = 0;
+    oj_status status =
+        oj_batch_parts_join(&parts, &e->sample, 0, &slice, join_rows_of_sample,
+                            e->job->join_side->engine, e->matches, &n, err);
     e->sample.n_features = n;
     oj_flat_slice_free(&slice);
+    oj_batch_parts_free(&parts);
     return status;
 }
 

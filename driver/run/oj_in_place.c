@@ -221,7 +221,7 @@ static oj_status write_update_records_to_file(struct update *u,
 static struct oj_aggregation *aggregation_fed_by_answers(const struct update *u)
 {
     struct oj_aggregation *aggregation = u->pass->rows.aggregation;
-    return u->pass->streams != OJ_STREAMS_INPUT ? NULL : aggregation;
+    return u->pass->answers_from == OJ_ANSWERS_ADDED_UP ? NULL : aggregation;
 }
 
 static oj_status spill_answers(struct update *u, struct oj_error *err)
@@ -252,7 +252,7 @@ static oj_status join_and_spill_answers(struct update *u, struct oj_error *err)
                          ? (int64_t)sizeof(struct record)
                          : (int64_t)offsetof(struct record, value);
     OJ_TRY(oj_temporary_file_open(NULL, "results", &u->file, err));
-    if (pass->streams == OJ_STREAMS_INPUT && !pass->choice.is_made)
+    if (pass->answers_from == OJ_ANSWERS_JOINED)
         pass->progress_share = 0.5;
     pass->pairs_only = 1;
     OJ_TRY(oj_pass_stop(pass, spill_answers(u, err), err));
@@ -405,11 +405,6 @@ static oj_status update_in_place(struct update *u, struct oj_command_run *run,
     struct oj_job *job = &u->pass->job;
     double write_start;
     u->layer = job->input.name;
-    if (!u->pass->rows.fields.one_row_per_input)
-        return oj_fail(
-            err, OJ_ERR_ARG,
-            "-in_place has room for one join feature per row: choose "
-            "one with -pick");
     OJ_TRY(plan_columns_or_reuse_earlier(u, err));
     OJ_TRY(check_layer_updatable(u, err));
     OJ_TRY(oj_pass_prepare(u->pass, err));

@@ -3,7 +3,7 @@
 #define OJ_RUN_H
 
 #include "../output/oj_output.h"
-#include "../rows/oj_join_cursor.h"
+#include "../rows/oj_pass.h"
 #include "../rows/oj_summary.h"
 
 /** Does what command asks: one of the following, or writes a destination.

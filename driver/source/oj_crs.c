@@ -1,11 +1,11 @@
 #include "oj_crs.h"
 
+#include "../../algs/rows/oj_distance_scale.h"
 #include "../base/oj_message.h"
 
 #include <cpl_error.h>
 #include <cpl_string.h>
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -162,59 +162,33 @@ static oj_status transform_join_to_input_crs(const struct oj_command *command,
                    oj_crs_describe(input->srs), oj_crs_describe(join->srs));
 }
 
-/* What a plain number means, and degrees do not, is a length in metres. */
-static oj_status metres_scale_of_unit(const struct oj_crs *crs,
-                                      const char *option, const char *written,
-                                      enum oj_unit unit, double *scale,
-                                      struct oj_error *err)
+/* ---- distances ---------------------------------------------------------- */
+
+static enum oj_crs_kind kind_of_crs(OGRSpatialReferenceH srs)
 {
-    if (crs->join == NULL || !OSRIsGeographic(crs->join))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-metric sphere measures between longitudes and "
-                       "latitudes, and the CRS of the join is %s: bring both "
-                       "sides into degrees with -t_srs EPSG:4326 (the output "
-                       "too), or leave -metric out",
-                       crs->join == NULL ? "unknown"
-                                         : oj_crs_describe(crs->join));
-    if (fabs(OSRGetAngularUnits(crs->join, NULL) / oj_units[OJ_UNIT_DEG].size -
-             1.0) > 1e-9)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-metric sphere needs degrees, and the unit of %s is "
-                       "another: use -t_srs EPSG:4326",
-                       oj_crs_describe(crs->join));
-    if (unit == OJ_UNIT_DEG)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-%s %s: with -metric sphere distances are lengths; "
-                       "write m, km, ft, us-ft, mi, or none for metres",
-                       option, written);
-    *scale = unit == OJ_UNIT_CRS ? 1.0 : oj_units[unit].size;
-    return OJ_OK;
+    if (srs == NULL)
+        return OJ_CRS_KIND_NONE;
+    return OSRIsGeographic(srs)   ? OJ_CRS_KIND_GEOGRAPHIC
+           : OSRIsGeocentric(srs) ? OJ_CRS_KIND_GEOCENTRIC
+           : OSRIsProjected(srs)  ? OJ_CRS_KIND_PROJECTED
+                                  : OJ_CRS_KIND_LOCAL;
 }
 
-static oj_status fail_geographic(const struct oj_crs *crs, const char *option,
-                                 const char *written, struct oj_error *err)
+/* The name of the CRS is kept for a few calls. */
+static struct oj_distance_frame distance_frame(const struct oj_command *command,
+                                               const struct oj_crs *crs)
 {
-    return oj_fail(err, OJ_ERR_ARG,
-                   "the CRS of the join, %s, is in degrees, and -%s %s has no "
-                   "fixed length there: use -metric sphere for metres along "
-                   "great circles, or name a projected CRS to join in with "
-                   "-t_srs, or write degrees, for example -max_distance "
-                   "0.01deg",
-                   oj_crs_describe(crs->join), option, written);
-}
-
-/* Without -max_distance there is no unit to look at. */
-static oj_status check_nearest_not_in_degrees(const struct oj_crs *crs,
-                                              struct oj_error *err)
-{
-    if (crs->join == NULL || !OSRIsGeographic(crs->join))
-        return OJ_OK;
-    return oj_fail(err, OJ_ERR_ARG,
-                   "the CRS of the join, %s, is in degrees, where the nearest "
-                   "feature is not well defined: use -metric sphere, or name a "
-                   "projected CRS to join in with -t_srs, or accept distances "
-                   "in degrees with -max_distance infdeg",
-                   oj_crs_describe(crs->join));
+    struct oj_distance_frame frame = {.dash = "-",
+                                      .metric = command->relation.metric,
+                                      .kind = kind_of_crs(crs->join),
+                                      .crs = oj_crs_describe(crs->join)};
+    char *name = NULL;
+    if (frame.kind == OJ_CRS_KIND_GEOGRAPHIC)
+        frame.unit = OSRGetAngularUnits(crs->join, &name);
+    else if (frame.kind != OJ_CRS_KIND_NONE)
+        frame.unit = OSRGetLinearUnits(crs->join, &name);
+    frame.unit_name = name;
+    return frame;
 }
 
 oj_status oj_crs_scale(const struct oj_command *command,
@@ -222,95 +196,30 @@ oj_status oj_crs_scale(const struct oj_command *command,
                        const char *written, enum oj_unit unit, double *scale,
                        struct oj_error *err)
 {
-    double crs_unit;
-    if (command->relation.metric == OJ_METRIC_SPHERE)
-        return metres_scale_of_unit(crs, option, written, unit, scale, err);
-    *scale = 1.0;
-    if (crs->join == NULL)
-    {
-        if (unit == OJ_UNIT_CRS)
-            return OJ_OK;
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-%s %s: the input layer has no CRS, so the length of "
-                       "its units is unknown; name the CRS with -s_srs, or "
-                       "write the distance without a unit",
-                       option, written);
-    }
-    if (OSRIsGeographic(crs->join))
-    {
-        if (unit != OJ_UNIT_DEG)
-            return fail_geographic(crs, option, written, err);
-        crs_unit = OSRGetAngularUnits(crs->join, NULL);
-    }
-    else
-    {
-        if (unit == OJ_UNIT_DEG)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-%s %s: the CRS of the join is not in degrees; "
-                           "write m, km, ft, us-ft, mi, or no unit",
-                           option, written);
-        crs_unit = OSRGetLinearUnits(crs->join, NULL);
-    }
-    if (unit != OJ_UNIT_CRS)
-        *scale = oj_units[unit].size / crs_unit;
-    /* 100us-ft in a CRS of US feet must stay 100 exactly. */
-    if (fabs(*scale - 1.0) < 1e-12)
-        *scale = 1.0;
-    return OJ_OK;
-}
-
-static void set_unit_name_of_crs(const struct oj_command *command,
-                                 struct oj_crs *crs)
-{
-    char *name = NULL;
-    if (command->relation.metric == OJ_METRIC_SPHERE)
-        name = "metre";
-    else if (crs->join != NULL && OSRIsGeographic(crs->join))
-        OSRGetAngularUnits(crs->join, &name);
-    else if (crs->join != NULL)
-        OSRGetLinearUnits(crs->join, &name);
-    snprintf(crs->unit, sizeof crs->unit, "%s", name != NULL ? name : "");
-}
-
-static oj_status convert_distance(const struct oj_command *command,
-                                  const struct oj_crs *crs, const char *option,
-                                  double *out, struct oj_error *err)
-{
-    const struct oj_distance distance = oj_command_distance(command, option);
-    char written[64];
-    double scale = 1.0;
-    snprintf(written, sizeof written, "%g%s", distance.value,
-             oj_units[distance.unit].name);
-    OJ_TRY(oj_crs_scale(command, crs, option, written, distance.unit, &scale,
-                        err));
-    *out = scale == 1.0 ? distance.value : distance.value * scale;
-    return OJ_OK;
+    struct oj_distance_frame frame = distance_frame(command, crs);
+    return oj_distance_scale(&frame, option, written, unit, scale, err);
 }
 
 static oj_status convert_distances(const struct oj_command *command,
-                                   const struct oj_crs *crs,
+                                   struct oj_crs *crs,
                                    struct oj_relation *relation,
                                    struct oj_error *err)
 {
-    if (oj_command_given(command, "max_distance") ||
-        command->relation.metric == OJ_METRIC_SPHERE)
-        OJ_TRY(convert_distance(command, crs, "max_distance",
-                                &relation->max_distance, err));
-    else if (oj_relation_sorts_by_measure(&command->relation))
-        OJ_TRY(check_nearest_not_in_degrees(crs, err));
-    if (oj_command_given(command, "min_distance"))
-        OJ_TRY(convert_distance(command, crs, "min_distance",
-                                &relation->min_distance, err));
-    if (oj_command_given(command, "densify"))
-        OJ_TRY(
-            convert_distance(command, crs, "densify", &relation->densify, err));
-    if (!(relation->min_distance <= relation->max_distance))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-min_distance is greater than -max_distance: nothing "
-                       "could match");
-    if (isinf(relation->min_distance))
-        return oj_fail(err, OJ_ERR_ARG, "-min_distance must be a number");
-    return OJ_OK;
+    static const char *const options[] = {"max_distance", "min_distance",
+                                          "densify"};
+    struct oj_distance_frame frame = distance_frame(command, crs);
+    struct oj_distance distances[3];
+    const struct oj_distance *given[3] = {NULL, NULL, NULL};
+    struct oj_distance_request request;
+    snprintf(crs->unit, sizeof crs->unit, "%s", oj_distance_unit_name(&frame));
+    for (int i = 0; i < 3; i++)
+    {
+        distances[i] = oj_command_distance(command, options[i]);
+        if (oj_command_given(command, options[i]))
+            given[i] = &distances[i];
+    }
+    request = (struct oj_distance_request){given[0], given[1], given[2]};
+    return oj_distances_convert(&frame, &request, relation, err);
 }
 
 /* X, Y and Z from the middle of the Earth: without Z, which joins do not look
@@ -353,12 +262,7 @@ oj_status oj_crs_choose(const struct oj_command *command,
     else
         OJ_TRY(transform_join_to_input_crs(command, input, join, crs, err));
     OJ_TRY(check_not_geocentric(command, "-t_srs ", crs->join, err));
-    relation->max_distance = INFINITY;
-    relation->min_distance = relation->densify = 0.0;
-    set_unit_name_of_crs(command, crs);
-    if ((oj_op_get(command->relation.op)->takes & OJ_TAKES_DISTANCE) != 0 ||
-        oj_command_given(command, "max_distance"))
-        OJ_TRY(convert_distances(command, crs, relation, err));
+    OJ_TRY(convert_distances(command, crs, relation, err));
     if (command->a_srs != NULL)
         return read_crs(command->a_srs, "a_srs", &crs->output, err);
     if (crs->join != NULL)

@@ -3,6 +3,7 @@
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_number.h"
 #include "../../flatten/text/oj_word_replacements.h"
+#include "oj_layer_field_kind.h"
 
 #include <math.h>
 #include <string.h>
@@ -63,104 +64,46 @@ static double number_of_value(OGRFieldType type, const struct oj_value *value)
     }
 }
 
-/* ---- classes: the key of a row ------------------------------------------- */
+/* ---- classes ------------------------------------------------------------- */
 
-static oj_status append_bytes_to_key(struct oj_side_columns *c,
-                                     const void *from, size_t n,
-                                     struct oj_error *err)
+/* Rows of one side, for the classes of their values. */
+struct class_rows
 {
-    int64_t end = c->n_key + (int64_t)((n + 3) / 4);
-    OJ_ROOM(c->key, c->n_key, end, c->cap_key, err);
-    if (n > 0)
-    {
-        c->key[end - 1] = 0;
-        memcpy(c->key + c->n_key, from, n);
-    }
-    c->n_key = end;
-    return OJ_OK;
-}
+    const struct oj_side_fields *fields;
+    const struct oj_attributes *values;
+};
 
-/* Texts begin with their length, so that "a", "bc" is not "ab", "c". */
-static oj_status append_text_key(struct oj_side_columns *c,
-                                 struct oj_side_field *field,
-                                 const struct oj_value *value,
-                                 struct oj_error *err)
+/* As a reader of plain values: anything but numbers and texts as the text that
+ * OGR writes. */
+static oj_status read_class_value(void *user, int i, int64_t row,
+                                  struct oj_plain_value *out,
+                                  struct oj_error *err)
 {
-    const char *text;
-    int64_t n;
-    uint64_t length;
-    OJ_TRY(oj_side_field_text(field, value, &text, &n, err));
-    length = (uint64_t)n;
-    OJ_TRY(append_bytes_to_key(c, &length, sizeof length, err));
-    return append_bytes_to_key(c, text, (size_t)n, err);
-}
-
-/* A number is its integer where it is one, else its bits, which then are never
- * those of an integer's key: the first byte says which. */
-static oj_status append_number_key(struct oj_side_columns *c, OGRFieldType type,
-                                   const struct oj_value *value, int *is_null,
-                                   struct oj_error *err)
-{
-    const double two_to_63 = 9223372036854775808.0;
-    double real = type == OFTReal ? value->raw.Real : 0.0;
-    int64_t whole =
-        type == OFTInteger ? value->raw.Integer : value->raw.Integer64;
-    unsigned char key[9] = {0};
-    *is_null = isnan(real);
-    if (type == OFTReal)
-    {
-        key[0] =
-            !(real == floor(real) && real >= -two_to_63 && real < two_to_63);
-        if (key[0])
-            memcpy(&whole, &real, sizeof whole);
-        else
-            whole = (int64_t)real;
-    }
-    memcpy(key + 1, &whole, sizeof whole);
-    return append_bytes_to_key(c, key, sizeof key, err);
-}
-
-/* Makes c->key that of a row; *is_null: it has none. */
-static oj_status make_key(struct oj_side_columns *c, int made, int side,
-                          const struct oj_attributes *values, int64_t row,
-                          int *is_null, struct oj_error *err)
-{
-    const struct oj_side_fields *fields = c->fields[made];
-    *is_null = 0;
-    c->n_key = 0;
-    for (int i = 0; i < fields[side].n && !*is_null; i++)
-    {
-        struct oj_side_field *field = &fields[side].field[i];
-        struct oj_value value;
-        oj_attributes_value(values, field->column, row, &value);
-        *is_null = !oj_value_is_there(&value);
-        if (*is_null)
-            break;
-        if (oj_type_is_number(field->type) &&
-            oj_type_is_number(fields[!side].field[i].type))
-            OJ_TRY(append_number_key(c, field->type, &value, is_null, err));
-        else
-            OJ_TRY(append_text_key(c, field, &value, err));
-    }
-    return OJ_OK;
-}
-
-/* The class of c->key; -1: there is none, and none is made without insert. */
-static oj_status find_class(const struct oj_side_columns *c,
-                            struct oj_token_table *classes, int insert,
-                            int32_t *out, struct oj_error *err)
-{
-    const struct oj_token key = oj_token_of_codes(c->key, c->n_key);
-    int64_t number;
-    if (insert)
-        OJ_TRY(oj_token_table_put(classes, &key, &number, err));
+    const struct class_rows *rows = user;
+    struct oj_side_field *field = &rows->fields->field[i];
+    struct oj_value value;
+    const char *text = NULL;
+    int64_t n = 0;
+    oj_attributes_value(rows->values, field->column, row, &value);
+    if (!oj_value_is_there(&value))
+        return OJ_OK;
+    if (field->type == OFTInteger)
+        *out = oj_plain_integer(value.raw.Integer);
+    else if (field->type == OFTInteger64)
+        *out = oj_plain_integer(value.raw.Integer64);
+    else if (field->type == OFTReal)
+        *out = oj_plain_real(value.raw.Real);
     else
-        number = oj_token_table_find(classes, &key);
-    if (number >= INT32_MAX - 1)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "more than %d different values to compare", INT32_MAX);
-    *out = (int32_t)number;
+    {
+        OJ_TRY(oj_side_field_text(field, &value, &text, &n, err));
+        *out = oj_plain_text(text, n);
+    }
     return OJ_OK;
+}
+
+static enum oj_field_kind kind_of_field(const struct oj_side_field *field)
+{
+    return oj_layer_field_kind_of(field->type, field->subtype);
 }
 
 static oj_status make_classes(struct oj_side_columns *c, int made, int side,
@@ -168,17 +111,23 @@ static oj_status make_classes(struct oj_side_columns *c, int made, int side,
                               int64_t n, int32_t **class_of, int64_t *capacity,
                               struct oj_error *err)
 {
+    const struct oj_side_fields *fields = c->fields[made];
+    struct class_rows rows = {&fields[side], values};
+    const struct oj_plain_reader reader = {read_class_value, &rows};
+    const int n_fields = fields[side].n;
+    enum oj_value_comparison *comparison;
+    oj_status status;
     OJ_TRY(oj_reserve(class_of, 0, n, capacity, sizeof **class_of, err));
-    for (int64_t row = 0; row < n; row++)
-    {
-        int is_null;
-        (*class_of)[row] = -1;
-        OJ_TRY(make_key(c, made, side, values, row, &is_null, err));
-        if (!is_null)
-            OJ_TRY(find_class(c, &c->vocabulary->classes[made], insert,
-                              *class_of + row, err));
-    }
-    return OJ_OK;
+    OJ_NEW(comparison, n_fields, err);
+    for (int i = 0; i < n_fields; i++)
+        comparison[i] =
+            oj_value_comparison_of(kind_of_field(&fields[0].field[i]),
+                                   kind_of_field(&fields[1].field[i]));
+    status = oj_value_classes_find(&c->vocabulary->classes[made], &c->key,
+                                   comparison, n_fields, &reader, n,
+                                   insert != OJ_LOOK_UP, *class_of, err);
+    oj_free(comparison);
+    return status;
 }
 
 /* ---- distances ----------------------------------------------------------- */
@@ -286,8 +235,8 @@ static oj_status count_dimensions(const struct oj_side_columns *c, int side,
 static oj_status make_vectors(const struct oj_side_columns *c, int side,
                               int insert, const struct oj_attributes *values,
                               const struct oj_flat *flat,
-                              struct oj_compared_columns *made, int64_t *n_without,
-                              struct oj_error *err)
+                              struct oj_compared_columns *made,
+                              int64_t *n_without, struct oj_error *err)
 {
     const struct oj_side_fields *fields = &c->fields[OJ_MADE_VECTOR][side];
     double number[OJ_MOST_DIMENSIONS + 1];
@@ -314,7 +263,8 @@ static oj_status make_vectors(const struct oj_side_columns *c, int side,
 /* Appends the text of a row to made->bytes, of which *n are in use. */
 static oj_status append_text_of_row(const struct oj_side_fields *fields,
                                     const struct oj_attributes *values,
-                                    int64_t row, struct oj_compared_columns *made,
+                                    int64_t row,
+                                    struct oj_compared_columns *made,
                                     int64_t *n, struct oj_error *err)
 {
     int64_t first = *n;
@@ -393,8 +343,8 @@ static int64_t count_rows_without_text(const struct oj_compared_columns *made,
 static oj_status make_texts(const struct oj_side_columns *c, int side,
                             int insert, const struct oj_attributes *values,
                             const struct oj_flat *flat,
-                            struct oj_compared_columns *made, int64_t *n_without,
-                            struct oj_error *err)
+                            struct oj_compared_columns *made,
+                            int64_t *n_without, struct oj_error *err)
 {
     made->n_texts = c->n_texts;
     for (int i = 0; i < c->n_texts; i++)
@@ -479,7 +429,7 @@ void oj_side_columns_close(struct oj_side_columns *columns)
         oj_free(fields->field);
     }
     oj_vocabulary_free(columns->vocabulary);
-    oj_free(columns->key);
+    oj_value_key_free(&columns->key);
     memset(columns, 0, sizeof *columns);
 }
 
@@ -493,7 +443,7 @@ int64_t oj_vocabulary_bytes(const struct oj_vocabulary *vocabulary)
 {
     int64_t bytes = 0;
     for (int i = 0; vocabulary != NULL && i < 2; i++)
-        bytes += oj_token_table_bytes(&vocabulary->classes[i]);
+        bytes += oj_value_classes_bytes(&vocabulary->classes[i]);
     for (int i = 0; vocabulary != NULL && i < OJ_MOST_TEXTS; i++)
     {
         if (vocabulary->dictionary[i] != NULL)
@@ -508,7 +458,7 @@ void oj_vocabulary_free(struct oj_vocabulary *vocabulary)
         __atomic_sub_fetch(&vocabulary->n_holders, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     for (int i = 0; i < 2; i++)
-        oj_token_table_free(&vocabulary->classes[i]);
+        oj_value_classes_free(&vocabulary->classes[i]);
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
         oj_dictionary_free(vocabulary->dictionary[i]);
     oj_word_map_free(vocabulary->word_map);
@@ -545,9 +495,9 @@ oj_status oj_side_columns_make(struct oj_side_columns *columns, int side,
     return OJ_OK;
 }
 
-oj_status oj_compared_columns_append(struct oj_compared_columns *made, int64_t n,
-                                const struct oj_flat *flat, int64_t from,
-                                struct oj_error *err)
+oj_status oj_compared_columns_append(struct oj_compared_columns *made,
+                                     int64_t n, const struct oj_flat *flat,
+                                     int64_t from, struct oj_error *err)
 {
     const int64_t d = flat->vectors.n_dimensions;
     made->n_texts = flat->n_texts;
@@ -582,7 +532,7 @@ oj_status oj_compared_columns_append(struct oj_compared_columns *made, int64_t n
 }
 
 void oj_compared_columns_view(const struct oj_compared_columns *made,
-                         struct oj_flat *flat)
+                              struct oj_flat *flat)
 {
     flat->max_distance = made->max_distance;
     flat->on_class = made->on_class;

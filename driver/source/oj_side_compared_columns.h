@@ -5,15 +5,9 @@
  *                                                                 |
  *                        columns of the other <-- looked up ------'
  *
- *  Classes: rows with equal values get equal small numbers, whatever the
- *  fields' types, so that the join compares numbers.
- *
- *   -on zone=id            left zone: "7"   right id: 7 (integer)
- *   class of "7" == class of 7: text against a number is compared as text
- *
- *  Numbers compare as numbers (1 and 1.0 are equal, also beyond 2^53), texts
- *  byte by byte, anything else and mixed pairs as the text that OGR writes.
- *  Several fields are equal when all are.  NULL and NaN equal nothing.
+ *  Classes: rows with equal values get equal small numbers, so that the join
+ *  compares numbers.  Which values are equal: algs/rows/oj_value_classes.h;
+ *  dates, lists and binaries are the texts that OGR writes.
  *
  *  Texts: fields of a row put together, and what they are as sets of tokens.
  *
@@ -41,10 +35,10 @@
 
 #include "../../algs/relation/oj_text_similarity_condition.h"
 #include "../../algs/relation/oj_vector_condition.h"
+#include "../../algs/rows/oj_value_classes.h"
 #include "../../flatten/arrays/oj_flat.h"
 #include "../../flatten/read/oj_attribute_table.h"
 #include "../../flatten/text/oj_token_sets.h"
-#include "../../flatten/text/oj_token_table.h"
 
 /* ---- values of fields ---------------------------------------------------- */
 
@@ -94,9 +88,8 @@ struct oj_side_fields
  *  columns can look up in it, each on a thread of its own. */
 struct oj_vocabulary
 {
-    int n_holders;                    /**< counted atomically */
-    struct oj_token_table classes[2]; /**< of -on and -exclude: values, a long
-                                           token each */
+    int n_holders;                      /**< counted atomically */
+    struct oj_value_classes classes[2]; /**< of -on and -exclude */
     struct oj_word_map *word_map; /**< or NULL; the dictionaries borrow it */
     struct oj_dictionary *dictionary[OJ_MOST_TEXTS]; /**< NULL: not made yet */
     int64_t n_dimensions; /**< of vectors; 0: not known yet */
@@ -118,8 +111,7 @@ struct oj_side_columns
     int n_threads;               /**< for texts, 0: all */
     const int *cancel;           /**< may be NULL */
 
-    uint32_t *key; /* of a row: its bytes, each value filled up with zeroes */
-    int64_t n_key, cap_key;
+    struct oj_value_key key; /* of a row */
 };
 
 /** Makes a vocabulary of its own; columns->rules are set.  word_map: lines of
@@ -211,14 +203,13 @@ OJ_MUST_USE oj_status oj_side_columns_order(struct oj_side_columns *columns,
                                             struct oj_error *err);
 
 /** Copies the columns of row from of flat behind the n rows of made. */
-OJ_MUST_USE oj_status oj_compared_columns_append(struct oj_compared_columns *made,
-                                            int64_t n,
-                                            const struct oj_flat *flat,
-                                            int64_t from, struct oj_error *err);
+OJ_MUST_USE oj_status oj_compared_columns_append(
+    struct oj_compared_columns *made, int64_t n, const struct oj_flat *flat,
+    int64_t from, struct oj_error *err);
 
 /** Sets the columns of flat, which borrows from made. */
 void oj_compared_columns_view(const struct oj_compared_columns *made,
-                         struct oj_flat *flat);
+                              struct oj_flat *flat);
 
 /** Bytes of the memory that it holds. */
 int64_t oj_compared_columns_bytes(const struct oj_compared_columns *made);

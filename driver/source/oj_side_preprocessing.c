@@ -3,6 +3,7 @@
 #include "../../algs/base/oj_boxes.h"
 #include "../../algs/relation/oj_compared_fields.h"
 #include "../../flatten/base/oj_alloc.h"
+#include "../../flatten/base/oj_quoted_name.h"
 #include "../../flatten/write/oj_flat_to_ogr_geometry.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
@@ -167,7 +168,7 @@ static oj_status add_field_pairs(struct oj_source *const source[2],
                                  struct oj_error *err)
 {
     struct oj_field_pairs pairs = {0};
-    oj_status status = oj_field_pairs_parse(option, list, &pairs, err);
+    oj_status status = oj_field_pairs_parse("-", option, list, &pairs, err);
     for (int i = 0; i < 2 * pairs.n && status == OJ_OK; i++)
         status = add_compared_field(source, i % 2, pairs.fields[i % 2][i / 2],
                                     option, made, columns, err);
@@ -175,31 +176,41 @@ static oj_status add_field_pairs(struct oj_source *const source[2],
     return status;
 }
 
-/* "F", or "F:unit" where no field is called so. word NULL: not given. */
-static oj_status resolve_distance_field(
-    const struct oj_command *command, struct oj_source *const source[2],
-    int side, const char *option, const char *word, const struct oj_crs *crs,
-    struct oj_side_columns *columns, struct oj_error *err)
+/* "F", or "F:unit" where no field is called so, or a name in double quotes with
+ * a unit or without. Writes the name to name, which has room for word. */
+static oj_status read_distance_field(const char *option, const char *word,
+                                     OGRLayerH layer, char *name,
+                                     enum oj_unit *unit, struct oj_error *err)
 {
-    const char *colon = word != NULL ? strrchr(word, ':') : NULL;
-    char name[256];
-    int unit = OJ_UNIT_CRS;
-    OGRFieldType type;
-    if (word == NULL)
-        return OJ_OK;
-    snprintf(name, sizeof name, "%s", word);
-    if (colon != NULL &&
-        OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn(source[side]->layer), word) < 0)
+    const char *colon = strrchr(word, ':'), *at = word;
+    char *to = name;
+    strcpy(name, word);
+    *unit = OJ_UNIT_CRS;
+    if (*word == '"')
     {
-        unit = oj_unit_find(colon + 1);
-        if (unit < 0)
+        if (!oj_quoted_name_read(&at, &to) || (*at != ':' && *at != '\0'))
             return oj_fail(err, OJ_ERR_ARG,
-                           "-%s %s: unknown unit '%s'; known are m, km, ft, "
-                           "us-ft, mi and deg",
-                           option, word, colon + 1);
-        if ((size_t)(colon - word) < sizeof name)
-            name[colon - word] = '\0';
+                           "-%s: the name of a field in double quotes must end "
+                           "with one, and a double quote in it is written "
+                           "twice",
+                           option);
+        colon = *at == ':' ? at : NULL;
     }
+    else if (OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn(layer), word) >= 0)
+        colon = NULL;
+    else if (colon != NULL)
+        name[colon - word] = '\0';
+    if (colon == NULL)
+        return OJ_OK;
+    return oj_distance_unit_read("-", option, word, colon + 1, unit, err);
+}
+
+static oj_status add_distance_field(struct oj_source *const source[2], int side,
+                                    const char *option, const char *name,
+                                    struct oj_side_columns *columns,
+                                    struct oj_error *err)
+{
+    OGRFieldType type;
     OJ_TRY(add_compared_field(source, side, name, option, OJ_MADE_MAX_DISTANCE,
                               columns, err));
     type = columns->fields[OJ_MADE_MAX_DISTANCE][side].field->type;
@@ -208,8 +219,30 @@ static oj_status resolve_distance_field(
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s: the field '%s' of the %s layer holds no numbers",
                        option, name, source[side]->role);
-    return oj_crs_scale(command, crs, option, word, (enum oj_unit)unit,
-                        &columns->distance_scale, err);
+    return OJ_OK;
+}
+
+/* word NULL: not given. */
+static oj_status resolve_distance_field(
+    const struct oj_command *command, struct oj_source *const source[2],
+    int side, const char *option, const char *word, const struct oj_crs *crs,
+    struct oj_side_columns *columns, struct oj_error *err)
+{
+    char *name;
+    enum oj_unit unit;
+    oj_status status;
+    if (word == NULL)
+        return OJ_OK;
+    OJ_NEW(name, (int64_t)strlen(word) + 1, err);
+    status = read_distance_field(option, word, source[side]->layer, name, &unit,
+                                 err);
+    if (status == OJ_OK)
+        status = add_distance_field(source, side, option, name, columns, err);
+    if (status == OJ_OK)
+        status = oj_crs_scale(command, crs, option, word, unit,
+                              &columns->distance_scale, err);
+    oj_free(name);
+    return status;
 }
 
 static oj_status parse_exclude_fields(const struct oj_command *command,

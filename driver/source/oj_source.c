@@ -1,11 +1,13 @@
 #include "oj_source.h"
 
+#include "../../algs/relation/oj_compared_fields.h"
 #include "../../flatten/base/oj_alloc.h"
+#include "../../flatten/base/oj_spelling.h"
 #include "../../flatten/geopackage/oj_sqlite_connection.h"
+#include "../../flatten/read/oj_lane_table.h"
 #include "../../flatten/write/oj_flat_to_ogr_geometry.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
-#include "../base/oj_spelling.h"
 #include "../base/oj_transaction.h"
 #include "../files/oj_path.h"
 
@@ -380,9 +382,10 @@ static oj_status select_field(struct oj_source *s, const char *name,
 
 static oj_status select_fields(struct oj_source *s, struct oj_error *err)
 {
+    const char *option = s->role[0] == 'i' ? "select" : "join_select";
     int n = OGR_FD_GetFieldCount(OGR_L_GetLayerDefn(s->layer));
-    oj_status status = OJ_OK;
-    char **names;
+    struct oj_field_pairs names = {0};
+    oj_status status;
     OJ_NEW(s->fields, n + 1, err);
     OJ_NEW_ZEROED(s->needed, n + 1, err);
     OJ_NEW_ZEROED(s->skipped, n + 1, err);
@@ -393,12 +396,10 @@ static oj_status select_fields(struct oj_source *s, struct oj_error *err)
         s->n_fields = n;
         return OJ_OK;
     }
-    names = CSLTokenizeString2(s->side->select, ",",
-                               CSLT_HONOURSTRINGS | CSLT_STRIPLEADSPACES |
-                                   CSLT_STRIPENDSPACES);
-    for (int i = 0; names != NULL && names[i] != NULL && status == OJ_OK; i++)
-        status = select_field(s, names[i], err);
-    CSLDestroy(names);
+    status = oj_field_names_parse("-", option, s->side->select, &names, err);
+    for (int i = 0; i < names.n && status == OJ_OK; i++)
+        status = select_field(s, names.fields[0][i], err);
+    oj_field_pairs_free(&names);
     return status;
 }
 
@@ -619,31 +620,24 @@ oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
                    source->side->dataset, (long long)n_rows);
 }
 
-/* 1 when the source is all rows of a layer of that driver, or those in a box,
- * and lanes are used. */
-static int is_whole_layer_of_driver(const struct oj_source *source,
-                                    const char *name)
+unsigned oj_source_lanes(const struct oj_source *source)
 {
-    return source->dataset != NULL &&
-           oj_driver_is(GDALGetDatasetDriver(source->dataset), name) &&
-           !source->is_result_set && !source->has_where &&
-           CPLTestBool(CPLGetConfigOption("OGRJOIN_LANES", "YES"));
-}
-
-const char *oj_source_file(const struct oj_source *source)
-{
-    return is_whole_layer_of_driver(source, "FlatGeobuf") &&
-                   GDALDatasetGetLayerCount(source->dataset) == 1
-               ? GDALGetDescription(source->dataset)
-               : NULL;
-}
-
-GDALDatasetH oj_source_geopackage(const struct oj_source *source)
-{
-    return is_whole_layer_of_driver(source, "GPKG") &&
-                   source->side->open_options == NULL
-               ? source->dataset
-               : NULL;
+    struct oj_lane_dataset dataset = {0};
+    if (source->dataset != NULL)
+    {
+        dataset.driver = GDALGetDatasetDriver(source->dataset);
+        if ((oj_lane_facts_that_matter(dataset.driver) & OJ_LANE_SOLE_LAYER) !=
+                0 &&
+            GDALDatasetGetLayerCount(source->dataset) == 1)
+            dataset.facts |= OJ_LANE_SOLE_LAYER;
+    }
+    if (!source->is_result_set && !source->has_where)
+        dataset.facts |= OJ_LANE_WHOLE_LAYER;
+    if (source->side->open_options == NULL)
+        dataset.facts |= OJ_LANE_PLAIN_OPEN;
+    if (!source->has_wrong_stream)
+        dataset.facts |= OJ_LANE_SOUND_STREAM;
+    return oj_lanes_that_read(&dataset);
 }
 
 const char *oj_source_all_rows_filter(const struct oj_source *source)
@@ -700,6 +694,13 @@ void oj_source_release(struct oj_source *source)
         oj_sqlite_connection_end_reading(
             oj_sqlite_connection_of(source->dataset));
     source->is_held = 0;
+}
+
+oj_status oj_source_fail_changed(const struct oj_source *source,
+                                 const char *how, struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_DATA, "the %s layer '%s' %s", source->role,
+                   source->name, how);
 }
 
 void oj_source_close_dataset(struct oj_source *source)

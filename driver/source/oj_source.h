@@ -94,14 +94,8 @@ OJ_MUST_USE oj_status oj_source_check_count(const struct oj_source *source,
                                             int64_t limit, int64_t n_rows,
                                             struct oj_error *err);
 
-/** The file of FlatGeobuf that the source is all rows of, but for a box, for
- *  the reader, or NULL; always that where the configuration option
- * OGRJOIN_LANES is NO. */
-const char *oj_source_file(const struct oj_source *source);
-
-/** The GeoPackage that the source is all rows of a layer of, but for a box, for
- *  the reader, or NULL; always that with open options, and as above. */
-GDALDatasetH oj_source_geopackage(const struct oj_source *source);
+/** The lanes that may read it, for the reader (oj_lane_table.h). */
+unsigned oj_source_lanes(const struct oj_source *source);
 
 /** For the reader's options (oj_layer_read.h): of a table of GeoPackage without
  *  an attribute filter, or NULL. */
@@ -127,6 +121,10 @@ OJ_MUST_USE oj_status oj_source_hold(struct oj_source *source,
 
 /** Others may change it again: under a rollback journal they could not. */
 void oj_source_release(struct oj_source *source);
+
+/** OJ_ERR_DATA: the layer of the source "how", as "was changed ...". */
+oj_status oj_source_fail_changed(const struct oj_source *source,
+                                 const char *how, struct oj_error *err);
 
 /** Closes the dataset and keeps the rest, for messages. */
 void oj_source_close_dataset(struct oj_source *source);

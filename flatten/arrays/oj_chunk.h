@@ -75,8 +75,6 @@ struct oj_lane_request
 /** A way to read the rows of a layer. */
 struct oj_lane
 {
-    const char *name;
-
     /** Starts at the first row. *stream is set, or NULL, in any case, and the
      *  caller's to close. OJ_ERR_UNSUPPORTED: the layer has to be read in
      *  another way. */

@@ -148,16 +148,18 @@ static void set_place_of_next_entry(struct oj_row_places *places,
 int64_t oj_row_places_take(struct oj_row_places *places,
                            struct oj_row_place *out, int64_t n)
 {
+    struct oj_row_places p = *places; /* in registers */
     int64_t n_taken = 0;
     while (n_taken < n)
     {
-        if (places->entry != places->end_entry)
-            set_place_of_next_entry(places, &out[n_taken++]);
-        else if (places->at < places->n_rows)
-            move_to_next_row(places);
+        if (p.entry != p.end_entry)
+            set_place_of_next_entry(&p, &out[n_taken++]);
+        else if (p.at < p.n_rows)
+            move_to_next_row(&p);
         else
             break;
     }
+    *places = p;
     return n_taken;
 }
 

@@ -9,8 +9,8 @@
  *  (oj_how_of_input_rows()); their unmatched join rows come as an answer of
  *  their own.
  *
- *  One answer at a time: begin, then take until it gives no more. Knows neither
- *  columns nor geometries; a writer of rows looks up the values at the places.
+ *  One answer at a time: begin, then take until it gives no more. There are no
+ *  columns nor geometries here: a writer of rows looks up values by places.
  */
 #ifndef OJ_ROW_PLACES_H
 #define OJ_ROW_PLACES_H
@@ -53,8 +53,8 @@ struct oj_row_places
     int64_t row, n_pairs; /* of these entries */
 };
 
-/** Places without an answer; rows have no FIDs. how: of input rows, left,
- * inner, semi or anti. */
+/** Places without an answer; rows have no FIDs. how: of input rows, one of
+ *  left, inner, semi and anti. */
 struct oj_row_places oj_row_places_make(enum oj_how how);
 
 /** Rows that do not keep the input's FIDs have the FIDs first, first + 1 and so

@@ -3,6 +3,7 @@
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,19 @@ double oj_number_read(const char *text, char **end)
     number = strtod(text, end);
     uselocale(before);
     return number;
+}
+
+int oj_number_write(double number, int digits, char *text, size_t size)
+{
+    locale_t before;
+    int n;
+    pthread_once(&is_made, make_locale);
+    if (c_locale == (locale_t)0)
+        return snprintf(text, size, "%.*g", digits, number);
+    before = uselocale(c_locale);
+    n = snprintf(text, size, "%.*g", digits, number);
+    uselocale(before);
+    return n;
 }
 
 double oj_text_number(const char *text, int64_t n_text)

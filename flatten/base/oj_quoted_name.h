@@ -3,10 +3,12 @@
 #ifndef OJ_QUOTED_NAME_H
 #define OJ_QUOTED_NAME_H
 
+#include <stddef.h>
+
 /** Copies what stands in the quotes at *at, ' or ", to *to, and an end behind
  *  it; inside, a quote is doubled to stand for itself.  *at is then behind the
  *  closing quote, *to behind the end: no more letters than were read. 0: the
- *  quote is not closed. */
+ *  quote is not closed.  to NULL: only passes over it. */
 static inline int oj_quoted_name_read(const char **at, char **to)
 {
     const char quote = *(*at)++;
@@ -15,10 +17,12 @@ static inline int oj_quoted_name_read(const char **at, char **to)
         if (**at == '\0')
             return 0;
         *at += **at == quote;
-        *(*to)++ = **at;
+        if (to != NULL)
+            *(*to)++ = **at;
     }
     ++*at;
-    *(*to)++ = '\0';
+    if (to != NULL)
+        *(*to)++ = '\0';
     return 1;
 }
 

@@ -699,5 +699,5 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
     return read_header(r, from, err);
 }
 
-const struct oj_lane oj_flatgeobuf_lane = {
-    "FlatGeobuf", open_reader, 1, oj_chunk_make, close_reader, 1, 0};
+const struct oj_lane oj_flatgeobuf_lane = {open_reader,  1, oj_chunk_make,
+                                           close_reader, 1, 0};

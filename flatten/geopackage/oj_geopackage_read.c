@@ -586,5 +586,5 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
     return OJ_OK;
 }
 
-const struct oj_lane oj_geopackage_lane = {
-    "GeoPackage", open_reader, 1, oj_chunk_make, close_reader, 1, 1};
+const struct oj_lane oj_geopackage_lane = {open_reader,  1, oj_chunk_make,
+                                           close_reader, 1, 1};

@@ -281,7 +281,7 @@ static oj_status next_arrow_chunk(void *stream, struct oj_chunk **out,
     return oj_fail(err, status, "%s", *text);
 }
 
-const struct oj_lane oj_arrow_lane = {
-    "Arrow", open_stream, 0, next_arrow_chunk, close_stream, 0, 0};
+const struct oj_lane oj_arrow_lane = {open_stream,  0, next_arrow_chunk,
+                                      close_stream, 0, 0};
 
 #endif

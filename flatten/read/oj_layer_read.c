@@ -4,11 +4,8 @@
 #include "../base/oj_alloc.h"
 #include "../base/oj_clock.h"
 #include "../base/oj_utf8.h"
-#include "../flatgeobuf/oj_flatgeobuf_read.h"
-#include "../geopackage/oj_geopackage_read.h"
 #include "oj_antimeridian.h"
 #include "oj_attribute_table.h"
-#include "oj_layer_arrow.h"
 #include "oj_layer_geometry.h"
 #include "oj_ogr_errors.h"
 
@@ -308,16 +305,6 @@ static void set_order_filter(struct oj_layer_reader *reader)
 static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
                                                  struct oj_error *err)
 {
-    static const struct oj_lane *const lanes[] = {
-        &oj_flatgeobuf_lane,
-#if OJ_HAVE_SQLITE
-        &oj_geopackage_lane,
-#endif
-#if OJ_HAVE_ARROW
-        &oj_arrow_lane,
-#endif
-        NULL
-    };
     const struct oj_read_options *options = &reader->options;
     const int is_carried = options->keep_attributes && !options->fields_only;
     const int has_box = OGR_L_GetSpatialFilter(reader->layer) != NULL;
@@ -338,25 +325,24 @@ static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
         .user = reader,
         .cancel = options->cancel};
     oj_status status = OJ_ERR_UNSUPPORTED;
-    if (!options->use_arrow ||
+    if (options->lanes == 0 ||
         (options->transformation != NULL && is_carried) ||
         (has_box && (options->limit >= 0 || !init_filter_box(reader))))
         return OJ_OK;
-    for (int i = 0; lanes[i] != NULL && status == OJ_ERR_UNSUPPORTED; i++)
+    for (int i = 0; i < OJ_N_LANES && status == OJ_ERR_UNSUPPORTED; i++)
     {
-#if OJ_HAVE_ARROW
-        if (lanes[i] == &oj_arrow_lane && options->avoids_driver_stream)
+        const struct oj_lane_row *row = oj_lane_at(i);
+        if (row->reads == NULL || (options->lanes >> i & 1u) == 0)
             continue;
-#endif
         close_fast_reader(reader);
-        reader->lane = lanes[i];
-        status = lanes[i]->open(&request, &reader->stream, err);
+        reader->lane = row->reads;
+        reader->counts.lane = row->name;
+        status = reader->lane->open(&request, &reader->stream, err);
     }
-    if (status == OJ_OK)
-        reader->counts.lane = reader->lane->name;
     if (status != OJ_ERR_UNSUPPORTED)
         return status;
     close_fast_reader(reader);
+    reader->counts.lane = NULL;
     OGR_L_ResetReading(reader->layer);
     return OJ_OK;
 }

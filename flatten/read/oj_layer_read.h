@@ -12,6 +12,7 @@
 
 #include "../arrays/oj_flat.h"
 #include "oj_attribute_table.h"
+#include "oj_lane_table.h"
 
 #include <gdal.h>
 #include <ogr_api.h>
@@ -43,18 +44,16 @@ struct oj_read_options
     int fields_only;     /**< 1, with keep_attributes: of these only the fields,
                               so that geometry may be transformed on the way
                               to flat alone */
-    int use_arrow;       /**< 1: a lane where there is one: columns in place of
-                              features; 0: feature loop */
+    unsigned lanes;      /**< that may read, as bits by enum oj_lane_id; the
+                              first that can does; 0: feature loop */
 
-    int avoids_driver_stream; /**< 1: not the driver's own stream of columns,
-                                   which is wrong for this layer */
-
-    /** NULL, or the file of FlatGeobuf that the layer is all of, without an
-     *  attribute filter set on it. A spatial filter is a rectangle. */
+    /** For OJ_LANE_FLATGEOBUF: NULL, or the file that the layer is all of,
+     *  without an attribute filter set on it. A spatial filter is a rectangle.
+     */
     const char *file;
 
-    /** NULL, or the GeoPackage that the layer is a table of, without an
-     *  attribute filter set on it. */
+    /** For OJ_LANE_GEOPACKAGE: NULL, or the dataset that the layer is a table
+     *  of, without an attribute filter set on it. */
     GDALDatasetH geopackage;
 
     /** NULL, or an attribute filter that all rows pass, which the reader sets
@@ -124,7 +123,7 @@ OJ_MUST_USE oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
 
 /** Fills batch with the one feature of this FID, by the layer's random access
  *  and whatever filters are set; batch->n_rows == 0: there is none. Only with a
- *  reader of use_arrow == 0, of which nothing else is asked. */
+ *  reader of lanes == 0, of which nothing else is asked. */
 OJ_MUST_USE oj_status oj_layer_reader_get(struct oj_layer_reader *reader,
                                           int64_t fid, struct oj_batch *batch,
                                           struct oj_error *err);

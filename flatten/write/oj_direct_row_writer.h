@@ -5,6 +5,7 @@
 #ifndef OJ_DIRECT_ROW_WRITER_H
 #define OJ_DIRECT_ROW_WRITER_H
 
+#include "../read/oj_lane_table.h"
 #include "oj_row_cursor.h"
 
 /** What became of the rows of an answer. */
@@ -17,7 +18,7 @@ struct oj_rows_written
 
 struct oj_row_lane
 {
-    const char *name;
+    enum oj_lane_id id;
 
     /** Rows of the cursor, which outlives it, to a layer that GDAL made; or, of
      *  an in-place update, changes of its columns in rows that are there.

@@ -949,6 +949,10 @@ static oj_status write_header_and_index(void *of, int *has_file,
     return close(file) == 0 ? OJ_OK : fail_write(err);
 }
 
-const struct oj_row_lane oj_flatgeobuf_rows = {
-    "FlatGeobuf", open_flatgeobuf_writer, encode_and_write_rows,  NULL,
-    NULL,         write_header_and_index, close_flatgeobuf_writer};
+const struct oj_row_lane oj_flatgeobuf_rows = {OJ_LANE_FLATGEOBUF,
+                                               open_flatgeobuf_writer,
+                                               encode_and_write_rows,
+                                               NULL,
+                                               NULL,
+                                               write_header_and_index,
+                                               close_flatgeobuf_writer};

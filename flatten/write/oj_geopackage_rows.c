@@ -812,7 +812,7 @@ static oj_status write_rtree_count_and_extent(void *rows, int *has_file,
     return OJ_OK;
 }
 
-static const struct oj_row_lane lane = {"GeoPackage",
+static const struct oj_row_lane lane = {OJ_LANE_GEOPACKAGE,
                                         open_geopackage_writer,
                                         insert_rows_of_answer,
                                         update_row,

@@ -150,7 +150,7 @@ static oj_status write_rows_by_direct_writer(struct oj_layer_writer *writer,
     writer->counts.n_rows += written.n_rows;
     writer->counts.n_without_geometry += written.n_empty;
     if (written.n_rows > 0)
-        writer->counts.lane = writer->lane->name;
+        writer->counts.lane = oj_lane_at((int)writer->lane->id)->name;
     if (status == OJ_OK && *there)
     {
         OJ_TRY(oj_row_cursor_fill(writer->cursor, &left, writer->feature, err));

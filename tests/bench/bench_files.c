@@ -207,7 +207,8 @@ static void decode_rows(const char *name, OGRLayerH layer,
     } while (slice.chunk != NULL);
     lane->close(stream);
     CPLFree(formats);
-    print_speed("DECODE", lane->name, n_rows, cpu_seconds() - start, n_bytes);
+    print_speed("DECODE", oj_lane_at(OJ_LANE_FLATGEOBUF)->name, n_rows,
+                cpu_seconds() - start, n_bytes);
 }
 
 static void copy_rows(GDALDatasetH dataset, const char *name, const char *to)
@@ -220,7 +221,7 @@ static void copy_rows(GDALDatasetH dataset, const char *name, const char *to)
                                       .fields = fields,
                                       .n_fields = n,
                                       .keep_attributes = 1,
-                                      .use_arrow = 1,
+                                      .lanes = OJ_LANES_ALL,
                                       .file = name,
                                       .geopackage = dataset,
                                       .n_threads = 1};

@@ -1,6 +1,7 @@
 """Joins other than the nearest, and the conditions on their pairs: compared
 with what OGR says of every pair, one by one."""
 
+import csv
 import os
 import random
 
@@ -111,6 +112,63 @@ def check_names_in_double_quotes():
     same(len(names("-similar", '"a=b"="a=b":1')), 4)
     fails("-on", '"a=b', *all_pairs[2:], "p.gpkg", "a.gpkg", "b.gpkg", says="double quotes")
     fails("-pick", 'max:"a=b', *all_pairs[2:], "p.gpkg", "a.gpkg", "b.gpkg", says="double quotes")
+
+
+ODD_NAMES = ("a=b", 'x,"y"', "a:0.6", "p+q:m", '"z"', "it's", "max(h)")
+
+
+def quoted(name):
+    return '"' + name.replace('"', '""') + '"'
+
+
+@once
+def check_odd_names_in_all_options():
+    """A field of any name, in double quotes, does in each option what a plain name does."""
+    near = ("-op", "dwithin", "-max_distance", 10)
+    options = (
+        (*near, "-on", "{}"),
+        (*near, "-on", "{}={}"),
+        (*near, "-on", "name, {} = {} ,name"),
+        (*near, "-exclude", "field={}"),
+        (*near, "-exclude", "field=name,{}={}"),
+        (*near, "-pick", "max:{}"),
+        (*near, "-pick", "min:{}"),
+        (*near, "-agg", "sum({}) as s, count as m, concat( {} , ', ') as c"),
+        (*near, "-similar", "{}:0.5"),
+        (*near, "-similar", "{}={}:1/2"),
+        (*near, "-similar", "name+{}=name+{}:0.9"),
+        (*near, "-vector", "{}", "-max_difference", 1),
+        (*near, "-vector", "{}:0.5+n={}+n", "-max_difference", 1),
+        (*near, "-select", "{},name", "-join_select", " name , {} "),
+        ("-op", "dwithin", "-max_distance_field", "{}"),
+        ("-op", "dwithin", "-max_distance_field", "{}:ft"),
+        ("-op", "dwithin", "-join_max_distance_field", "{}:m"),
+    )
+
+    def rows(name, *words):
+        words = [str(word).replace("{}", name) for word in words]
+        succeeds("-overwrite", "-how", "inner", *words, "o.csv", "a.gpkg", "b.gpkg")
+        with open("o.csv", newline="") as file:
+            return list(csv.reader(file))[1:]
+
+    def layers(name):
+        fields = (("n", ogr.OFTInteger), (name, ogr.OFTInteger), ("name", ogr.OFTString))
+        for path in ("a.gpkg", "b.gpkg"):
+            make(path, [(f"POINT ({i} 0)", {"n": i % 3, name: (i * 3) % 5, "name": f"n{i}"}) for i in range(5)],
+                 fields, kind=ogr.wkbPoint)
+
+    layers("plain")
+    expected = [rows("plain", *words) for words in options]
+    true(all(expected), "each option has rows")
+    for name in ODD_NAMES:
+        layers(name)
+        for words, want in zip(options, expected):
+            same(rows(quoted(name), *words), want, f"{name}: {words}")
+    for words in ((*near, "-select", '"a'), (*near, "-join_select", '"a"b'),
+                  ("-op", "dwithin", "-max_distance_field", '"a"b')):
+        fails(*words, "p.csv", "a.gpkg", "b.gpkg", says="double quote", op=False)
+    fails("-op", "dwithin", "-max_distance_field", '"name":inch', "p.csv", "a.gpkg", "b.gpkg",
+          says="unknown unit 'inch'", op=False)
 
 
 def check_exclude():

@@ -162,6 +162,8 @@ def check_names():
     for words, says in (
         (("-op", "nearest", "-name_fid", "ID"), ["name_fid", "ID"]),
         (("-op", "nearest", "-name_fid", "x", "-name_distance", "X"), ["name_distance", "X"]),
+        (("-op", "nearest", "-name_fid", "join_distance"), ["name_fid", "join_distance", "already"]),
+        (("-op", "nearest", "-k", 2, "-name_distance", "Join_Rank"), ["name_distance", "Join_Rank", "already"]),
         (("-op", "intersects", "-name_distance", "d"), "distance"),
         (("-op", "intersects", "-name_rank", "d"), "rank"),
         (("-op", "intersects", "-overlap", "volume"), "volume"),

@@ -1,15 +1,12 @@
-/* Any bytes as the words of -agg, over a layer with odd names: they are refused
- * with one line that says why, or make columns with names, as many as there are
- * functions. With clang: -fsanitize=fuzzer,address,undefined. With
+/* Any bytes as the words of -agg, over fields of all kinds with odd names: they
+ * are refused with one line that says why, or make columns with names, as many
+ * as there are functions. With clang: -fsanitize=fuzzer,address,undefined. With
  * OJ_FUZZ_MAIN: fuzz_aggregates [ITERATIONS], words made from the grammar and
  * mutated, from a fixed start. */
-#include "../../algs/pair_values/oj_pair_stage.h"
+#include "../../algs/rows/oj_aggregate_words.h"
 #include "../../driver/base/oj_message.h"
-#include "../../driver/rows/oj_aggregation.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "fuzz_bytes.h"
-
-#include <gdal.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,68 +15,84 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char layer[] =
-    "{\"type\":\"FeatureCollection\",\"features\":[{\"type\":\"Feature\","
-    "\"properties\":{\"f\":1,\"r\":1.5,\"name\":\"x\",\"a=b\":2,\"c, d\":3,"
-    "\"say \\\"x\\\"\":4,\"d\":\"2020/01/02\",\"it's\":5,\"(\":6},"
-    "\"geometry\":{\"type\":\"Polygon\",\"coordinates\":[[[0,0],[1,0],[1,1],"
-    "[0,0]]]}}]}";
+static const struct oj_field_description fields[] = {
+    {"f", OJ_FIELD_INT32, 1},       {"r", OJ_FIELD_FLOAT64, 1},
+    {"name", OJ_FIELD_TEXT, 1},     {"a=b", OJ_FIELD_INT64, 1},
+    {"c, d", OJ_FIELD_BOOLEAN, 1},  {"say \"x\"", OJ_FIELD_INT16, 1},
+    {"d", OJ_FIELD_DATE, 1},        {"it's", OJ_FIELD_DATETIME, 1},
+    {"(", OJ_FIELD_BYTES, 1},       {"", OJ_FIELD_TEXT_LIST, 1},
+    {"OGR_STYLE", OJ_FIELD_NULL, 1}};
 
-static struct oj_command command;
-static struct oj_job job;
-
-static void open_layers(void)
+enum
 {
-    const char *const words[] = {"-op",   "intersects", "-agg", "count",
-                                 "o.csv", layer,        layer};
-    struct oj_error err = {OJ_OK, ""};
-    oj_status status;
-    GDALAllRegister();
-    status = oj_command_parse(7, words, &command, &err);
-    if (status == OJ_OK)
-        status = oj_job_open(&command, 0, &job, &err);
-    require(status == OJ_OK, err.message);
+    N_FIELDS = sizeof fields / sizeof *fields
+};
+
+static oj_status bind_to_fields(struct oj_aggregate_words *words,
+                                struct oj_error *err)
+{
+    for (int i = 0; i < words->n; i++)
+    {
+        const char *name = words->word[i].field;
+        int f = 0;
+        while (name != NULL && f < N_FIELDS &&
+               strcasecmp(fields[f].name, name) != 0)
+            f++;
+        if (f == N_FIELDS)
+            return oj_fail(err, OJ_ERR_ARG, "no such field");
+        OJ_TRY(oj_aggregate_words_bind(words, i, f, &fields[f], err));
+    }
+    return OJ_OK;
 }
 
-static void check_columns(const struct oj_schema_request *fields)
+static void check_words(const struct oj_aggregate_words *words)
 {
-    require(fields->n_own > 0, "no column");
-    for (int i = 0; i < fields->n_own; i++)
+    require(words->n > 0, "no column");
+    require(words->n_fields <= words->n, "more fields than functions");
+    for (int i = 0; i < words->n; i++)
     {
-        require(fields->own[i].name != NULL && fields->own[i].name[0] != '\0',
+        const struct oj_aggregate_word *word = &words->word[i];
+        require(word->name != NULL && word->name[0] != '\0',
                 "a column without a name");
+        require(word->field == NULL ||
+                    (words->aggregates[i].column >= 0 &&
+                     words->aggregates[i].column < words->n_fields),
+                "a function of no field");
         for (int k = 0; k < i; k++)
-            require(strcasecmp(fields->own[i].name, fields->own[k].name) != 0,
+            require(strcasecmp(word->name, words->word[k].name) != 0,
                     "two columns of one name");
     }
+}
+
+static void check_error(struct oj_error *err)
+{
+    require(err->message[0] != '\0', "no reason is given");
+    oj_message_tidy(err->message);
+    for (const char *c = err->message; *c != '\0'; c++)
+        require((unsigned char)*c >= 0x20, "an error of several lines");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct oj_error err = {OJ_OK, ""};
-    struct oj_schema_request fields = {0};
-    unsigned char want[OJ_N_PAIR_VALUES] = {0};
-    struct oj_aggregation *aggregation = NULL;
+    struct oj_aggregate_words words;
+    oj_status status;
     char *text = oj_malloc((int64_t)size + 1, 1);
-    if (job.command == NULL)
-        open_layers();
     require(text != NULL, "out of memory");
     if (size > 0)
         memcpy(text, data, size);
     text[size] = '\0';
-    command.aggregates = text;
-    if (oj_aggregation_open(&job, &fields, want, &aggregation, &err) == OJ_OK)
+    status =
+        oj_aggregate_words_parse(size % 2 == 0 ? "-" : "", text, &words, &err);
+    if (status == OJ_OK)
     {
-        check_columns(&fields);
-        oj_aggregation_close(aggregation);
+        status = bind_to_fields(&words, &err);
+        if (status == OJ_OK)
+            check_words(&words);
+        oj_aggregate_words_free(&words);
     }
-    else
-    {
-        require(err.message[0] != '\0', "no reason is given");
-        oj_message_tidy(err.message);
-        for (const char *c = err.message; *c != '\0'; c++)
-            require((unsigned char)*c >= 0x20, "an error of several lines");
-    }
+    if (status != OJ_OK)
+        check_error(&err);
     oj_free(text);
     return 0;
 }
@@ -136,9 +149,6 @@ int main(int argc, char **argv)
             n = mutate(text, n, MAX_BYTES - 1, letters, sizeof letters - 1);
         LLVMFuzzerTestOneInput((const uint8_t *)text, n);
     }
-    oj_job_close(&job);
-    command.aggregates = NULL; /* its own is among the words */
-    oj_command_free(&command);
     printf("%ld inputs\n", n_rounds);
     return 0;
 }

@@ -9,7 +9,7 @@
 
 static int all_fields[N_FIELDS + 8];
 
-static inline struct oj_read_options reading(OGRLayerH layer, int use_arrow,
+static inline struct oj_read_options reading(OGRLayerH layer, int use_lanes,
                                              int64_t batch_rows)
 {
     struct oj_read_options options;
@@ -21,7 +21,7 @@ static inline struct oj_read_options reading(OGRLayerH layer, int use_arrow,
     for (int i = 0; i < options.n_fields; i++)
         all_fields[i] = i;
     options.keep_attributes = 1;
-    options.use_arrow = use_arrow;
+    options.lanes = use_lanes ? OJ_LANES_ALL : 0;
     options.ignore_unwanted = 1;
     return options;
 }

@@ -144,7 +144,7 @@ static inline struct oj_read_options trial_reading(const struct row_trial *t,
     options.fields = t->fields;
     options.n_fields = N_FIELDS;
     options.keep_attributes = 1;
-    options.use_arrow = 1;
+    options.lanes = OJ_LANES_ALL;
     return options;
 }
 

@@ -460,9 +460,8 @@ def in_quotes(name):
 
 
 def quoted(name):
-    if any(letter in name for letter in ',"'):
-        return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return name
+    needs_quotes = name != name.strip() or any(letter in name for letter in ',"')
+    return in_quotes(name) if needs_quotes else name
 
 
 def fields(name, layer_name, title, part=ROWS):

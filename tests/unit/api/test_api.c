@@ -1291,13 +1291,14 @@ static int join_stream_with_itself(const struct arrow_rows_stream *rows,
     (void)oj_alloc_fail_at(fails_at);
     settings = ogrjoin_settings_new();
     if (settings != NULL)
-    {
-        must(ogrjoin_set_text(settings, "op", "intersects", &err));
-        must(ogrjoin_set_number(settings, "exclude_self", 1, &err));
-        must(ogrjoin_set_number(settings, "threads", 1, &err));
+        status = ogrjoin_set_text(settings, "op", "intersects", &err);
+    if (status == OGRJOIN_OK)
+        status = ogrjoin_set_number(settings, "exclude_self", 1, &err);
+    if (status == OGRJOIN_OK)
+        status = ogrjoin_set_number(settings, "threads", 1, &err);
+    if (status == OGRJOIN_OK)
         status =
             ogrjoin_layer_from_stream(&whole, NULL, settings, &layer, &err);
-    }
     if (status == OGRJOIN_OK)
         status = ogrjoin_index_new(layer, settings, &index, &err);
     if (status == OGRJOIN_OK)

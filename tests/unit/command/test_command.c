@@ -2,6 +2,7 @@
  * mean, the errors and their texts, and which options go together. */
 #include "../run_tests.h"
 
+#include "../../../algs/rows/oj_option_clash.h"
 #include "../../../driver/base/oj_message.h"
 #include "../../../driver/base/oj_shell_words.h"
 #include "../../../driver/command/oj_option_table.h"
@@ -335,6 +336,11 @@ TEST(errors_say_what_is_wrong)
         {"-how semi -geometry connection a b c", "only the input layer's"},
         {"-name_distance d a b c", "-op intersects has no distance"},
         {"-in_place a b", "choose one with -pick"},
+        {"-in_place -pick all a b", "choose one with -pick"},
+        {"-agg count -how right a b c", "-how can be left, or inner"},
+        {"-agg count -name_count n a b c", "write \"count as n\""},
+        {"-pick most_similar a b c", "needs -similar or -vector"},
+        {"-op nearest -name_rank r a b c", "there is a rank only with"},
         {"-in_place -pick first -how right a b", "-how can only be left"},
         {"-in_place -pick first -geometry join a b", "do not go together"},
         {"-in_place -pick first -unmatched_layer x a b", "do not go together"},
@@ -536,6 +542,28 @@ TEST(no_option_is_without_effect)
             ck_assert_msg(refused != is_read, "'%s': '%s'", line, err.message);
             if (err.message[0] == '\0')
                 oj_command_free(&command);
+        }
+    }
+}
+
+/* What clashes is written in the names of the table of options. */
+TEST(clashes_name_options)
+{
+    const char *names, *at;
+    for (int i = 0; oj_option_clash_names(i, 0) != NULL; i++)
+    {
+        for (int which = 0; which < 3; which++)
+        {
+            names = oj_option_clash_names(i, which);
+            for (int w = 0, n;
+                 names[0] != '\0' && (at = oj_words_at(names, w, &n)) != NULL;
+                 w++)
+            {
+                const char *name = CPLSPrintf("%.*s", n, at);
+                const int row = oj_option_find(name);
+                ck_assert_msg(row >= 0, "%s", name);
+                ck_assert_str_eq(oj_option_at(row)->name, name);
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 /* What every backend keeps to, however it finds its pairs: a batch of more
- * pairs than max_batch_pairs is refused, a single row never is; a raised cancel
+ * pairs than max_batch_pairs is refused, one of as many is not, whatever the
+ * number of threads; a single row never is; a raised cancel
  * flag ends a batch, also one that has no candidates at all or a single pair.
  * Kind: unit, degenerate. */
 #include "../references.h"
@@ -137,6 +138,57 @@ TEST_LOOP(bounds, 0, 3)
                      4);
     ck_assert_int_ge(for_all_backends(ops[_i], &join, &squares, keeps_to_bound),
                      4);
+}
+
+/* The bound is one on the pairs of all threads together: a few rows that have
+ * nearly all pairs are found by few of many threads. */
+static void counts_all_threads_together(struct bounded_join *q)
+{
+    static const int threads[] = {1, 2, 7, 16, 128};
+    MATCHES out = {0};
+    int64_t n_pairs;
+    q->relation.k = 50;
+    q->relation.max_distance = q->backend == oj_backend_find("sphere")
+                                   ? 1e6
+                                   : q->relation.max_distance;
+    must(ask_rows(q, 3, &out));
+    n_pairs = out.n_pairs;
+    for (int i = 0; i < 5; i++)
+    {
+        oj_status status;
+        q->options.n_threads = threads[i];
+        q->options.max_batch_pairs = n_pairs;
+        status = ask_rows(q, 3, &out);
+        ck_assert_msg(status == OJ_OK, "%s, -op %s, %d threads, %d pairs: %s",
+                      q->backend->name, oj_op_get(q->relation.op)->name,
+                      threads[i], (int)n_pairs, oj_status_name(status));
+        ck_assert_int_eq(out.n_pairs, n_pairs);
+        q->options.max_batch_pairs = n_pairs - 1;
+        status = ask_rows(q, 3, &out);
+        ck_assert_msg(status == OJ_ERR_TOO_MANY_PAIRS,
+                      "%s, -op %s, %d threads, %d of %d pairs: %s",
+                      q->backend->name, oj_op_get(q->relation.op)->name,
+                      threads[i], (int)n_pairs - 1, (int)n_pairs,
+                      oj_status_name(status));
+    }
+}
+
+TEST_LOOP(bound_of_all_threads, 0, 3)
+{
+    LAYER join_buf = {0}, point_buf = {0}, square_buf = {0};
+    struct oj_flat join = make_squares(&join_buf, 60, 0.0, 1.0);
+    struct oj_flat points = make_points(&point_buf, 40);
+    struct oj_flat squares = make_squares(&square_buf, 40, 0.5, 1.0);
+    if (ops[_i] != OJ_OP_INTERSECTS)
+        ck_assert_int_ge(for_all_backends(ops[_i], &points, &points,
+                                          counts_all_threads_together),
+                         4);
+    ck_assert_int_ge(
+        for_all_backends(ops[_i], &join, &points, counts_all_threads_together),
+        4);
+    ck_assert_int_ge(
+        for_all_backends(ops[_i], &join, &squares, counts_all_threads_together),
+        4);
 }
 
 static void hears_the_flag(struct bounded_join *q)

@@ -168,8 +168,8 @@ static void on_thread(void *user, void (*stages)(struct oj_pipeline *),
 static struct oj_pipeline_work make_work(struct fake *fake)
 {
     const struct oj_pipeline_work work = {
-        fake_read, fake_join,     on_progress,     on_thread,
-        fake,      &fake->cancel, fake->max_pairs, &fake->n_slots};
+        fake_read,     fake_join,       on_progress,    on_thread, fake,
+        &fake->cancel, fake->max_pairs, &fake->n_slots, 0,         NULL};
     fake->caller = pthread_self();
     return work;
 }

@@ -5,7 +5,7 @@
 #include "join_files.h"
 
 #include "../../../driver/command/oj_parsed_command.h"
-#include "../../../driver/rows/oj_join_cursor.h"
+#include "../../../driver/rows/oj_pass.h"
 #include "../../../flatten/arrays/oj_matches.h"
 #include "../../../flatten/base/oj_alloc.h"
 
@@ -49,8 +49,20 @@ static inline void open_job(struct job_trial *t, const char *line,
 {
     oj_status status;
     parse(t, line, input, join);
-    status = oj_job_open(&t->command, 1, &t->pass.job, &t->error);
+    status = oj_pass_open_shared(&t->command, NULL, &t->pass, &t->error);
     ck_assert_msg(status == OJ_OK, "%s: %s", line, t->error.message);
+}
+
+static inline void must(struct job_trial *t, oj_status status)
+{
+    ck_assert_msg(status == OJ_OK, "%s", t->error.message);
+}
+
+/* like: whose join side can be used; or NULL. */
+static inline void prepare(struct job_trial *t, const struct job_trial *like)
+{
+    t->pass.like = like != NULL ? &like->pass : NULL;
+    must(t, oj_pass_prepare(&t->pass, &t->error));
 }
 
 static inline void close_job(struct job_trial *t)
@@ -103,11 +115,6 @@ static inline oj_status stream(struct job_trial *t)
     return oj_pass_stop(&t->pass, status, &t->error);
 }
 
-static inline void must(struct job_trial *t, oj_status status)
-{
-    ck_assert_msg(status == OJ_OK, "%s", t->error.message);
-}
-
 static inline int same_answer(const struct job_trial *a,
                               const struct job_trial *b)
 {
@@ -121,8 +128,9 @@ static inline void join_alone(struct job_trial *t, const char *line,
                               const char *input, const char *join)
 {
     parse(t, line, input, join);
-    must(t, oj_job_open(&t->command, 0, &t->pass.job, &t->error));
-    must(t, oj_job_prepare(&t->pass.job, NULL, &t->error));
+    must(t, oj_pass_open(&t->command, &t->pass, &t->error));
+    prepare(t, NULL);
+    must(t, oj_pass_start(&t->pass, 0, &t->error));
     must(t, stream(t));
 }
 
@@ -142,7 +150,7 @@ static inline int join_shared(struct job_trial *t, const char *line,
 {
     int64_t built = n_built(), found = n_found();
     open_job(t, line, input, join);
-    must(t, oj_job_prepare(&t->pass.job, NULL, &t->error));
+    prepare(t, NULL);
     ck_assert_int_eq(n_built() - built + n_found() - found, 1);
     must(t, stream(t));
     return n_found() > found;

@@ -58,12 +58,12 @@ TEST(changed_while_open)
     open_job(&t, line, "points.gpkg", "zones.gpkg");
     ck_assert_ptr_nonnull(t.pass.job.join_files.paths);
     touch("zones.gpkg");
-    must(&t, oj_job_prepare(&t.pass.job, NULL, &t.error));
+    prepare(&t, NULL);
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
     must(&t, stream(&t));
     /* Nobody finds it, but it can be shared. */
     open_job(&other, line, "points.gpkg", "zones.gpkg");
-    must(&other, oj_job_prepare(&other.pass.job, &t.pass.job, &other.error));
+    prepare(&other, &t);
     must(&other, stream(&other));
     ck_assert(same_answer(&t, &other));
     close_job(&t);
@@ -178,7 +178,7 @@ TEST(no_cache)
     ck_assert(!join_shared(&t, line, "points.gpkg", "zones.gpkg"));
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
     open_job(&other, line, "points.gpkg", "zones.gpkg");
-    must(&other, oj_job_prepare(&other.pass.job, &t.pass.job, &other.error));
+    prepare(&other, &t);
     ck_assert_ptr_eq(other.pass.job.join_side, t.pass.job.join_side);
     must(&other, stream(&other));
     join_alone(&alone, line, "points.gpkg", "zones.gpkg");
@@ -188,10 +188,10 @@ TEST(no_cache)
     close_job(&alone);
     /* Under -memory each has its own. */
     open_job(&t, "-op intersects -memory 1G", "points.gpkg", "zones.gpkg");
-    must(&t, oj_job_prepare(&t.pass.job, NULL, &t.error));
+    prepare(&t, NULL);
     ck_assert_ptr_eq(t.pass.job.join_side, &t.pass.job.own_join_side);
     open_job(&other, "-op intersects -memory 1G", "points.gpkg", "zones.gpkg");
-    must(&other, oj_job_prepare(&other.pass.job, &t.pass.job, &other.error));
+    prepare(&other, &t);
     ck_assert_ptr_eq(other.pass.job.join_side, &other.pass.job.own_join_side);
     must(&other, stream(&other));
     close_job(&t);
@@ -213,8 +213,8 @@ TEST(boxes)
     must(&t, oj_command_parse(CSLCount(words), (const char *const *)words,
                               &t.command, &t.error));
     CSLDestroy(words);
-    must(&t, oj_job_open(&t.command, 1, &t.pass.job, &t.error));
-    must(&t, oj_job_prepare(&t.pass.job, NULL, &t.error));
+    must(&t, oj_pass_open_shared(&t.command, NULL, &t.pass, &t.error));
+    prepare(&t, NULL);
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
     must(&t, stream(&t));
     ck_assert_int_gt(t.n_pairs, 0);
@@ -239,7 +239,7 @@ TEST(cancelled)
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
     /* The same job may try again, and counts nothing twice. */
     __atomic_store_n(&flag, 0, __ATOMIC_RELAXED);
-    must(&t, oj_job_prepare(&t.pass.job, NULL, &t.error));
+    prepare(&t, NULL);
     must(&t, stream(&t));
     ck_assert_int_eq(t.pass.job.sides.reshape[1].found.n_tested, N_JOIN);
     close_job(&t);

@@ -141,8 +141,8 @@ static void must_not_keep(void (*change)(struct oj_source_options *side))
     struct job_trial t;
     parse(&t, "-op nearest", "points.gpkg", "zones.gpkg");
     change(&t.command.join);
-    must(&t, oj_job_open(&t.command, 1, &t.pass.job, &t.error));
-    must(&t, oj_job_prepare(&t.pass.job, NULL, &t.error));
+    must(&t, oj_pass_open_shared(&t.command, NULL, &t.pass, &t.error));
+    prepare(&t, NULL);
     must(&t, stream(&t));
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
     close_job(&t);
@@ -182,8 +182,8 @@ TEST(what_varies_is_not_kept)
         int64_t found = n_found();
         parse(&t, "-op nearest", "points.gpkg", "zones.gpkg");
         select_as_ever(&t.command.join);
-        must(&t, oj_job_open(&t.command, 1, &t.pass.job, &t.error));
-        must(&t, oj_job_prepare(&t.pass.job, NULL, &t.error));
+        must(&t, oj_pass_open_shared(&t.command, NULL, &t.pass, &t.error));
+        prepare(&t, NULL);
         ck_assert_int_eq(n_found() - found, i);
         close_job(&t);
     }

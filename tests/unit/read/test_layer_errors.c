@@ -17,7 +17,7 @@
 static const char *const no_index[] = {"SPATIAL_INDEX=NO", NULL};
 static const int three_fields[] = {0, 1, 5};
 
-static struct oj_read_options reading(int use_arrow, int64_t batch_rows)
+static struct oj_read_options reading(int use_lanes, int64_t batch_rows)
 {
     struct oj_read_options options;
     memset(&options, 0, sizeof options);
@@ -26,7 +26,7 @@ static struct oj_read_options reading(int use_arrow, int64_t batch_rows)
     options.fields = three_fields;
     options.n_fields = 3;
     options.keep_attributes = 1;
-    options.use_arrow = use_arrow;
+    options.lanes = use_lanes ? OJ_LANES_ALL : 0;
     options.ignore_unwanted = 1;
     return options;
 }

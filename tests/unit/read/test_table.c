@@ -13,13 +13,13 @@
 
 static int every_field[N_FIELDS];
 
-static struct oj_read_options reading(int use_arrow)
+static struct oj_read_options reading(int use_lanes)
 {
     struct oj_read_options options;
     memset(&options, 0, sizeof options);
     options.batch_rows = 77;
     options.limit = -1;
-    options.use_arrow = use_arrow;
+    options.lanes = use_lanes ? OJ_LANES_ALL : 0;
     options.fields = every_field;
     options.n_fields = N_FIELDS;
     for (int i = 0; i < N_FIELDS; i++)

@@ -144,7 +144,7 @@ static void check_pairs(const char *list, const char *expected)
     struct oj_field_pairs pairs;
     struct oj_error err;
     char text[200] = "";
-    ck_assert_msg(oj_field_pairs_parse("on", list, &pairs, &err) == OJ_OK,
+    ck_assert_msg(oj_field_pairs_parse("-", "on", list, &pairs, &err) == OJ_OK,
                   "'%s': %s", list, err.message);
     for (int i = 0; i < pairs.n; i++)
     {
@@ -177,7 +177,7 @@ TEST(unit_bad_field_pairs)
     struct oj_field_pairs out = {0};
     struct oj_error err;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        ck_assert_msg(oj_field_pairs_parse("on", lists[i], &out, &err) ==
+        ck_assert_msg(oj_field_pairs_parse("-", "on", lists[i], &out, &err) ==
                           OJ_ERR_ARG,
                       "'%s' is taken", lists[i]);
     ck_assert_ptr_null(out.text);
@@ -194,11 +194,75 @@ TEST(unit_field_names)
         char name[20];
         oj_status status;
         strcpy(name, words[i][0]);
-        status = oj_field_name_parse("pick", name, &err);
+        status = oj_field_name_parse("-", "pick", name, &err);
         ck_assert_int_eq(status, words[i][1] != NULL ? OJ_OK : OJ_ERR_ARG);
         if (words[i][1] != NULL)
             ck_assert_str_eq(name, words[i][1]);
     }
+}
+
+TEST(unit_select_names)
+{
+    static const char *const lists[][2] = {
+        {"", ""},
+        {" , ,", ""},
+        {"a", "a|"},
+        {" a , b c ,d", "a|b c|d|"},
+        {"a=b,\"c,d\" , \"x,\"\"y\"\"\"", "a=b|c,d|x,\"y\"|"},
+        {"a\"b,\" e \"", "a\"b| e |"},
+        {"\"\",a,\"\"", "a|"},
+        {"\"a", NULL},
+        {"\"a\"b", NULL},
+        {"a,\"b\" c", NULL}};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+    {
+        struct oj_field_pairs names = {0};
+        struct oj_error err;
+        char text[64] = "";
+        const oj_status status =
+            oj_field_names_parse("-", "select", lists[i][0], &names, &err);
+        ck_assert_int_eq(status, lists[i][1] != NULL ? OJ_OK : OJ_ERR_ARG);
+        for (int j = 0; j < names.n; j++)
+            strcat(strcat(text, names.fields[0][j]), "|");
+        if (lists[i][1] != NULL)
+            ck_assert_str_eq(text, lists[i][1]);
+        oj_field_pairs_free(&names);
+    }
+}
+
+TEST(unit_similar_ends)
+{
+    static const struct
+    {
+        const char *list;
+        size_t end;
+    } cases[] = {{"", 0},
+                 {"a", 1},
+                 {"a,b", 1},
+                 {"a:0.6,b", 5},
+                 {"\"a,b\"=c:1,d", 9},
+                 {"a+\"x,\"\"y\"\"\":3/4,d", 15},
+                 {"a\"b,c\"d", 3},
+                 {"a=\"b,c", 6}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ck_assert_int_eq(oj_similar_end(cases[i].list) - cases[i].list,
+                         (long)cases[i].end);
+}
+
+/* = in a name is none between the sides. */
+TEST(unit_vector_with_odd_name)
+{
+    struct oj_vector_words words = {0};
+    struct oj_error err;
+    ck_assert_int_eq(oj_vector_parse("-", "\"a=b\":2:3", &words, &err),
+                     OJ_ERR_ARG);
+    ck_assert_ptr_null(strstr(err.message, "weights stand on the left"));
+    ck_assert_int_eq(oj_vector_parse("-", "\"a=b\"=c:3", &words, &err),
+                     OJ_ERR_ARG);
+    ck_assert_ptr_nonnull(strstr(err.message, "weights stand on the left"));
+    ck_assert_int_eq(oj_vector_parse("-", "\"a=b\":2", &words, &err), OJ_OK);
+    ck_assert_str_eq(words.fields[1][0], "a=b");
+    oj_vector_words_free(&words);
 }
 
 int main(void)

@@ -98,9 +98,9 @@ static oj_status new_texts(const char *word_map, struct oj_side_columns *out,
 }
 
 static oj_status make(struct oj_side_columns *texts, int insert,
-                      const struct place_rows *p, struct oj_compared_columns *made,
-                      struct oj_flat *flat, int64_t *n_without,
-                      struct oj_error *err)
+                      const struct place_rows *p,
+                      struct oj_compared_columns *made, struct oj_flat *flat,
+                      int64_t *n_without, struct oj_error *err)
 {
     const struct oj_attributes values = {.table = p->table};
     struct oj_missing_values missing = {0};

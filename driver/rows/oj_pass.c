@@ -1,7 +1,5 @@
-#include "oj_join_cursor.h"
+#include "oj_pass.h"
 
-#include "../../algs/pairs/oj_pair_filter.h"
-#include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/read/oj_ogr_errors.h"
 #include "../base/oj_cancel.h"
@@ -11,48 +9,74 @@
 #include <cpl_progress.h>
 #include <cpl_string.h>
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 /* Of the progress bar, what streaming the join layer takes. */
 #define STREAM_SHARE 0.9
 
-/* ---- on whose thread we are --------------------------------------------- */
+/* ---- states -------------------------------------------------------------- */
 
-/* What the calling thread had before it worked on the pass. */
+static enum oj_pass_state state_of(const struct oj_pass *pass)
+{
+    return oj_pass_state_get(&pass->state);
+}
+
+static int is_choosing(const struct oj_pass *pass)
+{
+    return state_of(pass) == OJ_PASS_CHOOSING;
+}
+
+/* 1 when input rows are read for the second time: their answers are there. */
+static int is_input_read_again(const struct oj_pass *pass)
+{
+    return pass->answers_from != OJ_ANSWERS_JOINED;
+}
+
+/* A pass of the command takes all rows once, and is not shared. */
+static int is_shared(const struct oj_pass *pass)
+{
+    return pass->command != NULL;
+}
+
+int oj_pass_is_running(const struct oj_pass *pass)
+{
+    return pass->pipeline != NULL || state_of(pass) == OJ_PASS_OTHER_ROWS;
+}
+
+/* ---- messages and cancelling --------------------------------------------- */
+
+/* Message sink and cancel flag of the thread, saved on entry. */
 struct entered_pass
 {
-    int is_shared;
+    int is_redirected;
     const int *flag;
     struct oj_message_sink sink;
 };
 
-/* Its messages go to pass->messages, and it looks at the flag of the pass; for
- * one that is for once both are those of the process. */
-static void set_thread_cancel_and_messages(struct oj_pass *pass,
-                                           struct entered_pass *stretch)
+/* Redirects this thread's messages and cancel flag to the pass.  A pass of the
+ * command keeps the process-wide ones. */
+static void enter_pass(struct oj_pass *pass, struct entered_pass *entered)
 {
-    stretch->is_shared = pass->command != NULL;
-    if (!stretch->is_shared)
+    entered->is_redirected = is_shared(pass);
+    if (!entered->is_redirected)
         return;
-    stretch->flag = oj_cancel_use(&pass->cancel);
-    oj_message_use_list(&pass->messages, &stretch->sink);
+    entered->flag = oj_cancel_use(&pass->cancel);
+    oj_message_use_list(&pass->messages, &entered->sink);
 }
 
-static void reset_thread_cancel_and_messages(struct entered_pass *stretch)
+static void leave_pass(struct entered_pass *entered)
 {
-    if (!stretch->is_shared)
+    if (!entered->is_redirected)
         return;
     oj_message_end_list();
-    oj_cancel_use(stretch->flag);
+    oj_cancel_use(entered->flag);
 }
 
-/* The calling thread works on the pass from here to the end of the block. */
+/* Enters the pass; leaves it where the block ends. */
 #define WORK_ON(pass)                                                          \
-    __attribute__((cleanup(                                                    \
-        reset_thread_cancel_and_messages))) struct entered_pass stretch;       \
-    set_thread_cancel_and_messages(pass, &stretch)
+    __attribute__((cleanup(leave_pass))) struct entered_pass entered_pass_;    \
+    enter_pass(pass, &entered_pass_)
 
 /* ---- reading ------------------------------------------------------------ */
 
@@ -111,72 +135,7 @@ static void close_reader_and_batches(struct oj_pass *pass)
     pass->reader = NULL;
 }
 
-static oj_status fail_changed(const struct oj_source *source, const char *how,
-                              struct oj_error *err)
-{
-    return oj_fail(err, OJ_ERR_DATA, "the %s layer '%s' %s", source->role,
-                   source->name, how);
-}
-
 /* ---- join features that match nothing ----------------------------------- */
-
-/* Notes the join features of an answer. */
-static void mark_matched_join_rows(struct oj_unmatched *unmatched,
-                                   const struct oj_matches *matches,
-                                   const struct oj_answer_side *side)
-{
-    if (unmatched->matched == NULL)
-        return;
-    for (int64_t i = 0; i < matches->n_entries; i++)
-    {
-        int64_t feature = matches->join_row[i];
-        if (feature < 0)
-            continue;
-        if (side->ordinal != NULL)
-            feature = side->ordinal[feature];
-        unmatched->matched[feature / 64] |= UINT64_C(1) << feature % 64;
-    }
-}
-
-/* Features that were never marked; 0 where nobody asks. */
-static int64_t count_unmatched(const struct oj_unmatched *unmatched)
-{
-    int64_t n_words = unmatched->n_features / 64 + 1, n_matched = 0;
-    if (unmatched->matched == NULL)
-        return 0;
-    for (int64_t i = 0; i < n_words; i++)
-        n_matched += __builtin_popcountll(unmatched->matched[i]);
-    return unmatched->n_features - n_matched;
-}
-
-static void free_unmatched_bitmap(struct oj_unmatched *unmatched)
-{
-    const struct oj_unmatched closed = {0};
-    oj_matches_free(&unmatched->matches);
-    oj_free(unmatched->is_matched);
-    oj_free(unmatched->matched);
-    *unmatched = closed;
-}
-
-static oj_status allocate_unmatched_bitmap(const struct oj_job *job,
-                                           struct oj_unmatched *unmatched,
-                                           struct oj_error *err)
-{
-    int64_t n = job->join_side->counts.n_rows;
-    free_unmatched_bitmap(unmatched);
-    OJ_NEW_ZEROED(unmatched->matched, n / 64 + 1, err);
-    unmatched->n_features = n;
-    return OJ_OK;
-}
-
-static oj_status fail_join_rows_changed(const struct oj_job *job,
-                                        struct oj_error *err)
-{
-    return fail_changed(&job->join,
-                        "has other rows, or another order, when it is read "
-                        "again for those that match nothing",
-                        err);
-}
 
 /* A side that is read for the second time: of the state of its first reading,
  * where that is still held; else its files show whether it has changed. */
@@ -188,8 +147,9 @@ static oj_status check_read_again_unchanged(const struct oj_pass *pass,
         side == 0 ? &job->input_files : &job->join_files;
     if (pass->was_held[side] || !oj_join_files_differ(files))
         return OJ_OK;
-    return fail_changed(side == 0 ? &job->input : &job->join,
-                        "was changed while it was read; read it again", err);
+    return oj_source_fail_changed(
+        side == 0 ? &job->input : &job->join,
+        "was changed while it was read; read it again", err);
 }
 
 /* Before the second reading, or as soon as it is known that there is one: a
@@ -203,32 +163,6 @@ static oj_status hold_side_to_read_again(struct oj_pass *pass, int side,
     OJ_TRY(oj_source_hold(source, err));
     OJ_TRY(check_read_again_unchanged(pass, side, err));
     pass->was_held[side] = source->is_held;
-    return OJ_OK;
-}
-
-/* Of a batch, where the FIDs that were read first are still there. */
-static oj_status mark_unmatched_rows_of_batch(struct oj_unmatched *unmatched,
-                                              const struct oj_job *job,
-                                              const struct oj_batch *batch,
-                                              struct oj_error *err)
-{
-    const struct oj_flat_buf *before = &job->join_side->buf;
-    int64_t first = batch->first_row, n = batch->n_rows;
-    if (first + n > unmatched->n_features ||
-        (before->fid != NULL && first + n <= before->n_features &&
-         memcmp(before->fid + first, batch->flat.fid,
-                (size_t)n * sizeof *before->fid) != 0))
-        return fail_join_rows_changed(job, err);
-    OJ_ROOM(unmatched->is_matched, 0, n, unmatched->cap_is_matched, err);
-    OJ_TRY(oj_matches_reserve(&unmatched->matches, n, n, 0, err));
-    for (int64_t i = 0; i < n; i++)
-    {
-        int64_t feature = first + i;
-        unmatched->is_matched[i] =
-            unmatched->matched[feature / 64] >> feature % 64 & 1;
-        unmatched->matches.join_row[i] = unmatched->is_matched[i] ? 0 : -1;
-        unmatched->matches.measure[i] = (double)NAN;
-    }
     return OJ_OK;
 }
 
@@ -247,127 +181,18 @@ static oj_status open_join_reader(struct oj_pass *pass, struct oj_error *err)
 static oj_status read_next_unmatched_batch(struct oj_pass *pass, int *there,
                                            struct oj_error *err)
 {
-    struct oj_unmatched *unmatched = &pass->unmatched;
+    struct oj_pass_unmatched *unmatched = &pass->unmatched;
     struct oj_batch *batch = &pass->batches[0];
     if (pass->reader == NULL)
         OJ_TRY(open_join_reader(pass, err));
     OJ_TRY(oj_layer_reader_next(pass->reader, batch, err));
     *there = batch->n_rows > 0;
     if (*there)
-        return mark_unmatched_rows_of_batch(unmatched, &pass->job, batch, err);
-    if (oj_layer_reader_counts(pass->reader)->n_rows != unmatched->n_features)
-        return fail_join_rows_changed(&pass->job, err);
+        return oj_pass_unmatched_batch(unmatched, &pass->job, batch, err);
+    OJ_TRY(oj_pass_unmatched_check_end(
+        unmatched, &pass->job, oj_layer_reader_counts(pass->reader)->n_rows,
+        err));
     return check_read_again_unchanged(pass, 1, err);
-}
-
-/* ---- the choice of -one_to_one ------------------------------------------- */
-
-static void close_one_to_one_choice(struct oj_choice *choice)
-{
-    const struct oj_choice closed = {0};
-    oj_one_to_one_close(choice->pairs);
-    oj_pair_ranks_free(&choice->ranks);
-    oj_free(choice->place);
-    oj_free(choice->found);
-    oj_free(choice->found_place);
-    *choice = closed;
-}
-
-/* Pairs of the job, which is prepared, can be added. */
-static oj_status open_one_to_one_choice(struct oj_pass *pass,
-                                        struct oj_error *err)
-{
-    const struct oj_job *job = &pass->job;
-    struct oj_choice *choice = &pass->choice;
-    const int64_t n = job->join_side->counts.n_rows;
-    close_one_to_one_choice(choice);
-    choice->by_fid = pass->command != NULL && !job->input.is_result_set;
-    OJ_TRY(oj_one_to_one_open(n, oj_job_most_held_pairs(job->command),
-                              job->command->output.dst, &choice->pairs, err));
-    if (job->tiled != NULL)
-        OJ_NEW(choice->place, n, err);
-    return OJ_OK;
-}
-
-static uint64_t mix_hash(uint64_t sum, const void *number)
-{
-    uint64_t bits;
-    memcpy(&bits, number, sizeof bits);
-    sum = (sum ^ bits) * 0x9E3779B97F4A7C15u;
-    return sum ^ sum >> 29;
-}
-
-/* FIDs, and coordinates, as rows of a SELECT are numbered whatever they are;
- * flat begins with row first_row of all. */
-static void hash_batch(uint64_t *sum, const struct oj_flat *flat,
-                       int64_t first_row)
-{
-    if (first_row == 0)
-        *sum = 0;
-    for (int64_t i = 0; i < flat->n_features; i++)
-    {
-        int64_t first, end;
-        oj_flat_vertices(flat, i, &first, &end);
-        if (flat->fid != NULL)
-            *sum = mix_hash(*sum, &flat->fid[i]);
-        if (first < end)
-            *sum = mix_hash(mix_hash(*sum, &flat->x[first]), &flat->y[first]);
-    }
-}
-
-/* Fetches the join features of an answer out of the tiles, by found. */
-static oj_status fetch_answer_features(struct oj_choice *choice,
-                                       struct oj_job *job, int answer,
-                                       struct oj_matches *out,
-                                       struct oj_error *err)
-{
-    const int64_t n = out->n_pairs;
-    const struct oj_keyed *found =
-        oj_radix_sort(choice->found, choice->found + n, n);
-    OJ_ROOM(choice->found_place, 0, n, choice->cap_found_place, err);
-    for (int64_t i = 0; i < n; i++)
-    {
-        choice->found_place[i] = (int64_t)found[i].key;
-        out->join_row[found[i].value] = (int32_t)i;
-    }
-    return oj_tiles_fetch(&job->tiles, choice->found_place, n, 1,
-                          &job->answer_side[answer], err);
-}
-
-/* As oj_job_join(): the chosen pairs of a part, the first row of which is row
- * first of all. */
-static oj_status answer_with_chosen_pairs(struct oj_choice *choice,
-                                          struct oj_job *job,
-                                          const struct oj_pipeline_part *part,
-                                          int64_t first, struct oj_matches *out,
-                                          struct oj_error *err)
-{
-    const struct oj_flat *flat = part->flat;
-    const int64_t n = flat->n_features;
-    OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
-    if (choice->place != NULL)
-        OJ_ROOM(choice->found, 0, 2 * n, choice->cap_found, err);
-    for (int64_t i = 0; i < n; i++)
-    {
-        const struct oj_one_pair *pair = oj_one_to_one_find(
-            choice->pairs, choice->by_fid ? flat->fid[i] : first + i,
-            &choice->hint);
-        out->join_row[i] = -1;
-        out->measure[i] = (double)NAN;
-        if (pair == NULL)
-            continue;
-        out->measure[i] = pair->measure;
-        if (choice->place == NULL)
-            out->join_row[i] = (int32_t)pair->join;
-        else
-            choice->found[out->n_pairs] =
-                (struct oj_keyed){(uint64_t)choice->place[pair->join], i};
-        out->n_pairs++;
-    }
-    out->n_matched = out->n_pairs;
-    return choice->place == NULL
-               ? OJ_OK
-               : fetch_answer_features(choice, job, part->answer, out, err);
 }
 
 /* ---- open --------------------------------------------------------------- */
@@ -376,7 +201,8 @@ oj_status oj_pass_open(const struct oj_command *command, struct oj_pass *pass,
                        struct oj_error *err)
 {
     OJ_TRY(oj_job_open(command, 0, &pass->job, err));
-    return oj_rows_plan(&pass->job, &pass->rows, err);
+    OJ_TRY(oj_rows_plan(&pass->job, &pass->rows, err));
+    return oj_pass_state_enter(&pass->state, OJ_PASS_OPEN, err);
 }
 
 /* The columns of a reader name fields by their places, which a changed file may
@@ -404,16 +230,23 @@ static oj_status check_fields_unchanged(const struct oj_source *source,
                    source->role, source->name);
 }
 
-static oj_status open_sides(struct oj_pass *pass, struct oj_error *err)
+static oj_status open_job_and_plan_rows(struct oj_pass *pass,
+                                        struct oj_error *err)
 {
     WORK_ON(pass);
-    pass->is_broken = 1;
     OJ_TRY(oj_job_open(pass->command, 1, &pass->job, err));
     OJ_TRY(oj_rows_plan(&pass->job, &pass->rows, err));
     OJ_TRY(check_fields_unchanged(&pass->job.input, &pass->fields[0], err));
-    OJ_TRY(check_fields_unchanged(&pass->job.join, &pass->fields[1], err));
-    pass->is_broken = 0;
-    return OJ_OK;
+    return check_fields_unchanged(&pass->job.join, &pass->fields[1], err);
+}
+
+static oj_status open_sides(struct oj_pass *pass, struct oj_error *err)
+{
+    oj_status status = open_job_and_plan_rows(pass, err);
+    if (status == OJ_OK)
+        return oj_pass_state_enter(&pass->state, OJ_PASS_OPEN, err);
+    oj_pass_state_break(&pass->state);
+    return status;
 }
 
 oj_status oj_pass_open_shared(const struct oj_command *command,
@@ -457,40 +290,47 @@ oj_status oj_pass_open_layer(const struct oj_command *command,
     return plan_output_schema(pass, schema, err);
 }
 
-/* The job can be prepared anew. */
-static void forget_streamed_join(struct oj_pass *pass)
+/* Nothing of an exchanged join is left, so that the job can be prepared. */
+static void close_exchanged_join(struct oj_pass *pass)
 {
-    if (pass->streams == OJ_STREAMS_INPUT)
-        return;
     close_reader_and_batches(pass);
     oj_join_close(pass->job.join_side->engine);
     pass->job.join_side->engine = NULL;
     oj_join_side_free(&pass->held_input);
-    pass->streams = OJ_STREAMS_INPUT;
+}
+
+static void forget_streamed_join(struct oj_pass *pass)
+{
+    if (pass->answers_from != OJ_ANSWERS_ADDED_UP)
+        return;
+    close_exchanged_join(pass);
+    pass->answers_from = OJ_ANSWERS_JOINED;
 }
 
 static void close_sides(struct oj_pass *pass)
 {
     close_reader_and_batches(pass);
     forget_streamed_join(pass);
-    free_unmatched_bitmap(&pass->unmatched);
-    close_one_to_one_choice(&pass->choice);
+    oj_pass_unmatched_close(&pass->unmatched);
+    oj_pass_choice_close(&pass->choice);
+    pass->answers_from = OJ_ANSWERS_JOINED;
     oj_rows_close(&pass->rows);
     oj_matches_free(&pass->one);
     oj_job_close(&pass->job);
-    pass->is_prepared = pass->is_started = 0;
 }
 
 int oj_pass_is_outdated(struct oj_pass *pass)
 {
-    if (!pass->is_running && oj_job_is_outdated(&pass->job))
-        pass->is_broken = 1;
-    return !pass->is_running && pass->is_broken;
+    if (oj_pass_is_running(pass))
+        return 0;
+    if (oj_job_is_outdated(&pass->job))
+        oj_pass_state_break(&pass->state);
+    return state_of(pass) == OJ_PASS_BROKEN;
 }
 
 oj_status oj_pass_reopen(struct oj_pass *pass, struct oj_error *err)
 {
-    if (pass->is_running || !pass->is_broken)
+    if (oj_pass_is_running(pass) || state_of(pass) != OJ_PASS_BROKEN)
         return OJ_OK;
     close_sides(pass);
     return open_sides(pass, err);
@@ -517,17 +357,20 @@ int64_t oj_pass_most_rows(const struct oj_pass *pass)
     return n > 1 ? n : 1;
 }
 
-/* 1 when the join layer was streamed, and the aggregates of all input rows are
- * there. */
-static int was_join_streamed(const struct oj_pass *pass)
+/* The row that was joined first is read for the second time. */
+static oj_status answer_with_added_up(struct oj_pass *pass,
+                                      const struct oj_flat *flat, int64_t first,
+                                      struct oj_matches *out,
+                                      struct oj_error *err)
 {
-    return pass->streams != OJ_STREAMS_INPUT;
-}
-
-/* 1 when the answers of its rows are known already. */
-static int is_input_read_again(const struct oj_pass *pass)
-{
-    return was_join_streamed(pass) || pass->choice.is_made;
+    const struct oj_flat *input = &pass->held_input.flat;
+    const int64_t n = flat->n_features;
+    if (first + n > input->n_features ||
+        memcmp(flat->fid, input->fid + first, (size_t)n * sizeof *input->fid) !=
+            0)
+        return oj_source_fail_changed(&pass->job.input,
+                                      "changed while it was read", err);
+    return oj_aggregation_rows(pass->rows.aggregation, first, n, out, err);
 }
 
 /* Runs on the join thread. */
@@ -537,35 +380,41 @@ join_rows_on_pipeline_thread(void *user, const struct oj_pipeline_part *part,
 {
     struct oj_pass *pass = user;
     struct oj_job *job = &pass->job;
-    struct oj_aggregation *aggregation = pass->rows.aggregation;
     const struct oj_batch *batch = &pass->batches[part->slot];
-    const struct oj_flat *input = &pass->held_input.flat;
-    int64_t n = part->flat->n_features;
-    int64_t first = batch->first_row + part->first_row;
-    switch (pass->streams)
+    const int64_t first = batch->first_row + part->first_row;
+    const int chooses = is_choosing(pass);
+    if (state_of(pass) == OJ_PASS_STREAMING)
+        return oj_aggregation_join(pass->rows.aggregation,
+                                   job->join_side->engine, part, batch, out,
+                                   err);
+    switch (pass->answers_from)
     {
-        case OJ_STREAMS_JOIN:
-            return oj_aggregation_join(aggregation, job->join_side->engine,
-                                       part, batch, out, err);
-        case OJ_STREAMS_AS_READ:
-            if (first + n > input->n_features ||
-                memcmp(part->flat->fid, input->fid + first,
-                       (size_t)n * sizeof *input->fid) != 0)
-                return fail_changed(&job->input, "changed while it was read",
-                                    err);
-            return oj_aggregation_rows(aggregation, first, n, out, err);
-        case OJ_STREAMS_INPUT:
+        case OJ_ANSWERS_ADDED_UP:
+            return answer_with_added_up(pass, part->flat, first, out, err);
+        case OJ_ANSWERS_CHOSEN:
+            OJ_TRY(oj_pass_choice_answer(&pass->choice, job, part, first, out,
+                                         err));
+            break;
+        case OJ_ANSWERS_JOINED:
+            OJ_TRY(
+                oj_job_join(job, part->flat, part->answer, !chooses, out, err));
             break;
     }
-    if (pass->choice.is_made)
-        OJ_TRY(answer_with_chosen_pairs(&pass->choice, job, part, first, out,
-                                        err));
-    else
-        OJ_TRY(oj_job_join(job, part->flat, part->answer, !pass->is_choosing,
-                           out, err));
-    return pass->is_choosing
+    return chooses
                ? OJ_OK
                : oj_rows_after_join(&pass->rows, part, &batch->flat, out, err);
+}
+
+/* Runs on the join thread. */
+static oj_status sample_rows_on_pipeline_thread(void *user,
+                                                const struct oj_flat *rows,
+                                                struct oj_matches *out,
+                                                struct oj_error *err)
+{
+    struct oj_pass *pass = user;
+    if (pass->answers_from != OJ_ANSWERS_JOINED)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, "the pairs are there");
+    return oj_job_sample(&pass->job, rows, out, err);
 }
 
 static oj_status read_batch_on_reader_thread(void *user, int slot,
@@ -574,6 +423,7 @@ static oj_status read_batch_on_reader_thread(void *user, int slot,
 
 static struct oj_pipeline_work make_pipeline_callbacks(struct oj_pass *pass)
 {
+    const struct oj_options options = oj_job_options(pass->job.command);
     const struct oj_pipeline_work work = {read_batch_on_reader_thread,
                                           join_rows_on_pipeline_thread,
                                           show_progress,
@@ -581,7 +431,9 @@ static struct oj_pipeline_work make_pipeline_callbacks(struct oj_pass *pass)
                                           pass,
                                           oj_cancel_flag(),
                                           0,
-                                          &pass->job.n_slots};
+                                          &pass->job.n_slots,
+                                          options.max_batch_pairs,
+                                          sample_rows_on_pipeline_thread};
     return work;
 }
 
@@ -613,7 +465,7 @@ static oj_status validate_answer(struct oj_pass *pass,
         return OJ_OK;
     OJ_TRY(oj_proof_batch(pass->proof, answer->part->flat, &answer->side,
                           answer->pairs, err));
-    if (!pass->is_choosing)
+    if (!is_choosing(pass))
         pass->proof_s += oj_clock_seconds() - start;
     return OJ_OK;
 }
@@ -623,21 +475,12 @@ static oj_status add_pairs_to_one_to_one(struct oj_pass *pass,
                                          const struct oj_matches *matches,
                                          struct oj_error *err)
 {
-    struct oj_choice *choice = &pass->choice;
     struct oj_answer answer = {0};
     answer.part = part;
     answer.pairs = matches;
     answer.side = oj_job_answer_side(&pass->job, part->answer);
     OJ_TRY(validate_answer(pass, &answer, err));
-    OJ_TRY(oj_pair_ranks_make(&pass->job.relation, part->flat,
-                              &answer.side.flat, matches,
-                              oj_job_threads(&pass->job), &choice->ranks, err));
-    for (int64_t i = 0;
-         choice->place != NULL && i < answer.side.flat.n_features; i++)
-        choice->place[answer.side.ordinal[i]] = answer.side.place[i];
-    return oj_one_to_one_add(choice->pairs, matches, &choice->ranks,
-                             answer.side.ordinal,
-                             choice->by_fid ? part->flat->fid : NULL, err);
+    return oj_pass_choice_add(&pass->choice, &pass->job, part, matches, err);
 }
 
 /* Joins all rows of a side: of the join layer what it streams, of the input
@@ -661,7 +504,7 @@ static oj_status stream_rows(struct oj_pass *pass, int side,
     {
         status = oj_pipeline_next(pipeline, &part, &matches, err);
         if (status == OJ_OK && part != NULL)
-            status = pass->is_choosing
+            status = is_choosing(pass)
                          ? add_pairs_to_one_to_one(pass, part, matches, err)
                          : oj_aggregation_add_streamed(
                                pass->rows.aggregation, part,
@@ -680,6 +523,7 @@ static oj_status stream_join_layer(struct oj_pass *pass, struct oj_error *err)
     struct oj_job *job = &pass->job;
     struct oj_read_options reading = oj_job_read_options(job, 1, 1);
     OJ_TRY(read_and_index_input(pass, err));
+    OJ_TRY(oj_pass_state_enter(&pass->state, OJ_PASS_STREAMING, err));
     reading.fields_only = 1;
     job->n_expected = job->show_progress ? oj_source_count(&job->join, -1) : -1;
     pass->progress_share = STREAM_SHARE;
@@ -687,7 +531,7 @@ static oj_status stream_join_layer(struct oj_pass *pass, struct oj_error *err)
                        err));
     job->join_side->read_s = pass->held_input.read_s + job->counts.read_s;
     pass->join_s = job->counts.join_s + job->counts.write_s;
-    pass->streams = OJ_STREAMS_AS_READ; /* the input layer, read again */
+    pass->answers_from = OJ_ANSWERS_ADDED_UP;
     job->n_expected = pass->held_input.flat.n_features;
     pass->progress_start = STREAM_SHARE;
     pass->progress_share = 1.0 - STREAM_SHARE;
@@ -700,34 +544,43 @@ static void release_sides(struct oj_pass *pass)
     oj_source_release(&pass->job.join);
 }
 
+/* Reads and indexes one of the sides, and streams the join layer past the input
+ * for aggregates of all rows. */
+static oj_status make_join(struct oj_pass *pass, int single,
+                           struct oj_error *err)
+{
+    const struct oj_pass *like = pass->like;
+    oj_status status;
+    if (single || !pass->rows.streams_join)
+    {
+        if (like != NULL && (!oj_pass_state_has_join_side(state_of(like)) ||
+                             like->answers_from == OJ_ANSWERS_ADDED_UP))
+            like = NULL;
+        return oj_job_prepare(&pass->job, like != NULL ? &like->job : NULL,
+                              err);
+    }
+    status = stream_join_layer(pass, err);
+    if (status != OJ_OK)
+        close_exchanged_join(pass);
+    return status;
+}
+
 /* single: rows are asked for by their FIDs; what was added up for all rows is
  * no help for one of them. */
 static oj_status prepare_job_for_reading(struct oj_pass *pass, int single,
                                          struct oj_error *err)
 {
-    const struct oj_pass *like = pass->like;
     oj_status status;
-    if (pass->is_prepared && (!single || !was_join_streamed(pass)))
+    if (oj_pass_state_has_join_side(state_of(pass)) &&
+        (!single || pass->answers_from != OJ_ANSWERS_ADDED_UP))
         return OJ_OK;
+    OJ_TRY(oj_pass_state_enter(&pass->state, OJ_PASS_PREPARING, err));
     forget_streamed_join(pass);
-    pass->is_prepared = pass->is_started = 0;
-    if (!single && pass->rows.streams_join)
-    {
-        pass->streams = OJ_STREAMS_JOIN;
-        status = stream_join_layer(pass, err);
-        if (status != OJ_OK)
-            forget_streamed_join(pass);
-    }
-    else
-    {
-        if (like != NULL && (!like->is_prepared || was_join_streamed(like)))
-            like = NULL;
-        status =
-            oj_job_prepare(&pass->job, like != NULL ? &like->job : NULL, err);
-    }
-    pass->is_prepared = status == OJ_OK;
-    if (status != OJ_OK)
-        release_sides(pass);
+    status = make_join(pass, single, err);
+    if (status == OJ_OK)
+        return oj_pass_state_enter(&pass->state, OJ_PASS_PREPARED, err);
+    release_sides(pass);
+    oj_pass_state_break(&pass->state);
     return status;
 }
 
@@ -748,15 +601,14 @@ static oj_status join_all_for_one_to_one(struct oj_pass *pass,
     const struct oj_read_options reading = oj_job_read_options(job, 0, 0);
     struct oj_pipeline_counts *counts = &pass->choice.counts;
     struct oj_read_counts read;
-    OJ_TRY(open_one_to_one_choice(pass, err));
+    OJ_TRY(oj_pass_choice_open(
+        job, is_shared(pass) && !job->input.is_result_set, &pass->choice, err));
     pass->progress_share = job->command->in_place ? 0.25 : 0.5;
     OJ_TRY(stream_rows(pass, 0, &reading, counts, &read, err));
     pass->progress_start = pass->progress_share;
     job->n_pairs_joined = counts->n_pairs;
     oj_job_end_joining(job);
-    OJ_TRY(oj_one_to_one_finish(pass->choice.pairs, err));
-    pass->choice.is_made = 1;
-    return OJ_OK;
+    return oj_pass_choice_finish(&pass->choice, err);
 }
 
 /* What is joined of the input is made once more, for measures of the pairs. */
@@ -770,37 +622,53 @@ static oj_status choose_one_to_one_pairs(struct oj_pass *pass,
                                          struct oj_error *err)
 {
     const struct oj_side_findings nothing = {0};
-    int is_shared = pass->command != NULL;
     oj_status status;
-    if (!pass->job.command->one_to_one || pass->choice.is_made)
+    if (!pass->job.command->one_to_one ||
+        pass->answers_from == OJ_ANSWERS_CHOSEN)
         return OJ_OK;
-    if (is_shared)
+    if (is_shared(pass))
         OJ_TRY(oj_source_filter(&pass->job.input, NULL, NULL, err));
-    pass->is_choosing = 1;
+    OJ_TRY(oj_pass_state_enter(&pass->state, OJ_PASS_CHOOSING, err));
     status = join_all_for_one_to_one(pass, err);
-    pass->is_choosing = 0;
     close_reader_and_batches(pass);
     if (needs_values_of_chosen_pairs(pass)) /* it is found once more */
         pass->job.sides.reshape[0].found = nothing;
-    if (status != OJ_OK)
-        close_one_to_one_choice(&pass->choice);
-    return status == OJ_OK && is_shared ? set_filters(pass, err) : status;
+    if (status == OJ_OK)
+        pass->answers_from = OJ_ANSWERS_CHOSEN;
+    else
+        oj_pass_choice_close(&pass->choice);
+    return status == OJ_OK && is_shared(pass) ? set_filters(pass, err) : status;
 }
 
-oj_status oj_pass_start(struct oj_pass *pass, int marks, struct oj_error *err)
+static oj_status start_rows(struct oj_pass *pass, struct oj_error *err)
+{
+    if (state_of(pass) == OJ_PASS_STARTED)
+        return OJ_OK;
+    OJ_TRY(choose_one_to_one_pairs(pass, err));
+    OJ_TRY(oj_rows_open(&pass->rows, err));
+    return oj_pass_state_enter(&pass->state, OJ_PASS_STARTED, err);
+}
+
+static oj_status start_rows_and_marks(struct oj_pass *pass, int marks,
+                                      struct oj_error *err)
 {
     int reads_join_again = marks || pass->rows.fields.has_other_rows;
     if (reads_join_again)
         OJ_TRY(hold_side_to_read_again(pass, 1, err));
     else
         oj_source_release(&pass->job.join);
-    OJ_TRY(choose_one_to_one_pairs(pass, err));
-    if (!pass->is_started)
-        OJ_TRY(oj_rows_open(&pass->rows, err));
-    pass->is_started = 1;
-    if (!reads_join_again)
-        return OJ_OK;
-    return allocate_unmatched_bitmap(&pass->job, &pass->unmatched, err);
+    OJ_TRY(start_rows(pass, err));
+    return reads_join_again
+               ? oj_pass_unmatched_open(&pass->job, &pass->unmatched, err)
+               : OJ_OK;
+}
+
+oj_status oj_pass_start(struct oj_pass *pass, int marks, struct oj_error *err)
+{
+    oj_status status = start_rows_and_marks(pass, marks, err);
+    if (status != OJ_OK)
+        oj_pass_state_break(&pass->state);
+    return status;
 }
 
 /* ---- the pipeline ------------------------------------------------------- */
@@ -810,14 +678,14 @@ static oj_status open_input_reader_on_thread(struct oj_pass *pass,
 {
     struct oj_job *job = &pass->job;
     struct oj_read_options reading;
-    if (pass->command != NULL)
+    if (is_shared(pass))
     {
         CPLSetThreadLocalConfigOptions((const char *const *)pass->settings);
         OJ_TRY(prepare_job_for_reading(pass, 0, err));
         OJ_TRY(oj_pass_start(pass, 0, err));
     }
-    pass->has_begun = 1;
-    if (was_join_streamed(pass))
+    OJ_TRY(oj_pass_state_enter(&pass->state, OJ_PASS_INPUT_ROWS, err));
+    if (pass->answers_from == OJ_ANSWERS_ADDED_UP)
         OJ_TRY(oj_aggregation_finish(pass->rows.aggregation, err));
     if (is_input_read_again(pass))
         OJ_TRY(hold_side_to_read_again(pass, 0, err));
@@ -832,18 +700,20 @@ static oj_status read_batch_on_reader_thread(void *user, int slot,
 {
     struct oj_pass *pass = user;
     struct oj_batch *batch = &pass->batches[slot];
-    int is_join = pass->streams == OJ_STREAMS_JOIN;
-    /* Nor while the join layer streams, or pairs are chosen. */
-    if (!pass->has_begun && !is_join && !pass->is_choosing)
+    const enum oj_pass_state state = state_of(pass);
+    const int is_join = state == OJ_PASS_STREAMING;
+    /* In these states the reader is open. */
+    if (!is_join && state != OJ_PASS_CHOOSING && state != OJ_PASS_INPUT_ROWS)
         OJ_TRY(open_input_reader_on_thread(pass, err));
     OJ_TRY(oj_layer_reader_next(pass->reader, batch, err));
     *flat = oj_flat_buf_view(&batch->flat);
     flat->n_features = batch->n_rows;
     if (pass->choice.pairs != NULL)
-        hash_batch(&pass->choice.seen[pass->choice.is_made], flat,
-                   batch->first_row);
-    if (batch->n_rows == 0 || pass->streams == OJ_STREAMS_AS_READ ||
-        (pass->choice.is_made && !needs_values_of_chosen_pairs(pass)))
+        oj_pass_choice_note_rows(&pass->choice, is_input_read_again(pass), flat,
+                                 batch->first_row);
+    if (batch->n_rows == 0 || pass->answers_from == OJ_ANSWERS_ADDED_UP ||
+        (pass->answers_from == OJ_ANSWERS_CHOSEN &&
+         !needs_values_of_chosen_pairs(pass)))
         return OJ_OK;
     return oj_job_make_flat(&pass->job, is_join, 0, batch,
                             &pass->batch_work[slot], flat, err);
@@ -854,7 +724,7 @@ static oj_status copy_config_and_set_filters(struct oj_pass *pass,
                                              struct oj_error *err)
 {
     WORK_ON(pass);
-    if (pass->command == NULL)
+    if (!is_shared(pass))
         return OJ_OK;
     CSLDestroy(pass->settings);
     pass->settings = CPLGetThreadLocalConfigOptions();
@@ -865,15 +735,13 @@ static oj_status start_input_pipeline(struct oj_pass *pass,
                                       struct oj_error *err)
 {
     struct oj_pipeline_work work = make_pipeline_callbacks(pass);
-    int streams =
-        pass->is_prepared ? was_join_streamed(pass) : pass->rows.streams_join;
+    int streams = oj_pass_state_has_join_side(state_of(pass))
+                      ? pass->answers_from == OJ_ANSWERS_ADDED_UP
+                      : pass->rows.streams_join;
     if (!streams) /* else they were bounded when they were added up */
         work.max_pairs = pass->job.command->max_pairs;
     OJ_TRY(copy_config_and_set_filters(pass, err));
-    pass->has_begun = 0;
-    OJ_TRY(oj_pipeline_open(&work, &pass->pipeline, err));
-    pass->is_running = 1;
-    return OJ_OK;
+    return oj_pipeline_open(&work, &pass->pipeline, err);
 }
 
 /* At the end, and before it: its threads end, and nothing reads. */
@@ -885,6 +753,9 @@ static oj_status close_pipeline(struct oj_pass *pass, oj_status status,
     oj_job_stop(job);
     status = oj_pipeline_close(pass->pipeline, status, &job->counts, err);
     pass->pipeline = NULL;
+    if (job->counts.n_pairs_again > 0)
+        CPLDebug("OGRJOIN", "about %lld pairs were found and thrown away",
+                 (long long)job->counts.n_pairs_again);
     __atomic_store_n(&pass->cancel, 0, __ATOMIC_RELAXED);
     return status;
 }
@@ -894,24 +765,25 @@ static oj_status check_input_unchanged(struct oj_pass *pass, oj_status status,
                                        struct oj_error *err)
 {
     struct oj_job *job = &pass->job;
-    if (was_join_streamed(pass))
+    if (pass->answers_from == OJ_ANSWERS_ADDED_UP)
     {
         job->counts.join_s = pass->join_s;
         if (status == OJ_OK &&
             job->counts.n_rows != pass->held_input.flat.n_features)
-            return fail_changed(&job->input, "changed while it was read", err);
+            return oj_source_fail_changed(&job->input,
+                                          "changed while it was read", err);
     }
-    if (pass->choice.is_made)
+    if (pass->answers_from == OJ_ANSWERS_CHOSEN)
     {
         job->counts.read_s += pass->choice.counts.read_s;
         job->counts.join_s +=
             pass->choice.counts.join_s + pass->choice.counts.write_s;
-        if (status == OJ_OK && !pass->choice.by_fid &&
-            pass->choice.seen[0] != pass->choice.seen[1])
-            return fail_changed(&job->input,
-                                "has other rows, or another order, when it is "
-                                "read again for the pairs of -one_to_one",
-                                err);
+        if (status == OJ_OK && oj_pass_choice_rows_differ(&pass->choice))
+            return oj_source_fail_changed(
+                &job->input,
+                "has other rows, or another order, when it is "
+                "read again for the pairs of -one_to_one",
+                err);
     }
     if (status == OJ_OK && is_input_read_again(pass))
         status = check_read_again_unchanged(pass, 0, err);
@@ -930,9 +802,19 @@ static oj_status close_input(struct oj_pass *pass, oj_status status,
     if (pass->pipeline == NULL)
         return status;
     status = close_pipeline(pass, status, err);
-    if (pass->has_begun)
+    if (state_of(pass) == OJ_PASS_INPUT_ROWS)
         status = check_input_unchanged(pass, status, err);
     close_reader_and_batches(pass);
+    return status;
+}
+
+/* Input rows have ended. */
+static oj_status begin_other_rows(struct oj_pass *pass, struct oj_error *err)
+{
+    oj_status status = close_input(pass, OJ_OK, err);
+    if (status == OJ_OK)
+        return oj_pass_state_enter(&pass->state, OJ_PASS_OTHER_ROWS, err);
+    oj_pass_state_break(&pass->state);
     return status;
 }
 
@@ -946,7 +828,7 @@ static oj_status make_aggregate_answer(struct oj_pass *pass,
     struct oj_aggregation *aggregation = pass->rows.aggregation;
     const struct oj_pair_values *values = answer->values;
     answer->values = NULL;
-    if (!was_join_streamed(pass))
+    if (pass->answers_from != OJ_ANSWERS_ADDED_UP)
         return oj_aggregation_answer(aggregation, answer->pairs, &answer->side,
                                      values, &answer->matches, err);
     oj_aggregation_set_first_row(aggregation,
@@ -971,7 +853,7 @@ static oj_status make_answer(struct oj_pass *pass,
     answer->join_side = answer->side.ordinal == NULL ? &pass->rows.join_as_read
                                                      : &answer->side.flat;
     answer->join_table = answer->side.table;
-    mark_matched_join_rows(&pass->unmatched, pairs, &answer->side);
+    oj_pass_unmatched_mark(&pass->unmatched, pairs, &answer->side);
     return pass->rows.aggregation == NULL || pass->pairs_only
                ? OJ_OK
                : make_aggregate_answer(pass, answer, err);
@@ -982,7 +864,7 @@ static oj_status next_unmatched_answer(struct oj_pass *pass,
                                        struct oj_error *err)
 {
     const struct oj_answer empty = {0};
-    const struct oj_unmatched *unmatched = &pass->unmatched;
+    const struct oj_pass_unmatched *unmatched = &pass->unmatched;
     int there;
     if (pass->pairs_only || unmatched->matched == NULL)
         return OJ_OK;
@@ -1005,19 +887,21 @@ static oj_status next_answer(struct oj_pass *pass,
 {
     const struct oj_pipeline_part *part;
     const struct oj_matches *pairs;
-    if (!pass->is_running)
+    if (!oj_pass_is_running(pass))
         OJ_TRY(start_input_pipeline(pass, err));
     if (pass->pipeline == NULL)
         return next_unmatched_answer(pass, answer, err);
     OJ_TRY(oj_pipeline_next(pass->pipeline, &part, &pairs, err));
     if (part == NULL)
     {
-        OJ_TRY(close_input(pass, OJ_OK, err));
+        OJ_TRY(begin_other_rows(pass, err));
         return next_unmatched_answer(pass, answer, err);
     }
     OJ_TRY(make_answer(pass, part, pairs, &pass->answer, err));
     *answer = &pass->answer;
-    return pass->choice.is_made ? OJ_OK : validate_answer(pass, *answer, err);
+    return pass->answers_from == OJ_ANSWERS_CHOSEN
+               ? OJ_OK
+               : validate_answer(pass, *answer, err);
 }
 
 oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
@@ -1026,7 +910,7 @@ oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
     WORK_ON(pass);
     *answer = NULL;
     OJ_TRY(next_answer(pass, answer, err));
-    if (*answer == NULL && pass->command != NULL && !pass->pairs_only)
+    if (*answer == NULL && is_shared(pass) && !pass->pairs_only)
     {
         oj_rows_warn(&pass->rows);
         oj_summary_warn_of_reading(&pass->job);
@@ -1034,22 +918,31 @@ oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
     return OJ_OK;
 }
 
+/* Of a pass whose threads have ended. */
+static oj_status leave_rows(struct oj_pass *pass, oj_status status,
+                            struct oj_error *err)
+{
+    const enum oj_pass_state state = state_of(pass);
+    if (status != OJ_OK)
+        oj_pass_state_break(&pass->state);
+    else if (state == OJ_PASS_INPUT_ROWS || state == OJ_PASS_OTHER_ROWS)
+        status = oj_pass_state_enter(&pass->state, OJ_PASS_STARTED, err);
+    return status;
+}
+
 oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
                        struct oj_error *err)
 {
     WORK_ON(pass);
-    pass->is_broken |= status != OJ_OK;
-    if (!pass->is_running)
-        return status;
+    if (status == OJ_OK && !oj_pass_is_running(pass))
+        return OJ_OK;
     if (status != OJ_OK)
         status = close_input(pass, status, err);
     else if (pass->pipeline != NULL)
         (void)!close_pipeline(pass, OJ_OK, NULL);
     close_reader_and_batches(pass);
     release_sides(pass);
-    pass->is_running = 0;
-    pass->is_broken |= !pass->is_started; /* its join side was being made */
-    return status;
+    return leave_rows(pass, status, err);
 }
 
 /* ---- counts ------------------------------------------------------------- */
@@ -1098,7 +991,7 @@ oj_status oj_pass_count(struct oj_pass *pass, int64_t *n, struct oj_error *err)
     status = oj_pass_stop(pass, status, err);
     pass->pairs_only = 0;
     if (status == OJ_OK)
-        *n = n_rows + count_unmatched(&pass->unmatched);
+        *n = n_rows + oj_pass_unmatched_count(&pass->unmatched);
     return status;
 }
 
@@ -1138,7 +1031,7 @@ static oj_status read_input_row_by_fid(struct oj_pass *pass, int64_t fid,
     struct oj_read_options reading = oj_job_read_options(job, 0, 1);
     int is_filtered = oj_source_is_filtered(&job->input);
     reading.limit = -1;
-    reading.use_arrow = 0;
+    reading.lanes = 0;
     reading.batch_rows = 1;
     reading.all_rows_filter = NULL; /* would replace that of the FID */
     if (is_filtered)
@@ -1157,38 +1050,45 @@ static oj_status read_input_row_by_fid(struct oj_pass *pass, int64_t fid,
     return OJ_OK;
 }
 
-oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
-                      struct oj_answer *answer, int *there,
-                      struct oj_error *err)
+static oj_status answer_one(struct oj_pass *pass, int64_t *fid,
+                            struct oj_answer *answer, int *there,
+                            struct oj_error *err)
 {
     struct oj_pipeline_part part = {0};
     struct oj_flat flat;
     int64_t feature;
     oj_status status;
-    WORK_ON(pass);
     part.flat = &flat;
-    *there = 0;
-    pass->is_broken = 1;
     OJ_TRY(prepare_job_for_reading(pass, 1, err));
     status = oj_pass_start(pass, 0, err);
-    if (!pass->is_running) /* single rows are read once */
-        release_sides(pass);
+    release_sides(pass); /* single rows are read once */
     OJ_TRY(status);
     feature = oj_row_places_unspread(*fid, oj_pass_most_rows(pass), fid);
     status = read_input_row_by_fid(pass, feature, err);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
     *there = pass->batches[0].n_rows > 0;
-    if (*there)
-    {
-        OJ_TRY(oj_job_make_flat(&pass->job, 0, 0, &pass->batches[0],
-                                &pass->batch_work[0], &flat, err));
-        OJ_TRY(join_rows_on_pipeline_thread(pass, &part, &pass->one, err));
-        OJ_TRY(make_answer(pass, &part, &pass->one, answer, err));
-        answer->part = NULL; /* it ends here */
-    }
-    pass->is_broken = 0;
+    if (!*there)
+        return OJ_OK;
+    OJ_TRY(oj_job_make_flat(&pass->job, 0, 0, &pass->batches[0],
+                            &pass->batch_work[0], &flat, err));
+    OJ_TRY(join_rows_on_pipeline_thread(pass, &part, &pass->one, err));
+    OJ_TRY(make_answer(pass, &part, &pass->one, answer, err));
+    answer->part = NULL; /* it ends here */
     return OJ_OK;
+}
+
+oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
+                      struct oj_answer *answer, int *there,
+                      struct oj_error *err)
+{
+    oj_status status;
+    WORK_ON(pass);
+    *there = 0;
+    status = answer_one(pass, fid, answer, there, err);
+    if (status != OJ_OK)
+        oj_pass_state_break(&pass->state);
+    return status;
 }
 
 /* ---- the end ------------------------------------------------------------ */

@@ -24,7 +24,7 @@ enum storage
     STORES_RUNS
 };
 
-struct type
+struct arrow_type
 {
     enum storage storage;
     int64_t size; /* of a value, an offset, or values of a fixed list */
@@ -49,28 +49,29 @@ static int64_t size_of_temporal(const char *format)
     return 8; /* ts., tD. */
 }
 
-static int read_nested_type(const char *format, struct type *out)
+static int read_nested_type(const char *format, struct arrow_type *out)
 {
     switch (format[1])
     {
         case 'l':
         case 'L':
-            *out = (struct type){STORES_LISTS, format[1] == 'l' ? 4 : 8};
+            *out = (struct arrow_type){STORES_LISTS, format[1] == 'l' ? 4 : 8};
             return 1;
         case 'v':
-            *out = (struct type){STORES_LIST_VIEWS, format[2] == 'l' ? 4 : 8};
+            *out = (struct arrow_type){STORES_LIST_VIEWS,
+                                       format[2] == 'l' ? 4 : 8};
             return format[2] == 'l' || format[2] == 'L';
         case 'w':
-            *out = (struct type){STORES_FIXED_LISTS, atoll(format + 3)};
+            *out = (struct arrow_type){STORES_FIXED_LISTS, atoll(format + 3)};
             return format[2] == ':' && out->size >= 0 && out->size <= INT32_MAX;
         case 'm':
-            *out = (struct type){STORES_LISTS, 4};
+            *out = (struct arrow_type){STORES_LISTS, 4};
             return 1;
         case 's':
-            *out = (struct type){STORES_STRUCTS, 0};
+            *out = (struct arrow_type){STORES_STRUCTS, 0};
             return 1;
         case 'r':
-            *out = (struct type){STORES_RUNS, 0};
+            *out = (struct arrow_type){STORES_RUNS, 0};
             return 1;
         default:
             return 0;
@@ -78,43 +79,43 @@ static int read_nested_type(const char *format, struct type *out)
 }
 
 /* 0: none that is taken. */
-static int read_type(const char *format, struct type *out)
+static int read_type(const char *format, struct arrow_type *out)
 {
     static const char fixed[] = "cCsSeiIflLg";
     static const char size[] = "11222444888";
     const char *at = format[1] == '\0' ? strchr(fixed, format[0]) : NULL;
     if (at != NULL && *at != '\0')
     {
-        *out = (struct type){STORES_FIXED, size[at - fixed] - '0'};
+        *out = (struct arrow_type){STORES_FIXED, size[at - fixed] - '0'};
         return 1;
     }
     switch (format[0])
     {
         case 'n':
-            *out = (struct type){STORES_NOTHING, 0};
+            *out = (struct arrow_type){STORES_NOTHING, 0};
             return 1;
         case 'b':
-            *out = (struct type){STORES_BITS, 0};
+            *out = (struct arrow_type){STORES_BITS, 0};
             return 1;
         case 'u':
         case 'z':
-            *out = (struct type){STORES_BYTES, 4};
+            *out = (struct arrow_type){STORES_BYTES, 4};
             return 1;
         case 'U':
         case 'Z':
-            *out = (struct type){STORES_BYTES, 8};
+            *out = (struct arrow_type){STORES_BYTES, 8};
             return 1;
         case 'v':
-            *out = (struct type){STORES_BYTE_VIEWS, 16};
+            *out = (struct arrow_type){STORES_BYTE_VIEWS, 16};
             return format[1] == 'u' || format[1] == 'z';
         case 'd':
-            *out = (struct type){STORES_FIXED, size_of_decimal(format)};
+            *out = (struct arrow_type){STORES_FIXED, size_of_decimal(format)};
             return out->size > 0 && out->size <= 32;
         case 'w':
-            *out = (struct type){STORES_FIXED, atoll(format + 2)};
+            *out = (struct arrow_type){STORES_FIXED, atoll(format + 2)};
             return format[1] == ':' && out->size >= 0 && out->size <= INT32_MAX;
         case 't':
-            *out = (struct type){STORES_FIXED, size_of_temporal(format)};
+            *out = (struct arrow_type){STORES_FIXED, size_of_temporal(format)};
             return format[1] != '\0' && strchr("dtsDi", format[1]) != NULL &&
                    format[2] != '\0';
         case '+':
@@ -125,15 +126,15 @@ static int read_type(const char *format, struct type *out)
 }
 
 /* Of a schema that was checked. */
-static struct type type_of(const struct ArrowSchema *schema)
+static struct arrow_type type_of(const struct ArrowSchema *schema)
 {
-    struct type type = {STORES_NOTHING, 0};
+    struct arrow_type type = {STORES_NOTHING, 0};
     (void)read_type(schema->format, &type);
     return type;
 }
 
 /* Children that a type has; -1: any number. */
-static int64_t children_of_type(struct type type)
+static int64_t children_of_type(struct arrow_type type)
 {
     switch (type.storage)
     {
@@ -153,7 +154,7 @@ static int64_t children_of_type(struct type type)
 static oj_status check_type_below(const struct ArrowSchema *schema,
                                   const char *name, struct oj_error *err)
 {
-    struct type type;
+    struct arrow_type type;
     int64_t n;
     if (schema == NULL || schema->format == NULL || schema->n_children < 0 ||
         (schema->n_children > 0 && schema->children == NULL))
@@ -187,7 +188,7 @@ oj_status oj_arrow_check_type(const struct ArrowSchema *schema,
 /* ---- arrays ----------------------------------------------------------------
  */
 
-static int64_t buffers_of_type(struct type type)
+static int64_t buffers_of_type(struct arrow_type type)
 {
     switch (type.storage)
     {
@@ -207,7 +208,8 @@ static int64_t buffers_of_type(struct type type)
 }
 
 /* Buffers that hold something of each element are there. */
-static oj_status check_buffers(struct type type, const struct ArrowArray *array,
+static oj_status check_buffers(struct arrow_type type,
+                               const struct ArrowArray *array,
                                struct oj_error *err)
 {
     int64_t n = buffers_of_type(type);
@@ -227,7 +229,7 @@ static oj_status check_buffers(struct type type, const struct ArrowArray *array,
 }
 
 /* Structs and lists of a fixed size lie in as many elements as they have. */
-static oj_status check_length_of_children(struct type type,
+static oj_status check_length_of_children(struct arrow_type type,
                                           const struct ArrowArray *array,
                                           struct oj_error *err)
 {
@@ -249,7 +251,7 @@ oj_status oj_arrow_check_array(const struct ArrowSchema *schema,
                                const struct ArrowArray *array,
                                struct oj_error *err)
 {
-    struct type type = type_of(schema);
+    struct arrow_type type = type_of(schema);
     if (array == NULL || array->length < 0 || array->offset < 0 ||
         array->length > INT64_MAX - 1 - array->offset ||
         array->n_children != schema->n_children ||
@@ -1044,7 +1046,7 @@ static int are_equal_values(const struct ArrowSchema *schema,
                             const struct ArrowArray *a,
                             const struct ArrowArray *b)
 {
-    struct type type = type_of(schema);
+    struct arrow_type type = type_of(schema);
     int is_fixed = type.storage == STORES_FIXED;
     if (a->length != b->length || schema->dictionary != NULL ||
         (!is_fixed && type.storage != STORES_BYTES))
@@ -1264,7 +1266,7 @@ static oj_status take_runs(const struct oj_arrow_chunks *from,
                            const struct runs *r, struct ArrowArray *out,
                            struct oj_error *err)
 {
-    struct type type = type_of(from->schema);
+    struct arrow_type type = type_of(from->schema);
     if (from->schema->dictionary != NULL)
         return take_dictionary(from, r, out, err);
     switch (type.storage)
@@ -1319,7 +1321,7 @@ oj_status oj_arrow_take(const struct oj_arrow_chunks *chunks,
     int64_t chunk = chunks->shared != NULL ? find_run_of_places(places) : -1;
     oj_status status;
     memset(out, 0, sizeof *out);
-    if (chunk >= 0 && places->n >= chunks->array[chunk]->length / 2)
+    if (chunk >= 0 && places->n >= chunks->array[chunk]->length / 16)
         return oj_arrow_view(chunks->shared[chunk], chunks->array[chunk],
                              places->row[0], places->n, out, err);
     status = take_runs(chunks, &r, out, err);
@@ -1359,7 +1361,7 @@ static int64_t range_of_offsets(const struct ArrowArray *array, int64_t size,
 int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
                        const struct ArrowArray *array, int64_t first, int64_t n)
 {
-    struct type type = type_of(schema);
+    struct arrow_type type = type_of(schema);
     int64_t sum = 0, begin, size = type.size;
     if (n == 0)
         return 0;
@@ -1397,5 +1399,75 @@ int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
                              (double)(array->length > 0 ? array->length : 1) *
                              (double)n) +
                    2 * n * size;
+    }
+}
+
+/* The most that two neighbours of n + 1 offsets enclose. */
+static int64_t most_between_offsets(const struct ArrowArray *array,
+                                    int64_t size, int64_t first, int64_t n)
+{
+    int64_t most = 0;
+    first += array->offset;
+    for (int64_t i = first; i < first + n; i++)
+    {
+        int64_t here = arrow_offset_at(array->buffers[1], size == 8, i + 1) -
+                       arrow_offset_at(array->buffers[1], size == 8, i);
+        most = here > most ? here : most;
+    }
+    return most;
+}
+
+static int64_t most_of_views(const struct ArrowArray *array, int64_t first,
+                             int64_t n)
+{
+    int64_t most = 0;
+    for (int64_t i = first; i < first + n; i++)
+    {
+        int64_t here = bytes_of_views(array, i, 1);
+        most = here > most ? here : most;
+    }
+    return most;
+}
+
+int64_t oj_arrow_most_bytes(const struct ArrowSchema *schema,
+                            const struct ArrowArray *array, int64_t first,
+                            int64_t n)
+{
+    struct arrow_type type = type_of(schema);
+    int64_t sum = 0, size = type.size;
+    const struct ArrowArray *child =
+        array->n_children > 0 ? array->children[0] : NULL;
+    if (n == 0)
+        return 0;
+    switch (type.storage)
+    {
+        case STORES_NOTHING:
+            return 0;
+        case STORES_BITS:
+            return 1;
+        case STORES_FIXED:
+            return size;
+        case STORES_BYTES:
+            return size + most_between_offsets(array, size, first, n);
+        case STORES_BYTE_VIEWS:
+            return most_of_views(array, first, n);
+        case STORES_LISTS:
+            return size + most_between_offsets(array, size, first, n) *
+                              oj_arrow_most_bytes(schema->children[0], child, 0,
+                                                  child->length);
+        case STORES_FIXED_LISTS:
+            return size * oj_arrow_most_bytes(schema->children[0], child, 0,
+                                              child->length);
+        case STORES_STRUCTS:
+            for (int64_t i = 0; i < schema->n_children; i++)
+                sum +=
+                    oj_arrow_most_bytes(schema->children[i], array->children[i],
+                                        array->offset + first, n);
+            return sum;
+        case STORES_RUNS:
+            return oj_arrow_most_bytes(schema->children[1], array->children[1],
+                                       0, array->children[1]->length);
+        default:
+            return INT32_MAX; /* views of lists may share what they hold */
     }
 }

@@ -1,19 +1,34 @@
-/** A join on its way to rows, whoever takes them: the command that writes a
- *  dataset or changes one in place, or a layer that is read.
+/** A pass: a join on its way to rows, whoever takes them, the command that
+ *  writes a dataset or changes one in place, or a layer that is read.
  *
  *   open --> prepare --> start --> next, next, ... --> stop, any number of
  *   (schemas) (join side)          (answers)               times
+ *
+ *  Its states and what follows on what: oj_pass_state.h.  A pass of the command
+ *  is prepared and started by its caller; one that is shared is so by the first
+ *  next, on the thread that reads.
+ *
+ *    call            state before          state after
+ *    open            CLOSED                OPEN
+ *    prepare         OPEN                  PREPARED
+ *    start           PREPARED              STARTED
+ *    next            OPEN ... STARTED      INPUT_ROWS, OTHER_ROWS
+ *    one             OPEN ... STARTED      STARTED
+ *    stop            any                   STARTED, where rows had begun
+ *    any that fails                        BROKEN
+ *    reopen          BROKEN                OPEN
  *
  *  Answers are asked for one by one; the join runs ahead on threads of its own
  *  (oj_pipeline.h), to which the datasets belong until it is stopped.  Also
  *  single rows by their FID, where the input is not streamed.
  */
-#ifndef OJ_JOIN_CURSOR_H
-#define OJ_JOIN_CURSOR_H
+#ifndef OJ_PASS_H
+#define OJ_PASS_H
 
-#include "../../algs/base/oj_radix.h"
-#include "../../algs/pair_values/oj_one_to_one.h"
 #include "../job/oj_job.h"
+#include "oj_pass_choice.h"
+#include "oj_pass_state.h"
+#include "oj_pass_unmatched.h"
 #include "oj_row_plan.h"
 #include "oj_validation_run.h"
 
@@ -39,52 +54,14 @@ struct oj_answer
     struct oj_answer_side side;
 };
 
-/** Join features that match nothing: which they are, and a second reading of
- *  the join layer, by the job's reader. Zeroed memory is a valid closed one. */
-struct oj_unmatched
+/** Where the answers of input rows come from, once the pass is prepared. */
+enum oj_answers_from
 {
-    int64_t n_features;
-    uint64_t *matched;   /**< a bit per join feature; NULL: nobody asks */
-    uint8_t *is_matched; /**< of the batch at hand: nonzero: marked */
-    int64_t cap_is_matched;
-    struct oj_matches matches; /**< as an answer in one-to-one form, join_row -1
-                                    where it is not marked: what has no pair is
-                                    what matched nothing */
-};
-
-/** -one_to_one: the join is made once for its pairs, these are chosen
- *  (oj_one_to_one.h), and the input layer is read again for its rows, whose
- *  pairs are known then.
- *
- *   input --read--> join --pairs--> choice
- *   input, again --read--> rows and their chosen pairs --> whoever takes rows
- *
- *  A row is found again by its number or, where single rows or rows under
- *  filters are asked for, by its FID.  Zeroed memory is a valid one. */
-struct oj_choice
-{
-    struct oj_one_to_one *pairs; /**< NULL: closed */
-    int is_made;                 /**< all pairs were added */
-    int by_fid;                  /**< FIDs are unique, and rows found by them */
-    int64_t *place; /**< [join features] of their records in tiles; or NULL */
-    struct oj_pipeline_counts counts; /**< of the join, before the choice */
-
-    /* Of the rows at hand. */
-    struct oj_pair_ranks ranks; /**< of the pairs of an answer */
-    uint64_t seen[2]; /**< a sum over FIDs and coordinates: of the first
-                         reading, of the second so far */
-    int64_t hint;
-    struct oj_keyed *found; /**< places in tiles, and rows */
-    int64_t *found_place;
-    int64_t cap_found, cap_found_place;
-};
-
-/** What becomes of the batches of a stream. */
-enum oj_streams
-{
-    OJ_STREAMS_INPUT,  /**< what is joined of the input */
-    OJ_STREAMS_JOIN,   /**< what is joined of the join layer, for -agg */
-    OJ_STREAMS_AS_READ /**< after that the input: its answers are known */
+    OJ_ANSWERS_JOINED,   /**< rows are joined as they are read */
+    OJ_ANSWERS_ADDED_UP, /**< -agg: the join layer was streamed, and the input
+                            is read again for the rows of its aggregates */
+    OJ_ANSWERS_CHOSEN    /**< -one_to_one: the pairs were chosen, and the input
+                              is read again for its rows */
 };
 
 /** Zeroed memory is a valid closed one. An open one stays where it is. */
@@ -92,12 +69,14 @@ struct oj_pass
 {
     struct oj_job job;
     struct oj_rows rows;
-    struct oj_unmatched unmatched;
+    struct oj_pass_unmatched unmatched;
     const struct oj_pass *like; /**< whose join side can be used; or NULL */
-    int is_prepared, is_started;
+    enum oj_pass_state state;   /**< by oj_pass_state.h only */
+    enum oj_answers_from answers_from;
 
-    /** Set by the caller before the first row: answers are the pairs of input
-     *  rows as they were joined, without attributes and not added up. */
+    /** A setting, made by the caller before the first row: answers are the
+     *  pairs of input rows as they were joined, without attributes and not
+     *  added up. */
     int pairs_only;
 
     /** -validate, or NULL: is given the answers of the join, before those who
@@ -109,7 +88,6 @@ struct oj_pass
     const struct oj_command *command; /**< NULL: for once */
     struct oj_message_list messages;
     int cancel;       /**< raised to end what is under way */
-    int is_broken;    /**< something failed: all is opened anew */
     char **settings;  /**< of the thread that asked for the first row */
     char **fields[2]; /**< owned: of input and join when they were first opened,
                            "NAME TYPE SUBTYPE" */
@@ -121,14 +99,12 @@ struct oj_pass
     const char *where;
 
     /* The rows that are under way. */
-    int is_running;               /**< from the first one until it is stopped */
-    struct oj_pipeline *pipeline; /**< of input rows; NULL: after the last */
-    int has_begun;
+    struct oj_pipeline *pipeline; /**< of input rows, from the first one until
+                                       the last or until it is stopped */
     struct oj_answer answer;
     struct oj_matches one; /**< of a single row */
 
-    /* What is streamed. */
-    enum oj_streams streams;
+    /* What is read. */
     struct oj_layer_reader *reader;
     struct oj_batch batches[OJ_PIPELINE_SLOTS]; /**< as they were read */
     struct oj_side_work batch_work[OJ_PIPELINE_SLOTS];
@@ -140,8 +116,7 @@ struct oj_pass
      */
     int was_held[2];
 
-    struct oj_choice choice;
-    int is_choosing; /**< what streams is joined for it */
+    struct oj_pass_choice choice;
 
     /* The join layer, streamed past the input layer. */
     struct oj_join_side held_input; /**< all of it, but for its engine, which is
@@ -172,6 +147,10 @@ OJ_MUST_USE oj_status oj_pass_open_layer(const struct oj_command *command,
                                          struct oj_pass *pass,
                                          struct oj_schema *schema,
                                          struct oj_error *err);
+
+/** 1 from the first row asked for until oj_pass_stop(): the datasets belong to
+ *  the threads of the pass. */
+int oj_pass_is_running(const struct oj_pass *pass);
 
 /** 1 when oj_pass_reopen() has something to do: something failed, or a file of
  *  one of the sides has changed, and no rows are under way. */

@@ -64,4 +64,9 @@ int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
                        const struct ArrowArray *array, int64_t first,
                        int64_t n);
 
+/** No row of n rows takes up more. O(rows of it and of what lists hold). */
+int64_t oj_arrow_most_bytes(const struct ArrowSchema *schema,
+                            const struct ArrowArray *array, int64_t first,
+                            int64_t n);
+
 #endif

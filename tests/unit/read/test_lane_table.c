@@ -1,0 +1,119 @@
+/* Kind: unit. The table of lanes: who may read and write what. */
+#include "../run_tests.h"
+
+#include "../../../flatten/read/oj_lane_table.h"
+
+#include <cpl_conv.h>
+#include <gdal.h>
+
+#include <string.h>
+
+#define READS_ALL                                                              \
+    (OJ_LANE_WHOLE_LAYER | OJ_LANE_SOLE_LAYER | OJ_LANE_PLAIN_OPEN |           \
+     OJ_LANE_SOUND_STREAM)
+#define BIT(lane) (1u << OJ_LANE_##lane)
+
+static unsigned reading(const char *driver, unsigned facts)
+{
+    const struct oj_lane_dataset dataset = {
+        .driver = driver != NULL ? GDALGetDriverByName(driver) : NULL,
+        .facts = facts};
+    unsigned built = 0;
+    for (int i = 0; i < OJ_N_LANES; i++)
+        built |= oj_lane_at(i)->reads != NULL ? 1u << i : 0;
+    ck_assert_int_eq(oj_lanes_that_read(&dataset) & ~built, 0);
+    /* What this build lacks counts as there, so that one table serves all. */
+    return oj_lanes_that_read(&dataset) | (~built & OJ_LANES_ALL);
+}
+
+static const char *writing(const char *driver, const char *path, unsigned facts)
+{
+    const struct oj_lane_dataset dataset = {
+        .driver = GDALGetDriverByName(driver), .path = path, .facts = facts};
+    const struct oj_lane_row *row = oj_lane_that_writes(&dataset);
+    return row != NULL ? row->name : "";
+}
+
+/* Each fact that a lane needs, left out once. */
+TEST(what_is_read)
+{
+    const unsigned missing[] = {OJ_LANE_WHOLE_LAYER, OJ_LANE_SOLE_LAYER,
+                                OJ_LANE_PLAIN_OPEN, OJ_LANE_SOUND_STREAM};
+    const struct
+    {
+        const char *driver;
+        unsigned all, without[4];
+    } cases[] = {
+        {"FlatGeobuf",
+         BIT(FLATGEOBUF) | BIT(ARROW),
+         {BIT(ARROW), BIT(ARROW), BIT(FLATGEOBUF) | BIT(ARROW),
+          BIT(FLATGEOBUF)}},
+        {"GPKG",
+         BIT(GEOPACKAGE) | BIT(ARROW),
+         {BIT(ARROW), BIT(GEOPACKAGE) | BIT(ARROW), BIT(ARROW),
+          BIT(GEOPACKAGE)}},
+        {"GeoJSON", BIT(ARROW), {BIT(ARROW), BIT(ARROW), BIT(ARROW), 0}},
+        {NULL, BIT(ARROW), {BIT(ARROW), BIT(ARROW), BIT(ARROW), 0}},
+    };
+    unsigned lacking = 0;
+    for (int i = 0; i < OJ_N_LANES; i++)
+        lacking |= oj_lane_at(i)->reads == NULL ? 1u << i : 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    {
+        ck_assert_int_eq(reading(cases[i].driver, READS_ALL),
+                         cases[i].all | lacking);
+        for (int j = 0; j < 4; j++)
+            ck_assert_int_eq(reading(cases[i].driver, READS_ALL & ~missing[j]),
+                             cases[i].without[j] | lacking);
+    }
+}
+
+TEST(what_is_written)
+{
+    const unsigned new_file = OJ_LANE_NEW_FILE | OJ_LANE_SOLE_LAYER;
+    const char *table =
+        oj_lane_at(OJ_LANE_GEOPACKAGE)->writes == OJ_LANE_WRITES_DATASET
+            ? "GeoPackage"
+            : "";
+    ck_assert_str_eq(writing("FlatGeobuf", "a.fgb", new_file), "FlatGeobuf");
+    ck_assert_str_eq(writing("FlatGeobuf", "a.FGB", new_file), "FlatGeobuf");
+    ck_assert_str_eq(writing("FlatGeobuf", "folder", new_file), "");
+    ck_assert_str_eq(writing("FlatGeobuf", "a.fgb", OJ_LANE_NEW_FILE), "");
+    ck_assert_str_eq(writing("FlatGeobuf", "a.fgb", OJ_LANE_SOLE_LAYER), "");
+    ck_assert_str_eq(writing("GPKG", "a.gpkg", new_file), table);
+    ck_assert_str_eq(writing("GPKG", "a.gpkg", 0), table);
+    ck_assert_str_eq(writing("GeoJSON", "a.fgb", new_file), "");
+}
+
+/* A database is not asked for its layers. */
+TEST(facts_that_matter)
+{
+    ck_assert_int_ne(
+        oj_lane_facts_that_matter(GDALGetDriverByName("FlatGeobuf")) &
+            OJ_LANE_SOLE_LAYER,
+        0);
+    ck_assert_int_eq(oj_lane_facts_that_matter(GDALGetDriverByName("GPKG")) &
+                         OJ_LANE_SOLE_LAYER,
+                     0);
+    ck_assert_int_eq(oj_lane_facts_that_matter(NULL), OJ_LANE_SOUND_STREAM);
+}
+
+/* OGRJOIN_LANES is about the lanes of formats. */
+TEST(switched_off)
+{
+    CPLSetConfigOption("OGRJOIN_LANES", "NO");
+    ck_assert_int_eq(reading("FlatGeobuf", READS_ALL) & BIT(FLATGEOBUF), 0);
+    ck_assert_int_eq(reading("GPKG", READS_ALL) & BIT(ARROW), BIT(ARROW));
+    ck_assert_str_eq(writing("GPKG", "a.gpkg", 0), "");
+    ck_assert_str_eq(
+        writing("FlatGeobuf", "a.fgb", OJ_LANE_NEW_FILE | OJ_LANE_SOLE_LAYER),
+        "");
+    CPLSetConfigOption("OGRJOIN_LANES", NULL);
+}
+
+int main(void)
+{
+    tests_open("lane_table");
+    GDALAllRegister();
+    return tests_run();
+}

@@ -1,0 +1,290 @@
+/* Kinds: unit, memory. The words of -agg: what they mean, which fields they
+ * take, how results are called, and the messages, which the command and the
+ * library have in common but for the dash. */
+#include "../run_tests.h"
+
+#include "../../../algs/rows/oj_aggregate_words.h"
+#include "../../../flatten/base/oj_alloc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The join side: a field of each kind, and odd names. */
+static const struct oj_field_description side[] = {
+    {"b", OJ_FIELD_BOOLEAN, 1},      {"h", OJ_FIELD_INT16, 1},
+    {"i", OJ_FIELD_INT32, 1},        {"l", OJ_FIELD_INT64, 1},
+    {"f", OJ_FIELD_FLOAT32, 1},      {"r", OJ_FIELD_FLOAT64, 1},
+    {"t", OJ_FIELD_TEXT, 1},         {"x", OJ_FIELD_BYTES, 1},
+    {"d", OJ_FIELD_DATE, 1},         {"c", OJ_FIELD_TIME, 1},
+    {"z", OJ_FIELD_DATETIME, 1},     {"is", OJ_FIELD_INT32_LIST, 1},
+    {"ls", OJ_FIELD_INT64_LIST, 1},  {"rs", OJ_FIELD_FLOAT64_LIST, 1},
+    {"ts", OJ_FIELD_TEXT_LIST, 1},   {"n", OJ_FIELD_NULL, 1},
+    {"o", OJ_FIELD_OTHER, 1},        {"odd, \"name\"", OJ_FIELD_INT32, 1},
+    {"it's (x)", OJ_FIELD_INT32, 1}, {"count", OJ_FIELD_INT32, 1}};
+
+enum
+{
+    N_FIELDS = sizeof side / sizeof *side
+};
+
+static int find_field(const char *name)
+{
+    int i = 0;
+    while (i < N_FIELDS && strcmp(side[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+/* Parsed and bound to the fields of side. */
+static oj_status read_words(const char *dash, const char *text,
+                            struct oj_aggregate_words *words,
+                            struct oj_error *err)
+{
+    oj_status status = oj_aggregate_words_parse(dash, text, words, err);
+    for (int i = 0; status == OJ_OK && i < words->n; i++)
+    {
+        const char *name = words->word[i].field;
+        int column = name != NULL ? find_field(name) : -1;
+        if (column == N_FIELDS)
+            status = oj_fail(err, OJ_ERR_ARG, "no field %s", name);
+        else
+            status = oj_aggregate_words_bind(
+                words, i, column, column >= 0 ? &side[column] : NULL, err);
+        if (status != OJ_OK)
+            oj_aggregate_words_free(words);
+    }
+    return status;
+}
+
+/* Each as "name=kind of aggregate:kind of column[:place of its values]". */
+static void describe(const struct oj_aggregate_words *words, char *out,
+                     size_t size)
+{
+    size_t n = 0;
+    out[0] = '\0';
+    for (int i = 0; i < words->n && n < size; i++)
+    {
+        const struct oj_aggregate_word *word = &words->word[i];
+        n += (size_t)snprintf(
+            out + n, size - n, "%s%s=%s%s:%s", i > 0 ? " " : "", word->name,
+            word->function->name,
+            words->aggregates[i].kind == OJ_AGG_COUNT_VALUES ? "_values" : "",
+            oj_field_kind_name(word->kind));
+        if (word->field != NULL && n < size)
+            n += (size_t)snprintf(out + n, size - n, ":%d",
+                                  words->aggregates[i].column);
+    }
+}
+
+static const char *const meanings[][2] = {
+    {"count", "count=count:Integer64"},
+    {" COUNT ( * ) ", "count=count:Integer64"},
+    {"count(t)", "count_t=count_values:Integer64:0"},
+    {"count as n,count(\"*\")as\"a \"\"b\"\"\"",
+     "n=count:Integer64 a \"b\"=count:Integer64"},
+    {"sum(i), sum(r) AS total", "sum_i=sum:Integer64:0 total=sum:Real:1"},
+    {"avg(i),mean(b)", "mean_i=mean:Real:0 mean_b=mean:Real:1"},
+    {"min(b),max(h),mode(f),first(t),last(z)",
+     "min_b=min:Integer:0 max_h=max:Integer:1 mode_f=mode:Real:2 "
+     "first_t=first:String:3 last_z=last:DateTime:4"},
+    {"sum(i),max(i),count(i)",
+     "sum_i=sum:Integer64:0 max_i=max:Integer:0 count_i=count_values:Integer64:"
+     "0"},
+    {"count(z),max(z),concat(z)",
+     "count_z=count_values:Integer64:0 max_z=max:DateTime:1 "
+     "concat_z=concat:String:2"},
+    {"concat(i),concat(i, ', ') as again",
+     "concat_i=concat:String:0 again=concat:String:0"},
+    {"unique(c),median(b),stddev(l),weighted_sum(f)",
+     "unique_c=unique:Integer64:0 median_b=median:Real:1 "
+     "stddev_l=stddev:Real:2 weighted_sum_f=weighted_sum:Real:3"},
+    {"sum(\"odd, \"\"name\"\"\"), max('it''s (x)') as 'it''s'",
+     "sum_odd, \"name\"=sum:Integer64:0 it's=max:Integer:1"},
+    {"count(count) as asc", "asc=count_values:Integer64:0"},
+    {"count(o),count(x),count(is),count(n)",
+     "count_o=count_values:Integer64:0 count_x=count_values:Integer64:1 "
+     "count_is=count_values:Integer64:2 count_n=count_values:Integer64:3"},
+};
+
+TEST_LOOP(unit_what_words_mean, 0, sizeof meanings / sizeof *meanings)
+{
+    struct oj_aggregate_words words;
+    struct oj_error err;
+    char text[1000];
+    if (read_words("-", meanings[_i][0], &words, &err) != OJ_OK)
+        ck_abort_msg("%s: %s", meanings[_i][0], err.message);
+    describe(&words, text, sizeof text);
+    ck_assert_str_eq(text, meanings[_i][1]);
+    oj_aggregate_words_free(&words);
+}
+
+TEST(unit_what_pairs_need)
+{
+    struct oj_aggregate_words words;
+    struct oj_error err;
+    ck_assert_int_eq(
+        read_words("", "count, sum(i), concat(t, '; ')", &words, &err), OJ_OK);
+    ck_assert_int_eq(words.needs_places, 1);
+    ck_assert_int_eq(words.has_weighted_sum, 0);
+    ck_assert_str_eq(words.aggregates[2].separator, "; ");
+    ck_assert_int_eq(words.n_fields, 2);
+    ck_assert_int_eq((int)words.fields[0].form, OJ_FORM_NUMBER);
+    ck_assert_int_eq((int)words.fields[1].form, OJ_FORM_TEXT);
+    ck_assert_int_eq(words.fields[1].column, find_field("t"));
+    ck_assert_int_eq((int)words.types[0], OJ_AGG_INTEGER);
+    ck_assert_int_eq((int)words.types[1], OJ_AGG_BYTES);
+    oj_aggregate_words_free(&words);
+    ck_assert_int_eq(read_words("", "weighted_sum(r) as w, min(z), concat(ts)",
+                                &words, &err),
+                     OJ_OK);
+    ck_assert_int_eq(words.has_weighted_sum, 1);
+    ck_assert_int_eq(words.word[0].is_named, 1);
+    ck_assert_int_eq(words.word[0].gives_value, 0);
+    ck_assert_int_eq(words.word[1].is_named, 0);
+    ck_assert_int_eq(words.word[1].gives_value, 1);
+    ck_assert_int_eq((int)words.fields[1].form, OJ_FORM_TIME);
+    ck_assert_int_eq((int)words.fields[2].form, OJ_FORM_WRITTEN);
+    ck_assert_str_eq(words.aggregates[2].separator, ", ");
+    oj_aggregate_words_free(&words);
+    ck_assert_int_eq(read_words("", "count, max(i)", &words, &err), OJ_OK);
+    ck_assert_int_eq(words.needs_places, 0);
+    oj_aggregate_words_free(&words);
+}
+
+/* Which kinds each function takes: y, by field of side. */
+static const char *const takes[][2] = {
+    {"count", "yyyyyyyyyyyyyyyyy"},  {"sum", "yyyyyy..........."},
+    {"mean", "yyyyyy..........."},   {"median", "yyyyyy..........."},
+    {"stddev", "yyyyyy..........."}, {"weighted_sum", "yyyyyy..........."},
+    {"min", "yyyyyyy.yyy......"},    {"max", "yyyyyyy.yyy......"},
+    {"first", "yyyyyyy.yyy......"},  {"last", "yyyyyyy.yyy......"},
+    {"mode", "yyyyyyy.yyy......"},   {"unique", "yyyyyyy.yyy......"},
+    {"concat", "yyyyyyy.yyyyyyyyy"}};
+
+TEST_LOOP(unit_which_kinds_functions_take, 0, sizeof takes / sizeof *takes)
+{
+    for (int f = 0; takes[_i][1][f] != '\0'; f++)
+    {
+        struct oj_aggregate_words words;
+        struct oj_error err;
+        char text[100];
+        snprintf(text, sizeof text, "%s(%s)", takes[_i][0], side[f].name);
+        if (read_words("", text, &words, &err) == OJ_OK)
+        {
+            ck_assert_msg(takes[_i][1][f] == 'y', "%s is taken", text);
+            oj_aggregate_words_free(&words);
+        }
+        else
+        {
+            ck_assert_msg(takes[_i][1][f] == '.', "%s: %s", text, err.message);
+            ck_assert_msg(strstr(err.message, " needs ") != NULL, "%s",
+                          err.message);
+        }
+    }
+}
+
+#define THERE_ARE "; there are " OJ_AGGREGATE_NAMES
+
+static const char *const refused[][2] = {
+    {"", "a function is missing" THERE_ARE},
+    {"count,", "a function is missing" THERE_ARE},
+    {",count", "a function is missing" THERE_ARE},
+    {"summe(i)", "there is no function 'summe'" THERE_ARE},
+    {"sum", "sum needs a field, as in sum(F)"},
+    {"sum()", "sum() names no field"},
+    {"sum(i", "the bracket of sum is not closed in sum(i"},
+    {"sum(\"i)", "the quote \" is not closed in sum(\"i)"},
+    {"sum(i, r)", "sum takes one field; a field whose name has a comma goes in "
+                  "double quotes"},
+    {"concat(t, ;)", "the separator of concat must be in quotes, as in "
+                     "concat(name, '; ')"},
+    {"concat(t, ';', 1)", "concat takes one field; a field whose name has a "
+                          "comma goes in double quotes"},
+    {"count as", "a comma is missing before \"as\""},
+    {"count as ", "the name after \"as\" is missing"},
+    {"count as ,sum(i)", "the name after \"as\" is missing"},
+    {"count as \"\"", "the name after \"as\" is missing"},
+    {"count sum(i)", "a comma is missing before \"sum(i)\""},
+    {"sum(i) total", "a comma is missing before \"total\""},
+    {"sum(i),max(r) as SUM_I",
+     "two columns would be called 'SUM_I'; name one of them, as in \"max as "
+     "NAME\""},
+    {"sum(d)", "sum(d) needs numbers; the field is Date"},
+    {"max(x)",
+     "max(x) needs numbers, texts, dates or times; the field is Binary"},
+    {"concat(x)",
+     "concat(x) needs a text, numbers or dates; the field is Binary"},
+    {"min(n)", "min(n) needs numbers, texts, dates or times; the field is "
+               "without any value"},
+};
+
+TEST_LOOP(unit_words_that_are_refused, 0, sizeof refused / sizeof *refused)
+{
+    static const char *const dashes[] = {"-", ""};
+    for (int i = 0; i < 2; i++)
+    {
+        struct oj_aggregate_words words;
+        struct oj_error err = {OJ_OK, ""};
+        char expected[1000];
+        snprintf(expected, sizeof expected, "%sagg: %s", dashes[i],
+                 refused[_i][1]);
+        ck_assert_int_eq(read_words(dashes[i], refused[_i][0], &words, &err),
+                         OJ_ERR_ARG);
+        ck_assert_str_eq(err.message, expected);
+    }
+}
+
+/* What helps a text differs. */
+TEST(unit_numbers_in_texts)
+{
+    struct oj_aggregate_words words;
+    struct oj_error err;
+    ck_assert_int_eq(read_words("-", "sum(t)", &words, &err), OJ_ERR_ARG);
+    ck_assert_str_eq(err.message,
+                     "-agg: sum(t) needs numbers; the field is String, which "
+                     "-join_sql can CAST; of CSV files -joo "
+                     "AUTODETECT_TYPE=YES tells the types");
+    ck_assert_int_eq(read_words("", "sum(t)", &words, &err), OJ_ERR_ARG);
+    ck_assert_str_eq(err.message, "agg: sum(t) needs numbers; the field is "
+                                  "String, which can be cast");
+}
+
+TEST(unit_options_beside_agg)
+{
+    struct oj_error err = {OJ_OK, ""};
+    for (int how = OJ_HOW_LEFT; how <= OJ_HOW_FULL; how++)
+    {
+        oj_status status =
+            oj_aggregate_words_check_rows("-", (enum oj_how)how, NULL, &err);
+        ck_assert_int_eq(status, how <= OJ_HOW_INNER ? OJ_OK : OJ_ERR_ARG);
+    }
+    ck_assert_str_eq(err.message,
+                     "-agg gives one row for each input row: -how can be left, "
+                     "or inner for those with pairs only");
+    ck_assert_int_eq(oj_aggregate_words_check_rows("", OJ_HOW_LEFT, "n", &err),
+                     OJ_ERR_ARG);
+    ck_assert_str_eq(err.message,
+                     "agg names its columns itself: write \"count as n\"");
+}
+
+TEST(memory_each_allocation_fails)
+{
+    oj_status status = OJ_ERR_NOMEM;
+    for (int64_t n = 1; status != OJ_OK; n++)
+    {
+        struct oj_aggregate_words words;
+        struct oj_error err;
+        oj_alloc_fail_at(n);
+        status = read_words("-", "count, sum(i)", &words, &err);
+        oj_alloc_fail_at(0);
+        ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
+        if (status == OJ_OK)
+            oj_aggregate_words_free(&words);
+    }
+}
+
+int main(void)
+{
+    tests_open("aggregate_words");
+    return tests_run();
+}

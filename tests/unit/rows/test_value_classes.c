@@ -1,0 +1,299 @@
+/* Kinds: truth cases, property, memory. Classes of equal values, compared with
+ * the values themselves; tests/unit/source/test_classes.c has those of layers.
+ */
+#include "../run_tests.h"
+
+#include "../../../algs/rows/oj_value_classes.h"
+#include "../../../flatten/base/oj_alloc.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct oj_error error;
+
+/* Values of a table, row by row. */
+struct value_table
+{
+    const struct oj_plain_value *value;
+    int n_fields;
+};
+
+static oj_status read_value(void *user, int field, int64_t row,
+                            struct oj_plain_value *value, struct oj_error *err)
+{
+    const struct value_table *values = user;
+    (void)err;
+    *value = values->value[row * values->n_fields + field];
+    return OJ_OK;
+}
+
+static void find(struct oj_value_classes *classes,
+                 const enum oj_value_comparison *comparison, int n_fields,
+                 const struct oj_plain_value *value, int64_t n_rows, int insert,
+                 int32_t *class_of)
+{
+    struct value_table values = {value, n_fields};
+    const struct oj_plain_reader reader = {read_value, &values};
+    struct oj_value_key key = {0};
+    ck_assert_int_eq(oj_value_classes_find(classes, &key, comparison, n_fields,
+                                           &reader, n_rows, insert, class_of,
+                                           &error),
+                     OJ_OK);
+    oj_value_key_free(&key);
+}
+
+static struct oj_plain_value text(const char *of)
+{
+    return oj_plain_text(of, (int64_t)strlen(of));
+}
+
+static const struct oj_plain_value null;
+
+TEST(truth_kinds_and_comparisons)
+{
+    ck_assert_int_eq(oj_value_comparison_of(OJ_FIELD_INT64, OJ_FIELD_FLOAT32),
+                     OJ_COMPARE_NUMBERS);
+    ck_assert_int_eq(oj_value_comparison_of(OJ_FIELD_BOOLEAN, OJ_FIELD_INT16),
+                     OJ_COMPARE_NUMBERS);
+    ck_assert_int_eq(oj_value_comparison_of(OJ_FIELD_INT64, OJ_FIELD_TEXT),
+                     OJ_COMPARE_TEXTS);
+    ck_assert_int_eq(oj_value_comparison_of(OJ_FIELD_DATE, OJ_FIELD_DATE),
+                     OJ_COMPARE_TEXTS);
+}
+
+/* 1 and 1.0 are equal; beyond 2^53 integers stay apart; NaN equals nothing. */
+TEST(truth_numbers)
+{
+    const enum oj_value_comparison numbers = OJ_COMPARE_NUMBERS;
+    const int64_t large = INT64_C(9007199254740993);
+    const struct oj_plain_value in[] = {oj_plain_integer(1),
+                                        oj_plain_integer(0),
+                                        oj_plain_integer(large),
+                                        oj_plain_integer(large - 1),
+                                        oj_plain_real(0.5),
+                                        oj_plain_integer(INT64_MIN),
+                                        oj_plain_real(1e300),
+                                        oj_plain_integer(INT64_MAX),
+                                        oj_plain_real((double)INFINITY),
+                                        oj_plain_real((double)NAN),
+                                        null};
+    const struct oj_plain_value of[] = {oj_plain_real(1.0),
+                                        oj_plain_real(-0.0),
+                                        oj_plain_integer(large),
+                                        oj_plain_real(9007199254740992.0),
+                                        oj_plain_real(0.5),
+                                        oj_plain_real(-9223372036854775808.0),
+                                        oj_plain_real(1e300),
+                                        oj_plain_real(9223372036854775808.0),
+                                        oj_plain_real((double)INFINITY),
+                                        oj_plain_real((double)NAN),
+                                        null};
+    struct oj_value_classes classes = {0};
+    int32_t a[11], b[11];
+    find(&classes, &numbers, 1, in, 11, 1, a);
+    find(&classes, &numbers, 1, of, 11, 0, b);
+    for (int i = 0; i < 11; i++)
+    {
+        if (i < 9)
+            ck_assert_int_eq(a[i], i);
+        else
+            ck_assert_int_eq(a[i], -1);
+        /* 2^63 is no int64_t */
+        ck_assert_int_eq(b[i], i == 7 ? -1 : a[i]);
+    }
+    ck_assert_int_gt(oj_value_classes_bytes(&classes), 0);
+    oj_value_classes_free(&classes);
+}
+
+/* A number among texts is the text that OGR writes, in any locale. */
+TEST(truth_numbers_as_texts)
+{
+    const enum oj_value_comparison texts = OJ_COMPARE_TEXTS;
+    const struct oj_plain_value in[] = {
+        oj_plain_integer(-7),      oj_plain_integer(INT64_MIN),
+        oj_plain_real(1.0),        oj_plain_real(0.1),
+        oj_plain_real(1e300),      oj_plain_real(2.5),
+        oj_plain_real((double)NAN)};
+    const struct oj_plain_value of[] = {
+        text("-7"),     text("-9223372036854775808"),
+        text("1"),      text("0.1"),
+        text("1e+300"), text("2.5"),
+        text("nan")};
+    struct oj_value_classes classes = {0};
+    int32_t a[7], b[7];
+    setlocale(LC_ALL, "de_DE.UTF-8"); /* with a comma, where it is there */
+    find(&classes, &texts, 1, in, 7, 1, a);
+    setlocale(LC_ALL, "C");
+    find(&classes, &texts, 1, of, 7, 0, b);
+    for (int i = 0; i < 6; i++)
+    {
+        ck_assert_int_eq(a[i], i);
+        ck_assert_int_eq(b[i], i);
+    }
+    ck_assert_int_eq(a[6], -1);
+    ck_assert_int_eq(b[6], -1);
+    oj_value_classes_free(&classes);
+}
+
+/* Rows are equal when all fields are; where one ends counts. */
+TEST(truth_several_fields)
+{
+    const enum oj_value_comparison both[] = {OJ_COMPARE_TEXTS,
+                                             OJ_COMPARE_NUMBERS};
+    const enum oj_value_comparison texts[] = {OJ_COMPARE_TEXTS,
+                                              OJ_COMPARE_TEXTS};
+    const struct oj_plain_value in[] = {
+        text("a"), oj_plain_integer(1), text("a"), oj_plain_integer(2),
+        text("a"), oj_plain_real(1.0),  text("b"), null,
+        null,      oj_plain_integer(1), text(""),  oj_plain_integer(1)};
+    const struct oj_plain_value ends[] = {text("a"),  text("bc"), text("ab"),
+                                          text("c"),  text(""),   text("abc"),
+                                          text("ab"), text("c")};
+    static const int32_t of_ends[] = {0, 1, 2, 1};
+    static const int32_t expected[] = {0, 1, 0, -1, -1, 2};
+    struct oj_value_classes classes = {0}, others = {0};
+    int32_t a[6];
+    find(&classes, both, 2, in, 6, 1, a);
+    ck_assert_mem_eq(a, expected, sizeof expected);
+    find(&others, texts, 2, ends, 4, 1, a);
+    ck_assert_mem_eq(a, of_ends, sizeof of_ends);
+    find(&others, texts, 2, ends, 0, 1, a);
+    oj_value_classes_free(&classes);
+    oj_value_classes_free(&others);
+}
+
+static struct oj_plain_value random_value(int kind, char *memory)
+{
+    if (rand() % 8 == 0)
+        return null;
+    switch (kind)
+    {
+        case 0:
+            return oj_plain_integer(rand() % 6 - 3);
+        case 1:
+            return oj_plain_real((rand() % 12 - 6) / 2.0);
+        default:
+            sprintf(memory, "%g", (rand() % 12 - 6) / 2.0);
+            return oj_plain_text(memory, (int64_t)strlen(memory));
+    }
+}
+
+/* 1 when both are there and equal as texts or, of numbers, as numbers. */
+static int are_equal(const struct oj_plain_value *a,
+                     const struct oj_plain_value *b)
+{
+    char written[2][OJ_PLAIN_TEXT_BYTES];
+    const struct oj_plain_value *of[2] = {a, b};
+    for (int i = 0; i < 2; i++)
+    {
+        if (of[i]->form == OJ_PLAIN_NULL)
+            return 0;
+        if (of[i]->form == OJ_PLAIN_TEXT)
+            snprintf(written[i], sizeof written[i], "%.*s", (int)of[i]->n,
+                     of[i]->text);
+        else
+            snprintf(written[i], sizeof written[i], "%g",
+                     of[i]->form == OJ_PLAIN_INTEGER ? (double)of[i]->integer
+                                                     : of[i]->real);
+    }
+    if (a->form != OJ_PLAIN_TEXT && b->form != OJ_PLAIN_TEXT)
+        return atof(written[0]) == atof(written[1]);
+    return strcmp(written[0], written[1]) == 0;
+}
+
+/* Every pair of forms: integers, reals and texts. */
+TEST_LOOP(property_classes_are_equal_where_values_are, 0, 9)
+{
+    enum
+    {
+        N = 120
+    };
+    static const enum oj_field_kind kinds[] = {OJ_FIELD_INT32, OJ_FIELD_FLOAT64,
+                                               OJ_FIELD_TEXT};
+    static char memory[2][N][16];
+    const enum oj_value_comparison comparison =
+        oj_value_comparison_of(kinds[_i / 3], kinds[_i % 3]);
+    struct oj_plain_value value[2][N];
+    struct oj_value_classes classes = {0};
+    int32_t a[N], b[N];
+    int n_equal = 0;
+    srand((unsigned)_i + 1);
+    for (int i = 0; i < N; i++)
+    {
+        value[0][i] = random_value(_i / 3, memory[0][i]);
+        value[1][i] = random_value(_i % 3, memory[1][i]);
+    }
+    find(&classes, &comparison, 1, value[1], N, 1, b);
+    find(&classes, &comparison, 1, value[0], N, 0, a);
+    for (int i = 0; i < N; i++)
+    {
+        for (int k = 0; k < N; k++)
+        {
+            int equal = a[i] >= 0 && a[i] == b[k];
+            ck_assert_int_eq(equal, are_equal(&value[0][i], &value[1][k]));
+            n_equal += equal;
+        }
+    }
+    ck_assert_int_gt(n_equal, 0);
+    oj_value_classes_free(&classes);
+}
+
+static oj_status fail_to_read(void *user, int field, int64_t row,
+                              struct oj_plain_value *value,
+                              struct oj_error *err)
+{
+    (void)user;
+    (void)field;
+    if (row == 2)
+        return oj_fail(err, OJ_ERR_IO, "row 2");
+    *value = oj_plain_integer(row);
+    return OJ_OK;
+}
+
+TEST(truth_errors_of_readers_are_passed_on)
+{
+    const enum oj_value_comparison numbers = OJ_COMPARE_NUMBERS;
+    const struct oj_plain_reader reader = {fail_to_read, NULL};
+    struct oj_value_classes classes = {0};
+    struct oj_value_key key = {0};
+    int32_t class_of[4];
+    ck_assert_int_eq(oj_value_classes_find(&classes, &key, &numbers, 1, &reader,
+                                           4, 1, class_of, &error),
+                     OJ_ERR_IO);
+    ck_assert_str_eq(error.message, "row 2");
+    oj_value_key_free(&key);
+    oj_value_classes_free(&classes);
+}
+
+TEST(memory_classes)
+{
+    const enum oj_value_comparison numbers = OJ_COMPARE_NUMBERS;
+    const struct oj_plain_value one[] = {oj_plain_integer(1),
+                                         oj_plain_integer(2)};
+    struct value_table values = {one, 1};
+    const struct oj_plain_reader reader = {read_value, &values};
+    oj_status status = OJ_ERR_NOMEM;
+    for (int64_t n = 1; status != OJ_OK; n++)
+    {
+        struct oj_value_classes classes = {0};
+        struct oj_value_key key = {0};
+        int32_t class_of[2];
+        ck_assert_int_lt(n, 20);
+        oj_alloc_fail_at(n);
+        status = oj_value_classes_find(&classes, &key, &numbers, 1, &reader, 2,
+                                       1, class_of, &error);
+        oj_alloc_fail_at(0);
+        ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
+        oj_value_key_free(&key);
+        oj_value_classes_free(&classes);
+    }
+}
+
+int main(void)
+{
+    tests_open("value classes");
+    return tests_run();
+}

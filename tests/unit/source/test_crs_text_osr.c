@@ -1,0 +1,200 @@
+/* Kinds: unit, against GDAL. What the reader of CRS texts makes of what GDAL
+ * exports equals what GDAL reads from it: of one EPSG code in forty, of one in
+ * three from 4000 to 5000, and of other makers' CRS; in WKT 1, ESRI's, WKT 2
+ * and PROJJSON. */
+#include "../run_tests.h"
+
+#include "../../../algs/rows/oj_crs_text.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <cpl_string.h>
+#include <ogr_srs_api.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum
+{
+    FIRST_CODE = 2000,
+    END_CODE = 33000,
+    N_FORMS = 5
+};
+
+static const char *const forms[N_FORMS] = {"WKT1_GDAL", "WKT1_ESRI",
+                                           "WKT2_2015", "WKT2_2019", NULL};
+
+/* By kind of CRS: all that were compared. */
+static int n_read[OJ_CRS_KIND_LOCAL + 1];
+
+/* NULL: it has no such form. */
+static char *export_text(OGRSpatialReferenceH srs, const char *form)
+{
+    char *text = NULL;
+    const char *option = CPLSPrintf("FORMAT=%s", form != NULL ? form : "");
+    const char *const options[] = {option, "MULTILINE=YES", NULL};
+    OGRErr error;
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    error = form == NULL ? OSRExportToPROJJSON(srs, &text, NULL)
+                         : OSRExportToWktEx(srs, &text, options);
+    CPLPopErrorHandler();
+    if (error == OGRERR_NONE && text != NULL && text[0] != '\0')
+        return text;
+    CPLFree(text);
+    return NULL;
+}
+
+static enum oj_crs_kind kind_by_osr(OGRSpatialReferenceH srs)
+{
+    return OSRIsGeographic(srs)   ? OJ_CRS_KIND_GEOGRAPHIC
+           : OSRIsGeocentric(srs) ? OJ_CRS_KIND_GEOCENTRIC
+           : OSRIsProjected(srs)  ? OJ_CRS_KIND_PROJECTED
+                                  : OJ_CRS_KIND_LOCAL;
+}
+
+/* What GDAL reads from text and what the reader does. */
+static void compare_reading(const char *text)
+{
+    struct oj_crs_text read;
+    struct oj_error err = {OJ_OK, ""};
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    char identity[128] = "", *name = NULL;
+    double unit;
+    enum oj_crs_kind kind;
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    if (OSRSetFromUserInput(srs, text) != OGRERR_NONE)
+    {
+        CPLPopErrorHandler();
+        OSRRelease(srs);
+        ck_assert_msg(strncmp(text, "VERTCS[", 7) == 0, "%.3000s", text);
+        return; /* GDAL writes those of ESRI, but does not read them */
+    }
+    kind = kind_by_osr(srs);
+    unit = kind == OJ_CRS_KIND_GEOGRAPHIC ? OSRGetAngularUnits(srs, &name)
+                                          : OSRGetLinearUnits(srs, &name);
+    if (OSRGetAuthorityCode(srs, NULL) != NULL)
+        snprintf(identity, sizeof identity, "%s:%s",
+                 OSRGetAuthorityName(srs, NULL),
+                 OSRGetAuthorityCode(srs, NULL));
+    CPLPopErrorHandler();
+    if (oj_crs_text_read(text, "it", NULL, &read, &err) != OJ_OK)
+        ck_abort_msg("%s: %.3000s", err.message, text);
+    ck_assert_msg(read.kind == kind, "kind %d, GDAL's %d: %.3000s",
+                  (int)read.kind, (int)kind, text);
+    ck_assert_msg(strcmp(read.identity, identity) == 0,
+                  "'%s', not '%s': %.3000s", read.identity, identity, text);
+    if (kind == OJ_CRS_KIND_GEOGRAPHIC || kind == OJ_CRS_KIND_PROJECTED)
+    {
+        /* to the last bit but for grads, of which PROJ has more digits */
+        ck_assert_msg(
+            read.unit == unit || (strcasecmp(name, "grad") == 0 &&
+                                  fabs(read.unit / unit - 1.0) < 1e-14),
+            "unit %.17g, GDAL's %.17g: %.3000s", read.unit, unit, text);
+        ck_assert_msg(strcasecmp(read.unit_name, name) == 0,
+                      "%s, not %s: %.3000s", read.unit_name, name, text);
+    }
+    n_read[read.kind]++;
+    OSRRelease(srs);
+}
+
+/* The forms of one CRS are read, and those of the same names are one. */
+static void compare_forms(OGRSpatialReferenceH srs, int *n_equal)
+{
+    char *text[N_FORMS];
+    for (int i = 0; i < N_FORMS; i++)
+    {
+        text[i] = export_text(srs, forms[i]);
+        if (text[i] != NULL)
+            compare_reading(text[i]);
+    }
+    for (int i = 0; i < N_FORMS; i++)
+    {
+        enum oj_crs_equality equality;
+        struct oj_error err;
+        if (text[i] == NULL || text[4] == NULL)
+            continue;
+        ck_assert_int_eq(
+            oj_crs_text_compare(text[i], text[4], NULL, &equality, &err),
+            OJ_OK);
+        ck_assert_msg(equality != OJ_CRS_DIFFERENT, "%.3000s\n%.3000s", text[i],
+                      text[4]);
+        *n_equal += equality == OJ_CRS_EQUAL;
+    }
+    for (int i = 0; i < N_FORMS; i++)
+        CPLFree(text[i]);
+}
+
+TEST(unit_texts_of_gdal)
+{
+    int n = 0, n_equal = 0;
+    for (int code = FIRST_CODE; code < END_CODE; code++)
+    {
+        OGRSpatialReferenceH srs;
+        int is_usual = code == 2263 || code == 3857 || code == 4326 ||
+                       code == 4807 || code == 4979 || code == 7415 ||
+                       code == 27572;
+        if (code % (code > 4000 && code < 5000 ? 3 : 40) != 0 && !is_usual)
+            continue;
+        srs = OSRNewSpatialReference(NULL);
+        CPLPushErrorHandler(CPLQuietErrorHandler);
+        if (OSRImportFromEPSG(srs, code) == OGRERR_NONE)
+        {
+            CPLPopErrorHandler();
+            compare_forms(srs, &n_equal);
+            n++;
+        }
+        else
+            CPLPopErrorHandler();
+        OSRRelease(srs);
+    }
+    printf(
+        "%d codes: %d geographic, %d projected, %d geocentric, %d others; %d "
+        "forms found equal to PROJJSON\n",
+        n, n_read[OJ_CRS_KIND_GEOGRAPHIC], n_read[OJ_CRS_KIND_PROJECTED],
+        n_read[OJ_CRS_KIND_GEOCENTRIC], n_read[OJ_CRS_KIND_LOCAL], n_equal);
+    ck_assert_int_ge(n, 300);
+    ck_assert_int_gt(n_read[OJ_CRS_KIND_PROJECTED], 300);
+    ck_assert_int_gt(n_read[OJ_CRS_KIND_GEOGRAPHIC], 100);
+    ck_assert_int_gt(n_read[OJ_CRS_KIND_GEOCENTRIC], 10);
+    ck_assert_int_gt(n_equal, 3 * n);
+}
+
+/* CRS of other makers. */
+static const char *const others[] = {
+    "+proj=utm +zone=33 +ellps=bessel +units=km",
+    "+proj=longlat +ellps=GRS80 +pm=paris",
+    "+proj=longlat +datum=WGS84",
+    "+proj=aea +lat_1=29.5 +lat_2=45.5 +lon_0=-96 +datum=NAD83 +units=us-ft",
+    "+proj=tmerc +lat_0=1 +towgs84=1,2,3 +ellps=intl +units=m +vunits=m",
+    "+proj=ob_tran +o_proj=longlat +o_lat_p=39 +lon_0=10 +ellps=WGS84",
+    "+proj=geocent +datum=WGS84",
+    "EPSG:4326+5773",
+    "EPSG:2263+6360",
+    "OGC:CRS84",
+    "OGC:CRS83",
+    "ESRI:54009",
+    "ESRI:102003",
+    "IAU:49900",
+    "WGS84",
+    "NAD27",
+    "LOCAL_CS[\"site\",UNIT[\"foot\",0.3048]]"};
+
+TEST_LOOP(unit_other_texts_of_gdal, 0, sizeof others / sizeof *others)
+{
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    int n_equal = 0;
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    if (OSRSetFromUserInput(srs, others[_i]) != OGRERR_NONE)
+        printf("this GDAL has no %s\n", others[_i]);
+    else
+        compare_forms(srs, &n_equal);
+    CPLPopErrorHandler();
+    OSRRelease(srs);
+}
+
+int main(void)
+{
+    tests_open("crs_text_osr");
+    return tests_run();
+}
