@@ -1018,46 +1018,7 @@ struct joined_handle
     int cancel;
 };
 
-static PyObject *crs_module; /* ogrjoin._crs, once it is needed */
-
-/* The callbacks are called without the GIL. A text of ours: of code in other
- * words. */
-static int64_t expand_crs(void *user, const char *crs, char *text, size_t size)
-{
-    PyGILState_STATE state = PyGILState_Ensure();
-    PyObject *words = PyObject_CallMethod(crs_module, "expand", "s", crs);
-    const char *bytes = NULL;
-    Py_ssize_t n = -1;
-    (void)user;
-    if (words != NULL && words != Py_None)
-        bytes = PyUnicode_AsUTF8AndSize(words, &n);
-    if (bytes != NULL && (size_t)n < size)
-        memcpy(text, bytes, (size_t)n + 1);
-    if (bytes == NULL)
-    {
-        n = -1;
-        PyErr_Clear();
-    }
-    Py_XDECREF(words);
-    PyGILState_Release(state);
-    return n;
-}
-
-static int compare_crs(void *user, const char *a, const char *b)
-{
-    PyGILState_STATE state = PyGILState_Ensure();
-    PyObject *is_one = PyObject_CallMethod(crs_module, "is_one", "ss", a, b);
-    int answer = -1;
-    (void)user;
-    if (is_one != NULL && is_one != Py_None)
-        answer = PyObject_IsTrue(is_one);
-    if (is_one == NULL)
-        PyErr_Clear();
-    Py_XDECREF(is_one);
-    PyGILState_Release(state);
-    return answer;
-}
-
+/* Called without the GIL. */
 static void add_notice(void *notices, const char *message)
 {
     PyGILState_STATE state = PyGILState_Ensure();
@@ -1079,15 +1040,9 @@ static int note_progress(void *joined, int64_t rows, int64_t n_rows)
 static struct ogrjoin_settings *
 make_row_settings(PyObject *dict, const int *cancel, PyObject *notices)
 {
-    struct ogrjoin_settings *settings;
-    if (crs_module == NULL &&
-        (crs_module = PyImport_ImportModule("ogrjoin._crs")) == NULL)
-        return NULL;
-    settings = make_settings(dict, cancel);
-    if (settings == NULL)
-        return NULL;
-    ogrjoin_settings_notices(settings, add_notice, notices);
-    ogrjoin_settings_crs(settings, expand_crs, compare_crs, NULL);
+    struct ogrjoin_settings *settings = make_settings(dict, cancel);
+    if (settings != NULL)
+        ogrjoin_settings_notices(settings, add_notice, notices);
     return settings;
 }
 

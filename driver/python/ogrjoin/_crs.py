@@ -4,9 +4,13 @@ it is installed, knows beyond a text."""
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from ._errors import InvalidError
+
+_CODE = re.compile(r"\w+:\w+")
+_KNOWN = ("EPSG:4326", "OGC:CRS84")  # by the C library
 
 
 def text(crs: Any) -> str | None:
@@ -47,38 +51,42 @@ def _proj(crs: str) -> Any:
     """pyproj's, or None without it or where it does not know this one."""
     try:
         import pyproj
-
+    except ImportError:
+        return None
+    try:
         return pyproj.CRS.from_user_input(crs)
-    except (ImportError, ValueError):  # pyproj's CRSError is a ValueError's
-        return None
-    except Exception:
+    except pyproj.exceptions.CRSError:
         return None
 
 
-def expand(crs: str) -> str | None:
-    """PROJJSON of a code."""
+def _expand(crs: str | None) -> str | None:
+    """A code in words; what is none, or what pyproj does not know, as it is."""
+    if crs is None or crs.upper() in _KNOWN or not _CODE.fullmatch(crs):
+        return crs
     known = _proj(crs)
-    return None if known is None else known.to_json()
+    return crs if known is None else str(known.to_json())
 
 
-def is_one(a: str, b: str) -> bool | None:
-    """Are two texts one CRS, whatever the order of axes? None: not known."""
-    one, other = _proj(a), _proj(b)
-    if one is None or other is None:
-        return None
-    return bool(one.equals(other, ignore_axis_order=True))
+def agree(left: str | None, right: str | None) -> tuple[str | None, str | None]:
+    """Both as the C library reads them without pyproj: codes in words, and one CRS
+    in two spellings in one."""
+    if left is not None and right is not None and left != right:
+        one, other = _proj(left), _proj(right)
+        if one is not None and one.equals(other, ignore_axis_order=True):
+            right = left
+    return _expand(left), _expand(right)
 
 
 def projjson(crs: str | None) -> Any:
     """The object that GeoParquet writes; None: no CRS."""
     if crs is None or crs[:1] == "{":
         return crs and json.loads(crs)
-    known = expand(crs)
+    known = _proj(crs)
     if known is None:
         raise InvalidError(
             f'GeoParquet needs PROJJSON, which pyproj would make of "{crs}": install it'
         )
-    return json.loads(known)
+    return known.to_json_dict()
 
 
 def transformer(source: str | None, target: str | None) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Literal
 
-from . import _core
+from . import _core, _crs
 from ._errors import UnsupportedError
 from ._joined import Joined
 from ._pairs import count_threads, word_map_text
@@ -26,12 +26,11 @@ def _words(settings: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in settings.items() if v is not None and v is not False}
 
 
-def _open(right: TableSide, settings: dict[str, Any]) -> Any:
-    is_moved = settings.get("crs") == "reproject"
-    if is_moved:
-        settings["crs"] = "check"
-    side = right.moved(settings) if is_moved else right.reader()
-    return _core.rows(side.__arrow_c_stream__(), _words(settings))[0]
+def _agree(left: TableSide, right_crs: str | None, settings: dict[str, Any]) -> None:
+    """Sets the CRS of both sides."""
+    if settings.get("crs") != "ignore":
+        crs = _crs.agree(left.crs(settings["left_crs"]), right_crs)
+        settings.update(left_crs=crs[0], right_crs=crs[1])
 
 
 def join_index(index: Any, left: Any, op: str, **settings: Any) -> Joined:
@@ -46,10 +45,13 @@ def join_index(index: Any, left: Any, op: str, **settings: Any) -> Joined:
         kept = {"right_column": index._column, **index._settings}
         right = TableSide(index._right, "right", kept)
         index._rows = _core.rows(right.reader().__arrow_c_stream__(), _words(kept))[0]
-        index._of_right = {k: kept.get(k) for k in ("right_column", "right_x", "right_y")}
+        names = ("right_column", "right_x", "right_y")
+        index._of_right = {name: kept.get(name) for name in names}
+        index._crs = right.crs(None)
     settings.update(index._of_right)
     side = TableSide(left, "left", settings)
     settings["input_rows"] = side.n_rows
+    _agree(side, index._crs, settings)
     return Joined(index._rows, side, _words(settings), progress)
 
 
@@ -69,7 +71,7 @@ def join(
     similar: str | list[str] | None = None,
     vector: str | None = None,
     fid: str | tuple[str | None, str | None] | None = None,
-    geometry: Geometry = "input",
+    geometry: Geometry | None = None,
     left_column: str | None = None,
     right_column: str | None = None,
     x: str | None = None,
@@ -135,9 +137,13 @@ def join(
     if fid is not None:
         fids = (fid, fid) if isinstance(fid, str) else fid
         settings.update(left_fid=fids[0], right_fid=fids[1])
-    sides = TableSide(left, "left", settings), TableSide(right, "right", settings)
-    settings["input_rows"] = sides[0].n_rows
+    left, right = TableSide(left, "left", settings), TableSide(right, "right", settings)
+    settings["input_rows"] = left.n_rows
     if crs == "reproject":
-        settings["left_crs"] = sides[0].crs(settings["left_crs"])
-    rows = _open(sides[1], settings)
-    return Joined(rows, sides[0], _words(settings), progress)
+        settings.update(crs="check", left_crs=left.crs(settings["left_crs"]))
+        stream = right.moved(settings)
+    else:
+        stream = right.reader()
+    _agree(left, right.crs(settings["right_crs"]), settings)
+    rows = _core.rows(stream.__arrow_c_stream__(), _words(settings))[0]
+    return Joined(rows, left, _words(settings), progress)

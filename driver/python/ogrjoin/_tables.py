@@ -18,8 +18,9 @@ from ._scan import METADATA, NAME, extension_of, mark_geometries, scan
 def _table_of_shapes(array: Any, crs: str | None) -> Any:
     import shapely
 
-    told = json.dumps({} if crs is None else {"crs": crs}).encode()
-    metadata = {NAME: b"geoarrow.wkb", METADATA: told}
+    is_text = crs is not None and crs[:1] != "{"
+    told = json.dumps({"crs": crs if crs is None or is_text else json.loads(crs)})
+    metadata = {NAME: b"geoarrow.wkb", METADATA: told.encode()}
     field = pa.field("geometry", pa.binary(), metadata=metadata)
     column = pa.array(shapely.to_wkb(array), pa.binary())
     return pa.table([column], schema=pa.schema([field]))
