@@ -393,6 +393,7 @@ struct rows_stream
     int64_t first_place, n_places;
     struct rows_answer answer;
     struct oj_error error;
+    oj_status failed; /* of the call that failed */
 };
 
 static void close_stream(struct rows_stream *s)
@@ -893,11 +894,12 @@ static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
     struct rows_stream *s = stream->private_data;
     oj_status status;
     memset(out, 0, sizeof *out);
-    if (s->error.status != OJ_OK) /* what was read may be half an answer */
-        return api_errno_of(s->error.status);
+    if (s->failed != OJ_OK) /* what was read may be half an answer */
+        return api_errno_of(s->failed);
     status = next_rows(s, out, &s->error);
-    if (status != OJ_OK)
-        s->error.status = status;
+    s->failed = status;
+    if (status == OJ_OK) /* what was tried in vain and then done is no error */
+        s->error.message[0] = '\0';
     return api_errno_of(status);
 }
 

@@ -21,9 +21,10 @@ enum
 struct crs_definition
 {
     int is_complete;  /* 0: there is more than is held here */
-    int is_wkt1;      /* names of methods and parameters are those of WKT 1 */
+    int is_wkt1;      /* names of methods and parameters are those of WKT 1,
+                         which has no units of parameters, either */
     int is_derived;   /* of another CRS, which has no projection */
-    double base_unit; /* WKT 1: of angles of parameters; else 0 */
+    double base_unit; /* is_wkt1: of angles of the base; else 0 */
     char datum[NAME_BYTES];
     double semi_major, inverse_flattening, prime_meridian;
     char method[NAME_BYTES];
@@ -426,14 +427,15 @@ static void read_axis_unit(const struct oj_crs_tree *tree, int32_t node,
 
 /* ---- definitions --------------------------------------------------------- */
 
-/* Letters and digits, in lower case; others that are not ASCII as they are. */
+/* Letters and digits, in lower case, "+" (CH1903+ is not CH1903), and what is
+ * not ASCII as it is. */
 static void normalize_name(const char *name, char *out, size_t size)
 {
     size_t n = 0;
     for (; *name != '\0' && n + 1 < size; name++)
     {
         unsigned char c = (unsigned char)*name;
-        if (c >= 0x80 || isalnum(c))
+        if (c >= 0x80 || c == '+' || isalnum(c))
             out[n++] = (char)tolower(c);
     }
     out[n] = '\0';
@@ -535,26 +537,97 @@ static void define_by_wkt_base(const struct oj_crs_tree *tree, int32_t base,
                                    &is_angle, NULL, 0);
 }
 
-static int compare_parameters(const struct crs_parameter *a,
-                              const struct crs_parameter *b)
+/* Methods of WKT 1, as GDAL writes it, that have one name elsewhere. Two polar
+ * stereographic methods share a name there: it is not among them. */
+static const char *const methods_of_wkt1[][2] = {
+    {"transversemercator", "transversemercator"},
+    {"lambertconformalconic1sp", "lambertconicconformal1sp"},
+    {"lambertconformalconic2sp", "lambertconicconformal2sp"},
+    {"albersconicequalarea", "albersequalarea"},
+    {"mercator2sp", "mercatorvariantb"},
+    {"lambertazimuthalequalarea", "lambertazimuthalequalarea"},
+    {"obliquestereographic", "obliquestereographic"},
+    {"cassinisoldner", "cassinisoldner"}};
+
+enum parameter_unit
 {
-    return strcmp(a->name, b->name);
+    PARAMETER_ANGLE,
+    PARAMETER_LENGTH,
+    PARAMETER_SCALE
+};
+
+/* Names of parameters in WKT 1, and in EPSG for one and for two parallels. */
+static const struct
+{
+    const char *name[3];
+    enum parameter_unit unit;
+} usual_parameters[] = {
+    {{"latitudeoforigin", "latitudeofnaturalorigin", "latitudeoffalseorigin"},
+     PARAMETER_ANGLE},
+    {{"latitudeofcenter", "latitudeofnaturalorigin", "latitudeoffalseorigin"},
+     PARAMETER_ANGLE},
+    {{"centralmeridian", "longitudeofnaturalorigin", "longitudeoffalseorigin"},
+     PARAMETER_ANGLE},
+    {{"longitudeofcenter", "longitudeofnaturalorigin",
+      "longitudeoffalseorigin"},
+     PARAMETER_ANGLE},
+    {{"standardparallel1", "latitudeof1ststandardparallel", ""},
+     PARAMETER_ANGLE},
+    {{"standardparallel2", "latitudeof2ndstandardparallel", ""},
+     PARAMETER_ANGLE},
+    {{"scalefactor", "scalefactoratnaturalorigin", ""}, PARAMETER_SCALE},
+    {{"falseeasting", "falseeasting", "eastingatfalseorigin"},
+     PARAMETER_LENGTH},
+    {{"falsenorthing", "falsenorthing", "northingatfalseorigin"},
+     PARAMETER_LENGTH}};
+
+/* The place of a name among those of EPSG (1 and 2) or of WKT 1 (0), or -1. */
+static int find_usual_parameter(const char *name, int is_wkt1)
+{
+    for (size_t i = 0; i < sizeof usual_parameters / sizeof *usual_parameters;
+         i++)
+    {
+        for (int k = is_wkt1 ? 0 : 1; k < (is_wkt1 ? 1 : 3); k++)
+        {
+            if (strcmp(usual_parameters[i].name[k], name) == 0)
+                return (int)i;
+        }
+    }
+    return -1;
 }
 
-/* Keeps parameters sorted by name. */
+/* The method by its one name; 0: only WKT 1 has it. */
+static int rename_method_of_wkt1(char *method, size_t size)
+{
+    for (size_t i = 0; i < sizeof methods_of_wkt1 / sizeof *methods_of_wkt1;
+         i++)
+    {
+        if (strcmp(methods_of_wkt1[i][0], method) == 0)
+        {
+            snprintf(method, size, "%s", methods_of_wkt1[i][1]);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Keeps parameters sorted by name, of several usual ones the first of EPSG. */
 static void add_parameter(struct crs_definition *out, const char *name,
                           double value)
 {
     struct crs_parameter parameter = {"", value};
-    int i = out->n;
+    int i = out->n, usual;
     normalize_name(name, parameter.name, sizeof parameter.name);
+    usual = find_usual_parameter(parameter.name, out->is_wkt1);
+    if (usual >= 0)
+        snprintf(parameter.name, sizeof parameter.name, "%s",
+                 usual_parameters[usual].name[1]);
     if (isnan(value) || i == MOST_PARAMETERS)
     {
         out->is_complete = 0;
         return;
     }
-    for (; i > 0 && compare_parameters(&out->parameter[i - 1], &parameter) > 0;
-         i--)
+    for (; i > 0 && strcmp(out->parameter[i - 1].name, parameter.name) > 0; i--)
         out->parameter[i] = out->parameter[i - 1];
     out->parameter[i] = parameter;
     out->n++;
@@ -581,27 +654,60 @@ static void define_by_json_conversion(const struct oj_crs_tree *tree,
     }
 }
 
+/* The unit of a parameter of WKT 1, which is that of the axes or of the base;
+ * 0: only WKT 1 has this one. */
+static double unit_of_wkt1_parameter(const struct crs_definition *definition,
+                                     const char *name, double axis_unit)
+{
+    char normalized[NAME_BYTES];
+    int usual;
+    normalize_name(name, normalized, sizeof normalized);
+    usual = find_usual_parameter(normalized, 1);
+    if (usual < 0)
+        return 0.0;
+    return usual_parameters[usual].unit == PARAMETER_ANGLE
+               ? definition->base_unit
+           : usual_parameters[usual].unit == PARAMETER_LENGTH ? axis_unit
+                                                              : 1.0;
+}
+
 /* WKT 1 has projection and parameters beside the axes. */
 static void define_by_wkt_conversion(const struct oj_crs_tree *tree,
-                                     int32_t node, struct crs_definition *out)
+                                     int32_t node, double axis_unit,
+                                     struct crs_definition *out)
 {
     int32_t conversion =
         out->is_wkt1
             ? node
             : oj_crs_tree_find(tree, node, "CONVERSION|DERIVINGCONVERSION");
+    int is_usual = out->is_wkt1;
     char name[NAME_BYTES];
     read_name(tree, oj_crs_tree_find(tree, conversion, "METHOD|PROJECTION"),
               name, sizeof name);
     normalize_name(name, out->method, sizeof out->method);
+    if (is_usual)
+        is_usual = rename_method_of_wkt1(out->method, sizeof out->method);
     for (int32_t at = conversion >= 0 ? tree->node[conversion].first : -1;
          at >= 0; at = tree->node[at].next)
     {
+        double unit = 1.0;
         if (oj_crs_tree_is(tree, at, "PARAMETERFILE"))
             out->is_complete = 0;
         if (!oj_crs_tree_is(tree, at, "PARAMETER"))
             continue;
         read_name(tree, at, name, sizeof name);
-        add_parameter(out, name, read_wkt_measure(tree, at, 1, 1.0));
+        if (out->is_wkt1)
+        {
+            unit = unit_of_wkt1_parameter(out, name, axis_unit);
+            is_usual = is_usual && unit > 0;
+            unit = unit > 0 ? unit : 1.0;
+        }
+        add_parameter(out, name, read_wkt_measure(tree, at, 1, unit));
+    }
+    if (is_usual) /* all of it is as elsewhere */
+    {
+        out->is_wkt1 = 0;
+        out->base_unit = 0.0;
     }
 }
 
@@ -647,7 +753,7 @@ static void define_crs(const struct oj_crs_tree *tree, int32_t node,
     {
         define_by_wkt_base(tree, base, out);
         if (base != node)
-            define_by_wkt_conversion(tree, node, out);
+            define_by_wkt_conversion(tree, node, text->unit, out);
     }
     if (out->datum[0] == '\0' || !(out->semi_major > 0) ||
         isnan(out->inverse_flattening) || isnan(out->prime_meridian) ||
@@ -922,7 +1028,7 @@ static int are_parameters_equal(const struct crs_definition *a,
     return are_close(a->base_unit, b->base_unit);
 }
 
-/* WKT 1 has other names for methods, but needs none for a datum alone. */
+/* Without a projection WKT 1 has the names of the others. */
 static enum oj_crs_equality compare_definitions(const struct crs_reading *x,
                                                 const struct crs_reading *y)
 {

@@ -89,10 +89,10 @@ OJ_MUST_USE oj_status oj_crs_text_read(const char *text, const char *whose,
 /** Whether two texts that oj_crs_text_read() has read are one CRS but for the
  *  order of axes and heights: WGS 84 in all its spellings is one; else equal
  *  text or identity; then callbacks->compare; then the datum, the ellipsoid,
- * the prime meridian, the units, the method and its parameters, where both
- * texts state them (names of CRS, identities, remarks and areas of use aside).
- * WKT 1 has other names of methods than WKT 2 and PROJJSON: OJ_CRS_NOT_KNOWN.
- *  callbacks may be NULL. */
+ *  the prime meridian, the units, the method and its parameters, where both
+ *  texts state them (names of CRS, identities, remarks and areas of use aside).
+ *  Some methods of WKT 1, and ESRI's names, have no equals elsewhere that are
+ *  known here: OJ_CRS_NOT_KNOWN.  callbacks may be NULL. */
 OJ_MUST_USE oj_status oj_crs_text_compare(
     const char *a, const char *b, const struct oj_crs_callbacks *callbacks,
     enum oj_crs_equality *out, struct oj_error *err);

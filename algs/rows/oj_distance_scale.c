@@ -45,16 +45,21 @@ static const char *use_projected(const struct oj_distance_frame *frame)
 static oj_status fail_unknown_crs(const struct oj_distance_frame *frame,
                                   const char *what, struct oj_error *err)
 {
-    return oj_fail(err, OJ_ERR_ARG,
-                   "%s: the CRS of the join, %s, does not state its unit%s: "
-                   "give it as PROJJSON or WKT%s",
-                   what, frame->crs,
-                   frame->kind == OJ_CRS_KIND_UNKNOWN
-                       ? ", nor whether it is in degrees"
-                       : "",
-                   is_command(frame) ? " with -s_srs"
-                                     : ", or write crs=ignore for distances in "
-                                       "the unit of the coordinates");
+    if (frame->kind == OJ_CRS_KIND_NONE)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s: the left side has no CRS; name it with left_crs, "
+                       "or write crs=ignore to take coordinates as they are",
+                       what);
+    return oj_fail(
+        err, OJ_ERR_ARG,
+        "%s: the CRS of the join, %s, does not state its unit%s: "
+        "give it as PROJJSON or WKT%s",
+        what, frame->crs,
+        frame->kind == OJ_CRS_KIND_UNKNOWN ? ", nor whether it is in degrees"
+                                           : "",
+        is_command(frame) ? " with -s_srs"
+                          : ", or write crs=ignore to take coordinates as they "
+                            "are");
 }
 
 /* ---- the rule ------------------------------------------------------------ */
@@ -65,9 +70,12 @@ static oj_status scale_on_sphere(const struct oj_distance_frame *frame,
                                  enum oj_unit unit, double *scale,
                                  struct oj_error *err)
 {
+    const int is_unknown =
+        frame->kind == OJ_CRS_KIND_UNKNOWN || frame->kind == OJ_CRS_KIND_NONE;
+    if (is_unknown && !frame->takes_plain_numbers && !is_command(frame))
+        return fail_unknown_crs(frame, "metric=sphere", err);
     if (frame->kind != OJ_CRS_KIND_GEOGRAPHIC &&
-        !(frame->takes_plain_numbers && (frame->kind == OJ_CRS_KIND_NONE ||
-                                         frame->kind == OJ_CRS_KIND_UNKNOWN)))
+        !(is_unknown && frame->takes_plain_numbers))
         return oj_fail(err, OJ_ERR_ARG,
                        "%smetric%ssphere measures between longitudes and "
                        "latitudes, and the CRS of the join is %s: %s, or leave "

@@ -47,20 +47,19 @@ struct oj_plain_reader
 
 static inline struct oj_plain_value oj_plain_integer(int64_t integer)
 {
-    struct oj_plain_value value = {.form = OJ_PLAIN_INTEGER,
-                                   .integer = integer};
+    struct oj_plain_value value = {OJ_PLAIN_INTEGER, integer, 0.0, NULL, 0};
     return value;
 }
 
 static inline struct oj_plain_value oj_plain_real(double real)
 {
-    struct oj_plain_value value = {.form = OJ_PLAIN_REAL, .real = real};
+    struct oj_plain_value value = {OJ_PLAIN_REAL, 0, real, NULL, 0};
     return value;
 }
 
 static inline struct oj_plain_value oj_plain_text(const char *text, int64_t n)
 {
-    struct oj_plain_value value = {.form = OJ_PLAIN_TEXT, .text = text, .n = n};
+    struct oj_plain_value value = {OJ_PLAIN_TEXT, 0, 0.0, text, n};
     return value;
 }
 

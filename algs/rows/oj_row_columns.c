@@ -255,6 +255,20 @@ static oj_status plan_side_fields(const struct oj_row_side_fields *side,
 
 /* ---- computed columns ---------------------------------------------------- */
 
+/* 1 when the name that the user gave to column i is that of another one: a
+ * usual name, or one given before. */
+static int is_name_of_other(const struct oj_row_columns_request *request, int i)
+{
+    const struct oj_computed_column *computed = request->computed;
+    for (int k = 0; k < request->n_computed; k++)
+    {
+        if ((k < i || computed[k].option == NULL) &&
+            strcasecmp(computed[i].name, computed[k].name) == 0)
+            return 1;
+    }
+    return 0;
+}
+
 /* Names that the user gave: none is taken, nor another computed column's. */
 static oj_status take_given_names(const struct oj_row_columns_request *request,
                                   struct oj_row_columns *columns,
@@ -267,10 +281,7 @@ static oj_status take_given_names(const struct oj_row_columns_request *request,
         if (computed[i].option == NULL)
             continue;
         OJ_TRY(find_taken_name(columns, computed[i].name, &is_taken, err));
-        for (int k = 0; k < request->n_computed && !is_taken; k++)
-            is_taken =
-                k != i && strcasecmp(computed[i].name, computed[k].name) == 0;
-        if (is_taken)
+        if (is_taken || is_name_of_other(request, i))
             return oj_fail(err, OJ_ERR_ARG,
                            "%s%s: the output has a column '%s' already; choose "
                            "another name",

@@ -197,14 +197,6 @@ static oj_status read_next_unmatched_batch(struct oj_pass *pass, int *there,
 
 /* ---- open --------------------------------------------------------------- */
 
-oj_status oj_pass_open(const struct oj_command *command, struct oj_pass *pass,
-                       struct oj_error *err)
-{
-    OJ_TRY(oj_job_open(command, 0, &pass->job, err));
-    OJ_TRY(oj_rows_plan(&pass->job, &pass->rows, err));
-    return oj_pass_state_enter(&pass->state, OJ_PASS_OPEN, err);
-}
-
 /* The columns of a reader name fields by their places, which a changed file may
  * have filled with others; further ones at the end do no harm.
  * before: of the side when it was first opened; NULL: now. */
@@ -230,23 +222,33 @@ static oj_status check_fields_unchanged(const struct oj_source *source,
                    source->role, source->name);
 }
 
-static oj_status open_job_and_plan_rows(struct oj_pass *pass,
+static oj_status open_job_and_plan_rows(const struct oj_command *command,
+                                        struct oj_pass *pass,
                                         struct oj_error *err)
 {
     WORK_ON(pass);
-    OJ_TRY(oj_job_open(pass->command, 1, &pass->job, err));
+    OJ_TRY(oj_job_open(command, is_shared(pass), &pass->job, err));
     OJ_TRY(oj_rows_plan(&pass->job, &pass->rows, err));
+    if (!is_shared(pass))
+        return OJ_OK;
     OJ_TRY(check_fields_unchanged(&pass->job.input, &pass->fields[0], err));
     return check_fields_unchanged(&pass->job.join, &pass->fields[1], err);
 }
 
-static oj_status open_sides(struct oj_pass *pass, struct oj_error *err)
+static oj_status open_sides(const struct oj_command *command,
+                            struct oj_pass *pass, struct oj_error *err)
 {
-    oj_status status = open_job_and_plan_rows(pass, err);
+    oj_status status = open_job_and_plan_rows(command, pass, err);
     if (status == OJ_OK)
         return oj_pass_state_enter(&pass->state, OJ_PASS_OPEN, err);
     oj_pass_state_break(&pass->state);
     return status;
+}
+
+oj_status oj_pass_open(const struct oj_command *command, struct oj_pass *pass,
+                       struct oj_error *err)
+{
+    return open_sides(command, pass, err);
 }
 
 oj_status oj_pass_open_shared(const struct oj_command *command,
@@ -257,7 +259,7 @@ oj_status oj_pass_open_shared(const struct oj_command *command,
     pass->like = like;
     for (int i = 0; like != NULL && i < 2; i++)
         pass->fields[i] = CSLDuplicate(like->fields[i]);
-    return open_sides(pass, err);
+    return open_sides(command, pass, err);
 }
 
 static oj_status plan_output_schema(struct oj_pass *pass,
@@ -333,7 +335,7 @@ oj_status oj_pass_reopen(struct oj_pass *pass, struct oj_error *err)
     if (oj_pass_is_running(pass) || state_of(pass) != OJ_PASS_BROKEN)
         return OJ_OK;
     close_sides(pass);
-    return open_sides(pass, err);
+    return open_sides(pass->command, pass, err);
 }
 
 static oj_status set_filters(struct oj_pass *pass, struct oj_error *err)

@@ -120,7 +120,7 @@ static struct oj_plain_value ordered_value(const struct oj_table *table,
                                            int64_t row, int column)
 {
     struct oj_value value;
-    const struct oj_plain_value none = {.form = OJ_PLAIN_NULL};
+    const struct oj_plain_value none = {OJ_PLAIN_NULL, 0, 0.0, NULL, 0};
     oj_table_value(table, row, column, &value);
     if (OGR_RawField_IsNull(&value.raw))
         return none;

@@ -77,6 +77,14 @@
     "\"coordinate_system\":{\"subtype\":\"Cartesian\",\"axis\":[{\"name\":"    \
     "\"Easting\",\"direction\":\"east\",\"unit\":{\"type\":\"LinearUnit\","    \
     "\"name\":\"US survey foot\",\"conversion_factor\":0.304800609601219}}]}"
+#define CUSTOM_WKT1(method, meridian)                                          \
+    "PROJCS[\"mine\",GEOGCS[\"NAD83\",DATUM[\"North_American_Datum_1983\","    \
+    "SPHEROID[\"GRS 1980\",6378137,298.257222101]],PRIMEM[\"Greenwich\",0],"   \
+    "UNIT[\"degree\",0.0174532925199433]],PROJECTION[\"" method "\"],"         \
+    "PARAMETER[\"latitude_of_origin\",10],PARAMETER[\"central_"                \
+    "meridian\"," meridian "],PARAMETER[\"scale_factor\",0.9996],PARAMETER["   \
+    "\"false_easting\",500000],PARAMETER[\"false_northing\",0],UNIT["          \
+    "\"US survey foot\",0.304800609601219]]"
 #define GRADS                                                                  \
     "GEOGCS[\"NTF (Paris)\",DATUM[\"NTF_Paris\",SPHEROID[\"Clarke 1880\","     \
     "6378249.2,293.466021293627]],PRIMEM[\"Paris\",2.33722917],UNIT[\"grad\"," \
@@ -338,15 +346,18 @@ static const struct
     {CUSTOM_WKT2("-70.5"), CUSTOM_WKT2("-70.50"), OJ_CRS_EQUAL},
     {CUSTOM_WKT2("-70.5"), CUSTOM_WKT2("-70.6"), OJ_CRS_DIFFERENT},
     {CUSTOM_WKT2("-70.6"), CUSTOM_JSON "}", OJ_CRS_DIFFERENT},
-    /* WKT 1 has other names for methods and parameters */
-    {"PROJCS[\"mine\",GEOGCS[\"NAD83\",DATUM[\"North_American_Datum_1983\","
-     "SPHEROID[\"GRS 1980\",6378137,298.257222101]],PRIMEM[\"Greenwich\",0],"
-     "UNIT[\"degree\",0.0174532925199433]],PROJECTION[\"Transverse_Mercator\"],"
-     "PARAMETER[\"latitude_of_origin\",10],PARAMETER[\"central_meridian\","
-     "-70.5],PARAMETER[\"scale_factor\",0.9996],PARAMETER[\"false_easting\","
-     "500000],PARAMETER[\"false_northing\",0],UNIT[\"US survey foot\","
-     "0.304800609601219]]",
-     CUSTOM_JSON "}", OJ_CRS_NOT_KNOWN},
+    /* WKT 1 has other names for methods and parameters, ESRI for more */
+    {CUSTOM_WKT1("Transverse_Mercator", "-70.5"), CUSTOM_JSON "}",
+     OJ_CRS_EQUAL},
+    {CUSTOM_WKT1("Transverse_Mercator", "-70.5"), CUSTOM_WKT2("-70.6"),
+     OJ_CRS_DIFFERENT},
+    {CUSTOM_WKT1("Mercator_1SP", "-70.5"), CUSTOM_JSON "}", OJ_CRS_NOT_KNOWN},
+    {CUSTOM_WKT1("Mercator_1SP", "-70.5"), CUSTOM_WKT1("Mercator_1SP", "-70.5"),
+     OJ_CRS_EQUAL},
+    {CUSTOM_WKT1("Polar_Stereographic", "-70.5"),
+     CUSTOM_WKT1("Polar_Stereographic", "-70.6"), OJ_CRS_DIFFERENT},
+    {CUSTOM_WKT1("Polar_Stereographic", "1"),
+     CUSTOM_WKT1("Polar_Stereographic", "1.0"), OJ_CRS_EQUAL},
     /* a height more is no other plane */
     {"COMPOUNDCRS[\"both\"," CUSTOM_WKT2(
          "-70.5") ",VERTCRS[\"v\",VDATUM["

@@ -284,7 +284,13 @@ static const struct
      "nor whether it is in degrees: give it as PROJJSON or WKT with -s_srs",
      "max_distance=1ft: the CRS of the join, EPSG:1, does not state its unit, "
      "nor whether it is in degrees: give it as PROJJSON or WKT, or write "
-     "crs=ignore for distances in the unit of the coordinates"},
+     "crs=ignore to take coordinates as they are"},
+    {OJ_CRS_KIND_NONE, OJ_METRIC_SPHERE, NAN, OJ_UNIT_CRS,
+     "-metric sphere measures between longitudes and latitudes, and the CRS of "
+     "the join is unknown: bring both sides into degrees with -t_srs EPSG:4326 "
+     "(the output too), or leave -metric out",
+     "metric=sphere: the left side has no CRS; name it with left_crs, or write "
+     "crs=ignore to take coordinates as they are"},
     {OJ_CRS_KIND_PROJECTED, OJ_METRIC_SPHERE, 1.0, OJ_UNIT_CRS,
      "-metric sphere measures between longitudes and latitudes, and the CRS of "
      "the join is EPSG:1: bring both sides into degrees with -t_srs EPSG:4326 "

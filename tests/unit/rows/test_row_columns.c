@@ -312,7 +312,7 @@ TEST(truth_given_names_that_are_taken)
     check_names("n", "", "=N", "", twice);
     check_names("", "", "n =N", "", twice);
     check_names("", "", "=N n", "", twice);
-    check_names("", "", "=N =n", "", twice);
+    check_names("", "", "=n =N", "", twice);
     check_names("", "", "=n", "N", "n join_N");
     /* usual names with a number keep clear of it */
     check_names("", "a", "a =a_2", "", "a a_3 a_2");

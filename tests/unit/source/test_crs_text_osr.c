@@ -98,66 +98,167 @@ static void compare_reading(const char *text)
     OSRRelease(srs);
 }
 
-/* The forms of one CRS are read, and those of the same names are one. */
-static void compare_forms(OGRSpatialReferenceH srs, int *n_equal)
+/* Takes the identity of the whole CRS out of a text of GDAL, which writes it at
+ * the end. */
+static void remove_identity(char *text)
 {
-    char *text[N_FORMS];
-    for (int i = 0; i < N_FORMS; i++)
+    static const char *const words[] = {"AUTHORITY[", "ID[", "\n  \"id\": {"};
+    char *last = NULL;
+    const char *end = text[0] == '{' ? "\n}" : "]";
+    for (int i = text[0] == '{' ? 2 : 0; i < (text[0] == '{' ? 3 : 2); i++)
     {
-        text[i] = export_text(srs, forms[i]);
-        if (text[i] != NULL)
-            compare_reading(text[i]);
+        for (char *at = text; (at = strstr(at, words[i])) != NULL; at++)
+            last = at > text && at > last ? at : last;
     }
+    if (last == NULL ||
+        (text[0] != '{' && strcmp(last + strcspn(last, "]"), "]]") != 0))
+        return;
+    while (*last != ',')
+        last--;
+    memcpy(last, end, strlen(end) + 1);
+}
+
+static enum oj_crs_equality compare_texts(const char *a, const char *b)
+{
+    enum oj_crs_equality equality;
+    struct oj_error err;
+    if (oj_crs_text_compare(a, b, NULL, &equality, &err) != OJ_OK)
+        ck_abort_msg("%s", err.message);
+    return equality;
+}
+
+struct crs_forms
+{
+    OGRSpatialReferenceH srs;
+    char *text[N_FORMS]; /* NULL: there is no such form */
+};
+
+static struct crs_forms export_forms(OGRSpatialReferenceH srs)
+{
+    struct crs_forms made = {.srs = srs};
+    for (int i = 0; i < N_FORMS; i++)
+        made.text[i] = export_text(srs, forms[i]);
+    return made;
+}
+
+static void free_forms(struct crs_forms *made)
+{
+    for (int i = 0; i < N_FORMS; i++)
+        CPLFree(made->text[i]);
+    OSRRelease(made->srs);
+}
+
+/* The forms of one CRS are read, and found equal by what they state, with and
+ * without identities. */
+static void compare_forms(const struct crs_forms *made, int n_equal[2])
+{
     for (int i = 0; i < N_FORMS; i++)
     {
-        enum oj_crs_equality equality;
-        struct oj_error err;
-        if (text[i] == NULL || text[4] == NULL)
+        if (made->text[i] != NULL)
+            compare_reading(made->text[i]);
+    }
+    for (int k = 0; k < 2; k++)
+    {
+        for (int i = 0; i < N_FORMS; i++)
+        {
+            if (made->text[i] == NULL || made->text[N_FORMS - 1] == NULL)
+                continue;
+            if (k == 1)
+                remove_identity(made->text[i]);
+            ck_assert_msg(
+                compare_texts(made->text[i], made->text[N_FORMS - 1]) !=
+                    OJ_CRS_DIFFERENT,
+                "%.3000s\n%.3000s", made->text[i], made->text[N_FORMS - 1]);
+            n_equal[k] +=
+                compare_texts(made->text[i], made->text[N_FORMS - 1]) ==
+                OJ_CRS_EQUAL;
+        }
+    }
+}
+
+/* What is found equal of two CRS without identities is so to GDAL, too. */
+static void compare_neighbours(const struct crs_forms *a,
+                               const struct crs_forms *b, int *n_equal)
+{
+    static const char *const options[] = {
+        "IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES",
+        "CRITERION=EQUIVALENT_EXCEPT_AXIS_ORDER_GEOGCRS", NULL};
+    if (OSRGetAxesCount(a->srs) != OSRGetAxesCount(b->srs) ||
+        OSRIsCompound(a->srs) || OSRIsCompound(b->srs))
+        return;
+    for (int i = 0; i < N_FORMS; i++)
+    {
+        if (a->text[i] == NULL || b->text[N_FORMS - 1] == NULL ||
+            compare_texts(a->text[i], b->text[N_FORMS - 1]) != OJ_CRS_EQUAL)
             continue;
-        ck_assert_int_eq(
-            oj_crs_text_compare(text[i], text[4], NULL, &equality, &err),
-            OJ_OK);
-        ck_assert_msg(equality != OJ_CRS_DIFFERENT, "%.3000s\n%.3000s", text[i],
-                      text[4]);
-        *n_equal += equality == OJ_CRS_EQUAL;
+        ck_assert_msg(OSRIsSameEx(a->srs, b->srs, options), "%.3000s\n%.3000s",
+                      a->text[i], b->text[N_FORMS - 1]);
+        ++*n_equal;
     }
-    for (int i = 0; i < N_FORMS; i++)
-        CPLFree(text[i]);
+}
+
+static struct crs_forms import_code(int code)
+{
+    struct crs_forms made = {NULL, {NULL}};
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    if (OSRImportFromEPSG(srs, code) == OGRERR_NONE)
+        made = export_forms(srs);
+    else
+        OSRRelease(srs);
+    CPLPopErrorHandler();
+    return made;
+}
+
+static int is_chosen(int code)
+{
+    static const int usual[] = {2263, 3857, 4326, 4807, 4979, 7415, 27572};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+    {
+        if (code == usual[i])
+            return 1;
+    }
+    return code % (code > 4000 && code < 5000 ? 3 : 40) == 0;
 }
 
 TEST(unit_texts_of_gdal)
 {
-    int n = 0, n_equal = 0;
+    int n = 0, n_equal[2] = {0, 0}, n_neighbours = 0;
     for (int code = FIRST_CODE; code < END_CODE; code++)
     {
-        OGRSpatialReferenceH srs;
-        int is_usual = code == 2263 || code == 3857 || code == 4326 ||
-                       code == 4807 || code == 4979 || code == 7415 ||
-                       code == 27572;
-        if (code % (code > 4000 && code < 5000 ? 3 : 40) != 0 && !is_usual)
+        struct crs_forms made, next;
+        if (!is_chosen(code))
             continue;
-        srs = OSRNewSpatialReference(NULL);
-        CPLPushErrorHandler(CPLQuietErrorHandler);
-        if (OSRImportFromEPSG(srs, code) == OGRERR_NONE)
+        made = import_code(code);
+        if (made.srs == NULL)
+            continue;
+        compare_forms(&made, n_equal);
+        n++;
+        next = import_code(code + 1);
+        if (next.srs != NULL)
         {
-            CPLPopErrorHandler();
-            compare_forms(srs, &n_equal);
-            n++;
+            for (int i = 0; i < N_FORMS; i++)
+            {
+                if (next.text[i] != NULL)
+                    remove_identity(next.text[i]);
+            }
+            compare_neighbours(&made, &next, &n_neighbours);
+            free_forms(&next);
         }
-        else
-            CPLPopErrorHandler();
-        OSRRelease(srs);
+        free_forms(&made);
     }
-    printf(
-        "%d codes: %d geographic, %d projected, %d geocentric, %d others; %d "
-        "forms found equal to PROJJSON\n",
-        n, n_read[OJ_CRS_KIND_GEOGRAPHIC], n_read[OJ_CRS_KIND_PROJECTED],
-        n_read[OJ_CRS_KIND_GEOCENTRIC], n_read[OJ_CRS_KIND_LOCAL], n_equal);
+    printf("%d codes: %d geographic, %d projected, %d geocentric, %d others; "
+           "%d forms found equal to PROJJSON, %d without identities, %d of "
+           "neighbours\n",
+           n, n_read[OJ_CRS_KIND_GEOGRAPHIC], n_read[OJ_CRS_KIND_PROJECTED],
+           n_read[OJ_CRS_KIND_GEOCENTRIC], n_read[OJ_CRS_KIND_LOCAL],
+           n_equal[0], n_equal[1], n_neighbours);
     ck_assert_int_ge(n, 300);
     ck_assert_int_gt(n_read[OJ_CRS_KIND_PROJECTED], 300);
     ck_assert_int_gt(n_read[OJ_CRS_KIND_GEOGRAPHIC], 100);
     ck_assert_int_gt(n_read[OJ_CRS_KIND_GEOCENTRIC], 10);
-    ck_assert_int_gt(n_equal, 3 * n);
+    ck_assert_int_gt(n_equal[0], 3 * n);
+    ck_assert_int_gt(n_equal[1], 3 * n);
 }
 
 /* CRS of other makers. */
@@ -183,12 +284,17 @@ static const char *const others[] = {
 TEST_LOOP(unit_other_texts_of_gdal, 0, sizeof others / sizeof *others)
 {
     OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
-    int n_equal = 0;
+    struct crs_forms made;
+    int n_equal[2] = {0, 0};
     CPLPushErrorHandler(CPLQuietErrorHandler);
     if (OSRSetFromUserInput(srs, others[_i]) != OGRERR_NONE)
         printf("this GDAL has no %s\n", others[_i]);
     else
-        compare_forms(srs, &n_equal);
+    {
+        made = export_forms(OSRClone(srs));
+        compare_forms(&made, n_equal);
+        free_forms(&made);
+    }
     CPLPopErrorHandler();
     OSRRelease(srs);
 }

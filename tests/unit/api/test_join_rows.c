@@ -1,0 +1,543 @@
+/* Kinds: unit, degenerate, memory. Two Arrow streams joined into one of rows:
+ * the rows of every how, however the input is cut; aggregates; settings that
+ * make no sense; cancel, progress, errors of streams; failing allocations. */
+#include "../../../algs/ogrjoin.h"
+
+#include "../../../algs/arrow/oj_arrow_column.h"
+#include "../../../flatten/base/oj_alloc.h"
+#include "../run_tests.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum
+{
+    MOST_ROWS = 8,
+    N_COLUMNS = 4, /* id x y name */
+    TEXT = 2000
+};
+
+/* Points on a line, with a name or without. */
+struct side
+{
+    int n;
+    double x[MOST_ROWS];
+    const char *name[MOST_ROWS];
+    int at_once;  /* rows of an array; 0: all */
+    int fails_at; /* array that cannot be read; 0: none */
+};
+
+static const struct side left = {
+    5, {0, 1, 5, 20, 9}, {"a", "b", NULL, "d", "e"}, 0, 0};
+static const struct side right = {
+    4, {0.5, 5, 6, 100}, {"x", "y", NULL, "z"}, 0, 0};
+
+static struct ogrjoin_error err;
+
+static void must(int status)
+{
+    ck_assert_msg(status == OGRJOIN_OK, "%s", err.message);
+}
+
+/* --- streams ----------------------------------------------------------------
+ */
+
+struct side_stream
+{
+    struct side side;
+    int at, n_arrays;
+};
+
+static int give_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
+{
+    static const char *const formats[] = {"l", "g", "g", "u"};
+    static const char *const names[] = {"id", "px", "py", "name"};
+    oj_status status =
+        oj_arrow_schema_make("+s", "", NULL, 0, N_COLUMNS, out, NULL);
+    (void)stream;
+    for (int i = 0; i < N_COLUMNS && status == OJ_OK; i++)
+        status = oj_arrow_schema_make(formats[i], names[i], NULL,
+                                      ARROW_FLAG_NULLABLE, 0, out->children[i],
+                                      NULL);
+    if (status != OJ_OK)
+        oj_arrow_schema_release(out);
+    return status == OJ_OK ? 0 : ENOMEM;
+}
+
+static oj_status put_rows(const struct side *side, int first, int n,
+                          struct ArrowArray *out)
+{
+    struct oj_arrow_bytes_column names;
+    void *values[3];
+    oj_status status = OJ_OK;
+    memset(&names, 0, sizeof names);
+    for (int i = 0; i < 3; i++)
+        OJ_TRY(
+            oj_arrow_column_numbers(n, 8, out->children[i], &values[i], NULL));
+    for (int i = 0; i < n && status == OJ_OK; i++)
+    {
+        const char *name = side->name[first + i];
+        char *to;
+        ((int64_t *)values[0])[i] = 10 + first + i;
+        ((double *)values[1])[i] = side->x[first + i];
+        ((double *)values[2])[i] = 0;
+        status = oj_arrow_bytes_column_add(
+            &names, name != NULL ? (int64_t)strlen(name) : -1, &to, NULL);
+        if (status == OJ_OK && name != NULL)
+            memcpy(to, name, strlen(name));
+    }
+    if (status == OJ_OK)
+        status = oj_arrow_bytes_column_finish(&names, out->children[3], NULL);
+    oj_arrow_bytes_column_free(&names);
+    return status;
+}
+
+static int give_array(struct ArrowArrayStream *stream, struct ArrowArray *out)
+{
+    struct side_stream *s = stream->private_data;
+    int n = s->side.n - s->at;
+    oj_status status;
+    memset(out, 0, sizeof *out);
+    if (s->side.at_once > 0 && n > s->side.at_once)
+        n = s->side.at_once;
+    if (++s->n_arrays == s->side.fails_at)
+        return EIO;
+    if (n == 0)
+        return 0;
+    status = oj_arrow_array_make(1, N_COLUMNS, out, NULL);
+    if (status == OJ_OK)
+        status = put_rows(&s->side, s->at, n, out);
+    out->length = n;
+    s->at += n;
+    if (status != OJ_OK)
+        oj_arrow_array_release(out);
+    return status == OJ_OK ? 0 : ENOMEM;
+}
+
+static const char *give_error(struct ArrowArrayStream *stream)
+{
+    (void)stream;
+    return "no such array";
+}
+
+static void release_side(struct ArrowArrayStream *stream)
+{
+    free(stream->private_data);
+    stream->release = NULL;
+}
+
+static struct ArrowArrayStream open_side(const struct side *side)
+{
+    struct side_stream *s = calloc(1, sizeof *s);
+    s->side = *side;
+    return (struct ArrowArrayStream){give_schema, give_array, give_error,
+                                     release_side, s};
+}
+
+/* --- rows as a text ---------------------------------------------------------
+ */
+
+static int is_there(const struct ArrowArray *array, int64_t row)
+{
+    const uint8_t *valid = array->buffers[0];
+    row += array->offset;
+    return valid == NULL || (valid[row / 8] >> row % 8 & 1) != 0;
+}
+
+static void put_value(const struct ArrowSchema *schema,
+                      const struct ArrowArray *array, int64_t row, char *text)
+{
+    size_t n = strlen(text);
+    int64_t at = array->offset + row;
+    const void *values = array->buffers[1];
+    if (!is_there(array, row))
+        snprintf(text + n, TEXT - n, "-");
+    else if (schema->format[0] == 'g')
+        snprintf(text + n, TEXT - n, "%g", ((const double *)values)[at]);
+    else if (schema->format[0] == 'i')
+        snprintf(text + n, TEXT - n, "%d", ((const int32_t *)values)[at]);
+    else if (schema->format[0] == 'u')
+    {
+        const int32_t *offset = values;
+        snprintf(text + n, TEXT - n, "%.*s", offset[at + 1] - offset[at],
+                 (const char *)array->buffers[2] + offset[at]);
+    }
+    else
+        snprintf(text + n, TEXT - n, "%lld",
+                 (long long)((const int64_t *)values)[at]);
+}
+
+/* 1: name is one of the words of a list. */
+static int is_named(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = list; (at = strstr(at, name)) != NULL; at += n)
+    {
+        if ((at == list || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
+            return 1;
+    }
+    return 0;
+}
+
+/* Columns of these names, | between rows. */
+static int read_rows(struct ArrowArrayStream *rows, const char *columns,
+                     char *text)
+{
+    struct ArrowSchema schema;
+    int code = rows->get_schema(rows, &schema);
+    text[0] = '\0';
+    while (code == 0)
+    {
+        struct ArrowArray array;
+        code = rows->get_next(rows, &array);
+        if (code != 0 || array.release == NULL)
+            break;
+        for (int64_t row = 0; row < array.length; row++)
+        {
+            for (int64_t i = 0; i < schema.n_children; i++)
+            {
+                if (!is_named(columns, schema.children[i]->name))
+                    continue;
+                put_value(schema.children[i], array.children[i], row, text);
+                strcat(text, " ");
+            }
+            strcat(text, "|");
+        }
+        array.release(&array);
+    }
+    if (schema.release != NULL)
+        schema.release(&schema);
+    return code;
+}
+
+static struct ogrjoin_settings *settings_of(const char *const *words)
+{
+    static const char *const points[] = {"left_x",  "px",  "left_y",  "py",
+                                         "right_x", "px",  "right_y", "py",
+                                         "backend", "cpu", NULL};
+    struct ogrjoin_settings *settings = ogrjoin_settings_new();
+    must(ogrjoin_set_number(settings, "threads", 1, &err));
+    for (int i = 0; points[i] != NULL; i += 2)
+        must(ogrjoin_set_text(settings, points[i], points[i + 1], &err));
+    for (int i = 0; words[i] != NULL; i += 2)
+        must(ogrjoin_set_text(settings, words[i], words[i + 1], &err));
+    return settings;
+}
+
+static int join_sides(const struct side *a, const struct side *b,
+                      const struct ogrjoin_settings *settings,
+                      const char *columns, char *text)
+{
+    struct ArrowArrayStream input = open_side(a), join_side = open_side(b);
+    struct ArrowArrayStream rows = {0};
+    int status = ogrjoin_join_rows(&input, &join_side, settings, &rows, &err);
+    ck_assert_ptr_null(input.release);
+    ck_assert_ptr_null(join_side.release);
+    if (status != OGRJOIN_OK)
+        return status;
+    status = read_rows(&rows, columns, text);
+    rows.release(&rows);
+    ck_assert_ptr_null(rows.release);
+    return status == 0 ? OGRJOIN_OK : status == ENOMEM ? OGRJOIN_ERR_NOMEM : -1;
+}
+
+/* --- what rows there are ----------------------------------------------------
+ */
+
+static const struct
+{
+    const char *words[12];
+    const char *columns, *rows;
+} cases[] = {
+    {{"op", "dwithin", "max_distance", "1", NULL},
+     "id join_fid join_distance join_name",
+     "10 0 0.5 x |11 0 0.5 x |12 1 0 y |12 2 1 - |13 - - - |14 - - - |"},
+    {{"op", "dwithin", "max_distance", "1", "how", "inner", NULL},
+     "id join_fid",
+     "10 0 |11 0 |12 1 |12 2 |"},
+    {{"op", "dwithin", "max_distance", "1", "how", "semi", NULL},
+     "id name",
+     "10 a |11 b |12 - |"},
+    {{"op", "dwithin", "max_distance", "1", "how", "anti", NULL},
+     "id name",
+     "13 d |14 e |"},
+    {{"op", "dwithin", "max_distance", "1", "how", "right", NULL},
+     "id join_fid join_name",
+     "10 0 x |11 0 x |12 1 y |12 2 - |- 3 z |"},
+    {{"op", "dwithin", "max_distance", "1", "how", "full", "name_count", "n",
+      NULL},
+     "join_fid n",
+     "0 1 |0 1 |1 2 |2 2 |- 0 |- 0 |3 - |"},
+    {{"op", "nearest", "name_fid", "there", NULL},
+     "id there",
+     "10 0 |11 0 |12 1 |13 2 |14 2 |"},
+    {{"op", "nearest", "ties", "all", "min_distance", "1", NULL},
+     "id join_fid join_rank",
+     "10 1 1 |11 1 1 |12 2 1 |13 2 1 |14 2 1 |"},
+    {{"op", "dwithin", "max_distance", "1", "pick", "max:id", NULL},
+     "id join_fid",
+     "10 0 |11 0 |12 2 |13 - |14 - |"},
+    {{"op", "nearest", "pick", "first", "left_select", "name", "right_select",
+      "", NULL},
+     "name join_fid",
+     "a 0 |b 0 |- 1 |d 2 |e 2 |"},
+    {{"op", "dwithin", "max_distance", "1", "agg",
+      "count, sum(id) as s, concat(name, '+') as names, max(px) as m", NULL},
+     "id count s names m",
+     "10 1 10 x 0.5 |11 1 10 x 0.5 |12 2 23 y 6 |13 0 - - - |"
+     "14 0 - - - |"},
+    {{"op", "dwithin", "max_distance", "1", "how", "inner", "agg",
+      "median(px) as m", NULL},
+     "id m",
+     "10 0.5 |11 0.5 |12 5.5 |"},
+    {{"op", "dwithin", "max_distance", "30", "on", "name=name", NULL},
+     "id join_fid",
+     "10 - |11 - |12 - |13 - |14 - |"},
+    {{"op", "dwithin", "max_distance", "1", "on", "id", NULL},
+     "join_fid",
+     "0 |- |2 |- |- |"},
+    {{"op", "dwithin", "max_distance", "5", "exclude", "self,field=id", "how",
+      "inner", NULL},
+     "id join_fid",
+     "10 1 |11 0 |11 2 |12 0 |12 1 |14 1 |14 2 |"},
+    {{"op", "dwithin", "max_distance_field", "px", NULL},
+     "id join_fid",
+     "10 - |11 0 |12 0 |12 1 |12 2 |13 0 |13 1 |13 2 |14 0 |14 1 |14 2 |"},
+    {{"op", "nearest", "how", "full", "pick", "nearest", "prefix", "r_", NULL},
+     "r_name",
+     "x |x |y |- |- |z |"},
+};
+
+/* However the input and its rows are cut. */
+TEST_LOOP(rows_of_every_kind, 0, (int)(sizeof cases / sizeof *cases))
+{
+    struct ogrjoin_settings *settings = settings_of(cases[_i].words);
+    char text[TEXT];
+    for (int at_once = 0; at_once < 4; at_once++)
+    {
+        for (int batch_rows = 0; batch_rows < 3; batch_rows++)
+        {
+            struct side a = left, b = right;
+            a.at_once = at_once;
+            b.at_once = at_once > 0 ? 4 - at_once : 0;
+            must(ogrjoin_set_number(settings, "batch_rows", batch_rows, &err));
+            must(join_sides(&a, &b, settings, cases[_i].columns, text));
+            ck_assert_str_eq(text, cases[_i].rows);
+        }
+    }
+    ogrjoin_settings_free(settings);
+}
+
+TEST(one_to_one_takes_all_rows)
+{
+    static const char *const words[] = {"op", "nearest", NULL};
+    struct ogrjoin_settings *settings = settings_of(words);
+    struct side a = left;
+    char text[TEXT];
+    a.at_once = 1;
+    must(ogrjoin_set_number(settings, "k", 4, &err));
+    must(ogrjoin_set_number(settings, "one_to_one", 1, &err));
+    must(ogrjoin_set_number(settings, "batch_rows", 2, &err));
+    must(join_sides(&a, &right, settings, "id join_fid", text));
+    ck_assert_str_eq(text, "10 0 |11 - |12 1 |13 3 |14 2 |");
+    ogrjoin_settings_free(settings);
+}
+
+/* Without rows there are columns. */
+TEST(sides_without_rows)
+{
+    static const char *const words[] = {"op", "nearest", "how", "full", NULL};
+    struct ogrjoin_settings *settings = settings_of(words);
+    struct side none = {0};
+    char text[TEXT];
+    must(join_sides(&none, &right, settings, "join_fid", text));
+    ck_assert_str_eq(text, "0 |1 |2 |3 |");
+    must(join_sides(&left, &none, settings, "id join_fid", text));
+    ck_assert_str_eq(text, "10 - |11 - |12 - |13 - |14 - |");
+    must(join_sides(&none, &none, settings, "id", text));
+    ck_assert_str_eq(text, "");
+    ogrjoin_settings_free(settings);
+}
+
+/* One join side, several inputs, in any order of freeing. */
+TEST(rows_are_kept)
+{
+    static const char *const words[] = {"op", "nearest", NULL};
+    static const char *const within[] = {
+        "op", "dwithin", "max_distance", "1", "how", "inner", NULL};
+    struct ogrjoin_settings *settings = settings_of(words);
+    struct ogrjoin_settings *others = settings_of(within);
+    struct ArrowArrayStream join_side = open_side(&right), out[3];
+    struct ogrjoin_rows *rows = NULL;
+    char text[TEXT];
+    must(ogrjoin_rows_open(&join_side, settings, &rows, &err));
+    ck_assert_int_eq(ogrjoin_rows_count(rows), right.n);
+    ogrjoin_settings_free(settings);
+    for (int i = 0; i < 3; i++)
+    {
+        struct ArrowArrayStream input = open_side(&left);
+        must(ogrjoin_rows_join(rows, &input, i == 1 ? others : NULL, &out[i],
+                               &err));
+        ck_assert_int_eq(ogrjoin_rows_geometry(&out[i]), -1);
+    }
+    ogrjoin_rows_free(rows);
+    ogrjoin_settings_free(others);
+    out[0].release(&out[0]); /* unread */
+    ck_assert_int_eq(read_rows(&out[1], "join_fid", text), 0);
+    ck_assert_str_eq(text, "0 |0 |1 |2 |");
+    ck_assert_int_eq(read_rows(&out[2], "join_fid", text), 0);
+    ck_assert_str_eq(text, "0 |0 |1 |2 |2 |");
+    out[1].release(&out[1]);
+    out[2].release(&out[2]);
+}
+
+/* --- what makes no sense ----------------------------------------------------
+ */
+
+static const struct
+{
+    const char *words[8];
+    const char *message;
+} bad[] = {
+    {{"op", "intersects", "distance_to", "boundary", NULL}, "no effect on op"},
+    {{"op", "nearest", "tokens", "words", NULL}, "without similar"},
+    {{"op", "nearest", "how", "semi", "overlap", "area", NULL}, "together"},
+    {{"op", "nearest", "agg", "sum(nam)", NULL}, "did you mean \"name\""},
+    {{"op", "nearest", "agg", "sum(name)", NULL}, "sum"},
+    {{"op", "nearest", "max_distance", "3ft", NULL}, "no CRS"},
+    {{"op", "nearest", "left_crs", "EPSG:4326", NULL}, "degrees"},
+    {{"op", "nearest", "left_crs", "EPSG:2263", "right_crs", "EPSG:4326", NULL},
+     "EPSG:2263"},
+    {{"op", "nearest", "on", "name=nam", NULL}, "did you mean"},
+    {{"op", "nearest", "pick", "max:name", NULL}, "max and min"},
+    {{"op", "nearest", "geometry", "join", NULL}, "no column of geometries"},
+    {{"op", "nearest", "exclude", "me", NULL}, "exclude is"},
+    {{"op", "dwithin", NULL}, "takes a max_distance"},
+    {{"op", "nearest", "left_fid", "name", NULL}, "no whole number"},
+    {{"op", "nearest", "name_fid", "id", NULL}, "another name"},
+};
+
+TEST_LOOP(settings_without_sense, 0, (int)(sizeof bad / sizeof *bad))
+{
+    struct ogrjoin_settings *settings = settings_of(bad[_i].words);
+    char text[TEXT];
+    err.message[0] = '\0';
+    ck_assert_int_eq(join_sides(&left, &right, settings, "id", text),
+                     OGRJOIN_ERR_ARG);
+    ck_assert_msg(strstr(err.message, bad[_i].message) != NULL, "%s",
+                  err.message);
+    ogrjoin_settings_free(settings);
+}
+
+TEST(names_of_settings)
+{
+    struct ogrjoin_settings *settings = ogrjoin_settings_new();
+    ck_assert_int_eq(ogrjoin_set_text(settings, "geometri", "join", &err),
+                     OGRJOIN_ERR_ARG);
+    ck_assert_ptr_nonnull(strstr(err.message, "did you mean \"geometry\""));
+    ck_assert_int_eq(ogrjoin_set_text(settings, "how", "outer", &err),
+                     OGRJOIN_ERR_ARG);
+    ogrjoin_settings_free(settings);
+}
+
+/* --- cancel, progress, errors -----------------------------------------------
+ */
+
+TEST(cancel_ends_a_stream)
+{
+    static const char *const words[] = {"op", "nearest", NULL};
+    struct ogrjoin_settings *settings = settings_of(words);
+    struct ArrowArrayStream input = open_side(&left);
+    struct ArrowArrayStream join_side = open_side(&right), rows;
+    struct ArrowArray array;
+    int cancel = 0;
+    ogrjoin_settings_cancel(settings, &cancel);
+    must(ogrjoin_join_rows(&input, &join_side, settings, &rows, &err));
+    ogrjoin_settings_free(settings);
+    cancel = 1;
+    ck_assert_int_eq(rows.get_next(&rows, &array), ECANCELED);
+    ck_assert_ptr_nonnull(rows.get_last_error(&rows));
+    cancel = 0; /* an answer without some rows is none */
+    ck_assert_int_eq(rows.get_next(&rows, &array), ECANCELED);
+    rows.release(&rows);
+}
+
+struct seen
+{
+    int64_t rows, all;
+    int n, ends_at;
+};
+
+static int note_progress(void *user, int64_t rows, int64_t n_rows)
+{
+    struct seen *seen = user;
+    seen->rows = rows;
+    seen->all = n_rows;
+    return ++seen->n == seen->ends_at;
+}
+
+TEST(progress_counts_rows)
+{
+    static const char *const words[] = {"op", "nearest", NULL};
+    struct ogrjoin_settings *settings = settings_of(words);
+    struct seen seen = {0, 0, 0, 0};
+    char text[TEXT];
+    ogrjoin_settings_progress(settings, note_progress, &seen);
+    must(ogrjoin_set_number(settings, "batch_rows", 2, &err));
+    must(ogrjoin_set_number(settings, "input_rows", 5, &err));
+    must(join_sides(&(struct side){.n = left.n, .at_once = 1}, &right, settings,
+                    "id", text));
+    ck_assert_int_eq(seen.n, 3);
+    ck_assert_int_eq(seen.rows, 5);
+    ck_assert_int_eq(seen.all, 5);
+    seen = (struct seen){0, 0, 0, 1};
+    ck_assert_int_eq(join_sides(&left, &right, settings, "id", text), -1);
+    ck_assert_int_eq(seen.n, 1);
+    ogrjoin_settings_free(settings);
+}
+
+TEST(errors_of_sides)
+{
+    static const char *const words[] = {"op", "nearest", NULL};
+    struct ogrjoin_settings *settings = settings_of(words);
+    struct side broken = right;
+    char text[TEXT];
+    broken.fails_at = 2;
+    broken.at_once = 2;
+    ck_assert_int_eq(join_sides(&left, &broken, settings, "id", text),
+                     OGRJOIN_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(err.message, "no such array"));
+    ck_assert_int_eq(join_sides(&broken, &right, settings, "id", text), -1);
+    ogrjoin_settings_free(settings);
+}
+
+/* --- memory ------------------------------------------------------------------
+ */
+
+TEST_LOOP(memory, 0, (int)(sizeof cases / sizeof *cases))
+{
+    struct ogrjoin_settings *settings = settings_of(cases[_i].words);
+    struct side a = left;
+    char text[TEXT];
+    int status = OGRJOIN_ERR_NOMEM;
+    a.at_once = 2;
+    must(ogrjoin_set_number(settings, "batch_rows", 3, &err));
+    for (int64_t n = 1; status != OGRJOIN_OK; n++)
+    {
+        (void)oj_alloc_fail_at(n);
+        status = join_sides(&a, &right, settings, cases[_i].columns, text);
+        (void)oj_alloc_fail_at(0);
+        ck_assert_msg(status == OGRJOIN_OK || status == OGRJOIN_ERR_NOMEM,
+                      "%lld: %s", (long long)n, err.message);
+        ck_assert_int_lt(n, 5000);
+    }
+    ck_assert_str_eq(text, cases[_i].rows);
+    ogrjoin_settings_free(settings);
+}
+
+int main(void)
+{
+    tests_open("join_rows");
+    return tests_run();
+}
