@@ -610,15 +610,19 @@ static int make_index(void *data, struct ogrjoin_error *err)
     return ogrjoin_index_new(w->layer, w->settings, &w->index, err);
 }
 
-/* index(layer, settings) */
+/* index(layer, settings, CRS of the left side or None, that of the layer or
+ * None) */
 static PyObject *new_index(PyObject *module, PyObject *args)
 {
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
     struct index_work w = {0};
     struct index_handle *self;
     struct layer_handle *layer;
+    const char *left_crs, *right_crs;
     PyObject *capsule, *settings, *out = NULL;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OO!", &capsule, &PyDict_Type, &settings) ||
+    if (!PyArg_ParseTuple(args, "OO!zz", &capsule, &PyDict_Type, &settings,
+                          &left_crs, &right_crs) ||
         (layer = PyCapsule_GetPointer(capsule, LAYER)) == NULL)
         return NULL;
     self = calloc(1, sizeof *self);
@@ -628,8 +632,13 @@ static PyObject *new_index(PyObject *module, PyObject *args)
     self->layer = capsule;
     w.layer = layer->layer;
     w.settings = make_settings(settings, &self->cancel);
-    if (w.settings != NULL &&
-        run_interruptible(make_index, &w, &self->cancel) == 0)
+    if (w.settings != NULL)
+        err.status =
+            ogrjoin_settings_use_crs(w.settings, left_crs, right_crs, &err);
+    if (err.status != OGRJOIN_OK)
+        raise_error(&err);
+    else if (w.settings != NULL &&
+             run_interruptible(make_index, &w, &self->cancel) == 0)
         out = PyCapsule_New(self, INDEX, destroy_index_capsule);
     self->index = w.index;
     ogrjoin_settings_free(w.settings);

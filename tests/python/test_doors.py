@@ -80,7 +80,8 @@ def line(r):
     maybe(0.8, "how", "left", "inner", "semi", "anti", "right", "full")
     maybe(0.15, "on", "code", "code=id", "name", "name,code", "id=name", "v=v", "day=day")
     maybe(0.12, "exclude", "self", "same_geometry", "field=code")
-    maybe(0.05, "unordered_pairs", True)
+    if left == right:
+        maybe(0.2, "unordered_pairs", True)
     if r.random() < 0.25:
         o["agg"] = r.choice(AGGREGATES)
     elif r.random() < 0.25:
@@ -167,9 +168,16 @@ def kind(type_):
 
 
 def shapes_of(column):
-    shapes = shapely.from_wkb(column.to_numpy(zero_copy_only=False))
+    """Coordinates of each: None of NULL and empty ones, "open" of polygons whose
+    rings are not closed, which the command closes when it writes them."""
+    values = column.to_pylist()
+    shapes = shapely.from_wkb(values, on_invalid="ignore")
     missing = shapely.is_missing(shapes) | shapely.is_empty(shapes)
-    return missing, [shapely.get_coordinates(s, include_z=False).tolist() for s in shapes]
+    places = [shapely.get_coordinates(shape).tolist() for shape in shapes]
+    return [
+        "open" if value is not None and shape is None else None if none else place
+        for value, shape, none, place in zip(values, shapes, missing, places)
+    ]
 
 
 def compare(ours, theirs, name_of_shape, what):
@@ -183,13 +191,14 @@ def compare(ours, theirs, name_of_shape, what):
         assert plain(a) == plain(b), (what, name)
     if "geom" in ours.schema.names and name_of_shape in theirs.schema.names:
         a, b = shapes_of(ours["geom"]), shapes_of(theirs[name_of_shape])
-        assert (a[0] == b[0]).all() and a[1] == b[1], (what, "geometry")
+        assert all(x == y or "open" in (x, y) for x, y in zip(a, b)), (what, "geometry")
 
 
 def join(folder, op, left, right, o):
     given = dict(o)
-    if left == right and "exclude" not in given:
-        given["exclude"] = "self"  # as the command, of one layer with itself
+    if left == right and "self" not in given.get("exclude", ""):
+        # as the command, of one layer with itself
+        given["exclude"] = ",".join(filter(None, (given.get("exclude"), "self")))
     a, b = side(folder, left), side(folder, right)
     return ogrjoin.join(a, b, op, fid="fid", **given).read_all()
 

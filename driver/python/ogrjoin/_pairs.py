@@ -140,7 +140,7 @@ def _of_arrays(made: Any, op: str, first: int, index: Any) -> Pairs:
     if shapes is not None:
         named["intersection"] = _shapes(shapes)
     distance = None
-    if op.lower() in _crs.BY_DISTANCE:
+    if op.lower() in ("nearest", "dwithin"):
         distance = np.frombuffer(measure, "d")
     if n_undecided:
         warnings.warn(
@@ -440,11 +440,15 @@ class Index:
         place[~missing] = np.where(found, at, -1)
         return place
 
-    def _index(self, settings: dict[str, Any]) -> Any:
-        key = tuple(sorted((k, v) for k, v in settings.items() if v is not None))
+    def _index(self, left: Any, settings: dict[str, Any]) -> Any:
+        crs = _crs.of_side(left), self._crs
+        if settings["crs"] != "ignore":
+            crs = _crs.agree(*crs)
+        words = {k: str(v) for k, v in settings.items() if v is not None}
+        key = (crs, *sorted(words.items()))
         index = self._indexes.pop(key, None)
         if index is None:
-            index = _core.index(self._layer, {**self._settings, **settings})
+            index = _core.index(self._layer, {**self._settings, **settings}, *crs)
         self._indexes[key] = index  # the last one
         while len(self._indexes) > _MOST_INDEXES:
             self._indexes.pop(next(iter(self._indexes)), None)
@@ -592,12 +596,9 @@ class Index:
         """What is asked of left, checked; its index, which is made here."""
         settings = {**self._compared, **settings, "op": op}
         settings["similar"] = similar_words(settings["similar"])
-        if isinstance(max_distance, str):
-            settings["max_distance"] = max_distance
+        settings["crs"] = crs
         if settings.get("word_map") is not None:
             settings["word_map"] = word_map_text(settings["word_map"])
-        _crs.check(_crs.of_side(left), self._crs, crs, settings)
-        max_distance = settings.get("max_distance", max_distance)
         if np.ndim(max_distance) > 0:
             max_distance = np.asarray(max_distance)
         else:
@@ -607,7 +608,7 @@ class Index:
         classes = None if on is None else self._classes(on)
         return _Plan(
             settings,
-            self._index(settings),
+            self._index(left, settings),
             self._reading("left", settings),
             column,
             id,
@@ -726,9 +727,9 @@ def validate(
         backend=backend,
     )
     settings.update(index._compared)
-    _crs.check(_crs.of_side(left), index._crs, crs, settings)
+    settings["crs"] = crs
     layer = index._make_layer(left, "left", settings, left_column)
-    return Validation(*_core.validate(index._index(settings), layer, reference))
+    return Validation(*_core.validate(index._index(left, settings), layer, reference))
 
 
 def pairs(
