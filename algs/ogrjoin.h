@@ -553,6 +553,16 @@ OGRJOIN_API void ogrjoin_settings_crs(
     int (*expand)(void *user, const char *crs, char *text, size_t size),
     int (*compare)(void *user, const char *a, const char *b), void *user);
 
+/** For joins of layers, which have no CRS, what ogrjoin_rows_join() does with
+ *  those of its sides: after this the distances of settings, which may have a
+ *  unit ("100ft"), are in the unit of the CRS of the join.
+ *  left, right  texts as the setting left_crs has them; NULL: none
+ *  Errors       OGRJOIN_ERR_ARG: the sides have two CRS, or a distance makes no
+ *               sense in it; OGRJOIN_ERR_DATA: a text that is no CRS */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_settings_use_crs(struct ogrjoin_settings *settings, const char *left,
+                         const char *right, struct ogrjoin_error *err);
+
 /* --- points that lie on a CUDA device ------------------------------------- */
 
 /** Points in the memory of one device, which is not read by the host. */

@@ -2,7 +2,7 @@
 
 #include "../../flatten/base/oj_alloc.h"
 #include "../engine/oj_batch_parts.h"
-#include "../rows/oj_distance_scale.h"
+#include "api_join_crs.h"
 #include "rows_output.h"
 
 #include <math.h>
@@ -180,49 +180,6 @@ static oj_status read_exclude(struct ogrjoin_settings *s, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Of the join: that of the input, or else the join side's. */
-static oj_status choose_crs(const struct ogrjoin_settings *s,
-                            const struct rows_side *input,
-                            const struct rows_side *join,
-                            const struct oj_crs_text **out,
-                            struct oj_error *err)
-{
-    const struct rows_side *has = input->crs_words != NULL ? input : join;
-    const struct rows_side *lacks = has == input ? join : input;
-    enum oj_crs_equality equality;
-    *out = &has->crs;
-    if (s->rows.crs == API_CRS_IGNORE || !rows_side_has_shapes(input) ||
-        !rows_side_has_shapes(join) || has->crs_words == NULL)
-        return OJ_OK;
-    if (has->crs.kind == OJ_CRS_KIND_GEOCENTRIC)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "%s is a geocentric CRS, whose X and Y are no plane: "
-                       "bring both sides into EPSG:4979, or write crs=ignore",
-                       has->crs.name);
-    if (lacks->crs_words == NULL)
-    {
-        api_settings_notify(s,
-                            "the %s side has no CRS: it is taken to be %s, "
-                            "that of the %s side",
-                            rows_side_name(lacks), has->crs.name,
-                            rows_side_name(has));
-        return OJ_OK;
-    }
-    OJ_TRY(oj_crs_text_compare(input->crs_words, join->crs_words,
-                               &s->rows.crs_callbacks, &equality, err));
-    if (equality == OJ_CRS_EQUAL)
-        return OJ_OK;
-    return oj_fail(
-        err, OJ_ERR_ARG,
-        equality == OJ_CRS_DIFFERENT
-            ? "the sides have two CRS, left %s and right %s: bring one to the "
-              "other's, or write crs=ignore to take coordinates as they are"
-            : "whether left %s and right %s are one CRS is not known: give "
-              "both in one form with left_crs and right_crs, or write "
-              "crs=ignore to take coordinates as they are",
-        input->crs.name, join->crs.name);
-}
-
 /* Distances become numbers in the unit of the join; *scale: that of a column of
  * distances of either side. */
 static oj_status resolve_distances(struct ogrjoin_settings *s,
@@ -230,21 +187,15 @@ static oj_status resolve_distances(struct ogrjoin_settings *s,
                                    const struct rows_side *join, double *scale,
                                    struct oj_error *err)
 {
-    static const struct oj_crs_text no_crs = {.kind = OJ_CRS_KIND_NONE,
-                                              .name = "none"};
-    const struct oj_crs_text *crs = &no_crs;
     const struct rows_side *by_column = input->max_distance >= 0 ? input : join;
+    const struct api_side_crs left = {input->crs_words, input->crs,
+                                      rows_side_has_shapes(input)};
+    const struct api_side_crs right = {join->crs_words, join->crs,
+                                       rows_side_has_shapes(join)};
     struct oj_distance_frame frame;
-    struct oj_distance_request request = {NULL, NULL, NULL};
-    OJ_TRY(choose_crs(s, input, join, &crs, err));
-    frame = oj_distance_frame_of_crs_text("", s->relation.metric, crs);
-    frame.takes_plain_numbers = s->rows.crs == API_CRS_IGNORE;
-    if (api_setting_given(s, "max_distance") != NULL)
-        request.max_distance = &s->rows.max_distance;
-    if (api_setting_given(s, "min_distance") != NULL)
-        request.min_distance = &s->rows.min_distance;
-    if (api_setting_given(s, "densify") != NULL)
-        request.densify = &s->rows.densify;
+    struct oj_crs_text crs;
+    OJ_TRY(api_join_crs_choose(s, &left, &right, &crs, err));
+    frame = api_join_crs_frame(s, &crs);
     *scale = 1.0;
     if (by_column->max_distance >= 0)
         OJ_TRY(oj_distance_scale(
@@ -255,7 +206,7 @@ static oj_status resolve_distances(struct ogrjoin_settings *s,
                                      ? "max_distance_field"
                                      : "join_max_distance_field"),
             by_column->distance_unit, scale, err));
-    return oj_distances_convert(&frame, &request, &s->relation, err);
+    return api_join_crs_convert(s, &frame, err);
 }
 
 static oj_status choose_comparisons(const struct rows_side *input,

@@ -12,6 +12,7 @@
 #include "../../algs/ogrjoin.h"
 #include "../../flatten/base/oj_timed_wait.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -609,15 +610,19 @@ static int make_index(void *data, struct ogrjoin_error *err)
     return ogrjoin_index_new(w->layer, w->settings, &w->index, err);
 }
 
-/* index(layer, settings) */
+/* index(layer, settings, CRS of the left side or None, that of the layer or
+ * None) */
 static PyObject *new_index(PyObject *module, PyObject *args)
 {
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
     struct index_work w = {0};
     struct index_handle *self;
     struct layer_handle *layer;
+    const char *left_crs, *right_crs;
     PyObject *capsule, *settings, *out = NULL;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OO!", &capsule, &PyDict_Type, &settings) ||
+    if (!PyArg_ParseTuple(args, "OO!zz", &capsule, &PyDict_Type, &settings,
+                          &left_crs, &right_crs) ||
         (layer = PyCapsule_GetPointer(capsule, LAYER)) == NULL)
         return NULL;
     self = calloc(1, sizeof *self);
@@ -627,8 +632,13 @@ static PyObject *new_index(PyObject *module, PyObject *args)
     self->layer = capsule;
     w.layer = layer->layer;
     w.settings = make_settings(settings, &self->cancel);
-    if (w.settings != NULL &&
-        run_interruptible(make_index, &w, &self->cancel) == 0)
+    if (w.settings != NULL)
+        err.status =
+            ogrjoin_settings_use_crs(w.settings, left_crs, right_crs, &err);
+    if (err.status != OGRJOIN_OK)
+        raise_error(&err);
+    else if (w.settings != NULL &&
+             run_interruptible(make_index, &w, &self->cancel) == 0)
         out = PyCapsule_New(self, INDEX, destroy_index_capsule);
     self->index = w.index;
     ogrjoin_settings_free(w.settings);
@@ -991,114 +1001,274 @@ static PyObject *py_join_source(PyObject *module, PyObject *args)
     return join_to_buffers(&w, index);
 }
 
-/* --- aggregates ------------------------------------------------------------
+/* --- rows ------------------------------------------------------------------
+ *
+ *  rows(stream, settings)              a join side with its columns
+ *  join_rows(rows, stream, settings)   rows of a left side with it, not yet
+ * made next_rows(joined)                   the next of them
  */
 
-#define RESULTS "ogrjoin.results"
+#define ROWS "ogrjoin.rows"
+#define JOINED "ogrjoin.joined"
 
-static void destroy_results_capsule(PyObject *capsule)
+struct rows_handle
 {
-    struct ogrjoin_results *results = PyCapsule_GetPointer(capsule, RESULTS);
-    ogrjoin_results_free(results);
-    free(results);
-}
-
-struct aggregate_work
-{
-    struct ogrjoin_pairs *pairs;
-    const char *function, *separator;
-    struct ogrjoin_values values;
-    int has_values;
-    struct ogrjoin_results *results;
+    struct ogrjoin_rows *rows;
+    PyObject *notices; /* a list of texts */
+    int cancel;
 };
 
-static int run_aggregate_work(void *data, struct ogrjoin_error *err)
+struct joined_handle
 {
-    struct aggregate_work *w = data;
-    return ogrjoin_pairs_aggregate(w->pairs, w->function, w->separator,
-                                   w->has_values ? &w->values : NULL,
-                                   w->results, err);
+    struct ArrowArrayStream stream;
+    PyObject *rows; /* the capsule */
+    PyObject *notices;
+    int64_t n_done, n_rows; /* of the left side; n_rows -1: unknown */
+    int cancel;
+};
+
+/* Called without the GIL. */
+static void add_notice(void *notices, const char *message)
+{
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *text = PyUnicode_FromString(message);
+    if (text == NULL || PyList_Append(notices, text) != 0)
+        PyErr_Clear();
+    Py_XDECREF(text);
+    PyGILState_Release(state);
 }
 
-static PyObject *aggregate_to_buffers(struct aggregate_work *w)
+static int note_progress(void *joined, int64_t rows, int64_t n_rows)
 {
-    struct ogrjoin_results *r = calloc(1, sizeof *r);
-    PyObject *owner;
-    int cancel = 0;
-    w->results = r;
-    owner = r != NULL ? PyCapsule_New(r, RESULTS, destroy_results_capsule)
-                      : PyErr_NoMemory();
-    if (owner == NULL)
-    {
-        free(r);
-        return NULL;
-    }
-    if (run_interruptible(run_aggregate_work, w, &cancel) != 0)
-    {
-        Py_DECREF(owner);
-        return NULL;
-    }
-    owner = Py_BuildValue(
-        "NNNNNN", owner, new_array_or_none(owner, r->integer, r->n, 'q'),
-        new_array_or_none(owner, r->real, r->n, 'd'),
-        new_array_or_none(owner, r->offset, r->n + 1, 'q'),
-        new_array_or_none(owner, r->bytes,
-                          r->offset != NULL ? r->offset[r->n] : 0, 'B'),
-        new_array_or_none(owner, r->is_null, r->n, 'B'));
-    return owner;
+    struct joined_handle *self = joined;
+    __atomic_store_n(&self->n_done, rows, __ATOMIC_RELAXED);
+    __atomic_store_n(&self->n_rows, n_rows, __ATOMIC_RELAXED);
+    return 0;
 }
 
-/* py_aggregate(pairs, n, function, separator or None, integer, real, offset,
- * bytes, is_null) -> (results, integer, real, offset, bytes, is_null): buffers,
- * or None where there is none; n: features of the join side. */
-static PyObject *py_aggregate(PyObject *module, PyObject *args)
+static struct ogrjoin_settings *
+make_row_settings(PyObject *dict, const int *cancel, PyObject *notices)
 {
-    static const int sizes[] = {8, 8, 8, 1, 1};
-    struct aggregate_work w = {.values.size = sizeof w.values};
-    Py_buffer view[5];
-    PyObject *capsule, *column[5], *out = NULL;
-    Py_ssize_t n;
-    int n_views = 0;
-    const void *at[5] = {NULL};
+    struct ogrjoin_settings *settings = make_settings(dict, cancel);
+    if (settings != NULL)
+        ogrjoin_settings_notices(settings, add_notice, notices);
+    return settings;
+}
+
+static void free_rows(struct rows_handle *self)
+{
+    Py_BEGIN_ALLOW_THREADS ogrjoin_rows_free(self->rows);
+    Py_END_ALLOW_THREADS Py_XDECREF(self->notices);
+    free(self);
+}
+
+static void destroy_rows_capsule(PyObject *capsule)
+{
+    free_rows(PyCapsule_GetPointer(capsule, ROWS));
+}
+
+static void free_joined(struct joined_handle *self)
+{
+    Py_BEGIN_ALLOW_THREADS if (self->stream.release != NULL)
+        self->stream.release(&self->stream);
+    Py_END_ALLOW_THREADS Py_XDECREF(self->rows);
+    Py_XDECREF(self->notices);
+    free(self);
+}
+
+static void destroy_joined_capsule(PyObject *capsule)
+{
+    free_joined(PyCapsule_GetPointer(capsule, JOINED));
+}
+
+struct rows_work
+{
+    struct ArrowArrayStream *stream;
+    struct ogrjoin_settings *settings;
+    struct ogrjoin_rows *rows;
+    struct ArrowArrayStream *out; /* NULL: rows are to be made */
+    struct ArrowArray *array;     /* NULL: out is to be made */
+};
+
+static int run_rows_work(void *data, struct ogrjoin_error *err)
+{
+    struct rows_work *w = data;
+    if (w->array != NULL)
+    {
+        int code = w->out->get_next(w->out, w->array);
+        const char *why = code != 0 ? w->out->get_last_error(w->out) : NULL;
+        snprintf(err->message, sizeof err->message, "%s",
+                 why != NULL ? why : "the rows cannot be made");
+        return err->status = code == 0           ? OGRJOIN_OK
+                             : code == ECANCELED ? OGRJOIN_ERR_CANCELLED
+                             : code == ENOMEM    ? OGRJOIN_ERR_NOMEM
+                             : code == EIO       ? OGRJOIN_ERR_IO
+                             : code == ENOTSUP   ? OGRJOIN_ERR_UNSUPPORTED
+                                                 : OGRJOIN_ERR_DATA;
+    }
+    if (w->out != NULL)
+        return ogrjoin_rows_join(w->rows, w->stream, w->settings, w->out, err);
+    return ogrjoin_rows_open(w->stream, w->settings, &w->rows, err);
+}
+
+/* py_rows(stream, settings) -> (rows, number of rows, notices): an Arrow
+ * stream, which is used up */
+static PyObject *py_rows(PyObject *module, PyObject *args)
+{
+    struct rows_work w = {0};
+    struct rows_handle *self;
+    PyObject *stream, *settings, *capsule = NULL;
+    int is_cancelled;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OnszOOOOO", &capsule, &n, &w.function,
-                          &w.separator, &column[0], &column[1], &column[2],
-                          &column[3], &column[4]) ||
-        (w.pairs = PyCapsule_GetPointer(capsule, PAIRS)) == NULL)
+    if (!PyArg_ParseTuple(args, "OO!", &stream, &PyDict_Type, &settings) ||
+        (w.stream = PyCapsule_GetPointer(stream, "arrow_array_stream")) == NULL)
         return NULL;
-    if (n < 0 || n >= PY_SSIZE_T_MAX / 8)
+    if ((self = calloc(1, sizeof *self)) == NULL)
+        return PyErr_NoMemory();
+    if ((self->notices = PyList_New(0)) != NULL)
+        w.settings = make_row_settings(settings, &self->cancel, self->notices);
+    if (w.settings != NULL &&
+        run_once_interruptible(run_rows_work, &w, &self->cancel,
+                               &is_cancelled) == 0)
+        capsule = PyCapsule_New(self, ROWS, destroy_rows_capsule);
+    ogrjoin_settings_free(w.settings);
+    self->rows = w.rows;
+    if (capsule == NULL)
     {
-        PyErr_SetString(PyExc_ValueError, "a layer cannot have so many rows");
+        free_rows(self);
         return NULL;
     }
-    for (int i = 0; i < 5; i++)
-    {
-        Py_ssize_t want = (n + (i == 2)) * sizes[i];
-        if (column[i] == Py_None)
-            continue;
-        if (PyObject_GetBuffer(column[i], &view[n_views], PyBUF_SIMPLE) != 0)
-            goto end;
-        at[i] = view[n_views++].buf;
-        if (i == 3)
-            want = at[2] != NULL ? (Py_ssize_t)((const int64_t *)at[2])[n] : 0;
-        if (want < 0 || view[n_views - 1].len < want)
-        {
-            PyErr_SetString(PyExc_ValueError, "a column is too short");
-            goto end;
-        }
-        w.has_values = 1;
-    }
-    w.values.integer = at[0];
-    w.values.real = at[1];
-    w.values.offset = at[2];
-    w.values.bytes = at[3];
-    w.values.is_null = at[4];
-    out = aggregate_to_buffers(&w);
-end:
-    while (n_views > 0)
-        PyBuffer_Release(&view[--n_views]);
-    return out;
+    return Py_BuildValue("NLO", capsule,
+                         (long long)ogrjoin_rows_count(self->rows),
+                         self->notices);
 }
+
+static void destroy_schema_capsule(PyObject *capsule)
+{
+    struct ArrowSchema *schema = PyCapsule_GetPointer(capsule, "arrow_schema");
+    if (schema->release != NULL)
+        schema->release(schema);
+    free(schema);
+}
+
+static void destroy_array_capsule(PyObject *capsule)
+{
+    struct ArrowArray *array = PyCapsule_GetPointer(capsule, "arrow_array");
+    if (array->release != NULL)
+        array->release(array);
+    free(array);
+}
+
+static PyObject *make_schema_capsule(struct ArrowArrayStream *stream)
+{
+    struct ArrowSchema *schema = calloc(1, sizeof *schema);
+    PyObject *capsule = NULL;
+    if (schema == NULL || stream->get_schema(stream, schema) != 0)
+        PyErr_NoMemory();
+    else
+        capsule = PyCapsule_New(schema, "arrow_schema", destroy_schema_capsule);
+    if (capsule == NULL)
+        free(schema);
+    return capsule;
+}
+
+/* py_join_rows(rows, stream, settings) -> (joined, schema, number of the
+ * geometry's column or -1, notices): an Arrow stream, which is used up */
+static PyObject *py_join_rows(PyObject *module, PyObject *args)
+{
+    struct rows_work w = {0};
+    struct rows_handle *rows;
+    struct joined_handle *self;
+    PyObject *one, *stream, *settings, *schema, *capsule = NULL;
+    int is_cancelled;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOO!", &one, &stream, &PyDict_Type,
+                          &settings) ||
+        (rows = PyCapsule_GetPointer(one, ROWS)) == NULL ||
+        (w.stream = PyCapsule_GetPointer(stream, "arrow_array_stream")) == NULL)
+        return NULL;
+    if ((self = calloc(1, sizeof *self)) == NULL)
+        return PyErr_NoMemory();
+    Py_INCREF(one);
+    self->rows = one;
+    self->n_rows = -1;
+    w.rows = rows->rows;
+    w.out = &self->stream;
+    if ((self->notices = PyList_New(0)) != NULL)
+        w.settings = make_row_settings(settings, &self->cancel, self->notices);
+    if (w.settings != NULL)
+        ogrjoin_settings_progress(w.settings, note_progress, self);
+    if (w.settings != NULL &&
+        run_once_interruptible(run_rows_work, &w, &self->cancel,
+                               &is_cancelled) == 0)
+        capsule = PyCapsule_New(self, JOINED, destroy_joined_capsule);
+    ogrjoin_settings_free(w.settings);
+    if (capsule == NULL)
+    {
+        free_joined(self);
+        return NULL;
+    }
+    if ((schema = make_schema_capsule(&self->stream)) == NULL)
+    {
+        Py_DECREF(capsule);
+        return NULL;
+    }
+    return Py_BuildValue("NNLO", capsule, schema,
+                         (long long)ogrjoin_rows_geometry(&self->stream),
+                         self->notices);
+}
+
+/* py_next_rows(joined) -> (schema, array), or None after the last */
+static PyObject *py_next_rows(PyObject *module, PyObject *capsule)
+{
+    struct joined_handle *self = PyCapsule_GetPointer(capsule, JOINED);
+    struct rows_work w = {0};
+    PyObject *schema, *array;
+    int is_cancelled;
+    (void)module;
+    if (self == NULL)
+        return NULL;
+    w.out = &self->stream;
+    if ((w.array = calloc(1, sizeof *w.array)) == NULL)
+        return PyErr_NoMemory();
+    if (run_once_interruptible(run_rows_work, &w, &self->cancel,
+                               &is_cancelled) != 0 ||
+        w.array->release == NULL)
+    {
+        if (w.array->release != NULL)
+            w.array->release(w.array);
+        free(w.array);
+        return PyErr_Occurred() != NULL ? NULL : Py_BuildValue("O", Py_None);
+    }
+    array = PyCapsule_New(w.array, "arrow_array", destroy_array_capsule);
+    if (array == NULL)
+    {
+        w.array->release(w.array);
+        free(w.array);
+        return NULL;
+    }
+    if ((schema = make_schema_capsule(&self->stream)) == NULL)
+    {
+        Py_DECREF(array);
+        return NULL;
+    }
+    return Py_BuildValue("NN", schema, array);
+}
+
+/* py_rows_done(joined) -> (left rows that are joined, of so many or -1) */
+static PyObject *py_rows_done(PyObject *module, PyObject *capsule)
+{
+    struct joined_handle *self = PyCapsule_GetPointer(capsule, JOINED);
+    (void)module;
+    if (self == NULL)
+        return NULL;
+    return Py_BuildValue(
+        "LL", (long long)__atomic_load_n(&self->n_done, __ATOMIC_RELAXED),
+        (long long)__atomic_load_n(&self->n_rows, __ATOMIC_RELAXED));
+}
+
+/* --- validation ------------------------------------------------------------
+ */
 
 struct validation_work
 {
@@ -1383,7 +1553,10 @@ static PyMethodDef methods[] = {
     {"set_columns", set_columns, METH_VARARGS, NULL},
     {"add_text", add_text, METH_VARARGS, NULL},
     {"set_vectors", set_vectors, METH_VARARGS, NULL},
-    {"aggregate", py_aggregate, METH_VARARGS, NULL},
+    {"rows", py_rows, METH_VARARGS, NULL},
+    {"join_rows", py_join_rows, METH_VARARGS, NULL},
+    {"next_rows", py_next_rows, METH_O, NULL},
+    {"rows_done", py_rows_done, METH_O, NULL},
     {"count", count_layer_features, METH_O, NULL},
     {"index", new_index, METH_VARARGS, NULL},
     {"backend", py_backend, METH_O, NULL},

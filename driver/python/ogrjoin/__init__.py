@@ -23,7 +23,9 @@ from ._pairs import Index, Pairs, Validation, pairs, validate
 if TYPE_CHECKING:
     from . import geopandas
     from ._device import DeviceArray, DevicePairs
-    from ._join import Joined, Scan, join, scan
+    from ._join import join
+    from ._joined import Joined
+    from ._scan import Scan, scan
     from .geopandas import sjoin, sjoin_nearest
 
 __all__ = [
@@ -55,11 +57,11 @@ __all__ = [
 _LATER = {
     "DeviceArray": "_device",
     "DevicePairs": "_device",
-    "Joined": "_join",
-    "Scan": "_join",
+    "Joined": "_joined",
+    "Scan": "_scan",
     "geopandas": "",
     "join": "_join",
-    "scan": "_join",
+    "scan": "_scan",
     "sjoin": "geopandas",
     "sjoin_nearest": "geopandas",
 }
@@ -73,3 +75,7 @@ def __getattr__(name: str) -> Any:
 
     module = import_module(f"ogrjoin.{_LATER[name] or name}")
     return getattr(module, name) if _LATER[name] else module
+
+
+def __dir__() -> list[str]:
+    return __all__

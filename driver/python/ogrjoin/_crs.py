@@ -1,115 +1,104 @@
-"""Coordinate reference systems as PROJJSON, as far as a join asks for them."""
+"""Coordinate reference systems as texts for the C library, and what pyproj, where
+it is installed, knows beyond a text."""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from ._errors import InvalidError
 
-BY_DISTANCE = ("nearest", "dwithin")  # joins that measure one
-
-# Metres; "ft" is the international foot, as in the command.
-_UNITS = {"m": 1.0, "km": 1000.0, "ft": 0.3048, "us-ft": 1200 / 3937, "mi": 1609.344}
+_CODE = re.compile(r"\w+:\w+")
+_KNOWN = ("EPSG:4326", "OGC:CRS84")  # by the C library
 
 
-def of_extension(metadata: bytes | str | None) -> Any:
-    """Of ARROW:extension:metadata; None: it tells of none."""
+def text(crs: Any) -> str | None:
+    """Of a CRS of pyproj, PROJJSON, a code as a number, or a text."""
+    if crs is None or isinstance(crs, str):
+        return crs or None
+    if isinstance(crs, int):
+        return f"EPSG:{crs}"
+    return crs.to_json() if hasattr(crs, "to_json") else json.dumps(crs)
+
+
+def of_extension(metadata: bytes | str | None) -> str | None:
+    """Of ARROW:extension:metadata."""
     try:
-        crs = json.loads(metadata or "{}").get("crs")
-        return json.loads(crs) if isinstance(crs, str) and crs[:1] == "{" else crs
+        return text(json.loads(metadata or "{}").get("crs"))
     except (ValueError, AttributeError):
         return None
 
 
-def of_side(side: Any) -> Any:
-    """PROJJSON of a layer's CRS, or what else names it, or None."""
-    crs = getattr(side, "crs", None)
-    if crs is not None:
-        return crs.to_json_dict() if hasattr(crs, "to_json_dict") else crs
+def of_field(field: Any) -> str | None:
+    """Of a field of pyarrow's."""
+    if hasattr(field.type, "__arrow_ext_serialize__"):
+        return of_extension(field.type.__arrow_ext_serialize__())
+    return of_extension((field.metadata or {}).get(b"ARROW:extension:metadata"))
+
+
+def of_side(side: Any) -> str | None:
+    """Of a layer: what it says itself, or that of its first column which does."""
+    if getattr(side, "crs", None) is not None:
+        return text(side.crs)
     schema = getattr(side, "schema", None)
     if schema is None or not hasattr(schema, "get_field_index"):
         return None  # not pyarrow's
-    for field in schema:
-        if b"geoarrow." in (field.metadata or {}).get(b"ARROW:extension:name", b""):
-            return of_extension(field.metadata.get(b"ARROW:extension:metadata"))
-    return None
+    return next((crs for field in schema if (crs := of_field(field))), None)
 
 
-def _identity(crs: Any) -> Any:
-    """ "EPSG:2263", or all of it where it has no such name."""
-    if isinstance(crs, dict) and "id" in crs:
-        return "{authority}:{code}".format(**crs["id"])
-    return crs.upper() if isinstance(crs, str) else crs
-
-
-def _is_degrees(crs: Any) -> bool:
-    if isinstance(crs, str):
-        return crs in ("EPSG:4326", "OGC:CRS84")
-    while isinstance(crs, dict) and "source_crs" in crs:
-        crs = crs["source_crs"]
-    return isinstance(crs, dict) and crs.get("type") in (
-        "GeographicCRS",
-        "GeodeticCRS",
-    )
-
-
-def check(left: Any, right: Any, mode: str, settings: dict[str, Any]) -> None:
-    """Raises where the two, or degrees, make no sense; turns a max_distance with
-    a unit into a number."""
-    if mode not in ("check", "ignore"):
-        raise InvalidError('crs is "check" or "ignore", and in join() "reproject"')
-    crs = left if left is not None else right
-    on_sphere = settings.get("metric") == "sphere"
-    if mode == "check":
-        if left is not None and right is not None and _identity(left) != _identity(right):
-            raise InvalidError(
-                "the sides have two CRS: bring one to the other's "
-                '(GeoDataFrame.to_crs), or write crs="ignore"'
-            )
-        by_distance = settings["op"].lower() in BY_DISTANCE
-        asks_degrees = str(settings.get("max_distance")).endswith("deg")
-        if by_distance and not (on_sphere or asks_degrees) and _is_degrees(crs):
-            raise InvalidError(
-                'distances in degrees: write metric="sphere" for metres, a '
-                'max_distance as "0.1deg", or crs="ignore" to join in degrees'
-            )
-    distance = settings.get("max_distance")
-    if isinstance(distance, str) and distance.endswith("deg"):
-        if on_sphere or not _is_degrees(crs):
-            raise InvalidError(f'"{distance}" is no distance: the CRS has no degrees')
-        settings["max_distance"] = _number(distance, distance[: -len("deg")])
-    elif isinstance(distance, str):
-        settings["max_distance"] = _in_units(distance, None if on_sphere else crs)
-
-
-def _number(text: str, number: str) -> float:
+def _proj(crs: str) -> Any:
+    """pyproj's, or None without it or where it does not know this one."""
     try:
-        return float(number)
-    except ValueError:
+        import pyproj
+    except ImportError:
+        return None
+    try:
+        return pyproj.CRS.from_user_input(crs)
+    except pyproj.exceptions.CRSError:
+        return None
+
+
+def _expand(crs: str | None) -> str | None:
+    """A code in words; what is none, or what pyproj does not know, as it is."""
+    if crs is None or crs.upper() in _KNOWN or not _CODE.fullmatch(crs):
+        return crs
+    known = _proj(crs)
+    return crs if known is None else str(known.to_json())
+
+
+def agree(left: str | None, right: str | None) -> tuple[str | None, str | None]:
+    """Both as the C library reads them without pyproj: codes in words, and one CRS
+    in two spellings in one."""
+    if left is not None and right is not None and left != right:
+        one, other = _proj(left), _proj(right)
+        if one is not None and one.equals(other, ignore_axis_order=True):
+            right = left
+    return _expand(left), _expand(right)
+
+
+def projjson(crs: str | None) -> Any:
+    """The object that GeoParquet writes; None: no CRS."""
+    if crs is None or crs[:1] == "{":
+        return crs and json.loads(crs)
+    known = _proj(crs)
+    if known is None:
         raise InvalidError(
-            f'"{text}" is no distance: 100, "100ft", "1.5km" (m, km, ft, us-ft, mi, deg)'
-        ) from None
+            f'GeoParquet needs PROJJSON, which pyproj would make of "{crs}": install it'
+        )
+    return known.to_json_dict()
 
 
-def _in_units(text: str, crs: Any) -> float:
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyz-")
-    unit = text[len(number) :].strip()
-    if unit not in _UNITS:
-        number += unit  # which makes it none
-        unit = ""
-    value = _number(text, number)
-    return value * _UNITS[unit] / _metres(crs) if unit else value
+def transformer(source: str | None, target: str | None) -> Any:
+    """Of coordinates in source to those in target: x, y -> x, y."""
+    for crs, argument in ((source, "right_crs"), (target, "left_crs")):
+        if crs is None:
+            side = argument.split("_")[0]
+            raise InvalidError(
+                f'crs="reproject": the {side} side has no CRS; write {argument}='
+            )
+        if _proj(crs) is None:
+            raise InvalidError(f'crs="reproject" needs pyproj, and a CRS it knows: "{crs}"')
+    import pyproj
 
-
-def _metres(crs: Any) -> float:
-    """A unit of crs in metres; None: it is metres already."""
-    if crs is None:
-        return 1.0
-    while isinstance(crs, dict) and "source_crs" in crs:
-        crs = crs["source_crs"]
-    try:
-        unit = crs["coordinate_system"]["axis"][0]["unit"]
-        return 1.0 if unit == "metre" else float(unit["conversion_factor"])
-    except (KeyError, TypeError):
-        raise InvalidError("the CRS does not tell its unit: give a number") from None
+    return pyproj.Transformer.from_crs(_proj(source), _proj(target), always_xy=True)

@@ -97,8 +97,39 @@ class Pairs:
         right32, index = self.right32[a:b], self._index
         return Pairs(offsets - a, right32, distance, n, values, index=index)
 
+    def to_frame(self) -> Any:
+        """A DataFrame of pandas: left, right, distance where the join has one, and
+        what settings asked for."""
+        import pandas
+
+        columns = {"left": self.left, "right": self.right}
+        if self.distance is not None:
+            columns["distance"] = self.distance
+        return pandas.DataFrame({**columns, **self.values})
+
     def __repr__(self) -> str:
-        return f"<ogrjoin.Pairs: {len(self)} of {self.n_left} left rows>"
+        rows = f"{self.n_left} left rows"
+        return f"<ogrjoin.Pairs: {len(self)} pairs of {rows} with the right ones>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{len(self)} pairs, the first:</p>{self._head().to_html()}"
+
+    def _head(self) -> Any:
+        import pandas
+
+        n = min(len(self), 5)
+        left = np.searchsorted(self.offsets, np.arange(n), "right") - 1 + self.first
+        columns = {"left": left, "right": self.right32[:n]}
+        if self.distance is not None:
+            columns["distance"] = self.distance[:n]
+        return pandas.DataFrame({**columns, **{k: v[:n] for k, v in self.values.items()}})
+
+    def __reduce__(self) -> Any:
+        """Pickled are the arrays."""
+        values = {name: np.array(v) for name, v in self.values.items()}
+        distance = None if self.distance is None else np.array(self.distance)
+        arrays = np.array(self.offsets), np.array(self.right32), distance
+        return Pairs, (*arrays, self.n_left, values, self.first)
 
 
 def _of_arrays(made: Any, op: str, first: int, index: Any) -> Pairs:
@@ -109,7 +140,7 @@ def _of_arrays(made: Any, op: str, first: int, index: Any) -> Pairs:
     if shapes is not None:
         named["intersection"] = _shapes(shapes)
     distance = None
-    if op.lower() in _crs.BY_DISTANCE:
+    if op.lower() in ("nearest", "dwithin"):
         distance = np.frombuffer(measure, "d")
     if n_undecided:
         warnings.warn(
@@ -160,6 +191,9 @@ def pad(left: Any, n_left: int, *columns: Any) -> tuple[Any, ...]:
 
 
 _PROGRESS_ROWS = 65536
+
+# Indexes that are kept: one for each distance that is asked for.
+_MOST_INDEXES = 4
 
 # After joins of more rows the memory they worked with is freed.
 _KEPT_ROWS = 65536
@@ -358,7 +392,8 @@ class Index:
         settings = {"op": op, **self._compared}
         self._layer = self._make_layer(right, "right", settings, column, texts)
         self._crs = _crs.of_side(right)
-        self._indexes: dict[Any, Any] = {}
+        self._indexes: dict[Any, Any] = {}  # the last few that were asked for
+        self._rows: Any = None  # this side with its columns, for join()
         self._values: Any = None
         if on is not None:
             _sides.check_length(on, len(self), "columns are not as long as a layer")
@@ -405,13 +440,25 @@ class Index:
         place[~missing] = np.where(found, at, -1)
         return place
 
-    def _index(self, settings: dict[str, Any]) -> Any:
-        key = tuple(sorted((k, v) for k, v in settings.items() if v is not None))
-        index = self._indexes.get(key)
+    def _index(self, left: Any, settings: dict[str, Any]) -> Any:
+        crs = _crs.of_side(left), self._crs
+        if settings["crs"] != "ignore":
+            crs = _crs.agree(*crs)
+        words = {k: str(v) for k, v in settings.items() if v is not None}
+        key = (crs, *sorted(words.items()))
+        index = self._indexes.pop(key, None)
         if index is None:
-            index = _core.index(self._layer, {**self._settings, **settings})
-            self._indexes[key] = index
+            index = _core.index(self._layer, {**self._settings, **settings}, *crs)
+        self._indexes[key] = index  # the last one
+        while len(self._indexes) > _MOST_INDEXES:
+            self._indexes.pop(next(iter(self._indexes)), None)
         return index
+
+    def __repr__(self) -> str:
+        return f"<ogrjoin.Index of {len(self)} rows>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an Index is memory of this process: pickle the right side")
 
     def pairs(
         self,
@@ -549,12 +596,9 @@ class Index:
         """What is asked of left, checked; its index, which is made here."""
         settings = {**self._compared, **settings, "op": op}
         settings["similar"] = similar_words(settings["similar"])
-        if isinstance(max_distance, str):
-            settings["max_distance"] = max_distance
+        settings["crs"] = crs
         if settings.get("word_map") is not None:
             settings["word_map"] = word_map_text(settings["word_map"])
-        _crs.check(_crs.of_side(left), self._crs, crs, settings)
-        max_distance = settings.get("max_distance", max_distance)
         if np.ndim(max_distance) > 0:
             max_distance = np.asarray(max_distance)
         else:
@@ -564,7 +608,7 @@ class Index:
         classes = None if on is None else self._classes(on)
         return _Plan(
             settings,
-            self._index(settings),
+            self._index(left, settings),
             self._reading("left", settings),
             column,
             id,
@@ -683,9 +727,9 @@ def validate(
         backend=backend,
     )
     settings.update(index._compared)
-    _crs.check(_crs.of_side(left), index._crs, crs, settings)
+    settings["crs"] = crs
     layer = index._make_layer(left, "left", settings, left_column)
-    return Validation(*_core.validate(index._index(settings), layer, reference))
+    return Validation(*_core.validate(index._index(left, settings), layer, reference))
 
 
 def pairs(

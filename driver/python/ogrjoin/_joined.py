@@ -1,0 +1,164 @@
+"""The rows of a join, as they are read."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import warnings
+from typing import Any, Iterator
+
+import pyarrow as pa
+
+from . import _core, _crs
+from ._errors import UnsupportedError
+from ._pairs import Progress
+from ._scan import extension_of
+
+
+class _Piece:
+    """A record batch as the C library exports it."""
+
+    def __init__(self, schema: Any, array: Any) -> None:
+        self._capsules = schema, array
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+        return self._capsules
+
+
+class _SchemaOf:
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __arrow_c_schema__(self) -> Any:
+        return self._capsule
+
+
+class Joined:
+    """A join's rows as an Arrow stream, made as they are read; read again they are
+    made again, where the left side can be read again."""
+
+    def __init__(
+        self, rows: Any, left: Any, settings: dict[str, Any], progress: Any
+    ) -> None:
+        self._rows, self._left, self._settings = rows, left, settings
+        self._progress: Progress | None = progress
+        self._next: Any = None  # what is made and not read
+        self._next, self.schema, self._geometry = self._start(4)
+
+    def _start(self, stacklevel: int) -> Any:
+        stream = self._left.reader().__arrow_c_stream__()
+        joined, schema, geometry, notices = _core.join_rows(
+            self._rows, stream, self._settings
+        )
+        for notice in notices:
+            warnings.warn(notice, UserWarning, stacklevel=stacklevel)
+        schema = pa.schema(_SchemaOf(schema))
+        return joined, schema, schema.names[geometry] if geometry >= 0 else None
+
+    def _batches(self) -> Iterator[Any]:
+        joined, self._next = self._next, None
+        if joined is None:
+            joined = self._start(4)[0]
+        done = None
+        while (piece := _core.next_rows(joined)) is not None:
+            if self._progress is not None and done != _core.rows_done(joined):
+                done = _core.rows_done(joined)
+                self._progress(done[0], max(done))
+            yield pa.record_batch(_Piece(*piece))
+        if self._progress is not None and done != _core.rows_done(joined):
+            done = _core.rows_done(joined)
+            self._progress(done[0], max(done))
+
+    def reader(self) -> Any:
+        """A pyarrow.RecordBatchReader from the beginning."""
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches())
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.reader().__arrow_c_stream__(requested_schema)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Record batches."""
+        return self._batches()
+
+    def read_all(self) -> Any:
+        """All rows as a pyarrow.Table."""
+        return self.reader().read_all()
+
+    def to_polars(self) -> Any:
+        import polars
+
+        return polars.DataFrame(self)
+
+    def to_pandas(self) -> Any:
+        """A DataFrame; geometries are WKB, and an index of left is one again."""
+        frame = self.read_all().replace_schema_metadata(None).to_pandas()
+        return frame.set_index(self._left.index) if self._left.index else frame
+
+    def to_geopandas(self) -> Any:
+        """A GeoDataFrame, with the index that left had."""
+        import geopandas
+
+        frame = geopandas.GeoDataFrame.from_arrow(self, geometry=self._geometry)
+        return frame.set_index(self._left.index) if self._left.index else frame
+
+    def __repr__(self) -> str:
+        return f"<ogrjoin.Joined: rows of {', '.join(self.schema.names)}>"
+
+    def _repr_html_(self) -> str:
+        head = "" if self._left.is_once else next(self._batches(), None)
+        if not head:
+            return repr(self).replace("<", "&lt;")
+        rows = head.slice(0, 5).to_pandas()
+        return f"<p>ogrjoin.Joined, the first rows:</p>{rows.to_html(max_cols=20)}"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Joined is a join that is not yet made: pickle read_all()")
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Writes GeoParquet 1.1, under another name until it is whole."""
+        import pyarrow.parquet
+
+        path = os.fspath(path)
+        columns = {}
+        for field in self.schema:
+            encoding = extension_of(field).removeprefix("geoarrow.")
+            if not encoding:
+                continue
+            if encoding != "wkb" and not _is_separated(field.type):
+                raise UnsupportedError(
+                    f"{field.name} is {encoding} of interleaved coordinates, which "
+                    "GeoParquet has no encoding for"
+                )
+            columns[field.name] = {
+                "encoding": "WKB" if encoding == "wkb" else encoding,
+                "geometry_types": [],
+                "crs": _crs.projjson(_crs.of_field(field)),
+            }
+        schema = self.schema
+        if columns:
+            first = self._geometry if self._geometry in columns else next(iter(columns))
+            geo = {"version": "1.1.0", "primary_column": first, "columns": columns}
+            schema = schema.with_metadata({b"geo": json.dumps(geo).encode()})
+        # A name that others cannot guess, and "x": no link of theirs is followed.
+        name = f".ogrjoin-{secrets.token_hex(8)}"
+        temporary = os.path.join(os.path.dirname(path), name)
+        try:
+            with open(temporary, "xb") as file:
+                with pyarrow.parquet.ParquetWriter(file, schema) as writer:
+                    for batch in self._batches():
+                        writer.write_batch(
+                            pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+                        )
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        finally:
+            if os.path.exists(temporary):
+                os.remove(temporary)
+
+
+def _is_separated(kind: Any) -> bool:
+    while pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_struct(kind))

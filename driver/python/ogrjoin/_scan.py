@@ -1,0 +1,92 @@
+"""Files as Arrow streams, and what GeoParquet says of its columns."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Iterator
+
+import pyarrow as pa
+
+NAME, METADATA = b"ARROW:extension:name", b"ARROW:extension:metadata"
+
+
+def mark_geometries(schema: Any) -> tuple[Any, str | None]:
+    """With GeoParquet's columns marked as GeoArrow's, and the primary one."""
+    geo = json.loads((schema.metadata or {}).get(b"geo", b"{}"))
+    for name, column in geo.get("columns", {}).items():
+        i = schema.get_field_index(name)
+        if i < 0 or extension_of(schema.field(i)):
+            continue
+        crs = column.get("crs", "OGC:CRS84")  # what a file without one means
+        told = {} if crs is None else {"crs": crs}
+        encoding = column.get("encoding", "WKB").lower()
+        metadata = {NAME: b"geoarrow." + encoding.encode()}
+        metadata[METADATA] = json.dumps(told).encode()
+        schema = schema.set(i, schema.field(i).with_metadata(metadata))
+    return schema, geo.get("primary_column")
+
+
+def extension_of(field: Any) -> str:
+    """GeoArrow's name of the field's type, or ""."""
+    name: str = (field.metadata or {}).get(NAME, b"").decode()
+    if isinstance(field.type, pa.BaseExtensionType):
+        name = field.type.extension_name
+    return name if name.startswith("geoarrow.") else ""
+
+
+class Scan:
+    """A file or a folder as an Arrow stream, as often as it is asked for."""
+
+    def __init__(self, path: str, layer: str | int | None = None) -> None:
+        self._dataset: Any = None
+        self._table: Any = None
+        self._path = path
+        if os.path.isdir(path) or path.endswith((".parquet", ".geoparquet", ".pq")):
+            import pyarrow.dataset
+
+            self._dataset = pyarrow.dataset.dataset(path, format="parquet")
+            self.schema, self.geometry = mark_geometries(self._dataset.schema)
+            return
+        from pyogrio import read_arrow
+
+        told, table = read_arrow(path, layer=layer)
+        self.geometry = told["geometry_name"] or "wkb_geometry"
+        self.schema = table.schema
+        i = table.schema.get_field_index(self.geometry)
+        if i < 0:
+            self.geometry = None
+        else:
+            metadata = {NAME: b"geoarrow.wkb"}
+            if told["crs"]:
+                metadata[METADATA] = json.dumps({"crs": told["crs"]}).encode()
+            field = table.schema.field(i).with_metadata(metadata)
+            self.schema = table.schema.set(i, field)
+        self._table = table.cast(self.schema)
+
+    def __len__(self) -> int:
+        if self._table is not None:
+            return len(self._table)
+        return int(self._dataset.count_rows())
+
+    def __repr__(self) -> str:
+        return f"<ogrjoin.Scan of {self._path}: {', '.join(self.schema.names)}>"
+
+    def _batches(self) -> Iterator[Any]:
+        for batch in self._dataset.scanner().to_batches():
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
+
+    def reader(self) -> Any:
+        """A pyarrow.RecordBatchReader from the beginning."""
+        if self._table is not None:
+            return self._table.to_reader()
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches())
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.reader().__arrow_c_stream__(requested_schema)
+
+
+def scan(path: str | os.PathLike[str], layer: str | int | None = None) -> Scan:
+    """GeoParquet (a file or a folder of files) by pyarrow, every other format by
+    pyogrio; layer: of a file with several."""
+    return Scan(os.fspath(path), layer)

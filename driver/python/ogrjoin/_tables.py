@@ -1,0 +1,135 @@
+"""Whatever holds features and columns -> Arrow streams."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from . import _crs, _sides
+from ._errors import InvalidError
+from ._joined import Joined
+from ._scan import METADATA, NAME, extension_of, mark_geometries, scan
+
+
+def _table_of_shapes(array: Any, crs: str | None) -> Any:
+    import shapely
+
+    is_text = crs is not None and crs[:1] != "{"
+    told = json.dumps({"crs": crs if crs is None or is_text else json.loads(crs)})
+    metadata = {NAME: b"geoarrow.wkb", METADATA: told.encode()}
+    field = pa.field("geometry", pa.binary(), metadata=metadata)
+    column = pa.array(shapely.to_wkb(array), pa.binary())
+    return pa.table([column], schema=pa.schema([field]))
+
+
+class TableSide:
+    """Whatever holds features, as Arrow streams."""
+
+    def __init__(self, side: Any, which: str, settings: dict[str, Any]) -> None:
+        layer = settings.pop(f"{which}_layer", None)
+        if isinstance(side, (str, os.PathLike)):
+            side = scan(side, layer)
+        elif layer is not None:
+            raise InvalidError(f"{which}_layer is of a path to a file")
+        self.index: list[str] = []  # columns that were the index of pandas
+        geometry = getattr(side, "geometry", None)
+        if _sides.is_geodataframe(side):
+            geometry = geometry.name
+            keeps = which == "left" and type(side.index).__name__ != "RangeIndex"
+            names = set(side.columns)
+            side = pa.table(side.to_arrow(index=keeps))
+            self.index = [n for n in side.schema.names if keeps and n not in names]
+        elif (shapes := _sides.shapely_array(side)) is not None:
+            side = _table_of_shapes(shapes, _crs.of_side(side))
+        elif isinstance(side, tuple) and len(side) == 2:
+            side = pa.table({"x": np.asarray(side[0]), "y": np.asarray(side[1])})
+            settings.update({f"{which}_x": "x", f"{which}_y": "y"})
+        elif isinstance(side, list) and not _sides.is_iterator(side):
+            shapes = np.empty(len(side), dtype=object)
+            shapes[:] = side
+            side = _table_of_shapes(shapes, None)
+        if hasattr(side, "scanner") and hasattr(side, "schema"):
+            side = side.scanner()
+        if not hasattr(side, "__arrow_c_stream__") and hasattr(side, "to_reader"):
+            side = side.to_reader()
+        if not hasattr(side, "__arrow_c_stream__"):
+            raise TypeError(
+                f"the {which} side is a {type(side).__name__}: join() takes tables and "
+                "streams of Arrow, GeoDataFrames, paths, geometries of shapely, and "
+                "(x, y)"
+            )
+        self._side = side
+        # What has no length and is no query may be a stream, which ends.
+        self.is_once = not (
+            hasattr(side, "__len__")
+            or isinstance(side, Joined)
+            or type(side).__module__.split(".")[0] in ("polars", "duckdb", "_duckdb", "sedonadb")
+        )
+        self.n_rows = len(side) if hasattr(side, "__len__") else None
+        self._reader: Any = pa.RecordBatchReader.from_stream(side)
+        self._schema, primary = mark_geometries(self._reader.schema)
+        self.geometry = settings.get(f"{which}_column") or primary
+        if self.geometry is None and isinstance(geometry, str):
+            self.geometry = geometry
+        settings[f"{which}_column"] = self.geometry
+        crs = _crs.text(settings.pop(f"{which}_crs", None))
+        settings[f"{which}_crs"] = crs
+
+    def crs(self, given: str | None) -> str | None:
+        """given, or what the columns say."""
+        fields = [f for f in self._schema if self.geometry in (None, f.name)]
+        return given or next((c for f in fields if (c := _crs.of_field(f))), None)
+
+    def field_of_geometry(self) -> int:
+        """The number of the column that is joined by, where it is known here."""
+        if self.geometry is not None:
+            return int(self._schema.get_field_index(self.geometry))
+        marked = [i for i, f in enumerate(self._schema) if extension_of(f)]
+        return marked[0] if len(marked) == 1 else -1
+
+    def reader(self) -> Any:
+        """A pyarrow.RecordBatchReader from the beginning."""
+        reader, self._reader = self._reader, None
+        if reader is None and self.is_once:
+            raise InvalidError(
+                "the rows have been read, and the left side is a stream that can be "
+                "read only once: join again, or keep read_all()"
+            )
+        if reader is None:
+            reader = pa.RecordBatchReader.from_stream(self._side)
+        if reader.schema is self._schema or reader.schema.equals(
+            self._schema, check_metadata=True
+        ):
+            return reader
+        made = (pa.RecordBatch.from_arrays(b.columns, schema=self._schema) for b in reader)
+        return pa.RecordBatchReader.from_batches(self._schema, made)
+
+    def moved(self, settings: dict[str, Any]) -> Any:
+        """A table of all rows, in the CRS left_crs, by pyproj."""
+        target = settings["left_crs"]
+        move = _crs.transformer(self.crs(settings["right_crs"]), target).transform
+        table = self.reader().read_all()
+        settings["right_crs"] = target
+        if settings.get("right_x") is not None:
+            names = [settings["right_x"], settings["right_y"]]
+            for name, column in zip(names, move(*(table[n].to_numpy() for n in names))):
+                i = table.schema.get_field_index(name)
+                table = table.set_column(i, name, pa.array(column))
+            return table
+        i = self.field_of_geometry()
+        if i < 0:
+            raise InvalidError('crs="reproject": name the geometries, right_column=')
+        import geopandas
+        import shapely
+
+        part = geopandas.GeoDataFrame.from_arrow(table.select([i]))
+        shapes = shapely.transform(
+            part.geometry.values, lambda xy: np.column_stack(move(*xy.T))
+        )
+        moved = _table_of_shapes(shapes, target)
+        field = moved.schema.field(0).with_name(self._schema.field(i).name)
+        return table.set_column(i, field, moved.column(0))
