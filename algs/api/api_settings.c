@@ -1,9 +1,9 @@
 #include "api_settings.h"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_spelling.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../../flatten/base/oj_word_list.h"
+#include "../../flatten/text/oj_spelling.h"
 #include "../rows/oj_option_clash.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 #include "rows_side.h"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_spelling.h"
+#include "../../flatten/text/oj_spelling.h"
 #include "../arrow/arrow_values.h"
 
 #include <math.h>
@@ -384,67 +384,24 @@ static oj_status select_columns(struct rows_side *side,
 /* ---- its CRS ---------------------------------------------------------------
  */
 
-/* Behind the white space of JSON. */
-static const char *skip_white(const char *at, const char *end)
+/* What the extension type of the geometries states, if anything. */
+static oj_status copy_crs_of_column(struct rows_side *side,
+                                    struct oj_error *err)
 {
-    while (at < end && strchr(" \t\r\n", *at) != NULL)
-        at++;
-    return at;
-}
-
-/* The end of the JSON value at at: a string, an object, an array, or a word. */
-static const char *end_of_value(const char *at, const char *end)
-{
-    int depth = 0, is_text = 0;
-    for (; at < end; at++)
-    {
-        if (is_text)
-        {
-            at += *at == '\\';
-            is_text = at < end && *at != '"';
-            if (!is_text && depth == 0)
-                return at < end ? at + 1 : end;
-        }
-        else if (*at == '"')
-            is_text = 1;
-        else if (*at == '{' || *at == '[')
-            depth++;
-        else if (*at == '}' || *at == ']')
-        {
-            if (--depth <= 0)
-                return depth < 0 ? at : at + 1;
-        }
-        else if (depth == 0 && *at == ',')
-            return at;
-    }
-    return end;
-}
-
-/* The value of the member crs of the JSON object at at, or NULL. */
-static const char *find_crs_member(const char *at, const char *end, size_t *n)
-{
-    at = skip_white(at, end);
-    if (at == end || *at != '{')
-        return NULL;
-    at = skip_white(at + 1, end);
-    while (at < end && *at == '"')
-    {
-        const char *key = at, *value, *behind = end_of_value(at, end);
-        value = skip_white(behind, end);
-        if (value == end || *value != ':')
-            return NULL;
-        value = skip_white(value + 1, end);
-        at = end_of_value(value, end);
-        if (behind - key == 5 && memcmp(key, "\"crs\"", 5) == 0)
-        {
-            *n = (size_t)(at - value);
-            return value;
-        }
-        at = skip_white(at, end);
-        if (at < end && *at == ',')
-            at = skip_white(at + 1, end);
-    }
-    return NULL;
+    int64_t n = 0;
+    const char *found =
+        oj_arrow_metadata_find(side->schema.children[side->geometry]->metadata,
+                               "ARROW:extension:metadata", &n);
+    char *metadata;
+    oj_status status;
+    if (found == NULL)
+        return OJ_OK;
+    OJ_NEW(metadata, n + 1, err);
+    memcpy(metadata, found, (size_t)n);
+    metadata[n] = '\0';
+    status = oj_crs_text_of_metadata(metadata, &side->crs_words, err);
+    oj_free(metadata);
+    return status;
 }
 
 /* What left_crs says, or else the extension type of the geometries. */
@@ -454,24 +411,17 @@ static oj_status read_crs(struct rows_side *side,
 {
     char option[40];
     const char *given = side_setting(side, settings, "crs", option);
-    int64_t n_metadata = 0;
-    const char *metadata;
-    size_t n = given != NULL ? strlen(given) : 0;
-    if (given == NULL && side->geometry >= 0)
+    if (given != NULL)
     {
-        metadata = oj_arrow_metadata_find(
-            side->schema.children[side->geometry]->metadata,
-            "ARROW:extension:metadata", &n_metadata);
-        if (metadata != NULL)
-            given = find_crs_member(metadata, metadata + n_metadata, &n);
+        size_t size = strlen(given) + 1;
+        OJ_NEW(side->crs_words, (int64_t)size, err);
+        memcpy(side->crs_words, given, size);
+    }
+    else if (side->geometry >= 0)
+    {
         snprintf(option, sizeof option, "the CRS of the %s side",
                  rows_side_name(side));
-    }
-    if (given != NULL && !(n == 4 && memcmp(given, "null", 4) == 0))
-    {
-        OJ_NEW(side->crs_words, (int64_t)n + 1, err);
-        memcpy(side->crs_words, given, n);
-        side->crs_words[n] = '\0';
+        OJ_TRY(copy_crs_of_column(side, err));
     }
     return oj_crs_text_read(side->crs_words, option,
                             &settings->rows.crs_callbacks, &side->crs, err);

@@ -4,7 +4,7 @@
 #include "../../algs/relation/oj_gpu.h"
 #include "../../algs/rows/oj_option_clash.h"
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_spelling.h"
+#include "../../flatten/text/oj_spelling.h"
 #include "../base/oj_message.h"
 #include "../base/oj_shell_words.h"
 #include "../files/oj_path.h"

@@ -58,8 +58,8 @@ void oj_pass_choice_note_rows(struct oj_pass_choice *choice, int reading,
         if (flat->fid != NULL)
             sum = oj_hash_mix(sum, &flat->fid[i]);
         if (first < end)
-            sum = oj_hash_mix(oj_hash_mix(sum, &flat->x[first]),
-                              &flat->y[first]);
+            sum =
+                oj_hash_mix(oj_hash_mix(sum, &flat->x[first]), &flat->y[first]);
     }
     choice->seen[reading] = sum;
 }

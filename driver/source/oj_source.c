@@ -2,9 +2,9 @@
 
 #include "../../algs/relation/oj_compared_fields.h"
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_spelling.h"
 #include "../../flatten/geopackage/oj_sqlite_connection.h"
 #include "../../flatten/read/oj_lane_table.h"
+#include "../../flatten/text/oj_spelling.h"
 #include "../../flatten/write/oj_flat_to_ogr_geometry.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
