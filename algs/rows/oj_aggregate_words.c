@@ -312,22 +312,6 @@ oj_status oj_aggregate_words_bind(struct oj_aggregate_words *words, int i,
     return check_name_is_free(words, i, err);
 }
 
-oj_status oj_aggregate_words_check_rows(const char *dash, enum oj_how how,
-                                        const char *name_count,
-                                        struct oj_error *err)
-{
-    if (how != OJ_HOW_LEFT && how != OJ_HOW_INNER)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "%sagg gives one row for each input row: %show can be "
-                       "left, or inner for those with pairs only",
-                       dash, dash);
-    if (name_count != NULL)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "%sagg names its columns itself: write \"count as %s\"",
-                       dash, name_count);
-    return OJ_OK;
-}
-
 void oj_aggregate_words_free(struct oj_aggregate_words *words)
 {
     oj_free(words->types);

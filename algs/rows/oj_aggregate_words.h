@@ -7,17 +7,15 @@
  *  may be quoted; inside, a quote is doubled to stand for itself.
  *
  *   parse(text) -> for each i: find field i in the join side, bind(i, field)
- *                        |
- *                        '-> aggregates, types, fields  for
- * oj_aggregates_open() names, kinds               of the result columns
+ *                     |
+ *                     |-> aggregates, types, fields: for oj_aggregates_open()
+ *                     '-> names, kinds: the result columns
  *
- *  What a NULL field, a field of several kinds or a missing function means is
- *  written at oj_aggregate.h.
+ *  What NULLs, NaN and rows without values give is written at oj_aggregate.h.
  */
 #ifndef OJ_AGGREGATE_WORDS_H
 #define OJ_AGGREGATE_WORDS_H
 
-#include "../../flatten/base/oj_output_row_modes.h"
 #include "../aggregate/oj_aggregate.h"
 #include "oj_field_kind.h"
 
@@ -91,13 +89,6 @@ OJ_MUST_USE oj_status oj_aggregate_words_parse(const char *dash,
 OJ_MUST_USE oj_status oj_aggregate_words_bind(
     struct oj_aggregate_words *words, int i, int column,
     const struct oj_field_description *field, struct oj_error *err);
-
-/** OJ_ERR_ARG where -agg cannot be given beside -how, or beside name_count, the
- *  name that another option gives to a count (NULL: none). */
-OJ_MUST_USE oj_status oj_aggregate_words_check_rows(const char *dash,
-                                                    enum oj_how how,
-                                                    const char *name_count,
-                                                    struct oj_error *err);
 
 /** Accepts zeroed memory. */
 void oj_aggregate_words_free(struct oj_aggregate_words *words);

@@ -41,15 +41,14 @@ struct crs_definition
 struct crs_reading
 {
     struct oj_crs_text text;
-    char
-        horizontal[sizeof((struct oj_crs_text *)0)->identity]; /* identity of
-                                               the part that counts; "": none */
+    /* The identity of the part that counts; "": none. */
+    char horizontal[sizeof((struct oj_crs_text *)0)->identity];
     struct crs_definition definition; /* incomplete where a code is alone */
 };
 
 /* ---- codes --------------------------------------------------------------- */
 
-/* Codes whose CRS everyone can know without a database. */
+/* Codes whose CRS is read without a database. */
 static const struct
 {
     const char *identity;
@@ -297,7 +296,8 @@ static void read_identity(const struct oj_crs_tree *tree, int32_t node,
                                  : oj_crs_tree_child(tree, id, i);
     }
     oj_crs_tree_copy(tree, place[0], authority, sizeof authority);
-    if (strcmp(authority, "IAU") == 0 && place[2] >= 0)
+    if (strcmp(authority, "IAU") == 0 && place[2] >= 0 &&
+        tree->node[place[2]].kind <= OJ_CRS_NODE_NUMBER)
     {
         memcpy(authority, "IAU_", 5);
         oj_crs_tree_copy(tree, place[2], authority + 4, sizeof authority - 4);
@@ -318,9 +318,8 @@ static void read_name(const struct oj_crs_tree *tree, int32_t node, char *name,
 
 /* ---- units --------------------------------------------------------------- */
 
-/* WKT has 15 digits or fewer of factors that everyone knows. PROJ takes those
- * of WKT, but not those of PROJJSON, as exact: so does this, to the last bit.
- */
+/* WKT has 15 digits or fewer of factors that are exact. PROJ reads those of
+ * WKT, but not those of PROJJSON, as exact: so does this, to the last bit. */
 static double exact_factor(double factor)
 {
     static const double exact[] = {1.0, 0.3048, 12.0 / 39.37,

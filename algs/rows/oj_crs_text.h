@@ -7,12 +7,13 @@
  *                http://www.opengis.net/def/crs/EPSG/0/2263
  *
  *  Only what the text states is known: there is no database of codes.  Of a
- * code alone nothing but its name is known, except for WGS 84 (EPSG:4326,
- * EPSG:4979, OGC:CRS84, OGC:CRS84h); struct oj_crs_callbacks may give its text.
+ *  code alone nothing but its name is known, except for EPSG:4326, EPSG:4979,
+ *  EPSG:3857, OGC:CRS84, CRS84h, CRS83 and CRS27.  For others, and for names of
+ *  other kinds, struct oj_crs_callbacks may give a text.
  *
  *  Of a compound CRS the horizontal part counts, of a bound one its source, of
- * a derived one itself.  x is longitude or easting whatever the order of axes
- * in the text, as in GeoParquet and GDAL.
+ *  a derived one itself.  x is longitude or easting whatever the order of axes
+ *  in the text, as in GeoParquet and GDAL.
  *
  *  Sources: OGC 18-010r11 (WKT2:2019), ISO 19162:2015, OGC 01-009 (WKT1), the
  *  schema of PROJJSON 0.7 (proj.org).
@@ -52,7 +53,7 @@ struct oj_crs_text
                          "unnamed"; "none" where there is no CRS */
 };
 
-/** What a caller knows beyond the texts. Zeroed: nothing. Called on the thread
+/** Functions that add to what texts state. Zeroed: none. Called on the thread
  *  of the function that is given it. */
 struct oj_crs_callbacks
 {

@@ -1,13 +1,12 @@
 /** JSON or well-known text (WKT) as a tree, for texts that describe a CRS.
  *
- *   {"type": "ProjectedCRS", "id": {"code": 2263}}   PROJCRS["x", ID["EPSG",
- * 2263]]
+ *   {"type": "x", "id": {"code": 2263}}     PROJCRS["x", ID["EPSG", 2263]]
  *
- *   group                                            group PROJCRS
- *   |-- text   type  ProjectedCRS                    |-- text   x
- *   '-- group  id                                    '-- group  ID
- *       '-- number code 2263                             |-- text   EPSG
- *                                                        '-- number 2263
+ *   group                                   group PROJCRS
+ *   |-- text   type  x                      |-- text   x
+ *   '-- group  id                           '-- group  ID
+ *       '-- number code  2263                   |-- text   EPSG
+ *                                               '-- number 2263
  *
  *  Sources: RFC 8259 (JSON); OGC 18-010r11, section 6 (WKT).
  */

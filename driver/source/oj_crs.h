@@ -25,9 +25,10 @@ OJ_MUST_USE oj_status oj_crs_choose(const struct oj_command *command,
                                     struct oj_relation *relation,
                                     struct oj_error *err);
 
-/** *scale: what a distance of the given unit is multiplied by to be in the unit
- *  of the join.  option (without dash) and its value as written are for the
- *  error text: OJ_ERR_ARG where the unit has no fixed length in this CRS. */
+/** oj_distance_scale() in the CRS of the join.  *scale: what a distance of the
+ *  given unit is multiplied by to be in the unit of the join.  option (without
+ * dash) and its value as written are for the error text: OJ_ERR_ARG where the
+ * unit has no fixed length in this CRS. */
 OJ_MUST_USE oj_status oj_crs_scale(const struct oj_command *command,
                                    const struct oj_crs *crs, const char *option,
                                    const char *written, enum oj_unit unit,

@@ -249,24 +249,6 @@ TEST(unit_numbers_in_texts)
                                   "String, which can be cast");
 }
 
-TEST(unit_options_beside_agg)
-{
-    struct oj_error err = {OJ_OK, ""};
-    for (int how = OJ_HOW_LEFT; how <= OJ_HOW_FULL; how++)
-    {
-        oj_status status =
-            oj_aggregate_words_check_rows("-", (enum oj_how)how, NULL, &err);
-        ck_assert_int_eq(status, how <= OJ_HOW_INNER ? OJ_OK : OJ_ERR_ARG);
-    }
-    ck_assert_str_eq(err.message,
-                     "-agg gives one row for each input row: -how can be left, "
-                     "or inner for those with pairs only");
-    ck_assert_int_eq(oj_aggregate_words_check_rows("", OJ_HOW_LEFT, "n", &err),
-                     OJ_ERR_ARG);
-    ck_assert_str_eq(err.message,
-                     "agg names its columns itself: write \"count as n\"");
-}
-
 TEST(memory_each_allocation_fails)
 {
     oj_status status = OJ_ERR_NOMEM;
