@@ -448,7 +448,10 @@ ogrjoin_join_source(struct ogrjoin_index *index, struct ogrjoin_source *source,
  *  of the row in the join side), and what else was asked for; the columns of
  *  the join side but its geometry, with the prefix join_ where a name is taken.
  *  Columns of either side keep their Arrow types, of whatever kind; unions
- *  alone are refused.  What is asked is settings by name, with the words of the
+ *  alone are refused.  With how right and full the geometries of join rows
+ *  that match nothing come into the column of the input's, as the type of that:
+ *  WKB in binary or large binary, or both sides have one type.  What is asked
+ *  is settings by name, with the words of the
  *  command: ogrjoin_setting_help().
  *
  *  A side has its features in one of

@@ -23,6 +23,8 @@ struct ogrjoin_layer
     pthread_mutex_t lock; /* of what follows */
     int64_t *row_number;  /* [features], or NULL: not needed yet */
 
+    struct ogrjoin_layer *of; /* whose features and texts it shows, or NULL */
+
     /* What the layer owns of its columns, or NULL. */
     double *own_x, *own_y, *own_max_distance;
     int64_t *own_id, *own_score;
@@ -63,6 +65,12 @@ struct ogrjoin_index
 /** An empty layer with one user. */
 OJ_MUST_USE oj_status api_layer_new(struct ogrjoin_layer **out,
                                     struct oj_error *err);
+
+/** A layer of the features, FIDs and texts of another, which it keeps, for
+ *  columns of its own. */
+OJ_MUST_USE oj_status api_layer_show(struct ogrjoin_layer *of,
+                                     struct ogrjoin_layer **out,
+                                     struct oj_error *err);
 
 /** Into zeroed *out. compared: what is read of side (enum api_layer_side)
  *  beside the geometries, which may be missing where the join does not look at

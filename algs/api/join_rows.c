@@ -51,6 +51,11 @@ struct ogrjoin_rows
     struct ogrjoin_settings *settings;
     pthread_mutex_t lock;
     struct rows_index *kept; /* of the last join, or NULL */
+
+    /* Its features, and the settings that they were read with. They do not
+     * depend on what is asked of them. */
+    struct ogrjoin_layer *layer;
+    struct ogrjoin_settings *read_with;
 };
 
 static void unref_index(struct rows_index *index)
@@ -74,6 +79,8 @@ void ogrjoin_rows_free(struct ogrjoin_rows *rows)
     if (rows == NULL || atomic_fetch_sub(&rows->n_users, 1) > 1)
         return;
     unref_index(rows->kept);
+    ogrjoin_layer_free(rows->layer);
+    ogrjoin_settings_free(rows->read_with);
     rows_chunks_free(&rows->chunks);
     oj_arrow_schema_release(&rows->schema);
     ogrjoin_settings_free(rows->settings);
@@ -247,7 +254,50 @@ static int is_alike(const struct rows_index *a, const struct rows_index *b)
            api_settings_find_alike(a->settings, b->settings);
 }
 
-static oj_status build_index(const struct ogrjoin_rows *rows,
+/* 1: features of the join side are read alike. */
+static int reads_alike(const struct ogrjoin_settings *a,
+                       const struct ogrjoin_settings *b)
+{
+    static const char *const names[] = {"right_column", "right_x", "right_y",
+                                        "right_fid",    "similar", "vector"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    {
+        const char *in_a = api_setting_given(a, names[i]);
+        const char *in_b = api_setting_given(b, names[i]);
+        if ((in_a == NULL) != (in_b == NULL) ||
+            (in_a != NULL && strcmp(in_a, in_b) != 0))
+            return 0;
+    }
+    return api_compares_only_attributes(&a->relation) ==
+           api_compares_only_attributes(&b->relation);
+}
+
+/* Reads the features of the join side, unless the last join has. */
+static oj_status read_features(struct ogrjoin_rows *rows,
+                               const struct rows_index *index,
+                               struct oj_error *err)
+{
+    struct ogrjoin_layer *layer = NULL;
+    struct ogrjoin_settings *settings = NULL;
+    oj_status status;
+    if (rows->layer != NULL && reads_alike(rows->read_with, index->settings))
+        return OJ_OK;
+    OJ_TRY(rows_side_make_layer(&index->side, &rows->chunks, 0, index->settings,
+                                &layer, err));
+    status = api_settings_copy(index->settings, &settings, err);
+    if (status != OJ_OK)
+    {
+        ogrjoin_layer_free(layer);
+        return status;
+    }
+    ogrjoin_layer_free(rows->layer);
+    ogrjoin_settings_free(rows->read_with);
+    rows->layer = layer;
+    rows->read_with = settings;
+    return OJ_OK;
+}
+
+static oj_status build_index(struct ogrjoin_rows *rows,
                              struct rows_index *index, double scale,
                              struct oj_error *err)
 {
@@ -257,8 +307,8 @@ static oj_status build_index(const struct ogrjoin_rows *rows,
     const struct api_row_settings asked = s->rows;
     int64_t most = s->options.max_batch_pairs;
     oj_status status;
-    OJ_TRY(rows_side_make_layer(&index->side, &rows->chunks, 0, s,
-                                &index->layer, err));
+    OJ_TRY(read_features(rows, index, err));
+    OJ_TRY(api_layer_show(rows->layer, &index->layer, err));
     OJ_TRY(rows_side_add_columns(&index->side, &rows->chunks, &index->classes,
                                  1, scale, index->layer, err));
     s->pairs = nothing; /* what is made of pairs is the stream's */

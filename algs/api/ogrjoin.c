@@ -60,6 +60,23 @@ oj_status api_layer_new(struct ogrjoin_layer **out, struct oj_error *err)
     return OJ_OK;
 }
 
+oj_status api_layer_show(struct ogrjoin_layer *of, struct ogrjoin_layer **out,
+                         struct oj_error *err)
+{
+    struct ogrjoin_layer *layer = NULL;
+    OJ_TRY(api_layer_new(&layer, err));
+    layer->flat = of->flat;
+    memcpy(layer->texts, of->texts, sizeof layer->texts);
+    layer->n_texts = of->n_texts;
+    layer->number_offset = of->number_offset;
+    layer->number = of->number;
+    layer->first_row = of->first_row;
+    atomic_fetch_add(&of->n_users, 1);
+    layer->of = of;
+    *out = layer;
+    return OJ_OK;
+}
+
 void ogrjoin_layer_free(struct ogrjoin_layer *layer)
 {
     if (layer == NULL || atomic_fetch_sub(&layer->n_users, 1) > 1)
@@ -75,6 +92,7 @@ void ogrjoin_layer_free(struct ogrjoin_layer *layer)
     oj_free(layer->own_on_class);
     oj_free(layer->own_exclude_class);
     pthread_mutex_destroy(&layer->lock);
+    ogrjoin_layer_free(layer->of);
     oj_free(layer);
 }
 

@@ -71,9 +71,17 @@ static int64_t read_ordered(const char *from)
     return (int64_t)(bits ^ (UINT64_C(1) << 63));
 }
 
+/* Integers are added up with a sign and 64 bits. */
 static oj_status read_number(struct join_values *v, int64_t row,
-                             const struct oj_plain_value *value)
+                             const struct oj_plain_value *value,
+                             struct oj_error *err)
 {
+    if (v->integer != NULL && value->form == OJ_PLAIN_REAL)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "agg: the number %.17g in row %lld of the right side is "
+                       "beyond 64 bits with a sign: bring the column to "
+                       "float64",
+                       value->real, (long long)row);
     v->is_null[row] = value->form == OJ_PLAIN_NULL;
     if (v->integer != NULL)
         v->integer[row] = value->form == OJ_PLAIN_INTEGER ? value->integer : 0;
@@ -133,7 +141,7 @@ static oj_status read_value(const struct ArrowSchema *schema,
     }
     else if (at >= 0)
         OJ_TRY(oj_arrow_plain_value(schema, array, at, &room, &value, err));
-    return form == OJ_FORM_NUMBER ? read_number(v, row, &value)
+    return form == OJ_FORM_NUMBER ? read_number(v, row, &value, err)
                                   : read_text(v, row, form, &value, err);
 }
 

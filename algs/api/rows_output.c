@@ -21,14 +21,6 @@ static int is_made_geometry(int geometry)
            geometry == OJ_WRITE_CONNECTION || geometry == OJ_WRITE_SHAPE;
 }
 
-static int is_marked(const struct ArrowSchema *schema)
-{
-    int64_t n;
-    return oj_arrow_metadata_find(schema->metadata, "ARROW:extension:name",
-                                  &n) != NULL &&
-           n > 9;
-}
-
 /* A geometry that is made stands where that of the input does, or behind its
  * columns. */
 static int keeps_input_column(const struct rows_output *o, int64_t column)
@@ -38,17 +30,15 @@ static int keeps_input_column(const struct rows_output *o, int64_t column)
     return o->geometry == OJ_WRITE_INPUT || is_made_geometry(o->geometry);
 }
 
-/* A geometry of the join side is a column of rows where it is theirs. */
+/* Geometries of the join side are columns of rows where they are theirs. */
 static int keeps_join_column(const struct rows_output *o, int64_t column)
 {
     const struct rows_side *join = o->join;
     if (column == join->fid)
         return 0; /* that is join_fid */
-    if (column == join->geometry)
-        return o->geometry == OJ_WRITE_JOIN;
-    return join->geometry < 0 || !is_marked(join->schema.children[column]) ||
-           !oj_arrow_metadata_find(join->schema.children[column]->metadata,
-                                   "ARROW:extension:metadata", &(int64_t){0});
+    return o->geometry == OJ_WRITE_JOIN ||
+           (column != join->geometry &&
+            !rows_side_is_geometry(join->schema.children[column]));
 }
 
 /* Fields and their columns in the schema of the side. */
@@ -405,9 +395,10 @@ static oj_status check_geometry(const struct rows_output *o,
     if (is_wkb_format(mine) || is_one_type(mine, other))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                   "how right and full put geometries of both sides into one "
-                   "column, and they are stored in two ways: give the left "
-                   "ones as WKB");
+                   "how=%s puts geometries of both sides into one column, and "
+                   "they are stored in two ways: give the left ones as WKB, "
+                   "binary or large_binary, or both in one type",
+                   o->how == OJ_HOW_RIGHT ? "right" : "full");
 }
 
 /* WKB of a feature, or none. */

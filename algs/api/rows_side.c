@@ -107,7 +107,7 @@ static oj_status find_named(const struct rows_side *side,
 /* ---- where features are ----------------------------------------------------
  */
 
-static int is_geoarrow(const struct ArrowSchema *schema)
+int rows_side_is_geometry(const struct ArrowSchema *schema)
 {
     int64_t n;
     const char *name =
@@ -152,8 +152,8 @@ static oj_status choose_geometry(struct rows_side *side, int is_needed,
                                  struct oj_error *err)
 {
     char names[300];
-    int64_t n =
-        count_columns(side, is_geoarrow, &side->geometry, names, sizeof names);
+    int64_t n = count_columns(side, rows_side_is_geometry, &side->geometry,
+                              names, sizeof names);
     if (n == 0 && is_needed)
         n = count_columns(side, is_bytes, &side->geometry, names, sizeof names);
     if (n == 1)

@@ -52,6 +52,9 @@ OJ_MUST_USE oj_status rows_side_open(struct ArrowSchema *schema, int of,
 
 void rows_side_free(struct rows_side *side);
 
+/** 1: a column is marked as one of geometries. */
+int rows_side_is_geometry(const struct ArrowSchema *schema);
+
 /** 1: its rows have places. */
 int rows_side_has_shapes(const struct rows_side *side);
 
