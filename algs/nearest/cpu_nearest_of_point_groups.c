@@ -1133,10 +1133,10 @@ static void choose_segments(const struct oj_cpu_index *index,
     if (of != NULL)
         choice = (struct oj_segment_choice){.first = of->first,
                                             .end = of->end,
-                                            .left_out = OJ_NO_CLASS,
                                             .n_features = of->n_features,
                                             .class_of = index->on_class,
                                             .on_class = of->on_class};
+    choice.left_out = OJ_NO_CLASS;
     s->choice = choice;
     /* how many bundles' sizes a limit is, is alike in all classes */
     if (s->limit_base > 0.0 && base > 0.0)
