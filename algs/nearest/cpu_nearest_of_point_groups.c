@@ -103,7 +103,7 @@ OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
     double d2[OJ_BUNDLE];
     float low[OJ_BUNDLE], high[OJ_BUNDLE];
     oj_bundle_measure(&segments->bundle[bundle], place, d2, low);
-    if (!s->choice.is_all || s->choice.left_out != OJ_NO_CLASS)
+    if (!s->choice.is_all)
         oj_choice_mask(segments, &s->choice, bundle, bound->keep, d2, low);
     if (has_high)
         oj_bundle_high(place, d2, high);
@@ -814,6 +814,8 @@ OJ_INLINE void leave_out_common_class(const struct nearest_search *search,
         common = of;
     }
     search->s->choice.left_out = common;
+    search->s->choice.is_all =
+        common == OJ_NO_CLASS && search->s->choice.class_of == NULL;
 }
 
 /* Answers the points of a group, or sets s->too_many. */
