@@ -103,7 +103,7 @@ OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
     double d2[OJ_BUNDLE];
     float low[OJ_BUNDLE], high[OJ_BUNDLE];
     oj_bundle_measure(&segments->bundle[bundle], place, d2, low);
-    if (!s->choice.is_all || s->choice.left_out != OJ_NO_CLASS)
+    if (!s->choice.is_all)
         oj_choice_mask(segments, &s->choice, bundle, bound->keep, d2, low);
     if (has_high)
         oj_bundle_high(place, d2, high);
@@ -814,6 +814,8 @@ OJ_INLINE void leave_out_common_class(const struct nearest_search *search,
         common = of;
     }
     search->s->choice.left_out = common;
+    search->s->choice.is_all =
+        common == OJ_NO_CLASS && search->s->choice.class_of == NULL;
 }
 
 /* Answers the points of a group, or sets s->too_many. */
@@ -1133,10 +1135,10 @@ static void choose_segments(const struct oj_cpu_index *index,
     if (of != NULL)
         choice = (struct oj_segment_choice){.first = of->first,
                                             .end = of->end,
-                                            .left_out = OJ_NO_CLASS,
                                             .n_features = of->n_features,
                                             .class_of = index->on_class,
                                             .on_class = of->on_class};
+    choice.left_out = OJ_NO_CLASS;
     s->choice = choice;
     /* how many bundles' sizes a limit is, is alike in all classes */
     if (s->limit_base > 0.0 && base > 0.0)

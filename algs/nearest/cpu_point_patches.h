@@ -227,10 +227,10 @@ OJ_INLINE int32_t oj_excluded_class(const struct oj_segment_choice *choice,
 
 /* Takes the segments of a bundle out that the search does not look at: they are
  * near nothing.  What is asked of a pair is asked within bound only. */
-static inline void oj_choice_mask(const struct oj_segments *segments,
-                                  const struct oj_segment_choice *choice,
-                                  int64_t bundle, float keep, double *d2,
-                                  float *low)
+static __attribute__((noinline, unused)) void
+oj_choice_mask(const struct oj_segments *segments,
+               const struct oj_segment_choice *choice, int64_t bundle,
+               float keep, double *d2, float *low)
 {
     for (int i = 0; i < OJ_BUNDLE; i++)
     {
@@ -335,11 +335,11 @@ OJ_INLINE double oj_least8(const double *v)
 /* How far the nearest is at most that is not of the class of a point, whatever
  * that is: the farther of the nearest two segments of different classes. A
  * feature of no class, below 0, is other than all. */
-static inline double oj_bound_of_two_classes(const struct oj_segments *segments,
-                                             struct oj_nearest_scratch *s,
-                                             const struct oj_place *place,
-                                             int64_t bundle, const double *d2,
-                                             struct oj_bound *bound)
+static __attribute__((noinline, unused)) double
+oj_bound_of_two_classes(const struct oj_segments *segments,
+                        struct oj_nearest_scratch *s,
+                        const struct oj_place *place, int64_t bundle,
+                        const double *d2, struct oj_bound *bound)
 {
     const int32_t *feature = segments->feature + bundle * OJ_BUNDLE;
     for (int i = 0; i < OJ_BUNDLE; i++)
@@ -625,7 +625,7 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
             {
                 oj_bundle_measure(&segments->bundle[bundle], patch,
                                   from_centre2, low);
-                if (!is_all || s->choice.left_out != OJ_NO_CLASS)
+                if (!is_all)
                     oj_choice_mask(segments, &s->choice, bundle, bound.keep,
                                    from_centre2, low);
                 oj_bound_tighten(segments, s, patch, k, 1, bundle, from_centre2,
