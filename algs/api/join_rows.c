@@ -628,7 +628,8 @@ static oj_status join_part(void *user, const struct oj_flat *rows,
     struct oj_join *join;
     oj_status status;
     OJ_TRY(oj_check_cancel(s->settings->options.cancel, err));
-    OJ_TRY(oj_join_take(s->index->index->join, &join, err));
+    OJ_TRY(oj_join_take(s->index->index->join, s->settings->options.cancel,
+                        &join, err));
     status = oj_join_batch(join, rows, out, err);
     oj_join_give_back(join);
     return status;
