@@ -6,7 +6,8 @@ static int is_join_supported(const struct oj_relation *relation,
                              const struct oj_flat *join_side,
                              const struct oj_flat *input)
 {
-    return oj_cuda_choose(relation, join_side, input, OJ_CUDA_PAPERS) >= 0;
+    return oj_cuda_index_choose(relation, join_side, input, OJ_CUDA_PAPERS) >=
+           0;
 }
 
 static const char *name_of_engine_for_join(const struct oj_gpu_index *index,
@@ -14,9 +15,9 @@ static const char *name_of_engine_for_join(const struct oj_gpu_index *index,
                                            const struct oj_flat *join_side,
                                            const struct oj_flat *input)
 {
-    int family = index != NULL ? oj_cuda_chosen(index, input)
-                               : oj_cuda_choose(relation, join_side, input,
-                                                OJ_CUDA_PAPERS);
+    int family = index != NULL ? oj_cuda_index_chosen(index, input)
+                               : oj_cuda_index_choose(relation, join_side,
+                                                      input, OJ_CUDA_PAPERS);
     return family >= 0 ? oj_cuda_family_at(family)->name : "none";
 }
 
@@ -89,7 +90,7 @@ static oj_status describe_device(int ordinal, struct oj_gpu_device *out,
     if (ordinal < 0 || ordinal >= n)
         return oj_fail(err, OJ_ERR_NO_DEVICE, "there is no GPU %d", ordinal);
     device.ordinal = ordinal;
-    oj_cuda_aside([&]() { probe_device(&device); });
+    oj_cuda_thread_aside([&]() { probe_device(&device); });
     *out = device;
     return OJ_OK;
 }

@@ -27,7 +27,7 @@ set(OJ_CUDA_SOURCES
   cuda/shapes/cuda_intersects_prepare.cu
   cuda/shapes/cuda_intersects.cu
   cuda/shapes/cuda_candidate_screen.cu
-  cuda/index/cuda_engine_table.cu
+  cuda/index/cuda_family.cu
   cuda/index/cuda_pair_order.cu
   cuda/index/cuda_pair_listing.cu
   cuda/points/cuda_close_points.cu
@@ -46,13 +46,13 @@ set(OJ_CUDA_SOURCES
   cuda/index/cuda_row_shares.cu
   cuda/index/cuda_batches.cu
   cuda/index/cuda_pair_sums.cu
-  cuda/index/cuda_join_of_device_points.cu
+  cuda/index/cuda_resident_points.cu
   cuda/cuda_module.cu)
 
 # Plain C. The module is nobody's dependency: of what the library has, too, it
 # has its own copies.
 set(OJ_CUDA_PLAIN
-  cuda/index/cuda_rows_per_launch_by_time.c
+  cuda/index/cuda_pace.c
   flatten/base/oj_status.c
   flatten/base/oj_alloc.c
   flatten/arrays/oj_matches.c)

@@ -1,7 +1,7 @@
 #include "oj_aggregate.h"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../base/oj_exact_sum.h"
 #include "../kernels/oj_sum_limbs.h"
 
@@ -60,7 +60,7 @@ struct text
 /* Values of one column that are held, and what was made of those of a row. */
 struct store
 {
-    struct oj_held *held;
+    struct oj_value_sort *held;
     int column;
     enum oj_held_order order;
     const char *separator; /* by place: all its aggregates are one */
@@ -330,8 +330,8 @@ static oj_status make_aggregates(struct oj_aggregates *a, struct oj_error *err)
     for (int i = 0; i < a->plan.n_aggregates; i++)
         assign_offsets_of_aggregate(a, i);
     for (int i = 0; i < a->n_stores; i++)
-        OJ_TRY(oj_held_open(a->stores[i].order, a->plan.files,
-                            &a->stores[i].held, err));
+        OJ_TRY(oj_value_sort_open(a->stores[i].order, a->plan.files,
+                                  &a->stores[i].held, err));
     return OJ_OK;
 }
 
@@ -388,7 +388,7 @@ void oj_aggregates_close(struct oj_aggregates *a)
     free_rows(a);
     for (int i = 0; i < a->n_stores; i++)
     {
-        oj_held_close(a->stores[i].held);
+        oj_value_sort_close(a->stores[i].held);
         oj_free(a->stores[i].text.bytes);
         oj_free(a->stores[i].other.bytes);
     }
@@ -407,7 +407,7 @@ oj_status oj_aggregates_start(struct oj_aggregates *a, int64_t n_rows,
     a->n_to_check = PAIRS_UNCHECKED;
     for (int i = 0; i < a->n_stores; i++)
     {
-        oj_held_clear(a->stores[i].held);
+        oj_value_sort_clear(a->stores[i].held);
         a->stores[i].row = -1;
     }
     return oj_aggregates_extend(a, n_rows, err);
@@ -617,7 +617,7 @@ static oj_status spill_above_memory_bound(struct oj_aggregates *a,
         int largest = 0;
         for (int i = 0; i < a->n_stores; i++)
         {
-            int64_t bytes = oj_held_bytes(a->stores[i].held);
+            int64_t bytes = oj_value_sort_bytes(a->stores[i].held);
             total += bytes;
             if (bytes > most)
             {
@@ -627,7 +627,7 @@ static oj_status spill_above_memory_bound(struct oj_aggregates *a,
         }
         if (total <= a->plan.memory)
             break;
-        OJ_TRY(oj_held_spill(a->stores[largest].held, err));
+        OJ_TRY(oj_value_sort_spill(a->stores[largest].held, err));
     }
     return OJ_OK;
 }
@@ -657,7 +657,7 @@ append_pair_values_to_stores(struct oj_aggregates *a,
         }
         held.bytes = value.bytes;
         held.n_bytes = value.n_bytes;
-        OJ_TRY(oj_held_add(store->held, &held, err));
+        OJ_TRY(oj_value_sort_add(store->held, &held, err));
     }
     return --a->n_to_check > 0 ? OJ_OK : spill_above_memory_bound(a, err);
 }
@@ -950,7 +950,7 @@ oj_status oj_aggregates_merge(struct oj_aggregates *a,
 oj_status oj_aggregates_rewind(struct oj_aggregates *a, struct oj_error *err)
 {
     for (int i = 0; i < a->n_stores; i++)
-        OJ_TRY(oj_held_rewind(a->stores[i].held, err));
+        OJ_TRY(oj_value_sort_rewind(a->stores[i].held, err));
     return OJ_OK;
 }
 
@@ -974,7 +974,7 @@ static oj_status append_text(struct text *text, const char *bytes, int64_t n,
 /* The value under the cursor if it is of store->row, else NULL. */
 static const struct oj_held_value *peek_row_value(const struct store *store)
 {
-    const struct oj_held_value *value = oj_held_peek(store->held);
+    const struct oj_held_value *value = oj_value_sort_peek(store->held);
     return value != NULL && value->row == store->row ? value : NULL;
 }
 
@@ -1003,7 +1003,7 @@ static oj_status find_mode_and_median_of_numbers(struct store *store,
             store->middle[0] = number;
         if (i == n_values / 2)
             store->middle[1] = number;
-        OJ_TRY(oj_held_skip(store->held, err));
+        OJ_TRY(oj_value_sort_skip(store->held, err));
     }
     return OJ_OK;
 }
@@ -1034,7 +1034,7 @@ static oj_status mode_of_bytes(struct store *store, struct oj_error *err)
             OJ_TRY(append_text(other, value->bytes, value->n_bytes, err));
         }
         n_equal++;
-        OJ_TRY(oj_held_skip(store->held, err));
+        OJ_TRY(oj_value_sort_skip(store->held, err));
     }
 }
 
@@ -1053,7 +1053,7 @@ static oj_status concat_held_texts(struct store *store, struct oj_error *err)
                            "the concatenated values of one row are longer "
                            "than 2 GB");
         OJ_TRY(append_text(text, value->bytes, value->n_bytes, err));
-        OJ_TRY(oj_held_skip(store->held, err));
+        OJ_TRY(oj_value_sort_skip(store->held, err));
     }
     return OJ_OK;
 }
@@ -1064,8 +1064,9 @@ static oj_status summarize_stored_values(struct store *store, int64_t row,
     const struct oj_held_value *value;
     if (store->row == row)
         return OJ_OK;
-    while ((value = oj_held_peek(store->held)) != NULL && value->row < row)
-        OJ_TRY(oj_held_skip(store->held, err));
+    while ((value = oj_value_sort_peek(store->held)) != NULL &&
+           value->row < row)
+        OJ_TRY(oj_value_sort_skip(store->held, err));
     store->row = row;
     store->n_unique = 0;
     if (store->order == OJ_HELD_BY_NUMBER)

@@ -36,7 +36,7 @@ struct run
     struct oj_held_value value; /* its bytes are in word, before next */
 };
 
-struct oj_held
+struct oj_value_sort
 {
     enum oj_held_order order;
     const struct oj_held_files *files;
@@ -55,11 +55,11 @@ struct oj_held
     int has_value;
 };
 
-oj_status oj_held_open(enum oj_held_order order,
-                       const struct oj_held_files *files, struct oj_held **out,
-                       struct oj_error *err)
+oj_status oj_value_sort_open(enum oj_held_order order,
+                             const struct oj_held_files *files,
+                             struct oj_value_sort **out, struct oj_error *err)
 {
-    struct oj_held *held;
+    struct oj_value_sort *held;
     OJ_NEW_ZEROED(held, 1, err);
     held->order = order;
     held->files = files;
@@ -68,7 +68,7 @@ oj_status oj_held_open(enum oj_held_order order,
 }
 
 /* Words before the bytes of a value in the pool. */
-static int64_t count_header_words(const struct oj_held *held)
+static int64_t count_header_words(const struct oj_value_sort *held)
 {
     return held->order == OJ_HELD_BY_PLACE ? 3 : 1;
 }
@@ -78,8 +78,9 @@ static int64_t words_needed_for_bytes(int64_t n_bytes)
     return (n_bytes + WORD - 1) / WORD;
 }
 
-oj_status oj_held_add(struct oj_held *held, const struct oj_held_value *value,
-                      struct oj_error *err)
+oj_status oj_value_sort_add(struct oj_value_sort *held,
+                            const struct oj_held_value *value,
+                            struct oj_error *err)
 {
     struct entry *entry;
     OJ_ROOM(held->entry, held->n, held->n + 1, held->cap_entries, err);
@@ -112,14 +113,15 @@ oj_status oj_held_add(struct oj_held *held, const struct oj_held_value *value,
     return OJ_OK;
 }
 
-int64_t oj_held_bytes(const struct oj_held *held)
+int64_t oj_value_sort_bytes(const struct oj_value_sort *held)
 {
     return held->n * (int64_t)sizeof *held->entry + held->n_pool * WORD;
 }
 
 /* The value of these words of the pool, or of a file after the row. */
 static inline struct oj_held_value
-decode_held_value(const struct oj_held *held, int64_t row, const uint64_t *word)
+decode_held_value(const struct oj_value_sort *held, int64_t row,
+                  const uint64_t *word)
 {
     struct oj_held_value value = {0};
     value.row = row;
@@ -138,8 +140,8 @@ decode_held_value(const struct oj_held *held, int64_t row, const uint64_t *word)
     return value;
 }
 
-static inline const uint64_t *entry_value_pointer(const struct oj_held *held,
-                                                  const struct entry *entry)
+static inline const uint64_t *
+entry_value_pointer(const struct oj_value_sort *held, const struct entry *entry)
 {
     return held->order == OJ_HELD_BY_NUMBER ? &entry->at
                                             : held->pool + entry->at;
@@ -170,7 +172,7 @@ static int compare_held_values(enum oj_held_order order,
 
 /* ---- sorting ------------------------------------------------------------ */
 
-static inline int comes_before(const struct oj_held *held,
+static inline int comes_before(const struct oj_value_sort *held,
                                const struct entry *a, const struct entry *b)
 {
     struct oj_held_value u, v;
@@ -190,8 +192,8 @@ static inline void swap_entries(struct entry *a, struct entry *b)
     *b = c;
 }
 
-static void insertion_sort_entries(const struct oj_held *held, struct entry *e,
-                                   int64_t n)
+static void insertion_sort_entries(const struct oj_value_sort *held,
+                                   struct entry *e, int64_t n)
 {
     for (int64_t i = 1; i < n; i++)
     {
@@ -203,7 +205,7 @@ static void insertion_sort_entries(const struct oj_held *held, struct entry *e,
     }
 }
 
-static void sort_three(const struct oj_held *held, struct entry *a,
+static void sort_three(const struct oj_value_sort *held, struct entry *a,
                        struct entry *b, struct entry *c)
 {
     if (comes_before(held, b, a))
@@ -217,8 +219,8 @@ static void sort_three(const struct oj_held *held, struct entry *a,
 /* Quicksort, in place.  One of the three that the pivot is chosen of is drawn,
  * so that no order of values is a bad one.  Equal values are spread over both
  * halves, so that many of them do no harm. */
-static void sort_entries(const struct oj_held *held, struct entry *e, int64_t n,
-                         uint64_t *drawn)
+static void sort_entries(const struct oj_value_sort *held, struct entry *e,
+                         int64_t n, uint64_t *drawn)
 {
     while (n > FEW)
     {
@@ -253,7 +255,7 @@ static void sort_entries(const struct oj_held *held, struct entry *e, int64_t n,
     insertion_sort_entries(held, e, n);
 }
 
-static void sort_entries_in_memory(struct oj_held *held)
+static void sort_entries_in_memory(struct oj_value_sort *held)
 {
     uint64_t drawn = 1;
     sort_entries(held, held->entry, held->n, &drawn);
@@ -268,7 +270,7 @@ static oj_status fail_file(const char *doing, struct oj_error *err)
                    doing, strerror(errno));
 }
 
-static oj_status open_file(struct oj_held *held, struct oj_error *err)
+static oj_status open_file(struct oj_value_sort *held, struct oj_error *err)
 {
     int file = held->files->open(held->files->user);
     if (file >= 0)
@@ -281,7 +283,7 @@ static oj_status open_file(struct oj_held *held, struct oj_error *err)
 }
 
 /* Has n words of a run at hand, from run->next on. */
-static oj_status read_run_words_if_needed(const struct oj_held *held,
+static oj_status read_run_words_if_needed(const struct oj_value_sort *held,
                                           struct run *run, int64_t n,
                                           struct oj_error *err)
 {
@@ -305,8 +307,9 @@ static oj_status read_run_words_if_needed(const struct oj_held *held,
 }
 
 /* The next value of a run; *is_there: 0 after the last. */
-static oj_status read_next_of_run(const struct oj_held *held, struct run *run,
-                                  int *is_there, struct oj_error *err)
+static oj_status read_next_of_run(const struct oj_value_sort *held,
+                                  struct run *run, int *is_there,
+                                  struct oj_error *err)
 {
     int64_t n = 1 + count_header_words(held);
     *is_there = run->next < run->n_words || run->at < run->end;
@@ -325,7 +328,7 @@ static oj_status read_next_of_run(const struct oj_held *held, struct run *run,
 }
 
 /* Of the heap of runs only number i may come too late for its place. */
-static void sift_down(struct oj_held *held, int64_t i)
+static void sift_down(struct oj_value_sort *held, int64_t i)
 {
     struct run *heap = held->run;
     for (int64_t child; (child = 2 * i + 1) < held->n_runs; i = child)
@@ -344,7 +347,7 @@ static void sift_down(struct oj_held *held, int64_t i)
 }
 
 /* The next value of the run at the top, which goes when it has none. */
-static oj_status advance_top_run_of_heap(struct oj_held *held,
+static oj_status advance_top_run_of_heap(struct oj_value_sort *held,
                                          struct oj_error *err)
 {
     int is_there;
@@ -358,7 +361,7 @@ static oj_status advance_top_run_of_heap(struct oj_held *held,
     return OJ_OK;
 }
 
-static void drop_runs(struct oj_held *held)
+static void drop_runs(struct oj_value_sort *held)
 {
     for (int64_t i = 0; i < held->n_runs; i++)
         oj_free(held->run[i].word);
@@ -368,7 +371,7 @@ static void drop_runs(struct oj_held *held)
     held->n_runs = held->n_in_file = 0;
 }
 
-static void free_entries_in_memory(struct oj_held *held)
+static void free_entries_in_memory(struct oj_value_sort *held)
 {
     oj_free(held->entry);
     oj_free(held->pool);
@@ -377,7 +380,7 @@ static void free_entries_in_memory(struct oj_held *held)
     held->n = held->cap_entries = held->n_pool = held->cap_pool = 0;
 }
 
-oj_status oj_held_spill(struct oj_held *held, struct oj_error *err)
+oj_status oj_value_sort_spill(struct oj_value_sort *held, struct oj_error *err)
 {
     struct run run = {0};
     if (held->n == 0 || held->files == NULL)
@@ -409,7 +412,7 @@ oj_status oj_held_spill(struct oj_held *held, struct oj_error *err)
 
 /* ---- reading ------------------------------------------------------------ */
 
-static void advance_to_next_entry(struct oj_held *held)
+static void advance_to_next_entry(struct oj_value_sort *held)
 {
     held->has_value = held->next < held->n;
     if (held->has_value)
@@ -420,10 +423,10 @@ static void advance_to_next_entry(struct oj_held *held)
     }
 }
 
-oj_status oj_held_rewind(struct oj_held *held, struct oj_error *err)
+oj_status oj_value_sort_rewind(struct oj_value_sort *held, struct oj_error *err)
 {
     if (held->n_runs > 0)
-        OJ_TRY(oj_held_spill(held, err));
+        OJ_TRY(oj_value_sort_spill(held, err));
     for (int64_t i = held->n_runs - 1; i >= 0; i--)
     {
         int is_there;
@@ -436,14 +439,14 @@ oj_status oj_held_rewind(struct oj_held *held, struct oj_error *err)
     return OJ_OK;
 }
 
-const struct oj_held_value *oj_held_peek(const struct oj_held *held)
+const struct oj_held_value *oj_value_sort_peek(const struct oj_value_sort *held)
 {
     if (held->n_runs > 0)
         return &held->run[0].value;
     return held->has_value ? &held->value : NULL;
 }
 
-oj_status oj_held_skip(struct oj_held *held, struct oj_error *err)
+oj_status oj_value_sort_skip(struct oj_value_sort *held, struct oj_error *err)
 {
     if (held->n_runs > 0)
         return advance_top_run_of_heap(held, err);
@@ -451,7 +454,7 @@ oj_status oj_held_skip(struct oj_held *held, struct oj_error *err)
     return OJ_OK;
 }
 
-void oj_held_clear(struct oj_held *held)
+void oj_value_sort_clear(struct oj_value_sort *held)
 {
     drop_runs(held);
     if (held->cap_entries * (int64_t)sizeof *held->entry +
@@ -462,7 +465,7 @@ void oj_held_clear(struct oj_held *held)
     held->has_value = 0;
 }
 
-void oj_held_close(struct oj_held *held)
+void oj_value_sort_close(struct oj_value_sort *held)
 {
     if (held == NULL)
         return;

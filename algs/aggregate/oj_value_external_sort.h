@@ -41,38 +41,42 @@ struct oj_held_value
     int64_t n_bytes;
 };
 
-struct oj_held;
+struct oj_value_sort;
 
 /** An empty store. files outlives it; NULL: it cannot spill. */
-OJ_MUST_USE oj_status oj_held_open(enum oj_held_order order,
-                                   const struct oj_held_files *files,
-                                   struct oj_held **out, struct oj_error *err);
+OJ_MUST_USE oj_status oj_value_sort_open(enum oj_held_order order,
+                                         const struct oj_held_files *files,
+                                         struct oj_value_sort **out,
+                                         struct oj_error *err);
 
-OJ_MUST_USE oj_status oj_held_add(struct oj_held *held,
-                                  const struct oj_held_value *value,
-                                  struct oj_error *err);
+OJ_MUST_USE oj_status oj_value_sort_add(struct oj_value_sort *held,
+                                        const struct oj_held_value *value,
+                                        struct oj_error *err);
 
 /** Memory in use by values. */
-int64_t oj_held_bytes(const struct oj_held *held);
+int64_t oj_value_sort_bytes(const struct oj_value_sort *held);
 
 /** Puts what is in memory aside as a sorted run, and gives the memory back. */
-OJ_MUST_USE oj_status oj_held_spill(struct oj_held *held, struct oj_error *err);
+OJ_MUST_USE oj_status oj_value_sort_spill(struct oj_value_sort *held,
+                                          struct oj_error *err);
 
 /** Ends adding: the next value read is the first. */
-OJ_MUST_USE oj_status oj_held_rewind(struct oj_held *held,
-                                     struct oj_error *err);
+OJ_MUST_USE oj_status oj_value_sort_rewind(struct oj_value_sort *held,
+                                           struct oj_error *err);
 
 /** The next value, without taking it; NULL after the last. */
-const struct oj_held_value *oj_held_peek(const struct oj_held *held);
+const struct oj_held_value *
+oj_value_sort_peek(const struct oj_value_sort *held);
 
 /** Goes on to the value after it. */
-OJ_MUST_USE oj_status oj_held_skip(struct oj_held *held, struct oj_error *err);
+OJ_MUST_USE oj_status oj_value_sort_skip(struct oj_value_sort *held,
+                                         struct oj_error *err);
 
 /** Empty again, ready for adding; keeps a moderate amount of memory. */
-void oj_held_clear(struct oj_held *held);
+void oj_value_sort_clear(struct oj_value_sort *held);
 
 /** Accepts NULL. */
-void oj_held_close(struct oj_held *held);
+void oj_value_sort_close(struct oj_value_sort *held);
 
 /** < 0, 0, > 0: bytes as memcmp() orders them, the shorter first. */
 int oj_bytes_compare(const char *a, int64_t n_a, const char *b, int64_t n_b);

@@ -1,7 +1,7 @@
 #include "api_settings.h"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../../flatten/base/oj_word_list.h"
 #include "../../flatten/text/oj_spelling.h"
 #include "../rows/oj_option_clash.h"
@@ -389,10 +389,10 @@ static oj_status parse_similar(const char *list, struct compared_fields *out,
                 oj_fail(err, OJ_ERR_ARG, "similar takes at most %d conditions",
                         OJ_MOST_TEXTS);
         else if (is_named)
-            status = oj_similar_parse("", word, to, err);
+            status = oj_similar_fields_parse("", word, to, err);
         else
-            status = oj_threshold_parse("", "similar", word, &to->numerator,
-                                        &to->denominator, err);
+            status = oj_text_threshold_parse(
+                "", "similar", word, &to->numerator, &to->denominator, err);
         out->n_similar += status == OJ_OK;
     }
     oj_free(word);
@@ -407,7 +407,7 @@ oj_status api_settings_compared(const struct ogrjoin_settings *settings,
     if (settings->similar != NULL)
         OJ_TRY(parse_similar(settings->similar, out, err));
     if (settings->vector != NULL)
-        OJ_TRY(oj_vector_parse("", settings->vector, &out->vector, err));
+        OJ_TRY(oj_vector_fields_parse("", settings->vector, &out->vector, err));
     return OJ_OK;
 }
 
@@ -436,8 +436,8 @@ static oj_status set_vector(struct ogrjoin_settings *settings,
                             const char *value, struct oj_error *err)
 {
     struct oj_vector_words words = {0};
-    OJ_TRY(oj_vector_parse("", value, &words, err));
-    oj_vector_words_free(&words);
+    OJ_TRY(oj_vector_fields_parse("", value, &words, err));
+    oj_vector_fields_free(&words);
     OJ_TRY(duplicate_text(&settings->vector, value, err));
     settings->relation.vector.is_asked = 1;
     return OJ_OK;
@@ -517,8 +517,8 @@ static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
             OJ_TRY(set_backend(settings, value, err));
             break;
         case OJ_PARAMETER_THRESHOLD:
-            OJ_TRY(oj_threshold_parse("", name, value, at, (int64_t *)at + 1,
-                                      err));
+            OJ_TRY(oj_text_threshold_parse("", name, value, at,
+                                           (int64_t *)at + 1, err));
             break;
         case OJ_PARAMETER_THRESHOLDS:
             OJ_TRY(set_similar(settings, value, err));

@@ -14,8 +14,8 @@
 void compared_fields_free(struct compared_fields *fields)
 {
     for (int i = 0; i < fields->n_similar; i++)
-        oj_similar_free(&fields->similar[i]);
-    oj_vector_words_free(&fields->vector);
+        oj_similar_fields_free(&fields->similar[i]);
+    oj_vector_fields_free(&fields->vector);
     fields->n_similar = 0;
 }
 

@@ -2,7 +2,7 @@
 
 #include "../../flatten/arrays/oj_wkb.h"
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../arrow/arrow_values.h"
 
 #include <math.h>

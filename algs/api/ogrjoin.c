@@ -1,12 +1,12 @@
 #include "../ogrjoin.h"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../../flatten/text/oj_token_sets.h"
 #include "../../flatten/text/oj_word_replacements.h"
 #include "../arrow/oj_arrow_array.h"
 #include "../engine/oj_join.h"
-#include "../reference/oj_validate.h"
+#include "../reference/oj_validation.h"
 #include "api_index.h"
 #include "arrow_compared_columns.h"
 #include "arrow_features.h"
@@ -566,12 +566,13 @@ static oj_status make_layer_token_sets(struct ogrjoin_index *index,
     {
         struct oj_dictionary **dictionary = &index->dictionary[i];
         if (*dictionary == NULL)
-            OJ_TRY(oj_dictionary_make(&layer->texts[i], flat->fid, &s->rules,
-                                      n_threads, cancel, dictionary,
-                                      &sets->made[i], err));
+            OJ_TRY(oj_token_dictionary_make(&layer->texts[i], flat->fid,
+                                            &s->rules, n_threads, cancel,
+                                            dictionary, &sets->made[i], err));
         else
-            OJ_TRY(oj_dictionary_find(*dictionary, &layer->texts[i], flat->fid,
-                                      n_threads, cancel, &sets->made[i], err));
+            OJ_TRY(oj_token_dictionary_find(*dictionary, &layer->texts[i],
+                                            flat->fid, n_threads, cancel,
+                                            &sets->made[i], err));
         sets->view[i] = oj_token_sets_view(&sets->made[i]);
     }
     flat->texts = n > 0 ? sets->view : NULL;
@@ -589,7 +590,7 @@ void ogrjoin_index_free(struct ogrjoin_index *index)
     device_joins_free(&index->devices);
     oj_join_close(index->join);
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
-        oj_dictionary_free(index->dictionary[i]);
+        oj_token_dictionary_free(index->dictionary[i]);
     oj_word_map_free(index->word_map);
     compared_fields_free(&index->compared);
     api_layer_sets_free(&index->sets);
@@ -952,7 +953,8 @@ static void export_validation(const struct oj_validation *v,
     out->right = first == NULL               ? -1
                  : first->join_row_ours >= 0 ? first->join_row_ours
                                              : first->join_row_reference;
-    out->kind = first != NULL ? oj_difference_kind_name(first->kind) : NULL;
+    out->kind =
+        first != NULL ? oj_validation_difference_name(first->kind) : NULL;
 }
 
 static oj_status validate_layer(struct ogrjoin_index *index,

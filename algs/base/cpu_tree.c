@@ -2,7 +2,7 @@
 
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_compare.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,12 +8,13 @@
  *  Boxes are single precision, rounded outward, relative to an origin in the
  *  middle of the entries and scaled by a power of two, so that they lose little
  *  where most of the data are; they only ever decide what is looked at.
- *  Entries come in an order that keeps neighbours together (cpu_morton_sort.h).
+ *  Entries come in an order that keeps neighbours together
+ * (cpu_spatial_order.h).
  */
 #ifndef CPU_TREE_H
 #define CPU_TREE_H
 
-#include "oj_boxes.h"
+#include "oj_feature_box.h"
 
 #define OJ_FANOUT 8
 #define OJ_TREE_LEVELS 12 /* 8^12 entries */

@@ -160,8 +160,8 @@ static oj_status split_square(const struct splitting *splitting, int64_t first,
     return OJ_OK;
 }
 
-oj_status oj_quadrants_make(const struct oj_points *points, int64_t size,
-                            struct oj_quadrants *out, struct oj_error *err)
+oj_status oj_quadtree_make(const struct oj_points *points, int64_t size,
+                           struct oj_quadrants *out, struct oj_error *err)
 {
     struct oj_quadrants quadrants;
     struct splitting splitting = {points, size, &quadrants};
@@ -174,14 +174,14 @@ oj_status oj_quadrants_make(const struct oj_points *points, int64_t size,
             split_square(&splitting, 0, points->n, OJ_QUADRANT_CODE_BITS, err);
     if (status != OJ_OK)
     {
-        oj_quadrants_free(&quadrants);
+        oj_quadtree_free(&quadrants);
         return status;
     }
     *out = quadrants;
     return OJ_OK;
 }
 
-void oj_quadrants_free(struct oj_quadrants *quadrants)
+void oj_quadtree_free(struct oj_quadrants *quadrants)
 {
     oj_free(quadrants->quadrant);
     memset(quadrants, 0, sizeof *quadrants);

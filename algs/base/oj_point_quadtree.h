@@ -15,7 +15,7 @@
 #ifndef OJ_POINT_QUADTREE_H
 #define OJ_POINT_QUADTREE_H
 
-#include "oj_boxes.h"
+#include "oj_feature_box.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -56,12 +56,12 @@ OJ_MUST_USE oj_status oj_points_sort(struct oj_points *points,
                                      struct oj_error *err);
 
 /** Groups sorted points in quadrants of at most size points, size >= 1. */
-OJ_MUST_USE oj_status oj_quadrants_make(const struct oj_points *points,
-                                        int64_t size, struct oj_quadrants *out,
-                                        struct oj_error *err);
+OJ_MUST_USE oj_status oj_quadtree_make(const struct oj_points *points,
+                                       int64_t size, struct oj_quadrants *out,
+                                       struct oj_error *err);
 
 void oj_points_free(struct oj_points *points);
-void oj_quadrants_free(struct oj_quadrants *quadrants);
+void oj_quadtree_free(struct oj_quadrants *quadrants);
 
 #ifdef __cplusplus
 }

@@ -65,13 +65,13 @@ static void free_side(struct oj_index *wrapped)
     oj_free(self->y);
     oj_free(self->reach2);
     oj_free(self->first_rank);
-    oj_features_free(&self->features);
+    oj_distance_features_free(&self->features);
 }
 
 static int middle_of(const void *side, int64_t feature, double *x, double *y)
 {
     const struct oj_features *features = side;
-    struct oj_box box = oj_features_box(features, feature);
+    struct oj_box box = oj_distance_features_box(features, feature);
     *x = 0.5 * box.x0 + 0.5 * box.x1;
     *y = 0.5 * box.y0 + 0.5 * box.y1;
     return !oj_box_is_empty(&box) &&
@@ -149,7 +149,7 @@ static oj_status fill_entries_and_build_tree(struct distance_index *self,
     {
         int64_t f = order->point[i].index;
         self->feature[i] = (int32_t)f;
-        box[i] = oj_features_box(&self->features, f);
+        box[i] = oj_distance_features_box(&self->features, f);
         if (self->x != NULL)
         {
             self->x[i] = box[i].x0;
@@ -231,9 +231,9 @@ static oj_status build_features(const struct oj_row_index *index,
                                 const struct oj_flat *flat,
                                 struct oj_features *out, struct oj_error *err)
 {
-    return oj_features_build(out, flat,
-                             index->args.relation.distance_to == OJ_TO_INTERIOR,
-                             index->n_threads, err);
+    return oj_distance_features_build(
+        out, flat, index->args.relation.distance_to == OJ_TO_INTERIOR,
+        index->n_threads, err);
 }
 
 /* --- one row -------------------------------------------------------------- */
@@ -366,7 +366,7 @@ OJ_CLONES static oj_status search_row(struct oj_row_index *shared,
 {
     struct distance_index *self = (void *)shared;
     struct distance_worker *worker = (void *)of_row;
-    struct oj_box box = oj_features_box(&self->input, row);
+    struct oj_box box = oj_distance_features_box(&self->input, row);
     struct distance_row_search s = {self,   worker, row,      box.x0,
                                     box.y0, 0.0f,   INT32_MAX};
     oj_status status;
@@ -389,7 +389,8 @@ static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
 
 static void end_batch(struct oj_row_index *shared)
 {
-    oj_features_free(&((struct distance_index *)(void *)shared)->input);
+    oj_distance_features_free(
+        &((struct distance_index *)(void *)shared)->input);
 }
 
 static const struct oj_row_method plane = {.worker_size =
@@ -408,7 +409,8 @@ static oj_status build_distance_index(struct oj_index *wrapped,
     OJ_TRY(
         build_features(&self->shared, args->join_side, &self->features, err));
     OJ_TRY(build_tree(self, err));
-    stats->index_bytes += oj_features_bytes(&self->features) + tree_bytes(self);
+    stats->index_bytes +=
+        oj_distance_features_bytes(&self->features) + tree_bytes(self);
     return OJ_OK;
 }
 

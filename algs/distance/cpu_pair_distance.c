@@ -1,7 +1,7 @@
 #include "cpu_pair_distance.h"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../base/oj_radix.h"
 #include "../kernels/oj_morton.h"
 #include "../kernels/oj_segment_pair.h"
@@ -209,9 +209,10 @@ static oj_status build_boxes_and_trees(struct features_build *b, int n_threads,
                            err);
 }
 
-oj_status oj_features_build(struct oj_features *features,
-                            const struct oj_flat *flat, int with_interiors,
-                            int n_threads, struct oj_error *err)
+oj_status oj_distance_features_build(struct oj_features *features,
+                                     const struct oj_flat *flat,
+                                     int with_interiors, int n_threads,
+                                     struct oj_error *err)
 {
     struct features_build b;
     oj_status status;
@@ -229,11 +230,11 @@ oj_status oj_features_build(struct oj_features *features,
     status = build_boxes_and_trees(&b, n_threads, err);
     oj_free(b.n_segments);
     if (status != OJ_OK)
-        oj_features_free(features);
+        oj_distance_features_free(features);
     return status;
 }
 
-int64_t oj_features_bytes(const struct oj_features *features)
+int64_t oj_distance_features_bytes(const struct oj_features *features)
 {
     int64_t n = features->flat == NULL ? 0 : features->flat->n_features;
     int64_t bytes = 0;
@@ -248,7 +249,7 @@ int64_t oj_features_bytes(const struct oj_features *features)
     return bytes + oj_ring_grids_bytes(&features->grids);
 }
 
-void oj_features_free(struct oj_features *features)
+void oj_distance_features_free(struct oj_features *features)
 {
     oj_ring_grids_free(&features->grids);
     oj_free(features->box);
@@ -279,7 +280,7 @@ static void collect_feature_segments(const struct oj_features *features,
 {
     const struct oj_flat *flat = features->flat;
     out->n = 0;
-    out->box = oj_features_box(features, feature);
+    out->box = oj_distance_features_box(features, feature);
     if (oj_flat_is_points(flat))
     {
         append_segment(out, flat, feature, feature);
@@ -546,8 +547,8 @@ double oj_pair_distance(const struct oj_features *a, int64_t feature_a,
                         int to_interior, double limit,
                         struct oj_pair_scratch *scratch)
 {
-    struct oj_box box_a = oj_features_box(a, feature_a);
-    struct oj_box box_b = oj_features_box(b, feature_b);
+    struct oj_box box_a = oj_distance_features_box(a, feature_a);
+    struct oj_box box_b = oj_distance_features_box(b, feature_b);
     struct oj_box_child at_a = {0.0, 0, -1}, at_b = at_a;
     struct pair_distance_search s = {a,        b,     NULL,     NULL, scratch,
                                      INFINITY, limit, INFINITY, 0.0,  0};

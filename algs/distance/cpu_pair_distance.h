@@ -16,7 +16,7 @@
 #define CPU_PAIR_DISTANCE_H
 
 #include "../base/cpu_box_tree.h"
-#include "../base/oj_boxes.h"
+#include "../base/oj_feature_box.h"
 #include "../rings/edge_grid.h"
 
 /* Features with more segments than this have a tree of their own; as many fit
@@ -60,18 +60,19 @@ struct oj_segment_list
 /** Prepares the features of flat with n_threads. with_interiors: 0 when no
  *  polygon will be asked what it contains.
  *  Errors: OJ_ERR_LIMIT from 2^31 vertices on; OJ_ERR_NOMEM. */
-OJ_MUST_USE oj_status oj_features_build(struct oj_features *features,
-                                        const struct oj_flat *flat,
-                                        int with_interiors, int n_threads,
-                                        struct oj_error *err);
+OJ_MUST_USE oj_status oj_distance_features_build(struct oj_features *features,
+                                                 const struct oj_flat *flat,
+                                                 int with_interiors,
+                                                 int n_threads,
+                                                 struct oj_error *err);
 
-int64_t oj_features_bytes(const struct oj_features *features);
+int64_t oj_distance_features_bytes(const struct oj_features *features);
 
-void oj_features_free(struct oj_features *features);
+void oj_distance_features_free(struct oj_features *features);
 
 /** The exact box of a feature; empty when it has no parts. */
-static inline struct oj_box oj_features_box(const struct oj_features *features,
-                                            int64_t feature)
+static inline struct oj_box
+oj_distance_features_box(const struct oj_features *features, int64_t feature)
 {
     const struct oj_flat *flat = features->flat;
     struct oj_box box;

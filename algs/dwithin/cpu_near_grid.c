@@ -1,9 +1,9 @@
 #include "cpu_near_grid.h"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../base/cpu_lane_loops.h"
-#include "../base/cpu_morton_sort.h"
+#include "../base/cpu_spatial_order.h"
 
 #include <string.h>
 
@@ -45,7 +45,7 @@ struct near_grid_build
 
 static int64_t slice_begin(const struct near_grid_build *b, int64_t slice)
 {
-    return oj_slice_begin(b->flat->n_features, b->n_slices, slice);
+    return oj_order_slice_begin(b->flat->n_features, b->n_slices, slice);
 }
 
 /* --- the frame ------------------------------------------------------------ */
@@ -183,7 +183,8 @@ static oj_status sort_points(struct near_grid_build *b, int n_threads,
     OJ_NEW(b->bucket_offset, b->n_buckets + 1, err);
     OJ_NEW(b->cell, n, err);
     oj_parallel_for(n_threads, b->n_slices, number_cells_and_count_buckets, b);
-    oj_slices_place(b->n_slices, b->n_buckets, b->start, b->bucket_offset);
+    oj_order_slices_place(b->n_slices, b->n_buckets, b->start,
+                          b->bucket_offset);
     grid->n = b->bucket_offset[b->n_buckets];
     OJ_NEW(b->point, grid->n, err);
     oj_parallel_for(n_threads, b->n_slices, scatter_points_to_buckets, b);

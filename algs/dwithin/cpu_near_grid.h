@@ -17,7 +17,7 @@
 #ifndef CPU_NEAR_GRID_H
 #define CPU_NEAR_GRID_H
 
-#include "../base/oj_boxes.h"
+#include "../base/oj_feature_box.h"
 
 /** Points are looked at so many at a time. */
 #define OJ_NEAR_LANES 8

@@ -13,14 +13,14 @@
  * of similar names: half of the time). */
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
-#include "../../flatten/base/oj_threads.h"
-#include "../base/cpu_morton_sort.h"
+#include "../../flatten/base/oj_parallel.h"
+#include "../base/cpu_spatial_order.h"
 #include "../base/cpu_token_bitmaps.h"
 #include "../kernels/oj_square_limit.h"
 #include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_ranking.h"
 #include "../pairs/oj_tie_rank_sort.h"
-#include "../relation/oj_engine.h"
+#include "../relation/oj_index.h"
 #include "cpu_near_grid.h"
 #include "cpu_scattered_list_offsets.h"
 

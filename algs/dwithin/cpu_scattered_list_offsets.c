@@ -1,7 +1,7 @@
 #include "cpu_scattered_list_offsets.h"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 
 #include <string.h>
 

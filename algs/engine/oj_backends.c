@@ -1,4 +1,4 @@
-#include "../relation/oj_engine.h"
+#include "../relation/oj_index.h"
 
 #include <stdio.h>
 #include <string.h>

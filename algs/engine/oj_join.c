@@ -1,7 +1,7 @@
 #include "oj_join.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../../flatten/base/oj_timed_wait.h"
 #include "../aggregate/oj_aggregate.h"
 #include "../aggregate/oj_sum_request.h"
@@ -9,8 +9,8 @@
 #include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_ranking.h"
 #include "../relate/oj_self_overlap.h"
-#include "../relation/oj_engine.h"
 #include "../relation/oj_gpu.h"
+#include "../relation/oj_index.h"
 #include "../relation/oj_is_points_in_polygons.h"
 #include "../similar_shapes/oj_densify.h"
 #include "oj_points_in_overlapping_parts.h"
@@ -31,7 +31,7 @@
  * OJ_DEVICE: a batch goes to the CUDA module if one of its kernels takes it,
  * else to the CPU.  Of lines and polygons on both sides the module finds the
  * pairs whose boxes pass, and decides which of them meet
- * (oj_candidate_provider.h); the CPU decides the rest.  What the module cannot
+ * (oj_screen.h); the CPU decides the rest.  What the module cannot
  * hold, for its coordinates or for want of memory, the CPU answers.
  *
  * OJ_DEVICE_IF_PAYS: the choice is made when the join side is known and the
@@ -853,7 +853,7 @@ void oj_join_trim(struct oj_join *join, int n_kept)
         next = copy->next;
         free_cpu_indexes(copy);
         oj_matches_free(&copy->found);
-        oj_dense_free(&copy->dense[1]);
+        oj_densify_free(&copy->dense[1]);
         oj_free(copy);
     }
 }
@@ -871,8 +871,8 @@ void oj_join_close(struct oj_join *join)
     oj_free(join->overlaps);
     oj_free(join->tie_rank);
     oj_matches_free(&join->found);
-    oj_dense_free(&join->dense[0]);
-    oj_dense_free(&join->dense[1]);
+    oj_densify_free(&join->dense[0]);
+    oj_densify_free(&join->dense[1]);
     oj_free(join);
 }
 

@@ -1,7 +1,7 @@
 #include "oj_points_in_overlapping_parts.h"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../base/oj_boxes.h"
+#include "../base/oj_feature_box.h"
 #include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_tie_rank_sort.h"
 

@@ -8,7 +8,7 @@
 #ifndef OJ_POINTS_IN_OVERLAPPING_PARTS_H
 #define OJ_POINTS_IN_OVERLAPPING_PARTS_H
 
-#include "../relation/oj_engine.h"
+#include "../relation/oj_index.h"
 
 struct oj_overlapping_points;
 

@@ -7,7 +7,7 @@
 
 #include "../../flatten/base/oj_alloc.h"
 #include "../base/exact_integer.h"
-#include "../base/oj_boxes.h"
+#include "../base/oj_feature_box.h"
 
 #include <limits.h>
 #include <math.h>

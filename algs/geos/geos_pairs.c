@@ -1,7 +1,7 @@
 #include "geos_pairs.h"
 #include "../../flatten/arrays/oj_wkb.h"
 #include "../../flatten/base/oj_alloc.h"
-#include "../base/oj_boxes.h"
+#include "../base/oj_feature_box.h"
 #include "../kernels/oj_ring.h"
 #include "../pairs/oj_feature_area_length.h"
 #include "../relation/oj_matrix.h"

@@ -11,7 +11,7 @@ struct oj_box
 };
 
 /** By so much may a computed distance be off because squares underflow
- *  (oj_validate.h has the proof): what is nearer may be 0 apart, and whatever
+ *  (oj_validation.h has the proof): what is nearer may be 0 apart, and whatever
  *  leaves out pairs by boxes has to allow for that. */
 #define OJ_LEAST_DISTANCE 0x1p-510
 

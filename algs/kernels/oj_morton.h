@@ -7,7 +7,7 @@
 #include "oj_kernel.h"
 
 /** Spreads the lower 16 bits of v to the even bits. */
-OJ_FN uint32_t oj_spread_bits(uint32_t v)
+OJ_FN uint32_t oj_morton_spread(uint32_t v)
 {
     v &= 0xFFFFu;
     v = (v | (v << 8)) & 0x00FF00FFu;
@@ -20,7 +20,7 @@ OJ_FN uint32_t oj_spread_bits(uint32_t v)
 /** Code of column x, row y, both below 2^16; x in the even bits. */
 OJ_FN uint32_t oj_morton(uint32_t x, uint32_t y)
 {
-    return oj_spread_bits(x) | (oj_spread_bits(y) << 1);
+    return oj_morton_spread(x) | (oj_morton_spread(y) << 1);
 }
 
 /** Maps a coordinate to 0 .. 65535: (v - origin) * scale, clamped.  NaN is 0.

@@ -20,7 +20,7 @@ OJ_FN double oj_point_distance(double px, double py, double qx, double qy)
 }
 
 /** Distance from p to the segment a -> b, CRS units.  The direction matters in
- *  the last bit.  The rounding of it: OJ_VALIDATION_SLACK (oj_validate.h). */
+ *  the last bit.  The rounding of it: OJ_VALIDATION_SLACK (oj_validation.h). */
 OJ_FN double oj_segment_distance(double px, double py, double ax, double ay,
                                  double bx, double by)
 {

@@ -21,7 +21,7 @@ struct oj_vec3
     double x, y, z;
 };
 
-OJ_FN struct oj_vec3 oj_vec3_sub(struct oj_vec3 a, struct oj_vec3 b)
+OJ_FN struct oj_vec3 oj_sphere_vec3_sub(struct oj_vec3 a, struct oj_vec3 b)
 {
     struct oj_vec3 v;
     v.x = a.x - b.x;
@@ -30,12 +30,12 @@ OJ_FN struct oj_vec3 oj_vec3_sub(struct oj_vec3 a, struct oj_vec3 b)
     return v;
 }
 
-OJ_FN double oj_vec3_dot(struct oj_vec3 a, struct oj_vec3 b)
+OJ_FN double oj_sphere_vec3_dot(struct oj_vec3 a, struct oj_vec3 b)
 {
     return a.x * b.x + a.y * b.y + a.z * b.z;
 }
 
-OJ_FN struct oj_vec3 oj_vec3_cross(struct oj_vec3 a, struct oj_vec3 b)
+OJ_FN struct oj_vec3 oj_sphere_vec3_cross(struct oj_vec3 a, struct oj_vec3 b)
 {
     struct oj_vec3 v;
     v.x = a.y * b.z - a.z * b.y;
@@ -45,37 +45,41 @@ OJ_FN struct oj_vec3 oj_vec3_cross(struct oj_vec3 a, struct oj_vec3 b)
 }
 
 /** Squared chord between two points. */
-OJ_FN double oj_chord2(struct oj_vec3 p, struct oj_vec3 q)
+OJ_FN double oj_sphere_chord2(struct oj_vec3 p, struct oj_vec3 q)
 {
-    struct oj_vec3 d = oj_vec3_sub(p, q);
-    return oj_vec3_dot(d, d);
+    struct oj_vec3 d = oj_sphere_vec3_sub(p, q);
+    return oj_sphere_vec3_dot(d, d);
 }
 
 /** The normal n of the great circle through a and b, not scaled, and its
  *  squared length.  1 when the point of the circle that is nearest to p lies on
  *  the shorter arc a -> b: p is ahead of a and not yet past b.  What comes near
  *  1e-16 is no direction. */
-OJ_FN int oj_arc_has_foot(struct oj_vec3 p, struct oj_vec3 a, struct oj_vec3 b,
-                          struct oj_vec3 *n, double *n2)
+OJ_FN int oj_sphere_arc_has_foot(struct oj_vec3 p, struct oj_vec3 a,
+                                 struct oj_vec3 b, struct oj_vec3 *n,
+                                 double *n2)
 {
-    *n = oj_vec3_cross(a, oj_vec3_sub(b, a));
-    *n2 = oj_vec3_dot(*n, *n);
+    *n = oj_sphere_vec3_cross(a, oj_sphere_vec3_sub(b, a));
+    *n2 = oj_sphere_vec3_dot(*n, *n);
     return *n2 > 1e-31 &&
-           oj_vec3_dot(oj_vec3_cross(*n, a), oj_vec3_sub(p, a)) > 0.0 &&
-           oj_vec3_dot(oj_vec3_cross(*n, b), oj_vec3_sub(p, b)) < 0.0;
+           oj_sphere_vec3_dot(oj_sphere_vec3_cross(*n, a),
+                              oj_sphere_vec3_sub(p, a)) > 0.0 &&
+           oj_sphere_vec3_dot(oj_sphere_vec3_cross(*n, b),
+                              oj_sphere_vec3_sub(p, b)) < 0.0;
 }
 
 /** Squared chord from p to the nearest point of the shorter great-circle arc
  *  a -> b.  Of opposite points there is no shorter one: then only a and b. */
-OJ_FN double oj_arc_chord2(struct oj_vec3 p, struct oj_vec3 a, struct oj_vec3 b)
+OJ_FN double oj_sphere_arc_chord2(struct oj_vec3 p, struct oj_vec3 a,
+                                  struct oj_vec3 b)
 {
-    double to_a = oj_chord2(p, a), to_b = oj_chord2(p, b);
+    double to_a = oj_sphere_chord2(p, a), to_b = oj_sphere_chord2(p, b);
     double least = to_a < to_b ? to_a : to_b;
     double across, sine2, chord2, n2;
     struct oj_vec3 n;
-    if (!oj_arc_has_foot(p, a, b, &n, &n2))
+    if (!oj_sphere_arc_has_foot(p, a, b, &n, &n2))
         return least;
-    across = oj_vec3_dot(n, oj_vec3_sub(p, a));
+    across = oj_sphere_vec3_dot(n, oj_sphere_vec3_sub(p, a));
     sine2 = across * across / n2;
     sine2 = sine2 < 1.0 ? sine2 : 1.0;
     chord2 = 2.0 * sine2 / (1.0 + sqrt(1.0 - sine2));
@@ -84,21 +88,21 @@ OJ_FN double oj_arc_chord2(struct oj_vec3 p, struct oj_vec3 a, struct oj_vec3 b)
 
 /** The point at that distance: 1 when it is a, 2 when it is b, 0 when it lies
  *  between them and is *foot, a unit vector. */
-OJ_FN int oj_arc_nearest(struct oj_vec3 p, struct oj_vec3 a, struct oj_vec3 b,
-                         struct oj_vec3 *foot)
+OJ_FN int oj_sphere_arc_nearest(struct oj_vec3 p, struct oj_vec3 a,
+                                struct oj_vec3 b, struct oj_vec3 *foot)
 {
-    double to_a = oj_chord2(p, a), to_b = oj_chord2(p, b);
+    double to_a = oj_sphere_chord2(p, a), to_b = oj_sphere_chord2(p, b);
     int end = to_a <= to_b ? 1 : 2;
     double by, length, n2;
     struct oj_vec3 n;
-    if (!(oj_arc_chord2(p, a, b) < (end == 1 ? to_a : to_b)) ||
-        !oj_arc_has_foot(p, a, b, &n, &n2))
+    if (!(oj_sphere_arc_chord2(p, a, b) < (end == 1 ? to_a : to_b)) ||
+        !oj_sphere_arc_has_foot(p, a, b, &n, &n2))
         return end;
-    by = oj_vec3_dot(n, oj_vec3_sub(p, a)) / n2;
+    by = oj_sphere_vec3_dot(n, oj_sphere_vec3_sub(p, a)) / n2;
     foot->x = p.x - by * n.x;
     foot->y = p.y - by * n.y;
     foot->z = p.z - by * n.z;
-    length = sqrt(oj_vec3_dot(*foot, *foot));
+    length = sqrt(oj_sphere_vec3_dot(*foot, *foot));
     if (!(length > 1e-15)) /* p is a pole of the circle */
         return end;
     foot->x /= length;
@@ -110,10 +114,11 @@ OJ_FN int oj_arc_nearest(struct oj_vec3 p, struct oj_vec3 a, struct oj_vec3 b,
 /** 1 when the arc a -> b crosses the arc p -> r; m is p x r.  A vertex on the
  *  great circle of p and r counts as on its positive side, which makes the
  *  crossings of a closed ring come out right wherever its vertices are. */
-OJ_FN int oj_arcs_cross(struct oj_vec3 p, struct oj_vec3 r, struct oj_vec3 m,
-                        struct oj_vec3 a, struct oj_vec3 b)
+OJ_FN int oj_sphere_arcs_cross(struct oj_vec3 p, struct oj_vec3 r,
+                               struct oj_vec3 m, struct oj_vec3 a,
+                               struct oj_vec3 b)
 {
-    double side_a = oj_vec3_dot(m, a), side_b = oj_vec3_dot(m, b);
+    double side_a = oj_sphere_vec3_dot(m, a), side_b = oj_sphere_vec3_dot(m, b);
     double of_a = fabs(side_b), of_b = fabs(side_a);
     struct oj_vec3 c;
     if ((side_a >= 0.0) == (side_b >= 0.0))
@@ -122,8 +127,8 @@ OJ_FN int oj_arcs_cross(struct oj_vec3 p, struct oj_vec3 r, struct oj_vec3 m,
     c.x = of_a * a.x + of_b * b.x;
     c.y = of_a * a.y + of_b * b.y;
     c.z = of_a * a.z + of_b * b.z;
-    return oj_vec3_dot(oj_vec3_cross(p, c), m) > 0.0 &&
-           oj_vec3_dot(oj_vec3_cross(c, r), m) > 0.0;
+    return oj_sphere_vec3_dot(oj_sphere_vec3_cross(p, c), m) > 0.0 &&
+           oj_sphere_vec3_dot(oj_sphere_vec3_cross(c, r), m) > 0.0;
 }
 
 #endif

@@ -5,8 +5,8 @@
 #include "../base/oj_radix.h"
 #include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_tie_rank_sort.h"
-#include "../relation/oj_engine.h"
-#include "cpu_query_patch_search.h"
+#include "../relation/oj_index.h"
+#include "cpu_nearest_search.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "cpu_query_patch_search.h"
+#include "cpu_nearest_search.h"
 
 #include "../../flatten/base/oj_clock.h"
 #include "cpu_group_features.h"

@@ -25,7 +25,7 @@
 
 #include "../../flatten/base/oj_alloc.h"
 #include "../base/cpu_tree_walk.h"
-#include "cpu_query_patch_search.h"
+#include "cpu_nearest_search.h"
 
 #include <string.h>
 

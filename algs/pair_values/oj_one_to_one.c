@@ -2,8 +2,8 @@
 
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_compare.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../../flatten/base/oj_temporary_file.h"
-#include "../../flatten/base/oj_threads.h"
 #include "../pairs/oj_pair_filter.h"
 
 #include <math.h>

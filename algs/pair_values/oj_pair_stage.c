@@ -1,7 +1,7 @@
 #include "oj_pair_stage.h"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../geos/geos_pairs.h"
 #include "../pairs/oj_feature_area_length.h"
 #include "../pairs/oj_nearest_points.h"
@@ -140,9 +140,9 @@ static oj_status score_features_by_union_area(struct oj_pair_stage *stage,
             status = oj_geos_pairs_area(worker->geos, 0, i, &area, err);
         else
             area = oj_flat_area(flat, i);
-        stage->area_score[i] = oj_score_of_double(area);
+        stage->area_score[i] = oj_pick_score_of_double(area);
         if (stage->request.pick == OJ_PICK_SMALLEST_AREA)
-            stage->area_score[i] = oj_score_reversed(stage->area_score[i]);
+            stage->area_score[i] = oj_pick_score_reversed(stage->area_score[i]);
     }
     oj_free(overlaps);
     return status;
@@ -598,7 +598,7 @@ static oj_status set_pick_score_of_pair(struct pair_stage_worker *worker,
         OJ_TRY(measure_intersection(worker, &area, &length, err));
         score = (both & OJ_PART_POLYGON) != 0 ? area : length;
     }
-    stage->score[worker->entry] = oj_score_of_double(score);
+    stage->score[worker->entry] = oj_pick_score_of_double(score);
     return OJ_OK;
 }
 
@@ -630,7 +630,7 @@ static oj_status compute_pick_scores_if_needed(struct oj_pair_stage *stage,
         return visit_pairs_in_parallel(stage, matches, set_pick_score_of_pair,
                                        err);
     for (int64_t i = 0; i < matches->n_entries; i++)
-        stage->score[i] = oj_score_of_double(-matches->measure[i]);
+        stage->score[i] = oj_pick_score_of_double(-matches->measure[i]);
     return OJ_OK;
 }
 

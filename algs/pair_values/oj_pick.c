@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-int64_t oj_score_of_double(double number)
+int64_t oj_pick_score_of_double(double number)
 {
     int64_t bits;
     if (isnan(number))

@@ -13,20 +13,20 @@
 #define OJ_NO_SCORE INT64_MIN
 
 /** The order of numbers as integers; 0 and -0 are equal. */
-int64_t oj_score_of_double(double number);
+int64_t oj_pick_score_of_double(double number);
 
 /** An integer itself; INT64_MIN, which is taken, counts as the next one. */
-static inline int64_t oj_score_of_integer(int64_t number)
+static inline int64_t oj_pick_score_of_integer(int64_t number)
 {
     return number == INT64_MIN ? INT64_MIN + 1 : number;
 }
 
 /** The score whose order is the other way round. */
-static inline int64_t oj_score_reversed(int64_t score)
+static inline int64_t oj_pick_score_reversed(int64_t score)
 {
     if (score == OJ_NO_SCORE)
         return OJ_NO_SCORE;
-    return oj_score_of_integer(-1 - score);
+    return oj_pick_score_of_integer(-1 - score);
 }
 
 /** Where scores come from. All may be NULL: no pair is better than another. */

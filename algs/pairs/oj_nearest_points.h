@@ -3,7 +3,7 @@
 #define OJ_NEAREST_POINTS_H
 
 #include "../../flatten/arrays/oj_flat.h"
-#include "../base/oj_boxes.h"
+#include "../base/oj_feature_box.h"
 #include "../relation/oj_relation.h"
 
 /** A point of each feature. */

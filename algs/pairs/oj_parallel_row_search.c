@@ -2,7 +2,7 @@
 
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 
 #include <math.h>
 

@@ -13,8 +13,8 @@
 #ifndef OJ_PARALLEL_ROW_SEARCH_H
 #define OJ_PARALLEL_ROW_SEARCH_H
 
-#include "../base/cpu_morton_sort.h"
-#include "../relation/oj_engine.h"
+#include "../base/cpu_spatial_order.h"
+#include "../relation/oj_index.h"
 #include "oj_pair_filter.h"
 #include "oj_ranking.h"
 

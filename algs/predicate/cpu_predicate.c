@@ -7,15 +7,15 @@
  */
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../kernels/oj_pair_verdict.h"
 #include "../pairs/oj_parallel_row_search.h"
 #include "../pairs/oj_tie_rank_sort.h"
 #include "../relate/relate.h"
 #include "../relate/relate_shared_borders.h"
-#include "../relation/oj_candidate_provider.h"
 #include "../relation/oj_is_points_in_polygons.h"
 #include "../relation/oj_matrix.h"
+#include "../relation/oj_screen.h"
 #include "../shapes/cpu_prepared_shapes.h"
 
 #include <stdatomic.h>
@@ -444,8 +444,8 @@ static oj_status build_side_if_needed(struct predicate_index *index,
                                       struct oj_error *err)
 {
     if (!index->has_side)
-        OJ_TRY(oj_side_build(&index->side, index->shared.args.join_side,
-                             index->shared.args.options.n_threads, err));
+        OJ_TRY(oj_shape_side_build(&index->side, index->shared.args.join_side,
+                                   index->shared.args.options.n_threads, err));
     index->has_side = 1;
     return OJ_OK;
 }
@@ -654,7 +654,7 @@ static oj_status want_cells_of_feature(struct predicate_index *index,
         n_asks = asks_before_cells(index, other, 1, shape->n_vertices, n_asks);
     if (n_asks != OJ_ASKS_BEFORE_CELLS || shape->cells != NULL)
         n_vertices = 0;
-    return oj_side_want_cells(side, at, n_vertices, n_asks, err);
+    return oj_shape_side_want_cells(side, at, n_vertices, n_asks, err);
 }
 
 /* What our kernels say where all that this rests on is nice. */
@@ -686,7 +686,7 @@ static oj_status decide_pair(struct predicate_index *index,
                              int *holds, struct oj_error *err)
 {
     struct oj_shape_side *side = &index->side;
-    int32_t feature = oj_side_feature(side, at);
+    int32_t feature = oj_shape_side_feature(side, at);
     struct oj_shape point;
     const struct oj_shape *other = &point;
     int borders_first, is_decided = 0;
@@ -699,7 +699,7 @@ static oj_status decide_pair(struct predicate_index *index,
         OJ_TRY(want_cells_of_feature(index, shape, at, err));
     }
     else
-        point = oj_side_point(side, at);
+        point = oj_shape_side_point(side, at);
     borders_first = do_borders_come_first(index, shape, other);
     if (borders_first)
         OJ_TRY(decide_by_borders(index, w, shape, feature, other, &is_decided,
@@ -794,7 +794,7 @@ static oj_status add_disjoint_pairs(struct predicate_index *index,
     const struct oj_shape_side *side = &index->side;
     for (int64_t at = 0; at < side->n; at++)
     {
-        int32_t feature = oj_side_feature(side, at);
+        int32_t feature = oj_shape_side_feature(side, at);
         if (at % 65536 == 65535)
             OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
         if (!w->is_met[feature] &&
@@ -802,7 +802,7 @@ static oj_status add_disjoint_pairs(struct predicate_index *index,
             OJ_TRY(put_pair(index, w, row, feature, err));
     }
     for (int64_t i = 0; i < w->found.n; i++)
-        w->is_met[oj_side_feature(side, w->found.at[i])] = 0;
+        w->is_met[oj_shape_side_feature(side, w->found.at[i])] = 0;
     return OJ_OK;
 }
 
@@ -824,7 +824,7 @@ static oj_status add_pairs_of_candidates(struct predicate_index *index,
     for (int64_t i = 0; i < w->found.n; i++)
     {
         int32_t at = w->found.at[i];
-        int32_t feature = oj_side_feature(side, at);
+        int32_t feature = oj_shape_side_feature(side, at);
         int holds;
         if (!oj_pair_may_count(&index->shared.filter, row, feature))
             continue;
@@ -932,8 +932,9 @@ static oj_status search_row(struct oj_row_index *shared,
     if (index->rule.takes_all)
         OJ_TRY(list_all_features(&index->side, &w->found, err));
     else
-        OJ_TRY(oj_side_find(&index->side, (enum oj_box_test)index->rule.test,
-                            &shape.box, &w->found, err));
+        OJ_TRY(oj_shape_side_find(&index->side,
+                                  (enum oj_box_test)index->rule.test,
+                                  &shape.box, &w->found, err));
     if (w->found.n > 0)
         OJ_TRY(prepare_row_shape_members_cells(
             w, &shape, found_for_cells(index, w, &shape), err));
@@ -1096,7 +1097,7 @@ static oj_status map_features_to_places(struct predicate_index *index,
         return OJ_OK;
     OJ_NEW(index->place_of, index->shared.args.join_side->n_features, err);
     for (int64_t at = 0; at < index->side.n; at++)
-        index->place_of[oj_side_feature(&index->side, at)] = (int32_t)at;
+        index->place_of[oj_shape_side_feature(&index->side, at)] = (int32_t)at;
     return OJ_OK;
 }
 
@@ -1333,7 +1334,7 @@ static void free_worker(struct oj_row_worker *worker)
     oj_relate_scratch_free(&w->relate);
     oj_border_pair_free(&w->borders);
     oj_border_free(&w->own_border);
-    oj_figure_free(&w->figure);
+    oj_relate_figure_free(&w->figure);
     oj_free(w->found.at);
     oj_free(w->member);
     oj_edge_grid_free(&w->cells);
@@ -1352,7 +1353,7 @@ static void free_side(struct oj_index *wrapped)
     struct predicate_index *index = (void *)wrapped;
     oj_free((void *)index->niceness);
     oj_free(index->place_of);
-    oj_side_free(&index->side);
+    oj_shape_side_free(&index->side);
 }
 
 /* With candidates that are given the side may never be needed. */
@@ -1367,7 +1368,7 @@ static oj_status build_predicate_index(struct oj_index *wrapped,
     OJ_NEW_ZEROED(index->niceness, args->join_side->n_features, err);
     if (!args->gets_candidates)
         OJ_TRY(build_side_if_needed(index, err));
-    stats->index_bytes += oj_side_bytes(&index->side);
+    stats->index_bytes += oj_shape_side_bytes(&index->side);
     return OJ_OK;
 }
 

@@ -3,8 +3,8 @@
  *  times are those of this method and no other.
  *  Source: Zhang, You, Gruenwald 2012. */
 #include "../pairs/oj_pair_filter.h"
-#include "../relation/oj_engine.h"
 #include "../relation/oj_gpu.h"
+#include "../relation/oj_index.h"
 
 #include <math.h>
 

@@ -11,7 +11,7 @@
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_compare.h"
-#include "../base/oj_boxes.h"
+#include "../base/oj_feature_box.h"
 #include "../base/oj_point_quadtree.h"
 #include "../base/oj_radix.h"
 #include "../kernels/oj_point_quadrants.h"
@@ -405,8 +405,8 @@ static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
     OJ_TRY(check_input(shared, err));
     OJ_TRY(oj_points_make(shared->input, &index->points, err));
     OJ_TRY(oj_points_sort(&index->points, err));
-    OJ_TRY(oj_quadrants_make(&index->points, shared->args.options.quadrant_size,
-                             &index->quadrants, err));
+    OJ_TRY(oj_quadtree_make(&index->points, shared->args.options.quadrant_size,
+                            &index->quadrants, err));
     shared->n_rows = index->quadrants.n;
     return OJ_OK;
 }
@@ -415,7 +415,7 @@ static void end_batch(struct oj_row_index *shared)
 {
     struct quadrant_index *index = (void *)shared;
     oj_points_free(&index->points);
-    oj_quadrants_free(&index->quadrants);
+    oj_quadtree_free(&index->quadrants);
 }
 
 static void free_worker(struct oj_row_worker *worker)

@@ -14,7 +14,7 @@
 #ifndef PLAIN_SPHERE_H
 #define PLAIN_SPHERE_H
 
-#include "../base/oj_boxes.h"
+#include "../base/oj_feature_box.h"
 
 /** On the unit sphere. */
 struct wide3

@@ -10,7 +10,7 @@
  *
  * Source: Leal, Gruenwald, Zhang, You 2016 (Top-KaBT), on one thread. */
 #include "../../flatten/base/oj_alloc.h"
-#include "../base/oj_boxes.h"
+#include "../base/oj_feature_box.h"
 #include "../pairs/oj_parallel_row_search.h"
 #include "plain_shape_distances.h"
 

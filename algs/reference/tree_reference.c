@@ -39,7 +39,7 @@
 #include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_ranking.h"
 #include "../pairs/oj_tie_rank_sort.h"
-#include "../relation/oj_engine.h"
+#include "../relation/oj_index.h"
 #include "plain_shape_distances.h"
 #include "plain_sphere.h"
 
@@ -757,12 +757,12 @@ static oj_status join_rows(struct box_batch *run)
                        : join_group_of_rows_by_one_query(run, i, i + 1));
         return OJ_OK;
     }
-    OJ_TRY(oj_quadrants_make(&run->middle, index->args.options.quadrant_size,
-                             &quadrants, run->err));
+    OJ_TRY(oj_quadtree_make(&run->middle, index->args.options.quadrant_size,
+                            &quadrants, run->err));
     for (int64_t q = 0; q < quadrants.n && status == OJ_OK; q++)
         status = join_group_of_rows_by_one_query(
             run, quadrants.quadrant[q].first, quadrants.quadrant[q].end);
-    oj_quadrants_free(&quadrants);
+    oj_quadtree_free(&quadrants);
     return status;
 }
 

@@ -1,7 +1,7 @@
 #include "oj_self_overlap.h"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../kernels/oj_segment_intersection.h"
 #include "relate_feature_edges.h"
 
@@ -87,8 +87,8 @@ static oj_status mark_if_overlapping(struct overlap_search *s,
     }
     else if (is_flat)
     {
-        OJ_TRY(oj_figure_make(&w->figure, &shape, 0, &w->node, err));
-        is_fine = oj_figure_is_solid(&w->figure);
+        OJ_TRY(oj_relate_figure_make(&w->figure, &shape, 0, &w->node, err));
+        is_fine = oj_relate_figure_is_solid(&w->figure);
     }
     s->mark[feature] = !is_fine;
     return OJ_OK;
@@ -128,8 +128,8 @@ oj_status oj_overlapping_parts(const struct oj_flat *flat, int flat_too,
         status = search_overlapping_features(&s, n_threads, err);
     for (int t = 0; s.worker != NULL && t < n_threads; t++)
     {
-        oj_figure_free(&s.worker[t].figure);
-        oj_node_scratch_free(&s.worker[t].node);
+        oj_relate_figure_free(&s.worker[t].figure);
+        oj_relate_node_scratch_free(&s.worker[t].node);
     }
     oj_free(s.worker);
     if (status != OJ_OK || s.mark == NULL ||

@@ -83,8 +83,8 @@ static oj_status add_node_to_matrix(struct relate *r,
                                     struct oj_error *err)
 {
     OJ_TRY(check_cancel_by_nodes(r, err));
-    return oj_node_relate(r->side[0], r->side[1], node, r->node, r->matrix,
-                          is_vertex, err);
+    return oj_relate_node_relate(r->side[0], r->side[1], node, r->node,
+                                 r->matrix, is_vertex, err);
 }
 
 static oj_status relate_vertex(struct relate *r, double x, double y,
@@ -116,7 +116,7 @@ static void add_vertex_not_on_other_boundary(struct relate *r, int figure,
     else if (is_kind(f, OJ_PART_LINE))
     {
         add_to_matrix(m, figure, OJ_PLACE_INTERIOR, other, 1);
-        if (oj_spots_have(&f->ends, x, y))
+        if (oj_relate_spots_have(&f->ends, x, y))
             add_to_matrix(m, figure, OJ_PLACE_BOUNDARY, other, 0);
     }
     else
@@ -134,7 +134,7 @@ static oj_status relate_simple_vertex(struct relate *r, int figure, double x,
     const struct oj_figure *other = r->side[1 - figure];
     enum oj_location location = OJ_OUTSIDE;
     if (oj_box_has(&other->box, x, y))
-        location = oj_figure_locate(other, x, y);
+        location = oj_relate_figure_locate(other, x, y);
     if (location == OJ_ON_BOUNDARY)
         return relate_vertex(r, x, y, err);
     add_vertex_not_on_other_boundary(r, figure, x, y,
@@ -245,24 +245,24 @@ static oj_status relate_edge_crossings(struct relate *r,
                                        int64_t least, struct oj_error *err)
 {
     const struct oj_box box = box_of_edge(e);
-    int32_t first = oj_band_of(&to->bands, box.y0);
-    int32_t last = oj_band_of(&to->bands, box.y1);
+    int32_t first = oj_relate_band_of(&to->bands, box.y0);
+    int32_t last = oj_relate_band_of(&to->bands, box.y1);
     for (int32_t band = first; band <= last; band++)
     {
-        int64_t n = oj_band_size(to, band);
+        int64_t n = oj_relate_band_size(to, band);
         for (int64_t k = 0; k < n; k++)
         {
-            int64_t i = oj_band_edge(to, band, k);
+            int64_t i = oj_relate_band_edge(to, band, k);
             const struct oj_edge *f = &to->edge[i];
             struct oj_node node;
             int32_t own;
             int is_vertex;
             if (i < least || !edges_cross(e, &box, f))
                 continue;
-            own = oj_band_of(&to->bands, f->ay < f->by ? f->ay : f->by);
+            own = oj_relate_band_of(&to->bands, f->ay < f->by ? f->ay : f->by);
             if (band != (own > first ? own : first))
                 continue;
-            node = oj_node_of_crossing(e, f);
+            node = oj_relate_node_of_crossing(e, f);
             OJ_TRY(add_node_to_matrix(r, &node, &is_vertex, err));
             if (can_crossings_change_nothing(r))
                 return OJ_OK;
@@ -316,10 +316,10 @@ oj_status oj_shapes_relate(const struct oj_relation *relation,
                        &scratch->node, matrix,
                        cancel,         NODES_PER_LOOK};
     *matrix = oj_matrix_empty();
-    OJ_TRY(oj_figure_make(&scratch->input, input, input_is_nice, &scratch->node,
-                          err));
-    OJ_TRY(oj_figure_make(&scratch->join_side, join_side, join_is_nice,
-                          &scratch->node, err));
+    OJ_TRY(oj_relate_figure_make(&scratch->input, input, input_is_nice,
+                                 &scratch->node, err));
+    OJ_TRY(oj_relate_figure_make(&scratch->join_side, join_side, join_is_nice,
+                                 &scratch->node, err));
     for (int figure = 0; figure < 2; figure++)
     {
         OJ_TRY(relate_all_vertices(&r, figure, err));
@@ -342,12 +342,14 @@ oj_status oj_shape_place(const struct oj_shape *shape, double x, double y,
     struct oj_shape of_point = oj_shape_of(&point, 0);
     struct oj_matrix matrix = oj_matrix_empty();
     int is_vertex;
-    oj_figure_forget(&scratch->input);
-    OJ_TRY(oj_figure_make(&scratch->input, &of_point, 1, &scratch->node, err));
-    oj_figure_forget(&scratch->input);
-    OJ_TRY(oj_figure_make(&scratch->join_side, shape, 0, &scratch->node, err));
-    OJ_TRY(oj_node_relate(&scratch->input, &scratch->join_side, &node,
-                          &scratch->node, &matrix, &is_vertex, err));
+    oj_relate_figure_forget(&scratch->input);
+    OJ_TRY(oj_relate_figure_make(&scratch->input, &of_point, 1, &scratch->node,
+                                 err));
+    oj_relate_figure_forget(&scratch->input);
+    OJ_TRY(oj_relate_figure_make(&scratch->join_side, shape, 0, &scratch->node,
+                                 err));
+    OJ_TRY(oj_relate_node_relate(&scratch->input, &scratch->join_side, &node,
+                                 &scratch->node, &matrix, &is_vertex, err));
     *place = matrix.at[0] != 'F'   ? OJ_PLACE_INTERIOR
              : matrix.at[1] != 'F' ? OJ_PLACE_BOUNDARY
                                    : OJ_PLACE_EXTERIOR;
@@ -356,13 +358,13 @@ oj_status oj_shape_place(const struct oj_shape *shape, double x, double y,
 
 void oj_relate_forget(struct oj_relate_scratch *scratch)
 {
-    oj_figure_forget(&scratch->input);
-    oj_figure_forget(&scratch->join_side);
+    oj_relate_figure_forget(&scratch->input);
+    oj_relate_figure_forget(&scratch->join_side);
 }
 
 void oj_relate_scratch_free(struct oj_relate_scratch *scratch)
 {
-    oj_figure_free(&scratch->input);
-    oj_figure_free(&scratch->join_side);
-    oj_node_scratch_free(&scratch->node);
+    oj_relate_figure_free(&scratch->input);
+    oj_relate_figure_free(&scratch->join_side);
+    oj_relate_node_scratch_free(&scratch->node);
 }

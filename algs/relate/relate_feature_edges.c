@@ -23,7 +23,7 @@ static int compare_points_by_x_y(const void *left, const void *right)
     return (a->y > b->y) - (a->y < b->y);
 }
 
-int oj_spots_have(const struct oj_spots *spots, double x, double y)
+int oj_relate_spots_have(const struct oj_spots *spots, double x, double y)
 {
     const struct oj_spot wanted = {x, y};
     return spots->n > 0 &&
@@ -137,8 +137,8 @@ static oj_status add_parts(struct oj_figure *f, struct oj_error *err)
 static void band_range(const struct oj_bands *b, const struct oj_edge *e,
                        int32_t *first, int32_t *last)
 {
-    *first = oj_band_of(b, e->ay < e->by ? e->ay : e->by);
-    *last = oj_band_of(b, e->ay < e->by ? e->by : e->ay);
+    *first = oj_relate_band_of(b, e->ay < e->by ? e->ay : e->by);
+    *last = oj_relate_band_of(b, e->ay < e->by ? e->by : e->ay);
 }
 
 /* Counts, then fills; long edges that would be in very many bands make fewer
@@ -187,20 +187,20 @@ static oj_status make_bands(struct oj_figure *f, struct oj_error *err)
 
 /* --- where a point is ----------------------------------------------------- */
 
-enum oj_location oj_figure_locate(const struct oj_figure *f, double px,
-                                  double py)
+enum oj_location oj_relate_figure_locate(const struct oj_figure *f, double px,
+                                         double py)
 {
-    int32_t band = oj_band_of(&f->bands, py);
-    int64_t n = oj_band_size(f, band);
+    int32_t band = oj_relate_band_of(&f->bands, py);
+    int64_t n = oj_relate_band_size(f, band);
     int odd = 0;
     if (f->shape->kinds != OJ_PART_LINE &&
         atomic_load_explicit(&f->shape->cells, memory_order_acquire) != NULL)
         return oj_shape_locate(f->shape, px, py);
-    if (oj_spots_have(&f->spots, px, py))
+    if (oj_relate_spots_have(&f->spots, px, py))
         return OJ_ON_BOUNDARY;
     for (int64_t k = 0; k < n; k++)
     {
-        const struct oj_edge *e = &f->edge[oj_band_edge(f, band, k)];
+        const struct oj_edge *e = &f->edge[oj_relate_band_edge(f, band, k)];
         int edge = oj_ring_edge(px, py, e->ax, e->ay, e->bx, e->by);
         if (edge == OJ_ON_BOUNDARY)
             return OJ_ON_BOUNDARY;
@@ -389,8 +389,8 @@ static double largest_coordinate(const struct oj_edge *e)
                      oj_larger(fabs(e->ay), fabs(e->by)));
 }
 
-struct oj_node oj_node_of_crossing(const struct oj_edge *e,
-                                   const struct oj_edge *f)
+struct oj_node oj_relate_node_of_crossing(const struct oj_edge *e,
+                                          const struct oj_edge *f)
 {
     struct oj_node node = {e->ax, e->ay, INFINITY, {e, f}};
     double ex = e->bx - e->ax, ey = e->by - e->ay;
@@ -495,10 +495,10 @@ static struct node_band band_of_node(const struct oj_figure *f,
 {
     struct node_band near = {node->y - node->error, node->y + node->error, 0, 0,
                              0};
-    near.band = oj_band_of(&f->bands, near.low);
-    if (near.band != oj_band_of(&f->bands, near.high))
+    near.band = oj_relate_band_of(&f->bands, near.low);
+    if (near.band != oj_relate_band_of(&f->bands, near.high))
         near.band = -1;
-    near.n = near.band < 0 ? f->n_edges : oj_band_size(f, near.band);
+    near.n = near.band < 0 ? f->n_edges : oj_relate_band_size(f, near.band);
     return near;
 }
 
@@ -509,7 +509,8 @@ OJ_INLINE const struct oj_edge *next_edge_in_band(const struct oj_figure *f,
     {
         int64_t k = near->next++;
         const struct oj_edge *e =
-            &f->edge[near->band < 0 ? k : oj_band_edge(f, near->band, k)];
+            &f->edge[near->band < 0 ? k
+                                    : oj_relate_band_edge(f, near->band, k)];
         if (!(e->ay < near->low && e->by < near->low) &&
             !(e->ay > near->high && e->by > near->high))
             return e;
@@ -683,11 +684,11 @@ static enum oj_matrix_place de9im_place_of_node(const struct node_round *r,
     if (r->n_rings > 0)
         return r->n_groups > 1 && r->is_covered ? OJ_PLACE_INTERIOR
                                                 : OJ_PLACE_BOUNDARY;
-    n_ends += is_exact && oj_spots_have(&f->ends, node->x, node->y);
+    n_ends += is_exact && oj_relate_spots_have(&f->ends, node->x, node->y);
     if (n_ends % 2 != 0)
         return OJ_PLACE_BOUNDARY;
     if (r->n_lines > 0 || r->n_flat_ends > 0 ||
-        (is_exact && oj_spots_have(&f->spots, node->x, node->y)))
+        (is_exact && oj_relate_spots_have(&f->spots, node->x, node->y)))
         return OJ_PLACE_INTERIOR;
     return OJ_PLACE_EXTERIOR;
 }
@@ -722,10 +723,11 @@ static void add_sectors_and_rays_to_matrix(struct oj_figure *a,
                   de9im_place_of_node(&of_b, node), 0);
 }
 
-oj_status oj_node_relate(struct oj_figure *a, struct oj_figure *b,
-                         const struct oj_node *node, struct oj_node_scratch *s,
-                         struct oj_matrix *matrix, int *is_vertex,
-                         struct oj_error *err)
+oj_status oj_relate_node_relate(struct oj_figure *a, struct oj_figure *b,
+                                const struct oj_node *node,
+                                struct oj_node_scratch *s,
+                                struct oj_matrix *matrix, int *is_vertex,
+                                struct oj_error *err)
 {
     *is_vertex = 0;
     s->n_rays = 0;
@@ -843,14 +845,15 @@ static oj_status check_no_edges_of_band_cross(struct oj_figure *f, int32_t band,
                                               int *is_fine,
                                               struct oj_error *err)
 {
-    int64_t n = oj_band_size(f, band);
+    int64_t n = oj_relate_band_size(f, band);
     *is_fine = 1;
     for (int64_t i = 1; i < n; i++)
     {
-        const struct oj_edge *e = &f->edge[oj_band_edge(f, band, i)];
+        const struct oj_edge *e = &f->edge[oj_relate_band_edge(f, band, i)];
         for (int64_t k = 0; k < i && *is_fine; k++)
         {
-            const struct oj_edge *other = &f->edge[oj_band_edge(f, band, k)];
+            const struct oj_edge *other =
+                &f->edge[oj_relate_band_edge(f, band, k)];
             if (!oj_segment_boxes_meet(e->ax, e->ay, e->bx, e->by, other->ax,
                                        other->ay, other->bx, other->by))
                 continue;
@@ -1001,9 +1004,10 @@ static oj_status find_zero_area_polygons(struct oj_figure *f,
     return OJ_OK;
 }
 
-oj_status oj_figure_make(struct oj_figure *f, const struct oj_shape *shape,
-                         int is_nice, struct oj_node_scratch *scratch,
-                         struct oj_error *err)
+oj_status oj_relate_figure_make(struct oj_figure *f,
+                                const struct oj_shape *shape, int is_nice,
+                                struct oj_node_scratch *scratch,
+                                struct oj_error *err)
 {
     f->shape = shape;
     if (f->flat == shape->flat && f->feature == shape->feature &&
@@ -1019,7 +1023,7 @@ oj_status oj_figure_make(struct oj_figure *f, const struct oj_shape *shape,
     return OJ_OK;
 }
 
-void oj_figure_free(struct oj_figure *f)
+void oj_relate_figure_free(struct oj_figure *f)
 {
     oj_free(f->edge);
     oj_free(f->spots.spot);
@@ -1033,7 +1037,7 @@ void oj_figure_free(struct oj_figure *f)
     memset(f, 0, sizeof *f);
 }
 
-void oj_node_scratch_free(struct oj_node_scratch *s)
+void oj_relate_node_scratch_free(struct oj_node_scratch *s)
 {
     oj_free(s->ray);
     memset(s, 0, sizeof *s);

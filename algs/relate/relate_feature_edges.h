@@ -70,7 +70,7 @@ struct oj_figure
 {
     const struct oj_flat *flat; /**< what it was made of, or NULL */
     int64_t feature;
-    const struct oj_shape *shape; /**< of the last oj_figure_make() */
+    const struct oj_shape *shape; /**< of the last oj_relate_figure_make() */
     int is_nice;
     int is_simple; /**< 1: nice, and all of one kind */
     struct oj_box box;
@@ -110,10 +110,11 @@ struct oj_node_scratch
 /** Takes shape apart; what figure holds already is kept.  is_nice: the shape is
  *  of points, of lines of some length, or a polygon of which oj_shape_is_nice()
  *  is known.  O(vertices). */
-OJ_MUST_USE oj_status oj_figure_make(struct oj_figure *figure,
-                                     const struct oj_shape *shape, int is_nice,
-                                     struct oj_node_scratch *scratch,
-                                     struct oj_error *err);
+OJ_MUST_USE oj_status oj_relate_figure_make(struct oj_figure *figure,
+                                            const struct oj_shape *shape,
+                                            int is_nice,
+                                            struct oj_node_scratch *scratch,
+                                            struct oj_error *err);
 
 /** *is_nice: 1 when shape is of points, of lines of some length, or of polygons
  *  no two edges of which cross or run along each other, whose holes lie in
@@ -128,29 +129,29 @@ OJ_MUST_USE oj_status oj_shape_is_nice(const struct oj_shape *shape,
 
 /** Where a point is in a figure that is_simple: on the boundary also on a line
  *  or a point. */
-enum oj_location oj_figure_locate(const struct oj_figure *figure, double px,
-                                  double py);
+enum oj_location oj_relate_figure_locate(const struct oj_figure *figure,
+                                         double px, double py);
 
 /** What figure was made of is no longer there. */
-static inline void oj_figure_forget(struct oj_figure *figure)
+static inline void oj_relate_figure_forget(struct oj_figure *figure)
 {
     figure->flat = NULL;
 }
 
 /** 1 when each polygon of a figure that was made as one that is not nice
  *  encloses something. */
-static inline int oj_figure_is_solid(const struct oj_figure *figure)
+static inline int oj_relate_figure_is_solid(const struct oj_figure *figure)
 {
     return !figure->has_flat && figure->spots.n == 0;
 }
 
-void oj_figure_free(struct oj_figure *figure);
+void oj_relate_figure_free(struct oj_figure *figure);
 
 /** 1 when the point is among sorted spots. */
-int oj_spots_have(const struct oj_spots *spots, double x, double y);
+int oj_relate_spots_have(const struct oj_spots *spots, double x, double y);
 
 /** The band of a height; never decreases with it. */
-static inline int32_t oj_band_of(const struct oj_bands *bands, double y)
+static inline int32_t oj_relate_band_of(const struct oj_bands *bands, double y)
 {
     double band = (y - bands->y0) * bands->per_unit;
     if (!(band > 0.0))
@@ -158,15 +159,16 @@ static inline int32_t oj_band_of(const struct oj_bands *bands, double y)
     return band >= (double)bands->n ? bands->n - 1 : (int32_t)band;
 }
 
-/** Edges of a band: number k of them is oj_band_edge(). */
-static inline int64_t oj_band_size(const struct oj_figure *f, int32_t band)
+/** Edges of a band: number k of them is oj_relate_band_edge(). */
+static inline int64_t oj_relate_band_size(const struct oj_figure *f,
+                                          int32_t band)
 {
     return f->bands.n == 1 ? f->n_edges
                            : f->bands.first[band + 1] - f->bands.first[band];
 }
 
-static inline int64_t oj_band_edge(const struct oj_figure *f, int32_t band,
-                                   int64_t k)
+static inline int64_t oj_relate_band_edge(const struct oj_figure *f,
+                                          int32_t band, int64_t k)
 {
     return f->bands.n == 1 ? k : f->bands.edge[f->bands.first[band] + k];
 }
@@ -198,17 +200,16 @@ struct oj_node
 
 /** The node in which two edges cross that have one point in common, which is
  *  an end of neither. */
-struct oj_node oj_node_of_crossing(const struct oj_edge *e,
-                                   const struct oj_edge *f);
+struct oj_node oj_relate_node_of_crossing(const struct oj_edge *e,
+                                          const struct oj_edge *f);
 
 /** Adds to matrix what lies around the node. *is_vertex: 1 when a crossing is
  *  an end of some edge; nothing is added then, as it is a node of its own. */
-OJ_MUST_USE oj_status oj_node_relate(struct oj_figure *a, struct oj_figure *b,
-                                     const struct oj_node *node,
-                                     struct oj_node_scratch *scratch,
-                                     struct oj_matrix *matrix, int *is_vertex,
-                                     struct oj_error *err);
+OJ_MUST_USE oj_status oj_relate_node_relate(
+    struct oj_figure *a, struct oj_figure *b, const struct oj_node *node,
+    struct oj_node_scratch *scratch, struct oj_matrix *matrix, int *is_vertex,
+    struct oj_error *err);
 
-void oj_node_scratch_free(struct oj_node_scratch *scratch);
+void oj_relate_node_scratch_free(struct oj_node_scratch *scratch);
 
 #endif

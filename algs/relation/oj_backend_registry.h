@@ -82,7 +82,7 @@ struct oj_backend
                                   where shapes nearly touch */
     int is_parallel;         /**< 1: on all threads; 0: one */
     enum oj_device_use device_use;
-    const struct oj_engine *const *engines; /**< oj_engine.h; the first that
+    const struct oj_engine *const *engines; /**< oj_index.h; the first that
                                                  takes a batch; NULL ends */
 };
 

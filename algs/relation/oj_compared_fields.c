@@ -107,19 +107,19 @@ static oj_status parse_similar(const char *dash, const char *word,
                        OJ_MOST_TEXT_FIELDS);
     if (*at == '\0')
         return OJ_OK;
-    return oj_threshold_parse(dash, "similar", at + 1, &out->numerator,
-                              &out->denominator, err);
+    return oj_text_threshold_parse(dash, "similar", at + 1, &out->numerator,
+                                   &out->denominator, err);
 }
 
-oj_status oj_similar_parse(const char *dash, const char *word,
-                           struct oj_similar *out, struct oj_error *err)
+oj_status oj_similar_fields_parse(const char *dash, const char *word,
+                                  struct oj_similar *out, struct oj_error *err)
 {
     struct oj_similar similar = {0};
     oj_status status = parse_similar(dash, word, &similar, err);
     if (status == OJ_OK)
         *out = similar;
     else
-        oj_similar_free(&similar);
+        oj_similar_fields_free(&similar);
     return status;
 }
 
@@ -154,15 +154,16 @@ static oj_status parse_vector(const char *dash, const char *word,
     return OJ_OK;
 }
 
-oj_status oj_vector_parse(const char *dash, const char *word,
-                          struct oj_vector_words *out, struct oj_error *err)
+oj_status oj_vector_fields_parse(const char *dash, const char *word,
+                                 struct oj_vector_words *out,
+                                 struct oj_error *err)
 {
     struct oj_vector_words words = {0};
     oj_status status = parse_vector(dash, word, &words, err);
     if (status == OJ_OK)
         *out = words;
     else
-        oj_vector_words_free(&words);
+        oj_vector_fields_free(&words);
     return status;
 }
 
@@ -326,7 +327,7 @@ oj_status oj_field_name_parse(const char *dash, const char *option, char *name,
                    dash, option);
 }
 
-void oj_vector_words_free(struct oj_vector_words *words)
+void oj_vector_fields_free(struct oj_vector_words *words)
 {
     oj_free(words->fields[0]);
     oj_free(words->fields[1]);
@@ -334,7 +335,7 @@ void oj_vector_words_free(struct oj_vector_words *words)
     memset(words, 0, sizeof *words);
 }
 
-void oj_similar_free(struct oj_similar *similar)
+void oj_similar_fields_free(struct oj_similar *similar)
 {
     oj_free(similar->fields[0]);
     oj_free(similar->fields[1]);

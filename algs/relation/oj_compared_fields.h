@@ -29,11 +29,12 @@ struct oj_similar
 };
 
 /** OJ_ERR_ARG with what to write instead; errors begin with dash. */
-OJ_MUST_USE oj_status oj_similar_parse(const char *dash, const char *word,
-                                       struct oj_similar *out,
-                                       struct oj_error *err);
+OJ_MUST_USE oj_status oj_similar_fields_parse(const char *dash,
+                                              const char *word,
+                                              struct oj_similar *out,
+                                              struct oj_error *err);
 
-void oj_similar_free(struct oj_similar *similar);
+void oj_similar_fields_free(struct oj_similar *similar);
 
 /** -vector F[:WEIGHT]+..[=..], as price:0.001+area=PRICE+AREA. Owner; zeroed
  *  memory is a valid empty one. */
@@ -45,11 +46,11 @@ struct oj_vector_words
 };
 
 /** OJ_ERR_ARG with what to write instead; errors begin with dash. */
-OJ_MUST_USE oj_status oj_vector_parse(const char *dash, const char *word,
-                                      struct oj_vector_words *out,
-                                      struct oj_error *err);
+OJ_MUST_USE oj_status oj_vector_fields_parse(const char *dash, const char *word,
+                                             struct oj_vector_words *out,
+                                             struct oj_error *err);
 
-void oj_vector_words_free(struct oj_vector_words *words);
+void oj_vector_fields_free(struct oj_vector_words *words);
 
 /** The list of -on, and of -exclude behind field=: LEFT=RIGHT,F,... with = and
  *  commas in names that are in double quotes. Owner; zeroed memory is a valid
@@ -77,8 +78,8 @@ OJ_MUST_USE oj_status oj_field_names_parse(const char *dash, const char *option,
                                            struct oj_field_pairs *out,
                                            struct oj_error *err);
 
-/** Where the condition of oj_similar_parse() at the begin of a list ends: at a
- *  comma outside of names in double quotes, or at the end. */
+/** Where the condition of oj_similar_fields_parse() at the begin of a list
+ * ends: at a comma outside of names in double quotes, or at the end. */
 const char *oj_similar_end(const char *list);
 
 /** Takes a name, which is all of a word, out of its double quotes, if it has

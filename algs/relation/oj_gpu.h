@@ -9,7 +9,7 @@
 
 #include "../aggregate/oj_sum_request.h"
 #include "oj_backend_registry.h"
-#include "oj_candidate_provider.h"
+#include "oj_screen.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -119,7 +119,7 @@ struct oj_gpu_module
     const char *(*why_refused)(const struct oj_gpu_index *index);
 
     /* Pairs of features of any kinds but points alone whose boxes pass, and
-     * what is known of them (oj_candidate_provider.h), on the first device of
+     * what is known of them (oj_screen.h), on the first device of
      * options.  OJ_ERR_TOO_MANY_PAIRS: more than most (> 0). */
     oj_status (*screen_index)(const struct oj_flat *join_side,
                               const struct oj_screen_rule *rule,

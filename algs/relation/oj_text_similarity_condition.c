@@ -30,9 +30,9 @@ static int read_digits(const char **at, int most, int64_t *number)
     return n;
 }
 
-oj_status oj_threshold_parse(const char *dash, const char *option,
-                             const char *text, int64_t *numerator,
-                             int64_t *denominator, struct oj_error *err)
+oj_status oj_text_threshold_parse(const char *dash, const char *option,
+                                  const char *text, int64_t *numerator,
+                                  int64_t *denominator, struct oj_error *err)
 {
     const char *at = text;
     int64_t over = 0, under = 0;

@@ -20,9 +20,8 @@ OJ_MUST_USE oj_status oj_text_condition_check(
 
 /** A least similarity as it is written, exactly: a decimal of up to nine digits
  *  or a fraction. Errors begin with dash and option. */
-OJ_MUST_USE oj_status oj_threshold_parse(const char *dash, const char *option,
-                                         const char *text, int64_t *numerator,
-                                         int64_t *denominator,
-                                         struct oj_error *err);
+OJ_MUST_USE oj_status oj_text_threshold_parse(
+    const char *dash, const char *option, const char *text, int64_t *numerator,
+    int64_t *denominator, struct oj_error *err);
 
 #endif

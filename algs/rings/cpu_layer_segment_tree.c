@@ -1,8 +1,8 @@
 #include "cpu_layer_segment_tree.h"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_threads.h"
-#include "../base/cpu_morton_sort.h"
+#include "../../flatten/base/oj_parallel.h"
+#include "../base/cpu_spatial_order.h"
 #include "../base/oj_radix.h"
 
 #include <stdlib.h>

@@ -133,7 +133,7 @@ static oj_status count_reference_points_left_of_edge(const struct drawing *d,
  * noted at the first of them and summed up afterwards.
  *
  * The crossing is computed to some 8 ulp of the coordinates' size, which are
- * 0.002 cells at most (edge_cell_cover.h); nearer than SURE to a reference
+ * 0.002 cells at most (edge_cells_in_frame.h); nearer than SURE to a reference
  * point exact signs decide. */
 #define SURE 0.01
 

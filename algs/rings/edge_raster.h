@@ -15,7 +15,7 @@
 
 #include "../../flatten/base/oj_status.h"
 #include "cpu_point_in_ring.h"
-#include "edge_cell_cover.h"
+#include "edge_cells_in_frame.h"
 
 /** 64 cells side by side, a bit each. */
 struct oj_edge_word

@@ -69,11 +69,12 @@ oj_status oj_row_pick_check_field(const char *dash,
 int64_t oj_row_pick_score(const struct oj_row_pick *pick,
                           const struct oj_plain_value *value)
 {
-    int64_t score =
-        value->form == OJ_PLAIN_INTEGER ? oj_score_of_integer(value->integer)
-        : value->form == OJ_PLAIN_REAL  ? oj_score_of_double(value->real)
-                                        : OJ_NO_SCORE;
-    return pick->is_least ? oj_score_reversed(score) : score;
+    int64_t score = value->form == OJ_PLAIN_INTEGER
+                        ? oj_pick_score_of_integer(value->integer)
+                    : value->form == OJ_PLAIN_REAL
+                        ? oj_pick_score_of_double(value->real)
+                        : OJ_NO_SCORE;
+    return pick->is_least ? oj_pick_score_reversed(score) : score;
 }
 
 void oj_row_pick_free(struct oj_row_pick *pick)

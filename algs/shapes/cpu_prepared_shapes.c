@@ -1,7 +1,7 @@
 #include "cpu_prepared_shapes.h"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../base/cpu_lane_loops.h"
 
 #include <stdatomic.h>
@@ -233,8 +233,9 @@ static oj_status build_shape_tree(struct shapes_build *b, int n_threads,
     return oj_tree_build(&side->tree, n_threads, side->n, b->tree_box, err);
 }
 
-oj_status oj_side_build(struct oj_shape_side *side, const struct oj_flat *flat,
-                        int n_threads, struct oj_error *err)
+oj_status oj_shape_side_build(struct oj_shape_side *side,
+                              const struct oj_flat *flat, int n_threads,
+                              struct oj_error *err)
 {
     int is_points = oj_flat_is_points(flat);
     struct oj_order order = {0};
@@ -250,7 +251,7 @@ oj_status oj_side_build(struct oj_shape_side *side, const struct oj_flat *flat,
     oj_free(b.x);
     oj_free(b.y);
     if (status != OJ_OK)
-        oj_side_free(side);
+        oj_shape_side_free(side);
     return status;
 }
 
@@ -303,9 +304,9 @@ static oj_status attach_edge_cells(struct oj_shape *shape, struct oj_error *err)
     return status;
 }
 
-oj_status oj_side_want_cells(struct oj_shape_side *side, int64_t at,
-                             int64_t n_vertices, uint8_t n_asks,
-                             struct oj_error *err)
+oj_status oj_shape_side_want_cells(struct oj_shape_side *side, int64_t at,
+                                   int64_t n_vertices, uint8_t n_asks,
+                                   struct oj_error *err)
 {
     struct oj_shape *shape = &side->shape[at];
     uint8_t n_asked;
@@ -322,7 +323,7 @@ oj_status oj_side_want_cells(struct oj_shape_side *side, int64_t at,
     return attach_edge_cells(shape, err);
 }
 
-int64_t oj_side_bytes(const struct oj_shape_side *side)
+int64_t oj_shape_side_bytes(const struct oj_shape_side *side)
 {
     int64_t bytes = oj_tree_bytes(&side->tree);
     if (side->shape != NULL)
@@ -331,7 +332,7 @@ int64_t oj_side_bytes(const struct oj_shape_side *side)
            side->points.cap_points * (int64_t)sizeof *side->points.point;
 }
 
-void oj_side_free(struct oj_shape_side *side)
+void oj_shape_side_free(struct oj_shape_side *side)
 {
     oj_tree_free(&side->tree);
     for (int64_t i = 0; side->shape != NULL && i < side->n; i++)
@@ -463,10 +464,11 @@ struct box_visit
     int32_t level;
 };
 
-OJ_CLONES oj_status oj_side_find(const struct oj_shape_side *side,
-                                 enum oj_box_test test,
-                                 const struct oj_box *box,
-                                 struct oj_found *found, struct oj_error *err)
+OJ_CLONES oj_status oj_shape_side_find(const struct oj_shape_side *side,
+                                       enum oj_box_test test,
+                                       const struct oj_box *box,
+                                       struct oj_found *found,
+                                       struct oj_error *err)
 {
     const struct oj_tree *tree = &side->tree;
     struct box_query q;

@@ -13,9 +13,9 @@
 #define CPU_PREPARED_SHAPES_H
 
 #include "../../flatten/arrays/oj_flat.h"
-#include "../base/cpu_morton_sort.h"
+#include "../base/cpu_spatial_order.h"
 #include "../base/cpu_tree.h"
-#include "../base/oj_boxes.h"
+#include "../base/oj_feature_box.h"
 #include "../kernels/oj_pair_verdict.h"
 #include "../kernels/oj_segment_intersection.h"
 #include "../rings/edge_grid.h"
@@ -105,16 +105,16 @@ struct oj_found
 };
 
 /** Prepares the features of flat. O(vertices), on n_threads. */
-OJ_MUST_USE oj_status oj_side_build(struct oj_shape_side *side,
-                                    const struct oj_flat *flat, int n_threads,
-                                    struct oj_error *err);
+OJ_MUST_USE oj_status oj_shape_side_build(struct oj_shape_side *side,
+                                          const struct oj_flat *flat,
+                                          int n_threads, struct oj_error *err);
 
 /** Finds the features whose exact box passes test against *box. */
-OJ_MUST_USE oj_status oj_side_find(const struct oj_shape_side *side,
-                                   enum oj_box_test test,
-                                   const struct oj_box *box,
-                                   struct oj_found *found,
-                                   struct oj_error *err);
+OJ_MUST_USE oj_status oj_shape_side_find(const struct oj_shape_side *side,
+                                         enum oj_box_test test,
+                                         const struct oj_box *box,
+                                         struct oj_found *found,
+                                         struct oj_error *err);
 
 /** Shapes with fewer vertices are as fast without cells, unless they are asked
  *  very often; and with fewer than few always. */
@@ -142,28 +142,29 @@ OJ_MUST_USE oj_status oj_shape_make_cells(const struct oj_shape *shape,
  * has many vertices and was asked n_asks times (at most 255), or is about to be
  * compared with another shape of many vertices (n_vertices) that has none
  * itself. Any thread may ask for any shape at any time. */
-OJ_MUST_USE oj_status oj_side_want_cells(struct oj_shape_side *side, int64_t at,
-                                         int64_t n_vertices, uint8_t n_asks,
-                                         struct oj_error *err);
+OJ_MUST_USE oj_status oj_shape_side_want_cells(struct oj_shape_side *side,
+                                               int64_t at, int64_t n_vertices,
+                                               uint8_t n_asks,
+                                               struct oj_error *err);
 
 /** The feature in place at. */
-static inline int32_t oj_side_feature(const struct oj_shape_side *side,
-                                      int64_t at)
+static inline int32_t oj_shape_side_feature(const struct oj_shape_side *side,
+                                            int64_t at)
 {
     return side->shape != NULL ? side->shape[at].feature
                                : (int32_t)side->points.point[at].index;
 }
 
-int64_t oj_side_bytes(const struct oj_shape_side *side);
+int64_t oj_shape_side_bytes(const struct oj_shape_side *side);
 
-void oj_side_free(struct oj_shape_side *side);
+void oj_shape_side_free(struct oj_shape_side *side);
 
 /** The shape of a feature, without members and cells. */
 struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature);
 
 /** The single point in place at of a side of single points. */
-static inline struct oj_shape oj_side_point(const struct oj_shape_side *side,
-                                            int64_t at)
+static inline struct oj_shape
+oj_shape_side_point(const struct oj_shape_side *side, int64_t at)
 {
     const struct oj_ordered_point *p = &side->points.point[at];
     struct oj_shape shape = {.box = {p->x, p->y, p->x, p->y},

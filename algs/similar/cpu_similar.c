@@ -4,7 +4,7 @@
 #include "cpu_similar.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../base/cpu_lane_loops.h"
 
 #include <stdio.h>

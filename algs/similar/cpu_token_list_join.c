@@ -7,7 +7,7 @@
 #include "cpu_similar.h"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * is refused, so that their times are those of these methods and no other.
  *  Source: Ribeiro-Junior et al. 2016, 2017; Lieberman et al. 2008. */
 #include "../pairs/oj_pair_filter.h"
-#include "../relation/oj_engine.h"
 #include "../relation/oj_gpu.h"
+#include "../relation/oj_index.h"
 #include "similar_engine_sides.h"
 
 struct cuda_lists_index

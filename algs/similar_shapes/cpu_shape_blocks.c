@@ -1,10 +1,10 @@
 #include "cpu_shape_blocks.h"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../base/cpu_box_tree.h"
 #include "../base/cpu_lane_loops.h"
-#include "../base/oj_boxes.h"
+#include "../base/oj_feature_box.h"
 #include "../kernels/oj_closest_point_distance.h"
 #include "../sphere/cpu_sphere_side.h"
 
@@ -97,8 +97,8 @@ static void put_sphere_box(const struct oj_shape_blocks *side, int64_t first,
     double by = 0.0;
     for (int64_t v = first; v + side->of_segments < first + n; v++)
     {
-        double chord2 = oj_chord2(vector_at(side, v),
-                                  vector_at(side, v + side->of_segments));
+        double chord2 = oj_sphere_chord2(
+            vector_at(side, v), vector_at(side, v + side->of_segments));
         by = oj_larger(by, oj_sphere_bulge(chord2));
     }
     for (int d = 0; d < 3; d++)
@@ -281,9 +281,9 @@ OJ_INLINE double segment_distance2(int n_dims, const double *p,
         return oj_closest_point_distance2(p[0], p[1], ax, ay, bx, by);
     }
     z = at[2] + v;
-    return oj_arc_chord2((struct oj_vec3){p[0], p[1], p[2]},
-                         (struct oj_vec3){x[0], y[0], z[0]},
-                         (struct oj_vec3){x[1], y[1], z[1]});
+    return oj_sphere_arc_chord2((struct oj_vec3){p[0], p[1], p[2]},
+                                (struct oj_vec3){x[0], y[0], z[0]},
+                                (struct oj_vec3){x[1], y[1], z[1]});
 }
 
 /* Squared distance from a vertex to what is in a block. */

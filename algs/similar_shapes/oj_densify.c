@@ -31,7 +31,8 @@ static struct dense_segment segment_at(const struct oj_flat *flat, int64_t v,
         return s;
     s.from = oj_sphere_vector(s.x[0], s.y[0]);
     s.to = oj_sphere_vector(s.x[1], s.y[1]);
-    s.angle = oj_sphere_metres_of(oj_chord2(s.from, s.to)) / OJ_SPHERE_RADIUS;
+    s.angle =
+        oj_sphere_metres_of(oj_sphere_chord2(s.from, s.to)) / OJ_SPHERE_RADIUS;
     /* of opposite points there is no shorter arc */
     s.angle = s.angle < 3.14159 ? s.angle : 0.0;
     return s;
@@ -127,7 +128,7 @@ oj_status oj_densify(const struct oj_flat *flat, double length, int on_sphere,
     return OJ_OK;
 }
 
-void oj_dense_free(struct oj_dense *dense)
+void oj_densify_free(struct oj_dense *dense)
 {
     oj_free(dense->vertex_offset);
     oj_free(dense->x);

@@ -25,6 +25,6 @@ OJ_MUST_USE oj_status oj_densify(const struct oj_flat *flat, double length,
                                  int on_sphere, struct oj_dense *dense,
                                  struct oj_flat *out, struct oj_error *err);
 
-void oj_dense_free(struct oj_dense *dense);
+void oj_densify_free(struct oj_dense *dense);
 
 #endif

@@ -4,7 +4,7 @@
  * and the order of the walk does not matter to the answer.  Rows are taken in
  * the order of the blocks that they fall into, for the processor's caches. */
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../base/oj_radix.h"
 #include "../similar/similar_engine_sides.h"
 #include "vector_blocks.h"

@@ -1,7 +1,7 @@
 #include "vector_blocks.h"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../base/oj_radix.h"
 
 #include <float.h>

@@ -45,7 +45,7 @@ static int first_vertex_in_degrees(const void *user, int64_t feature, double *x,
 {
     const struct oj_sphere_side *side = user;
     int64_t v, end;
-    if (oj_box3_is_empty(&side->box[feature]) ||
+    if (oj_sphere_box3_is_empty(&side->box[feature]) ||
         !oj_feature_may_pair(side->flat, feature))
         return 0;
     oj_flat_vertices(side->flat, feature, &v, &end);
@@ -58,13 +58,13 @@ static oj_status build_tree(struct sphere_index *self,
                             const struct oj_order *order, struct oj_error *err)
 {
     OJ_NEW(self->feature, order->n_points, err);
-    OJ_TRY(oj_tree3_reserve(&self->tree, order->n_points, err));
+    OJ_TRY(oj_sphere_tree3_reserve(&self->tree, order->n_points, err));
     for (int64_t i = 0; i < order->n_points; i++)
     {
         self->feature[i] = (int32_t)order->point[i].index;
         self->tree.node[i] = self->side.box[order->point[i].index];
     }
-    oj_tree3_fill(&self->tree);
+    oj_sphere_tree3_fill(&self->tree);
     return OJ_OK;
 }
 
@@ -145,7 +145,8 @@ static oj_status walk_tree(struct sphere_row_search *s, struct oj_error *err)
         if (at.d2 > s->limit2)
             continue;
         if (at.level > 0)
-            depth = oj_tree3_push(tree, at, box, s->limit2, stack, depth);
+            depth =
+                oj_sphere_tree3_push(tree, at, box, s->limit2, stack, depth);
         else
             OJ_TRY(measure_feature_and_add_to_ranking(s, self->feature[at.node],
                                                       err));

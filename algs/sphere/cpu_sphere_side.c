@@ -1,7 +1,7 @@
 #include "cpu_sphere_side.h"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 
 #include <string.h>
 
@@ -32,8 +32,8 @@ struct sphere_side_build
 
 /* --- trees ---------------------------------------------------------------- */
 
-oj_status oj_tree3_reserve(struct oj_tree3 *tree, int64_t n,
-                           struct oj_error *err)
+oj_status oj_sphere_tree3_reserve(struct oj_tree3 *tree, int64_t n,
+                                  struct oj_error *err)
 {
     oj_box_levels_make(&tree->levels, n, 0);
     OJ_NEW(tree->node, oj_box_levels_count(&tree->levels), err);
@@ -103,9 +103,9 @@ static int64_t first_vertex(const struct oj_flat *flat, int64_t ring)
 /* Around the arc a -> b. */
 static struct oj_box3 box_of_arc(struct oj_vec3 a, struct oj_vec3 b)
 {
-    struct oj_box3 box = oj_box3_of(a), other = oj_box3_of(b);
-    oj_box3_add(&box, &other);
-    oj_box3_grow(&box, oj_sphere_bulge(oj_chord2(a, b)));
+    struct oj_box3 box = oj_sphere_box3_of(a), other = oj_sphere_box3_of(b);
+    oj_sphere_box3_add(&box, &other);
+    oj_sphere_box3_grow(&box, oj_sphere_bulge(oj_sphere_chord2(a, b)));
     return box;
 }
 
@@ -116,7 +116,7 @@ static struct oj_box3 box_of_edges(const struct oj_sphere_side *side,
     for (int64_t v = first; v < last; v++)
     {
         struct oj_box3 arc = box_of_arc(side->at[v], side->at[v + 1]);
-        oj_box3_add(&box, &arc);
+        oj_sphere_box3_add(&box, &arc);
     }
     return box;
 }
@@ -141,8 +141,8 @@ static struct oj_vec3 perpendicular_to(struct oj_vec3 v)
         axis.y = 1.0;
     else
         axis.z = 1.0;
-    w = oj_vec3_cross(v, axis);
-    return scale_vec3(w, 1.0 / sqrt(oj_vec3_dot(w, w)));
+    w = oj_sphere_vec3_cross(v, axis);
+    return scale_vec3(w, 1.0 / sqrt(oj_sphere_vec3_dot(w, w)));
 }
 
 /* The cap around the mean of the vertices (the last repeats the first).  Caps
@@ -159,7 +159,7 @@ static struct oj_cap cap_of(const struct oj_sphere_side *side, int64_t first,
         cap.centre.y += side->at[v].y;
         cap.centre.z += side->at[v].z;
     }
-    length = sqrt(oj_vec3_dot(cap.centre, cap.centre));
+    length = sqrt(oj_sphere_vec3_dot(cap.centre, cap.centre));
     if (!(length > 1e-9 * (double)(last - first)))
     {
         /* all around the middle of the sphere: the north counts as inside */
@@ -169,7 +169,7 @@ static struct oj_cap cap_of(const struct oj_sphere_side *side, int64_t first,
     cap.centre = scale_vec3(cap.centre, 1.0 / length);
     for (int64_t v = first; v < last; v++)
     {
-        double chord2 = oj_chord2(cap.centre, side->at[v]);
+        double chord2 = oj_sphere_chord2(cap.centre, side->at[v]);
         cap.chord2 = chord2 > cap.chord2 ? chord2 : cap.chord2;
     }
     if (cap.chord2 < WIDE_CAP)
@@ -192,14 +192,14 @@ static oj_status build_ring_tree(const struct oj_sphere_side *side,
     int64_t first = side->flat->vertex_offset[ring];
     int64_t last = side->flat->vertex_offset[ring + 1] - 1;
     int64_t n = (last - first + OJ_BOX_FANOUT - 1) / OJ_BOX_FANOUT;
-    OJ_TRY(oj_tree3_reserve(tree, n, err));
+    OJ_TRY(oj_sphere_tree3_reserve(tree, n, err));
     for (int64_t i = 0; i < n; i++)
     {
         int64_t v = first + i * OJ_BOX_FANOUT;
         int64_t end = v + OJ_BOX_FANOUT;
         tree->node[i] = box_of_edges(side, v, end < last ? end : last);
     }
-    oj_tree3_fill(tree);
+    oj_sphere_tree3_fill(tree);
     return OJ_OK;
 }
 
@@ -212,7 +212,7 @@ static oj_status build_ring(struct sphere_side_build *b, int64_t ring,
     int64_t first = side->flat->vertex_offset[ring];
     int64_t last = side->flat->vertex_offset[ring + 1] - 1;
     struct oj_box3 around = box_of_edges(side, first, last);
-    oj_box3_add(box, &around);
+    oj_sphere_box3_add(box, &around);
     if (!b->with_edges)
         return OJ_OK;
     side->ring_box[ring] = around;
@@ -220,10 +220,10 @@ static oj_status build_ring(struct sphere_side_build *b, int64_t ring,
     {
         const struct oj_cap *cap = &side->cap[ring];
         side->cap[ring] = cap_of(side, first, last);
-        around = oj_box3_of(cap->centre);
-        oj_box3_grow(&around,
-                     cap->chord2 < 4.0 ? sqrt(cap->chord2) + SLACK : 3.0);
-        oj_box3_add(box, &around);
+        around = oj_sphere_box3_of(cap->centre);
+        oj_sphere_box3_grow(
+            &around, cap->chord2 < 4.0 ? sqrt(cap->chord2) + SLACK : 3.0);
+        oj_sphere_box3_add(box, &around);
     }
     if (side->tree_of[ring] < 0)
         return OJ_OK;
@@ -236,11 +236,11 @@ static oj_status build_feature(int64_t feature, int thread, void *user,
     struct sphere_side_build *b = user;
     struct oj_sphere_side *side = b->side;
     const struct oj_flat *flat = side->flat;
-    struct oj_box3 box = oj_box3_empty();
+    struct oj_box3 box = oj_sphere_box3_empty();
     int64_t first = first_vertex(flat, first_ring(flat, feature));
     int64_t end = first_vertex(flat, first_ring(flat, feature + 1));
     (void)thread;
-    side->box[feature] = oj_box3_empty();
+    side->box[feature] = oj_sphere_box3_empty();
     for (int64_t v = first; v < end; v++)
     {
         if (!oj_sphere_has(flat->x[v], flat->y[v]))
@@ -350,8 +350,8 @@ static void find_nearest_edge(const struct oj_sphere_side *side, int64_t first,
                               struct oj_sphere_place *best)
 {
     for (int64_t v = first; v < last; v++)
-        replace_if_nearer_edge(oj_arc_chord2(p, side->at[v], side->at[v + 1]),
-                               v, best);
+        replace_if_nearer_edge(
+            oj_sphere_arc_chord2(p, side->at[v], side->at[v + 1]), v, best);
 }
 
 static void find_nearest_in_ring_tree(const struct oj_sphere_side *side,
@@ -360,7 +360,7 @@ static void find_nearest_in_ring_tree(const struct oj_sphere_side *side,
                                       struct oj_vec3 p,
                                       struct oj_sphere_place *best)
 {
-    struct oj_box3 box = oj_box3_of(p);
+    struct oj_box3 box = oj_sphere_box3_of(p);
     struct oj_box_child stack[OJ_BOX_STACK];
     int depth = 0;
     stack[depth++] = (struct oj_box_child){0.0, 0, tree->levels.n_levels - 1};
@@ -372,7 +372,8 @@ static void find_nearest_in_ring_tree(const struct oj_sphere_side *side,
         if (at.d2 > best->chord2)
             continue;
         if (at.level > 0)
-            depth = oj_tree3_push(tree, at, &box, best->chord2, stack, depth);
+            depth = oj_sphere_tree3_push(tree, at, &box, best->chord2, stack,
+                                         depth);
         else
             find_nearest_edge(side, v, end < last ? end : last, p, best);
     }
@@ -384,10 +385,12 @@ static void find_nearest_in_ring(const struct oj_sphere_side *side,
 {
     int64_t first = side->flat->vertex_offset[ring];
     int64_t last = side->flat->vertex_offset[ring + 1] - 1;
-    struct oj_box3 box = oj_box3_of(p);
+    struct oj_box3 box = oj_sphere_box3_of(p);
     if (first == last) /* a point, or a line of one vertex */
-        replace_if_nearer_edge(oj_chord2(p, side->at[first]), first, best);
-    else if (oj_box3_distance2(&box, &side->ring_box[ring]) > best->chord2)
+        replace_if_nearer_edge(oj_sphere_chord2(p, side->at[first]), first,
+                               best);
+    else if (oj_sphere_box3_distance2(&box, &side->ring_box[ring]) >
+             best->chord2)
         return;
     else if (side->tree_of[ring] < 0)
         find_nearest_edge(side, first, last, p, best);
@@ -405,7 +408,7 @@ static int parity_of_edges_crossed(const struct oj_sphere_side *side,
 {
     int odd = 0;
     for (int64_t v = first; v < last; v++)
-        odd ^= oj_arcs_cross(p, r, m, side->at[v], side->at[v + 1]);
+        odd ^= oj_sphere_arcs_cross(p, r, m, side->at[v], side->at[v + 1]);
     return odd;
 }
 
@@ -459,7 +462,7 @@ static int does_arc_cross_ring_oddly(const struct oj_sphere_side *side,
 {
     int64_t first = side->flat->vertex_offset[ring];
     int64_t last = side->flat->vertex_offset[ring + 1] - 1;
-    struct oj_vec3 m = oj_vec3_cross(p, r);
+    struct oj_vec3 m = oj_sphere_vec3_cross(p, r);
     if (side->tree_of[ring] < 0)
         return parity_of_edges_crossed(side, first, last, p, r, m);
     return parity_of_tree_crossed(side, &side->tree[side->tree_of[ring]], first,
@@ -475,7 +478,7 @@ static struct oj_vec3 point_beside(struct oj_vec3 p)
         w.x += 0.1;
     else
         w.y += 0.1;
-    length = sqrt(oj_vec3_dot(w, w));
+    length = sqrt(oj_sphere_vec3_dot(w, w));
     w.x /= length;
     w.y /= length;
     w.z /= length;
@@ -489,9 +492,9 @@ static int ring_holds(const struct oj_sphere_side *side, int64_t ring,
 {
     const struct oj_cap *cap = &side->cap[ring];
     struct oj_vec3 by;
-    if (oj_chord2(p, cap->centre) > cap->chord2)
+    if (oj_sphere_chord2(p, cap->centre) > cap->chord2)
         return 0;
-    if (cap->chord2 < 4.0 || oj_chord2(p, cap->centre) > NO_DIRECTION)
+    if (cap->chord2 < 4.0 || oj_sphere_chord2(p, cap->centre) > NO_DIRECTION)
         return does_arc_cross_ring_oddly(side, ring, p, cap->reference);
     /* opposite to the point outside: every way there is as short */
     by = point_beside(p);
@@ -517,7 +520,7 @@ struct oj_sphere_place oj_sphere_nearest(const struct oj_sphere_side *side,
     const struct oj_flat *flat = side->flat;
     struct oj_sphere_place best = {limit2, INT64_MAX};
     if (oj_flat_is_points(flat))
-        return (struct oj_sphere_place){oj_chord2(p, side->at[feature]),
+        return (struct oj_sphere_place){oj_sphere_chord2(p, side->at[feature]),
                                         feature};
     for (int64_t part = flat->part_offset[feature];
          part < flat->part_offset[feature + 1]; part++)

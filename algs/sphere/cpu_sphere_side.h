@@ -111,45 +111,46 @@ double oj_sphere_metres_of(double chord2);
 struct oj_vec3 oj_sphere_vector(double longitude, double latitude);
 
 /** Room for a tree over n boxes, which the caller puts at node, neighbours side
- *  by side; then oj_tree3_fill().  After an error node is NULL. */
-OJ_MUST_USE oj_status oj_tree3_reserve(struct oj_tree3 *tree, int64_t n,
-                                       struct oj_error *err);
+ *  by side; then oj_sphere_tree3_fill().  After an error node is NULL. */
+OJ_MUST_USE oj_status oj_sphere_tree3_reserve(struct oj_tree3 *tree, int64_t n,
+                                              struct oj_error *err);
 
-static inline void oj_tree3_fill(struct oj_tree3 *tree)
+static inline void oj_sphere_tree3_fill(struct oj_tree3 *tree)
 {
     oj_box_levels_fill(&tree->levels, 3, (double *)tree->node);
 }
 
 /** oj_box_levels_push() of a tree on a stack of OJ_BOX_STACK. */
-static inline int oj_tree3_push(const struct oj_tree3 *tree,
-                                struct oj_box_child at,
-                                const struct oj_box3 *box, double least,
-                                struct oj_box_child *stack, int depth)
+static inline int oj_sphere_tree3_push(const struct oj_tree3 *tree,
+                                       struct oj_box_child at,
+                                       const struct oj_box3 *box, double least,
+                                       struct oj_box_child *stack, int depth)
 {
     return oj_box_levels_push(&tree->levels, 3, (const double *)tree->node, at,
                               (const double *)box, least, 0, stack, depth);
 }
 
-static inline int oj_box3_is_empty(const struct oj_box3 *box)
+static inline int oj_sphere_box3_is_empty(const struct oj_box3 *box)
 {
     return !(box->low[0] <= box->high[0]);
 }
 
 /** Squared distance between two boxes: at most the squared chord between any
  *  of their points. */
-static inline double oj_box3_distance2(const struct oj_box3 *a,
-                                       const struct oj_box3 *b)
+static inline double oj_sphere_box3_distance2(const struct oj_box3 *a,
+                                              const struct oj_box3 *b)
 {
     return oj_box_gap2(3, (const double *)a, (const double *)b);
 }
 
-static inline struct oj_box3 oj_box3_of(struct oj_vec3 p)
+static inline struct oj_box3 oj_sphere_box3_of(struct oj_vec3 p)
 {
     struct oj_box3 box = {{p.x, p.y, p.z}, {p.x, p.y, p.z}};
     return box;
 }
 
-static inline void oj_box3_add(struct oj_box3 *box, const struct oj_box3 *other)
+static inline void oj_sphere_box3_add(struct oj_box3 *box,
+                                      const struct oj_box3 *other)
 {
     for (int i = 0; i < 3; i++)
     {
@@ -160,7 +161,7 @@ static inline void oj_box3_add(struct oj_box3 *box, const struct oj_box3 *other)
     }
 }
 
-static inline struct oj_box3 oj_box3_empty(void)
+static inline struct oj_box3 oj_sphere_box3_empty(void)
 {
     struct oj_box3 box = {{INFINITY, INFINITY, INFINITY},
                           {-INFINITY, -INFINITY, -INFINITY}};
@@ -168,7 +169,7 @@ static inline struct oj_box3 oj_box3_empty(void)
 }
 
 /** All sides moved outward. */
-static inline void oj_box3_grow(struct oj_box3 *box, double by)
+static inline void oj_sphere_box3_grow(struct oj_box3 *box, double by)
 {
     for (int i = 0; i < 3; i++)
     {

@@ -27,7 +27,7 @@ static void nearest_point_in_degrees(const struct oj_sphere_side *b,
         while (flat->vertex_offset[ring + 1] <= v)
             ring++;
         if (v + 1 < flat->vertex_offset[ring + 1]) /* no lone point */
-            end = oj_arc_nearest(p, b->at[v], b->at[v + 1], &foot);
+            end = oj_sphere_arc_nearest(p, b->at[v], b->at[v + 1], &foot);
     }
     v += end == 2;
     *x = flat->x[v];
@@ -78,12 +78,13 @@ double oj_sphere_bearing(double ax, double ay, double bx, double by)
         return (double)NAN;
     p = oj_sphere_vector(ax, ay);
     up = oj_sphere_vector(ax, 0.0); /* at the equator below */
-    d = oj_vec3_sub(oj_sphere_vector(bx, by), p);
-    if (!(oj_vec3_dot(d, d) > 0.0))
+    d = oj_sphere_vec3_sub(oj_sphere_vector(bx, by), p);
+    if (!(oj_sphere_vec3_dot(d, d) > 0.0))
         return (double)NAN;
     east = (struct oj_vec3){-up.y, up.x, 0.0};
     north = (struct oj_vec3){-p.z * up.x, -p.z * up.y, up.x * p.x + up.y * p.y};
-    degrees = atan2(oj_vec3_dot(east, d), oj_vec3_dot(north, d)) * DEGREES;
+    degrees = atan2(oj_sphere_vec3_dot(east, d), oj_sphere_vec3_dot(north, d)) *
+              DEGREES;
     if (degrees < 0.0)
         degrees += 360.0;
     return degrees < 360.0 ? degrees : 0.0;

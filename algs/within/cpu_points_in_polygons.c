@@ -8,12 +8,12 @@
  */
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../base/cpu_lane_loops.h"
 #include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_tie_rank_sort.h"
 #include "../relate/relate.h"
-#include "../relation/oj_engine.h"
+#include "../relation/oj_index.h"
 #include "../relation/oj_is_points_in_polygons.h"
 #include "cpu_containing.h"
 #include "cpu_ring_box_index.h"
@@ -216,9 +216,10 @@ static oj_status is_feature_solid_cached(const struct point_query *q,
     if (known == SOLIDITY_NOT_KNOWN)
     {
         struct oj_shape shape = oj_shape_of(q->cells->flat, feature);
-        OJ_TRY(oj_figure_make(&w->relate.join_side, &shape, 0, &w->relate.node,
-                              err));
-        known = oj_figure_is_solid(&w->relate.join_side) ? SOLID : NOT_SOLID;
+        OJ_TRY(oj_relate_figure_make(&w->relate.join_side, &shape, 0,
+                                     &w->relate.node, err));
+        known =
+            oj_relate_figure_is_solid(&w->relate.join_side) ? SOLID : NOT_SOLID;
         atomic_store_explicit(&q->solidity[feature], known,
                               memory_order_relaxed);
     }

@@ -2,9 +2,9 @@
 
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_compare.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../base/cpu_lane_loops.h"
-#include "../base/oj_boxes.h"
+#include "../base/oj_feature_box.h"
 
 #include <math.h>
 #include <stdatomic.h>

@@ -26,7 +26,7 @@
 #define CPU_RING_BOX_INDEX_H
 
 #include "../../flatten/arrays/oj_flat.h"
-#include "../base/oj_boxes.h"
+#include "../base/oj_feature_box.h"
 #include "../rings/edge_grid.h"
 
 #include <stdatomic.h>

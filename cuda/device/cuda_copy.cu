@@ -159,7 +159,7 @@ static oj_status copy_by_staging_threads_if_large(
     if (bytes < least_bytes || n < 2 ||
         oj_cuda_is_pinned(is_out ? to : from, bytes))
         return copy_by_plain_cuda_memcpy(&c, err);
-    status = oj_cuda_try_side_by_side(
+    status = oj_cuda_threads_try_side_by_side(
         n,
         [&](int, struct oj_error *error)
         { return copy_pieces_of_thread(&c, error); },

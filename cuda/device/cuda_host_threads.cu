@@ -112,12 +112,13 @@ static void run_bodies_on_threads(int n, void (*body)(int i, void *user),
     pthread_mutex_unlock(&lock);
 }
 
-void oj_cuda_run_aside(void (*body)(int none, void *user), void *user)
+void oj_cuda_thread_run_aside(void (*body)(int none, void *user), void *user)
 {
     run_bodies_on_threads(1, body, user);
 }
 
-void oj_cuda_side_by_side(int n, void (*body)(int i, void *user), void *user)
+void oj_cuda_threads_side_by_side(int n, void (*body)(int i, void *user),
+                                  void *user)
 {
     if (n == 1)
         body(0, user);
@@ -161,12 +162,12 @@ static oj_status build_index_part_on_thread(struct oj_cuda_device *device,
     return status;
 }
 
-oj_status oj_cuda_build_parts(struct oj_cuda_device *device, int n,
-                              oj_cuda_part_builder *build, void *user,
-                              struct oj_error *err)
+oj_status oj_cuda_threads_build_parts(struct oj_cuda_device *device, int n,
+                                      oj_cuda_part_builder *build, void *user,
+                                      struct oj_error *err)
 {
     OJ_CUDA_TRY(oj_cuda_wait(device->stream), "indexing the join layer", err);
-    return oj_cuda_try_side_by_side(
+    return oj_cuda_threads_try_side_by_side(
         n,
         [=](int i, struct oj_error *error)
         { return build_index_part_on_thread(device, i, build, user, error); },

@@ -10,25 +10,26 @@ enum
     OJ_CUDA_MOST_THREADS = OJ_GPU_MAX_DEVICES /**< at a time */
 };
 
-void oj_cuda_run_aside(void (*body)(int none, void *user), void *user);
+void oj_cuda_thread_run_aside(void (*body)(int none, void *user), void *user);
 
 /** Runs body() on a thread of its own and waits for it: so the caller's current
  *  device stays what it is, and no device is started that is not asked for. */
-template <typename Body> void oj_cuda_aside(Body body)
+template <typename Body> void oj_cuda_thread_aside(Body body)
 {
-    oj_cuda_run_aside([](int, void *user) { (*(Body *)user)(); }, &body);
+    oj_cuda_thread_run_aside([](int, void *user) { (*(Body *)user)(); }, &body);
 }
 
 /** Runs body for 0 .. n - 1, at most OJ_CUDA_MOST_THREADS, each on a thread of
  *  its own, and waits for all; those that get no thread run on the caller's, so
  *  be aside. */
-void oj_cuda_side_by_side(int n, void (*body)(int i, void *user), void *user);
+void oj_cuda_threads_side_by_side(int n, void (*body)(int i, void *user),
+                                  void *user);
 
 /** Runs body(i, err) for i = 0 .. n - 1 side by side, and waits for all; the
  *  status and the message of the first that fails. */
 template <typename Body>
-OJ_MUST_USE oj_status oj_cuda_try_side_by_side(int n, Body body,
-                                               struct oj_error *err)
+OJ_MUST_USE oj_status oj_cuda_threads_try_side_by_side(int n, Body body,
+                                                       struct oj_error *err)
 {
     struct all_of_them
     {
@@ -37,7 +38,7 @@ OJ_MUST_USE oj_status oj_cuda_try_side_by_side(int n, Body body,
         struct oj_error error[OJ_CUDA_MOST_THREADS];
     } all;
     all.body = &body;
-    oj_cuda_side_by_side(
+    oj_cuda_threads_side_by_side(
         n,
         [](int i, void *user)
         {
@@ -56,10 +57,12 @@ OJ_MUST_USE oj_status oj_cuda_try_side_by_side(int n, Body body,
 /** Runs body(i, err) for 0 <= i < n side by side, while the calling thread only
  *  waits; gives the first error. */
 template <typename Body>
-OJ_MUST_USE oj_status oj_cuda_try_all(int n, Body body, struct oj_error *err)
+OJ_MUST_USE oj_status oj_cuda_threads_try_all(int n, Body body,
+                                              struct oj_error *err)
 {
     oj_status status = OJ_OK;
-    oj_cuda_aside([&]() { status = oj_cuda_try_side_by_side(n, body, err); });
+    oj_cuda_thread_aside(
+        [&]() { status = oj_cuda_threads_try_side_by_side(n, body, err); });
     return status;
 }
 
@@ -72,8 +75,10 @@ typedef oj_status oj_cuda_part_builder(int part, struct oj_cuda_device *device,
  *  device->stream has to do is done before, and on return all that was
  *  enqueued.  The status and the message of the first that fails; then other
  *  parts may be there. */
-OJ_MUST_USE oj_status oj_cuda_build_parts(struct oj_cuda_device *device, int n,
-                                          oj_cuda_part_builder *build,
-                                          void *user, struct oj_error *err);
+OJ_MUST_USE oj_status oj_cuda_threads_build_parts(struct oj_cuda_device *device,
+                                                  int n,
+                                                  oj_cuda_part_builder *build,
+                                                  void *user,
+                                                  struct oj_error *err);
 
 #endif

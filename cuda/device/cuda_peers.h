@@ -62,7 +62,7 @@ OJ_MUST_USE oj_status oj_cuda_try_peers(struct oj_cuda_peers *peers, int n,
                                         Body body, struct oj_error *err)
 {
     oj_cuda_peers_begin(peers, n);
-    return oj_cuda_try_side_by_side(
+    return oj_cuda_threads_try_side_by_side(
         n,
         [&](int i, struct oj_error *error)
         {

@@ -110,8 +110,8 @@ static oj_status read_by_kernel_into_pinned(const struct oj_cuda_stage *stage,
     return OJ_OK;
 }
 
-oj_status oj_cuda_read(cudaStream_t stream, const void *from, int bytes,
-                       void *to, const char *doing, struct oj_error *err)
+oj_status oj_cuda_stage_read(cudaStream_t stream, const void *from, int bytes,
+                             void *to, const char *doing, struct oj_error *err)
 {
     struct oj_cuda_stage stage = {NULL, 0};
     oj_status status;

@@ -27,9 +27,9 @@ void oj_cuda_stage_drop(struct oj_cuda_stage *stage);
 /** Reads the bytes at from, a few of a device, when stream has got there, and
  *  waits.  A kernel writes them to the host: a copy would wait behind those of
  *  all other streams. */
-OJ_MUST_USE oj_status oj_cuda_read(cudaStream_t stream, const void *from,
-                                   int bytes, void *to, const char *doing,
-                                   struct oj_error *err);
+OJ_MUST_USE oj_status oj_cuda_stage_read(cudaStream_t stream, const void *from,
+                                         int bytes, void *to, const char *doing,
+                                         struct oj_error *err);
 
 /** 1 when all of the bytes can be copied to and from directly. */
 int oj_cuda_is_pinned(const void *memory, int64_t bytes);

@@ -159,7 +159,8 @@ struct oj_cuda_work
     template <typename From, typename T>
     OJ_MUST_USE oj_status read(const From *from, T *to)
     {
-        return oj_cuda_read(stream, from, (int)sizeof *to, to, doing, err);
+        return oj_cuda_stage_read(stream, from, (int)sizeof *to, to, doing,
+                                  err);
     }
 
     /* --- kernels ---------------------------------------------------------- */

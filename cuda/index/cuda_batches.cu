@@ -145,7 +145,7 @@ static oj_status make_slot(struct oj_cuda_device *device, int64_t n_rows,
     return OJ_OK;
 }
 
-void oj_cuda_slot_free(struct oj_cuda_slot *slot)
+void oj_cuda_index_slot_free(struct oj_cuda_slot *slot)
 {
     if (slot->device == NULL)
         return;
@@ -607,7 +607,7 @@ static const int64_t large_rows = 1 << 20, large_chunks = 8;
 static const double slots_share = 0.5, spare_share = 0.25;
 static const int64_t most_slot_bytes = (int64_t)4 << 30;
 
-int64_t oj_cuda_room_on(const struct oj_cuda_device *device)
+int64_t oj_cuda_index_room_on(const struct oj_cuda_device *device)
 {
     size_t free_bytes = 0, total_bytes = 0;
     uint64_t reserved = 0, used = 0;
@@ -638,7 +638,7 @@ static int64_t least_free_memory(const struct oj_gpu_index *index)
     int64_t least = INT64_MAX;
     for (int i = 0; i < index->n_places; i++)
     {
-        int64_t room = oj_cuda_room_on(&index->place[i].device);
+        int64_t room = oj_cuda_index_room_on(&index->place[i].device);
         /* Slots of earlier batches are used again. */
         for (int s = 0; s < OJ_CUDA_MOST_SLOTS; s++)
         {
@@ -1221,7 +1221,7 @@ static oj_status run_worker(struct cuda_join_batch *b, int i,
                        w.slot, err);
     if (status != OJ_OK)
     {
-        oj_cuda_slot_free(w.slot);
+        oj_cuda_index_slot_free(w.slot);
         pthread_mutex_lock(&b->lock);
         b->lack = status;
         b->lack_error = *err;
@@ -1240,7 +1240,7 @@ template <typename Run>
 static oj_status run_on_all_workers(struct cuda_join_batch *b, Run run,
                                     struct oj_error *err)
 {
-    return oj_cuda_try_side_by_side(
+    return oj_cuda_threads_try_side_by_side(
         b->n_workers,
         [=](int i, struct oj_error *error)
         {
@@ -1482,7 +1482,7 @@ static oj_status run_batch_on_own_threads(struct cuda_join_batch *b,
                                           struct oj_error *err)
 {
     double start = oj_clock_seconds();
-    oj_status status = oj_cuda_try_all(
+    oj_status status = oj_cuda_threads_try_all(
         1,
         [&](int, struct oj_error *error)
         {
@@ -1515,10 +1515,11 @@ oj_status oj_cuda_index_join(struct oj_gpu_index *index,
     return run_batch_on_own_threads(&batch, err);
 }
 
-oj_status oj_cuda_give_chunks(struct oj_gpu_index *index, int family,
-                              const struct oj_flat *input,
-                              const struct oj_cuda_taker *taker,
-                              struct oj_stats *stats, struct oj_error *err)
+oj_status oj_cuda_index_give_chunks(struct oj_gpu_index *index, int family,
+                                    const struct oj_flat *input,
+                                    const struct oj_cuda_taker *taker,
+                                    struct oj_stats *stats,
+                                    struct oj_error *err)
 {
     struct cuda_join_batch batch = {};
     batch.index = index;

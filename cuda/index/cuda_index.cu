@@ -27,9 +27,9 @@ static int needs_columns(const struct oj_relation *r,
              input->exclude_class != NULL));
 }
 
-int oj_cuda_choose(const struct oj_relation *relation,
-                   const struct oj_flat *join_side, const struct oj_flat *input,
-                   unsigned refused)
+int oj_cuda_index_choose(const struct oj_relation *relation,
+                         const struct oj_flat *join_side,
+                         const struct oj_flat *input, unsigned refused)
 {
     const struct oj_cuda_family *family;
     int columns = needs_columns(relation, join_side, input);
@@ -45,20 +45,21 @@ int oj_cuda_choose(const struct oj_relation *relation,
     return -1;
 }
 
-int oj_cuda_chosen(const struct oj_gpu_index *index,
-                   const struct oj_flat *input)
+int oj_cuda_index_chosen(const struct oj_gpu_index *index,
+                         const struct oj_flat *input)
 {
-    return oj_cuda_choose(&index->relation, index->join_side, input,
-                          index->refused);
+    return oj_cuda_index_choose(&index->relation, index->join_side, input,
+                                index->refused);
 }
 
-oj_status oj_cuda_place_fill(const struct oj_gpu_index *index,
-                             struct oj_cuda_place *place, struct oj_error *err)
+oj_status oj_cuda_index_place_fill(const struct oj_gpu_index *index,
+                                   struct oj_cuda_place *place,
+                                   struct oj_error *err)
 {
     struct oj_cuda_device *device = &place->device;
     struct oj_cuda_work work(device, device->stream, "copying the join layer",
                              err);
-    int family = oj_cuda_chosen(index, NULL);
+    int family = oj_cuda_index_chosen(index, NULL);
     if (family < 0 || oj_cuda_family_at(family)->find_share == NULL)
         OJ_TRY(oj_cuda_layer_make(&work, index->join_side,
                                   index->join_side->overlaps, index->tie_rank,
@@ -80,7 +81,7 @@ static oj_status open_index_device(struct oj_gpu_index *index, int number,
     place->device.peers = &index->peers;
     place->device.number = number;
     oj_cuda_peers_link(&place->device, ordinal, index->n_places);
-    return oj_cuda_place_fill(index, place, err);
+    return oj_cuda_index_place_fill(index, place, err);
 }
 
 static oj_status build_engine_index_on_device(const struct oj_gpu_index *index,
@@ -96,7 +97,7 @@ static oj_status build_engine_index_on_device(const struct oj_gpu_index *index,
     return OJ_OK;
 }
 
-int oj_cuda_list_devices(uint64_t gpus, int *ordinal)
+int oj_cuda_index_list_devices(uint64_t gpus, int *ordinal)
 {
     int n = 0;
     for (int i = 0; i < OJ_GPU_MAX_DEVICES; i++)
@@ -113,7 +114,7 @@ static oj_status open_all_index_devices(struct oj_gpu_index *index,
                                         struct oj_error *err)
 {
     int ordinal[OJ_GPU_MAX_DEVICES];
-    index->n_places = oj_cuda_list_devices(index->options.gpus, ordinal);
+    index->n_places = oj_cuda_index_list_devices(index->options.gpus, ordinal);
     index->place = (struct oj_cuda_place *)oj_calloc(index->n_places,
                                                      sizeof *index->place);
     if (index->place == NULL)
@@ -122,7 +123,7 @@ static oj_status open_all_index_devices(struct oj_gpu_index *index,
         index->n_places = 0;
         return oj_fail_nomem(err, n, sizeof *index->place);
     }
-    return oj_cuda_try_all(
+    return oj_cuda_threads_try_all(
         index->n_places,
         [&](int i, struct oj_error *error)
         { return open_index_device(index, i, ordinal, error); },
@@ -152,7 +153,7 @@ static void mark_engine_refused(struct oj_gpu_index *index, int family,
     index->refused |= 1u << family;
     if (index->why_refused.status == OJ_OK)
         index->why_refused = *why;
-    oj_cuda_aside([=]() { free_refused_families(index); });
+    oj_cuda_thread_aside([=]() { free_refused_families(index); });
 }
 
 oj_status oj_cuda_family_for(struct oj_gpu_index *index,
@@ -161,12 +162,12 @@ oj_status oj_cuda_family_for(struct oj_gpu_index *index,
 {
     struct oj_error why = {OJ_OK, ""};
     double start = oj_clock_seconds();
-    while ((*number = oj_cuda_chosen(index, input)) >= 0)
+    while ((*number = oj_cuda_index_chosen(index, input)) >= 0)
     {
         oj_status status;
         if (index->place[0].of[*number] != NULL)
             return OJ_OK;
-        oj_cuda_aside(
+        oj_cuda_thread_aside(
             [&]()
             {
                 status = oj_cuda_try_peers(
@@ -211,7 +212,7 @@ oj_status oj_cuda_index_make_without(
     struct oj_gpu_index *index;
     oj_status status;
     int family;
-    if (oj_cuda_choose(relation, join_side, NULL, refused) < 0)
+    if (oj_cuda_index_choose(relation, join_side, NULL, refused) < 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "no CUDA kernel answers such a join");
     index = (struct oj_gpu_index *)oj_calloc(1, sizeof *index);
@@ -271,7 +272,7 @@ static void free_index_device(struct oj_cuda_place *place)
 static void free_all(struct oj_gpu_index *index)
 {
     for (int i = 0; i < OJ_CUDA_MOST_SLOTS; i++)
-        oj_cuda_slot_free(&index->slot[i]);
+        oj_cuda_index_slot_free(&index->slot[i]);
     for (int i = 0; i < index->n_places; i++)
         free_index_device(&index->place[i]);
 }
@@ -280,7 +281,7 @@ void oj_cuda_index_free(struct oj_gpu_index *index)
 {
     if (index == NULL)
         return;
-    oj_cuda_aside([=]() { free_all(index); });
+    oj_cuda_thread_aside([=]() { free_all(index); });
     oj_cuda_peers_destroy(&index->peers);
     oj_free(index->place);
     oj_free(index);

@@ -7,8 +7,8 @@
 #include "../device/cuda_module_exports.cuh"
 #include "../device/cuda_peers.h"
 #include "../device/cuda_stage.h"
-#include "cuda_engine_table.h"
-#include "cuda_rows_per_launch_by_time.h"
+#include "cuda_family.h"
+#include "cuda_pace.h"
 
 enum
 {
@@ -62,7 +62,7 @@ struct oj_cuda_slot
 };
 
 /** Changes the current device. */
-void oj_cuda_slot_free(struct oj_cuda_slot *slot);
+void oj_cuda_index_slot_free(struct oj_cuda_slot *slot);
 
 /** The join side on one device. */
 struct oj_cuda_place
@@ -92,14 +92,14 @@ struct oj_gpu_index
 
 /** The number of the family that answers such a join, or -1; input NULL: any
  *  layer of points. refused: bit i: not family i. */
-int oj_cuda_choose(const struct oj_relation *relation,
-                   const struct oj_flat *join_side, const struct oj_flat *input,
-                   unsigned refused);
+int oj_cuda_index_choose(const struct oj_relation *relation,
+                         const struct oj_flat *join_side,
+                         const struct oj_flat *input, unsigned refused);
 
 /** The number of the family that answers batches like input, or -1: without the
  *  families that this index found to be unable. */
-int oj_cuda_chosen(const struct oj_gpu_index *index,
-                   const struct oj_flat *input);
+int oj_cuda_index_chosen(const struct oj_gpu_index *index,
+                         const struct oj_flat *input);
 
 /** An index; refused: families that are not asked, bit by bit. */
 OJ_MUST_USE oj_status oj_cuda_index_make_without(
@@ -108,9 +108,9 @@ OJ_MUST_USE oj_status oj_cuda_index_make_without(
     struct oj_gpu_index **out, struct oj_stats *stats, struct oj_error *err);
 
 /** Copies the join side to a place that has no layer. */
-OJ_MUST_USE oj_status oj_cuda_place_fill(const struct oj_gpu_index *index,
-                                         struct oj_cuda_place *place,
-                                         struct oj_error *err);
+OJ_MUST_USE oj_status oj_cuda_index_place_fill(const struct oj_gpu_index *index,
+                                               struct oj_cuda_place *place,
+                                               struct oj_error *err);
 
 /** The number of the family that answers, with its index made on every device,
  *  side by side; one that cannot hold the join side or lacks the memory is
@@ -134,20 +134,18 @@ struct oj_cuda_taker
 };
 
 /** Gives a batch of one row or more to taker. */
-OJ_MUST_USE oj_status oj_cuda_give_chunks(struct oj_gpu_index *index,
-                                          int family,
-                                          const struct oj_flat *input,
-                                          const struct oj_cuda_taker *taker,
-                                          struct oj_stats *stats,
-                                          struct oj_error *err);
+OJ_MUST_USE oj_status oj_cuda_index_give_chunks(
+    struct oj_gpu_index *index, int family, const struct oj_flat *input,
+    const struct oj_cuda_taker *taker, struct oj_stats *stats,
+    struct oj_error *err);
 
 /** The devices of options.gpus in the order of their numbers, at most
  *  OJ_GPU_MAX_DEVICES of them; how many. */
-int oj_cuda_list_devices(uint64_t gpus, int *ordinal);
+int oj_cuda_index_list_devices(uint64_t gpus, int *ordinal);
 
 /** Bytes that may still be taken of a device, as far as one can know. Changes
  *  the current device. */
-int64_t oj_cuda_room_on(const struct oj_cuda_device *device);
+int64_t oj_cuda_index_room_on(const struct oj_cuda_device *device);
 
 static inline int64_t oj_least(int64_t a, int64_t b)
 {

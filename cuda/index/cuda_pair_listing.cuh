@@ -3,7 +3,7 @@
 #define CUDA_PAIR_LISTING_CUH
 
 #include "../device/cuda_stream_work.cuh"
-#include "cuda_engine_table.h"
+#include "cuda_family.h"
 
 void oj_cuda_pairs_drop(struct oj_cuda_device *device, cudaStream_t stream,
                         struct oj_cuda_pairs *pairs);

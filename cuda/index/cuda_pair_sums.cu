@@ -15,9 +15,9 @@ enum
 
 static const int64_t most_bytes_of_copies = (int64_t)4 << 20;
 
-oj_status oj_cuda_tally_make(struct oj_cuda_work *work, int64_t n_features,
-                             const struct oj_sum_request *request,
-                             struct oj_cuda_tally *out)
+oj_status oj_cuda_pair_sums_make(struct oj_cuda_work *work, int64_t n_features,
+                                 const struct oj_sum_request *request,
+                                 struct oj_cuda_tally *out)
 {
     int64_t n = n_features * request->n_words;
     out->request = *request;
@@ -30,9 +30,9 @@ oj_status oj_cuda_tally_make(struct oj_cuda_work *work, int64_t n_features,
     return work->make_zeros(n * out->n_copies, &out->words);
 }
 
-oj_status oj_cuda_tally_add(struct oj_cuda_work *work,
-                            const struct oj_cuda_tally *tally, unsigned first,
-                            unsigned long long *to)
+oj_status oj_cuda_pair_sums_add(struct oj_cuda_work *work,
+                                const struct oj_cuda_tally *tally,
+                                unsigned first, unsigned long long *to)
 {
     const unsigned long long *words = tally->words;
     int64_t n = tally->copy_words, end = tally->n_copies;
@@ -67,8 +67,8 @@ static oj_status allocate_sum_words(struct counting *c, int p,
     struct oj_cuda_work work(&place->device, place->device.stream,
                              "counting pairs", err);
     OJ_TRY(work.check(cudaSetDevice(place->device.ordinal)));
-    OJ_TRY(oj_cuda_tally_make(&work, c->index->join_side->n_features,
-                              c->request, &c->tally[p]));
+    OJ_TRY(oj_cuda_pair_sums_make(&work, c->index->join_side->n_features,
+                                  c->request, &c->tally[p]));
     OJ_TRY(work.wait());
     oj_cuda_hand_over(&work.memory, NULL, &place->tally);
     return OJ_OK;
@@ -81,7 +81,7 @@ static oj_status fetch_sum_words(struct counting *c, int p,
     struct oj_cuda_device *device = &c->index->place[p].device;
     struct oj_cuda_work work(device, device->stream, "counting pairs", err);
     OJ_TRY(work.check(cudaSetDevice(device->ordinal)));
-    OJ_TRY(oj_cuda_tally_add(&work, &c->tally[p], 1, c->tally[p].words));
+    OJ_TRY(oj_cuda_pair_sums_add(&work, &c->tally[p], 1, c->tally[p].words));
     OJ_TRY(
         work.check(cudaMemcpyAsync(c->host + p * c->n_words, c->tally[p].words,
                                    (size_t)c->n_words * sizeof *c->host,
@@ -182,13 +182,14 @@ static oj_status sum_pairs_of_batch(struct counting *c,
                                     struct oj_error *err)
 {
     const struct oj_cuda_taker taker = {sum_pairs_of_chunk, c};
-    OJ_TRY(oj_cuda_try_all(
+    OJ_TRY(oj_cuda_threads_try_all(
         c->index->n_places,
         [&](int p, struct oj_error *error)
         { return allocate_sum_words(c, p, error); },
         err));
-    OJ_TRY(oj_cuda_give_chunks(c->index, c->number, input, &taker, stats, err));
-    return oj_cuda_try_all(
+    OJ_TRY(oj_cuda_index_give_chunks(c->index, c->number, input, &taker, stats,
+                                     err));
+    return oj_cuda_threads_try_all(
         c->index->n_places,
         [&](int p, struct oj_error *error)
         { return fetch_sum_words(c, p, error); },
@@ -223,7 +224,7 @@ oj_status oj_cuda_index_sum_pairs(struct oj_gpu_index *index,
     if (c.host == NULL)
         return oj_fail_nomem(err, n_all, sizeof *c.host);
     status = sum_pairs_of_batch(&c, input, stats, err);
-    oj_cuda_aside([&]() { release_sum_memory(&c); });
+    oj_cuda_thread_aside([&]() { release_sum_memory(&c); });
     for (int64_t p = 0; status == OJ_OK && p < index->n_places; p++)
     {
         const int64_t *host = c.host + p * c.n_words;

@@ -3,7 +3,7 @@
 #define CUDA_PAIR_SUMS_ADD_CUH
 
 #include "../../algs/kernels/oj_sum_limbs.h"
-#include "cuda_engine_table.h"
+#include "cuda_family.h"
 
 /* Reads value i of a column that is summed. */
 static __device__ __forceinline__ enum oj_limb_kind

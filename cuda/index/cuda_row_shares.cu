@@ -108,7 +108,7 @@ struct oj_pair_rule oj_cuda_rule_of(const struct oj_relation *relation,
     points.fid = rows->fid;
     points.on_class = rows->on_class;
     points.exclude_class = rows->exclude_class;
-    return oj_cuda_pair_rule(relation, &layer, &points);
+    return oj_cuda_family_pair_rule(relation, &layer, &points);
 }
 
 /* --- pairs on the device -------------------------------------------------- */
@@ -386,7 +386,7 @@ copy_pairs_of_devices_to_result(const struct shares_batch *b, int64_t first,
     OJ_TRY(oj_cuda_share_fits(&shares[0], all, err));
     if (out->offset != NULL)
         OJ_TRY(oj_matches_grow(out, out->n_pairs, out->n_pairs + all, err));
-    OJ_TRY(oj_cuda_try_side_by_side(
+    OJ_TRY(oj_cuda_threads_try_side_by_side(
         n_places,
         [&](int i, struct oj_error *error)
         {

@@ -117,8 +117,8 @@ static oj_status build_parts_concurrently(struct near_parts *parts,
     struct near_index *self = parts->self;
     oj_status status = OJ_ERR_NOMEM;
     if (parts->n > 1)
-        status = oj_cuda_build_parts(self->device, parts->n,
-                                     build_cells_rings_or_fallback, parts, err);
+        status = oj_cuda_threads_build_parts(
+            self->device, parts->n, build_cells_rings_or_fallback, parts, err);
     if (status != OJ_ERR_NOMEM)
         return status;
     for (int i = 0; i < parts->n; i++)

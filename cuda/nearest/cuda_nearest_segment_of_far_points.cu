@@ -78,7 +78,7 @@ struct seeker
         o->distance = distance;
         o->rank = rank;
         entry = its;
-        oj_near_other_bound(o, distance);
+        oj_nearest_point_bound(o, distance);
     }
 };
 
@@ -89,8 +89,8 @@ static __device__ void start_search_of_point(struct seeker *s,
 {
     const struct oj_near_others others = {s->side->segments, NULL, NULL, NULL};
     int64_t last = s->entry;
-    oj_near_other_start(&s->own, &others, i, i >= 0 ? batch.x[i] : NAN,
-                        i >= 0 ? batch.y[i] : NAN, 0.0, batch.most);
+    oj_nearest_point_start(&s->own, &others, i, i >= 0 ? batch.x[i] : NAN,
+                           i >= 0 ? batch.y[i] : NAN, 0.0, batch.most);
     s->entry = -1;
     if (last >= 0 && s->own.reach2 >= 0.0)
         s->take_entry(last);

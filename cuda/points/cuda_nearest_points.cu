@@ -71,7 +71,7 @@ static oj_status build_nearest_points(struct oj_cuda_index *index,
         int32_t *least = least_rank + others.tree.level_first[level];
         OJ_TRY(work->each(others.tree.level_n[level],
                           [=] __device__(int64_t i) {
-                              least[i] = oj_near_other_least_rank(
+                              least[i] = oj_nearest_point_least_rank(
                                   &others, level, (uint32_t)i);
                           }));
     }
@@ -124,8 +124,8 @@ static __device__ __forceinline__ int push_wanted_children(
     for (int c = n - 1; c >= 0; c--)
     {
         const struct point_node_boxes &b = group.boxes;
-        int wants = oj_near_other_wants(&o, b.x0[c], b.y0[c], b.x1[c], b.y1[c],
-                                        group.least_rank[c]);
+        int wants = oj_nearest_point_wants(&o, b.x0[c], b.y0[c], b.x1[c],
+                                           b.y1[c], group.least_rank[c]);
         if (__any_sync(0xffffffffu, wants))
         {
             if (lane == 0)
@@ -144,12 +144,12 @@ static __device__ __forceinline__ void
 visit_leaf(const struct oj_near_others &others, const struct oj_pair_rule &rule,
            struct oj_near_other *o, uint32_t i)
 {
-    int n = oj_near_other_n_entries(&others, i);
+    int n = oj_nearest_point_n_entries(&others, i);
     int64_t first = (int64_t)i * OJ_TREE_FANOUT;
     for (int c = 0; c < n; c++)
     {
         struct oj_point_place q = others.place[first + c];
-        oj_near_other_offer(o, &rule, q.x, q.y, others.rank[first + c]);
+        oj_nearest_point_offer(o, &rule, q.x, q.y, others.rank[first + c]);
     }
 }
 
@@ -172,8 +172,8 @@ static __global__ void __launch_bounds__(BLOCK)
         most = max_distance_of_point(
             batch, i); /* one that is none lets nothing count */
     }
-    oj_near_other_start(&o, &others, i, x, y, batch.least, most);
-    oj_near_other_seed(&o, &others, &batch.rule);
+    oj_nearest_point_start(&o, &others, i, x, y, batch.least, most);
+    oj_nearest_point_seed(&o, &others, &batch.rule);
     if (others.tree.n > 0)
     {
         if (threadIdx.x % LANES == 0)

@@ -34,7 +34,7 @@ make_point_join_batch(const struct oj_cuda_index *index,
     batch.own_most = points->max_distance;
     batch.takes_less = relation->op == OJ_OP_NEAREST;
     batch.ordinal_of = index->layer->ordinal_of.data;
-    batch.rule = oj_cuda_pair_rule(relation, index->layer, points);
+    batch.rule = oj_cuda_family_pair_rule(relation, index->layer, points);
     return batch;
 }
 

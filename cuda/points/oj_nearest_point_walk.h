@@ -41,7 +41,7 @@ struct oj_near_other
 /* Only what is within bound matters from now on: boxes as
  * oj_tree_walk_bound() has it.  A square whose root rounds to d or less is at
  * most d^2 (1 + 2^-51). */
-OJ_FN void oj_near_other_bound(struct oj_near_other *o, double bound)
+OJ_FN void oj_nearest_point_bound(struct oj_near_other *o, double bound)
 {
     double reach = bound + o->slack;
     o->reach2 = reach * reach * (1.0 + 1e-14);
@@ -49,9 +49,10 @@ OJ_FN void oj_near_other_bound(struct oj_near_other *o, double bound)
 }
 
 /** A point that is not finite, or a most that is none, wants nothing. */
-OJ_FN void oj_near_other_start(struct oj_near_other *o,
-                               const struct oj_near_others *others, int64_t row,
-                               double px, double py, double least, double most)
+OJ_FN void oj_nearest_point_start(struct oj_near_other *o,
+                                  const struct oj_near_others *others,
+                                  int64_t row, double px, double py,
+                                  double least, double most)
 {
     const struct oj_device_tree *tree = &others->tree;
     o->px = px;
@@ -67,12 +68,12 @@ OJ_FN void oj_near_other_start(struct oj_near_other *o,
         7.2e-15 * (fabs(o->x) + fabs(o->y) + tree->radius) + OJ_LEAST_DISTANCE;
     o->reach2 = o->most2 = -1.0;
     if (isfinite(px) && isfinite(py) && most >= 0.0)
-        oj_near_other_bound(o, most);
+        oj_nearest_point_bound(o, most);
 }
 
 /** The squared distance of a box, at least what its entries have. */
-OJ_FN double oj_near_other_box(const struct oj_near_other *o, double x0,
-                               double y0, double x1, double y1)
+OJ_FN double oj_nearest_point_box(const struct oj_near_other *o, double x0,
+                                  double y0, double x1, double y1)
 {
     double dx = x0 - o->x > o->x - x1 ? x0 - o->x : o->x - x1;
     double dy = y0 - o->y > o->y - y1 ? y0 - o->y : o->y - y1;
@@ -83,17 +84,17 @@ OJ_FN double oj_near_other_box(const struct oj_near_other *o, double x0,
 
 /** 1 when an entry in the box, none of whose ranks is below least_rank, may be
  *  better than the best so far: at distance 0 only ranks decide. */
-OJ_FN int oj_near_other_wants(const struct oj_near_other *o, double x0,
-                              double y0, double x1, double y1,
-                              int32_t least_rank)
+OJ_FN int oj_nearest_point_wants(const struct oj_near_other *o, double x0,
+                                 double y0, double x1, double y1,
+                                 int32_t least_rank)
 {
-    return oj_near_other_box(o, x0, y0, x1, y1) <= o->reach2 &&
+    return oj_nearest_point_box(o, x0, y0, x1, y1) <= o->reach2 &&
            !(o->distance == 0.0 && least_rank > o->rank);
 }
 
-OJ_FN void oj_near_other_offer(struct oj_near_other *o,
-                               const struct oj_pair_rule *rule, double qx,
-                               double qy, int32_t rank)
+OJ_FN void oj_nearest_point_offer(struct oj_near_other *o,
+                                  const struct oj_pair_rule *rule, double qx,
+                                  double qy, int32_t rank)
 {
     double dx = o->px - qx, dy = o->py - qy;
     double d2 = dx * dx + dy * dy, distance;
@@ -107,21 +108,21 @@ OJ_FN void oj_near_other_offer(struct oj_near_other *o,
         return;
     o->distance = distance;
     o->rank = rank;
-    oj_near_other_bound(o, distance);
+    oj_nearest_point_bound(o, distance);
 }
 
 /** Entries of a node of level 0: from node * OJ_TREE_FANOUT on. */
-OJ_FN int oj_near_other_n_entries(const struct oj_near_others *others,
-                                  uint32_t node)
+OJ_FN int oj_nearest_point_n_entries(const struct oj_near_others *others,
+                                     uint32_t node)
 {
     int64_t left = others->tree.n - (int64_t)node * OJ_TREE_FANOUT;
     return left < OJ_TREE_FANOUT ? (int)left : OJ_TREE_FANOUT;
 }
 
 /** Goes down to the nearest leaf, and takes the best of it. */
-OJ_FN void oj_near_other_seed(struct oj_near_other *o,
-                              const struct oj_near_others *others,
-                              const struct oj_pair_rule *rule)
+OJ_FN void oj_nearest_point_seed(struct oj_near_other *o,
+                                 const struct oj_near_others *others,
+                                 const struct oj_pair_rule *rule)
 {
     const struct oj_device_tree *tree = &others->tree;
     uint32_t at = 0;
@@ -137,8 +138,8 @@ OJ_FN void oj_near_other_seed(struct oj_near_other *o,
         int nearest = 0;
         for (c = 0; c < OJ_TREE_FANOUT; c++)
         {
-            double d2 = oj_near_other_box(o, node->x0[c], node->y0[c],
-                                          node->x1[c], node->y1[c]);
+            double d2 = oj_nearest_point_box(o, node->x0[c], node->y0[c],
+                                             node->x1[c], node->y1[c]);
             if (d2 < least)
             {
                 least = d2;
@@ -147,19 +148,19 @@ OJ_FN void oj_near_other_seed(struct oj_near_other *o,
         }
         at = at * OJ_TREE_FANOUT + (uint32_t)nearest;
     }
-    n = oj_near_other_n_entries(others, at);
+    n = oj_nearest_point_n_entries(others, at);
     for (c = 0; c < n; c++)
     {
         int64_t entry = (int64_t)at * OJ_TREE_FANOUT + c;
         const struct oj_point_place *q = &others->place[entry];
-        oj_near_other_offer(o, rule, q->x, q->y, others->rank[entry]);
+        oj_nearest_point_offer(o, rule, q->x, q->y, others->rank[entry]);
     }
 }
 
 /** The least rank below node i of a level; those of the level below are made.
  */
-OJ_FN int32_t oj_near_other_least_rank(const struct oj_near_others *others,
-                                       int level, uint32_t i)
+OJ_FN int32_t oj_nearest_point_least_rank(const struct oj_near_others *others,
+                                          int level, uint32_t i)
 {
     const struct oj_device_tree *tree = &others->tree;
     const int32_t *below =

@@ -1002,7 +1002,7 @@ oj_status oj_cuda_quadrant_join(struct oj_gpu_quadrant_index *index,
 {
     int64_t n = input->n_features, n_matched = 0;
     OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
-    OJ_TRY(oj_cuda_try_all(
+    OJ_TRY(oj_cuda_threads_try_all(
         1,
         [&](int, struct oj_error *error)
         { return join_all(index, input, out, stats, error); },
@@ -1052,7 +1052,7 @@ oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
         return oj_fail_nomem(err, 1, sizeof *self);
     self->options = *options;
     self->interior = relation->distance_to == OJ_TO_INTERIOR;
-    status = oj_cuda_try_all(
+    status = oj_cuda_threads_try_all(
         1,
         [&](int, struct oj_error *error)
         {
@@ -1085,6 +1085,6 @@ void oj_cuda_quadrant_free(struct oj_gpu_quadrant_index *index)
 {
     if (index == NULL)
         return;
-    oj_cuda_aside([=]() { free_quadrant_index(index); });
+    oj_cuda_thread_aside([=]() { free_quadrant_index(index); });
     oj_free(index);
 }

@@ -11,7 +11,7 @@
 
 #include "../device/cuda_stream_work.cuh"
 #include "cuda_ring_cells.h"
-#include "oj_small_polygon_windows.h"
+#include "oj_ring_windows.h"
 
 #define BLOCK 256
 
@@ -133,7 +133,7 @@ OJ_MUST_USE oj_status oj_cuda_ring_mark(const struct oj_cuda_ring_making *m,
                                         struct oj_cuda_ring_marks *out);
 
 /** The level that a tree begins with: the root, or, where all polygons are
- *  small, a level far below it (oj_small_polygon_windows.h).
+ *  small, a level far below it (oj_ring_windows.h).
  * cuda_cell_tree_start_level.cu
  *
  *  Makes *first, work's, of depth 0 or 1 .. m->fine, from the rings of

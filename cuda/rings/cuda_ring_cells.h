@@ -1,9 +1,9 @@
-/** The tree of cells over polygon rings on a device (oj_polygon_cells.h). */
+/** The tree of cells over polygon rings on a device (oj_ring_cells.h). */
 #ifndef CUDA_RING_CELLS_H
 #define CUDA_RING_CELLS_H
 
 #include "../device/oj_cuda.h"
-#include "oj_polygon_cells.h"
+#include "oj_ring_cells.h"
 
 /** Owns nothing. */
 struct oj_cuda_ring_cells

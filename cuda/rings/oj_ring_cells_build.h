@@ -1,4 +1,4 @@
-/** How a tree of cells over polygon rings is built (oj_polygon_cells.h): level
+/** How a tree of cells over polygon rings is built (oj_ring_cells.h): level
  * by level from the root, every level from the one above.
  *
  *  node        its fragments, by unit
@@ -19,7 +19,7 @@
 #ifndef OJ_RING_CELLS_BUILD_H
 #define OJ_RING_CELLS_BUILD_H
 
-#include "oj_polygon_cells.h"
+#include "oj_ring_cells.h"
 
 #include <stddef.h>
 

@@ -83,7 +83,7 @@ static oj_status upload_layer_for_intersection(struct oj_cuda_work *work,
     if (layer->n_segments > 0 && !(layer->magnitude < LARGEST))
         return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
                        "coordinates are too large for the GPU");
-    return oj_cuda_meet_side_make(work, layer, side);
+    return oj_cuda_intersects_side_make(work, layer, side);
 }
 
 /* --- pairs ---------------------------------------------------------------- */
@@ -174,15 +174,16 @@ static oj_status find_and_classify_candidates(const struct screen_place *place,
     uint8_t *said;
     OJ_TRY(upload_layer_for_intersection(&work, rows, &layer, &side));
     if (rule->asks_meeting)
-        OJ_TRY(oj_cuda_meet_side_add_edges(&work, tree->x0, tree->y0, &side));
+        OJ_TRY(oj_cuda_intersects_side_add_edges(&work, tree->x0, tree->y0,
+                                                 &side));
     OJ_TRY(oj_cuda_box_pairs_find(
         &work, &place->tree, place->side.feature, side.feature,
         rows->n_features, (enum oj_box_test)rule->test, MOST_PAIRS, &pairs));
     if (rule->asks_meeting && pairs.n > 0)
     {
         OJ_TRY(work.make(pairs.n, &said));
-        OJ_TRY(oj_cuda_meet(&work, tree->x0, tree->y0, &side, &place->side,
-                            &pairs, said));
+        OJ_TRY(oj_cuda_intersects(&work, tree->x0, tree->y0, &side,
+                                  &place->side, &pairs, said));
         return keep_pairs_not_surely_disjoint(keep, &work, rows->n_features,
                                               pairs, said, out);
     }
@@ -219,7 +220,7 @@ upload_join_side_and_build_tree(struct oj_gpu_screen *screen,
     struct oj_cuda_device *device = &place->device;
     const struct oj_device_tree *tree = &place->tree.tree;
     int ordinal[OJ_GPU_MAX_DEVICES];
-    (void)oj_cuda_list_devices(options->gpus, ordinal);
+    (void)oj_cuda_index_list_devices(options->gpus, ordinal);
     OJ_TRY(oj_cuda_open(ordinal[0], options->gpu_memory, options->cancel,
                         device, err));
     device->n_threads = options->n_threads;
@@ -230,8 +231,8 @@ upload_join_side_and_build_tree(struct oj_gpu_screen *screen,
     if (place->layer.n_segments > 0)
         OJ_TRY(build_tree(place, &work));
     if (screen->rule.asks_meeting)
-        OJ_TRY(oj_cuda_meet_side_add_edges(&work, tree->x0, tree->y0,
-                                           &place->side));
+        OJ_TRY(oj_cuda_intersects_side_add_edges(&work, tree->x0, tree->y0,
+                                                 &place->side));
     OJ_TRY(work.wait());
     layer.hand_over(place->side.feature, &work);
     place->index_bytes = oj_cuda_memory_bytes(&work.memory);
@@ -254,7 +255,7 @@ void oj_cuda_screen_free(struct oj_gpu_screen *screen)
 {
     if (screen == NULL)
         return;
-    oj_cuda_aside([=]() { free_screen_device(screen); });
+    oj_cuda_thread_aside([=]() { free_screen_device(screen); });
     oj_free(screen);
 }
 
@@ -272,7 +273,7 @@ oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
         return oj_fail_nomem(err, 1, sizeof *screen);
     screen->rule = *rule;
     screen->options = *options;
-    status = oj_cuda_try_all(
+    status = oj_cuda_threads_try_all(
         1,
         [&](int, struct oj_error *error)
         { return upload_join_side_and_build_tree(screen, join_side, error); },
@@ -415,7 +416,7 @@ oj_status oj_cuda_screen_find(struct oj_gpu_screen *screen,
 {
     double start = oj_clock_seconds();
     const struct cuda_screen_batch b = {screen, input, most, out};
-    oj_status status = oj_cuda_try_all(
+    oj_status status = oj_cuda_threads_try_all(
         1,
         [&](int, struct oj_error *error)
         { return find_candidates_of_batch(&b, error); },

@@ -1,5 +1,5 @@
 #include "../device/cuda_stream_work.cuh"
-#include "../index/cuda_rows_per_launch_by_time.h"
+#include "../index/cuda_pace.h"
 #include "cuda_intersects.h"
 
 /* Eight lanes for each pair of small features, a warp for each stretch of the
@@ -314,10 +314,11 @@ static oj_status test_large_feature_pairs(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-oj_status oj_cuda_meet(struct oj_cuda_work *of, double x0, double y0,
-                       const struct oj_cuda_meet_side *rows,
-                       const struct oj_cuda_meet_side *features,
-                       const struct oj_cuda_box_pairs *pairs, uint8_t *said)
+oj_status oj_cuda_intersects(struct oj_cuda_work *of, double x0, double y0,
+                             const struct oj_cuda_meet_side *rows,
+                             const struct oj_cuda_meet_side *features,
+                             const struct oj_cuda_box_pairs *pairs,
+                             uint8_t *said)
 {
     struct oj_cuda_work work(of);
     struct meet_query q = {*rows,      *features,      x0,  y0, pairs->n,

@@ -19,14 +19,14 @@ struct oj_cuda_meet_side
 };
 
 /** Looks at the features of layer, which outlives the side. *out is zeroed. */
-OJ_MUST_USE oj_status oj_cuda_meet_side_make(struct oj_cuda_work *work,
-                                             const struct oj_cuda_layer *layer,
-                                             struct oj_cuda_meet_side *out);
+OJ_MUST_USE oj_status oj_cuda_intersects_side_make(
+    struct oj_cuda_work *work, const struct oj_cuda_layer *layer,
+    struct oj_cuda_meet_side *out);
 
 /** What meeting needs. */
 OJ_MUST_USE oj_status
-oj_cuda_meet_side_add_edges(struct oj_cuda_work *work, double x0, double y0,
-                            struct oj_cuda_meet_side *side);
+oj_cuda_intersects_side_add_edges(struct oj_cuda_work *work, double x0,
+                                  double y0, struct oj_cuda_meet_side *side);
 
 /** Pairs of a row and a join feature, by rows. */
 struct oj_cuda_box_pairs
@@ -47,11 +47,10 @@ OJ_MUST_USE oj_status oj_cuda_box_pairs_find(
 
 /** Fills said [n], enum oj_said, of the pairs: whether they meet. x0, y0: the
  *  origin of both sides' images. Waits for the stream. */
-OJ_MUST_USE oj_status oj_cuda_meet(struct oj_cuda_work *work, double x0,
-                                   double y0,
-                                   const struct oj_cuda_meet_side *rows,
-                                   const struct oj_cuda_meet_side *features,
-                                   const struct oj_cuda_box_pairs *pairs,
-                                   uint8_t *said);
+OJ_MUST_USE oj_status
+oj_cuda_intersects(struct oj_cuda_work *work, double x0, double y0,
+                   const struct oj_cuda_meet_side *rows,
+                   const struct oj_cuda_meet_side *features,
+                   const struct oj_cuda_box_pairs *pairs, uint8_t *said);
 
 #endif

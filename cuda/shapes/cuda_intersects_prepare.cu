@@ -76,9 +76,9 @@ static __global__ void __launch_bounds__(BLOCK)
     out[f] = made;
 }
 
-oj_status oj_cuda_meet_side_make(struct oj_cuda_work *work,
-                                 const struct oj_cuda_layer *layer,
-                                 struct oj_cuda_meet_side *out)
+oj_status oj_cuda_intersects_side_make(struct oj_cuda_work *work,
+                                       const struct oj_cuda_layer *layer,
+                                       struct oj_cuda_meet_side *out)
 {
     int64_t n = layer->n_features;
     OJ_TRY(work->make(n, &out->feature));
@@ -124,8 +124,9 @@ make_float_boxes_of_segments(int64_t n, const struct oj_cuda_segment *segment,
         chain[i / WARP] = image;
 }
 
-oj_status oj_cuda_meet_side_add_edges(struct oj_cuda_work *work, double x0,
-                                      double y0, struct oj_cuda_meet_side *side)
+oj_status oj_cuda_intersects_side_add_edges(struct oj_cuda_work *work,
+                                            double x0, double y0,
+                                            struct oj_cuda_meet_side *side)
 {
     int64_t n = side->layer->n_segments;
     if (n == 0)
@@ -135,5 +136,5 @@ oj_status oj_cuda_meet_side_add_edges(struct oj_cuda_work *work, double x0,
     OJ_TRY(work->run<BLOCK>(n, make_float_boxes_of_segments, n,
                             side->layer->segment.data, x0, y0, side->image,
                             side->chain));
-    return oj_cuda_rings_make(work, side->layer, &side->rings);
+    return oj_cuda_tree_rings_make(work, side->layer, &side->rings);
 }

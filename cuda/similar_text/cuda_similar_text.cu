@@ -230,7 +230,7 @@ static oj_status choose_bitmap_length(struct oj_cuda_work *work,
     trial.n_pairs = *n_pairs;
     *words = LEAST_WORDS;
     *room = 64 * p.rows.n + (1 << 16);
-    *room = oj_least(*room, oj_cuda_room_on(work->device) / room_share);
+    *room = oj_least(*room, oj_cuda_index_room_on(work->device) / room_share);
     if (*n_pairs == 0)
         return OJ_OK;
     OJ_TRY(own.make_zeros(N_CHOICES + 1, &trial.tokens));

@@ -78,9 +78,9 @@ oj_status oj_cuda_point_order(struct oj_cuda_work *work,
 
 /* --- rings ---------------------------------------------------------------- */
 
-oj_status oj_cuda_rings_make(struct oj_cuda_work *work,
-                             const struct oj_cuda_layer *layer,
-                             struct oj_tree_rings *rings)
+oj_status oj_cuda_tree_rings_make(struct oj_cuda_work *work,
+                                  const struct oj_cuda_layer *layer,
+                                  struct oj_tree_rings *rings)
 {
     memset(rings, 0, sizeof *rings);
     rings->segment = layer->segment.data;
@@ -175,7 +175,7 @@ static oj_status make_rings_and_polygon_tree(struct oj_cuda_work *keep,
     struct oj_tree_rings rings;
     struct oj_cuda_tree polygons;
     struct oj_box *box;
-    OJ_TRY(oj_cuda_rings_make(keep, layer, &rings));
+    OJ_TRY(oj_cuda_tree_rings_make(keep, layer, &rings));
     OJ_TRY(work.make(layer->n_parts, &box));
     OJ_TRY(work.each(layer->n_parts, [=] __device__(int64_t i)
                      { box[i] = oj_tree_polygon_box(&rings, i); }));

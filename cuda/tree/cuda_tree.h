@@ -4,7 +4,7 @@
 #ifndef CUDA_TREE_H
 #define CUDA_TREE_H
 
-#include "../index/cuda_engine_table.h"
+#include "../index/cuda_family.h"
 #include "oj_tree_distance_search.h"
 
 /** Owns nothing. */
@@ -41,9 +41,9 @@ OJ_MUST_USE oj_status oj_cuda_point_order(struct oj_cuda_work *work,
 
 /** The rings of layer, which outlives them, with boxes around chains of their
  *  segments; without a tree. */
-OJ_MUST_USE oj_status oj_cuda_rings_make(struct oj_cuda_work *work,
-                                         const struct oj_cuda_layer *layer,
-                                         struct oj_tree_rings *out);
+OJ_MUST_USE oj_status oj_cuda_tree_rings_make(struct oj_cuda_work *work,
+                                              const struct oj_cuda_layer *layer,
+                                              struct oj_tree_rings *out);
 
 /** What distances to layer need, which outlives it. to_interior: points in
  *  polygons are at distance 0; several: features are asked for, for each

@@ -5,7 +5,7 @@
 #define CUDA_POINTS_IN_RINGS_QUERY_CUH
 
 #include "../device/cuda_stream_work.cuh"
-#include "../index/cuda_engine_table.h"
+#include "../index/cuda_family.h"
 #include "../rings/cuda_ring_cells.h"
 
 #define BLOCK 256

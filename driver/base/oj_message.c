@@ -225,7 +225,7 @@ const char *oj_counted(int64_t n, const char *one, const char *many)
     return CPLSPrintf("%lld %s", (long long)n, oj_word_for(n, one, many));
 }
 
-void oj_append(char *text, size_t size, const char *format, ...)
+void oj_message_append(char *text, size_t size, const char *format, ...)
 {
     size_t used = strlen(text);
     va_list args;
@@ -234,13 +234,13 @@ void oj_append(char *text, size_t size, const char *format, ...)
     va_end(args);
 }
 
-void oj_append_name(char *text, size_t size, const char *name)
+void oj_message_append_name(char *text, size_t size, const char *name)
 {
     size_t used = strlen(text);
     if (used + strlen(name) + 8 < size)
-        oj_append(text, size, "%s%s", used > 0 ? ", " : "", name);
+        oj_message_append(text, size, "%s%s", used > 0 ? ", " : "", name);
     else if (used < 4 || strcmp(text + used - 3, "...") != 0)
-        oj_append(text, size, ", ...");
+        oj_message_append(text, size, ", ...");
 }
 
 void oj_notice(const char *format, ...)

@@ -90,11 +90,11 @@ const char *oj_word_for(int64_t n, const char *one, const char *many);
 const char *oj_counted(int64_t n, const char *one, const char *many);
 
 /** Adds to a text in size bytes, as far as there is room. */
-void oj_append(char *text, size_t size, const char *format, ...)
+void oj_message_append(char *text, size_t size, const char *format, ...)
     OJ_PRINTF(3, 4);
 
 /** Adds name to a list in a text, or "..." when there is no room. */
-void oj_append_name(char *text, size_t size, const char *name);
+void oj_message_append_name(char *text, size_t size, const char *name);
 
 /** A line that explains what was done, e.g. a reprojection. */
 void oj_notice(const char *format, ...) OJ_PRINTF(1, 2);

@@ -64,7 +64,7 @@ static int is_before_parenthesis(const char *at)
     return *at == '(' || *at == '/' || *at == '-'; /* or a comment */
 }
 
-int oj_select_may_vary(const char *sql)
+int oj_sql_select_may_vary(const char *sql)
 {
     while (*sql != '\0')
     {
@@ -91,8 +91,8 @@ static int is_decimal_point(const char *sql, const char *point)
     return isdigit((unsigned char)point[1]);
 }
 
-int oj_select_may_reach_out(const char *sql, const char *dialect,
-                            const char *driver)
+int oj_sql_select_may_reach_out(const char *sql, const char *dialect,
+                                const char *driver)
 {
     int is_native = (strcasecmp(driver, "GPKG") == 0 ||
                      strcasecmp(driver, "SQLite") == 0) &&

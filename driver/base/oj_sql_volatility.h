@@ -11,12 +11,12 @@ int oj_sql_is_keyword(const char *name);
 
 /** 1 when two runs over the same files may differ: random numbers, the time,
  *  functions that read files or change something. */
-int oj_select_may_vary(const char *sql);
+int oj_sql_select_may_vary(const char *sql);
 
 /** 1 when other datasets may be read. GPKG and SQLite run a SELECT themselves,
  *  unless dialect (may be NULL) says otherwise; elsewhere a point between two
  *  names may stand between a dataset and its layer. */
-int oj_select_may_reach_out(const char *sql, const char *dialect,
-                            const char *driver);
+int oj_sql_select_may_reach_out(const char *sql, const char *dialect,
+                                const char *driver);
 
 #endif

@@ -135,9 +135,9 @@ static oj_status fail_without_op(const struct oj_option *option,
     {
         const struct oj_op_info *op = oj_op_get((enum oj_op)i);
         if (oj_words_find(option->ops, op->name) >= 0)
-            oj_append(joins, sizeof joins, "%s-op %s (%s)",
-                      joins[0] != '\0' ? " or " : "", op->name,
-                      op->description);
+            oj_message_append(joins, sizeof joins, "%s-op %s (%s)",
+                              joins[0] != '\0' ? " or " : "", op->name,
+                              op->description);
     }
     return oj_fail(err, OJ_ERR_ARG, "-%s without -op: write %s", option->name,
                    joins);
@@ -234,7 +234,8 @@ static oj_status check_options_fit_op(const struct oj_command *command,
             oj_words_find(option->ops, name) >= 0)
             continue;
         for (int w = 0, n; (at = oj_words_at(option->ops, w, &n)) != NULL; w++)
-            oj_append(ops, sizeof ops, "%s%.*s", w > 0 ? " or " : "", n, at);
+            oj_message_append(ops, sizeof ops, "%s%.*s", w > 0 ? " or " : "", n,
+                              at);
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s has no meaning with -op %s; it goes with -op %s",
                        option->name, name, ops);
@@ -380,9 +381,9 @@ static oj_status parse_similar_options(struct oj_command *command,
     struct oj_relation *relation = &command->relation;
     struct oj_similar all = {0};
     if (command->min_similarity != NULL)
-        OJ_TRY(oj_threshold_parse("-", "min_similarity",
-                                  command->min_similarity, &all.numerator,
-                                  &all.denominator, err));
+        OJ_TRY(oj_text_threshold_parse("-", "min_similarity",
+                                       command->min_similarity, &all.numerator,
+                                       &all.denominator, err));
     for (const char **word = command->similar; word != NULL && *word != NULL;
          word++)
     {
@@ -391,7 +392,7 @@ static oj_status parse_similar_options(struct oj_command *command,
         if (relation->n_similar == OJ_MOST_TEXTS)
             return oj_fail(err, OJ_ERR_ARG, "-similar can be given %d times",
                            OJ_MOST_TEXTS);
-        OJ_TRY(oj_similar_parse("-", *word, own, err));
+        OJ_TRY(oj_similar_fields_parse("-", *word, own, err));
         if (own->denominator == 0)
             limit = &all;
         if (limit->denominator == 0 && !oj_command_given(command, "k"))
@@ -415,7 +416,8 @@ static oj_status parse_vector_options(struct oj_command *command,
     char *end;
     if (command->vector == NULL)
         return OJ_OK;
-    OJ_TRY(oj_vector_parse("-", command->vector, &command->vector_fields, err));
+    OJ_TRY(oj_vector_fields_parse("-", command->vector, &command->vector_fields,
+                                  err));
     condition->is_asked = 1;
     condition->max_difference = INFINITY;
     if (command->max_difference == NULL && oj_command_given(command, "k"))
@@ -869,9 +871,9 @@ void oj_command_free(struct oj_command *command)
     CSLDestroy((char **)command->words);
     CSLDestroy((char **)command->exclude);
     CSLDestroy((char **)command->similar);
-    oj_vector_words_free(&command->vector_fields);
+    oj_vector_fields_free(&command->vector_fields);
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
-        oj_similar_free(&command->similar_fields[i]);
+        oj_similar_fields_free(&command->similar_fields[i]);
     CSLDestroy((char **)command->input.open_options);
     CSLDestroy((char **)command->join.open_options);
     CSLDestroy((char **)command->output.dataset_options);

@@ -3,7 +3,7 @@
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_compare.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../../flatten/read/oj_attribute_table.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
@@ -186,8 +186,8 @@ oj_status oj_job_open(const struct oj_command *command, int shares,
     OJ_TRY(oj_sides_open(command, &job->input, &job->join, &job->crs,
                          &job->sides, &job->relation, err));
     OJ_TRY(oj_relation_check(&job->relation, err));
-    oj_warn_early(command, &job->input, &job->join, &job->crs,
-                  job->relation.max_distance);
+    oj_plausibility_warn(command, &job->input, &job->join, &job->crs,
+                         job->relation.max_distance);
     decide_progress_and_row_count(job);
     if (shares || is_side_read_twice(command, 0))
         oj_join_files_look(&job->input, opened_ns, &job->input_files);
@@ -343,7 +343,7 @@ static int is_join_side_too_large(int64_t n_rows, void *user)
     const struct oj_read_counts *counts = &job->join_side->counts;
     /* a text has at most a token a byte */
     int64_t most_tokens = job->relation.n_similar * counts->n_table_bytes;
-    int64_t bytes = oj_tiles_estimate(
+    int64_t bytes = oj_join_tiles_estimate(
         job->relation.op,
         16 * counts->n_vertices + 24 * n_rows + counts->n_table_bytes +
             (int64_t)sizeof(uint32_t) * most_tokens,
@@ -375,10 +375,10 @@ static oj_status open_tile_files(struct spill *spill, struct oj_error *err)
     job->tiles.has_vectors = job->relation.vector.is_asked;
     OJ_TRY(oj_table_new(job->join.layer, spill->reading.fields,
                         spill->reading.n_fields, &job->tiles.columns, err));
-    return oj_tiles_open(&job->tiles,
-                         command->in_place ? command->input.dataset
-                                           : command->output.dst,
-                         command->memory / count_memory_shares(command), err);
+    return oj_join_tiles_open(
+        &job->tiles,
+        command->in_place ? command->input.dataset : command->output.dst,
+        command->memory / count_memory_shares(command), err);
 }
 
 /* FIDs of a layer are unique; those of a SELECT may repeat. */
@@ -416,8 +416,8 @@ static oj_status write_batch_to_tiles(struct spill *spill, struct oj_error *err)
     OJ_TRY(oj_job_make_flat(job, 1, OJ_INSERT_SOME, &spill->batch, &spill->work,
                             &flat, err));
     OJ_TRY(note_fids_for_uniqueness_check(spill, &flat, err));
-    return oj_tiles_add(&job->tiles, &flat, spill->batch.attributes,
-                        spill->batch.first_row, err);
+    return oj_join_tiles_add(&job->tiles, &flat, spill->batch.attributes,
+                             spill->batch.first_row, err);
 }
 
 static oj_status write_join_layer_to_tiles(struct spill *spill,
@@ -437,10 +437,10 @@ static oj_status write_join_layer_to_tiles(struct spill *spill,
     }
     job->join_side->counts = *oj_layer_reader_counts(spill->reader);
     OJ_TRY(oj_side_columns_order(&job->sides.columns, spill->number, err));
-    return oj_tiles_finish(&job->tiles,
-                           memory_limit_of_tile_or_batches(job) /
-                               count_memory_shares(job->command),
-                           spill->number, err);
+    return oj_join_tiles_finish(&job->tiles,
+                                memory_limit_of_tile_or_batches(job) /
+                                    count_memory_shares(job->command),
+                                spill->number, err);
 }
 
 static void close_join_layer_reader(struct spill *spill)
@@ -625,13 +625,13 @@ static int is_join_side_cacheable(const struct oj_job *job)
         if (strncasecmp(*o, "PRELUDE", 7) == 0)
             return 0;
     }
-    if (side->where != NULL && oj_select_may_vary(side->where))
+    if (side->where != NULL && oj_sql_select_may_vary(side->where))
         return 0;
     return side->sql == NULL ||
-           (!oj_select_may_vary(side->sql) &&
-            !oj_select_may_reach_out(side->sql, side->dialect,
-                                     driver != NULL ? GDALGetDescription(driver)
-                                                    : ""));
+           (!oj_sql_select_may_vary(side->sql) &&
+            !oj_sql_select_may_reach_out(
+                side->sql, side->dialect,
+                driver != NULL ? GDALGetDescription(driver) : ""));
 }
 
 /* The cache's key.  Of the input side it holds what the join side depends on:
@@ -797,7 +797,7 @@ void oj_job_close(struct oj_job *job)
     oj_join_files_free(&job->input_files);
     oj_join_files_free(&job->join_files);
     oj_tiled_join_close(job->tiled);
-    oj_tiles_close(&job->tiles);
+    oj_join_tiles_close(&job->tiles);
     for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
         oj_feature_set_free(&job->answer_side[i]);
     oj_sides_close(&job->sides);

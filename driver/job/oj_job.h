@@ -129,7 +129,7 @@ struct oj_answer_side
     const struct oj_table *table;
     const int64_t
         *ordinal;         /**< place in the join layer, NULL: the row itself */
-    const int64_t *place; /**< for oj_tiles_fetch(), NULL: not in tiles */
+    const int64_t *place; /**< for oj_join_tiles_fetch(), NULL: not in tiles */
 };
 
 /** Of the answer with that number (struct oj_pipeline_part). */

@@ -200,8 +200,8 @@ static int check_vrt_element_and_add_files(struct vrt_walk *walk,
     if (strcasecmp(node->pszValue, "SrcDataSource") == 0)
         return add_vrt_source(walk, node);
     if (strcasecmp(node->pszValue, "SrcSQL") == 0)
-        return !oj_select_may_vary(text) &&
-               !oj_select_may_reach_out(text, NULL, "");
+        return !oj_sql_select_may_vary(text) &&
+               !oj_sql_select_may_reach_out(text, NULL, "");
     /* Statements that run first can attach databases. */
     return strcasecmp(node->pszValue, "OOI") != 0 ||
            strncasecmp(CPLGetXMLValue(node, "key", ""), "PRELUDE", 7) != 0;

@@ -401,18 +401,18 @@ static oj_status decode_record(const struct oj_tiles *tiles,
 struct oj_tile
 {
     int64_t first, end; /* bytes of the file: whole records */
-    int64_t n_bytes;    /* oj_tiles_estimate() */
+    int64_t n_bytes;    /* oj_join_tiles_estimate() */
 };
 
-int64_t oj_tiles_estimate(enum oj_op op, int64_t bytes, int64_t n_vertices,
-                          int64_t n_tokens)
+int64_t oj_join_tiles_estimate(enum oj_op op, int64_t bytes, int64_t n_vertices,
+                               int64_t n_tokens)
 {
     return bytes + OJ_INDEX_BYTES_PER_VERTEX * n_vertices +
            (op == OJ_OP_SIMILAR ? INDEX_BYTES_PER_TOKEN * n_tokens : 0);
 }
 
-oj_status oj_tiles_open(struct oj_tiles *tiles, const char *near,
-                        int64_t memory, struct oj_error *err)
+oj_status oj_join_tiles_open(struct oj_tiles *tiles, const char *near,
+                             int64_t memory, struct oj_error *err)
 {
     tiles->stretch_bytes = memory / STRETCHES;
     return oj_temporary_file_open(near, "data", &tiles->file, err);
@@ -512,8 +512,8 @@ static oj_status renumber_tokens(struct oj_tiles *tiles,
     return OJ_OK;
 }
 
-oj_status oj_tiles_finish(struct oj_tiles *tiles, int64_t memory,
-                          uint32_t *const *number, struct oj_error *err)
+oj_status oj_join_tiles_finish(struct oj_tiles *tiles, int64_t memory,
+                               uint32_t *const *number, struct oj_error *err)
 {
     int64_t n_stretches = tiles->n_tiles;
     OJ_TRY(write_held_records(tiles, err));
@@ -529,9 +529,9 @@ oj_status oj_tiles_finish(struct oj_tiles *tiles, int64_t memory,
     return OJ_OK;
 }
 
-oj_status oj_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
-                       const struct oj_attributes *values,
-                       int64_t first_ordinal, struct oj_error *err)
+oj_status oj_join_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
+                            const struct oj_attributes *values,
+                            int64_t first_ordinal, struct oj_error *err)
 {
     struct oj_bytes *held = &tiles->held;
     tiles->n_dimensions = flat->vectors.n_dimensions;
@@ -547,7 +547,7 @@ oj_status oj_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
                              &n_joined, err));
         OJ_TRY(extend_or_begin_tile(
             tiles, tiles->file.size + held->n,
-            oj_tiles_estimate(tiles->op, n_joined, end - first, n_tokens),
+            oj_join_tiles_estimate(tiles->op, n_joined, end - first, n_tokens),
             tiles->stretch_bytes, err));
         if (held->n >= PIECE_BYTES)
             OJ_TRY(write_held_records(tiles, err));
@@ -576,9 +576,10 @@ static oj_status read_join_side_tile(const struct oj_tiles *tiles, int64_t t,
     return OJ_OK;
 }
 
-oj_status oj_tiles_fetch(const struct oj_tiles *tiles, const int64_t *place,
-                         int64_t n, int with_attributes,
-                         struct oj_feature_set *side, struct oj_error *err)
+oj_status oj_join_tiles_fetch(const struct oj_tiles *tiles,
+                              const int64_t *place, int64_t n,
+                              int with_attributes, struct oj_feature_set *side,
+                              struct oj_error *err)
 {
     OJ_TRY(clear_features(side, with_attributes ? tiles->columns : NULL, err));
     for (int64_t i = 0; i < n; i++)
@@ -590,7 +591,7 @@ oj_status oj_tiles_fetch(const struct oj_tiles *tiles, const int64_t *place,
     return OJ_OK;
 }
 
-void oj_tiles_close(struct oj_tiles *tiles)
+void oj_join_tiles_close(struct oj_tiles *tiles)
 {
     oj_table_free(tiles->columns);
     oj_free(tiles->tile);
@@ -892,8 +893,8 @@ static oj_status reload_found_features_from_tiles(struct oj_tiled_join *join,
     OJ_NEW(place, join->n_found, err);
     for (int64_t i = 0; i < join->n_found; i++)
         place[i] = join->found[i].place;
-    status = oj_tiles_fetch(join->tiles, place, join->n_found, with_attributes,
-                            side, err);
+    status = oj_join_tiles_fetch(join->tiles, place, join->n_found,
+                                 with_attributes, side, err);
     oj_free(place);
     return status;
 }

@@ -77,40 +77,43 @@ struct oj_tiles
 
 /** Bytes of memory that features take, of which bytes are their own, together
  *  with what a join builds over them. */
-int64_t oj_tiles_estimate(enum oj_op op, int64_t bytes, int64_t n_vertices,
-                          int64_t n_tokens);
+int64_t oj_join_tiles_estimate(enum oj_op op, int64_t bytes, int64_t n_vertices,
+                               int64_t n_tokens);
 
 /** Opens tiles for features.
  *  near    a path beside which the file is to be (oj_temporary_file.h)
- *  memory  about what oj_tiles_finish() will be told */
-OJ_MUST_USE oj_status oj_tiles_open(struct oj_tiles *tiles, const char *near,
-                                    int64_t memory, struct oj_error *err);
+ *  memory  about what oj_join_tiles_finish() will be told */
+OJ_MUST_USE oj_status oj_join_tiles_open(struct oj_tiles *tiles,
+                                         const char *near, int64_t memory,
+                                         struct oj_error *err);
 
 /** Adds the features of flat that have parts, texts or vectors; row i of values
  * and ordinal first_ordinal + i belong to feature i. */
-OJ_MUST_USE oj_status oj_tiles_add(struct oj_tiles *tiles,
-                                   const struct oj_flat *flat,
-                                   const struct oj_attributes *values,
-                                   int64_t first_ordinal, struct oj_error *err);
+OJ_MUST_USE oj_status oj_join_tiles_add(struct oj_tiles *tiles,
+                                        const struct oj_flat *flat,
+                                        const struct oj_attributes *values,
+                                        int64_t first_ordinal,
+                                        struct oj_error *err);
 
 /** No more features.
  *  memory  bytes that a tile takes at most when it is loaded, or it is of one
  *          feature
  *  number  [n_texts] the numbers that tokens have from now on, for those so far
- *          (oj_dictionary_order()); NULL: as they are */
-OJ_MUST_USE oj_status oj_tiles_finish(struct oj_tiles *tiles, int64_t memory,
-                                      uint32_t *const *number,
-                                      struct oj_error *err);
+ *          (oj_token_dictionary_order()); NULL: as they are */
+OJ_MUST_USE oj_status oj_join_tiles_finish(struct oj_tiles *tiles,
+                                           int64_t memory,
+                                           uint32_t *const *number,
+                                           struct oj_error *err);
 
 /** Makes side the n features whose records are at these places. Several threads
  *  may do so, each with a side of its own. */
-OJ_MUST_USE oj_status oj_tiles_fetch(const struct oj_tiles *tiles,
-                                     const int64_t *place, int64_t n,
-                                     int with_attributes,
-                                     struct oj_feature_set *side,
-                                     struct oj_error *err);
+OJ_MUST_USE oj_status oj_join_tiles_fetch(const struct oj_tiles *tiles,
+                                          const int64_t *place, int64_t n,
+                                          int with_attributes,
+                                          struct oj_feature_set *side,
+                                          struct oj_error *err);
 
-void oj_tiles_close(struct oj_tiles *tiles);
+void oj_join_tiles_close(struct oj_tiles *tiles);
 
 /* ---- the join ------------------------------------------------------------ */
 

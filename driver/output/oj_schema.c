@@ -172,7 +172,7 @@ static void notice_renamed_fields(const struct oj_row_columns *columns)
     {
         const struct oj_named_column *column = &columns->column[i];
         if (strcmp(column->original, column->name) != 0)
-            oj_append_name(
+            oj_message_append_name(
                 renamed, sizeof renamed,
                 CPLSPrintf("%s -> %s", column->original, column->name));
     }

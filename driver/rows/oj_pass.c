@@ -471,8 +471,8 @@ static oj_status validate_answer(struct oj_pass *pass,
     double start = oj_clock_seconds();
     if (pass->proof == NULL)
         return OJ_OK;
-    OJ_TRY(oj_proof_batch(pass->proof, answer->part->flat, &answer->side,
-                          answer->pairs, err));
+    OJ_TRY(oj_validation_run_batch(pass->proof, answer->part->flat,
+                                   &answer->side, answer->pairs, err));
     if (!is_choosing(pass))
         pass->proof_s += oj_clock_seconds() - start;
     return OJ_OK;
@@ -596,7 +596,7 @@ oj_status oj_pass_prepare(struct oj_pass *pass, struct oj_error *err)
 {
     OJ_TRY(prepare_job_for_reading(pass, 0, err));
     return pass->job.command->validate != NULL
-               ? oj_proof_open(&pass->job, &pass->proof, err)
+               ? oj_validation_run_open(&pass->job, &pass->proof, err)
                : OJ_OK;
 }
 
@@ -1119,7 +1119,7 @@ void oj_pass_close(struct oj_pass *pass)
     if (pass->progress_open)
         printf("\n");
     (void)!oj_pass_stop(pass, OJ_OK, &ignored);
-    oj_proof_close(pass->proof);
+    oj_validation_run_close(pass->proof);
     close_sides(pass);
     CSLDestroy(pass->fields[0]);
     CSLDestroy(pass->fields[1]);

@@ -68,16 +68,16 @@ static void format_skipped_counts(const struct oj_job *job, int side,
     text[0] = '\0';
     if (n == 0)
         return;
-    oj_append(text, size, "%s%lld skipped (", before, (long long)n);
+    oj_message_append(text, size, "%s%lld skipped (", before, (long long)n);
     for (int i = 0; i < N_REASONS; i++)
     {
         if (reasons[i].n == 0)
             continue;
-        oj_append(text, size, "%s%lld %s", separator, (long long)reasons[i].n,
-                  reasons[i].words);
+        oj_message_append(text, size, "%s%lld %s", separator,
+                          (long long)reasons[i].n, reasons[i].words);
         separator = ", ";
     }
-    oj_append(text, size, ")");
+    oj_message_append(text, size, ")");
 }
 
 /* OGR passes on the bytes of texts as they are in the file where it does not
@@ -459,7 +459,7 @@ static oj_status print_and_write_summary(struct oj_summary *summary,
     const char *path = summary->job->command->json_summary;
     if (proof != NULL)
     {
-        OJ_TRY(oj_proof_finish(proof, &summary->validation, err));
+        OJ_TRY(oj_validation_run_finish(proof, &summary->validation, err));
         *is_different = summary->validation->n_rows_different > 0;
     }
     summary->total_s = oj_clock_seconds() - summary->start;

@@ -155,7 +155,7 @@ static oj_status write_difference(struct oj_proof *proof,
     if (feature == NULL)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a row of the report");
     OGR_F_SetFieldInteger64(feature, INPUT_FID, input_fid(proof, d->input_row));
-    OGR_F_SetFieldString(feature, KIND, oj_difference_kind_name(d->kind));
+    OGR_F_SetFieldString(feature, KIND, oj_validation_difference_name(d->kind));
     for (int i = 0; i < 2; i++)
     {
         const int32_t row = i == 0 ? d->join_row_ours : d->join_row_reference;
@@ -267,8 +267,8 @@ static oj_status open_proof(struct oj_proof *proof, struct oj_error *err)
     return open_report(proof, err);
 }
 
-oj_status oj_proof_open(const struct oj_job *job, struct oj_proof **out,
-                        struct oj_error *err)
+oj_status oj_validation_run_open(const struct oj_job *job,
+                                 struct oj_proof **out, struct oj_error *err)
 {
     struct oj_proof *proof;
     oj_status status;
@@ -278,7 +278,7 @@ oj_status oj_proof_open(const struct oj_job *job, struct oj_proof **out,
     if (status == OJ_OK)
         *out = proof;
     else
-        oj_proof_close(proof);
+        oj_validation_run_close(proof);
     return status;
 }
 
@@ -299,9 +299,11 @@ static oj_status join_rows_by_reference(void *user, const struct oj_flat *rows,
     return join_by_reference(&proof->reference, rows, to_prove->ours, out, err);
 }
 
-oj_status oj_proof_batch(struct oj_proof *proof, const struct oj_flat *flat,
-                         const struct oj_answer_side *side,
-                         const struct oj_matches *ours, struct oj_error *err)
+oj_status oj_validation_run_batch(struct oj_proof *proof,
+                                  const struct oj_flat *flat,
+                                  const struct oj_answer_side *side,
+                                  const struct oj_matches *ours,
+                                  struct oj_error *err)
 {
     struct rows_to_prove to_prove = {proof, side};
     int64_t first = 0;
@@ -343,7 +345,7 @@ static void print_first_differences(const struct oj_proof *proof)
         const int64_t *fid = proof->first_fid[i];
         oj_say(
             "  input feature %lld, %s: here %s, %s %s", (long long)fid[0],
-            oj_difference_kind_name(d->kind),
+            oj_validation_difference_name(d->kind),
             describe_pair(d->join_row_ours, fid[1], d->measure_ours), reference,
             describe_pair(d->join_row_reference, fid[2], d->measure_reference));
     }
@@ -373,20 +375,23 @@ static void describe_undecided(const struct oj_proof *proof, char *text,
         v->n_undecided_proved == 0)
         return;
     if (v->n_undecided_proved > 0)
-        oj_append(text, size,
-                  "; GEOS cannot decide %s, and exact arithmetic confirms ours",
-                  oj_counted(v->n_undecided_proved, "pair", "pairs"));
+        oj_message_append(
+            text, size,
+            "; GEOS cannot decide %s, and exact arithmetic confirms ours",
+            oj_counted(v->n_undecided_proved, "pair", "pairs"));
     if (v->n_undecided_pairs > 0 || v->n_undecided > 0)
-        oj_append(text, size, "; left out, because GEOS cannot decide them: ");
+        oj_message_append(text, size,
+                          "; left out, because GEOS cannot decide them: ");
     if (v->n_undecided_pairs > 0)
-        oj_append(text, size, "%s",
-                  oj_counted(v->n_undecided_pairs, "pair", "pairs"));
+        oj_message_append(text, size, "%s",
+                          oj_counted(v->n_undecided_pairs, "pair", "pairs"));
     if (v->n_undecided > 0)
-        oj_append(text, size, "%s%s", v->n_undecided_pairs > 0 ? ", " : "",
-                  oj_counted(v->n_undecided, "row", "rows"));
+        oj_message_append(text, size, "%s%s",
+                          v->n_undecided_pairs > 0 ? ", " : "",
+                          oj_counted(v->n_undecided, "row", "rows"));
     if (reason[0] != '\0')
-        oj_append(text, size, " (the first: %.*s)",
-                  oj_message_reason_length(reason), reason);
+        oj_message_append(text, size, " (the first: %.*s)",
+                          oj_message_reason_length(reason), reason);
 }
 
 /* What is no difference, and still worth a word. */
@@ -394,26 +399,27 @@ static void describe_proved_or_rounding(const struct oj_validation *v,
                                         char *text, size_t size)
 {
     if (v->n_rows_proved > 0)
-        oj_append(text, size,
-                  "; in %s GEOS errs by rounding, and exact arithmetic "
-                  "confirms each pair of ours",
-                  oj_counted(v->n_rows_proved, "row", "rows"));
+        oj_message_append(text, size,
+                          "; in %s GEOS errs by rounding, and exact arithmetic "
+                          "confirms each pair of ours",
+                          oj_counted(v->n_rows_proved, "row", "rows"));
     if (v->n_rows_rounding > 0)
-        oj_append(
+        oj_message_append(
             text, size,
             "; in %s distances differ by rounding: exact arithmetic finds "
             "ours within the rounding of their formula",
             oj_counted(v->n_rows_rounding, "row", "rows"));
     if (v->n_within_ulps > 0 && v->relation->metric == OJ_METRIC_SPHERE)
-        oj_append(text, size,
-                  "; GEOS knows no sphere: %s equal up to the rounding of "
-                  "chords, 0.1 micrometres, more towards the opposite point",
-                  oj_counted(v->n_within_ulps, "distance is", "distances are"));
+        oj_message_append(
+            text, size,
+            "; GEOS knows no sphere: %s equal up to the rounding of "
+            "chords, 0.1 micrometres, more towards the opposite point",
+            oj_counted(v->n_within_ulps, "distance is", "distances are"));
     else if (v->n_within_ulps > 0)
-        oj_append(text, size,
-                  "; %s between lines or polygons equal up to %d ulps",
-                  oj_counted(v->n_within_ulps, "distance", "distances"),
-                  OJ_VALIDATION_ULPS);
+        oj_message_append(text, size,
+                          "; %s between lines or polygons equal up to %d ulps",
+                          oj_counted(v->n_within_ulps, "distance", "distances"),
+                          OJ_VALIDATION_ULPS);
 }
 
 static void print_result(const struct oj_proof *proof)
@@ -447,9 +453,9 @@ static void print_result(const struct oj_proof *proof)
     print_first_differences(proof);
 }
 
-oj_status oj_proof_finish(struct oj_proof *proof,
-                          const struct oj_validation **found,
-                          struct oj_error *err)
+oj_status oj_validation_run_finish(struct oj_proof *proof,
+                                   const struct oj_validation **found,
+                                   struct oj_error *err)
 {
     *found = &proof->validation;
     print_result(proof);
@@ -458,7 +464,7 @@ oj_status oj_proof_finish(struct oj_proof *proof,
     return OJ_OK;
 }
 
-void oj_proof_close(struct oj_proof *proof)
+void oj_validation_run_close(struct oj_proof *proof)
 {
     if (proof == NULL)
         return;

@@ -1,6 +1,6 @@
 #include "oj_run.h"
 
-#include "../../algs/reference/oj_validate.h"
+#include "../../algs/reference/oj_validation.h"
 #include "../../algs/relation/oj_gpu.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
@@ -82,13 +82,14 @@ static void describe_agreement(const struct method_row *row, char *text,
     if (row->n_differ > 0)
         snprintf(text, size, "%lld rows differ", (long long)row->n_differ);
     if (row->n_apart > 0)
-        oj_append(text, size, ", %lld rows apart", (long long)row->n_apart);
+        oj_message_append(text, size, ", %lld rows apart",
+                          (long long)row->n_apart);
     if (row->n_undecided_pairs > 0)
-        oj_append(text, size, ", %lld pairs undecided",
-                  (long long)row->n_undecided_pairs);
+        oj_message_append(text, size, ", %lld pairs undecided",
+                          (long long)row->n_undecided_pairs);
     if (row->n_within_ulps > 0)
-        oj_append(text, size, ", %lld within ulps",
-                  (long long)row->n_within_ulps);
+        oj_message_append(text, size, ", %lld within ulps",
+                          (long long)row->n_within_ulps);
 }
 
 static double per_second(const struct method_row *row)

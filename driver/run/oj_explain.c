@@ -102,8 +102,8 @@ static void print_parameters(const struct oj_relation *relation)
              parameter->offset == offsetof(struct oj_relation, k)))
             continue;
         oj_parameter_put(parameter, relation, value, sizeof value);
-        oj_append(text, sizeof text, "%s-%s %s", text[0] != '\0' ? ", " : "",
-                  parameter->name, value);
+        oj_message_append(text, sizeof text, "%s-%s %s",
+                          text[0] != '\0' ? ", " : "", parameter->name, value);
     }
     if (text[0] != '\0')
         print_line("parameters", "%s", text);

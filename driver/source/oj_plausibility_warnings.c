@@ -320,9 +320,10 @@ static void notice_geometry_columns(const struct oj_source *source)
         source->role[0] == 'i' ? "sql" : "join_sql");
 }
 
-void oj_warn_early(const struct oj_command *command,
-                   const struct oj_source *input, const struct oj_source *join,
-                   const struct oj_crs *crs, double max_distance)
+void oj_plausibility_warn(const struct oj_command *command,
+                          const struct oj_source *input,
+                          const struct oj_source *join,
+                          const struct oj_crs *crs, double max_distance)
 {
     const struct oj_source *const source[2] = {input, join};
     const struct side_extent own[2] = {extent_of(input, 0),

@@ -12,8 +12,9 @@
 /** Prints a warning for each of them. Both sides are open, their CRS known;
  * of a layer at most 1000 rows are read, and none of what can be read but once
  * or may have to be searched for them. */
-void oj_warn_early(const struct oj_command *command,
-                   const struct oj_source *input, const struct oj_source *join,
-                   const struct oj_crs *crs, double max_distance);
+void oj_plausibility_warn(const struct oj_command *command,
+                          const struct oj_source *input,
+                          const struct oj_source *join,
+                          const struct oj_crs *crs, double max_distance);
 
 #endif

@@ -314,16 +314,17 @@ static oj_status make_token_sets(const struct oj_side_columns *c, int condition,
                                          c->vocabulary->word_map};
     struct oj_dictionary **dictionary = &c->vocabulary->dictionary[condition];
     if (insert == OJ_LOOK_UP)
-        return oj_dictionary_find(*dictionary, &texts, flat->fid, c->n_threads,
-                                  c->cancel, &made->sets[condition], err);
+        return oj_token_dictionary_find(*dictionary, &texts, flat->fid,
+                                        c->n_threads, c->cancel,
+                                        &made->sets[condition], err);
     if (insert == OJ_INSERT_ALL)
     {
-        oj_dictionary_free(*dictionary);
+        oj_token_dictionary_free(*dictionary);
         *dictionary = NULL;
     }
-    return oj_dictionary_add(&texts, flat->fid, &rules, insert == OJ_INSERT_ALL,
-                             c->n_threads, c->cancel, dictionary,
-                             &made->sets[condition], err);
+    return oj_token_dictionary_add(
+        &texts, flat->fid, &rules, insert == OJ_INSERT_ALL, c->n_threads,
+        c->cancel, dictionary, &made->sets[condition], err);
 }
 
 static int64_t count_rows_without_text(const struct oj_compared_columns *made,
@@ -372,7 +373,7 @@ oj_status oj_side_columns_order(struct oj_side_columns *columns,
     {
         struct oj_dictionary *dictionary = columns->vocabulary->dictionary[i];
         if (dictionary != NULL)
-            OJ_TRY(oj_dictionary_order(dictionary, &number[i], err));
+            OJ_TRY(oj_token_dictionary_order(dictionary, &number[i], err));
     }
     return OJ_OK;
 }
@@ -447,7 +448,7 @@ int64_t oj_vocabulary_bytes(const struct oj_vocabulary *vocabulary)
     for (int i = 0; vocabulary != NULL && i < OJ_MOST_TEXTS; i++)
     {
         if (vocabulary->dictionary[i] != NULL)
-            bytes += oj_dictionary_bytes(vocabulary->dictionary[i]);
+            bytes += oj_token_dictionary_bytes(vocabulary->dictionary[i]);
     }
     return bytes;
 }
@@ -460,7 +461,7 @@ void oj_vocabulary_free(struct oj_vocabulary *vocabulary)
     for (int i = 0; i < 2; i++)
         oj_value_classes_free(&vocabulary->classes[i]);
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
-        oj_dictionary_free(vocabulary->dictionary[i]);
+        oj_token_dictionary_free(vocabulary->dictionary[i]);
     oj_word_map_free(vocabulary->word_map);
     oj_free(vocabulary);
 }

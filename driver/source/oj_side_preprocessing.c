@@ -1,6 +1,6 @@
 #include "oj_side_preprocessing.h"
 
-#include "../../algs/base/oj_boxes.h"
+#include "../../algs/base/oj_feature_box.h"
 #include "../../algs/relation/oj_compared_fields.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_quoted_name.h"
@@ -481,7 +481,7 @@ static oj_status add_reshaped_feature(struct oj_reshape *r,
         return oj_flat_buf_add_box(to, fid, box.x0, box.y0, box.x1, box.y1,
                                    err);
     }
-    OJ_TRY(oj_layer_shape(from, feature, 0, &geometry, err));
+    OJ_TRY(oj_flat_to_ogr_shape(from, feature, 0, &geometry, err));
     status = handle_invalid_geometry(r, from, feature, &geometry, err);
     if (status == OJ_OK && geometry != NULL && r->shape != OJ_SHAPE_AS_READ)
         status = add_representative(r, fid, geometry, to, err);

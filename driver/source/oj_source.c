@@ -122,8 +122,8 @@ static void list_layers(GDALDatasetH dataset, char *text, size_t size)
     int n = GDALDatasetGetLayerCount(dataset);
     text[0] = '\0';
     for (int i = 0; i < n; i++)
-        oj_append_name(text, size,
-                       OGR_L_GetName(GDALDatasetGetLayer(dataset, i)));
+        oj_message_append_name(text, size,
+                               OGR_L_GetName(GDALDatasetGetLayer(dataset, i)));
 }
 
 static oj_status choose_named_layer(struct oj_source *s, struct oj_error *err)
@@ -352,7 +352,7 @@ static oj_status fail_field(const struct oj_source *s, const char *option,
             best = here;
             least = distance;
         }
-        oj_append_name(names, sizeof names, here);
+        oj_message_append_name(names, sizeof names, here);
     }
     return oj_fail(
         err, OJ_ERR_ARG, "%s" LAYER_FORMAT " has no field '%.100s'; %s%s%s%s%s",
@@ -495,7 +495,7 @@ static oj_status make_box(const double *box, OGRGeometryH *out,
         oj_flat_buf_add_box(&buf, 0, box[0], box[1], box[2], box[3], err);
     flat = oj_flat_buf_view(&buf);
     if (status == OJ_OK)
-        status = oj_layer_shape(&flat, 0, 0, out, err);
+        status = oj_flat_to_ogr_shape(&flat, 0, 0, out, err);
     oj_flat_buf_free(&buf);
     return status;
 }

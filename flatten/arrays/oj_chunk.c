@@ -1,7 +1,7 @@
 #include "oj_chunk.h"
 
 #include "../base/oj_alloc.h"
-#include "../base/oj_threads.h"
+#include "../base/oj_parallel.h"
 #include "../base/oj_utf8.h"
 #include "oj_wkb.h"
 

@@ -33,29 +33,30 @@ struct oj_flat_table
     int n_fields, size;
 };
 
-static inline uint16_t oj_le16(const uint8_t *at)
+static inline uint16_t oj_flatbuffer_le16(const uint8_t *at)
 {
     return (uint16_t)(at[0] | at[1] << 8);
 }
 
-static inline uint32_t oj_le32(const uint8_t *at)
+static inline uint32_t oj_flatbuffer_le32(const uint8_t *at)
 {
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
            (uint32_t)at[3] << 24;
 }
 
-static inline uint64_t oj_le64(const uint8_t *at)
+static inline uint64_t oj_flatbuffer_le64(const uint8_t *at)
 {
-    return (uint64_t)oj_le32(at) | (uint64_t)oj_le32(at + 4) << 32;
+    return (uint64_t)oj_flatbuffer_le32(at) |
+           (uint64_t)oj_flatbuffer_le32(at + 4) << 32;
 }
 
 /** A number of 1, 2, 4 or 8 bytes without sign. */
-static inline int64_t oj_le(const uint8_t *at, int size)
+static inline int64_t oj_flatbuffer_le(const uint8_t *at, int size)
 {
     return size == 1   ? *at
-           : size == 2 ? oj_le16(at)
-           : size == 4 ? oj_le32(at)
-                       : (int64_t)oj_le64(at);
+           : size == 2 ? oj_flatbuffer_le16(at)
+           : size == 4 ? oj_flatbuffer_le32(at)
+                       : (int64_t)oj_flatbuffer_le64(at);
 }
 
 /** The table at a place, a multiple of 4; 0, and broken, when none can be
@@ -68,11 +69,11 @@ static inline int oj_flatbuffer_table(struct oj_flatbuffer *buffer, int64_t at,
     if (at < 4 || at > buffer->size - 4)
         goto broken;
     table->at = at;
-    table->vtable = at - (int32_t)oj_le32(bytes + at);
+    table->vtable = at - (int32_t)oj_flatbuffer_le32(bytes + at);
     if (table->vtable < 0 || table->vtable > buffer->size - 4)
         goto broken;
-    vtable_size = oj_le16(bytes + table->vtable);
-    table->size = oj_le16(bytes + table->vtable + 2);
+    vtable_size = oj_flatbuffer_le16(bytes + table->vtable);
+    table->size = oj_flatbuffer_le16(bytes + table->vtable + 2);
     table->n_fields = (vtable_size - 4) / 2;
     if (vtable_size < 4 || ((table->vtable | vtable_size) & 1) != 0 ||
         table->vtable > buffer->size - vtable_size ||
@@ -87,12 +88,13 @@ broken:
 static inline int oj_flatbuffer_root(struct oj_flatbuffer *buffer,
                                      struct oj_flat_table *table)
 {
-    if (buffer->size < 8 || oj_le32(buffer->bytes) % 4 != 0)
+    if (buffer->size < 8 || oj_flatbuffer_le32(buffer->bytes) % 4 != 0)
     {
         buffer->is_broken = 1;
         return 0;
     }
-    return oj_flatbuffer_table(buffer, oj_le32(buffer->bytes), table);
+    return oj_flatbuffer_table(buffer, oj_flatbuffer_le32(buffer->bytes),
+                               table);
 }
 
 /** A field of size bytes, or NULL where the table does not have it. */
@@ -103,7 +105,7 @@ oj_flatbuffer_field(struct oj_flatbuffer *buffer,
     int place;
     if (field >= table->n_fields)
         return NULL;
-    place = oj_le16(buffer->bytes + table->vtable + 4 + 2 * field);
+    place = oj_flatbuffer_le16(buffer->bytes + table->vtable + 4 + 2 * field);
     if (place == 0)
         return NULL;
     if (place < 4 || place > table->size - size)
@@ -124,7 +126,7 @@ static inline int64_t oj_flatbuffer_target(struct oj_flatbuffer *buffer,
     if (field == NULL)
         return 0;
     place = field - buffer->bytes;
-    offset = oj_le32(field);
+    offset = oj_flatbuffer_le32(field);
     if (offset - 1 < INT32_MAX && ((place | offset) & 3) == 0 &&
         place + offset <= buffer->size - 4)
         return place + offset;
@@ -144,7 +146,7 @@ oj_flatbuffer_vector(struct oj_flatbuffer *buffer,
     *n = 0;
     if (at == 0)
         return NULL;
-    *n = oj_le32(buffer->bytes + at);
+    *n = oj_flatbuffer_le32(buffer->bytes + at);
     if (*n <= (buffer->size - at - 4) / size)
         return buffer->bytes + at + 4;
     *n = 0;

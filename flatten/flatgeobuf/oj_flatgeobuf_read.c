@@ -103,7 +103,7 @@ static int64_t read_scalar_field(struct oj_flatbuffer *buffer,
                                  int size, int64_t otherwise)
 {
     const uint8_t *at = oj_flatbuffer_field(buffer, table, field, size);
-    return at != NULL ? oj_le(at, size) : otherwise;
+    return at != NULL ? oj_flatbuffer_le(at, size) : otherwise;
 }
 
 /* The columns are the fields of the layer, each wanted once. */
@@ -177,7 +177,7 @@ static oj_status check_box_has_many_rows(struct oj_flatgeobuf_reader *r,
                                          const double *box, int64_t end,
                                          struct oj_error *err)
 {
-    struct oj_fgb_node node[NODES_AT_ONCE];
+    struct oj_flatgeobuf_node node[NODES_AT_ONCE];
     vsi_l_offset here = VSIFTellL(r->file);
     int64_t n = (r->n_features + OJ_FGB_NODE_SIZE - 1) / OJ_FGB_NODE_SIZE;
     int64_t n_met = 0, n_left = n;
@@ -211,7 +211,7 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r,
     OJ_TRY(ensure_bytes_in_block(r, 12, err));
     if (memcmp(r->block, magic, sizeof magic) != 0)
         return oj_leave_to_gdal(err);
-    buffer.size = oj_le32(r->block + 8);
+    buffer.size = oj_flatbuffer_le32(r->block + 8);
     r->at = 12;
     OJ_TRY(ensure_bytes_in_block(r, buffer.size, err));
     buffer.bytes = r->block + r->at;
@@ -253,7 +253,7 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r,
 static void add_number(struct oj_chunk_column *column, int64_t row, int type,
                        const uint8_t *at)
 {
-    int64_t whole = oj_le(at, types[type].size);
+    int64_t whole = oj_flatbuffer_le(at, types[type].size);
     double *real = (double *)column->values + row;
     float single;
     oj_chunk_mark(column, row);
@@ -326,7 +326,7 @@ static oj_status add_value(struct oj_chunk_rows *rows,
     if (left < size + n_length)
         return oj_leave_to_gdal(err);
     if (n_length > 0)
-        size = oj_le32(at);
+        size = oj_flatbuffer_le32(at);
     *n = n_length + size;
     if (*n > left || (from->type == TYPE_DATETIME && size > MOST_TIME))
         return oj_leave_to_gdal(err);
@@ -354,7 +354,7 @@ static oj_status add_properties(const struct oj_flatgeobuf_reader *r,
     while (n > 0)
     {
         int64_t n_value = 0;
-        int column = n >= 2 ? oj_le16(at) : r->n_columns;
+        int column = n >= 2 ? oj_flatbuffer_le16(at) : r->n_columns;
         if (column >= r->n_columns)
             return oj_leave_to_gdal(err);
         OJ_TRY(add_value(rows, &r->column[column], row, at + 2, n - 2, &n_value,
@@ -470,7 +470,8 @@ static int put_counted_vertices(struct wkb_writer *w, const struct vertices *v,
  * that ends before the last vertex: these are left to it. */
 static int are_line_ends_plain(const struct vertices *v)
 {
-    return v->n_ends > 1 || (v->n_ends == 1 && oj_le32(v->ends) == v->n);
+    return v->n_ends > 1 ||
+           (v->n_ends == 1 && oj_flatbuffer_le32(v->ends) == v->n);
 }
 
 /* The rings of a polygon, or the points or lines of a multi-geometry. A single
@@ -485,7 +486,7 @@ static int write_rings_or_members(struct wkb_writer *w,
     for (int64_t i = 0; i < n; i++)
     {
         int64_t end = are_points ? i + 1
-                      : n > 1    ? (int64_t)oj_le32(v->ends + 4 * i)
+                      : n > 1    ? (int64_t)oj_flatbuffer_le32(v->ends + 4 * i)
                                  : v->n;
         if ((type != OJ_FGB_POLYGON &&
              !put_head(w, type - OJ_FGB_MULTIPOINT + OJ_FGB_POINT)) ||
@@ -574,7 +575,7 @@ static oj_status add_feature(const struct oj_flatgeobuf_reader *r,
                              int64_t *at, struct oj_error *err)
 {
     struct oj_flatbuffer feature = {.bytes = r->block + *at + 4,
-                                    .size = oj_le32(r->block + *at)};
+                                    .size = oj_flatbuffer_le32(r->block + *at)};
     struct oj_flat_table table;
     const uint8_t *properties;
     int64_t geometry, n;
@@ -622,7 +623,8 @@ static oj_status cut_block_into_feature_runs(struct oj_flatgeobuf_reader *r,
     int64_t at = r->at, begin = at, size;
     OJ_TRY(oj_chunk_cut(&r->maker, at, row, err));
     while (row < end && r->n_block - at >= 4 &&
-           (size = 4 + (int64_t)oj_le32(r->block + at)) <= r->n_block - at)
+           (size = 4 + (int64_t)oj_flatbuffer_le32(r->block + at)) <=
+               r->n_block - at)
     {
         if (row % 8 == 0 && at - begin >= PIECE_BYTES)
         {
@@ -648,8 +650,8 @@ static oj_status read_block_and_cut_it(void *stream, int64_t first, int64_t end,
         end = first + n;
     r->before = r->n_done - first;
     OJ_TRY(ensure_bytes_in_block(r, 4, err));
-    OJ_TRY(
-        ensure_bytes_in_block(r, 4 + (int64_t)oj_le32(r->block + r->at), err));
+    OJ_TRY(ensure_bytes_in_block(
+        r, 4 + (int64_t)oj_flatbuffer_le32(r->block + r->at), err));
     return cut_block_into_feature_runs(r, first, end, err);
 }
 

@@ -2,7 +2,7 @@
 
 #include "../arrays/oj_hilbert.h"
 #include "../base/oj_alloc.h"
-#include "../base/oj_threads.h"
+#include "../base/oj_parallel.h"
 
 #include <errno.h>
 #include <math.h>
@@ -21,11 +21,11 @@
 #define MOST_LEVELS 16     /* of 16 nodes each: 2^64 rows */
 #define NODES_AT_ONCE 4096 /* of an upper level */
 
-#define NODE_BYTES ((int64_t)sizeof(struct oj_fgb_node))
+#define NODE_BYTES ((int64_t)sizeof(struct oj_flatgeobuf_node))
 #define BOX_BYTES ((int64_t)(4 * sizeof(double)))
 
-oj_status oj_fgb_write_at(int file, int64_t at, const void *bytes, int64_t n,
-                          struct oj_error *err)
+oj_status oj_flatgeobuf_write_at(int file, int64_t at, const void *bytes,
+                                 int64_t n, struct oj_error *err)
 {
     if (oj_write_at(file, at, bytes, n) == 0)
         return OJ_OK;
@@ -35,7 +35,7 @@ oj_status oj_fgb_write_at(int file, int64_t at, const void *bytes, int64_t n,
 /* ---- rows as they come -----------------------------------------------------
  */
 
-void oj_fgb_grow_box(double *box, const double *by)
+void oj_flatgeobuf_grow_box(double *box, const double *by)
 {
     for (int i = 0; i < 2; i++)
     {
@@ -44,28 +44,28 @@ void oj_fgb_grow_box(double *box, const double *by)
     }
 }
 
-static void get_box(const struct oj_fgb_row *row, double box[4])
+static void get_box(const struct oj_flatgeobuf_row *row, double box[4])
 {
     memcpy(box, row->box, 16);
     memcpy(box + 2, row->box + (row->is_point ? 0 : 2), 16);
 }
 
-static void count_row_and_its_bytes(const struct oj_fgb_unsorted *rows,
-                                    struct oj_fgb_extent *sum,
-                                    const struct oj_fgb_row *row)
+static void count_row_and_its_bytes(const struct oj_flatgeobuf_unsorted *rows,
+                                    struct oj_flatgeobuf_extent *sum,
+                                    const struct oj_flatgeobuf_row *row)
 {
     sum->rows++;
     sum->bytes += (int64_t)sizeof *row + row->n;
     sum->in_file += row->n + (row->is_point ? rows->n_head : -BOX_BYTES);
 }
 
-static int64_t target_block_size(const struct oj_fgb_unsorted *rows)
+static int64_t target_block_size(const struct oj_flatgeobuf_unsorted *rows)
 {
     int64_t n = rows->n.bytes / BLOCKS;
     return n < LEAST_BYTES ? LEAST_BYTES : n < MOST_BYTES ? n : MOST_BYTES;
 }
 
-static oj_status record_end_of_block(struct oj_fgb_unsorted *rows,
+static oj_status record_end_of_block(struct oj_flatgeobuf_unsorted *rows,
                                      struct oj_error *err)
 {
     OJ_ROOM(rows->block, rows->n_blocks + 1, rows->n_blocks + 2,
@@ -75,7 +75,7 @@ static oj_status record_end_of_block(struct oj_fgb_unsorted *rows,
 }
 
 /* Memory is asked for once: what is not used costs nothing. */
-static oj_status init_unsorted_rows(struct oj_fgb_unsorted *rows,
+static oj_status init_unsorted_rows(struct oj_flatgeobuf_unsorted *rows,
                                     struct oj_error *err)
 {
     OJ_ROOM(rows->block, 0, 1, rows->cap_blocks, err);
@@ -86,9 +86,10 @@ static oj_status init_unsorted_rows(struct oj_fgb_unsorted *rows,
 }
 
 /* Rows to the file, those in memory before them. */
-static oj_status write_rows_to_temporary_file(struct oj_fgb_unsorted *rows,
-                                              const uint8_t *bytes, int64_t n,
-                                              struct oj_error *err)
+static oj_status
+write_rows_to_temporary_file(struct oj_flatgeobuf_unsorted *rows,
+                             const uint8_t *bytes, int64_t n,
+                             struct oj_error *err)
 {
     if (rows->bytes != NULL)
         OJ_TRY(oj_temporary_file_write(&rows->rows, rows->bytes, rows->n.bytes,
@@ -98,10 +99,10 @@ static oj_status write_rows_to_temporary_file(struct oj_fgb_unsorted *rows,
     return oj_temporary_file_write(&rows->rows, bytes, n, err);
 }
 
-oj_status oj_fgb_unsorted_add(struct oj_fgb_unsorted *rows,
-                              const uint8_t *bytes,
-                              const struct oj_fgb_extent *n,
-                              struct oj_error *err)
+oj_status oj_flatgeobuf_unsorted_add(struct oj_flatgeobuf_unsorted *rows,
+                                     const uint8_t *bytes,
+                                     const struct oj_flatgeobuf_extent *n,
+                                     struct oj_error *err)
 {
     if (rows->block == NULL)
         OJ_TRY(init_unsorted_rows(rows, err));
@@ -121,7 +122,7 @@ oj_status oj_fgb_unsorted_add(struct oj_fgb_unsorted *rows,
                : record_end_of_block(rows, err);
 }
 
-void oj_fgb_unsorted_free(struct oj_fgb_unsorted *rows)
+void oj_flatgeobuf_unsorted_free(struct oj_flatgeobuf_unsorted *rows)
 {
     oj_temporary_file_close(&rows->rows);
     oj_free(rows->bytes);
@@ -137,18 +138,18 @@ void oj_fgb_unsorted_free(struct oj_fgb_unsorted *rows)
  * one thread. */
 struct row_run
 {
-    struct oj_fgb_extent n;
+    struct oj_flatgeobuf_extent n;
     int64_t cap_from, cap_to, cap_node, cap_order[2];
     uint8_t *from; /* of the temporary file; else rows are where they were */
     uint8_t *to;
-    struct oj_fgb_node *node;
+    struct oj_flatgeobuf_node *node;
     uint64_t *order[2]; /* key, and place in units of 8 bytes, of each; the
                            other */
 };
 
 struct sorting
 {
-    struct oj_fgb_unsorted *rows;
+    struct oj_flatgeobuf_unsorted *rows;
     int file, n_threads;
     int64_t rows_at; /* in file */
 
@@ -160,11 +161,11 @@ struct sorting
 
     /* Keys from first_key[k] on, below the next bucket's, are in bucket k. */
     int n_buckets;
-    uint32_t *first_key;           /* [n_buckets] */
-    struct oj_fgb_extent *stretch; /* [n_blocks][n_buckets], and the end: where
-                                      each begins in the sorted blocks */
-    struct oj_fgb_extent *bucket;  /* [n_buckets + 1] where each begins */
-    struct row_run *run;           /* [n_threads] */
+    uint32_t *first_key;                  /* [n_buckets] */
+    struct oj_flatgeobuf_extent *stretch; /* [n_blocks][n_buckets], and the end:
+                                      where each begins in the sorted blocks */
+    struct oj_flatgeobuf_extent *bucket; /* [n_buckets + 1] where each begins */
+    struct row_run *run;                 /* [n_threads] */
 };
 
 /* What nodes are sorted by, upwards. */
@@ -179,24 +180,24 @@ static int has_one_key(const struct sorting *s, int64_t k)
            (k + 1 < s->n_buckets && s->first_key[k + 1] == s->first_key[k] + 1);
 }
 
-static struct oj_fgb_extent
-rows_and_bytes_between(const struct oj_fgb_extent *at)
+static struct oj_flatgeobuf_extent
+rows_and_bytes_between(const struct oj_flatgeobuf_extent *at)
 {
-    const struct oj_fgb_extent n = {at[1].rows - at[0].rows,
-                                    at[1].bytes - at[0].bytes,
-                                    at[1].in_file - at[0].in_file};
+    const struct oj_flatgeobuf_extent n = {at[1].rows - at[0].rows,
+                                           at[1].bytes - at[0].bytes,
+                                           at[1].in_file - at[0].in_file};
     return n;
 }
 
 static void compute_bucket_offsets(struct sorting *s)
 {
-    struct oj_fgb_extent at = {0};
+    struct oj_flatgeobuf_extent at = {0};
     for (int k = 0; k < s->n_buckets; k++)
     {
         s->bucket[k] = at;
         for (int64_t b = 0; b < s->rows->n_blocks; b++)
         {
-            struct oj_fgb_extent n =
+            struct oj_flatgeobuf_extent n =
                 rows_and_bytes_between(&s->stretch[b * s->n_buckets + k]);
             at.rows += n.rows;
             at.bytes += n.bytes;
@@ -209,12 +210,13 @@ static void compute_bucket_offsets(struct sorting *s)
 /* How many threads may hold twice the rows of any of the n blocks, or buckets,
  * that begin at at. A bucket of one key is not held. */
 static int threads_within_memory(const struct sorting *s,
-                                 const struct oj_fgb_extent *at, int64_t n)
+                                 const struct oj_flatgeobuf_extent *at,
+                                 int64_t n)
 {
     int64_t most = 1, n_threads;
     for (int64_t i = 0; i < n; i++)
     {
-        struct oj_fgb_extent size = rows_and_bytes_between(&at[i]);
+        struct oj_flatgeobuf_extent size = rows_and_bytes_between(&at[i]);
         int64_t held =
             2 * size.bytes + size.in_file + (NODE_BYTES + 16) * size.rows;
         if (held > most && (at != s->bucket || !has_one_key(s, i)))
@@ -246,13 +248,13 @@ static oj_status reserve_order(struct row_run *run, int64_t n_used, int64_t n,
     return OJ_OK;
 }
 
-static struct oj_fgb_row *row_at(const struct sorting *s,
-                                 const struct row_run *run, int64_t at)
+static struct oj_flatgeobuf_row *row_at(const struct sorting *s,
+                                        const struct row_run *run, int64_t at)
 {
     return (void *)((s->rows->bytes != NULL ? s->rows->bytes : run->from) + at);
 }
 
-static const struct oj_fgb_row *
+static const struct oj_flatgeobuf_row *
 nth_row_of_run(const struct sorting *s, const struct row_run *run, int64_t i)
 {
     return row_at(s, run, (int64_t)(run->order[0][i] & UINT32_MAX) * 8);
@@ -260,10 +262,10 @@ nth_row_of_run(const struct sorting *s, const struct row_run *run, int64_t i)
 
 /* Adds the rows between two places, which have their keys but in blocks. */
 static oj_status add_rows_to_run(const struct sorting *s, struct row_run *run,
-                                 const struct oj_fgb_extent *at, int has_keys,
-                                 struct oj_error *err)
+                                 const struct oj_flatgeobuf_extent *at,
+                                 int has_keys, struct oj_error *err)
 {
-    struct oj_fgb_extent n = rows_and_bytes_between(at), done = run->n;
+    struct oj_flatgeobuf_extent n = rows_and_bytes_between(at), done = run->n;
     int64_t end = done.rows + n.rows, shift = at->bytes - done.bytes;
     if (s->rows->bytes == NULL)
     {
@@ -276,7 +278,7 @@ static oj_status add_rows_to_run(const struct sorting *s, struct row_run *run,
     OJ_TRY(reserve_order(run, done.rows, end, err));
     while (done.rows < end)
     {
-        struct oj_fgb_row *row = row_at(s, run, done.bytes + shift);
+        struct oj_flatgeobuf_row *row = row_at(s, run, done.bytes + shift);
         double box[4];
         if (!has_keys)
         {
@@ -324,8 +326,9 @@ static oj_status sort_block(int64_t b, int thread, void *user,
                             struct oj_error *err)
 {
     const struct sorting *s = user;
-    const struct oj_fgb_extent none = {0}, begin = s->rows->block[b];
-    struct oj_fgb_extent at = begin, *stretch = s->stretch + b * s->n_buckets;
+    const struct oj_flatgeobuf_extent none = {0}, begin = s->rows->block[b];
+    struct oj_flatgeobuf_extent at = begin,
+                                *stretch = s->stretch + b * s->n_buckets;
     struct row_run *run = &s->run[thread];
     int k = 0;
     run->n = none;
@@ -335,7 +338,7 @@ static oj_status sort_block(int64_t b, int thread, void *user,
     stretch[0] = at;
     for (int64_t i = 0; i < run->n.rows; i++)
     {
-        const struct oj_fgb_row *row = nth_row_of_run(s, run, i);
+        const struct oj_flatgeobuf_row *row = nth_row_of_run(s, run, i);
         while (k + 1 < s->n_buckets && row->key >= s->first_key[k + 1])
             stretch[++k] = at;
         memcpy(run->to + (at.bytes - begin.bytes), row, sizeof *row + row->n);
@@ -354,12 +357,12 @@ static oj_status sort_block(int64_t b, int thread, void *user,
 static oj_status make_rows_of_file(const struct sorting *s, struct row_run *run,
                                    struct oj_error *err)
 {
-    struct oj_fgb_extent at = {0};
+    struct oj_flatgeobuf_extent at = {0};
     OJ_ROOM(run->node, 0, run->n.rows, run->cap_node, err);
     OJ_ROOM(run->to, 0, run->n.in_file, run->cap_to, err);
     for (int64_t i = 0; i < run->n.rows; i++)
     {
-        const struct oj_fgb_row *row = nth_row_of_run(s, run, i);
+        const struct oj_flatgeobuf_row *row = nth_row_of_run(s, run, i);
         int64_t n_head = row->is_point ? s->rows->n_head : 0;
         int64_t n_box = row->is_point ? 0 : BOX_BYTES;
         uint8_t *to = run->to + at.in_file;
@@ -378,18 +381,19 @@ static oj_status make_rows_of_file(const struct sorting *s, struct row_run *run,
 /* Rows of the file, and their nodes, go there at *at. */
 static oj_status write_rows_and_nodes(const struct sorting *s,
                                       const struct row_run *run,
-                                      struct oj_fgb_extent *at,
+                                      struct oj_flatgeobuf_extent *at,
                                       struct oj_error *err)
 {
-    const struct oj_fgb_extent old = *at;
+    const struct oj_flatgeobuf_extent old = *at;
     for (int64_t i = 0; i < run->n.rows; i++)
         run->node[i].offset += (uint64_t)old.in_file;
     at->rows += run->n.rows;
     at->in_file += run->n.in_file;
-    OJ_TRY(oj_fgb_write_at(s->file, s->level_at[0] + NODE_BYTES * old.rows,
-                           run->node, NODE_BYTES * run->n.rows, err));
-    return oj_fgb_write_at(s->file, s->rows_at + old.in_file, run->to,
-                           run->n.in_file, err);
+    OJ_TRY(oj_flatgeobuf_write_at(s->file,
+                                  s->level_at[0] + NODE_BYTES * old.rows,
+                                  run->node, NODE_BYTES * run->n.rows, err));
+    return oj_flatgeobuf_write_at(s->file, s->rows_at + old.in_file, run->to,
+                                  run->n.in_file, err);
 }
 
 /* Rows of one key are in order. */
@@ -397,9 +401,9 @@ static oj_status sort_and_write_bucket(int64_t k, int thread, void *user,
                                        struct oj_error *err)
 {
     const struct sorting *s = user;
-    const struct oj_fgb_extent none = {0};
+    const struct oj_flatgeobuf_extent none = {0};
     struct row_run *run = &s->run[thread];
-    struct oj_fgb_extent at = s->bucket[k];
+    struct oj_flatgeobuf_extent at = s->bucket[k];
     run->n = none;
     for (int64_t b = 0; b < s->rows->n_blocks; b++)
     {
@@ -453,14 +457,15 @@ static void compute_index_level_offsets(struct sorting *s, int64_t at)
 }
 
 /* The node above n of them, the first of which is number first. */
-static struct oj_fgb_node parent_of_nodes(const struct oj_fgb_node *below,
-                                          int64_t n, int64_t first)
+static struct oj_flatgeobuf_node
+parent_of_nodes(const struct oj_flatgeobuf_node *below, int64_t n,
+                int64_t first)
 {
-    struct oj_fgb_node up = {{(double)INFINITY, (double)INFINITY,
-                              (double)-INFINITY, (double)-INFINITY},
-                             (uint64_t)first};
+    struct oj_flatgeobuf_node up = {{(double)INFINITY, (double)INFINITY,
+                                     (double)-INFINITY, (double)-INFINITY},
+                                    (uint64_t)first};
     for (int64_t i = 0; i < n; i++)
-        oj_fgb_grow_box(up.box, below[i].box);
+        oj_flatgeobuf_grow_box(up.box, below[i].box);
     return up;
 }
 
@@ -490,8 +495,9 @@ static oj_status make_index_nodes_of_level(int64_t task, int thread, void *user,
             &run->node[at], left < OJ_FGB_NODE_SIZE ? left : OJ_FGB_NODE_SIZE,
             s->first[s->level - 1] + below + at);
     }
-    return oj_fgb_write_at(s->file, s->level_at[s->level] + NODE_BYTES * first,
-                           run->node, NODE_BYTES * n, err);
+    return oj_flatgeobuf_write_at(s->file,
+                                  s->level_at[s->level] + NODE_BYTES * first,
+                                  run->node, NODE_BYTES * n, err);
 }
 
 /* ---- all of it -------------------------------------------------------------
@@ -508,8 +514,8 @@ static oj_status sort_and_index_rows(struct sorting *s, struct oj_error *err)
     return OJ_OK;
 }
 
-oj_status oj_fgb_sort(struct oj_fgb_unsorted *rows, int file, int64_t at,
-                      int n_threads, struct oj_error *err)
+oj_status oj_flatgeobuf_sort(struct oj_flatgeobuf_unsorted *rows, int file,
+                             int64_t at, int n_threads, struct oj_error *err)
 {
     struct sorting s = {.rows = rows, .file = file, .n_threads = n_threads};
     oj_status status;

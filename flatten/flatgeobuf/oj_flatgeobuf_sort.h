@@ -28,14 +28,14 @@
 #define OJ_FGB_NODE_SIZE 16
 
 /** Of the index, as in the file. */
-struct oj_fgb_node
+struct oj_flatgeobuf_node
 {
     double box[4]; /**< least x, least y, greatest x, greatest y */
     uint64_t offset;
 };
 
 /** A row as it comes: n bytes of it follow, a multiple of 8. */
-struct oj_fgb_row
+struct oj_flatgeobuf_row
 {
     uint32_t key; /**< of the order, once it is known */
     uint32_t n : 31;
@@ -49,48 +49,48 @@ struct oj_fgb_row
 
 /** So many rows, their bytes as they come and in the file: a size, or a place
  *  behind them. */
-struct oj_fgb_extent
+struct oj_flatgeobuf_extent
 {
     int64_t rows, bytes, in_file;
 };
 
 /** Rows as they come. Zeroed memory and an open file are a valid empty one; it
  *  is closed with it. */
-struct oj_fgb_unsorted
+struct oj_flatgeobuf_unsorted
 {
     struct oj_temporary_file rows;
-    struct oj_fgb_extent n;
+    struct oj_flatgeobuf_extent n;
     double box[4];     /**< of all rows; set by who adds them */
     int64_t most_kept; /**< bytes in memory; with more, all are in the file */
     uint8_t head[96];  /**< of points, [n_head]; set by who adds them */
     uint32_t n_head;
 
-    uint8_t *bytes;              /**< [n.bytes] of rows in memory, or NULL */
-    struct oj_fgb_extent *block; /**< [n_blocks + 1] where each begins */
+    uint8_t *bytes; /**< [n.bytes] of rows in memory, or NULL */
+    struct oj_flatgeobuf_extent *block; /**< [n_blocks + 1] where each begins */
     int64_t n_blocks, cap_blocks;
     double (*sample)[4]; /**< [n_samples] box of the first row of each add */
     int64_t n_samples, cap_samples;
 };
 
 /** Adds n->rows > 0 rows, one behind another. */
-OJ_MUST_USE oj_status oj_fgb_unsorted_add(struct oj_fgb_unsorted *rows,
-                                          const uint8_t *bytes,
-                                          const struct oj_fgb_extent *n,
-                                          struct oj_error *err);
+OJ_MUST_USE oj_status oj_flatgeobuf_unsorted_add(
+    struct oj_flatgeobuf_unsorted *rows, const uint8_t *bytes,
+    const struct oj_flatgeobuf_extent *n, struct oj_error *err);
 
 /** Writes index and rows to file from at on, on up to n_threads. Nothing is
  *  added to rows any more, of which there is at least one. O(rows). */
-OJ_MUST_USE oj_status oj_fgb_sort(struct oj_fgb_unsorted *rows, int file,
-                                  int64_t at, int n_threads,
-                                  struct oj_error *err);
+OJ_MUST_USE oj_status oj_flatgeobuf_sort(struct oj_flatgeobuf_unsorted *rows,
+                                         int file, int64_t at, int n_threads,
+                                         struct oj_error *err);
 
-void oj_fgb_unsorted_free(struct oj_fgb_unsorted *rows);
+void oj_flatgeobuf_unsorted_free(struct oj_flatgeobuf_unsorted *rows);
 
 /** Makes box one of both. */
-void oj_fgb_grow_box(double *box, const double *by);
+void oj_flatgeobuf_grow_box(double *box, const double *by);
 
 /** Writes all of n bytes at a place of a file. */
-OJ_MUST_USE oj_status oj_fgb_write_at(int file, int64_t at, const void *bytes,
-                                      int64_t n, struct oj_error *err);
+OJ_MUST_USE oj_status oj_flatgeobuf_write_at(int file, int64_t at,
+                                             const void *bytes, int64_t n,
+                                             struct oj_error *err);
 
 #endif

@@ -74,9 +74,9 @@ OGRFeatureH oj_value_scratch(OGRFieldType type, OGRFieldSubType subtype,
     return feature;
 }
 
-oj_status oj_setter_init(struct oj_setter *setter, OGRFieldType from,
-                         OGRFieldSubType subtype, OGRFeatureDefnH output,
-                         int target, struct oj_error *err)
+oj_status oj_value_setter_init(struct oj_setter *setter, OGRFieldType from,
+                               OGRFieldSubType subtype, OGRFeatureDefnH output,
+                               int target, struct oj_error *err)
 {
     OGRFieldDefnH field = OGR_FD_GetFieldDefn(output, target);
     setter->from = from;
@@ -94,7 +94,7 @@ oj_status oj_setter_init(struct oj_setter *setter, OGRFieldType from,
     return OJ_OK;
 }
 
-void oj_setter_free(struct oj_setter *setter)
+void oj_value_setter_free(struct oj_setter *setter)
 {
     if (setter->scratch != NULL)
         OGR_F_Destroy(setter->scratch);
@@ -184,8 +184,9 @@ static void convert_value(const struct oj_setter *s, OGRFeatureH feature)
                              OGR_F_GetFieldAsString(s->scratch, 0));
 }
 
-oj_status oj_setter_set(struct oj_setter *s, OGRFeatureH feature,
-                        const struct oj_value *value, struct oj_error *err)
+oj_status oj_value_setter_set(struct oj_setter *s, OGRFeatureH feature,
+                              const struct oj_value *value,
+                              struct oj_error *err)
 {
     OGRField terminated;
     const OGRField *raw = &value->raw;

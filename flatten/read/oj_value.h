@@ -121,20 +121,21 @@ struct oj_setter
 
 /** Fills *setter (zeroed before) for values of the given type that go to field
  *  target of a layer with the definition output. */
-OJ_MUST_USE oj_status oj_setter_init(struct oj_setter *setter,
-                                     OGRFieldType from, OGRFieldSubType subtype,
-                                     OGRFeatureDefnH output, int target,
-                                     struct oj_error *err);
+OJ_MUST_USE oj_status oj_value_setter_init(struct oj_setter *setter,
+                                           OGRFieldType from,
+                                           OGRFieldSubType subtype,
+                                           OGRFeatureDefnH output, int target,
+                                           struct oj_error *err);
 
 /** Zeroed afterwards. */
-void oj_setter_free(struct oj_setter *setter);
+void oj_value_setter_free(struct oj_setter *setter);
 
 /** Sets the field of feature. Where the types differ the value is converted as
  *  OGR does; a number that the field's type cannot hold becomes NULL. */
-OJ_MUST_USE oj_status oj_setter_set(struct oj_setter *setter,
-                                    OGRFeatureH feature,
-                                    const struct oj_value *value,
-                                    struct oj_error *err);
+OJ_MUST_USE oj_status oj_value_setter_set(struct oj_setter *setter,
+                                          OGRFeatureH feature,
+                                          const struct oj_value *value,
+                                          struct oj_error *err);
 
 /** A feature of one field, to convert values with; NULL when out of memory.
  *  Destroy the feature, then release the definition. */

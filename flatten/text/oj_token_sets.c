@@ -5,7 +5,7 @@
 #include "oj_word_replacements.h"
 
 #include "../base/oj_alloc.h"
-#include "../base/oj_threads.h"
+#include "../base/oj_parallel.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -278,8 +278,8 @@ static oj_status number_tokens_by_rarity(const struct oj_dictionary *d,
     return status;
 }
 
-oj_status oj_dictionary_order(struct oj_dictionary *dictionary,
-                              uint32_t **number, struct oj_error *err)
+oj_status oj_token_dictionary_order(struct oj_dictionary *dictionary,
+                                    uint32_t **number, struct oj_error *err)
 {
     struct oj_token_table numbered = {0};
     uint32_t *to;
@@ -470,17 +470,18 @@ static oj_status add_texts_to_dictionary(struct tokenising *t, int n_threads,
     OJ_TRY(tokenise_texts(t, n_threads, err));
     OJ_TRY(merge_slice_tokens(t, dictionary, err));
     if (is_all)
-        OJ_TRY(oj_dictionary_order(dictionary, &number, err));
+        OJ_TRY(oj_token_dictionary_order(dictionary, &number, err));
     oj_free(number);
     return fill_sets(t, err);
 }
 
-oj_status oj_dictionary_add(const struct oj_texts *texts, const int64_t *fid,
-                            const struct oj_token_rules *rules, int is_all,
-                            int n_threads, const int *cancel,
-                            struct oj_dictionary **dictionary,
-                            struct oj_token_sets_buf *sets,
-                            struct oj_error *err)
+oj_status oj_token_dictionary_add(const struct oj_texts *texts,
+                                  const int64_t *fid,
+                                  const struct oj_token_rules *rules,
+                                  int is_all, int n_threads, const int *cancel,
+                                  struct oj_dictionary **dictionary,
+                                  struct oj_token_sets_buf *sets,
+                                  struct oj_error *err)
 {
     struct tokenising t = {.rules = rules,
                            .texts = texts,
@@ -499,27 +500,28 @@ oj_status oj_dictionary_add(const struct oj_texts *texts, const int64_t *fid,
     return status;
 }
 
-oj_status oj_dictionary_make(const struct oj_texts *texts, const int64_t *fid,
-                             const struct oj_token_rules *rules, int n_threads,
-                             const int *cancel, struct oj_dictionary **out,
-                             struct oj_token_sets_buf *sets,
-                             struct oj_error *err)
+oj_status
+oj_token_dictionary_make(const struct oj_texts *texts, const int64_t *fid,
+                         const struct oj_token_rules *rules, int n_threads,
+                         const int *cancel, struct oj_dictionary **out,
+                         struct oj_token_sets_buf *sets, struct oj_error *err)
 {
     struct oj_dictionary *dictionary = NULL;
-    oj_status status = oj_dictionary_add(texts, fid, rules, 1, n_threads,
-                                         cancel, &dictionary, sets, err);
+    oj_status status = oj_token_dictionary_add(texts, fid, rules, 1, n_threads,
+                                               cancel, &dictionary, sets, err);
     if (status == OJ_OK)
         *out = dictionary;
     else
-        oj_dictionary_free(dictionary);
+        oj_token_dictionary_free(dictionary);
     return status;
 }
 
-oj_status oj_dictionary_find(const struct oj_dictionary *dictionary,
-                             const struct oj_texts *texts, const int64_t *fid,
-                             int n_threads, const int *cancel,
-                             struct oj_token_sets_buf *sets,
-                             struct oj_error *err)
+oj_status oj_token_dictionary_find(const struct oj_dictionary *dictionary,
+                                   const struct oj_texts *texts,
+                                   const int64_t *fid, int n_threads,
+                                   const int *cancel,
+                                   struct oj_token_sets_buf *sets,
+                                   struct oj_error *err)
 {
     struct tokenising t = {.rules = &dictionary->rules,
                            .texts = texts,
@@ -534,14 +536,14 @@ oj_status oj_dictionary_find(const struct oj_dictionary *dictionary,
     return status;
 }
 
-int64_t oj_dictionary_bytes(const struct oj_dictionary *dictionary)
+int64_t oj_token_dictionary_bytes(const struct oj_dictionary *dictionary)
 {
     return (int64_t)sizeof *dictionary +
            oj_token_table_bytes(&dictionary->table) +
            8 * dictionary->cap_n_rows;
 }
 
-void oj_dictionary_free(struct oj_dictionary *dictionary)
+void oj_token_dictionary_free(struct oj_dictionary *dictionary)
 {
     if (dictionary == NULL)
         return;

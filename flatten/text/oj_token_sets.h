@@ -120,8 +120,8 @@ OJ_MUST_USE oj_status oj_token_sets_add(struct oj_token_sets_buf *to,
                                         const struct oj_token_sets *from,
                                         int64_t row, struct oj_error *err);
 
-/** Gives the n tokens of a set their new numbers, which oj_dictionary_order()
- *  says. */
+/** Gives the n tokens of a set their new numbers, which
+ * oj_token_dictionary_order() says. */
 void oj_tokens_renumber(uint32_t *token, int64_t n, const uint32_t *number);
 
 void oj_token_sets_free(struct oj_token_sets_buf *sets);
@@ -134,44 +134,39 @@ struct oj_dictionary;
  *  fid     [texts->n] or NULL, for messages
  *  Errors  OJ_ERR_LIMIT: a text with more than OJ_MOST_TOKENS, with its FID, or
  *          2^32 - 1 different tokens; OJ_ERR_NOMEM; OJ_ERR_CANCELLED */
-OJ_MUST_USE oj_status oj_dictionary_make(const struct oj_texts *texts,
-                                         const int64_t *fid,
-                                         const struct oj_token_rules *rules,
-                                         int n_threads, const int *cancel,
-                                         struct oj_dictionary **out,
-                                         struct oj_token_sets_buf *sets,
-                                         struct oj_error *err);
+OJ_MUST_USE oj_status
+oj_token_dictionary_make(const struct oj_texts *texts, const int64_t *fid,
+                         const struct oj_token_rules *rules, int n_threads,
+                         const int *cancel, struct oj_dictionary **out,
+                         struct oj_token_sets_buf *sets, struct oj_error *err);
 
 /** Of a side that comes in pieces: adds the tokens of some texts to
  * *dictionary, NULL at first, which is the caller's also after an error.
  *  is_all: of all texts, otherwise tokens are numbered as they come */
-OJ_MUST_USE oj_status
-oj_dictionary_add(const struct oj_texts *texts, const int64_t *fid,
-                  const struct oj_token_rules *rules, int is_all, int n_threads,
-                  const int *cancel, struct oj_dictionary **dictionary,
-                  struct oj_token_sets_buf *sets, struct oj_error *err);
+OJ_MUST_USE oj_status oj_token_dictionary_add(
+    const struct oj_texts *texts, const int64_t *fid,
+    const struct oj_token_rules *rules, int is_all, int n_threads,
+    const int *cancel, struct oj_dictionary **dictionary,
+    struct oj_token_sets_buf *sets, struct oj_error *err);
 
 /** The last piece has come: rare tokens first from now on. *number [tokens],
  *  the caller's, says what has become of the earlier numbers. */
-OJ_MUST_USE oj_status oj_dictionary_order(struct oj_dictionary *dictionary,
-                                          uint32_t **number,
-                                          struct oj_error *err);
+OJ_MUST_USE oj_status oj_token_dictionary_order(
+    struct oj_dictionary *dictionary, uint32_t **number, struct oj_error *err);
 
 /** The sets of a batch of the other side, by the dictionary's rules. */
-OJ_MUST_USE oj_status oj_dictionary_find(const struct oj_dictionary *dictionary,
-                                         const struct oj_texts *texts,
-                                         const int64_t *fid, int n_threads,
-                                         const int *cancel,
-                                         struct oj_token_sets_buf *sets,
-                                         struct oj_error *err);
+OJ_MUST_USE oj_status oj_token_dictionary_find(
+    const struct oj_dictionary *dictionary, const struct oj_texts *texts,
+    const int64_t *fid, int n_threads, const int *cancel,
+    struct oj_token_sets_buf *sets, struct oj_error *err);
 
-int64_t oj_dictionary_bytes(const struct oj_dictionary *dictionary);
+int64_t oj_token_dictionary_bytes(const struct oj_dictionary *dictionary);
 
 /** Tokens of the row of one in the row of the other. */
 int64_t oj_token_sets_common(const struct oj_token_sets *a, int64_t row_a,
                              const struct oj_token_sets *b, int64_t row_b);
 
 /** Accepts NULL. */
-void oj_dictionary_free(struct oj_dictionary *dictionary);
+void oj_token_dictionary_free(struct oj_dictionary *dictionary);
 
 #endif

@@ -22,8 +22,9 @@ static OGRGeometryH shape_to_multi(OGRGeometryH geometry)
     }
 }
 
-oj_status oj_layer_shape(const struct oj_flat *flat, int64_t feature, int multi,
-                         OGRGeometryH *out, struct oj_error *err)
+oj_status oj_flat_to_ogr_shape(const struct oj_flat *flat, int64_t feature,
+                               int multi, OGRGeometryH *out,
+                               struct oj_error *err)
 {
     int64_t n = oj_wkb_size(flat, feature, multi);
     OGRGeometryH geometry = NULL;
@@ -75,8 +76,8 @@ oj_status oj_row_geometry_make(const struct oj_batch *batch, int64_t row,
     if (shape->is_as_read)
         *out = copy_geometry_as_read(batch->attributes, row, &is_made);
     else if (shape->flat != NULL)
-        OJ_TRY(oj_layer_shape(shape->flat, shape->feature, shape->multi, out,
-                              err));
+        OJ_TRY(oj_flat_to_ogr_shape(shape->flat, shape->feature, shape->multi,
+                                    out, err));
     if (*out != NULL && shape->multi)
         *out = shape_to_multi(*out);
     if (is_made)

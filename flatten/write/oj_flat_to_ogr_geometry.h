@@ -11,9 +11,10 @@
 /** The geometry of a feature, the caller's; *out is NULL for a feature without
  *  parts. One part gives a point, a line string or a polygon, or with multi its
  *  multi type; several of one kind give that, of several kinds a collection. */
-OJ_MUST_USE oj_status oj_layer_shape(const struct oj_flat *flat,
-                                     int64_t feature, int multi,
-                                     OGRGeometryH *out, struct oj_error *err);
+OJ_MUST_USE oj_status oj_flat_to_ogr_shape(const struct oj_flat *flat,
+                                           int64_t feature, int multi,
+                                           OGRGeometryH *out,
+                                           struct oj_error *err);
 
 /** The geometry of a row of batch, the caller's; NULL: it has none. */
 OJ_MUST_USE oj_status oj_row_geometry_make(const struct oj_batch *batch,

@@ -14,7 +14,7 @@
 #include "../arrays/oj_wkb.h"
 #include "../base/oj_alloc.h"
 #include "../base/oj_new_file.h"
-#include "../base/oj_threads.h"
+#include "../base/oj_parallel.h"
 #include "../flatgeobuf/oj_flatbuffer.h"
 #include "../flatgeobuf/oj_flatgeobuf_format.h"
 #include "../flatgeobuf/oj_flatgeobuf_read.h"
@@ -79,8 +79,8 @@ struct row_slice
     OGRFeatureH scratch; /* for values */
 
     struct bytes bytes; /* features, all of multiples of 8 bytes; with an index
-                           each as an oj_fgb_row */
-    struct oj_fgb_extent n;
+                           each as an oj_flatgeobuf_row */
+    struct oj_flatgeobuf_extent n;
     double box[4]; /* of all */
 
     /* Of the row that is made: its box, the first byte that the file has, and
@@ -104,10 +104,10 @@ struct flatgeobuf_rows
     enum empty_row empty_row;
 
     int file, n_threads;
-    struct oj_fgb_unsorted sorted; /* without index: counts, box and head
+    struct oj_flatgeobuf_unsorted sorted; /* without index: counts, box and head
                                       alone. The head is what plain points begin
                                       with, up to x */
-    struct row_slice *slice;       /* [n_threads] */
+    struct row_slice *slice;              /* [n_threads] */
 
     /* Those on their way to the file. */
     struct oj_row_place *place; /* [n_threads * SLICES_AT_ONCE * SLICE_ROWS] */
@@ -185,8 +185,8 @@ static oj_status parse_template_header(struct flatgeobuf_rows *w,
     struct oj_flat_table table;
     const uint8_t *count, *node_size, *envelope;
     int64_t n_envelope, n_rows;
-    if (n > 12 && bytes[3] == 3 && oj_le32(bytes + 8) <= n - 12)
-        header.size = oj_le32(bytes + 8);
+    if (n > 12 && bytes[3] == 3 && oj_flatbuffer_le32(bytes + 8) <= n - 12)
+        header.size = oj_flatbuffer_le32(bytes + 8);
     if (!oj_flatbuffer_root(&header, &table))
         return oj_leave_to_gdal(err);
     envelope = oj_flatbuffer_vector(&header, &table, OJ_FGB_HEADER_ENVELOPE, 8,
@@ -195,12 +195,12 @@ static oj_status parse_template_header(struct flatgeobuf_rows *w,
         oj_flatbuffer_field(&header, &table, OJ_FGB_HEADER_FEATURES_COUNT, 8);
     node_size =
         oj_flatbuffer_field(&header, &table, OJ_FGB_HEADER_INDEX_NODE_SIZE, 2);
-    w->has_index = node_size == NULL || oj_le16(node_size) != 0;
-    n_rows = count != NULL ? (int64_t)oj_le64(count) : 0;
+    w->has_index = node_size == NULL || oj_flatbuffer_le16(node_size) != 0;
+    n_rows = count != NULL ? (int64_t)oj_flatbuffer_le64(count) : 0;
     /* Without a count nobody knows what becomes of empty rows. */
     if (header.is_broken || (n_rows != 1 && n_rows != 2) ||
         (node_size != NULL && w->has_index &&
-         oj_le16(node_size) != OJ_FGB_NODE_SIZE))
+         oj_flatbuffer_le16(node_size) != OJ_FGB_NODE_SIZE))
         return oj_leave_to_gdal(err);
     w->count_at = count - bytes;
     w->envelope_at = n_envelope == 4 ? envelope - bytes : 0;
@@ -308,7 +308,7 @@ static uint8_t *put_flatbuffer_vector(struct bytes *to, int64_t place,
 
 static int wkb_type_code(const uint8_t *wkb)
 {
-    return (int)oj_le32(wkb + 1);
+    return (int)oj_flatbuffer_le32(wkb + 1);
 }
 
 /* The vertices of one geometry on their way from WKB. */
@@ -323,7 +323,7 @@ struct vertex_run
 static int64_t read_vertex_count(struct vertex_run *v)
 {
     v->from += 4;
-    return oj_le32(v->from - 4);
+    return oj_flatbuffer_le32(v->from - 4);
 }
 
 static void put_vertices(struct vertex_run *v, int code, int64_t n)
@@ -437,7 +437,7 @@ static int64_t put_geometry(const struct flatgeobuf_rows *rows,
     int has_ends = type == OJ_FGB_POLYGON || type == OJ_FGB_MULTILINE ||
                    type == OJ_FGB_TIN || type == OJ_FGB_TRIANGLE;
     int64_t place[OJ_FGB_GEOMETRY_FIELDS] = {0};
-    int64_t n = type != OJ_FGB_POINT ? oj_le32(wkb + 5) : 0, table;
+    int64_t n = type != OJ_FGB_POINT ? oj_flatbuffer_le32(wkb + 5) : 0, table;
     int n_slots = 0;
     /* One ring has all vertices; GDAL wants the end of one line. */
     if (has_ends && (n > 1 || type == OJ_FGB_MULTILINE))
@@ -649,7 +649,7 @@ static oj_status end_feature(const struct flatgeobuf_rows *rows,
                              int is_point, struct oj_error *err)
 {
     struct bytes *to = &slice->bytes;
-    struct oj_fgb_row row = {.is_point = is_point != 0};
+    struct oj_flatgeobuf_row row = {.is_point = is_point != 0};
     int64_t n = to->n - slice->properties - 4;
     if (to->n - begin > MOST_BYTES - 128)
         return oj_fail(err, OJ_ERR_LIMIT, "a feature takes more than 2 GiB");
@@ -659,7 +659,7 @@ static oj_status end_feature(const struct flatgeobuf_rows *rows,
     n = to->n - slice->start;
     slice->n.rows++;
     slice->n.in_file += n;
-    oj_fgb_grow_box(slice->box, slice->row_box);
+    oj_flatgeobuf_grow_box(slice->box, slice->row_box);
     if (rows->has_index)
     {
         row.n = (uint32_t)(to->n - begin - (int64_t)sizeof row) & INT32_MAX;
@@ -689,8 +689,8 @@ static oj_status encode_row(const struct flatgeobuf_rows *rows,
     if (rows->has_index)
     {
         OJ_TRY(reserve_bytes(
-            to, sizeof(struct oj_fgb_row) + sizeof slice->row_box, err));
-        to->n += (int64_t)sizeof(struct oj_fgb_row);
+            to, sizeof(struct oj_flatgeobuf_row) + sizeof slice->row_box, err));
+        to->n += (int64_t)sizeof(struct oj_flatgeobuf_row);
         to->n += is_point ? 0 : (int64_t)sizeof slice->row_box;
     }
     slice->start = to->n;
@@ -715,7 +715,7 @@ static oj_status encode_slice(int64_t task, int thread, void *user,
 {
     const struct flatgeobuf_rows *rows = user;
     const struct oj_rows_written nothing = {0};
-    const struct oj_fgb_extent none = {0};
+    const struct oj_flatgeobuf_extent none = {0};
     const int64_t *fid = oj_row_cursor_sources(rows->cursor)->batch->flat.fid;
     struct row_slice *slice = &rows->slice[thread];
     int64_t i = task * SLICE_ROWS, end = i + SLICE_ROWS;
@@ -736,14 +736,14 @@ static oj_status write_slice(struct flatgeobuf_rows *rows,
                              const struct row_slice *slice,
                              struct oj_error *err)
 {
-    struct oj_fgb_unsorted *to = &rows->sorted;
+    struct oj_flatgeobuf_unsorted *to = &rows->sorted;
     if (slice->n.rows == 0)
         return OJ_OK;
-    oj_fgb_grow_box(to->box, slice->box);
+    oj_flatgeobuf_grow_box(to->box, slice->box);
     if (rows->has_index)
-        return oj_fgb_unsorted_add(to, slice->bytes.at, &slice->n, err);
-    OJ_TRY(oj_fgb_write_at(rows->file, rows->header.n + to->n.in_file,
-                           slice->bytes.at, slice->bytes.n, err));
+        return oj_flatgeobuf_unsorted_add(to, slice->bytes.at, &slice->n, err);
+    OJ_TRY(oj_flatgeobuf_write_at(rows->file, rows->header.n + to->n.in_file,
+                                  slice->bytes.at, slice->bytes.n, err));
     to->n.in_file += slice->bytes.n;
     to->n.rows += slice->n.rows;
     return OJ_OK;
@@ -890,7 +890,7 @@ static void close_flatgeobuf_writer(void *of)
             OGR_F_Destroy(slice->scratch);
         oj_free(slice->bytes.at);
     }
-    oj_fgb_unsorted_free(&rows->sorted);
+    oj_flatgeobuf_unsorted_free(&rows->sorted);
     oj_free(rows->header.at);
     oj_free(rows->slice);
     oj_free(rows->place);
@@ -933,7 +933,7 @@ static oj_status write_header_and_index(void *of, int *has_file,
                                         struct oj_error *err)
 {
     struct flatgeobuf_rows *rows = of;
-    struct oj_fgb_unsorted *sorted = &rows->sorted;
+    struct oj_flatgeobuf_unsorted *sorted = &rows->sorted;
     int file = rows->file;
     *has_file = sorted->n.rows > 0;
     if (!*has_file)
@@ -942,9 +942,11 @@ static oj_status write_header_and_index(void *of, int *has_file,
     if (rows->envelope_at > 0)
         memcpy(rows->header.at + rows->envelope_at, sorted->box,
                sizeof sorted->box);
-    OJ_TRY(oj_fgb_write_at(file, 0, rows->header.at, rows->header.n, err));
+    OJ_TRY(
+        oj_flatgeobuf_write_at(file, 0, rows->header.at, rows->header.n, err));
     if (rows->has_index)
-        OJ_TRY(oj_fgb_sort(sorted, file, rows->header.n, rows->n_threads, err));
+        OJ_TRY(oj_flatgeobuf_sort(sorted, file, rows->header.n, rows->n_threads,
+                                  err));
     rows->file = -1;
     return close(file) == 0 ? OJ_OK : fail_write(err);
 }

@@ -72,8 +72,8 @@ static oj_status init_setter(struct oj_row_cursor *cursor, int i,
         default:
             break;
     }
-    return oj_setter_init(&cursor->setter[i], type, subtype, cursor->defn,
-                          column->target, err);
+    return oj_value_setter_init(&cursor->setter[i], type, subtype, cursor->defn,
+                                column->target, err);
 }
 
 static oj_status init_setters(struct oj_row_cursor *cursor,
@@ -107,7 +107,7 @@ static oj_status set_input_fields_of_reader(struct oj_row_cursor *cursor,
     {
         if (cursor->column[i].origin != OJ_COLUMN_INPUT)
             continue;
-        oj_setter_free(&cursor->setter[i]);
+        oj_value_setter_free(&cursor->setter[i]);
         OJ_TRY(init_setter(cursor, i, err));
     }
     return OJ_OK;
@@ -152,7 +152,7 @@ void oj_row_cursor_close(struct oj_row_cursor *cursor)
     if (cursor == NULL)
         return;
     for (int i = 0; cursor->setter != NULL && i < cursor->n; i++)
-        oj_setter_free(&cursor->setter[i]);
+        oj_value_setter_free(&cursor->setter[i]);
     oj_free(cursor->column);
     oj_free(cursor->setter);
     oj_free(cursor->is_wanted);
@@ -429,7 +429,7 @@ oj_status oj_row_cursor_value(const struct oj_row_cursor *cursor, int column,
     OJ_TRY(find_value(cursor, &cursor->column[column], place, value, err));
     if (setter->is_same || !oj_value_is_there(value))
         return OJ_OK;
-    OJ_TRY(oj_setter_set(setter, scratch, value, err));
+    OJ_TRY(oj_value_setter_set(setter, scratch, value, err));
     value->raw = *OGR_F_GetRawFieldRef(scratch, setter->target);
     value->n_text = -1;
     return OJ_OK;
@@ -501,7 +501,7 @@ static oj_status set_columns(const struct oj_row_cursor *cursor,
             (!with_input && column->origin == OJ_COLUMN_INPUT))
             continue;
         OJ_TRY(find_value(cursor, column, place, &value, err));
-        OJ_TRY(oj_setter_set(&cursor->setter[i], feature, &value, err));
+        OJ_TRY(oj_value_setter_set(&cursor->setter[i], feature, &value, err));
     }
     return OJ_OK;
 }

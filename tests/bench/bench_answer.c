@@ -1,6 +1,6 @@
 #include "bench_answer.h"
 
-#include "../../algs/reference/oj_validate.h"
+#include "../../algs/reference/oj_validation.h"
 #include "bench_data.h"
 #include "nycgen.h"
 
@@ -160,7 +160,7 @@ static void print_differences(const struct bench_sample *sample,
         else
             printf("ROUNDED");
         printf(" row=%" PRId64 " kind=%s", sample_row(sample, d->input_row),
-               oj_difference_kind_name(d->kind));
+               oj_validation_difference_name(d->kind));
         print_pair("", d->join_row_ours, d->measure_ours);
         print_pair("geos_", d->join_row_reference, d->measure_reference);
         printf("\n");

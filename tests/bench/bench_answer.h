@@ -50,7 +50,7 @@ OJ_MUST_USE oj_status bench_sample_take(struct bench_sample *sample,
                                         struct oj_error *err);
 
 /** Joins the sample's rows again with the backend "geos", compares every pair
- *  and distance (oj_validate.h) and prints the line "CHECK ..." and the first
+ *  and distance (oj_validation.h) and prints the line "CHECK ..." and the first
  *  few differences. *n_different: rows. */
 OJ_MUST_USE oj_status bench_sample_check(const struct bench_sample *sample,
                                          const struct oj_flat *input,

@@ -36,7 +36,7 @@
 #include "../../flatten/arrays/oj_flat.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../../flatten/text/oj_token_sets.h"
 
 #include <inttypes.h>
@@ -423,8 +423,8 @@ static void join_texts(struct bench_similar *b, int kind, int64_t n,
     must(oj_choice_read("--", "tokens", OJ_TOKEN_NAMES, b->tokens,
                         &rules.tokens, &error));
     make_texts(kind, n, &texts);
-    must(oj_dictionary_make(&texts, NULL, &rules, b->options.n_threads, NULL,
-                            &dictionary, &sets, &error));
+    must(oj_token_dictionary_make(&texts, NULL, &rules, b->options.n_threads,
+                                  NULL, &dictionary, &sets, &error));
     for (int64_t i = 0; i < n; i++)
         must(oj_flat_buf_add_null(&buf, i, &error));
     view = oj_token_sets_view(&sets);
@@ -445,7 +445,7 @@ static void join_texts(struct bench_similar *b, int kind, int64_t n,
             (struct oj_text_condition){OJ_TEXT_JACCARD, from, 10};
         run(b);
     }
-    oj_dictionary_free(dictionary);
+    oj_token_dictionary_free(dictionary);
     oj_token_sets_free(&sets);
     oj_flat_buf_free(&buf);
     oj_free((void *)(uintptr_t)texts.offset);

@@ -120,11 +120,11 @@ static void try_pieces(const struct oj_texts *texts,
     for (int64_t i = 0; i < texts->n; i++)
     {
         const struct oj_texts one = {1, texts->offset + i, texts->bytes};
-        require(oj_dictionary_add(&one, NULL, rules, 0, 1, NULL, &dictionary,
-                                  &piece[i], &err) == OJ_OK,
+        require(oj_token_dictionary_add(&one, NULL, rules, 0, 1, NULL,
+                                        &dictionary, &piece[i], &err) == OJ_OK,
                 "a piece fails");
     }
-    require(oj_dictionary_order(dictionary, &number, &err) == OJ_OK,
+    require(oj_token_dictionary_order(dictionary, &number, &err) == OJ_OK,
             "ordering fails");
     for (int64_t i = 0; i < texts->n; i++)
     {
@@ -138,7 +138,7 @@ static void try_pieces(const struct oj_texts *texts,
     check_same(&view, whole, "pieces have other sets");
     oj_token_sets_free(&all);
     oj_free(number);
-    oj_dictionary_free(dictionary);
+    oj_token_dictionary_free(dictionary);
 }
 
 static void try_sets(const struct oj_token_rules *rules, const char *text,
@@ -156,11 +156,11 @@ static void try_sets(const struct oj_token_rules *rules, const char *text,
             offset[++texts.n] = i;
     }
     offset[++texts.n] = n;
-    require(oj_dictionary_make(&texts, NULL, rules, 2, NULL, &dictionary, &sets,
-                               &err) == OJ_OK,
+    require(oj_token_dictionary_make(&texts, NULL, rules, 2, NULL, &dictionary,
+                                     &sets, &err) == OJ_OK,
             "a dictionary fails");
-    require(oj_dictionary_find(dictionary, &texts, NULL, 1, NULL, &found,
-                               &err) == OJ_OK,
+    require(oj_token_dictionary_find(dictionary, &texts, NULL, 1, NULL, &found,
+                                     &err) == OJ_OK,
             "a search fails");
     a = oj_token_sets_view(&sets);
     b = oj_token_sets_view(&found);
@@ -169,7 +169,7 @@ static void try_sets(const struct oj_token_rules *rules, const char *text,
     try_pieces(&texts, rules, &a);
     oj_token_sets_free(&sets);
     oj_token_sets_free(&found);
-    oj_dictionary_free(dictionary);
+    oj_token_dictionary_free(dictionary);
 }
 
 /* --- words ---------------------------------------------------------------- */
@@ -186,14 +186,14 @@ static void try_words(const char *text, int64_t n)
     struct oj_word_map *map = NULL;
     struct oj_folded from = {0}, to = {0};
     struct oj_error err = {OJ_OK, ""};
-    if (oj_similar_parse("", text, &similar, &err) != OJ_OK)
+    if (oj_similar_fields_parse("", text, &similar, &err) != OJ_OK)
         check_refused(&err);
     else
         require(similar.fields[0] != NULL && similar.fields[1] != NULL &&
                     similar.numerator <= similar.denominator,
                 "-similar without fields");
     err.message[0] = '\0';
-    if (oj_vector_parse("", text, &vector, &err) != OJ_OK)
+    if (oj_vector_fields_parse("", text, &vector, &err) != OJ_OK)
         check_refused(&err);
     else
         require(vector.weight[0] > 0.0, "a weight");
@@ -204,8 +204,8 @@ static void try_words(const char *text, int64_t n)
         require(oj_fold(OJ_FOLD_FULL, text, n, &from, &err) == OJ_OK &&
                     oj_word_map_apply(map, &from, &to, &err) == OJ_OK,
                 "words are not replaced");
-    oj_similar_free(&similar);
-    oj_vector_words_free(&vector);
+    oj_similar_fields_free(&similar);
+    oj_vector_fields_free(&vector);
     oj_word_map_free(map);
     oj_folded_free(&from);
     oj_folded_free(&to);

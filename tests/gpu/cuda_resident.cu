@@ -1,9 +1,9 @@
 #include "gpu_resident.h"
 
 #include "../../cuda/index/cuda_index.h"
-#include "../../cuda/index/cuda_join_of_device_points.h"
 #include "../../cuda/index/cuda_pair_listing.cuh"
 #include "../../cuda/index/cuda_pair_sums.h"
+#include "../../cuda/index/cuda_resident_points.h"
 
 /* A device's time between two points of a stream. */
 struct stopwatch
@@ -86,7 +86,7 @@ static oj_status make_layer_again(struct oj_gpu_index *index, double *seconds,
     oj_cuda_release(&place->device, place->device.stream, &place->memory);
     place->device.uploaded = watch.begin;
     if (status == OJ_OK)
-        status = oj_cuda_place_fill(index, place, err);
+        status = oj_cuda_index_place_fill(index, place, err);
     place->device.uploaded = NULL;
     if (status == OJ_OK)
         status = watch.stop(place->device.stream, seconds, err);
@@ -104,7 +104,7 @@ static oj_status rebuild(struct oj_gpu_index *index, double seconds[2],
     struct oj_cuda_place *place = &index->place[0];
     struct stopwatch watch;
     const struct oj_cuda_index *of;
-    int number = oj_cuda_chosen(index, NULL);
+    int number = oj_cuda_index_chosen(index, NULL);
     OJ_TRY(oj_cuda_resident_index(index, &of, err));
     OJ_TRY(use_first(index, err));
     for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
@@ -206,10 +206,12 @@ static oj_status sum(struct oj_gpu_index *index,
                                "pairs of this join are not %s by join feature",
                                request->n_words > 1 ? "summed" : "counted");
             if (request->n_words > 1)
-                OJ_TRY(oj_cuda_tally_make(work, n_features, request, &tally));
+                OJ_TRY(
+                    oj_cuda_pair_sums_make(work, n_features, request, &tally));
             OJ_TRY(of->family->add(of, work, here, &tally));
-            return request->n_words > 1 ? oj_cuda_tally_add(work, &tally, 0, to)
-                                        : OJ_OK;
+            return request->n_words > 1
+                       ? oj_cuda_pair_sums_add(work, &tally, 0, to)
+                       : OJ_OK;
         });
 }
 

@@ -1,6 +1,6 @@
 /** Points and answers that stay on a device, for measurements and tests: a
  *  table that the CUDA module of a build with tests shows beside its own
- *  (cuda_join_of_device_points.cu). */
+ *  (cuda_resident_points.cu). */
 #ifndef GPU_RESIDENT_H
 #define GPU_RESIDENT_H
 

@@ -4,7 +4,7 @@
 #define REFERENCES_H
 
 #include "../../algs/engine/oj_join.h"
-#include "../../algs/relation/oj_engine.h"
+#include "../../algs/relation/oj_index.h"
 #include "assertions.h"
 #include "owned.h"
 

@@ -32,11 +32,11 @@ static void must(oj_status status)
 /* Very many runs, in one file. */
 TEST(large_many_runs)
 {
-    struct oj_held *held;
+    struct oj_value_sort *held;
     int64_t n = 0, last = -1;
     uint64_t sum = 0;
     n_open = 0;
-    must(oj_held_open(OJ_HELD_BY_PLACE, &files, &held, NULL));
+    must(oj_value_sort_open(OJ_HELD_BY_PLACE, &files, &held, NULL));
     random_state = 5;
     for (int i = 0; i < 20000; i++)
     {
@@ -48,15 +48,15 @@ TEST(large_many_runs)
         value.bytes = text;
         value.n_bytes =
             sprintf(text, "%.*s%d", pick(20), "abcdefghijklmnopqrst", i);
-        must(oj_held_add(held, &value, NULL));
+        must(oj_value_sort_add(held, &value, NULL));
         if (i % 4 == 3)
-            must(oj_held_spill(held, NULL));
+            must(oj_value_sort_spill(held, NULL));
     }
-    must(oj_held_rewind(held, NULL));
+    must(oj_value_sort_rewind(held, NULL));
     ck_assert_int_eq(n_open, 1);
-    while (oj_held_peek(held) != NULL)
+    while (oj_value_sort_peek(held) != NULL)
     {
-        const struct oj_held_value *v = oj_held_peek(held);
+        const struct oj_held_value *v = oj_value_sort_peek(held);
         int64_t key = (v->row * 1000 + v->fid) * 20000 + v->place;
         char text[40];
         expect(key > last, "order");
@@ -66,37 +66,37 @@ TEST(large_many_runs)
         last = key;
         sum += (uint64_t)v->place;
         n++;
-        must(oj_held_skip(held, NULL));
+        must(oj_value_sort_skip(held, NULL));
     }
     ck_assert_int_eq(n, 20000);
     ck_assert(sum == 19999u * 10000u);
-    oj_held_close(held);
+    oj_value_sort_close(held);
 }
 
 /* A value longer than any buffer. */
 TEST(large_values)
 {
     static char text[300000];
-    struct oj_held *held;
-    must(oj_held_open(OJ_HELD_BY_BYTES, &files, &held, NULL));
+    struct oj_value_sort *held;
+    must(oj_value_sort_open(OJ_HELD_BY_BYTES, &files, &held, NULL));
     memset(text, 'x', sizeof text);
     for (int i = 0; i < 9; i++)
     {
         const struct oj_held_value value = {1, 0,    0,
                                             0, text, (int64_t)sizeof text - i};
-        must(oj_held_add(held, &value, NULL));
-        must(oj_held_spill(held, NULL));
+        must(oj_value_sort_add(held, &value, NULL));
+        must(oj_value_sort_spill(held, NULL));
     }
-    must(oj_held_rewind(held, NULL));
+    must(oj_value_sort_rewind(held, NULL));
     for (int i = 8; i >= 0; i--)
     {
-        const struct oj_held_value *value = oj_held_peek(held);
+        const struct oj_held_value *value = oj_value_sort_peek(held);
         ck_assert_int_eq(value->n_bytes, (int64_t)sizeof text - i);
         ck_assert(memcmp(value->bytes, text, sizeof text - 9) == 0);
-        must(oj_held_skip(held, NULL));
+        must(oj_value_sort_skip(held, NULL));
     }
-    ck_assert_ptr_null(oj_held_peek(held));
-    oj_held_close(held);
+    ck_assert_ptr_null(oj_value_sort_peek(held));
+    oj_value_sort_close(held);
 }
 
 /* Values that quicksort does not like. */
@@ -104,10 +104,10 @@ TEST(degenerate_orders)
 {
     for (int kind = 0; kind < 4; kind++)
     {
-        struct oj_held *held;
+        struct oj_value_sort *held;
         uint64_t last = 0;
         int n = 100000;
-        must(oj_held_open(OJ_HELD_BY_NUMBER, NULL, &held, NULL));
+        must(oj_value_sort_open(OJ_HELD_BY_NUMBER, NULL, &held, NULL));
         for (int i = 0; i < n; i++)
         {
             struct oj_held_value value = {0};
@@ -115,17 +115,17 @@ TEST(degenerate_orders)
                            : kind == 1 ? (uint64_t)i
                            : kind == 2 ? (uint64_t)(n - i)
                                        : (uint64_t)(i < n / 2 ? i : n - i);
-            must(oj_held_add(held, &value, NULL));
+            must(oj_value_sort_add(held, &value, NULL));
         }
-        must(oj_held_rewind(held, NULL));
+        must(oj_value_sort_rewind(held, NULL));
         for (int i = 0; i < n; i++)
         {
-            expect(oj_held_peek(held)->number >= last, "order %d", kind);
-            last = oj_held_peek(held)->number;
-            must(oj_held_skip(held, NULL));
+            expect(oj_value_sort_peek(held)->number >= last, "order %d", kind);
+            last = oj_value_sort_peek(held)->number;
+            must(oj_value_sort_skip(held, NULL));
         }
-        ck_assert_ptr_null(oj_held_peek(held));
-        oj_held_close(held);
+        ck_assert_ptr_null(oj_value_sort_peek(held));
+        oj_value_sort_close(held);
     }
 }
 

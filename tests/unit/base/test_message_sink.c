@@ -17,9 +17,9 @@ static void check_heard(const struct oj_message_list *list,
 {
     char text[1024] = "";
     for (int i = 0; i < list->n; i++)
-        oj_append(text, sizeof text, "%c:%s|",
-                  list->messages[i].is_warning ? 'w' : 'n',
-                  list->messages[i].text);
+        oj_message_append(text, sizeof text, "%c:%s|",
+                          list->messages[i].is_warning ? 'w' : 'n',
+                          list->messages[i].text);
     ck_assert_str_eq(text, expected);
 }
 

@@ -1,7 +1,7 @@
 /* Loops over tasks on threads. Kind: unit. */
 #include "../run_tests.h"
 
-#include "../../../flatten/base/oj_threads.h"
+#include "../../../flatten/base/oj_parallel.h"
 
 enum
 {

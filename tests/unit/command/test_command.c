@@ -52,14 +52,14 @@ static void put_list(char *out, size_t size, const char *const *list)
 {
     out[0] = '\0';
     for (; list != NULL && *list != NULL; list++)
-        oj_append(out, size, "%s%s", out[0] != '\0' ? "," : "", *list);
+        oj_message_append(out, size, "%s%s", out[0] != '\0' ? "," : "", *list);
 }
 
 static void put_numbers(char *out, size_t size, const double *number, int64_t n)
 {
     out[0] = '\0';
     for (int64_t i = 0; i < n; i++)
-        oj_append(out, size, "%s%g", i > 0 ? " " : "", number[i]);
+        oj_message_append(out, size, "%s%g", i > 0 ? " " : "", number[i]);
 }
 
 /* What the command has for an option, or for dst, input and join, as a text;

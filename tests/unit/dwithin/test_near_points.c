@@ -9,7 +9,7 @@
 #include "../../../algs/dwithin/cpu_near_grid.h"
 #include "../../../algs/kernels/oj_square_limit.h"
 #include "../../../algs/pairs/oj_tie_rank_sort.h"
-#include "../../../algs/relation/oj_engine.h"
+#include "../../../algs/relation/oj_index.h"
 
 static void ask(const struct oj_relation *relation, const struct oj_flat *input,
                 const struct oj_flat *join, int n_threads,

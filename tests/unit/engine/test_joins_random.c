@@ -13,11 +13,11 @@
 #include "../plain_pairs.h"
 #include "../run_tests.h"
 
-#include "../../../algs/base/oj_boxes.h"
+#include "../../../algs/base/oj_feature_box.h"
 #include "../../../algs/geos/geos_pairs.h"
 #include "../../../algs/pairs/oj_pair_filter.h"
 #include "../../../algs/pairs/oj_ranking.h"
-#include "../../../algs/reference/oj_validate.h"
+#include "../../../algs/reference/oj_validation.h"
 
 #define N_ROUNDS 45
 
@@ -226,7 +226,7 @@ static oj_status on_difference(const struct oj_difference *d, void *user,
                  oj_op_get(t->relation.op)->name, t->relation.mask,
                  (int)t->relation.k, (long long)t->input.n_features,
                  (long long)t->join.n_features, (long long)d->input_row,
-                 oj_difference_kind_name(d->kind), d->join_row_ours,
+                 oj_validation_difference_name(d->kind), d->join_row_ours,
                  d->measure_ours, d->join_row_reference, d->measure_reference);
     return OJ_OK;
 }

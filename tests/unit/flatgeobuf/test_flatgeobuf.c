@@ -467,7 +467,7 @@ TEST_LOOP(property_written_as_gdal_does, 0, 4 * N_SHAPES)
 
 /* More rows than a block has, of sizes of their own, every third with a head;
  * some at one place, or all at one. */
-static void add_rows(struct oj_fgb_unsorted *rows, int crowd, int64_t n)
+static void add_rows(struct oj_flatgeobuf_unsorted *rows, int crowd, int64_t n)
 {
     uint8_t *bytes = calloc(1000, 200);
     struct oj_error err;
@@ -476,14 +476,14 @@ static void add_rows(struct oj_fgb_unsorted *rows, int crowd, int64_t n)
     memset(rows->head, 7, sizeof rows->head);
     for (int64_t first = 0; first < n; first += 1000)
     {
-        struct oj_fgb_extent sum = {1000, 0, 0};
+        struct oj_flatgeobuf_extent sum = {1000, 0, 0};
         for (int64_t i = 0; i < 1000; i++)
         {
             int64_t row = first + i, k = row * 7919 % 100003;
             double x = row % 4 < crowd ? 5.0 : (double)k;
             double y = row % 4 < crowd ? 5.0 : (double)(k * k % 99991);
             double box[] = {x, y, x, y};
-            struct oj_fgb_row own = {.is_point = row % 3 == 0};
+            struct oj_flatgeobuf_row own = {.is_point = row % 3 == 0};
             int64_t n_box = own.is_point ? 16 : 32;
             uint32_t size = (uint32_t)(12 + row % 13 * 8);
             uint8_t *to = bytes + sum.bytes;
@@ -495,9 +495,10 @@ static void add_rows(struct oj_fgb_unsorted *rows, int crowd, int64_t n)
             memcpy(to + n_box + 8, &row, sizeof row);
             sum.bytes += (int64_t)sizeof own + own.n;
             sum.in_file += 4 + (int64_t)size + (own.is_point ? 32 + 16 : 0);
-            oj_fgb_grow_box(rows->box, box);
+            oj_flatgeobuf_grow_box(rows->box, box);
         }
-        ck_assert_int_eq(oj_fgb_unsorted_add(rows, bytes, &sum, &err), OJ_OK);
+        ck_assert_int_eq(oj_flatgeobuf_unsorted_add(rows, bytes, &sum, &err),
+                         OJ_OK);
     }
     free(bytes);
 }
@@ -541,9 +542,9 @@ TEST_LOOP(large_rows_in_the_order_of_the_curve, 0, 15)
     static const int64_t most_kept[] = {0, 4 << 20, 32 << 20};
     const int64_t n = 200000;
     FILE *file = tmpfile();
-    struct oj_fgb_unsorted rows = {.box = {1e9, 1e9, -1e9, -1e9},
-                                   .most_kept = most_kept[_i / 5]};
-    struct oj_fgb_node node;
+    struct oj_flatgeobuf_unsorted rows = {.box = {1e9, 1e9, -1e9, -1e9},
+                                          .most_kept = most_kept[_i / 5]};
+    struct oj_flatgeobuf_node node;
     struct oj_error err;
     int64_t size, n_upper = 0, last_row = -1, offset = 0;
     uint32_t last_code = UINT32_MAX;
@@ -553,8 +554,9 @@ TEST_LOOP(large_rows_in_the_order_of_the_curve, 0, 15)
                      OJ_OK);
     add_rows(&rows, _i % 5, n);
     ck_assert_int_eq(rows.bytes != NULL, _i >= 10);
-    ck_assert_int_eq(oj_fgb_sort(&rows, fileno(file), 24, 1 + _i % 2 * 2, &err),
-                     OJ_OK);
+    ck_assert_int_eq(
+        oj_flatgeobuf_sort(&rows, fileno(file), 24, 1 + _i % 2 * 2, &err),
+        OJ_OK);
     for (int64_t level = n; level > 1; n_upper += level)
         level = (level + 15) / 16;
     size = 24 + 40 * (n_upper + n) + rows.n.in_file;
@@ -584,7 +586,7 @@ TEST_LOOP(large_rows_in_the_order_of_the_curve, 0, 15)
     ck_assert_int_eq((int64_t)node.offset, 1);
     ck_assert_mem_eq(node.box, rows.box, sizeof node.box);
     free(whole);
-    oj_fgb_unsorted_free(&rows);
+    oj_flatgeobuf_unsorted_free(&rows);
     fclose(file);
 }
 

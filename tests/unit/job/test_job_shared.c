@@ -192,22 +192,25 @@ TEST(what_varies_is_not_kept)
 
 TEST(words_of_selects)
 {
-    ck_assert(!oj_select_may_vary("SELECT a, b FROM c WHERE known > 3"));
-    ck_assert(!oj_select_may_vary("date > '2020-01-01' AND \"time\" = 3"));
-    ck_assert(oj_select_may_vary("t > datetime('NOW')"));
-    ck_assert(oj_select_may_vary("t > CURRENT_TIMESTAMP"));
-    ck_assert(oj_select_may_vary("abs(Random ()) % 2"));
-    ck_assert(oj_select_may_vary("\"random\"() > 0"));
-    ck_assert(oj_select_may_vary("random/**/() > 0"));
-    ck_assert(oj_select_may_vary("ogr_layer_Extent('x')"));
-    ck_assert(!oj_select_may_reach_out("SELECT a.b FROM a", NULL, "GPKG"));
-    ck_assert(!oj_select_may_reach_out("SELECT a.b FROM a", "", "SQLite"));
-    ck_assert(oj_select_may_reach_out("SELECT a.b FROM a", "OGRSQL", "GPKG"));
-    ck_assert(oj_select_may_reach_out("SELECT * FROM 'o.shp'.o", NULL, "CSV"));
-    ck_assert(oj_select_may_reach_out("SELECT * FROM a.b", NULL, "FlatGeobuf"));
-    ck_assert(!oj_select_may_reach_out(
+    ck_assert(!oj_sql_select_may_vary("SELECT a, b FROM c WHERE known > 3"));
+    ck_assert(!oj_sql_select_may_vary("date > '2020-01-01' AND \"time\" = 3"));
+    ck_assert(oj_sql_select_may_vary("t > datetime('NOW')"));
+    ck_assert(oj_sql_select_may_vary("t > CURRENT_TIMESTAMP"));
+    ck_assert(oj_sql_select_may_vary("abs(Random ()) % 2"));
+    ck_assert(oj_sql_select_may_vary("\"random\"() > 0"));
+    ck_assert(oj_sql_select_may_vary("random/**/() > 0"));
+    ck_assert(oj_sql_select_may_vary("ogr_layer_Extent('x')"));
+    ck_assert(!oj_sql_select_may_reach_out("SELECT a.b FROM a", NULL, "GPKG"));
+    ck_assert(!oj_sql_select_may_reach_out("SELECT a.b FROM a", "", "SQLite"));
+    ck_assert(
+        oj_sql_select_may_reach_out("SELECT a.b FROM a", "OGRSQL", "GPKG"));
+    ck_assert(
+        oj_sql_select_may_reach_out("SELECT * FROM 'o.shp'.o", NULL, "CSV"));
+    ck_assert(
+        oj_sql_select_may_reach_out("SELECT * FROM a.b", NULL, "FlatGeobuf"));
+    ck_assert(!oj_sql_select_may_reach_out(
         "SELECT * FROM a WHERE x < 1.5 OR y > .5", NULL, "CSV"));
-    ck_assert(oj_select_may_reach_out("SELECT * FROM a1.1b", NULL, "CSV"));
+    ck_assert(oj_sql_select_may_reach_out("SELECT * FROM a1.1b", NULL, "CSV"));
 }
 
 int main(void)

@@ -74,10 +74,11 @@ static void add_texts(const struct oj_flat *flat, struct oj_dictionary **made,
             memcpy(bytes + 4 * i, words + 4 * (i % 7), 4);
     }
     if (*made == NULL)
-        must(oj_dictionary_make(&texts, NULL, &rules, 1, NULL, made, sets,
-                                &error));
+        must(oj_token_dictionary_make(&texts, NULL, &rules, 1, NULL, made, sets,
+                                      &error));
     else
-        must(oj_dictionary_find(*made, &texts, NULL, 1, NULL, sets, &error));
+        must(oj_token_dictionary_find(*made, &texts, NULL, 1, NULL, sets,
+                                      &error));
     oj_free(offset);
     oj_free(bytes);
 }
@@ -90,10 +91,11 @@ static oj_status make_tiles(const struct whole *w, int64_t memory,
     oj_status status = oj_table_new_like(w->table, &tiles->columns, err);
     tiles->n_texts = w->flat.n_texts;
     if (status == OJ_OK)
-        status = oj_tiles_open(tiles, NULL, memory, err);
+        status = oj_join_tiles_open(tiles, NULL, memory, err);
     if (status == OJ_OK)
-        status = oj_tiles_add(tiles, &w->flat, &values, 0, err);
-    return status == OJ_OK ? oj_tiles_finish(tiles, memory, NULL, err) : status;
+        status = oj_join_tiles_add(tiles, &w->flat, &values, 0, err);
+    return status == OJ_OK ? oj_join_tiles_finish(tiles, memory, NULL, err)
+                           : status;
 }
 
 static oj_status use_all(const struct whole *w, const struct oj_flat *input,
@@ -118,7 +120,7 @@ static oj_status use_all(const struct whole *w, const struct oj_flat *input,
     if (status == OJ_OK) /* what is matched comes with its texts */
         ck_assert(side.buf.n_features > 0 &&
                   side.columns.texts[0].n_rows == side.buf.n_features);
-    oj_tiles_close(&tiles);
+    oj_join_tiles_close(&tiles);
     oj_feature_set_free(&side);
     return status;
 }
@@ -152,7 +154,7 @@ TEST(memory_ends_anywhere)
         oj_alloc_fail_at(0);
     }
     free_whole(&w);
-    oj_dictionary_free(dictionary);
+    oj_token_dictionary_free(dictionary);
     oj_token_sets_free(&sets[0]);
     oj_token_sets_free(&sets[1]);
 }

@@ -8,7 +8,7 @@
 
 #include "../../../algs/kernels/oj_morton.h"
 #include "../../../algs/kernels/oj_ring.h"
-#include "../../../algs/reference/oj_validate.h"
+#include "../../../algs/reference/oj_validation.h"
 
 #include <geos_c.h>
 
@@ -170,7 +170,7 @@ static int is_short(const double end[4])
     return dx * dx + dy * dy < DBL_MIN && (dx != 0.0 || dy != 0.0);
 }
 
-/* The bound that oj_validate.h proves. */
+/* The bound that oj_validation.h proves. */
 static void check_rounding(const double end[4], double px, double py,
                            double distance)
 {

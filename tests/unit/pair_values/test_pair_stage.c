@@ -11,7 +11,7 @@
 #include "../../../algs/pairs/oj_feature_area_length.h"
 #include "../../../algs/pairs/oj_nearest_points.h"
 #include "../../../algs/quadrant/plain_point_distance.h"
-#include "../../../algs/reference/oj_validate.h"
+#include "../../../algs/reference/oj_validation.h"
 #include "../plain_pairs.h"
 #include "../run_tests.h"
 
@@ -25,21 +25,21 @@ TEST(scores_keep_the_order_of_numbers)
                                 -5e-324,   0.0,      5e-324,  DBL_MIN,
                                 1.0,       1.5,      DBL_MAX, INFINITY};
     int n = (int)(sizeof ascending / sizeof *ascending);
-    ck_assert(oj_score_of_double((double)NAN) == OJ_NO_SCORE);
-    ck_assert(oj_score_of_double(-0.0) == oj_score_of_double(0.0));
+    ck_assert(oj_pick_score_of_double((double)NAN) == OJ_NO_SCORE);
+    ck_assert(oj_pick_score_of_double(-0.0) == oj_pick_score_of_double(0.0));
     for (int i = 0; i < n; i++)
     {
-        int64_t score = oj_score_of_double(ascending[i]);
+        int64_t score = oj_pick_score_of_double(ascending[i]);
         ck_assert(score > OJ_NO_SCORE);
-        ck_assert(oj_score_reversed(score) > OJ_NO_SCORE);
-        ck_assert(i == 0 || score > oj_score_of_double(ascending[i - 1]));
-        ck_assert(i == 0 ||
-                  oj_score_reversed(score) <
-                      oj_score_reversed(oj_score_of_double(ascending[i - 1])));
+        ck_assert(oj_pick_score_reversed(score) > OJ_NO_SCORE);
+        ck_assert(i == 0 || score > oj_pick_score_of_double(ascending[i - 1]));
+        ck_assert(i == 0 || oj_pick_score_reversed(score) <
+                                oj_pick_score_reversed(
+                                    oj_pick_score_of_double(ascending[i - 1])));
     }
-    ck_assert(oj_score_of_integer(INT64_MIN) > OJ_NO_SCORE);
-    ck_assert(oj_score_reversed(INT64_MAX) > OJ_NO_SCORE);
-    ck_assert(oj_score_reversed(OJ_NO_SCORE) == OJ_NO_SCORE);
+    ck_assert(oj_pick_score_of_integer(INT64_MIN) > OJ_NO_SCORE);
+    ck_assert(oj_pick_score_reversed(INT64_MAX) > OJ_NO_SCORE);
+    ck_assert(oj_pick_score_reversed(OJ_NO_SCORE) == OJ_NO_SCORE);
 }
 
 /* ---- picking ------------------------------------------------------------ */

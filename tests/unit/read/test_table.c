@@ -56,10 +56,10 @@ TEST_LOOP(unit_tables_give_back_what_they_got, 0, 3)
         ck_assert_int_eq(oj_table_type(table, f, &subtype),
                          test_fields[f].type);
         ck_assert_int_eq(subtype, test_fields[f].subtype);
-        ck_assert_int_eq(oj_setter_init(&setters[f], test_fields[f].type,
-                                        subtype, OGR_L_GetLayerDefn(layer), f,
-                                        NULL),
-                         OJ_OK);
+        ck_assert_int_eq(
+            oj_value_setter_init(&setters[f], test_fields[f].type, subtype,
+                                 OGR_L_GetLayerDefn(layer), f, NULL),
+            OJ_OK);
         ck_assert(setters[f].is_same);
     }
     copy = OGR_F_Create(OGR_L_GetLayerDefn(layer));
@@ -72,14 +72,14 @@ TEST_LOOP(unit_tables_give_back_what_they_got, 0, 3)
         {
             struct oj_value value;
             oj_table_value(table, row, f, &value);
-            ck_assert_int_eq(oj_setter_set(&setters[f], copy, &value, NULL),
-                             OJ_OK);
+            ck_assert_int_eq(
+                oj_value_setter_set(&setters[f], copy, &value, NULL), OJ_OK);
             same_value(feature, copy, f, 1);
         }
         OGR_F_Destroy(feature);
     }
     for (int f = 0; f < options.n_fields; f++)
-        oj_setter_free(&setters[f]);
+        oj_value_setter_free(&setters[f]);
     OGR_F_Destroy(copy);
     oj_table_free(table);
     GDALClose(in);
@@ -106,17 +106,18 @@ static const char *convert(OGRFieldType from, const OGRField *raw,
     memset(&setter, 0, sizeof setter);
     value.raw = *raw;
     value.n_text = -1;
-    ck_assert_int_eq(oj_setter_init(&setter, from, OFSTNone, defn, 0, NULL),
-                     OJ_OK);
+    ck_assert_int_eq(
+        oj_value_setter_init(&setter, from, OFSTNone, defn, 0, NULL), OJ_OK);
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    ck_assert_int_eq(oj_setter_set(&setter, feature, &value, NULL), OJ_OK);
+    ck_assert_int_eq(oj_value_setter_set(&setter, feature, &value, NULL),
+                     OJ_OK);
     CPLPopErrorHandler();
     ck_assert(OGR_F_IsFieldSet(feature, 0));
     CPLsnprintf(text, sizeof text, "%s",
                 OGR_F_IsFieldNull(feature, 0)
                     ? "-"
                     : OGR_F_GetFieldAsString(feature, 0));
-    oj_setter_free(&setter);
+    oj_value_setter_free(&setter);
     OGR_F_Destroy(feature);
     OGR_FD_Release(defn);
     return text;

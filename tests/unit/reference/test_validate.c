@@ -3,7 +3,7 @@
 #include "../references.h"
 #include "../run_tests.h"
 
-#include "../../../algs/reference/oj_validate.h"
+#include "../../../algs/reference/oj_validation.h"
 #include "../../../flatten/base/oj_alloc.h"
 
 #include <stdlib.h>
@@ -414,7 +414,7 @@ TEST(rounding_of_geos)
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_rows_different, 0);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_PROVED], 1);
-    ck_assert_str_eq(oj_difference_kind_name(v.first[0].kind), "proved");
+    ck_assert_str_eq(oj_validation_difference_name(v.first[0].kind), "proved");
     relation.distance_to = OJ_TO_BOUNDARY;
     compare();
     ck_assert_int_eq(v.n_rows_proved, 2);
@@ -456,7 +456,8 @@ TEST(rounding_of_our_formula)
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_rows_rounding, 1);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_ROUNDING], 1);
-    ck_assert_str_eq(oj_difference_kind_name(v.first[0].kind), "rounding");
+    ck_assert_str_eq(oj_validation_difference_name(v.first[0].kind),
+                     "rounding");
     /* a greatest distance between the two: the pair is missing */
     relation.op = OJ_OP_DWITHIN;
     relation.max_distance = 5e-17;

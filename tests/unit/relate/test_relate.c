@@ -95,7 +95,7 @@ static void check_pair(const struct oj_flat *a, int64_t i,
     memset(&figure, 0, sizeof figure);
     must(oj_shape_is_nice(&s, &figure, &scratch->node, &nice_s, &error));
     must(oj_shape_is_nice(&t, &figure, &scratch->node, &nice_t, &error));
-    oj_figure_free(&figure);
+    oj_relate_figure_free(&figure);
     must(oj_shapes_relate(NULL, &s, nice_s, &t, nice_t, NULL, scratch, &ours,
                           &error));
     must(oj_shapes_relate(NULL, &s, 0, &t, 0, NULL, scratch, &full, &error));

@@ -8,7 +8,7 @@
 #include "../run_tests.h"
 #include "random_coverage.h"
 
-#include "../../../algs/relation/oj_engine.h"
+#include "../../../algs/relation/oj_index.h"
 #include "../exact_truth.h"
 #include "../join_trial.h"
 
@@ -32,8 +32,8 @@ static int is_nice_and_apart(const struct oj_shape *shape)
     /* a single ring that is apart is nice */
     ck_assert(is_nice || !is_apart || shape->n_rings > 1);
     oj_border_free(&border);
-    oj_figure_free(&figure);
-    oj_node_scratch_free(&node);
+    oj_relate_figure_free(&figure);
+    oj_relate_node_scratch_free(&node);
     return is_apart && is_nice;
 }
 

@@ -76,21 +76,22 @@ TEST_LOOP(unit_good_words, 0, sizeof good / sizeof *good)
 {
     struct oj_similar similar;
     struct oj_error err;
-    ck_assert_int_eq(oj_similar_parse("-", good[_i].word, &similar, &err),
-                     OJ_OK);
+    ck_assert_int_eq(
+        oj_similar_fields_parse("-", good[_i].word, &similar, &err), OJ_OK);
     check_names(similar.fields[0], good[_i].left);
     check_names(similar.fields[1], good[_i].right);
     ck_assert_int_eq(similar.numerator, good[_i].numerator);
     ck_assert_int_eq(similar.denominator, good[_i].denominator);
-    oj_similar_free(&similar);
-    oj_similar_free(&similar);
+    oj_similar_fields_free(&similar);
+    oj_similar_fields_free(&similar);
 }
 
 TEST_LOOP(unit_bad_words, 0, sizeof bad / sizeof *bad)
 {
     struct oj_similar similar = {0};
     struct oj_error err;
-    ck_assert_msg(oj_similar_parse("-", bad[_i], &similar, &err) == OJ_ERR_ARG,
+    ck_assert_msg(oj_similar_fields_parse("-", bad[_i], &similar, &err) ==
+                      OJ_ERR_ARG,
                   "'%s' is taken", bad[_i]);
     ck_assert_ptr_null(strstr(err.message, "(null)"));
     ck_assert_ptr_null(similar.fields[0]);
@@ -101,14 +102,14 @@ static void check_vector(const char *word, const char *left, const char *right,
 {
     struct oj_vector_words words;
     struct oj_error err;
-    ck_assert_int_eq(oj_vector_parse("-", word, &words, &err), OJ_OK);
+    ck_assert_int_eq(oj_vector_fields_parse("-", word, &words, &err), OJ_OK);
     check_names(words.fields[0], left);
     check_names(words.fields[1], right);
     ck_assert_int_eq(words.n, n);
     ck_assert(words.weight[0] == first);
     ck_assert(n < 2 || words.weight[1] == second);
-    oj_vector_words_free(&words);
-    oj_vector_words_free(&words);
+    oj_vector_fields_free(&words);
+    oj_vector_fields_free(&words);
 }
 
 TEST(unit_good_vectors)
@@ -127,15 +128,16 @@ TEST(unit_bad_vectors)
     struct oj_error err;
     char many[2 * 1025];
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        ck_assert_msg(oj_vector_parse("-", words[i], &out, &err) == OJ_ERR_ARG,
+        ck_assert_msg(oj_vector_fields_parse("-", words[i], &out, &err) ==
+                          OJ_ERR_ARG,
                       "'%s' is taken", words[i]);
     for (size_t i = 0; i < sizeof many; i++)
         many[i] = i % 2 == 0 ? 'a' : '+';
     many[sizeof many - 1] = '\0'; /* 1025 fields */
-    ck_assert_int_eq(oj_vector_parse("-", many, &out, &err), OJ_ERR_ARG);
+    ck_assert_int_eq(oj_vector_fields_parse("-", many, &out, &err), OJ_ERR_ARG);
     many[sizeof many - 3] = '\0';
-    ck_assert_int_eq(oj_vector_parse("-", many, &out, &err), OJ_OK);
-    oj_vector_words_free(&out);
+    ck_assert_int_eq(oj_vector_fields_parse("-", many, &out, &err), OJ_OK);
+    oj_vector_fields_free(&out);
 }
 
 /* Each pair with a mark. */
@@ -254,15 +256,16 @@ TEST(unit_vector_with_odd_name)
 {
     struct oj_vector_words words = {0};
     struct oj_error err;
-    ck_assert_int_eq(oj_vector_parse("-", "\"a=b\":2:3", &words, &err),
+    ck_assert_int_eq(oj_vector_fields_parse("-", "\"a=b\":2:3", &words, &err),
                      OJ_ERR_ARG);
     ck_assert_ptr_null(strstr(err.message, "weights stand on the left"));
-    ck_assert_int_eq(oj_vector_parse("-", "\"a=b\"=c:3", &words, &err),
+    ck_assert_int_eq(oj_vector_fields_parse("-", "\"a=b\"=c:3", &words, &err),
                      OJ_ERR_ARG);
     ck_assert_ptr_nonnull(strstr(err.message, "weights stand on the left"));
-    ck_assert_int_eq(oj_vector_parse("-", "\"a=b\":2", &words, &err), OJ_OK);
+    ck_assert_int_eq(oj_vector_fields_parse("-", "\"a=b\":2", &words, &err),
+                     OJ_OK);
     ck_assert_str_eq(words.fields[1][0], "a=b");
-    oj_vector_words_free(&words);
+    oj_vector_fields_free(&words);
 }
 
 int main(void)

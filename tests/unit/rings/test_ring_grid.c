@@ -5,7 +5,7 @@
 #include "../random_rings.h"
 #include "../run_tests.h"
 
-#include "../../../algs/base/oj_boxes.h"
+#include "../../../algs/base/oj_feature_box.h"
 #include "../../../algs/rings/edge_grid.h"
 #include "../../../flatten/base/oj_alloc.h"
 

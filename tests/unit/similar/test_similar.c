@@ -256,8 +256,8 @@ static int open_names(struct join_trial *t, struct text_column *names,
         return 0;
     add_nulls(&t->join_buf, names->view.n);
     t->join = oj_flat_buf_view(&t->join_buf);
-    must(oj_dictionary_make(&names->view, NULL, &rules, 0, NULL, dictionary,
-                            &t->columns.text[0][0], &error));
+    must(oj_token_dictionary_make(&names->view, NULL, &rules, 0, NULL,
+                                  dictionary, &t->columns.text[0][0], &error));
     t->columns.texts[0][0] = oj_token_sets_view(&t->columns.text[0][0]);
     t->join.texts = t->columns.texts[0];
     t->join.n_texts = 1;
@@ -274,7 +274,7 @@ static int open_names(struct join_trial *t, struct text_column *names,
 static void close_names(struct join_trial *t, struct text_column *names,
                         struct oj_dictionary *dictionary)
 {
-    oj_dictionary_free(dictionary);
+    oj_token_dictionary_free(dictionary);
     free_column(names);
     trial_free(t);
 }

@@ -240,8 +240,8 @@ TEST(densified)
         same_matches("densified", &m, &truth);
         trial_answer(&t, "geos", 1, &m);
         same_matches("GEOS", &m, &truth);
-        oj_dense_free(&of[0]);
-        oj_dense_free(&of[1]);
+        oj_densify_free(&of[0]);
+        oj_densify_free(&of[1]);
         trial_free(&t);
     }
     ck_assert_int_gt(n_put_in, 1000);
@@ -261,8 +261,8 @@ TEST(densified_on_the_sphere)
     for (int64_t v = 0; v + 1 < out.vertex_offset[1]; v++)
     {
         double step = oj_sphere_metres_of(
-            oj_chord2(oj_sphere_vector(out.x[v], out.y[v]),
-                      oj_sphere_vector(out.x[v + 1], out.y[v + 1])));
+            oj_sphere_chord2(oj_sphere_vector(out.x[v], out.y[v]),
+                             oj_sphere_vector(out.x[v + 1], out.y[v + 1])));
         expect(step <= 100e3 + 1e-3 && (v == 0 || fabs(step - last) < 1e-3),
                "piece %d is %.6f m long", (int)v, step);
         last = step;
@@ -272,7 +272,7 @@ TEST(densified_on_the_sphere)
     ck_assert(out.x[0] == 170.0 && out.x[out.vertex_offset[1] - 1] == -100.0);
     ck_assert_int_eq(oj_densify(&flat, 1e-6, 1, &dense, &out, &error),
                      OJ_ERR_ARG);
-    oj_dense_free(&dense);
+    oj_densify_free(&dense);
 }
 
 /* --- large features ------------------------------------------------------- */

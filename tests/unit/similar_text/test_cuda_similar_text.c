@@ -246,8 +246,9 @@ TEST(real_names)
         return;
     add_nulls(&job.join_buf, names.view.n);
     job.relation = oj_relation_default();
-    must(oj_dictionary_make(&names.view, NULL, &rules, 0, NULL, &dictionary,
-                            &job.columns.text[0][0], &error));
+    must(oj_token_dictionary_make(&names.view, NULL, &rules, 0, NULL,
+                                  &dictionary, &job.columns.text[0][0],
+                                  &error));
     trial_view(&job);
     set_texts(&job);
     job.input = job.join;
@@ -264,7 +265,7 @@ TEST(real_names)
     job.relation.k = 3;
     job.relation.similar[0].numerator = 0; /* any token in common */
     compare(&job, &options);
-    oj_dictionary_free(dictionary);
+    oj_token_dictionary_free(dictionary);
     free_column(&names);
     trial_free(&job);
 }

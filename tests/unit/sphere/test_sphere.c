@@ -10,8 +10,8 @@
 
 #include "../join_trial.h"
 
-#include "../../../algs/reference/oj_validate.h"
-#include "../../../algs/relation/oj_engine.h"
+#include "../../../algs/reference/oj_validation.h"
+#include "../../../algs/relation/oj_index.h"
 
 /* --- comparing -------------------------------------------------------------
  */

@@ -107,12 +107,12 @@ static void make(const struct text_column *texts, int fold, int tokens,
 {
     struct oj_token_rules rules = {fold, tokens, NULL};
     struct oj_dictionary *dictionary = NULL;
-    must(oj_dictionary_make(&texts->view, NULL, &rules, 1, NULL, &dictionary,
-                            sets, &error));
+    must(oj_token_dictionary_make(&texts->view, NULL, &rules, 1, NULL,
+                                  &dictionary, sets, &error));
     if (out != NULL)
         *out = dictionary;
     else
-        oj_dictionary_free(dictionary);
+        oj_token_dictionary_free(dictionary);
 }
 
 static int size_of(const char *text, int tokens)
@@ -225,12 +225,12 @@ TEST_LOOP(property_found_sets, 0, 10)
         add_text(&both, from->bytes + from->offset[i % N],
                  from->offset[i % N + 1] - from->offset[i % N]);
     }
-    must(oj_dictionary_make(&join.view, NULL, &rules, 3, NULL, &dictionary,
-                            &made, &error));
-    must(oj_dictionary_find(dictionary, &input.view, NULL, 2, NULL, &found,
-                            &error));
-    must(oj_dictionary_find(dictionary, &join.view, NULL, 1, NULL, &other,
-                            &error));
+    must(oj_token_dictionary_make(&join.view, NULL, &rules, 3, NULL,
+                                  &dictionary, &made, &error));
+    must(oj_token_dictionary_find(dictionary, &input.view, NULL, 2, NULL,
+                                  &found, &error));
+    must(oj_token_dictionary_find(dictionary, &join.view, NULL, 1, NULL, &other,
+                                  &error));
     make(&both, rules.fold, rules.tokens, NULL, &all);
     ck_assert(made.n_bad_bytes == other.n_bad_bytes &&
               made.n_without == other.n_without);
@@ -253,7 +253,7 @@ TEST_LOOP(property_found_sets, 0, 10)
                    "rows %d, %d", i, j);
         }
     }
-    oj_dictionary_free(dictionary);
+    oj_token_dictionary_free(dictionary);
     oj_token_sets_free(&made);
     oj_token_sets_free(&found);
     oj_token_sets_free(&other);
@@ -302,8 +302,8 @@ TEST(real_restaurants)
         !read_column("text_fodors_zagats_a.csv", "name", 1, INT32_MAX, &input))
         return;
     make(&join, OJ_FOLD_FULL, TRGM, &dictionary, &made);
-    must(oj_dictionary_find(dictionary, &input.view, NULL, 2, NULL, &found,
-                            &error));
+    must(oj_token_dictionary_find(dictionary, &input.view, NULL, 2, NULL,
+                                  &found, &error));
     a = oj_token_sets_view(&found);
     b = oj_token_sets_view(&made);
     for (int i = 0; i < 5; i++)
@@ -317,7 +317,7 @@ TEST(real_restaurants)
                                        7, 10};
         ck_assert_int_eq(count_pairs(&a, &b, 0, &at, NULL), others[i]);
     }
-    oj_dictionary_free(dictionary);
+    oj_token_dictionary_free(dictionary);
     oj_token_sets_free(&made);
     oj_token_sets_free(&found);
     free_column(&join);
@@ -379,8 +379,8 @@ TEST(large_texts)
     }
     add_text(&column, "a", 1);
     add_text(&column, text, n);
-    ck_assert_int_eq(oj_dictionary_make(&column.view, fid, &rules, 1, NULL,
-                                        &dictionary, &sets, &error),
+    ck_assert_int_eq(oj_token_dictionary_make(&column.view, fid, &rules, 1,
+                                              NULL, &dictionary, &sets, &error),
                      OJ_ERR_LIMIT);
     ck_assert_ptr_nonnull(strstr(error.message, "18"));
     ck_assert_int_eq(sets.n_rows, 0);
@@ -397,19 +397,21 @@ TEST(degenerate_no_texts)
     struct oj_dictionary *dictionary = NULL;
     struct oj_token_sets_buf sets = {0}, found = {0};
     const int cancel = 1;
-    must(oj_dictionary_make(&none, NULL, &rules, 0, NULL, &dictionary, &sets,
-                            &error));
-    must(oj_dictionary_find(dictionary, &none, NULL, 0, NULL, &found, &error));
+    must(oj_token_dictionary_make(&none, NULL, &rules, 0, NULL, &dictionary,
+                                  &sets, &error));
+    must(oj_token_dictionary_find(dictionary, &none, NULL, 0, NULL, &found,
+                                  &error));
     ck_assert(sets.n_rows == 0 && sets.offset[0] == 0 && found.n_rows == 0);
-    ck_assert_int_gt(oj_dictionary_bytes(dictionary), 0);
-    oj_dictionary_free(dictionary);
-    oj_dictionary_free(NULL);
+    ck_assert_int_gt(oj_token_dictionary_bytes(dictionary), 0);
+    oj_token_dictionary_free(dictionary);
+    oj_token_dictionary_free(NULL);
     oj_word_map_free(NULL);
     {
         struct text_column one = {0};
         add_text(&one, "a", 1);
-        ck_assert_int_eq(oj_dictionary_make(&one.view, NULL, &rules, 1, &cancel,
-                                            &dictionary, &sets, &error),
+        ck_assert_int_eq(oj_token_dictionary_make(&one.view, NULL, &rules, 1,
+                                                  &cancel, &dictionary, &sets,
+                                                  &error),
                          OJ_ERR_CANCELLED);
         free_column(&one);
     }

@@ -21,8 +21,8 @@
  *  even-odd. A unit may have several records in a leaf; their states belong
  *  together by even-odd.  oj_ring_cell.h says how states and edges answer.
  */
-#ifndef OJ_POLYGON_CELLS_H
-#define OJ_POLYGON_CELLS_H
+#ifndef OJ_RING_CELLS_H
+#define OJ_RING_CELLS_H
 
 #include "../device/oj_segment_record.h"
 #include "oj_ring_packed_edge.h"

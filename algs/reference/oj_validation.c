@@ -1,4 +1,4 @@
-#include "oj_validate.h"
+#include "oj_validation.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_compare.h"
 #include "../exact/exact_reference.h"
@@ -17,7 +17,7 @@ struct oj_row_pair
     double measure;
 };
 
-const char *oj_difference_kind_name(enum oj_difference_kind kind)
+const char *oj_validation_difference_name(enum oj_difference_kind kind)
 {
     static const char *const names[OJ_N_DIFFERENCE_KINDS] = {
         [OJ_DIFFERENCE_MISSING] = "missing",

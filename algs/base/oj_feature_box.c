@@ -1,4 +1,4 @@
-#include "oj_boxes.h"
+#include "oj_feature_box.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_compare.h"
 

@@ -7,10 +7,10 @@
  *
  *  The order decides speed, never an answer.
  */
-#ifndef CPU_MORTON_SORT_H
-#define CPU_MORTON_SORT_H
+#ifndef CPU_SPATIAL_ORDER_H
+#define CPU_SPATIAL_ORDER_H
 
-#include "oj_boxes.h"
+#include "oj_feature_box.h"
 
 #define OJ_BUCKET_POINTS 8192
 
@@ -49,7 +49,8 @@ OJ_MUST_USE oj_status oj_order_build(struct oj_order *order, int n_threads,
 struct oj_box oj_order_frame(int64_t n, const double *x, const double *y);
 
 /** Where slice (n_slices: the end) of n elements begins. */
-static inline int64_t oj_slice_begin(int64_t n, int64_t n_slices, int64_t slice)
+static inline int64_t oj_order_slice_begin(int64_t n, int64_t n_slices,
+                                           int64_t slice)
 {
     return slice == n_slices ? n : n / n_slices * slice;
 }
@@ -58,8 +59,8 @@ static inline int64_t oj_slice_begin(int64_t n, int64_t n_slices, int64_t slice)
  *  slices of each in their order.
  *  start   [n_slices][n_buckets]
  *  offset  [n_buckets + 1] out */
-void oj_slices_place(int64_t n_slices, int64_t n_buckets, int64_t *start,
-                     int64_t *offset);
+void oj_order_slices_place(int64_t n_slices, int64_t n_buckets, int64_t *start,
+                           int64_t *offset);
 
 /** Sorts bucket by the upper bits of the key, stable; scratch holds as many
  * points as the bucket. Different buckets may be sorted by different threads at

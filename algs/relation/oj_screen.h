@@ -7,8 +7,8 @@
  *  The join asks the screen and hands the candidates to the engine
  *  (join_candidates of struct oj_engine), which calls nothing of the join.
  */
-#ifndef OJ_CANDIDATE_PROVIDER_H
-#define OJ_CANDIDATE_PROVIDER_H
+#ifndef OJ_SCREEN_H
+#define OJ_SCREEN_H
 
 #include "../../flatten/arrays/oj_flat.h"
 

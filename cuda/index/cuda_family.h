@@ -1,8 +1,8 @@
 /** The module is several engines under one name, as the cpu backend is: each
  *  family answers some joins between some kinds of features, all with the
  *  bits of the cpu backend. */
-#ifndef CUDA_ENGINE_TABLE_H
-#define CUDA_ENGINE_TABLE_H
+#ifndef CUDA_FAMILY_H
+#define CUDA_FAMILY_H
 
 #include "../device/oj_cuda.h"
 #include "oj_pair_conditions.h"
@@ -48,9 +48,10 @@ struct oj_cuda_points
 #define OJ_CUDA_POINT_COLUMN_BYTES 24
 
 /** The conditions of relation on columns of points and layer. */
-struct oj_pair_rule oj_cuda_pair_rule(const struct oj_relation *relation,
-                                      const struct oj_cuda_layer *layer,
-                                      const struct oj_cuda_points *points);
+struct oj_pair_rule
+oj_cuda_family_pair_rule(const struct oj_relation *relation,
+                         const struct oj_cuda_layer *layer,
+                         const struct oj_cuda_points *points);
 
 /** Sums by join feature (oj_sum_request.h), on their way. Blocks add to one of
  *  several copies, so that features with many points are many places. */
@@ -79,12 +80,12 @@ struct oj_cuda_pairs
 /** Finds the pairs of a share of the rows first .. first + n - 1 of input,
  * whose numbers count from first.  Where it returns OJ_ERR_NOMEM, half as many
  * rows are asked for.  The device is current; every device does the same. */
-typedef oj_status oj_cuda_share_finder(const struct oj_cuda_index *index,
-                                       const struct oj_flat *input,
-                                       int64_t first, int64_t n,
-                                       struct oj_cuda_share *share,
-                                       struct oj_stats *stats,
-                                       struct oj_error *err);
+typedef oj_status oj_cuda_family_share_finder(const struct oj_cuda_index *index,
+                                              const struct oj_flat *input,
+                                              int64_t first, int64_t n,
+                                              struct oj_cuda_share *share,
+                                              struct oj_stats *stats,
+                                              struct oj_error *err);
 
 struct oj_cuda_family
 {
@@ -110,7 +111,7 @@ struct oj_cuda_family
      *  and their pairs. NULL: the family takes points, chunk by chunk, with the
      *  functions below; else these are NULL, and the layer of an index has
      *  nothing but flat, which has features, and tie_rank. */
-    oj_cuda_share_finder *find_share;
+    oj_cuda_family_share_finder *find_share;
 
     /** Bytes of device memory that a batch of n rows needs beside its points
      *  and one-to-one answers; for choosing batch sizes. */

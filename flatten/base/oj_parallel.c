@@ -2,7 +2,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "oj_threads.h"
+#include "oj_parallel.h"
 
 #include <pthread.h>
 #include <sched.h>

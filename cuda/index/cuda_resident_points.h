@@ -1,7 +1,7 @@
 /** Points and answers that stay on a device of an index: what the module's
  *  functions of the caller's memory are made of. */
-#ifndef CUDA_JOIN_OF_DEVICE_POINTS_H
-#define CUDA_JOIN_OF_DEVICE_POINTS_H
+#ifndef CUDA_RESIDENT_POINTS_H
+#define CUDA_RESIDENT_POINTS_H
 
 #include "cuda_index.h"
 

@@ -7,10 +7,10 @@
  * least distance are measured again in GEOS's order of operations, which
  * decides.
  */
-#ifndef CPU_QUERY_PATCH_SEARCH_H
-#define CPU_QUERY_PATCH_SEARCH_H
+#ifndef CPU_NEAREST_SEARCH_H
+#define CPU_NEAREST_SEARCH_H
 
-#include "../base/cpu_morton_sort.h"
+#include "../base/cpu_spatial_order.h"
 #include "../base/oj_radix.h"
 #include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_ranking.h"

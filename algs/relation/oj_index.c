@@ -1,4 +1,4 @@
-#include "oj_engine.h"
+#include "oj_index.h"
 
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"

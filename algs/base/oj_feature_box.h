@@ -9,8 +9,8 @@
  *
  *  Source: ours.
  */
-#ifndef OJ_BOXES_H
-#define OJ_BOXES_H
+#ifndef OJ_FEATURE_BOX_H
+#define OJ_FEATURE_BOX_H
 
 #include "../../flatten/arrays/oj_flat.h"
 #include "../kernels/oj_box.h"

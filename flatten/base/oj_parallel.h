@@ -1,6 +1,6 @@
 /** Parallel loops over tasks. */
-#ifndef OJ_THREADS_H
-#define OJ_THREADS_H
+#ifndef OJ_PARALLEL_H
+#define OJ_PARALLEL_H
 
 #include "oj_status.h"
 

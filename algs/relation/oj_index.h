@@ -7,8 +7,8 @@
  * first and the last takes everything.  All give the same pairs where they
  * overlap. Kernels of the CUDA module are asked before the list (oj_gpu.h).
  */
-#ifndef OJ_ENGINE_H
-#define OJ_ENGINE_H
+#ifndef OJ_INDEX_H
+#define OJ_INDEX_H
 
 #include "oj_backend_registry.h"
 
@@ -73,7 +73,7 @@ struct oj_engine
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err);
 
-    /** Joins a batch whose candidates are there (oj_candidate_provider.h), and
+    /** Joins a batch whose candidates are there (oj_screen.h), and
      *  marks in candidates what it decides.  NULL: the engine finds them
      *  itself. */
     oj_status (*join_candidates)(struct oj_index *index,
@@ -126,7 +126,7 @@ void oj_index_copy_free(const struct oj_engine *engine, struct oj_index *copy);
  *  distance only and stand behind it. */
 extern const struct oj_engine oj_cpu_similar_shapes;
 /** Nearest join features of points; nothing left out
- * (cpu_query_patch_search.h). */
+ * (cpu_nearest_search.h). */
 extern const struct oj_engine oj_cpu_nearest_points;
 /** Points in polygons: intersects, within, covered by. */
 extern const struct oj_engine oj_cpu_points_in_polygons;

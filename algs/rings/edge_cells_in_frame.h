@@ -16,8 +16,8 @@
  *  that comes to the box shows W > 0.9 S; there are fewer than 2^15 cells along
  *  W, so 1e-9 cell > 2e-14 S, and the first term is larger.
  */
-#ifndef EDGE_CELL_COVER_H
-#define EDGE_CELL_COVER_H
+#ifndef EDGE_CELLS_IN_FRAME_H
+#define EDGE_CELLS_IN_FRAME_H
 
 #include <math.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "cuda_engine_table.h"
+#include "cuda_family.h"
 
 #include "../device/cuda_peers.h"
 #include "../device/cuda_stream_work.cuh"
@@ -93,9 +93,10 @@ int64_t oj_cuda_family_bytes(const struct oj_cuda_index *index)
            oj_cuda_family_bytes(index->asked);
 }
 
-struct oj_pair_rule oj_cuda_pair_rule(const struct oj_relation *relation,
-                                      const struct oj_cuda_layer *layer,
-                                      const struct oj_cuda_points *points)
+struct oj_pair_rule
+oj_cuda_family_pair_rule(const struct oj_relation *relation,
+                         const struct oj_cuda_layer *layer,
+                         const struct oj_cuda_points *points)
 {
     struct oj_pair_rule rule = oj_pair_rule_none();
     const struct oj_cuda_columns *columns = &layer->columns;

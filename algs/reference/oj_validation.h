@@ -28,8 +28,8 @@
  *  Batches are compared as they come; every difference goes to the report, the
  *  first few are kept.
  */
-#ifndef OJ_VALIDATE_H
-#define OJ_VALIDATE_H
+#ifndef OJ_VALIDATION_H
+#define OJ_VALIDATION_H
 
 #include "../../flatten/arrays/oj_flat.h"
 #include "../../flatten/arrays/oj_matches.h"
@@ -176,7 +176,7 @@ OJ_MUST_USE oj_status oj_validation_compare_part(
     int64_t first, const struct oj_matches *reference, struct oj_error *err);
 
 /** "missing", "extra", "distance", "order", "proved" or "rounding". */
-const char *oj_difference_kind_name(enum oj_difference_kind kind);
+const char *oj_validation_difference_name(enum oj_difference_kind kind);
 
 void oj_validation_free(struct oj_validation *validation);
 

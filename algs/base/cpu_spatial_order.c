@@ -1,8 +1,8 @@
-#include "cpu_morton_sort.h"
+#include "cpu_spatial_order.h"
 
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_compare.h"
-#include "../../flatten/base/oj_threads.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../kernels/oj_morton.h"
 
 #include <stdlib.h>
@@ -57,8 +57,8 @@ static double compute_morton_key_scale(const struct oj_box *frame)
     return isfinite(scale) ? scale : 0.0;
 }
 
-void oj_slices_place(int64_t n_slices, int64_t n_buckets, int64_t *start,
-                     int64_t *offset)
+void oj_order_slices_place(int64_t n_slices, int64_t n_buckets, int64_t *start,
+                           int64_t *offset)
 {
     int64_t total = 0;
     for (int64_t bucket = 0; bucket < n_buckets; bucket++)
@@ -97,9 +97,10 @@ static void compute_and_count_morton_keys(int64_t slice, int thread, void *user)
     uint32_t *keys = b->order->keys;
     struct oj_box f = b->frame;
     double scale = b->scale;
-    int64_t end = oj_slice_begin(b->n, b->n_slices, slice + 1);
+    int64_t end = oj_order_slice_begin(b->n, b->n_slices, slice + 1);
     (void)thread;
-    for (int64_t i = oj_slice_begin(b->n, b->n_slices, slice); i < end; i++)
+    for (int64_t i = oj_order_slice_begin(b->n, b->n_slices, slice); i < end;
+         i++)
     {
         double x = b->x[i], y = b->y[i];
         uint32_t key = NO_KEY;
@@ -122,10 +123,11 @@ static void scatter_keys_of_slice_to_buckets(int64_t slice, int thread,
     struct oj_order *order = b->order;
     int64_t *start = b->slice_start + slice * order->n_buckets;
     const uint32_t *keys = order->keys;
-    int64_t end = oj_slice_begin(b->n, b->n_slices, slice + 1);
+    int64_t end = oj_order_slice_begin(b->n, b->n_slices, slice + 1);
     int shift = b->prefix_shift;
     (void)thread;
-    for (int64_t i = oj_slice_begin(b->n, b->n_slices, slice); i < end; i++)
+    for (int64_t i = oj_order_slice_begin(b->n, b->n_slices, slice); i < end;
+         i++)
     {
         uint32_t key = keys[i];
         struct oj_ordered_point *point;
@@ -174,8 +176,8 @@ static oj_status cut_key_prefixes_into_buckets(struct order_build *b,
             b->slice_start[s * n_buckets + b->bucket_of[p]] +=
                 b->histogram[s * b->n_prefixes + p];
     }
-    oj_slices_place(b->n_slices, n_buckets, b->slice_start,
-                    order->bucket_offset);
+    oj_order_slices_place(b->n_slices, n_buckets, b->slice_start,
+                          order->bucket_offset);
     order->n_points = order->bucket_offset[n_buckets];
     order->largest_bucket = 0;
     for (int64_t bucket = 0; bucket < n_buckets; bucket++)

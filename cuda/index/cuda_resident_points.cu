@@ -1,6 +1,6 @@
 /* Joins of points that lie on the device already, in order of a stream of the
  * caller's: nothing is copied, and of lists their size alone is waited for. */
-#include "cuda_join_of_device_points.h"
+#include "cuda_resident_points.h"
 
 #include "../../flatten/base/oj_alloc.h"
 #include "../device/cuda_stream_work.cuh"
@@ -51,7 +51,7 @@ oj_status oj_cuda_resident_index(const struct oj_gpu_index *index,
                                  const struct oj_cuda_index **out,
                                  struct oj_error *err)
 {
-    int number = oj_cuda_chosen(index, NULL);
+    int number = oj_cuda_index_chosen(index, NULL);
     if (number < 0 || index->place[0].of[number] == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the join side is not ready on the device");

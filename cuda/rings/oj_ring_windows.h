@@ -12,8 +12,8 @@
  *      . |         | .      other cell has to do with it
  *      . + - - - - + .
  */
-#ifndef OJ_SMALL_POLYGON_WINDOWS_H
-#define OJ_SMALL_POLYGON_WINDOWS_H
+#ifndef OJ_RING_WINDOWS_H
+#define OJ_RING_WINDOWS_H
 
 #include "oj_ring_cells_build.h"
 

@@ -1,8 +1,8 @@
 /** How many rows go to a device at a time, so that a join that is cancelled
  * ends within a second whatever its points ask of the kernels: what is under
  * way cannot be stopped, so it should be short. */
-#ifndef CUDA_ROWS_PER_LAUNCH_BY_TIME_H
-#define CUDA_ROWS_PER_LAUNCH_BY_TIME_H
+#ifndef CUDA_PACE_H
+#define CUDA_PACE_H
 
 #include <stdint.h>
 

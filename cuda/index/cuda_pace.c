@@ -1,4 +1,4 @@
-#include "cuda_rows_per_launch_by_time.h"
+#include "cuda_pace.h"
 
 /* The fourth of a batch is not worth a piece of its own. */
 static const int64_t first_rows = 256, least_rows = 64;
