@@ -535,8 +535,8 @@ OGRJOIN_API void ogrjoin_settings_progress(
     int (*report)(void *user, int64_t rows, int64_t n_rows), void *user);
 
 /** notice is called with a line of text for what is no error: one side has no
- *  CRS, columns are renamed, overlaps that GEOS cannot make.  By the thread
- *  that calls the library; notice and user outlive the streams.  NULL: none. */
+ *  CRS, overlaps that GEOS cannot make.  By the thread that calls the library;
+ *  notice and user outlive the streams.  NULL: none. */
 OGRJOIN_API void ogrjoin_settings_notices(struct ogrjoin_settings *settings,
                                           void (*notice)(void *user,
                                                          const char *message),

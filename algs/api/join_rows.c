@@ -379,8 +379,10 @@ struct rows_stream
 
     enum stream_state state;
     int source_ended;
-    struct rows_chunks chunks;   /* of the batch */
-    struct ogrjoin_layer *layer; /* of them */
+    struct oj_arrow_shared *large; /* an array that is read in parts, or NULL */
+    int64_t large_at;              /* its rows that were read */
+    struct rows_chunks chunks;     /* of the batch */
+    struct ogrjoin_layer *layer;   /* of them */
     struct layer_sets sets;
     struct oj_flat flat;
     int64_t n_before, at; /* rows of batches before, and joined of this one */
@@ -403,6 +405,7 @@ static void close_stream(struct rows_stream *s)
         return;
     if (s->source.release != NULL)
         s->source.release(&s->source);
+    oj_arrow_unshare(s->large);
     oj_pair_stage_close(s->stage);
     rows_output_close(&s->output);
     api_layer_sets_free(&s->sets);
@@ -553,6 +556,34 @@ static oj_status open_rows_stream(struct rows_stream *s, struct oj_error *err)
 /* ---- the input -------------------------------------------------------------
  */
 
+/* The next array of the source, but at most n rows of it at a time; released at
+ * the end. */
+static oj_status read_array(struct rows_stream *s, int64_t n,
+                            struct ArrowArray *out, struct oj_error *err)
+{
+    const struct ArrowArray *large;
+    int64_t n_left;
+    if (s->large == NULL)
+    {
+        OJ_TRY(api_stream_next(&s->source, out, err));
+        if (out->release == NULL || out->length <= n)
+            return OJ_OK;
+        OJ_TRY(oj_arrow_share(out, &s->large, err));
+        s->large_at = 0;
+    }
+    large = oj_arrow_shared_array(s->large);
+    n_left = large->length - s->large_at;
+    OJ_TRY(oj_arrow_view(s->large, large, s->large_at, n < n_left ? n : n_left,
+                         out, err));
+    s->large_at += out->length;
+    if (n >= n_left)
+    {
+        oj_arrow_unshare(s->large);
+        s->large = NULL;
+    }
+    return OJ_OK;
+}
+
 /* Arrays of some rows, or all of them; none at the end. */
 static oj_status read_arrays(struct rows_stream *s, struct oj_error *err)
 {
@@ -565,7 +596,7 @@ static oj_status read_arrays(struct rows_stream *s, struct oj_error *err)
     {
         struct ArrowArray array;
         OJ_TRY(oj_check_cancel(all->options.cancel, err));
-        OJ_TRY(api_stream_next(&s->source, &array, err));
+        OJ_TRY(read_array(s, most - rows_chunks_rows(&s->chunks), &array, err));
         if (array.release == NULL)
             s->source_ended = 1;
         else if (array.length == 0)

@@ -344,7 +344,8 @@ oj_status rows_aggregates_add(struct rows_aggregates *a,
  */
 
 /* The format of the results of word i. A decimal is read as a real, and half a
- * float is, too; dictionaries and runs are what their values are. */
+ * float is, too; dictionaries and runs are what their values are; of a column
+ * without a type there are NULLs alone, of integers. */
 static const char *format_of_result(const struct rows_aggregates *a, int i)
 {
     const struct oj_aggregate_word *word = &a->words.word[i];
@@ -356,6 +357,8 @@ static const char *format_of_result(const struct rows_aggregates *a, int i)
             oj_arrow_value_schema(a->join->schema.children[column])->format;
         if (format[0] == 'd' || format[0] == 'e')
             return "g";
+        if (format[0] == 'n')
+            return "l";
         return strcmp(format, "vu") == 0 ? "u" : format;
     }
     return word->type == OJ_AGG_INTEGER ? "l"

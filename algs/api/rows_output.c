@@ -289,29 +289,6 @@ static oj_status name_columns(struct rows_output *o,
     return oj_row_columns_plan(request, &o->columns, err);
 }
 
-/* The names that columns had are valid as long as what they were planned from.
- */
-static void notice_renamed(const struct rows_output *o,
-                           const struct ogrjoin_settings *settings)
-{
-    char text[700] = "";
-    size_t used = 0;
-    for (int64_t i = 0; i < o->columns.n && used < sizeof text - 1; i++)
-    {
-        const struct oj_named_column *column = &o->columns.column[i];
-        if (column->original[0] != '\0' &&
-            strcmp(column->original, column->name) != 0)
-            used += (size_t)snprintf(text + used, sizeof text - used,
-                                     "%s%s -> %s", used > 0 ? ", " : "",
-                                     column->original, column->name);
-    }
-    if (used > 0)
-        api_settings_notify(settings,
-                            "columns renamed, because their names are taken: "
-                            "%s",
-                            text);
-}
-
 static oj_status plan_columns(struct rows_output *o,
                               const struct ogrjoin_settings *s,
                               const struct oj_relation *relation,
@@ -343,10 +320,7 @@ static oj_status plan_columns(struct rows_output *o,
     if (status == OJ_OK)
         status = name_columns(o, s, &asked, fields, err);
     if (status == OJ_OK)
-    {
-        notice_renamed(o, s);
         status = make_schema(o, err);
-    }
     oj_computed_columns_free(&computed);
     oj_free(aggregates);
     oj_free(fields[0]);

@@ -1023,7 +1023,8 @@ struct joined_handle
     struct ArrowArrayStream stream;
     PyObject *rows; /* the capsule */
     PyObject *notices;
-    int64_t n_done, n_rows; /* of the left side; n_rows -1: unknown */
+    PyObject *progress; /* called with rows done and of all, or None */
+    PyObject *raised;   /* what it raised, or NULL */
     int cancel;
 };
 
@@ -1038,12 +1039,26 @@ static void add_notice(void *notices, const char *message)
     PyGILState_Release(state);
 }
 
-static int note_progress(void *joined, int64_t rows, int64_t n_rows)
+/* Called without the GIL. A progress that raises ends the join. */
+static int call_progress(void *joined, int64_t rows, int64_t n_rows)
 {
     struct joined_handle *self = joined;
-    __atomic_store_n(&self->n_done, rows, __ATOMIC_RELAXED);
-    __atomic_store_n(&self->n_rows, n_rows, __ATOMIC_RELAXED);
-    return 0;
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *type, *traceback,
+        *done =
+            PyObject_CallFunction(self->progress, "LL", (long long)rows,
+                                  (long long)(n_rows > rows ? n_rows : rows));
+    int code = done == NULL;
+    Py_XDECREF(done);
+    if (code)
+    {
+        PyErr_Fetch(&type, &self->raised, &traceback);
+        PyErr_NormalizeException(&type, &self->raised, &traceback);
+        Py_XDECREF(type);
+        Py_XDECREF(traceback);
+    }
+    PyGILState_Release(state);
+    return code;
 }
 
 static struct ogrjoin_settings *
@@ -1073,6 +1088,8 @@ static void free_joined(struct joined_handle *self)
         self->stream.release(&self->stream);
     Py_END_ALLOW_THREADS Py_XDECREF(self->rows);
     Py_XDECREF(self->notices);
+    Py_XDECREF(self->progress);
+    Py_XDECREF(self->raised);
     free(self);
 }
 
@@ -1172,18 +1189,19 @@ static PyObject *make_schema_capsule(struct ArrowArrayStream *stream)
     return capsule;
 }
 
-/* py_join_rows(rows, stream, settings) -> (joined, schema, number of the
- * geometry's column or -1, notices): an Arrow stream, which is used up */
+/* py_join_rows(rows, stream, settings, progress or None) -> (joined, schema,
+ * number of the geometry's column or -1, notices): an Arrow stream, which is
+ * used up */
 static PyObject *py_join_rows(PyObject *module, PyObject *args)
 {
     struct rows_work w = {0};
     struct rows_handle *rows;
     struct joined_handle *self;
-    PyObject *one, *stream, *settings, *schema, *capsule = NULL;
+    PyObject *one, *stream, *settings, *progress, *schema, *capsule = NULL;
     int is_cancelled;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOO!", &one, &stream, &PyDict_Type,
-                          &settings) ||
+    if (!PyArg_ParseTuple(args, "OOO!O", &one, &stream, &PyDict_Type, &settings,
+                          &progress) ||
         (rows = PyCapsule_GetPointer(one, ROWS)) == NULL ||
         (w.stream = PyCapsule_GetPointer(stream, "arrow_array_stream")) == NULL)
         return NULL;
@@ -1191,13 +1209,14 @@ static PyObject *py_join_rows(PyObject *module, PyObject *args)
         return PyErr_NoMemory();
     Py_INCREF(one);
     self->rows = one;
-    self->n_rows = -1;
+    Py_INCREF(progress);
+    self->progress = progress;
     w.rows = rows->rows;
     w.out = &self->stream;
     if ((self->notices = PyList_New(0)) != NULL)
         w.settings = make_row_settings(settings, &self->cancel, self->notices);
-    if (w.settings != NULL)
-        ogrjoin_settings_progress(w.settings, note_progress, self);
+    if (w.settings != NULL && progress != Py_None)
+        ogrjoin_settings_progress(w.settings, call_progress, self);
     if (w.settings != NULL &&
         run_once_interruptible(run_rows_work, &w, &self->cancel,
                                &is_cancelled) == 0)
@@ -1238,6 +1257,8 @@ static PyObject *py_next_rows(PyObject *module, PyObject *capsule)
         if (w.array->release != NULL)
             w.array->release(w.array);
         free(w.array);
+        if (self->raised != NULL)
+            PyErr_SetObject((PyObject *)Py_TYPE(self->raised), self->raised);
         return PyErr_Occurred() != NULL ? NULL : Py_BuildValue("O", Py_None);
     }
     array = PyCapsule_New(w.array, "arrow_array", destroy_array_capsule);
@@ -1253,18 +1274,6 @@ static PyObject *py_next_rows(PyObject *module, PyObject *capsule)
         return NULL;
     }
     return Py_BuildValue("NN", schema, array);
-}
-
-/* py_rows_done(joined) -> (left rows that are joined, of so many or -1) */
-static PyObject *py_rows_done(PyObject *module, PyObject *capsule)
-{
-    struct joined_handle *self = PyCapsule_GetPointer(capsule, JOINED);
-    (void)module;
-    if (self == NULL)
-        return NULL;
-    return Py_BuildValue(
-        "LL", (long long)__atomic_load_n(&self->n_done, __ATOMIC_RELAXED),
-        (long long)__atomic_load_n(&self->n_rows, __ATOMIC_RELAXED));
 }
 
 /* --- validation ------------------------------------------------------------
@@ -1556,7 +1565,6 @@ static PyMethodDef methods[] = {
     {"rows", py_rows, METH_VARARGS, NULL},
     {"join_rows", py_join_rows, METH_VARARGS, NULL},
     {"next_rows", py_next_rows, METH_O, NULL},
-    {"rows_done", py_rows_done, METH_O, NULL},
     {"count", count_layer_features, METH_O, NULL},
     {"index", new_index, METH_VARARGS, NULL},
     {"backend", py_backend, METH_O, NULL},

@@ -178,8 +178,11 @@ def test_crs():
     feet = ogrjoin.pairs(POINTS, LOTS, "dwithin", max_distance="0.3048006096012192m")
     assert len(feet) == len(ogrjoin.pairs(POINTS, LOTS, "dwithin", max_distance=1))
     for wrong in ("1 mile", "x", "1deg"):
-        with pytest.raises(ValueError, match="is no distance"):
+        with pytest.raises(ValueError, match="max_distance") as error:
             ogrjoin.pairs(POINTS, LOTS, "dwithin", max_distance=wrong)
+        with pytest.raises(ValueError, match="max_distance") as other:
+            ogrjoin.join(POINTS, LOTS, "dwithin", max_distance=wrong)
+        assert str(error.value) == str(other.value)
 
 
 def test_errors():
@@ -254,7 +257,7 @@ def test_aggregates_of_batches_and_types():
     assert table["concat_name"].null_count == (count == 0).sum()
     one = ogrjoin.join(points, lots, how="inner", agg="count").read_all()
     assert len(one) == (count > 0).sum()
-    for wrong in ("sum(name)", "sum", "total(lot)", "sum(nothing)", "concat(half)"):
+    for wrong in ("sum(name)", "sum", "total(lot)", "sum(nothing)"):
         with pytest.raises(ogrjoin.Error):
             ogrjoin.join(points, lots, agg=wrong).read_all()
 
@@ -306,7 +309,7 @@ def test_small_batches():
         reader = table.to_reader(max_chunksize=7)
         joined = pa.RecordBatchReader.from_stream(ogrjoin.join(reader, LOTS, **named))
         batches = list(joined)
-        assert len(batches) == 143
+        assert max(map(len, batches)) > 7
         assert pa.Table.from_batches(batches).combine_chunks().equals(
             whole.combine_chunks()
         )
@@ -327,8 +330,6 @@ def test_made_geometry():
             assert np.allclose(distance, frame.join_distance[found])
         else:
             assert np.allclose(shapes[found].length, frame.join_distance[found])
-    with pytest.raises(ogrjoin.UnsupportedError, match="right alone"):
-        ogrjoin.join(POINTS, LOTS, how="full", geometry="intersection")
     with pytest.raises(ogrjoin.InvalidError, match="nearest_point"):
         ogrjoin.join(POINTS, LOTS, geometry="both")
 
@@ -342,5 +343,5 @@ def test_missing_crs_and_degrees():
     near = ogrjoin.join(left, right, "nearest", max_distance="0.3deg").read_all()
     theirs = ogrjoin.join(POINTS, LOTS, "nearest", max_distance=0.3).read_all()
     assert near["join_fid"].equals(theirs["join_fid"])
-    with pytest.raises(ogrjoin.InvalidError, match="no degrees"):
+    with pytest.raises(ogrjoin.InvalidError, match="not in degrees"):
         ogrjoin.join(POINTS, LOTS, "nearest", max_distance="0.3deg")

@@ -97,8 +97,11 @@ def transformer(source: str | None, target: str | None) -> Any:
             raise InvalidError(
                 f'crs="reproject": the {side} side has no CRS; write {argument}='
             )
-        if _proj(crs) is None:
-            raise InvalidError(f'crs="reproject" needs pyproj, and a CRS it knows: "{crs}"')
+    known = _proj(str(source)), _proj(str(target))
+    if None in known:
+        raise InvalidError(
+            f'crs="reproject" needs pyproj, and CRS that it knows: {source}, {target}'
+        )
     import pyproj
 
-    return pyproj.Transformer.from_crs(_proj(source), _proj(target), always_xy=True)
+    return pyproj.Transformer.from_crs(*known, always_xy=True)

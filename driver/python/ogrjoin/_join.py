@@ -16,13 +16,18 @@ Geometry = Literal[
 ]
 
 
+class _Text(str):
+    """What a file of words holds, not its name."""
+
+
 def _words(settings: dict[str, Any]) -> dict[str, Any]:
     """As the C library takes them: lists are put together, False is not asked."""
     for name, value in settings.items():
         if isinstance(value, (list, tuple)):
             settings[name] = ",".join(str(word) for word in value)
-    if settings.get("word_map") is not None:
-        settings["word_map"] = word_map_text(settings["word_map"])
+    word_map = settings.get("word_map")
+    if word_map is not None and not isinstance(word_map, _Text):
+        settings["word_map"] = _Text(word_map_text(word_map))
     return {k: v for k, v in settings.items() if v is not None and v is not False}
 
 

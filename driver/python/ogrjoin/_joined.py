@@ -49,7 +49,7 @@ class Joined:
     def _start(self, stacklevel: int) -> Any:
         stream = self._left.reader().__arrow_c_stream__()
         joined, schema, geometry, notices = _core.join_rows(
-            self._rows, stream, self._settings
+            self._rows, stream, self._settings, self._progress
         )
         for notice in notices:
             warnings.warn(notice, UserWarning, stacklevel=stacklevel)
@@ -60,15 +60,8 @@ class Joined:
         joined, self._next = self._next, None
         if joined is None:
             joined = self._start(4)[0]
-        done = None
         while (piece := _core.next_rows(joined)) is not None:
-            if self._progress is not None and done != _core.rows_done(joined):
-                done = _core.rows_done(joined)
-                self._progress(done[0], max(done))
             yield pa.record_batch(_Piece(*piece))
-        if self._progress is not None and done != _core.rows_done(joined):
-            done = _core.rows_done(joined)
-            self._progress(done[0], max(done))
 
     def reader(self) -> Any:
         """A pyarrow.RecordBatchReader from the beginning."""
@@ -106,8 +99,8 @@ class Joined:
         return f"<ogrjoin.Joined: rows of {', '.join(self.schema.names)}>"
 
     def _repr_html_(self) -> str:
-        head = "" if self._left.is_once else next(self._batches(), None)
-        if not head:
+        head = None if self._left.is_once else next(self._batches(), None)
+        if head is None:
             return repr(self).replace("<", "&lt;")
         rows = head.slice(0, 5).to_pandas()
         return f"<p>ogrjoin.Joined, the first rows:</p>{rows.to_html(max_cols=20)}"

@@ -170,7 +170,8 @@ def stream_of(side: Any, column: str | None = None) -> Any:
 
 def count_rows(side: Any) -> int:
     """0: only reading tells."""
-    is_counted = type(side).__module__.split(".")[0] in ("pyarrow", "polars")
+    counted = ("ogrjoin", "pyarrow", "polars", "pandas", "geopandas")
+    is_counted = type(side).__module__.split(".")[0] in counted
     return len(side) if is_counted and hasattr(side, "__len__") else 0
 
 

@@ -26,6 +26,18 @@ def _table_of_shapes(array: Any, crs: str | None) -> Any:
     return pa.table([column], schema=pa.schema([field]))
 
 
+def _shapes_of(table: Any) -> Any:
+    """Geometries of shapely of a table's only column."""
+    import shapely
+
+    kind = table.schema.field(0).type
+    if any(test(kind) for test in (pa.types.is_binary, pa.types.is_large_binary)):
+        return shapely.from_wkb(table.column(0).to_numpy())
+    import geopandas
+
+    return geopandas.GeoDataFrame.from_arrow(table).geometry.values
+
+
 class TableSide:
     """Whatever holds features, as Arrow streams."""
 
@@ -36,7 +48,7 @@ class TableSide:
         elif layer is not None:
             raise InvalidError(f"{which}_layer is of a path to a file")
         self.index: list[str] = []  # columns that were the index of pandas
-        geometry = getattr(side, "geometry", None)
+        geometry: Any = getattr(side, "geometry", None)
         if _sides.is_geodataframe(side):
             geometry = geometry.name
             keeps = which == "left" and type(side.index).__name__ != "RangeIndex"
@@ -69,12 +81,13 @@ class TableSide:
             or isinstance(side, Joined)
             or type(side).__module__.split(".")[0] in ("polars", "duckdb", "_duckdb", "sedonadb")
         )
-        self.n_rows = len(side) if hasattr(side, "__len__") else None
+        self.n_rows = _sides.count_rows(side) or None
         self._reader: Any = pa.RecordBatchReader.from_stream(side)
         self._schema, primary = mark_geometries(self._reader.schema)
-        self.geometry = settings.get(f"{which}_column") or primary
-        if self.geometry is None and isinstance(geometry, str):
-            self.geometry = geometry
+        self.geometry = settings.get(f"{which}_column")
+        if settings.get(f"{which}_x") is None:  # not of two columns of numbers
+            active = geometry if isinstance(geometry, str) else None
+            self.geometry = self.geometry or primary or active
         settings[f"{which}_column"] = self.geometry
         crs = _crs.text(settings.pop(f"{which}_crs", None))
         settings[f"{which}_crs"] = crs
@@ -123,12 +136,10 @@ class TableSide:
         i = self.field_of_geometry()
         if i < 0:
             raise InvalidError('crs="reproject": name the geometries, right_column=')
-        import geopandas
         import shapely
 
-        part = geopandas.GeoDataFrame.from_arrow(table.select([i]))
         shapes = shapely.transform(
-            part.geometry.values, lambda xy: np.column_stack(move(*xy.T))
+            _shapes_of(table.select([i])), lambda xy: np.column_stack(move(*xy.T))
         )
         moved = _table_of_shapes(shapes, target)
         field = moved.schema.field(0).with_name(self._schema.field(i).name)

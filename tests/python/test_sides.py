@@ -1,0 +1,362 @@
+"""What users have as sides of join(), what they ask of its rows, and what they get
+wrong."""
+
+import decimal
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import ogrjoin
+
+pa = pytest.importorskip("pyarrow")
+gpd = pytest.importorskip("geopandas")
+pyogrio = pytest.importorskip("pyogrio")
+pytest.importorskip("pyproj")
+import pandas as pd
+import pyarrow.parquet as pq
+import shapely
+from shapely.geometry import Point, box
+
+PLACES = gpd.GeoDataFrame(
+    {"id": [1, 2, 3, 4]},
+    geometry=[Point(1, 1), None, Point(), Point(12, 12)],
+    crs="EPSG:4326",
+)
+ZONES = gpd.GeoDataFrame(
+    {"z": ["a", "b"]}, geometry=[box(0, 0, 10, 10), box(11, 11, 13, 13)], crs="EPSG:4326"
+)
+FOUND = ["a", None, None, "b"]
+
+
+def zones_of(rows):
+    return rows.read_all()["z"].to_pylist()
+
+
+# --- geometry ----------------------------------------------------------------
+
+
+def test_primary_and_active_geometry(tmp_path):
+    far = gpd.GeoSeries([Point(500, 500)] * 4, crs=4326)
+    two = PLACES.assign(g1=far, g2=PLACES.geometry).drop(columns="geometry")
+    two = gpd.GeoDataFrame(two, geometry="g2", crs=4326)
+    two["g1"] = gpd.GeoSeries(two["g1"], crs=4326)
+    assert zones_of(ogrjoin.join(two, ZONES, "within")) == FOUND
+    two.to_parquet(tmp_path / "two.parquet")
+    assert zones_of(ogrjoin.join(tmp_path / "two.parquet", ZONES, "within")) == FOUND
+    table = pa.table(two.to_arrow(index=False))
+    with pytest.raises(ogrjoin.InvalidError, match="g1.*g2|g2.*g1") as error:
+        ogrjoin.join(table, ZONES, "within")
+    assert "left_column" in str(error.value)
+    assert zones_of(ogrjoin.join(table, ZONES, "within", left_column="g2")) == FOUND
+
+
+def test_native_encodings_of_geoparquet(tmp_path):
+    """With and without the names of extension types in the schema."""
+    points = gpd.GeoSeries([Point(1, 1), Point(40, 20), None])
+    for frame, expected in ((points, ["a", None, None]), (ZONES.geometry, ["a", "b"])):
+        frame = gpd.GeoDataFrame(geometry=frame, crs=4326)
+        path = tmp_path / "native.parquet"
+        frame.to_parquet(path, geometry_encoding="geoarrow")
+        assert zones_of(ogrjoin.join(path, ZONES, "intersects")) == expected
+        table = pq.read_table(path)
+        geo = table.schema.metadata[b"geo"]
+        plain = pa.table(
+            [table.column(0)], schema=pa.schema([table.schema.field(0).remove_metadata()])
+        )
+        with pq.ParquetWriter(path, plain.schema, store_schema=False) as writer:
+            writer.write_table(plain)
+            writer.add_key_value_metadata({b"geo": geo})
+        assert zones_of(ogrjoin.join(path, ZONES, "intersects")) == expected
+        ogrjoin.join(path, ZONES, "intersects").to_parquet(tmp_path / "again.parquet")
+        again = gpd.read_parquet(tmp_path / "again.parquet")
+        assert again.geometry.geom_equals(frame.geometry).sum() == frame.geometry.notna().sum()
+
+
+def test_coordinates_lists_and_layers(tmp_path):
+    x, y = np.array([1.0, 5, 12]), np.array([1.0, 50, 12])
+    expected = ["a", None, "b"]
+    frame = pd.DataFrame({"lon": x, "lat": y, "n": [7, 8, 9]})
+    named = {"x": "lon", "y": "lat", "left_crs": "EPSG:4326"}
+    rows = ogrjoin.join(pa.table(frame), ZONES, **named).read_all()
+    assert rows["z"].to_pylist() == expected and rows["n"].to_pylist() == [7, 8, 9]
+    polars = pytest.importorskip("polars")
+    assert zones_of(ogrjoin.join(polars.DataFrame(frame), ZONES, **named)) == expected
+    assert zones_of(ogrjoin.join((x, y), ZONES, left_crs=4326)) == expected
+    shapes = list(shapely.points(x, y))
+    assert zones_of(ogrjoin.join(shapes, ZONES, left_crs=ZONES.crs)) == expected
+    with pytest.warns(UserWarning, match="left side has no CRS"):
+        ogrjoin.join(shapes, ZONES)
+    for name in ("one", "two"):
+        ZONES.assign(z=name).to_file(tmp_path / "zones.gpkg", layer=name)
+    for name in ("one", "two"):
+        side = ogrjoin.scan(tmp_path / "zones.gpkg", layer=name)
+        assert set(zones_of(ogrjoin.join(ZONES[["geometry"]], side))) == {name}
+        rows = ogrjoin.join(ZONES[["geometry"]], tmp_path / "zones.gpkg", right_layer=name)
+        assert set(zones_of(rows)) == {name}
+    for wrong in (None, 5, object()):
+        with pytest.raises(TypeError, match="left side is a"):
+            ogrjoin.join(wrong, ZONES)
+
+
+def test_tables_of_texts(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("name\nfoo bar\nbaz\nfoo baz\n")
+    rows = ogrjoin.join(tmp_path / "a.csv", tmp_path / "b.csv", "similar", similar="name:0.9")
+    assert rows.read_all()["join_name"].to_pylist() == ["foo bar", "baz", "foo baz"]
+    assert ogrjoin.scan(tmp_path / "a.csv").schema.names == ["name"]
+
+
+# --- CRS and units -----------------------------------------------------------
+
+
+def test_degrees_of_any_spelling(tmp_path):
+    for crs in (4269, 4258, "EPSG:4326", "OGC:CRS84"):
+        side = PLACES.to_crs(crs)
+        side.to_file(tmp_path / "side.gpkg")
+        for left in (side, tmp_path / "side.gpkg"):
+            with pytest.raises(ogrjoin.InvalidError, match="degree"):
+                ogrjoin.join(left, left, "nearest")
+            near = ogrjoin.join(left, left, "nearest", max_distance="0.1deg").read_all()
+            assert near["join_fid"].to_pylist() == [0, None, None, 3]
+        with pytest.raises(ogrjoin.InvalidError, match="degree"):
+            ogrjoin.pairs(side, side, "nearest")
+    wkt = pa.table(PLACES.to_arrow(index=False))
+    metadata = {
+        b"ARROW:extension:name": b"geoarrow.wkb",
+        b"ARROW:extension:metadata": json.dumps({"crs": PLACES.crs.to_wkt()}).encode(),
+    }
+    schema = pa.schema([wkt.schema.field(0), wkt.schema.field(1).with_metadata(metadata)])
+    wkt = pa.table(wkt.columns, schema=schema)
+    with pytest.raises(ogrjoin.InvalidError, match="degree"):
+        ogrjoin.join(wkt, wkt, "nearest")
+    assert zones_of(ogrjoin.join(wkt, ZONES, "within")) == FOUND
+
+
+def test_one_crs_in_many_spellings(tmp_path):
+    pyproj = pytest.importorskip("pyproj")
+    spellings = ["OGC:CRS84", "EPSG:4326", pyproj.CRS(4326), pyproj.CRS(4326).to_wkt("WKT1_GDAL")]
+    spellings += [pyproj.CRS("OGC:CRS84").to_json(), 4326]
+    for left in spellings:
+        for right in spellings:
+            given = {"left_crs": left, "right_crs": right}
+            assert zones_of(ogrjoin.join(PLACES, ZONES, "within", **given)) == FOUND
+    custom = pyproj.CRS("+proj=tmerc +lat_0=1 +lon_0=8 +ellps=bessel +units=m")
+    given = {"left_crs": custom.to_wkt(), "right_crs": custom.to_json()}
+    assert zones_of(ogrjoin.join(PLACES, ZONES, "within", **given)) == FOUND
+    with pytest.raises(ogrjoin.InvalidError, match="EPSG:2263") as error:
+        ogrjoin.join(PLACES, ZONES.set_crs(2263, allow_override=True))
+    assert "EPSG:4326" in str(error.value)
+
+
+def test_reproject_from_any_spelling(tmp_path):
+    moved = ZONES.to_crs(32632)
+    moved.to_file(tmp_path / "moved.gpkg")
+    moved.to_parquet(tmp_path / "moved.parquet")
+    for right in (moved, tmp_path / "moved.gpkg", tmp_path / "moved.parquet"):
+        for left in (PLACES, pa.table(PLACES.to_arrow(index=False))):
+            rows = ogrjoin.join(left, right, "within", crs="reproject")
+            assert zones_of(rows) == FOUND
+    text = pa.table({"g": pa.array(shapely.to_wkb(moved.geometry.values), pa.binary()), "z": ["a", "b"]})
+    named = {"crs": "reproject", "right_crs": "EPSG:32632", "right_column": "g"}
+    assert zones_of(ogrjoin.join(PLACES, text, "within", **named)) == FOUND
+    with pytest.raises(ogrjoin.InvalidError, match="right_crs="):
+        ogrjoin.join(PLACES, text, crs="reproject", right_column="g")
+
+
+def test_parquet_has_projjson(tmp_path):
+    path = tmp_path / "out.parquet"
+    PLACES.to_crs(32633).to_file(tmp_path / "in.gpkg")
+    ogrjoin.join(tmp_path / "in.gpkg", tmp_path / "in.gpkg").to_parquet(path)
+    geo = json.loads(pq.read_schema(path).metadata[b"geo"])
+    crs = geo["columns"][geo["primary_column"]]["crs"]
+    assert crs["type"] == "ProjectedCRS" and crs["id"] == {"authority": "EPSG", "code": 32633}
+    none = gpd.GeoDataFrame(geometry=[Point(1, 1)])
+    ogrjoin.join(none, none).to_parquet(path)
+    geo = json.loads(pq.read_schema(path).metadata[b"geo"])
+    assert geo["columns"]["geometry"]["crs"] is None
+
+
+def test_units_without_crs_and_the_sphere():
+    none = gpd.GeoDataFrame(geometry=[Point(1, 1)])
+    for function in (ogrjoin.join, ogrjoin.pairs):
+        with pytest.raises(ogrjoin.InvalidError, match="CRS"):
+            function(none, none, "dwithin", max_distance="10ft")
+        feet = PLACES.set_crs(2263, allow_override=True)
+        with pytest.raises(ogrjoin.InvalidError, match="EPSG:2263"):
+            function(feet, feet, "nearest", metric="sphere")
+
+
+# --- what is asked of rows ---------------------------------------------------
+
+
+def test_aggregates_of_every_type():
+    inside = gpd.GeoSeries([Point(1, 1), Point(2, 2)], crs=4326)
+    values = {
+        "category": pa.array(["u", "v"]).dictionary_encode(),
+        "view": pa.array(["u", "v"], pa.string_view()),
+        "text": pa.array(["u", "v"], pa.large_string()),
+        "decimal": pa.array([decimal.Decimal("1.10"), decimal.Decimal("2.20")]),
+        "null": pa.nulls(2),
+        "yes": pa.array([True, True]),
+        "day": pa.array([1, 2], pa.int32()).cast(pa.date32()),
+        "half": pa.array(np.array([1, 2], np.float16)),
+        "small": pa.array([1, 2], pa.int8()),
+    }
+    shapes = pa.table(gpd.GeoDataFrame(geometry=inside).to_arrow(index=False))
+    table = pa.table([shapes.column(0), *values.values()],
+                     schema=pa.schema([shapes.schema.field(0)] + [
+                         pa.field(n, v.type) for n, v in values.items()]))  # fmt: skip
+
+    def one(agg):
+        return ogrjoin.join(ZONES[:1], table, agg=agg).read_all()[agg.split(" as ")[-1]][0].as_py()
+
+    for name in ("category", "view", "text"):
+        assert one(f"first({name}) as v") == "u" and one(f"unique({name}) as v") == 2
+        assert one(f"concat({name}) as v") == "u, v" and one(f"max({name}) as v") == "v"
+    assert one("sum(decimal) as v") == 1.1 + 2.2 and one("max(decimal) as v") == 2.2
+    assert one("first(null) as v") is None and one("count(null) as v") == 0
+    assert one("sum(yes) as v") == 2 and one("sum(half) as v") == 3
+    assert one("sum(small) as v") == 3 and str(one("max(day) as v")) == "1970-01-03"
+    rows = ogrjoin.join(ZONES, table, agg=["count", "sum(small) as s"]).read_all()
+    assert rows["count"].to_pylist() == [2, 0] and rows["s"].to_pylist() == [3, None]
+
+
+def test_one_to_one_and_leftovers():
+    a = gpd.GeoDataFrame({"a": [1, 2, 3]}, geometry=gpd.points_from_xy([0, 1, 50], [0, 0, 0]))
+    b = gpd.GeoDataFrame({"b": [1, 2, 3]}, geometry=gpd.points_from_xy([0.4, 90, 91], [0, 0, 0]))
+    named = {"op": "dwithin", "max_distance": 2, "one_to_one": True}
+    rows = ogrjoin.join(a, b, how="full", **named).read_all()
+    assert rows["a"].to_pylist() == [1, 2, 3, None, None]
+    assert rows["b"].to_pylist() == [1, None, None, 2, 3]
+    assert ogrjoin.join(a, b, how="right", **named).read_all()["b"].to_pylist() == [1, 2, 3]
+    assert ogrjoin.join(a, b, how="anti", **named).read_all()["a"].to_pylist() == [2, 3]
+
+
+def test_equal_columns_of_two_types():
+    left = PLACES.assign(code=[1, 2, 3, 4])
+    right = ZONES.assign(code=["1", "x"])
+    assert zones_of(ogrjoin.join(left, right, on="code")) == ["a", None, None, None]
+    assert zones_of(ogrjoin.join(left, right, on=["code=code"])) == ["a", None, None, None]
+
+
+def test_progress_has_the_whole_total():
+    n = 2_500_000
+    rng = np.random.default_rng(3)
+    table = pa.table({"x": rng.random(n) * 20, "y": rng.random(n) * 20})
+    done = []
+    rows = ogrjoin.join(
+        table, ZONES, x="x", y="y", left_crs=4326, how="semi", progress=lambda *n: done.append(n)
+    )
+    rows.read_all()
+    assert done == sorted(done) and done[-1] == (n, n) and {total for _, total in done} == {n}
+    assert len(done) > 1
+
+    def stop(*_):
+        raise RuntimeError("enough")
+
+    rows = ogrjoin.join(table, ZONES, x="x", y="y", left_crs=4326, progress=stop)
+    with pytest.raises(RuntimeError, match="enough"):
+        rows.read_all()
+
+
+# --- rows in hand ------------------------------------------------------------
+
+
+def test_rows_are_read_again(tmp_path):
+    rows = ogrjoin.join(PLACES, ZONES)
+    path = tmp_path / "out.parquet"
+    for _ in range(2):
+        assert rows.read_all()["z"].to_pylist() == FOUND
+        rows.to_parquet(path)
+        assert pq.read_table(path)["z"].to_pylist() == FOUND
+        assert sum(len(batch) for batch in rows) == 4
+    duckdb = pytest.importorskip("duckdb")
+    relation = duckdb.connect().sql("select id, z from rows")
+    assert relation.shape == (4, 2) and len(relation.fetchall()) == 4
+    table = pa.table(PLACES.to_arrow(index=False))
+    once = ogrjoin.join(table.to_reader(), ZONES)
+    assert once.read_all()["z"].to_pylist() == FOUND
+    before = path.read_bytes()
+    for read in (once.read_all, lambda: once.to_parquet(path), once.to_pandas):
+        with pytest.raises(ogrjoin.InvalidError, match="have been read"):
+            read()
+    assert path.read_bytes() == before and len(list(tmp_path.iterdir())) == 1
+
+
+def test_frames():
+    named = PLACES.set_index(pd.Index(["p", "q", "r", "s"], name="key"))
+    frame = ogrjoin.join(named, ZONES).to_geopandas()
+    assert list(frame.index) == ["p", "q", "r", "s"] and frame.crs == PLACES.crs
+    assert list(frame["z"].fillna("")) == ["a", "", "", "b"] and frame.geometry.name == "geometry"
+    assert list(ogrjoin.join(named, ZONES).to_pandas().index) == ["p", "q", "r", "s"]
+    assert list(ogrjoin.join(PLACES, ZONES).to_geopandas().index) == [0, 1, 2, 3]
+    polars = pytest.importorskip("polars")
+    assert ogrjoin.join(PLACES, ZONES).to_polars()["z"].to_list() == FOUND
+    assert isinstance(ogrjoin.join(PLACES, ZONES).to_polars(), polars.DataFrame)
+    pairs = ogrjoin.pairs(PLACES, ZONES, overlap_area=True)
+    table = pairs.to_frame()
+    assert list(table.columns) == ["left", "right", "overlap_area"] and len(table) == 2
+    near = ogrjoin.pairs(PLACES, ZONES, "nearest", crs="ignore").to_frame()
+    assert list(near.columns) == ["left", "right", "distance"]
+
+
+def test_shown_and_pickled():
+    rows, pairs, index = ogrjoin.join(PLACES, ZONES), ogrjoin.pairs(PLACES, ZONES), ogrjoin.Index(ZONES)
+    assert "join_fid" in repr(rows) and "2 pairs" in repr(pairs) and "2 rows" in repr(index)
+    assert "<table" in rows._repr_html_() and "<table" in pairs._repr_html_()
+    assert rows.read_all()["z"].to_pylist() == FOUND  # showing reads nothing away
+    again = pickle.loads(pickle.dumps(pairs))
+    assert np.array_equal(again.left, pairs.left) and np.array_equal(again.right, pairs.right)
+    for thing in (rows, index):
+        with pytest.raises(TypeError, match="pickle"):
+            pickle.dumps(thing)
+    assert {"join", "sjoin", "scan", "Joined", "pairs"} <= set(dir(ogrjoin))
+
+
+def test_index_joins_with_few_indexes():
+    index = ogrjoin.Index(ZONES)
+    for distance in np.linspace(0.1, 2, 20):
+        index.pairs(PLACES, "dwithin", max_distance=distance, crs="ignore")
+    assert len(index._indexes) <= 4
+    for _ in range(2):
+        assert zones_of(index.join(PLACES, "within")) == FOUND
+        assert index.join(PLACES, agg="count").read_all()["count"].to_pylist() == [1, 0, 0, 1]
+
+
+# --- what users get wrong ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "named, text",
+    [
+        ({"unordered_pair": True}, "unordered_pairs"),
+        ({"max_dist": 3}, "max_distance"),
+        ({"op": "neerest"}, "nearest"),
+        ({"how": "outer"}, "left"),
+        ({"op": "within", "k": 3}, "k"),
+        ({"op": "intersects", "max_distance": 5}, "max_distance"),
+        ({"agg": "sum(nothing)"}, "nothing"),
+        ({"on": "nothing"}, "nothing"),
+        ({"pick": "max:nothing"}, "nothing"),
+        ({"name_fid": "id"}, "name_fid"),
+        ({"left_column": "nothing"}, "nothing"),
+        ({"x": "nothing", "y": "id"}, "nothing|geometries"),
+        ({"similar": 0.5}, "similar"),
+        ({"how": "semi", "agg": "count"}, "agg"),
+        ({"crs": "whatever"}, "crs"),
+        ({"left_crs": "nonsense"}, "nonsense|left_crs"),
+    ],
+)
+def test_errors_name_what_to_write(named, text):
+    with pytest.raises(ogrjoin.Error, match=text):
+        ogrjoin.join(PLACES, ZONES, **named).read_all()
+
+
+def test_the_commands_spelling():
+    a = gpd.GeoDataFrame(geometry=gpd.points_from_xy([0, 1, 2], [0, 0, 0]))
+    rows = ogrjoin.join(
+        a, a, "dwithin", max_distance=1, unordered_pairs=True, exclude="self", how="inner"
+    ).read_all()
+    assert rows["join_fid"].to_pylist() == [1, 2]
