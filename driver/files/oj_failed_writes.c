@@ -69,15 +69,20 @@ static void keep_error(const struct watched_file *f, int has_failed)
 
 static void *open_file(void *user, const char *path, const char *access)
 {
-    struct watched_file *f = oj_malloc(1, sizeof *f);
+    /* GDAL's memory, as what it opens the file with: it reports if there is
+     * none. */
+    struct watched_file *f = VSIMalloc(sizeof *f);
     (void)user;
     if (f == NULL)
+    {
+        errno = ENOMEM;
         return NULL;
+    }
     f->folder = strpbrk(access, "wa+") != NULL ? folder_of(path) : NULL;
     f->file = VSIFOpenL(path, access);
     if (f->file != NULL)
         return f;
-    oj_free(f);
+    VSIFree(f);
     return NULL;
 }
 
@@ -88,7 +93,7 @@ static int close_file(void *file)
     errno = 0;
     result = VSIFCloseL(f->file);
     keep_error(f, result != 0);
-    oj_free(f);
+    VSIFree(f);
     return result;
 }
 

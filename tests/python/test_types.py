@@ -14,7 +14,7 @@ import ogrjoin
 PACKAGE = os.path.dirname(ogrjoin.__file__)
 CONFIG = """[mypy]
 strict = True
-[mypy-geopandas.*,pyarrow.*,pyogrio.*,shapely.*]
+[mypy-geopandas.*,pandas.*,polars.*,pyarrow.*,pyogrio.*,pyproj.*,shapely.*]
 ignore_missing_imports = True
 """
 
