@@ -169,20 +169,18 @@ static oj_status read_exclude(struct ogrjoin_settings *s, struct oj_error *err)
     const char *at = api_setting_given(s, "exclude");
     while (at != NULL && at[0] != '\0')
     {
-        size_t n = strcspn(at, ",");
+        const char *end = rows_exclusion_end(at);
+        size_t n = (size_t)(end - at);
         if (n == 4 && strncasecmp(at, "self", n) == 0)
             s->relation.exclude_self = 1;
         else if (n == 13 && strncasecmp(at, "same_geometry", n) == 0)
             s->relation.exclude_same_geometry = 1;
-        else if (strncasecmp(at, "field=", 6) == 0)
-            n = strlen(at); /* its columns have commas */
-        else
+        else if (strncasecmp(at, "field=", 6) != 0)
             return oj_fail(err, OJ_ERR_ARG,
                            "exclude is self, same_geometry or field=F, with "
-                           "commas between them, the columns last, not "
-                           "\"%.60s\"",
+                           "commas between them, not \"%.60s\"",
                            at);
-        at += n + (at[n] == ',');
+        at = end + (*end == ',');
     }
     return OJ_OK;
 }

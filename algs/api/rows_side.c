@@ -248,10 +248,9 @@ static oj_status find_compared(struct rows_side *side, const char *option,
     return status;
 }
 
-/* The next word of exclude, up to a comma before a word that is one of the
- * three: those of field= have commas, too. */
-static const char *end_of_exclusion(const char *at)
+const char *rows_exclusion_end(const char *list)
 {
+    const char *at = list;
     for (; *at != '\0'; at++)
     {
         if (*at == ',' && (strncasecmp(at + 1, "field=", 6) == 0 ||
@@ -269,7 +268,7 @@ static oj_status find_excluded(struct rows_side *side, const char *list,
 {
     while (list[0] != '\0')
     {
-        const char *end = end_of_exclusion(list);
+        const char *end = rows_exclusion_end(list);
         if (strncasecmp(list, "field=", 6) == 0)
         {
             char *word;

@@ -125,4 +125,9 @@ OJ_MUST_USE oj_status rows_side_add_columns(
     struct rows_classes_of_values *classes, int insert, double scale,
     struct ogrjoin_layer *layer, struct oj_error *err);
 
+/** The end of the first of the things that the setting exclude lists: the comma
+ *  behind it, or the end of the list. Columns of field= have commas between
+ *  them, up to self or same_geometry. */
+const char *rows_exclusion_end(const char *list);
+
 #endif

@@ -261,6 +261,29 @@ def test_progress_has_the_whole_total():
         rows.read_all()
 
 
+def test_all_that_exclude_lists():
+    """in any order, with columns that have commas between them"""
+    t = pa.table({"x": [0.0, 0, 0], "y": [0.0, 0, 0], "a": [None, 1, 1], "b": [2, 2, 3]})
+    named = {"op": "dwithin", "max_distance": 1, "x": "x", "y": "y", "how": "inner"}
+    named.update(right_x="x", right_y="y")
+    kept = {
+        "self": [1, 2, 0, 2, 0, 1],
+        "field=a": [0, 1, 2, 0, 0],
+        "self,field=a": [1, 2, 0, 0],
+        "field=a,self": [1, 2, 0, 0],
+        "field=a,b": [0, 1, 2, 0, 2, 0, 1],
+        "field=a,b,self": [1, 2, 0, 2, 0, 1],
+        "field=a,same_geometry": [],
+        "same_geometry": [],
+    }
+    for exclude, expected in kept.items():
+        rows = ogrjoin.join(t, t, exclude=exclude, **named).read_all()
+        assert rows["join_fid"].to_pylist() == expected, exclude
+    for wrong in ("nothing", "field=nothing", "field=a,field=b"):
+        with pytest.raises(ogrjoin.InvalidError, match="exclude"):
+            ogrjoin.join(t, t, exclude=wrong, **named)
+
+
 # --- rows in hand ------------------------------------------------------------
 
 
