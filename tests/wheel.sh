@@ -131,6 +131,12 @@ assert len(p) == 1"
     echo "wheel: all is well with $("${in[@]}" "$user/bin/python" -V)${2:+ in $suite}"
 }
 cp -r "$top/tests/python" "$work/tests"
+mkdir "$work/bench"
+cp "$top/tests/bench/random_commands.py" "$work/bench" # test_doors.py
+# Rows are compared with those of the command, where it is built.
+export OGRJOIN_TEST_DATA=${OGRJOIN_TEST_DATA:-$top/../shared/data}
+[ ! -x "$top/build/tests/ogrjoin" ] ||
+    export OGRJOIN_COMMAND=$top/build/tests/ogrjoin
 mkdir "$work/ready"
 cp "${wheels[@]}" "$work/ready"
 ready=("$work"/ready/*.whl)

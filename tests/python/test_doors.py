@@ -22,7 +22,7 @@ pytest.importorskip("pyproj")
 import shapely
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "bench"))
-import random_commands
+random_commands = pytest.importorskip("random_commands", reason="no tests/bench")
 
 COMMAND = os.environ.get("OGRJOIN_COMMAND") or shutil.which("ogrjoin")
 PLUGIN = COMMAND and os.path.exists(os.path.join(os.path.dirname(COMMAND), "ogr_JOIN.so"))
