@@ -443,7 +443,7 @@ ogrjoin_join_source(struct ogrjoin_index *index, struct ogrjoin_source *source,
  *                        |
  *  id name geometry  join_fid join_distance ..  zone
  *
- *  The rows are those that the command writes for the same layers and words:
+ *  The command writes these rows, too, when it is given these layers and words:
  *  the columns of the input, in its order of rows; join_fid (int64, the number
  *  of the row in the join side), and what else was asked for; the columns of
  *  the join side but its geometry, with the prefix join_ where a name is taken.

@@ -13,7 +13,7 @@ struct ogrjoin_layer
     atomic_int n_users;
     struct oj_flat flat;
     struct arrow_features features; /* of flat; zeroed: the caller's arrays */
-    struct arrow_columns columns;   /* of texts and vectors; the same */
+    struct arrow_columns columns;   /* of texts and vectors, likewise */
     const int64_t *score;           /* of the caller, or NULL */
     struct oj_texts texts[OJ_MOST_TEXTS];
     int n_texts;

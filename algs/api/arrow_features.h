@@ -11,7 +11,7 @@
 #ifndef ARROW_FEATURES_H
 #define ARROW_FEATURES_H
 
-#include "arrow_schema.h"
+#include "../arrow/arrow_schema.h"
 
 /** Accepts a released one. */
 static inline void arrow_array_release(struct ArrowArray *array)

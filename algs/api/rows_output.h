@@ -24,7 +24,7 @@ struct rows_output
     struct oj_row_columns columns;
     int64_t *input_column; /**< [fields] of the schema of the input; -1: the
                                 geometry that is made */
-    int64_t *join_column;  /**< the same, of the join side */
+    int64_t *join_column;  /**< likewise, of the join side */
     struct ArrowSchema schema;
     int64_t geometry_at; /**< column of the rows, or -1 */
     int64_t most_bytes;  /**< of a row of the join side */

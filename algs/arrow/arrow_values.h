@@ -1,6 +1,7 @@
 /** The values of an Arrow array, as columns of all kinds have them: which are
  *  there, offsets, and texts or bytes one after another or in views.
- *  Lengths of buffers are not told by Arrow and cannot be checked; all else is.
+ *  Arrow does not state the lengths of buffers, so that they cannot be checked;
+ *  all else is checked.
  *  Source: https://arrow.apache.org/docs/format/Columnar.html.
  */
 #ifndef ARROW_VALUES_H

@@ -387,7 +387,7 @@ static oj_status find_values(const struct oj_arrow_chunks *from, int64_t size,
     return OJ_OK;
 }
 
-/* One value each, of a size that the compiler knows. */
+/* Copies a value of a row each; the size is a constant of the type. */
 #define COPY_EACH(type)                                                        \
     do                                                                         \
     {                                                                          \

@@ -9,8 +9,8 @@
  *  run-end encoded values and NULLs, nested in any way; extension types are
  *  what they are stored as.  Unions are not.
  *
- *  Lengths of buffers are not told by Arrow and cannot be checked; offsets and
- *  places inside of arrays are.
+ *  Arrow does not state the lengths of buffers, so that they cannot be checked;
+ *  offsets and places inside of arrays are checked.
  *  Source: https://arrow.apache.org/docs/format/Columnar.html.
  */
 #ifndef OJ_ARROW_TAKE_H

@@ -255,7 +255,7 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
 enum nearest_answer
 {
     ONE_NEAREST,   /* the first in tie order of those at the least distance */
-    ONE_ALLOWED,   /* the same of those that are not of the point's class */
+    ONE_ALLOWED,   /* likewise, of features of other classes */
     NEAREST_TIES,  /* all at the least distance */
     NEAREST_LISTED /* k of them, or all within reach; filtered ones */
 };

@@ -12,7 +12,7 @@
 #include "../../flatten/base/oj_status.h"
 
 /** Begins an absolute path whose writes are watched: oj_failed_writes_prefix()
- *  and "/data/out.csv".  The result names the same file for the system, too, so
+ *  and "/data/out.csv".  The system resolves the result to that file, too, so
  *  that drivers that do not open it by VSIFOpenL() open what they should. */
 const char *oj_failed_writes_prefix(void);
 

@@ -82,7 +82,7 @@ int64_t oj_join_tiles_estimate(enum oj_op op, int64_t bytes, int64_t n_vertices,
 
 /** Opens tiles for features.
  *  near    a path beside which the file is to be (oj_temporary_file.h)
- *  memory  about what oj_join_tiles_finish() will be told */
+ *  memory  estimate of the memory given to oj_join_tiles_finish() */
 OJ_MUST_USE oj_status oj_join_tiles_open(struct oj_tiles *tiles,
                                          const char *near, int64_t memory,
                                          struct oj_error *err);

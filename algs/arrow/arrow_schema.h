@@ -5,7 +5,7 @@
 #define ARROW_SCHEMA_H
 
 #include "../../flatten/arrays/oj_flat.h"
-#include "../arrow/arrow_abi.h"
+#include "arrow_abi.h"
 
 enum arrow_storage
 {
