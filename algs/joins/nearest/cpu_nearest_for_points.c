@@ -140,6 +140,7 @@ build_cells_of_polygon_interiors(struct nearest_points_index *self,
         return OJ_OK;
     OJ_TRY(mark_repeated_polygons(self, k_distinct, err));
     return oj_ring_cells_build(&self->cells, &self->polygons,
+                               self->options.n_expected,
                                self->options.n_threads, err);
 }
 

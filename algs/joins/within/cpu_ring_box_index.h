@@ -110,8 +110,8 @@ struct oj_ring_cells
     struct oj_located_ring *ring; /**< [n_rings] in read order */
     int64_t n_grids;
     struct oj_late_grid *grid;
-    /** joined so far, or about to be, as joins say: grids pay for many */
-    int64_t n_points;
+    int64_t n_points; /**< joined so far; joins add theirs before they begin */
+    int64_t n_expected; /**< points that will be joined in all; 0: unknown */
     atomic_llong new_bytes; /* of grids built since this was last read */
     int64_t n_sets, cap_sets;
     struct oj_ring_set *set; /**< the last one is the whole; none: no rings */
@@ -119,10 +119,12 @@ struct oj_ring_cells
 
 /** Indexes the polygon rings of flat with n_threads; those of other parts, and
  *  of features that flat->overlaps marks, are left out, as rings without
- *  vertices.  O(vertices). */
+ *  vertices.  n_expected: points that will be joined, 0: unknown; grids of
+ * large rings get a fineness that pays for so many.  O(vertices). */
 OJ_MUST_USE oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
                                           const struct oj_flat *flat,
-                                          int n_threads, struct oj_error *err);
+                                          int64_t n_expected, int n_threads,
+                                          struct oj_error *err);
 
 /** The grid of a large ring, or NULL: it is better to walk the ring so far. By
  *  any thread. */
