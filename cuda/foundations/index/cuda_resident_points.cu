@@ -1,12 +1,12 @@
-/* Joins of points that lie on the device already, in order of a stream of the
- * caller's: nothing is copied, and of lists their size alone is waited for. */
+/* Joins points that are already in device memory, in order of a stream of the
+ * caller. Nothing is copied to the host; only the size of lists is read. */
 #include "cuda_resident_points.h"
 
 #include "../../../flatten/base/oj_alloc.h"
 #include "../device/cuda_stream_work.cuh"
 #include "cuda_pair_listing.cuh"
 
-/* The caller's current device is as it was at the end. */
+/* Restores the caller's current device at the end of the scope. */
 struct current_device
 {
     int before = -1;
@@ -25,11 +25,10 @@ struct current_device
     }
 };
 
-/* --- what answers ----------------------------------------------------------
- */
+/* --- choice of the family ------------------------------------------------- */
 
-/* Families that leave rows of lists to another, which is put together on the
- * host, are not asked. */
+/* Refuses families that leave tied rows to another one: such lists are put
+ * together on the host. */
 oj_status oj_cuda_index_make_resident(
     const struct oj_flat *join_side, const int32_t *tie_rank,
     const struct oj_relation *relation, const struct oj_options *options,
@@ -59,7 +58,7 @@ oj_status oj_cuda_resident_index(const struct oj_gpu_index *index,
     return OJ_OK;
 }
 
-/* Of the columns that joins look at, only FIDs come from callers. */
+/* Callers supply no columns but FIDs. */
 oj_status oj_cuda_resident_points(const struct oj_gpu_index *index,
                                   struct oj_cuda_work *work,
                                   const struct oj_gpu_points *points,
@@ -164,7 +163,7 @@ oj_status oj_cuda_index_join_resident(struct oj_gpu_index *index,
     return OJ_OK;
 }
 
-/* Whoever reads them may do so on any stream, so all are waited for. */
+/* Any stream may still read the pairs: waits for all of them. */
 void oj_cuda_index_free_resident(struct oj_gpu_index *index,
                                  struct oj_gpu_pairs *pairs)
 {
@@ -183,7 +182,7 @@ void oj_cuda_index_free_resident(struct oj_gpu_index *index,
     *pairs = {};
 }
 
-/* --- memory and streams of callers -----------------------------------------
+/* --- the caller's memory and streams ---------------------------------------
  */
 
 oj_status oj_cuda_device_of(const void *memory, int *ordinal,
@@ -213,7 +212,7 @@ oj_status oj_cuda_order_streams(int ordinal, void *first, void *then,
     error = cudaEventRecord(event, (cudaStream_t)first);
     if (error == cudaSuccess)
         error = cudaStreamWaitEvent((cudaStream_t)then, event, 0);
-    (void)cudaEventDestroy(event); /* once it is over */
+    (void)cudaEventDestroy(event); /* freed when the event has occurred */
     OJ_CUDA_TRY(error, "ordering streams", err);
     return OJ_OK;
 }
