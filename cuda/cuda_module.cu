@@ -43,7 +43,7 @@ static __global__ void empty_kernel(void)
 {
 }
 
-/* What would stop a join on this device. */
+/* Tests whether memory and a kernel can be used on this device. */
 static cudaError_t probe_memory_and_kernel(int ordinal,
                                            struct oj_gpu_device *out)
 {
@@ -58,8 +58,9 @@ static cudaError_t probe_memory_and_kernel(int ordinal,
     return error;
 }
 
-/* Runs aside. A device that does not even tell its name is one that cannot be
- * used: others may. */
+/* Fills in a device's properties and error. Call it from a thread of the
+ * module. A device whose name cannot be read is unusable; others may be
+ * usable. */
 static void probe_device(struct oj_gpu_device *device)
 {
     struct cudaDeviceProp properties;
