@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/** None of them NaN. */
+/** Neither number may be NaN. */
 static inline int oj_compare_doubles(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
