@@ -34,7 +34,7 @@ static oj_status count_devices(int *n, struct oj_error *err)
     }
     OJ_CUDA_TRY(error, "looking for devices", err);
     if (seen == 0)
-        return oj_fail(err, OJ_ERR_NO_DEVICE, "CUDA sees no GPU");
+        return oj_fail(err, OJ_ERR_NO_DEVICE, "CUDA finds no GPU");
     *n = seen < OJ_GPU_MAX_DEVICES ? seen : OJ_GPU_MAX_DEVICES;
     return OJ_OK;
 }

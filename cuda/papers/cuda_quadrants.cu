@@ -443,7 +443,9 @@ static oj_status choose_grid_cell_size(struct oj_cuda_work *work,
             break;
     }
     if (n > INT32_MAX)
-        return oj_fail(work->err, OJ_ERR_LIMIT, "too many features for a grid");
+        return oj_fail(work->err, OJ_ERR_LIMIT,
+                       "the join layer has too many features, or the maximum "
+                       "distance is too large, for a grid of cells");
     return OJ_OK;
 }
 

@@ -215,7 +215,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
 {
     const struct oj_relation *relation = &index->relation;
     struct oj_cuda_work work(index->device, index->device->stream,
-                             "measuring what cut points leave", err);
+                             "measuring shapes", err);
     struct cuda_cut_points_run r = {};
     struct oj_cuda_found kept = {};
     unsigned long long n_kept = 0;

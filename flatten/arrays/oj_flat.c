@@ -591,7 +591,7 @@ static oj_status check_offsets(const int64_t *offset, int64_t n, int64_t total,
                            (long long)(i + 1));
     }
     if (offset[n] != total)
-        return oj_fail(err, OJ_ERR_ARG, "%s ends at %lld, but there are %lld",
+        return oj_fail(err, OJ_ERR_ARG, "%s ends at %lld, but must end at %lld",
                        name, (long long)offset[n], (long long)total);
     return OJ_OK;
 }
@@ -654,18 +654,21 @@ static oj_status check_points(const struct oj_flat *flat, struct oj_error *err)
 oj_status oj_flat_check(const struct oj_flat *flat, struct oj_error *err)
 {
     if (flat->n_features < 0 || flat->n_vertices < 0)
-        return oj_fail(err, OJ_ERR_ARG, "negative count");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "n_features and n_vertices must be 0 or more");
     if (flat->n_vertices > 0 && (flat->x == NULL || flat->y == NULL))
-        return oj_fail(err, OJ_ERR_ARG, "x or y is missing");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "there are vertices, but x or y is NULL");
     if (oj_flat_is_points(flat))
         return check_points(flat, err);
     if (flat->n_parts < 0 || flat->n_rings < 0)
-        return oj_fail(err, OJ_ERR_ARG, "negative count");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "n_parts and n_rings must be 0 or more");
     if (flat->ring_offset == NULL || flat->vertex_offset == NULL ||
         (flat->n_parts > 0 && flat->part_kind == NULL))
         return oj_fail(err, OJ_ERR_ARG,
-                       "part_offset without part_kind, ring_offset or "
-                       "vertex_offset");
+                       "with part_offset, part_kind, ring_offset and "
+                       "vertex_offset must not be NULL");
     OJ_TRY(check_offsets(flat->part_offset, flat->n_features, flat->n_parts,
                          "part_offset", err));
     OJ_TRY(check_offsets(flat->ring_offset, flat->n_parts, flat->n_rings,

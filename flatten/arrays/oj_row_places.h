@@ -79,8 +79,8 @@ int64_t oj_row_places_unspread(int64_t fid, int64_t stride, int64_t *n);
  *  all        the pairs before -pick, with as many rows as entries; may be
  *             equal to entries
  *  first_row  row of the batch that is row 0 of entries
- *  input_fid  FIDs of the batch's rows, which output rows keep; NULL: they do
- * not
+ *  input_fid  FIDs of the batch's rows, for output rows that keep them; or
+ *             NULL
  */
 void oj_row_places_begin(struct oj_row_places *places,
                          const struct oj_matches *entries,

@@ -110,7 +110,8 @@ static oj_status read_header(struct wkb_reader *in, struct header *out)
     }
     if (out->type >= WKB_FIRST_UNSUPPORTED)
         return oj_fail(in->err, OJ_ERR_UNSUPPORTED,
-                       "geometry type %lu (curve, surface or triangle)",
+                       "geometry type %lu (curve, surface or triangle) is not "
+                       "supported; use lines and polygons",
                        (unsigned long)out->type);
     z = (type & EWKB_Z) != 0 || (dimensions & 1) != 0;
     m = (type & EWKB_M) != 0 || (dimensions & 2) != 0;

@@ -84,9 +84,7 @@ static oj_status read_line(struct oj_word_map *map, const char *line, int64_t n,
             (field[1].n > 0 &&
              memcmp(map->code + start, field[1].code,
                     (size_t)field[1].n * sizeof *map->code) != 0))
-            return fail_line(number,
-                             "has a word that stood for something else "
-                             "before",
+            return fail_line(number, "repeats a word with another replacement",
                              err);
         return OJ_OK;
     }

@@ -70,7 +70,7 @@ static oj_status make_pool(int ordinal, struct shared_device *device,
                 "opening the device", err);
     OJ_CUDA_TRY(cudaDeviceGetAttribute(
                     &has_pools, cudaDevAttrMemoryPoolsSupported, ordinal),
-                "asking for memory pools", err);
+                "querying memory pools", err);
     if (!has_pools)
         return OJ_OK;
     properties.allocType = cudaMemAllocationTypePinned;
@@ -126,7 +126,7 @@ static oj_status open_device(struct oj_cuda_device *device,
     OJ_CUDA_TRY(cudaDeviceGetAttribute(&device->n_processors,
                                        cudaDevAttrMultiProcessorCount,
                                        device->ordinal),
-                "asking the device", err);
+                "querying the device", err);
     OJ_TRY(acquire_pool(device->ordinal, &device->pool, err));
     error = cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking);
     if (error == cudaSuccess)
@@ -214,7 +214,7 @@ oj_status oj_cuda_alloc_bytes(struct oj_cuda_device *device,
     cudaError_t error;
     if (n < 0 || __builtin_mul_overflow(n, (int64_t)size, &bytes))
         return oj_fail(err, OJ_ERR_NOMEM,
-                       "%lld elements of %lld bytes are more than there is",
+                       "%lld elements of %lld bytes do not fit into memory",
                        (long long)n, (long long)size);
     if (n == 0)
     {
@@ -235,7 +235,7 @@ oj_status oj_cuda_alloc_bytes(struct oj_cuda_device *device,
     if (error != cudaSuccess)
     {
         __atomic_sub_fetch(used_bytes_counter(device), bytes, __ATOMIC_RELAXED);
-        return oj_cuda_fail(err, error, "taking memory of the device");
+        return oj_cuda_fail(err, error, "allocating device memory");
     }
     return OJ_OK;
 }
@@ -260,7 +260,8 @@ oj_status oj_cuda_hold(struct oj_cuda_device *device, cudaStream_t stream,
                        void **out, struct oj_error *err)
 {
     if (memory->n == OJ_CUDA_MOST_HELD)
-        return oj_fail(err, OJ_ERR_INTERNAL, "too many arrays at once");
+        return oj_fail(err, OJ_ERR_INTERNAL,
+                       "a scope has too many device arrays");
     OJ_TRY(oj_cuda_alloc_bytes(device, stream, n, size, out, err));
     if (n > 0)
         memory->held[memory->n++] = {*out, n, size};

@@ -82,10 +82,10 @@ oj_status oj_cuda_stage_want(struct oj_cuda_stage *stage, int64_t bytes,
     {
         (void)cudaGetLastError();
         return oj_fail(err, OJ_ERR_NOMEM,
-                       "%.1f MB of pinned memory are not to be had: %s",
+                       "cannot allocate %.1f MB of pinned memory: %s",
                        (double)bytes / 1048576.0, cudaGetErrorString(error));
     }
-    OJ_CUDA_TRY(error, "taking pinned memory", err);
+    OJ_CUDA_TRY(error, "allocating pinned memory", err);
     stage->data = (char *)memory;
     stage->bytes = bytes;
     return OJ_OK;

@@ -218,7 +218,8 @@ oj_status oj_cuda_index_sum_pairs(struct oj_gpu_index *index,
     OJ_TRY(oj_cuda_family_for(index, input, &c.number, stats, err));
     if (oj_cuda_family_at(c.number)->add == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "pairs of this join are not %s by join feature",
+                       "on a GPU, pairs of this join cannot be %s per join "
+                       "feature",
                        n_words > 1 ? "summed" : "counted");
     c.n_words = n_features * n_words;
     n_all = index->n_places * c.n_words;

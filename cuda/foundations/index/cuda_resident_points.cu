@@ -13,7 +13,7 @@ struct current_device
 
     OJ_MUST_USE oj_status choose(int ordinal, struct oj_error *err)
     {
-        OJ_CUDA_TRY(cudaGetDevice(&before), "asking for the device", err);
+        OJ_CUDA_TRY(cudaGetDevice(&before), "querying the device", err);
         OJ_CUDA_TRY(cudaSetDevice(ordinal), "choosing a device", err);
         return OJ_OK;
     }
@@ -53,7 +53,7 @@ oj_status oj_cuda_resident_index(const struct oj_gpu_index *index,
     int number = oj_cuda_index_chosen(index, NULL);
     if (number < 0 || index->place[0].of[number] == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the join side is not ready on the device");
+                       "the join side has no index on the device");
     *out = index->place[0].of[number];
     return OJ_OK;
 }
@@ -73,7 +73,8 @@ oj_status oj_cuda_resident_points(const struct oj_gpu_index *index,
     if ((asks_fids && points->fid == NULL) || join_side->on_class != NULL ||
         join_side->exclude_class != NULL)
         return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
-                       "this join asks for columns of the points");
+                       "this join needs columns of the points, which points "
+                       "in device memory do not have");
     *out = {};
     out->n = points->n;
     out->fid = points->fid;
@@ -99,7 +100,8 @@ oj_status oj_cuda_resident_answer(const struct oj_cuda_index *of,
 {
     if (of->family->join_one == NULL || oj_relation_gives_lists(&of->relation))
         return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
-                       "this join gives lists, not one answer for each point");
+                       "this join gives a list of pairs per point, not one "
+                       "answer");
     return of->family->join_one(of, work, points, d_row, d_measure);
 }
 
@@ -189,13 +191,14 @@ oj_status oj_cuda_device_of(const void *memory, int *ordinal,
                             struct oj_error *err)
 {
     struct cudaPointerAttributes what = {};
-    OJ_CUDA_TRY(cudaPointerGetAttributes(&what, memory),
-                "asking where memory lies", err);
+    OJ_CUDA_TRY(cudaPointerGetAttributes(&what, memory), "querying a pointer",
+                err);
     if (what.type != cudaMemoryTypeDevice && what.type != cudaMemoryTypeManaged)
-        return oj_fail(err, OJ_ERR_ARG, "this is no memory of a CUDA device");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the pointer is not memory of a CUDA device");
     if (what.device < 0 || what.device >= OJ_GPU_MAX_DEVICES)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED, "GPU %d is one too many",
-                       what.device);
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the number of GPU %d is too large", what.device);
     *ordinal = what.device;
     return OJ_OK;
 }

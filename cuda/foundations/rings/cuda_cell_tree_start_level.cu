@@ -398,7 +398,8 @@ static oj_status list_and_sort_cell_items(struct oj_cuda_work *work,
     OJ_TRY(
         own.scan_computed(v.level.n_fragments, items_of{v}, &place, n_items));
     if (*n_items >= ((unsigned long long)1 << 31))
-        return oj_fail(work->err, OJ_ERR_NOMEM, "too many parts of polygons");
+        return oj_fail(work->err, OJ_ERR_NOMEM,
+                       "the polygons are in more than 2^31 cells");
     n = (int64_t)*n_items;
     OJ_TRY(work->make(n, out));
     OJ_TRY(own.make(n, &item));

@@ -532,7 +532,8 @@ oj_status oj_cuda_cells_build(struct oj_cuda_work *keep,
         return OJ_OK;
     if (layer->n_segments > MOST_SEGMENTS)
         return oj_fail(keep->err, OJ_ERR_UNSUPPORTED,
-                       "the join layer has more segments than cells can hold");
+                       "the join layer has more segments than the cells of "
+                       "the GPU can hold");
     if (!oj_near_square(layer->x0, layer->y0, layer->x1, layer->y1,
                         layer->magnitude, reach, layer->n_segments,
                         &out->square))

@@ -105,7 +105,8 @@ static oj_status descend_to_next_tree_level(struct oj_cuda_work *work,
     OJ_TRY(own.scan_total(offset, n, &next.n));
     if (next.n > most)
         return oj_fail(work->err, OJ_ERR_NOMEM,
-                       "more candidates than are taken at a time");
+                       "the GPU cannot hold all candidates of the rows at a "
+                       "time; use a smaller -batch");
     OJ_TRY(work->make(next.n, &next.row, &next.feature));
     if (next.n > 0)
         OJ_TRY(own.run<BLOCK>(n, write_child_pairs_of_level, level, mask,
