@@ -193,10 +193,9 @@ struct oj_chunk_maker
     oj_status (*read)(void *stream, int64_t first, int64_t end,
                       struct oj_error *err);
 
-    /** Adds the values of a piece, which ends where the next one begins; rows
-     *  with NULL are skipped. *n: number of its rows. Any thread.
-     *  OJ_ERR_UNSUPPORTED: GDAL has to read the following row and all after
-     *  it. */
+    /** Adds the values of a piece, except NULLs; the piece ends where the next
+     *  one begins. *n: number of its rows. Any thread. OJ_ERR_UNSUPPORTED: GDAL
+     *  has to read the following row and all after it. */
     oj_status (*add)(void *stream, int thread,
                      const struct oj_chunk_piece *piece,
                      struct oj_chunk_rows *to, int64_t *n,

@@ -218,7 +218,7 @@ static int is_empty_part(const struct oj_flat *flat, int64_t part)
 }
 
 /* Returns 1 if the unfinished feature has no empty part, no open ring and no
- * refused coordinate. */
+ * coordinate that joins do not accept. */
 static int is_feature_tidy(const struct oj_flat_buf *buf)
 {
     const struct oj_flat flat = oj_flat_buf_view(buf);
@@ -270,8 +270,8 @@ oj_status oj_flat_buf_copy_part(struct oj_flat_buf *buf,
 }
 
 /* Rebuilds the unfinished feature without empty parts and with closed rings;
- * without parts if a coordinate is refused (*not_finite). *n_dropped: number of
- * parts left out. */
+ * without any parts if joins do not accept a coordinate (*not_finite).
+ * *n_dropped: number of empty parts. */
 static oj_status tidy_feature(struct oj_flat_buf *buf, int *not_finite,
                               int64_t *n_dropped, struct oj_error *err)
 {
@@ -472,7 +472,8 @@ static int64_t drop_not_finite_points(struct oj_flat_buf *buf, int64_t first)
     return n;
 }
 
-/* Rebuilds the features from `first` on if a coordinate is refused. */
+/* Rebuilds the features from `first` on if one has a coordinate that joins do
+ * not accept. */
 oj_status oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first,
                                       int64_t *n_dropped, struct oj_error *err)
 {

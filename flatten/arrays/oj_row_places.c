@@ -104,9 +104,9 @@ static void move_to_next_row(struct oj_row_places *places)
     places->end_entry = end;
 }
 
-/* Returns OJ_NO_FID if the FID exceeds 64 bits. Below 0, the feature's first
- * FID can be out of range although a later one is not: so it is computed from
- * the last one. */
+/* Returns OJ_NO_FID if the FID exceeds 64 bits. FIDs below 0 are counted back
+ * from the end of the feature's range, whose beginning may exceed 64 bits
+ * although the FID does not. */
 static int64_t fid_of_pair_rank(int64_t stride, int64_t fid, int32_t rank)
 {
     int64_t n = rank > 0 ? rank - 1 : 0, first;

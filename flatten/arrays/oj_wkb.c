@@ -184,7 +184,8 @@ static oj_status read_point(struct wkb_reader *in, const struct header *header,
 {
     if (bytes_left(in) < header->ordinates * 8)
         return fail_short(in);
-    /* An empty point is NaN NaN, which has many bit patterns. */
+    /* An empty point is written as NaN NaN. NaN has many bit patterns, so OGR
+     * might not write these bytes again. */
     if (in->is_strict &&
         (isnan(oj_wkb_double(in->at)) || isnan(oj_wkb_double(in->at + 8))))
         return fail_noncanonical_wkb(in);

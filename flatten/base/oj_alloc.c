@@ -85,8 +85,8 @@ oj_status oj_reserve(void *array_pointer, int64_t n_used, int64_t n_needed,
     grown = oj_malloc(n, size);
     if (grown == NULL)
         return oj_fail_nomem(err, n, size);
-    /* Callers may count the first entry of an offset array that does not exist
-     * yet. */
+    /* n_used may count the first entry of an offset array that does not exist
+     * yet */
     if (array != NULL && n_used > 0)
         memcpy(grown, array, (size_t)n_used * size);
     oj_free(array);

@@ -1,6 +1,5 @@
 /** Comparison functions for qsort() and bsearch(): ascending numbers, or
- * structs by the number that they begin with.
- */
+ *  structs by their first member, a number. */
 #ifndef OJ_COMPARE_H
 #define OJ_COMPARE_H
 

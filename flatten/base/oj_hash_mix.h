@@ -6,8 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/** Returns the hash of the data behind `hash` followed by 8 bytes, those of an
- *  integer or a double. */
+/** Extends a hash by 8 bytes, those of an integer or of a double. */
 static inline uint64_t oj_hash_mix(uint64_t hash, const void *number)
 {
     uint64_t bits;

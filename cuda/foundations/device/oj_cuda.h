@@ -19,8 +19,8 @@ struct oj_cuda_device
     cudaMemPool_t pool;
     int64_t limit; /**< maximum bytes in use; 0: no limit */
     int64_t used;  /**< bytes in use; changed atomically */
-    /** Device whose `used` counts the memory of this copy (a part of an index
-     *  on another stream); NULL: its own. */
+    /** The device struct whose `used` counts this one's allocations, if this is
+     *  a copy of it for another stream; NULL: this one. */
     struct oj_cuda_device *counts_for;
     const int *cancel; /**< cancel flag; may be NULL */
     /** Threads that copy a layer; 0: one per processor, at most 16. */
@@ -164,7 +164,8 @@ struct oj_cuda_columns
  */
 struct oj_cuda_layer
 {
-    /** In host memory; with tie_rank set by cuda_index.cu. */
+    /** The layer in host memory, and its tie ranks; both are set by
+     *  cuda_index.cu. */
     const struct oj_flat *flat;
     const int32_t *tie_rank;
     int64_t n_features, n_parts, n_rings, n_segments;

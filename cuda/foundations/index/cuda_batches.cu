@@ -95,8 +95,7 @@ static void copy_to_result(int goes_past_caches, void *to, const void *from,
 
 /* ---- slots -------------------------------------------------------------- */
 
-/* Bytes behind the rows, which hold the counters of the slot (aligned to 8
- * bytes). */
+/* Bytes at the end of a slot's stage, which hold its counters. */
 #define COUNTER_BYTES OJ_CUDA_STAGE_EXTRA
 
 static void drop_slot_arrays(struct oj_cuda_slot *slot)
@@ -551,7 +550,8 @@ struct cuda_join_batch
     int64_t next_chunk, n_pairs, n_kept, n_matched;
     int stop; /* 1: a worker has failed; all others stop */
 
-    /* Used by one-to-one answers without the ties, else NULL. */
+    /* Rows with ties, if answers are one-to-one and ties are listed later; else
+     * NULL. */
     struct tied_rows *tied; /* [n_chunks] */
 
     /* Used by lists: a chunk gets its place in out as soon as all chunks before
@@ -1359,9 +1359,9 @@ static oj_status join_all_chunks_to_lists(struct cuda_join_batch *b,
     return copy_remaining_chunks_to_result(b, err);
 }
 
-/* All rows but the n tied ones are answered; of these only the distance is
- * known. Makes room for their pairs in out and makes *points of them, whose
- * arrays are *buf (the caller frees it). */
+/* The n tied rows are not answered yet; only their distance is known. Makes
+ * room for their pairs in out, and a layer *points of these rows, whose arrays
+ * are *buf (the caller frees it). */
 static oj_status gather_tied_points(const struct cuda_join_batch *b, int64_t n,
                                     double **buf, struct oj_flat *points,
                                     struct oj_error *err)
@@ -1454,9 +1454,10 @@ static oj_status join_batch_one_pair_per_row(struct cuda_join_batch *b,
     b->out_pinned =
         n_ties == 0 && oj_cuda_is_pinned(out->measure, bytes) &&
         oj_cuda_is_pinned(out->join_row, n * (int64_t)sizeof(int32_t));
-    /* With pinned memory there are few host threads: they would take longer to
-     * move answers into rows than the device takes to find them chunk by chunk.
-     * A single chunk gains nothing either. */
+    /* Rows are left open only where that pays. Not with pinned memory: its few
+     * host threads take longer to store such answers one by one than the device
+     * takes to find them in each chunk. Not with a single chunk, which has all
+     * its rows together anyway. */
     b->leaves_open = !b->leaves_ties && !(b->in_pinned && b->out_pinned) &&
                      n > (batch > 0 ? batch : few_rows) &&
                      b->family->join_most != NULL &&

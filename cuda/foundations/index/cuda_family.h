@@ -53,13 +53,14 @@ oj_cuda_family_pair_rule(const struct oj_relation *relation,
                          const struct oj_cuda_layer *layer,
                          const struct oj_cuda_points *points);
 
-/** Sums per join feature while a batch is added up (oj_sum_request.h). There
- *  are several copies of the words: blocks add to different copies, so that
- *  features with many points do not serialise them. */
+/** Sums per join feature on one device, while the chunks of a batch are added
+ *  (oj_sum_request.h). The words exist in several copies, and blocks add to
+ *  different copies: otherwise they would wait for each other at features with
+ *  many points. */
 struct oj_cuda_tally
 {
-    /** Columns: [n points], in device memory; one word per feature: pairs are
-     *  only counted, in one copy. */
+    /** The request, with columns [n points] in device memory. If features have
+     *  one word, pairs are only counted, in a single copy. */
     struct oj_sum_request request;
     unsigned n_copies; /**< a power of two */
     /** Words of a copy: n_features * words per feature. */

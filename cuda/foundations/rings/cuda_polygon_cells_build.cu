@@ -431,11 +431,12 @@ static __global__ void write_leaf_codes_and_slots(
 
 /* --- children ------------------------------------------------------------- */
 
-/* Bytes that count, for a split node with n fragments from number `first` of
- * the list on, what its children get: byte [16 first + c n + k] is for fragment
- * k and child c: 128 if the child gets the fragment, plus the number of edges
- * that it gets. Their prefix sums are places in the next level: high half
- * fragments, low half edges. */
+/* Counts what the children of a split node get, one byte per fragment and
+ * child. The node has n fragments, from number `first` of the list on. Byte [16
+ * first + c n + k], for its fragment k and child c, is 128 if the child gets
+ * the fragment, plus the number of edges that it gets. The prefix sums of these
+ * counts are places in the next level: of fragments in the high half, of edges
+ * in the low half. */
 struct family
 {
     uint32_t first, n; /* fragments of the node, in the list */

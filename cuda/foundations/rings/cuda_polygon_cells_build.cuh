@@ -35,14 +35,15 @@ struct oj_cuda_ring_level
     uint2 *window; /**< [n_nodes] the window's cell with the smallest ix, iy */
 };
 
-/** How fragments fall on the children of their nodes: all fragments of a level,
- *  or those of a list. */
+/** Which children each fragment goes to: for all fragments of a level, or for
+ *  those of a list. */
 struct oj_cuda_ring_marks
 {
     /** [n] first fragment of the unit in the node. */
     uint32_t *head;
-    /** [n], for heads: children in which the bits of fragments without edges
-     *  there must be added. */
+    /** [n] for the first fragment of a unit in a node: mask of children in
+     *  which its bit is flipped, because another fragment of the unit has the
+     *  bit 1 there but no edges. */
     uint32_t *lost;
     struct oj_ring_masks *masks; /**< [n] */
     uint16_t *touched;           /**< [n_edges of the level] mask of children */
@@ -51,8 +52,8 @@ struct oj_cuda_ring_marks
     uint32_t *doubt;
 };
 
-/** Returns the bits of fragment k of a unit (2 * unit + bit) in the children,
- *  as a mask. */
+/** Returns the mask of children in which the bit of fragment k is 1. unit: 2 *
+ *  unit + bit of the fragment. */
 OJ_FN uint32_t oj_cuda_ring_inside(const struct oj_cuda_ring_marks &marks,
                                    uint32_t k, uint32_t unit)
 {

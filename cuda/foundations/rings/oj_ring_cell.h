@@ -152,7 +152,8 @@ OJ_FN int oj_ring_is_left(double ax, double ay, double bx, double by, double x,
  *  (i, j). */
 struct oj_ring_split
 {
-    /** Children that the edge may touch; none that it touches is missing. */
+    /** Children that the edge may touch: all that it touches, and perhaps
+     *  more. */
     uint32_t touched;
     /** Children whose state differs from the cell's because of this edge: it
      *  crosses their paths an odd number of times. */
@@ -273,8 +274,8 @@ OJ_FN uint32_t oj_ring_toggled(const struct oj_ring_splitter *s, double ax,
         if ((ax > s->x[i]) == (bx > s->x[i]))
             continue;
         if ((ay > s->y[3] && by > s->y[3]) || (ay < s->y[0] && by < s->y[0]))
-            /* Or below all points of the column; the row of P lies between
-             * their rows. */
+            /* it is above or below all points of the column; the row of P lies
+             * between their rows */
             continue;
         at_corner = oj_ring_is_left(ax, ay, bx, by, s->x[i], s->py, unsure);
         for (j = 0; j < OJ_RING_CELL_SPLIT; j++)
@@ -287,8 +288,8 @@ OJ_FN uint32_t oj_ring_toggled(const struct oj_ring_splitter *s, double ax,
     return toggled;
 }
 
-/** Compares the edge a -> b of the cell with its children. unsure NULL: signs
- *  are exact; else *unsure becomes 1 if exact signs are needed. */
+/** Compares the edge a -> b of the cell with its children. unsure NULL: decides
+ *  by exact arithmetic; else *unsure becomes 1 if that is needed. */
 OJ_FN struct oj_ring_split oj_ring_split_edge(const struct oj_ring_splitter *s,
                                               double ax, double ay, double bx,
                                               double by, int *unsure)

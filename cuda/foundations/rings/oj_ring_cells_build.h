@@ -70,9 +70,9 @@ OJ_FN uint32_t oj_ring_masks_inside(const struct oj_ring_masks *m,
     return (m->toggled ^ (unit & 1u ? 0xffffu : 0u)) & 0xffffu;
 }
 
-/** Maximum edges of a node that is not split; `most` at level `fine` and below.
- *  Levels above `fine` hold the occupied bits' cells: there nodes with more
- *  than two edges are split, so that fewer points must be tested. */
+/** Maximum edges of a node that is not split: `most`, but at most 2 above level
+ *  `fine`, the level with occupied bits. Points in a larger cell depend on its
+ *  records, so there few edges are worth a split. */
 OJ_FN uint32_t oj_ring_node_most(uint32_t most, int level, int fine)
 {
     return level < fine && most > 2 ? 2 : most;

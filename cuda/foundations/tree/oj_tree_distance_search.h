@@ -149,10 +149,11 @@ OJ_FN int oj_tree_comes_too_late(const struct oj_tree_side *side,
                best->rank[last];
 }
 
-/** Returns 1 if node `at`, at squared distance d2, has only segments of one
- *  feature, whose listed distance is as small already: a feature with very many
- *  segments is then not visited as a whole while the list has fewer than k
- *  features. slack: maximum error of a distance. */
+/** Returns 1 if node `at` can be skipped: all its segments belong to one
+ *  feature, which is in the list with a distance that is no larger. Otherwise a
+ *  feature with very many segments would be visited as a whole while the list
+ *  has fewer than k features. d2: squared distance of the node; slack: maximum
+ *  error of a distance. */
 OJ_FN int oj_tree_is_known(const struct oj_tree_side *side,
                            const struct oj_tree_best *best, double slack,
                            uint32_t at, double d2)

@@ -389,7 +389,8 @@ allocate_child_nodes_of_split(const struct oj_cells_round &r,
     base = mine == 0 ? first[2] : mine == 1 ? first[3] : first[4];
     if (!room)
     {
-        /* the entries are counted as nodes nevertheless: writes empty nodes */
+        /* their positions have been reserved all the same: fills them with
+         * empty nodes */
         if (n > 0 && base + before < r.max_nodes[mine])
             r.next_node[mine][base + before] = oj_cells_empty_node();
         return 0;
@@ -756,7 +757,8 @@ allocate_children_of_groups(const struct oj_cells_round &r, struct requests *q,
     if (splits && !room)
     {
         q->leaf[lane] = 1;
-        /* the entries are counted as nodes nevertheless: writes empty nodes */
+        /* their positions have been reserved all the same: fills them with
+         * empty nodes */
         for (uint32_t i = 1; i <= wanted[3]; i++)
         {
             if (end[3] - i < limit[3])

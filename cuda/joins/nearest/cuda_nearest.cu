@@ -59,8 +59,8 @@ static double distance_covered_by_cells(const struct oj_relation *relation,
     return REACH_OF_MEANS * mean_segment_spacing(layer);
 }
 
-/* With one answer per row, open points are in no polygon and far away, which
- * oj_cuda_near_segments answers. */
+/* If a row gets one answer, only points that are in no polygon and far away are
+ * open: oj_cuda_near_segments answers them. */
 static oj_status build_fallback_index(struct near_index *self,
                                       struct oj_cuda_device *device,
                                       struct oj_error *err)
@@ -217,7 +217,8 @@ template <int ties> struct around_answer
         return !ties || (*found & OJ_NEAR_TIED) != 0;
     }
 
-    /* Tests the parts of a place in tie order. */
+    /* Tests, in tie order, the parts whose records are in the leaf of point
+     * i. */
     __device__ __forceinline__ void ask(const struct points_in_rings_query &q,
                                         int64_t i, struct oj_ring_place *place)
     {
@@ -241,8 +242,8 @@ template <int ties> struct around_answer
     }
 };
 
-/* Settles points whose test is unsure. They are few: a polygon that contains
- * such a point counts as one of several. */
+/* Resolves unsure points. They are few, so a polygon found for one counts as
+ * one of several. */
 template <int ties> struct around_settler
 {
     int32_t *rank;

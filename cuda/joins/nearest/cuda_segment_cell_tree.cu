@@ -31,7 +31,8 @@ struct cuda_cells_build
     /* The root's list without duplicates; NULL: all segments. */
     uint32_t *distinct;
     struct oj_cells_round round;
-    struct oj_cells_plan *plan; /* of one attempt, like most of round */
+    /* Array of one attempt, like most arrays of round. */
+    struct oj_cells_plan *plan;
 };
 
 static unsigned long long min_uint64(unsigned long long a, unsigned long long b)

@@ -30,9 +30,10 @@ static int mixes_points_and_others(const struct oj_flat *join_side)
            (join_side->part_kinds & OJ_PART_POINT) != 0;
 }
 
-/* Refused: k nearest with a minimum distance, where features have several
- * segments: the distance of a feature is known only after the last one. Without
- * a maximum distance of the join, input features have their own. */
+/* Returns 1 for nearest joins with k <= MOST_K, and for dwithin joins with a
+ * maximum distance of the join or of each input feature. With a minimum
+ * distance, nearest joins need features that are points: the distance of a
+ * feature with several segments is known only after the last one. */
 static int takes_tree_joins(const struct oj_relation *relation,
                             const struct oj_flat *join_side,
                             const struct oj_flat *input)

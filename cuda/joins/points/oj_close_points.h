@@ -175,7 +175,7 @@ OJ_FN int oj_close_visit_run(struct oj_close_visit *v,
     column = (v->column + v->done) & side->column_mask;
     n = v->n_columns - v->done;
     if (n > side->column_mask + 1 - column)
-        /* The other columns are at the start of the row. */
+        /* columns wrap around: the others are at the start of the row */
         n = side->column_mask + 1 - column;
     at = (v->row & side->row_mask) << side->column_bits | column;
     v->done += n;

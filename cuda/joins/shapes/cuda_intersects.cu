@@ -168,8 +168,8 @@ larger_and_smaller_of_pair(const struct meet_query &q, int64_t pair)
     return s;
 }
 
-/* Skips pairs that other warps have already found to intersect; if two warps
- * find it at once, both store one value. */
+/* Skips pairs that another warp has already found to intersect; if two warps
+ * find it at once, both store an equal verdict. */
 static __global__ void __launch_bounds__(BLOCK)
     test_segment_runs(const __grid_constant__ struct meet_query q, int64_t n,
                       const struct segment_stretch *stretch)

@@ -87,7 +87,8 @@ static __device__ double distance_lower_bound(const struct cuda_shape_pairs &p,
     for (int d = 4; d < 8 && p.kind == OJ_DISTANCE_FRECHET; d++)
         most = oj_larger(most, fabs(a[d] - b[d]));
     most -= a[8] + b[8];
-    /* smaller squares underflow, and so may measured ones */
+    /* a bound whose square may underflow counts as 0: the measured distance may
+     * underflow, too */
     return most > 1e-150 ? most : 0.0;
 }
 

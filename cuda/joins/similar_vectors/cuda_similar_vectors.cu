@@ -242,8 +242,9 @@ struct cuda_vector_row
     /* Maximum difference for which the limits below are computed; below 0: the
      * thread has no row. */
     double most;
-    double reach; /* radius of halves, without the rests */
-    float limit;  /* maximum sum of differences, also between boxes */
+    /* Maximum distance between the halves of a pair, without their rests. */
+    double reach;
+    float limit; /* maximum sum of differences, also between boxes */
     float size, rest;
 };
 

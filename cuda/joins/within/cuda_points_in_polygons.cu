@@ -195,7 +195,8 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
 {
     int64_t chunk = warp_in_grid(), at, few = chunk * CHUNK;
     uint32_t some[ROUNDS], shift = 2 * lane_in_warp() % LANES;
-    int32_t known[ROUNDS]; /* few; then the ordinal, if it is a rank */
+    /* The entry of few; later the ordinal, if it is a rank. */
+    int32_t known[ROUNDS];
     int has_several = 0;
     if (chunk >= n_chunks)
         return;

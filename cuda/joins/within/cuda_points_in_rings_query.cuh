@@ -61,8 +61,8 @@ static __device__ __forceinline__ int64_t warp_in_grid(void)
     return (int64_t)blockIdx.x * (BLOCK / LANES) + threadIdx.x / LANES;
 }
 
-/* Returns the next matching rank in tie order, or OJ_RING_NONE, or
- * OJ_RING_UNSURE. */
+/* Returns the rank of the next feature at an accepted location, or
+ * OJ_RING_NONE; OJ_RING_UNSURE if the short edges cannot decide. */
 static __device__ __forceinline__ int32_t next_rank_or_unsure(
     const struct points_in_rings_query &q, struct oj_ring_place *place)
 {
@@ -78,8 +78,8 @@ static __device__ __forceinline__ int32_t next_rank_or_unsure(
     return OJ_RING_NONE;
 }
 
-/* Returns the next matching rank, by original edges where short ones are
- * unsure. */
+/* Returns the rank of the next feature at an accepted location, or
+ * OJ_RING_NONE. The original edges decide where the short ones cannot. */
 static __device__ __forceinline__ int32_t
 next_rank_exactly(const struct points_in_rings_query &q, double x, double y,
                   struct oj_ring_place *place)
