@@ -146,7 +146,7 @@ struct square
     int32_t first, end;
 };
 
-/* Sorts points by code; stable. code: of each place, work's. */
+/* Sorts points by code; stable. *code: code of each point, owned by *work. */
 static oj_status sort_points(struct oj_cuda_work *keep,
                              struct oj_cuda_work *work,
                              struct quadrant_chunk *c,

@@ -217,7 +217,7 @@ static int is_empty_part(const struct oj_flat *flat, int64_t part)
            isnan(flat->y[v]);
 }
 
-/* Returns 1 if the unfinished feature has no empty part, no open ring and no
+/* Returns 0 if the unfinished feature has an empty part, an open ring, or a
  * coordinate that joins do not accept. */
 static int is_feature_tidy(const struct oj_flat_buf *buf)
 {

@@ -26,8 +26,8 @@ struct oj_cuda_listing : oj_cuda_work
         return fits();
     }
 
-    /** Returns OJ_ERR_TOO_MANY_PAIRS if two or more rows have more than
-     *  max_pairs (> 0) pairs. */
+    /** Returns OJ_ERR_TOO_MANY_PAIRS if there are two or more points and more
+     *  than max_pairs (> 0) pairs. */
     OJ_MUST_USE oj_status fits()
     {
         return oj_pairs_fit(oj_most_pairs_of_batch(max_pairs, points->n),

@@ -4,7 +4,7 @@
 
 #include "cuda_family.h"
 
-/** Allocates the words, all 0, in work's memory. The columns of *out are not
+/** Allocates the words, all 0, owned by *work. The columns of *out are not
  *  set. */
 OJ_MUST_USE oj_status oj_cuda_pair_sums_make(
     struct oj_cuda_work *work, int64_t n_features,

@@ -30,8 +30,8 @@ struct oj_cuda_share
     int64_t n_other; /**< pairs of rows joined before */
 };
 
-/** Replaces *order [*n] by the tiles of it that belong to the share; the new
- *  array is work's. share NULL: all tiles. */
+/** Replaces *order [*n] by the tiles of it that belong to the share; *work owns
+ *  the new array. share NULL: all tiles. */
 OJ_MUST_USE oj_status oj_cuda_take_tiles(struct oj_cuda_work *work,
                                          const struct oj_cuda_share *share,
                                          int64_t tile, const int32_t **order,
@@ -46,7 +46,7 @@ int oj_cuda_is_join_side(const struct oj_cuda_index *index,
 OJ_MUST_USE oj_status oj_cuda_share_fits(const struct oj_cuda_share *share,
                                          int64_t n_pairs, struct oj_error *err);
 
-/** Moves the n pairs of found, whose arrays are work's, to the share. */
+/** Moves the n pairs of found, which *work owns, to the share. */
 void oj_cuda_share_take(struct oj_cuda_work *work, int by_measure,
                         const struct oj_cuda_found *found, int64_t n,
                         struct oj_cuda_share *share);
@@ -114,7 +114,7 @@ oj_cuda_append_found_pairs(const struct oj_cuda_found &found, int has_one,
 }
 
 /** Runs find(), which appends pairs to *found. If the capacity (first `room`)
- *  is too small, runs it once more with enough. The arrays are work's. share:
+ *  is too small, runs it once more with enough. *work owns the arrays. share:
  *  NULL, or the share whose limit applies. */
 template <typename Find>
 OJ_MUST_USE oj_status oj_cuda_find_all(struct oj_cuda_work *work,

@@ -215,7 +215,7 @@ write_windows_and_fragments(const __grid_constant__ struct units u,
     }
 }
 
-/* The level of windows and its marks; the arrays are work's. */
+/* The level of windows and its marks; *work owns the arrays. */
 struct windows
 {
     struct oj_cuda_ring_level level;
@@ -386,7 +386,7 @@ static __global__ void write_cell_nodes_and_fragments(
     }
 }
 
-/* Lists the items, sorted by cell and then unit: *out, work's. */
+/* Lists the items, sorted by cell and then unit: *out, owned by *work. */
 static oj_status list_and_sort_cell_items(struct oj_cuda_work *work,
                                           const struct windows &v,
                                           unsigned long long **out,
@@ -409,7 +409,7 @@ static oj_status list_and_sort_cell_items(struct oj_cuda_work *work,
                          (const uint64_t *)item, (uint64_t *)*out);
 }
 
-/* Makes *first from the items; its arrays are below's. */
+/* Makes *first from the items; *below owns its arrays. */
 static oj_status make_first_level_from_windows(
     const struct oj_cuda_ring_making *m, struct oj_cuda_work *work,
     struct oj_cuda_work *below, const struct windows &v,

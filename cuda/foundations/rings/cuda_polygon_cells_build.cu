@@ -655,7 +655,7 @@ oj_status oj_cuda_ring_mark(const struct oj_cuda_ring_making *m,
     return OJ_OK;
 }
 
-/* Makes *next from the listed fragments; its arrays are below's. */
+/* Makes *next from the listed fragments; *below owns its arrays. */
 static oj_status split_nodes_into_next_level(
     const struct oj_cuda_ring_making *m, struct oj_cuda_work *work,
     struct oj_cuda_work *below, struct view *v,
@@ -680,7 +680,7 @@ static oj_status split_nodes_into_next_level(
 }
 
 /* Finishes the nodes of level that are not split, in *part, whose bases are
- * set, and splits the others into *next, whose arrays are below's (n_nodes 0:
+ * set, and splits the others into *next, whose arrays *below owns (n_nodes 0:
  * none was split). may_split 0: no node is split. Waits for the stream. */
 static oj_status finish_leaves_and_split_level(
     const struct oj_cuda_ring_making *m, struct oj_cuda_work *below,

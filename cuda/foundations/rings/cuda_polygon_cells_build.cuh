@@ -135,8 +135,8 @@ static inline oj_status oj_cuda_ring_level_make(struct oj_cuda_work *work,
     return work->make(out->n_edges, &out->edge);
 }
 
-/** Marks all fragments of a level of windows, in stream order; the marks are
- *  work's. cuda_polygon_cells_build.cu */
+/** Marks all fragments of a level of windows, in stream order; *work owns the
+ *  marks. cuda_polygon_cells_build.cu */
 OJ_MUST_USE oj_status oj_cuda_ring_mark(const struct oj_cuda_ring_making *m,
                                         struct oj_cuda_work *work,
                                         const struct oj_cuda_ring_level *level,
@@ -144,7 +144,7 @@ OJ_MUST_USE oj_status oj_cuda_ring_mark(const struct oj_cuda_ring_making *m,
 
 /** Makes the level that a tree begins with, *first: the root, or, if all
  *  polygons are small, a level 1 .. m->fine below it (oj_ring_windows.h). Uses
- *  the rings of m->layer; the arrays are work's. Below the root, *above gets
+ *  the rings of m->layer; *work owns the arrays. Below the root, *above gets
  *  the slots of all cells of the level above: the number of a group of 16 nodes
  *  of *first, or OJ_RING_EMPTY. cuda_cell_tree_start_level.cu */
 OJ_MUST_USE oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,

@@ -22,8 +22,8 @@ struct oj_cuda_ring_cells
 
 struct oj_cuda_work;
 
-/** Builds the tree of all polygons of layer, which must outlive it; the arrays
- *  are work's. *out must be zeroed. OJ_ERR_UNSUPPORTED (the CPU has to answer):
+/** Builds the tree of all polygons of layer, which must outlive it; *work owns
+ *  the arrays. *out must be zeroed. OJ_ERR_UNSUPPORTED (the CPU has to answer):
  *  coordinates too large for exact signs, or more than 2^29 - 1 rings, 2^30 - 1
  *  features or 2^31 - 16 segments. */
 OJ_MUST_USE oj_status oj_cuda_ring_cells_build(

@@ -22,8 +22,8 @@ OJ_MUST_USE oj_status oj_cuda_tree_build(struct oj_cuda_work *work,
                                          int64_t n, const struct oj_box *box,
                                          struct oj_cuda_tree *out);
 
-/** Builds the tree of all segments of layer in keep's memory; out->order is
- *  work's. */
+/** Builds the tree of all segments of layer; *keep owns it, but *work owns
+ *  out->order. */
 OJ_MUST_USE oj_status oj_cuda_tree_of_segments(
     struct oj_cuda_work *keep, struct oj_cuda_work *work,
     const struct oj_cuda_layer *layer, struct oj_cuda_tree *out);

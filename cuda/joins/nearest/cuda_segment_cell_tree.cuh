@@ -26,7 +26,7 @@ struct oj_cuda_cells
     const uint64_t *pool;
 };
 
-/** Builds the cells of layer for distances up to reach; the arrays are work's.
+/** Builds the cells of layer for distances up to reach; *work owns the arrays.
  *  marks_ties: 1 for queries with ties (oj_near_one()). OJ_ERR_UNSUPPORTED: a
  *  squared length underflows, or numbers are too large or too small. A layer
  *  without segments gets no tree. */

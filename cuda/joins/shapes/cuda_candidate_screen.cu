@@ -160,8 +160,8 @@ keep_pairs_not_surely_disjoint(struct oj_cuda_work *keep,
     return compute_end_offsets_of_rows(keep, n_rows, pairs, place, out);
 }
 
-/* Finds the candidates of rows, with their verdicts. *out is in keep's
- * memory. */
+/* Finds the candidates of rows, with their verdicts. *keep owns the arrays of
+ * *out. */
 static oj_status find_and_classify_candidates(const struct screen_place *place,
                                               const struct oj_screen_rule *rule,
                                               const struct oj_flat *rows,

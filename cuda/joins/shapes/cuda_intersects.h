@@ -39,7 +39,7 @@ struct oj_cuda_box_pairs
     int32_t *feature; /**< [n] rank */
 };
 
-/** Finds the pairs of n rows whose boxes pass test; the arrays are work's.
+/** Finds the pairs of n rows whose boxes pass test; *work owns the arrays.
  *  tree: boxes of the join features. OJ_ERR_NOMEM: memory is missing, or there
  *  are more than most pairs or nodes to visit. Waits for the stream. */
 OJ_MUST_USE oj_status oj_cuda_box_pairs_find(

@@ -180,9 +180,9 @@ OJ_FN_APART int oj_meet_exact_side(double ax, double ay, double bx, double by,
     return oj_orientation_exact(ax, ay, bx, by, cx, cy);
 }
 
-/** Returns the sign of oj_orientation(). Most cases that the filter leaves open
- *  are c on an end of a b, or all three on a line parallel to an axis: they are
- *  0 without exact arithmetic. */
+/** Returns the sign of oj_orientation(). In most cases that the filter leaves
+ *  open, c is an end of the segment a b, or all three points are on a line
+ *  parallel to an axis: these are 0 without exact arithmetic. */
 OJ_FN int oj_meet_side(double ax, double ay, double bx, double by, double cx,
                        double cy)
 {

@@ -64,7 +64,7 @@ static inline int oj_distance_uses_segments(enum oj_distance_kind kind)
     return kind != OJ_DISTANCE_HAUSDORFF_POINTS && kind != OJ_DISTANCE_FRECHET;
 }
 
-/** Prepares features first .. first + n - 1; the arrays are work's. Waits for
+/** Prepares features first .. first + n - 1; *work owns the arrays. Waits for
  *  the stream. */
 OJ_MUST_USE oj_status oj_cuda_shapes_make(struct oj_cuda_work *work,
                                           const struct oj_flat *flat,

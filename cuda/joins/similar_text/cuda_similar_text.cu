@@ -164,8 +164,8 @@ struct cuda_text_trial
     /* [rows.n + 1] prefix sums of the pairs that may match by size. */
     const int64_t *sums;
     int64_t n_pairs;
-    /* [N_CHOICES] tokens of pairs that pass; then the number of similar
-     * pairs. */
+    /* [N_CHOICES + 1] number of tokens in the sampled pairs that pass, by
+     * number of bits; at the end, number of similar pairs. */
     unsigned long long *tokens;
 };
 

@@ -27,8 +27,8 @@ struct oj_cuda_text_side
     }
 };
 
-/** Copies the sets of texts[0] of features first .. first + n - 1; the arrays
- *  are work's. The host's arrays must stay unchanged until the stream has
+/** Copies the sets of texts[0] of features first .. first + n - 1; *work owns
+ *  the arrays. The host's arrays must stay unchanged until the stream has
  *  reached the copies. */
 OJ_MUST_USE oj_status oj_cuda_text_side_make(struct oj_cuda_work *work,
                                              const struct oj_flat *flat,

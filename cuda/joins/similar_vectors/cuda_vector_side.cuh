@@ -79,7 +79,7 @@ struct oj_cuda_vector_side
 };
 
 /** Prepares the vectors of features first .. first + n - 1; a feature may have
- *  none. The arrays are work's. If frame->dimension is NULL and there is a
+ *  none. *work owns the arrays. If frame->dimension is NULL and there is a
  *  vector, first makes *frame from these vectors and the maximum difference of
  *  relation. */
 OJ_MUST_USE oj_status oj_cuda_vector_side_make(

@@ -24,7 +24,8 @@
 #define RESIDENT 6
 #endif
 
-/* Points are processed in slices; each point of a slice may be unsure. */
+/* Points are processed in slices: the array of unsure points has room for all
+ * points of a slice. */
 #define SLICE ((int64_t)CHUNK << 19)
 
 /* A point for which short edges are unsure, and the record to go on with. The
