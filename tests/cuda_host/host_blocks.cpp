@@ -45,7 +45,7 @@ size_t shared_place(size_t size)
         SHARED_HEAD + (size + SHARED_HEAD - 1) / SHARED_HEAD * SHARED_HEAD;
     size_t place = end.fetch_add(bytes);
     if (place + bytes > SHARED_BYTES)
-        die("SHARED_BYTES is too little");
+        die("SHARED_BYTES is too small");
     return place;
 }
 
@@ -229,7 +229,7 @@ void add_fiber(runner *r)
         (char *)mmap(nullptr, STACK_BYTES + PAGE, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED || mprotect(memory, PAGE, PROT_NONE) != 0)
-        die("no memory for stacks");
+        die("cannot allocate stacks");
     r->stacks.push_back(memory);
     r->fibers.emplace_back(new fiber);
     fiber_make(r->fibers.back().get(), memory + PAGE, STACK_BYTES - shift,

@@ -306,7 +306,8 @@ template <typename T> static inline T __ldg(const T *at)
 {
     T value;
     if ((uintptr_t)at % alignof(T) != 0)
-        oj_host::die("a load of %zu bytes at %p", sizeof(T), (const void *)at);
+        oj_host::die("a load of %zu bytes at %p is not aligned", sizeof(T),
+                     (const void *)at);
     memcpy((void *)&value, (const void *)at, sizeof value);
     return value;
 }
@@ -321,7 +322,8 @@ template <typename T> static inline T __ldcg(const T *at)
 template <typename T> static inline void __stcs(T *at, T value)
 {
     if ((uintptr_t)at % alignof(T) != 0)
-        oj_host::die("a store of %zu bytes at %p", sizeof(T), (void *)at);
+        oj_host::die("a store of %zu bytes at %p is not aligned", sizeof(T),
+                     (void *)at);
     memcpy((void *)at, (const void *)&value, sizeof value);
 }
 template <typename T> static inline void __stcg(T *at, T value)

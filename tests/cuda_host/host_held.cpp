@@ -26,7 +26,7 @@ struct last_look
         if (any_device_is_lost())
             n_held[DEVICE_MEMORY] = 0;
         if (!keeps && oj_host_held(text) > 0)
-            die("left when the process ends: %s", text);
+            die("not freed when the process ends: %s", text);
     }
 } at_end;
 } // namespace

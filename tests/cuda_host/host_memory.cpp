@@ -78,13 +78,12 @@ int kind_of(const void *at, size_t bytes, const char *what)
         auto next = blocks().upper_bound(first);
         if (next != blocks().end() && next->first < first + bytes &&
             next->second.kind == DEVICE)
-            die("%s: %zu bytes at %p run into memory of a device", what, bytes,
-                at);
+            die("%s: %zu bytes at %p overlap device memory", what, bytes, at);
         return -1;
     }
     if (first + bytes > start + b->bytes && b->kind != REGISTERED)
-        die("%s: %zu bytes at %p, of which %zu are there", what, bytes, at,
-            (size_t)(start + b->bytes - first));
+        die("%s: %zu bytes at %p, but the block ends after %zu", what, bytes,
+            at, (size_t)(start + b->bytes - first));
     return b->kind;
 }
 
@@ -132,12 +131,12 @@ void give_back(void *memory, enum memory_kind kind)
     std::lock_guard<std::mutex> hold(lock);
     auto at = blocks().find((uintptr_t)memory);
     if (at == blocks().end() || at->second.kind != kind)
-        die("memory at %p is given back that is not there", memory);
+        die("memory at %p is freed, but not allocated", memory);
     memory_block b = at->second;
     for (size_t i = 0; i < FENCE; i++)
     {
         if (((unsigned char *)memory)[b.bytes + i] != poison())
-            die("something was written %zu bytes behind the %zu bytes at %p", i,
+            die("a byte was written %zu bytes behind the %zu bytes at %p", i,
                 b.bytes, memory);
     }
     if (b.kind == DEVICE && b.pool == nullptr)
@@ -159,7 +158,7 @@ void give_back(void *memory, enum memory_kind kind)
 void must_be_device(const void *at, size_t bytes, const char *what)
 {
     if (bytes > 0 && kind_of(at, bytes, what) != DEVICE)
-        die("%s: %p is no memory of a device", what, at);
+        die("%s: %p is not device memory", what, at);
 }
 
 void must_hold_nothing(int ordinal)
@@ -176,7 +175,8 @@ void must_hold_nothing(int ordinal)
         n++;
     }
     if (n > 0)
-        die("%zu bytes in %d blocks of device %d are left without a stream",
+        die("%zu bytes in %d blocks of device %d are not freed when its last "
+            "stream is destroyed",
             bytes, n, ordinal);
 }
 } // namespace oj_host
@@ -255,7 +255,8 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
     device &d = device_at(pool->device);
     std::lock_guard<std::mutex> hold(lock);
     if (pool->used > 0)
-        die("a pool is destroyed that has %zu bytes out", pool->used);
+        die("a pool is destroyed while %zu of its bytes are allocated",
+            pool->used);
     d.pools.erase(std::find(d.pools.begin(), d.pools.end(), pool));
     delete pool;
     return told(lost());

@@ -326,7 +326,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
         std::lock_guard<std::mutex> hold(devices_lock);
         auto at = std::find(d.streams.begin(), d.streams.end(), stream);
         if (at == d.streams.end())
-            die("a stream is destroyed that is none");
+            die("a stream is destroyed that does not exist");
         d.streams.erase(at);
         is_last = d.streams.empty();
     }

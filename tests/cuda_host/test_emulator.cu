@@ -170,7 +170,7 @@ static const struct emulator_trial trials[] = {
     {"load not aligned", load_not_aligned, "a load of 16 bytes"},
     {"copy too much", copy_too_much, "260 bytes"},
     {"copy the wrong way", copy_the_wrong_way, "the wrong direction"},
-    {"free twice", free_twice, "that is not there"},
+    {"free twice", free_twice, "not allocated"},
     {"sums", sums, NULL},
     {"errors", told, NULL},
 };

@@ -44,10 +44,10 @@ make_query_of_batch(const struct oj_cuda_index *index,
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* Counts of a chunk's pairs before their places are known: a bit for each point
- * that may have pairs, and for these points, in order from the start of the
- * chunk's part on, the rank of the only pair (>= 0), or -1 - the number of
- * pairs. */
+/* Counts of the chunks' pairs, before the places of pairs are known. some: bits
+ * of the points that may have pairs. few: one entry per such point, in order,
+ * from the chunk's first entry on: the rank of the only pair (>= 0), or -1 -
+ * the number of pairs. */
 struct chunk_pair_counts
 {
     uint32_t *some;          /* [ROUNDS] words per chunk, a bit per lane */

@@ -11,14 +11,15 @@ inline bool asks_size(void *temporary, size_t &bytes, int64_t n)
 {
     size_t needed = 256 + (size_t)n / 16;
     if (n < 0)
-        die("an algorithm of cub for %lld elements", (long long)n);
+        die("an algorithm of cub is called for %lld elements", (long long)n);
     if (temporary == nullptr)
     {
         bytes = needed;
         return true;
     }
     if (bytes < needed)
-        die("an algorithm of cub has %zu bytes, not %zu", bytes, needed);
+        die("an algorithm of cub gets %zu temporary bytes, but needs %zu",
+            bytes, needed);
     must_be_device(temporary, needed, "temporary memory of cub");
     memset(temporary, 0x5A, needed);
     return false;

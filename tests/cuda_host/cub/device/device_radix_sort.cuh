@@ -36,7 +36,8 @@ struct DeviceRadixSort
         if (oj_host::asks_size(temporary, bytes, (int64_t)n))
             return cudaSuccess;
         if (out < in + n && in < out + n)
-            oj_host::die("keys are sorted to where they are");
+            oj_host::die(
+                "keys are sorted in place: input and output must differ");
         return oj_host::enqueue(
             stream, [=]
             { oj_host::gather(out, in, order(in, n, begin_bit, end_bit), 0); });
