@@ -57,8 +57,8 @@ static OJ_CLONES struct oj_box box_of_ring(const struct oj_ring_cells *cells,
 
 /* --- the axes ------------------------------------------------------------- */
 
-#define N_DIRECTIONS                                                           \
-    90 /* one degree each; edges at right angles count as one direction */
+/* One degree each; edges at right angles count as one direction. */
+#define N_DIRECTIONS 90
 #define AXES_SAMPLES 256
 #define AXES_VERTICES 24 /* larger rings are not used to choose the axes */
 #define AXES_MEAN 48     /* nor are layers with a larger mean */
@@ -149,8 +149,7 @@ static void rotate_axes_if_boxes_shrink(struct oj_ring_cells *cells)
 #define CELLS_PER_RING_OF_FEW 4.0
 #define FEW_RINGS 4096
 #define MOST_CELLS (1 << 26)
-#define MOST_ALONG (1 << 22) /* so that steps along an axis fit into 32 bits   \
-                              */
+#define MOST_ALONG (1 << 22) /* steps along an axis fit into 32 bits */
 
 #define N_SAMPLES 1024
 
