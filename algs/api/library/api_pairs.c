@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the lists of a choice one to one that are held in memory. */
+/* Maximum bytes of one_to_one lists in memory. */
 #define MOST_HELD (INT64_C(512) << 20)
 
 /* --- opening ---------------------------------------------------------------
@@ -157,8 +157,8 @@ static oj_status choose_one_to_one(const struct api_pair_maker *maker,
 /* --- pairs -----------------------------------------------------------------
  */
 
-/* Pairs to make room for: where more rows are to come, all that they are likely
- * to have by those so far. Pages that stay unused cost nothing. */
+/* Number of pairs to allocate: if more rows are expected, extrapolated from the
+ * rows so far. Pages that are never touched cost nothing. */
 static int64_t estimate_pairs_of_all_rows(const struct ogrjoin_pairs *pairs,
                                           int64_t n_rows, int64_t n_pairs)
 {
@@ -189,7 +189,7 @@ static oj_status reserve_pair_arrays(struct ogrjoin_pairs *pairs,
     return OJ_OK;
 }
 
-/* Room for the pairs of matches behind those that are there. */
+/* Allocates room for the pairs of matches after the existing ones. */
 static oj_status make_room_for_matches(struct ogrjoin_pairs *pairs,
                                        const struct oj_matches *matches,
                                        struct oj_error *err)
@@ -200,20 +200,20 @@ static oj_status make_room_for_matches(struct ogrjoin_pairs *pairs,
     int64_t more = estimate_pairs_of_all_rows(pairs, n_rows, n_pairs);
     int64_t rows = n_rows > pairs->n_expected ? n_rows : pairs->n_expected;
     if (n_pairs == 0)
-        n_pairs = 1; /* arrays without pairs are there, too */
+        n_pairs = 1; /* so that the arrays exist even without pairs */
     if (more > n_pairs &&
         reserve_pair_arrays(pairs, rows, more, &too_much) == OJ_OK)
         return OJ_OK;
     return reserve_pair_arrays(pairs, n_rows, n_pairs, err);
 }
 
-/* Similarities are negated in the answers. */
+/* -1 for similarities, which answers hold negated; else 1. */
 static double sign_of_measure(const struct api_pair_maker *maker)
 {
     return oj_relation_ranks_by_similarity(&maker->relation) ? -1 : 1;
 }
 
-/* 1: the arrays of matches are those of lists. */
+/* 1 if the arrays of matches have the layout of lists. */
 static int are_matches_dense_lists(const struct oj_matches *matches)
 {
     return matches->offset != NULL && !matches->scattered &&
@@ -275,7 +275,8 @@ static void copy_dense_matches_to_lists(const struct oj_matches *matches,
                (size_t)n * sizeof *matches->measure);
 }
 
-/* 1: matches were written into the arrays of pairs, behind what is there. */
+/* 1 if the join wrote its pairs into the arrays of *pairs, after the existing
+ * ones (api_pairs_lend_room()). */
 static int are_matches_in_place(const struct ogrjoin_pairs *pairs,
                                 const struct oj_matches *matches)
 {
@@ -294,7 +295,7 @@ void api_pairs_lend_room(struct ogrjoin_pairs *pairs,
         oj_matches_lend(matches, NULL, NULL, 0);
 }
 
-/* Room for what matches that are in place do not have. */
+/* Allocates room for what is not in place already. */
 static oj_status make_room_for_lists(struct ogrjoin_pairs *pairs,
                                      int is_in_place,
                                      const struct oj_matches *matches,
@@ -307,7 +308,8 @@ static oj_status make_room_for_lists(struct ogrjoin_pairs *pairs,
                       sizeof *pairs->offset, err);
 }
 
-/* Lists, from the answer for all rows or for those that come next. */
+/* Appends the pairs as lists; is_all: matches are for the whole side, so their
+ * arrays may be taken over. */
 static oj_status append_lists(const struct api_pair_maker *maker, int is_all,
                               struct oj_matches *matches,
                               struct ogrjoin_pairs *pairs, struct oj_error *err)
@@ -356,7 +358,7 @@ static oj_status append_columns(const struct api_pair_maker *maker,
     return OJ_OK;
 }
 
-/* What is computed of the pairs of the whole side, in their order. */
+/* Stores the computed values of the pairs, in their order. */
 static oj_status fill_pair_values(const struct api_pair_maker *maker,
                                   const struct oj_matches *matches,
                                   const struct oj_pair_values *values,
@@ -392,7 +394,7 @@ static oj_status fill_pair_values(const struct api_pair_maker *maker,
     return OJ_OK;
 }
 
-/* The intersections of the entries with a pair as WKB, one after another. */
+/* Writes the intersections of all pairs as WKB, one after another. */
 static oj_status write_intersections_as_wkb(const struct oj_matches *matches,
                                             const struct oj_pair_values *values,
                                             struct ogrjoin_pairs *pairs,
@@ -421,7 +423,8 @@ static oj_status write_intersections_as_wkb(const struct oj_matches *matches,
     return OJ_OK;
 }
 
-/* values is of this call alone, the stage is not. */
+/* The lock guards the stage, which threads share; values belongs to this call.
+ */
 static oj_status compute_pair_values_locked(struct api_pair_maker *maker,
                                             const struct oj_flat *input,
                                             const struct oj_matches *matches,
@@ -442,7 +445,7 @@ static oj_status compute_pair_values_locked(struct api_pair_maker *maker,
     return status;
 }
 
-/* Values are computed before lists are taken from the answer. */
+/* Values are computed first, because lists may be taken over from matches. */
 static oj_status add_values_and_pairs(struct api_pair_maker *maker,
                                       const struct oj_flat *input, int is_all,
                                       struct oj_matches *matches,
@@ -450,7 +453,7 @@ static oj_status add_values_and_pairs(struct api_pair_maker *maker,
                                       struct oj_error *err)
 {
     struct oj_pair_values values = {0};
-    struct oj_matches *of = matches; /* or what is picked of them */
+    struct oj_matches *of = matches; /* or the picked pairs */
     oj_status status = OJ_OK;
     if (maker->stage != NULL)
     {
@@ -576,7 +579,7 @@ const double *ogrjoin_pairs_value(const struct ogrjoin_pairs *pairs,
         if (strcmp(named[i].name, name) == 0)
             return pairs->value[named[i].value];
     }
-    /* similarity_2 is that of the second condition */
+    /* similarity_2 is that of the second condition, and so on */
     if (sscanf(name, "similarity_%d", &condition) == 1 && condition >= 2 &&
         condition <= pairs->n_similar)
         return pairs->value[OJ_PAIR_SIMILARITY + condition - 1];

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What pairs need to be freed and waited for. */
+/* State that pairs need to be waited for and freed. */
 struct device_answer
 {
     struct ogrjoin_index *index;
@@ -29,7 +29,7 @@ static oj_status check_device_points(const struct ogrjoin_device_points *points,
     return OJ_OK;
 }
 
-/* The device of the points; no points are on the first. */
+/* Finds the device that has the points; without points, the first one. */
 static oj_status
 find_device_of_points(const struct oj_gpu_module *module,
                       const struct ogrjoin_device_points *points, int *ordinal,
@@ -46,7 +46,8 @@ find_device_of_points(const struct oj_gpu_module *module,
                : oj_fail(err, OJ_ERR_ARG, "x and y lie on two devices");
 }
 
-/* The index on a device; the caller has the lock. */
+/* Returns the index on a device, built on first use; the caller holds the lock.
+ */
 static oj_status get_or_build_device_index(const struct oj_gpu_module *module,
                                            struct device_joins *joins,
                                            const struct device_join_side *side,
