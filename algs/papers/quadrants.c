@@ -447,7 +447,7 @@ static oj_status build_index(struct oj_index *wrapped,
         relation->metric != OJ_METRIC_PLANAR ||
         oj_relation_compares_shapes(relation) || relation->min_distance != 0.0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the backend \"quadrant\" knows only -op nearest, in "
+                       "the backend \"quadrant\" supports only -op nearest, in "
                        "the plane, by the least distance and without a bound "
                        "from below");
     return build_boxes_and_grid(oj_row_index_begin(wrapped, &quadrants, args),

@@ -137,7 +137,7 @@ static oj_status build(struct oj_index *wrapped,
         relation->distance != OJ_DISTANCE_HAUSDORFF_POINTS ||
         relation->metric != OJ_METRIC_PLANAR || relation->min_distance > 0.0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the papers' method knows only -op nearest -distance "
+                       "the papers' method supports only -op nearest -distance "
                        "hausdorff_points, planar and without -min_distance");
     return oj_boxes_make(args->join_side, &self->boxes, err);
 }

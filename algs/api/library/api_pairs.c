@@ -28,16 +28,17 @@ static oj_status check_settings(const struct api_pair_settings *s,
 {
     unsigned takes = oj_op_get(relation->op)->takes;
     if (s->one_to_one && s->pick != OJ_PICK_ALL)
-        return oj_fail(err, OJ_ERR_ARG, "one_to_one picks by itself: no pick");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "one_to_one chooses the pairs: leave pick out");
     if (s->pick == OJ_PICK_MOST_SIMILAR &&
         !oj_relation_compares_attributes(relation))
         return oj_fail(err, OJ_ERR_ARG,
-                       "pick most_similar takes a similar or a vector");
+                       "pick most_similar needs the setting similar or vector");
     if (s->pick == OJ_PICK_NEAREST && (takes & OJ_TAKES_DISTANCE) == 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "pick nearest takes op nearest or dwithin");
+                       "pick nearest needs op nearest or dwithin");
     if (s->pick == OJ_PICK_SCORE && score == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "pick score takes a column of scores");
+        return oj_fail(err, OJ_ERR_ARG, "pick score needs a column of scores");
     if (relation->metric == OJ_METRIC_SPHERE && wants_overlap(s))
         return oj_fail(err, OJ_ERR_ARG,
                        "overlaps are not measured on the "
@@ -708,12 +709,12 @@ check_aggregate_values(const struct ogrjoin_pairs *pairs,
         return oj_fail(err, OJ_ERR_ARG,
                        "size must be sizeof(struct ogrjoin_values)");
     if (function->kind == OJ_AGG_WEIGHTED_SUM && pairs->share == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "weighted_sum takes the setting share");
+        return oj_fail(err, OJ_ERR_ARG, "weighted_sum needs the setting share");
     *type = values->real != NULL      ? OJ_AGG_REAL
             : values->integer != NULL ? OJ_AGG_INTEGER
                                       : OJ_AGG_BYTES;
     if (*type == OJ_AGG_BYTES && values->offset == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "%s takes a column of values",
+        return oj_fail(err, OJ_ERR_ARG, "%s needs a column of values",
                        function->name);
     if (*type != OJ_AGG_BYTES && function->takes == OJ_AGG_TAKES_WRITTEN)
         return oj_fail(err, OJ_ERR_ARG, "%s takes texts", function->name);
@@ -750,7 +751,7 @@ static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
         column.bytes = bytes;
     }
     else if (what.kind != OJ_AGG_COUNT)
-        return oj_fail(err, OJ_ERR_ARG, "%s takes a column of values",
+        return oj_fail(err, OJ_ERR_ARG, "%s needs a column of values",
                        function->name);
     if (status == OJ_OK)
         status = oj_aggregates_open(&plan, &all, err);

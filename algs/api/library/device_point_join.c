@@ -21,11 +21,13 @@ static oj_status check_device_points(const struct ogrjoin_device_points *points,
 {
     if (points->size < sizeof *points || out->size < sizeof *out)
         return oj_fail(err, OJ_ERR_ARG,
-                       "size must be that of the struct of the header");
+                       "size must be sizeof the struct of ogrjoin.h, for "
+                       "points and for pairs");
     if (points->n < 0 || points->n > INT32_MAX || points->stride < 1)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "there are no %lld points with a stride of %lld",
-                       (long long)points->n, (long long)points->stride);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "n must be 0 to 2^31 - 1 and stride 1 or more, not %lld and %lld",
+            (long long)points->n, (long long)points->stride);
     return OJ_OK;
 }
 

@@ -129,7 +129,9 @@ static oj_status check_offsets(const struct ogrjoin_layer *layer,
     for (int64_t i = 0; i < layer->flat.n_features; i++)
     {
         if (offset[i] < 0 || offset[i] > offset[i + 1])
-            return oj_fail(err, OJ_ERR_ARG, "offsets of %s descend", what);
+            return oj_fail(err, OJ_ERR_ARG,
+                           "offsets of %s must be 0 or more and never decrease",
+                           what);
     }
     return OJ_OK;
 }
@@ -354,7 +356,7 @@ static oj_status fail_stream(struct ArrowArrayStream *stream, int code,
 {
     const char *text = stream->get_last_error(stream);
     return oj_fail(err, code == ENOMEM ? OJ_ERR_NOMEM : OJ_ERR_IO,
-                   "the Arrow stream says: %.900s",
+                   "the Arrow stream reports: %.900s",
                    text != NULL ? text : strerror(code));
 }
 

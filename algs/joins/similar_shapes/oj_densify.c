@@ -48,8 +48,8 @@ static oj_status count_pieces(const struct dense_segment *s, double length,
     double n = ceil(all / length);
     if (!(n <= MOST_PIECES))
         return oj_fail(err, OJ_ERR_ARG,
-                       "a segment of length %g has too many pieces of length "
-                       "%g",
+                       "a segment of length %g would be cut into too many "
+                       "pieces of length %g; use a greater densify",
                        all, length);
     *out = n > 1.0 ? (int64_t)n : 1;
     return OJ_OK;

@@ -43,19 +43,20 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
                        "a self join needs the FIDs of both sides");
     if ((input->on_class == NULL) != (join_side->on_class == NULL) ||
         (input->exclude_class == NULL) != (join_side->exclude_class == NULL))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "attributes can only be compared where both sides have "
-                       "them");
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "both sides must have the attributes that are compared, or "
+            "none");
     if (input->n_texts < relation->n_similar ||
         join_side->n_texts < relation->n_similar)
         return oj_fail(err, OJ_ERR_ARG,
-                       "a condition on texts needs those of both sides");
+                       "a condition on texts needs the texts of both sides");
     if (relation->vector.is_asked &&
         (input->vectors.value == NULL || join_side->vectors.value == NULL ||
          input->vectors.n_dimensions != join_side->vectors.n_dimensions))
         return oj_fail(err, OJ_ERR_ARG,
-                       "a condition on vectors needs those of both sides, of "
-                       "as many dimensions");
+                       "a condition on vectors needs vectors of equally many "
+                       "dimensions on both sides");
     filter.is_needed = oj_relation_compares_attributes(relation) || asks_fids ||
                        relation->exclude_same_geometry ||
                        input->on_class != NULL || input->exclude_class != NULL;
