@@ -10,17 +10,19 @@
 
 enum
 {
-    TIME_BYTES = 8 /* of a time whose order memcmp() has */
+    TIME_BYTES = 8 /* bytes of a time in an order that memcmp() respects */
 };
 
-/* The values of a field in one form, of all rows of the join side. */
+/* The values of a field for all rows of the join side, in one of these forms.
+ */
 struct join_values
 {
     uint8_t *is_null;
     int64_t *integer;
     double *real;
     struct oj_aggregate_bytes *bytes;
-    char *text; /* that bytes of times and written values point at */
+    char *text; /* holds the bytes of times and of texts made from other
+                   types */
     int64_t n_text, cap_text;
 };
 
@@ -33,8 +35,8 @@ struct rows_aggregates
     struct join_values *values;         /* [words.n_fields] */
     struct oj_aggregate_plan plan;
     struct oj_aggregates *state;
-    int64_t *place;   /* [join rows] 0, 1, 2 ... */
-    int64_t last_row; /* that results were asked of; -1: none yet */
+    int64_t *place;   /* last row whose results were read; -1: none yet */
+    int64_t last_row; /* [pairs] scratch */
     int64_t *row;     /* [pairs], of one call */
     int32_t *at;
     double *share;
@@ -49,13 +51,13 @@ static oj_status keep_text(struct join_values *v, int64_t row, const char *text,
 {
     OJ_ROOM(v->text, v->n_text, v->n_text + n + 1, v->cap_text, err);
     memcpy(v->text + v->n_text, text, (size_t)n);
-    v->bytes[row].bytes = NULL; /* when all texts are there */
+    v->bytes[row].bytes = NULL; /* pointers are set when all texts are stored */
     v->bytes[row].n = n;
     v->n_text += n;
     return OJ_OK;
 }
 
-/* Bytes that memcmp() orders as integers are. */
+/* Writes a time as bytes that memcmp() orders like integers. */
 static void write_ordered(int64_t time, char to[TIME_BYTES])
 {
     uint64_t bits = (uint64_t)time ^ (UINT64_C(1) << 63);
@@ -71,7 +73,7 @@ static int64_t read_ordered(const char *from)
     return (int64_t)(bits ^ (UINT64_C(1) << 63));
 }
 
-/* Integers are added up with a sign and 64 bits. */
+/* Reads a number; integers must fit into int64. */
 static oj_status read_number(struct join_values *v, int64_t row,
                              const struct oj_plain_value *value,
                              struct oj_error *err)
@@ -145,7 +147,7 @@ static oj_status read_value(const struct ArrowSchema *schema,
                                   : read_text(v, row, form, &value, err);
 }
 
-/* Where texts lie that were kept one after another. */
+/* Sets the pointers to texts that were stored one after another. */
 static void point_at_kept_texts(struct join_values *v, int64_t n)
 {
     int64_t at = 0;
@@ -343,9 +345,9 @@ oj_status rows_aggregates_add(struct rows_aggregates *a,
 /* ---- results ---------------------------------------------------------------
  */
 
-/* The format of the results of word i. A decimal is read as a real, and half a
- * float is, too; dictionaries and runs are what their values are; of a column
- * without a type there are NULLs alone, of integers. */
+/* The Arrow format of the results of word i. Decimals and half floats become
+ * float64; dictionaries and run-ends are taken as their values; a column of the
+ * null type has only NULLs, of int64. */
 static const char *format_of_result(const struct rows_aggregates *a, int i)
 {
     const struct oj_aggregate_word *word = &a->words.word[i];
@@ -374,7 +376,7 @@ oj_status rows_aggregates_schema(const struct rows_aggregates *a, int i,
                                 ARROW_FLAG_NULLABLE, 0, out, err);
 }
 
-/* Bytes of a value of this format; 0: bits. */
+/* Bytes per value of this format; 0: it is a bitmap. */
 static size_t size_of_format(const char *format)
 {
     switch (format[0])
@@ -425,7 +427,7 @@ static void write_number(const struct oj_aggregate_value *value,
             (uint8_t)(((uint8_t *)to)[i >> 3] | 1u << (i & 7));
 }
 
-/* A column of results that is being filled. */
+/* A result column that is being filled. */
 struct result_column
 {
     const char *format;
@@ -448,7 +450,7 @@ static oj_status start_column(const struct rows_aggregates *a, int i, int64_t n,
     if (is_text_format(column->format))
         return OJ_OK;
     size = size_of_format(column->format);
-    size = size > 0 ? size : 1; /* bits have more room than they need */
+    size = size > 0 ? size : 1; /* bitmaps get more room than they need */
     OJ_TRY(oj_arrow_column_numbers(n, size, out, &column->numbers, err));
     if (n > 0)
         memset(column->numbers, 0, (size_t)n * size);
@@ -474,7 +476,7 @@ static oj_status put_result(const struct oj_aggregate_value *value, int64_t i,
     return OJ_OK;
 }
 
-/* Row by row: values that are held sorted are read once. */
+/* Row by row, because sorted values can be read only once. */
 static oj_status fill_columns(struct rows_aggregates *a, const int64_t *rows,
                               int64_t n, struct result_column *columns,
                               struct ArrowArray *const *out,

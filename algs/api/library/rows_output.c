@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of a batch, about. */
+/* Approximate maximum size of a record batch. */
 #define MOST_BATCH_BYTES (INT64_C(256) << 20)
 
 /* ---- fields of the two sides -----------------------------------------------
@@ -21,8 +21,8 @@ static int is_made_geometry(int geometry)
            geometry == OJ_WRITE_CONNECTION || geometry == OJ_WRITE_SHAPE;
 }
 
-/* A geometry that is made stands where that of the input does, or behind its
- * columns. */
+/* 1 if the column is in the output. A computed geometry takes the place of the
+ * input's geometry, or comes after its columns. */
 static int keeps_input_column(const struct rows_output *o, int64_t column)
 {
     if (column != o->input->geometry)
@@ -30,18 +30,19 @@ static int keeps_input_column(const struct rows_output *o, int64_t column)
     return o->geometry == OJ_WRITE_INPUT || is_made_geometry(o->geometry);
 }
 
-/* Geometries of the join side are columns of rows where they are theirs. */
+/* 1 if the column is in the output. The geometry of the join side is, only if
+ * it is the geometry of the rows. */
 static int keeps_join_column(const struct rows_output *o, int64_t column)
 {
     const struct rows_side *join = o->join;
     if (column == join->fid)
-        return 0; /* that is join_fid */
+        return 0; /* the column is output as join_fid */
     return o->geometry == OJ_WRITE_JOIN ||
            (column != join->geometry &&
             !rows_side_is_geometry(join->schema.children[column]));
 }
 
-/* Fields and their columns in the schema of the side. */
+/* Lists the fields of a side and their columns in its schema. */
 static oj_status choose_fields(const struct rows_output *o,
                                const struct rows_side *side,
                                struct oj_field_description **fields,
@@ -78,7 +79,7 @@ static oj_status choose_fields(const struct rows_output *o,
 /* ---- the schema ------------------------------------------------------------
  */
 
-/* A JSON text as a value: what is JSON itself as it is. */
+/* Writes a text as a JSON value; JSON itself is written unchanged. */
 static int64_t write_json(const char *words, char *to)
 {
     int64_t n = 0;
@@ -111,7 +112,8 @@ static char *put_counted(char *to, const char *bytes, int32_t n)
     return to + sizeof n + n;
 }
 
-/* geoarrow.wkb in the CRS of the input, or else of the join side. */
+/* Makes a geoarrow.wkb column with the CRS of the input, or else of the join
+ * side. */
 static oj_status make_wkb_schema(const struct rows_output *o, const char *name,
                                  struct ArrowSchema *out, struct oj_error *err)
 {
@@ -189,8 +191,8 @@ static oj_status make_field(const struct rows_output *o,
     return OJ_OK;
 }
 
-/* The metadata of the schema are those of the input, but for what GeoParquet
- * says of its columns. */
+/* Makes the schema. Its metadata are those of the input, without GeoParquet's
+ * metadata on columns. */
 static oj_status make_schema(struct rows_output *o, struct oj_error *err)
 {
     OJ_TRY(
@@ -251,7 +253,7 @@ static oj_status choose_computed(const struct rows_output *o,
     return oj_computed_columns_choose(&words, computed, request->want, err);
 }
 
-/* Of aggregates; into memory of the caller. */
+/* Chooses the aggregate columns, in memory of the caller. */
 static oj_status choose_aggregates(const struct rows_output *o,
                                    struct oj_pair_request *request,
                                    struct oj_computed_column **out, int *n,
@@ -375,7 +377,7 @@ static oj_status check_geometry(const struct rows_output *o,
                    o->how == OJ_HOW_RIGHT ? "right" : "full");
 }
 
-/* WKB of a feature, or none. */
+/* Adds the WKB of a feature, or NULL if it has no geometry. */
 static oj_status add_wkb(struct oj_arrow_bytes_column *column,
                          const struct oj_flat *flat, int64_t feature,
                          struct oj_error *err)
@@ -391,7 +393,7 @@ static oj_status add_wkb(struct oj_arrow_bytes_column *column,
 /* ---- values ----------------------------------------------------------------
  */
 
-/* What a batch is made of. */
+/* Input of one record batch. */
 struct batch
 {
     const struct rows_output *output;
@@ -399,13 +401,13 @@ struct batch
     const struct oj_row_place *place;
     int64_t n;
 
-    /* Places in the chunks of either side. */
+    /* Chunk and row of each place, for either side. */
     struct oj_arrow_places rows[2];
     int32_t *chunk[2];
     int64_t *row[2];
 };
 
-/* The row of a side at a place; -1: none. */
+/* The row of a side at place i; -1: none. */
 static int64_t row_of_side(const struct batch *b, int side, int64_t i)
 {
     if (b->answer->is_join_rows)
@@ -418,7 +420,8 @@ static const struct rows_chunks *chunks_of_side(const struct batch *b, int side)
     return side == 1 ? b->output->join_chunks : b->answer->input;
 }
 
-/* Rows of the input ascend, so the chunk of the row before is tried first. */
+/* Finds the chunks of all rows. Input rows ascend, so the chunk of the row
+ * before is tried first. */
 static oj_status find_rows(struct batch *b, int side, struct oj_error *err)
 {
     const struct rows_chunks *chunks = chunks_of_side(b, side);
@@ -465,7 +468,8 @@ static oj_status take_column(const struct batch *b, int side, int64_t column,
     return status;
 }
 
-/* The geometry of join rows alone, in the column of the input's. */
+/* Takes the geometry of join rows that match nothing, for the input's geometry
+ * column. */
 static oj_status take_join_geometry(const struct batch *b,
                                     struct ArrowArray *out,
                                     struct oj_error *err)
@@ -528,7 +532,7 @@ static double pair_value(const struct batch *b, int which, int64_t i)
     return values->value[which][entry];
 }
 
-/* The nearest point, or the line to it. */
+/* Adds the nearest point, or the line to it. */
 static oj_status add_point_or_line(const struct batch *b, int64_t i,
                                    struct oj_arrow_bytes_column *column,
                                    struct oj_error *err)
@@ -599,7 +603,7 @@ static oj_status make_fids(const struct batch *b, struct ArrowArray *out,
     return OJ_OK;
 }
 
-/* The measure, or a value of the pairs; which -1: the measure. */
+/* Makes a column of measures (which -1) or of a value of pairs. */
 static oj_status make_reals(const struct batch *b, int which,
                             struct ArrowArray *out, struct oj_error *err)
 {
@@ -674,7 +678,7 @@ static oj_status make_column(const struct batch *b, int64_t i,
         case OJ_COLUMN_PAIR_VALUE:
             return make_reals(b, column->source, out, err);
         case OJ_COLUMN_AGGREGATE:
-            break; /* all of them at once */
+            break; /* all aggregates are made together elsewhere */
     }
     return OJ_OK;
 }
@@ -738,7 +742,7 @@ int64_t rows_output_most_bytes(const struct rows_output *o,
     return most;
 }
 
-/* Bytes of the columns of one side at a place. */
+/* Bytes that one side needs at a place. */
 static int64_t bytes_of_place(const struct rows_output *o,
                               const struct rows_side *side,
                               const struct rows_chunks *chunks, int64_t row)
@@ -764,7 +768,7 @@ static int64_t bytes_of_place(const struct rows_output *o,
     return sum;
 }
 
-/* How many of n places have no more bytes than a batch may; 1 at least. */
+/* Number of the n places that fit into a batch, at least 1. */
 static int64_t count_fitting(const struct rows_output *o,
                              const struct rows_answer *answer,
                              const struct oj_row_place *place, int64_t n)

@@ -13,7 +13,7 @@
 #define NO_KEY UINT32_MAX
 #define MOST_DIGIT_BITS 10
 
-/* A bit more than what holds the middle 98 % of v. */
+/* Range of the middle 98 % of v, slightly enlarged. */
 static void range_of_middle_98_percent(double *v, int n, double *low,
                                        double *high)
 {
@@ -49,7 +49,8 @@ struct oj_box oj_order_frame(int64_t n, const double *x, const double *y)
     return frame;
 }
 
-/* Columns of keys in a square: 65,536 to its side. */
+/* Scale from coordinates to Morton columns: 65,536 along each side of a square
+ * around the frame. */
 static double compute_morton_key_scale(const struct oj_box *frame)
 {
     double width = frame->x1 - frame->x0, height = frame->y1 - frame->y0;
@@ -82,8 +83,9 @@ struct order_build
     int64_t n;
     int64_t n_slices;
     const double *x, *y;
-    int64_t n_prefixes;   /* of keys: 1 where one bucket holds all points */
-    int prefix_shift;     /* of a key to its prefix */
+    int64_t n_prefixes;   /* Morton key prefixes; 1 if one bucket holds all
+                             points */
+    int prefix_shift;     /* right shift from a key to its prefix */
     uint32_t *histogram;  /* [n_slices][n_prefixes] */
     uint16_t *bucket_of;  /* [n_prefixes] */
     int64_t *slice_start; /* [n_slices][n_buckets] */
@@ -108,7 +110,8 @@ static void compute_and_count_morton_keys(int64_t slice, int thread, void *user)
         {
             key = oj_morton(oj_morton_column(x, f.x0, scale),
                             oj_morton_column(y, f.y0, scale));
-            /* the last code of all stands for "not a point" */
+            /* NO_KEY means "no point": a real key of that value becomes the one
+             * before */
             key -= key == NO_KEY;
             histogram[(uint64_t)key >> shift]++;
         }
@@ -141,9 +144,9 @@ static void scatter_keys_of_slice_to_buckets(int64_t slice, int thread,
     }
 }
 
-/* Cuts the prefixes of the keys into runs of about
- * OJ_BUCKET_POINTS points and turns the counts of each slice into the place
- * where it writes. */
+/* Cuts the range of key prefixes into buckets of about OJ_BUCKET_POINTS points.
+ * Turns the counts of each slice into the positions at which that slice writes.
+ */
 static oj_status cut_key_prefixes_into_buckets(struct order_build *b,
                                                struct oj_error *err)
 {
@@ -209,8 +212,8 @@ oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,
     b.y = y;
     b.frame = oj_order_frame(n, x, y);
     b.scale = compute_morton_key_scale(&b.frame);
-    /* sixteen times as many codes as points are told apart; finer sorting
-     * would only cost time */
+    /* Sort only as many upper key bits as give sixteen times as many codes as
+     * points: finer sorting costs more than it gains. */
     order->sort_from_bit = 28;
     while (order->sort_from_bit > 0 && (n >> (28 - order->sort_from_bit)) > 0)
         order->sort_from_bit--;
