@@ -21,9 +21,10 @@
 
 enum
 {
-    MOST_PLACES = 1 << 17,     /* rows of a record batch */
-    MOST_BATCH_ROWS = 1 << 20, /* of the input, joined at once */
-    MOST_PART_PAIRS = 1 << 22  /* pairs that are in memory */
+    MOST_PLACES = 1 << 16,      /* rows of a record batch */
+    MOST_BATCH_ROWS = 1 << 20,  /* of the input, joined at once */
+    LEAST_BATCH_ROWS = 1 << 14, /* for each thread, see below */
+    MOST_PART_PAIRS = 1 << 22   /* pairs that are in memory */
 };
 
 /* Bytes of the lists of a choice one to one that are held in memory. */
@@ -582,13 +583,33 @@ static oj_status read_array(struct rows_stream *s, int64_t n,
     return OJ_OK;
 }
 
+/* Rows that are joined at once.  Distances are found faster for many points,
+ * which lie close together, and a device wants much work.  Predicates on the
+ * CPU are not: of a million points in lots 65,536 at a time take no more time
+ * and half of the memory.  Aggregates make few rows of many pairs. */
+static int64_t choose_batch_rows(const struct rows_stream *s)
+{
+    const struct ogrjoin_settings *all = s->settings;
+    const struct oj_relation *relation = &s->index->index->settings.relation;
+    int64_t most = LEAST_BATCH_ROWS * (int64_t)api_settings_threads(all);
+    if (all->pairs.one_to_one)
+        return INT64_MAX;
+    if (all->rows.batch_rows > 0)
+        return all->rows.batch_rows;
+    if (!oj_relation_needs_contact(relation) ||
+        oj_relation_compares_attributes(relation) ||
+        !oj_join_is_on_cpu(s->index->index->join))
+        return MOST_BATCH_ROWS;
+    if (s->output.aggregates == NULL)
+        most *= 4;
+    return most < MOST_BATCH_ROWS ? most : MOST_BATCH_ROWS;
+}
+
 /* Arrays of some rows, or all of them; none at the end. */
 static oj_status read_arrays(struct rows_stream *s, struct oj_error *err)
 {
     const struct ogrjoin_settings *all = s->settings;
-    int64_t most = all->pairs.one_to_one      ? INT64_MAX
-                   : all->rows.batch_rows > 0 ? all->rows.batch_rows
-                                              : MOST_BATCH_ROWS;
+    int64_t most = choose_batch_rows(s);
     rows_chunks_clear(&s->chunks);
     while (!s->source_ended && rows_chunks_rows(&s->chunks) < most)
     {
