@@ -2,6 +2,7 @@
 
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../pairs/values/oj_pair_stage.h"
+#include "../arrow/arrow_values.h"
 #include "../arrow/oj_arrow_column.h"
 
 #include <math.h>
