@@ -296,6 +296,19 @@ static oj_status read_features(struct ogrjoin_rows *rows,
     return OJ_OK;
 }
 
+/* 1: the caller's index, which may be NULL, is one for the join. */
+static int is_for_join(const struct ogrjoin_index *given,
+                       const struct ogrjoin_rows *rows,
+                       const struct rows_index *index)
+{
+    const struct rows_side *side = &index->side;
+    return given != NULL && side->fid < 0 && side->max_distance < 0 &&
+           side->n_compared[ROWS_ON] == 0 &&
+           side->n_compared[ROWS_EXCLUDE] == 0 &&
+           given->flat.n_features == rows_chunks_rows(&rows->chunks) &&
+           api_index_answers(given, index->settings);
+}
+
 static oj_status build_index(struct ogrjoin_rows *rows,
                              struct rows_index *index, double scale,
                              struct oj_error *err)
@@ -321,12 +334,20 @@ static oj_status build_index(struct ogrjoin_rows *rows,
     return status;
 }
 
-/* The kept one where it is alike, else *index itself; index is the caller's. */
+/* The kept one where it is alike, else *index itself; index is the caller's.
+ * What is made of the caller's own index is not kept. */
 static oj_status find_or_build_index(struct ogrjoin_rows *rows,
+                                     struct ogrjoin_index *given,
                                      struct rows_index **index, double scale,
                                      struct oj_error *err)
 {
     oj_status status = OJ_OK;
+    if (is_for_join(given, rows, *index))
+    {
+        atomic_fetch_add(&given->n_users, 1);
+        (*index)->index = given;
+        return OJ_OK;
+    }
     pthread_mutex_lock(&rows->lock);
     if (rows->kept != NULL && is_alike(rows->kept, *index))
     {
@@ -508,7 +529,8 @@ static oj_status open_output(struct rows_stream *s, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status make_index(struct rows_stream *s, struct oj_error *err)
+static oj_status make_index(struct rows_stream *s, struct ogrjoin_index *given,
+                            struct oj_error *err)
 {
     struct rows_index *index;
     oj_status status;
@@ -524,7 +546,7 @@ static oj_status make_index(struct rows_stream *s, struct oj_error *err)
         status =
             choose_comparisons(&s->input, &index->side, &index->classes, err);
     if (status == OJ_OK)
-        status = find_or_build_index(s->rows, &index, s->scale, err);
+        status = find_or_build_index(s->rows, given, &index, s->scale, err);
     if (status == OJ_OK)
         s->index = index;
     else
@@ -535,7 +557,9 @@ static oj_status make_index(struct rows_stream *s, struct oj_error *err)
 static oj_status sample_rows(void *user, const struct oj_flat *rows,
                              struct oj_matches *out, struct oj_error *err);
 
-static oj_status open_rows_stream(struct rows_stream *s, struct oj_error *err)
+static oj_status open_rows_stream(struct rows_stream *s,
+                                  struct ogrjoin_index *given,
+                                  struct oj_error *err)
 {
     struct ArrowSchema schema;
     OJ_TRY(api_settings_check_rows(s->settings, err));
@@ -544,7 +568,7 @@ static oj_status open_rows_stream(struct rows_stream *s, struct oj_error *err)
     OJ_TRY(rows_side_open(&schema, API_SIDE_LEFT, s->settings, &s->input, err));
     OJ_TRY(open_side(s->rows, s->settings, &s->join, err));
     OJ_TRY(resolve_distances(s->settings, &s->input, &s->join, &s->scale, err));
-    OJ_TRY(make_index(s, err));
+    OJ_TRY(make_index(s, given, err));
     s->join_flat = s->index->index->flat;
     s->parts.max_pairs = MOST_PART_PAIRS;
     s->parts.sample = sample_rows;
@@ -947,6 +971,7 @@ static void release_stream(struct ArrowArrayStream *stream)
 
 /* input is moved, in any case. */
 static oj_status open_stream(struct ogrjoin_rows *rows,
+                             struct ogrjoin_index *given,
                              struct ArrowArrayStream *input,
                              const struct ogrjoin_settings *settings,
                              struct ArrowArrayStream *out, struct oj_error *err)
@@ -967,7 +992,7 @@ static oj_status open_stream(struct ogrjoin_rows *rows,
     status = api_settings_copy(settings != NULL ? settings : rows->settings,
                                &s->settings, err);
     if (status == OJ_OK)
-        status = open_rows_stream(s, err);
+        status = open_rows_stream(s, given, err);
     if (status != OJ_OK)
     {
         close_stream(s);
@@ -1006,8 +1031,20 @@ int ogrjoin_rows_join(struct ogrjoin_rows *rows, struct ArrowArrayStream *input,
                       struct ArrowArrayStream *out, struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return api_error_export(open_stream(rows, input, settings, out, &why), &why,
-                            err);
+    return api_error_export(open_stream(rows, NULL, input, settings, out, &why),
+                            &why, err);
+}
+
+int ogrjoin_rows_join_index(struct ogrjoin_rows *rows,
+                            struct ogrjoin_index *index,
+                            struct ArrowArrayStream *input,
+                            const struct ogrjoin_settings *settings,
+                            struct ArrowArrayStream *out,
+                            struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(
+        open_stream(rows, index, input, settings, out, &why), &why, err);
 }
 
 int ogrjoin_join_rows(struct ArrowArrayStream *input,
