@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any, Callable, Iterator, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal, NamedTuple, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _core, _crs, _sides
 from ._errors import Error, InvalidError, UnsupportedError
+
+if TYPE_CHECKING:
+    from ._joined import Joined
 
 
 class Pairs:
@@ -45,6 +49,13 @@ class Pairs:
         "_index",
     )
 
+    offsets: npt.NDArray[np.int64]
+    right32: npt.NDArray[np.int32]
+    distance: Any  # npt.NDArray[np.float64], or None of joins without
+    n_left: int
+    values: dict[str, npt.NDArray[Any]]
+    first: int
+
     def __init__(
         self,
         offsets: Any,
@@ -62,8 +73,8 @@ class Pairs:
         self.n_left = n_left
         self.values = values
         self.first = first
-        self._left: Any = None
-        self._right: Any = None
+        self._left: npt.NDArray[np.int64] | None = None
+        self._right: npt.NDArray[np.int64] | None = None
         self._made = made  # in the C library
         self._index = index
 
@@ -71,14 +82,14 @@ class Pairs:
         return len(self.right32)
 
     @property
-    def left(self) -> Any:
+    def left(self) -> npt.NDArray[np.int64]:
         if self._left is None:
             self._left = np.empty(len(self), dtype=np.int64)
             _core.fill_left(self.offsets, self.first, self._left)
         return self._left
 
     @property
-    def right(self) -> Any:
+    def right(self) -> npt.NDArray[np.int64]:
         if self._right is None:
             self._right = self.right32.astype(np.int64)
         return self._right
@@ -709,7 +720,7 @@ class Index:
             _core.trim(pairs._index)
         return pairs
 
-    def join(self, left: Any, op: str = "intersects", **options: Any) -> Any:
+    def join(self, left: Any, op: str = "intersects", **options: Any) -> Joined:
         """The rows of left with those of this side: see ogrjoin.join()."""
         from . import _join
 
@@ -724,18 +735,40 @@ class Index:
 
     def query(
         self, geometry: Any, predicate: str | None = None, distance: Any = None
-    ) -> Any:
+    ) -> npt.NDArray[np.int64]:
         """shapely.STRtree.query(): row numbers of this side; of many geometries
         two rows, theirs and those. Sorted."""
         op = PREDICATES.get(predicate)
         if op is None:
             raise InvalidError(f'there is no predicate "{predicate}"')
-        return self._query(geometry, op, max_distance=distance)[0]
+        rows: npt.NDArray[np.int64] = self._query(geometry, op, max_distance=distance)[0]
+        return rows
+
+    @overload
+    def query_nearest(
+        self,
+        geometry: Any,
+        max_distance: float | str | None = None,
+        return_distance: Literal[False] = False,
+        exclusive: bool = False,
+        all_matches: bool = True,
+    ) -> npt.NDArray[np.int64]: ...
+
+    @overload
+    def query_nearest(
+        self,
+        geometry: Any,
+        max_distance: float | str | None = None,
+        *,
+        return_distance: Literal[True],
+        exclusive: bool = False,
+        all_matches: bool = True,
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]: ...
 
     def query_nearest(
         self,
         geometry: Any,
-        max_distance: float | None = None,
+        max_distance: float | str | None = None,
         return_distance: bool = False,
         exclusive: bool = False,
         all_matches: bool = True,
