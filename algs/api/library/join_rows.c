@@ -813,6 +813,7 @@ static oj_status begin_answer(struct rows_stream *s, const struct oj_flat *part,
     s->answer.input = &s->chunks;
     s->answer.is_join_rows = 0;
     s->answer.entries = entries;
+    s->answer.input_side = &s->flat;
     s->answer.join_side = &s->join_flat;
     s->answer.first_row = first;
     oj_row_places_begin(&s->places, entries, pairs, first, NULL);
