@@ -232,10 +232,11 @@ ogrjoin_classes_new(const struct ArrowSchema *schema, struct ArrowArray *values,
  *              where the join side has numbers
  *  Several threads may call it at once.
  *  Errors      as above; OGRJOIN_ERR_LIMIT: more than 2^31 - 2 classes */
-OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_classes_find(
-    struct ogrjoin_classes *classes, const struct ArrowSchema *schema,
-    struct ArrowArray *values, int32_t *class_of, const int32_t **join_class,
-    struct ogrjoin_error *err);
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_classes_find(struct ogrjoin_classes *classes,
+                     const struct ArrowSchema *schema,
+                     struct ArrowArray *values, int32_t *class_of,
+                     const int32_t **join_class, struct ogrjoin_error *err);
 OGRJOIN_API void ogrjoin_classes_free(struct ogrjoin_classes *classes);
 
 /** A column of UTF-8 texts, that of the next condition of the setting similar:
@@ -521,7 +522,7 @@ ogrjoin_rows_open(struct ArrowArrayStream *join_side,
  *            long as rows of *out that need no copy point into them
  *  settings  what is asked of this join, in place of the settings of
  *            ogrjoin_rows_open(); NULL: those
- *  out       record batches of at most some 256 MB and a million rows, none of
+ *  out       record batches of at most some 256 MB and 65,536 rows, none of
  *            them empty.  get_next() gives an errno and get_last_error() a line
  *            of text; after an error the stream only can be released.  The
  *            cancel flag of the settings ends it with ECANCELED.  The schema is

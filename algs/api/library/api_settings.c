@@ -210,8 +210,8 @@ static const struct oj_parameter row_settings[] = {
     {"join_max_distance_field", .help = "rows: that of the join side",
      .kind = OJ_PARAMETER_KEPT},
     {"batch_rows",
-     .help = "rows: rows of the input that are read and joined at once; 0: a "
-             "million (0)",
+     .help = "rows: rows of the input that are read and joined at once; 0: up "
+             "to a million, as suits the join (0)",
      VALUE(COUNT, rows.batch_rows), .most = INT32_MAX},
     {"input_rows",
      .help = "rows: how many the input has, for progress; 0: unknown (0)",

@@ -129,8 +129,8 @@ def join(
 
     The columns and their types are those that the command gives: those of left,
     join_fid, what was asked for, and those of right, with the prefix join_ where a
-    name is taken.  Left is read by a million rows while the rows are taken out,
-    and at once for one_to_one.
+    name is taken.  Left is read in batches of up to a million rows while the rows
+    are taken out, and at once for one_to_one.
     """
     settings.update(
         op=op, how=how, k=k, max_distance=max_distance, ties=ties, on=on, pick=pick,

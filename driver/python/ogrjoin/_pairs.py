@@ -874,7 +874,8 @@ def pairs(
     vector    "price:0.001+area", or a column of lists, with max_difference or k:
               only pairs with like numbers; norm: l2, l1, linf, cosine
     columns   the one with the geometries, where Arrow does not tell
-    on        values of the left and of the right rows: only pairs of equal ones
+    on        values of the left and of the right rows: only pairs of equal ones,
+              compared as join(on=) compares columns
     id        numbers of the left and of the right rows, or None for their places
     texts     lists of columns of the left and of the right rows, a column for
               each number in similar

@@ -736,6 +736,53 @@ TEST_LOOP(memory, 0, (int)(sizeof cases / sizeof *cases))
     ogrjoin_settings_free(settings);
 }
 
+/* Classes of the right side's names, found among themselves; the at-th
+ * allocation fails. */
+static int find_in_classes(int64_t at)
+{
+    struct ArrowArrayStream stream = open_side(&right);
+    struct side_stream *side = stream.private_data;
+    struct ogrjoin_classes *classes = NULL;
+    struct ArrowSchema schema;
+    struct ArrowArray array[2];
+    const int32_t *of_join = NULL;
+    int32_t found[MOST_ROWS];
+    int status;
+    ck_assert_int_eq(stream.get_schema(&stream, &schema), 0);
+    for (int i = 0; i < 2; i++)
+    {
+        side->at = 0;
+        ck_assert_int_eq(stream.get_next(&stream, &array[i]), 0);
+    }
+    (void)oj_alloc_fail_at(at);
+    status = ogrjoin_classes_new(schema.children[3], array[0].children[3],
+                                 &classes, &err);
+    if (status == OGRJOIN_OK)
+        status =
+            ogrjoin_classes_find(classes, schema.children[3],
+                                 array[1].children[3], found, &of_join, &err);
+    (void)oj_alloc_fail_at(0);
+    for (int i = 0; status == OGRJOIN_OK && i < right.n; i++)
+        ck_assert_int_eq(found[i], of_join[i]);
+    ogrjoin_classes_free(classes);
+    for (int i = 0; i < 2; i++)
+        array[i].release(&array[i]);
+    schema.release(&schema);
+    stream.release(&stream);
+    return status;
+}
+
+TEST(memory_of_classes)
+{
+    int status = OGRJOIN_ERR_NOMEM;
+    for (int64_t at = 1; status != OGRJOIN_OK; at++)
+    {
+        status = find_in_classes(at);
+        ck_assert(status == OGRJOIN_OK || status == OGRJOIN_ERR_NOMEM);
+        ck_assert_int_lt(at, 100);
+    }
+}
+
 int main(void)
 {
     tests_open("join_rows");
