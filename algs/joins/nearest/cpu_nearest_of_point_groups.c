@@ -402,7 +402,8 @@ struct nearest_search
     int64_t k; /* features that are found for each; OJ_EVERY_PAIR: those within
                   reach */
     int is_filtered;
-    int has_reaches; /* rows have reaches of their own, or none */
+    int has_reaches;         /* rows have reaches of their own, or none */
+    int excludes_only_class; /* rows of the class of all features have none */
 };
 
 static int32_t input_row_of_point(const struct oj_nearest_output *to,
@@ -466,7 +467,9 @@ static double reach_of_point(const struct nearest_search *search,
         return search->index->relation.max_distance;
     input = search->to->filter->input;
     row = input_row_of_point(search->to, point);
-    if (!oj_feature_may_pair(input, row))
+    if (!oj_feature_may_pair(input, row) ||
+        (search->excludes_only_class &&
+         input->exclude_class[row] == search->index->only_class))
         return -1.0;
     return input->max_distance != NULL ? input->max_distance[row]
                                        : search->index->relation.max_distance;
@@ -1167,6 +1170,13 @@ static oj_status answer_filtered(struct nearest_search *search, int64_t n,
 
 /* --- points --------------------------------------------------------------- */
 
+static int excludes_only_class(const struct oj_cpu_index *index,
+                               const struct oj_pair_filter *filter)
+{
+    return index->only_class != OJ_NO_CLASS && filter != NULL &&
+           filter->input->exclude_class != NULL;
+}
+
 static int has_reaches_of_rows(const struct oj_pair_filter *filter)
 {
     return filter != NULL &&
@@ -1214,12 +1224,15 @@ oj_status oj_nearest_points(const struct oj_cpu_index *index,
                             struct oj_error *err)
 {
     const struct oj_relation *relation = &index->relation;
-    struct nearest_search search = {index,
-                                    s,
-                                    to,
-                                    relation->k,
-                                    to->filter != NULL,
-                                    has_reaches_of_rows(to->filter)};
+    int excludes_only = excludes_only_class(index, to->filter);
+    struct nearest_search search = {
+        .index = index,
+        .s = s,
+        .to = to,
+        .k = relation->k,
+        .is_filtered = to->filter != NULL,
+        .has_reaches = has_reaches_of_rows(to->filter) || excludes_only,
+        .excludes_only_class = excludes_only};
     choose_segments(index, of, s);
     if (search.k != OJ_EVERY_PAIR && search.k > s->choice.n_features)
         search.k = s->choice.n_features > 0 ? s->choice.n_features : 1;
@@ -1230,7 +1243,7 @@ oj_status oj_nearest_points(const struct oj_cpu_index *index,
         relation->ties != OJ_TIES_ALL &&
         leaves_out_one_class(index, to->filter))
     {
-        s->choice.excludes = 1;
+        s->choice.excludes = !excludes_only;
         s->choice.excluded = to->filter->join_side->exclude_class;
         return answer_one_allowed(&search, n, point, err);
     }

@@ -54,6 +54,10 @@ struct oj_cpu_index
     struct oj_segments segments; /**< of all features */
     int64_t n_features;          /**< that have segments */
     int fids_ascend;             /**< 1: each is greater than the one before */
+    /** The class to exclude that all features are of: a row of it has no pair,
+     *  and no other row leaves a feature out; OJ_NO_CLASS where there is none.
+     */
+    int32_t only_class;
 };
 
 /** Boxes near a patch of points, eight at a time. */
