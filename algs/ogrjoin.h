@@ -217,11 +217,11 @@ ogrjoin_layer_set_columns(struct ogrjoin_layer *layer,
                           const struct ogrjoin_columns *columns,
                           struct ogrjoin_error *err);
 
-/** Adds a column of UTF-8 texts, for the next condition of the setting similar:
- *  text i is bytes[offset[i]] to bytes[offset[i + 1] - 1]; offset has one entry
- *  more than the layer has features; a feature with an empty text has no pairs.
- *  Borrowed as above; before the layer is indexed or joined.
- *  Errors  OGRJOIN_ERR_ARG, OGRJOIN_ERR_LIMIT: more than 8 columns */
+/** A column of UTF-8 texts, that of the next condition of the setting similar:
+ *  text i is bytes[offset[i]] to bytes[offset[i + 1] - 1], offset having an
+ *  entry more than the layer has features; an empty one joins nothing.  Both
+ * are borrowed as above, and before the layer is indexed or joined. Errors
+ * OGRJOIN_ERR_ARG, OGRJOIN_ERR_LIMIT: more than 8 */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_layer_add_text(struct ogrjoin_layer *layer, const int64_t *offset,
                        const char *bytes, struct ogrjoin_error *err);
@@ -501,19 +501,19 @@ ogrjoin_rows_open(struct ArrowArrayStream *join_side,
 
 /** Makes a stream of the rows of input joined with the join side.
  *  input     moved: released with *out, after an error at once.  It is read
- *            while rows are taken from *out, batch_rows rows at a time; with
- *            one_to_one, all of them at the first call.  Its arrays are kept as
- *            long as rows of *out refer to them without a copy
- *  settings  for this join, instead of those of ogrjoin_rows_open(); NULL:
- *            those
- *  out       record batches of at most about 256 MB and a million rows; none is
- *            empty.  get_next() returns an errno, get_last_error() a line of
- *            text; after an error the stream can only be released.  The cancel
- *            flag of the settings ends it with ECANCELED.  The schema is
- *            complete at once.  One thread at a time may use *out; any thread
- *            may release it.  It keeps what it needs of rows alive
- *  Errors    those that can be found without reading input, as of
- *            ogrjoin_rows_open() and ogrjoin_index_new() */
+ *            while rows are taken from *out: batch_rows rows at a time; with
+ *            one_to_one all of them at the first call.  Its arrays are kept as
+ *            long as rows of *out that need no copy point into them
+ *  settings  what is asked of this join, in place of the settings of
+ *            ogrjoin_rows_open(); NULL: those
+ *  out       record batches of at most some 256 MB and a million rows, none of
+ *            them empty.  get_next() gives an errno and get_last_error() a line
+ *            of text; after an error the stream only can be released.  The
+ *            cancel flag of the settings ends it with ECANCELED.  The schema is
+ *            complete at once; one thread at a time uses *out, and any thread
+ *            may release it.  It keeps what it needs of rows
+ *  Errors    those that need no row of input, as of ogrjoin_rows_open() and
+ *            ogrjoin_index_new() */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_rows_join(struct ogrjoin_rows *rows, struct ArrowArrayStream *input,
                   const struct ogrjoin_settings *settings,

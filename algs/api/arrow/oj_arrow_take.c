@@ -900,7 +900,7 @@ static int64_t run_end_at(const struct ArrowArray *ends, int64_t size,
                        : ((const int16_t *)values)[i];
 }
 
-/* The first run that ends after element `at`. */
+/* The first run that ends behind element at. */
 static int64_t find_run(const struct ArrowArray *ends, int64_t size, int64_t at)
 {
     int64_t low = 0, high = ends->length;
@@ -915,7 +915,7 @@ static int64_t find_run(const struct ArrowArray *ends, int64_t size, int64_t at)
     return low;
 }
 
-/* The runs to take: their values, and where each ends. */
+/* Runs that are taken: those of the values, and where each ends. */
 struct taken_runs
 {
     int32_t *chunk;

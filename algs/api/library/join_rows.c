@@ -22,8 +22,8 @@
 enum
 {
     MOST_PLACES = 1 << 17,     /* rows of a record batch */
-    MOST_BATCH_ROWS = 1 << 20, /* input rows joined at once */
-    MOST_PART_PAIRS = 1 << 22  /* pairs in memory at once */
+    MOST_BATCH_ROWS = 1 << 20, /* of the input, joined at once */
+    MOST_PART_PAIRS = 1 << 22  /* pairs that are in memory */
 };
 
 /* Maximum bytes of one_to_one lists in memory. */
@@ -324,8 +324,7 @@ static oj_status build_index(struct ogrjoin_rows *rows,
     return status;
 }
 
-/* Replaces *index by the kept index if that is alike, else builds *index. The
- * caller is a user of the result. */
+/* The kept one where it is alike, else *index itself; index is the caller's. */
 static oj_status find_or_build_index(struct ogrjoin_rows *rows,
                                      struct rows_index **index, double scale,
                                      struct oj_error *err)
@@ -591,7 +590,7 @@ static oj_status read_array(struct rows_stream *s, int64_t n,
     return OJ_OK;
 }
 
-/* Reads the arrays of a batch, or all arrays; none at the end. */
+/* Arrays of some rows, or all of them; none at the end. */
 static oj_status read_arrays(struct rows_stream *s, struct oj_error *err)
 {
     const struct ogrjoin_settings *all = s->settings;

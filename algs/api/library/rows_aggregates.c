@@ -10,7 +10,7 @@
 
 enum
 {
-    TIME_BYTES = 8 /* bytes of a time in an order that memcmp() respects */
+    TIME_BYTES = 8 /* of a time whose order memcmp() has */
 };
 
 /* The values of a field for all rows of the join side, in one of these forms.
@@ -35,8 +35,8 @@ struct rows_aggregates
     struct join_values *values;         /* [words.n_fields] */
     struct oj_aggregate_plan plan;
     struct oj_aggregates *state;
-    int64_t *place;   /* last row whose results were read; -1: none yet */
-    int64_t last_row; /* [pairs] scratch */
+    int64_t *place;   /* [join rows] 0, 1, 2 ... */
+    int64_t last_row; /* that results were asked of; -1: none yet */
     int64_t *row;     /* [pairs], of one call */
     int32_t *at;
     double *share;

@@ -468,8 +468,7 @@ static oj_status take_column(const struct batch *b, int side, int64_t column,
     return status;
 }
 
-/* Takes the geometry of join rows that match nothing, for the input's geometry
- * column. */
+/* The geometry of join rows alone, in the column of the input's. */
 static oj_status take_join_geometry(const struct batch *b,
                                     struct ArrowArray *out,
                                     struct oj_error *err)

@@ -83,9 +83,8 @@ struct order_build
     int64_t n;
     int64_t n_slices;
     const double *x, *y;
-    int64_t n_prefixes;   /* Morton key prefixes; 1 if one bucket holds all
-                             points */
-    int prefix_shift;     /* right shift from a key to its prefix */
+    int64_t n_prefixes;   /* of keys: 1 where one bucket holds all points */
+    int prefix_shift;     /* of a key to its prefix */
     uint32_t *histogram;  /* [n_slices][n_prefixes] */
     uint16_t *bucket_of;  /* [n_prefixes] */
     int64_t *slice_start; /* [n_slices][n_buckets] */
@@ -110,8 +109,7 @@ static void compute_and_count_morton_keys(int64_t slice, int thread, void *user)
         {
             key = oj_morton(oj_morton_column(x, f.x0, scale),
                             oj_morton_column(y, f.y0, scale));
-            /* NO_KEY means "no point": a real key of that value becomes the one
-             * before */
+            /* the last code of all stands for "not a point" */
             key -= key == NO_KEY;
             histogram[(uint64_t)key >> shift]++;
         }
@@ -212,8 +210,8 @@ oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,
     b.y = y;
     b.frame = oj_order_frame(n, x, y);
     b.scale = compute_morton_key_scale(&b.frame);
-    /* Sort only as many upper key bits as give sixteen times as many codes as
-     * points: finer sorting costs more than it gains. */
+    /* sixteen times as many codes as points are told apart; finer sorting
+     * would only cost time */
     order->sort_from_bit = 28;
     while (order->sort_from_bit > 0 && (n >> (28 - order->sort_from_bit)) > 0)
         order->sort_from_bit--;

@@ -32,8 +32,7 @@ struct oj_order
     struct oj_ordered_point *point;
     int64_t cap_points;
     int64_t largest_bucket;
-    int sort_from_bit; /**< lowest key bit that is sorted by; lower bits
-                            are ignored */
+    int sort_from_bit; /**< of the key; those below do not matter */
     uint32_t *keys;
     int64_t cap_keys;
 };
