@@ -137,7 +137,8 @@ static int parse_code(const char *text, int n, char *identity, size_t size)
            write_identity(text, n_authority, code, n, identity, size);
 }
 
-/* Sets what is known of a code alone. Returns 1 if that is everything. */
+/* Sets the properties that a code implies without any text. Returns 1 if they
+ * are complete. */
 static int describe_code(const char *identity, struct crs_reading *out)
 {
     int known;
