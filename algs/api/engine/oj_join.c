@@ -707,7 +707,8 @@ static oj_status choose_processor_at_open(struct oj_join *join,
     return join->uses_gpu ? OJ_OK : build_cpu_index_if_needed(join, err);
 }
 
-/* Chooses by the batch; if the number of rows is unknown, for every batch. */
+/* Chooses CPU or GPU by the first batch, or by every batch if the number of
+ * rows is unknown. */
 static oj_status open_gpu_if_faster_for_batch(struct oj_join *join,
                                               const struct oj_flat *input,
                                               struct oj_error *err)
@@ -889,7 +890,8 @@ int oj_join_may_sample(const struct oj_join *join)
            oj_relation_gives_lists(&join->args.relation);
 }
 
-/* 1 if batches change nothing but their engine's index. */
+/* 1 if a batch changes only the index of its engine, so that copies of the join
+ * can share everything else. */
 static int can_share_indexes_in_copies(const struct oj_join *join)
 {
     const struct oj_engine *engine;

@@ -378,8 +378,8 @@ oj_status oj_pipeline_open(const struct oj_pipeline_work *work,
     return status;
 }
 
-/* If the caller has seen the last answer, closing it stops no running thread.
- */
+/* Stops the threads as if cancelled; after the last answer they have already
+ * ended, so this changes nothing. */
 oj_status oj_pipeline_close(struct oj_pipeline *p, oj_status status,
                             struct oj_pipeline_counts *counts,
                             struct oj_error *err)

@@ -15,8 +15,8 @@
 enum
 {
     OJ_PLANE_BLOCK = 64,  /* sets per word of the result */
-    OJ_PLANES_AT_ONCE = 4 /* words counted before sets above the limit are
-                             dropped */
+    OJ_PLANES_AT_ONCE = 4 /* words compared between two tests against the
+                             limit */
 };
 
 /** Bitmaps of token sets.  Borrows its arrays. */

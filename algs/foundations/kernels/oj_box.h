@@ -83,7 +83,7 @@ OJ_FN struct oj_box oj_box_around(const struct oj_box *box, double reach)
     double by = reach + oj_box_slack(oj_box_size(box) + reach);
     struct oj_box grown = {box->x0 - by, box->y0 - by, box->x1 + by,
                            box->y1 + by};
-    /* NaN (from infinities) becomes the bound as well */
+    /* a NaN (infinity minus infinity) also becomes the bound */
     grown.x0 = grown.x0 > -most ? grown.x0 : -most;
     grown.y0 = grown.y0 > -most ? grown.y0 : -most;
     grown.x1 = grown.x1 < most ? grown.x1 : most;

@@ -117,8 +117,8 @@ OJ_FN int64_t oj_quadrant_lower_bound(const uint64_t *cell, int64_t n,
     return first;
 }
 
-/** Of n entries sorted by cell, those in one row of cells are the run *first ..
- * *end - 1. Returns the next row that may have entries. */
+/** Finds the entries of one row of cells among n entries sorted by cell: *first
+ * .. *end - 1. Returns the next row that may have entries. */
 OJ_FN uint32_t oj_quadrant_run(const uint64_t *cell, int64_t n, uint32_t row,
                                const struct oj_quadrant_cells *cells,
                                int64_t *first, int64_t *end)

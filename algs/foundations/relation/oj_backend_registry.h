@@ -90,9 +90,9 @@ struct oj_backend
                                   touch may differ */
     int is_parallel;         /**< 1: uses all threads; 0: one */
     enum oj_device_use device_use;
-    const struct oj_engine *const *engines; /**< oj_index.h; the first that
-                                                 takes a batch joins it; NULL
-                                                 ends the list */
+    const struct oj_engine *const *engines; /**< engines (oj_index.h); the
+                                                 first that takes a batch
+                                                 joins it; NULL ends the list */
 };
 
 /** Row i of the table, or NULL past its end. Row 0 is the default. */

@@ -405,10 +405,10 @@ OJ_INLINE void follow_shared_edges(struct oj_border_pair *p, int64_t i,
     }
 }
 
-/* Lists the contacts of the edges from *next on while there is room. Skips
- * edges found to be shared.  No node of an unshared edge is lost by that: it is
- * found from the unshared edge, since if all edges of one border are shared, so
- * are those of the other. */
+/* Lists the contacts of the edges from *next on while there is room; skips
+ * edges that are shared.  This misses no node of an unshared edge, because the
+ * search that starts at the unshared edge finds it. (If all edges of one border
+ * are shared, so are those of the other.) */
 OJ_CLONES static void list_contacts(struct oj_border_pair *p, int64_t *next)
 {
     struct oj_border *a = &p->border[0], *b = &p->border[1];

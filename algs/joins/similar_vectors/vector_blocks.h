@@ -65,7 +65,8 @@ void oj_vector_blocks_free(struct oj_vector_blocks *blocks);
 void oj_vector_blocks_put(const struct oj_vector_blocks *blocks,
                           const double *vector, float *out);
 
-/** The limit of sums for differences of at most `most`. */
+/** Limit for the sums, in single precision, of pairs whose difference is at
+ * most `most`. */
 static inline float oj_vector_limit(const struct oj_vector_blocks *blocks,
                                     double most)
 {

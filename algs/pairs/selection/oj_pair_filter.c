@@ -137,8 +137,9 @@ int64_t oj_equals_to_keep(const struct oj_relation *relation,
         join_side->exclude_class != NULL || join_side->max_distance != NULL ||
         oj_relation_compares_attributes(relation))
         return INT64_MAX;
-    /* These conditions depend on the geometry. Equal points have equal
-     * geometries; equal segments may belong to different ones. */
+    /* These conditions look at whole geometries: of two features with an equal
+     * segment they may exclude one and keep the other. Points are their only
+     * vertex, so this cannot happen. */
     if ((relation->exclude_same_geometry || relation->min_distance > 0.0) &&
         !oj_flat_is_points(join_side))
         return INT64_MAX;
