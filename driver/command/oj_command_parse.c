@@ -102,7 +102,7 @@ static oj_status set_join_operation(struct oj_command *command,
     return OJ_OK;
 }
 
-/* The first option given of those in names ("a|b|c"), or NULL. */
+/* The first option in names ("a|b|c") that is given, or NULL. */
 static const char *first_given_option(const struct oj_command *command,
                                       const char *names)
 {
