@@ -89,8 +89,8 @@ static void print_distances(const struct oj_job *job)
                    unit);
 }
 
-/* Prints the parameters of the join; those in units of the CRS were printed as
- * distances. */
+/* Prints the parameters of the join, except distances, which are printed
+ * elsewhere. */
 static void print_parameters(const struct oj_relation *relation)
 {
     const char *op = oj_op_get(relation->op)->name;
