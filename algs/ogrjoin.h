@@ -217,6 +217,34 @@ ogrjoin_layer_set_columns(struct ogrjoin_layer *layer,
                           const struct ogrjoin_columns *columns,
                           struct ogrjoin_error *err);
 
+/** The values of a column of the join side in classes of equal ones, as the
+ *  setting on compares columns: what on_class of struct ogrjoin_columns is made
+ *  of. */
+struct ogrjoin_classes;
+
+/** values   an Arrow array of any type but unions, with an entry for each
+ *           feature; moved, in any case
+ *  Errors   OGRJOIN_ERR_DATA, OGRJOIN_ERR_UNSUPPORTED, OGRJOIN_ERR_NOMEM */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_classes_new(const struct ArrowSchema *schema, struct ArrowArray *values,
+                    struct ogrjoin_classes **out, struct ogrjoin_error *err);
+
+/** The classes of an input's values.  Numbers of both sides are compared as
+ *  numbers, all else as texts; NULL and NaN equal nothing.
+ *  values      moved, in any case
+ *  class_of    [length of values] set: the class of each, or -1
+ *  join_class  set to those of the join side, valid as long as classes is; it
+ *              is one array for inputs of numbers and another for all others,
+ *              where the join side has numbers
+ *  Several threads may call it at once.
+ *  Errors      as above; OGRJOIN_ERR_LIMIT: more than 2^31 - 2 classes */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_classes_find(struct ogrjoin_classes *classes,
+                     const struct ArrowSchema *schema,
+                     struct ArrowArray *values, int32_t *class_of,
+                     const int32_t **join_class, struct ogrjoin_error *err);
+OGRJOIN_API void ogrjoin_classes_free(struct ogrjoin_classes *classes);
+
 /** A column of UTF-8 texts, that of the next condition of the setting similar:
  *  text i is bytes[offset[i]] to bytes[offset[i + 1] - 1], offset having an
  *  entry more than the layer has features; an empty one joins nothing.  Both
@@ -506,7 +534,7 @@ ogrjoin_rows_open(struct ArrowArrayStream *join_side,
  *            long as rows of *out that need no copy point into them
  *  settings  what is asked of this join, in place of the settings of
  *            ogrjoin_rows_open(); NULL: those
- *  out       record batches of at most some 256 MB and a million rows, none of
+ *  out       record batches of at most some 256 MB and 65,536 rows, none of
  *            them empty.  get_next() gives an errno and get_last_error() a line
  *            of text; after an error the stream only can be released.  The
  *            cancel flag of the settings ends it with ECANCELED.  The schema is
@@ -521,6 +549,14 @@ ogrjoin_rows_join(struct ogrjoin_rows *rows, struct ArrowArrayStream *input,
 
 /** Streams that are still in use keep what they need. */
 OGRJOIN_API void ogrjoin_rows_free(struct ogrjoin_rows *rows);
+
+/** ogrjoin_rows_join() with an index that is there, of a layer of the join
+ *  side's features in their order, as ogrjoin_layer_from_stream() reads them:
+ *  where the settings ask for its pairs no other is made.  NULL: none */
+OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_rows_join_index(
+    struct ogrjoin_rows *rows, struct ogrjoin_index *index,
+    struct ArrowArrayStream *input, const struct ogrjoin_settings *settings,
+    struct ArrowArrayStream *out, struct ogrjoin_error *err);
 
 /** Number of rows of the join side. */
 OGRJOIN_API int64_t ogrjoin_rows_count(const struct ogrjoin_rows *rows);
@@ -582,6 +618,14 @@ OGRJOIN_API void ogrjoin_settings_crs(
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_settings_use_crs(struct ogrjoin_settings *settings, const char *left,
                          const char *right, struct ogrjoin_error *err);
+
+/** Whether settings make sense for ogrjoin_index_new() and the pairs that are
+ *  joined with it; that takes those without effect, too.
+ *  Errors  OGRJOIN_ERR_ARG: one has no effect on such pairs, or two do not go
+ *          together; the line of text says what to write */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_settings_check_pairs(const struct ogrjoin_settings *settings,
+                             struct ogrjoin_error *err);
 
 /* --- points that lie on a CUDA device ------------------------------------- */
 

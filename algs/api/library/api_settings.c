@@ -211,8 +211,8 @@ static const struct oj_parameter row_settings[] = {
     {"join_max_distance_field", .help = "rows: that of the join side",
      .kind = OJ_PARAMETER_KEPT},
     {"batch_rows",
-     .help = "rows: rows of the input that are read and joined at once; 0: a "
-             "million (0)",
+     .help = "rows: rows of the input that are read and joined at once; 0: up "
+             "to a million, as suits the join (0)",
      VALUE(COUNT, rows.batch_rows), .most = INT32_MAX},
     {"input_rows",
      .help = "rows: how many the input has, for progress; 0: unknown (0)",
@@ -900,17 +900,62 @@ static oj_status check_distances_of_rows(const struct ogrjoin_settings *s,
     return OJ_OK;
 }
 
+static oj_status check_option_clashes(const struct ogrjoin_settings *s,
+                                      struct oj_error *err)
+{
+    struct oj_relation relation = s->relation;
+    const struct oj_given_options given = {
+        &relation, oj_op_get(relation.op)->name, word_given, spell_setting, s};
+    if (oj_relation_sorts_by_measure(&relation) && !s->has_k)
+        relation.k = oj_op_get(relation.op)->k;
+    return oj_option_clash_check(&given, err);
+}
+
 oj_status api_settings_check_rows(const struct ogrjoin_settings *settings,
                                   struct oj_error *err)
 {
-    struct oj_relation relation = settings->relation;
-    const struct oj_given_options given = {&relation,
-                                           oj_op_get(relation.op)->name,
-                                           word_given, spell_setting, settings};
-    if (oj_relation_sorts_by_measure(&relation) && !settings->has_k)
-        relation.k = oj_op_get(relation.op)->k;
     OJ_TRY(check_settings_fit_op(settings, err));
     OJ_TRY(check_beside_each_other(settings, err));
     OJ_TRY(check_distances_of_rows(settings, err));
-    return oj_option_clash_check(&given, err);
+    return check_option_clashes(settings, err);
+}
+
+/* ---- pairs -----------------------------------------------------------------
+ */
+
+/* Settings beside those of pairs that joins of layers take, too. */
+static const char of_pairs_too[] =
+    "unordered_pairs|nearest_point_fields|bearing_field|crs";
+
+static oj_status check_no_settings_of_rows(const struct ogrjoin_settings *s,
+                                           struct oj_error *err)
+{
+    const int n_rows = (int)(sizeof row_settings / sizeof *row_settings);
+    for (int i = 0; i < n_rows; i++)
+    {
+        const char *name = row_settings[i].name;
+        if (api_setting_given(s, name) != NULL &&
+            oj_words_find(of_pairs_too, name) < 0)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "%s has no effect on pairs: leave it out, or join "
+                           "rows, which have it",
+                           name);
+    }
+    return OJ_OK;
+}
+
+static oj_status check_pairs(const struct ogrjoin_settings *s,
+                             struct oj_error *err)
+{
+    OJ_TRY(check_no_settings_of_rows(s, err));
+    OJ_TRY(check_settings_fit_op(s, err));
+    OJ_TRY(check_beside_each_other(s, err));
+    return check_option_clashes(s, err);
+}
+
+int ogrjoin_settings_check_pairs(const struct ogrjoin_settings *settings,
+                                 struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(check_pairs(settings, &why), &why, err);
 }

@@ -21,9 +21,10 @@
 
 enum
 {
-    MOST_PLACES = 1 << 17,     /* rows of a record batch */
-    MOST_BATCH_ROWS = 1 << 20, /* of the input, joined at once */
-    MOST_PART_PAIRS = 1 << 22  /* pairs that are in memory */
+    MOST_PLACES = 1 << 16,      /* rows of a record batch */
+    MOST_BATCH_ROWS = 1 << 20,  /* of the input, joined at once */
+    LEAST_BATCH_ROWS = 1 << 14, /* for each thread, see below */
+    MOST_PART_PAIRS = 1 << 22   /* pairs that are in memory */
 };
 
 /* Maximum bytes of one_to_one lists in memory. */
@@ -298,6 +299,19 @@ static oj_status read_features(struct ogrjoin_rows *rows,
     return OJ_OK;
 }
 
+/* 1: the caller's index, which may be NULL, is one for the join. */
+static int is_for_join(const struct ogrjoin_index *given,
+                       const struct ogrjoin_rows *rows,
+                       const struct rows_index *index)
+{
+    const struct rows_side *side = &index->side;
+    return given != NULL && side->fid < 0 && side->max_distance < 0 &&
+           side->n_compared[ROWS_ON] == 0 &&
+           side->n_compared[ROWS_EXCLUDE] == 0 &&
+           given->flat.n_features == rows_chunks_rows(&rows->chunks) &&
+           api_index_answers(given, index->settings);
+}
+
 static oj_status build_index(struct ogrjoin_rows *rows,
                              struct rows_index *index, double scale,
                              struct oj_error *err)
@@ -324,12 +338,20 @@ static oj_status build_index(struct ogrjoin_rows *rows,
     return status;
 }
 
-/* The kept one where it is alike, else *index itself; index is the caller's. */
+/* The kept one where it is alike, else *index itself; index is the caller's.
+ * What is made of the caller's own index is not kept. */
 static oj_status find_or_build_index(struct ogrjoin_rows *rows,
+                                     struct ogrjoin_index *given,
                                      struct rows_index **index, double scale,
                                      struct oj_error *err)
 {
     oj_status status = OJ_OK;
+    if (is_for_join(given, rows, *index))
+    {
+        atomic_fetch_add(&given->n_users, 1);
+        (*index)->index = given;
+        return OJ_OK;
+    }
     pthread_mutex_lock(&rows->lock);
     if (rows->kept != NULL && is_alike(rows->kept, *index))
     {
@@ -515,7 +537,8 @@ static oj_status open_output(struct rows_stream *s, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status make_index(struct rows_stream *s, struct oj_error *err)
+static oj_status make_index(struct rows_stream *s, struct ogrjoin_index *given,
+                            struct oj_error *err)
 {
     struct rows_index *index;
     oj_status status;
@@ -531,7 +554,7 @@ static oj_status make_index(struct rows_stream *s, struct oj_error *err)
         status =
             choose_comparisons(&s->input, &index->side, &index->classes, err);
     if (status == OJ_OK)
-        status = find_or_build_index(s->rows, &index, s->scale, err);
+        status = find_or_build_index(s->rows, given, &index, s->scale, err);
     if (status == OJ_OK)
         s->index = index;
     else
@@ -542,7 +565,9 @@ static oj_status make_index(struct rows_stream *s, struct oj_error *err)
 static oj_status sample_rows(void *user, const struct oj_flat *rows,
                              struct oj_matches *out, struct oj_error *err);
 
-static oj_status open_rows_stream(struct rows_stream *s, struct oj_error *err)
+static oj_status open_rows_stream(struct rows_stream *s,
+                                  struct ogrjoin_index *given,
+                                  struct oj_error *err)
 {
     struct ArrowSchema schema;
     OJ_TRY(api_settings_check_rows(s->settings, err));
@@ -551,7 +576,7 @@ static oj_status open_rows_stream(struct rows_stream *s, struct oj_error *err)
     OJ_TRY(rows_side_open(&schema, API_SIDE_LEFT, s->settings, &s->input, err));
     OJ_TRY(open_side(s->rows, s->settings, &s->join, err));
     OJ_TRY(resolve_distances(s->settings, &s->input, &s->join, &s->scale, err));
-    OJ_TRY(make_index(s, err));
+    OJ_TRY(make_index(s, given, err));
     s->join_flat = s->index->index->flat;
     s->parts.max_pairs = MOST_PART_PAIRS;
     s->parts.sample = sample_rows;
@@ -590,13 +615,33 @@ static oj_status read_array(struct rows_stream *s, int64_t n,
     return OJ_OK;
 }
 
+/* Rows that are joined at once.  Distances are found faster for many points,
+ * which lie close together, and a device wants much work.  Predicates on the
+ * CPU are not: of a million points in lots 65,536 at a time take no more time
+ * and half of the memory.  Aggregates make few rows of many pairs. */
+static int64_t choose_batch_rows(const struct rows_stream *s)
+{
+    const struct ogrjoin_settings *all = s->settings;
+    const struct oj_relation *relation = &s->index->index->settings.relation;
+    int64_t most = LEAST_BATCH_ROWS * (int64_t)api_settings_threads(all);
+    if (all->pairs.one_to_one)
+        return INT64_MAX;
+    if (all->rows.batch_rows > 0)
+        return all->rows.batch_rows;
+    if (!oj_relation_needs_contact(relation) ||
+        oj_relation_compares_attributes(relation) ||
+        !oj_join_is_on_cpu(s->index->index->join))
+        return MOST_BATCH_ROWS;
+    if (s->output.aggregates == NULL)
+        most *= 4;
+    return most < MOST_BATCH_ROWS ? most : MOST_BATCH_ROWS;
+}
+
 /* Arrays of some rows, or all of them; none at the end. */
 static oj_status read_arrays(struct rows_stream *s, struct oj_error *err)
 {
     const struct ogrjoin_settings *all = s->settings;
-    int64_t most = all->pairs.one_to_one      ? INT64_MAX
-                   : all->rows.batch_rows > 0 ? all->rows.batch_rows
-                                              : MOST_BATCH_ROWS;
+    int64_t most = choose_batch_rows(s);
     rows_chunks_clear(&s->chunks);
     while (!s->source_ended && rows_chunks_rows(&s->chunks) < most)
     {
@@ -777,6 +822,7 @@ static oj_status begin_answer(struct rows_stream *s, const struct oj_flat *part,
     s->answer.input = &s->chunks;
     s->answer.is_join_rows = 0;
     s->answer.entries = entries;
+    s->answer.input_side = &s->flat;
     s->answer.join_side = &s->join_flat;
     s->answer.first_row = first;
     oj_row_places_begin(&s->places, entries, pairs, first, NULL);
@@ -936,6 +982,7 @@ static void release_stream(struct ArrowArrayStream *stream)
 
 /* input is moved, also on failure. */
 static oj_status open_stream(struct ogrjoin_rows *rows,
+                             struct ogrjoin_index *given,
                              struct ArrowArrayStream *input,
                              const struct ogrjoin_settings *settings,
                              struct ArrowArrayStream *out, struct oj_error *err)
@@ -956,7 +1003,7 @@ static oj_status open_stream(struct ogrjoin_rows *rows,
     status = api_settings_copy(settings != NULL ? settings : rows->settings,
                                &s->settings, err);
     if (status == OJ_OK)
-        status = open_rows_stream(s, err);
+        status = open_rows_stream(s, given, err);
     if (status != OJ_OK)
     {
         close_stream(s);
@@ -995,8 +1042,20 @@ int ogrjoin_rows_join(struct ogrjoin_rows *rows, struct ArrowArrayStream *input,
                       struct ArrowArrayStream *out, struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return api_error_export(open_stream(rows, input, settings, out, &why), &why,
-                            err);
+    return api_error_export(open_stream(rows, NULL, input, settings, out, &why),
+                            &why, err);
+}
+
+int ogrjoin_rows_join_index(struct ogrjoin_rows *rows,
+                            struct ogrjoin_index *index,
+                            struct ArrowArrayStream *input,
+                            const struct ogrjoin_settings *settings,
+                            struct ArrowArrayStream *out,
+                            struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(
+        open_stream(rows, index, input, settings, out, &why), &why, err);
 }
 
 int ogrjoin_join_rows(struct ArrowArrayStream *input,

@@ -676,6 +676,28 @@ oj_status api_index_new(struct ogrjoin_layer *join_side,
     return status;
 }
 
+/* Both come from default settings, and are compared as they are held: what is
+ * alike but for bytes between members is another one. */
+int api_index_answers(const struct ogrjoin_index *index,
+                      const struct ogrjoin_settings *settings)
+{
+    const struct ogrjoin_settings *mine = &index->settings;
+    struct ogrjoin_settings asked = api_settings_view(settings);
+    const struct oj_flat *flat = &index->join_side->flat;
+    asked.options.n_threads = api_settings_threads(settings);
+    return flat->fid == NULL && flat->on_class == NULL &&
+           flat->exclude_class == NULL && flat->max_distance == NULL &&
+           !oj_relation_compares_attributes(&asked.relation) &&
+           complete_ranking_conditions(&asked, NULL) == OJ_OK &&
+           memcmp(&mine->relation, &asked.relation, sizeof asked.relation) ==
+               0 &&
+           strcmp(mine->backend, asked.backend) == 0 &&
+           mine->options.n_threads == asked.options.n_threads &&
+           mine->options.max_batch_pairs == 0 &&
+           mine->options.gpus == asked.options.gpus &&
+           mine->options.gpu_memory == asked.options.gpu_memory;
+}
+
 int ogrjoin_index_new(struct ogrjoin_layer *join_side,
                       const struct ogrjoin_settings *settings,
                       struct ogrjoin_index **out, struct ogrjoin_error *err)

@@ -182,7 +182,8 @@ static oj_status make_field(const struct rows_output *o,
                                     NULL, ARROW_FLAG_NULLABLE, 0, out, err);
     source = column->origin == OJ_COLUMN_INPUT ? o->input_column[source]
                                                : o->join_column[source];
-    if (source < 0)
+    if (source < 0 || (o->is_in_wkb && column->origin == OJ_COLUMN_INPUT &&
+                       source == o->input->geometry))
         return make_wkb_schema(o, column->name, out, err);
     OJ_TRY(oj_arrow_schema_copy(side->schema.children[source], column->name,
                                 out, err));
@@ -351,8 +352,25 @@ static int is_one_type(const struct ArrowSchema *a, const struct ArrowSchema *b)
     return a->dictionary == NULL || is_one_type(a->dictionary, b->dictionary);
 }
 
-static oj_status check_geometry(const struct rows_output *o,
-                                struct oj_error *err)
+/* Of the coordinates of a column of geometries that is not WKB. */
+static int64_t count_ordinates(const struct ArrowSchema *schema)
+{
+    while (schema->format[0] == '+' &&
+           (schema->format[1] == 'l' || schema->format[1] == 'L'))
+        schema = schema->children[0];
+    return schema->format[1] == 'w' ? schema->format[3] - '0'
+                                    : schema->n_children;
+}
+
+/* 1: WKB of the side's geometries has all that they have. */
+static int can_be_wkb(const struct rows_side *side)
+{
+    return side->record.layout.storage == ARROW_WKB ||
+           count_ordinates(side->schema.children[side->geometry]) == 2;
+}
+
+/* Sets is_in_wkb. */
+static oj_status check_geometry(struct rows_output *o, struct oj_error *err)
 {
     const struct ArrowSchema *mine, *other;
     if (o->geometry != OJ_WRITE_INPUT && o->geometry != API_GEOMETRY_NONE &&
@@ -370,10 +388,13 @@ static oj_status check_geometry(const struct rows_output *o,
     other = o->join->schema.children[o->join->geometry];
     if (is_wkb_format(mine) || is_one_type(mine, other))
         return OJ_OK;
+    o->is_in_wkb = can_be_wkb(o->input) && can_be_wkb(o->join);
+    if (o->is_in_wkb)
+        return OJ_OK;
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
                    "how=%s puts geometries of both sides into one column, and "
-                   "they are stored in two ways: give the left ones as WKB, "
-                   "binary or large_binary, or both in one type",
+                   "they are stored in two ways, with Z or M: give the left "
+                   "ones as WKB, binary or large_binary, or both in one type",
                    o->how == OJ_HOW_RIGHT ? "right" : "full");
 }
 
@@ -468,57 +489,82 @@ static oj_status take_column(const struct batch *b, int side, int64_t column,
     return status;
 }
 
-/* The geometry of join rows alone, in the column of the input's. */
-static oj_status take_join_geometry(const struct batch *b,
-                                    struct ArrowArray *out,
-                                    struct oj_error *err)
+/* Adds the bytes of a row of WKB, which is there. */
+static oj_status copy_wkb(const struct ArrowArray *array, const char *format,
+                          int64_t row, struct oj_arrow_bytes_column *column,
+                          struct oj_error *err)
+{
+    struct arrow_bytes bytes;
+    const uint8_t *from;
+    char *to;
+    size_t n;
+    OJ_TRY(arrow_bytes_read(array, format, row, 1, &bytes, err));
+    OJ_TRY(arrow_bytes_find(&bytes, 0, &from, &n, err));
+    OJ_TRY(oj_arrow_bytes_column_add(column, (int64_t)n, &to, err));
+    if (n > 0)
+        memcpy(to, from, n);
+    return OJ_OK;
+}
+
+/* The geometries of a side as WKB: its bytes, or what they are joined as. */
+static oj_status add_wkb_of_side(const struct batch *b, int side,
+                                 struct oj_arrow_bytes_column *column,
+                                 struct oj_error *err)
 {
     const struct rows_output *o = b->output;
-    const struct ArrowSchema *mine =
-        o->input->schema.children[o->input->geometry];
-    struct oj_arrow_bytes_column column;
-    struct arrow_bytes bytes;
-    const struct ArrowSchema *other;
-    oj_status status = OJ_OK;
-    int is_bytes;
-    if (o->join->geometry < 0)
-        return take_column(b, 0, o->input->geometry, out, err);
-    other = o->join->schema.children[o->join->geometry];
-    if (is_one_type(mine, other))
-        return take_column(b, 1, o->join->geometry, out, err);
-    memset(&column, 0, sizeof column);
-    column.is_large = mine->format[0] == 'Z';
-    is_bytes = o->join->record.layout.storage == ARROW_WKB;
-    for (int64_t i = 0; i < b->n && status == OJ_OK; i++)
+    const struct rows_side *of = side == 1 ? o->join : o->input;
+    const struct oj_flat *flat =
+        side == 1 ? b->answer->join_side : b->answer->input_side;
+    const char *format = of->schema.children[of->geometry]->format;
+    char *to;
+    for (int64_t i = 0; i < b->n; i++)
     {
-        int64_t row = row_of_side(b, 1, i), at;
-        const struct ArrowArray *array =
-            rows_chunks_at(o->join_chunks, o->join->geometry, row, &at);
-        const uint8_t *from;
-        char *to;
-        size_t n;
-        if (!is_bytes)
+        int64_t row = row_of_side(b, side, i), at;
+        const struct ArrowArray *array;
+        if (of->record.layout.storage != ARROW_WKB)
         {
-            status = add_wkb(&column, b->answer->join_side, row, err);
+            OJ_TRY(add_wkb(column, flat, row, err));
             continue;
         }
+        array = rows_chunks_at(chunks_of_side(b, side), of->geometry, row, &at);
         if (at < 0 || !arrow_bit(arrow_validity(array), array->offset + at))
-        {
-            status = oj_arrow_bytes_column_add(&column, -1, &to, err);
-            continue;
-        }
-        status = arrow_bytes_read(array, other->format, at, 1, &bytes, err);
-        if (status == OJ_OK)
-            status = arrow_bytes_find(&bytes, 0, &from, &n, err);
-        if (status == OJ_OK)
-            status = oj_arrow_bytes_column_add(&column, (int64_t)n, &to, err);
-        if (status == OJ_OK && n > 0)
-            memcpy(to, from, n);
+            OJ_TRY(oj_arrow_bytes_column_add(column, -1, &to, err));
+        else
+            OJ_TRY(copy_wkb(array, format, at, column, err));
     }
+    return OJ_OK;
+}
+
+static oj_status make_wkb_of_side(const struct batch *b, int side, int is_large,
+                                  struct ArrowArray *out, struct oj_error *err)
+{
+    struct oj_arrow_bytes_column column;
+    oj_status status;
+    memset(&column, 0, sizeof column);
+    column.is_large = is_large;
+    status = add_wkb_of_side(b, side, &column, err);
     if (status == OJ_OK)
         status = oj_arrow_bytes_column_finish(&column, out, err);
     oj_arrow_bytes_column_free(&column);
     return status;
+}
+
+/* The column of the input's geometries: of join rows alone those of the join
+ * side. */
+static oj_status take_geometry(const struct batch *b, struct ArrowArray *out,
+                               struct oj_error *err)
+{
+    const struct rows_output *o = b->output;
+    const struct ArrowSchema *mine =
+        o->input->schema.children[o->input->geometry];
+    int side = b->answer->is_join_rows && o->join->geometry >= 0;
+    if (o->is_in_wkb)
+        return make_wkb_of_side(b, side, 0, out, err);
+    if (side == 0)
+        return take_column(b, 0, o->input->geometry, out, err);
+    if (is_one_type(mine, o->join->schema.children[o->join->geometry]))
+        return take_column(b, 1, o->join->geometry, out, err);
+    return make_wkb_of_side(b, 1, mine->format[0] == 'Z', out, err);
 }
 
 static double pair_value(const struct batch *b, int which, int64_t i)
@@ -661,8 +707,8 @@ static oj_status make_column(const struct batch *b, int64_t i,
             source = o->input_column[source];
             if (source < 0)
                 return make_geometry(b, out, err);
-            if (b->answer->is_join_rows && source == o->input->geometry)
-                return take_join_geometry(b, out, err);
+            if (source == o->input->geometry)
+                return take_geometry(b, out, err);
             return take_column(b, 0, source, out, err);
         case OJ_COLUMN_JOIN:
             return take_column(b, 1, o->join_column[source], out, err);

@@ -29,6 +29,8 @@ struct rows_output
                                 side */
     struct ArrowSchema schema;
     int64_t geometry_at; /**< column of the rows, or -1 */
+    int is_in_wkb;       /**< 1: geometries of both sides, stored in two ways,
+                              come into one column as WKB */
     int64_t most_bytes;  /**< of a row of the join side */
 };
 
@@ -52,6 +54,7 @@ struct rows_answer
     int is_join_rows;                /**< 1: join rows that match nothing */
     const struct oj_matches *entries;
     const struct oj_pair_values *values; /**< or NULL */
+    const struct oj_flat *input_side; /**< rows of places, as they are joined */
     const struct oj_flat *join_side;
     int64_t first_row;  /**< input row that is row 0 of the aggregates */
     int64_t most_bytes; /**< maximum bytes of an input row */

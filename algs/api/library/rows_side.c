@@ -653,7 +653,6 @@ struct compared_reader
     const struct rows_side *side;
     const struct rows_chunks *chunks;
     const int64_t *column;
-    const enum oj_value_comparison *comparison;
     struct oj_arrow_room room;
 };
 
@@ -668,14 +667,8 @@ static oj_status read_compared_value(void *user, int field, int64_t row,
     memset(value, 0, sizeof *value);
     if (at < 0)
         return OJ_OK;
-    OJ_TRY(oj_arrow_plain_value(r->side->schema.children[column], array, at,
-                                &r->room, value, err));
-    if (r->comparison[field] != OJ_COMPARE_TEXTS ||
-        (value->form != OJ_PLAIN_INTEGER && value->form != OJ_PLAIN_REAL))
-        return OJ_OK;
-    *value =
-        oj_plain_text(r->room.text, oj_plain_value_write(value, r->room.text));
-    return OJ_OK;
+    return oj_arrow_plain_value(r->side->schema.children[column], array, at,
+                                &r->room, value, err);
 }
 
 static oj_status make_classes(const struct rows_side *side,
@@ -684,10 +677,8 @@ static oj_status make_classes(const struct rows_side *side,
                               struct rows_classes_of_values *classes,
                               int insert, int32_t **out, struct oj_error *err)
 {
-    struct compared_reader reader = {.side = side,
-                                     .chunks = chunks,
-                                     .column = side->compared[which],
-                                     .comparison = classes->comparison[which]};
+    struct compared_reader reader = {
+        .side = side, .chunks = chunks, .column = side->compared[which]};
     const struct oj_plain_reader rows = {read_compared_value, &reader};
     struct oj_value_key key;
     oj_status status;

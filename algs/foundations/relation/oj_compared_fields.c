@@ -242,19 +242,6 @@ static oj_status parse_field_pairs(const char *dash, const char *option,
                : oj_fail(err, OJ_ERR_ARG, "%s%s names no field", dash, option);
 }
 
-oj_status oj_field_pairs_parse(const char *dash, const char *option,
-                               const char *list, struct oj_field_pairs *out,
-                               struct oj_error *err)
-{
-    struct oj_field_pairs pairs = {0};
-    oj_status status = parse_field_pairs(dash, option, list, &pairs, err);
-    if (status == OJ_OK)
-        *out = pairs;
-    else
-        oj_field_pairs_free(&pairs);
-    return status;
-}
-
 void oj_field_pairs_free(struct oj_field_pairs *pairs)
 {
     oj_free(pairs->fields[0]);
@@ -294,17 +281,34 @@ static oj_status parse_field_names(const char *dash, const char *option,
     return OJ_OK;
 }
 
+/* What parse makes of a list; after an error *out is untouched. */
+static oj_status
+parse_list(oj_status (*parse)(const char *, const char *, const char *,
+                              struct oj_field_pairs *, struct oj_error *),
+           const char *dash, const char *option, const char *list,
+           struct oj_field_pairs *out, struct oj_error *err)
+{
+    struct oj_field_pairs made = {0};
+    oj_status status = parse(dash, option, list, &made, err);
+    if (status == OJ_OK)
+        *out = made;
+    else
+        oj_field_pairs_free(&made);
+    return status;
+}
+
+oj_status oj_field_pairs_parse(const char *dash, const char *option,
+                               const char *list, struct oj_field_pairs *out,
+                               struct oj_error *err)
+{
+    return parse_list(parse_field_pairs, dash, option, list, out, err);
+}
+
 oj_status oj_field_names_parse(const char *dash, const char *option,
                                const char *list, struct oj_field_pairs *out,
                                struct oj_error *err)
 {
-    struct oj_field_pairs names = {0};
-    oj_status status = parse_field_names(dash, option, list, &names, err);
-    if (status == OJ_OK)
-        *out = names;
-    else
-        oj_field_pairs_free(&names);
-    return status;
+    return parse_list(parse_field_names, dash, option, list, out, err);
 }
 
 const char *oj_similar_end(const char *list)

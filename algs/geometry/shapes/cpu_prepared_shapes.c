@@ -167,9 +167,6 @@ static oj_status sort_features_spatially(struct shapes_build *b, int n_threads,
 {
     OJ_TRY(oj_order_build(b->order, n_threads, b->side->flat->n_features, x, y,
                           err));
-    oj_free(b->order->keys);
-    b->order->keys = NULL;
-    b->order->cap_keys = 0;
     OJ_TRY(oj_order_sort(b->order, n_threads,
                          b->side->shape != NULL ? fill_shapes_of_bucket : NULL,
                          b, err));

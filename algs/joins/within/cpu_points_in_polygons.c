@@ -879,8 +879,8 @@ static oj_status build_points_in_polygons(struct oj_index *wrapped,
     self->tie_rank = args->tie_rank;
     self->flat = join_side;
     self->accepted = oj_point_locations_of_op(args->relation.op);
-    OJ_TRY(
-        oj_ring_cells_build(&self->cells, join_side, options->n_threads, err));
+    OJ_TRY(oj_ring_cells_build(&self->cells, join_side, options->n_expected,
+                               options->n_threads, err));
     if (!treats_boundary_as_inside(self->accepted))
         OJ_NEW_ZEROED(self->solidity, join_side->n_features, err);
     stats->index_bytes += oj_ring_cells_bytes(&self->cells);

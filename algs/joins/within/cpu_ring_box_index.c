@@ -665,6 +665,11 @@ static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
  * usual number for its vertices if that is greater. */
 #define MOST_PAID 4096.0
 
+/* Points that are expected where their number is unknown. A grid is built once,
+ * so the first points, which may be a few sampled ones, must not decide how
+ * fine it is. */
+#define UNKNOWN_POINTS 65536.0
+
 #define LARGE_AT_ONCE 256
 
 static void measure_large_rings(int64_t first, int64_t end, void *user)
@@ -715,10 +720,13 @@ static int walks_before_grid(const struct oj_ring_cells *cells,
                : ASKED_BEFORE;
 }
 
-/* Minimum cells of a grid, which the number of points pays for. */
+/* Minimum number of cells: one for each point that a ring has to expect. */
 static double min_cells_of_ring_grid(const struct oj_ring_cells *cells)
 {
-    return fmin((double)cells->n_points / (double)cells->n_rings, MOST_PAID);
+    double n =
+        cells->n_expected > 0 ? (double)cells->n_expected : UNKNOWN_POINTS;
+    return fmin(fmax(n, (double)cells->n_points) / (double)cells->n_rings,
+                MOST_PAID);
 }
 
 /* One thread builds the grid; meanwhile the others walk the ring, so that none
@@ -789,8 +797,8 @@ static void list_rings(int64_t begin, int64_t end, void *user)
 }
 
 oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
-                              const struct oj_flat *flat, int n_threads,
-                              struct oj_error *err)
+                              const struct oj_flat *flat, int64_t n_expected,
+                              int n_threads, struct oj_error *err)
 {
     const struct oj_box everywhere = {-INFINITY, -INFINITY, INFINITY, INFINITY};
     int64_t set;
@@ -799,6 +807,7 @@ oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
     cells->flat = flat;
     cells->kernel = oj_ring_kernel();
     cells->n_rings = flat->n_rings;
+    cells->n_expected = n_expected;
     if (cells->n_rings > INT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "the join layer has %lld polygon rings; at most %d are "

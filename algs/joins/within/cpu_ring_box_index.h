@@ -113,9 +113,8 @@ struct oj_ring_cells
     struct oj_located_ring *ring; /**< [n_rings] in reading order */
     int64_t n_grids;
     struct oj_late_grid *grid;
-    /** Points joined so far or expected, summed over all joins: with many
-     * points, grids pay. */
-    int64_t n_points;
+    int64_t n_points; /**< joined so far; joins add theirs before they begin */
+    int64_t n_expected; /**< points that will be joined in all; 0: unknown */
     atomic_llong new_bytes; /* bytes of the grids built since the last
                                reading of this member */
     int64_t n_sets, cap_sets;
@@ -124,11 +123,13 @@ struct oj_ring_cells
 };
 
 /** Indexes the polygon rings of flat with n_threads. Rings of other parts, and
- * of features marked in flat->overlaps, are entered as rings without vertices.
- * O(vertices). */
+ *  of features marked in flat->overlaps, are entered as rings without vertices.
+ *  n_expected: points that will be joined, 0: unknown; grids of large rings get
+ *  a fineness that pays for so many.  O(vertices). */
 OJ_MUST_USE oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
                                           const struct oj_flat *flat,
-                                          int n_threads, struct oj_error *err);
+                                          int64_t n_expected, int n_threads,
+                                          struct oj_error *err);
 
 /** The grid of a large ring, built now if it pays; NULL: walk the ring instead.
  * Thread-safe. */
