@@ -41,12 +41,12 @@ struct city
 {
     uint64_t seed;
     int n_avenues, n_streets;
-    double width, height;                   /**< of the plan, ft */
+    double width, height;                   /**< size of the plan in feet */
     double core_u, core_v;                  /**< the busiest point */
     int park_a0, park_a1, park_s0, park_s1; /**< avenues and streets that
                                                  bound the park */
     double diagonal_u, diagonal_v;          /**< a point on the diagonal */
-    double diagonal_nu, diagonal_nv;        /**< its unit normal */
+    double diagonal_nu, diagonal_nv;        /**< unit normal of the diagonal */
 };
 
 #define CITY_MAX_VERTICES 1024

@@ -391,7 +391,7 @@ int city_lots(const struct city *city,
             }
         }
         b.block = (uint64_t)(s + 1) * (uint64_t)city->n_avenues;
-        b.n_in_block = 900; /* waterfront lots: numbers from 901 on */
+        b.n_in_block = 900; /* waterfront lots are numbered from 901 on */
         if (first_a >= 0)
             add_waterfronts(&b, s, first_a, last_a);
         if (first_a >= 0 && s > 2)

@@ -10,7 +10,7 @@ enum
     STREAM_BEND_V,
     STREAM_WEST,
     STREAM_EAST,
-    STREAM_USE /* one stream per use, CITY_N_USES in total */
+    STREAM_USE /* first of CITY_N_USES streams, one per use */
 };
 
 #define SHORE_FT 110.0     /* minimum distance of blocks from the water */

@@ -41,9 +41,12 @@ int main(void)
                                    30, 20, 80, 110, 110, 80, 80};
     static const double lot_y[] = {0,  0,  50, 50, 0,  20, 30, 30,
                                    20, 20, 0,  0,  30, 30, 0};
-    static const int64_t vertex_offset[] = {0, 5, 10, 15}; /* of each ring */
-    static const int64_t ring_offset[] = {0, 2, 3};        /* of each part */
-    static const int64_t part_offset[] = {0, 1, 2};        /* of each lot */
+    /* offsets of the rings' vertices */
+    static const int64_t vertex_offset[] = {0, 5, 10, 15};
+    /* offsets of the parts' rings */
+    static const int64_t ring_offset[] = {0, 2, 3};
+    /* offsets of the lots' parts */
+    static const int64_t part_offset[] = {0, 1, 2};
     static const uint8_t part_kind[] = {OGRJOIN_POLYGON, OGRJOIN_POLYGON};
     static const int64_t id[] = {10, 20};
     const struct ogrjoin_arrays lot_arrays = {.size = sizeof lot_arrays,

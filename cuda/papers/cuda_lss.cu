@@ -118,7 +118,8 @@ static oj_status upload_vectors_or_points(struct oj_cuda_work *work,
 
 /* --- the lists ------------------------------------------------------------ */
 
-/* Computes the minimum coordinates and one scale for all, as in lss.c. */
+/* Computes the minimum of each coordinate, and one scale for all coordinates,
+ * as in lss.c. */
 static oj_status choose_zorder_scale(struct oj_cuda_work *work,
                                      const struct oj_flat *flat,
                                      const struct oj_relation *relation,

@@ -716,7 +716,8 @@ measure_block_pairs_to_points(const struct quadrant_chunk *c,
     }
 }
 
-/* Merges results. Blocks of one quadrant do this one after the other. */
+/* Merges the best match that a block found for a point into the result. Blocks
+ * of one quadrant do this one after the other. */
 static __device__ void merge_best_of_blocks(const struct quadrant_chunk *c,
                                             int64_t q, int alone, int64_t point,
                                             const struct quadrant_walk *w)

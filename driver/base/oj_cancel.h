@@ -18,7 +18,7 @@
  *  - -append, -update, -in_place into a GeoPackage or SQLite file: unchanged.
  *    The transaction is rolled back; if that takes longer than the half second,
  *    the next program that opens the file for writing rolls it back from
- * SQLite's journal.
+ *    SQLite's journal.
  *  - Database server: unchanged, if the server rolls back when a connection
  *    ends within a transaction.
  *

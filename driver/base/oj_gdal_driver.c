@@ -149,8 +149,8 @@ int oj_driver_takes_subtype(GDALDriverH driver, OGRFieldSubType subtype)
 {
     const char *types =
         metadata_item(driver, GDAL_DMD_CREATIONFIELDDATASUBTYPES);
-    /* OFSTJSON only marks a string field. Drivers that do not list it keep
-     * strings all the same. */
+    /* OFSTJSON only marks a string field: drivers without this subtype store
+     * the strings unchanged. */
     if (subtype == OFSTNone || subtype == OFSTJSON)
         return 1;
     return types != NULL &&

@@ -1,5 +1,5 @@
-/** GDAL drivers: chooses the one that writes a file, and asks what it
- *  supports. */
+/** GDAL drivers: chooses the driver that writes a file, and queries what a
+ *  driver supports. */
 #ifndef OJ_GDAL_DRIVER_H
 #define OJ_GDAL_DRIVER_H
 

@@ -177,8 +177,8 @@ void oj_message_end_list(void)
     sink_of_thread = sink_of_thread->before;
 }
 
-/* Texts stay where they are once they are kept, so they are reported without
- * the lock: a handler of the host may take its time, or ask for another row. */
+/* A stored text does not move, so that it can be reported without the lock: the
+ * host's handler may be slow or read further rows. */
 void oj_message_list_report(struct oj_message_list *list)
 {
     for (;;)

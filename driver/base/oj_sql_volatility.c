@@ -56,8 +56,8 @@ static int is_volatile_word(const char *word, int is_function)
     return oj_words_find(functions, word) >= 0;
 }
 
-/* 1 when the name that ends at `at` may be a function: a quoted name can be
- * one, too. */
+/* 1 when a parenthesis, or a comment before one, may follow the name that ends
+ * at `at`. The name may be quoted. */
 static int is_before_parenthesis(const char *at)
 {
     while (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r' ||

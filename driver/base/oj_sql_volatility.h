@@ -1,7 +1,6 @@
-/** What the text of an SQL statement reveals: names that must be quoted, and
- *  whether the result may depend on more than the files of its dataset.  The
- *  tests err on the side of 1: the cost is only that the result is not
- *  cached. */
+/** Properties of the text of an SQL statement: names that must be quoted, and
+ *  whether the result may depend on more than the files of its dataset.  In
+ *  doubt the answer is 1; then the result is not cached. */
 #ifndef OJ_SQL_VOLATILITY_H
 #define OJ_SQL_VOLATILITY_H
 

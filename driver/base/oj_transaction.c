@@ -129,7 +129,8 @@ void oj_transaction_drop(GDALDatasetH dataset)
     oj_cancel_interrupt_by(NULL, NULL);
     if (connection != NULL)
     {
-        /* GDAL's own rollback would write first. */
+        /* GDALDatasetRollbackTransaction() would first write deferred changes,
+         * so writing is disabled and SQLite itself rolls back. */
         (void)oj_sqlite_connection_run(connection, "PRAGMA query_only = ON");
         (void)oj_sqlite_connection_run(connection, "ROLLBACK");
         /* If the disk was full during the rollback, this read rolls back from

@@ -102,7 +102,7 @@ static oj_status set_join_operation(struct oj_command *command,
     return OJ_OK;
 }
 
-/* The first option given of those in names ("a|b|c"), or NULL. */
+/* The first option in names ("a|b|c") that is given, or NULL. */
 static const char *first_given_option(const struct oj_command *command,
                                       const char *names)
 {
@@ -396,7 +396,8 @@ static oj_status parse_similar_options(struct oj_command *command,
         struct oj_similar *own = &command->similar_fields[relation->n_similar];
         const struct oj_similar *limit = own;
         if (relation->n_similar == OJ_MOST_TEXTS)
-            return oj_fail(err, OJ_ERR_ARG, "-similar can be given %d times",
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-similar can be given at most %d times",
                            OJ_MOST_TEXTS);
         OJ_TRY(oj_similar_fields_parse("-", *word, own, err));
         if (own->denominator == 0)

@@ -20,7 +20,7 @@ extern "C" {
 
 enum oj_option_kind
 {
-    /* As in enum oj_parameter_kind. */
+    /* Equal to the values of enum oj_parameter_kind. */
     /** double; its unit in struct oj_command.unit */
     OJ_OPTION_DISTANCE = OJ_PARAMETER_DISTANCE,
     OJ_OPTION_COUNT = OJ_PARAMETER_COUNT,   /**< int64_t, minimum to maximum */
@@ -70,8 +70,8 @@ struct oj_option
      *  an option that only one join takes selects that join */
     const char *ops;
     const char *needs; /**< option without which it is refused */
-    /** for the error text: what to write instead of a second use; NULL: leave
-     *  one out */
+    /** error text for a second use: what to write instead; NULL: "leave one
+     *  out" */
     const char *once;
     /** why it is refused in a dataset (JOIN:); NULL: it is accepted */
     const char *not_read;

@@ -176,7 +176,8 @@ struct oj_command
 
     int is_dataset;     /**< made by oj_command_parse_line(); quiet is then 1 */
     const char **words; /**< owned copy of all arguments; NULL-terminated */
-    unsigned char given[OJ_MAX_OPTIONS]; /**< by index in the option table */
+    /** [index in the option table] 1 when given */
+    unsigned char given[OJ_MAX_OPTIONS];
     /** enum oj_unit of distances, by index in the option table */
     unsigned char unit[OJ_MAX_OPTIONS];
     char **texts; /**< owned string list: texts above that are not in `words` */

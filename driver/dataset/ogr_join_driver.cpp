@@ -116,7 +116,8 @@ class JoinLayer final : public OGRLayer
      * the same join side, so that they do not disturb m_main. */
     RowStream m_main{}, m_single{};
     OGRFeatureUniquePtr m_peeked{}; /* the next row, if it was already read */
-    bool m_is_one_row = false;      /* no input row has more than one row */
+    /* no input row has more than one output row */
+    bool m_is_one_row = false;
     /* number of rows without filters; -1: unknown */
     GIntBig m_n_rows = -1;
     oj_join_arrow *m_stream = nullptr; /* the open native Arrow stream */

@@ -28,10 +28,10 @@ namespace
 struct Given
 {
     const oj_option *option;
-    bool is_on = false;               /* for flags */
-    std::string text{};               /* for options with one argument */
-    std::vector<std::string> texts{}; /* for lists */
-    std::vector<double> numbers{};    /* for boxes */
+    bool is_on = false;               /* value of a flag */
+    std::string text{};               /* value of an option with one argument */
+    std::vector<std::string> texts{}; /* values of a list */
+    std::vector<double> numbers{};    /* coordinates of a box */
 
     explicit Given(const oj_option *of) : option(of)
     {

@@ -82,7 +82,7 @@ struct oj_join_arrow
     OGRFeatureDefnH defn;
     struct oj_arrow_rows rows;       /* cursor NULL: detached */
     struct ArrowArrayStream generic; /* GDAL's stream, for its schema */
-    OGRFeatureH scratch;             /* for conversions */
+    OGRFeatureH scratch;             /* feature for conversions */
     struct oj_layer_geometry wkb;
     int64_t batch_rows;
     struct arrow_child *child; /* [n_children] */
@@ -196,7 +196,8 @@ static oj_status reserve_row_and_set_validity(struct array_column *column,
     return OJ_OK;
 }
 
-/* from NULL: the value is NULL. */
+/* Adds n bytes as the value of a row; from NULL: the value is NULL. *fits 0:
+ * nothing was added, because the limit would be exceeded. */
 static oj_status add_bytes(struct array_column *column, int64_t row,
                            const void *from, int64_t n, int *fits,
                            struct oj_error *err)

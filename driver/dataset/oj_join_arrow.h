@@ -21,7 +21,7 @@ struct oj_join_arrow;
 /** Source of the rows. */
 struct oj_arrow_rows
 {
-    /** Its rows are already numbered, if they are to be. Must outlive the
+    /** Cursor of the rows, which already have their FIDs. Must outlive the
      *  stream, unless oj_join_arrow_detach() is called first. */
     struct oj_row_cursor *cursor;
 

@@ -84,7 +84,7 @@ static oj_status check_name(const struct oj_command *command,
     if (!oj_dataset_name_is_file(command->write_spec))
         return oj_fail(err, OJ_ERR_ARG,
                        "-write_spec %s: the name must end in .ogrjoin, by "
-                       "which GDAL knows such a file",
+                       "which GDAL recognises such a file",
                        command->write_spec);
     if (!command->output.overwrite && lstat(command->write_spec, &info) == 0)
         return oj_fail(err, OJ_ERR_ARG,

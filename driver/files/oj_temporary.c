@@ -41,7 +41,8 @@ static oj_status fail_system(struct oj_error *err, const char *what,
     return oj_fail(err, OJ_ERR_IO, "%s %s: %s", what, path, strerror(errno));
 }
 
-/* From CPLSPrintf(): overwritten after a few more calls. */
+/* Joins folder and name. From CPLSPrintf(): overwritten after a few more
+ * calls. */
 static const char *path_in_folder(const char *folder, const char *name)
 {
     return CPLSPrintf("%s/%s", folder, name);
@@ -221,8 +222,8 @@ static oj_status create_lock_file(struct oj_temporary *t, struct oj_error *err)
                            path_in_folder(t->folder, lock_name));
     if (!have_one_owner(t->lock, t->folder_file))
         return fail_replaced(t, err);
-    /* On file systems without locks this fails; then at worst a killed run's
-     * folder is never removed. */
+    /* Fails on file systems without locks; then a folder that a killed run
+     * leaves is never removed. */
     (void)!flock(t->lock, LOCK_EX | LOCK_NB);
     errno = ENOSPC;
     if (write(t->lock, name, strlen(name)) != (ssize_t)strlen(name) ||
@@ -305,7 +306,7 @@ oj_status oj_temporary_probe(const struct oj_temporary *t, struct oj_error *err)
     ok = oj_write_at(file, 0, zeros, sizeof zeros) == 0;
     ok = fsync(file) == 0 && ok;
     ok = close(file) == 0 && ok;
-    /* if it fails, the file is removed with the folder */
+    /* if this fails, the file is removed with the folder */
     unlinkat(t->folder_file, probe_name, 0);
     if (!ok)
         return oj_fail(err, OJ_ERR_IO, "cannot write the output into %s: %s",

@@ -20,8 +20,9 @@
  * and runner was left by a cancelled builder: a waiting thread builds it. */
 struct oj_join_entry
 {
-    struct oj_join_entry *next; /* in the list if is_listed, else in garbage */
-    int is_listed;              /* can be found by its key */
+    /* next entry of the list (if is_listed) or of the garbage */
+    struct oj_join_entry *next;
+    int is_listed; /* can be found by its key */
     int is_ready;
     struct oj_error error; /* why the build failed; OJ_OK: it has not failed */
     int n_users;           /* holders and waiting threads */
@@ -285,7 +286,8 @@ static oj_status fail_cancelled(struct oj_error *err)
 
 /* ---- building ------------------------------------------------------------ */
 
-/* key NULL: an unlisted entry, which cannot be found. */
+/* Makes an entry and lists it under key; with key NULL the entry is not listed,
+ * so that it cannot be found. */
 static struct oj_join_entry *new_entry(const struct oj_join_key *key)
 {
     struct oj_join_entry *entry = oj_calloc(1, sizeof *entry);

@@ -42,8 +42,8 @@ struct oj_join_side
 /** Copies the results of reading from sides to side. */
 void oj_join_side_keep(struct oj_join_side *side, const struct oj_sides *sides);
 
-/** Copies them to the sides of another job with equal options for its join
- *  side. */
+/** Copies the results of reading from side to the sides of another job, which
+ *  has equal options for its join side. */
 void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides);
 
 /** Estimated bytes of an index per vertex (segments of 36 bytes, trees, rings),
@@ -81,7 +81,7 @@ struct oj_join_use
 {
     struct oj_join_entry *entry; /**< NULL: none */
     const int *cancel;
-    struct oj_stats stats; /**< of the batches of this use only */
+    struct oj_stats stats; /**< statistics of the batches of this use */
 };
 
 /** Builds a join side in *side, which is zeroed.  cancel: the flag for the

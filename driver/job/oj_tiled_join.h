@@ -67,12 +67,12 @@ struct oj_tiles
     /** owned: empty table with the columns of the attributes to keep, or NULL;
      *  set by the caller before the first feature is added */
     struct oj_table *columns;
-    /** of the join; set by the caller before the first feature is added */
+    /** the join; set by the caller before the first feature is added */
     enum oj_op op;
     /** texts per feature; set by the caller likewise */
     int n_texts;
     int has_vectors;      /**< set by the caller likewise */
-    int64_t n_dimensions; /**< of vectors; 0: not known yet */
+    int64_t n_dimensions; /**< dimensions of the vectors; 0: not known yet */
     int64_t n_tiles, cap_tiles;
     struct oj_tile *tile;
 };
@@ -128,7 +128,7 @@ struct oj_tiled_join
     const char *backend; /**< NULL: the default */
     /** 1: FIDs break ties of equal measures; 0: ordinals do */
     int fids_are_unique;
-    struct oj_stats stats; /**< of the tiles that were unloaded */
+    struct oj_stats stats; /**< statistics of the tiles that were unloaded */
     /** after a batch: `stats` and those of the loaded tile */
     struct oj_stats total;
     /** backend of the last tile, or the requested one */
@@ -136,7 +136,7 @@ struct oj_tiled_join
     int n_threads;
 
     /* The loaded tile. */
-    int64_t loaded; /**< its index; -1: none */
+    int64_t loaded; /**< index of the loaded tile; -1: none */
     struct oj_feature_set side;
     struct oj_flat flat;
     struct oj_join *engine;

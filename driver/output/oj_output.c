@@ -110,7 +110,7 @@ static oj_status check_output_can_be_updated(const struct oj_output *o,
     if (asked->format != NULL &&
         strcasecmp(asked->format, GDALGetDescription(o->driver)) != 0)
         return oj_fail(
-            err, OJ_ERR_ARG, "%s exists and is of format %s, not %s as -f says",
+            err, OJ_ERR_ARG, "%s exists in the format %s, but -f asks for %s",
             o->asked->dst, GDALGetDescription(o->driver), asked->format);
     return check_transactions(o, err);
 }
@@ -154,7 +154,7 @@ static oj_status plan_layer_in_open_dataset(const struct oj_output *o,
     if (l->appends)
     {
         l->layer = there;
-        if (l->option == NULL) /* a dataset of one layer may give it any name */
+        if (l->option == NULL) /* the name of an only layer need not match */
             l->name = OGR_L_GetName(there);
         return OJ_OK;
     }
@@ -718,7 +718,7 @@ static oj_status check_written_layer(const struct oj_output *o,
     return check_row_count_of_layer(o, l, OGR_L_GetFeatureCount(layer, 1), err);
 }
 
-/* In some formats a file without rows cannot be opened. */
+/* Warns: in some formats a file without rows cannot be opened. */
 static void warn_empty_unreadable(const struct oj_output *o)
 {
     oj_warn("no rows were written, and a file of the driver %s without rows "

@@ -86,7 +86,7 @@ OJ_MUST_USE oj_status oj_output_plan(const struct oj_output_options *asked,
                                      struct oj_error *err);
 
 /** Plans a further layer, between plan and open. Refuses it if the output
- *  cannot hold it. option: the one that requests it. name must outlive the
+ *  cannot hold it. option: the option that requests it. name must outlive the
  *  output. */
 OJ_MUST_USE oj_status oj_output_plan_layer(struct oj_output *output,
                                            const char *option, const char *name,

@@ -289,7 +289,7 @@ oj_status oj_schema_create_field(GDALDatasetH dataset, OGRLayerH layer,
                              "choose another format");
     name = OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(there, n));
     if (strcmp(name, OGR_Fld_GetNameRef(defn)) != 0)
-        oj_notice("the format %s calls the field '%s' '%s'",
+        oj_notice("the format %s renames the field '%s' to '%s'",
                   GDALGetDescription(driver), OGR_Fld_GetNameRef(defn), name);
     schema->columns[i].target = n;
     return OJ_OK;

@@ -50,7 +50,8 @@ struct block
     const int64_t *fid;                 /* [features of source], or NULL */
     /* [features of source] indices in the join layer; NULL: consecutive */
     const int64_t *ordinal;
-    int64_t first_place; /* index of the first one, if ordinal is NULL */
+    /* index in the join layer of row 0 of source, if ordinal is NULL */
+    int64_t first_place;
 
     struct values values;
     int64_t n_features, n_pairs;

@@ -139,8 +139,8 @@ static void close_reader_and_batches(struct oj_pass *pass)
 
 /* ---- join features that match nothing ------------------------------------ */
 
-/* Before a side is read again: OJ_ERR_DATA if its files have changed since the
- * first reading, unless oj_source_hold() has kept the state. */
+/* Called before a side is read again: OJ_ERR_DATA if its files have changed
+ * since the first reading, unless oj_source_hold() has kept the state. */
 static oj_status check_read_again_unchanged(const struct oj_pass *pass,
                                             int side, struct oj_error *err)
 {
@@ -200,9 +200,9 @@ static oj_status read_next_unmatched_batch(struct oj_pass *pass, int *there,
 
 /* ---- open ---------------------------------------------------------------- */
 
-/* A reader addresses fields by index, which may be another field after the file
- * changed; additional fields at the end do no harm. before: the fields when the
- * side was first opened; NULL: it is opened now. */
+/* OJ_ERR_DATA if the fields differ from those at the first opening: readers
+ * address fields by index. Additional fields at the end do no harm. before: the
+ * fields at the first opening; NULL: this is the first opening. */
 static oj_status check_fields_unchanged(const struct oj_source *source,
                                         char ***before, struct oj_error *err)
 {
@@ -982,7 +982,8 @@ static int64_t count_output_rows(enum oj_how how,
     return n;
 }
 
-/* With aggregates, one row stands for all its pairs. */
+/* Number of output rows of an answer. With aggregates, one row stands for all
+ * its pairs. */
 static int64_t count_output_rows_of_answer(const struct oj_pass *pass,
                                            const struct oj_answer *answer)
 {
@@ -1052,10 +1053,11 @@ static oj_status read_input_row_by_fid(struct oj_pass *pass, int64_t fid,
     reading.limit = -1;
     reading.lanes = 0;
     reading.batch_rows = 1;
-    reading.all_rows_filter = NULL; /* it would replace the filter of the FID */
+    /* the filter would replace that of the FID */
+    reading.all_rows_filter = NULL;
     if (is_filtered)
     {
-        close_reader_and_batches(pass); /* of the previous row */
+        close_reader_and_batches(pass); /* closes those of the previous row */
         OJ_TRY(oj_source_filter_fid(&job->input, fid, err));
     }
     if (pass->reader == NULL)
@@ -1117,7 +1119,8 @@ void oj_pass_end_progress(struct oj_pass *pass)
     if (pass->progress_open)
     {
         GDALTermProgress(1.0, NULL, NULL);
-        fflush(stdout); /* so that the summary follows if both go to one file */
+        /* the summary must follow the bar, if both go to one file */
+        fflush(stdout);
     }
     pass->progress_open = 0;
 }

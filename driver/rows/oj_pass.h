@@ -39,7 +39,7 @@ struct oj_answer
     const struct oj_batch *batch; /**< rows of the input or the join layer */
     int64_t first_row;            /**< index in batch of row 0 of matches */
 
-    /** For join rows: [batch->n_rows] nonzero: matched, not written. NULL for
+    /** [batch->n_rows] for join rows: nonzero: matched, not written. NULL for
      *  input rows. */
     const uint8_t *is_matched;
 
@@ -88,7 +88,7 @@ struct oj_pass
     /** -validate, or NULL: checks each answer of the join before it becomes
      *  rows and before -one_to_one chooses. */
     struct oj_proof *proof;
-    double proof_s; /**< seconds of it while rows are made */
+    double proof_s; /**< seconds spent in the proof while rows are made */
 
     /* For a shared pass. */
     const struct oj_command *command; /**< NULL: the pass is not shared */
@@ -107,20 +107,22 @@ struct oj_pass
     const char *where;
 
     /* The current rows. */
-    /** of input rows; open from the first one until the last, or until it is
-     *  stopped */
+    /** pipeline of input rows; open from the first row until the last, or until
+     *  it is stopped */
     struct oj_pipeline *pipeline;
     struct oj_answer answer;
     struct oj_matches one; /**< scratch: answer of a single row */
 
     /* Reading. */
     struct oj_layer_reader *reader;
-    struct oj_batch batches[OJ_PIPELINE_SLOTS]; /**< as read */
+    /** batches in flight, as read */
+    struct oj_batch batches[OJ_PIPELINE_SLOTS];
     struct oj_side_work batch_work[OJ_PIPELINE_SLOTS];
     /** start of the current reading in the progress bar */
     double progress_start;
-    double progress_share; /**< its share of the progress bar; 0: all */
-    int progress_open;     /**< the progress bar is on the screen */
+    /** part of the progress bar for the current reading; 0: all */
+    double progress_share;
+    int progress_open; /**< the progress bar is on the screen */
 
     /** [side] was held continuously since its first reading, so that a second
      *  reading sees the same rows. */

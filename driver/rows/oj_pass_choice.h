@@ -23,7 +23,8 @@ struct oj_pass_choice
     int by_fid;                  /**< FIDs are unique and identify the rows */
     /** [join features] offsets of their records in tiles; or NULL */
     int64_t *place;
-    struct oj_pipeline_counts counts; /**< of the join, before the choice */
+    /** counts of the join, before the choice */
+    struct oj_pipeline_counts counts;
 
     /* For the rows of one answer. */
     struct oj_pair_ranks ranks; /**< ranks of its pairs */

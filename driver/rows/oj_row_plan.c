@@ -209,9 +209,9 @@ oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err)
         return OJ_OK;
     if (job->tiled != NULL && oj_reshape_makes_points(&job->sides.reshape[1]))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "under -memory only the points that -centroid_of and "
-                       "-point_on_surface_of make of the join side are kept: "
-                       "-pick, -overlap and -geometry need more memory");
+                       "-pick, -overlap and -geometry need the join features, "
+                       "but with this -memory only the points of -centroid_of "
+                       "and -point_on_surface_of are kept; raise -memory");
     OJ_TRY(oj_pair_stage_open(&rows->request, &rows->stage, err));
     return job->tiled == NULL ? set_join_side(rows, 0, err) : OJ_OK;
 }

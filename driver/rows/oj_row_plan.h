@@ -18,9 +18,11 @@ struct oj_rows
     /** for input rows: right joins keep them like inner joins, full joins like
      *  left joins */
     enum oj_how how;
-    struct oj_schema_request fields; /**< its type is set by oj_rows_type() */
+    /** fields.type is set by oj_rows_type() */
+    struct oj_schema_request fields;
     enum oj_write_geometry geometry;
-    struct oj_computed_columns computed; /**< not used with -agg */
+    /** columns with values of pairs; not used with -agg */
+    struct oj_computed_columns computed;
 
     struct oj_aggregation *aggregation; /**< NULL without -agg */
     int streams_join;                   /**< 1: -agg streams the join layer */
@@ -36,7 +38,7 @@ struct oj_rows
     int64_t cap_score;
     struct oj_flat join_as_read, join_joined;
     struct oj_flat_slice slice; /**< the current part, as read */
-    /** of each answer in flight, if there is a stage */
+    /** values of the pairs of each answer in flight, if there is a stage */
     struct oj_pair_values values[OJ_PIPELINE_SLOTS];
 };
 

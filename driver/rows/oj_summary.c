@@ -82,21 +82,23 @@ static void format_skipped_counts(const struct oj_job *job, int side,
     oj_message_append(text, size, ")");
 }
 
-/* Like ogr2ogr, copies texts unchanged if OGR does not recode them. */
+/* Warns of texts that are not UTF-8. Like ogr2ogr, the run copies them
+ * unchanged if OGR does not recode them. */
 static void warn_of_bad_texts(const struct oj_source *source, int64_t n)
 {
     GDALDriverH driver = GDALGetDatasetDriver(source->dataset);
     if (n == 0)
         return;
-    oj_warn("%s layer '%s': %s not UTF-8, and compared and written as %s; %s",
-            source->role, source->name,
-            oj_counted(n, "text value is", "text values are"),
-            oj_word_for(n, "it is", "they are"),
-            oj_driver_has_open_option(driver, "ENCODING")
-                ? CPLSPrintf("say what it is, as with -%s ENCODING=ISO-8859-1",
-                             source->role[0] == 'i' ? "oo" : "joo")
-                : "recode the file first, as with iconv -f ISO-8859-1 -t "
-                  "UTF-8");
+    oj_warn(
+        "%s layer '%s': %s not UTF-8, and compared and written as %s; %s",
+        source->role, source->name,
+        oj_counted(n, "text value is", "text values are"),
+        oj_word_for(n, "it is", "they are"),
+        oj_driver_has_open_option(driver, "ENCODING")
+            ? CPLSPrintf("name its encoding, as with -%s ENCODING=ISO-8859-1",
+                         source->role[0] == 'i' ? "oo" : "joo")
+            : "recode the file first, as with iconv -f ISO-8859-1 -t "
+              "UTF-8");
 }
 
 static void warn_of_antimeridian(const struct oj_source *source,
@@ -138,7 +140,7 @@ static void warn_of_reading(const struct oj_source *source,
     warn_of_antimeridian(source, counts);
 }
 
-/* The join side of -window is never empty. */
+/* Warns if the join layer has no features. With -window it always has some. */
 static void warn_of_empty_join_layer(const struct oj_job *job)
 {
     if (job->join_side->counts.n_rows == 0)
@@ -233,7 +235,7 @@ static void notice_rounding_backend(const struct oj_job *job)
 {
     const struct oj_backend *backend = oj_job_backend(job);
     if (backend->rounds_as_geos)
-        oj_notice("backend %s: the answers are rounded as GEOS rounds; where "
+        oj_notice("backend %s: its answers have GEOS's rounding errors; where "
                   "shapes nearly touch, -backend cpu decides exactly",
                   backend->name);
 }

@@ -25,7 +25,7 @@ struct reference
 
     /* For tiles. */
     struct oj_tiled_join *tiled;
-    /* features of the join's answer, followed by those that only the reference
+    /* features of the join's answer, followed by the others that the reference
      * found */
     struct oj_feature_set own;
 };
@@ -415,7 +415,7 @@ static void describe_proved_or_rounding(const struct oj_validation *v,
     if (v->n_within_ulps > 0 && v->relation->metric == OJ_METRIC_SPHERE)
         oj_message_append(
             text, size,
-            "; GEOS knows no sphere: %s equal up to the rounding of "
+            "; the sphere is outside of GEOS: %s equal up to the rounding of "
             "chords, 0.1 micrometres, more towards the opposite point",
             oj_counted(v->n_within_ulps, "distance is", "distances are"));
     else if (v->n_within_ulps > 0)

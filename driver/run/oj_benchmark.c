@@ -43,7 +43,7 @@ enum
     /* rows of the trial run that estimates a method's speed */
     TRIAL_ROWS = 2000,
     GPU_TRIAL_ROWS =
-        500000 /* for a GPU, which needs only milliseconds for them */
+        500000 /* trial rows on a GPU, which joins them in milliseconds */
 };
 
 /* ---- the table ----------------------------------------------------------- */
@@ -76,7 +76,7 @@ struct benchmark
     struct oj_join_side input; /* the input side in memory, without engine */
     /* the cpu backend, with which the others are compared */
     struct oj_join *cpu;
-    struct oj_matches answer; /* of the cpu backend, all rows */
+    struct oj_matches answer; /* answer of the cpu backend for all rows */
     struct method_row rows[N_METHODS];
     int n_rows;
 };
@@ -433,7 +433,7 @@ static oj_status run_benchmark(struct benchmark *b, struct oj_command_run *run,
               oj_counted(input->n_features, "input row", "input rows"),
               oj_counted(join->n_features, "join feature", "join features"),
               oj_counted(join->n_vertices, "vertex", "vertices"));
-    /* also warms up memory and caches */
+    /* this join also warms up memory and caches */
     OJ_TRY(open_join(b, "cpu", 1, 0, &b->cpu, err));
     OJ_TRY(oj_join_batch(b->cpu, input, &b->answer, err));
     OJ_TRY(run_methods(b, &run->is_different, err));

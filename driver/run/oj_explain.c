@@ -18,7 +18,7 @@
 
 enum
 {
-    /* of a larger join side only the first rows are read */
+    /* maximum rows read of the join side */
     MOST_JOIN_ROWS = 500000,
     SAMPLE_ROWS = 20000 /* rows of the input that are read */
 };
@@ -89,8 +89,8 @@ static void print_distances(const struct oj_job *job)
                    unit);
 }
 
-/* Prints the parameters of the join; those in units of the CRS were printed as
- * distances. */
+/* Prints the parameters of the join, except distances, which are printed
+ * elsewhere. */
 static void print_parameters(const struct oj_relation *relation)
 {
     const char *op = oj_op_get(relation->op)->name;
@@ -471,7 +471,7 @@ oj_status oj_explain_run(struct oj_command_run *run, struct oj_error *err)
     print_estimate_from_sample(&e);
     print_reading_methods(&e);
     print_output(&e);
-    fflush(stdout); /* before the next messages on stderr */
+    fflush(stdout); /* flushed before the next messages on stderr */
     job->input_counts = *oj_layer_reader_counts(run->pass.reader);
     oj_summary_warn_of_reading(job);
     return OJ_OK;

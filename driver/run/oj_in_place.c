@@ -24,7 +24,8 @@ struct record
     double measure;
     /* row of the join side, or offset in tiles; -1: no match */
     int64_t join_row;
-    double value[OJ_N_PAIR_VALUES]; /* in the file only if needed */
+    /* stored only if the run needs values of pairs */
+    double value[OJ_N_PAIR_VALUES];
 };
 
 enum

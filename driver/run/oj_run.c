@@ -12,7 +12,8 @@
 /* An output layer and its writer. */
 struct target
 {
-    struct oj_output_layer *at; /* in output.layers; NULL: not requested */
+    /* points into output.layers; NULL: not requested */
+    struct oj_output_layer *at;
     struct oj_schema schema;
     struct oj_layer_writer *writer; /* NULL: not requested or not open */
 };

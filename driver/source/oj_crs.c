@@ -179,8 +179,8 @@ static enum oj_crs_kind kind_of_crs(OGRSpatialReferenceH srs)
                                   : OJ_CRS_KIND_LOCAL;
 }
 
-/* The name of the CRS is from CPLSPrintf(): overwritten after a few more
- * calls. */
+/* The frame's name of the CRS is from CPLSPrintf(): overwritten after a few
+ * more calls. */
 static struct oj_distance_frame distance_frame(const struct oj_command *command,
                                                const struct oj_crs *crs)
 {

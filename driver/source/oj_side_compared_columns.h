@@ -90,11 +90,11 @@ struct oj_side_fields
 struct oj_vocabulary
 {
     int n_holders;                      /**< reference count; atomic */
-    struct oj_value_classes classes[2]; /**< for -on and -exclude */
+    struct oj_value_classes classes[2]; /**< [0] for -on, [1] for -exclude */
     struct oj_word_map *word_map; /**< or NULL; borrowed by the dictionaries */
     /** NULL until it is made */
     struct oj_dictionary *dictionary[OJ_MOST_TEXTS];
-    int64_t n_dimensions; /**< of vectors; 0: not known yet */
+    int64_t n_dimensions; /**< dimensions of the vectors; 0: not known yet */
 };
 
 /** A zeroed one is valid and makes no columns. */
@@ -105,12 +105,13 @@ struct oj_side_columns
     struct oj_vocabulary *vocabulary; /**< holds one reference */
 
     /* Set by the caller, before the columns are made. */
-    double distance_scale; /**< from a field's unit to the unit of the CRS */
-    const double *weight;  /**< weight of each field of -vector */
+    /** factor from the unit of a field to the unit of the CRS */
+    double distance_scale;
+    const double *weight; /**< weight of each field of -vector */
     enum oj_vector_norm norm;
     int n_texts;                 /**< number of -similar */
     struct oj_token_rules rules; /**< except the word map */
-    int n_threads;               /**< for texts; 0: all */
+    int n_threads;               /**< threads for texts; 0: all */
     const int *cancel;           /**< may be NULL */
 
     struct oj_value_key key; /* scratch: key of one row */

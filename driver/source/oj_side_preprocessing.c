@@ -354,7 +354,7 @@ static oj_status open_compared_columns(const struct oj_command *command,
 
 /* ---- reshaping of features ----------------------------------------------- */
 
-/* What the command does to the features of a side; 0: input, 1: join. */
+/* The reshaping that the command requests for a side; 0: input, 1: join. */
 static struct oj_reshape shape_options_of_side(const struct oj_command *command,
                                                int side, const char *name)
 {

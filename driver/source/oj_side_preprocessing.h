@@ -35,8 +35,8 @@ struct oj_side_findings
 {
     /** features with polygons, tested by -invalid skip or fix */
     int64_t n_tested;
-    int64_t n_invalid; /**< of n_tested: invalid features */
-    /** of n_invalid: features that GEOS cannot make valid, which are skipped */
+    int64_t n_invalid; /**< invalid ones among n_tested */
+    /** those among n_invalid that GEOS cannot make valid; they are skipped */
     int64_t n_not_fixed;
     int64_t n_no_point;    /**< features for which GEOS finds no point */
     char reason[160];      /**< reason why the first one is invalid, or "" */

@@ -291,7 +291,7 @@ static void set_smaller_of_two_filters(const struct oj_source *s,
     set_box_filter(s, is_inside ? both : spat);
 }
 
-/* where: additional condition; NULL: none. */
+/* Sets the command's condition and `where` (NULL: none). */
 static oj_status set_where_and_condition(struct oj_source *s, const char *where,
                                          struct oj_error *err)
 {
@@ -606,8 +606,8 @@ oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
                                 int64_t n_rows, struct oj_error *err)
 {
     int64_t n_promised;
-    /* In FlatGeobuf the count is part of the file's structure; elsewhere it can
-     * be an estimate. */
+    /* Only in FlatGeobuf the count is part of the file's structure; elsewhere
+     * it can be an estimate. */
     if (!oj_driver_is(GDALGetDatasetDriver(source->dataset), "FlatGeobuf") ||
         source->is_result_set)
         return OJ_OK;

@@ -21,7 +21,7 @@ struct oj_source
     int has_wrong_stream;
     const double *spat;      /**< the box of -spat, or NULL */
     int has_where;           /**< an attribute filter is set on layer */
-    char name[256];          /**< of the layer */
+    char name[256];          /**< name of the layer */
     OGRwkbGeometryType type; /**< declared by the layer; wkbNone: no geometry */
     OGRSpatialReferenceH srs; /**< owned; NULL: none; see oj_crs.h */
     int *fields, n_fields;    /**< owned; indices of the fields that are read */

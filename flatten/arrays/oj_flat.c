@@ -472,8 +472,8 @@ static int64_t drop_not_finite_points(struct oj_flat_buf *buf, int64_t first)
     return n;
 }
 
-/* Rebuilds the features from `first` on if one has a coordinate that joins do
- * not accept. */
+/* If a vertex of the features from `first` on is out of range, copies them into
+ * `rest` and back; the copy leaves out the geometries with such vertices. */
 oj_status oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first,
                                       int64_t *n_dropped, struct oj_error *err)
 {

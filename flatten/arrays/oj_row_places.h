@@ -40,7 +40,7 @@ struct oj_row_places
 
     /* FIDs of output rows: */
     const int64_t *input_fid; /* [rows of the batch]; NULL: number is used */
-    /* > 1: difference between the first FIDs of consecutive input FIDs. */
+    /* > 1: each input FID has this many FIDs of output rows. */
     int64_t stride;
     int64_t number; /* next FID; < 0: none */
 

@@ -1,9 +1,8 @@
 /** Reads FlatBuffers: tables of fields linked by offsets, little-endian.
  *
- *    root: u32 -> table: i32 back to its vtable, then the fields
- *    vtable: u16 size, u16 size of the table, u16 offset of field 0, 1, ... in
- *    it
- *    vector: u32 count, then the elements
+ *    root    u32 -> table: i32 back to its vtable, then the fields
+ *    vtable  u16 size, u16 size of the table, u16 offset of field 0, 1, ...
+ *    vector  u32 count, then the elements
  *
  *  The bytes are untrusted: an offset out of bounds or a wrong size sets
  *  is_broken, and the field reads as absent. So does everything that the

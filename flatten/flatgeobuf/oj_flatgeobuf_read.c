@@ -13,8 +13,8 @@
 #define BLOCK_BYTES (1 << 19)
 #define PIECE_BYTES (BLOCK_BYTES / 2)
 
-/* If a box has fewer than 1/SMALL_PART of all rows, GDAL reads with its index;
- * at that share it takes as long as a scan of the file. */
+/* A box with fewer than 1/SMALL_PART of all rows is left to GDAL and its index.
+ * At that share GDAL takes as long as a scan of the file. */
 #define SMALL_PART 8
 
 /* Nodes of the index per read. */

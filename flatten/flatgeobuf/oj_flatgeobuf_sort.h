@@ -60,7 +60,7 @@ struct oj_flatgeobuf_unsorted
 {
     struct oj_temporary_file rows;
     struct oj_flatgeobuf_extent n;
-    double box[4]; /**< of all rows; set by the caller */
+    double box[4]; /**< box of all rows; set by the caller */
     /** maximum bytes in memory; beyond it all rows are in the file */
     int64_t most_kept;
     uint8_t head[96]; /**< [n_head] head of points; set by the caller */

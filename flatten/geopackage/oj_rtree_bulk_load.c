@@ -154,7 +154,9 @@ static oj_status write_node(const struct packing *p, int level, int64_t i,
         write_cell(p->node + HEAD_BYTES + (k - begin) * CELL_BYTES, cell);
         grow_box(own.box, cell->box);
     }
-    p->cell[i] = own; /* the cells read later have larger indices */
+    /* overwrites a cell that was read: those still needed have larger
+     * indices */
+    p->cell[i] = own;
     sqlite3_bind_int64(p->put_node, 1, own.id);
     sqlite3_bind_blob(p->put_node, 2, p->node, p->node_bytes, SQLITE_STATIC);
     OJ_TRY(oj_sqlite_step(p->put_node, err));

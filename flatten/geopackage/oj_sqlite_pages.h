@@ -32,7 +32,7 @@ struct oj_sqlite_pages
 {
     sqlite3_file *file;
     pthread_mutex_t mutex; /**< guards `file` */
-    int64_t n_pages;       /**< of the file, from its header */
+    int64_t n_pages;       /**< page count of the file, from its header */
     int page_bytes, usable_bytes;
 
     /** [n_numbers] page numbers of all leaves, of which n_done were read;

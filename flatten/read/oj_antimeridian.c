@@ -54,7 +54,7 @@ static int has_degrees(OGRSpatialReferenceH srs)
            fabs(OSRGetAngularUnits(srs, NULL) - 0.0174532925199433) < 1e-12;
 }
 
-/* For a transformation from degrees into a plane. */
+/* Finds the end of the plane of a transformation from degrees. */
 static void find_end_of_plane(OGRCoordinateTransformationH transformation,
                               struct oj_antimeridian *found)
 {
@@ -72,9 +72,9 @@ static void find_end_of_plane(OGRCoordinateTransformationH transformation,
     }
 }
 
-/* For a transformation from a plane into degrees. If meridians are parallel
- * lines at equal distances, as in all cylindrical projections, the meridian of
- * 180 degrees is one of them. */
+/* Finds the meridian of 180 degrees in the plane of a transformation into
+ * degrees. It is a line x = const if meridians are parallel lines at equal
+ * distances, as in all cylindrical projections. */
 static void find_end_of_degrees(OGRCoordinateTransformationH transformation,
                                 struct oj_antimeridian *found)
 {

@@ -13,12 +13,12 @@
 #include <ogr_api.h>
 #include <ogr_srs_api.h>
 
-/** Where a transformation tears geometries. Zeroed: nowhere. */
+/** The place where a transformation tears geometries. Zeroed: it tears none. */
 struct oj_antimeridian
 {
     /** 1: the transformation tears geometries that cross the line x = at */
     int is_torn;
-    double at;   /**< in coordinates of the source */
+    double at;   /**< the x of the line, in coordinates of the source */
     double turn; /**< 360 degrees in these coordinates */
 
     /** 1: the target is degrees, and the meridian of 180 degrees is not a

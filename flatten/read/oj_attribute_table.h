@@ -72,7 +72,7 @@ struct oj_attributes
     const struct oj_fields *fields; /**< fields of the reader */
     /** if not NULL: the attributes are these rows */
     const struct oj_table *table;
-    /** otherwise, if slice.chunk is not NULL: this slice; else `feature` */
+    /** used if table is NULL; chunk NULL: `feature` is used instead */
     struct oj_slice slice;
     int64_t n_features, cap_features;
     OGRFeatureH *feature; /**< [n_features] owned */

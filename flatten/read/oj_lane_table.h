@@ -50,7 +50,7 @@ enum oj_lane_fact
     OJ_LANE_NEW_FILE = 16 /**< written: the file does not exist yet */
 };
 
-/** What a lane writes into. */
+/** The destination into which a lane writes. */
 enum oj_lane_target
 {
     OJ_LANE_WRITES_NOTHING,
@@ -62,14 +62,15 @@ enum oj_lane_target
 struct oj_lane_row
 {
     const char *name;   /**< name in reports */
-    const char *driver; /**< of the format; NULL: any */
+    const char *driver; /**< driver of the format; NULL: any */
 
     const struct oj_lane *reads; /**< the reader; NULL: not in this build */
     unsigned reads_if;           /**< facts that must all hold for reading */
 
     enum oj_lane_target writes;
-    unsigned writes_if;    /**< facts that must all hold for writing */
-    const char *extension; /**< of the file that is written; NULL: any */
+    unsigned writes_if; /**< facts that must all hold for writing */
+    /** required extension of a file to write; NULL: any */
+    const char *extension;
 };
 
 /** Describes a dataset that is read, or will be written at path. */

@@ -175,13 +175,14 @@ static oj_status open_stream(const struct oj_lane_request *from, void **out,
 
 /* ---- chunks -------------------------------------------------------------- */
 
-/* On a corrupt page GeoPackage (seen in GDAL 3.6) returns empty chunks without
- * end; the error is reported on a thread of its own, where it is lost. */
+/* GeoPackage (seen in GDAL 3.6) returns empty chunks without end after a
+ * corrupt page; it reports the error on a thread of its own, where it is
+ * lost. */
 #define MAX_EMPTY_CHUNKS 16
 
-/* For rows without geometry FlatGeobuf's stream (seen in GDAL 3.10) is wrong:
- * it overwrites the following geometries, which shows as a WKB of 0 or fewer
- * bytes in a row that is not NULL. */
+/* FlatGeobuf's stream (seen in GDAL 3.10) is wrong for layers with rows without
+ * geometry: later geometries overwrite each other, which shows as a WKB of 0 or
+ * fewer bytes in a row that is not NULL. */
 static int are_geometry_bytes_sound(const struct oj_chunk *chunk)
 {
     const struct oj_column_view *column = &chunk->column[OJ_CHUNK_GEOMETRY];

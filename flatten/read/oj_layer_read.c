@@ -33,7 +33,7 @@ struct oj_layer_reader
     struct oj_read_counts counts;
     struct oj_ogr_errors errors;
     struct oj_layer_geometry geometry;
-    /* where options.transformation tears geometries */
+    /* the line at which options.transformation tears geometries */
     struct oj_antimeridian antimeridian;
 
     /* Rows come from a lane's stream of chunks; with lane NULL or is_left from
@@ -154,8 +154,8 @@ static void count_wide_in_source(struct oj_layer_reader *reader, int64_t first)
             count_wide_features(reader->flat, first, 350.0, 360.0);
 }
 
-/* In degrees transformed from a plane, a feature wider than half the Earth was
- * probably torn. */
+/* Counts features that became wider than half the Earth when a plane was
+ * transformed into degrees: they were probably torn. */
 static void count_torn_by_transformation(struct oj_layer_reader *reader,
                                          int64_t first)
 {

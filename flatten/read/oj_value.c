@@ -216,7 +216,7 @@ oj_status oj_value_setter_set(struct oj_setter *s, OGRFeatureH feature,
         OGR_F_SetFieldRaw(feature, s->target, (OGRField *)raw);
         return OJ_OK;
     }
-    /* For a text that OGR cannot convert it leaves the field unchanged, and the
+    /* OGR leaves a field unchanged if it cannot convert a text, and this
      * feature is reused for many rows. */
     OGR_F_SetFieldNull(feature, s->target);
     OGR_F_SetFieldRaw(s->scratch, 0, (OGRField *)raw);

@@ -30,10 +30,10 @@ static inline int oj_type_is_list(OGRFieldType type)
 /** A field that a reader reads. */
 struct oj_field
 {
-    int index; /**< in the layer's definition */
+    int index; /**< index in the layer's definition */
     OGRFieldType type;
     OGRFieldSubType subtype;
-    int is_skipped; /**< its values are not used and may be missing */
+    int is_skipped; /**< 1: its values are not used and may be missing */
 };
 
 /** The fields that a reader reads. A view. */
@@ -48,7 +48,8 @@ struct oj_fields
 /** A value. Borrowed: valid as long as its source. */
 struct oj_value
 {
-    /** in OGR's representation, including its markers of NULL and unset */
+    /** value in OGR's representation, including its markers of NULL and
+     *  unset */
     OGRField raw;
 
     /** OFTString: -1 if raw.String is zero-terminated; else the length of a
@@ -114,9 +115,9 @@ struct oj_setter
     OGRFieldType from, to;
     int target;  /**< index of the output field */
     int is_same; /**< the value can be copied without conversion */
-    /** for conversions: feature with one field of type `from` */
+    /** feature for conversions, with one field of type `from` */
     OGRFeatureH scratch;
-    OGRFeatureDefnH defn; /**< of scratch */
+    OGRFeatureDefnH defn; /**< definition of scratch */
     char *text;           /**< zero-terminated copy of a text */
     int64_t cap_text;
 };

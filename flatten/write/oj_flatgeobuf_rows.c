@@ -76,13 +76,13 @@ struct bytes
 struct row_slice
 {
     struct oj_layer_geometry wkb;
-    OGRFeatureH scratch; /* for conversions */
+    OGRFeatureH scratch; /* feature for conversions */
 
     /* encoded features, padded to multiples of 8 bytes; with an index each
      * after an oj_flatgeobuf_row */
     struct bytes bytes;
     struct oj_flatgeobuf_extent n;
-    double box[4]; /* of all its rows */
+    double box[4]; /* box of all its rows */
 
     /* The current row: its box, the offset of its first byte in the file, and
      * the offset of the size of its properties. */

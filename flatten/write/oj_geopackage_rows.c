@@ -86,12 +86,13 @@ struct geopackage_rows
     /* a trigger prevents direct inserts: GDAL writes all rows */
     int is_blocked;
 
-    struct oj_sqlite_rows rows; /* this as a virtual table */
+    struct oj_sqlite_rows rows; /* this writer as a virtual table */
     char name[40];              /* name of that table */
     char *columns;              /* owned; column definitions of that table */
     int is_open;                /* the virtual table is registered */
-    int is_again;               /* it returns only the current row, once */
-    int has_row;                /* a row was returned and not yet counted */
+    /* the virtual table returns only the current row, once */
+    int is_again;
+    int has_row; /* a row was returned and not yet counted */
 
     /* The current row. */
     struct oj_row_place place;
@@ -775,7 +776,7 @@ static oj_status account_for_row_written_by_gdal(void *rows,
 
 /* ---- finish -------------------------------------------------------------- */
 
-/* With the number of digits that GDAL writes. */
+/* Writes the extent with as many digits as GDAL does. */
 static oj_status set_extent(const struct geopackage_rows *w,
                             struct oj_error *err)
 {
@@ -821,7 +822,8 @@ static oj_status write_rtree_count_and_extent(void *rows, int *has_file,
     }
     OJ_TRY(set_extent(w, err));
     OJ_TRY(update_feature_count(w, err));
-    /* With an attribute filter the layer counts the rows in the table. */
+    /* With an attribute filter GDAL's layer counts the rows in the table
+     * instead of using a stale count. */
     OGR_L_SetAttributeFilter(w->layer, "1 = 1");
     return OJ_OK;
 }

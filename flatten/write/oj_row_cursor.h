@@ -35,7 +35,7 @@ void oj_row_cursor_set_join_side(struct oj_row_cursor *cursor,
  *  options.keep_fids. */
 void oj_row_cursor_number(struct oj_row_cursor *cursor, int64_t first);
 
-/** With options.keep_fids: spreads the FIDs, as oj_row_places_spread(). */
+/** Spreads the FIDs, as oj_row_places_spread(). Only with options.keep_fids. */
 void oj_row_cursor_spread(struct oj_row_cursor *cursor, int64_t stride);
 
 /* ---- answers ------------------------------------------------------------- */
@@ -78,9 +78,9 @@ int64_t oj_row_cursor_origin(const struct oj_row_cursor *cursor,
 
 /* ---- rows without features ----------------------------------------------- */
 
-/** For an in-place update, until the next begin or end: sets the pair without
- *  an answer. The row of a place counts from row 0 of options.aggregate; entry
- *  is an index in entries and values (or NULL). */
+/** Begins a pair without an answer, for an in-place update, until the next
+ *  begin or end. The row of a place counts from row 0 of options.aggregate;
+ *  entry is an index in entries and values (or NULL). */
 void oj_row_cursor_begin_pair(struct oj_row_cursor *cursor,
                               const struct oj_matches *entries,
                               const struct oj_pair_values *values);
@@ -176,7 +176,7 @@ struct oj_row_column
 {
     int number; /**< index in columns; -1: always NULL */
     OGRFieldType type;
-    /** of the current answer; format 0: values are read by
+    /** values of the current answer; format 0: they are read by
      *  oj_row_cursor_value() */
     struct oj_row_view values;
 };

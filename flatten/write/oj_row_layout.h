@@ -29,9 +29,9 @@ struct oj_column
  *  not return. */
 struct oj_flatgeobuf_file
 {
-    const char *path;         /**< in the local file system */
+    const char *path;         /**< path in the local file system */
     char **layer_options;     /**< creation options */
-    OGRSpatialReferenceH crs; /**< of the layer, or NULL */
+    OGRSpatialReferenceH crs; /**< CRS of the layer, or NULL */
     int n_threads;
 };
 

@@ -161,7 +161,7 @@ def check_backends_that_round():
         if backend == "spatialindex" and "no such backend" in r.err:
             continue
         same(r.rc, 0, str(r))
-        lines = [line for line in r.err.splitlines() if "rounded as GEOS rounds" in line]
+        lines = [line for line in r.err.splitlines() if "GEOS's rounding errors" in line]
         same(len(lines), int(backend in ("geos", "geos_sorted", "spatialindex")), f"{backend}: {r}")
         true(not lines or lines[0].startswith(f"backend {backend}: "), str(r))
 

@@ -22,9 +22,9 @@
 enum
 {
     MOST_PLACES = 1 << 16,      /* rows of a record batch */
-    MOST_BATCH_ROWS = 1 << 20,  /* of the input, joined at once */
+    MOST_BATCH_ROWS = 1 << 20,  /* input rows joined at once */
     LEAST_BATCH_ROWS = 1 << 14, /* for each thread, see below */
-    MOST_PART_PAIRS = 1 << 22   /* pairs that are in memory */
+    MOST_PART_PAIRS = 1 << 22   /* pairs in memory at once */
 };
 
 /* Maximum bytes of one_to_one lists in memory. */
@@ -338,8 +338,9 @@ static oj_status build_index(struct ogrjoin_rows *rows,
     return status;
 }
 
-/* The kept one where it is alike, else *index itself; index is the caller's.
- * What is made of the caller's own index is not kept. */
+/* Replaces *index by the kept index if that is alike, else builds *index. The
+ * caller is a user of the result. What is made of given, an index of the
+ * caller's own, is not kept. */
 static oj_status find_or_build_index(struct ogrjoin_rows *rows,
                                      struct ogrjoin_index *given,
                                      struct rows_index **index, double scale,
@@ -637,7 +638,7 @@ static int64_t choose_batch_rows(const struct rows_stream *s)
     return most < MOST_BATCH_ROWS ? most : MOST_BATCH_ROWS;
 }
 
-/* Arrays of some rows, or all of them; none at the end. */
+/* Reads the arrays of a batch, or all arrays; none at the end. */
 static oj_status read_arrays(struct rows_stream *s, struct oj_error *err)
 {
     const struct ogrjoin_settings *all = s->settings;

@@ -11,8 +11,8 @@
 
 enum
 {
-    TIME_BYTES = 8,         /* of a time whose order memcmp() has */
-    PAIRS_AT_ONCE = 1 << 16 /* that are listed for the aggregates */
+    TIME_BYTES = 8, /* bytes of a time in an order that memcmp() respects */
+    PAIRS_AT_ONCE = 1 << 16 /* pairs listed for the aggregates in one call */
 };
 
 /* The values of a field for all rows of the join side, in one of these forms.
@@ -38,7 +38,7 @@ struct rows_aggregates
     struct oj_aggregate_plan plan;
     struct oj_aggregates *state;
     int64_t *place;   /* [join rows] 0, 1, 2 ... */
-    int64_t last_row; /* that results were asked of; -1: none yet */
+    int64_t last_row; /* last row whose results were read; -1: none yet */
 
     /* [PAIRS_AT_ONCE] pairs of one call; share: of weighted sums, else NULL */
     int64_t *row;

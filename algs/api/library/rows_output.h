@@ -28,10 +28,10 @@ struct rows_output
     int64_t *join_column;  /**< [fields] column in the schema of the join
                                 side */
     struct ArrowSchema schema;
-    int64_t geometry_at; /**< column of the rows, or -1 */
+    int64_t geometry_at; /**< column of the geometry in the output; -1: none */
     int is_in_wkb;       /**< 1: geometries of both sides, stored in two ways,
                               come into one column as WKB */
-    int64_t most_bytes;  /**< of a row of the join side */
+    int64_t most_bytes;  /**< maximum bytes of a row of the join side */
 };
 
 /** Chooses the columns. Sets request->want [OJ_N_PAIR_VALUES] and whatever else
@@ -53,7 +53,7 @@ struct rows_answer
                                           alone */
     int is_join_rows;                /**< 1: join rows that match nothing */
     const struct oj_matches *entries;
-    const struct oj_pair_values *values; /**< or NULL */
+    const struct oj_pair_values *values; /**< values of the pairs, or NULL */
     const struct oj_flat *input_side; /**< rows of places, as they are joined */
     const struct oj_flat *join_side;
     int64_t first_row;  /**< input row that is row 0 of the aggregates */

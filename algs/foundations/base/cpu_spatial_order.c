@@ -94,8 +94,9 @@ struct order_build
     int64_t n_slices;
     const double *x, *y;
     int is_listed;        /* 1: places alone are written */
-    int64_t n_prefixes;   /* of keys: 1 where one bucket holds all points */
-    int prefix_shift;     /* of a key to its prefix */
+    int64_t n_prefixes;   /* Morton key prefixes; 1 if one bucket holds all
+                             points */
+    int prefix_shift;     /* right shift from a key to its prefix */
     uint32_t *histogram;  /* [n_slices][n_prefixes] */
     uint16_t *bucket_of;  /* [n_prefixes] */
     int64_t *slice_start; /* [n_slices][n_buckets] */
@@ -202,8 +203,8 @@ static oj_status distribute_over_buckets(struct order_build *b, int n_threads,
     b->n_slices = n < 65536 ? 1 : n_threads;
     order->frame = oj_order_frame(n, b->x, b->y);
     order->scale = compute_morton_key_scale(&order->frame);
-    /* sixteen times as many codes as points are told apart; finer sorting
-     * would only cost time */
+    /* Sort only as many upper key bits as give sixteen times as many codes as
+     * points: finer sorting costs more than it gains. */
     order->sort_from_bit = 28;
     while (order->sort_from_bit > 0 && (n >> (28 - order->sort_from_bit)) > 0)
         order->sort_from_bit--;

@@ -32,7 +32,8 @@ struct oj_order
     struct oj_ordered_point *point;
     int64_t cap_points;
     int64_t largest_bucket;
-    int sort_from_bit;   /**< of the key; those below do not matter */
+    int sort_from_bit;   /**< lowest key bit that is sorted by; lower bits are
+                              ignored */
     struct oj_box frame; /**< of the keys, and columns per unit in it */
     double scale;
     uint32_t *listed; /**< [n_points] places by bucket, of oj_order_list() */

@@ -153,6 +153,20 @@ static int do_fids_ascend(const struct oj_flat *flat)
     return flat->fid != NULL && i >= flat->n_features;
 }
 
+/* The class to exclude that all features are of, or OJ_NO_CLASS. */
+static int32_t find_only_class(const struct oj_flat *flat)
+{
+    const int32_t *of = flat->exclude_class;
+    if (of == NULL || flat->n_features == 0 || of[0] < 0)
+        return OJ_NO_CLASS;
+    for (int64_t i = 1; i < flat->n_features; i++)
+    {
+        if (of[i] != of[0])
+            return OJ_NO_CLASS;
+    }
+    return of[0];
+}
+
 static oj_status build_nearest_points(struct oj_index *wrapped,
                                       const struct oj_index_args *args,
                                       struct oj_stats *stats,
@@ -167,6 +181,7 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
     self->options = args->options;
     self->polygons = *args->join_side;
     self->index.on_class = args->join_side->on_class;
+    self->index.only_class = find_only_class(args->join_side);
     self->index.fids_ascend = do_fids_ascend(args->join_side);
     self->index.n_features = args->join_side->n_features;
     relation->k = OJ_EVERY_PAIR;

@@ -24,7 +24,7 @@ enum
      * memory. */
     LEAST_ROWS = 4096,
     TIED_BLOCK = 64, /* rows that are scanned for ties at a time */
-    TIES_OF = 64     /* expected share of tied rows: one in so many */
+    TIES_OF = 64     /* expected share of tied rows: one in this many */
 };
 
 /** Bytes of device memory per row of a slot. */

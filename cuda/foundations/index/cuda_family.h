@@ -180,7 +180,7 @@ extern const struct oj_cuda_family oj_cuda_points_in_polygons;
 extern const struct oj_cuda_family oj_cuda_close_points;
 /** Points in the envelopes of features; cuda_points_in_boxes.cu */
 extern const struct oj_cuda_family oj_cuda_point_pairs;
-/** Nearest points of points, with conditions or without maximum distance;
+/** Nearest points for points, with conditions or without maximum distance;
  *  cuda_nearest_points.cu */
 extern const struct oj_cuda_family oj_cuda_near_points;
 /** Nearest and dwithin of points by a packed tree;

@@ -92,7 +92,7 @@ struct oj_cuda_ring_making
     struct oj_cuda_ring_cells *cells; /**< arrays that levels append to */
     struct oj_ring_tree tree;         /**< frame, units, part_feature */
     int fine;                         /**< see oj_ring_node_most() */
-    /** From so many edges and records on the tree is large. */
+    /** The tree is large if it has more edges and records than this. */
     int64_t large;
 };
 

@@ -122,9 +122,9 @@ OJ_FN struct oj_ring_coder oj_ring_coder_make(int32_t units)
     return c;
 }
 
-/* Ends the current unit: sets the code of the sixteenths inside it. If another
- * unit already contains one, the code becomes OJ_RING_CODE_ASK, unless the
- * first unit decides. */
+/* Ends the current unit: sets the code of the sixteenths inside it. A sixteenth
+ * that is also inside an earlier unit gets OJ_RING_CODE_ASK or, if
+ * first_counts, keeps its code. */
 OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c)
 {
     uint32_t inside = c->unit_inside & ~c->unit_touched;

@@ -175,7 +175,7 @@ static oj_status build_nearest(struct oj_cuda_index *index,
     return OJ_OK;
 }
 
-/* Expected share of open rows: one in so many. */
+/* Expected share of open rows: one in this many. */
 #define OPEN_OF 16
 
 static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)

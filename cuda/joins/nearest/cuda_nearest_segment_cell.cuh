@@ -94,7 +94,7 @@ struct oj_near_header
  * of which it has 2^fan per row.
  */
 #define OJ_NEAR_INNER 0x80000000u
-/** At least so many: the count is in the first word. */
+/** A leaf of this many segments or more has its count in its first word. */
 #define OJ_NEAR_COUNT 0x3FFFu
 
 OJ_FN uint32_t oj_near_leaf_info(uint32_t n, int level, uint32_t exponent)

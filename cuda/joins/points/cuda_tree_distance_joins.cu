@@ -9,7 +9,7 @@
 
 #define BLOCK 128
 
-/* A thread sorts rows of up to so many candidates itself. */
+/* A row with at most this many candidates is sorted by its own thread. */
 #define SHORT_ROW 256
 
 /* Maximum k: a point's array is searched linearly. */

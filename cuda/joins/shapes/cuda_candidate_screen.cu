@@ -299,7 +299,7 @@ oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
  * 19.8, 22.3, 24.9 and 37.7 ms. */
 static const int64_t most_chunk = 8 << 20;
 
-/* A row counts as so many vertices in addition to its own. */
+/* A row counts as this many vertices in addition to its own. */
 #define ROW_WEIGHT 4
 
 struct cuda_screen_batch
