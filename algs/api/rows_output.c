@@ -673,8 +673,9 @@ static oj_status make_column(const struct batch *b, int64_t i,
             return make_counts(b, out, err);
         case OJ_COLUMN_PAIR_VALUE:
             return make_reals(b, column->source, out, err);
-        case OJ_COLUMN_AGGREGATE:
-            break; /* all of them at once */
+        case OJ_COLUMN_AGGREGATE: /* all of them at once */
+        case OJ_COLUMN_EVENT:     /* of the command's rows only */
+            break;
     }
     return OJ_OK;
 }

@@ -33,7 +33,7 @@ enum oj_option_kind
     OJ_OPTION_FILE,         /**< const char *: what the file holds */
     OJ_OPTION_LIST,         /**< const char **, one more each time */
     OJ_OPTION_THREADS,      /**< int64_t, or ALL_CPUS: 0 */
-    OJ_OPTION_SECONDS,      /**< double, > 0 */
+    OJ_OPTION_SECONDS,      /**< double, > 0: "1.5", "1s", "200ms", "2min" */
     OJ_OPTION_BOX,          /**< double[4] */
     OJ_OPTION_BOXES,        /**< const double *, four more each time; the next
                                  member is their count */
@@ -41,8 +41,10 @@ enum oj_option_kind
     OJ_OPTION_GPUS,         /**< uint64_t: "all", "0,2" as bits */
     OJ_OPTION_OP,           /**< enum oj_op, or "window": is_window */
     OJ_OPTION_BACKEND,      /**< const char *: auto or a backend's name */
-    OJ_OPTION_REFERENCE     /**< const char *: a reference backend's name may
+    OJ_OPTION_REFERENCE,    /**< const char *: a reference backend's name may
                                  follow; geos when none does */
+    OJ_OPTION_FLAG_OR_WORD  /**< const char *: one of the choices may follow; ""
+                                 when none does */
 };
 
 /** A row of the table. Texts that are not named may be NULL. */
@@ -94,7 +96,12 @@ const struct oj_option *oj_option_of_word(const char *word);
  *  of CRS aside, which are seen in the sides' own. */
 int oj_option_is_of_join_side(const struct oj_option *option);
 
-/** How many words it takes. Of OJ_OPTION_REFERENCE 0: one more may follow. */
+/** 1 when it can decide which pairs there are, given the two layers as they are
+ *  read: options of the join and of CRS. */
+int oj_option_is_of_pairs(const struct oj_option *option);
+
+/** How many words it takes. Of OJ_OPTION_REFERENCE and OJ_OPTION_FLAG_OR_WORD
+ *  0: one more may follow. */
 int oj_option_words(const struct oj_option *option);
 
 /** What to write in place of an option that ogrjoin does not have.

@@ -140,6 +140,11 @@ struct oj_command
     struct oj_output_options output;
     int in_place, in_place_unsafe;
 
+    /* Events. */
+    const char *events; /**< NULL: none; "" or "all" */
+    const char *key, *state;
+    double flush; /**< seconds */
+
     /* How to run. */
     const char *backend;
     int64_t threads; /**< 0: all */
@@ -210,6 +215,11 @@ struct oj_distance oj_command_distance(const struct oj_command *command,
 
 /** "intersects", "window": what -op would be. */
 const char *oj_command_op_name(const struct oj_command *command);
+
+/** The options that decide which pairs there are and the file does not show, as
+ *  words in the order of the table: "-op dwithin -max_distance 100"; freed with
+ *  CPLFree(). */
+char *oj_command_join_words(const struct oj_command *command);
 
 /** Accepts zeroed memory. */
 void oj_command_free(struct oj_command *command);

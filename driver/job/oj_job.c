@@ -175,6 +175,7 @@ oj_status oj_job_open(const struct oj_command *command, int shares,
         command, oj_source_open(command, 1, &job->join, err), err));
     OJ_TRY(check_extra_output_file(job, "json_summary", command->json_summary,
                                    err));
+    OJ_TRY(check_extra_output_file(job, "state", command->state, err));
     OJ_TRY(check_extra_output_file(job, "validate_report",
                                    command->validate_report, err));
     OJ_TRY(check_extra_output_file(job, "benchmark_csv", command->benchmark_csv,

@@ -229,6 +229,7 @@ static oj_status open_job_and_plan_rows(const struct oj_command *command,
     WORK_ON(pass);
     OJ_TRY(oj_job_open(command, is_shared(pass), &pass->job, err));
     OJ_TRY(oj_rows_plan(&pass->job, &pass->rows, err));
+    OJ_TRY(oj_pass_events_open(&pass->job, &pass->events, err));
     if (!is_shared(pass))
         return OJ_OK;
     OJ_TRY(check_fields_unchanged(&pass->job.input, &pass->fields[0], err));
@@ -315,6 +316,7 @@ static void close_sides(struct oj_pass *pass)
     forget_streamed_join(pass);
     oj_pass_unmatched_close(&pass->unmatched);
     oj_pass_choice_close(&pass->choice);
+    oj_pass_events_close(&pass->events);
     pass->answers_from = OJ_ANSWERS_JOINED;
     oj_rows_close(&pass->rows);
     oj_matches_free(&pass->one);
@@ -654,6 +656,7 @@ static oj_status start_rows(struct oj_pass *pass, struct oj_error *err)
         return OJ_OK;
     OJ_TRY(choose_one_to_one_pairs(pass, err));
     OJ_TRY(oj_rows_open(&pass->rows, err));
+    OJ_TRY(oj_pass_events_start(&pass->events, err));
     return oj_pass_state_enter(&pass->state, OJ_PASS_STARTED, err);
 }
 
@@ -862,6 +865,10 @@ static oj_status make_answer(struct oj_pass *pass,
                                                      : &answer->side.flat;
     answer->join_table = answer->side.table;
     oj_pass_unmatched_mark(&pass->unmatched, pairs, &answer->side);
+    if (pass->events.is_open && !pass->pairs_only)
+        return oj_pass_events_answer(&pass->events, answer->batch,
+                                     answer->first_row, part->flat, pairs,
+                                     &answer->matches, &answer->values, err);
     return pass->rows.aggregation == NULL || pass->pairs_only
                ? OJ_OK
                : make_aggregate_answer(pass, answer, err);

@@ -27,6 +27,7 @@
 
 #include "../job/oj_job.h"
 #include "oj_pass_choice.h"
+#include "oj_pass_events.h"
 #include "oj_pass_state.h"
 #include "oj_pass_unmatched.h"
 #include "oj_row_plan.h"
@@ -70,6 +71,7 @@ struct oj_pass
     struct oj_job job;
     struct oj_rows rows;
     struct oj_pass_unmatched unmatched;
+    struct oj_pass_events events;
     const struct oj_pass *like; /**< whose join side can be used; or NULL */
     enum oj_pass_state state;   /**< by oj_pass_state.h only */
     enum oj_answers_from answers_from;

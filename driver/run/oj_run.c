@@ -263,6 +263,18 @@ static void notice_extra_layer_rows(const struct oj_output *output)
                   output->layers[i].name);
 }
 
+/* After the rows are in place: a run that ends in between leaves the old state,
+ * with which its reports can be read again. */
+static oj_status save_event_state(const struct writing *w, struct oj_error *err)
+{
+    struct oj_error bare;
+    oj_status status = oj_pass_events_save(&w->pass->events, &bare);
+    if (status == OJ_OK)
+        return OJ_OK;
+    return oj_fail(err, status, "%.700s; all rows are written to %.250s",
+                   bare.message, w->output->asked->dst);
+}
+
 /* The rows, then the close that can fail, and only then the last word. */
 static oj_status write_output(struct writing *w, struct oj_error *err)
 {
@@ -287,6 +299,7 @@ static oj_status write_output(struct writing *w, struct oj_error *err)
     w->run->summary.write_s = w->pass->job.counts.write_s - w->pass->proof_s +
                               oj_clock_seconds() - start;
     oj_pass_end_progress(w->pass);
+    OJ_TRY(save_event_state(w, err));
     notice_extra_layer_rows(w->output);
     return OJ_OK;
 }

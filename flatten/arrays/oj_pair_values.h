@@ -42,6 +42,11 @@ struct oj_pair_values
     double *value[OJ_N_PAIR_VALUES]; /**< [n_entries], or NULL: not asked for */
     int64_t capacity[OJ_N_PAIR_VALUES];
 
+    /** Of entries that are events: [n_entries of the matches] which, and the
+     *  names of all that there are; borrowed. NULL: they are pairs. */
+    const uint8_t *event;
+    const char *const *event_name;
+
     /** The intersections; feature i belongs to entry i. Only where asked for,
      *  else without features. */
     struct oj_flat_buf shapes;

@@ -56,7 +56,8 @@ enum oj_column_origin
     OJ_COLUMN_RANK,       /**< 1, 2, 3 within an input row */
     OJ_COLUMN_COUNT,      /**< pairs of the input row, before any is picked */
     OJ_COLUMN_PAIR_VALUE, /**< source: enum oj_pair_value */
-    OJ_COLUMN_AGGREGATE   /**< aggregate source of -agg */
+    OJ_COLUMN_AGGREGATE,  /**< aggregate source of -agg */
+    OJ_COLUMN_EVENT       /**< name of the event that an entry is */
 };
 
 #endif
