@@ -1,6 +1,6 @@
 #include "oj_pass_events.h"
 
-#include "../../algs/events/oj_event_state.h"
+#include "../../algs/pairs/events/oj_event_state.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/read/oj_attribute_table.h"
 #include "../base/oj_message.h"

@@ -4,14 +4,14 @@
  *                                                               |
  *   answer: reports and their events  <-------------------------'
  *
- *  What an event is: algs/events/oj_events.h.  Answers come one after another,
+ *  What an event is: algs/pairs/events/oj_events.h.  Answers come one after another,
  *  in the order of the reports, on the thread that takes them, so that the
  *  state is always that of the rows that were given out.
  */
 #ifndef OJ_PASS_EVENTS_H
 #define OJ_PASS_EVENTS_H
 
-#include "../../algs/events/oj_events.h"
+#include "../../algs/pairs/events/oj_events.h"
 #include "../../flatten/arrays/oj_pair_values.h"
 #include "../job/oj_job.h"
 
