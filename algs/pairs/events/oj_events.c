@@ -325,6 +325,13 @@ static int has_place(const struct oj_flat *reports, int64_t row)
                : reports->part_offset[row] < reports->part_offset[row + 1];
 }
 
+static int row_has_key(const struct oj_event_keys *keys, int64_t row)
+{
+    if (keys->is_null != NULL && keys->is_null[row])
+        return 0;
+    return keys->integer != NULL || keys->offset[row] < keys->offset[row + 1];
+}
+
 static void fetch_slots(const struct oj_events *events,
                         const struct name *block, int n)
 {
@@ -352,8 +359,7 @@ static oj_status find_keys_of_block(struct oj_events *events,
     for (int i = 0; i < n; i++)
     {
         const struct name none = {0};
-        const int has_key =
-            keys->is_null == NULL || !keys->is_null[first + i];
+        const int has_key = row_has_key(keys, first + i);
         row_key[i] = has_key && has_place(reports, first + i) ? 0 : -1;
         counts->n_without_key += !has_key;
         counts->n_without_place += has_key && row_key[i] < 0;

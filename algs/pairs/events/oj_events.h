@@ -49,7 +49,7 @@ struct oj_event_rules
     int has_texts;  /**< 1: keys are texts; 0: integers */
 };
 
-/** The keys of rows, in one of two forms. A view. */
+/** The keys of rows, in one of two forms. An empty text is no key. A view. */
 struct oj_event_keys
 {
     const int64_t *integer; /**< [n] or NULL */
