@@ -23,6 +23,8 @@ static struct
 {
     int flag;              /* atomic */
     int number;            /* of the first signal; 0: none yet; atomic */
+    int ends_input_first;  /* atomic */
+    int input_has_ended;   /* atomic */
     pthread_mutex_t mutex; /* guards all below; held while files are moved */
     void (*interrupt)(void *);
     void *interrupt_user;
@@ -127,6 +129,32 @@ static void remove_temporary(int parent, const char *name, int folder)
     }
 }
 
+void oj_cancel_end_input_first(void)
+{
+    __atomic_store_n(&state.ends_input_first, 1, __ATOMIC_RELAXED);
+}
+
+int oj_cancel_input_has_ended(void)
+{
+    return __atomic_load_n(&state.input_has_ended, __ATOMIC_RELAXED);
+}
+
+/* The next signal that cancels. A failed write has cancelled already when its
+ * signal comes. */
+static int wait_for_cancelling_signal(const sigset_t *signals)
+{
+    int number;
+    sigwait(signals, &number);
+    while (__atomic_load_n(&state.ends_input_first, __ATOMIC_RELAXED) &&
+           !oj_cancel_input_has_ended() && number != SIGXCPU &&
+           !__atomic_load_n(&state.flag, __ATOMIC_RELAXED))
+    {
+        __atomic_store_n(&state.input_has_ended, 1, __ATOMIC_RELAXED);
+        sigwait(signals, &number);
+    }
+    return number;
+}
+
 static void *cancel_and_exit_on_signals(void *unused)
 {
     const struct timespec patience = {PATIENCE_MS / 1000,
@@ -135,7 +163,7 @@ static void *cancel_and_exit_on_signals(void *unused)
     int number;
     (void)unused;
     fill_signals(&signals);
-    sigwait(&signals, &number);
+    number = wait_for_cancelling_signal(&signals);
     (void)record_signal(number);
     interrupt_statement();
     /* The orderly way out ends the process while this waits. */

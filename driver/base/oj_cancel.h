@@ -31,6 +31,14 @@
 /** Starts watching; before any other thread is started. */
 OJ_MUST_USE oj_status oj_cancel_watch(struct oj_error *err);
 
+/** From now on the first SIGINT, SIGTERM or SIGHUP ends the input and nothing
+ *  else: what has been read is joined and written, for as long as it takes.  A
+ *  second one ends the process as the first one does otherwise. */
+void oj_cancel_end_input_first(void);
+
+/** 1 once such a signal has come. */
+int oj_cancel_input_has_ended(void);
+
 /** From now on the flag of the calling thread is this one, which outlives all
  *  that was told of it and is written with __atomic_store_n(); NULL: that of
  *  the process.  Returns what it was before, to be put back (a join can be the

@@ -260,6 +260,11 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job, int side,
     if (options.n_threads == 0)
         options.n_threads = oj_cpu_count();
     options.cancel = oj_cancel_flag();
+    if (source->stream != NULL)
+    {
+        options.refill = oj_report_stream_refill;
+        options.refill_user = source->stream;
+    }
     return options;
 }
 

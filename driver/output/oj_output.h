@@ -112,6 +112,11 @@ const char *oj_output_lane(const struct oj_output *output);
  *  NULL. */
 GDALDatasetH oj_output_rows_dataset(const struct oj_output *output);
 
+/** Hands the rows of a stream on to whoever reads it; does nothing with other
+ *  outputs, which are complete or not there. */
+OJ_MUST_USE oj_status oj_output_flush(const struct oj_output *output,
+                                      struct oj_error *err);
+
 /** Commits, closes, checks that the rows of all layers arrived (less those
  *  without geometry that some drivers drop) and moves the dataset into place.
  *  Whatever is returned, nothing is open afterwards; layers[] can be read until

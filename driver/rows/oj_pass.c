@@ -716,7 +716,11 @@ static oj_status read_batch_on_reader_thread(void *user, int slot,
     /* In these states the reader is open. */
     if (!is_join && state != OJ_PASS_CHOOSING && state != OJ_PASS_INPUT_ROWS)
         OJ_TRY(open_input_reader_on_thread(pass, err));
-    OJ_TRY(oj_layer_reader_next(pass->reader, batch, err));
+    if (pass->events.is_open && oj_cancel_input_has_ended() &&
+        pass->job.input.stream == NULL)
+        batch->n_rows = 0;
+    else
+        OJ_TRY(oj_layer_reader_next(pass->reader, batch, err));
     *flat = oj_flat_buf_view(&batch->flat);
     flat->n_features = batch->n_rows;
     if (pass->choice.pairs != NULL)
@@ -802,6 +806,8 @@ static oj_status check_input_unchanged(struct oj_pass *pass, oj_status status,
         job->input_counts = *oj_layer_reader_counts(pass->reader);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
+    if (pass->events.is_open && oj_cancel_input_has_ended())
+        return OJ_OK; /* before its last row */
     return oj_source_check_count(&job->input, job->command->limit,
                                  job->input_counts.n_rows, err);
 }

@@ -242,6 +242,7 @@ static void print_notices_and_skipped_rows(const struct oj_job *job)
     char skipped[SKIPPED_SIZE];
     notice_rounding_backend(job);
     report_side_notices(&job->input, &job->input_counts);
+    oj_report_stream_warn(job->input.stream);
     report_side_notices(&job->join, &job->join_side->counts);
     warn_of_empty_join_layer(job);
     report_reshaped_features(&job->sides.reshape[0]);

@@ -3,6 +3,7 @@
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_third_party_error_patterns.h"
 #include "../../flatten/write/oj_layer_write.h"
+#include "../base/oj_cancel.h"
 #include "../base/oj_exit.h"
 #include "../base/oj_message.h"
 #include "../files/oj_text_file_write.h"
@@ -88,6 +89,8 @@ static oj_status write_answers(struct writing *w, double *input_end,
             continue;
         }
         OJ_TRY(write_answer_to_layers(w, answer, err));
+        if (w->run->command->events != NULL)
+            OJ_TRY(oj_output_flush(w->output, err));
         *input_end = oj_clock_seconds();
     }
 }
@@ -310,6 +313,8 @@ static oj_status join_and_write_output(struct writing *w, struct oj_error *err)
     OJ_TRY(oj_pass_prepare(w->pass, err));
     OJ_TRY(oj_pass_start(w->pass, w->target[UNMATCHED_JOIN].at != NULL, err));
     OJ_TRY(open_output(w, err));
+    if (w->run->command->events != NULL)
+        oj_cancel_end_input_first();
     return write_output(w, err);
 }
 
@@ -369,6 +374,8 @@ oj_status oj_run(const struct oj_command *command, int *exit_code,
     oj_output_abort(&run.output);
     oj_pass_close(&run.pass);
     if (status == OJ_OK)
-        *exit_code = run.is_different ? OJ_EXIT_DIFFERENCE : OJ_EXIT_COMPLETE;
+        *exit_code = run.is_different              ? OJ_EXIT_DIFFERENCE
+                     : oj_cancel_input_has_ended() ? OJ_EXIT_INTERRUPTED
+                                                   : OJ_EXIT_COMPLETE;
     return status;
 }

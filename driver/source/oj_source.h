@@ -4,6 +4,7 @@
 #define OJ_SOURCE_H
 
 #include "../command/oj_parsed_command.h"
+#include "oj_report_stream.h"
 
 #include <gdal.h>
 #include <ogr_api.h>
@@ -16,6 +17,7 @@ struct oj_source
     const struct oj_source_options *side; /**< what was asked; the command's */
     GDALDatasetH dataset;
     OGRLayerH layer;
+    struct oj_report_stream *stream; /**< that fills layer; NULL: none */
     int is_result_set;       /**< layer comes from a SELECT */
     int has_wrong_stream;    /**< the driver's stream of columns is wrong */
     const double *spat;      /**< the command's filter box, or NULL */

@@ -81,6 +81,12 @@ struct oj_read_options
     int has_degrees; /**< 1: the layer has degrees, and parts that are nearly
                           360 of them wide are counted */
 
+    /** NULL, or what is called when the layer has no more rows: it replaces
+     *  them by the next ones, and may wait for these; *n_rows 0: there are none
+     *  any more. Rows that came before are handed over first. Without lanes. */
+    oj_status (*refill)(void *user, int64_t *n_rows, struct oj_error *err);
+    void *refill_user;
+
     int n_threads;     /**< that decode rows, the calling one included; 0: as
                             many as 1 */
     const int *cancel; /**< nonzero stops within a batch; may be NULL */

@@ -1,6 +1,11 @@
 """-events: the rows of a plain sequential program over the pairs of the ordinary
 join, for random streams, cut at any place and continued with -state."""
 
+import csv
+import glob
+import signal
+import threading
+
 from e2e import *
 
 FIELDS = (("id", ogr.OFTInteger), ("vehicle", ogr.OFTString), ("number", ogr.OFTInteger64))
@@ -258,6 +263,260 @@ def check_fids_that_repeat():
     true(r.rc == 0, f"without a state they do: {r}")
     if len(set(Layer("out.gpkg").column("join_fid"))) == 1:
         fails(*words, "-state", "state", "no.gpkg", "left.gpkg", "fences.gpkg", says="FID of several", op=False)
+
+
+# --- standard input ---------------------------------------------------------
+
+
+XY = ("-oo", "X_POSSIBLE_NAMES=x", "-oo", "Y_POSSIBLE_NAMES=y", "-crs", "ignore")
+
+
+def csv_of(found):
+    """Reports as lines of CSV, the first with the names; an empty key or place is
+    one that is missing."""
+    lines = ["id,vehicle,x,y,note"]
+    for where, v in found:
+        shape = ogr.CreateGeometryFromWkt(where) if where else None
+        xy = f"{shape.GetX()},{shape.GetY()}" if shape and not shape.IsEmpty() else ","
+        note = '"a ""b"",\nc"' if v["id"] % 7 == 0 else "x"
+        lines.append(f"{v['id']},{v['vehicle'] or ''},{xy},{note}")
+    return "\n".join(lines) + "\n"
+
+
+class Filter:
+    """The command between two pipes; each line of stdout with the time when it
+    came."""
+
+    def __init__(self, *words):
+        self.process = subprocess.Popen([OGRJOIN, *map(str, words)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.process.words = words
+        started.append(self.process)
+        self.lines = []
+        self.thread = threading.Thread(target=self.read)
+        self.thread.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.lines.append((time.monotonic(), line.decode()))
+
+    def send(self, text):
+        self.process.stdin.write(text if isinstance(text, bytes) else text.encode())
+        self.process.stdin.flush()
+
+    def wait_for(self, n):
+        end = time.monotonic() + HANG_S
+        while len(self.lines) < n and self.process.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)
+        true(len(self.lines) >= n, f"{len(self.lines)} of {n} lines came")
+
+    def end(self):
+        self.process.stdin.close()
+        return self.wait()
+
+    def wait(self):
+        self.process.wait(HANG_S)
+        self.thread.join(HANG_S)
+        started.remove(self.process)
+        return Run(self.process.words, self.process.returncode, self.text(),
+                   self.process.stderr.read().decode())
+
+    def text(self):
+        return "".join(line for _, line in self.lines)
+
+
+def stream(*words, right="fences.gpkg", name="/vsistdin/", to="CSV"):
+    return Filter(*events("-op", "within", *XY, *words), "-f", to, "/vsistdout/", name, right)
+
+
+def expected_csv(text, *words):
+    """What the run over a file with these bytes writes."""
+    with open("whole.csv", "w", encoding="utf-8") as file:
+        file.write(text)
+    r = succeeds(*events("-op", "within", *XY, *words), "-f", "CSV", "/vsistdout/", "whole.csv",
+                 "fences.gpkg")
+    return r.out
+
+
+def check_stream_is_cut_anywhere():
+    """Bytes that come in pieces of any length give the rows of the file."""
+    fences("fences.gpkg")
+    r = random.Random(2)
+    text = csv_of(reports(300, 4))
+    expected = expected_csv(text)
+    true(len(expected.split("\n")) > 100, "some events")
+    for _ in range(4):
+        cuts = [0, *sorted(r.choices(range(len(text)), k=r.choice((1, 9)))), len(text)]
+        f = stream("-flush", "20ms", "-batch", r.choice((1, 13, 262144)), name=r.choice(("/vsistdin/", "CSV:/vsistdin/")))
+        for a, b in zip(cuts, cuts[1:]):
+            f.send(text[a:b])
+            time.sleep(r.choice((0, 0.03)))
+        end = f.end()
+        true(end.rc == 0, f"{end}")
+        same(end.out, expected, f"cut at {cuts}")
+    # Without a line break at the end, and with those of Windows.
+    f = stream()
+    f.send(text[:-1])
+    same(f.end().out, expected)
+    f = stream()
+    f.send(text.replace("\n", "\r\n"))
+    true(f.end().out.count("enter") == expected.count("enter"), "lines of Windows")
+
+
+def check_no_report_waits():
+    """Events come in time though no other report does."""
+    fences("fences.gpkg")
+    text = csv_of(reports(200, 4))
+    lines = text.split("\n")
+    head = "\n".join(lines[:1])
+    f = stream("-flush", "400ms")
+    f.send("id,vehicle,x,y\n")
+    inside = [(fence, c) for fence in rows("fences.gpkg") for c in [ogr.CreateGeometryFromWkb(fence[1]).Centroid()]]
+    for i in range(3):
+        n = len(f.lines)
+        f.send(f"{i},v,{inside[i][1].GetX()},{inside[i][1].GetY()}\n")
+        sent = time.monotonic()
+        f.wait_for(n + 1)
+        # A quarter of the time is for collecting; machines that are busy take longer.
+        true(f.lines[n][0] - sent < 5, f"an event came after {f.lines[n][0] - sent} s")
+        time.sleep(0.2)
+    true(head != "" and f.end().rc == 0, "the end of stdin")
+
+
+def check_ctrl_c():
+    """What has come is written, the state is saved, and the next run goes on."""
+    fences("fences.gpkg")
+    all_rows = list(reports(400, 6))
+    text = csv_of(all_rows)
+    expected = expected_csv(text)
+    lines = csv_of(all_rows[:200]), csv_of(all_rows[200:])
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if os.path.exists("state"):
+            os.remove("state")
+        f = stream("-state", "state", "-flush", "100ms")
+        f.send(lines[0])
+        f.send("77,cut off in the mid")
+        f.wait_for(expected_csv(lines[0]).count("\n"))
+        f.process.send_signal(number)
+        first = f.wait()
+        same(first.rc, 130, f"{first}")
+        true("cut off" in first.err, f"the begun report is named: {first}")
+        f = stream("-state", "state")
+        f.send(lines[1])
+        second = f.end()
+        same(second.rc, 0, f"{second}")
+        got = first.out + second.out.split("\n", 1)[1]
+        same(got, expected)
+
+
+def check_ctrl_c_of_a_file():
+    """Not at the end of the file: the output is complete up to there."""
+    fences("fences.gpkg")
+    make("left.gpkg", list(reports(400, 6)), FIELDS, kind=ogr.wkbPoint)
+    endless = ("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
+               "SELECT left.geom, left.vehicle, c.x FROM c CROSS JOIN left")
+    process = start(*events("-op", "within", "-sql", endless, "-batch", 1000), "-state", "state", "out.gpkg",
+                    "left.gpkg", "fences.gpkg")
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    r = finish(process)
+    same(r.rc, 130, f"{r}")
+    n = gdal.OpenEx("out.gpkg").GetLayer(0).GetFeatureCount()
+    true(n > 0 and os.path.exists("state"), "rows and state")
+
+
+def feature(i, key, x, y, **more):
+    return json.dumps({"type": "Feature", "properties": {"id": i, "vehicle": key, **more},
+                       "geometry": {"type": "Point", "coordinates": [x, y]}})
+
+
+def check_geojson_sequences():
+    """Lines, and records behind separators; later ones with other fields."""
+    fences("fences.gpkg")
+    walk = [(v["id"], v["vehicle"], *map(float, where[7:-1].split()))
+            for where, v in reports(200, 5, nulls=False)]
+    expected = expected_csv("id,vehicle,x,y\n" + "\n".join(",".join(map(str, row)) for row in walk) + "\n")
+    expected = [(r["id"], r["event"], r["join_fid"]) for r in csv.DictReader(expected.splitlines())]
+    plain = [feature(i, key, x, y, speed=i / 2 if i > 100 else i, **({"new": 1} if i > 150 else {}))
+             for i, key, x, y in walk]
+    pretty = [json.dumps(json.loads(line), indent=1) for line in plain]
+    for lines, how in ((plain, "{}\n"), (pretty, "\x1e{}\n")):
+        for name in ("/vsistdin/", "GeoJSONSeq:/vsistdin/"):
+            f = stream("-flush", "40ms", to="GeoJSONSeq", name=name)
+            for i in range(0, 200, 40):
+                f.send("".join(how.format(line) for line in lines[i:i + 40]))
+                time.sleep(0.06)
+            r = f.end()
+            same(r.rc, 0, f"{r}")
+            got = [json.loads(line.strip("\x1e\n"))["properties"] for line in r.out.splitlines()]
+            same([(str(v["id"]).split(".")[0], v["event"], str(v["join_fid"])) for v in got], expected)
+            true(any(v["speed"] % 1 == 0.5 for v in got), "reals after whole numbers")
+            true("'new'" in r.err, f"a field that is left out is named: {r}")
+
+
+def check_odd_streams():
+    fences("fences.gpkg")
+    for bytes_, says in ((b"", "ends before the first report"), (b"\n\n", "before the first report"),
+                         (b"\x00\x01\x02", "CSV or GeoJSONSeq"),
+                         (b"id,vehicle,a,b\n1,v,1,2\n", "no geometry"),
+                         (b'{"type":"Feature",\n', "GeoJSONSeq")):
+        f = stream()
+        try:
+            f.send(bytes_)
+        except BrokenPipeError:
+            pass
+        r = f.end()
+        true(r.rc == 1 and says in r.err and r.err.count("ERROR") == 1, f"{says}: {r}")
+    f = stream()
+    f.send("id,vehicle,x,y\n")
+    r = f.end()
+    true(r.rc == 0, f"only a first line: {r}")
+    # Values that do not fit the types of the first reports.
+    inside = ogr.CreateGeometryFromWkb(rows("fences.gpkg")[0][1]).Centroid()
+    f = stream("-oo", "AUTODETECT_TYPE=YES", "-flush", "40ms", "-where", "id >= 0")
+    f.send(f"id,vehicle,x,y,n\n1,v,{inside.GetX()},{inside.GetY()},5\n")
+    f.wait_for(2)
+    f.send(f"2,w,{inside.GetX()},{inside.GetY()},many\n-3,w,0,0,1\n")
+    r = f.end()
+    found = list(csv.DictReader(r.out.splitlines()))
+    true({"": 1, "5": 1} == {n: 1 for n in {row["n"] for row in found}}, f"NULL for what is no number: {r}")
+    true("1 value does not fit" in r.err and all(row["id"] != "-3" for row in found), f"{r}")
+    fails(*events("-op", "within", "-sql", "SELECT 1"), "no.csv", "/vsistdin/", "fences.gpkg", says="-sql",
+          op=False)
+
+
+def check_kill_while_the_state_is_written():
+    """Old or new, never half."""
+    fences("fences.gpkg")
+    r = random.Random(8)
+    n = 40000
+    inside = ogr.CreateGeometryFromWkb(rows("fences.gpkg")[0][1]).Centroid()
+    for i, name in enumerate(("a.csv", "b.csv")):
+        with open(name, "w", encoding="utf-8") as file:
+            file.write("id,vehicle,x,y\n")
+            file.writelines(f"{j},vehicle {j},{inside.GetX()},{inside.GetY()}\n" for j in range(n * i, n * (i + 1)))
+    words = [*events("-op", "within", *XY), "-state", "state", "-overwrite", "out.csv"]
+    succeeds(*words, "a.csv", "fences.gpkg")
+    old = state_bytes()
+    succeeds(*words, "b.csv", "fences.gpkg")
+    new = state_bytes()
+    true(old != new, "the states differ")
+    seen = {"old": 0, "new": 0}
+    for _ in range(7):
+        with open("state", "wb") as file:
+            file.write(old)
+        process = start(*words, "b.csv", "fences.gpkg")
+        while process.poll() is None and not any(map(os.path.isfile, glob.glob(".ogrjoin-*"))):
+            pass
+        time.sleep(r.choice((0, 0, r.uniform(0, 0.03))))
+        process.kill()
+        finish(process)
+        found = state_bytes()
+        true(found in (old, new), "a state that is neither")
+        seen["old" if found == old else "new"] += 1
+        for path in filter(os.path.isfile, glob.glob(".ogrjoin-*")):
+            os.remove(path)
+    true(seen["old"] > 0, f"it was not killed in time: {seen}")
 
 
 main(globals())
