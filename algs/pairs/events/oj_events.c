@@ -54,7 +54,7 @@ struct oj_events
     int32_t *row_key;   /* [rows of the batch] number of the key; -1: the row
                            gives no events */
     int64_t cap_row_key;
-    struct oj_event_counts counts;
+    struct oj_event_counts counts, found; /* of all, and of the batch */
 };
 
 const char *const oj_event_names[OJ_N_EVENTS] = {"enter", "exit", "stay",
@@ -559,15 +559,15 @@ static oj_status find_keys_of_rows(struct oj_events *events,
     return OJ_OK;
 }
 
-oj_status oj_events_add(struct oj_events *events,
-                        const struct oj_event_keys *keys,
-                        const struct oj_flat *reports,
-                        const struct oj_matches *pairs,
-                        struct oj_event_rows *out, struct oj_error *err)
+oj_status oj_events_prepare(struct oj_events *events,
+                            const struct oj_event_keys *keys,
+                            const struct oj_flat *reports,
+                            const struct oj_matches *pairs,
+                            struct oj_event_rows *out, int64_t *n_most,
+                            struct oj_error *err)
 {
+    const struct oj_event_counts nothing = {0};
     const int64_t n = pairs->n_rows;
-    struct oj_event_counts found = {0};
-    int64_t n_most;
     if ((keys->integer == NULL) != events->rules.has_texts)
         return oj_fail(err, OJ_ERR_ARG,
                        "keys are integers for some reports and texts for "
@@ -575,15 +575,33 @@ oj_status oj_events_add(struct oj_events *events,
     if (reports->n_features != n)
         return oj_fail(err, OJ_ERR_INTERNAL, "%lld reports, pairs of %lld",
                        (long long)reports->n_features, (long long)n);
+    events->found = nothing;
     OJ_TRY(forget_keys_that_have_gone(events, err));
-    OJ_TRY(find_keys_of_rows(events, keys, reports, n, &found, err));
-    OJ_TRY(reserve_features_of_rows(events, pairs, &n_most, err));
-    OJ_TRY(oj_matches_reserve(&out->rows, n, n_most, 1, err));
-    OJ_ROOM(out->kind, 0, n_most, out->cap_kind, err);
+    OJ_TRY(find_keys_of_rows(events, keys, reports, n, &events->found, err));
+    OJ_TRY(reserve_features_of_rows(events, pairs, n_most, err));
+    OJ_TRY(oj_matches_reserve(&out->rows, n, *n_most, 1, err));
+    OJ_ROOM(out->kind, 0, *n_most, out->cap_kind, err);
+    return OJ_OK;
+}
+
+void oj_events_finish(struct oj_events *events, const struct oj_matches *pairs,
+                      struct oj_event_rows *out)
+{
     put_events_of_rows(events, pairs, out);
-    events->counts.n_reports += n;
-    events->counts.n_without_key += found.n_without_key;
-    events->counts.n_without_place += found.n_without_place;
+    events->counts.n_reports += pairs->n_rows;
+    events->counts.n_without_key += events->found.n_without_key;
+    events->counts.n_without_place += events->found.n_without_place;
+}
+
+oj_status oj_events_add(struct oj_events *events,
+                        const struct oj_event_keys *keys,
+                        const struct oj_flat *reports,
+                        const struct oj_matches *pairs,
+                        struct oj_event_rows *out, struct oj_error *err)
+{
+    int64_t n_most;
+    OJ_TRY(oj_events_prepare(events, keys, reports, pairs, out, &n_most, err));
+    oj_events_finish(events, pairs, out);
     return OJ_OK;
 }
 
