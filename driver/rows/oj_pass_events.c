@@ -11,7 +11,8 @@
 
 #include <string.h>
 
-/* ---- open ----------------------------------------------------------------- */
+/* ---- open -----------------------------------------------------------------
+ */
 
 static oj_status check_key_type(struct oj_pass_events *e, OGRFieldDefnH field,
                                 struct oj_error *err)
@@ -49,7 +50,8 @@ oj_status oj_pass_events_open(struct oj_job *job, struct oj_pass_events *e,
                : OJ_OK;
 }
 
-/* ---- the state ------------------------------------------------------------ */
+/* ---- the state ------------------------------------------------------------
+ */
 
 static struct oj_event_state state_of(const struct oj_pass_events *e)
 {
@@ -98,7 +100,8 @@ oj_status oj_pass_events_save(const struct oj_pass_events *e,
                               oj_event_state_write, &written, err);
 }
 
-/* ---- answers -------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------
+ */
 
 static oj_status append_text(struct oj_pass_events *e, int64_t row,
                              const struct oj_value *value, struct oj_error *err)
@@ -120,8 +123,7 @@ static oj_status read_keys(struct oj_pass_events *e,
                            const struct oj_batch *batch, int64_t first,
                            int64_t n, struct oj_error *err)
 {
-    const OGRFieldType type =
-        batch->attributes->fields->field[e->column].type;
+    const OGRFieldType type = batch->attributes->fields->field[e->column].type;
     OJ_ROOM(e->number, 0, n + 1, e->cap_number, err);
     OJ_ROOM(e->is_null, 0, n, e->cap_is_null, err);
     e->number[0] = 0;
@@ -133,8 +135,8 @@ static oj_status read_keys(struct oj_pass_events *e,
         if (e->has_texts)
             OJ_TRY(append_text(e, i, &value, err));
         else
-            e->number[i] = type == OFTInteger ? value.raw.Integer
-                                              : value.raw.Integer64;
+            e->number[i] =
+                type == OFTInteger ? value.raw.Integer : value.raw.Integer64;
     }
     return OJ_OK;
 }

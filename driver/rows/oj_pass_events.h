@@ -4,9 +4,9 @@
  *                                                               |
  *   answer: reports and their events  <-------------------------'
  *
- *  What an event is: algs/pairs/events/oj_events.h.  Answers come one after another,
- *  in the order of the reports, on the thread that takes them, so that the
- *  state is always that of the rows that were given out.
+ *  What an event is: algs/pairs/events/oj_events.h.  Answers come one after
+ * another, in the order of the reports, on the thread that takes them, so that
+ * the state is always that of the rows that were given out.
  */
 #ifndef OJ_PASS_EVENTS_H
 #define OJ_PASS_EVENTS_H

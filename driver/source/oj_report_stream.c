@@ -79,7 +79,8 @@ struct oj_report_stream
     char not_held[128]; /* the field of the first value that was not held */
 };
 
-/* ---- names ---------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------
+ */
 
 /* *format: that a prefix names. */
 static int is_stdin(const char *name, enum format *format)
@@ -104,7 +105,8 @@ int oj_report_stream_is_name(const char *name)
     return is_stdin(name, &format);
 }
 
-/* ---- records -------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------
+ */
 
 /* By its first bytes; GeoJSON begins with a brace. */
 static oj_status find_format(struct oj_report_stream *s, struct oj_error *err)
@@ -193,14 +195,15 @@ static oj_status scan_records(struct oj_report_stream *s, struct oj_error *err)
     return OJ_OK;
 }
 
-/* ---- bytes ---------------------------------------------------------------- */
+/* ---- bytes ----------------------------------------------------------------
+ */
 
 /* Waits for bytes, so long at most; 1: there are some, or the end. */
 static int wait_for_bytes(double seconds)
 {
     struct pollfd stdin_ = {STDIN_FILENO, POLLIN, 0};
-    const int ms = seconds >= 0.001 * OJ_LOOK_MS ? OJ_LOOK_MS
-                                                 : 1 + (int)(1000 * seconds);
+    const int ms =
+        seconds >= 0.001 * OJ_LOOK_MS ? OJ_LOOK_MS : 1 + (int)(1000 * seconds);
     return poll(&stdin_, 1, ms) > 0;
 }
 
@@ -237,7 +240,8 @@ static void drop_records(struct oj_report_stream *s)
     s->n_records = 0;
 }
 
-/* ---- GDAL ----------------------------------------------------------------- */
+/* ---- GDAL -----------------------------------------------------------------
+ */
 
 /* The first n bytes as a dataset of the format; freed with close_records(). */
 static GDALDatasetH open_bytes(const struct oj_report_stream *s, int64_t n)
@@ -288,9 +292,8 @@ static oj_status find_header(struct oj_report_stream *s, struct oj_error *err)
         end++;
     end += end < s->n_complete;
     dataset = open_bytes(s, end);
-    has_header =
-        dataset != NULL && GDALDatasetGetLayerCount(dataset) > 0 &&
-        OGR_L_GetFeatureCount(GDALDatasetGetLayer(dataset, 0), 1) == 0;
+    has_header = dataset != NULL && GDALDatasetGetLayerCount(dataset) > 0 &&
+                 OGR_L_GetFeatureCount(GDALDatasetGetLayer(dataset, 0), 1) == 0;
     close_records(s, dataset);
     if (dataset == NULL)
         return fail_records(s, err);
@@ -378,13 +381,13 @@ static oj_status map_fields(struct oj_report_stream *s, OGRFeatureDefnH from,
     for (int i = 0; i < n; i++)
     {
         const char *name = OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(from, i));
-        OGRFieldDefnH there = i < OGR_FD_GetFieldCount(to)
-                                  ? OGR_FD_GetFieldDefn(to, i)
-                                  : NULL;
+        OGRFieldDefnH there =
+            i < OGR_FD_GetFieldCount(to) ? OGR_FD_GetFieldDefn(to, i) : NULL;
         /* Names of CSV may repeat. */
-        (*map)[i] = there != NULL && strcmp(OGR_Fld_GetNameRef(there), name) == 0
-                        ? i
-                        : OGR_FD_GetFieldIndex(to, name);
+        (*map)[i] =
+            there != NULL && strcmp(OGR_Fld_GetNameRef(there), name) == 0
+                ? i
+                : OGR_FD_GetFieldIndex(to, name);
         if ((*map)[i] >= 0)
             continue;
         if (s->n_left_out++ == 0)
@@ -401,9 +404,8 @@ static int holds_value(OGRFieldType type, OGRFeatureH from, int field)
     double number;
     if (of == type || type == OFTString || !(is_whole || type == OFTReal))
         return 1;
-    if (of == OFTString &&
-        CPLGetValueType(OGR_F_GetFieldAsString(from, field)) ==
-            CPL_VALUE_STRING)
+    if (of == OFTString && CPLGetValueType(OGR_F_GetFieldAsString(
+                               from, field)) == CPL_VALUE_STRING)
         return 0;
     number = OGR_F_GetFieldAsDouble(from, field);
     return !is_whole ||
@@ -492,8 +494,7 @@ static oj_status load_records(struct oj_report_stream *s, GDALDatasetH dataset,
                               struct oj_error *err)
 {
     GDALDatasetH records = open_bytes(s, s->n_complete);
-    OGRLayerH from =
-        records != NULL ? GDALDatasetGetLayer(records, 0) : NULL;
+    OGRLayerH from = records != NULL ? GDALDatasetGetLayer(records, 0) : NULL;
     oj_status status = from != NULL ? OJ_OK : fail_records(s, err);
     if (status == OJ_OK && dataset != NULL)
         status = make_layer(s, from, dataset, err);
@@ -504,7 +505,8 @@ static oj_status load_records(struct oj_report_stream *s, GDALDatasetH dataset,
     return status;
 }
 
-/* ---- the stream ----------------------------------------------------------- */
+/* ---- the stream -----------------------------------------------------------
+ */
 
 static oj_status open_stream(struct oj_report_stream *s, GDALDatasetH dataset,
                              struct oj_error *err)

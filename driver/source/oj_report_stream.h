@@ -7,9 +7,9 @@
  *  GDAL's drivers read ahead: a report would wait in their buffers until others
  *  come, and GeoJSONSeq's reads to the end before the first row.  Here records
  *  are cut from the bytes as they arrive, and each run of them is opened as a
- *  file in memory of its own, CSV behind the first line.  Fields and their types
- *  are those of the first batch, whole numbers of GeoJSONSeq being taken for
- *  reals because later ones can be; of a later batch values go into them by
+ *  file in memory of its own, CSV behind the first line.  Fields and their
+ * types are those of the first batch, whole numbers of GeoJSONSeq being taken
+ * for reals because later ones can be; of a later batch values go into them by
  *  name.  Other names are left out, and values that a field cannot hold become
  *  NULL, with counts.
  *

@@ -28,7 +28,8 @@ oj_status api_events_read_words(const char *words, int *with_stays,
                                           with_stays, err);
 }
 
-/* ---- what a state belongs to ---------------------------------------------- */
+/* ---- what a state belongs to ----------------------------------------------
+ */
 
 /* The relation in words, of which equal ones mean equal relations. */
 static oj_status write_options(const struct oj_relation *r,
@@ -143,7 +144,8 @@ oj_status api_events_save(const struct ogrjoin_events *e, const char *path,
                    strerror(errno));
 }
 
-/* ---- reports -------------------------------------------------------------- */
+/* ---- reports --------------------------------------------------------------
+ */
 
 static oj_status join_reports(struct ogrjoin_events *e,
                               const struct oj_flat *flat, struct oj_error *err)
@@ -212,13 +214,14 @@ static oj_status add_reports(struct ogrjoin_events *e,
     if (status == OJ_OK)
         status = join_reports(e, &flat, err);
     if (status == OJ_OK)
-        status = add_joined_reports(e, &view, &flat, reports->first_row, out,
-                                    err);
+        status =
+            add_joined_reports(e, &view, &flat, reports->first_row, out, err);
     api_layer_sets_free(&sets);
     return status;
 }
 
-/* ---- the entries ---------------------------------------------------------- */
+/* ---- the entries ----------------------------------------------------------
+ */
 
 int ogrjoin_events_new(struct ogrjoin_index *index, const char *which,
                        int has_texts, struct ogrjoin_events **out,

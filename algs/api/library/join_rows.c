@@ -575,8 +575,7 @@ static oj_status open_events(struct rows_stream *s, struct oj_error *err)
         return OJ_OK;
     OJ_TRY(api_events_read_words(which, &with_stays, err));
     OJ_TRY(find_key(s, err));
-    OJ_TRY(
-        write_conditions(s->settings, conditions, sizeof conditions, err));
+    OJ_TRY(write_conditions(s->settings, conditions, sizeof conditions, err));
     OJ_TRY(api_events_new(s->index->index, with_stays, s->has_text_keys,
                           conditions, &s->events, err));
     s->event_values.event_name = oj_event_names;

@@ -15,7 +15,8 @@ static const char magic[8] = {'O', 'G', 'R', 'J', 'E', 'V', 'T', '1'};
 
 static const uint64_t seed = UINT64_C(0x13198A2E03707344);
 
-/* ---- the join features ---------------------------------------------------- */
+/* ---- the join features ----------------------------------------------------
+ */
 
 static int64_t fid_of(const struct oj_flat *join, int64_t feature)
 {
@@ -47,9 +48,9 @@ static uint64_t hash_feature(uint64_t hash, const struct oj_flat *flat,
     {
         int64_t first, end, kind = OJ_PART_POINT;
         oj_flat_vertices(flat, feature, &first, &end);
-        return first == end ? hash
-                            : hash_vertices(oj_hash_mix(hash, &kind), flat,
-                                            first, end);
+        return first == end
+                   ? hash
+                   : hash_vertices(oj_hash_mix(hash, &kind), flat, first, end);
     }
     for (int64_t p = flat->part_offset[feature];
          p < flat->part_offset[feature + 1]; p++)
@@ -123,7 +124,8 @@ oj_status oj_event_state_check(const struct oj_event_state *state,
     return OJ_OK;
 }
 
-/* ---- bytes ---------------------------------------------------------------- */
+/* ---- bytes ----------------------------------------------------------------
+ */
 
 /* Of whole words; the last one is filled up with zeros. */
 static uint64_t hash_bytes(uint64_t hash, const uint8_t *bytes, int64_t n)
@@ -152,7 +154,8 @@ static uint64_t read_number(const uint8_t *bytes, int n_bytes)
     return number;
 }
 
-/* ---- writing -------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------
+ */
 
 /* Bytes on their way; a full buffer is a run of whole words. A failure stays in
  * the file. */
@@ -237,7 +240,8 @@ void oj_event_state_write(FILE *file, const void *user)
     (void)fwrite(hash, 1, sizeof hash, file);
 }
 
-/* ---- reading -------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------
+ */
 
 /* Bytes that are read from the first to the last. */
 struct input

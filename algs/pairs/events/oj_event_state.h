@@ -52,8 +52,8 @@ void oj_event_state_write(FILE *file, const void *user);
 
 /** Adds the keys of a state of n bytes to events, which has none.
  *  path     for messages
- *  Errors   OJ_ERR_DATA: it is broken; OJ_ERR_ARG: it belongs to other features,
- *           options or keys; OJ_ERR_NOMEM. events can only be freed then */
+ *  Errors   OJ_ERR_DATA: it is broken; OJ_ERR_ARG: it belongs to other
+ * features, options or keys; OJ_ERR_NOMEM. events can only be freed then */
 OJ_MUST_USE oj_status oj_event_state_read(const uint8_t *bytes, int64_t n,
                                           const char *path,
                                           const struct oj_event_state *state,

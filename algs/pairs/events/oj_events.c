@@ -9,7 +9,7 @@
 enum
 {
     FEW = 2,         /* features that a key holds without memory of its own */
-    BLOCK = 32,      /* rows whose keys are fetched at once */
+    BLOCK = 16,      /* rows whose keys are fetched at once */
     FIRST_SLOTS = 64 /* a power of 2 */
 };
 
@@ -18,11 +18,11 @@ enum
 
 struct key
 {
-    int64_t name;      /* the integer, or where its text begins */
-    int32_t n_text;    /* bytes */
-    uint32_t batch;    /* the last one that counted its features */
-    int32_t n;         /* features */
-    int32_t capacity;  /* FEW: they are in few */
+    int64_t name;     /* the integer, or where its text begins */
+    int32_t n_text;   /* bytes */
+    uint32_t batch;   /* the last one that counted its features */
+    int32_t n;        /* features */
+    int32_t capacity; /* FEW: they are in few */
     union
     {
         int32_t few[FEW];
@@ -50,9 +50,9 @@ struct oj_events
     char *text; /* [n_text] of keys */
     int64_t n_text, cap_text;
 
-    uint32_t batch;     /* number of the batch at hand */
-    int32_t *row_key;   /* [rows of the batch] number of the key; -1: the row
-                           gives no events */
+    uint32_t batch;   /* number of the batch at hand */
+    int32_t *row_key; /* [rows of the batch] number of the key; -1: the row
+                         gives no events */
     int64_t cap_row_key;
     struct oj_event_counts counts, found; /* of all, and of the batch */
 };
@@ -68,7 +68,8 @@ void oj_event_rows_free(struct oj_event_rows *events)
     *events = empty;
 }
 
-/* ---- features of a key ---------------------------------------------------- */
+/* ---- features of a key ----------------------------------------------------
+ */
 
 static int32_t *features_of(struct key *key)
 {
@@ -116,11 +117,14 @@ static void release_unused_features(struct key *key)
 /* There is room. */
 static void set_features(struct key *key, const int32_t *feature, int64_t n)
 {
-    memcpy(features_of(key), feature, (size_t)n * sizeof *feature);
+    int32_t *to = features_of(key);
+    for (int64_t i = 0; i < n; i++)
+        to[i] = feature[i];
     key->n = (int32_t)n;
 }
 
-/* ---- keys ----------------------------------------------------------------- */
+/* ---- keys -----------------------------------------------------------------
+ */
 
 static uint64_t hash_integer(int64_t name)
 {
@@ -176,8 +180,8 @@ static int is_key_of_name(const struct oj_events *events, const struct key *key,
     if (!events->rules.has_texts)
         return key->name == name->integer;
     return key->n_text == name->n_text &&
-           memcmp(events->text + key->name, name->text,
-                  (size_t)name->n_text) == 0;
+           memcmp(events->text + key->name, name->text, (size_t)name->n_text) ==
+               0;
 }
 
 /* Its slot, or the empty one where it belongs. */
@@ -316,7 +320,8 @@ static oj_status forget_keys_that_have_gone(struct oj_events *events,
     return make_slots(events, events->n_slots, err);
 }
 
-/* ---- the rows of a batch -------------------------------------------------- */
+/* ---- the rows of a batch --------------------------------------------------
+ */
 
 static int has_place(const struct oj_flat *reports, int64_t row)
 {
@@ -332,57 +337,6 @@ static int row_has_key(const struct oj_event_keys *keys, int64_t row)
     return keys->integer != NULL || keys->offset[row] < keys->offset[row + 1];
 }
 
-static void fetch_slots(const struct oj_events *events,
-                        const struct name *block, int n)
-{
-    for (int i = 0; i < n; i++)
-        __builtin_prefetch(&events->slot[first_slot(events, block[i].hash)]);
-    for (int i = 0; i < n; i++)
-    {
-        uint32_t key = events->slot[first_slot(events, block[i].hash)].key;
-        if (key != 0)
-            __builtin_prefetch(&events->key[key - 1]);
-    }
-}
-
-/* Keys of rows first .. first + n - 1, at most BLOCK, which are made where they
- * are new. */
-static oj_status find_keys_of_block(struct oj_events *events,
-                                    const struct oj_event_keys *keys,
-                                    const struct oj_flat *reports,
-                                    int64_t first, int n,
-                                    struct oj_event_counts *counts,
-                                    struct oj_error *err)
-{
-    struct name block[BLOCK];
-    int32_t *row_key = events->row_key + first;
-    for (int i = 0; i < n; i++)
-    {
-        const struct name none = {0};
-        const int has_key = row_has_key(keys, first + i);
-        row_key[i] = has_key && has_place(reports, first + i) ? 0 : -1;
-        counts->n_without_key += !has_key;
-        counts->n_without_place += has_key && row_key[i] < 0;
-        block[i] = row_key[i] == 0 ? name_of_row(keys, first + i) : none;
-    }
-    fetch_slots(events, block, n);
-    for (int i = 0; i < n; i++)
-    {
-        struct slot *slot;
-        if (row_key[i] < 0)
-            continue;
-        slot = find_slot(events, &block[i]);
-        if (slot->key == 0)
-        {
-            OJ_TRY(add_key(events, &block[i], slot, err));
-            row_key[i] = (int32_t)events->n_keys - 1;
-        }
-        else
-            row_key[i] = (int32_t)slot->key - 1;
-    }
-    return OJ_OK;
-}
-
 /* A number that no key has, also when numbers begin anew. */
 static void begin_batch(struct oj_events *events)
 {
@@ -393,38 +347,129 @@ static void begin_batch(struct oj_events *events)
         events->key[i].batch = 0;
 }
 
-/* Room for the features of all keys after each row; *n_most: of events. What a
- * key had before the batch can end once, what a row brings can begin and
- * end. */
-static oj_status reserve_features_of_rows(struct oj_events *events,
-                                          const struct oj_matches *pairs,
-                                          int64_t *n_most,
-                                          struct oj_error *err)
+/* What is found of the rows of a batch. */
+struct batch
 {
-    int64_t n = 0;
-    begin_batch(events);
-    for (int64_t row = 0; row < pairs->n_rows; row++)
+    const struct oj_event_keys *keys;
+    const struct oj_flat *reports;
+    const struct oj_matches *pairs;
+    struct oj_event_counts counts;
+    int64_t n_most; /* events: what a key had before the batch can end once,
+                       what a row brings can begin and end */
+};
+
+/* Room for the features of the key after a row of the batch. */
+static oj_status reserve_features_of_row(struct oj_events *events,
+                                         struct batch *b, int64_t row,
+                                         struct oj_error *err)
+{
+    const int64_t n =
+        oj_matches_end(b->pairs, row) - oj_matches_first(b->pairs, row);
+    struct key *key = &events->key[events->row_key[row]];
+    if (key->batch != events->batch)
     {
-        const int64_t n_pairs =
-            oj_matches_end(pairs, row) - oj_matches_first(pairs, row);
-        struct key *key;
-        if (events->row_key[row] < 0)
-            continue;
-        key = &events->key[events->row_key[row]];
-        if (key->batch != events->batch)
-        {
-            n += key->n;
-            key->batch = events->batch;
-            release_unused_features(key);
-        }
-        n += 2 * n_pairs;
-        OJ_TRY(reserve_features(key, n_pairs, err));
+        b->n_most += key->n;
+        key->batch = events->batch;
+        release_unused_features(key);
     }
-    *n_most = events->rules.is_nearest ? pairs->n_rows : n;
+    b->n_most += 2 * n;
+    return reserve_features(key, n, err);
+}
+
+/* A run of rows on its way to its keys, in three steps that other runs stand
+ * between, so that what the next step reads has come from memory:
+ *
+ *   name    the hash of each row's key; its slot is fetched
+ *   fetch   the key that the slot holds is fetched
+ *   find    the key, or a new one, and room for its features
+ */
+struct block
+{
+    int64_t first;
+    int n;
+    struct name name[BLOCK];
+};
+
+/* row_key is -1 where a row gives no events. */
+static void name_rows_of_block(struct oj_events *events, struct batch *b,
+                               struct block *block)
+{
+    int32_t *row_key = events->row_key + block->first;
+    for (int i = 0; i < block->n; i++)
+    {
+        const int64_t row = block->first + i;
+        const struct name none = {0};
+        const int has_key = row_has_key(b->keys, row);
+        row_key[i] = has_key && has_place(b->reports, row) ? 0 : -1;
+        b->counts.n_without_key += !has_key;
+        b->counts.n_without_place += has_key && row_key[i] < 0;
+        block->name[i] = row_key[i] == 0 ? name_of_row(b->keys, row) : none;
+        __builtin_prefetch(
+            &events->slot[first_slot(events, block->name[i].hash)]);
+    }
+}
+
+static void fetch_keys_of_block(const struct oj_events *events,
+                                const struct block *block)
+{
+    for (int i = 0; i < block->n; i++)
+    {
+        const uint32_t key =
+            events->slot[first_slot(events, block->name[i].hash)].key;
+        if (key != 0)
+            __builtin_prefetch(&events->key[key - 1]);
+    }
+}
+
+static oj_status find_keys_of_block(struct oj_events *events, struct batch *b,
+                                    const struct block *block,
+                                    struct oj_error *err)
+{
+    int32_t *row_key = events->row_key + block->first;
+    for (int i = 0; i < block->n; i++)
+    {
+        struct slot *slot;
+        if (row_key[i] < 0)
+            continue;
+        slot = find_slot(events, &block->name[i]);
+        if (slot->key == 0)
+        {
+            OJ_TRY(add_key(events, &block->name[i], slot, err));
+            row_key[i] = (int32_t)events->n_keys - 1;
+        }
+        else
+            row_key[i] = (int32_t)slot->key - 1;
+        OJ_TRY(reserve_features_of_row(events, b, block->first + i, err));
+    }
     return OJ_OK;
 }
 
-/* ---- events --------------------------------------------------------------- */
+static oj_status find_keys_of_batch(struct oj_events *events, struct batch *b,
+                                    struct oj_error *err)
+{
+    const int64_t n = b->pairs->n_rows;
+    const int64_t n_blocks = n / BLOCK + (n % BLOCK != 0);
+    struct block block[3];
+    for (int64_t i = 0; i < n_blocks + 2; i++)
+    {
+        struct block *named = &block[i % 3];
+        if (i < n_blocks)
+        {
+            named->first = i * BLOCK;
+            named->n =
+                (int)(n - named->first < BLOCK ? n - named->first : BLOCK);
+            name_rows_of_block(events, b, named);
+        }
+        if (i >= 1 && i <= n_blocks)
+            fetch_keys_of_block(events, &block[(i - 1) % 3]);
+        if (i >= 2)
+            OJ_TRY(find_keys_of_block(events, b, &block[(i - 2) % 3], err));
+    }
+    return OJ_OK;
+}
+
+/* ---- events ---------------------------------------------------------------
+ */
 
 /* The pairs of a report, and where its events go. */
 struct report
@@ -493,13 +538,21 @@ static void put_nearest_event(const struct oj_events *events, struct key *key,
         put_event(r, OJ_EVENT_STAY, now, measure);
 }
 
+/* Few numbers: a call would cost more. */
+static inline int are_equal(const int32_t *a, const int32_t *b, int64_t n)
+{
+    int64_t i = 0;
+    while (i < n && a[i] == b[i])
+        i++;
+    return i == n;
+}
+
 static void put_events_of_report(const struct oj_events *events,
                                  struct key *key, struct report *r)
 {
     const int32_t *before = features_of(key);
     const int64_t n = key->n;
-    const int is_equal =
-        n == r->n && memcmp(before, r->feature, (size_t)n * sizeof *before) == 0;
+    const int is_equal = n == r->n && are_equal(before, r->feature, n);
     if (events->rules.is_nearest)
     {
         put_nearest_event(events, key, r);
@@ -545,20 +598,6 @@ static void put_events_of_rows(struct oj_events *events,
         events->counts.n_events[out->kind[i]]++;
 }
 
-static oj_status find_keys_of_rows(struct oj_events *events,
-                                   const struct oj_event_keys *keys,
-                                   const struct oj_flat *reports, int64_t n,
-                                   struct oj_event_counts *counts,
-                                   struct oj_error *err)
-{
-    OJ_ROOM(events->row_key, 0, n, events->cap_row_key, err);
-    for (int64_t first = 0; first < n; first += BLOCK)
-        OJ_TRY(find_keys_of_block(
-            events, keys, reports, first,
-            (int)(n - first < BLOCK ? n - first : BLOCK), counts, err));
-    return OJ_OK;
-}
-
 oj_status oj_events_prepare(struct oj_events *events,
                             const struct oj_event_keys *keys,
                             const struct oj_flat *reports,
@@ -566,8 +605,8 @@ oj_status oj_events_prepare(struct oj_events *events,
                             struct oj_event_rows *out, int64_t *n_most,
                             struct oj_error *err)
 {
-    const struct oj_event_counts nothing = {0};
     const int64_t n = pairs->n_rows;
+    struct batch b = {.keys = keys, .reports = reports, .pairs = pairs};
     if ((keys->integer == NULL) != events->rules.has_texts)
         return oj_fail(err, OJ_ERR_ARG,
                        "keys are integers for some reports and texts for "
@@ -575,10 +614,12 @@ oj_status oj_events_prepare(struct oj_events *events,
     if (reports->n_features != n)
         return oj_fail(err, OJ_ERR_INTERNAL, "%lld reports, pairs of %lld",
                        (long long)reports->n_features, (long long)n);
-    events->found = nothing;
     OJ_TRY(forget_keys_that_have_gone(events, err));
-    OJ_TRY(find_keys_of_rows(events, keys, reports, n, &events->found, err));
-    OJ_TRY(reserve_features_of_rows(events, pairs, n_most, err));
+    OJ_ROOM(events->row_key, 0, n, events->cap_row_key, err);
+    begin_batch(events);
+    OJ_TRY(find_keys_of_batch(events, &b, err));
+    events->found = b.counts;
+    *n_most = events->rules.is_nearest ? n : b.n_most;
     OJ_TRY(oj_matches_reserve(&out->rows, n, *n_most, 1, err));
     OJ_ROOM(out->kind, 0, *n_most, out->cap_kind, err);
     return OJ_OK;
@@ -605,7 +646,8 @@ oj_status oj_events_add(struct oj_events *events,
     return OJ_OK;
 }
 
-/* ---- the whole ------------------------------------------------------------ */
+/* ---- the whole ------------------------------------------------------------
+ */
 
 oj_status oj_events_new(const struct oj_event_rules *rules, int64_t n_features,
                         const int32_t *tie_rank, struct oj_events **out,
@@ -649,7 +691,8 @@ const struct oj_event_rules *oj_events_rules(const struct oj_events *events)
     return &events->rules;
 }
 
-/* ---- keys one by one ------------------------------------------------------ */
+/* ---- keys one by one ------------------------------------------------------
+ */
 
 int oj_events_next_key(const struct oj_events *events, int64_t *at,
                        struct oj_event_key *out)

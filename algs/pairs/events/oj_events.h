@@ -113,14 +113,15 @@ OJ_MUST_USE oj_status oj_events_add(struct oj_events *events,
                                     struct oj_event_rows *out,
                                     struct oj_error *err);
 
-/** oj_events_add() in two steps, for callers who need memory of their own for the
- *  events: all that can fail, *n_most being more than there will be events; and
- *  what cannot, of the batch that was prepared last. */
-OJ_MUST_USE oj_status
-oj_events_prepare(struct oj_events *events, const struct oj_event_keys *keys,
-                  const struct oj_flat *reports, const struct oj_matches *pairs,
-                  struct oj_event_rows *out, int64_t *n_most,
-                  struct oj_error *err);
+/** oj_events_add() in two steps, for callers who need memory of their own for
+ * the events: all that can fail, *n_most being more than there will be events;
+ * and what cannot, of the batch that was prepared last. */
+OJ_MUST_USE oj_status oj_events_prepare(struct oj_events *events,
+                                        const struct oj_event_keys *keys,
+                                        const struct oj_flat *reports,
+                                        const struct oj_matches *pairs,
+                                        struct oj_event_rows *out,
+                                        int64_t *n_most, struct oj_error *err);
 void oj_events_finish(struct oj_events *events, const struct oj_matches *pairs,
                       struct oj_event_rows *out);
 
@@ -130,7 +131,8 @@ void oj_events_count(const struct oj_events *events,
 
 const struct oj_event_rules *oj_events_rules(const struct oj_events *events);
 
-/* ---- for the file of a state ---------------------------------------------- */
+/* ---- for the file of a state ----------------------------------------------
+ */
 
 /** A key and its features; borrowed. */
 struct oj_event_key
