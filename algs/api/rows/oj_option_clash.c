@@ -222,6 +222,8 @@ static const struct clash clashes[] = {
      .text = "{agg} gives one row for each input row: {how} can be left, or "
              "inner for those with pairs only"},
     /* Rows that are events. */
+    {"events", NULL, "in_place|benchmark|explain|write_spec",
+     .why = "events are written by a run of their own"},
     {"events", .without = "key",
      .text = "{events} needs {key}, the field that names what moves: {key "
              "vehicle}"},
@@ -239,8 +241,6 @@ static const struct clash clashes[] = {
      .why = "events are all that is written"},
     {"events", NULL, "unordered_pairs",
      .why = "the features of a key are compared, whatever their FIDs"},
-    {"events", NULL, "in_place|benchmark|explain|write_spec",
-     .why = "events are written by a run of their own"},
     {"events", NULL, "memory", .why = "the join side is held in memory"},
     {"agg", NULL, "name_count",
      .text = "{agg} names its columns itself: write \"count as "

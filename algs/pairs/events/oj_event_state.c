@@ -318,6 +318,21 @@ static oj_status check_frame(struct input *in, struct oj_error *err)
     return take_bytes(in, (int64_t)sizeof magic, &bytes, err);
 }
 
+/* The letters of the text can be any bytes. */
+static oj_status fail_options(const struct input *in, const char *text,
+                              int64_t n, struct oj_error *err)
+{
+    char shown[400];
+    int64_t i = 0;
+    for (; i < n && i + 1 < (int64_t)sizeof shown; i++)
+        shown[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
+    shown[i] = '\0';
+    return oj_fail(err, OJ_ERR_ARG,
+                   "the state %s belongs to other options: it was written "
+                   "with %s, and these are %.400s",
+                   in->path, shown, in->state->options);
+}
+
 static oj_status check_options(struct input *in, struct oj_error *err)
 {
     const char *options = in->state->options, *text;
@@ -326,10 +341,7 @@ static oj_status check_options(struct input *in, struct oj_error *err)
     OJ_TRY(take_number(in, 4, &has_texts, err));
     OJ_TRY(take_text(in, &text, &n, err));
     if (n != (int64_t)strlen(options) || memcmp(text, options, (size_t)n) != 0)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "the state %s belongs to other options: it was written "
-                       "with %.*s, and these are %.400s",
-                       in->path, (int)(n < 400 ? n : 400), text, options);
+        return fail_options(in, text, n, err);
     if ((has_texts != 0) != (oj_events_rules(in->events)->has_texts != 0))
         return oj_fail(err, OJ_ERR_ARG,
                        "the state %s has keys that are %s, and those of the "

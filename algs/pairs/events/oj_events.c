@@ -216,6 +216,20 @@ static struct name name_of_key(const struct oj_events *events,
     return name;
 }
 
+/* The slots are empty. */
+static void fill_slots(struct oj_events *events)
+{
+    for (int64_t i = 0; i < events->n_keys; i++)
+    {
+        const struct name name = name_of_key(events, &events->key[i]);
+        uint64_t at = first_slot(events, name.hash);
+        while (events->slot[at].key != 0)
+            at = (at + 1) & (uint64_t)(events->n_slots - 1);
+        events->slot[at].tag = (uint32_t)(name.hash >> 32);
+        events->slot[at].key = (uint32_t)i + 1;
+    }
+}
+
 /* All keys in new slots. */
 static oj_status make_slots(struct oj_events *events, int64_t n_slots,
                             struct oj_error *err)
@@ -225,15 +239,7 @@ static oj_status make_slots(struct oj_events *events, int64_t n_slots,
     oj_free(events->slot);
     events->slot = slots;
     events->n_slots = n_slots;
-    for (int64_t i = 0; i < events->n_keys; i++)
-    {
-        const struct name name = name_of_key(events, &events->key[i]);
-        uint64_t at = first_slot(events, name.hash);
-        while (slots[at].key != 0)
-            at = (at + 1) & (uint64_t)(n_slots - 1);
-        slots[at].tag = (uint32_t)(name.hash >> 32);
-        slots[at].key = (uint32_t)i + 1;
-    }
+    fill_slots(events);
     return OJ_OK;
 }
 
@@ -310,14 +316,14 @@ static void drop_empty_keys(struct oj_events *events)
 
 /* Before a batch, when many keys have come and gone: else each phone that ever
  * passed by would stay. */
-static oj_status forget_keys_that_have_gone(struct oj_events *events,
-                                            struct oj_error *err)
+static void forget_keys_that_have_gone(struct oj_events *events)
 {
     const int64_t n_empty = events->n_keys - events->counts.n_inside;
     if (4 * events->n_keys < events->n_slots || 2 * n_empty < events->n_keys)
-        return OJ_OK;
+        return;
     drop_empty_keys(events);
-    return make_slots(events, events->n_slots, err);
+    memset(events->slot, 0, (size_t)events->n_slots * sizeof *events->slot);
+    fill_slots(events);
 }
 
 /* ---- the rows of a batch --------------------------------------------------
@@ -614,7 +620,7 @@ oj_status oj_events_prepare(struct oj_events *events,
     if (reports->n_features != n)
         return oj_fail(err, OJ_ERR_INTERNAL, "%lld reports, pairs of %lld",
                        (long long)reports->n_features, (long long)n);
-    OJ_TRY(forget_keys_that_have_gone(events, err));
+    forget_keys_that_have_gone(events);
     OJ_ROOM(events->row_key, 0, n, events->cap_row_key, err);
     begin_batch(events);
     OJ_TRY(find_keys_of_batch(events, &b, err));
