@@ -301,6 +301,48 @@ static const char *pairs_text(const struct oj_job *job)
                             (long long)n);
 }
 
+/* Those that there were, as "3 enter, 2 exit". */
+static void notice_events(const struct oj_summary *summary)
+{
+    struct oj_event_counts counts;
+    char text[256] = "";
+    if (!summary->events->is_open)
+        return;
+    oj_events_count(summary->events->events, &counts);
+    for (int i = 0; i < OJ_N_EVENTS; i++)
+    {
+        if (counts.n_events[i] > 0)
+            oj_message_append(text, sizeof text, "%s%lld %s",
+                              text[0] != '\0' ? ", " : "",
+                              (long long)counts.n_events[i], oj_event_names[i]);
+    }
+    oj_notice("events: %s; %lld reports without a key, %lld without a "
+              "geometry; %s inside of join features",
+              text[0] != '\0' ? text : "none", (long long)counts.n_without_key,
+              (long long)counts.n_without_place,
+              oj_counted(counts.n_inside, "key is", "keys are"));
+}
+
+static void write_json_events(FILE *file, const struct oj_summary *summary)
+{
+    struct oj_event_counts counts;
+    if (!summary->events->is_open)
+    {
+        fprintf(file, "  \"events\": null,\n");
+        return;
+    }
+    oj_events_count(summary->events->events, &counts);
+    fprintf(file, "  \"events\": {");
+    for (int i = 0; i < OJ_N_EVENTS; i++)
+        fprintf(file, "\"%s\": %lld, ", oj_event_names[i],
+                (long long)counts.n_events[i]);
+    fprintf(file,
+            "\"without_key\": %lld, \"without_geometry\": %lld, "
+            "\"inside\": %lld},\n",
+            (long long)counts.n_without_key, (long long)counts.n_without_place,
+            (long long)counts.n_inside);
+}
+
 static const char *destination_of(const struct oj_job *job)
 {
     return job->command->in_place ? job->command->input.dataset
@@ -440,6 +482,7 @@ static void write_json(FILE *file, const void *user)
     write_number_or_null(file, "rows_counted_after_closing",
                          (double)summary->written->n_checked,
                          summary->written->n_checked >= 0);
+    write_json_events(file, summary);
     write_validation(file, summary->validation);
     fprintf(file,
             "  \"seconds\": {\"read\": %.6f, \"join\": %.6f, \"write\": %.6f, "
@@ -466,6 +509,7 @@ static oj_status print_and_write_summary(struct oj_summary *summary,
     summary->total_s = oj_clock_seconds() - summary->start;
     print_notices_and_skipped_rows(summary->job);
     warn_rows_without_geometry_lost(summary->written->n_left_out);
+    notice_events(summary);
     print_summary_line(summary);
     return path == NULL ? OJ_OK
                         : oj_text_file_write(path, "json_summary", write_json,

@@ -4,6 +4,7 @@
 
 #include "../job/oj_job.h"
 #include "../output/oj_output.h"
+#include "oj_pass_events.h"
 #include "oj_validation_run.h"
 
 /** Owns nothing. */
@@ -14,6 +15,7 @@ struct oj_summary
     double start;   /**< of the run, oj_clock_seconds() */
     double write_s; /**< writing rows and finishing the output */
     double total_s;
+    const struct oj_pass_events *events;    /**< closed without -events */
     const struct oj_validation *validation; /**< NULL: not validated */
 };
 

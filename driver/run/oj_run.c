@@ -369,6 +369,7 @@ oj_status oj_run(const struct oj_command *command, int *exit_code,
     oj_status status;
     run.summary.job = &run.pass.job;
     run.summary.written = &run.output.layers[0];
+    run.summary.events = &run.pass.events;
     run.summary.start = oj_clock_seconds();
     status = run_command(&run, err);
     oj_output_abort(&run.output);
