@@ -595,10 +595,11 @@ struct ogrjoin_events;
  *  which  NULL or "changes"; "all": a feature that a key keeps is an event, too
  *  has_texts  1: keys are texts; 0: integers
  *  Errors  OGRJOIN_ERR_ARG; OGRJOIN_ERR_NOMEM */
-OGRJOIN_MUST_USE OGRJOIN_API int
-ogrjoin_events_new(struct ogrjoin_index *index, const char *which,
-                   int has_texts, struct ogrjoin_events **out,
-                   struct ogrjoin_error *err);
+OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_events_new(struct ogrjoin_index *index,
+                                                    const char *which,
+                                                    int has_texts,
+                                                    struct ogrjoin_events **out,
+                                                    struct ogrjoin_error *err);
 
 /** The keys of the features of a layer, in one of two forms. */
 struct ogrjoin_event_keys
@@ -638,8 +639,7 @@ ogrjoin_events_add(struct ogrjoin_events *events, struct ogrjoin_layer *reports,
                    struct ogrjoin_event_rows *out, struct ogrjoin_error *err);
 
 /** Number of keys that have features now. */
-OGRJOIN_API int64_t
-ogrjoin_events_inside(const struct ogrjoin_events *events);
+OGRJOIN_API int64_t ogrjoin_events_inside(const struct ogrjoin_events *events);
 
 /** Writes the features of all keys, by the ids of the join side, to a file that
  *  is as it was before or complete, whenever the process ends.

@@ -460,8 +460,7 @@ int oj_option_is_of_pairs(const struct oj_option *option)
 
 int oj_option_words(const struct oj_option *option)
 {
-    if (option->kind == OJ_OPTION_FLAG ||
-        option->kind == OJ_OPTION_REFERENCE ||
+    if (option->kind == OJ_OPTION_FLAG || option->kind == OJ_OPTION_REFERENCE ||
         option->kind == OJ_OPTION_FLAG_OR_WORD)
         return 0;
     if (option->kind == OJ_OPTION_BOX || option->kind == OJ_OPTION_BOXES)

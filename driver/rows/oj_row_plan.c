@@ -65,8 +65,8 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     const struct oj_command *command = job->command;
     const struct oj_options options = oj_job_options(command);
     struct oj_schema_request *fields = &rows->fields;
-    enum oj_how how = command->events != NULL ? OJ_HOW_INNER
-                                              : (enum oj_how)command->how;
+    enum oj_how how =
+        command->events != NULL ? OJ_HOW_INNER : (enum oj_how)command->how;
     int is_choice = oj_how_is_choice(how);
     int is_one = is_choice || command->aggregates != NULL;
     struct oj_row_choice choice;

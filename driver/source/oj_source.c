@@ -574,8 +574,8 @@ static oj_status open_report_stream(struct oj_source *s,
                        "-sql takes no reports from %s: -select, -where and "
                        "-spat do",
                        s->side->dataset);
-    OJ_TRY(oj_report_stream_open(&options, &s->stream, &s->dataset,
-                                 &s->layer, err));
+    OJ_TRY(oj_report_stream_open(&options, &s->stream, &s->dataset, &s->layer,
+                                 err));
     snprintf(s->name, sizeof s->name, "%s", OGR_L_GetName(s->layer));
     OJ_TRY(check_geometry(s, command, err));
     OJ_TRY(set_filters(s, err));

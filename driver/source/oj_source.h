@@ -18,7 +18,7 @@ struct oj_source
     GDALDatasetH dataset;
     OGRLayerH layer;
     struct oj_report_stream *stream; /**< that fills layer; NULL: none */
-    int is_result_set;       /**< layer comes from a SELECT */
+    int is_result_set;               /**< layer comes from a SELECT */
     int has_wrong_stream;    /**< the driver's stream of columns is wrong */
     const double *spat;      /**< the command's filter box, or NULL */
     int has_where;           /**< an attribute filter is set on layer */

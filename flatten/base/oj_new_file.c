@@ -103,7 +103,7 @@ int oj_new_file_write(const char *path, void (*write)(FILE *, const void *),
 {
     const char *slash = strrchr(path, '/');
     char folder[PATH_SIZE], temporary[PATH_SIZE];
-    const size_t n = slash == NULL ? 1
+    const size_t n = slash == NULL   ? 1
                      : slash == path ? 1
                                      : (size_t)(slash - path);
     int number, file;
@@ -118,8 +118,7 @@ int oj_new_file_write(const char *path, void (*write)(FILE *, const void *),
                                             sizeof temporary);
     if (file < 0)
         return -1;
-    if (write_and_close(file, write, user) == 0 &&
-        rename(temporary, path) == 0)
+    if (write_and_close(file, write, user) == 0 && rename(temporary, path) == 0)
         return sync_folder(folder);
     number = errno;
     unlink(temporary);

@@ -22,7 +22,7 @@
 
 static const double side = 100000.0;
 
-struct arguments
+struct event_run
 {
     int64_t keys, fences, vertices, reports, batch;
     int threads, texts;
@@ -30,7 +30,7 @@ struct arguments
     double cover;
 };
 
-struct fleet
+struct moving_fleet
 {
     uint64_t random;
     double *x, *y; /* [keys] */
@@ -80,15 +80,15 @@ static double next_random(uint64_t *state)
     return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
 }
 
-static double radius_of(const struct arguments *a)
+static double radius_of(const struct event_run *a)
 {
     return side * sqrt(a->cover / (3.14159265358979 * (double)a->fences));
 }
 
-static struct fleet make_fleet(const struct arguments *a)
+static struct moving_fleet make_fleet(const struct event_run *a)
 {
-    struct fleet fleet = {1, allocate(a->keys, sizeof(double)),
-                          allocate(a->keys, sizeof(double))};
+    struct moving_fleet fleet = {1, allocate(a->keys, sizeof(double)),
+                                 allocate(a->keys, sizeof(double))};
     for (int64_t i = 0; i < a->keys; i++)
     {
         fleet.x[i] = side * next_random(&fleet.random);
@@ -103,7 +103,8 @@ static double move(double at, uint64_t *random)
     return at < 0 ? -at : at > side ? 2 * side - at : at;
 }
 
-static int64_t next_report(const struct arguments *a, struct fleet *fleet)
+static int64_t next_report(const struct event_run *a,
+                           struct moving_fleet *fleet)
 {
     int64_t i = (int64_t)(next_random(&fleet->random) * (double)a->keys);
     fleet->x[i] = move(fleet->x[i], &fleet->random);
@@ -112,7 +113,7 @@ static int64_t next_report(const struct arguments *a, struct fleet *fleet)
 }
 
 /* x y x y of the ring of a fence. */
-static void make_ring(const struct arguments *a, uint64_t *random, double *x,
+static void make_ring(const struct event_run *a, uint64_t *random, double *x,
                       double *y)
 {
     const double cx = side * next_random(random),
@@ -132,7 +133,7 @@ static void make_ring(const struct arguments *a, uint64_t *random, double *x,
 /* ---- through the library --------------------------------------------------
  */
 
-static struct ogrjoin_index *make_index(const struct arguments *a)
+static struct ogrjoin_index *make_index(const struct event_run *a)
 {
     const int64_t n = a->fences, n_vertices = n * a->vertices;
     struct ogrjoin_settings *settings = ogrjoin_settings_new();
@@ -172,7 +173,7 @@ static struct ogrjoin_index *make_index(const struct arguments *a)
     return index; /* the arrays stay until the end of the process */
 }
 
-static struct reports make_room(const struct arguments *a)
+static struct reports make_room(const struct event_run *a)
 {
     return (struct reports){
         allocate(a->batch, sizeof(double)), allocate(a->batch, sizeof(double)),
@@ -180,7 +181,7 @@ static struct reports make_room(const struct arguments *a)
         allocate(a->batch + 1, sizeof(int64_t)), allocate(a->batch, 16)};
 }
 
-static void fill_reports(const struct arguments *a, struct fleet *fleet,
+static void fill_reports(const struct event_run *a, struct moving_fleet *fleet,
                          struct reports *r, int64_t n)
 {
     r->offset[0] = 0;
@@ -220,11 +221,11 @@ static uint64_t add_to_checksum(uint64_t sum,
 }
 
 /* Processor seconds of all reports. events NULL: the pairs alone. */
-static double run(const struct arguments *a, struct ogrjoin_index *index,
+static double run(const struct event_run *a, struct ogrjoin_index *index,
                   struct ogrjoin_events *events, int64_t *n_events,
                   uint64_t *checksum)
 {
-    struct fleet fleet = make_fleet(a);
+    struct moving_fleet fleet = make_fleet(a);
     struct reports r = make_room(a);
     struct ogrjoin_event_keys keys = {.size = sizeof keys};
     double seconds = 0;
@@ -261,7 +262,7 @@ static double run(const struct arguments *a, struct ogrjoin_index *index,
     return seconds;
 }
 
-static void time_library(const struct arguments *a)
+static void time_library(const struct event_run *a)
 {
     struct ogrjoin_index *index = make_index(a);
     struct ogrjoin_events *events = NULL;
@@ -301,9 +302,9 @@ static FILE *create(const char *folder, const char *name)
     return file;
 }
 
-static void write_files(const struct arguments *a)
+static void write_files(const struct event_run *a)
 {
-    struct fleet fleet = make_fleet(a);
+    struct moving_fleet fleet = make_fleet(a);
     double *x = allocate(2 * a->vertices, sizeof *x), *y = x + a->vertices;
     uint64_t random = 2;
     FILE *file = create(a->folder, "fences.csv");
@@ -331,7 +332,7 @@ static void write_files(const struct arguments *a)
 /* ---- what is asked --------------------------------------------------------
  */
 
-static void read_arguments(int argc, char **argv, struct arguments *a)
+static void read_arguments(int argc, char **argv, struct event_run *a)
 {
     const struct
     {
@@ -376,7 +377,7 @@ static void read_arguments(int argc, char **argv, struct arguments *a)
 
 int main(int argc, char **argv)
 {
-    struct arguments a = {100000, 10000, 50,       20000000, 262144,
+    struct event_run a = {100000, 10000, 50,       20000000, 262144,
                           1,      0,     "within", NULL,     1.0};
     read_arguments(argc, argv, &a);
     if (a.folder != NULL)

@@ -658,8 +658,7 @@ static oj_status make_event_names(const struct batch *b, struct ArrowArray *out,
     memset(&column, 0, sizeof column);
     for (int64_t i = 0; i < b->n && status == OJ_OK; i++)
     {
-        const char *name =
-            values->event_name[values->event[b->place[i].entry]];
+        const char *name = values->event_name[values->event[b->place[i].entry]];
         const size_t n = strlen(name);
         char *to = NULL;
         status = oj_arrow_bytes_column_add(&column, (int64_t)n, &to, err);

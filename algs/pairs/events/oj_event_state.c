@@ -159,7 +159,7 @@ static uint64_t read_number(const uint8_t *bytes, int n_bytes)
 
 /* Bytes on their way; a full buffer is a run of whole words. A failure stays in
  * the file. */
-struct output
+struct state_output
 {
     FILE *file;
     uint64_t hash;
@@ -167,14 +167,14 @@ struct output
     uint8_t bytes[65536];
 };
 
-static void flush_output(struct output *o)
+static void flush_output(struct state_output *o)
 {
     o->hash = hash_bytes(o->hash, o->bytes, (int64_t)o->n);
     (void)fwrite(o->bytes, 1, o->n, o->file);
     o->n = 0;
 }
 
-static void put_bytes(struct output *o, const void *bytes, size_t n)
+static void put_bytes(struct state_output *o, const void *bytes, size_t n)
 {
     const uint8_t *at = bytes;
     while (n > 0)
@@ -190,20 +190,20 @@ static void put_bytes(struct output *o, const void *bytes, size_t n)
     }
 }
 
-static void put_number(struct output *o, uint64_t number, int n_bytes)
+static void put_number(struct state_output *o, uint64_t number, int n_bytes)
 {
     uint8_t bytes[8];
     write_number(number, n_bytes, bytes);
     put_bytes(o, bytes, (size_t)n_bytes);
 }
 
-static void put_text(struct output *o, const char *text, int64_t n)
+static void put_text(struct state_output *o, const char *text, int64_t n)
 {
     put_number(o, (uint64_t)n, 4);
     put_bytes(o, text, (size_t)n);
 }
 
-static void put_key(struct output *o, const struct oj_event_key *key,
+static void put_key(struct state_output *o, const struct oj_event_key *key,
                     const struct oj_flat *join)
 {
     if (key->text != NULL)
@@ -219,7 +219,7 @@ void oj_event_state_write(FILE *file, const void *user)
 {
     const struct oj_event_state_to_write *w = user;
     const struct oj_event_state *state = w->state;
-    struct output o = {0};
+    struct state_output o = {0};
     struct oj_event_counts counts;
     struct oj_event_key key;
     int64_t at = 0;
@@ -244,7 +244,7 @@ void oj_event_state_write(FILE *file, const void *user)
  */
 
 /* Bytes that are read from the first to the last. */
-struct input
+struct state_input
 {
     const uint8_t *at;
     int64_t n; /* from at on */
@@ -256,7 +256,7 @@ struct input
     int64_t cap_feature;
 };
 
-static oj_status fail_broken(const struct input *in, const char *why,
+static oj_status fail_broken(const struct state_input *in, const char *why,
                              struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_DATA,
@@ -264,13 +264,13 @@ static oj_status fail_broken(const struct input *in, const char *why,
                    in->path, why);
 }
 
-static oj_status fail_cut(const struct input *in, struct oj_error *err)
+static oj_status fail_cut(const struct state_input *in, struct oj_error *err)
 {
     return fail_broken(in, "it ends too early", err);
 }
 
-static oj_status take_bytes(struct input *in, int64_t n, const uint8_t **bytes,
-                            struct oj_error *err)
+static oj_status take_bytes(struct state_input *in, int64_t n,
+                            const uint8_t **bytes, struct oj_error *err)
 {
     if (n > in->n)
         return fail_cut(in, err);
@@ -280,8 +280,8 @@ static oj_status take_bytes(struct input *in, int64_t n, const uint8_t **bytes,
     return OJ_OK;
 }
 
-static oj_status take_number(struct input *in, int n_bytes, uint64_t *number,
-                             struct oj_error *err)
+static oj_status take_number(struct state_input *in, int n_bytes,
+                             uint64_t *number, struct oj_error *err)
 {
     const uint8_t *bytes = NULL;
     OJ_TRY(take_bytes(in, n_bytes, &bytes, err));
@@ -289,8 +289,8 @@ static oj_status take_number(struct input *in, int n_bytes, uint64_t *number,
     return OJ_OK;
 }
 
-static oj_status take_text(struct input *in, const char **text, int64_t *n,
-                           struct oj_error *err)
+static oj_status take_text(struct state_input *in, const char **text,
+                           int64_t *n, struct oj_error *err)
 {
     const uint8_t *bytes = NULL;
     uint64_t length;
@@ -302,7 +302,7 @@ static oj_status take_text(struct input *in, const char **text, int64_t *n,
 }
 
 /* Magic and hash, which are no part of what is read afterwards. */
-static oj_status check_frame(struct input *in, struct oj_error *err)
+static oj_status check_frame(struct state_input *in, struct oj_error *err)
 {
     const uint8_t *bytes = NULL;
     if (in->n < (int64_t)sizeof magic ||
@@ -319,7 +319,7 @@ static oj_status check_frame(struct input *in, struct oj_error *err)
 }
 
 /* The letters of the text can be any bytes. */
-static oj_status fail_options(const struct input *in, const char *text,
+static oj_status fail_options(const struct state_input *in, const char *text,
                               int64_t n, struct oj_error *err)
 {
     char shown[400];
@@ -333,7 +333,7 @@ static oj_status fail_options(const struct input *in, const char *text,
                    in->path, shown, in->state->options);
 }
 
-static oj_status check_options(struct input *in, struct oj_error *err)
+static oj_status check_options(struct state_input *in, struct oj_error *err)
 {
     const char *options = in->state->options, *text;
     uint64_t has_texts;
@@ -351,7 +351,8 @@ static oj_status check_options(struct input *in, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status check_join_features(struct input *in, struct oj_error *err)
+static oj_status check_join_features(struct state_input *in,
+                                     struct oj_error *err)
 {
     const struct oj_flat *join = in->state->join;
     uint64_t fingerprint, n;
@@ -371,7 +372,7 @@ static oj_status check_join_features(struct input *in, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status find_feature(const struct input *in, int64_t fid,
+static oj_status find_feature(const struct state_input *in, int64_t fid,
                               int32_t *feature, struct oj_error *err)
 {
     const struct named_feature wanted = {fid, 0};
@@ -384,7 +385,7 @@ static oj_status find_feature(const struct input *in, int64_t fid,
     return OJ_OK;
 }
 
-static oj_status read_key(struct input *in, struct oj_error *err)
+static oj_status read_key(struct state_input *in, struct oj_error *err)
 {
     struct oj_event_key key = {0};
     struct oj_error reason;
@@ -414,7 +415,7 @@ static oj_status read_key(struct input *in, struct oj_error *err)
     return status == OJ_OK ? OJ_OK : oj_fail(err, status, "%s", reason.message);
 }
 
-static oj_status read_keys(struct input *in, struct oj_error *err)
+static oj_status read_keys(struct state_input *in, struct oj_error *err)
 {
     uint64_t n_keys;
     OJ_TRY(take_number(in, 8, &n_keys, err));
@@ -428,7 +429,7 @@ oj_status oj_event_state_read(const uint8_t *bytes, int64_t n, const char *path,
                               const struct oj_event_state *state,
                               struct oj_events *events, struct oj_error *err)
 {
-    struct input in = {0};
+    struct state_input in = {0};
     oj_status status;
     in.at = bytes;
     in.n = n;

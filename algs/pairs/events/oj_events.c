@@ -354,7 +354,7 @@ static void begin_batch(struct oj_events *events)
 }
 
 /* What is found of the rows of a batch. */
-struct batch
+struct report_batch
 {
     const struct oj_event_keys *keys;
     const struct oj_flat *reports;
@@ -366,7 +366,7 @@ struct batch
 
 /* Room for the features of the key after a row of the batch. */
 static oj_status reserve_features_of_row(struct oj_events *events,
-                                         struct batch *b, int64_t row,
+                                         struct report_batch *b, int64_t row,
                                          struct oj_error *err)
 {
     const int64_t n =
@@ -389,7 +389,7 @@ static oj_status reserve_features_of_row(struct oj_events *events,
  *   fetch   the key that the slot holds is fetched
  *   find    the key, or a new one, and room for its features
  */
-struct block
+struct key_block
 {
     int64_t first;
     int n;
@@ -397,8 +397,8 @@ struct block
 };
 
 /* row_key is -1 where a row gives no events. */
-static void name_rows_of_block(struct oj_events *events, struct batch *b,
-                               struct block *block)
+static void name_rows_of_block(struct oj_events *events, struct report_batch *b,
+                               struct key_block *block)
 {
     int32_t *row_key = events->row_key + block->first;
     for (int i = 0; i < block->n; i++)
@@ -416,7 +416,7 @@ static void name_rows_of_block(struct oj_events *events, struct batch *b,
 }
 
 static void fetch_keys_of_block(const struct oj_events *events,
-                                const struct block *block)
+                                const struct key_block *block)
 {
     for (int i = 0; i < block->n; i++)
     {
@@ -427,8 +427,9 @@ static void fetch_keys_of_block(const struct oj_events *events,
     }
 }
 
-static oj_status find_keys_of_block(struct oj_events *events, struct batch *b,
-                                    const struct block *block,
+static oj_status find_keys_of_block(struct oj_events *events,
+                                    struct report_batch *b,
+                                    const struct key_block *block,
                                     struct oj_error *err)
 {
     int32_t *row_key = events->row_key + block->first;
@@ -450,15 +451,16 @@ static oj_status find_keys_of_block(struct oj_events *events, struct batch *b,
     return OJ_OK;
 }
 
-static oj_status find_keys_of_batch(struct oj_events *events, struct batch *b,
+static oj_status find_keys_of_batch(struct oj_events *events,
+                                    struct report_batch *b,
                                     struct oj_error *err)
 {
     const int64_t n = b->pairs->n_rows;
     const int64_t n_blocks = n / BLOCK + (n % BLOCK != 0);
-    struct block block[3];
+    struct key_block block[3];
     for (int64_t i = 0; i < n_blocks + 2; i++)
     {
-        struct block *named = &block[i % 3];
+        struct key_block *named = &block[i % 3];
         if (i < n_blocks)
         {
             named->first = i * BLOCK;
@@ -612,7 +614,7 @@ oj_status oj_events_prepare(struct oj_events *events,
                             struct oj_error *err)
 {
     const int64_t n = pairs->n_rows;
-    struct batch b = {.keys = keys, .reports = reports, .pairs = pairs};
+    struct report_batch b = {.keys = keys, .reports = reports, .pairs = pairs};
     if ((keys->integer == NULL) != events->rules.has_texts)
         return oj_fail(err, OJ_ERR_ARG,
                        "keys are integers for some reports and texts for "

@@ -27,7 +27,7 @@ static void must(oj_status status)
 }
 
 /* Reports of a batch with their pairs; text i is the name of key i. */
-struct trial
+struct event_trial
 {
     struct oj_event_rules rules;
     int32_t tie_rank[N_FEATURES], by_rank[N_FEATURES];
@@ -47,7 +47,7 @@ struct trial
     uint8_t kind[MOST_EVENTS];
 };
 
-static void shuffle_ranks(struct trial *t)
+static void shuffle_ranks(struct event_trial *t)
 {
     for (int i = 0; i < N_FEATURES; i++)
         t->by_rank[i] = i;
@@ -65,7 +65,7 @@ static void shuffle_ranks(struct trial *t)
     }
 }
 
-static void open_trial(struct trial *t, int kind)
+static void open_trial(struct event_trial *t, int kind)
 {
     memset(t, 0, sizeof *t);
     random_state = (uint64_t)kind + 1;
@@ -75,7 +75,7 @@ static void open_trial(struct trial *t, int kind)
     shuffle_ranks(t);
 }
 
-static void make_pairs(struct trial *t, int64_t n)
+static void make_pairs(struct event_trial *t, int64_t n)
 {
     int64_t at = 0;
     must(oj_matches_reserve(&t->pairs, n, n * MOST_PAIRS, 1, &error));
@@ -96,7 +96,7 @@ static void make_pairs(struct trial *t, int64_t n)
     t->pairs.n_entries = t->pairs.n_pairs = at;
 }
 
-static void make_reports(struct trial *t, int64_t n)
+static void make_reports(struct event_trial *t, int64_t n)
 {
     make_pairs(t, n);
     for (int64_t i = 0; i < n; i++)
@@ -117,7 +117,8 @@ static void make_reports(struct trial *t, int64_t n)
     }
 }
 
-static void put_truth(struct trial *t, int64_t row, int kind, int32_t feature)
+static void put_truth(struct event_trial *t, int64_t row, int kind,
+                      int32_t feature)
 {
     t->row[t->n_events] = row;
     t->feature[t->n_events] = feature;
@@ -125,7 +126,7 @@ static void put_truth(struct trial *t, int64_t row, int kind, int32_t feature)
 }
 
 /* One report, feature by feature. */
-static void add_truth_of_row(struct trial *t, int64_t row)
+static void add_truth_of_row(struct event_trial *t, int64_t row)
 {
     uint8_t *has = t->has[t->key[row]], now[N_FEATURES] = {0};
     int32_t nearest = -1, before = -1;
@@ -153,7 +154,7 @@ static void add_truth_of_row(struct trial *t, int64_t row)
     memcpy(has, now, sizeof now);
 }
 
-static void make_truth(struct trial *t, int64_t n)
+static void make_truth(struct event_trial *t, int64_t n)
 {
     t->n_events = 0;
     for (int64_t i = 0; i < n; i++)
@@ -164,8 +165,8 @@ static void make_truth(struct trial *t, int64_t n)
     }
 }
 
-static oj_status add_batch(struct trial *t, int64_t n, struct oj_events *events,
-                           struct oj_event_rows *out)
+static oj_status add_batch(struct event_trial *t, int64_t n,
+                           struct oj_events *events, struct oj_event_rows *out)
 {
     struct oj_event_keys keys = {0};
     struct oj_flat reports = {0};
@@ -179,7 +180,8 @@ static oj_status add_batch(struct trial *t, int64_t n, struct oj_events *events,
     return oj_events_add(events, &keys, &reports, &t->pairs, out, &error);
 }
 
-static void compare(const struct trial *t, const struct oj_event_rows *out)
+static void compare(const struct event_trial *t,
+                    const struct oj_event_rows *out)
 {
     int64_t at = 0;
     ck_assert_int_eq(out->rows.n_entries, t->n_events);
@@ -198,7 +200,7 @@ static void compare(const struct trial *t, const struct oj_event_rows *out)
     ck_assert_int_eq(at, t->n_events);
 }
 
-static int64_t count_inside(const struct trial *t)
+static int64_t count_inside(const struct event_trial *t)
 {
     int64_t n = 0;
     for (int k = 0; k < N_KEYS; k++)
@@ -206,7 +208,7 @@ static int64_t count_inside(const struct trial *t)
     return n;
 }
 
-static struct oj_flat join_of(const struct trial *t)
+static struct oj_flat join_of(const struct event_trial *t)
 {
     static const double zeros[N_FEATURES];
     struct oj_flat join = {0};
@@ -217,7 +219,8 @@ static struct oj_flat join_of(const struct trial *t)
 }
 
 /* Through a file in memory. */
-static void save_and_load(const struct trial *t, struct oj_events **events)
+static void save_and_load(const struct event_trial *t,
+                          struct oj_events **events)
 {
     const struct oj_flat join = join_of(t);
     const struct oj_event_state state = {&join, "options"};
@@ -240,7 +243,7 @@ static void save_and_load(const struct trial *t, struct oj_events **events)
 /* 8: all rules. Every third batch the state goes through a file. */
 TEST_LOOP(random_batches, 0, 8)
 {
-    static struct trial t;
+    static struct event_trial t;
     struct oj_events *events;
     struct oj_event_rows out = {0};
     int64_t n_all = 0;
@@ -269,7 +272,7 @@ TEST_LOOP(random_batches, 0, 8)
 /* After the n-th allocation has failed, the batch can be added once more. */
 TEST_LOOP(no_memory, 0, 8)
 {
-    static struct trial t;
+    static struct event_trial t;
     int n_failed = 0;
     oj_status status = OJ_ERR_NOMEM;
     for (int n = 1; status != OJ_OK; n++)
@@ -312,7 +315,7 @@ TEST_LOOP(no_memory, 0, 8)
 TEST_LOOP(keys_that_have_gone_are_forgotten, 0, 2)
 {
     const struct oj_event_rules rules = {0, 0, _i};
-    static struct trial t;
+    static struct event_trial t;
     struct oj_events *events;
     struct oj_event_rows out = {0};
     int64_t n_late = 0, key = 0;
@@ -356,7 +359,7 @@ TEST_LOOP(keys_that_have_gone_are_forgotten, 0, 2)
 /* Keys in bytes that only look like a state. */
 TEST(states_that_do_not_fit)
 {
-    static struct trial t;
+    static struct event_trial t;
     const struct oj_event_key twice[] = {
         {7, NULL, 0, 2, (const int32_t[]){0, 1}},
         {7, NULL, 0, 1, (const int32_t[]){2}}};
