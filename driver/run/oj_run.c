@@ -26,6 +26,9 @@ enum
     N_TARGETS
 };
 
+/* Between two savings of the state of events that are handed on. */
+#define STATE_SECONDS 60.0
+
 /* What a run to a destination holds beside the rest. */
 struct writing
 {
@@ -33,6 +36,7 @@ struct writing
     struct oj_pass *pass; /* of run */
     struct oj_output *output;
     struct target target[N_TARGETS];
+    double state_saved;        /* when the state of events was, last */
     const char *infinite_side; /* of a row that is not finite; NULL: none */
     int64_t infinite_fid;
 };
@@ -73,6 +77,20 @@ static oj_status write_unmatched_join_rows(struct writing *w,
                                 err);
 }
 
+/* To who reads a stream. The state follows what was handed on, now and then, so
+ * that a run that goes on for weeks and is killed loses a minute of it. */
+static oj_status hand_events_on(struct writing *w, struct oj_error *err)
+{
+    const double now = oj_clock_seconds();
+    if (w->output->kind != OJ_OUTPUT_STREAM)
+        return OJ_OK;
+    OJ_TRY(oj_output_flush(w->output, err));
+    if (now - w->state_saved < STATE_SECONDS)
+        return OJ_OK;
+    w->state_saved = now;
+    return oj_pass_events_save(&w->pass->events, err);
+}
+
 /* *input_end: when the last input row was written. */
 static oj_status write_answers(struct writing *w, double *input_end,
                                struct oj_error *err)
@@ -90,7 +108,7 @@ static oj_status write_answers(struct writing *w, double *input_end,
         }
         OJ_TRY(write_answer_to_layers(w, answer, err));
         if (w->run->command->events != NULL)
-            OJ_TRY(oj_output_flush(w->output, err));
+            OJ_TRY(hand_events_on(w, err));
         *input_end = oj_clock_seconds();
     }
 }
@@ -314,7 +332,10 @@ static oj_status join_and_write_output(struct writing *w, struct oj_error *err)
     OJ_TRY(oj_pass_start(w->pass, w->target[UNMATCHED_JOIN].at != NULL, err));
     OJ_TRY(open_output(w, err));
     if (w->run->command->events != NULL)
+    {
         oj_cancel_end_input_first();
+        w->state_saved = oj_clock_seconds();
+    }
     return write_output(w, err);
 }
 
