@@ -1,4 +1,4 @@
-#include "index/cuda_index.h"
+#include "foundations/index/cuda_index.h"
 
 #include <stdio.h>
 

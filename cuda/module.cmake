@@ -6,53 +6,53 @@
 # for the first of each major version from sm_75 on.
 
 set(OJ_CUDA_SOURCES
-  cuda/device/cuda_sort.cu
-  cuda/device/cuda_scan.cu
-  cuda/device/cuda_device.cu
-  cuda/device/cuda_host_threads.cu
-  cuda/device/cuda_stage.cu
-  cuda/device/cuda_copy.cu
-  cuda/device/cuda_peers.cu
-  cuda/device/cuda_layer.cu
-  cuda/nearest/cuda_segment_cell_tree.cu
-  cuda/nearest/cuda_nearest_segment_of_far_points.cu
-  cuda/nearest/cuda_nearest.cu
-  cuda/rings/cuda_cell_tree_start_level.cu
-  cuda/rings/cuda_polygon_cells_build.cu
-  cuda/within/cuda_points_in_polygons.cu
-  cuda/quadrant/cuda_point_quadtree.cu
-  cuda/tree/cuda_tree.cu
-  cuda/points/cuda_tree_distance_joins.cu
-  cuda/shapes/cuda_box_pairs.cu
-  cuda/shapes/cuda_intersects_prepare.cu
-  cuda/shapes/cuda_intersects.cu
-  cuda/shapes/cuda_candidate_screen.cu
-  cuda/index/cuda_family.cu
-  cuda/index/cuda_pair_order.cu
-  cuda/index/cuda_pair_listing.cu
-  cuda/points/cuda_close_points.cu
-  cuda/points/cuda_points_in_boxes.cu
-  cuda/points/cuda_nearest_points.cu
-  cuda/similar_text/cuda_text_side.cu
-  cuda/similar_text/cuda_similar_text.cu
-  cuda/similar_text/cuda_gssjoin.cu
-  cuda/similar_shapes/cuda_shape_side.cu
-  cuda/similar_shapes/cuda_similar_shapes.cu
-  cuda/similar_shapes/cuda_topkabt_trajectories.cu
-  cuda/similar_vectors/cuda_vector_side.cu
-  cuda/similar_vectors/cuda_similar_vectors.cu
-  cuda/similar_vectors/cuda_zorder_lists.cu
-  cuda/index/cuda_index.cu
-  cuda/index/cuda_row_shares.cu
-  cuda/index/cuda_batches.cu
-  cuda/index/cuda_pair_sums.cu
-  cuda/index/cuda_resident_points.cu
+  cuda/foundations/device/cuda_sort.cu
+  cuda/foundations/device/cuda_scan.cu
+  cuda/foundations/device/cuda_device.cu
+  cuda/foundations/device/cuda_host_threads.cu
+  cuda/foundations/device/cuda_stage.cu
+  cuda/foundations/device/cuda_copy.cu
+  cuda/foundations/device/cuda_peers.cu
+  cuda/foundations/device/cuda_layer.cu
+  cuda/joins/nearest/cuda_segment_cell_tree.cu
+  cuda/joins/nearest/cuda_nearest_segment_of_far_points.cu
+  cuda/joins/nearest/cuda_nearest.cu
+  cuda/foundations/rings/cuda_cell_tree_start_level.cu
+  cuda/foundations/rings/cuda_polygon_cells_build.cu
+  cuda/joins/within/cuda_points_in_polygons.cu
+  cuda/papers/cuda_quadrants.cu
+  cuda/foundations/tree/cuda_tree.cu
+  cuda/joins/points/cuda_tree_distance_joins.cu
+  cuda/joins/shapes/cuda_box_pairs.cu
+  cuda/joins/shapes/cuda_intersects_prepare.cu
+  cuda/joins/shapes/cuda_intersects.cu
+  cuda/joins/shapes/cuda_candidate_screen.cu
+  cuda/foundations/index/cuda_family.cu
+  cuda/foundations/index/cuda_pair_order.cu
+  cuda/foundations/index/cuda_pair_listing.cu
+  cuda/joins/points/cuda_close_points.cu
+  cuda/joins/points/cuda_points_in_boxes.cu
+  cuda/joins/points/cuda_nearest_points.cu
+  cuda/joins/similar_text/cuda_text_side.cu
+  cuda/joins/similar_text/cuda_similar_text.cu
+  cuda/papers/cuda_gssjoin.cu
+  cuda/joins/similar_shapes/cuda_shape_side.cu
+  cuda/joins/similar_shapes/cuda_similar_shapes.cu
+  cuda/papers/cuda_topkabt.cu
+  cuda/joins/similar_vectors/cuda_vector_side.cu
+  cuda/joins/similar_vectors/cuda_similar_vectors.cu
+  cuda/papers/cuda_lss.cu
+  cuda/foundations/index/cuda_index.cu
+  cuda/foundations/index/cuda_row_shares.cu
+  cuda/foundations/index/cuda_batches.cu
+  cuda/foundations/index/cuda_pair_sums.cu
+  cuda/foundations/index/cuda_resident_points.cu
   cuda/cuda_module.cu)
 
 # Plain C. The module is nobody's dependency: of what the library has, too, it
 # has its own copies.
 set(OJ_CUDA_PLAIN
-  cuda/index/cuda_pace.c
+  cuda/foundations/index/cuda_pace.c
   flatten/base/oj_status.c
   flatten/base/oj_alloc.c
   flatten/arrays/oj_matches.c)

@@ -1,5 +1,5 @@
 /* The command ogrjoin. */
-#include "../algs/engine/oj_join.h"
+#include "../algs/api/engine/oj_join.h"
 #include "base/oj_cancel.h"
 #include "base/oj_exit.h"
 #include "base/oj_large_stack.h"

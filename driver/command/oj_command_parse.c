@@ -1,8 +1,8 @@
 #include "oj_parsed_command.h"
 
-#include "../../algs/relation/oj_backend_registry.h"
-#include "../../algs/relation/oj_gpu.h"
-#include "../../algs/rows/oj_option_clash.h"
+#include "../../algs/api/rows/oj_option_clash.h"
+#include "../../algs/foundations/relation/oj_backend_registry.h"
+#include "../../algs/foundations/relation/oj_gpu.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/text/oj_spelling.h"
 #include "../base/oj_message.h"

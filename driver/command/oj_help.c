@@ -1,8 +1,8 @@
 #include "oj_help.h"
 
-#include "../../algs/relation/oj_backend_registry.h"
-#include "../../algs/relation/oj_gpu.h"
-#include "../../algs/relation/oj_relation.h"
+#include "../../algs/foundations/relation/oj_backend_registry.h"
+#include "../../algs/foundations/relation/oj_gpu.h"
+#include "../../algs/foundations/relation/oj_relation.h"
 #include "../base/oj_shell_words.h"
 #include "oj_option_table.h"
 

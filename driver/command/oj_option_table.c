@@ -1,6 +1,6 @@
 #include "oj_option_table.h"
 
-#include "../../algs/rows/oj_row_words.h"
+#include "../../algs/api/rows/oj_row_words.h"
 #include "../../flatten/text/oj_spelling.h"
 #include "../../flatten/text/oj_token_sets.h"
 #include "../base/oj_shell_words.h"

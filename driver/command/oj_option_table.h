@@ -9,7 +9,7 @@
 #ifndef OJ_OPTION_TABLE_H
 #define OJ_OPTION_TABLE_H
 
-#include "../../algs/relation/oj_relation.h"
+#include "../../algs/foundations/relation/oj_relation.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -8,9 +8,9 @@
 #ifndef OJ_PARSED_COMMAND_H
 #define OJ_PARSED_COMMAND_H
 
-#include "../../algs/relation/oj_compared_fields.h"
-#include "../../algs/relation/oj_relation.h"
-#include "../../algs/rows/oj_distance_unit.h"
+#include "../../algs/api/rows/oj_distance_unit.h"
+#include "../../algs/foundations/relation/oj_compared_fields.h"
+#include "../../algs/foundations/relation/oj_relation.h"
 #include "../../flatten/base/oj_output_row_modes.h"
 #include "../../flatten/base/oj_status.h"
 

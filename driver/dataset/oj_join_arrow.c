@@ -19,7 +19,7 @@
 #ifndef ARROW_C_STREAM_INTERFACE
 #define ARROW_C_STREAM_INTERFACE
 #endif
-#include "../../algs/arrow/oj_arrow_array.h"
+#include "../../algs/api/arrow/oj_arrow_array.h"
 
 #include <errno.h>
 #include <limits.h>

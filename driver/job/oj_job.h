@@ -3,8 +3,8 @@
 #ifndef OJ_JOB_H
 #define OJ_JOB_H
 
-#include "../../algs/engine/oj_join.h"
-#include "../../algs/engine/oj_pipeline.h"
+#include "../../algs/api/engine/oj_join.h"
+#include "../../algs/api/engine/oj_pipeline.h"
 #include "../../flatten/read/oj_layer_read.h"
 #include "../base/oj_message.h"
 #include "../command/oj_parsed_command.h"

@@ -16,7 +16,7 @@
 #ifndef OJ_JOIN_SIDE_CACHE_H
 #define OJ_JOIN_SIDE_CACHE_H
 
-#include "../../algs/engine/oj_join.h"
+#include "../../algs/api/engine/oj_join.h"
 #include "../../flatten/read/oj_layer_read.h"
 #include "../source/oj_side_preprocessing.h"
 

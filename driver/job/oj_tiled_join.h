@@ -22,8 +22,8 @@
 #ifndef OJ_TILED_JOIN_H
 #define OJ_TILED_JOIN_H
 
-#include "../../algs/engine/oj_join.h"
-#include "../../algs/pairs/oj_ranking.h"
+#include "../../algs/api/engine/oj_join.h"
+#include "../../algs/pairs/selection/oj_ranking.h"
 #include "../../flatten/base/oj_temporary_file.h"
 #include "../source/oj_side_compared_columns.h"
 

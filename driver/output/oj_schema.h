@@ -2,7 +2,7 @@
 #ifndef OJ_SCHEMA_H
 #define OJ_SCHEMA_H
 
-#include "../../algs/rows/oj_row_columns.h"
+#include "../../algs/api/rows/oj_row_columns.h"
 #include "../../flatten/write/oj_layer_write.h"
 #include "../source/oj_crs.h"
 #include "../source/oj_source.h"

@@ -8,7 +8,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "../../algs/arrow/arrow_abi.h"
+#include "../../algs/api/arrow/arrow_abi.h"
 #include "../../algs/ogrjoin.h"
 #include "../../flatten/base/oj_timed_wait.h"
 

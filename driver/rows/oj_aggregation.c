@@ -1,8 +1,8 @@
 #include "oj_aggregation.h"
 
-#include "../../algs/pair_values/oj_pair_stage.h"
-#include "../../algs/pairs/oj_feature_area_length.h"
-#include "../../algs/rows/oj_aggregate_words.h"
+#include "../../algs/api/rows/oj_aggregate_words.h"
+#include "../../algs/pairs/selection/oj_feature_area_length.h"
+#include "../../algs/pairs/values/oj_pair_stage.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_temporary_file.h"
 #include "../../flatten/read/oj_attribute_table.h"

@@ -6,7 +6,7 @@
  *                                         > oj_aggregates -> columns of rows
  *   or the whole join layer, streamed ---/
  *
- *  What the words of -agg mean: algs/rows/oj_aggregate_words.h.
+ *  What the words of -agg mean: algs/api/rows/oj_aggregate_words.h.
  */
 #ifndef OJ_AGGREGATION_H
 #define OJ_AGGREGATION_H

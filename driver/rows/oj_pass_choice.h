@@ -11,9 +11,9 @@
 #ifndef OJ_PASS_CHOICE_H
 #define OJ_PASS_CHOICE_H
 
-#include "../../algs/base/oj_radix.h"
-#include "../../algs/pair_values/oj_one_to_one.h"
-#include "../../algs/pairs/oj_pair_filter.h"
+#include "../../algs/foundations/base/oj_radix.h"
+#include "../../algs/pairs/selection/oj_pair_filter.h"
+#include "../../algs/pairs/values/oj_one_to_one.h"
 #include "../job/oj_job.h"
 
 /** Zeroed memory is a valid closed one. */

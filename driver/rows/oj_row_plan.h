@@ -3,8 +3,8 @@
 #ifndef OJ_ROW_PLAN_H
 #define OJ_ROW_PLAN_H
 
-#include "../../algs/pair_values/oj_pair_stage.h"
-#include "../../algs/rows/oj_row_words.h"
+#include "../../algs/api/rows/oj_row_words.h"
+#include "../../algs/pairs/values/oj_pair_stage.h"
 #include "../../flatten/write/oj_layer_write.h"
 #include "../job/oj_job.h"
 #include "../output/oj_schema.h"

@@ -2,7 +2,7 @@
 #ifndef OJ_VALIDATION_RUN_H
 #define OJ_VALIDATION_RUN_H
 
-#include "../../algs/reference/oj_validation.h"
+#include "../../algs/references/validation/oj_validation.h"
 #include "../job/oj_job.h"
 
 struct oj_proof;

@@ -1,7 +1,7 @@
 #include "oj_run.h"
 
-#include "../../algs/reference/oj_validation.h"
-#include "../../algs/relation/oj_gpu.h"
+#include "../../algs/foundations/relation/oj_gpu.h"
+#include "../../algs/references/validation/oj_validation.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../base/oj_cancel.h"

@@ -1,6 +1,6 @@
 #include "oj_crs.h"
 
-#include "../../algs/rows/oj_distance_scale.h"
+#include "../../algs/api/rows/oj_distance_scale.h"
 #include "../base/oj_message.h"
 
 #include <cpl_error.h>

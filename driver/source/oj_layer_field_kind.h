@@ -2,7 +2,7 @@
 #ifndef OJ_LAYER_FIELD_KIND_H
 #define OJ_LAYER_FIELD_KIND_H
 
-#include "../../algs/rows/oj_field_kind.h"
+#include "../../algs/api/rows/oj_field_kind.h"
 
 #include <ogr_api.h>
 

@@ -6,7 +6,7 @@
  *                        columns of the other <-- looked up ------'
  *
  *  Classes: rows with equal values get equal small numbers, so that the join
- *  compares numbers.  Which values are equal: algs/rows/oj_value_classes.h;
+ *  compares numbers.  Which values are equal: algs/api/rows/oj_value_classes.h;
  *  dates, lists and binaries are the texts that OGR writes.
  *
  *  Texts: fields of a row put together, and what they are as sets of tokens.
@@ -33,9 +33,9 @@
 #ifndef OJ_SIDE_COMPARED_COLUMNS_H
 #define OJ_SIDE_COMPARED_COLUMNS_H
 
-#include "../../algs/relation/oj_text_similarity_condition.h"
-#include "../../algs/relation/oj_vector_condition.h"
-#include "../../algs/rows/oj_value_classes.h"
+#include "../../algs/api/rows/oj_value_classes.h"
+#include "../../algs/foundations/relation/oj_text_similarity_condition.h"
+#include "../../algs/foundations/relation/oj_vector_condition.h"
 #include "../../flatten/arrays/oj_flat.h"
 #include "../../flatten/read/oj_attribute_table.h"
 #include "../../flatten/text/oj_token_sets.h"

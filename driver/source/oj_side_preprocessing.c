@@ -1,7 +1,7 @@
 #include "oj_side_preprocessing.h"
 
-#include "../../algs/base/oj_feature_box.h"
-#include "../../algs/relation/oj_compared_fields.h"
+#include "../../algs/foundations/base/oj_feature_box.h"
+#include "../../algs/foundations/relation/oj_compared_fields.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_quoted_name.h"
 #include "../../flatten/write/oj_flat_to_ogr_geometry.h"

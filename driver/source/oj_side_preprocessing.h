@@ -16,7 +16,7 @@
 #ifndef OJ_SIDE_PREPROCESSING_H
 #define OJ_SIDE_PREPROCESSING_H
 
-#include "../../algs/relation/oj_relation.h"
+#include "../../algs/foundations/relation/oj_relation.h"
 #include "../../flatten/read/oj_layer_geometry.h"
 #include "oj_crs.h"
 #include "oj_side_compared_columns.h"

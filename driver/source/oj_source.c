@@ -1,6 +1,6 @@
 #include "oj_source.h"
 
-#include "../../algs/relation/oj_compared_fields.h"
+#include "../../algs/foundations/relation/oj_compared_fields.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/geopackage/oj_sqlite_connection.h"
 #include "../../flatten/read/oj_lane_table.h"

@@ -1,6 +1,6 @@
 #include "bench_answer.h"
 
-#include "../../algs/reference/oj_validation.h"
+#include "../../algs/references/validation/oj_validation.h"
 #include "bench_data.h"
 #include "nycgen.h"
 

@@ -3,7 +3,7 @@
 #ifndef BENCH_ANSWER_H
 #define BENCH_ANSWER_H
 
-#include "../../algs/engine/oj_join.h"
+#include "../../algs/api/engine/oj_join.h"
 
 struct bench_answer
 {

@@ -11,7 +11,7 @@
 #ifndef BENCH_DATA_H
 #define BENCH_DATA_H
 
-#include "../../algs/engine/oj_join.h"
+#include "../../algs/api/engine/oj_join.h"
 
 /** What is asked of the data. */
 struct bench_data_options

@@ -4,10 +4,10 @@
 #ifndef BENCH_SUMS_H
 #define BENCH_SUMS_H
 
-#include "../../algs/engine/oj_join.h"
+#include "../../algs/api/engine/oj_join.h"
 
-#include "../../algs/aggregate/oj_aggregate.h"
-#include "../../algs/aggregate/oj_sum_request.h"
+#include "../../algs/foundations/aggregate/oj_aggregate.h"
+#include "../../algs/foundations/aggregate/oj_sum_request.h"
 
 enum
 {

@@ -1,5 +1,5 @@
 """Each list of joins that is written by hand names every join of the table in
-algs/relation/oj_relation.c, or says here why it leaves one out. A new join is
+algs/foundations/relation/oj_relation.c, or says here why it leaves one out. A new join is
 added to all of them before this file passes."""
 
 import ast

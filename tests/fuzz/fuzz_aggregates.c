@@ -3,7 +3,7 @@
  * as there are functions. With clang: -fsanitize=fuzzer,address,undefined. With
  * OJ_FUZZ_MAIN: fuzz_aggregates [ITERATIONS], words made from the grammar and
  * mutated, from a fixed start. */
-#include "../../algs/rows/oj_aggregate_words.h"
+#include "../../algs/api/rows/oj_aggregate_words.h"
 #include "../../driver/base/oj_message.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "fuzz_bytes.h"

@@ -2,7 +2,7 @@
  * into the library: they are refused, or make a layer that passes
  * oj_flat_check(). Lengths of buffers, which Arrow does not tell, stay true.
  * fuzz_arrow [ITERATIONS]: mutations of random arrays from a fixed start. */
-#include "../../algs/api/arrow_features.h"
+#include "../../algs/api/library/arrow_features.h"
 #include "fuzz_bytes.h"
 
 #include "../unit/api/arrow_rows.h"

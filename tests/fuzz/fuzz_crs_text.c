@@ -3,7 +3,7 @@
  * which is one with itself. With clang: -fsanitize=fuzzer,address,undefined.
  * With OJ_FUZZ_MAIN: fuzz_crs_text [ITERATIONS], texts of all kinds, mutated,
  * from a fixed start. */
-#include "../../algs/rows/oj_crs_text.h"
+#include "../../algs/api/rows/oj_crs_text.h"
 #include "../../driver/base/oj_message.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "fuzz_bytes.h"

@@ -3,7 +3,7 @@
  * in pieces, words are refused with one line. With clang:
  * -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN: fuzz_texts
  * [ITERATIONS], mutations of the seeds from a fixed start. */
-#include "../../algs/relation/oj_compared_fields.h"
+#include "../../algs/foundations/relation/oj_compared_fields.h"
 #include "../../driver/source/oj_side_compared_columns.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/read/oj_layer_read.h"

@@ -1,9 +1,9 @@
 #include "gpu_resident.h"
 
-#include "../../cuda/index/cuda_index.h"
-#include "../../cuda/index/cuda_pair_listing.cuh"
-#include "../../cuda/index/cuda_pair_sums.h"
-#include "../../cuda/index/cuda_resident_points.h"
+#include "../../cuda/foundations/index/cuda_index.h"
+#include "../../cuda/foundations/index/cuda_pair_listing.cuh"
+#include "../../cuda/foundations/index/cuda_pair_sums.h"
+#include "../../cuda/foundations/index/cuda_resident_points.h"
 
 /* A device's time between two points of a stream. */
 struct stopwatch

@@ -6,8 +6,8 @@
  * (the better method refuses it), crowded (no memory for a batch), lost, broken
  * or stopped (every join), mute (pairs are only counted or summed), plain (they
  * are neither). */
-#include "../../algs/kernels/oj_pair_verdict.h"
-#include "../../algs/relation/oj_gpu.h"
+#include "../../algs/foundations/kernels/oj_pair_verdict.h"
+#include "../../algs/foundations/relation/oj_gpu.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "plain_sums.h"
 

@@ -4,7 +4,7 @@
 #ifndef GPU_RESIDENT_H
 #define GPU_RESIDENT_H
 
-#include "../../algs/relation/oj_gpu.h"
+#include "../../algs/foundations/relation/oj_gpu.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -2,8 +2,8 @@
 #ifndef PLAIN_SUMS_H
 #define PLAIN_SUMS_H
 
-#include "../../algs/aggregate/oj_sum_request.h"
-#include "../../algs/kernels/oj_sum_limbs.h"
+#include "../../algs/foundations/aggregate/oj_sum_request.h"
+#include "../../algs/foundations/kernels/oj_sum_limbs.h"
 
 #include <stddef.h>
 

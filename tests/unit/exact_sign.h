@@ -3,7 +3,7 @@
 #ifndef EXACT_SIGN_H
 #define EXACT_SIGN_H
 
-#include "../../algs/base/exact_integer.h"
+#include "../../algs/foundations/base/exact_integer.h"
 
 #include <limits.h>
 

@@ -3,8 +3,8 @@
 #ifndef EXACT_TRUTH_H
 #define EXACT_TRUTH_H
 
-#include "../../algs/exact/exact_reference.h"
-#include "kernels/oj_ring.h"
+#include "../../algs/foundations/kernels/oj_ring.h"
+#include "../../algs/references/exact/exact_reference.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef GEOS_AREA_H
 #define GEOS_AREA_H
 
-#include "../../algs/kernels/oj_ring.h"
+#include "../../algs/foundations/kernels/oj_ring.h"
 #include "references.h"
 
 /* Of a polygon part GEOS takes the shell less the first hole around the point:

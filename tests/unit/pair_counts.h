@@ -2,8 +2,8 @@
 #ifndef PAIR_COUNTS_H
 #define PAIR_COUNTS_H
 
-#include "../../algs/aggregate/oj_aggregate.h"
-#include "../../algs/engine/oj_join.h"
+#include "../../algs/api/engine/oj_join.h"
+#include "../../algs/foundations/aggregate/oj_aggregate.h"
 
 /** Adds to count [n], the features of the join side. */
 static inline oj_status count_pairs_by_feature(struct oj_join *join,

@@ -8,8 +8,8 @@
 #include "exact_sign.h"
 #include "random_layers.h"
 
-#include "../../algs/pairs/oj_pair_filter.h"
-#include "kernels/oj_segment.h"
+#include "../../algs/foundations/kernels/oj_segment.h"
+#include "../../algs/pairs/selection/oj_pair_filter.h"
 
 /* A side: where its parts, rings and vertices are, in either form. */
 static inline int64_t part_begin(const struct oj_flat *flat, int64_t feature)

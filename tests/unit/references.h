@@ -3,8 +3,8 @@
 #ifndef REFERENCES_H
 #define REFERENCES_H
 
-#include "../../algs/engine/oj_join.h"
-#include "../../algs/relation/oj_index.h"
+#include "../../algs/api/engine/oj_join.h"
+#include "../../algs/foundations/relation/oj_index.h"
 #include "assertions.h"
 #include "owned.h"
 

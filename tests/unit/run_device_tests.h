@@ -3,7 +3,7 @@
 #ifndef RUN_DEVICE_TESTS_H
 #define RUN_DEVICE_TESTS_H
 
-#include "../../algs/relation/oj_gpu.h"
+#include "../../algs/foundations/relation/oj_gpu.h"
 #include "run_tests.h"
 
 #include <stdio.h>

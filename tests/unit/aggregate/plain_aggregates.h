@@ -3,8 +3,8 @@
 #ifndef PLAIN_AGGREGATES_H
 #define PLAIN_AGGREGATES_H
 
-#include "../../../algs/aggregate/oj_aggregate.h"
-#include "../../../algs/base/oj_exact_sum.h"
+#include "../../../algs/foundations/aggregate/oj_aggregate.h"
+#include "../../../algs/foundations/base/oj_exact_sum.h"
 #include "../assertions.h"
 
 #include <math.h>

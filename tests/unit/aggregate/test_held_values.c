@@ -1,6 +1,6 @@
 /* Kind: unit, large, degenerate. Values held for aggregates come back sorted,
  * from memory and from any number of runs. */
-#include "../../../algs/aggregate/oj_value_external_sort.h"
+#include "../../../algs/foundations/aggregate/oj_value_external_sort.h"
 
 #include <stdio.h>
 #include <string.h>

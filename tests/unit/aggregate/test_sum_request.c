@@ -1,9 +1,9 @@
 /* Kind: unit, property, memory. Sums by limbs, as devices make them, against
  * exact sums of the same values and against pairs added one by one: to the last
  * bit. */
-#include "../../../algs/aggregate/oj_aggregate.h"
-#include "../../../algs/aggregate/oj_sum_request.h"
-#include "../../../algs/base/oj_exact_sum.h"
+#include "../../../algs/foundations/aggregate/oj_aggregate.h"
+#include "../../../algs/foundations/aggregate/oj_sum_request.h"
+#include "../../../algs/foundations/base/oj_exact_sum.h"
 
 #include "../../../flatten/base/oj_alloc.h"
 

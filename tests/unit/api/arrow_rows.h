@@ -3,7 +3,7 @@
 #ifndef ARROW_ROWS_H
 #define ARROW_ROWS_H
 
-#include "../../../algs/arrow/arrow_abi.h"
+#include "../../../algs/api/arrow/arrow_abi.h"
 #include "../../../flatten/arrays/oj_wkb.h"
 #include "../random_numbers.h"
 

@@ -1,8 +1,8 @@
 /* The library as other programs see it: Arrow in every format gives the layer
  * that its rows are, pairs are those of the engine, and what is broken is said.
  */
-#include "../../../algs/api/arrow_features.h"
-#include "../../../algs/engine/oj_join.h"
+#include "../../../algs/api/engine/oj_join.h"
+#include "../../../algs/api/library/arrow_features.h"
 #include "../../../algs/ogrjoin.h"
 
 #include "../run_tests.h"

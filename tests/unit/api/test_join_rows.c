@@ -3,7 +3,7 @@
  * make no sense; cancel, progress, errors of streams; failing allocations. */
 #include "../../../algs/ogrjoin.h"
 
-#include "../../../algs/arrow/oj_arrow_column.h"
+#include "../../../algs/api/arrow/oj_arrow_column.h"
 #include "../../../flatten/base/oj_alloc.h"
 #include "../run_tests.h"
 

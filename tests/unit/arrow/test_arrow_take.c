@@ -1,8 +1,8 @@
 /* Kinds: property, degenerate, memory. Rows taken of random arrays of every
  * type, nested in each other, in several chunks, read as the rows that they
  * came from. */
-#include "../../../algs/arrow/oj_arrow_plain_values.h"
-#include "../../../algs/arrow/oj_arrow_take.h"
+#include "../../../algs/api/arrow/oj_arrow_plain_values.h"
+#include "../../../algs/api/arrow/oj_arrow_take.h"
 #include "../../../flatten/base/oj_alloc.h"
 #include "../random_numbers.h"
 #include "../run_tests.h"

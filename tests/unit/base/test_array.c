@@ -2,7 +2,7 @@
  * Kind: unit, memory. */
 #include "../run_tests.h"
 
-#include "../../../algs/engine/oj_join.h"
+#include "../../../algs/api/engine/oj_join.h"
 
 #include <stdlib.h>
 #include <string.h>

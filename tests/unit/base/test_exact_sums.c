@@ -1,6 +1,6 @@
 /* Kind: unit, property. Exact sums against fractions (tests/cases), in every
  * order, and against sums of integers of 128 bits. */
-#include "../../../algs/base/oj_exact_sum.h"
+#include "../../../algs/foundations/base/oj_exact_sum.h"
 
 #include "../../../flatten/base/oj_alloc.h"
 

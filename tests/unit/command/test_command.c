@@ -2,7 +2,7 @@
  * mean, the errors and their texts, and which options go together. */
 #include "../run_tests.h"
 
-#include "../../../algs/rows/oj_option_clash.h"
+#include "../../../algs/api/rows/oj_option_clash.h"
 #include "../../../driver/base/oj_message.h"
 #include "../../../driver/base/oj_shell_words.h"
 #include "../../../driver/command/oj_option_table.h"

@@ -3,8 +3,8 @@
 #ifndef PAIR_SUMS_TRIAL_H
 #define PAIR_SUMS_TRIAL_H
 
-#include "../../../algs/aggregate/oj_aggregate.h"
-#include "../../../algs/aggregate/oj_sum_request.h"
+#include "../../../algs/foundations/aggregate/oj_aggregate.h"
+#include "../../../algs/foundations/aggregate/oj_sum_request.h"
 
 #include "../join_trial.h"
 

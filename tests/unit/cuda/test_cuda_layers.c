@@ -6,9 +6,9 @@
  * Kind: property, degenerate, large.  OGRJOIN_TEST_ROUNDS=n for more. */
 #include "../references.h"
 
+#include "../../../algs/foundations/kernels/oj_segment.h"
 #include "../join_trial.h"
 #include "../run_device_tests.h"
-#include "kernels/oj_segment.h"
 
 static const struct oj_options two_threads = {.n_threads = 2};
 

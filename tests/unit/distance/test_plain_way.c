@@ -13,7 +13,7 @@
 #include "../plain_pairs.h"
 #include "../run_tests.h"
 
-#include "../../../algs/pairs/oj_nearest_points.h"
+#include "../../../algs/pairs/selection/oj_nearest_points.h"
 
 static int64_t n_answers, n_of_engine, n_of_device, n_zero;
 

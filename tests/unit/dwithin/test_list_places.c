@@ -1,6 +1,6 @@
 /* Kind: unit, memory. Places of lists noted in any order of the rows, by some
  * threads: every row has its own, rows that were left out have none. */
-#include "../../../algs/dwithin/cpu_scattered_list_offsets.h"
+#include "../../../algs/joins/dwithin/cpu_scattered_list_offsets.h"
 
 #include "../../../flatten/base/oj_alloc.h"
 

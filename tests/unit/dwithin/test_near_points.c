@@ -6,10 +6,10 @@
 #include "../join_trial.h"
 #include "../run_tests.h"
 
-#include "../../../algs/dwithin/cpu_near_grid.h"
-#include "../../../algs/kernels/oj_square_limit.h"
-#include "../../../algs/pairs/oj_tie_rank_sort.h"
-#include "../../../algs/relation/oj_index.h"
+#include "../../../algs/foundations/kernels/oj_square_limit.h"
+#include "../../../algs/foundations/relation/oj_index.h"
+#include "../../../algs/joins/dwithin/cpu_near_grid.h"
+#include "../../../algs/pairs/selection/oj_tie_rank_sort.h"
 
 static void ask(const struct oj_relation *relation, const struct oj_flat *input,
                 const struct oj_flat *join, int n_threads,

@@ -3,7 +3,7 @@
  * strongly along the rows little is joined in vain. */
 #include "../run_tests.h"
 
-#include "../../../algs/engine/oj_batch_parts.h"
+#include "../../../algs/api/engine/oj_batch_parts.h"
 #include "../../../flatten/base/oj_alloc.h"
 #include "../random_numbers.h"
 

@@ -16,9 +16,9 @@
 #include "../assertions.h"
 #include "../references.h"
 
-#include "../../../algs/aggregate/oj_aggregate.h"
-#include "../../../algs/base/oj_exact_sum.h"
-#include "../../../algs/relation/oj_gpu.h"
+#include "../../../algs/foundations/aggregate/oj_aggregate.h"
+#include "../../../algs/foundations/base/oj_exact_sum.h"
+#include "../../../algs/foundations/relation/oj_gpu.h"
 #include "../join_trial.h"
 #include "../pair_counts.h"
 #include "../run_tests.h"

@@ -13,11 +13,11 @@
 #include "../plain_pairs.h"
 #include "../run_tests.h"
 
-#include "../../../algs/base/oj_feature_box.h"
-#include "../../../algs/geos/geos_pairs.h"
-#include "../../../algs/pairs/oj_pair_filter.h"
-#include "../../../algs/pairs/oj_ranking.h"
-#include "../../../algs/reference/oj_validation.h"
+#include "../../../algs/foundations/base/oj_feature_box.h"
+#include "../../../algs/pairs/selection/oj_pair_filter.h"
+#include "../../../algs/pairs/selection/oj_ranking.h"
+#include "../../../algs/references/geos/geos_pairs.h"
+#include "../../../algs/references/validation/oj_validation.h"
 
 #define N_ROUNDS 45
 

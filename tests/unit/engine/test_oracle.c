@@ -2,7 +2,7 @@
  * the backends in both argument orders: 561 pairs of geometries, 5,159
  * questions about them. Kind: unit, degenerate. Needs oracle_cases.csv and
  * oracle_tests.csv. */
-#include "../../../algs/engine/oj_join.h"
+#include "../../../algs/api/engine/oj_join.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * in every stage, cancel, empty input, no thread left behind. */
 #include "../run_tests.h"
 
-#include "../../../algs/engine/oj_pipeline.h"
+#include "../../../algs/api/engine/oj_pipeline.h"
 #include "../../../flatten/base/oj_alloc.h"
 
 #include <pthread.h>

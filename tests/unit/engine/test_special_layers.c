@@ -5,7 +5,7 @@
  * Kind: degenerate, large. */
 #include "../references.h"
 
-#include "../../../algs/quadrant/plain_point_distance.h"
+#include "../../../algs/references/validation/plain_point_distance.h"
 #include "../join_trial.h"
 #include "../run_tests.h"
 

@@ -1,7 +1,7 @@
 /* Pieces of rows that go to a device, against jobs whose times are known: they
  * are short enough to be cancelled, and few.
  * Kind: property. */
-#include "../../../cuda/index/cuda_pace.h"
+#include "../../../cuda/foundations/index/cuda_pace.h"
 #include "../run_tests.h"
 
 #include <math.h>

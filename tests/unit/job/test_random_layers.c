@@ -19,7 +19,7 @@
 #include "../run_tests.h"
 #include "random_wkt_layers.h"
 
-#include "../../../algs/relation/oj_backend_registry.h"
+#include "../../../algs/foundations/relation/oj_backend_registry.h"
 #include "../../../driver/base/oj_exit.h"
 #include "../../../driver/base/oj_message.h"
 #include "../../../driver/base/oj_shell_words.h"

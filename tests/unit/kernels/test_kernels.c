@@ -6,9 +6,9 @@
 #include "../random_rings.h"
 #include "../run_tests.h"
 
-#include "../../../algs/kernels/oj_morton.h"
-#include "../../../algs/kernels/oj_ring.h"
-#include "../../../algs/reference/oj_validation.h"
+#include "../../../algs/foundations/kernels/oj_morton.h"
+#include "../../../algs/foundations/kernels/oj_ring.h"
+#include "../../../algs/references/validation/oj_validation.h"
 
 #include <geos_c.h>
 

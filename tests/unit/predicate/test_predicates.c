@@ -4,7 +4,7 @@
  * that must not matter, sizes of coordinates that overflow, exclusions. */
 #include "../references.h"
 
-#include "../../../algs/relation/oj_index.h"
+#include "../../../algs/foundations/relation/oj_index.h"
 #include "../join_trial.h"
 #include "../run_tests.h"
 #include "random_shapes.h"

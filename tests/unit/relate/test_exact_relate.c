@@ -1,7 +1,7 @@
 /* Kind: property. The exact reference against GEOS's relate on random valid
  * geometries of one kind.  What the test suites of GEOS and JTS expect of it is
  * asserted by test_oracle. */
-#include "../../../algs/engine/oj_join.h"
+#include "../../../algs/api/engine/oj_join.h"
 
 #include "../predicate/random_shapes.h"
 #include "../random_numbers.h"

@@ -5,9 +5,9 @@
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
 
-#include "../../../algs/kernels/oj_ring.h"
-#include "../../../algs/pair_values/oj_pair_stage.h"
-#include "../../../algs/relate/oj_self_overlap.h"
+#include "../../../algs/foundations/kernels/oj_ring.h"
+#include "../../../algs/geometry/relate/oj_self_overlap.h"
+#include "../../../algs/pairs/values/oj_pair_stage.h"
 #include "../../../flatten/base/oj_alloc.h"
 #include "../exact_truth.h"
 #include "../random_numbers.h"

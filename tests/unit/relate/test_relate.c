@@ -2,8 +2,8 @@
  * kinds on small grids, so that vertices, edges and whole rings coincide,
  * cross, run along each other and collapse.
  * Kind: property, degenerate. */
-#include "../../../algs/relate/relate.h"
-#include "../../../algs/shapes/cpu_prepared_shapes.h"
+#include "../../../algs/geometry/relate/relate.h"
+#include "../../../algs/geometry/shapes/cpu_prepared_shapes.h"
 #include "../../../flatten/base/oj_alloc.h"
 #include "../predicate/random_shapes.h"
 #include "../references.h"

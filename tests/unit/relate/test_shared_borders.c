@@ -2,13 +2,13 @@
  * coverages of one grid, vertices that one of two neighbours lacks or has a
  * little off, holes, several parts, repeated vertices, invalid rings.
  * Kind: property, degenerate. */
-#include "../../../algs/relate/relate.h"
-#include "../../../algs/relate/relate_shared_borders.h"
+#include "../../../algs/geometry/relate/relate.h"
+#include "../../../algs/geometry/relate/relate_shared_borders.h"
 #include "../references.h"
 #include "../run_tests.h"
 #include "random_coverage.h"
 
-#include "../../../algs/relation/oj_index.h"
+#include "../../../algs/foundations/relation/oj_index.h"
 #include "../exact_truth.h"
 #include "../join_trial.h"
 

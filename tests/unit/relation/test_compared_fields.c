@@ -2,7 +2,7 @@
  * are written. */
 #include "../run_tests.h"
 
-#include "../../../algs/relation/oj_compared_fields.h"
+#include "../../../algs/foundations/relation/oj_compared_fields.h"
 
 #include <string.h>
 

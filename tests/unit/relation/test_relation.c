@@ -2,8 +2,8 @@
  * rows say of one another holds for every DE-9IM matrix. */
 #include "../run_tests.h"
 
-#include "../../../algs/relation/oj_matrix.h"
-#include "../../../algs/relation/oj_relation.h"
+#include "../../../algs/foundations/relation/oj_matrix.h"
+#include "../../../algs/foundations/relation/oj_relation.h"
 
 #include <string.h>
 

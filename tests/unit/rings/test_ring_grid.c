@@ -5,8 +5,8 @@
 #include "../random_rings.h"
 #include "../run_tests.h"
 
-#include "../../../algs/base/oj_feature_box.h"
-#include "../../../algs/rings/edge_grid.h"
+#include "../../../algs/foundations/base/oj_feature_box.h"
+#include "../../../algs/geometry/rings/edge_grid.h"
 #include "../../../flatten/base/oj_alloc.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * library have in common but for the dash. */
 #include "../run_tests.h"
 
-#include "../../../algs/rows/oj_aggregate_words.h"
+#include "../../../algs/api/rows/oj_aggregate_words.h"
 #include "../../../flatten/base/oj_alloc.h"
 
 #include <stdio.h>

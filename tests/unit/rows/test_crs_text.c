@@ -3,7 +3,7 @@
  * GDAL: unit/source/test_crs_text_osr. */
 #include "../run_tests.h"
 
-#include "../../../algs/rows/oj_crs_text.h"
+#include "../../../algs/api/rows/oj_crs_text.h"
 #include "../../../flatten/base/oj_alloc.h"
 #include "../random_numbers.h"
 

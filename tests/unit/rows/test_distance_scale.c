@@ -3,7 +3,7 @@
  * command and of the library. */
 #include "../run_tests.h"
 
-#include "../../../algs/rows/oj_distance_scale.h"
+#include "../../../algs/api/rows/oj_distance_scale.h"
 
 #include <math.h>
 #include <stdio.h>

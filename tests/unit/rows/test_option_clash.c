@@ -2,8 +2,8 @@
  * that spell options in another way; and how many rows an input row gives. */
 #include "../run_tests.h"
 
-#include "../../../algs/rows/oj_option_clash.h"
-#include "../../../algs/rows/oj_rows_per_input.h"
+#include "../../../algs/api/rows/oj_option_clash.h"
+#include "../../../algs/api/rows/oj_rows_per_input.h"
 
 #include <stdio.h>
 #include <string.h>

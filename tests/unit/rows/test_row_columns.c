@@ -2,7 +2,7 @@
  * computes, in which order, and their names where names are taken. */
 #include "../run_tests.h"
 
-#include "../../../algs/rows/oj_row_columns.h"
+#include "../../../algs/api/rows/oj_row_columns.h"
 #include "../../../flatten/base/oj_alloc.h"
 
 #include <stdio.h>

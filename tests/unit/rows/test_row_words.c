@@ -2,8 +2,8 @@
  * picked values. */
 #include "../run_tests.h"
 
-#include "../../../algs/pair_values/oj_pick.h"
-#include "../../../algs/rows/oj_row_words.h"
+#include "../../../algs/api/rows/oj_row_words.h"
+#include "../../../algs/pairs/values/oj_pick.h"
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_word_list.h"
 

@@ -3,7 +3,7 @@
  */
 #include "../run_tests.h"
 
-#include "../../../algs/rows/oj_value_classes.h"
+#include "../../../algs/api/rows/oj_value_classes.h"
 #include "../../../flatten/base/oj_alloc.h"
 
 #include <locale.h>

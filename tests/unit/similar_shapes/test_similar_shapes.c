@@ -9,10 +9,10 @@
 #include "../plain_pairs.h"
 #include "../run_tests.h"
 
-#include "../../../algs/geos/geos_pairs.h"
-#include "../../../algs/reference/plain_shape_distances.h"
-#include "../../../algs/similar_shapes/oj_densify.h"
-#include "../../../algs/sphere/cpu_sphere_side.h"
+#include "../../../algs/joins/similar_shapes/oj_densify.h"
+#include "../../../algs/joins/sphere/cpu_sphere_side.h"
+#include "../../../algs/references/geos/geos_pairs.h"
+#include "../../../algs/references/validation/plain_shape_distances.h"
 
 #define N_DISTANCES (OJ_DISTANCE_DIRECTED_FROM_JOIN + 1)
 

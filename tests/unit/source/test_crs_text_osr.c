@@ -4,7 +4,7 @@
  * and PROJJSON. */
 #include "../run_tests.h"
 
-#include "../../../algs/rows/oj_crs_text.h"
+#include "../../../algs/api/rows/oj_crs_text.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>

@@ -4,7 +4,7 @@
 #ifndef SPHERE_TRUTH_H
 #define SPHERE_TRUTH_H
 
-#include "../../../algs/reference/plain_sphere.h"
+#include "../../../algs/references/validation/plain_sphere.h"
 
 #include "../plain_pairs.h"
 

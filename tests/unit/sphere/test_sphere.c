@@ -10,8 +10,8 @@
 
 #include "../join_trial.h"
 
-#include "../../../algs/reference/oj_validation.h"
-#include "../../../algs/relation/oj_index.h"
+#include "../../../algs/foundations/relation/oj_index.h"
+#include "../../../algs/references/validation/oj_validation.h"
 
 /* --- comparing -------------------------------------------------------------
  */

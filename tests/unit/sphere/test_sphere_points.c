@@ -6,7 +6,7 @@
 #include "random_sphere.h"
 #include "sphere_truth.h"
 
-#include "../../../algs/pair_values/oj_pair_stage.h"
+#include "../../../algs/pairs/values/oj_pair_stage.h"
 
 /* What the stage says of the nearest pairs of two layers. */
 static void find(const struct oj_flat *input, const struct oj_flat *join,

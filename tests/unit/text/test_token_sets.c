@@ -1,6 +1,6 @@
 /* Kind: unit, property, degenerate, large. Folding, tokens, their
  * numbers, and what sets have in common. */
-#include "../../../algs/relation/oj_text_similarity_condition.h"
+#include "../../../algs/foundations/relation/oj_text_similarity_condition.h"
 #include "../../../flatten/text/oj_fold.h"
 #include "../../../flatten/text/oj_fold_table.h"
 #include "../../../flatten/text/oj_word_replacements.h"

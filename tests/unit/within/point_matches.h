@@ -3,9 +3,9 @@
 #ifndef POINT_MATCHES_H
 #define POINT_MATCHES_H
 
-#include "../../../algs/kernels/oj_ring.h"
-#include "../../../algs/relate/oj_self_overlap.h"
-#include "../../../algs/relate/relate.h"
+#include "../../../algs/foundations/kernels/oj_ring.h"
+#include "../../../algs/geometry/relate/oj_self_overlap.h"
+#include "../../../algs/geometry/relate/relate.h"
 #include "../plain_pairs.h"
 
 /* What the rule of nodes, which test_relate holds against the exact reference,

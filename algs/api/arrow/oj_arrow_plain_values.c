@@ -1,0 +1,438 @@
+#include "oj_arrow_plain_values.h"
+
+#include "../../../flatten/base/oj_number.h"
+#include "arrow_values.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- kinds -----------------------------------------------------------------
+ */
+
+static enum oj_field_kind kind_of_time(const char *format)
+{
+    return format[1] == 'd'   ? OJ_FIELD_DATE
+           : format[1] == 't' ? OJ_FIELD_TIME
+           : format[1] == 's' ? OJ_FIELD_DATETIME
+                              : OJ_FIELD_OTHER;
+}
+
+static enum oj_field_kind kind_of_list(const struct ArrowSchema *schema)
+{
+    switch (oj_arrow_kind(schema->children[0]))
+    {
+        case OJ_FIELD_BOOLEAN:
+        case OJ_FIELD_INT16:
+        case OJ_FIELD_INT32:
+            return OJ_FIELD_INT32_LIST;
+        case OJ_FIELD_INT64:
+            return OJ_FIELD_INT64_LIST;
+        case OJ_FIELD_FLOAT32:
+        case OJ_FIELD_FLOAT64:
+            return OJ_FIELD_FLOAT64_LIST;
+        case OJ_FIELD_TEXT:
+            return OJ_FIELD_TEXT_LIST;
+        default:
+            return OJ_FIELD_OTHER;
+    }
+}
+
+const struct ArrowSchema *
+oj_arrow_value_schema(const struct ArrowSchema *schema)
+{
+    while (schema->dictionary != NULL || strcmp(schema->format, "+r") == 0)
+        schema = schema->dictionary != NULL ? schema->dictionary
+                                            : schema->children[1];
+    return schema;
+}
+
+enum oj_field_kind oj_arrow_kind(const struct ArrowSchema *schema)
+{
+    const char *format;
+    schema = oj_arrow_value_schema(schema);
+    format = schema->format;
+    switch (format[0])
+    {
+        case 'b':
+            return OJ_FIELD_BOOLEAN;
+        case 'c':
+        case 'C':
+        case 's':
+            return OJ_FIELD_INT16;
+        case 'S':
+        case 'i':
+            return OJ_FIELD_INT32;
+        case 'I':
+        case 'l':
+        case 'L':
+            return OJ_FIELD_INT64;
+        case 'e':
+        case 'f':
+            return OJ_FIELD_FLOAT32;
+        case 'g':
+        case 'd':
+            return OJ_FIELD_FLOAT64;
+        case 'u':
+        case 'U':
+            return OJ_FIELD_TEXT;
+        case 'v':
+            return format[1] == 'u' ? OJ_FIELD_TEXT : OJ_FIELD_BYTES;
+        case 'z':
+        case 'Z':
+        case 'w':
+            return OJ_FIELD_BYTES;
+        case 't':
+            return kind_of_time(format);
+        case 'n':
+            return OJ_FIELD_NULL;
+        case '+':
+            return format[1] == 'l' || format[1] == 'L' || format[1] == 'w'
+                       ? kind_of_list(schema)
+                       : OJ_FIELD_OTHER;
+        default:
+            return OJ_FIELD_OTHER;
+    }
+}
+
+/* ---- where a value lies ----------------------------------------------------
+ */
+
+static int64_t integer_at(const struct ArrowArray *array, char format,
+                          int64_t row)
+{
+    const void *values = array->buffers[1];
+    row += array->offset;
+    switch (format)
+    {
+        case 'c':
+            return ((const int8_t *)values)[row];
+        case 'C':
+            return ((const uint8_t *)values)[row];
+        case 's':
+            return ((const int16_t *)values)[row];
+        case 'S':
+            return ((const uint16_t *)values)[row];
+        case 'i':
+            return ((const int32_t *)values)[row];
+        case 'I':
+            return ((const uint32_t *)values)[row];
+        default:
+            return ((const int64_t *)values)[row];
+    }
+}
+
+/* The last run that begins at or before row. */
+static int64_t run_of_row(const struct ArrowArray *ends, char format,
+                          int64_t row)
+{
+    int64_t low = 0, high = ends->length;
+    while (low < high)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if (integer_at(ends, format, middle) > row)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static int is_null_at(const struct ArrowArray *array, int64_t row)
+{
+    return array->n_buffers > 0 &&
+           !arrow_bit(arrow_validity(array), array->offset + row);
+}
+
+/* Goes through dictionaries and runs to the array that has the value of row;
+ * *row -1: NULL. */
+static oj_status find_value(const struct ArrowSchema **schema,
+                            const struct ArrowArray **array, int64_t *row,
+                            struct oj_error *err)
+{
+    for (;;)
+    {
+        const struct ArrowArray *here = *array;
+        int is_runs = strcmp((*schema)->format, "+r") == 0;
+        if ((*schema)->format[0] == 'n' || is_null_at(here, *row))
+        {
+            *row = -1;
+            return OJ_OK;
+        }
+        if ((*schema)->dictionary == NULL && !is_runs)
+            return OJ_OK;
+        if (is_runs)
+        {
+            *row =
+                run_of_row(here->children[0], (*schema)->children[0]->format[0],
+                           here->offset + *row);
+            *array = here->children[1];
+            *schema = (*schema)->children[1];
+        }
+        else
+        {
+            *row = integer_at(here, (*schema)->format[0], *row);
+            *array = here->dictionary;
+            *schema = (*schema)->dictionary;
+        }
+        if (*row < 0 || *row >= (*array)->length)
+            return arrow_fail(err);
+    }
+}
+
+/* ---- numbers ---------------------------------------------------------------
+ */
+
+static double half_to_double(uint16_t half)
+{
+    int exponent = half >> 10 & 31;
+    double fraction = half & 1023;
+    double value = exponent == 0 ? ldexp(fraction, -24)
+                   : exponent == 31
+                       ? (half & 1023) != 0 ? (double)NAN : (double)INFINITY
+                       : ldexp(1024 + fraction, exponent - 25);
+    return half >> 15 ? -value : value;
+}
+
+enum
+{
+    MOST_WORDS = 8,   /* 32 bits of a decimal of 256 bits */
+    MOST_DIGITS = 100 /* of it, with a sign, and an exponent */
+};
+
+/* The digits of a number of n words, which becomes 0, backwards. */
+static int write_digits(uint32_t *word, int n, char *to)
+{
+    int n_digits = 0;
+    for (;;)
+    {
+        uint64_t rest = 0, any = 0;
+        for (int i = n; i-- > 0;)
+        {
+            rest = rest << 32 | word[i];
+            word[i] = (uint32_t)(rest / 10);
+            rest %= 10;
+            any |= word[i];
+        }
+        to[n_digits++] = (char)('0' + rest);
+        if (any == 0)
+            return n_digits;
+    }
+}
+
+/* "d:precision,scale[,bits]": rounded once, as the text of it would be. */
+static double decimal_at(const struct ArrowArray *array, const char *format,
+                         int64_t row)
+{
+    const char *comma = strchr(format, ',');
+    const char *bits = comma != NULL ? strchr(comma + 1, ',') : NULL;
+    int size = bits != NULL ? atoi(bits + 1) / 8 : 16, n = size / 4;
+    int scale = comma != NULL ? atoi(comma + 1) : 0, is_negative, n_digits;
+    uint32_t word[MOST_WORDS] = {0};
+    char backwards[MOST_DIGITS], text[MOST_DIGITS + 20];
+    memcpy(word, (const char *)array->buffers[1] + (array->offset + row) * size,
+           (size_t)size);
+    is_negative = word[n - 1] >> 31 != 0;
+    for (int i = 0, carry = 1; is_negative && i < n; i++)
+    {
+        word[i] = ~word[i] + (uint32_t)carry;
+        carry = carry && word[i] == 0;
+    }
+    n_digits = write_digits(word, n, backwards);
+    text[0] = is_negative ? '-' : '+';
+    for (int i = 0; i < n_digits; i++)
+        text[1 + i] = backwards[n_digits - 1 - i];
+    snprintf(text + 1 + n_digits, 20, "e%d", -scale);
+    return oj_number_read(text, NULL);
+}
+
+static double real_at(const struct ArrowArray *array, const char *format,
+                      int64_t row)
+{
+    const void *values = array->buffers[1];
+    int64_t at = array->offset + row;
+    if (format[0] == 'e')
+        return half_to_double(((const uint16_t *)values)[at]);
+    if (format[0] == 'f')
+        return (double)((const float *)values)[at];
+    if (format[0] == 'd')
+        return decimal_at(array, format, row);
+    return ((const double *)values)[at];
+}
+
+/* Beyond what 64 bits hold with a sign it is a real. */
+static struct oj_plain_value number_at(const struct ArrowArray *array,
+                                       const char *format, int64_t row)
+{
+    int64_t integer;
+    if (strchr("efgd", format[0]) != NULL)
+        return oj_plain_real(real_at(array, format, row));
+    if (format[0] == 'b')
+        return oj_plain_integer(
+            arrow_bit(array->buffers[1], array->offset + row));
+    integer = integer_at(array, format[0], row);
+    if (format[0] == 'L' && integer < 0)
+        return oj_plain_real((double)(uint64_t)integer);
+    return oj_plain_integer(integer);
+}
+
+/* ---- times -----------------------------------------------------------------
+ */
+
+/* Bytes of a time, and how many of its units a second has; 0: days. */
+static int unit_of_time(const char *format, int64_t *per_second)
+{
+    static const char units[] = "smun";
+    static const int64_t per[] = {1, 1000, 1000000, 1000000000};
+    const char *at;
+    *per_second = 0;
+    if (format[1] == 'd')
+    {
+        *per_second = format[2] == 'm' ? 1000 : 0;
+        return format[2] == 'm' ? 8 : 4;
+    }
+    at = strchr(units, format[2]);
+    *per_second = at != NULL && *at != '\0' ? per[at - units] : 1;
+    return format[1] == 't' && (format[2] == 's' || format[2] == 'm') ? 4 : 8;
+}
+
+static int64_t time_at(const struct ArrowArray *array, const char *format,
+                       int64_t row)
+{
+    int64_t per_second;
+    return unit_of_time(format, &per_second) == 4
+               ? ((const int32_t *)array->buffers[1])[array->offset + row]
+               : ((const int64_t *)array->buffers[1])[array->offset + row];
+}
+
+static int64_t divide_down(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
+
+/* Source: Hinnant, chrono-compatible low-level date algorithms,
+ * civil_from_days. */
+static void date_of_days(int64_t days, int64_t *year, int *month, int *day)
+{
+    int64_t era, of_era, year_of_era, of_year, m;
+    days += 719468;
+    era = divide_down(days, 146097);
+    of_era = days - era * 146097;
+    year_of_era =
+        (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    of_year =
+        of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    m = (5 * of_year + 2) / 153;
+    *day = (int)(of_year - (153 * m + 2) / 5 + 1);
+    *month = (int)(m < 10 ? m + 3 : m - 9);
+    *year = year_of_era + era * 400 + (*month <= 2);
+}
+
+/* As OGR writes times: 2020/01/31, 12:30:00, both, with milliseconds where
+ * there are some, +00 where there is a zone. */
+static int64_t write_time(int64_t time, const char *format, char *to,
+                          size_t size)
+{
+    int64_t per_second, days = 0, second = 0, year, thousandths = 0;
+    int month, day, n = 0;
+    unit_of_time(format, &per_second);
+    if (per_second == 0)
+        days = time;
+    else
+    {
+        second = divide_down(time, per_second);
+        thousandths = (time - second * per_second) * 1000 / per_second;
+        days = divide_down(second, 86400);
+        second -= days * 86400;
+    }
+    date_of_days(days, &year, &month, &day);
+    if (format[1] != 't')
+        n = snprintf(to, size, "%04lld/%02d/%02d", (long long)year, month, day);
+    if (format[1] == 'd')
+        return n;
+    n += snprintf(to + n, size - (size_t)n, "%s%02d:%02d:%02d",
+                  n > 0 ? " " : "", (int)(second / 3600),
+                  (int)(second / 60 % 60), (int)(second % 60));
+    if (thousandths > 0)
+        n += snprintf(to + n, size - (size_t)n, ".%03d", (int)thousandths);
+    if (format[1] == 's' && format[3] == ':' && format[4] != '\0')
+        n += snprintf(to + n, size - (size_t)n, "+00");
+    return n;
+}
+
+/* ---- values ----------------------------------------------------------------
+ */
+
+static oj_status text_at(const struct ArrowArray *array, const char *format,
+                         int64_t row, struct oj_plain_value *out,
+                         struct oj_error *err)
+{
+    struct arrow_bytes bytes;
+    const uint8_t *text;
+    size_t n;
+    OJ_TRY(arrow_bytes_read(array, format, row, 1, &bytes, err));
+    if (bytes.bytes != NULL && !bytes.is_view)
+        bytes.n_bytes = arrow_offset_at(bytes.offset, bytes.is_large,
+                                        array->offset + array->length);
+    OJ_TRY(arrow_bytes_find(&bytes, 0, &text, &n, err));
+    *out = oj_plain_text((const char *)text, (int64_t)n);
+    return OJ_OK;
+}
+
+oj_status oj_arrow_plain_value(const struct ArrowSchema *schema,
+                               const struct ArrowArray *array, int64_t row,
+                               struct oj_arrow_room *room,
+                               struct oj_plain_value *out, struct oj_error *err)
+{
+    enum oj_field_kind kind;
+    memset(out, 0, sizeof *out);
+    OJ_TRY(find_value(&schema, &array, &row, err));
+    if (row < 0)
+        return OJ_OK;
+    kind = oj_arrow_kind(schema);
+    if (kind == OJ_FIELD_TEXT)
+        return text_at(array, schema->format, row, out, err);
+    if (oj_field_kind_is_number(kind))
+        *out = number_at(array, schema->format, row);
+    else if (oj_field_kind_is_time(kind))
+        *out = oj_plain_text(room->text,
+                             write_time(time_at(array, schema->format, row),
+                                        schema->format, room->text,
+                                        sizeof room->text));
+    return OJ_OK;
+}
+
+oj_status oj_arrow_time(const struct ArrowSchema *schema,
+                        const struct ArrowArray *array, int64_t row,
+                        struct oj_plain_value *out, struct oj_error *err)
+{
+    memset(out, 0, sizeof *out);
+    OJ_TRY(find_value(&schema, &array, &row, err));
+    if (row >= 0 && oj_field_kind_is_time(oj_arrow_kind(schema)))
+        *out = oj_plain_integer(time_at(array, schema->format, row));
+    return OJ_OK;
+}
+
+oj_status oj_arrow_has_value(const struct ArrowSchema *schema,
+                             const struct ArrowArray *array, int64_t row,
+                             int *out, struct oj_error *err)
+{
+    OJ_TRY(find_value(&schema, &array, &row, err));
+    *out = row >= 0;
+    return OJ_OK;
+}
+
+oj_status oj_arrow_number(const struct ArrowSchema *schema,
+                          const struct ArrowArray *array, int64_t row,
+                          double *out, struct oj_error *err)
+{
+    struct oj_plain_value value;
+    *out = (double)NAN;
+    OJ_TRY(find_value(&schema, &array, &row, err));
+    if (row < 0 || !oj_field_kind_is_number(oj_arrow_kind(schema)))
+        return OJ_OK;
+    value = number_at(array, schema->format, row);
+    *out = value.form == OJ_PLAIN_REAL ? value.real : (double)value.integer;
+    return OJ_OK;
+}

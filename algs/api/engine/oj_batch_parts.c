@@ -1,0 +1,301 @@
+#include "oj_batch_parts.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Rows for which a sampled one stands, at least, and where the parts before
+ * are so sparse that all rows together had far fewer pairs than allowed. */
+#define LEAST_STRETCH 128
+#define LEAST_SPARSE_STRETCH 256
+
+/* Fewer samples say too little. */
+#define LEAST_SAMPLES 4
+
+/* The first part is one of so many of the batch's rows where nothing is known
+ * of them. */
+#define FIRST_PART 16
+
+/* Sampled rows before and after one that count for its stretch as well: where
+ * only some rows have pairs, in any order, one row says little. */
+#define NEIGHBOURS 4
+
+/* Rows at places of a batch as a layer of their own. */
+struct oj_sampled_rows
+{
+    struct oj_flat_buf buf;
+    int64_t row[OJ_MOST_SAMPLED_ROWS];
+    double max_distance[OJ_MOST_SAMPLED_ROWS];
+    int32_t on_class[OJ_MOST_SAMPLED_ROWS];
+    int32_t exclude_class[OJ_MOST_SAMPLED_ROWS];
+};
+
+void oj_batch_parts_free(struct oj_batch_parts *parts)
+{
+    if (parts->rows != NULL)
+        oj_flat_buf_free(&parts->rows->buf);
+    oj_free(parts->rows);
+    parts->rows = NULL;
+}
+
+/* --- samples -------------------------------------------------------------- */
+
+/* A row of stretch i, not at one place of all stretches: rows may repeat with
+ * a period. */
+static int64_t choose_row_of_stretch(int64_t i, int64_t stretch, int64_t n_rows)
+{
+    uint64_t mixed = (uint64_t)(i + 1) * UINT64_C(0x9E3779B97F4A7C15);
+    int64_t first = i * stretch;
+    int64_t n = n_rows - first < stretch ? n_rows - first : stretch;
+    return first + (int64_t)((mixed >> 33) % (uint64_t)n);
+}
+
+/* Columns of texts and vectors are not copied: such rows are not sampled. */
+static int can_copy_rows(const struct oj_flat *batch)
+{
+    return batch->n_texts == 0 && batch->vectors.value == NULL &&
+           batch->overlaps == NULL;
+}
+
+static oj_status copy_sampled_rows(const struct oj_flat *batch, int64_t n,
+                                   struct oj_sampled_rows *rows,
+                                   struct oj_flat *out, struct oj_error *err)
+{
+    oj_flat_buf_clear(&rows->buf);
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t row = rows->row[i];
+        OJ_TRY(oj_flat_buf_copy(&rows->buf, batch, row,
+                                batch->fid != NULL ? batch->fid[row] : row,
+                                err));
+        if (batch->max_distance != NULL)
+            rows->max_distance[i] = batch->max_distance[row];
+        if (batch->on_class != NULL)
+            rows->on_class[i] = batch->on_class[row];
+        if (batch->exclude_class != NULL)
+            rows->exclude_class[i] = batch->exclude_class[row];
+    }
+    *out = oj_flat_buf_view(&rows->buf);
+    out->part_kinds = batch->part_kinds;
+    if (batch->fid == NULL)
+        out->fid = NULL;
+    if (batch->max_distance != NULL)
+        out->max_distance = rows->max_distance;
+    if (batch->on_class != NULL)
+        out->on_class = rows->on_class;
+    if (batch->exclude_class != NULL)
+        out->exclude_class = rows->exclude_class;
+    return OJ_OK;
+}
+
+/* Pairs of sampled row i; where there is none, as of the row next to it. */
+static double count_sampled_pairs(const struct oj_matches *found, int64_t i)
+{
+    i = i < 0 ? 0 : i < found->n_rows ? i : found->n_rows - 1;
+    return (double)(oj_matches_end(found, i) - oj_matches_first(found, i));
+}
+
+/* The greatest of: the pairs of the stretch's own row; the mean with those
+ * around; what the next two rows on either side have at least, since a dense
+ * area may begin or end within the stretch. */
+static double predict_rate(const struct oj_matches *found, int64_t i)
+{
+    double rate = count_sampled_pairs(found, i), mean = 0.0;
+    for (int64_t k = i - NEIGHBOURS; k <= i + NEIGHBOURS; k++)
+        mean += count_sampled_pairs(found, k) / (2 * NEIGHBOURS + 1);
+    rate = fmax(rate, mean);
+    for (int64_t side = -1; side <= 1; side += 2)
+        rate = fmax(rate, fmin(count_sampled_pairs(found, i + side),
+                               count_sampled_pairs(found, i + 2 * side)));
+    return rate;
+}
+
+static void learn_from_sample(struct oj_batch_parts *parts,
+                              const struct oj_matches *found)
+{
+    double sum = 0.0, squares = 0.0;
+    for (int64_t i = 0; i < parts->n_samples; i++)
+    {
+        double n_pairs = count_sampled_pairs(found, i);
+        sum += n_pairs;
+        squares += n_pairs * n_pairs;
+        parts->rate[i] = predict_rate(found, i);
+    }
+    parts->more = 1.0;
+    /* the mean, and twice its standard error: of few rows with many pairs a
+     * sample may have missed most */
+    parts->pairs_per_row =
+        fmax(parts->pairs_per_row,
+             (sum + 2.0 * sqrt(squares)) / (double)parts->n_samples);
+}
+
+/* Joins a row of each of n_samples stretches; fewer where they have too many
+ * pairs.  n_samples stays 0 where one row has. */
+static oj_status sample_batch(struct oj_batch_parts *parts,
+                              const struct oj_flat *batch, int64_t n_samples,
+                              struct oj_matches *out, struct oj_error *err)
+{
+    oj_status status;
+    if (parts->rows == NULL)
+        OJ_NEW_ZEROED(parts->rows, 1, err);
+    do
+    {
+        struct oj_flat rows;
+        parts->stretch = (batch->n_features + n_samples - 1) / n_samples;
+        n_samples = (batch->n_features + parts->stretch - 1) / parts->stretch;
+        for (int64_t i = 0; i < n_samples; i++)
+            parts->rows->row[i] =
+                choose_row_of_stretch(i, parts->stretch, batch->n_features);
+        OJ_TRY(copy_sampled_rows(batch, n_samples, parts->rows, &rows, err));
+        if (oj_flat_is_points(&rows) != oj_flat_is_points(batch))
+            return OJ_OK; /* none of them has a geometry */
+        status = parts->sample(parts->user, &rows, out, err);
+        if (status == OJ_OK)
+        {
+            parts->n_samples = n_samples;
+            parts->n_pairs_again += out->n_pairs;
+            learn_from_sample(parts, out);
+        }
+        if (status == OJ_ERR_TOO_MANY_PAIRS)
+            parts->n_pairs_again += parts->max_pairs;
+        n_samples = (n_samples + 7) / 8;
+    } while (status == OJ_ERR_TOO_MANY_PAIRS && n_samples > 1);
+    return status == OJ_ERR_TOO_MANY_PAIRS ? OJ_OK : status;
+}
+
+static int64_t count_samples(const struct oj_batch_parts *parts, int64_t n_rows)
+{
+    int is_sparse =
+        parts->n_joined > 0 &&
+        parts->pairs_per_row * (double)n_rows < (double)parts->max_pairs / 4.0;
+    int64_t n = n_rows / (is_sparse ? LEAST_SPARSE_STRETCH : LEAST_STRETCH);
+    return n < OJ_MOST_SAMPLED_ROWS ? n : OJ_MOST_SAMPLED_ROWS;
+}
+
+static oj_status begin_batch(struct oj_batch_parts *parts,
+                             const struct oj_flat *batch,
+                             struct oj_matches *out, struct oj_error *err)
+{
+    int64_t n_samples = count_samples(parts, batch->n_features);
+    parts->n_samples = 0;
+    if (parts->sample == NULL || parts->max_pairs == 0 ||
+        n_samples < LEAST_SAMPLES || !can_copy_rows(batch))
+        return OJ_OK;
+    return sample_batch(parts, batch, n_samples, out, err);
+}
+
+/* --- prediction ----------------------------------------------------------- */
+
+/* The rows from first on, end - 1 the last one at most, that are predicted to
+ * have most pairs; *predicted is set to what they are predicted to have. */
+static int64_t count_rows_with_pairs(const struct oj_batch_parts *parts,
+                                     int64_t first, int64_t end, double most,
+                                     double *predicted)
+{
+    int64_t row = first;
+    *predicted = 0.0;
+    while (row < end)
+    {
+        int64_t i = row / parts->stretch, stop = (i + 1) * parts->stretch;
+        double rate = fmax(parts->rate[i] * parts->more, parts->pairs_per_row);
+        double pairs;
+        stop = stop < end ? stop : end;
+        pairs = rate * (double)(stop - row);
+        if (*predicted + pairs > most)
+        {
+            int64_t n = (int64_t)((most - *predicted) / rate);
+            *predicted += rate * (double)n;
+            return row + n - first;
+        }
+        *predicted += pairs;
+        row = stop;
+    }
+    return row - first;
+}
+
+/* Rows of the next part of a batch, of which left are left. */
+static int64_t predict_rows(const struct oj_batch_parts *parts, int64_t first,
+                            int64_t left)
+{
+    double most = (double)parts->max_pairs / 2.0, predicted;
+    int64_t n = left;
+    if (parts->max_pairs > 0 && parts->n_samples > 0)
+        n = count_rows_with_pairs(parts, first, first + left, most, &predicted);
+    else if (parts->max_pairs > 0 && parts->n_joined == 0 &&
+             parts->most_rows == 0 && parts->sample != NULL)
+        n = (left + FIRST_PART - 1) / FIRST_PART;
+    else if (parts->max_pairs > 0 &&
+             parts->pairs_per_row * (double)left > 1.5 * most)
+        n = (int64_t)(most / parts->pairs_per_row);
+    if (parts->most_rows > 0 && n > parts->most_rows)
+        n = parts->most_rows;
+    return n < 1 ? 1 : n;
+}
+
+/* A greater rate than that of the last n rows falls to a quarter where they
+ * would have had half of the pairs that are allowed, and less where they were
+ * fewer: few rows say little. */
+static double fade_rate(const struct oj_batch_parts *parts, int64_t n)
+{
+    double expected = parts->pairs_per_row * (double)n;
+    double half = (double)parts->max_pairs / 2.0;
+    return parts->pairs_per_row *
+           (expected < half ? pow(0.25, expected / half) : 0.25);
+}
+
+static void learn_from_part(struct oj_batch_parts *parts, int64_t first,
+                            int64_t n, int64_t n_pairs)
+{
+    double rate = (double)n_pairs / (double)n, predicted = 0.0;
+    if (parts->n_samples > 0)
+        (void)count_rows_with_pairs(parts, first, first + n, INFINITY,
+                                    &predicted);
+    parts->pairs_per_row = fmax(rate, fade_rate(parts, n));
+    parts->n_joined++;
+    /* after a part in vain parts grow again, slowly */
+    if (parts->most_rows > 0 && parts->most_rows < INT64_MAX / 2)
+        parts->most_rows += (parts->most_rows + 3) / 4;
+    if (predicted > 0.0)
+        parts->more =
+            fmin(fmax(parts->more * (double)n_pairs / predicted, 1.0), 4.0);
+}
+
+static void learn_from_part_in_vain(struct oj_batch_parts *parts, int64_t n)
+{
+    parts->n_pairs_again += parts->max_pairs;
+    parts->most_rows = (n + 1) / 2;
+    parts->pairs_per_row =
+        fmax(parts->pairs_per_row, (double)parts->max_pairs / (double)n);
+    parts->more *= 2.0;
+}
+
+/* --- parts ---------------------------------------------------------------- */
+
+oj_status oj_batch_parts_join(struct oj_batch_parts *parts,
+                              const struct oj_flat *batch, int64_t first,
+                              struct oj_flat_slice *slice, oj_rows_join join,
+                              void *user, struct oj_matches *out, int64_t *n,
+                              struct oj_error *err)
+{
+    int64_t left = batch->n_features - first;
+    if (first == 0)
+        OJ_TRY(begin_batch(parts, batch, out, err));
+    for (;;)
+    {
+        const struct oj_flat *rows = batch;
+        oj_status status;
+        *n = predict_rows(parts, first, left);
+        if (*n < batch->n_features)
+        {
+            OJ_TRY(oj_flat_slice_make(batch, first, *n, slice, err));
+            rows = &slice->flat;
+        }
+        status = join(user, rows, out, err);
+        if (status == OJ_OK)
+            learn_from_part(parts, first, *n, out->n_pairs);
+        if (status != OJ_ERR_TOO_MANY_PAIRS || *n == 1)
+            return status;
+        learn_from_part_in_vain(parts, *n);
+    }
+}

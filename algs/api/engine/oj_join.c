@@ -1,0 +1,1308 @@
+#include "oj_join.h"
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_clock.h"
+#include "../../../flatten/base/oj_parallel.h"
+#include "../../../flatten/base/oj_timed_wait.h"
+#include "../../foundations/aggregate/oj_aggregate.h"
+#include "../../foundations/aggregate/oj_sum_request.h"
+#include "../../foundations/base/oj_radix.h"
+#include "../../foundations/relation/oj_gpu.h"
+#include "../../foundations/relation/oj_index.h"
+#include "../../foundations/relation/oj_is_points_in_polygons.h"
+#include "../../geometry/relate/oj_self_overlap.h"
+#include "../../joins/similar_shapes/oj_densify.h"
+#include "../../pairs/selection/oj_pair_filter.h"
+#include "../../pairs/selection/oj_ranking.h"
+#include "oj_points_in_overlapping_parts.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Which engine answers a batch.
+ *
+ * On the CPU: the first of the backend's list that takes it, indexed when a
+ * batch needs it; the one that is expected at once, so that errors of the join
+ * side do not wait for it.
+ *
+ * OJ_DEVICE: a batch goes to the CUDA module if one of its kernels takes it,
+ * else to the CPU.  Of lines and polygons on both sides the module finds the
+ * pairs whose boxes pass, and decides which of them meet
+ * (oj_screen.h); the CPU decides the rest.  What the module cannot
+ * hold, for its coordinates or for want of memory, the CPU answers.
+ *
+ * OJ_DEVICE_IF_PAYS: the choice is made when the join side is known and the
+ * number of input rows is (n_expected of the options); else at the first batch,
+ * by its size.  A device that fails is left for the CPU.
+ *
+ * The answers are the same.
+ *
+ * Similar texts within a distance are found by the distance, with the texts as
+ * a condition of each pair, and then put in their order.
+ *
+ * Where it is sure that no device is used, threads have joins of their own,
+ * copies of one that only prepares the join side (oj_join_take()).
+ *
+ * Within this file err is that of the join, never NULL, and what is in it is
+ * read as the reason why another engine has to answer. */
+
+#define REASON_SIZE 320
+
+#define ON_CPU "ran on the CPU, since "
+#define IN_PART "ran in part on the CPU, since "
+#define NOT_TAKEN "no CUDA kernel answers such a join"
+
+/* A thread's place in the line, on its stack. */
+struct join_turn
+{
+    struct join_turn *next;
+};
+
+struct oj_join
+{
+    const struct oj_backend *backend;
+    struct oj_index_args args; /* its join side is the one below */
+    struct oj_flat join_side;  /* the caller's, with overlaps */
+    struct oj_dense dense[2];  /* of the join side, and of a batch, where
+                                  vertices are put in */
+    uint8_t *overlaps;         /* or NULL: nowhere, or of no matter */
+    int has_overlaps;          /* 1: that is what it should be for points */
+    struct oj_overlapping_points *overlapping; /* NULL: not needed yet */
+    int32_t *tie_rank; /* [features], or NULL: the ordinal */
+    struct oj_stats stats;
+
+    int is_ranked; /* the pairs of args.relation are those of the next one, */
+    struct oj_relation ranked; /* by similarity, and for k */
+    struct oj_matches found;   /* before that; its memory is used again */
+
+    /* Guards the members that all copies share, of a join that is not taken
+     * itself: its indexes and stats, and the members below. */
+    pthread_mutex_t lock;
+    pthread_cond_t was_given_back;
+    int is_taken;             /* itself, not a copy */
+    struct join_turn *line;   /* of threads that wait to take it, in order */
+    struct oj_join *original; /* of a copy, else NULL */
+    struct oj_join *idle;     /* free list of copies */
+    struct oj_join *next;     /* of a copy in that list */
+
+    int has_cpu;                          /* what is expected of it is ready */
+    struct oj_index *of[OJ_MOST_ENGINES]; /* of the backend's engines; NULL: not
+                                          needed yet */
+
+    /* OJ_DEVICE_IF_PAYS. */
+    int is_settled[2]; /* no more choice: for lines and polygons, for points */
+    char choice[REASON_SIZE]; /* why */
+
+    /* The rest while a device is to be used. */
+    int uses_gpu;
+    const struct oj_gpu_module *module;
+    struct oj_gpu_index *on_gpu; /* NULL: not needed yet */
+    int sums_refused; /* it has no sums of such a join, or no memory for them */
+    int n_sum_words;  /* of a join feature in the last batch that was summed */
+    int is_refused;   /* the module cannot hold these data: the CPU answers */
+    char reason[REASON_SIZE]; /* why the CPU answered, after ON_CPU; "": it did
+                                 not */
+    char slower[REASON_SIZE]; /* why the GPU did not do it the best way; "": it
+                                 did */
+
+    /* The module as a screen of the predicates on the CPU. */
+    int has_screen;                    /* -1: not asked yet */
+    struct oj_screen_pairs candidates; /* of batches; used again */
+    struct oj_screen_rule rule;
+    struct oj_gpu_screen *screen_index; /* NULL: not needed yet */
+    int screen_refused; /* it cannot be made, or the device is lost */
+    char screen_reason[REASON_SIZE]; /* why a batch went without, after
+                                        IN_PART */
+};
+
+/* Set when a join has used a device. */
+static atomic_int is_started;
+
+const char *oj_version(void)
+{
+    return OGRJOIN_VERSION;
+}
+
+/* --- tie order ------------------------------------------------------------ */
+
+/* Tie order is (FID, read order), and read order alone where FIDs are missing
+ * or repeat. *out stays NULL when that is the order of the ordinals. */
+static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
+                               struct oj_error *err)
+{
+    int64_t n = flat->n_features;
+    int64_t i = 1;
+    struct oj_keyed *at, *sorted;
+    int32_t *rank = NULL;
+    oj_status status = OJ_OK;
+    if (flat->fid == NULL)
+        return OJ_OK;
+    while (i < n && flat->fid[i] > flat->fid[i - 1])
+        i++;
+    if (i >= n)
+        return OJ_OK;
+    OJ_NEW(at, 2 * n, err);
+    for (i = 0; i < n; i++)
+    {
+        /* negative ones before the others */
+        at[i].key = (uint64_t)flat->fid[i] ^ (UINT64_C(1) << 63);
+        at[i].value = i;
+    }
+    sorted = oj_radix_sort(at, at + n, n);
+    for (i = 1; i < n && sorted[i].key != sorted[i - 1].key; i++)
+        ;
+    if (i == n && (rank = oj_malloc(n, sizeof *rank)) == NULL)
+        status = oj_fail_nomem(err, n, sizeof *rank);
+    for (i = 0; rank != NULL && i < n; i++)
+        rank[sorted[i].value] = (int32_t)i;
+    oj_free(at);
+    *out = rank;
+    return status;
+}
+
+/* --- the CPU -------------------------------------------------------------- */
+
+/* The place of the first engine that takes such a batch, or -1. */
+static int choose_engine(const struct oj_join *join,
+                         const struct oj_flat *input)
+{
+    const struct oj_engine *engine;
+    for (int i = 0; (engine = join->backend->engines[i]) != NULL; i++)
+    {
+        if (engine->takes == NULL
+                ? oj_relation_is_of_shapes(&join->args.relation)
+                : engine->takes(&join->args.relation, &join->join_side, input))
+            return i;
+    }
+    return -1;
+}
+
+/* For the batches that are expected: of points, as a rule, one to a feature. */
+static int choose_expected_engine(const struct oj_join *join)
+{
+    static const int64_t none[1] = {0};
+    struct oj_flat expected = {.part_kinds = join->args.options.input_kinds,
+                               .part_offset = none};
+    if (expected.part_kinds == 0 || expected.part_kinds == OJ_PART_POINT)
+        return choose_engine(join, NULL);
+    return choose_engine(join, &expected);
+}
+
+static oj_status ensure_engine_index(struct oj_join *join, int i,
+                                     struct oj_error *err)
+{
+    struct oj_join *original = join->original;
+    oj_status status;
+    if (i < 0 || join->of[i] != NULL)
+        return OJ_OK;
+    if (original == NULL)
+        return oj_index_make(join->backend->engines[i], &join->args,
+                             &join->of[i], &join->stats, err);
+    pthread_mutex_lock(&original->lock);
+    status = ensure_engine_index(original, i, err);
+    pthread_mutex_unlock(&original->lock);
+    OJ_TRY(status);
+    return oj_index_copy(join->backend->engines[i], original->of[i],
+                         join->args.options.cancel, &join->of[i], err);
+}
+
+static oj_status build_cpu_index_if_needed(struct oj_join *join,
+                                           struct oj_error *err)
+{
+    if (!join->has_cpu)
+        OJ_TRY(ensure_engine_index(join, choose_expected_engine(join), err));
+    join->has_cpu = 1;
+    return OJ_OK;
+}
+
+static void free_cpu_indexes(struct oj_join *join)
+{
+    for (int i = 0; i < OJ_MOST_ENGINES; i++)
+    {
+        if (join->of[i] != NULL && join->original != NULL)
+            oj_index_copy_free(join->backend->engines[i], join->of[i]);
+        else if (join->of[i] != NULL)
+            oj_index_free(join->backend->engines[i], join->of[i]);
+        join->of[i] = NULL;
+    }
+    join->has_cpu = 0;
+}
+
+/* --- the module as a screen ----------------------------------------------- */
+
+/* Other kinds of features are the CPU's. */
+static int may_input_have_points(const struct oj_join *join)
+{
+    unsigned kinds = join->args.options.input_kinds;
+    return kinds == 0 || (kinds & OJ_PART_POINT) != 0;
+}
+
+static int may_input_have_shapes(const struct oj_join *join)
+{
+    return join->args.options.input_kinds != OJ_PART_POINT;
+}
+
+/* Errors of the module that the CPU does not have. */
+static int is_memory_or_unsupported_error(oj_status status)
+{
+    return status == OJ_ERR_UNSUPPORTED || status == OJ_ERR_NOMEM;
+}
+
+/* 1 for joins of which the device decides nearly all pairs of lines and
+ * polygons; of others it finds the candidates, and the CPU is as slow as it is
+ * without. */
+static int gpu_screen_decides_most_pairs(const struct oj_join *join)
+{
+    enum oj_op op = join->args.relation.op;
+    return (op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT ||
+            op == OJ_OP_BBOX) &&
+           !oj_flat_is_points(&join->join_side);
+}
+
+static int uses_gpu_screen_for_batch(const struct oj_join *join,
+                                     const struct oj_flat *input)
+{
+    return join->has_screen > 0 && !join->screen_refused && input != NULL &&
+           !oj_flat_is_points(input);
+}
+
+/* Memory may be enough for the next batch; other errors stay. */
+static oj_status run_gpu_screen(struct oj_join *join,
+                                const struct oj_flat *input, int64_t most,
+                                struct oj_screen_pairs *out,
+                                struct oj_stats *stats, struct oj_error *err)
+{
+    const struct oj_gpu_module *module = join->module;
+    oj_status status = OJ_OK;
+    if (join->screen_index == NULL)
+        status = module->screen_index(&join->join_side, &join->rule,
+                                      &join->args.options, &join->screen_index,
+                                      stats, err);
+    if (status != OJ_OK)
+    {
+        join->screen_refused = status != OJ_ERR_CANCELLED;
+        if (status == OJ_ERR_NOMEM)
+            oj_gpu_advise(err, OJ_GPU_ADVICE_TILES);
+        return status;
+    }
+    status =
+        module->screen_find(join->screen_index, input, most, out, stats, err);
+    join->screen_refused =
+        status == OJ_ERR_NO_DEVICE || status == OJ_ERR_INTERNAL;
+    if (status == OJ_ERR_NOMEM)
+        oj_gpu_advise(err, OJ_GPU_ADVICE_BATCH);
+    return status;
+}
+
+/* *are_found 0: the engine has to find the candidates of the batch itself. */
+static oj_status find_candidates_on_gpu(struct oj_join *join,
+                                        const struct oj_engine *engine,
+                                        const struct oj_flat *input,
+                                        int *are_found, struct oj_error *err)
+{
+    int64_t most = oj_most_candidates_of_batch(oj_most_pairs_of_batch(
+        join->args.options.max_batch_pairs, input->n_features));
+    struct oj_error why = {OJ_OK, ""};
+    oj_status status;
+    *are_found = 0;
+    if (engine->join_candidates == NULL ||
+        !uses_gpu_screen_for_batch(join, input))
+        return OJ_OK;
+    status = run_gpu_screen(join, input, most, &join->candidates, &join->stats,
+                            &why);
+    if (status == OJ_ERR_TOO_MANY_PAIRS || status == OJ_ERR_CANCELLED)
+        return oj_fail(err, status, "%s", why.message);
+    if (status != OJ_OK && join->screen_reason[0] == '\0')
+        snprintf(join->screen_reason, REASON_SIZE, IN_PART "%.280s",
+                 why.message);
+    *are_found = status == OJ_OK;
+    return OJ_OK;
+}
+
+static oj_status join_on_cpu(struct oj_join *join, const struct oj_flat *input,
+                             struct oj_matches *out, struct oj_error *err)
+{
+    const struct oj_engine *engine;
+    int i = choose_engine(join, input), are_found;
+    OJ_TRY(build_cpu_index_if_needed(join, err));
+    if (i < 0)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "-op %s is not possible between these kinds of features "
+                       "by the backend %s",
+                       oj_op_get(join->args.relation.op)->name,
+                       join->backend->name);
+    OJ_TRY(ensure_engine_index(join, i, err));
+    engine = join->backend->engines[i];
+    OJ_TRY(find_candidates_on_gpu(join, engine, input, &are_found, err));
+    return are_found
+               ? engine->join_candidates(join->of[i], input, &join->candidates,
+                                         out, &join->stats, err)
+               : engine->join(join->of[i], input, out, &join->stats, err);
+}
+
+/* Where the module finds candidates of such a join. What the CPU has made so
+ * far was made to find them itself. */
+static void install_gpu_screen(struct oj_join *join)
+{
+    if (join->has_screen >= 0)
+        return;
+    join->has_screen = join->module->screen_index != NULL &&
+                       !oj_flat_is_points(&join->join_side) &&
+                       oj_screen_rule_of(&join->args.relation, &join->rule);
+    if (!join->has_screen)
+        return;
+    free_cpu_indexes(join);
+    join->args.gets_candidates = 1;
+}
+
+/* --- the module ----------------------------------------------------------- */
+
+static int gpu_module_supports_join(const struct oj_join *join,
+                                    const struct oj_flat *input)
+{
+    return !join->is_refused &&
+           join->module->takes(&join->args.relation, &join->join_side, input);
+}
+
+/* The CPU answers, in part or all, since why. */
+static oj_status turn_to_cpu(struct oj_join *join, const char *why,
+                             struct oj_error *err)
+{
+    install_gpu_screen(join);
+    if (join->reason[0] == '\0' && (join->is_refused || !join->has_screen))
+        snprintf(join->reason, REASON_SIZE, ON_CPU "%.290s", why);
+    return build_cpu_index_if_needed(join, err);
+}
+
+static void free_gpu_index(struct oj_join *join)
+{
+    if (join->on_gpu != NULL)
+        join->module->free_index(join->on_gpu);
+    join->on_gpu = NULL;
+}
+
+/* No batch goes to the module any more. advice: against want of memory. */
+static oj_status turn_to_cpu_for_all_batches(struct oj_join *join,
+                                             oj_status status,
+                                             const char *advice,
+                                             struct oj_error *err)
+{
+    if (status == OJ_ERR_NOMEM)
+        oj_gpu_advise(err, advice);
+    join->is_refused = 1;
+    free_gpu_index(join);
+    return turn_to_cpu(join, err->message, err);
+}
+
+/* After each success of the module: it may have turned to another method. */
+static void record_slower_gpu_method(struct oj_join *join)
+{
+    const char *why = join->module->why_refused(join->on_gpu);
+    if (why[0] != '\0' && join->slower[0] == '\0')
+        snprintf(join->slower, REASON_SIZE,
+                 "took a slower method on the GPU, since %.260s", why);
+}
+
+/* What the module cannot hold is only found when its index is made. */
+static oj_status build_gpu_index_if_needed(struct oj_join *join,
+                                           struct oj_error *err)
+{
+    oj_status status;
+    if (join->on_gpu != NULL)
+        return OJ_OK;
+    status = join->module->index(&join->join_side, join->tie_rank,
+                                 &join->args.relation, &join->args.options,
+                                 &join->on_gpu, &join->stats, err);
+    if (is_memory_or_unsupported_error(status))
+        return turn_to_cpu_for_all_batches(join, status, OJ_GPU_ADVICE_TILES,
+                                           err);
+    if (status == OJ_OK)
+    {
+        atomic_store(&is_started, 1);
+        record_slower_gpu_method(join);
+    }
+    return status;
+}
+
+/* Makes the module's index for a batch that its kernels take; *is_taken 0: they
+ * do not, or the index cannot be made.  Columns that one side lacks are the
+ * caller's mistake here as everywhere. */
+static oj_status prepare_gpu_for_batch(struct oj_join *join,
+                                       const struct oj_flat *input,
+                                       int *is_taken, struct oj_error *err)
+{
+    struct oj_pair_filter filter;
+    *is_taken = gpu_module_supports_join(join, input);
+    if (!*is_taken)
+        return OJ_OK;
+    OJ_TRY(oj_pair_filter_make(&join->args.relation, input, &join->join_side,
+                               &filter, err));
+    OJ_TRY(build_gpu_index_if_needed(join, err));
+    *is_taken = gpu_module_supports_join(join, input);
+    return OJ_OK;
+}
+
+/* 1: features of any kinds are the same to the module. */
+static int gpu_join_ignores_geometry_kind(const struct oj_join *join)
+{
+    const struct oj_relation *relation = &join->args.relation;
+    return relation->op == OJ_OP_SIMILAR ||
+           oj_relation_compares_shapes(relation);
+}
+
+/* What points need is made ready at once, as on the CPU. */
+static oj_status open_gpu(struct oj_join *join, struct oj_error *err)
+{
+    struct oj_options *options = &join->args.options;
+    struct oj_error why = {OJ_OK, ""};
+    oj_status status =
+        oj_gpu_find(options, &join->module, &options->gpus, &why);
+    if (status != OJ_OK)
+        return oj_fail(err, status, "the backend cuda cannot be used: %.900s",
+                       why.message);
+    OJ_TRY(
+        (may_input_have_points(join) || gpu_join_ignores_geometry_kind(join)) &&
+                gpu_module_supports_join(join, NULL)
+            ? build_gpu_index_if_needed(join, err)
+            : turn_to_cpu(join, NOT_TAKEN, err));
+    join->uses_gpu = 1;
+    return OJ_OK;
+}
+
+static void close_gpu(struct oj_join *join)
+{
+    free_gpu_index(join);
+    if (join->has_screen > 0)
+        free_cpu_indexes(join);
+    if (join->screen_index != NULL)
+        join->module->screen_free(join->screen_index);
+    join->screen_index = NULL;
+    oj_screen_pairs_free(&join->candidates);
+    join->args.gets_candidates = join->has_screen = join->uses_gpu = 0;
+}
+
+static oj_status join_with_gpu(struct oj_join *join,
+                               const struct oj_flat *input,
+                               struct oj_matches *out, struct oj_error *err)
+{
+    int is_taken;
+    OJ_TRY(prepare_gpu_for_batch(join, input, &is_taken, err));
+    if (is_taken)
+    {
+        oj_status status =
+            join->module->join(join->on_gpu, input, out, &join->stats, err);
+        if (status == OJ_OK)
+            record_slower_gpu_method(join);
+        if (!is_memory_or_unsupported_error(status))
+            return status;
+        OJ_TRY(turn_to_cpu_for_all_batches(join, status, OJ_GPU_ADVICE_BATCH,
+                                           err));
+    }
+    else
+        OJ_TRY(turn_to_cpu(join, NOT_TAKEN, err));
+    OJ_TRY(join_on_cpu(join, input, out, err));
+    if (join->screen_index != NULL)
+        atomic_store(&is_started, 1);
+    return OJ_OK;
+}
+
+/* --- whether a device pays ------------------------------------------------ */
+
+/* Lines and polygons of which nothing is known but how many there are have at
+ * least so many vertices, as a rule. */
+#define LEAST_VERTICES 4
+
+/* Rates in seconds, fitted to joins of 0.3 to 100 million rows on 2 and 16
+ * threads and on one H200 beside them (BENCHMARKS.md); those of points on the
+ * CPU are the engines'.  Only sizes matter to the choice: a smaller device and
+ * a faster core both mean that it is a little early or late, never that an
+ * answer differs. */
+static const double gpu_row_s = 5e-9, gpu_vertex_s = 7e-9;
+
+/* Lines and polygons that intersect, a vertex of either side. */
+static const double cpu_shape_vertex_s = 140e-9;
+static const double gpu_shape_vertex_s = 3e-9;
+static const double stage_shape_vertex_s = 30e-9; /* of one core */
+
+/* n threads do as much as n to this power of them alone. */
+static const double thread_gain = 0.8;
+
+/* Starting CUDA and taking memory, once in a process. */
+static const double gpu_start_s = 0.25;
+
+/* The estimates are rough: only a clear gain counts. */
+static const double clear_gain = 1.15;
+
+static double n_vertices(const struct oj_flat *flat)
+{
+    return (double)(oj_flat_is_points(flat) ? flat->n_features
+                                            : flat->n_vertices);
+}
+
+static const struct oj_engine_cost *cost_of(const struct oj_join *join,
+                                            const struct oj_flat *batch)
+{
+    int i = batch != NULL ? choose_engine(join, batch)
+                          : choose_expected_engine(join);
+    return i >= 0 ? join->backend->engines[i]->points_cost : NULL;
+}
+
+/* Of rows points, on one core. */
+static double estimate_cpu_seconds(const struct oj_join *join,
+                                   const struct oj_engine_cost *cost,
+                                   double rows)
+{
+    int64_t k = join->args.relation.k;
+    if (cost == NULL)
+        return 0.0;
+    return n_vertices(&join->join_side) * cost->vertex_s +
+           rows * (cost->row_s + (k > 1 ? (double)k * cost->place_s : 0.0));
+}
+
+/* 1 when the join is clearly faster on a device, by what is known of the input
+ * side: of a batch, or of what is to come (NULL); says why in choice. */
+static int is_gpu_clearly_faster(struct oj_join *join,
+                                 const struct oj_flat *batch)
+{
+    const struct oj_options *options = &join->args.options;
+    int of_points =
+        batch != NULL ? oj_flat_is_points(batch) : may_input_have_points(join);
+    double threads = options->n_threads;
+    double cores = pow(threads, thread_gain);
+    double rows = (double)options->n_expected, vertices = rows * LEAST_VERTICES;
+    double all = n_vertices(&join->join_side);
+    const struct oj_engine_cost *cost = cost_of(join, batch);
+    int by_attributes = cost != NULL && cost->expect != NULL;
+    double cpu_s, gpu_s, start = atomic_load(&is_started) ? 0.0 : gpu_start_s;
+    char text[40] = "";
+    if (!by_attributes && !of_points && !gpu_screen_decides_most_pairs(join))
+    {
+        snprintf(join->choice, REASON_SIZE,
+                 "lines and polygons: -op %s is decided on the CPU",
+                 oj_op_get(join->args.relation.op)->name);
+        return 0;
+    }
+    if (batch != NULL && batch->n_features > 0)
+    {
+        double n = (double)batch->n_features;
+        rows = rows > n ? rows : n;
+        vertices = n_vertices(batch) * (rows / n);
+    }
+    if (by_attributes)
+    {
+        cost->expect(&join->args.relation, &join->join_side, rows, &cpu_s,
+                     &gpu_s);
+        cpu_s /= cores;
+    }
+    else if (of_points)
+    {
+        cpu_s = estimate_cpu_seconds(join, cost, rows) / cores;
+        gpu_s = rows * gpu_row_s + all * gpu_vertex_s;
+    }
+    else
+    {
+        all += vertices;
+        cpu_s = all * cpu_shape_vertex_s / cores;
+        gpu_s = all * (gpu_shape_vertex_s + stage_shape_vertex_s / threads);
+        snprintf(text, sizeof text, ", %.0f vertices", all);
+    }
+    gpu_s += start;
+    snprintf(join->choice, REASON_SIZE,
+             "%.0f rows%s: %.2g s expected on %d thread%s, %.2g s on a GPU",
+             rows, text, cpu_s, options->n_threads,
+             options->n_threads == 1 ? "" : "s", gpu_s);
+    return cpu_s > clear_gain * gpu_s;
+}
+
+/* OK when such a join could run on the devices: module, driver and devices are
+ * there, and a kernel that answers it for points, or for what else options say
+ * will come.  The first call of a process that finds a kernel starts CUDA,
+ * which takes tenths of a second. */
+static oj_status check_gpu_can_join(const struct oj_join *join,
+                                    struct oj_error *err)
+{
+    const struct oj_gpu_module *module;
+    uint64_t gpus;
+    OJ_TRY(oj_gpu_load(&module, err));
+    if (!((may_input_have_points(join) ||
+           gpu_join_ignores_geometry_kind(join)) &&
+          module->takes(&join->args.relation, &join->join_side, NULL)) &&
+        !(may_input_have_shapes(join) && module->screen_index != NULL &&
+          gpu_screen_decides_most_pairs(join)))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, NOT_TAKEN);
+    return oj_gpu_find(&join->args.options, &module, &gpus, err);
+}
+
+static int is_gpu_use_optional(const struct oj_join *join)
+{
+    return join->backend->device_use == OJ_DEVICE_IF_PAYS;
+}
+
+static void abandon_gpu(struct oj_join *join, const char *why)
+{
+    snprintf(join->choice, REASON_SIZE, "no GPU: %.300s", why);
+    close_gpu(join);
+    join->is_settled[0] = join->is_settled[1] = 1;
+}
+
+/* Where there is the choice, devices that cannot hold the data leave all to
+ * the CPU. */
+static void abandon_gpu_if_refused(struct oj_join *join)
+{
+    if (!is_gpu_use_optional(join))
+        return;
+    if (join->is_refused)
+        abandon_gpu(join, join->reason + strlen(ON_CPU));
+    else if (join->on_gpu == NULL && join->screen_refused)
+        abandon_gpu(join, join->screen_reason[0] != '\0'
+                              ? join->screen_reason + strlen(IN_PART)
+                              : "");
+}
+
+/* 1 when the CPU can go on after such an error of a device. */
+static int can_go_on_without_gpu(const struct oj_join *join, oj_status status)
+{
+    return is_gpu_use_optional(join) &&
+           (is_memory_or_unsupported_error(status) ||
+            status == OJ_ERR_NO_DEVICE || status == OJ_ERR_INTERNAL);
+}
+
+static oj_status open_gpu_or_fall_back(struct oj_join *join,
+                                       struct oj_error *err)
+{
+    oj_status status = check_gpu_can_join(join, err);
+    join->is_settled[0] = join->is_settled[1] = 1;
+    if (status == OJ_OK)
+        status = open_gpu(join, err);
+    if (status == OJ_OK)
+        abandon_gpu_if_refused(join);
+    else if (can_go_on_without_gpu(join, status))
+        abandon_gpu(join, err->message);
+    else
+        return status;
+    return OJ_OK;
+}
+
+/* When the join side is known. Of lines and polygons the first batch says
+ * more. */
+static oj_status choose_processor_at_open(struct oj_join *join,
+                                          struct oj_error *err)
+{
+    join->is_settled[0] = join->is_settled[1] = !is_gpu_use_optional(join);
+    if (join->backend->device_use == OJ_DEVICE)
+        return open_gpu(join, err);
+    if (is_gpu_use_optional(join) && join->args.options.n_expected > 0)
+    {
+        join->is_settled[1] = 1;
+        if (is_gpu_clearly_faster(join, NULL))
+            OJ_TRY(open_gpu_or_fall_back(join, err));
+    }
+    return join->uses_gpu ? OJ_OK : build_cpu_index_if_needed(join, err);
+}
+
+/* Where the number of rows is not known, each batch is asked anew. */
+static oj_status open_gpu_if_faster_for_batch(struct oj_join *join,
+                                              const struct oj_flat *input,
+                                              struct oj_error *err)
+{
+    int *is_settled = &join->is_settled[oj_flat_is_points(input)];
+    if (*is_settled)
+        return OJ_OK;
+    *is_settled = join->args.options.n_expected > 0;
+    return is_gpu_clearly_faster(join, input) ? open_gpu_or_fall_back(join, err)
+                                              : OJ_OK;
+}
+
+/* --- open ----------------------------------------------------------------- */
+
+static int may_use_device(const struct oj_join *join)
+{
+    const struct oj_gpu_module *module;
+    return join->backend->device_use == OJ_DEVICE ||
+           (is_gpu_use_optional(join) && oj_gpu_load(&module, NULL) == OJ_OK);
+}
+
+/* 1 when an engine takes all rings of a feature together, as those on devices
+ * do, so that features whose parts overlap are joined apart. */
+static int must_find_overlapping_parts(const struct oj_join *join)
+{
+    return oj_is_points_in_polygons(&join->args.relation, &join->join_side,
+                                    NULL) &&
+           may_use_device(join);
+}
+
+static oj_status mark_overlapping_parts(struct oj_join *join,
+                                        struct oj_error *err)
+{
+    const struct oj_options *options = &join->args.options;
+    double start = oj_clock_seconds();
+    int asks_where = oj_point_locations_of_op(join->args.relation.op) !=
+                     (1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY);
+    if (must_find_overlapping_parts(join))
+        OJ_TRY(oj_overlapping_parts(&join->join_side, asks_where,
+                                    options->n_threads, options->cancel,
+                                    &join->overlaps, err));
+    join->join_side.overlaps = join->overlaps;
+    join->has_overlaps = 1;
+    join->stats.index_s += oj_clock_seconds() - start;
+    return OJ_OK;
+}
+
+/* Vertices are put into a side where that is asked. */
+static oj_status densify(struct oj_join *join, const struct oj_flat *flat,
+                         struct oj_dense *dense, struct oj_flat *out,
+                         struct oj_error *err)
+{
+    const struct oj_relation *relation = &join->args.relation;
+    if (relation->densify > 0.0)
+        return oj_densify(flat, relation->densify,
+                          relation->metric == OJ_METRIC_SPHERE, dense, out,
+                          err);
+    *out = *flat;
+    return OJ_OK;
+}
+
+/* What the chosen backend needs of the join side. */
+static oj_status prepare_and_index_join_side(struct oj_join *join,
+                                             const struct oj_flat *join_side,
+                                             struct oj_error *err)
+{
+    OJ_TRY(densify(join, join_side, &join->dense[0], &join->join_side, err));
+    join->join_side.overlaps = NULL;
+    if (may_input_have_points(join))
+        OJ_TRY(mark_overlapping_parts(join, err));
+    OJ_TRY(make_tie_rank(join_side, &join->tie_rank, err));
+    join->args.join_side = &join->join_side;
+    join->args.tie_rank = join->tie_rank;
+    return choose_processor_at_open(join, err);
+}
+
+static void
+split_similar_into_dwithin_and_rank(struct oj_join *join,
+                                    const struct oj_relation *relation)
+{
+    struct oj_relation *asked = &join->args.relation;
+    *asked = *relation;
+    if (relation->op != OJ_OP_SIMILAR || !(relation->max_distance < INFINITY))
+        return;
+    join->is_ranked = 1;
+    join->ranked = *relation;
+    asked->op = OJ_OP_DWITHIN;
+    asked->any_order = 0;
+}
+
+oj_status oj_join_open(const struct oj_flat *join_side,
+                       const struct oj_relation *relation, const char *backend,
+                       const struct oj_options *options, struct oj_join **out,
+                       struct oj_error *err)
+{
+    struct oj_join *join;
+    struct oj_options *own;
+    const struct oj_backend *found;
+    oj_status status;
+    OJ_TRY(oj_relation_check(relation, err));
+    OJ_TRY(oj_backend_read("", "backend",
+                           backend != NULL ? backend : oj_auto_backend.name,
+                           &found, err));
+    if (join_side->n_features > INT32_MAX)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "the join layer has %lld features; at most %d are "
+                       "possible",
+                       (long long)join_side->n_features, INT32_MAX);
+    OJ_NEW_ZEROED(join, 1, err);
+    join->backend = found;
+    join->has_screen = -1;
+    if (!oj_timed_wait_init(&join->was_given_back))
+    {
+        oj_free(join);
+        return oj_fail(err, OJ_ERR_NOMEM, "could not make a lock");
+    }
+    pthread_mutex_init(&join->lock, NULL);
+    split_similar_into_dwithin_and_rank(join, relation);
+    own = &join->args.options;
+    if (options != NULL)
+        *own = *options;
+    if (own->n_threads < 1)
+        own->n_threads = oj_cpu_count();
+    if (own->quadrant_size < 1)
+        own->quadrant_size = 256;
+    status = prepare_and_index_join_side(join, join_side, err);
+    if (status != OJ_OK)
+    {
+        oj_join_close(join);
+        return status;
+    }
+    *out = join;
+    return OJ_OK;
+}
+
+void oj_join_trim(struct oj_join *join, int n_kept)
+{
+    struct oj_join **end = &join->idle, *copy, *next;
+    pthread_mutex_lock(&join->lock);
+    for (; n_kept > 0 && *end != NULL; n_kept--)
+        end = &(*end)->next;
+    copy = *end;
+    *end = NULL;
+    pthread_mutex_unlock(&join->lock);
+    for (; copy != NULL; copy = next)
+    {
+        next = copy->next;
+        free_cpu_indexes(copy);
+        oj_matches_free(&copy->found);
+        oj_densify_free(&copy->dense[1]);
+        oj_free(copy);
+    }
+}
+
+void oj_join_close(struct oj_join *join)
+{
+    if (join == NULL)
+        return;
+    oj_join_trim(join, 0);
+    pthread_mutex_destroy(&join->lock);
+    pthread_cond_destroy(&join->was_given_back);
+    free_cpu_indexes(join);
+    close_gpu(join);
+    oj_overlapping_points_free(join->overlapping);
+    oj_free(join->overlaps);
+    oj_free(join->tie_rank);
+    oj_matches_free(&join->found);
+    oj_densify_free(&join->dense[0]);
+    oj_densify_free(&join->dense[1]);
+    oj_free(join);
+}
+
+/* --- several threads ------------------------------------------------------ */
+
+int oj_join_may_sample(const struct oj_join *join)
+{
+    return !join->backend->is_reference && !may_use_device(join) &&
+           oj_relation_gives_lists(&join->args.relation);
+}
+
+/* 1 when batches change nothing but what is in their engine's index. */
+static int can_share_indexes_in_copies(const struct oj_join *join)
+{
+    const struct oj_engine *engine;
+    if (may_use_device(join))
+        return 0;
+    for (int i = 0; (engine = join->backend->engines[i]) != NULL; i++)
+    {
+        if (engine->free_batches == NULL)
+            return 0;
+    }
+    return 1;
+}
+
+static void set_cancel_flag_of_copy(struct oj_join *copy, const int *cancel)
+{
+    copy->args.options.cancel = cancel;
+    for (int i = 0; i < OJ_MOST_ENGINES; i++)
+    {
+        if (copy->of[i] != NULL)
+            copy->backend->engines[i]->set_cancel(copy->of[i], cancel);
+    }
+}
+
+/* Of a join whose lock is held. */
+static oj_status copy_join_for_concurrent_batch(struct oj_join *join,
+                                                const int *cancel,
+                                                struct oj_join **out,
+                                                struct oj_error *err)
+{
+    struct oj_join *copy = join->idle;
+    if (copy != NULL)
+        join->idle = copy->next;
+    else
+    {
+        OJ_NEW(copy, 1, err);
+        *copy = *join;
+        memset(copy->of, 0, sizeof copy->of);
+        memset(&copy->stats, 0, sizeof copy->stats);
+        memset(&copy->found, 0, sizeof copy->found);
+        memset(&copy->dense[1], 0, sizeof copy->dense[1]);
+        copy->original = join;
+    }
+    set_cancel_flag_of_copy(copy, cancel != NULL ? cancel
+                                                 : join->args.options.cancel);
+    *out = copy;
+    return OJ_OK;
+}
+
+static void leave_line(struct oj_join *join, const struct join_turn *turn)
+{
+    struct join_turn **at = &join->line;
+    while (*at != turn)
+        at = &(*at)->next;
+    *at = turn->next;
+}
+
+/* Waits until this thread's turn has come and the join itself is not taken; its
+ * lock is held. */
+static oj_status wait_until_join_is_free(struct oj_join *join,
+                                         const int *cancel,
+                                         struct oj_error *err)
+{
+    struct join_turn turn = {NULL}, **last = &join->line;
+    oj_status status = OJ_OK;
+    if (!join->is_taken && join->line == NULL)
+        return OJ_OK;
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = &turn;
+    while (status == OJ_OK && (join->is_taken || join->line != &turn))
+    {
+        oj_wait_or_look(&join->was_given_back, &join->lock);
+        status = oj_check_cancel(cancel, NULL);
+    }
+    leave_line(join, &turn);
+    /* the next one may be able to go on as well */
+    pthread_cond_broadcast(&join->was_given_back);
+    return status == OJ_OK ? OJ_OK
+                           : oj_fail(err, status, "interrupted while waiting");
+}
+
+int oj_join_is_on_cpu(struct oj_join *join)
+{
+    int is_on_cpu;
+    pthread_mutex_lock(&join->lock);
+    (void)wait_until_join_is_free(join, NULL, NULL);
+    is_on_cpu = can_share_indexes_in_copies(join);
+    pthread_mutex_unlock(&join->lock);
+    return is_on_cpu;
+}
+
+oj_status oj_join_take(struct oj_join *join, const int *cancel,
+                       struct oj_join **out, struct oj_error *err)
+{
+    oj_status status;
+    pthread_mutex_lock(&join->lock);
+    status = wait_until_join_is_free(join, cancel, err);
+    if (status == OJ_OK && can_share_indexes_in_copies(join))
+        status = copy_join_for_concurrent_batch(join, cancel, out, err);
+    else if (status == OJ_OK)
+    {
+        join->is_taken = 1;
+        *out = join;
+    }
+    pthread_mutex_unlock(&join->lock);
+    return status;
+}
+
+/* What batches of a copy added to indexes that it shares counts with the join.
+ */
+void oj_join_give_back(struct oj_join *taken)
+{
+    struct oj_join *join = taken->original != NULL ? taken->original : taken;
+    pthread_mutex_lock(&join->lock);
+    if (taken == join)
+        join->is_taken = 0;
+    else
+    {
+        join->stats.index_bytes += taken->stats.index_bytes;
+        taken->stats.index_bytes = 0;
+        taken->next = join->idle;
+        join->idle = taken;
+    }
+    pthread_cond_broadcast(&join->was_given_back);
+    pthread_mutex_unlock(&join->lock);
+}
+
+int64_t oj_join_index_bytes(struct oj_join *taken)
+{
+    struct oj_join *join = taken->original;
+    int64_t n_bytes = taken->stats.index_bytes;
+    if (join == NULL)
+        return n_bytes;
+    pthread_mutex_lock(&join->lock);
+    n_bytes += join->stats.index_bytes;
+    pthread_mutex_unlock(&join->lock);
+    return n_bytes;
+}
+
+/* --- a batch -------------------------------------------------------------- */
+
+/* A distance has to come from somewhere, and from one place. Without features a
+ * side has none to give, and no array of them either. */
+static oj_status check_max_distances_are_given(const struct oj_join *join,
+                                               const struct oj_flat *input,
+                                               struct oj_error *err)
+{
+    const struct oj_relation *relation = &join->args.relation;
+    if (input->max_distance != NULL && join->join_side.max_distance != NULL)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "only one side's features can have their own greatest "
+                       "distances");
+    if (relation->op == OJ_OP_DWITHIN && !(relation->max_distance < INFINITY) &&
+        input->max_distance == NULL && join->join_side.max_distance == NULL &&
+        input->n_features > 0 && join->join_side.n_features > 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-op dwithin needs a greatest distance");
+    return OJ_OK;
+}
+
+/* Points that were not expected: what has to be left out of indexes was not. */
+static oj_status exclude_overlapping_from_indexes(struct oj_join *join,
+                                                  struct oj_error *err)
+{
+    OJ_TRY(mark_overlapping_parts(join, err));
+    if (join->overlaps == NULL)
+        return OJ_OK;
+    free_cpu_indexes(join);
+    free_gpu_index(join);
+    return OJ_OK;
+}
+
+static oj_status check_batch_and_mark_overlaps(struct oj_join *join,
+                                               const struct oj_flat *input,
+                                               struct oj_error *err)
+{
+    if (input->n_features > INT32_MAX)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "a batch of %lld features; at most %d are possible",
+                       (long long)input->n_features, INT32_MAX);
+    OJ_TRY(check_max_distances_are_given(join, input, err));
+    return !join->has_overlaps && oj_flat_is_points(input)
+               ? exclude_overlapping_from_indexes(join, err)
+               : OJ_OK;
+}
+
+/* 1 when the engine left features out of such a join, or would have to. */
+static int needs_points_in_overlapping_parts(const struct oj_join *join,
+                                             const struct oj_flat *input)
+{
+    return (join->overlaps != NULL || !join->has_overlaps) &&
+           oj_is_points_in_polygons(&join->args.relation, &join->join_side,
+                                    input);
+}
+
+static oj_status join_on_gpu_or_cpu(struct oj_join *join,
+                                    const struct oj_flat *input,
+                                    struct oj_matches *out,
+                                    struct oj_error *err)
+{
+    OJ_TRY(open_gpu_if_faster_for_batch(join, input, err));
+    if (join->uses_gpu)
+    {
+        oj_status status = join_with_gpu(join, input, out, err);
+        if (status == OJ_OK)
+            abandon_gpu_if_refused(join);
+        if (!can_go_on_without_gpu(join, status))
+            return status;
+        abandon_gpu(join, err->message);
+    }
+    return join_on_cpu(join, input, out, err);
+}
+
+static oj_status rank_found_pairs_by_similarity(const struct oj_join *join,
+                                                const struct oj_flat *input,
+                                                struct oj_answers *answers,
+                                                struct oj_matches *out,
+                                                struct oj_error *err)
+{
+    const struct oj_matches *found = &join->found;
+    OJ_TRY(oj_answers_reserve(answers, found->n_entries, err));
+    for (int64_t row = 0; row < found->n_rows; row++)
+    {
+        for (int64_t i = found->offset[row]; i < found->offset[row + 1]; i++)
+            oj_answers_put(answers, (int32_t)row, found->join_row[i],
+                           oj_pair_rank(&join->ranked, input, row,
+                                        &join->join_side, found->join_row[i]));
+    }
+    for (int64_t i = 0; i < found->n_undecided; i++)
+        OJ_TRY(oj_answers_add_undecided(answers, found->undecided[i],
+                                        found->undecided_join[i], err));
+    return oj_answers_to_matches(answers, 1, found->n_rows, &join->ranked,
+                                 join->tie_rank, out, err);
+}
+
+oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *given,
+                        struct oj_matches *out, struct oj_error *err)
+{
+    struct oj_flat dense;
+    const struct oj_flat *input = &dense;
+    OJ_TRY(densify(join, given, &join->dense[1], &dense, err));
+    OJ_TRY(check_batch_and_mark_overlaps(join, input, err));
+    if (join->is_ranked)
+    {
+        struct oj_answers answers = {0};
+        oj_status status = join_on_gpu_or_cpu(join, input, &join->found, err);
+        if (status == OJ_OK)
+            status =
+                rank_found_pairs_by_similarity(join, input, &answers, out, err);
+        oj_answers_free(&answers);
+        return status;
+    }
+    OJ_TRY(join_on_gpu_or_cpu(join, input, out, err));
+    if (!needs_points_in_overlapping_parts(join, input))
+        return OJ_OK;
+    if (join->overlapping == NULL)
+        OJ_TRY(oj_overlapping_points_make(&join->args, &join->overlapping,
+                                          &join->stats, err));
+    return oj_overlapping_points_add(join->overlapping, input, out,
+                                     &join->stats, err);
+}
+
+/* --- counts and sums in place of pairs ------------------------------------ */
+
+/* Counts and sums come back once for each batch: where they are many more than
+ * rows, the pairs are less to fetch. */
+#define WORDS_PER_ROW 4
+
+static int are_sums_smaller_than_batch(const struct oj_join *join,
+                                       const struct oj_flat *input, int n_words)
+{
+    return join->join_side.n_features / WORDS_PER_ROW * n_words <=
+           input->n_features;
+}
+
+static oj_status fail_sums(const struct oj_join *join, int is_sum,
+                           struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                   "the pairs of such a batch are not %s by the backend %s",
+                   is_sum ? "summed" : "counted", join->backend->name);
+}
+
+/* Words of each join feature in place of the pairs: sums, or one each, counts.
+ */
+static oj_status sum_pairs_by_module(struct oj_join *join,
+                                     const struct oj_flat *input,
+                                     const struct oj_sum_request *request,
+                                     int64_t *words, int64_t *n_pairs,
+                                     struct oj_error *err)
+{
+    const struct oj_gpu_module *module = join->module;
+    int is_taken = 0, is_sum = request->n_words > 1;
+    oj_status status;
+    if (are_sums_smaller_than_batch(join, input, request->n_words))
+        OJ_TRY(prepare_gpu_for_batch(join, input, &is_taken, err));
+    if (!is_taken)
+        return fail_sums(join, is_sum, err);
+    status = module->sum_pairs(join->on_gpu, input, request, words, n_pairs,
+                               &join->stats, err);
+    if (status == OJ_OK)
+        record_slower_gpu_method(join);
+    if (!is_memory_or_unsupported_error(status))
+        return status;
+    join->sums_refused |= is_sum;
+    return fail_sums(join, is_sum, err);
+}
+
+static oj_status sum_pairs_on_gpu(struct oj_join *join,
+                                  const struct oj_flat *input,
+                                  const struct oj_sum_request *request,
+                                  int64_t *words, int64_t *n_pairs,
+                                  struct oj_error *err)
+{
+    int is_sum = request->n_words > 1;
+    oj_status status;
+    if (!join->uses_gpu || join->is_ranked ||
+        needs_points_in_overlapping_parts(join, input))
+        return fail_sums(join, is_sum, err);
+    status = sum_pairs_by_module(join, input, request, words, n_pairs, err);
+    if (status == OJ_OK)
+        join->stats.n_pairs_unmade += *n_pairs;
+    if (status != OJ_ERR_UNSUPPORTED && can_go_on_without_gpu(join, status))
+    {
+        abandon_gpu(join, err->message);
+        return fail_sums(join, is_sum, err);
+    }
+    abandon_gpu_if_refused(join);
+    return status;
+}
+
+int oj_join_sums(const struct oj_join *join, const struct oj_flat *input)
+{
+    return join->uses_gpu && !join->is_ranked &&
+           !needs_points_in_overlapping_parts(join, input) &&
+           !join->sums_refused && gpu_module_supports_join(join, input) &&
+           are_sums_smaller_than_batch(join, input, join->n_sum_words);
+}
+
+oj_status oj_join_sum_pairs(struct oj_join *join, const struct oj_flat *input,
+                            const struct oj_aggregate_column *columns,
+                            struct oj_aggregates *aggregates, int64_t *n_pairs,
+                            struct oj_error *err)
+{
+    struct oj_sum_request request = {.n_words = 1};
+    int64_t *words = oj_aggregates_counts(aggregates);
+    OJ_TRY(check_batch_and_mark_overlaps(join, input, err));
+    if (words != NULL && !needs_points_in_overlapping_parts(join, input))
+        OJ_TRY(open_gpu_if_faster_for_batch(join, input, err));
+    if (words != NULL)
+        return sum_pairs_on_gpu(join, input, &request, words, n_pairs, err);
+    if (!oj_join_sums(join, input))
+        return fail_sums(join, 1, err);
+    OJ_TRY(oj_aggregates_ask_sums(aggregates, columns, input->n_features,
+                                  join->args.options.n_threads, &request,
+                                  &words, err));
+    join->n_sum_words = request.n_words;
+    OJ_TRY(sum_pairs_on_gpu(join, input, &request, words, n_pairs, err));
+    return oj_aggregates_add_sums(aggregates, &request, err);
+}
+
+/* --- what there is to say of it ------------------------------------------- */
+
+const struct oj_stats *oj_join_stats(const struct oj_join *join)
+{
+    return &join->stats;
+}
+
+const struct oj_backend *oj_join_backend(const struct oj_join *join)
+{
+    return is_gpu_use_optional(join)
+               ? oj_backend_find(join->uses_gpu ? "cuda" : "cpu")
+               : join->backend;
+}
+
+const char *oj_join_reason(const struct oj_join *join)
+{
+    if (!join->uses_gpu)
+        return join->choice;
+    if (join->reason[0] != '\0')
+        return join->reason;
+    if (join->on_gpu != NULL && join->slower[0] != '\0')
+        return join->slower;
+    if (join->on_gpu == NULL && join->screen_reason[0] != '\0')
+        return join->screen_reason;
+    return join->choice;
+}
+
+const char *oj_join_method(const struct oj_join *join,
+                           const struct oj_flat *input)
+{
+    const struct oj_engine *engine;
+    int i;
+    if (join->backend->is_reference)
+        return join->backend->description;
+    if (join->uses_gpu && gpu_module_supports_join(join, input))
+        return join->module->method(join->on_gpu, &join->args.relation,
+                                    &join->join_side, input);
+    i = choose_engine(join, input);
+    if (i < 0)
+        return "none";
+    engine = join->backend->engines[i];
+    if (!join->uses_gpu || engine->join_candidates == NULL ||
+        !uses_gpu_screen_for_batch(join, input))
+        return engine->name;
+    if (join->rule.is_enough)
+        return "boxes on the GPU";
+    return join->rule.asks_meeting
+               ? "boxes and edges on the GPU, what they leave open on the CPU"
+               : "boxes on the GPU, the features on the CPU";
+}
+
+int oj_join_threads(const struct oj_join *join)
+{
+    return join->backend->is_parallel ? join->args.options.n_threads : 1;
+}
+
+const int32_t *oj_join_tie_rank(const struct oj_join *join)
+{
+    return join->tie_rank;
+}

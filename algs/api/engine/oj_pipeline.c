@@ -1,0 +1,401 @@
+#include "oj_pipeline.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_clock.h"
+#include "../../../flatten/base/oj_timed_wait.h"
+
+#include <pthread.h>
+
+/* An answer on its way. */
+struct joined_part
+{
+    struct oj_pipeline_part part;
+    struct oj_flat_slice slice; /* part.flat, when it is not the whole batch */
+    struct oj_matches matches;
+    int ends_batch;
+};
+
+/* Batch b lives in slot b % OJ_PIPELINE_SLOTS, answer a in answer
+ * a % OJ_PIPELINE_SLOTS.  n_released <= n_read <= n_released + SLOTS and
+ * n_written <= n_joined <= n_written + SLOTS hold at all times, and the
+ * counters are all that the stages tell each other. */
+struct oj_pipeline
+{
+    struct oj_pipeline_work work;
+    struct oj_pipeline_counts counts; /* each stage's own members */
+    pthread_t reader, joiner;
+    struct oj_flat batches[OJ_PIPELINE_SLOTS];
+    struct joined_part answers[OJ_PIPELINE_SLOTS];
+
+    /* The joiner's own. */
+    int64_t n_batches_joined;
+    struct oj_batch_parts parts;
+
+    /* The caller's own. */
+    struct joined_part *in_use; /* NULL: none */
+    double in_use_since;
+
+    pthread_mutex_t mutex; /* guards all below */
+    pthread_cond_t moved;  /* any of it has changed */
+    int64_t n_read;        /* batches */
+    int64_t n_released;    /* batches that may be read over */
+    int64_t n_joined;      /* answers */
+    int64_t n_written;     /* answers */
+    int64_t read_ended;    /* 1: n_read is final */
+    int64_t join_ended;    /* 1: n_joined is final */
+    oj_status status;
+    struct oj_error error;
+};
+
+/* Later errors are consequences of the first. */
+static void stop_pipeline(struct oj_pipeline *p, oj_status status,
+                          const struct oj_error *error)
+{
+    pthread_mutex_lock(&p->mutex);
+    if (p->status == OJ_OK)
+    {
+        p->status = status;
+        p->error = *error;
+    }
+    pthread_cond_broadcast(&p->moved);
+    pthread_mutex_unlock(&p->mutex);
+}
+
+/* Waits until *ready(p) or nothing can come any more; 1: go on. */
+static int wait_until_ready_or_ended(struct oj_pipeline *p,
+                                     int (*ready)(const struct oj_pipeline *),
+                                     int (*ended)(const struct oj_pipeline *))
+{
+    int go;
+    pthread_mutex_lock(&p->mutex);
+    while (p->status == OJ_OK && !ready(p) && !ended(p))
+        pthread_cond_wait(&p->moved, &p->mutex);
+    go = p->status == OJ_OK && ready(p);
+    pthread_mutex_unlock(&p->mutex);
+    return go;
+}
+
+static void increment_and_wake_waiters(struct oj_pipeline *p, int64_t *counter)
+{
+    pthread_mutex_lock(&p->mutex);
+    *counter += 1;
+    pthread_cond_broadcast(&p->moved);
+    pthread_mutex_unlock(&p->mutex);
+}
+
+static int count_slots(const struct oj_pipeline *p)
+{
+    return p->work.n_slots != NULL ? *p->work.n_slots : OJ_PIPELINE_SLOTS;
+}
+
+static int has_free_batch_slot(const struct oj_pipeline *p)
+{
+    return p->n_read < p->n_released + count_slots(p);
+}
+
+static int has_batch_to_join(const struct oj_pipeline *p)
+{
+    return p->n_batches_joined < p->n_read;
+}
+
+static int has_free_answer_slot(const struct oj_pipeline *p)
+{
+    return p->n_joined < p->n_written + count_slots(p);
+}
+
+static int has_answer_to_write(const struct oj_pipeline *p)
+{
+    return p->n_written < p->n_joined;
+}
+
+static int always_false(const struct oj_pipeline *p)
+{
+    (void)p;
+    return 0;
+}
+
+static int all_joined(const struct oj_pipeline *p)
+{
+    return p->read_ended && p->n_batches_joined == p->n_read;
+}
+
+static int all_written(const struct oj_pipeline *p)
+{
+    return p->join_ended && p->n_written == p->n_joined;
+}
+
+static void read_batches_until_end(struct oj_pipeline *p)
+{
+    for (int64_t batch = 0;
+         wait_until_ready_or_ended(p, has_free_batch_slot, always_false);
+         batch++)
+    {
+        int s = (int)(batch % count_slots(p));
+        struct oj_error error = {OJ_OK, ""};
+        double start = oj_clock_seconds();
+        oj_status status = oj_check_cancel(p->work.cancel, &error);
+        if (status == OJ_OK)
+            status = p->work.read(p->work.user, s, &p->batches[s], &error);
+        p->counts.read_s += oj_clock_seconds() - start;
+        if (status != OJ_OK)
+        {
+            stop_pipeline(p, status, &error);
+            break;
+        }
+        if (p->batches[s].n_features == 0)
+        {
+            increment_and_wake_waiters(p, &p->read_ended);
+            break;
+        }
+        increment_and_wake_waiters(p, &p->n_read);
+    }
+}
+
+/* A part on its way. */
+struct part_to_join
+{
+    struct oj_pipeline *pipeline;
+    struct joined_part *answer;
+};
+
+static oj_status join_part(void *user, const struct oj_flat *rows,
+                           struct oj_matches *out, struct oj_error *err)
+{
+    const struct part_to_join *to_join = user;
+    const struct oj_pipeline_work *work = &to_join->pipeline->work;
+    struct oj_pipeline_part *part = &to_join->answer->part;
+    part->flat = rows;
+    OJ_TRY(oj_check_cancel(work->cancel, err));
+    return work->join(work->user, part, out, err);
+}
+
+/* Joins the next rows of a batch, as many as do not have too many pairs. */
+static oj_status join_rows_within_pair_limit(struct oj_pipeline *p,
+                                             struct joined_part *answer,
+                                             int slot, int64_t first,
+                                             int64_t *n, struct oj_error *err)
+{
+    const struct oj_flat *batch = &p->batches[slot];
+    struct part_to_join to_join = {p, answer};
+    answer->part.slot = slot;
+    answer->part.answer = (int)(answer - p->answers);
+    answer->part.first_row = first;
+    OJ_TRY(oj_batch_parts_join(&p->parts, batch, first, &answer->slice,
+                               join_part, &to_join, &answer->matches, n, err));
+    answer->ends_batch = first + *n == batch->n_features;
+    return OJ_OK;
+}
+
+static oj_status join_batch_in_parts(struct oj_pipeline *p, int slot,
+                                     struct oj_error *err)
+{
+    /* Asked once: after its last answer the slot is read into again. */
+    int64_t n_rows = p->batches[slot].n_features, first = 0, n = 0;
+    if (p->n_batches_joined == 0 && p->work.sample != NULL &&
+        p->work.may_sample(p->work.user))
+        p->parts.sample = p->work.sample;
+    while (first < n_rows)
+    {
+        struct joined_part *answer;
+        double start;
+        oj_status status;
+        if (!wait_until_ready_or_ended(p, has_free_answer_slot, always_false))
+            return OJ_OK; /* stopped elsewhere */
+        answer = &p->answers[p->n_joined % count_slots(p)];
+        start = oj_clock_seconds();
+        status = join_rows_within_pair_limit(p, answer, slot, first, &n, err);
+        p->counts.join_s += oj_clock_seconds() - start;
+        OJ_TRY(status);
+        first += n;
+        increment_and_wake_waiters(p, &p->n_joined);
+    }
+    return OJ_OK;
+}
+
+static void join_batches_until_end(struct oj_pipeline *p)
+{
+    while (wait_until_ready_or_ended(p, has_batch_to_join, all_joined))
+    {
+        struct oj_error error = {OJ_OK, ""};
+        oj_status status = join_batch_in_parts(
+            p, (int)(p->n_batches_joined % count_slots(p)), &error);
+        if (status != OJ_OK)
+        {
+            stop_pipeline(p, status, &error);
+            break;
+        }
+        p->n_batches_joined++;
+    }
+    increment_and_wake_waiters(p, &p->join_ended);
+}
+
+static void *run_stages(struct oj_pipeline *p,
+                        void (*stages)(struct oj_pipeline *))
+{
+    if (p->work.on_thread != NULL)
+        p->work.on_thread(p->work.user, stages, p);
+    else
+        stages(p);
+    return NULL;
+}
+
+static void *reader_main(void *pipeline)
+{
+    return run_stages(pipeline, read_batches_until_end);
+}
+
+static void *join_main(void *pipeline)
+{
+    return run_stages(pipeline, join_batches_until_end);
+}
+
+/* ---- the caller --------------------------------------------------------- */
+
+/* *answer NULL: there is none any more. */
+static oj_status wait_for_next_answer(struct oj_pipeline *p,
+                                      struct joined_part **answer,
+                                      struct oj_error *err)
+{
+    oj_status status = OJ_OK;
+    pthread_mutex_lock(&p->mutex);
+    while (status == OJ_OK && p->status == OJ_OK && !has_answer_to_write(p) &&
+           !all_written(p))
+    {
+        oj_wait_or_look(&p->moved, &p->mutex);
+        status = oj_check_cancel(p->work.cancel, err);
+    }
+    *answer = has_answer_to_write(p)
+                  ? &p->answers[p->n_written % count_slots(p)]
+                  : NULL;
+    if (p->status != OJ_OK)
+        status = oj_fail(err, p->status, "%s", p->error.message);
+    pthread_mutex_unlock(&p->mutex);
+    return status;
+}
+
+/* The answer was used. */
+static oj_status release_answer(struct oj_pipeline *p, struct oj_error *err)
+{
+    struct oj_pipeline_counts *counts = &p->counts;
+    const struct joined_part *answer = p->in_use;
+    if (answer == NULL)
+        return OJ_OK;
+    p->in_use = NULL;
+    counts->write_s += oj_clock_seconds() - p->in_use_since;
+    counts->n_parts += 1;
+    counts->n_rows += answer->part.flat->n_features;
+    counts->n_matched += answer->matches.n_matched;
+    counts->n_pairs += answer->matches.n_pairs;
+    if (p->work.progress != NULL &&
+        p->work.progress(counts->n_rows, p->work.user) != 0)
+        return oj_fail_cancelled(err);
+    if (answer->ends_batch)
+        increment_and_wake_waiters(p, &p->n_released);
+    increment_and_wake_waiters(p, &p->n_written);
+    return OJ_OK;
+}
+
+oj_status oj_pipeline_next(struct oj_pipeline *p,
+                           const struct oj_pipeline_part **part,
+                           const struct oj_matches **matches,
+                           struct oj_error *err)
+{
+    int64_t most = p->work.max_pairs;
+    struct joined_part *answer;
+    *part = NULL;
+    OJ_TRY(release_answer(p, err));
+    OJ_TRY(wait_for_next_answer(p, &answer, err));
+    if (answer == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_check_cancel(p->work.cancel, err));
+    if (most > 0 && p->counts.n_pairs + answer->matches.n_pairs > most)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "there are more than %lld pairs, the most that "
+                       "-max_pairs allows",
+                       (long long)most);
+    *part = &answer->part;
+    *matches = &answer->matches;
+    p->in_use = answer;
+    p->in_use_since = oj_clock_seconds();
+    return OJ_OK;
+}
+
+static int init_locks(struct oj_pipeline *p)
+{
+    if (pthread_mutex_init(&p->mutex, NULL) != 0)
+        return 0;
+    if (oj_timed_wait_init(&p->moved))
+        return 1;
+    pthread_mutex_destroy(&p->mutex);
+    return 0;
+}
+
+static void free_pipeline(struct oj_pipeline *p)
+{
+    pthread_cond_destroy(&p->moved);
+    pthread_mutex_destroy(&p->mutex);
+    for (int s = 0; s < OJ_PIPELINE_SLOTS; s++)
+    {
+        oj_matches_free(&p->answers[s].matches);
+        oj_flat_slice_free(&p->answers[s].slice);
+    }
+    oj_batch_parts_free(&p->parts);
+    oj_free(p);
+}
+
+static oj_status start_threads(struct oj_pipeline *p, struct oj_error *err)
+{
+    const struct oj_error error = {OJ_ERR_NOMEM, "could not start a thread"};
+    int has_reader = pthread_create(&p->reader, NULL, reader_main, p) == 0;
+    if (has_reader && pthread_create(&p->joiner, NULL, join_main, p) == 0)
+        return OJ_OK;
+    stop_pipeline(p, OJ_ERR_NOMEM, &error);
+    if (has_reader)
+        pthread_join(p->reader, NULL);
+    return oj_fail(err, OJ_ERR_NOMEM, "%s", error.message);
+}
+
+oj_status oj_pipeline_open(const struct oj_pipeline_work *work,
+                           struct oj_pipeline **out, struct oj_error *err)
+{
+    struct oj_pipeline *p;
+    oj_status status;
+    OJ_NEW_ZEROED(p, 1, err);
+    p->work = *work;
+    p->parts.max_pairs = work->max_part_pairs;
+    p->parts.user = work->user;
+    if (!init_locks(p))
+    {
+        oj_free(p);
+        return oj_fail(err, OJ_ERR_NOMEM, "could not make a lock");
+    }
+    status = start_threads(p, err);
+    if (status == OJ_OK)
+        *out = p;
+    else
+        free_pipeline(p);
+    return status;
+}
+
+/* One that has come to its end stops no thread that is still at work. */
+oj_status oj_pipeline_close(struct oj_pipeline *p, oj_status status,
+                            struct oj_pipeline_counts *counts,
+                            struct oj_error *err)
+{
+    struct oj_error error = {OJ_ERR_CANCELLED, ""};
+    if (p == NULL)
+        return status;
+    if (status != OJ_OK && err != NULL)
+        error = *err;
+    stop_pipeline(p, status != OJ_OK ? status : OJ_ERR_CANCELLED, &error);
+    pthread_join(p->joiner, NULL);
+    pthread_join(p->reader, NULL);
+    p->counts.n_pairs_again = p->parts.n_pairs_again;
+    if (counts != NULL)
+        *counts = p->counts;
+    /* a thread may have seen first that the caller ends it */
+    if (status != OJ_OK && p->status != OJ_ERR_CANCELLED)
+        status = oj_fail(err, p->status, "%s", p->error.message);
+    free_pipeline(p);
+    return status;
+}

@@ -1,0 +1,911 @@
+#include "api_settings.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_parallel.h"
+#include "../../../flatten/base/oj_word_list.h"
+#include "../../../flatten/text/oj_spelling.h"
+#include "../rows/oj_option_clash.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define MOST_WHOLE 9007199254740992.0 /* 2^53 */
+
+#define VALUE(type, field)                                                     \
+    .kind = OJ_PARAMETER_##type,                                               \
+    .offset = offsetof(struct ogrjoin_settings, field)
+
+/* Beside the parameters of joins. */
+static const struct oj_parameter own_settings[] = {
+    {"op", .help = "what makes a pair: nearest (default), intersects, ...",
+     VALUE(OP, relation.op)},
+    {"exclude_self", .help = "1: no pairs of equal ids (0)",
+     VALUE(INT, relation.exclude_self), .most = 1},
+    {"unordered", .help = "1: only pairs whose left id is the smaller (0)",
+     VALUE(INT, relation.unordered_pairs), .most = 1},
+    {"exclude_same_geometry", .help = "1: no pairs of equal vertices (0)",
+     VALUE(INT, relation.exclude_same_geometry), .most = 1},
+    {"backend",
+     .help = "auto (default), cpu, cuda, or another: ogrjoin_backend_name()",
+     VALUE(BACKEND, backend)},
+    {"threads", .help = "threads to use; 0: all (default)",
+     VALUE(INT, options.n_threads), .most = 4096},
+    {"gpus",
+     .help = "cuda: sum of 2^i for each device i to use; 0: the first (0)",
+     VALUE(COUNT, options.gpus), .most = MOST_WHOLE},
+    {"gpu_memory",
+     .help = "cuda: bytes to use at most on each device; 0: all (0)",
+     VALUE(COUNT, options.gpu_memory), .most = MOST_WHOLE},
+    {"max_pairs", .help = "a join with more pairs fails; 0: no bound (0)",
+     VALUE(COUNT, options.max_batch_pairs), .most = MOST_WHOLE},
+    {"pick", API_PICK_NAMES,
+     .help =
+         "one pair of each row: first, nearest, "
+         "largest_overlap, smallest_area, largest_area, most_similar, "
+         "score (of "
+         "struct ogrjoin_columns), of rows max:COLUMN and min:COLUMN of the "
+         "join side, or all (default)",
+     VALUE(CHOICE, pairs.pick)},
+    {"one_to_one",
+     .help = "1: each feature in one pair at most, best pairs first, by "
+             "similarity, then distance, then the order of the sides (0)",
+     VALUE(INT, pairs.one_to_one), .most = 1},
+    {"overlap_area", .help = "1: area of the intersection (0)",
+     VALUE(INT, pairs.overlap_area), .most = 1},
+    {"overlap_length", .help = "1: length of the intersection's lines (0)",
+     VALUE(INT, pairs.overlap_length), .most = 1},
+    {"overlap_percent", .help = "1: overlap, of the left feature (0)",
+     VALUE(INT, pairs.overlap_percent), .most = 1},
+    {"nearest_point",
+     .help = "1: nearest_x and nearest_y, the point of the right feature that "
+             "is nearest to the left one (0)",
+     VALUE(INT, pairs.nearest_point), .most = 1},
+    {"from_point",
+     .help = "1: from_x and from_y, the point of the left feature that is "
+             "nearest to the right one (0)",
+     VALUE(INT, pairs.from_point), .most = 1},
+    {"intersection", .help = "1: what both features have in common, as WKB (0)",
+     VALUE(INT, pairs.intersection), .most = 1},
+    {"bearing",
+     .help = "1: direction to that point, degrees clockwise from north (0)",
+     VALUE(INT, pairs.bearing), .most = 1},
+    {"share",
+     .help = "1: weighted_sum is to be asked of the pairs, which needs their "
+             "overlaps (0)",
+     VALUE(INT, pairs.share), .most = 1},
+    {"similar",
+     .help = "only pairs with similar texts: the least similarity of each "
+             "column of texts, as 0.6 or 3/4,0.5, or with the names of columns "
+             "LEFT[=RIGHT][:T], as name=NAME:0.6,street+town:0.5",
+     VALUE(THRESHOLDS, similar)},
+    {"min_similarity", .help = "the T of each LEFT[=RIGHT] that has none",
+     VALUE(THRESHOLD, min_similarity)},
+    {"vector",
+     .help = "only pairs with like numbers: columns with weights, "
+             "F[:WEIGHT]+..[=..], as price:0.001+area, or one of lists",
+     VALUE(VECTOR, vector)},
+    {"max_difference",
+     .help = "the greatest difference of vectors; default: any, with k",
+     VALUE(DISTANCE, relation.vector.max_difference), .most = INFINITY},
+    {"norm", OJ_NORM_NAMES,
+     .help = "difference of two vectors: l2 (default), l1, linf, or 1 less "
+             "their cosine",
+     VALUE(CHOICE, relation.vector.norm)},
+    {"side", "none|left|right",
+     .help = "which side a layer that is read from Arrow is: the columns that "
+             "similar and vector name are read with it (none)",
+     VALUE(CHOICE, side)},
+    {"measure", OJ_TEXT_MEASURE_NAMES,
+     .help = "how similar two sets of tokens are: jaccard (default), dice, "
+             "cosine, overlap",
+     VALUE(CHOICE, measure)},
+    {"tokens", OJ_TOKEN_NAMES,
+     .help = "what a text is cut into: trgm (default), words, 1grams to 8grams",
+     VALUE(CHOICE, rules.tokens)},
+    {"fold", OJ_FOLD_NAMES,
+     .help = "which texts count as equal: full (default), case, none",
+     VALUE(CHOICE, rules.fold)},
+    {"word_map",
+     .help =
+         "words that stand for others in texts: lines of two, \"st,street\"",
+     VALUE(TEXT, word_map)},
+};
+
+/* Of rows alone. Texts that are read when rows are opened are kept as they are
+ * given. */
+static const struct oj_parameter row_settings[] = {
+    {"how", OJ_HOW_WORDS,
+     .help = "rows: left (default), every input row; inner, one for each pair; "
+             "semi, anti, input rows that match, or do not, once each; right, "
+             "full, inner or left and then every join row that matches nothing",
+     VALUE(CHOICE, rows.how)},
+    {"agg",
+     .help = "rows: one for each input row, with aggregates of its pairs' join "
+             "rows, as \"count, mean(fare), concat(name, '; ') as names\"",
+     .kind = OJ_PARAMETER_KEPT},
+    {"on",
+     .help = "rows: LEFT=RIGHT,..., only pairs with equal values in these "
+             "columns",
+     .kind = OJ_PARAMETER_KEPT},
+    {"exclude",
+     .help = "rows: self, same_geometry, field=F or field=LEFT=RIGHT, with "
+             "commas between them: no such pairs",
+     .kind = OJ_PARAMETER_KEPT},
+    {"overlap",
+     .help = "rows: area, length, percent, with commas between them: columns "
+             "with the size of the intersection",
+     .kind = OJ_PARAMETER_KEPT},
+    {"unordered_pairs", .help = "another name of unordered",
+     VALUE(INT, relation.unordered_pairs), .most = 1},
+    {"nearest_point_fields", .help = "another name of nearest_point",
+     VALUE(INT, pairs.nearest_point), .most = 1},
+    {"bearing_field", .help = "another name of bearing",
+     VALUE(INT, pairs.bearing), .most = 1},
+    {"geometry", API_GEOMETRY_WORDS,
+     .help = "rows: the geometry of a row: that of the input (default), of the "
+             "join side, its nearest point, the line to that, what both have "
+             "in common, or none",
+     VALUE(CHOICE, rows.geometry)},
+    {"prefix",
+     .help = "rows: put before names of the join side that are taken (join_)",
+     .kind = OJ_PARAMETER_KEPT},
+    {"name_fid",
+     .help = "rows: name of the column join_fid; \"\": no such column",
+     .kind = OJ_PARAMETER_KEPT},
+    {"name_distance", .help = "rows: as name_fid, of join_distance",
+     .kind = OJ_PARAMETER_KEPT},
+    {"name_rank", .help = "rows: as name_fid, of join_rank",
+     .kind = OJ_PARAMETER_KEPT},
+    {"name_similarity", .help = "rows: as name_fid, of join_similarity",
+     .kind = OJ_PARAMETER_KEPT},
+    {"name_difference", .help = "rows: as name_fid, of join_difference",
+     .kind = OJ_PARAMETER_KEPT},
+    {"name_count",
+     .help = "rows: name of a column with the number of the input row's pairs",
+     .kind = OJ_PARAMETER_KEPT},
+    {"left_column", .help = "rows: the column of geometries of the input",
+     .kind = OJ_PARAMETER_KEPT},
+    {"right_column", .help = "rows: that of the join side",
+     .kind = OJ_PARAMETER_KEPT},
+    {"left_x",
+     .help = "rows: the input is points, and this their column of x; with "
+             "left_y",
+     .kind = OJ_PARAMETER_KEPT},
+    {"left_y", .help = "rows: and this that of y", .kind = OJ_PARAMETER_KEPT},
+    {"right_x", .help = "rows: as left_x, of the join side",
+     .kind = OJ_PARAMETER_KEPT},
+    {"right_y", .help = "rows: as left_y, of the join side",
+     .kind = OJ_PARAMETER_KEPT},
+    {"left_select",
+     .help = "rows: the columns of the input that rows have, with commas "
+             "between them; \"\": none; default: all",
+     .kind = OJ_PARAMETER_KEPT},
+    {"right_select", .help = "rows: those of the join side",
+     .kind = OJ_PARAMETER_KEPT},
+    {"left_fid",
+     .help = "rows: a column of whole numbers that are the input's FIDs, for "
+             "exclude self and unordered_pairs",
+     .kind = OJ_PARAMETER_KEPT},
+    {"right_fid",
+     .help = "rows: that of the join side, which becomes join_fid; ties are in "
+             "its order",
+     .kind = OJ_PARAMETER_KEPT},
+    {"left_crs",
+     .help = "rows: the CRS of the input: PROJJSON, WKT or authority:code; "
+             "default: that of its column of geometries",
+     .kind = OJ_PARAMETER_KEPT},
+    {"right_crs", .help = "rows: that of the join side",
+     .kind = OJ_PARAMETER_KEPT},
+    {"crs", "check|ignore",
+     .help = "rows: check (default): two CRS are an error, and so are plain "
+             "distances in degrees; ignore: coordinates are taken as they are",
+     VALUE(CHOICE, rows.crs)},
+    {"max_distance_field",
+     .help = "rows: op dwithin: the column of the input that holds each row's "
+             "distance, F or F:km",
+     .kind = OJ_PARAMETER_KEPT},
+    {"join_max_distance_field", .help = "rows: that of the join side",
+     .kind = OJ_PARAMETER_KEPT},
+    {"batch_rows",
+     .help = "rows: rows of the input that are read and joined at once; 0: a "
+             "million (0)",
+     VALUE(COUNT, rows.batch_rows), .most = INT32_MAX},
+    {"input_rows",
+     .help = "rows: how many the input has, for progress; 0: unknown (0)",
+     VALUE(COUNT, rows.input_rows), .most = MOST_WHOLE},
+};
+
+/* An offset in the relation is one in the settings. */
+_Static_assert(offsetof(struct ogrjoin_settings, relation) == 0,
+               "the relation comes first");
+
+static const struct oj_parameter *setting_at(int i)
+{
+    int n_own = (int)(sizeof own_settings / sizeof *own_settings);
+    int n_rows = (int)(sizeof row_settings / sizeof *row_settings);
+    if (i < 0 || i < n_own)
+        return i < 0 ? NULL : &own_settings[i];
+    return i - n_own < n_rows ? &row_settings[i - n_own]
+                              : oj_parameter_at(i - n_own - n_rows);
+}
+
+/* The setting whose name is spelled most like name, or NULL. */
+static const char *closest_setting(const char *name)
+{
+    const struct oj_parameter *setting;
+    const char *best = NULL;
+    int least = (int)strlen(name) / 3 + 1;
+    for (int i = 0; (setting = setting_at(i)) != NULL; i++)
+    {
+        int distance = oj_spelling_distance(name, setting->name);
+        if (distance <= least && distance < (int)strlen(name) &&
+            (best == NULL || distance < least))
+        {
+            best = setting->name;
+            least = distance;
+        }
+    }
+    return best;
+}
+
+static oj_status find_setting(const char *name, int *out, struct oj_error *err)
+{
+    const struct oj_parameter *setting;
+    const char *closest = closest_setting(name);
+    for (int i = 0; (setting = setting_at(i)) != NULL; i++)
+    {
+        *out = i;
+        if (strcmp(setting->name, name) == 0)
+            return OJ_OK;
+    }
+    return oj_fail(err, OJ_ERR_ARG, "there is no setting \"%.40s\"%s%s%s", name,
+                   closest != NULL ? "; did you mean \"" : "",
+                   closest != NULL ? closest : "",
+                   closest != NULL ? "\"?" : "");
+}
+
+const char *ogrjoin_setting_name(int i)
+{
+    const struct oj_parameter *setting = setting_at(i);
+    return setting != NULL ? setting->name : NULL;
+}
+
+const char *ogrjoin_setting_help(int i)
+{
+    const struct oj_parameter *setting = setting_at(i);
+    return setting != NULL ? setting->help : NULL;
+}
+
+const char *api_setting_given(const struct ogrjoin_settings *settings,
+                              const char *name)
+{
+    const struct oj_parameter *setting;
+    for (int i = 0; (setting = setting_at(i)) != NULL; i++)
+    {
+        if (strcmp(setting->name, name) == 0)
+            return settings->given[i];
+    }
+    return NULL;
+}
+
+static const struct oj_backend *backend_at(int i)
+{
+    return i == 0 ? &oj_auto_backend : oj_backend_at(i - 1);
+}
+
+const char *ogrjoin_backend_name(int i)
+{
+    const struct oj_backend *backend = backend_at(i);
+    return backend != NULL ? backend->name : NULL;
+}
+
+const char *ogrjoin_backend_help(int i)
+{
+    const struct oj_backend *backend = backend_at(i);
+    return backend != NULL ? backend->description : NULL;
+}
+
+struct ogrjoin_settings *ogrjoin_settings_new(void)
+{
+    struct ogrjoin_settings *settings = oj_calloc(1, sizeof *settings);
+    if (settings == NULL)
+        return NULL;
+    settings->relation = oj_relation_default();
+    settings->relation.vector.max_difference = INFINITY;
+    settings->rows.max_distance.value = INFINITY;
+    snprintf(settings->backend, sizeof settings->backend, "%s",
+             oj_auto_backend.name);
+    return settings;
+}
+
+void ogrjoin_settings_free(struct ogrjoin_settings *settings)
+{
+    if (settings == NULL)
+        return;
+    oj_free(settings->word_map);
+    oj_free(settings->similar);
+    oj_free(settings->vector);
+    for (int i = 0; i < API_MOST_SETTINGS; i++)
+        oj_free(settings->given[i]);
+    oj_free(settings);
+}
+
+static oj_status duplicate_text(char **to, const char *value,
+                                struct oj_error *err)
+{
+    size_t size = strlen(value) + 1;
+    char *copy;
+    OJ_NEW(copy, (int64_t)size, err);
+    memcpy(copy, value, size);
+    oj_free(*to);
+    *to = copy;
+    return OJ_OK;
+}
+
+static oj_status set_op(struct ogrjoin_settings *s, const char *value,
+                        struct oj_error *err)
+{
+    int op = oj_op_find(value);
+    char names[256];
+    oj_op_names(", ", names, sizeof names);
+    if (op < 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "there is no join \"%.40s\": op is one of %s", value,
+                       names);
+    s->relation.op = (enum oj_op)op;
+    return OJ_OK;
+}
+
+static oj_status set_backend(struct ogrjoin_settings *s, const char *value,
+                             struct oj_error *err)
+{
+    const struct oj_backend *backend;
+    OJ_TRY(oj_backend_read("", "backend", value, &backend, err));
+    snprintf(s->backend, sizeof s->backend, "%s", backend->name);
+    return OJ_OK;
+}
+
+/* A condition for each word of a list: columns with thresholds, or these alone.
+ */
+static oj_status parse_similar(const char *list, struct compared_fields *out,
+                               struct oj_error *err)
+{
+    int is_named = list[strspn(list, "0123456789./,")] != '\0';
+    oj_status status = OJ_OK;
+    char *word;
+    OJ_NEW(word, (int64_t)strlen(list) + 1, err);
+    while (*list != '\0' && status == OJ_OK)
+    {
+        struct oj_similar *to = &out->similar[out->n_similar];
+        const char *end = oj_similar_end(list);
+        memcpy(word, list, (size_t)(end - list));
+        word[end - list] = '\0';
+        list = end + (*end == ',');
+        if (out->n_similar == OJ_MOST_TEXTS)
+            status =
+                oj_fail(err, OJ_ERR_ARG, "similar takes at most %d conditions",
+                        OJ_MOST_TEXTS);
+        else if (is_named)
+            status = oj_similar_fields_parse("", word, to, err);
+        else
+            status = oj_text_threshold_parse(
+                "", "similar", word, &to->numerator, &to->denominator, err);
+        out->n_similar += status == OJ_OK;
+    }
+    oj_free(word);
+    return status;
+}
+
+oj_status api_settings_compared(const struct ogrjoin_settings *settings,
+                                struct compared_fields *out,
+                                struct oj_error *err)
+{
+    memset(out, 0, sizeof *out);
+    if (settings->similar != NULL)
+        OJ_TRY(parse_similar(settings->similar, out, err));
+    if (settings->vector != NULL)
+        OJ_TRY(oj_vector_fields_parse("", settings->vector, &out->vector, err));
+    return OJ_OK;
+}
+
+static oj_status set_similar(struct ogrjoin_settings *settings,
+                             const char *value, struct oj_error *err)
+{
+    struct oj_text_condition *to = settings->relation.similar;
+    struct compared_fields fields = {.n_similar = 0};
+    oj_status status = parse_similar(value, &fields, err);
+    if (status == OJ_OK)
+        status = duplicate_text(&settings->similar, value, err);
+    if (status == OJ_OK)
+    {
+        for (int i = 0; i < fields.n_similar; i++)
+        {
+            to[i].numerator = fields.similar[i].numerator;
+            to[i].denominator = fields.similar[i].denominator;
+        }
+        settings->relation.n_similar = fields.n_similar;
+    }
+    compared_fields_free(&fields);
+    return status;
+}
+
+static oj_status set_vector(struct ogrjoin_settings *settings,
+                            const char *value, struct oj_error *err)
+{
+    struct oj_vector_words words = {0};
+    OJ_TRY(oj_vector_fields_parse("", value, &words, err));
+    oj_vector_fields_free(&words);
+    OJ_TRY(duplicate_text(&settings->vector, value, err));
+    settings->relation.vector.is_asked = 1;
+    return OJ_OK;
+}
+
+/* Which of the distances with units a setting is, or NULL. */
+static struct oj_distance *distance_of_setting(struct ogrjoin_settings *s,
+                                               const struct oj_parameter *of)
+{
+    struct api_row_settings *rows = &s->rows;
+    return of->offset ==
+                   offsetof(struct ogrjoin_settings, relation.max_distance)
+               ? &rows->max_distance
+           : of->offset ==
+                   offsetof(struct ogrjoin_settings, relation.min_distance)
+               ? &rows->min_distance
+           : of->offset == offsetof(struct ogrjoin_settings, relation.densify)
+               ? &rows->densify
+               : NULL;
+}
+
+/* "100ft": with a unit the number waits for a CRS. */
+static oj_status set_distance(struct ogrjoin_settings *settings,
+                              const struct oj_parameter *setting,
+                              const char *value, struct oj_error *err)
+{
+    struct oj_distance *to = distance_of_setting(settings, setting), read;
+    if (to == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "%s is a number, not a word",
+                       setting->name);
+    OJ_TRY(oj_distance_parse("", setting->name, value, &read, err));
+    *to = read;
+    *(double *)(void *)((char *)settings + setting->offset) = read.value;
+    return OJ_OK;
+}
+
+/* A score of rows is that of a column, which is named when they are opened. */
+static oj_status set_pick(struct ogrjoin_settings *settings, const char *value,
+                          struct oj_error *err)
+{
+    if (strncasecmp(value, "max:", 4) != 0 &&
+        strncasecmp(value, "min:", 4) != 0)
+        return oj_choice_read("", "pick", API_PICK_NAMES, value,
+                              &settings->pairs.pick, err);
+    settings->pairs.pick = OJ_PICK_SCORE;
+    return OJ_OK;
+}
+
+static oj_status set_choice(struct ogrjoin_settings *settings,
+                            const struct oj_parameter *setting,
+                            const char *value, struct oj_error *err)
+{
+    void *at = (char *)settings + setting->offset;
+    if (at == (void *)&settings->pairs.pick)
+        return set_pick(settings, value, err);
+    return oj_choice_read("", setting->name, setting->arguments, value, at,
+                          err);
+}
+
+static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
+                          const char *value, struct oj_error *err)
+{
+    const struct oj_parameter *setting;
+    void *at;
+    int place;
+    OJ_TRY(find_setting(name, &place, err));
+    setting = setting_at(place);
+    at = (char *)settings + setting->offset;
+    switch (setting->kind)
+    {
+        case OJ_PARAMETER_KEPT:
+            break;
+        case OJ_PARAMETER_OP:
+            OJ_TRY(set_op(settings, value, err));
+            break;
+        case OJ_PARAMETER_BACKEND:
+            OJ_TRY(set_backend(settings, value, err));
+            break;
+        case OJ_PARAMETER_THRESHOLD:
+            OJ_TRY(oj_text_threshold_parse("", name, value, at,
+                                           (int64_t *)at + 1, err));
+            break;
+        case OJ_PARAMETER_THRESHOLDS:
+            OJ_TRY(set_similar(settings, value, err));
+            break;
+        case OJ_PARAMETER_VECTOR:
+            OJ_TRY(set_vector(settings, value, err));
+            break;
+        case OJ_PARAMETER_TEXT:
+            OJ_TRY(duplicate_text(at, value, err));
+            break;
+        case OJ_PARAMETER_CHOICE:
+            OJ_TRY(set_choice(settings, setting, value, err));
+            break;
+        case OJ_PARAMETER_DISTANCE:
+            OJ_TRY(set_distance(settings, setting, value, err));
+            break;
+        case OJ_PARAMETER_PATTERN: /* means the join that takes it */
+            OJ_TRY(oj_mask_read("", name, value, at, err));
+            OJ_TRY(set_op(settings, setting->ops, err));
+            break;
+        default:
+            return oj_fail(err, OJ_ERR_ARG, "%s is a number, not a word", name);
+    }
+    return duplicate_text(&settings->given[place], value, err);
+}
+
+/* 0.6 as it is written, not the double next to it. */
+static oj_status set_threshold(const char *name, double value, int64_t *to,
+                               struct oj_error *err)
+{
+    const int64_t most = 1000000000;
+    double n = nearbyint(value * (double)most);
+    if (!(value > 0.0 && value <= 1.0) || n / (double)most != value)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s is above 0 and at most 1, a number of up to 9 "
+                       "digits or a text as 2/3, not %.17g",
+                       name, value);
+    to[0] = (int64_t)n;
+    to[1] = most;
+    return OJ_OK;
+}
+
+static oj_status set_number_of(struct ogrjoin_settings *settings,
+                               const struct oj_parameter *setting, double value,
+                               struct oj_error *err)
+{
+    const char *name = setting->name;
+    void *at = (char *)settings + setting->offset;
+    int is_whole = setting->kind == OJ_PARAMETER_COUNT ||
+                   setting->kind == OJ_PARAMETER_INT;
+    struct oj_distance *distance;
+    if (setting->kind == OJ_PARAMETER_THRESHOLD)
+        return set_threshold(name, value, at, err);
+    if (!is_whole && setting->kind != OJ_PARAMETER_DISTANCE)
+        return oj_fail(err, OJ_ERR_ARG, "%s is a word, not a number", name);
+    if (!(value >= setting->least && value <= setting->most) ||
+        (is_whole && value != floor(value)))
+        return oj_fail(
+            err, OJ_ERR_ARG, "%s is a %snumber from %g to %g, not %g", name,
+            is_whole ? "whole " : "", setting->least, setting->most, value);
+    settings->has_k |= at == (void *)&settings->relation.k;
+    if (setting->kind == OJ_PARAMETER_INT)
+        *(int *)at = (int)value;
+    else if (is_whole)
+        *(int64_t *)at = (int64_t)value;
+    else
+    {
+        *(double *)at = value;
+        distance = distance_of_setting(settings, setting);
+        if (distance != NULL)
+            *distance = (struct oj_distance){value, OJ_UNIT_CRS};
+    }
+    return OJ_OK;
+}
+
+static oj_status set_number(struct ogrjoin_settings *settings, const char *name,
+                            double value, struct oj_error *err)
+{
+    char text[40];
+    int place;
+    OJ_TRY(find_setting(name, &place, err));
+    OJ_TRY(set_number_of(settings, setting_at(place), value, err));
+    snprintf(text, sizeof text, "%.17g", value);
+    return duplicate_text(&settings->given[place], text, err);
+}
+
+int ogrjoin_set_text(struct ogrjoin_settings *settings, const char *name,
+                     const char *value, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(set_text(settings, name, value, &why), &why, err);
+}
+
+int ogrjoin_set_number(struct ogrjoin_settings *settings, const char *name,
+                       double value, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(set_number(settings, name, value, &why), &why, err);
+}
+
+void ogrjoin_settings_cancel(struct ogrjoin_settings *settings, const int *flag)
+{
+    settings->options.cancel = flag;
+}
+
+void ogrjoin_settings_progress(struct ogrjoin_settings *settings,
+                               int (*report)(void *user, int64_t rows,
+                                             int64_t n_rows),
+                               void *user)
+{
+    settings->rows.report = report;
+    settings->rows.report_user = user;
+}
+
+void ogrjoin_settings_notices(struct ogrjoin_settings *settings,
+                              void (*notice)(void *user, const char *message),
+                              void *user)
+{
+    settings->rows.notice = notice;
+    settings->rows.notice_user = user;
+}
+
+void ogrjoin_settings_crs(
+    struct ogrjoin_settings *settings,
+    int (*expand)(void *user, const char *crs, char *text, size_t size),
+    int (*compare)(void *user, const char *a, const char *b), void *user)
+{
+    settings->rows.crs_callbacks =
+        (struct oj_crs_callbacks){expand, compare, user};
+}
+
+void api_settings_notify(const struct ogrjoin_settings *settings,
+                         const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    if (settings->rows.notice == NULL)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    settings->rows.notice(settings->rows.notice_user, text);
+}
+
+int api_settings_threads(const struct ogrjoin_settings *settings)
+{
+    return settings != NULL && settings->options.n_threads > 0
+               ? settings->options.n_threads
+               : oj_cpu_count();
+}
+
+/* ---- copies ----------------------------------------------------------------
+ */
+
+struct ogrjoin_settings
+api_settings_view(const struct ogrjoin_settings *settings)
+{
+    struct ogrjoin_settings view = *settings;
+    view.word_map = view.similar = view.vector = NULL;
+    memset(view.given, 0, sizeof view.given);
+    return view;
+}
+
+static oj_status copy_text(char **to, const char *from, struct oj_error *err)
+{
+    return from != NULL ? duplicate_text(to, from, err) : OJ_OK;
+}
+
+static oj_status copy_texts(const struct ogrjoin_settings *from,
+                            struct ogrjoin_settings *to, struct oj_error *err)
+{
+    OJ_TRY(copy_text(&to->word_map, from->word_map, err));
+    OJ_TRY(copy_text(&to->similar, from->similar, err));
+    OJ_TRY(copy_text(&to->vector, from->vector, err));
+    for (int i = 0; i < API_MOST_SETTINGS; i++)
+        OJ_TRY(copy_text(&to->given[i], from->given[i], err));
+    return OJ_OK;
+}
+
+oj_status api_settings_copy(const struct ogrjoin_settings *settings,
+                            struct ogrjoin_settings **out, struct oj_error *err)
+{
+    struct ogrjoin_settings *copy = ogrjoin_settings_new();
+    oj_status status = OJ_OK;
+    if (copy == NULL)
+        return oj_fail_nomem(err, 1, sizeof *copy);
+    if (settings != NULL)
+    {
+        *copy = api_settings_view(settings);
+        status = copy_texts(settings, copy, err);
+    }
+    if (status == OJ_OK)
+        *out = copy;
+    else
+        ogrjoin_settings_free(copy);
+    return status;
+}
+
+/* What pairs do not depend on. */
+static const char of_rows[] =
+    "pick|one_to_one|overlap_area|overlap_length|overlap_percent|nearest_point|"
+    "from_point|intersection|bearing|share|side|how|agg|overlap|"
+    "nearest_point_fields|bearing_field|geometry|prefix|name_fid|name_distance|"
+    "name_rank|name_similarity|name_difference|name_count|left_column|left_x|"
+    "left_y|left_select|right_select|left_fid|left_crs|right_crs|crs|"
+    "batch_rows|input_rows";
+
+int api_settings_find_alike(const struct ogrjoin_settings *a,
+                            const struct ogrjoin_settings *b)
+{
+    const struct oj_parameter *setting;
+    for (int i = 0; (setting = setting_at(i)) != NULL; i++)
+    {
+        const char *in_a = a->given[i], *in_b = b->given[i];
+        if (oj_words_find(of_rows, setting->name) >= 0)
+            continue;
+        if ((in_a == NULL) != (in_b == NULL) ||
+            (in_a != NULL && strcmp(in_a, in_b) != 0))
+            return 0;
+    }
+    return a->options.cancel == b->options.cancel;
+}
+
+/* ---- what goes together ----------------------------------------------------
+ */
+
+oj_status api_settings_check_units(const struct ogrjoin_settings *settings,
+                                   struct oj_error *err)
+{
+    static const char *const names[] = {"max_distance", "min_distance",
+                                        "densify"};
+    const struct oj_distance *const distances[] = {&settings->rows.max_distance,
+                                                   &settings->rows.min_distance,
+                                                   &settings->rows.densify};
+    for (int i = 0; i < 3; i++)
+    {
+        if (distances[i]->unit != OJ_UNIT_CRS)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "%s %s: a layer has no CRS that says how long a "
+                           "unit is: write a number in units of the "
+                           "coordinates, or join rows (ogrjoin_rows_open)",
+                           names[i], api_setting_given(settings, names[i]));
+    }
+    return OJ_OK;
+}
+
+/* Options of the command that settings of several names mean. */
+static const struct
+{
+    const char *option, *settings;
+} spellings[] = {
+    {"overlap", "overlap|overlap_area|overlap_length|overlap_percent"},
+    {"nearest_point_fields", "nearest_point_fields|nearest_point"},
+    {"bearing_field", "bearing_field|bearing"},
+    {"join_select", "right_select"},
+};
+
+/* The place of the first setting of a list that was given, or -1. */
+static int find_given(const struct ogrjoin_settings *settings, const char *list)
+{
+    const struct oj_parameter *setting;
+    for (int i = 0; (setting = setting_at(i)) != NULL; i++)
+    {
+        if (settings->given[i] != NULL &&
+            oj_words_find(list, setting->name) >= 0)
+            return i;
+    }
+    return -1;
+}
+
+static const char *settings_of_option(const char *option)
+{
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
+    {
+        if (strcmp(spellings[i].option, option) == 0)
+            return spellings[i].settings;
+    }
+    return option;
+}
+
+/* 0 and "" of a flag and a list are as if they were not given. */
+static const char *word_given(const void *user, const char *option)
+{
+    const struct ogrjoin_settings *settings = user;
+    int place = find_given(settings, settings_of_option(option));
+    if (place < 0 || (setting_at(place)->kind == OJ_PARAMETER_INT &&
+                      strcmp(settings->given[place], "0") == 0))
+        return NULL;
+    return settings->given[place];
+}
+
+static void spell_setting(const void *user, const char *option,
+                          const char *word, char *text, size_t size)
+{
+    int place = find_given(user, settings_of_option(option));
+    snprintf(text, size, "%s%s%s",
+             place >= 0 ? setting_at(place)->name : option,
+             word != NULL ? "=" : "", word != NULL ? word : "");
+}
+
+/* What only the library has, and what has no effect alone. */
+static const struct
+{
+    const char *setting, *others, *why; /* why NULL: it takes one of others */
+} beside[] = {
+    {"unordered", "unordered_pairs", "they are one setting"},
+    {"left_column", "left_x|left_y", "both say where the input is"},
+    {"right_column", "right_x|right_y", "both say where the join side is"},
+    {"min_similarity", "similar", NULL},
+    {"measure", "similar", NULL},
+    {"tokens", "similar", NULL},
+    {"fold", "similar", NULL},
+    {"word_map", "similar", NULL},
+    {"name_similarity", "similar", NULL},
+    {"max_difference", "vector", NULL},
+    {"norm", "vector", NULL},
+    {"name_difference", "vector", NULL},
+    {"left_x", "left_y", NULL},
+    {"left_y", "left_x", NULL},
+    {"right_x", "right_y", NULL},
+    {"right_y", "right_x", NULL},
+};
+
+static oj_status check_beside_each_other(const struct ogrjoin_settings *s,
+                                         struct oj_error *err)
+{
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+    {
+        int other = find_given(s, beside[i].others);
+        if (api_setting_given(s, beside[i].setting) == NULL)
+            continue;
+        if (beside[i].why == NULL && other < 0)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "%s has no effect without %s: leave it out",
+                           beside[i].setting, beside[i].others);
+        if (beside[i].why != NULL && other >= 0)
+            return oj_fail(err, OJ_ERR_ARG, "%s and %s do not go together: %s",
+                           beside[i].setting, setting_at(other)->name,
+                           beside[i].why);
+    }
+    return OJ_OK;
+}
+
+static oj_status check_settings_fit_op(const struct ogrjoin_settings *s,
+                                       struct oj_error *err)
+{
+    const struct oj_op_info *op = oj_op_get(s->relation.op);
+    const struct oj_parameter *setting;
+    for (int i = 0; (setting = setting_at(i)) != NULL; i++)
+    {
+        if (s->given[i] != NULL && setting->ops != NULL &&
+            oj_words_find(setting->ops, op->name) < 0)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "%s has no effect on op %s: it goes with op %s",
+                           setting->name, op->name, setting->ops);
+    }
+    return OJ_OK;
+}
+
+static oj_status check_distances_of_rows(const struct ogrjoin_settings *s,
+                                         struct oj_error *err)
+{
+    int has_field =
+        find_given(s, "max_distance_field|join_max_distance_field") >= 0;
+    if (has_field && s->relation.op != OJ_OP_DWITHIN)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "columns of distances have no effect on op %s: they go "
+                       "with op dwithin",
+                       oj_op_get(s->relation.op)->name);
+    if (s->relation.op == OJ_OP_DWITHIN && !has_field &&
+        isinf(s->rows.max_distance.value))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "op dwithin takes a max_distance, as 100 or \"100ft\"");
+    return OJ_OK;
+}
+
+oj_status api_settings_check_rows(const struct ogrjoin_settings *settings,
+                                  struct oj_error *err)
+{
+    struct oj_relation relation = settings->relation;
+    const struct oj_given_options given = {&relation,
+                                           oj_op_get(relation.op)->name,
+                                           word_given, spell_setting, settings};
+    if (oj_relation_sorts_by_measure(&relation) && !settings->has_k)
+        relation.k = oj_op_get(relation.op)->k;
+    OJ_TRY(check_settings_fit_op(settings, err));
+    OJ_TRY(check_beside_each_other(settings, err));
+    OJ_TRY(check_distances_of_rows(settings, err));
+    return oj_option_clash_check(&given, err);
+}

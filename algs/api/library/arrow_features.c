@@ -1,0 +1,935 @@
+#include "arrow_features.h"
+
+#include "../../../flatten/arrays/oj_wkb.h"
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_parallel.h"
+#include "../arrow/arrow_values.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+/* Rows of a slice, at least. */
+#define SLICE_ROWS 4096
+
+/* --- a column, checked -----------------------------------------------------
+ */
+
+struct geometry_column
+{
+    const struct arrow_layout *layout;
+    int64_t n_rows;
+    struct arrow_presence is;
+    int64_t first_fid;
+
+    struct arrow_bytes wkb;
+
+    /* Coordinates */
+    struct arrow_list list[ARROW_MOST_LISTS];
+    const double *x, *y;
+    int64_t stride;
+    int64_t n_coordinates;
+};
+
+/* NULLs inside a geometry mean nothing that could be joined. */
+static oj_status check_no_nulls_inside_geometry(const struct ArrowArray *array,
+                                                int is_row,
+                                                struct oj_error *err)
+{
+    const uint8_t *valid = arrow_validity(array);
+    for (int64_t i = 0; !is_row && valid != NULL && i < array->length; i++)
+    {
+        if (!arrow_bit(valid, array->offset + i))
+            return oj_fail(err, OJ_ERR_DATA,
+                           "a part of a geometry is NULL in an Arrow array");
+    }
+    return OJ_OK;
+}
+
+static oj_status check_coordinate_buffer(const struct ArrowArray *array,
+                                         int64_t n, struct oj_error *err)
+{
+    OJ_TRY(arrow_check(array, 2, 0, err));
+    if (array->length < n || (n > 0 && array->buffers[1] == NULL))
+        return arrow_fail(err);
+    return check_no_nulls_inside_geometry(array, 0, err);
+}
+
+static oj_status read_interleaved(struct geometry_column *c,
+                                  const struct ArrowArray *array,
+                                  struct oj_error *err)
+{
+    int64_t n = c->layout->n_ordinates, end = array->offset + array->length;
+    const struct ArrowArray *values;
+    OJ_TRY(arrow_check(array, 1, 1, err));
+    values = array->children[0];
+    if (end > INT64_MAX / 4)
+        return arrow_fail(err);
+    OJ_TRY(check_coordinate_buffer(values, end * n, err));
+    c->n_coordinates = array->length;
+    c->stride = n;
+    if (array->length == 0)
+        return OJ_OK;
+    c->x =
+        (const double *)values->buffers[1] + values->offset + array->offset * n;
+    c->y = c->x + 1;
+    return OJ_OK;
+}
+
+static oj_status read_separated(struct geometry_column *c,
+                                const struct ArrowArray *array,
+                                struct oj_error *err)
+{
+    int64_t end = array->offset + array->length;
+    const struct ArrowArray *x, *y;
+    if (array->n_children < 2 || array->n_children > 4)
+        return arrow_fail(err);
+    OJ_TRY(arrow_check(array, 1, array->n_children, err));
+    x = array->children[0];
+    y = array->children[1];
+    OJ_TRY(check_coordinate_buffer(x, end, err));
+    OJ_TRY(check_coordinate_buffer(y, end, err));
+    c->n_coordinates = array->length;
+    c->stride = 1;
+    if (array->length == 0)
+        return OJ_OK;
+    c->x = (const double *)x->buffers[1] + x->offset + array->offset;
+    c->y = (const double *)y->buffers[1] + y->offset + array->offset;
+    return OJ_OK;
+}
+
+/* Lists are relative to the first element of what they hold. */
+static oj_status read_native_column(struct geometry_column *c,
+                                    const struct ArrowArray *array,
+                                    struct oj_error *err)
+{
+    const struct arrow_layout *layout = c->layout;
+    int i;
+    for (i = 0; i < layout->n_lists; i++)
+    {
+        OJ_TRY(arrow_list_read(array, layout->is_large[i], &c->list[i], err));
+        OJ_TRY(check_no_nulls_inside_geometry(array, i == 0, err));
+        array = array->children[0];
+    }
+    OJ_TRY(layout->is_interleaved ? read_interleaved(c, array, err)
+                                  : read_separated(c, array, err));
+    return check_no_nulls_inside_geometry(array, i == 0, err);
+}
+
+static oj_status read_column(const struct ArrowArray *array,
+                             const struct arrow_layout *layout,
+                             struct geometry_column *out, struct oj_error *err)
+{
+    const struct ArrowArray *column = NULL;
+    OJ_TRY(arrow_find_column(array, layout->child, &column, &out->is, err));
+    out->layout = layout;
+    out->n_rows = array->length;
+    if (layout->storage == ARROW_NOTHING)
+        return OJ_OK;
+    if (column->dictionary != NULL)
+        return arrow_fail(err);
+    if (layout->storage == ARROW_COORDINATES)
+        return read_native_column(out, column, err);
+    return arrow_bytes_read(column, layout->format, out->is.skipped,
+                            out->n_rows, &out->wkb, err);
+}
+
+/* --- rows ------------------------------------------------------------------
+ */
+
+static oj_status add_ring(const struct geometry_column *c,
+                          struct oj_flat_buf *buf, int64_t first, int64_t end,
+                          struct oj_error *err)
+{
+    double *x, *y;
+    int64_t n = end - first;
+    OJ_TRY(oj_flat_buf_ring(buf, err));
+    OJ_TRY(oj_flat_buf_vertices(buf, n, &x, &y, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        x[i] = c->x[(first + i) * c->stride];
+        y[i] = c->y[(first + i) * c->stride];
+    }
+    return OJ_OK;
+}
+
+/* The part that is element at of list number i, or coordinate at. */
+static oj_status append_part_of_lists(const struct geometry_column *c,
+                                      struct oj_flat_buf *buf, int i,
+                                      int64_t at, struct oj_error *err)
+{
+    int64_t first = at, end = at + 1;
+    OJ_TRY(oj_flat_buf_part(buf, c->layout->kind, err));
+    if (c->layout->kind != OJ_PART_POINT)
+        first = arrow_list_range(&c->list[i], at, &end);
+    if (c->layout->kind != OJ_PART_POLYGON)
+        return add_ring(c, buf, first, end, err);
+    for (int64_t ring = first; ring < end; ring++)
+    {
+        int64_t ring_end,
+            ring_first = arrow_list_range(&c->list[i + 1], ring, &ring_end);
+        OJ_TRY(add_ring(c, buf, ring_first, ring_end, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status add_parts(const struct geometry_column *c,
+                           struct oj_flat_buf *buf, int64_t at,
+                           struct oj_error *err)
+{
+    int64_t first, end;
+    if (!c->layout->is_multi)
+        return append_part_of_lists(c, buf, 0, at, err);
+    first = arrow_list_range(&c->list[0], at, &end);
+    for (int64_t part = first; part < end; part++)
+        OJ_TRY(append_part_of_lists(c, buf, 1, part, err));
+    return OJ_OK;
+}
+
+static oj_status add_row_from_coordinates(const struct geometry_column *c,
+                                          struct oj_flat_buf *buf, int64_t row,
+                                          int64_t fid, struct oj_error *err)
+{
+    int64_t at = c->is.skipped + row, end = at + 1;
+    int64_t first =
+        c->layout->is_multi ? arrow_list_range(&c->list[0], at, &end) : at;
+    oj_status status;
+    if (c->layout->kind == OJ_PART_POINT && end == first + 1)
+        return oj_flat_buf_add_point(buf, fid, c->x[first * c->stride],
+                                     c->y[first * c->stride], err);
+    OJ_TRY(oj_flat_buf_begin(buf, fid, err));
+    status = add_parts(c, buf, at, err);
+    if (status == OJ_OK)
+        status = oj_flat_buf_end(buf, err);
+    if (status != OJ_OK)
+        oj_flat_buf_drop(buf);
+    return status;
+}
+
+static oj_status add_wkb(const struct geometry_column *c,
+                         struct oj_flat_buf *buf, int64_t row, int64_t fid,
+                         struct oj_error *err)
+{
+    const uint8_t *bytes;
+    size_t n;
+    OJ_TRY(arrow_bytes_find(&c->wkb, row, &bytes, &n, err));
+    return oj_wkb_add(buf, fid, bytes, n, err);
+}
+
+static oj_status append_geometry_of_row(const struct geometry_column *c,
+                                        struct oj_flat_buf *buf, int64_t row,
+                                        struct oj_error *err)
+{
+    int64_t fid = c->first_fid + row;
+    struct oj_error why = {OJ_OK, ""};
+    oj_status status;
+    if (!arrow_is_there(&c->is, row))
+        return oj_flat_buf_add_null(buf, fid, err);
+    status = c->layout->storage == ARROW_COORDINATES
+                 ? add_row_from_coordinates(c, buf, row, fid, &why)
+                 : add_wkb(c, buf, row, fid, &why);
+    if (status == OJ_OK || status == OJ_ERR_NOMEM)
+        return status == OJ_OK ? OJ_OK
+                               : oj_fail(err, status, "%s", why.message);
+    return oj_fail(err, status, "row %lld: %.900s", (long long)fid,
+                   why.message);
+}
+
+/* --- rows in pieces, for threads -------------------------------------------
+ */
+
+/** An array that is kept until the layer is made. */
+struct arrow_held
+{
+    struct ArrowArray array;
+    struct geometry_column column;
+};
+
+/* How much of a layer some rows are, or the rows before. */
+struct extent
+{
+    int64_t parts, rings, vertices;
+};
+
+struct arrow_piece
+{
+    const struct geometry_column *column;
+    int64_t first, end;   /* rows of the column */
+    struct extent extent; /* of shapes in plain WKB */
+};
+
+struct reading
+{
+    const struct arrow_features *features;
+    struct arrow_piece *piece;
+    int64_t n_pieces;
+    int n_threads;
+    const int *cancel;
+    struct oj_flat_buf *to; /* the layer, or one of each piece */
+    atomic_int has_others;  /* than a layer takes without a way over bufs */
+    atomic_uint kinds;
+};
+
+static oj_status cut_rows_into_pieces(struct reading *r, struct oj_error *err)
+{
+    const struct arrow_features *features = r->features;
+    int64_t n = 0;
+    for (int64_t i = 0; i < features->n_held; i++)
+        n += features->held[i].column.n_rows / SLICE_ROWS + 1;
+    OJ_NEW(r->piece, n, err);
+    for (int64_t i = 0; i < features->n_held; i++)
+    {
+        const struct geometry_column *c = &features->held[i].column;
+        int64_t n_here = c->n_rows / SLICE_ROWS + 1;
+        for (int64_t k = 0; k < n_here; k++)
+        {
+            struct arrow_piece *p = &r->piece[r->n_pieces++];
+            memset(p, 0, sizeof *p);
+            p->column = c;
+            p->first = c->n_rows / n_here * k;
+            p->end = k + 1 < n_here ? p->first + c->n_rows / n_here : c->n_rows;
+        }
+    }
+    return OJ_OK;
+}
+
+/* body(piece i) on all threads, on each a run of pieces: of threads that fill
+ * neighbouring pieces of new memory each clears the huge page that they are in,
+ * which is an eighth of the time of a million points. */
+static oj_status run_for_each_slice(struct reading *r,
+                                    oj_status (*body)(int64_t i, int thread,
+                                                      void *user,
+                                                      struct oj_error *err),
+                                    struct oj_error *err)
+{
+    int64_t at_once = (r->n_pieces + r->n_threads - 1) / r->n_threads;
+    return oj_parallel_try(r->n_threads, r->n_pieces, at_once, body, r, err);
+}
+
+static oj_status append_geometries_of_slice(int64_t i, int thread, void *user,
+                                            struct oj_error *err)
+{
+    const struct reading *r = user;
+    const struct arrow_piece *p = &r->piece[i];
+    (void)thread;
+    OJ_TRY(oj_check_cancel(r->cancel, err));
+    for (int64_t row = p->first; row < p->end; row++)
+        OJ_TRY(append_geometry_of_row(p->column, &r->to[i], row, err));
+    return OJ_OK;
+}
+
+/* --- coordinates in place ---------------------------------------------------
+ */
+
+/* Rows are rings of the coordinates, in order, and each is as a layer wants
+ * it: none empty, those of polygons closed. */
+static int are_rings_nonempty_and_closed(const struct geometry_column *c, int i,
+                                         int64_t first, int64_t end)
+{
+    for (int64_t at = first; at < end; at++)
+    {
+        int64_t b, a = arrow_list_range(&c->list[i], at, &b);
+        if (b == a)
+            return 0;
+        if (c->layout->kind == OJ_PART_POLYGON &&
+            (b - a < 2 || c->x[a] != c->x[b - 1] || c->y[a] != c->y[b - 1]))
+            return 0;
+    }
+    return 1;
+}
+
+/* n + 1 offsets of elements first .. of list i, or of single elements. */
+static oj_status copy_offsets(const struct geometry_column *c, int i,
+                              int64_t first, int64_t n, int64_t **out,
+                              int64_t *begin, int64_t *end,
+                              struct oj_error *err)
+{
+    int64_t at_end = first + n;
+    *begin = first;
+    OJ_NEW(*out, n + 1, err);
+    if (i < 0)
+    {
+        for (int64_t k = 0; k <= n; k++)
+            (*out)[k] = k;
+        *end = first + n;
+        return OJ_OK;
+    }
+    *begin = arrow_offset_at(c->list[i].offset, c->list[i].is_large,
+                             c->list[i].first + first);
+    for (int64_t k = 0; k <= n; k++)
+    {
+        at_end = arrow_offset_at(c->list[i].offset, c->list[i].is_large,
+                                 c->list[i].first + first + k);
+        (*out)[k] = at_end - *begin;
+    }
+    *end = at_end;
+    return OJ_OK;
+}
+
+/* *fits is 0 where a row is not as a layer wants it. Features of n_parts parts
+ * of n_rings rings each have one list a level; levels that the kind lacks are
+ * one to one. */
+static oj_status view_shapes_in_place(const struct geometry_column *c,
+                                      struct arrow_features *features,
+                                      int *fits, struct oj_error *err)
+{
+    const struct arrow_layout *layout = c->layout;
+    struct oj_flat_buf *made = &features->made;
+    struct oj_flat *flat = &features->flat;
+    int at = 0;
+    int part = layout->is_multi ? at++ : -1;
+    int ring = layout->kind == OJ_PART_POLYGON ? at++ : -1;
+    int vertex = layout->kind != OJ_PART_POINT ? at : -1;
+    int64_t p0, p1, r0, r1, v0, v1;
+    OJ_TRY(copy_offsets(c, part, c->is.skipped, c->n_rows, &made->part_offset,
+                        &p0, &p1, err));
+    OJ_TRY(
+        copy_offsets(c, ring, p0, p1 - p0, &made->ring_offset, &r0, &r1, err));
+    OJ_TRY(copy_offsets(c, vertex, r0, r1 - r0, &made->vertex_offset, &v0, &v1,
+                        err));
+    *fits = oj_flat_are_joinable(c->x + v0, v1 - v0) &&
+            oj_flat_are_joinable(c->y + v0, v1 - v0) &&
+            (vertex < 0 || are_rings_nonempty_and_closed(c, vertex, r0, r1));
+    for (int64_t i = 0; *fits && ring >= 0 && i < p1 - p0; i++)
+        *fits = made->ring_offset[i + 1] > made->ring_offset[i];
+    if (!*fits)
+        return OJ_OK;
+    OJ_NEW(made->part_kind, p1 - p0, err);
+    memset(made->part_kind, (int)layout->kind, (size_t)(p1 - p0));
+    flat->n_features = c->n_rows;
+    flat->n_parts = p1 - p0;
+    flat->n_rings = r1 - r0;
+    flat->n_vertices = v1 - v0;
+    flat->part_kinds = flat->n_parts > 0 ? (unsigned)layout->kind : 0;
+    flat->part_offset = made->part_offset;
+    flat->part_kind = made->part_kind;
+    flat->ring_offset = made->ring_offset;
+    flat->vertex_offset = made->vertex_offset;
+    flat->x = c->x + v0;
+    flat->y = c->y + v0;
+    return OJ_OK;
+}
+
+static oj_status view_points_in_place(const struct geometry_column *c,
+                                      struct arrow_features *features,
+                                      int *fits)
+{
+    struct oj_flat *flat = &features->flat;
+    const double *x = c->x + c->is.skipped, *y = c->y + c->is.skipped;
+    *fits = oj_flat_are_joinable(x, c->n_rows) &&
+            oj_flat_are_joinable(y, c->n_rows);
+    flat->n_features = flat->n_parts = flat->n_rings = flat->n_vertices =
+        c->n_rows;
+    flat->part_kinds = OJ_PART_POINT;
+    flat->x = x;
+    flat->y = y;
+    return OJ_OK;
+}
+
+/* --- WKB in place ----------------------------------------------------------
+ */
+
+/* Nothing is joined by a point whose coordinates are not taken. */
+static void write_point_or_nan(const uint8_t *xy, double *x, double *y)
+{
+    *x = *y = NAN;
+    if (xy == NULL)
+        return;
+    *x = oj_wkb_double(xy);
+    *y = oj_wkb_double(xy + 8);
+    if (!(fabs(*x) <= OJ_FLAT_MOST && fabs(*y) <= OJ_FLAT_MOST))
+        *x = *y = NAN;
+}
+
+static oj_status read_piece_wkb_points(int64_t i, int thread, void *user,
+                                       struct oj_error *err)
+{
+    struct reading *r = user;
+    const struct geometry_column *c = r->piece[i].column;
+    int64_t before = c->first_fid - r->features->first_fid;
+    (void)thread;
+    OJ_TRY(oj_check_cancel(r->cancel, err));
+    for (int64_t row = r->piece[i].first;
+         row < r->piece[i].end && !atomic_load(&r->has_others); row++)
+    {
+        const uint8_t *bytes = NULL;
+        size_t n_bytes;
+        if (arrow_is_there(&c->is, row))
+        {
+            OJ_TRY(arrow_bytes_find(&c->wkb, row, &bytes, &n_bytes, err));
+            bytes = oj_wkb_plain_point(bytes, n_bytes);
+            if (bytes == NULL)
+                atomic_store(&r->has_others, 1);
+        }
+        write_point_or_nan(bytes, &r->to->x[before + row],
+                           &r->to->y[before + row]);
+    }
+    return OJ_OK;
+}
+
+/* A layer of single points that have been read. */
+static void view_read_points_as_layer(const struct reading *r,
+                                      struct oj_flat *flat)
+{
+    flat->n_features = flat->n_parts = flat->n_rings = flat->n_vertices =
+        r->features->n_rows;
+    flat->part_kinds = OJ_PART_POINT;
+    flat->x = r->to->x;
+    flat->y = r->to->y;
+}
+
+/* WKB that is all of single points, two-dimensional, or NULL. */
+static oj_status read_wkb_points(struct reading *r, struct oj_flat *flat,
+                                 struct oj_error *err)
+{
+    int64_t n = r->features->n_rows;
+    OJ_NEW(r->to->x, n, err);
+    OJ_NEW(r->to->y, n, err);
+    OJ_TRY(run_for_each_slice(r, read_piece_wkb_points, err));
+    view_read_points_as_layer(r, flat);
+    return OJ_OK;
+}
+
+enum
+{
+    WKB_LINE = 2,
+    WKB_POLYGON = 3,
+    WKB_MULTI = 3 /* more than the type of a member */
+};
+
+/* Bytes of WKB that are taken as they are: lines and polygons, also multi, as
+ * most programs write them. */
+struct plain_wkb
+{
+    const uint8_t *at, *end;
+    struct extent extent;   /* so far */
+    struct oj_flat_buf *to; /* NULL: it is only counted */
+    int is_taken;           /* 0: a coordinate is not */
+    unsigned kinds;
+};
+
+static int read_u32(struct plain_wkb *w, uint32_t *out)
+{
+    const uint8_t *at = w->at;
+    if (w->end - at < 4)
+        return 0;
+    w->at += 4;
+    *out = (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
+           (uint32_t)at[3] << 24;
+    return 1;
+}
+
+static int read_type(struct plain_wkb *w, uint32_t *type)
+{
+    return w->at < w->end && *w->at++ == 1 && read_u32(w, type);
+}
+
+static void put_vertices(struct plain_wkb *w, const uint8_t *from, int64_t n)
+{
+    double *x = w->to->x + w->extent.vertices;
+    double *y = w->to->y + w->extent.vertices;
+    int is_taken = 1;
+    for (int64_t i = 0; i < n; i++)
+    {
+        x[i] = oj_wkb_double(from + 16 * i);
+        y[i] = oj_wkb_double(from + 16 * i + 8);
+        is_taken &= (fabs(x[i]) <= OJ_FLAT_MOST) & (fabs(y[i]) <= OJ_FLAT_MOST);
+    }
+    w->is_taken &= is_taken;
+    w->to->vertex_offset[w->extent.rings + 1] = w->extent.vertices + n;
+}
+
+/* 0: not as a layer has it, with as many vertices as are there. */
+static int read_ring(struct plain_wkb *w, int is_closed)
+{
+    const uint8_t *last;
+    uint32_t n;
+    if (!read_u32(w, &n) || n < 1u + (unsigned)is_closed ||
+        n > (size_t)(w->end - w->at) / 16)
+        return 0;
+    last = w->at + 16 * (size_t)(n - 1);
+    if (is_closed && (oj_wkb_double(w->at) != oj_wkb_double(last) ||
+                      oj_wkb_double(w->at + 8) != oj_wkb_double(last + 8)))
+        return 0;
+    if (w->to != NULL)
+        put_vertices(w, w->at, n);
+    w->at = last + 16;
+    w->extent.vertices += n;
+    w->extent.rings++;
+    return 1;
+}
+
+static int read_part(struct plain_wkb *w, uint32_t type)
+{
+    unsigned kind = type == WKB_LINE ? OJ_PART_LINE : OJ_PART_POLYGON;
+    uint32_t n_rings = 1;
+    if ((type != WKB_LINE && type != WKB_POLYGON) ||
+        (type == WKB_POLYGON && (!read_u32(w, &n_rings) || n_rings == 0)))
+        return 0;
+    for (uint32_t i = 0; i < n_rings; i++)
+    {
+        if (!read_ring(w, type == WKB_POLYGON))
+            return 0;
+    }
+    if (w->to != NULL)
+    {
+        w->to->part_kind[w->extent.parts] = (uint8_t)kind;
+        w->to->ring_offset[w->extent.parts + 1] = w->extent.rings;
+    }
+    w->kinds |= kind;
+    w->extent.parts++;
+    return 1;
+}
+
+static int read_shape(struct plain_wkb *w)
+{
+    uint32_t type, member, n = 1;
+    if (!read_type(w, &type))
+        return 0;
+    if (type <= WKB_MULTI)
+        return read_part(w, type) && w->at == w->end;
+    if (!read_u32(w, &n) || n == 0)
+        return 0;
+    for (uint32_t i = 0; i < n; i++)
+    {
+        if (!read_type(w, &member) || member != type - WKB_MULTI ||
+            !read_part(w, member))
+            return 0;
+    }
+    return w->at == w->end;
+}
+
+/* Counts the shapes of a piece, or puts them where its extent says. */
+static oj_status read_piece_wkb_shapes(int64_t i, int thread, void *user,
+                                       struct oj_error *err)
+{
+    struct reading *r = user;
+    struct arrow_piece *p = &r->piece[i];
+    int64_t before = p->column->first_fid - r->features->first_fid;
+    struct plain_wkb w = {.extent = p->extent, .to = r->to, .is_taken = 1};
+    (void)thread;
+    OJ_TRY(oj_check_cancel(r->cancel, err));
+    for (int64_t row = p->first; row < p->end; row++)
+    {
+        size_t n;
+        if (arrow_is_there(&p->column->is, row))
+        {
+            OJ_TRY(arrow_bytes_find(&p->column->wkb, row, &w.at, &n, err));
+            w.end = w.at + n;
+            if (atomic_load(&r->has_others) || !read_shape(&w))
+            {
+                atomic_store(&r->has_others, 1);
+                return OJ_OK;
+            }
+        }
+        if (w.to != NULL)
+            w.to->part_offset[before + row + 1] = w.extent.parts;
+    }
+    if (!w.is_taken)
+        atomic_store(&r->has_others, 1);
+    p->extent = w.extent;
+    atomic_fetch_or(&r->kinds, w.kinds);
+    return OJ_OK;
+}
+
+/* Extents become what is before each; returns that of all. */
+static struct extent prefix_sum_extents(struct reading *r)
+{
+    struct extent all = {0, 0, 0};
+    for (int64_t i = 0; i < r->n_pieces; i++)
+    {
+        struct extent here = r->piece[i].extent;
+        r->piece[i].extent = all;
+        all.parts += here.parts;
+        all.rings += here.rings;
+        all.vertices += here.vertices;
+    }
+    return all;
+}
+
+static oj_status allocate_layer_arrays(struct oj_flat_buf *to,
+                                       struct oj_error *err)
+{
+    OJ_NEW(to->x, to->n_vertices, err);
+    OJ_NEW(to->y, to->n_vertices, err);
+    if (!to->long_form)
+        return OJ_OK;
+    OJ_NEW(to->part_offset, to->n_features + 1, err);
+    OJ_NEW(to->part_kind, to->n_parts, err);
+    OJ_NEW(to->ring_offset, to->n_parts + 1, err);
+    OJ_NEW(to->vertex_offset, to->n_rings + 1, err);
+    to->part_offset[0] = to->ring_offset[0] = to->vertex_offset[0] = 0;
+    return OJ_OK;
+}
+
+/* WKB that is all of plain shapes, or NULL. */
+static oj_status read_wkb_shapes(struct reading *r, struct oj_flat *flat,
+                                 struct oj_error *err)
+{
+    struct oj_flat_buf *to = r->to;
+    struct extent all;
+    r->to = NULL;
+    OJ_TRY(run_for_each_slice(r, read_piece_wkb_shapes, err));
+    r->to = to;
+    if (atomic_load(&r->has_others))
+        return OJ_OK;
+    all = prefix_sum_extents(r);
+    to->long_form = 1;
+    to->n_features = r->features->n_rows;
+    to->n_parts = all.parts;
+    to->n_rings = all.rings;
+    to->n_vertices = all.vertices;
+    to->part_kinds = atomic_load(&r->kinds);
+    OJ_TRY(allocate_layer_arrays(to, err));
+    OJ_TRY(run_for_each_slice(r, read_piece_wkb_shapes, err));
+    *flat = oj_flat_buf_view(to);
+    return OJ_OK;
+}
+
+/* --- one layer of all slices -----------------------------------------------
+ */
+
+static void copy_offsets_shifted(int64_t *to, const int64_t *from, int64_t n,
+                                 int64_t shift)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = from[i] + shift;
+}
+
+/* from may be NULL where there is nothing. */
+static void copy_items(void *to, const void *from, int64_t n, size_t size)
+{
+    if (n > 0)
+        memcpy(to, from, (size_t)n * size);
+}
+
+struct joined_slices
+{
+    struct oj_flat_buf *slice;
+    struct oj_flat_buf *to;
+    struct oj_flat_buf *first; /* [slices] counts of what is before each */
+};
+
+static void copy_slice_into_layer(int64_t i, int thread, void *user)
+{
+    const struct joined_slices *all = user;
+    const struct oj_flat_buf *from = &all->slice[i], *at = &all->first[i];
+    struct oj_flat_buf *to = all->to;
+    (void)thread;
+    copy_items(to->x + at->n_vertices, from->x, from->n_vertices,
+               sizeof *to->x);
+    copy_items(to->y + at->n_vertices, from->y, from->n_vertices,
+               sizeof *to->y);
+    if (!to->long_form)
+        return;
+    copy_items(to->part_kind + at->n_parts, from->part_kind, from->n_parts, 1);
+    copy_offsets_shifted(to->part_offset + at->n_features + 1,
+                         from->part_offset + 1, from->n_features, at->n_parts);
+    copy_offsets_shifted(to->ring_offset + at->n_parts + 1,
+                         from->ring_offset + 1, from->n_parts, at->n_rings);
+    copy_offsets_shifted(to->vertex_offset + at->n_rings + 1,
+                         from->vertex_offset + 1, from->n_rings,
+                         at->n_vertices);
+}
+
+/* A slice of points beside one of other features is of parts, too. */
+static oj_status convert_points_to_parts(struct oj_flat_buf *slice,
+                                         struct oj_error *err)
+{
+    if (slice->long_form)
+        return OJ_OK;
+    OJ_TRY(oj_flat_buf_begin(slice, 0, err));
+    oj_flat_buf_drop(slice);
+    return OJ_OK;
+}
+
+static oj_status concatenate_slices(const struct reading *r,
+                                    struct oj_flat_buf *slice,
+                                    struct oj_flat_buf *first,
+                                    struct oj_error *err)
+{
+    struct oj_flat_buf *to = r->to;
+    struct joined_slices all = {slice, to, first};
+    for (int64_t i = 0; i < r->n_pieces; i++)
+        to->long_form |= slice[i].long_form;
+    for (int64_t i = 0; i < r->n_pieces; i++)
+    {
+        if (to->long_form)
+            OJ_TRY(convert_points_to_parts(&slice[i], err));
+        first[i] = *to;
+        to->n_features += slice[i].n_features;
+        to->n_parts += slice[i].n_parts;
+        to->n_rings += slice[i].n_rings;
+        to->n_vertices += slice[i].n_vertices;
+        to->part_kinds |= slice[i].part_kinds;
+    }
+    OJ_TRY(allocate_layer_arrays(to, err));
+    oj_parallel_for(r->n_threads, r->n_pieces, copy_slice_into_layer, &all);
+    return OJ_OK;
+}
+
+static oj_status read_slices(struct reading *r, struct oj_flat *flat,
+                             struct oj_error *err)
+{
+    struct oj_flat_buf *slice, *first = NULL, *to = r->to;
+    oj_status status;
+    OJ_NEW_ZEROED(slice, r->n_pieces, err);
+    r->to = slice;
+    status = run_for_each_slice(r, append_geometries_of_slice, err);
+    r->to = to;
+    if (status == OJ_OK)
+    {
+        first = oj_malloc(r->n_pieces, sizeof *first);
+        status = first != NULL ? concatenate_slices(r, slice, first, err)
+                               : oj_fail_nomem(err, r->n_pieces, sizeof *first);
+    }
+    for (int64_t i = 0; i < r->n_pieces; i++)
+        oj_flat_buf_free(&slice[i]);
+    oj_free(slice);
+    oj_free(first);
+    if (status == OJ_OK)
+        *flat = oj_flat_buf_view(to);
+    return status;
+}
+
+/* --- arrays ----------------------------------------------------------------
+ */
+
+static oj_status add_array(struct arrow_features *features,
+                           const struct arrow_layout *layout,
+                           const struct ArrowArray *array, struct oj_error *err)
+{
+    struct arrow_held *held;
+    OJ_ROOM(features->held, features->n_held, features->n_held + 1,
+            features->cap_held, err);
+    held = &features->held[features->n_held];
+    memset(held, 0, sizeof *held);
+    held->column.first_fid = features->first_fid + features->n_rows;
+    OJ_TRY(read_column(array, layout, &held->column, err));
+    if (held->column.n_rows > INT32_MAX - features->n_rows)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "a layer of more than %d features is not possible",
+                       INT32_MAX);
+    features->n_rows += held->column.n_rows;
+    return OJ_OK;
+}
+
+oj_status arrow_features_add(struct arrow_features *features,
+                             const struct arrow_layout *layout,
+                             struct ArrowArray *array, struct oj_error *err)
+{
+    oj_status status = add_array(features, layout, array, err);
+    if (status != OJ_OK || features->held[features->n_held].column.n_rows == 0)
+        arrow_array_release(array);
+    else
+        features->held[features->n_held++].array = *array;
+    array->release = NULL;
+    return status;
+}
+
+static void release_all(struct arrow_features *features)
+{
+    for (int64_t i = 0; i < features->n_held; i++)
+        arrow_array_release(&features->held[i].array);
+    oj_free(features->held);
+    features->held = NULL;
+    features->n_held = features->cap_held = 0;
+}
+
+/* Starts again with another way to read. */
+static void reset_before_reading_again(struct reading *r, struct oj_flat *flat)
+{
+    oj_flat_buf_free(r->to);
+    memset(flat, 0, sizeof *flat);
+    for (int64_t i = 0; i < r->n_pieces; i++)
+        memset(&r->piece[i].extent, 0, sizeof r->piece[i].extent);
+    atomic_store(&r->has_others, 0);
+}
+
+/* As points, none of which is there. */
+static oj_status fill_layer_of_missing_points(struct reading *r,
+                                              struct oj_flat *flat,
+                                              struct oj_error *err)
+{
+    int64_t n = r->features->n_rows;
+    OJ_NEW(r->to->x, n, err);
+    OJ_NEW(r->to->y, n, err);
+    for (int64_t i = 0; i < n; i++)
+        r->to->x[i] = r->to->y[i] = NAN;
+    view_read_points_as_layer(r, flat);
+    return OJ_OK;
+}
+
+static oj_status read_wkb(struct reading *r, struct oj_flat *flat,
+                          struct oj_error *err)
+{
+    OJ_TRY(read_wkb_points(r, flat, err));
+    if (!atomic_load(&r->has_others))
+        return OJ_OK;
+    reset_before_reading_again(r, flat);
+    OJ_TRY(read_wkb_shapes(r, flat, err));
+    if (!atomic_load(&r->has_others))
+        return OJ_OK;
+    reset_before_reading_again(r, flat);
+    return read_slices(r, flat, err);
+}
+
+/* *fits: coordinates of one array are used where they are. */
+static oj_status use_arrow_coordinates_in_place(struct arrow_features *features,
+                                                int *fits, struct oj_error *err)
+{
+    const struct geometry_column *c = &features->held[0].column;
+    const struct arrow_layout *layout = c->layout;
+    oj_status status = OJ_OK;
+    *fits = 0;
+    if (features->n_held == 1 && c->n_coordinates > 0 &&
+        !layout->is_interleaved && c->is.valid == NULL &&
+        c->is.outer_valid == NULL)
+        status = layout->n_lists == 0
+                     ? view_points_in_place(c, features, fits)
+                     : view_shapes_in_place(c, features, fits, err);
+    if (status != OJ_OK || !*fits)
+    {
+        oj_flat_buf_free(&features->made);
+        memset(&features->flat, 0, sizeof features->flat);
+    }
+    return status;
+}
+
+oj_status arrow_features_end(struct arrow_features *features, int n_threads,
+                             const int *cancel, struct oj_error *err)
+{
+    struct reading r = {.features = features,
+                        .n_threads = n_threads,
+                        .cancel = cancel,
+                        .to = &features->made};
+    enum arrow_storage storage;
+    oj_status status;
+    int fits;
+    features->flat = oj_flat_buf_view(&features->made);
+    if (features->n_held == 0)
+        return OJ_OK;
+    OJ_TRY(use_arrow_coordinates_in_place(features, &fits, err));
+    if (fits)
+        return OJ_OK;
+    atomic_init(&r.has_others, 0);
+    atomic_init(&r.kinds, 0);
+    status = cut_rows_into_pieces(&r, err);
+    storage = features->held[0].column.layout->storage;
+    if (status == OJ_OK)
+        status = storage == ARROW_COORDINATES
+                     ? read_slices(&r, &features->flat, err)
+                 : storage == ARROW_WKB
+                     ? read_wkb(&r, &features->flat, err)
+                     : fill_layer_of_missing_points(&r, &features->flat, err);
+    oj_free(r.piece);
+    release_all(features);
+    return status;
+}
+
+void arrow_features_free(struct arrow_features *features)
+{
+    oj_flat_buf_free(&features->made);
+    release_all(features);
+    memset(features, 0, sizeof *features);
+}

@@ -1,0 +1,1010 @@
+#include "../../ogrjoin.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+#include "../engine/oj_batch_parts.h"
+#include "api_join_crs.h"
+#include "rows_output.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* The entry that joins two Arrow streams into one of rows.
+ *
+ *   join side --read--> struct ogrjoin_rows --> struct rows_index, kept for
+ *                                                joins with equal settings
+ *   input --batch--> layer --part--> pairs --picked, measured--> places
+ *                                                 --> record batches
+ */
+
+enum
+{
+    MOST_PLACES = 1 << 17,     /* rows of a record batch */
+    MOST_BATCH_ROWS = 1 << 20, /* of the input, joined at once */
+    MOST_PART_PAIRS = 1 << 22  /* pairs that are in memory */
+};
+
+/* Bytes of the lists of a choice one to one that are held in memory. */
+#define MOST_HELD (INT64_C(512) << 20)
+
+/* ---- the join side ---------------------------------------------------------
+ */
+
+/* The join side as it is joined by some settings. */
+struct rows_index
+{
+    atomic_int n_users;
+    struct ogrjoin_settings *settings; /* complete: distances in the CRS */
+    struct rows_side side;             /* as these settings read it */
+    struct ogrjoin_layer *layer;
+    struct ogrjoin_index *index;
+    struct rows_classes_of_values classes;
+};
+
+struct ogrjoin_rows
+{
+    atomic_int n_users;
+    struct ArrowSchema schema;
+    struct rows_chunks chunks;
+    struct ogrjoin_settings *settings;
+    pthread_mutex_t lock;
+    struct rows_index *kept; /* of the last join, or NULL */
+
+    /* Its features, and the settings that they were read with. They do not
+     * depend on what is asked of them. */
+    struct ogrjoin_layer *layer;
+    struct ogrjoin_settings *read_with;
+};
+
+static void unref_index(struct rows_index *index)
+{
+    if (index == NULL || atomic_fetch_sub(&index->n_users, 1) > 1)
+        return;
+    ogrjoin_index_free(index->index);
+    ogrjoin_layer_free(index->layer);
+    for (int i = 0; i < ROWS_N_CLASSES; i++)
+    {
+        oj_value_classes_free(&index->classes.classes[i]);
+        oj_free(index->classes.comparison[i]);
+    }
+    rows_side_free(&index->side);
+    ogrjoin_settings_free(index->settings);
+    oj_free(index);
+}
+
+void ogrjoin_rows_free(struct ogrjoin_rows *rows)
+{
+    if (rows == NULL || atomic_fetch_sub(&rows->n_users, 1) > 1)
+        return;
+    unref_index(rows->kept);
+    ogrjoin_layer_free(rows->layer);
+    ogrjoin_settings_free(rows->read_with);
+    rows_chunks_free(&rows->chunks);
+    oj_arrow_schema_release(&rows->schema);
+    ogrjoin_settings_free(rows->settings);
+    pthread_mutex_destroy(&rows->lock);
+    oj_free(rows);
+}
+
+int64_t ogrjoin_rows_count(const struct ogrjoin_rows *rows)
+{
+    return rows_chunks_rows(&rows->chunks);
+}
+
+/* The arrays of a stream, up to its end. */
+static oj_status read_chunks(struct ArrowArrayStream *stream,
+                             const struct rows_side *side, const int *cancel,
+                             struct rows_chunks *chunks, struct oj_error *err)
+{
+    for (;;)
+    {
+        struct ArrowArray array;
+        OJ_TRY(oj_check_cancel(cancel, err));
+        OJ_TRY(api_stream_next(stream, &array, err));
+        if (array.release == NULL)
+            return OJ_OK;
+        if (array.length == 0)
+            oj_arrow_array_release(&array);
+        else
+            OJ_TRY(rows_chunks_add(chunks, side, &array, err));
+    }
+}
+
+/* A copy of the schema, as settings read it. */
+static oj_status open_side(const struct ogrjoin_rows *rows,
+                           const struct ogrjoin_settings *settings,
+                           struct rows_side *side, struct oj_error *err)
+{
+    struct ArrowSchema copy;
+    oj_status status = oj_arrow_schema_copy(&rows->schema, NULL, &copy, err);
+    if (status != OJ_OK)
+    {
+        oj_arrow_schema_release(&copy);
+        return status;
+    }
+    return rows_side_open(&copy, API_SIDE_RIGHT, settings, side, err);
+}
+
+static oj_status read_join_side(struct ogrjoin_rows *rows,
+                                struct ArrowArrayStream *stream,
+                                struct oj_error *err)
+{
+    struct rows_side side;
+    oj_status status;
+    OJ_TRY(api_settings_check_rows(rows->settings, err));
+    OJ_TRY(api_stream_schema(stream, &rows->schema, err));
+    OJ_TRY(open_side(rows, rows->settings, &side, err));
+    status = read_chunks(stream, &side, rows->settings->options.cancel,
+                         &rows->chunks, err);
+    rows_side_free(&side);
+    return status;
+}
+
+static oj_status open_rows(struct ArrowArrayStream *stream,
+                           const struct ogrjoin_settings *settings,
+                           struct ogrjoin_rows **out, struct oj_error *err)
+{
+    struct ogrjoin_rows *rows;
+    oj_status status;
+    OJ_NEW_ZEROED(rows, 1, err);
+    atomic_init(&rows->n_users, 1);
+    pthread_mutex_init(&rows->lock, NULL);
+    status = api_settings_copy(settings, &rows->settings, err);
+    if (status == OJ_OK)
+        status = read_join_side(rows, stream, err);
+    if (status == OJ_OK)
+        *out = rows;
+    else
+        ogrjoin_rows_free(rows);
+    return status;
+}
+
+/* ---- what is asked ---------------------------------------------------------
+ */
+
+static oj_status read_exclude(struct ogrjoin_settings *s, struct oj_error *err)
+{
+    const char *at = api_setting_given(s, "exclude");
+    while (at != NULL && at[0] != '\0')
+    {
+        const char *end = rows_exclusion_end(at);
+        size_t n = (size_t)(end - at);
+        if (n == 4 && strncasecmp(at, "self", n) == 0)
+            s->relation.exclude_self = 1;
+        else if (n == 13 && strncasecmp(at, "same_geometry", n) == 0)
+            s->relation.exclude_same_geometry = 1;
+        else if (strncasecmp(at, "field=", 6) != 0)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "exclude is self, same_geometry or field=F, with "
+                           "commas between them, not \"%.60s\"",
+                           at);
+        at = end + (*end == ',');
+    }
+    return OJ_OK;
+}
+
+/* Distances become numbers in the unit of the join; *scale: that of a column of
+ * distances of either side. */
+static oj_status resolve_distances(struct ogrjoin_settings *s,
+                                   const struct rows_side *input,
+                                   const struct rows_side *join, double *scale,
+                                   struct oj_error *err)
+{
+    const struct rows_side *by_column = input->max_distance >= 0 ? input : join;
+    const struct api_side_crs left = {input->crs_words, input->crs,
+                                      rows_side_has_shapes(input)};
+    const struct api_side_crs right = {join->crs_words, join->crs,
+                                       rows_side_has_shapes(join)};
+    struct oj_distance_frame frame;
+    struct oj_crs_text crs;
+    OJ_TRY(api_join_crs_choose(s, &left, &right, &crs, err));
+    frame = api_join_crs_frame(s, &crs);
+    *scale = 1.0;
+    if (by_column->max_distance >= 0)
+        OJ_TRY(oj_distance_scale(
+            &frame,
+            by_column == input ? "max_distance_field"
+                               : "join_max_distance_field",
+            api_setting_given(s, by_column == input
+                                     ? "max_distance_field"
+                                     : "join_max_distance_field"),
+            by_column->distance_unit, scale, err));
+    return api_join_crs_convert(s, &frame, err);
+}
+
+static oj_status choose_comparisons(const struct rows_side *input,
+                                    const struct rows_side *join,
+                                    struct rows_classes_of_values *out,
+                                    struct oj_error *err)
+{
+    for (int i = 0; i < ROWS_N_CLASSES; i++)
+    {
+        int n = input->n_compared[i];
+        OJ_NEW(out->comparison[i], n, err);
+        for (int k = 0; k < n; k++)
+            out->comparison[i][k] = oj_value_comparison_of(
+                rows_side_field(input, input->compared[i][k]).kind,
+                rows_side_field(join, join->compared[i][k]).kind);
+    }
+    return OJ_OK;
+}
+
+/* ---- indexes ---------------------------------------------------------------
+ */
+
+static int is_alike(const struct rows_index *a, const struct rows_index *b)
+{
+    const struct oj_relation *in_a = &a->settings->relation;
+    const struct oj_relation *in_b = &b->settings->relation;
+    for (int i = 0; i < ROWS_N_CLASSES; i++)
+    {
+        int n = a->side.n_compared[i];
+        if (n != b->side.n_compared[i] ||
+            (n > 0 && memcmp(a->classes.comparison[i], b->classes.comparison[i],
+                             (size_t)n * sizeof **a->classes.comparison) != 0))
+            return 0;
+    }
+    return in_a->max_distance == in_b->max_distance &&
+           in_a->min_distance == in_b->min_distance &&
+           in_a->densify == in_b->densify &&
+           api_settings_find_alike(a->settings, b->settings);
+}
+
+/* 1: features of the join side are read alike. */
+static int reads_alike(const struct ogrjoin_settings *a,
+                       const struct ogrjoin_settings *b)
+{
+    static const char *const names[] = {"right_column", "right_x", "right_y",
+                                        "right_fid",    "similar", "vector"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    {
+        const char *in_a = api_setting_given(a, names[i]);
+        const char *in_b = api_setting_given(b, names[i]);
+        if ((in_a == NULL) != (in_b == NULL) ||
+            (in_a != NULL && strcmp(in_a, in_b) != 0))
+            return 0;
+    }
+    return api_compares_only_attributes(&a->relation) ==
+           api_compares_only_attributes(&b->relation);
+}
+
+/* Reads the features of the join side, unless the last join has. */
+static oj_status read_features(struct ogrjoin_rows *rows,
+                               const struct rows_index *index,
+                               struct oj_error *err)
+{
+    struct ogrjoin_layer *layer = NULL;
+    struct ogrjoin_settings *settings = NULL;
+    oj_status status;
+    if (rows->layer != NULL && reads_alike(rows->read_with, index->settings))
+        return OJ_OK;
+    OJ_TRY(rows_side_make_layer(&index->side, &rows->chunks, 0, index->settings,
+                                &layer, err));
+    status = api_settings_copy(index->settings, &settings, err);
+    if (status != OJ_OK)
+    {
+        ogrjoin_layer_free(layer);
+        return status;
+    }
+    ogrjoin_layer_free(rows->layer);
+    ogrjoin_settings_free(rows->read_with);
+    rows->layer = layer;
+    rows->read_with = settings;
+    return OJ_OK;
+}
+
+static oj_status build_index(struct ogrjoin_rows *rows,
+                             struct rows_index *index, double scale,
+                             struct oj_error *err)
+{
+    static const struct api_pair_settings nothing;
+    struct ogrjoin_settings *s = index->settings;
+    const struct api_pair_settings pairs = s->pairs;
+    const struct api_row_settings asked = s->rows;
+    int64_t most = s->options.max_batch_pairs;
+    oj_status status;
+    OJ_TRY(read_features(rows, index, err));
+    OJ_TRY(api_layer_show(rows->layer, &index->layer, err));
+    OJ_TRY(rows_side_add_columns(&index->side, &rows->chunks, &index->classes,
+                                 1, scale, index->layer, err));
+    s->pairs = nothing; /* what is made of pairs is the stream's */
+    s->rows.max_distance.unit = s->rows.min_distance.unit =
+        s->rows.densify.unit = OJ_UNIT_CRS;
+    s->options.max_batch_pairs = MOST_PART_PAIRS;
+    status = api_index_new(index->layer, s, &index->index, err);
+    s->pairs = pairs;
+    s->rows = asked;
+    s->options.max_batch_pairs = most;
+    return status;
+}
+
+/* The kept one where it is alike, else *index itself; index is the caller's. */
+static oj_status find_or_build_index(struct ogrjoin_rows *rows,
+                                     struct rows_index **index, double scale,
+                                     struct oj_error *err)
+{
+    oj_status status = OJ_OK;
+    pthread_mutex_lock(&rows->lock);
+    if (rows->kept != NULL && is_alike(rows->kept, *index))
+    {
+        unref_index(*index);
+        *index = rows->kept;
+    }
+    else
+    {
+        status = build_index(rows, *index, scale, err);
+        if (status == OJ_OK)
+        {
+            unref_index(rows->kept);
+            rows->kept = *index;
+        }
+    }
+    if (status == OJ_OK)
+        atomic_fetch_add(&(*index)->n_users, 1); /* that of rows and ours */
+    pthread_mutex_unlock(&rows->lock);
+    return status;
+}
+
+/* ---- a stream of rows ------------------------------------------------------
+ */
+
+enum stream_state
+{
+    STREAM_READS,  /* the next batch of the input is to be read */
+    STREAM_JOINS,  /* rows of the batch are to be joined */
+    STREAM_GIVES,  /* places are to become rows */
+    STREAM_OTHERS, /* and they are the last: join rows that match nothing */
+    STREAM_ENDED
+};
+
+struct rows_stream
+{
+    struct ogrjoin_rows *rows;
+    struct ogrjoin_settings *settings; /* complete */
+    double scale;                      /* of a column of distances */
+    struct ArrowArrayStream source;
+    struct rows_side input;
+    struct rows_side join; /* columns as this join has them */
+    struct rows_index *index;
+    struct rows_output output;
+    struct oj_row_pick pick;
+    int64_t *score;
+    struct oj_pair_stage *stage; /* NULL: nothing is asked of pairs */
+    struct oj_flat join_flat;    /* as it is joined */
+    uint8_t *is_matched;         /* [join rows], or NULL */
+
+    enum stream_state state;
+    int source_ended;
+    struct oj_arrow_shared *large; /* an array that is read in parts, or NULL */
+    int64_t large_at;              /* its rows that were read */
+    struct rows_chunks chunks;     /* of the batch */
+    struct ogrjoin_layer *layer;   /* of them */
+    struct layer_sets sets;
+    struct oj_flat flat;
+    int64_t n_before, at; /* rows of batches before, and joined of this one */
+    int64_t n_pairs;      /* of all */
+    struct oj_batch_parts parts;
+    struct oj_flat_slice slice;
+    struct oj_matches matches, chosen, added_up;
+    struct oj_pair_values values;
+    struct oj_row_places places;
+    struct oj_row_place *place; /* [MOST_PLACES] */
+    int64_t first_place, n_places;
+    struct rows_answer answer;
+    struct oj_error error;
+    oj_status failed; /* of the call that failed */
+};
+
+static void close_stream(struct rows_stream *s)
+{
+    if (s == NULL)
+        return;
+    if (s->source.release != NULL)
+        s->source.release(&s->source);
+    oj_arrow_unshare(s->large);
+    oj_pair_stage_close(s->stage);
+    rows_output_close(&s->output);
+    api_layer_sets_free(&s->sets);
+    ogrjoin_layer_free(s->layer);
+    rows_chunks_free(&s->chunks);
+    rows_side_free(&s->input);
+    rows_side_free(&s->join);
+    oj_batch_parts_free(&s->parts);
+    oj_flat_slice_free(&s->slice);
+    oj_matches_free(&s->matches);
+    oj_matches_free(&s->chosen);
+    oj_matches_free(&s->added_up);
+    oj_pair_values_free(&s->values);
+    oj_row_pick_free(&s->pick);
+    oj_free(s->score);
+    oj_free(s->is_matched);
+    oj_free(s->place);
+    unref_index(s->index);
+    ogrjoin_settings_free(s->settings);
+    ogrjoin_rows_free(s->rows);
+    oj_free(s);
+}
+
+/* ---- opening it ------------------------------------------------------------
+ */
+
+static oj_status read_scores(struct rows_stream *s, struct oj_error *err)
+{
+    const struct rows_chunks *chunks = &s->rows->chunks;
+    int64_t n = rows_chunks_rows(chunks), column;
+    struct oj_field_description field;
+    struct oj_arrow_room room;
+    OJ_TRY(rows_side_find(&s->join, "pick", s->pick.field, &column, err));
+    field = rows_side_field(&s->join, column);
+    OJ_TRY(oj_row_pick_check_field("", &field, err));
+    OJ_NEW(s->score, n, err);
+    for (int64_t row = 0; row < n; row++)
+    {
+        const struct ArrowSchema *schema = s->join.schema.children[column];
+        struct oj_plain_value value = {OJ_PLAIN_NULL, 0, 0, NULL, 0};
+        int64_t at;
+        const struct ArrowArray *array =
+            rows_chunks_at(chunks, column, row, &at);
+        if (at >= 0 && oj_field_kind_is_time(field.kind))
+            OJ_TRY(oj_arrow_time(schema, array, at, &value, err));
+        else if (at >= 0)
+            OJ_TRY(oj_arrow_plain_value(schema, array, at, &room, &value, err));
+        s->score[row] = oj_row_pick_score(&s->pick, &value);
+    }
+    return OJ_OK;
+}
+
+static oj_status read_pick(struct rows_stream *s,
+                           struct oj_pair_request *request,
+                           struct oj_error *err)
+{
+    const char *rule = api_setting_given(s->settings, "pick");
+    if (rule == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_row_pick_read("", rule, &s->pick, err));
+    request->pick = s->pick.rule;
+    return s->pick.field != NULL ? read_scores(s, err) : OJ_OK;
+}
+
+static oj_status open_stage(struct rows_stream *s,
+                            const struct oj_pair_request *request,
+                            struct oj_error *err)
+{
+    struct oj_pair_side side = {&s->join_flat, &s->join_flat, s->score,
+                                oj_join_tie_rank(s->index->index->join)};
+    if (!oj_pair_request_is_needed(request))
+        return OJ_OK;
+    OJ_TRY(oj_pair_stage_open(request, &s->stage, err));
+    return oj_pair_stage_set_join_side(s->stage, &side, err);
+}
+
+static oj_status open_output(struct rows_stream *s, struct oj_error *err)
+{
+    const struct ogrjoin_settings *all = s->settings;
+    struct oj_pair_request request;
+    struct rows_aggregates *aggregates = NULL;
+    const char *agg = api_setting_given(all, "agg");
+    memset(&request, 0, sizeof request);
+    request.relation = s->index->index->settings.relation;
+    request.n_threads = api_settings_threads(all);
+    request.cancel = all->options.cancel;
+    if (!oj_how_is_choice((enum oj_how)all->rows.how))
+        OJ_TRY(read_pick(s, &request, err));
+    if (agg != NULL)
+        OJ_TRY(rows_aggregates_open(agg, &s->join, &s->rows->chunks,
+                                    &aggregates, err));
+    OJ_TRY(rows_output_open(&s->input, &s->join, &s->rows->chunks, all,
+                            &request.relation, aggregates, &request, &s->output,
+                            err));
+    OJ_TRY(open_stage(s, &request, err));
+    OJ_NEW(s->place, MOST_PLACES, err);
+    if (oj_how_has_join_rows((enum oj_how)all->rows.how))
+        OJ_NEW_ZEROED(s->is_matched, s->join_flat.n_features, err);
+    s->places =
+        oj_row_places_make(oj_how_of_input_rows((enum oj_how)all->rows.how));
+    return OJ_OK;
+}
+
+static oj_status make_index(struct rows_stream *s, struct oj_error *err)
+{
+    struct rows_index *index;
+    oj_status status;
+    OJ_NEW_ZEROED(index, 1, err);
+    atomic_init(&index->n_users, 1);
+    status = api_settings_copy(s->settings, &index->settings, err);
+    if (status == OJ_OK)
+    {
+        index->settings->relation = s->settings->relation;
+        status = open_side(s->rows, s->settings, &index->side, err);
+    }
+    if (status == OJ_OK)
+        status =
+            choose_comparisons(&s->input, &index->side, &index->classes, err);
+    if (status == OJ_OK)
+        status = find_or_build_index(s->rows, &index, s->scale, err);
+    if (status == OJ_OK)
+        s->index = index;
+    else
+        unref_index(index);
+    return status;
+}
+
+static oj_status sample_rows(void *user, const struct oj_flat *rows,
+                             struct oj_matches *out, struct oj_error *err);
+
+static oj_status open_rows_stream(struct rows_stream *s, struct oj_error *err)
+{
+    struct ArrowSchema schema;
+    OJ_TRY(api_settings_check_rows(s->settings, err));
+    OJ_TRY(read_exclude(s->settings, err));
+    OJ_TRY(api_stream_schema(&s->source, &schema, err));
+    OJ_TRY(rows_side_open(&schema, API_SIDE_LEFT, s->settings, &s->input, err));
+    OJ_TRY(open_side(s->rows, s->settings, &s->join, err));
+    OJ_TRY(resolve_distances(s->settings, &s->input, &s->join, &s->scale, err));
+    OJ_TRY(make_index(s, err));
+    s->join_flat = s->index->index->flat;
+    s->parts.max_pairs = MOST_PART_PAIRS;
+    s->parts.sample = sample_rows;
+    s->parts.user = s;
+    return open_output(s, err);
+}
+
+/* ---- the input -------------------------------------------------------------
+ */
+
+/* The next array of the source, but at most n rows of it at a time; released at
+ * the end. */
+static oj_status read_array(struct rows_stream *s, int64_t n,
+                            struct ArrowArray *out, struct oj_error *err)
+{
+    const struct ArrowArray *large;
+    int64_t n_left;
+    if (s->large == NULL)
+    {
+        OJ_TRY(api_stream_next(&s->source, out, err));
+        if (out->release == NULL || out->length <= n)
+            return OJ_OK;
+        OJ_TRY(oj_arrow_share(out, &s->large, err));
+        s->large_at = 0;
+    }
+    large = oj_arrow_shared_array(s->large);
+    n_left = large->length - s->large_at;
+    OJ_TRY(oj_arrow_view(s->large, large, s->large_at, n < n_left ? n : n_left,
+                         out, err));
+    s->large_at += out->length;
+    if (n >= n_left)
+    {
+        oj_arrow_unshare(s->large);
+        s->large = NULL;
+    }
+    return OJ_OK;
+}
+
+/* Arrays of some rows, or all of them; none at the end. */
+static oj_status read_arrays(struct rows_stream *s, struct oj_error *err)
+{
+    const struct ogrjoin_settings *all = s->settings;
+    int64_t most = all->pairs.one_to_one      ? INT64_MAX
+                   : all->rows.batch_rows > 0 ? all->rows.batch_rows
+                                              : MOST_BATCH_ROWS;
+    rows_chunks_clear(&s->chunks);
+    while (!s->source_ended && rows_chunks_rows(&s->chunks) < most)
+    {
+        struct ArrowArray array;
+        OJ_TRY(oj_check_cancel(all->options.cancel, err));
+        OJ_TRY(read_array(s, most - rows_chunks_rows(&s->chunks), &array, err));
+        if (array.release == NULL)
+            s->source_ended = 1;
+        else if (array.length == 0)
+            oj_arrow_array_release(&array);
+        else
+            OJ_TRY(rows_chunks_add(&s->chunks, &s->input, &array, err));
+    }
+    return OJ_OK;
+}
+
+static void free_batch(struct rows_stream *s)
+{
+    static const struct layer_sets none;
+    api_layer_sets_free(&s->sets);
+    s->sets = none;
+    ogrjoin_layer_free(s->layer);
+    s->layer = NULL;
+}
+
+static oj_status report_progress(struct rows_stream *s, struct oj_error *err)
+{
+    const struct api_row_settings *r = &s->settings->rows;
+    if (r->report == NULL ||
+        r->report(r->report_user, s->n_before + s->at,
+                  r->input_rows > 0 ? r->input_rows : -1) == 0)
+        return OJ_OK;
+    return oj_fail_cancelled(err);
+}
+
+/* A batch of the input as it is joined. */
+static oj_status read_batch(struct rows_stream *s, struct oj_error *err)
+{
+    s->n_before += s->at;
+    s->at = 0;
+    free_batch(s);
+    OJ_TRY(read_arrays(s, err));
+    s->state = STREAM_JOINS;
+    if (rows_chunks_rows(&s->chunks) == 0)
+    {
+        s->state = s->is_matched != NULL ? STREAM_OTHERS : STREAM_ENDED;
+        return OJ_OK;
+    }
+    OJ_TRY(rows_side_make_layer(&s->input, &s->chunks, s->n_before, s->settings,
+                                &s->layer, err));
+    OJ_TRY(rows_side_add_columns(&s->input, &s->chunks, &s->index->classes, 0,
+                                 s->scale, s->layer, err));
+    s->answer.most_bytes =
+        rows_output_most_bytes(&s->output, &s->input, &s->chunks);
+    return api_index_view_input(s->index->index, s->layer, &s->sets, &s->flat,
+                                err);
+}
+
+/* ---- pairs -----------------------------------------------------------------
+ */
+
+static oj_status join_part(void *user, const struct oj_flat *rows,
+                           struct oj_matches *out, struct oj_error *err)
+{
+    struct rows_stream *s = user;
+    struct oj_join *join;
+    oj_status status;
+    OJ_TRY(oj_check_cancel(s->settings->options.cancel, err));
+    OJ_TRY(oj_join_take(s->index->index->join, s->settings->options.cancel,
+                        &join, err));
+    status = oj_join_batch(join, rows, out, err);
+    oj_join_give_back(join);
+    return status;
+}
+
+/* On a device a few rows are as dear as many. */
+static oj_status sample_rows(void *user, const struct oj_flat *rows,
+                             struct oj_matches *out, struct oj_error *err)
+{
+    struct rows_stream *s = user;
+    if (!oj_join_is_on_cpu(s->index->index->join))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, "rows are not sampled");
+    return join_part(user, rows, out, err);
+}
+
+static oj_status count_pairs(struct rows_stream *s, int64_t n,
+                             struct oj_error *err)
+{
+    int64_t most = s->settings->options.max_batch_pairs;
+    s->n_pairs += n;
+    if (most > 0 && s->n_pairs > most)
+        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS, OJ_API_TOO_MANY);
+    return OJ_OK;
+}
+
+/* The next rows of the batch, *n of them. */
+static oj_status join_next_part(struct rows_stream *s, int64_t *n,
+                                struct oj_error *err)
+{
+    OJ_TRY(oj_batch_parts_join(&s->parts, &s->flat, s->at, &s->slice, join_part,
+                               s, &s->matches, n, err));
+    return count_pairs(s, s->matches.n_pairs, err);
+}
+
+static oj_status add_parts_to_choice(struct rows_stream *s,
+                                     struct oj_one_to_one *choice,
+                                     struct oj_pair_ranks *ranks,
+                                     struct oj_error *err)
+{
+    const struct oj_relation *relation = &s->index->index->settings.relation;
+    while (s->at < s->flat.n_features)
+    {
+        int64_t n = 0;
+        const struct oj_flat *part;
+        OJ_TRY(join_next_part(s, &n, err));
+        part = n == s->flat.n_features ? &s->flat : &s->slice.flat;
+        OJ_TRY(oj_pair_ranks_make(relation, part, &s->join_flat, &s->matches,
+                                  api_settings_threads(s->settings), ranks,
+                                  err));
+        OJ_TRY(oj_one_to_one_add(choice, &s->matches, ranks, NULL, NULL, err));
+        s->at += n;
+    }
+    return OJ_OK;
+}
+
+/* All rows at once. */
+static oj_status choose_one_to_one(struct rows_stream *s, struct oj_error *err)
+{
+    struct oj_one_to_one *choice;
+    struct oj_pair_ranks ranks;
+    oj_status status;
+    memset(&ranks, 0, sizeof ranks);
+    OJ_TRY(oj_one_to_one_open(s->join_flat.n_features, MOST_HELD, NULL, &choice,
+                              err));
+    status = add_parts_to_choice(s, choice, &ranks, err);
+    if (status == OJ_OK)
+        status = oj_one_to_one_finish(choice, err);
+    if (status == OJ_OK)
+        status =
+            api_one_to_one_matches(choice, s->flat.n_features, &s->chosen, err);
+    oj_pair_ranks_free(&ranks);
+    oj_one_to_one_close(choice);
+    return status;
+}
+
+static void mark_matched(struct rows_stream *s, const struct oj_matches *pairs)
+{
+    for (int64_t row = 0; s->is_matched != NULL && row < pairs->n_rows; row++)
+    {
+        int64_t end = oj_matches_end(pairs, row);
+        for (int64_t p = oj_matches_first(pairs, row); p < end; p++)
+            s->is_matched[pairs->join_row[p]] = 1;
+    }
+}
+
+/* What is asked of the pairs of a part, whose n rows begin at first. */
+static oj_status begin_answer(struct rows_stream *s, const struct oj_flat *part,
+                              int64_t first, const struct oj_matches *pairs,
+                              struct oj_error *err)
+{
+    const struct oj_matches *entries = pairs;
+    struct oj_pair_side side = {part, part, NULL, NULL};
+    s->answer.values = NULL;
+    if (s->stage != NULL)
+    {
+        OJ_TRY(oj_pair_stage_run(s->stage, &side, pairs, &s->values, err));
+        s->answer.values = &s->values;
+        entries = oj_pair_values_matches(&s->values, pairs);
+    }
+    mark_matched(s, pairs);
+    if (s->output.aggregates != NULL)
+    {
+        OJ_TRY(rows_aggregates_add(s->output.aggregates, entries, &s->join_flat,
+                                   s->answer.values, &s->added_up, err));
+        entries = pairs = &s->added_up;
+    }
+    s->answer.input = &s->chunks;
+    s->answer.is_join_rows = 0;
+    s->answer.entries = entries;
+    s->answer.join_side = &s->join_flat;
+    s->answer.first_row = first;
+    oj_row_places_begin(&s->places, entries, pairs, first, NULL);
+    s->state = STREAM_GIVES;
+    return OJ_OK;
+}
+
+static oj_status join_rows_of_batch(struct rows_stream *s, struct oj_error *err)
+{
+    int64_t first = s->at, n = 0;
+    if (first >= s->flat.n_features)
+    {
+        s->state = STREAM_READS;
+        return OJ_OK;
+    }
+    if (s->settings->pairs.one_to_one)
+    {
+        OJ_TRY(choose_one_to_one(s, err));
+        OJ_TRY(begin_answer(s, &s->flat, 0, &s->chosen, err));
+    }
+    else
+    {
+        OJ_TRY(join_next_part(s, &n, err));
+        s->at += n;
+        OJ_TRY(begin_answer(s,
+                            n == s->flat.n_features ? &s->flat : &s->slice.flat,
+                            first, &s->matches, err));
+    }
+    return report_progress(s, err);
+}
+
+/* Join rows that match nothing, with what they have. */
+static void begin_join_rows(struct rows_stream *s)
+{
+    free_batch(s);
+    s->answer =
+        (struct rows_answer){.is_join_rows = 1, .join_side = &s->join_flat};
+    oj_row_places_begin_unmatched(&s->places, s->join_flat.n_features,
+                                  s->is_matched);
+}
+
+/* ---- rows ------------------------------------------------------------------
+ */
+
+static oj_status notice_undecided(const struct rows_stream *s)
+{
+    const char *first = "";
+    int64_t n =
+        s->stage != NULL ? oj_pair_stage_undecided(s->stage, &first) : 0;
+    if (n > 0)
+        api_settings_notify(s->settings,
+                            "the overlap of %lld pairs is not known, because "
+                            "GEOS cannot make the intersection (%s)",
+                            (long long)n, first);
+    return OJ_OK;
+}
+
+/* Takes places, or goes on where there are none. */
+static oj_status find_places(struct rows_stream *s, struct oj_error *err)
+{
+    int is_last = s->state == STREAM_OTHERS;
+    s->first_place = 0;
+    s->n_places = oj_row_places_take(&s->places, s->place, MOST_PLACES);
+    if (s->n_places > 0)
+        return OJ_OK;
+    oj_row_places_end(&s->places);
+    s->state = is_last ? STREAM_ENDED : STREAM_JOINS;
+    return s->state == STREAM_ENDED
+               ? notice_undecided(s)
+               : oj_check_cancel(s->settings->options.cancel, err);
+}
+
+/* Until there are places, or the end. */
+static oj_status advance(struct rows_stream *s, struct oj_error *err)
+{
+    while (s->n_places == 0 && s->state != STREAM_ENDED)
+    {
+        switch (s->state)
+        {
+            case STREAM_READS:
+                OJ_TRY(read_batch(s, err));
+                if (s->state == STREAM_OTHERS)
+                    begin_join_rows(s);
+                if (s->state == STREAM_ENDED)
+                    OJ_TRY(notice_undecided(s));
+                break;
+            case STREAM_JOINS:
+                OJ_TRY(join_rows_of_batch(s, err));
+                break;
+            case STREAM_GIVES:
+            case STREAM_OTHERS:
+                OJ_TRY(find_places(s, err));
+                break;
+            case STREAM_ENDED:
+                break;
+        }
+    }
+    return OJ_OK;
+}
+
+/* out->release NULL: the end. */
+static oj_status next_rows(struct rows_stream *s, struct ArrowArray *out,
+                           struct oj_error *err)
+{
+    int64_t n;
+    OJ_TRY(oj_check_cancel(s->settings->options.cancel, err));
+    OJ_TRY(advance(s, err));
+    if (s->state == STREAM_ENDED)
+        return OJ_OK;
+    n = s->n_places;
+    OJ_TRY(rows_output_make(&s->output, &s->answer, s->place + s->first_place,
+                            &n, out, err));
+    s->first_place += n;
+    s->n_places -= n;
+    return OJ_OK;
+}
+
+/* ---- the stream's functions ------------------------------------------------
+ */
+
+static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
+{
+    struct rows_stream *s = stream->private_data;
+    oj_status status =
+        oj_arrow_schema_copy(&s->output.schema, NULL, out, &s->error);
+    if (status != OJ_OK)
+        oj_arrow_schema_release(out);
+    return api_errno_of(status);
+}
+
+static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
+{
+    struct rows_stream *s = stream->private_data;
+    oj_status status;
+    memset(out, 0, sizeof *out);
+    if (s->failed != OJ_OK) /* what was read may be half an answer */
+        return api_errno_of(s->failed);
+    status = next_rows(s, out, &s->error);
+    s->failed = status;
+    if (status == OJ_OK) /* what was tried in vain and then done is no error */
+        s->error.message[0] = '\0';
+    return api_errno_of(status);
+}
+
+static const char *get_last_error(struct ArrowArrayStream *stream)
+{
+    const struct rows_stream *s = stream->private_data;
+    return s->error.message[0] != '\0' ? s->error.message : NULL;
+}
+
+static void release_stream(struct ArrowArrayStream *stream)
+{
+    close_stream(stream->private_data);
+    memset(stream, 0, sizeof *stream);
+}
+
+/* input is moved, in any case. */
+static oj_status open_stream(struct ogrjoin_rows *rows,
+                             struct ArrowArrayStream *input,
+                             const struct ogrjoin_settings *settings,
+                             struct ArrowArrayStream *out, struct oj_error *err)
+{
+    struct rows_stream *s = oj_calloc(1, sizeof *s);
+    oj_status status;
+    if (s == NULL)
+    {
+        if (input->release != NULL)
+            input->release(input);
+        input->release = NULL;
+        return oj_fail_nomem(err, 1, sizeof *s);
+    }
+    s->source = *input;
+    input->release = NULL;
+    s->rows = rows;
+    atomic_fetch_add(&rows->n_users, 1);
+    status = api_settings_copy(settings != NULL ? settings : rows->settings,
+                               &s->settings, err);
+    if (status == OJ_OK)
+        status = open_rows_stream(s, err);
+    if (status != OJ_OK)
+    {
+        close_stream(s);
+        return status;
+    }
+    out->get_schema = get_schema;
+    out->get_next = get_next;
+    out->get_last_error = get_last_error;
+    out->release = release_stream;
+    out->private_data = s;
+    return OJ_OK;
+}
+
+/* ---- the entries -----------------------------------------------------------
+ */
+
+static void release_input(struct ArrowArrayStream *stream)
+{
+    if (stream->release != NULL)
+        stream->release(stream);
+    stream->release = NULL;
+}
+
+int ogrjoin_rows_open(struct ArrowArrayStream *join_side,
+                      const struct ogrjoin_settings *settings,
+                      struct ogrjoin_rows **out, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    oj_status status = open_rows(join_side, settings, out, &why);
+    release_input(join_side);
+    return api_error_export(status, &why, err);
+}
+
+int ogrjoin_rows_join(struct ogrjoin_rows *rows, struct ArrowArrayStream *input,
+                      const struct ogrjoin_settings *settings,
+                      struct ArrowArrayStream *out, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(open_stream(rows, input, settings, out, &why), &why,
+                            err);
+}
+
+int ogrjoin_join_rows(struct ArrowArrayStream *input,
+                      struct ArrowArrayStream *join_side,
+                      const struct ogrjoin_settings *settings,
+                      struct ArrowArrayStream *out, struct ogrjoin_error *err)
+{
+    struct ogrjoin_rows *rows = NULL;
+    int code = ogrjoin_rows_open(join_side, settings, &rows, err);
+    if (code == OGRJOIN_OK)
+        code = ogrjoin_rows_join(rows, input, NULL, out, err);
+    release_input(input);
+    ogrjoin_rows_free(rows);
+    return code;
+}
+
+int64_t ogrjoin_rows_geometry(const struct ArrowArrayStream *stream)
+{
+    const struct rows_stream *s = stream->private_data;
+    return stream->release == release_stream ? s->output.geometry_at : -1;
+}

@@ -1,0 +1,1380 @@
+#include "../../ogrjoin.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_parallel.h"
+#include "../../../flatten/text/oj_token_sets.h"
+#include "../../../flatten/text/oj_word_replacements.h"
+#include "../../references/validation/oj_validation.h"
+#include "../arrow/oj_arrow_array.h"
+#include "../engine/oj_join.h"
+#include "api_index.h"
+#include "arrow_compared_columns.h"
+#include "arrow_features.h"
+#include "arrow_pairs.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* The outer side of the library: handles that live as long as somebody uses
+ * them, settings by name, errors in their public form. */
+
+/* Rows whose vectors a thread makes at once. */
+#define ROWS_AT_ONCE 256
+
+int api_error_export(oj_status status, const struct oj_error *from,
+                     struct ogrjoin_error *err)
+{
+    if (status != OJ_OK && err != NULL)
+    {
+        err->status = (int)status;
+        snprintf(err->message, sizeof err->message, "%s", from->message);
+    }
+    return (int)status;
+}
+
+const char *ogrjoin_version(void)
+{
+    return OGRJOIN_VERSION;
+}
+
+const char *ogrjoin_status_name(int status)
+{
+    return oj_status_name((oj_status)status);
+}
+
+/* --- layers ----------------------------------------------------------------
+ */
+
+oj_status api_layer_new(struct ogrjoin_layer **out, struct oj_error *err)
+{
+    struct ogrjoin_layer *layer;
+    OJ_NEW_ZEROED(layer, 1, err);
+    atomic_init(&layer->n_users, 1);
+    pthread_mutex_init(&layer->lock, NULL);
+    *out = layer;
+    return OJ_OK;
+}
+
+oj_status api_layer_show(struct ogrjoin_layer *of, struct ogrjoin_layer **out,
+                         struct oj_error *err)
+{
+    struct ogrjoin_layer *layer = NULL;
+    OJ_TRY(api_layer_new(&layer, err));
+    layer->flat = of->flat;
+    memcpy(layer->texts, of->texts, sizeof layer->texts);
+    layer->n_texts = of->n_texts;
+    layer->number_offset = of->number_offset;
+    layer->number = of->number;
+    layer->first_row = of->first_row;
+    atomic_fetch_add(&of->n_users, 1);
+    layer->of = of;
+    *out = layer;
+    return OJ_OK;
+}
+
+void ogrjoin_layer_free(struct ogrjoin_layer *layer)
+{
+    if (layer == NULL || atomic_fetch_sub(&layer->n_users, 1) > 1)
+        return;
+    arrow_features_free(&layer->features);
+    arrow_columns_free(&layer->columns);
+    oj_free(layer->row_number);
+    oj_free(layer->own_x);
+    oj_free(layer->own_y);
+    oj_free(layer->own_max_distance);
+    oj_free(layer->own_id);
+    oj_free(layer->own_score);
+    oj_free(layer->own_on_class);
+    oj_free(layer->own_exclude_class);
+    pthread_mutex_destroy(&layer->lock);
+    ogrjoin_layer_free(layer->of);
+    oj_free(layer);
+}
+
+int64_t ogrjoin_layer_count(const struct ogrjoin_layer *layer)
+{
+    return layer->flat.n_features;
+}
+
+int ogrjoin_layer_set_columns(struct ogrjoin_layer *layer,
+                              const struct ogrjoin_columns *columns,
+                              struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    oj_status status = OJ_OK;
+    if (columns->size < offsetof(struct ogrjoin_columns, score))
+        status = oj_fail(&why, OJ_ERR_ARG,
+                         "size must be sizeof(struct ogrjoin_columns)");
+    if (columns->size >= sizeof *columns && columns->score != NULL)
+        layer->score = columns->score;
+    if (status == OJ_OK && columns->id != NULL)
+        layer->flat.fid = columns->id;
+    if (status == OJ_OK && columns->max_distance != NULL)
+        layer->flat.max_distance = columns->max_distance;
+    if (status == OJ_OK && columns->on_class != NULL)
+        layer->flat.on_class = columns->on_class;
+    return api_error_export(status, &why, err);
+}
+
+/* Offsets of the layer's features, from 0 on. */
+static oj_status check_offsets(const struct ogrjoin_layer *layer,
+                               const int64_t *offset, const char *what,
+                               struct oj_error *err)
+{
+    for (int64_t i = 0; i < layer->flat.n_features; i++)
+    {
+        if (offset[i] < 0 || offset[i] > offset[i + 1])
+            return oj_fail(err, OJ_ERR_ARG, "offsets of %s descend", what);
+    }
+    return OJ_OK;
+}
+
+static oj_status add_text_column(struct ogrjoin_layer *layer,
+                                 const int64_t *offset, const char *bytes,
+                                 struct oj_error *err)
+{
+    if (layer->n_texts == OJ_MOST_TEXTS)
+        return oj_fail(err, OJ_ERR_LIMIT, "a layer has at most %d texts",
+                       OJ_MOST_TEXTS);
+    OJ_TRY(check_offsets(layer, offset, "texts", err));
+    layer->texts[layer->n_texts++] =
+        (struct oj_texts){layer->flat.n_features, offset, bytes};
+    return OJ_OK;
+}
+
+int ogrjoin_layer_add_text(struct ogrjoin_layer *layer, const int64_t *offset,
+                           const char *bytes, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(add_text_column(layer, offset, bytes, &why), &why,
+                            err);
+}
+
+int ogrjoin_layer_set_vectors(struct ogrjoin_layer *layer,
+                              const int64_t *offset, const double *number,
+                              struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    oj_status status = check_offsets(layer, offset, "vectors", &why);
+    if (status == OJ_OK)
+    {
+        layer->number_offset = offset;
+        layer->number = number;
+    }
+    return api_error_export(status, &why, err);
+}
+
+static unsigned collect_part_kinds(const struct oj_flat *flat)
+{
+    unsigned kinds = 0;
+    if (oj_flat_is_points(flat))
+        return OJ_PART_POINT;
+    for (int64_t p = 0; p < flat->n_parts; p++)
+        kinds |= flat->part_kind[p];
+    return kinds;
+}
+
+static oj_status view_and_check_flat_arrays(const struct ogrjoin_arrays *arrays,
+                                            struct oj_flat *out,
+                                            struct oj_error *err)
+{
+    struct oj_flat flat;
+    if (arrays->size < sizeof *arrays)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "size must be sizeof(struct ogrjoin_arrays)");
+    memset(&flat, 0, sizeof flat);
+    flat.n_features = arrays->n_features;
+    flat.n_parts = arrays->n_parts;
+    flat.n_rings = arrays->n_rings;
+    flat.n_vertices = arrays->n_vertices;
+    flat.fid = arrays->id;
+    flat.part_offset = arrays->part_offset;
+    flat.part_kind = arrays->part_kind;
+    flat.ring_offset = arrays->ring_offset;
+    flat.vertex_offset = arrays->vertex_offset;
+    flat.x = arrays->x;
+    flat.y = arrays->y;
+    if (!oj_flat_is_points(&flat) && flat.part_kind == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "part_offset without part_kind");
+    flat.part_kinds = collect_part_kinds(&flat);
+    OJ_TRY(oj_flat_check(&flat, err));
+    *out = flat;
+    return OJ_OK;
+}
+
+static oj_status layer_from_arrays(const struct ogrjoin_arrays *arrays,
+                                   struct ogrjoin_layer **out,
+                                   struct oj_error *err)
+{
+    struct oj_flat flat;
+    OJ_TRY(view_and_check_flat_arrays(arrays, &flat, err));
+    OJ_TRY(api_layer_new(out, err));
+    (*out)->flat = flat;
+    return OJ_OK;
+}
+
+int ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
+                              struct ogrjoin_layer **out,
+                              struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(layer_from_arrays(arrays, out, &why), &why, err);
+}
+
+/* No geometry decides a pair. */
+int api_compares_only_attributes(const struct oj_relation *relation)
+{
+    return (oj_op_get(relation->op)->takes & OJ_TAKES_ATTRIBUTES) != 0 &&
+           isinf(relation->max_distance);
+}
+
+/* Into zeroed *out. compared: what is read of side beside the geometries, which
+ * may be missing where the join does not look at them. */
+oj_status api_record_read(const struct ArrowSchema *schema, const char *column,
+                          const struct compared_fields *compared, int side,
+                          const struct oj_relation *relation,
+                          struct arrow_record *out, struct oj_error *err)
+{
+    OJ_TRY(arrow_layout_read(schema, column,
+                             api_compares_only_attributes(relation),
+                             &out->layout, err));
+    return arrow_fields_find(schema, compared, side == API_SIDE_RIGHT,
+                             &out->fields, err);
+}
+
+/* Of a layer, into zeroed *out; settings may be NULL. */
+static oj_status read_layer_schema(const struct ArrowSchema *schema,
+                                   const char *column,
+                                   const struct ogrjoin_settings *settings,
+                                   struct arrow_record *out,
+                                   struct oj_error *err)
+{
+    struct compared_fields compared;
+    oj_status status;
+    if (settings == NULL || settings->side == API_SIDE_NONE)
+        return arrow_layout_read(schema, column, 0, &out->layout, err);
+    status = api_settings_compared(settings, &compared, err);
+    if (status == OJ_OK)
+        status = api_record_read(schema, column, &compared, settings->side,
+                                 &settings->relation, out, err);
+    compared_fields_free(&compared);
+    return status;
+}
+
+oj_status api_layer_add(struct ogrjoin_layer *layer,
+                        const struct arrow_record *record,
+                        struct ArrowArray *array, struct oj_error *err)
+{
+    OJ_TRY(arrow_columns_add(&layer->columns, &record->fields, array, err));
+    return arrow_features_add(&layer->features, &record->layout, array, err);
+}
+
+oj_status api_layer_finish(struct ogrjoin_layer *layer,
+                           const struct arrow_record *record,
+                           const struct ogrjoin_settings *settings,
+                           struct oj_error *err)
+{
+    static const int64_t no_rows[1] = {0};
+    const int *cancel = settings != NULL ? settings->options.cancel : NULL;
+    const struct arrow_columns *columns = &layer->columns;
+    OJ_TRY(arrow_features_end(&layer->features, api_settings_threads(settings),
+                              cancel, err));
+    layer->flat = layer->features.flat;
+    layer->n_texts = record->fields.n_texts;
+    for (int i = 0; i < layer->n_texts; i++)
+        layer->texts[i] =
+            columns->n_rows > 0
+                ? (struct oj_texts){columns->n_rows, columns->text[i].offset,
+                                    columns->text[i].bytes}
+                : (struct oj_texts){0, no_rows, ""};
+    if (record->fields.n_vector == 0)
+        return OJ_OK;
+    layer->number_offset = columns->n_rows > 0 ? columns->offset : no_rows;
+    layer->number = columns->number;
+    return OJ_OK;
+}
+
+/* Releases array in any case. */
+static oj_status layer_from_array(const struct arrow_record *record,
+                                  struct ArrowArray *array, int64_t first_row,
+                                  const struct ogrjoin_settings *settings,
+                                  struct ogrjoin_layer **out,
+                                  struct oj_error *err)
+{
+    struct ogrjoin_layer *layer = NULL;
+    oj_status status = api_layer_new(&layer, err);
+    if (status == OJ_OK)
+    {
+        layer->features.first_fid = layer->first_row = first_row;
+        status = api_layer_add(layer, record, array, err);
+    }
+    if (status == OJ_OK)
+        status = api_layer_finish(layer, record, settings, err);
+    if (status == OJ_OK)
+        *out = layer;
+    else
+        ogrjoin_layer_free(layer);
+    arrow_array_release(array);
+    return status;
+}
+
+int ogrjoin_layer_from_array(const struct ArrowSchema *schema,
+                             struct ArrowArray *array, const char *column,
+                             const struct ogrjoin_settings *settings,
+                             struct ogrjoin_layer **out,
+                             struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    struct arrow_record record = {.layout.child = -1};
+    oj_status status =
+        read_layer_schema(schema, column, settings, &record, &why);
+    if (status == OJ_OK)
+        status = layer_from_array(&record, array, 0, settings, out, &why);
+    arrow_fields_free(&record.fields);
+    arrow_array_release(array);
+    return api_error_export(status, &why, err);
+}
+
+/* --- streams ---------------------------------------------------------------
+ */
+
+/* A stream of features, as its consumer sees it. */
+struct arrow_source
+{
+    struct ArrowArrayStream stream;
+    struct arrow_record record;
+};
+
+static oj_status fail_stream(struct ArrowArrayStream *stream, int code,
+                             struct oj_error *err)
+{
+    const char *text = stream->get_last_error(stream);
+    return oj_fail(err, code == ENOMEM ? OJ_ERR_NOMEM : OJ_ERR_IO,
+                   "the Arrow stream says: %.900s",
+                   text != NULL ? text : strerror(code));
+}
+
+oj_status api_stream_schema(struct ArrowArrayStream *stream,
+                            struct ArrowSchema *schema, struct oj_error *err)
+{
+    int code;
+    memset(schema, 0, sizeof *schema);
+    if (stream->release == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "the Arrow stream is released");
+    code = stream->get_schema(stream, schema);
+    return code == 0 ? OJ_OK : fail_stream(stream, code, err);
+}
+
+static void release_schema(struct ArrowSchema *schema)
+{
+    if (schema->release != NULL)
+        schema->release(schema);
+}
+
+static void close_source(struct arrow_source *source)
+{
+    arrow_fields_free(&source->record.fields);
+    if (source->stream.release != NULL)
+        source->stream.release(&source->stream);
+    source->stream.release = NULL;
+}
+
+oj_status api_stream_next(struct ArrowArrayStream *stream,
+                          struct ArrowArray *array, struct oj_error *err)
+{
+    int code;
+    memset(array, 0, sizeof *array);
+    code = stream->get_next(stream, array);
+    return code == 0 ? OJ_OK : fail_stream(stream, code, err);
+}
+
+static oj_status read_stream_into_layer(struct arrow_source *source,
+                                        const struct ogrjoin_settings *settings,
+                                        struct ogrjoin_layer *layer,
+                                        struct oj_error *err)
+{
+    for (;;)
+    {
+        struct ArrowArray array;
+        oj_status status;
+        OJ_TRY(api_stream_next(&source->stream, &array, err));
+        if (array.release == NULL)
+            return api_layer_finish(layer, &source->record, settings, err);
+        status = api_layer_add(layer, &source->record, &array, err);
+        arrow_array_release(&array);
+        OJ_TRY(status);
+    }
+}
+
+int ogrjoin_layer_from_stream(struct ArrowArrayStream *stream,
+                              const char *column,
+                              const struct ogrjoin_settings *settings,
+                              struct ogrjoin_layer **out,
+                              struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    struct arrow_source source = {.stream = *stream};
+    struct ArrowSchema schema;
+    struct ogrjoin_layer *layer = NULL;
+    oj_status status = api_stream_schema(&source.stream, &schema, &why);
+    if (status == OJ_OK)
+        status =
+            read_layer_schema(&schema, column, settings, &source.record, &why);
+    release_schema(&schema);
+    stream->release = NULL;
+    if (status == OJ_OK)
+        status = api_layer_new(&layer, &why);
+    if (status == OJ_OK)
+        status = read_stream_into_layer(&source, settings, layer, &why);
+    if (status == OJ_OK)
+        *out = layer;
+    else
+        ogrjoin_layer_free(layer);
+    close_source(&source);
+    return api_error_export(status, &why, err);
+}
+
+/* --- an index --------------------------------------------------------------
+ */
+
+static int compares_feature_ids(const struct oj_relation *relation)
+{
+    return relation->exclude_self || relation->unordered_pairs != 0;
+}
+
+/* The layer's features, with their numbers where the join compares ids that the
+ * caller did not give. */
+static oj_status view_layer_with_ids(struct ogrjoin_layer *layer,
+                                     const struct oj_relation *relation,
+                                     struct oj_flat *out, struct oj_error *err)
+{
+    int64_t n = layer->flat.n_features;
+    oj_status status = OJ_OK;
+    *out = layer->flat;
+    if (out->fid != NULL || !compares_feature_ids(relation))
+        return OJ_OK;
+    pthread_mutex_lock(&layer->lock);
+    if (layer->row_number == NULL)
+    {
+        layer->row_number = oj_malloc(n, sizeof *layer->row_number);
+        for (int64_t i = 0; layer->row_number != NULL && i < n; i++)
+            layer->row_number[i] = layer->first_row + i;
+    }
+    out->fid = layer->row_number;
+    if (out->fid == NULL)
+        status = oj_fail_nomem(err, n, sizeof *layer->row_number);
+    pthread_mutex_unlock(&layer->lock);
+    return status;
+}
+
+void api_layer_sets_free(struct layer_sets *sets)
+{
+    for (int i = 0; i < OJ_MOST_TEXTS; i++)
+        oj_token_sets_free(&sets->made[i]);
+    oj_free(sets->vector);
+}
+
+/* The numbers of vectors, by the first row of the join side that has any. */
+static oj_status find_number_of_dimensions(struct ogrjoin_index *index,
+                                           const struct ogrjoin_layer *layer,
+                                           struct oj_error *err)
+{
+    int64_t n = 0;
+    for (int64_t row = 0; row < layer->flat.n_features && n == 0; row++)
+    {
+        n = layer->number_offset[row + 1] - layer->number_offset[row];
+        if (n > OJ_MOST_DIMENSIONS)
+            return oj_fail(err, OJ_ERR_DATA,
+                           "vector: the list of row %lld has more than %d "
+                           "numbers, the most that are compared",
+                           (long long)row, OJ_MOST_DIMENSIONS);
+    }
+    index->n_dimensions = n > 0 ? n : 1;
+    if (index->compared.vector.n > 1 && n > 0 && n != index->compared.vector.n)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "vector names %d columns, but rows have %lld numbers",
+                       index->compared.vector.n, (long long)n);
+    return OJ_OK;
+}
+
+struct vector_rows
+{
+    const struct ogrjoin_index *index;
+    const struct ogrjoin_layer *layer;
+    double *to;
+};
+
+static void weigh_vectors_of_rows(int64_t first, int64_t end, void *user)
+{
+    const struct vector_rows *r = user;
+    const struct oj_vector_words *words = &r->index->compared.vector;
+    int64_t d = r->index->n_dimensions;
+    const int64_t *offset = r->layer->number_offset;
+    for (int64_t row = first; row < end; row++)
+    {
+        double *out = r->to + row * d;
+        if (offset[row + 1] - offset[row] == d &&
+            oj_vector_weigh(r->index->settings.relation.vector.norm,
+                            r->layer->number + offset[row], d, words->weight,
+                            words->n, out))
+            continue;
+        for (int64_t i = 0; i < d; i++)
+            out[i] = NAN;
+    }
+}
+
+/* Sets flat->vectors, which are those of the layer. */
+static oj_status make_vectors(struct ogrjoin_index *index,
+                              const struct ogrjoin_layer *layer,
+                              struct layer_sets *sets, struct oj_flat *flat,
+                              struct oj_error *err)
+{
+    struct vector_rows rows = {index, layer, NULL};
+    if (layer->number_offset == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "a layer has no vectors to compare");
+    if (index->n_dimensions == 0)
+        OJ_TRY(find_number_of_dimensions(index, layer, err));
+    OJ_NEW(sets->vector, flat->n_features * index->n_dimensions, err);
+    rows.to = sets->vector;
+    oj_parallel_slices(api_settings_threads(&index->settings), flat->n_features,
+                       ROWS_AT_ONCE, weigh_vectors_of_rows, &rows);
+    flat->vectors = (struct oj_vectors){index->n_dimensions, sets->vector};
+    return OJ_OK;
+}
+
+/* Sets flat->texts, which are those of the layer, by dictionaries that are made
+ * where there are none. */
+static oj_status make_layer_token_sets(struct ogrjoin_index *index,
+                                       const struct ogrjoin_layer *layer,
+                                       struct layer_sets *sets,
+                                       struct oj_flat *flat,
+                                       struct oj_error *err)
+{
+    const struct ogrjoin_settings *s = &index->settings;
+    int n = s->relation.n_similar, n_threads = api_settings_threads(s);
+    const int *cancel = s->options.cancel;
+    if (n != layer->n_texts)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "a layer has %d columns of texts for %d similarities",
+                       layer->n_texts, n);
+    for (int i = 0; i < n; i++)
+    {
+        struct oj_dictionary **dictionary = &index->dictionary[i];
+        if (*dictionary == NULL)
+            OJ_TRY(oj_token_dictionary_make(&layer->texts[i], flat->fid,
+                                            &s->rules, n_threads, cancel,
+                                            dictionary, &sets->made[i], err));
+        else
+            OJ_TRY(oj_token_dictionary_find(*dictionary, &layer->texts[i],
+                                            flat->fid, n_threads, cancel,
+                                            &sets->made[i], err));
+        sets->view[i] = oj_token_sets_view(&sets->made[i]);
+    }
+    flat->texts = n > 0 ? sets->view : NULL;
+    flat->n_texts = n;
+    return s->relation.vector.is_asked
+               ? make_vectors(index, layer, sets, flat, err)
+               : OJ_OK;
+}
+
+void ogrjoin_index_free(struct ogrjoin_index *index)
+{
+    if (index == NULL || atomic_fetch_sub(&index->n_users, 1) > 1)
+        return;
+    api_pair_maker_close(&index->maker);
+    device_joins_free(&index->devices);
+    oj_join_close(index->join);
+    for (int i = 0; i < OJ_MOST_TEXTS; i++)
+        oj_token_dictionary_free(index->dictionary[i]);
+    oj_word_map_free(index->word_map);
+    compared_fields_free(&index->compared);
+    api_layer_sets_free(&index->sets);
+    ogrjoin_layer_free(index->join_side);
+    oj_free(index);
+}
+
+/* How many pairs of a row count, what may be compared without a limit, and how
+ * much of it counts. */
+static oj_status complete_ranking_conditions(struct ogrjoin_settings *s,
+                                             struct oj_error *err)
+{
+    struct oj_relation *relation = &s->relation;
+    if (oj_relation_sorts_by_measure(relation) && !s->has_k)
+        relation->k = oj_op_get(relation->op)->k;
+    for (int i = 0; i < relation->n_similar; i++)
+    {
+        struct oj_text_condition *condition = &relation->similar[i];
+        condition->measure = (enum oj_text_measure)s->measure;
+        if (condition->denominator == 0)
+        {
+            condition->numerator = s->min_similarity[0];
+            condition->denominator = s->min_similarity[1];
+        }
+        if (condition->denominator == 0 && !s->has_k)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "similar does not say how similar: write name:0.6 "
+                           "(names: 0.6 to begin with), a min_similarity, or "
+                           "a k");
+        if (condition->denominator == 0)
+            condition->denominator = 1;
+    }
+    if (relation->vector.is_asked && isinf(relation->vector.max_difference) &&
+        !s->has_k)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "vector does not say how different vectors may be: give "
+                       "a max_difference, or a k");
+    return OJ_OK;
+}
+
+oj_status api_index_new(struct ogrjoin_layer *join_side,
+                        const struct ogrjoin_settings *settings,
+                        struct ogrjoin_index **out, struct oj_error *err)
+{
+    struct ogrjoin_index *index;
+    struct oj_relation *relation;
+    oj_status status;
+    OJ_NEW_ZEROED(index, 1, err);
+    atomic_init(&index->n_users, 1);
+    pthread_mutex_init(&index->devices.lock, NULL);
+    atomic_fetch_add(&join_side->n_users, 1);
+    index->join_side = join_side;
+    index->settings = api_settings_view(settings);
+    relation = &index->settings.relation;
+    index->settings.options.n_threads = api_settings_threads(settings);
+    status = api_settings_check_units(settings, err);
+    if (status == OJ_OK)
+        status = complete_ranking_conditions(&index->settings, err);
+    if (status == OJ_OK)
+        status = api_settings_compared(settings, &index->compared, err);
+    if (status == OJ_OK)
+        status = view_layer_with_ids(join_side, relation, &index->flat, err);
+    if (status == OJ_OK && settings->word_map != NULL)
+        status = oj_word_map_make(
+            settings->word_map, (int64_t)strlen(settings->word_map),
+            (enum oj_fold)settings->rules.fold, &index->word_map, err);
+    index->settings.rules.word_map = index->word_map;
+    if (status == OJ_OK)
+        status = make_layer_token_sets(index, join_side, &index->sets,
+                                       &index->flat, err);
+    if (status == OJ_OK)
+        status = oj_join_open(&index->flat, relation, settings->backend,
+                              &index->settings.options, &index->join, err);
+    if (status == OJ_OK)
+        status = api_pair_maker_open(
+            &index->maker, &settings->pairs, relation, &index->settings.options,
+            &index->flat, join_side->score, oj_join_tie_rank(index->join), err);
+    if (status == OJ_OK)
+        *out = index;
+    else
+        ogrjoin_index_free(index);
+    return status;
+}
+
+int ogrjoin_index_new(struct ogrjoin_layer *join_side,
+                      const struct ogrjoin_settings *settings,
+                      struct ogrjoin_index **out, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    struct ogrjoin_settings *defaults = NULL;
+    oj_status status;
+    if (settings == NULL)
+        settings = defaults = ogrjoin_settings_new();
+    status = settings != NULL ? api_index_new(join_side, settings, out, &why)
+                              : oj_fail_nomem(&why, 1, sizeof *settings);
+    ogrjoin_settings_free(defaults);
+    return api_error_export(status, &why, err);
+}
+
+void ogrjoin_index_trim(struct ogrjoin_index *index)
+{
+    oj_join_trim(index->join, 0);
+}
+
+const char *ogrjoin_index_backend(struct ogrjoin_index *index)
+{
+    const char *name;
+    struct oj_join *join;
+    /* without memory for a copy: those do not change what answers */
+    if (oj_join_take(index->join, NULL, &join, NULL) != OJ_OK)
+        return oj_join_backend(index->join)->name;
+    name = oj_join_backend(join)->name;
+    oj_join_give_back(join);
+    return name;
+}
+
+/* --- pairs -----------------------------------------------------------------
+ */
+
+/* A batch of an input side, of whose other rows n_before pairs are known. */
+static oj_status compute_batch_matches(const struct ogrjoin_index *index,
+                                       struct oj_join *join,
+                                       const struct oj_flat *flat,
+                                       int64_t n_before, struct oj_matches *out,
+                                       struct oj_error *err)
+{
+    int64_t most = index->settings.options.max_batch_pairs;
+    oj_status status = oj_join_batch(join, flat, out, err);
+    if (status == OJ_ERR_TOO_MANY_PAIRS ||
+        (status == OJ_OK && most > 0 && out->n_pairs > most - n_before))
+        status = oj_fail(err, OJ_ERR_TOO_MANY_PAIRS, OJ_API_TOO_MANY);
+    return status;
+}
+
+static oj_status compute_layer_matches(struct ogrjoin_index *index,
+                                       const struct oj_flat *flat,
+                                       struct oj_matches *out,
+                                       struct oj_error *err)
+{
+    struct oj_join *join;
+    oj_status status;
+    OJ_TRY(oj_join_take(index->join, NULL, &join, err));
+    status = compute_batch_matches(index, join, flat, 0, out, err);
+    oj_join_give_back(join);
+    return status;
+}
+
+/* The layer as it is joined with index, whose texts lie in zeroed sets. */
+oj_status api_index_view_input(struct ogrjoin_index *index,
+                               struct ogrjoin_layer *input,
+                               struct layer_sets *sets, struct oj_flat *flat,
+                               struct oj_error *err)
+{
+    OJ_TRY(view_layer_with_ids(input, &index->settings.relation, flat, err));
+    return make_layer_token_sets(index, input, sets, flat, err);
+}
+
+/* On the CPU a large side is joined in pieces of its rows, with one working
+ * memory, and their pairs are put where they belong at once.  Pieces are as
+ * large as to have some 8 million pairs, since points that lie close together
+ * are cheaper, and have a million rows at least.  Of SpatialBench's Q12, 30
+ * million pairs, this is a third of the memory, and of the time that which the
+ * kernel takes to clear it. */
+#define PIECE_PAIRS (INT64_C(8) << 20)
+#define LEAST_PIECE_ROWS (INT64_C(1) << 20)
+
+/* Rows of a piece; INT32_MAX: the side is joined as a whole. */
+static int64_t count_rows_of_piece(const struct ogrjoin_index *index)
+{
+    const struct oj_relation *relation = &index->settings.relation;
+    const struct api_pair_maker *maker = &index->maker;
+    int64_t rows = LEAST_PIECE_ROWS;
+    if (maker->stage != NULL || maker->settings.one_to_one ||
+        oj_relation_compares_attributes(relation) ||
+        !oj_join_is_on_cpu(index->join))
+        return INT32_MAX;
+    if (oj_relation_sorts_by_measure(relation) && relation->k > 0 &&
+        PIECE_PAIRS / relation->k > rows)
+        rows = PIECE_PAIRS / relation->k;
+    return rows;
+}
+
+/* Pairs that are being made, piece by piece. */
+struct pairs_in_work
+{
+    struct ogrjoin_index *index;
+    struct ogrjoin_pairs *pairs;
+    struct oj_join *join; /* NULL: taken for each piece */
+    struct oj_matches matches;
+};
+
+static oj_status begin_pairs(struct ogrjoin_index *index, int is_lists,
+                             struct pairs_in_work *w, struct oj_error *err)
+{
+    memset(w, 0, sizeof *w);
+    w->index = index;
+    OJ_NEW_ZEROED(w->pairs, 1, err);
+    atomic_fetch_add(&index->join_side->n_users, 1);
+    w->pairs->join_side = index->join_side;
+    w->pairs->join_id = index->flat.fid;
+    w->pairs->n_join = index->flat.n_features;
+    w->pairs->is_lists = is_lists;
+    return OJ_OK;
+}
+
+/* Moves the pairs to *out, or frees them. */
+static oj_status end_pairs(struct pairs_in_work *w, oj_status status,
+                           struct ogrjoin_pairs **out)
+{
+    if (w->join != NULL)
+        oj_join_give_back(w->join);
+    oj_matches_free(&w->matches);
+    if (status == OJ_OK)
+        *out = w->pairs;
+    else
+        ogrjoin_pairs_free(w->pairs);
+    return status;
+}
+
+/* Without a join of its own a piece is the whole side. */
+static oj_status join_piece(struct pairs_in_work *w, const struct oj_flat *flat,
+                            struct oj_error *err)
+{
+    if (w->join == NULL)
+        OJ_TRY(compute_layer_matches(w->index, flat, &w->matches, err));
+    else
+    {
+        api_pairs_lend_room(w->pairs, &w->matches);
+        OJ_TRY(compute_batch_matches(w->index, w->join, flat, w->pairs->n,
+                                     &w->matches, err));
+    }
+    return api_pairs_add(&w->index->maker, flat, w->join == NULL, &w->matches,
+                         w->pairs, err);
+}
+
+/* Points first to end - 1; NULL stays NULL. */
+#define FROM(array, first) ((array) != NULL ? (array) + (first) : NULL)
+
+static struct oj_flat view_points_of_piece(const struct oj_flat *all,
+                                           int64_t first, int64_t end)
+{
+    struct oj_flat piece = *all;
+    piece.n_features = piece.n_parts = piece.n_rings = piece.n_vertices =
+        end - first;
+    piece.x += first;
+    piece.y += first;
+    piece.fid = FROM(all->fid, first);
+    piece.max_distance = FROM(all->max_distance, first);
+    piece.on_class = FROM(all->on_class, first);
+    piece.exclude_class = FROM(all->exclude_class, first);
+    return piece;
+}
+
+/* Layers of other features than points are joined as a whole. */
+static oj_status join_flat(struct pairs_in_work *w, const struct oj_flat *flat,
+                           struct oj_error *err)
+{
+    int64_t n = flat->n_features, at_once = count_rows_of_piece(w->index);
+    int64_t n_pieces = n / at_once + (n % at_once != 0);
+    if (n_pieces < 2 || !oj_flat_is_points(flat))
+        return join_piece(w, flat, err);
+    OJ_TRY(oj_join_take(w->index->join, NULL, &w->join, err));
+    w->pairs->n_expected = n;
+    for (int64_t i = 0; i < n_pieces; i++)
+    {
+        int64_t end = i + 1 < n_pieces ? n / n_pieces * (i + 1) : n;
+        struct oj_flat piece =
+            view_points_of_piece(flat, n / n_pieces * i, end);
+        OJ_TRY(join_piece(w, &piece, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status join_layer(struct ogrjoin_index *index,
+                            struct ogrjoin_layer *input, int is_lists,
+                            struct ogrjoin_pairs **out, struct oj_error *err)
+{
+    struct layer_sets sets = {0};
+    struct pairs_in_work w;
+    struct oj_flat flat;
+    oj_status status;
+    OJ_TRY(begin_pairs(index, is_lists, &w, err));
+    w.pairs->first = input->first_row;
+    status = api_index_view_input(index, input, &sets, &flat, err);
+    if (status == OJ_OK)
+        status = join_flat(&w, &flat, err);
+    api_layer_sets_free(&sets);
+    return end_pairs(&w, status, out);
+}
+
+int ogrjoin_join(struct ogrjoin_index *index, struct ogrjoin_layer *input,
+                 struct ogrjoin_pairs **out, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(join_layer(index, input, 0, out, &why), &why, err);
+}
+
+int ogrjoin_join_lists(struct ogrjoin_index *index, struct ogrjoin_layer *input,
+                       struct ogrjoin_pairs **out, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(join_layer(index, input, 1, out, &why), &why, err);
+}
+
+/* --- points on a device ----------------------------------------------------
+ */
+
+static oj_status join_device(struct ogrjoin_index *index,
+                             const struct ogrjoin_device_points *points,
+                             struct ogrjoin_device_pairs *out,
+                             struct oj_error *err)
+{
+    const struct ogrjoin_settings *settings = &index->settings;
+    struct device_join_side side = {&index->flat, oj_join_tie_rank(index->join),
+                                    &settings->relation, &settings->options};
+    if (strcasecmp(settings->backend, oj_auto_backend.name) != 0 &&
+        strcasecmp(settings->backend, "cuda") != 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "points on a device are joined by backend cuda or auto, "
+                       "not %s",
+                       settings->backend);
+    if (index->maker.stage != NULL || settings->pairs.one_to_one ||
+        oj_relation_compares_attributes(&settings->relation))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "points on a device have pairs and distances, and "
+                       "nothing else is picked or measured");
+    OJ_TRY(device_join(&index->devices, &side, index, points, out, err));
+    atomic_fetch_add(&index->n_users, 1);
+    return OJ_OK;
+}
+
+int ogrjoin_join_device(struct ogrjoin_index *index,
+                        const struct ogrjoin_device_points *points,
+                        struct ogrjoin_device_pairs *out,
+                        struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(join_device(index, points, out, &why), &why, err);
+}
+
+/* --- validation ------------------------------------------------------------
+ */
+
+static void export_validation(const struct oj_validation *v,
+                              struct ogrjoin_validation *out)
+{
+    const struct oj_difference *first = NULL;
+    for (int64_t i = v->n_first; i-- > 0;)
+    {
+        if (v->first[i].kind < OJ_DIFFERENCE_PROVED)
+            first = &v->first[i];
+    }
+    out->n_rows = v->n_rows;
+    out->n_pairs = v->n_pairs;
+    out->n_differences = v->n_differences;
+    out->n_rows_proved = v->n_rows_proved + v->n_rows_rounding;
+    out->n_rows_undecided = v->n_undecided;
+    out->n_pairs_undecided = v->n_undecided_pairs;
+    out->left = first != NULL ? first->input_row : -1;
+    out->right = first == NULL               ? -1
+                 : first->join_row_ours >= 0 ? first->join_row_ours
+                                             : first->join_row_reference;
+    out->kind =
+        first != NULL ? oj_validation_difference_name(first->kind) : NULL;
+}
+
+static oj_status validate_layer(struct ogrjoin_index *index,
+                                struct ogrjoin_layer *input,
+                                const char *reference,
+                                struct ogrjoin_validation *out,
+                                struct oj_error *err)
+{
+    const struct oj_relation *relation = &index->settings.relation;
+    struct oj_matches ours = {0}, theirs = {0};
+    struct layer_sets sets = {0};
+    struct oj_flat flat;
+    struct oj_validation v = {
+        .join_side = &index->flat, .input = &flat, .relation = relation};
+    struct oj_options options = index->settings.options;
+    struct oj_join *other = NULL;
+    oj_status status;
+    /* ours has kept to the bound, and a reference counts undecided pairs */
+    options.max_batch_pairs = 0;
+    if (out->size < sizeof *out)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "size must be sizeof(struct ogrjoin_validation)");
+    if (reference == NULL)
+        reference = oj_relation_reference(relation);
+    status = api_index_view_input(index, input, &sets, &flat, err);
+    if (status == OJ_OK)
+        status = compute_layer_matches(index, &flat, &ours, err);
+    if (status == OJ_OK)
+        status = oj_join_open(&index->flat, relation, reference, &options,
+                              &other, err);
+    if (status == OJ_OK)
+        status = oj_join_batch(other, &flat, &theirs, err);
+    if (status == OJ_OK)
+        status = oj_validation_compare(&v, &ours, &theirs, err);
+    if (status == OJ_OK)
+        export_validation(&v, out);
+    oj_validation_free(&v);
+    api_layer_sets_free(&sets);
+    oj_matches_free(&ours);
+    oj_matches_free(&theirs);
+    oj_join_close(other);
+    return status;
+}
+
+int ogrjoin_validate(struct ogrjoin_index *index, struct ogrjoin_layer *input,
+                     const char *reference, struct ogrjoin_validation *out,
+                     struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(validate_layer(index, input, reference, out, &why),
+                            &why, err);
+}
+
+/* --- pairs as Arrow --------------------------------------------------------
+ */
+
+static oj_status pairs_to_arrow(struct ogrjoin_pairs *pairs,
+                                struct ArrowSchema *schema,
+                                struct ArrowArray *array, struct oj_error *err)
+{
+    oj_status status;
+    OJ_TRY(arrow_pairs_schema(schema, err));
+    status = arrow_pairs_take(pairs, array, err);
+    if (status != OJ_OK)
+        schema->release(schema);
+    return status;
+}
+
+int ogrjoin_pairs_to_arrow(struct ogrjoin_pairs *pairs,
+                           struct ArrowSchema *schema, struct ArrowArray *array,
+                           struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(pairs_to_arrow(pairs, schema, array, &why), &why,
+                            err);
+}
+
+/* --- a source that is read layer by layer ----------------------------------
+ */
+
+struct ogrjoin_source
+{
+    struct arrow_source from;
+    struct ogrjoin_settings settings; /* threads and cancel */
+    struct oj_arrow_shared *held;     /* of which rows are left, or NULL */
+    int64_t at;                       /* the first of them */
+    int64_t n_read;                   /* rows of all layers so far */
+    int n_layers;                     /* 0: none yet, else 1 */
+};
+
+/* held stays NULL after the last array. */
+static oj_status hold_next_array(struct ogrjoin_source *source,
+                                 struct oj_error *err)
+{
+    struct ArrowArray array;
+    OJ_TRY(api_stream_next(&source->from.stream, &array, err));
+    if (array.release == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_arrow_share(&array, &source->held, err));
+    source->at = 0;
+    return OJ_OK;
+}
+
+/* Adds rows up to n_rows of a layer; *is_end is set when there are no more. */
+static oj_status add_held_rows(struct ogrjoin_source *source, int64_t n_rows,
+                               struct ogrjoin_layer *layer, int *is_end,
+                               struct oj_error *err)
+{
+    const struct ArrowArray *array;
+    struct ArrowArray part;
+    int64_t n;
+    oj_status status;
+    if (source->held == NULL)
+        OJ_TRY(hold_next_array(source, err));
+    *is_end = source->held == NULL;
+    if (*is_end)
+        return OJ_OK;
+    array = oj_arrow_shared_array(source->held);
+    n = array->length - source->at;
+    if (n > n_rows - layer->features.n_rows)
+        n = n_rows - layer->features.n_rows;
+    OJ_TRY(oj_arrow_view(source->held, array, source->at, n, &part, err));
+    source->at += n;
+    if (source->at >= array->length)
+    {
+        oj_arrow_unshare(source->held);
+        source->held = NULL;
+    }
+    status = api_layer_add(layer, &source->from.record, &part, err);
+    arrow_array_release(&part);
+    return status;
+}
+
+static oj_status read_layer_of_source(struct ogrjoin_source *source,
+                                      int64_t n_rows,
+                                      struct ogrjoin_layer *layer,
+                                      struct oj_error *err)
+{
+    int is_end = 0;
+    layer->features.first_fid = layer->first_row = source->n_read;
+    while (!is_end && layer->features.n_rows < n_rows)
+    {
+        OJ_TRY(oj_check_cancel(source->settings.options.cancel, err));
+        OJ_TRY(add_held_rows(source, n_rows, layer, &is_end, err));
+    }
+    OJ_TRY(
+        api_layer_finish(layer, &source->from.record, &source->settings, err));
+    source->n_read += layer->flat.n_features;
+    return OJ_OK;
+}
+
+/* *out is NULL after the last layer. */
+static oj_status next_layer_of_source(struct ogrjoin_source *source,
+                                      int64_t n_rows,
+                                      struct ogrjoin_layer **out,
+                                      struct oj_error *err)
+{
+    struct ogrjoin_layer *layer = NULL;
+    oj_status status;
+    if (n_rows < 1)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "a layer of a source has one row at least");
+    OJ_TRY(api_layer_new(&layer, err));
+    status = read_layer_of_source(source, n_rows, layer, err);
+    if (status == OJ_OK && layer->flat.n_features == 0 && source->n_layers > 0)
+    {
+        ogrjoin_layer_free(layer);
+        layer = NULL;
+    }
+    source->n_layers = 1;
+    if (status == OJ_OK)
+        *out = layer;
+    else
+        ogrjoin_layer_free(layer);
+    return status;
+}
+
+int ogrjoin_source_next(struct ogrjoin_source *source, int64_t n_rows,
+                        struct ogrjoin_layer **out, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(next_layer_of_source(source, n_rows, out, &why),
+                            &why, err);
+}
+
+void ogrjoin_source_free(struct ogrjoin_source *source)
+{
+    if (source == NULL)
+        return;
+    oj_arrow_unshare(source->held);
+    close_source(&source->from);
+    oj_free(source);
+}
+
+/* From is the source's after this, after an error too. */
+static oj_status open_source(const struct arrow_source *from,
+                             const char *column,
+                             const struct ogrjoin_settings *settings,
+                             struct ogrjoin_source **out, struct oj_error *err)
+{
+    struct ogrjoin_source *source = oj_calloc(1, sizeof *source);
+    struct ArrowSchema schema;
+    oj_status status;
+    if (source == NULL)
+    {
+        struct arrow_source unused = *from;
+        close_source(&unused);
+        return oj_fail_nomem(err, 1, sizeof *source);
+    }
+    source->from = *from;
+    source->settings.options.n_threads = api_settings_threads(settings);
+    if (settings != NULL)
+        source->settings.options.cancel = settings->options.cancel;
+    status = api_stream_schema(&source->from.stream, &schema, err);
+    if (status == OJ_OK)
+        status = read_layer_schema(&schema, column, settings,
+                                   &source->from.record, err);
+    release_schema(&schema);
+    if (status == OJ_OK)
+        *out = source;
+    else
+        ogrjoin_source_free(source);
+    return status;
+}
+
+int ogrjoin_source_open(struct ArrowArrayStream *stream, const char *column,
+                        const struct ogrjoin_settings *settings,
+                        struct ogrjoin_source **out, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    struct arrow_source from = {.stream = *stream};
+    stream->release = NULL;
+    return api_error_export(open_source(&from, column, settings, out, &why),
+                            &why, err);
+}
+
+static oj_status join_layer_of_source(struct pairs_in_work *w,
+                                      struct ogrjoin_layer *layer,
+                                      struct oj_error *err)
+{
+    struct layer_sets sets = {0};
+    struct oj_flat flat;
+    oj_status status = api_index_view_input(w->index, layer, &sets, &flat, err);
+    if (status == OJ_OK)
+        status = join_piece(w, &flat, err);
+    api_layer_sets_free(&sets);
+    return status;
+}
+
+static oj_status join_source(struct ogrjoin_index *index,
+                             struct ogrjoin_source *source, int64_t n_rows,
+                             struct ogrjoin_pairs **out, struct oj_error *err)
+{
+    int64_t at_once = count_rows_of_piece(index);
+    int is_whole = at_once == INT32_MAX, is_end = 0;
+    struct pairs_in_work w;
+    oj_status status;
+    OJ_TRY(begin_pairs(index, 1, &w, err));
+    w.pairs->first = source->n_read;
+    w.pairs->n_expected = n_rows;
+    status = is_whole ? OJ_OK : oj_join_take(index->join, NULL, &w.join, err);
+    source->n_layers = 0;              /* of no rows there is a layer, too */
+    if (!is_whole && n_rows > at_once) /* pieces of one size */
+        at_once = n_rows / (n_rows / at_once + 1) + 1;
+    while (status == OJ_OK && !is_end)
+    {
+        struct ogrjoin_layer *layer = NULL;
+        status = next_layer_of_source(source, at_once, &layer, err);
+        is_end = layer == NULL;
+        if (!is_end && is_whole && w.pairs->n_rows > 0)
+            status = oj_fail(err, OJ_ERR_LIMIT,
+                             "a layer of more than %d features is not possible",
+                             INT32_MAX);
+        if (status == OJ_OK && !is_end)
+            status = join_layer_of_source(&w, layer, err);
+        ogrjoin_layer_free(layer);
+    }
+    return end_pairs(&w, status, out);
+}
+
+int ogrjoin_join_source(struct ogrjoin_index *index,
+                        struct ogrjoin_source *source, int64_t n_rows,
+                        struct ogrjoin_pairs **out, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(join_source(index, source, n_rows, out, &why), &why,
+                            err);
+}
+
+/* --- a stream of pairs -----------------------------------------------------
+ */
+
+struct pair_stream
+{
+    struct ogrjoin_index *index;
+    struct arrow_source source;
+    int64_t n_read; /* rows */
+    struct oj_error error;
+};
+
+int api_errno_of(oj_status status)
+{
+    switch (status)
+    {
+        case OJ_OK:
+            return 0;
+        case OJ_ERR_NOMEM:
+            return ENOMEM;
+        case OJ_ERR_IO:
+            return EIO;
+        case OJ_ERR_UNSUPPORTED:
+            return ENOSYS;
+        case OJ_ERR_CANCELLED:
+            return ECANCELED;
+        default:
+            return EINVAL;
+    }
+}
+
+static int get_pair_schema(struct ArrowArrayStream *stream,
+                           struct ArrowSchema *out)
+{
+    struct pair_stream *self = stream->private_data;
+    return api_errno_of(arrow_pairs_schema(out, &self->error));
+}
+
+static oj_status join_array(struct pair_stream *self, struct ArrowArray *array,
+                            struct ArrowArray *out)
+{
+    struct ogrjoin_layer *layer = NULL;
+    struct ogrjoin_pairs *pairs = NULL;
+    struct oj_error *err = &self->error;
+    oj_status status =
+        layer_from_array(&self->source.record, array, self->n_read,
+                         &self->index->settings, &layer, err);
+    if (status == OJ_OK)
+        status = join_layer(self->index, layer, 0, &pairs, err);
+    if (status == OJ_OK)
+        status = arrow_pairs_take(pairs, out, err);
+    if (status == OJ_OK)
+        self->n_read += layer->flat.n_features;
+    ogrjoin_pairs_free(pairs);
+    ogrjoin_layer_free(layer);
+    return status;
+}
+
+static int get_next_pairs(struct ArrowArrayStream *stream,
+                          struct ArrowArray *out)
+{
+    struct pair_stream *self = stream->private_data;
+    struct ArrowArray array;
+    oj_status status =
+        api_stream_next(&self->source.stream, &array, &self->error);
+    memset(out, 0, sizeof *out);
+    if (status == OJ_OK && array.release != NULL)
+        status = join_array(self, &array, out);
+    return api_errno_of(status);
+}
+
+static const char *get_last_error(struct ArrowArrayStream *stream)
+{
+    const struct pair_stream *self = stream->private_data;
+    return self->error.message[0] != '\0' ? self->error.message : NULL;
+}
+
+static void release_stream(struct ArrowArrayStream *stream)
+{
+    struct pair_stream *self = stream->private_data;
+    close_source(&self->source);
+    ogrjoin_index_free(self->index);
+    oj_free(self);
+    stream->release = NULL;
+}
+
+static oj_status join_stream(struct ogrjoin_index *index,
+                             struct arrow_source *source, const char *column,
+                             struct ArrowArrayStream *out, struct oj_error *err)
+{
+    const struct oj_relation *relation = &index->settings.relation;
+    const struct compared_fields *compared = &index->compared;
+    struct ArrowSchema schema;
+    struct pair_stream *self;
+    oj_status status;
+    if (index->settings.pairs.one_to_one)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "a stream is joined array by array: one_to_one needs "
+                       "all rows");
+    if (relation->n_similar > 0 && compared->similar[0].fields[0] == NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "a stream is joined array by array: similar needs the "
+                       "names of the columns of texts");
+    status = api_stream_schema(&source->stream, &schema, err);
+    if (status == OJ_OK)
+        status = api_record_read(&schema, column, compared, API_SIDE_LEFT,
+                                 relation, &source->record, err);
+    release_schema(&schema);
+    OJ_TRY(status);
+    OJ_NEW(self, 1, err);
+    memset(self, 0, sizeof *self);
+    atomic_fetch_add(&index->n_users, 1);
+    self->index = index;
+    self->source = *source;
+    out->get_schema = get_pair_schema;
+    out->get_next = get_next_pairs;
+    out->get_last_error = get_last_error;
+    out->release = release_stream;
+    out->private_data = self;
+    return OJ_OK;
+}
+
+int ogrjoin_join_stream(struct ogrjoin_index *index,
+                        struct ArrowArrayStream *input, const char *column,
+                        struct ArrowArrayStream *out, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    struct arrow_source source = {.stream = *input};
+    oj_status status;
+    input->release = NULL;
+    status = join_stream(index, &source, column, out, &why);
+    if (status != OJ_OK)
+        close_source(&source);
+    return api_error_export(status, &why, err);
+}

@@ -1,0 +1,519 @@
+#include "rows_aggregates.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../pairs/values/oj_pair_stage.h"
+#include "../arrow/oj_arrow_column.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum
+{
+    TIME_BYTES = 8 /* of a time whose order memcmp() has */
+};
+
+/* The values of a field in one form, of all rows of the join side. */
+struct join_values
+{
+    uint8_t *is_null;
+    int64_t *integer;
+    double *real;
+    struct oj_aggregate_bytes *bytes;
+    char *text; /* that bytes of times and written values point at */
+    int64_t n_text, cap_text;
+};
+
+struct rows_aggregates
+{
+    const struct rows_side *join;
+    const struct rows_chunks *chunks;
+    struct oj_aggregate_words words;
+    struct oj_aggregate_column *column; /* [words.n_fields] */
+    struct join_values *values;         /* [words.n_fields] */
+    struct oj_aggregate_plan plan;
+    struct oj_aggregates *state;
+    int64_t *place;   /* [join rows] 0, 1, 2 ... */
+    int64_t last_row; /* that results were asked of; -1: none yet */
+    int64_t *row;     /* [pairs], of one call */
+    int32_t *at;
+    double *share;
+    int64_t cap_row, cap_at, cap_share;
+};
+
+/* ---- values of the join side -----------------------------------------------
+ */
+
+static oj_status keep_text(struct join_values *v, int64_t row, const char *text,
+                           int64_t n, struct oj_error *err)
+{
+    OJ_ROOM(v->text, v->n_text, v->n_text + n + 1, v->cap_text, err);
+    memcpy(v->text + v->n_text, text, (size_t)n);
+    v->bytes[row].bytes = NULL; /* when all texts are there */
+    v->bytes[row].n = n;
+    v->n_text += n;
+    return OJ_OK;
+}
+
+/* Bytes that memcmp() orders as integers are. */
+static void write_ordered(int64_t time, char to[TIME_BYTES])
+{
+    uint64_t bits = (uint64_t)time ^ (UINT64_C(1) << 63);
+    for (int i = 0; i < TIME_BYTES; i++)
+        to[i] = (char)(bits >> (8 * (TIME_BYTES - 1 - i)));
+}
+
+static int64_t read_ordered(const char *from)
+{
+    uint64_t bits = 0;
+    for (int i = 0; i < TIME_BYTES; i++)
+        bits = bits << 8 | (uint8_t)from[i];
+    return (int64_t)(bits ^ (UINT64_C(1) << 63));
+}
+
+/* Integers are added up with a sign and 64 bits. */
+static oj_status read_number(struct join_values *v, int64_t row,
+                             const struct oj_plain_value *value,
+                             struct oj_error *err)
+{
+    if (v->integer != NULL && value->form == OJ_PLAIN_REAL)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "agg: the number %.17g in row %lld of the right side is "
+                       "beyond 64 bits with a sign: bring the column to "
+                       "float64",
+                       value->real, (long long)row);
+    v->is_null[row] = value->form == OJ_PLAIN_NULL;
+    if (v->integer != NULL)
+        v->integer[row] = value->form == OJ_PLAIN_INTEGER ? value->integer : 0;
+    else
+        v->real[row] = value->form == OJ_PLAIN_REAL ? value->real
+                       : value->form == OJ_PLAIN_INTEGER
+                           ? (double)value->integer
+                           : 0;
+    return OJ_OK;
+}
+
+static oj_status read_text(struct join_values *v, int64_t row,
+                           enum oj_aggregate_form form,
+                           const struct oj_plain_value *value,
+                           struct oj_error *err)
+{
+    char number[OJ_PLAIN_TEXT_BYTES];
+    v->is_null[row] = value->form == OJ_PLAIN_NULL;
+    v->bytes[row].bytes = "";
+    v->bytes[row].n = 0;
+    if (value->form == OJ_PLAIN_NULL)
+        return OJ_OK;
+    if (form == OJ_FORM_TEXT)
+    {
+        v->bytes[row].bytes = value->text;
+        v->bytes[row].n = value->n;
+        return OJ_OK;
+    }
+    if (value->form == OJ_PLAIN_TEXT)
+        return keep_text(v, row, value->text, value->n, err);
+    return keep_text(v, row, number, oj_plain_value_write(value, number), err);
+}
+
+static oj_status read_value(const struct ArrowSchema *schema,
+                            const struct ArrowArray *array, int64_t at,
+                            enum oj_aggregate_form form, int64_t row,
+                            struct join_values *v, struct oj_error *err)
+{
+    struct oj_plain_value value = {OJ_PLAIN_NULL, 0, 0, NULL, 0};
+    struct oj_arrow_room room;
+    char ordered[TIME_BYTES];
+    int is_there = 0;
+    if (form == OJ_FORM_PRESENCE)
+    {
+        if (at >= 0)
+            OJ_TRY(oj_arrow_has_value(schema, array, at, &is_there, err));
+        v->is_null[row] = !is_there;
+        v->integer[row] = is_there;
+        return OJ_OK;
+    }
+    if (at >= 0 && form == OJ_FORM_TIME)
+    {
+        OJ_TRY(oj_arrow_time(schema, array, at, &value, err));
+        write_ordered(value.integer, ordered);
+        if (value.form != OJ_PLAIN_NULL)
+            value = oj_plain_text(ordered, TIME_BYTES);
+    }
+    else if (at >= 0)
+        OJ_TRY(oj_arrow_plain_value(schema, array, at, &room, &value, err));
+    return form == OJ_FORM_NUMBER ? read_number(v, row, &value, err)
+                                  : read_text(v, row, form, &value, err);
+}
+
+/* Where texts lie that were kept one after another. */
+static void point_at_kept_texts(struct join_values *v, int64_t n)
+{
+    int64_t at = 0;
+    for (int64_t i = 0; v->bytes != NULL && i < n; i++)
+    {
+        if (v->bytes[i].bytes != NULL)
+            continue;
+        v->bytes[i].bytes = v->text + at;
+        at += v->bytes[i].n;
+    }
+}
+
+static oj_status read_field(const struct rows_aggregates *a, int i,
+                            struct oj_error *err)
+{
+    const struct oj_aggregate_field *field = &a->words.fields[i];
+    const struct ArrowSchema *schema = a->join->schema.children[field->column];
+    struct join_values *v = &a->values[i];
+    int64_t n = rows_chunks_rows(a->chunks);
+    OJ_NEW(v->is_null, n, err);
+    if (a->words.types[i] == OJ_AGG_INTEGER)
+        OJ_NEW(v->integer, n, err);
+    else if (a->words.types[i] == OJ_AGG_REAL)
+        OJ_NEW(v->real, n, err);
+    else
+        OJ_NEW(v->bytes, n, err);
+    for (int64_t row = 0; row < n; row++)
+    {
+        int64_t at;
+        const struct ArrowArray *array =
+            rows_chunks_at(a->chunks, field->column, row, &at);
+        OJ_TRY(read_value(schema, array, at, field->form, row, v, err));
+    }
+    point_at_kept_texts(v, n);
+    a->column[i].integer = v->integer;
+    a->column[i].real = v->real;
+    a->column[i].bytes = v->bytes;
+    a->column[i].is_null = v->is_null;
+    return OJ_OK;
+}
+
+/* ---- open and close --------------------------------------------------------
+ */
+
+static oj_status bind_words(struct rows_aggregates *a, struct oj_error *err)
+{
+    for (int i = 0; i < a->words.n; i++)
+    {
+        const char *name = a->words.word[i].field;
+        struct oj_field_description field = {"", OJ_FIELD_NULL, 1};
+        int64_t column = 0;
+        if (name != NULL)
+        {
+            OJ_TRY(rows_side_find(a->join, "agg", name, &column, err));
+            field = rows_side_field(a->join, column);
+        }
+        OJ_TRY(oj_aggregate_words_bind(&a->words, i, (int)column, &field, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status open_aggregates(struct rows_aggregates *a, const char *words,
+                                 struct oj_error *err)
+{
+    int64_t n_join = rows_chunks_rows(a->chunks);
+    OJ_TRY(oj_aggregate_words_parse("", words, &a->words, err));
+    OJ_TRY(bind_words(a, err));
+    OJ_NEW_ZEROED(a->column, a->words.n_fields, err);
+    OJ_NEW_ZEROED(a->values, a->words.n_fields, err);
+    for (int i = 0; i < a->words.n_fields; i++)
+        OJ_TRY(read_field(a, i, err));
+    if (a->words.needs_places)
+    {
+        OJ_NEW(a->place, n_join, err);
+        for (int64_t i = 0; i < n_join; i++)
+            a->place[i] = i;
+    }
+    a->plan.aggregates = a->words.aggregates;
+    a->plan.n_aggregates = a->words.n;
+    a->plan.types = a->words.types;
+    a->plan.n_columns = a->words.n_fields;
+    return oj_aggregates_open(&a->plan, &a->state, err);
+}
+
+oj_status rows_aggregates_open(const char *words, const struct rows_side *join,
+                               const struct rows_chunks *chunks,
+                               struct rows_aggregates **out,
+                               struct oj_error *err)
+{
+    struct rows_aggregates *a;
+    oj_status status;
+    OJ_NEW_ZEROED(a, 1, err);
+    a->join = join;
+    a->chunks = chunks;
+    status = open_aggregates(a, words, err);
+    if (status == OJ_OK)
+        *out = a;
+    else
+        rows_aggregates_close(a);
+    return status;
+}
+
+void rows_aggregates_close(struct rows_aggregates *a)
+{
+    if (a == NULL)
+        return;
+    oj_aggregates_close(a->state);
+    for (int i = 0; a->values != NULL && i < a->words.n_fields; i++)
+    {
+        oj_free(a->values[i].is_null);
+        oj_free(a->values[i].integer);
+        oj_free(a->values[i].real);
+        oj_free(a->values[i].bytes);
+        oj_free(a->values[i].text);
+    }
+    oj_free(a->values);
+    oj_free(a->column);
+    oj_aggregate_words_free(&a->words);
+    oj_free(a->place);
+    oj_free(a->row);
+    oj_free(a->at);
+    oj_free(a->share);
+    oj_free(a);
+}
+
+const struct oj_aggregate_words *
+rows_aggregates_words(const struct rows_aggregates *a)
+{
+    return &a->words;
+}
+
+/* ---- pairs -----------------------------------------------------------------
+ */
+
+static oj_status put_pairs(struct rows_aggregates *a,
+                           const struct oj_matches *matches,
+                           const struct oj_flat *join_side,
+                           const struct oj_pair_values *values,
+                           struct oj_aggregate_pairs *all, struct oj_error *err)
+{
+    int64_t n = 0, n_pairs = matches->n_pairs;
+    int shares = a->words.has_weighted_sum;
+    OJ_ROOM(a->row, 0, n_pairs + 1, a->cap_row, err);
+    OJ_ROOM(a->at, 0, n_pairs + 1, a->cap_at, err);
+    if (shares)
+        OJ_ROOM(a->share, 0, n_pairs + 1, a->cap_share, err);
+    for (int64_t row = 0; row < matches->n_rows; row++)
+    {
+        int64_t end = oj_matches_end(matches, row);
+        for (int64_t p = oj_matches_first(matches, row); p < end; p++, n++)
+        {
+            a->row[n] = row;
+            a->at[n] = matches->join_row[p];
+            if (shares)
+                a->share[n] = oj_pair_share(join_side, a->at[n], values, p);
+        }
+    }
+    all->n = n;
+    all->row = a->row;
+    all->at = a->at;
+    all->columns = a->column;
+    all->place = a->place;
+    all->fid =
+        a->place != NULL && join_side->fid != NULL ? join_side->fid : a->place;
+    all->share = shares ? a->share : NULL;
+    return OJ_OK;
+}
+
+oj_status rows_aggregates_add(struct rows_aggregates *a,
+                              const struct oj_matches *matches,
+                              const struct oj_flat *join_side,
+                              const struct oj_pair_values *values,
+                              struct oj_matches *out, struct oj_error *err)
+{
+    struct oj_aggregate_pairs all;
+    memset(&all, 0, sizeof all);
+    OJ_TRY(oj_aggregates_start(a->state, matches->n_rows, err));
+    OJ_TRY(put_pairs(a, matches, join_side, values, &all, err));
+    OJ_TRY(oj_aggregates_add(a->state, &all, err));
+    OJ_TRY(oj_aggregates_rewind(a->state, err));
+    a->last_row = -1;
+    OJ_TRY(oj_matches_reserve(out, matches->n_rows, matches->n_rows, 0, err));
+    for (int64_t row = 0; row < matches->n_rows; row++)
+    {
+        int has_pair =
+            oj_matches_first(matches, row) < oj_matches_end(matches, row);
+        out->join_row[row] = has_pair ? 0 : -1;
+        out->measure[row] = (double)NAN;
+        out->n_pairs += has_pair;
+        out->n_matched += has_pair;
+    }
+    return OJ_OK;
+}
+
+/* ---- results ---------------------------------------------------------------
+ */
+
+/* The format of the results of word i. A decimal is read as a real, and half a
+ * float is, too; dictionaries and runs are what their values are; of a column
+ * without a type there are NULLs alone, of integers. */
+static const char *format_of_result(const struct rows_aggregates *a, int i)
+{
+    const struct oj_aggregate_word *word = &a->words.word[i];
+    const struct oj_aggregate *aggregate = &a->words.aggregates[i];
+    if (word->gives_value)
+    {
+        int column = a->words.fields[aggregate->column].column;
+        const char *format =
+            oj_arrow_value_schema(a->join->schema.children[column])->format;
+        if (format[0] == 'd' || format[0] == 'e')
+            return "g";
+        if (format[0] == 'n')
+            return "l";
+        return strcmp(format, "vu") == 0 ? "u" : format;
+    }
+    return word->type == OJ_AGG_INTEGER ? "l"
+           : word->type == OJ_AGG_REAL  ? "g"
+                                        : "u";
+}
+
+oj_status rows_aggregates_schema(const struct rows_aggregates *a, int i,
+                                 const char *name, struct ArrowSchema *out,
+                                 struct oj_error *err)
+{
+    return oj_arrow_schema_make(format_of_result(a, i), name, NULL,
+                                ARROW_FLAG_NULLABLE, 0, out, err);
+}
+
+/* Bytes of a value of this format; 0: bits. */
+static size_t size_of_format(const char *format)
+{
+    switch (format[0])
+    {
+        case 'b':
+            return 0;
+        case 'c':
+        case 'C':
+            return 1;
+        case 's':
+        case 'S':
+            return 2;
+        case 'i':
+        case 'I':
+        case 'f':
+            return 4;
+        case 't':
+            return strncmp(format, "tdD", 3) == 0 ||
+                           strncmp(format, "tts", 3) == 0 ||
+                           strncmp(format, "ttm", 3) == 0
+                       ? 4
+                       : 8;
+        default:
+            return 8;
+    }
+}
+
+static void write_number(const struct oj_aggregate_value *value,
+                         const char *format, int64_t i, void *to)
+{
+    int64_t integer =
+        format[0] == 't' ? read_ordered(value->bytes) : value->integer;
+    size_t size = size_of_format(format);
+    if (format[0] == 'f')
+        ((float *)to)[i] = (float)value->real;
+    else if (format[0] == 'g')
+        ((double *)to)[i] = value->real;
+    else if (size == 8)
+        ((int64_t *)to)[i] = integer;
+    else if (size == 4)
+        ((int32_t *)to)[i] = (int32_t)integer;
+    else if (size == 2)
+        ((int16_t *)to)[i] = (int16_t)integer;
+    else if (size == 1)
+        ((int8_t *)to)[i] = (int8_t)integer;
+    else if (integer != 0)
+        ((uint8_t *)to)[i >> 3] =
+            (uint8_t)(((uint8_t *)to)[i >> 3] | 1u << (i & 7));
+}
+
+/* A column of results that is being filled. */
+struct result_column
+{
+    const char *format;
+    void *numbers;
+    struct oj_arrow_bytes_column texts;
+};
+
+static int is_text_format(const char *format)
+{
+    return format[0] == 'u' || format[0] == 'U';
+}
+
+static oj_status start_column(const struct rows_aggregates *a, int i, int64_t n,
+                              struct result_column *column,
+                              struct ArrowArray *out, struct oj_error *err)
+{
+    size_t size;
+    column->format = format_of_result(a, i);
+    column->texts.is_large = column->format[0] == 'U';
+    if (is_text_format(column->format))
+        return OJ_OK;
+    size = size_of_format(column->format);
+    size = size > 0 ? size : 1; /* bits have more room than they need */
+    OJ_TRY(oj_arrow_column_numbers(n, size, out, &column->numbers, err));
+    if (n > 0)
+        memset(column->numbers, 0, (size_t)n * size);
+    return OJ_OK;
+}
+
+static oj_status put_result(const struct oj_aggregate_value *value, int64_t i,
+                            struct result_column *column,
+                            struct ArrowArray *out, struct oj_error *err)
+{
+    char *to;
+    if (is_text_format(column->format))
+    {
+        OJ_TRY(oj_arrow_bytes_column_add(
+            &column->texts, value->is_null ? -1 : value->n_bytes, &to, err));
+        if (!value->is_null && value->n_bytes > 0)
+            memcpy(to, value->bytes, (size_t)value->n_bytes);
+        return OJ_OK;
+    }
+    if (value->is_null)
+        return oj_arrow_column_set_null(out, i, err);
+    write_number(value, column->format, i, column->numbers);
+    return OJ_OK;
+}
+
+/* Row by row: values that are held sorted are read once. */
+static oj_status fill_columns(struct rows_aggregates *a, const int64_t *rows,
+                              int64_t n, struct result_column *columns,
+                              struct ArrowArray *const *out,
+                              struct oj_error *err)
+{
+    for (int w = 0; w < a->words.n; w++)
+        OJ_TRY(start_column(a, w, n, &columns[w], out[w], err));
+    if (n > 0 && rows[0] <= a->last_row)
+        OJ_TRY(oj_aggregates_rewind(a->state, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        a->last_row = rows[i];
+        for (int w = 0; w < a->words.n; w++)
+        {
+            struct oj_aggregate_value value;
+            OJ_TRY(oj_aggregates_result(a->state, rows[i], w, &value, err));
+            OJ_TRY(put_result(&value, i, &columns[w], out[w], err));
+        }
+    }
+    for (int w = 0; w < a->words.n; w++)
+    {
+        if (is_text_format(columns[w].format))
+            OJ_TRY(
+                oj_arrow_bytes_column_finish(&columns[w].texts, out[w], err));
+    }
+    return OJ_OK;
+}
+
+oj_status rows_aggregates_results(struct rows_aggregates *a,
+                                  const int64_t *rows, int64_t n,
+                                  struct ArrowArray *const *out,
+                                  struct oj_error *err)
+{
+    struct result_column *columns;
+    oj_status status;
+    OJ_NEW_ZEROED(columns, a->words.n, err);
+    status = fill_columns(a, rows, n, columns, out, err);
+    for (int w = 0; w < a->words.n; w++)
+        oj_arrow_bytes_column_free(&columns[w].texts);
+    oj_free(columns);
+    return status;
+}

@@ -1,0 +1,867 @@
+#include "rows_output.h"
+
+#include "../../../flatten/arrays/oj_wkb.h"
+#include "../../../flatten/base/oj_alloc.h"
+#include "../arrow/arrow_values.h"
+#include "../arrow/oj_arrow_column.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Of a batch, about. */
+#define MOST_BATCH_BYTES (INT64_C(256) << 20)
+
+/* ---- fields of the two sides -----------------------------------------------
+ */
+
+static int is_made_geometry(int geometry)
+{
+    return geometry == OJ_WRITE_NEAREST_POINT ||
+           geometry == OJ_WRITE_CONNECTION || geometry == OJ_WRITE_SHAPE;
+}
+
+/* A geometry that is made stands where that of the input does, or behind its
+ * columns. */
+static int keeps_input_column(const struct rows_output *o, int64_t column)
+{
+    if (column != o->input->geometry)
+        return 1;
+    return o->geometry == OJ_WRITE_INPUT || is_made_geometry(o->geometry);
+}
+
+/* Geometries of the join side are columns of rows where they are theirs. */
+static int keeps_join_column(const struct rows_output *o, int64_t column)
+{
+    const struct rows_side *join = o->join;
+    if (column == join->fid)
+        return 0; /* that is join_fid */
+    return o->geometry == OJ_WRITE_JOIN ||
+           (column != join->geometry &&
+            !rows_side_is_geometry(join->schema.children[column]));
+}
+
+/* Fields and their columns in the schema of the side. */
+static oj_status choose_fields(const struct rows_output *o,
+                               const struct rows_side *side,
+                               struct oj_field_description **fields,
+                               int64_t **columns, int *n, struct oj_error *err)
+{
+    int is_input = side == o->input, has_made = 0;
+    OJ_NEW(*fields, side->n_selected + 1, err);
+    OJ_NEW(*columns, side->n_selected + 1, err);
+    for (int64_t i = 0; i < side->n_selected; i++)
+    {
+        int64_t column = side->selected[i];
+        if (!(is_input ? keeps_input_column(o, column)
+                       : keeps_join_column(o, column)))
+            continue;
+        (*fields)[*n] = rows_side_field(side, column);
+        (*columns)[*n] = column;
+        if (is_input && column == side->geometry &&
+            is_made_geometry(o->geometry))
+        {
+            (*columns)[*n] = -1;
+            has_made = 1;
+        }
+        ++*n;
+    }
+    if (is_input && is_made_geometry(o->geometry) && !has_made)
+    {
+        (*fields)[*n] =
+            (struct oj_field_description){"geometry", OJ_FIELD_BYTES, 1};
+        (*columns)[(*n)++] = -1;
+    }
+    return OJ_OK;
+}
+
+/* ---- the schema ------------------------------------------------------------
+ */
+
+/* A JSON text as a value: what is JSON itself as it is. */
+static int64_t write_json(const char *words, char *to)
+{
+    int64_t n = 0;
+    if (words[0] == '{' || words[0] == '"')
+    {
+        n = (int64_t)strlen(words);
+        if (to != NULL)
+            memcpy(to, words, (size_t)n);
+        return n;
+    }
+    for (const char *at = words; *at != '\0'; at++)
+    {
+        if (to != NULL && (*at == '"' || *at == '\\'))
+            to[1 + n] = '\\';
+        n += *at == '"' || *at == '\\';
+        if (to != NULL)
+            to[1 + n] = (unsigned char)*at < ' ' ? ' ' : *at;
+        n++;
+    }
+    if (to != NULL)
+        to[0] = to[1 + n] = '"';
+    return n + 2;
+}
+
+static char *put_counted(char *to, const char *bytes, int32_t n)
+{
+    memcpy(to, &n, sizeof n);
+    if (n > 0)
+        memcpy(to + sizeof n, bytes, (size_t)n);
+    return to + sizeof n + n;
+}
+
+/* geoarrow.wkb in the CRS of the input, or else of the join side. */
+static oj_status make_wkb_schema(const struct rows_output *o, const char *name,
+                                 struct ArrowSchema *out, struct oj_error *err)
+{
+    static const char key[] = "ARROW:extension:name", wkb[] = "geoarrow.wkb";
+    static const char key_of_crs[] = "ARROW:extension:metadata";
+    const char *crs =
+        o->input->crs_words != NULL ? o->input->crs_words : o->join->crs_words;
+    int64_t n = crs != NULL ? write_json(crs, NULL) + 8 : 2;
+    int32_t n_pairs = 2;
+    char *metadata, *text, *to;
+    oj_status status;
+    OJ_NEW(metadata,
+           n + 5 * (int64_t)sizeof n_pairs +
+               (int64_t)(sizeof key + sizeof wkb + sizeof key_of_crs),
+           err);
+    text = oj_malloc(n + 1, 1);
+    if (text == NULL)
+    {
+        oj_free(metadata);
+        return oj_fail_nomem(err, n + 1, 1);
+    }
+    memcpy(text, "{}", 2);
+    if (crs != NULL)
+    {
+        memcpy(text, "{\"crs\":", 7);
+        write_json(crs, text + 7);
+        text[n - 1] = '}';
+    }
+    memcpy(metadata, &n_pairs, sizeof n_pairs);
+    to = put_counted(metadata + sizeof n_pairs, key, (int32_t)sizeof key - 1);
+    to = put_counted(to, wkb, (int32_t)sizeof wkb - 1);
+    to = put_counted(to, key_of_crs, (int32_t)sizeof key_of_crs - 1);
+    put_counted(to, text, (int32_t)n);
+    status = oj_arrow_schema_make("z", name, metadata, ARROW_FLAG_NULLABLE, 0,
+                                  out, err);
+    oj_free(metadata);
+    oj_free(text);
+    return status;
+}
+
+static const char *format_of_computed(const struct oj_named_column *column)
+{
+    switch (column->kind)
+    {
+        case OJ_FIELD_INT32:
+            return "i";
+        case OJ_FIELD_INT64:
+            return "l";
+        default:
+            return "g";
+    }
+}
+
+static oj_status make_field(const struct rows_output *o,
+                            const struct oj_named_column *column,
+                            struct ArrowSchema *out, struct oj_error *err)
+{
+    const struct rows_side *side =
+        column->origin == OJ_COLUMN_INPUT ? o->input : o->join;
+    int64_t source = column->source;
+    if (column->origin == OJ_COLUMN_AGGREGATE)
+        return rows_aggregates_schema(o->aggregates, column->source,
+                                      column->name, out, err);
+    if (column->origin != OJ_COLUMN_INPUT && column->origin != OJ_COLUMN_JOIN)
+        return oj_arrow_schema_make(format_of_computed(column), column->name,
+                                    NULL, ARROW_FLAG_NULLABLE, 0, out, err);
+    source = column->origin == OJ_COLUMN_INPUT ? o->input_column[source]
+                                               : o->join_column[source];
+    if (source < 0)
+        return make_wkb_schema(o, column->name, out, err);
+    OJ_TRY(oj_arrow_schema_copy(side->schema.children[source], column->name,
+                                out, err));
+    if (column->is_nullable)
+        out->flags |= ARROW_FLAG_NULLABLE;
+    return OJ_OK;
+}
+
+/* The metadata of the schema are those of the input, but for what GeoParquet
+ * says of its columns. */
+static oj_status make_schema(struct rows_output *o, struct oj_error *err)
+{
+    OJ_TRY(
+        oj_arrow_schema_make("+s", "", NULL, 0, o->columns.n, &o->schema, err));
+    o->geometry_at = -1;
+    for (int64_t i = 0; i < o->columns.n; i++)
+    {
+        const struct oj_named_column *column = &o->columns.column[i];
+        int64_t source = column->source;
+        OJ_TRY(make_field(o, column, o->schema.children[i], err));
+        if (column->origin == OJ_COLUMN_INPUT &&
+            (o->input_column[source] == -1 ||
+             o->input_column[source] == o->input->geometry))
+            o->geometry_at = i;
+        if (column->origin == OJ_COLUMN_JOIN &&
+            o->join_column[source] == o->join->geometry)
+            o->geometry_at = i;
+    }
+    return OJ_OK;
+}
+
+/* ---- which columns ---------------------------------------------------------
+ */
+
+static oj_status choose_computed(const struct rows_output *o,
+                                 const struct ogrjoin_settings *s,
+                                 const struct oj_relation *relation,
+                                 struct oj_pair_request *request,
+                                 struct oj_computed_columns *computed,
+                                 struct oj_error *err)
+{
+    struct oj_row_column_words words = {
+        .dash = "",
+        .relation = relation,
+        .choice = {.how = oj_how_of_input_rows(o->how),
+                   .picks = request->pick != OJ_PICK_ALL,
+                   .one_to_one = s->pairs.one_to_one},
+        .name_fid = api_setting_given(s, "name_fid"),
+        .name_distance = api_setting_given(s, "name_distance"),
+        .name_rank = api_setting_given(s, "name_rank"),
+        .name_count = api_setting_given(s, "name_count"),
+        .name_similarity = api_setting_given(s, "name_similarity"),
+        .name_difference = api_setting_given(s, "name_difference"),
+        .overlap = api_setting_given(s, "overlap"),
+        .nearest_point_fields = s->pairs.nearest_point,
+        .bearing_field = s->pairs.bearing};
+    char overlap[40];
+    if (words.overlap == NULL &&
+        (s->pairs.overlap_area || s->pairs.overlap_length ||
+         s->pairs.overlap_percent))
+    {
+        snprintf(overlap, sizeof overlap, "%s%s%s",
+                 s->pairs.overlap_area ? "area," : "",
+                 s->pairs.overlap_length ? "length," : "",
+                 s->pairs.overlap_percent ? "percent" : "");
+        words.overlap = overlap;
+    }
+    return oj_computed_columns_choose(&words, computed, request->want, err);
+}
+
+/* Of aggregates; into memory of the caller. */
+static oj_status choose_aggregates(const struct rows_output *o,
+                                   struct oj_pair_request *request,
+                                   struct oj_computed_column **out, int *n,
+                                   struct oj_error *err)
+{
+    const struct oj_aggregate_words *words =
+        rows_aggregates_words(o->aggregates);
+    OJ_NEW(*out, words->n, err);
+    for (int i = 0; i < words->n; i++)
+        (*out)[i] = oj_computed_column_of_aggregate(&words->word[i], i);
+    *n = words->n;
+    request->want[OJ_PAIR_OVERLAP_AREA] =
+        request->want[OJ_PAIR_OVERLAP_LENGTH] =
+            request->want[OJ_PAIR_JOIN_AREA] = words->has_weighted_sum != 0;
+    return OJ_OK;
+}
+
+static oj_status name_columns(struct rows_output *o,
+                              const struct ogrjoin_settings *s,
+                              struct oj_row_columns_request *request,
+                              struct oj_field_description *fields[2],
+                              struct oj_error *err)
+{
+    const char *prefix = api_setting_given(s, "prefix");
+    OJ_TRY(choose_fields(o, o->input, &fields[0], &o->input_column,
+                         &request->input.n, err));
+    request->input.field = fields[0];
+    if (!oj_how_is_choice(o->how) && o->aggregates == NULL)
+        OJ_TRY(choose_fields(o, o->join, &fields[1], &o->join_column,
+                             &request->join.n, err));
+    request->join.field = fields[1];
+    request->dash = "";
+    request->has_other_rows = oj_how_has_join_rows(o->how);
+    request->prefix = prefix != NULL ? prefix : "join_";
+    return oj_row_columns_plan(request, &o->columns, err);
+}
+
+static oj_status plan_columns(struct rows_output *o,
+                              const struct ogrjoin_settings *s,
+                              const struct oj_relation *relation,
+                              struct oj_pair_request *request,
+                              struct oj_error *err)
+{
+    struct oj_computed_columns computed;
+    struct oj_computed_column *aggregates = NULL;
+    struct oj_row_columns_request asked;
+    struct oj_field_description *fields[2] = {NULL, NULL};
+    oj_status status = OJ_OK;
+    memset(&computed, 0, sizeof computed);
+    memset(&asked, 0, sizeof asked);
+    if (o->aggregates != NULL)
+    {
+        status =
+            choose_aggregates(o, request, &aggregates, &asked.n_computed, err);
+        asked.computed = aggregates;
+    }
+    else if (!oj_how_is_choice(o->how))
+    {
+        status = choose_computed(o, s, relation, request, &computed, err);
+        asked.computed = computed.column;
+        asked.n_computed = computed.n;
+        if (is_made_geometry(o->geometry))
+            oj_row_geometry_request((enum oj_write_geometry)o->geometry,
+                                    request);
+    }
+    if (status == OJ_OK)
+        status = name_columns(o, s, &asked, fields, err);
+    if (status == OJ_OK)
+        status = make_schema(o, err);
+    oj_computed_columns_free(&computed);
+    oj_free(aggregates);
+    oj_free(fields[0]);
+    oj_free(fields[1]);
+    return status;
+}
+
+/* ---- geometries of join rows alone -----------------------------------------
+ */
+
+static int is_wkb_format(const struct ArrowSchema *schema)
+{
+    return strcmp(schema->format, "z") == 0 || strcmp(schema->format, "Z") == 0;
+}
+
+static int is_one_type(const struct ArrowSchema *a, const struct ArrowSchema *b)
+{
+    if (strcmp(a->format, b->format) != 0 || a->n_children != b->n_children ||
+        (a->dictionary == NULL) != (b->dictionary == NULL))
+        return 0;
+    for (int64_t i = 0; i < a->n_children; i++)
+    {
+        if (!is_one_type(a->children[i], b->children[i]))
+            return 0;
+    }
+    return a->dictionary == NULL || is_one_type(a->dictionary, b->dictionary);
+}
+
+static oj_status check_geometry(const struct rows_output *o,
+                                struct oj_error *err)
+{
+    const struct ArrowSchema *mine, *other;
+    if (o->geometry != OJ_WRITE_INPUT && o->geometry != API_GEOMETRY_NONE &&
+        (!rows_side_has_shapes(o->input) || !rows_side_has_shapes(o->join)))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "geometry: a side has no geometries to make one of");
+    if (o->geometry == OJ_WRITE_JOIN && o->join->geometry < 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "geometry=join: the right side has no column of "
+                       "geometries");
+    if (!oj_how_has_join_rows(o->how) || o->geometry != OJ_WRITE_INPUT ||
+        o->input->geometry < 0 || o->join->geometry < 0)
+        return OJ_OK;
+    mine = o->input->schema.children[o->input->geometry];
+    other = o->join->schema.children[o->join->geometry];
+    if (is_wkb_format(mine) || is_one_type(mine, other))
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                   "how=%s puts geometries of both sides into one column, and "
+                   "they are stored in two ways: give the left ones as WKB, "
+                   "binary or large_binary, or both in one type",
+                   o->how == OJ_HOW_RIGHT ? "right" : "full");
+}
+
+/* WKB of a feature, or none. */
+static oj_status add_wkb(struct oj_arrow_bytes_column *column,
+                         const struct oj_flat *flat, int64_t feature,
+                         struct oj_error *err)
+{
+    int64_t size = feature >= 0 ? oj_wkb_size(flat, feature, 0) : 0;
+    char *to;
+    OJ_TRY(oj_arrow_bytes_column_add(column, size > 0 ? size : -1, &to, err));
+    if (size > 0)
+        oj_wkb_write(flat, feature, 0, (uint8_t *)to);
+    return OJ_OK;
+}
+
+/* ---- values ----------------------------------------------------------------
+ */
+
+/* What a batch is made of. */
+struct batch
+{
+    const struct rows_output *output;
+    const struct rows_answer *answer;
+    const struct oj_row_place *place;
+    int64_t n;
+
+    /* Places in the chunks of either side. */
+    struct oj_arrow_places rows[2];
+    int32_t *chunk[2];
+    int64_t *row[2];
+};
+
+/* The row of a side at a place; -1: none. */
+static int64_t row_of_side(const struct batch *b, int side, int64_t i)
+{
+    if (b->answer->is_join_rows)
+        return side == 1 ? b->place[i].row : -1;
+    return side == 1 ? b->place[i].join_row : b->place[i].row;
+}
+
+static const struct rows_chunks *chunks_of_side(const struct batch *b, int side)
+{
+    return side == 1 ? b->output->join_chunks : b->answer->input;
+}
+
+/* Rows of the input ascend, so the chunk of the row before is tried first. */
+static oj_status find_rows(struct batch *b, int side, struct oj_error *err)
+{
+    const struct rows_chunks *chunks = chunks_of_side(b, side);
+    int64_t at = 0, n_chunks = chunks != NULL ? chunks->n : 0;
+    OJ_NEW(b->row[side], b->n, err);
+    if (n_chunks > 1)
+        OJ_NEW(b->chunk[side], b->n, err);
+    for (int64_t i = 0; i < b->n; i++)
+    {
+        int64_t row = row_of_side(b, side, i);
+        const struct ArrowArray *record;
+        b->row[side][i] = -1;
+        if (b->chunk[side] != NULL)
+            b->chunk[side][i] = (int32_t)at;
+        if (row < 0 || n_chunks == 0)
+            continue;
+        if (row < chunks->first[at] || row >= chunks->first[at + 1])
+            at = rows_chunks_find(chunks, row);
+        record = oj_arrow_shared_array(chunks->shared[at]);
+        row += record->offset - chunks->first[at];
+        if (arrow_bit(arrow_validity(record), row))
+            b->row[side][i] = row;
+        if (b->chunk[side] != NULL)
+            b->chunk[side][i] = (int32_t)at;
+    }
+    b->rows[side] =
+        (struct oj_arrow_places){b->n, b->chunk[side], b->row[side]};
+    return OJ_OK;
+}
+
+static oj_status take_column(const struct batch *b, int side, int64_t column,
+                             struct ArrowArray *out, struct oj_error *err)
+{
+    static const struct rows_chunks none;
+    const struct rows_chunks *chunks = chunks_of_side(b, side);
+    const struct rows_side *of = side == 1 ? b->output->join : b->output->input;
+    struct oj_arrow_chunks from;
+    const struct ArrowArray **arrays;
+    oj_status status;
+    OJ_TRY(rows_chunks_column(chunks != NULL ? chunks : &none, of, column,
+                              &from, &arrays, err));
+    status = oj_arrow_take(&from, &b->rows[side], out, err);
+    oj_free(arrays);
+    return status;
+}
+
+/* The geometry of join rows alone, in the column of the input's. */
+static oj_status take_join_geometry(const struct batch *b,
+                                    struct ArrowArray *out,
+                                    struct oj_error *err)
+{
+    const struct rows_output *o = b->output;
+    const struct ArrowSchema *mine =
+        o->input->schema.children[o->input->geometry];
+    struct oj_arrow_bytes_column column;
+    struct arrow_bytes bytes;
+    const struct ArrowSchema *other;
+    oj_status status = OJ_OK;
+    int is_bytes;
+    if (o->join->geometry < 0)
+        return take_column(b, 0, o->input->geometry, out, err);
+    other = o->join->schema.children[o->join->geometry];
+    if (is_one_type(mine, other))
+        return take_column(b, 1, o->join->geometry, out, err);
+    memset(&column, 0, sizeof column);
+    column.is_large = mine->format[0] == 'Z';
+    is_bytes = o->join->record.layout.storage == ARROW_WKB;
+    for (int64_t i = 0; i < b->n && status == OJ_OK; i++)
+    {
+        int64_t row = row_of_side(b, 1, i), at;
+        const struct ArrowArray *array =
+            rows_chunks_at(o->join_chunks, o->join->geometry, row, &at);
+        const uint8_t *from;
+        char *to;
+        size_t n;
+        if (!is_bytes)
+        {
+            status = add_wkb(&column, b->answer->join_side, row, err);
+            continue;
+        }
+        if (at < 0 || !arrow_bit(arrow_validity(array), array->offset + at))
+        {
+            status = oj_arrow_bytes_column_add(&column, -1, &to, err);
+            continue;
+        }
+        status = arrow_bytes_read(array, other->format, at, 1, &bytes, err);
+        if (status == OJ_OK)
+            status = arrow_bytes_find(&bytes, 0, &from, &n, err);
+        if (status == OJ_OK)
+            status = oj_arrow_bytes_column_add(&column, (int64_t)n, &to, err);
+        if (status == OJ_OK && n > 0)
+            memcpy(to, from, n);
+    }
+    if (status == OJ_OK)
+        status = oj_arrow_bytes_column_finish(&column, out, err);
+    oj_arrow_bytes_column_free(&column);
+    return status;
+}
+
+static double pair_value(const struct batch *b, int which, int64_t i)
+{
+    const struct oj_pair_values *values = b->answer->values;
+    int64_t entry = b->place[i].entry;
+    if (b->answer->is_join_rows || b->place[i].join_row < 0 || values == NULL ||
+        values->value[which] == NULL)
+        return (double)NAN;
+    return values->value[which][entry];
+}
+
+/* The nearest point, or the line to it. */
+static oj_status add_point_or_line(const struct batch *b, int64_t i,
+                                   struct oj_arrow_bytes_column *column,
+                                   struct oj_error *err)
+{
+    static const int64_t one[] = {0, 1}, two[] = {0, 2};
+    static const uint8_t line = OJ_PART_LINE;
+    int is_line = b->output->geometry == OJ_WRITE_CONNECTION;
+    double x[2], y[2];
+    struct oj_flat flat;
+    memset(&flat, 0, sizeof flat);
+    x[0] = pair_value(b, OJ_PAIR_FROM_X, i);
+    y[0] = pair_value(b, OJ_PAIR_FROM_Y, i);
+    x[is_line] = pair_value(b, OJ_PAIR_NEAREST_X, i);
+    y[is_line] = pair_value(b, OJ_PAIR_NEAREST_Y, i);
+    flat.n_features = 1;
+    flat.x = x;
+    flat.y = y;
+    flat.n_vertices = 1 + is_line;
+    if (is_line)
+    {
+        flat.part_offset = flat.ring_offset = one;
+        flat.part_kind = &line;
+        flat.vertex_offset = two;
+        flat.n_parts = flat.n_rings = 1;
+    }
+    return add_wkb(column, &flat, isnan(x[is_line]) ? -1 : 0, err);
+}
+
+static oj_status make_geometry(const struct batch *b, struct ArrowArray *out,
+                               struct oj_error *err)
+{
+    struct oj_arrow_bytes_column column;
+    const struct oj_pair_values *values = b->answer->values;
+    struct oj_flat shapes;
+    oj_status status = OJ_OK;
+    memset(&column, 0, sizeof column);
+    memset(&shapes, 0, sizeof shapes);
+    if (values != NULL)
+        shapes = oj_flat_buf_view(&values->shapes);
+    for (int64_t i = 0; i < b->n && status == OJ_OK; i++)
+    {
+        int has_pair = !b->answer->is_join_rows && b->place[i].join_row >= 0;
+        if (b->output->geometry == OJ_WRITE_SHAPE)
+            status = add_wkb(&column, &shapes,
+                             has_pair ? b->place[i].entry : -1, err);
+        else
+            status = add_point_or_line(b, i, &column, err);
+    }
+    if (status == OJ_OK)
+        status = oj_arrow_bytes_column_finish(&column, out, err);
+    oj_arrow_bytes_column_free(&column);
+    return status;
+}
+
+static oj_status make_fids(const struct batch *b, struct ArrowArray *out,
+                           struct oj_error *err)
+{
+    const int64_t *fid = b->answer->join_side->fid;
+    void *to;
+    OJ_TRY(oj_arrow_column_numbers(b->n, sizeof(int64_t), out, &to, err));
+    for (int64_t i = 0; i < b->n; i++)
+    {
+        int64_t row = row_of_side(b, 1, i);
+        ((int64_t *)to)[i] = row < 0 ? 0 : fid != NULL ? fid[row] : row;
+        if (row < 0)
+            OJ_TRY(oj_arrow_column_set_null(out, i, err));
+    }
+    return OJ_OK;
+}
+
+/* The measure, or a value of the pairs; which -1: the measure. */
+static oj_status make_reals(const struct batch *b, int which,
+                            struct ArrowArray *out, struct oj_error *err)
+{
+    void *to;
+    OJ_TRY(oj_arrow_column_numbers(b->n, sizeof(double), out, &to, err));
+    for (int64_t i = 0; i < b->n; i++)
+    {
+        double value = which >= 0 ? pair_value(b, which, i)
+                       : b->answer->is_join_rows || b->place[i].join_row < 0
+                           ? (double)NAN
+                           : b->answer->entries->measure[b->place[i].entry];
+        ((double *)to)[i] = isnan(value) ? 0 : value;
+        if (isnan(value))
+            OJ_TRY(oj_arrow_column_set_null(out, i, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status make_ranks(const struct batch *b, struct ArrowArray *out,
+                            struct oj_error *err)
+{
+    void *to;
+    OJ_TRY(oj_arrow_column_numbers(b->n, sizeof(int32_t), out, &to, err));
+    for (int64_t i = 0; i < b->n; i++)
+    {
+        ((int32_t *)to)[i] = b->place[i].rank;
+        if (b->answer->is_join_rows || b->place[i].join_row < 0)
+            OJ_TRY(oj_arrow_column_set_null(out, i, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status make_counts(const struct batch *b, struct ArrowArray *out,
+                             struct oj_error *err)
+{
+    void *to;
+    OJ_TRY(oj_arrow_column_numbers(b->n, sizeof(int64_t), out, &to, err));
+    for (int64_t i = 0; i < b->n; i++)
+    {
+        ((int64_t *)to)[i] = b->answer->is_join_rows ? 0 : b->place[i].n_pairs;
+        if (b->answer->is_join_rows)
+            OJ_TRY(oj_arrow_column_set_null(out, i, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status make_column(const struct batch *b, int64_t i,
+                             struct ArrowArray *out, struct oj_error *err)
+{
+    const struct rows_output *o = b->output;
+    const struct oj_named_column *column = &o->columns.column[i];
+    int64_t source = column->source;
+    switch (column->origin)
+    {
+        case OJ_COLUMN_INPUT:
+            source = o->input_column[source];
+            if (source < 0)
+                return make_geometry(b, out, err);
+            if (b->answer->is_join_rows && source == o->input->geometry)
+                return take_join_geometry(b, out, err);
+            return take_column(b, 0, source, out, err);
+        case OJ_COLUMN_JOIN:
+            return take_column(b, 1, o->join_column[source], out, err);
+        case OJ_COLUMN_JOIN_FID:
+            return make_fids(b, out, err);
+        case OJ_COLUMN_MEASURE:
+            return make_reals(b, -1, out, err);
+        case OJ_COLUMN_RANK:
+            return make_ranks(b, out, err);
+        case OJ_COLUMN_COUNT:
+            return make_counts(b, out, err);
+        case OJ_COLUMN_PAIR_VALUE:
+            return make_reals(b, column->source, out, err);
+        case OJ_COLUMN_AGGREGATE:
+            break; /* all of them at once */
+    }
+    return OJ_OK;
+}
+
+static oj_status make_aggregates(const struct batch *b, struct ArrowArray *out,
+                                 struct oj_error *err)
+{
+    const struct rows_output *o = b->output;
+    struct ArrowArray **columns;
+    int64_t *rows;
+    oj_status status = OJ_OK;
+    int n = 0;
+    OJ_NEW(columns, o->columns.n, err);
+    rows = oj_malloc(b->n, sizeof *rows);
+    if (rows == NULL)
+        status = oj_fail_nomem(err, b->n, sizeof *rows);
+    for (int64_t i = 0; i < b->n && rows != NULL; i++)
+        rows[i] = b->place[i].row - b->answer->first_row;
+    for (int64_t i = 0; i < o->columns.n; i++)
+    {
+        if (o->columns.column[i].origin == OJ_COLUMN_AGGREGATE)
+            columns[n++] = out->children[i];
+    }
+    if (status == OJ_OK)
+        status =
+            rows_aggregates_results(o->aggregates, rows, b->n, columns, err);
+    oj_free(columns);
+    oj_free(rows);
+    return status;
+}
+
+/* ---- batches ---------------------------------------------------------------
+ */
+
+int64_t rows_output_most_bytes(const struct rows_output *o,
+                               const struct rows_side *side,
+                               const struct rows_chunks *chunks)
+{
+    const int64_t *columns =
+        side == o->input ? o->input_column : o->join_column;
+    int64_t most = 0;
+    for (int64_t i = 0; i < o->columns.n; i++)
+    {
+        const struct oj_named_column *column = &o->columns.column[i];
+        int64_t most_here = 0, source;
+        if (column->origin !=
+            (side == o->input ? OJ_COLUMN_INPUT : OJ_COLUMN_JOIN))
+            continue;
+        source = columns[column->source];
+        for (int64_t k = 0; source >= 0 && k < chunks->n; k++)
+        {
+            const struct ArrowArray *record =
+                oj_arrow_shared_array(chunks->shared[k]);
+            int64_t here = oj_arrow_most_bytes(side->schema.children[source],
+                                               record->children[source],
+                                               record->offset, record->length);
+            most_here = here > most_here ? here : most_here;
+        }
+        most += most_here;
+    }
+    return most;
+}
+
+/* Bytes of the columns of one side at a place. */
+static int64_t bytes_of_place(const struct rows_output *o,
+                              const struct rows_side *side,
+                              const struct rows_chunks *chunks, int64_t row)
+{
+    const int64_t *columns =
+        side == o->input ? o->input_column : o->join_column;
+    int64_t sum = 0;
+    for (int64_t i = 0; i < o->columns.n && row >= 0; i++)
+    {
+        const struct oj_named_column *column = &o->columns.column[i];
+        int64_t source, at;
+        const struct ArrowArray *array;
+        if (column->origin !=
+            (side == o->input ? OJ_COLUMN_INPUT : OJ_COLUMN_JOIN))
+            continue;
+        source = columns[column->source];
+        if (source < 0)
+            continue;
+        array = rows_chunks_at(chunks, source, row, &at);
+        if (at >= 0)
+            sum += oj_arrow_bytes(side->schema.children[source], array, at, 1);
+    }
+    return sum;
+}
+
+/* How many of n places have no more bytes than a batch may; 1 at least. */
+static int64_t count_fitting(const struct rows_output *o,
+                             const struct rows_answer *answer,
+                             const struct oj_row_place *place, int64_t n)
+{
+    int64_t sum = 0, fixed = 16 * o->columns.n;
+    struct batch b = {.output = o, .answer = answer, .place = place, .n = n};
+    if (answer->most_bytes + o->most_bytes + fixed <=
+        MOST_BATCH_BYTES / (n > 0 ? n : 1))
+        return n;
+    for (int64_t i = 0; i < n; i++)
+    {
+        sum += fixed + bytes_of_place(o, o->join, o->join_chunks,
+                                      row_of_side(&b, 1, i));
+        if (answer->input != NULL)
+            sum += bytes_of_place(o, o->input, answer->input,
+                                  row_of_side(&b, 0, i));
+        if (sum > MOST_BATCH_BYTES)
+            return i > 0 ? i : 1;
+    }
+    return n;
+}
+
+static oj_status fill_batch(struct batch *b, struct ArrowArray *out,
+                            struct oj_error *err)
+{
+    OJ_TRY(find_rows(b, 0, err));
+    OJ_TRY(find_rows(b, 1, err));
+    OJ_TRY(oj_arrow_array_make(1, b->output->columns.n, out, err));
+    out->length = b->n;
+    for (int64_t i = 0; i < b->output->columns.n; i++)
+        OJ_TRY(make_column(b, i, out->children[i], err));
+    return b->output->aggregates != NULL ? make_aggregates(b, out, err) : OJ_OK;
+}
+
+oj_status rows_output_make(const struct rows_output *output,
+                           const struct rows_answer *answer,
+                           const struct oj_row_place *places, int64_t *n,
+                           struct ArrowArray *out, struct oj_error *err)
+{
+    int64_t n_rows = count_fitting(output, answer, places, *n);
+    for (;;)
+    {
+        struct batch b = {
+            .output = output, .answer = answer, .place = places, .n = n_rows};
+        oj_status status;
+        memset(out, 0, sizeof *out);
+        status = fill_batch(&b, out, err);
+        for (int side = 0; side < 2; side++)
+        {
+            oj_free(b.chunk[side]);
+            oj_free(b.row[side]);
+        }
+        *n = n_rows;
+        if (status == OJ_OK)
+            return OJ_OK;
+        oj_arrow_array_release(out);
+        if (status != OJ_ERR_LIMIT || n_rows == 1)
+            return status;
+        n_rows = (n_rows + 1) / 2;
+    }
+}
+
+oj_status rows_output_open(const struct rows_side *input,
+                           const struct rows_side *join,
+                           const struct rows_chunks *join_chunks,
+                           const struct ogrjoin_settings *settings,
+                           const struct oj_relation *relation,
+                           struct rows_aggregates *aggregates,
+                           struct oj_pair_request *request,
+                           struct rows_output *out, struct oj_error *err)
+{
+    oj_status status;
+    memset(out, 0, sizeof *out);
+    out->input = input;
+    out->join = join;
+    out->join_chunks = join_chunks;
+    out->how = (enum oj_how)settings->rows.how;
+    out->geometry = settings->rows.geometry;
+    out->aggregates = aggregates;
+    status = check_geometry(out, err);
+    if (status == OJ_OK)
+        status = plan_columns(out, settings, relation, request, err);
+    if (status != OJ_OK)
+    {
+        rows_output_close(out);
+        return status;
+    }
+    out->most_bytes = rows_output_most_bytes(out, join, join_chunks);
+    return OJ_OK;
+}
+
+void rows_output_close(struct rows_output *output)
+{
+    rows_aggregates_close(output->aggregates);
+    oj_row_columns_free(&output->columns);
+    oj_free(output->input_column);
+    oj_free(output->join_column);
+    oj_arrow_schema_release(&output->schema);
+    memset(output, 0, sizeof *output);
+}

@@ -1,0 +1,803 @@
+#include "rows_side.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/text/oj_spelling.h"
+#include "../arrow/arrow_values.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- columns by name -------------------------------------------------------
+ */
+
+static const char *const words[2] = {"left", "right"};
+
+const char *rows_side_name(const struct rows_side *side)
+{
+    return words[side->side == API_SIDE_RIGHT];
+}
+
+static const char *column_name(const struct rows_side *side, int64_t column)
+{
+    const char *name = side->schema.children[column]->name;
+    return name != NULL ? name : "";
+}
+
+struct oj_field_description rows_side_field(const struct rows_side *side,
+                                            int64_t column)
+{
+    const struct ArrowSchema *schema = side->schema.children[column];
+    return (struct oj_field_description){
+        column_name(side, column), oj_arrow_kind(schema),
+        (schema->flags & ARROW_FLAG_NULLABLE) != 0};
+}
+
+/* The name that is spelled most like name, or NULL. */
+static const char *closest_column(const struct rows_side *side,
+                                  const char *name)
+{
+    const char *best = NULL;
+    int least = (int)strlen(name) / 3 + 2;
+    for (int64_t i = 0; i < side->schema.n_children; i++)
+    {
+        int distance = oj_spelling_distance(name, column_name(side, i));
+        if (distance < least)
+        {
+            best = column_name(side, i);
+            least = distance;
+        }
+    }
+    return best;
+}
+
+/* As it is written, else without case where one name alone is meant. */
+oj_status rows_side_find(const struct rows_side *side, const char *option,
+                         const char *name, int64_t *out, struct oj_error *err)
+{
+    const char *closest;
+    int64_t found = -1;
+    int n = 0;
+    for (int64_t i = 0; i < side->schema.n_children; i++)
+    {
+        if (strcmp(column_name(side, i), name) == 0)
+        {
+            *out = i;
+            return OJ_OK;
+        }
+        if (strcasecmp(column_name(side, i), name) == 0)
+        {
+            found = i;
+            n++;
+        }
+    }
+    *out = found;
+    if (n == 1)
+        return OJ_OK;
+    closest = closest_column(side, name);
+    return oj_fail(
+        err, OJ_ERR_ARG, "%s: the %s side has no column \"%.100s\"%s%.100s%s",
+        option, rows_side_name(side), name,
+        closest != NULL ? "; did you mean \"" : "",
+        closest != NULL ? closest : "", closest != NULL ? "\"?" : "");
+}
+
+/* The setting left_WORD or right_WORD. */
+static const char *side_setting(const struct rows_side *side,
+                                const struct ogrjoin_settings *settings,
+                                const char *word, char name[40])
+{
+    snprintf(name, 40, "%s_%s", rows_side_name(side), word);
+    return api_setting_given(settings, name);
+}
+
+/* *out: the column that it names, or -1. */
+static oj_status find_named(const struct rows_side *side,
+                            const struct ogrjoin_settings *settings,
+                            const char *word, int64_t *out,
+                            struct oj_error *err)
+{
+    char name[40];
+    const char *given = side_setting(side, settings, word, name);
+    *out = -1;
+    return given != NULL ? rows_side_find(side, name, given, out, err) : OJ_OK;
+}
+
+/* ---- where features are ----------------------------------------------------
+ */
+
+int rows_side_is_geometry(const struct ArrowSchema *schema)
+{
+    int64_t n;
+    const char *name =
+        oj_arrow_metadata_find(schema->metadata, "ARROW:extension:name", &n);
+    return name != NULL && ((n > 9 && memcmp(name, "geoarrow.", 9) == 0) ||
+                            (n == 7 && memcmp(name, "ogc.wkb", 7) == 0));
+}
+
+static int is_bytes(const struct ArrowSchema *schema)
+{
+    return strcmp(schema->format, "z") == 0 ||
+           strcmp(schema->format, "Z") == 0 ||
+           strcmp(schema->format, "vz") == 0;
+}
+
+static int64_t count_columns(const struct rows_side *side,
+                             int (*is_so)(const struct ArrowSchema *),
+                             int64_t *first, char *names, size_t size)
+{
+    int64_t n = 0;
+    size_t used = 0;
+    names[0] = '\0';
+    for (int64_t i = side->schema.n_children; i-- > 0;)
+    {
+        if (!is_so(side->schema.children[i]))
+            continue;
+        n++;
+        *first = i;
+    }
+    for (int64_t i = 0; i < side->schema.n_children && used + 1 < size; i++)
+    {
+        if (is_so(side->schema.children[i]))
+            used +=
+                (size_t)snprintf(names + used, size - used, "%s%.60s",
+                                 used > 0 ? ", " : "", column_name(side, i));
+    }
+    return n;
+}
+
+/* The only column marked as geoarrow, else the only one of bytes. */
+static oj_status choose_geometry(struct rows_side *side, int is_needed,
+                                 struct oj_error *err)
+{
+    char names[300];
+    int64_t n = count_columns(side, rows_side_is_geometry, &side->geometry,
+                              names, sizeof names);
+    if (n == 0 && is_needed)
+        n = count_columns(side, is_bytes, &side->geometry, names, sizeof names);
+    if (n == 1)
+        return OJ_OK;
+    side->geometry = -1;
+    if (!is_needed)
+        return OJ_OK;
+    if (n == 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the %s side has no column of geometries: name one with "
+                       "%s_column, or its columns of x and y with %s_x and "
+                       "%s_y",
+                       rows_side_name(side), rows_side_name(side),
+                       rows_side_name(side), rows_side_name(side));
+    return oj_fail(err, OJ_ERR_ARG,
+                   "the %s side has %lld columns of geometries, %s: choose one "
+                   "with %s_column",
+                   rows_side_name(side), (long long)n, names,
+                   rows_side_name(side));
+}
+
+static oj_status check_is_number(const struct rows_side *side, int64_t column,
+                                 const char *option, struct oj_error *err)
+{
+    struct oj_field_description field = rows_side_field(side, column);
+    if (oj_field_kind_is_number(field.kind))
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%s: the column \"%.100s\" is no number but %s", option,
+                   field.name, oj_field_kind_name(field.kind));
+}
+
+static oj_status find_features(struct rows_side *side,
+                               const struct ogrjoin_settings *settings,
+                               const struct compared_fields *compared,
+                               struct oj_error *err)
+{
+    struct oj_relation relation = settings->relation;
+    int is_needed = !api_compares_only_attributes(&relation);
+    OJ_TRY(find_named(side, settings, "x", &side->x, err));
+    OJ_TRY(find_named(side, settings, "y", &side->y, err));
+    OJ_TRY(find_named(side, settings, "column", &side->geometry, err));
+    if (side->x >= 0)
+    {
+        OJ_TRY(check_is_number(side, side->x, "x", err));
+        OJ_TRY(check_is_number(side, side->y, "y", err));
+        relation.op = OJ_OP_SIMILAR; /* reads no geometry */
+        relation.max_distance = INFINITY;
+        return api_record_read(&side->schema, NULL, compared, side->side,
+                               &relation, &side->record, err);
+    }
+    if (side->geometry < 0)
+        OJ_TRY(choose_geometry(side, is_needed, err));
+    return api_record_read(
+        &side->schema,
+        side->geometry >= 0 ? column_name(side, side->geometry) : NULL,
+        compared, side->side, &relation, &side->record, err);
+}
+
+int rows_side_has_shapes(const struct rows_side *side)
+{
+    return side->geometry >= 0 || side->x >= 0;
+}
+
+/* ---- what else columns mean ------------------------------------------------
+ */
+
+/* The columns of this side in "LEFT=RIGHT,F". */
+static oj_status find_compared(struct rows_side *side, const char *option,
+                               const char *list, enum rows_classes which,
+                               struct oj_error *err)
+{
+    struct oj_field_pairs pairs;
+    oj_status status;
+    memset(&pairs, 0, sizeof pairs);
+    status = oj_field_pairs_parse("", option, list, &pairs, err);
+    if (status == OJ_OK)
+    {
+        side->compared[which] =
+            oj_calloc(pairs.n, sizeof *side->compared[which]);
+        if (side->compared[which] == NULL)
+            status = oj_fail_nomem(err, pairs.n, sizeof(int64_t));
+    }
+    for (int i = 0; i < pairs.n && status == OJ_OK; i++)
+    {
+        const char *name = pairs.fields[side->side == API_SIDE_RIGHT][i];
+        status =
+            rows_side_find(side, option, name, &side->compared[which][i], err);
+    }
+    side->n_compared[which] = status == OJ_OK ? pairs.n : 0;
+    oj_field_pairs_free(&pairs);
+    return status;
+}
+
+const char *rows_exclusion_end(const char *list)
+{
+    const char *at = list;
+    for (; *at != '\0'; at++)
+    {
+        if (*at == ',' && (strncasecmp(at + 1, "field=", 6) == 0 ||
+                           strcasecmp(at + 1, "self") == 0 ||
+                           strncasecmp(at + 1, "self,", 5) == 0 ||
+                           strcasecmp(at + 1, "same_geometry") == 0 ||
+                           strncasecmp(at + 1, "same_geometry,", 14) == 0))
+            break;
+    }
+    return at;
+}
+
+static oj_status find_excluded(struct rows_side *side, const char *list,
+                               struct oj_error *err)
+{
+    while (list[0] != '\0')
+    {
+        const char *end = rows_exclusion_end(list);
+        if (strncasecmp(list, "field=", 6) == 0)
+        {
+            char *word;
+            oj_status status;
+            size_t n = (size_t)(end - list) - 6;
+            if (side->n_compared[ROWS_EXCLUDE] > 0)
+                return oj_fail(err, OJ_ERR_ARG,
+                               "exclude field= is written once, as "
+                               "field=a=b,c");
+            OJ_NEW(word, (int64_t)n + 1, err);
+            memcpy(word, list + 6, n);
+            word[n] = '\0';
+            status = find_compared(side, "exclude", word, ROWS_EXCLUDE, err);
+            oj_free(word);
+            OJ_TRY(status);
+        }
+        list = end + (*end == ',');
+    }
+    return OJ_OK;
+}
+
+/* F or F:km */
+static oj_status find_distances(struct rows_side *side,
+                                const struct ogrjoin_settings *settings,
+                                struct oj_error *err)
+{
+    const char *option = side->side == API_SIDE_RIGHT
+                             ? "join_max_distance_field"
+                             : "max_distance_field";
+    const char *given = api_setting_given(settings, option), *colon;
+    char name[300];
+    side->max_distance = -1;
+    if (given == NULL)
+        return OJ_OK;
+    colon = strrchr(given, ':');
+    if (colon != NULL)
+        OJ_TRY(oj_distance_unit_read("", option, given, colon + 1,
+                                     &side->distance_unit, err));
+    snprintf(name, sizeof name, "%.*s",
+             colon != NULL ? (int)(colon - given) : (int)strlen(given), given);
+    OJ_TRY(oj_field_name_parse("", option, name, err));
+    OJ_TRY(rows_side_find(side, option, name, &side->max_distance, err));
+    return check_is_number(side, side->max_distance, option, err);
+}
+
+static oj_status find_fid(struct rows_side *side,
+                          const struct ogrjoin_settings *settings,
+                          struct oj_error *err)
+{
+    struct oj_field_description field;
+    OJ_TRY(find_named(side, settings, "fid", &side->fid, err));
+    if (side->fid < 0)
+        return OJ_OK;
+    field = rows_side_field(side, side->fid);
+    if (oj_field_kind_is_integer(field.kind))
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%s_fid: the column \"%.100s\" is no whole number but %s",
+                   rows_side_name(side), field.name,
+                   oj_field_kind_name(field.kind));
+}
+
+/* ---- columns of rows -------------------------------------------------------
+ */
+
+static oj_status select_named(struct rows_side *side, const char *option,
+                              const char *list, struct oj_error *err)
+{
+    struct oj_field_pairs pairs;
+    oj_status status;
+    memset(&pairs, 0, sizeof pairs);
+    status = oj_field_pairs_parse("", option, list, &pairs, err);
+    for (int64_t i = 0; i < side->schema.n_children && status == OJ_OK; i++)
+    {
+        int is_named = i == side->geometry;
+        for (int k = 0; k < pairs.n && !is_named; k++)
+            is_named =
+                strcasecmp(pairs.fields[0][k], column_name(side, i)) == 0;
+        if (is_named)
+            side->selected[side->n_selected++] = i;
+    }
+    for (int k = 0; k < pairs.n && status == OJ_OK; k++)
+    {
+        int64_t column;
+        status = rows_side_find(side, option, pairs.fields[0][k], &column, err);
+    }
+    oj_field_pairs_free(&pairs);
+    return status;
+}
+
+/* In the order of the side. The geometry stays: it is no field. */
+static oj_status select_columns(struct rows_side *side,
+                                const struct ogrjoin_settings *settings,
+                                struct oj_error *err)
+{
+    char option[40];
+    const char *list = side_setting(side, settings, "select", option);
+    OJ_NEW_ZEROED(side->selected, side->schema.n_children, err);
+    if (list != NULL && list[0] != '\0')
+        OJ_TRY(select_named(side, option, list, err));
+    for (int64_t i = 0; i < side->schema.n_children; i++)
+    {
+        if (list == NULL || (list[0] == '\0' && i == side->geometry))
+            side->selected[side->n_selected++] = i;
+    }
+    for (int64_t i = 0; i < side->n_selected; i++)
+        OJ_TRY(
+            oj_arrow_check_type(side->schema.children[side->selected[i]], err));
+    return OJ_OK;
+}
+
+/* ---- its CRS ---------------------------------------------------------------
+ */
+
+/* What the extension type of the geometries states, if anything. */
+static oj_status copy_crs_of_column(struct rows_side *side,
+                                    struct oj_error *err)
+{
+    int64_t n = 0;
+    const char *found =
+        oj_arrow_metadata_find(side->schema.children[side->geometry]->metadata,
+                               "ARROW:extension:metadata", &n);
+    char *metadata;
+    oj_status status;
+    if (found == NULL)
+        return OJ_OK;
+    OJ_NEW(metadata, n + 1, err);
+    memcpy(metadata, found, (size_t)n);
+    metadata[n] = '\0';
+    status = oj_crs_text_of_metadata(metadata, &side->crs_words, err);
+    oj_free(metadata);
+    return status;
+}
+
+/* What left_crs says, or else the extension type of the geometries. */
+static oj_status read_crs(struct rows_side *side,
+                          const struct ogrjoin_settings *settings,
+                          struct oj_error *err)
+{
+    char option[40];
+    const char *given = side_setting(side, settings, "crs", option);
+    if (given != NULL)
+    {
+        size_t size = strlen(given) + 1;
+        OJ_NEW(side->crs_words, (int64_t)size, err);
+        memcpy(side->crs_words, given, size);
+    }
+    else if (side->geometry >= 0)
+    {
+        snprintf(option, sizeof option, "the CRS of the %s side",
+                 rows_side_name(side));
+        OJ_TRY(copy_crs_of_column(side, err));
+    }
+    return oj_crs_text_read(side->crs_words, option,
+                            &settings->rows.crs_callbacks, &side->crs, err);
+}
+
+/* ---- a side ----------------------------------------------------------------
+ */
+
+static oj_status read_side(struct rows_side *side,
+                           const struct ogrjoin_settings *settings,
+                           struct oj_error *err)
+{
+    const char *on = api_setting_given(settings, "on");
+    const char *exclude = api_setting_given(settings, "exclude");
+    struct compared_fields compared;
+    oj_status status;
+    if (side->schema.format == NULL || strcmp(side->schema.format, "+s") != 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the %s side is no stream of record batches",
+                       rows_side_name(side));
+    status = api_settings_compared(settings, &compared, err);
+    if (status == OJ_OK)
+        status = find_features(side, settings, &compared, err);
+    compared_fields_free(&compared);
+    OJ_TRY(status);
+    OJ_TRY(find_fid(side, settings, err));
+    OJ_TRY(find_distances(side, settings, err));
+    if (on != NULL)
+        OJ_TRY(find_compared(side, "on", on, ROWS_ON, err));
+    if (exclude != NULL)
+        OJ_TRY(find_excluded(side, exclude, err));
+    OJ_TRY(select_columns(side, settings, err));
+    return read_crs(side, settings, err);
+}
+
+oj_status rows_side_open(struct ArrowSchema *schema, int of,
+                         const struct ogrjoin_settings *settings,
+                         struct rows_side *side, struct oj_error *err)
+{
+    oj_status status;
+    memset(side, 0, sizeof *side);
+    side->side = of;
+    side->schema = *schema;
+    schema->release = NULL;
+    status = read_side(side, settings, err);
+    if (status != OJ_OK)
+        rows_side_free(side);
+    return status;
+}
+
+void rows_side_free(struct rows_side *side)
+{
+    oj_arrow_schema_release(&side->schema);
+    arrow_fields_free(&side->record.fields);
+    for (int i = 0; i < ROWS_N_CLASSES; i++)
+        oj_free(side->compared[i]);
+    oj_free(side->selected);
+    oj_free(side->crs_words);
+    memset(side, 0, sizeof *side);
+}
+
+/* ---- chunks ----------------------------------------------------------------
+ */
+
+int64_t rows_chunks_rows(const struct rows_chunks *chunks)
+{
+    return chunks->n > 0 ? chunks->first[chunks->n] : 0;
+}
+
+static oj_status check_record(const struct rows_side *side,
+                              const struct ArrowArray *array,
+                              struct oj_error *err)
+{
+    OJ_TRY(arrow_check(array, 1, side->schema.n_children, err));
+    for (int64_t i = 0; i < array->n_children; i++)
+    {
+        struct oj_error ignored;
+        if (array->children[i] == NULL ||
+            array->children[i]->length < array->offset + array->length)
+            return arrow_fail(err);
+        /* Columns that are not taken may be of any type. */
+        if (oj_arrow_check_type(side->schema.children[i], &ignored) == OJ_OK)
+            OJ_TRY(oj_arrow_check_array(side->schema.children[i],
+                                        array->children[i], err));
+    }
+    return OJ_OK;
+}
+
+oj_status rows_chunks_add(struct rows_chunks *chunks,
+                          const struct rows_side *side,
+                          struct ArrowArray *array, struct oj_error *err)
+{
+    int64_t n = chunks->n, n_rows = rows_chunks_rows(chunks);
+    oj_status status = check_record(side, array, err);
+    if (status == OJ_OK && n_rows > INT32_MAX - array->length)
+        status = oj_fail(err, OJ_ERR_LIMIT,
+                         "a side of more than %d rows at once is not possible",
+                         INT32_MAX);
+    if (status == OJ_OK)
+        status = oj_reserve(&chunks->shared, n, n + 1, &chunks->cap_shared,
+                            sizeof(*chunks->shared), err);
+    if (status == OJ_OK)
+        status = oj_reserve(&chunks->first, n + (n > 0), n + 2,
+                            &chunks->cap_first, sizeof *chunks->first, err);
+    if (status != OJ_OK)
+    {
+        oj_arrow_array_release(array);
+        return status;
+    }
+    n_rows += array->length;
+    OJ_TRY(oj_arrow_share(array, &chunks->shared[n], err));
+    if (n == 0)
+        chunks->first[0] = 0;
+    chunks->first[n + 1] = n_rows;
+    chunks->n++;
+    return OJ_OK;
+}
+
+void rows_chunks_clear(struct rows_chunks *chunks)
+{
+    for (int64_t i = 0; i < chunks->n; i++)
+        oj_arrow_unshare(chunks->shared[i]);
+    chunks->n = 0;
+}
+
+void rows_chunks_free(struct rows_chunks *chunks)
+{
+    rows_chunks_clear(chunks);
+    oj_free(chunks->shared);
+    oj_free(chunks->first);
+    memset(chunks, 0, sizeof *chunks);
+}
+
+int64_t rows_chunks_find(const struct rows_chunks *chunks, int64_t row)
+{
+    int64_t low = 0, high = chunks->n - 1;
+    while (low < high)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if (chunks->first[middle + 1] > row)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+oj_status rows_chunks_column(const struct rows_chunks *chunks,
+                             const struct rows_side *side, int64_t column,
+                             struct oj_arrow_chunks *out,
+                             const struct ArrowArray ***arrays,
+                             struct oj_error *err)
+{
+    OJ_NEW(*arrays, chunks->n, err);
+    for (int64_t i = 0; i < chunks->n; i++)
+        (*arrays)[i] =
+            oj_arrow_shared_array(chunks->shared[i])->children[column];
+    *out = (struct oj_arrow_chunks){side->schema.children[column], *arrays,
+                                    chunks->shared, chunks->n};
+    return OJ_OK;
+}
+
+const struct ArrowArray *rows_chunks_at(const struct rows_chunks *chunks,
+                                        int64_t column, int64_t row,
+                                        int64_t *in_array)
+{
+    int64_t i = rows_chunks_find(chunks, row);
+    const struct ArrowArray *record = oj_arrow_shared_array(chunks->shared[i]);
+    *in_array = record->offset + row - chunks->first[i];
+    if (!arrow_bit(arrow_validity(record), *in_array))
+        *in_array = -1;
+    return record->children[column];
+}
+
+/* ---- values of a column ----------------------------------------------------
+ */
+
+/* The numbers of a column, NaN where there is none. */
+static oj_status read_numbers(const struct rows_side *side,
+                              const struct rows_chunks *chunks, int64_t column,
+                              double scale, double **out, struct oj_error *err)
+{
+    const struct ArrowSchema *schema = side->schema.children[column];
+    int64_t n = rows_chunks_rows(chunks);
+    OJ_NEW(*out, n, err);
+    for (int64_t row = 0; row < n; row++)
+    {
+        int64_t at;
+        const struct ArrowArray *array =
+            rows_chunks_at(chunks, column, row, &at);
+        (*out)[row] = (double)NAN;
+        if (at >= 0)
+            OJ_TRY(oj_arrow_number(schema, array, at, &(*out)[row], err));
+        (*out)[row] *= scale;
+    }
+    return OJ_OK;
+}
+
+static oj_status read_fids(const struct rows_side *side,
+                           const struct rows_chunks *chunks, int64_t **out,
+                           struct oj_error *err)
+{
+    const struct ArrowSchema *schema = side->schema.children[side->fid];
+    int64_t n = rows_chunks_rows(chunks);
+    struct oj_arrow_room room;
+    OJ_NEW(*out, n, err);
+    for (int64_t row = 0; row < n; row++)
+    {
+        struct oj_plain_value value = {OJ_PLAIN_NULL, 0, 0, NULL, 0};
+        int64_t at;
+        const struct ArrowArray *array =
+            rows_chunks_at(chunks, side->fid, row, &at);
+        if (at >= 0)
+            OJ_TRY(oj_arrow_plain_value(schema, array, at, &room, &value, err));
+        if (value.form != OJ_PLAIN_INTEGER)
+            return oj_fail(err, OJ_ERR_DATA,
+                           "%s_fid: row %lld has no number in the column "
+                           "\"%.100s\"",
+                           rows_side_name(side), (long long)row,
+                           column_name(side, side->fid));
+        (*out)[row] = value.integer;
+    }
+    return OJ_OK;
+}
+
+/* Values of the columns of on or exclude. */
+struct compared_reader
+{
+    const struct rows_side *side;
+    const struct rows_chunks *chunks;
+    const int64_t *column;
+    const enum oj_value_comparison *comparison;
+    struct oj_arrow_room room;
+};
+
+static oj_status read_compared_value(void *user, int field, int64_t row,
+                                     struct oj_plain_value *value,
+                                     struct oj_error *err)
+{
+    struct compared_reader *r = user;
+    int64_t column = r->column[field], at;
+    const struct ArrowArray *array =
+        rows_chunks_at(r->chunks, column, row, &at);
+    memset(value, 0, sizeof *value);
+    if (at < 0)
+        return OJ_OK;
+    OJ_TRY(oj_arrow_plain_value(r->side->schema.children[column], array, at,
+                                &r->room, value, err));
+    if (r->comparison[field] != OJ_COMPARE_TEXTS ||
+        (value->form != OJ_PLAIN_INTEGER && value->form != OJ_PLAIN_REAL))
+        return OJ_OK;
+    *value =
+        oj_plain_text(r->room.text, oj_plain_value_write(value, r->room.text));
+    return OJ_OK;
+}
+
+static oj_status make_classes(const struct rows_side *side,
+                              const struct rows_chunks *chunks,
+                              enum rows_classes which,
+                              struct rows_classes_of_values *classes,
+                              int insert, int32_t **out, struct oj_error *err)
+{
+    struct compared_reader reader = {.side = side,
+                                     .chunks = chunks,
+                                     .column = side->compared[which],
+                                     .comparison = classes->comparison[which]};
+    const struct oj_plain_reader rows = {read_compared_value, &reader};
+    struct oj_value_key key;
+    oj_status status;
+    memset(&key, 0, sizeof key);
+    OJ_NEW(*out, rows_chunks_rows(chunks), err);
+    status = oj_value_classes_find(&classes->classes[which], &key,
+                                   classes->comparison[which],
+                                   side->n_compared[which], &rows,
+                                   rows_chunks_rows(chunks), insert, *out, err);
+    oj_value_key_free(&key);
+    return status;
+}
+
+/* ---- layers ----------------------------------------------------------------
+ */
+
+static oj_status add_chunks(const struct rows_side *side,
+                            const struct rows_chunks *chunks,
+                            struct ogrjoin_layer *layer, struct oj_error *err)
+{
+    for (int64_t i = 0; i < chunks->n; i++)
+    {
+        const struct ArrowArray *array =
+            oj_arrow_shared_array(chunks->shared[i]);
+        struct ArrowArray view;
+        oj_status status;
+        OJ_TRY(oj_arrow_view(chunks->shared[i], array, 0, array->length, &view,
+                             err));
+        status = api_layer_add(layer, &side->record, &view, err);
+        oj_arrow_array_release(&view);
+        OJ_TRY(status);
+    }
+    return OJ_OK;
+}
+
+/* Points of two columns of numbers. */
+static oj_status read_points(const struct rows_side *side,
+                             const struct rows_chunks *chunks,
+                             struct ogrjoin_layer *layer, struct oj_error *err)
+{
+    struct oj_flat flat;
+    int64_t n = rows_chunks_rows(chunks);
+    OJ_TRY(read_numbers(side, chunks, side->x, 1.0, &layer->own_x, err));
+    OJ_TRY(read_numbers(side, chunks, side->y, 1.0, &layer->own_y, err));
+    memset(&flat, 0, sizeof flat);
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (!(fabs(layer->own_x[i]) <= OJ_FLAT_MOST &&
+              fabs(layer->own_y[i]) <= OJ_FLAT_MOST))
+            layer->own_x[i] = layer->own_y[i] = (double)NAN;
+    }
+    flat.n_features = flat.n_parts = flat.n_rings = flat.n_vertices = n;
+    flat.part_kinds = OJ_PART_POINT;
+    flat.x = layer->own_x;
+    flat.y = layer->own_y;
+    layer->flat = flat;
+    return OJ_OK;
+}
+
+static oj_status fill_layer(const struct rows_side *side,
+                            const struct rows_chunks *chunks,
+                            const struct ogrjoin_settings *settings,
+                            struct ogrjoin_layer *layer, struct oj_error *err)
+{
+    OJ_TRY(add_chunks(side, chunks, layer, err));
+    OJ_TRY(api_layer_finish(layer, &side->record, settings, err));
+    if (side->x >= 0)
+        OJ_TRY(read_points(side, chunks, layer, err));
+    if (side->fid < 0)
+        return OJ_OK;
+    OJ_TRY(read_fids(side, chunks, &layer->own_id, err));
+    layer->flat.fid = layer->own_id;
+    return OJ_OK;
+}
+
+oj_status rows_side_make_layer(const struct rows_side *side,
+                               const struct rows_chunks *chunks,
+                               int64_t first_row,
+                               const struct ogrjoin_settings *settings,
+                               struct ogrjoin_layer **out, struct oj_error *err)
+{
+    struct ogrjoin_layer *layer = NULL;
+    oj_status status;
+    OJ_TRY(api_layer_new(&layer, err));
+    layer->features.first_fid = layer->first_row = first_row;
+    status = fill_layer(side, chunks, settings, layer, err);
+    if (status == OJ_OK)
+        *out = layer;
+    else
+        ogrjoin_layer_free(layer);
+    return status;
+}
+
+oj_status rows_side_add_columns(const struct rows_side *side,
+                                const struct rows_chunks *chunks,
+                                struct rows_classes_of_values *classes,
+                                int insert, double scale,
+                                struct ogrjoin_layer *layer,
+                                struct oj_error *err)
+{
+    if (side->n_compared[ROWS_ON] > 0)
+        OJ_TRY(make_classes(side, chunks, ROWS_ON, classes, insert,
+                            &layer->own_on_class, err));
+    if (side->n_compared[ROWS_EXCLUDE] > 0)
+        OJ_TRY(make_classes(side, chunks, ROWS_EXCLUDE, classes, insert,
+                            &layer->own_exclude_class, err));
+    if (side->max_distance >= 0)
+        OJ_TRY(read_numbers(side, chunks, side->max_distance, scale,
+                            &layer->own_max_distance, err));
+    layer->flat.on_class = layer->own_on_class;
+    layer->flat.exclude_class = layer->own_exclude_class;
+    layer->flat.max_distance = layer->own_max_distance;
+    return OJ_OK;
+}

@@ -1,0 +1,386 @@
+#include "oj_option_clash.h"
+
+#include "../../../flatten/base/oj_word_list.h"
+#include "oj_rows_per_input.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- conditions -----------------------------------------------------------
+ */
+
+static const char *word_of(const struct oj_given_options *given,
+                           const char *name)
+{
+    return strcmp(name, "op") == 0 ? given->op : given->word(given->user, name);
+}
+
+static struct oj_row_choice row_choice_of(const struct oj_given_options *given)
+{
+    const char *how = word_of(given, "how"), *pick = word_of(given, "pick");
+    const int is_choice = how != NULL && oj_words_find("semi|anti", how) >= 0;
+    return (struct oj_row_choice){
+        .how = is_choice ? OJ_HOW_SEMI : OJ_HOW_LEFT,
+        .picks = pick != NULL && strcasecmp(pick, "all") != 0,
+        .one_to_one = word_of(given, "one_to_one") != NULL,
+        .aggregates = word_of(given, "agg") != NULL};
+}
+
+static enum oj_rows_per_input rows_of(const struct oj_given_options *given)
+{
+    const struct oj_row_choice choice = row_choice_of(given);
+    return oj_rows_per_input_find(given->relation, &choice);
+}
+
+static int finds_several(const struct oj_given_options *given)
+{
+    return rows_of(given) == OJ_ROWS_SEVERAL;
+}
+
+static int gives_k_rows(const struct oj_given_options *given)
+{
+    return rows_of(given) == OJ_ROWS_SEVERAL_BY_K;
+}
+
+static int gives_ties(const struct oj_given_options *given)
+{
+    return rows_of(given) == OJ_ROWS_SEVERAL_BY_TIES;
+}
+
+static int has_no_rank(const struct oj_given_options *given)
+{
+    const struct oj_row_choice choice = row_choice_of(given);
+    return word_of(given, "name_rank")[0] != '\0' &&
+           !oj_rows_per_input_have_rank(given->relation, &choice);
+}
+
+static int has_no_distance(const struct oj_given_options *given)
+{
+    return word_of(given, "name_distance")[0] != '\0' &&
+           (oj_op_get(given->relation->op)->takes & OJ_TAKES_DISTANCE) == 0;
+}
+
+static int takes_attributes(const struct oj_given_options *given)
+{
+    return (oj_op_get(given->relation->op)->takes & OJ_TAKES_ATTRIBUTES) != 0;
+}
+
+static int takes_every_pair(const struct oj_given_options *given)
+{
+    return oj_op_get(given->relation->op)->k == OJ_EVERY_PAIR;
+}
+
+static int is_planar(const struct oj_given_options *given)
+{
+    return given->relation->metric != OJ_METRIC_SPHERE;
+}
+
+static int compares_shapes(const struct oj_given_options *given)
+{
+    return oj_relation_compares_shapes(given->relation);
+}
+
+/* ---- the table ------------------------------------------------------------
+ */
+
+/* A row fits when its option was given one of its values, and
+ *   with others:  one of these was given one of theirs
+ *   with without: none of these was given
+ *   with when:    that holds.
+ * Values: "a|b"; "!a|b": any but these; NULL: any.
+ * why: both do not go together, and the reason.  text: the whole message.
+ * Names of options in them: {name}, {name word}, {name *} with the word that
+ * was given, {* name} for that word alone. */
+struct clash
+{
+    const char *option, *values, *others, *other_values, *without;
+    int (*when)(const struct oj_given_options *);
+    const char *why, *text;
+};
+
+#define ROW_COLUMNS                                                            \
+    "name_fid|name_distance|name_similarity|name_difference|name_rank|"        \
+    "name_count|overlap|nearest_point_fields|bearing_field"
+#define NEW_DATASET                                                            \
+    "f|nln|dsco|lco|doo|nlt|overwrite|append|update|unsetFid|a_srs"
+
+static const struct clash clashes[] = {
+    /* How is measured. */
+    {"metric", "sphere", .without = "max_distance", .when = takes_attributes,
+     .text = "{metric sphere} with {op *} needs {max_distance}"},
+    {"ties", .without = "k", .when = takes_every_pair,
+     .text = "{ties} goes with {k} here: without it all pairs that are near "
+             "enough are written"},
+    {"metric", "sphere", "validate", "!sphere",
+     .text = "{validate *}: this reference measures in the plane, as GEOS "
+             "does; that of {metric sphere} is {validate sphere}"},
+    {"validate", "sphere", .when = is_planar,
+     .text = "{validate *}: this reference is for {metric sphere}; in the "
+             "plane it is {validate geos}"},
+    {"metric", "sphere", "distance_to", "boundary",
+     .text = "{distance_to boundary} is possible with {metric planar} only"},
+    {"geometry", "nearest_point|connection", .when = compares_shapes,
+     .text = "{geometry nearest_point} and connection go with "
+             "{distance least} only: nearest points are those of it"},
+
+    /* What is read, and what is written where. */
+    {"overwrite", NULL, "append",
+     .why = "one replaces the layer, the other keeps it"},
+    {"input_layer", NULL, "sql", .why = "a SELECT names its own layers"},
+    {"join_layer", NULL, "join_sql", .why = "a SELECT names its own layers"},
+    {"q", NULL, "progress",
+     .why = "one hides the progress, the other shows it"},
+    {"max_distance", NULL, "max_distance_field|join_max_distance_field",
+     .why = "both say how far"},
+    {"max_distance_field", NULL, "join_max_distance_field",
+     .why = "both say how far"},
+
+    /* What becomes of the pairs of a row. */
+    {"pick", NULL, "agg|one_to_one",
+     .why = "each makes one row of an input row's pairs"},
+    {"agg", NULL, "one_to_one", .why = "there is one pair at most to add up"},
+    {"agg", NULL,
+     "name_distance|name_similarity|name_difference|name_rank|name_fid|overlap|"
+     "nearest_point_fields|bearing_field|geometry",
+     .why = "a row of aggregates stands for several join features"},
+    {"agg", NULL, "join_select",
+     .why = "the aggregates name the join side's fields"},
+    {"distance", "!least", "nearest_point_fields|bearing_field",
+     .why = "nearest points are those of the least distance"},
+    {"window", NULL,
+     "join_layer|join_where|join_sql|join_select|join_srs|joo|on|exclude|"
+     "unordered_pairs|similar|vector",
+     .why = "the boxes are the join side"},
+    {"explain", NULL, "benchmark|validate|json_summary|q|progress",
+     .why = "{explain} only says what would be done"},
+    {"in_place", NULL, "geometry", .why = "the layer keeps its geometries"},
+    {"in_place", NULL, "unmatched_layer|unmatched_join_layer|" NEW_DATASET,
+     .why = "nothing is written to another dataset"},
+    {"in_place", NULL, "sql", .why = "the rows of a SELECT cannot be updated"},
+    {"in_place", NULL, "select", .why = "all fields of the layer stay"},
+    {"benchmark", NULL,
+     NEW_DATASET "|in_place|unmatched_layer|unmatched_join_layer|geometry",
+     .why = "the benchmark writes no layer"},
+    {"benchmark", NULL,
+     "how|pick|agg|one_to_one|prefix|" ROW_COLUMNS "|select|join_select",
+     .why = "the benchmark times the finding of pairs, and makes no rows of "
+            "them"},
+    {"benchmark", NULL, "memory|max_pairs|batch",
+     .why = "the benchmark holds all rows and pairs in memory at once"},
+    {"benchmark", NULL, "backend",
+     .why = "the benchmark goes through the backends"},
+    {"benchmark", NULL, "validate",
+     .why = "the benchmark compares its rows itself"},
+    {"benchmark", NULL, "json_summary",
+     .why = "its table can be had by {benchmark_csv}"},
+    {"benchmark", NULL, "progress",
+     .why = "the benchmark names each method as it begins"},
+    {"how", "semi|anti",
+     ROW_COLUMNS "|geometry|pick|agg|prefix|join_select|unmatched_join_layer",
+     .why = "only the input layer's geometry and fields are written"},
+    {"nlt", "NONE", "geometry|a_srs", .why = "no geometry is written"},
+
+    /* Each side is joined by one point or by its shape. */
+    {"centroid_of", "input|both", "point_on_surface_of", "input|both",
+     .text = "{centroid_of} and {point_on_surface_of} both say what the input "
+             "side is joined by: leave it out of one of them"},
+    {"op", "window", "centroid_of|point_on_surface_of", "join|both",
+     .text = "with {op window} {centroid_of} and {point_on_surface_of} can "
+             "only be input: the join side are boxes"},
+    {"centroid_of", "join|both", "point_on_surface_of", "join|both",
+     .text = "{centroid_of} and {point_on_surface_of} both say what the join "
+             "side is joined by: leave it out of one of them"},
+
+    /* One row of columns is all that a row of a layer can take in place. */
+    {"in_place", NULL, "how", "!left",
+     .text = "{in_place} keeps every row of the layer: {how} can only be "
+             "left"},
+    {"in_place", .when = finds_several,
+     .text = "{in_place} has room for one join feature per row, and {op *} can "
+             "find several: choose one with {pick}, for example {pick first}, "
+             "or with {one_to_one}, or add them up with {agg}"},
+    {"in_place", .when = gives_k_rows,
+     .text = "{in_place} has room for one join feature per row: {k} can only "
+             "be 1, unless {pick}, {one_to_one} or {agg} makes one of them"},
+    {"in_place", .when = gives_ties,
+     .text = "{in_place} has room for one join feature per row: {ties} can "
+             "only be first, unless {pick}, {one_to_one} or {agg} makes one of "
+             "them"},
+
+    /* Columns that there are not. */
+    {"name_distance", .when = has_no_distance,
+     .text = "{name_distance}: {op *} has no distance"},
+    {"pick", "most_similar", .without = "similar|vector",
+     .text = "{pick most_similar} needs {similar} or {vector}"},
+    {"name_rank", .when = has_no_rank,
+     .text = "{name_rank}: there is a rank only with {op nearest} or similar, "
+             "and several join features to an input row ({k}, {ties all}), of "
+             "which none is picked"},
+    {"agg", NULL, "how", "!left|inner",
+     .text = "{agg} gives one row for each input row: {how} can be left, or "
+             "inner for those with pairs only"},
+    {"agg", NULL, "name_count",
+     .text = "{agg} names its columns itself: write \"count as "
+             "{* name_count}\""},
+};
+
+/* ---- messages -------------------------------------------------------------
+ */
+
+enum
+{
+    MAX_NAME = 64,
+    MAX_WORD = 256
+};
+
+struct message
+{
+    char text[1024];
+    size_t n;
+};
+
+static void add_text(struct message *m, const char *text, size_t n)
+{
+    const size_t room = sizeof m->text - 1 - m->n;
+    n = n < room ? n : room;
+    memcpy(m->text + m->n, text, n);
+    m->n += n;
+    m->text[m->n] = '\0';
+}
+
+static void add_option(struct message *m, const struct oj_given_options *given,
+                       const char *name, const char *word)
+{
+    char text[MAX_NAME + MAX_WORD];
+    if (given->spell != NULL)
+        given->spell(given->user, name, word, text, sizeof text);
+    else
+        snprintf(text, sizeof text, "-%s%s%s", name, word != NULL ? " " : "",
+                 word != NULL ? word : "");
+    add_text(m, text, strlen(text));
+}
+
+/* What stands between braces, n letters. */
+static void add_braces(struct message *m, const struct oj_given_options *given,
+                       const char *in, size_t n)
+{
+    char name[MAX_NAME];
+    char *word;
+    snprintf(name, sizeof name, "%.*s", (int)n, in);
+    word = strchr(name, ' ');
+    if (word != NULL)
+        *word++ = '\0';
+    if (strcmp(name, "*") == 0)
+    {
+        const char *given_word = word_of(given, word);
+        add_text(m, given_word, strlen(given_word));
+        return;
+    }
+    add_option(m, given, name,
+               word != NULL && strcmp(word, "*") == 0 ? word_of(given, name)
+                                                      : word);
+}
+
+static void add_with_braces(struct message *m,
+                            const struct oj_given_options *given,
+                            const char *text)
+{
+    while (*text != '\0')
+    {
+        size_t n = strcspn(text, "{");
+        add_text(m, text, n);
+        text += n;
+        if (*text == '\0')
+            return;
+        n = strcspn(++text, "}");
+        add_braces(m, given, text, n);
+        text += n + (text[n] == '}');
+    }
+}
+
+/* other: the one that was found; "": the row asks for none. */
+static oj_status fail_clash(const struct clash *clash,
+                            const struct oj_given_options *given,
+                            const char *other, struct oj_error *err)
+{
+    struct message m = {"", 0};
+    if (clash->text != NULL)
+        add_with_braces(&m, given, clash->text);
+    else
+    {
+        const int has_value = clash->values != NULL;
+        add_option(&m, given, has_value ? other : clash->option, NULL);
+        add_text(&m, " and ", 5);
+        if (has_value)
+            add_option(&m, given, clash->option, word_of(given, clash->option));
+        else
+            add_option(&m, given, other, NULL);
+        add_text(&m, " do not go together: ", 21);
+        add_with_braces(&m, given, clash->why);
+    }
+    return oj_fail(err, OJ_ERR_ARG, "%s", m.text);
+}
+
+/* ---- the check ------------------------------------------------------------
+ */
+
+/* 1 when the option was given one of the values. */
+static int is_given(const struct oj_given_options *given, const char *name,
+                    const char *values)
+{
+    const char *word = word_of(given, name);
+    if (word == NULL || values == NULL)
+        return word != NULL;
+    return values[0] == '!' ? oj_words_find(values + 1, word) < 0
+                            : oj_words_find(values, word) >= 0;
+}
+
+/* Copies the first of names that was given one of the values; 0: none. */
+static int find_given(const struct oj_given_options *given, const char *names,
+                      const char *values, char found[MAX_NAME])
+{
+    const char *at;
+    for (int i = 0, n; (at = oj_words_at(names, i, &n)) != NULL; i++)
+    {
+        snprintf(found, MAX_NAME, "%.*s", n, at);
+        if (is_given(given, found, values))
+            return 1;
+    }
+    return 0;
+}
+
+static int row_fits(const struct clash *clash,
+                    const struct oj_given_options *given, char other[MAX_NAME])
+{
+    other[0] = '\0';
+    return is_given(given, clash->option, clash->values) &&
+           (clash->others == NULL ||
+            find_given(given, clash->others, clash->other_values, other)) &&
+           (clash->without == NULL ||
+            !find_given(given, clash->without, NULL, (char[MAX_NAME]){""})) &&
+           (clash->when == NULL || clash->when(given));
+}
+
+oj_status oj_option_clash_check(const struct oj_given_options *given,
+                                struct oj_error *err)
+{
+    char other[MAX_NAME];
+    for (size_t i = 0; i < sizeof clashes / sizeof *clashes; i++)
+    {
+        if (row_fits(&clashes[i], given, other))
+            return fail_clash(&clashes[i], given, other, err);
+    }
+    return OJ_OK;
+}
+
+const char *oj_option_clash_names(int i, int which)
+{
+    const struct clash *clash = &clashes[i];
+    if (i < 0 || (size_t)i >= sizeof clashes / sizeof *clashes)
+        return NULL;
+    return which == 0               ? clash->option
+           : which == 1             ? (clash->others ? clash->others : "")
+           : clash->without != NULL ? clash->without
+                                    : "";
+}

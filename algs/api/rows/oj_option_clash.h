@@ -1,0 +1,53 @@
+/** Options that clash: one table of those that do not go together, with each
+ *  other or with the join, for everyone who takes them.
+ *
+ *   options given by name --> the first row of the table that fits --> message
+ *
+ *  The table uses the command's names.  A caller that spells them in another
+ *  way, as one_to_one=True, gives a function for that.
+ */
+#ifndef OJ_OPTION_CLASH_H
+#define OJ_OPTION_CLASH_H
+
+#include "../../../flatten/base/oj_status.h"
+#include "../../foundations/relation/oj_relation.h"
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What was given, and the join that it means. */
+struct oj_given_options
+{
+    const struct oj_relation *relation;
+    const char *op; /**< the name of the join as the user wrote it */
+
+    /** The word that an option of this name was given; "" where it has none or
+     *  any other than a text or one of several choices. NULL: it was not given,
+     *  or this caller has no such option. */
+    const char *(*word)(const void *user, const char *name);
+
+    /** Writes the option as the user has to write it, with word unless that is
+     *  NULL. NULL: as the command, "-name word". */
+    void (*spell)(const void *user, const char *name, const char *word,
+                  char *text, size_t size);
+    const void *user;
+};
+
+/** OJ_ERR_ARG for the first clash in the order of the table. Costs a pass over
+ *  some 50 rows. */
+OJ_MUST_USE oj_status oj_option_clash_check(
+    const struct oj_given_options *given, struct oj_error *err);
+
+/** Names of options in row i of the table, for the tests of those who have
+ *  options; NULL past the end.
+ *  which  0: the option of the row, 1: the others, as "a|b|c", 2: those that
+ *         must be missing; "": none */
+const char *oj_option_clash_names(int i, int which);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

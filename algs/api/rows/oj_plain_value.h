@@ -1,0 +1,75 @@
+/** One value of a field, without the library that it was read with: an integer,
+ *  a number or a text.
+ *
+ *   boolean, int16, int32, int64   OJ_PLAIN_INTEGER
+ *   float32, float64               OJ_PLAIN_REAL
+ *   text                           OJ_PLAIN_TEXT
+ *   date, time, datetime           OJ_PLAIN_REAL or _INTEGER, a number of the
+ *                                  same order, where only the order counts, and
+ *                                  OJ_PLAIN_TEXT where values are compared
+ *   all others                     OJ_PLAIN_TEXT, as they are written
+ */
+#ifndef OJ_PLAIN_VALUE_H
+#define OJ_PLAIN_VALUE_H
+
+#include "../../../flatten/base/oj_status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum oj_plain_form
+{
+    OJ_PLAIN_NULL = 0,
+    OJ_PLAIN_INTEGER,
+    OJ_PLAIN_REAL,
+    OJ_PLAIN_TEXT
+};
+
+/** Zeroed memory is NULL. Borrows its text. */
+struct oj_plain_value
+{
+    enum oj_plain_form form; /**< which of the others counts */
+    int64_t integer;
+    double real;
+    const char *text; /**< [n] bytes, without an end */
+    int64_t n;
+};
+
+/** How rows of a table are read, whatever holds them. read() gives the value of
+ *  a field in a row, and leaves *value, whose form is OJ_PLAIN_NULL, where it
+ *  has none; what it borrows is valid until the next call. */
+struct oj_plain_reader
+{
+    oj_status (*read)(void *user, int field, int64_t row,
+                      struct oj_plain_value *value, struct oj_error *err);
+    void *user;
+};
+
+static inline struct oj_plain_value oj_plain_integer(int64_t integer)
+{
+    struct oj_plain_value value = {OJ_PLAIN_INTEGER, integer, 0.0, NULL, 0};
+    return value;
+}
+
+static inline struct oj_plain_value oj_plain_real(double real)
+{
+    struct oj_plain_value value = {OJ_PLAIN_REAL, 0, real, NULL, 0};
+    return value;
+}
+
+static inline struct oj_plain_value oj_plain_text(const char *text, int64_t n)
+{
+    struct oj_plain_value value = {OJ_PLAIN_TEXT, 0, 0.0, text, n};
+    return value;
+}
+
+enum
+{
+    OJ_PLAIN_TEXT_BYTES = 40 /* of a number that is written, its end included */
+};
+
+/** Writes an integer or a real as OGR does (%d, %.15g) to text
+ *  [OJ_PLAIN_TEXT_BYTES]; returns its length. */
+int64_t oj_plain_value_write(const struct oj_plain_value *value, char *text);
+
+#endif

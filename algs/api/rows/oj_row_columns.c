@@ -1,0 +1,377 @@
+#include "oj_row_columns.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+#include "oj_row_words.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- what the join computes ---------------------------------------------- */
+
+/* Choosing: what is asked, and what comes of it. */
+struct choice
+{
+    const struct oj_row_column_words *words;
+    struct oj_computed_columns *columns;
+    unsigned char *want;
+};
+
+/* given: by an option; "": the column is left out. */
+static void add_computed_column(struct oj_computed_columns *columns,
+                                enum oj_column_origin origin, int source,
+                                enum oj_field_kind kind, const char *usual,
+                                const char *given, const char *option)
+{
+    const struct oj_computed_column column = {origin, source, kind,
+                                              given != NULL ? given : usual,
+                                              given != NULL ? option : NULL};
+    if (column.name[0] != '\0')
+        columns->column[columns->n++] = column;
+}
+
+/* A column with a value of the pairs. */
+static void add_pair_value_column(const struct choice *c,
+                                  enum oj_pair_value which, const char *usual,
+                                  const char *given, const char *option)
+{
+    int n = c->columns->n;
+    add_computed_column(c->columns, OJ_COLUMN_PAIR_VALUE, (int)which,
+                        OJ_FIELD_FLOAT64, usual, given, option);
+    if (c->columns->n > n)
+        c->want[which] = 1;
+}
+
+/* first, and then that with _2, _3 and so on, for each condition on texts. */
+static oj_status add_similarity_columns(const struct choice *c,
+                                        struct oj_error *err)
+{
+    const char *given = c->words->name_similarity;
+    const char *first = given != NULL ? given : "join_similarity";
+    int n = first[0] != '\0' ? c->words->relation->n_similar : 0;
+    size_t size = strlen(first) + 8;
+    for (int i = 0; i < n; i++)
+    {
+        char *name;
+        OJ_NEW(name, (int64_t)size, err);
+        c->columns->made_name[i] = name;
+        if (i == 0)
+            memcpy(name, first, strlen(first) + 1);
+        else
+            snprintf(name, size, "%s_%d", first, i + 1);
+        add_pair_value_column(c, OJ_PAIR_SIMILARITY + (unsigned)i, name,
+                              given != NULL ? name : NULL, "name_similarity");
+    }
+    return OJ_OK;
+}
+
+static oj_status add_overlap_columns(const struct choice *c,
+                                     struct oj_error *err)
+{
+    static const char *const names[] = {"overlap_area", "overlap_length",
+                                        "overlap_percent"};
+    unsigned char asked[OJ_N_PAIR_VALUES] = {0};
+    if (c->words->overlap == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_row_overlap_read(c->words->dash, c->words->overlap, asked, err));
+    for (unsigned i = 0; i < 3; i++)
+    {
+        if (asked[OJ_PAIR_OVERLAP_AREA + i])
+            add_pair_value_column(c, OJ_PAIR_OVERLAP_AREA + i, names[i], NULL,
+                                  NULL);
+    }
+    return OJ_OK;
+}
+
+static oj_status add_all_computed_columns(const struct choice *c,
+                                          struct oj_error *err)
+{
+    const struct oj_row_column_words *words = c->words;
+    const struct oj_op_info *op = oj_op_get(words->relation->op);
+    add_computed_column(c->columns, OJ_COLUMN_JOIN_FID, 0, OJ_FIELD_INT64,
+                        "join_fid", words->name_fid, "name_fid");
+    if (op->measure != NULL && (op->takes & OJ_TAKES_ATTRIBUTES) == 0)
+        add_computed_column(c->columns, OJ_COLUMN_MEASURE, 0, OJ_FIELD_FLOAT64,
+                            op->measure, words->name_distance, "name_distance");
+    OJ_TRY(add_similarity_columns(c, err));
+    if (words->relation->vector.is_asked)
+        add_pair_value_column(c, OJ_PAIR_DIFFERENCE, "join_difference",
+                              words->name_difference, "name_difference");
+    if (oj_rows_per_input_have_rank(words->relation, &words->choice))
+        add_computed_column(c->columns, OJ_COLUMN_RANK, 0, OJ_FIELD_INT32,
+                            "join_rank", words->name_rank, "name_rank");
+    add_computed_column(c->columns, OJ_COLUMN_COUNT, 0, OJ_FIELD_INT64, "",
+                        words->name_count, "name_count");
+    OJ_TRY(add_overlap_columns(c, err));
+    if (words->nearest_point_fields)
+    {
+        add_pair_value_column(c, OJ_PAIR_NEAREST_X, "nearest_x", NULL, NULL);
+        add_pair_value_column(c, OJ_PAIR_NEAREST_Y, "nearest_y", NULL, NULL);
+    }
+    if (words->bearing_field)
+        add_pair_value_column(c, OJ_PAIR_BEARING, "join_bearing", NULL, NULL);
+    return OJ_OK;
+}
+
+oj_status oj_computed_columns_choose(const struct oj_row_column_words *words,
+                                     struct oj_computed_columns *out,
+                                     unsigned char *want, struct oj_error *err)
+{
+    struct oj_computed_columns columns = {0};
+    unsigned char asked[OJ_N_PAIR_VALUES] = {0};
+    const struct choice choice = {words, &columns, asked};
+    oj_status status = add_all_computed_columns(&choice, err);
+    if (status != OJ_OK)
+    {
+        oj_computed_columns_free(&columns);
+        return status;
+    }
+    *out = columns;
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+        want[i] |= asked[i];
+    return OJ_OK;
+}
+
+struct oj_computed_column
+oj_computed_column_of_aggregate(const struct oj_aggregate_word *word,
+                                int source)
+{
+    const struct oj_computed_column column = {OJ_COLUMN_AGGREGATE, source,
+                                              word->kind, word->name,
+                                              word->is_named ? "agg" : NULL};
+    return column;
+}
+
+void oj_computed_columns_free(struct oj_computed_columns *columns)
+{
+    for (int i = 0; i < OJ_MOST_TEXTS; i++)
+        oj_free(columns->made_name[i]);
+    memset(columns, 0, sizeof *columns);
+}
+
+/* ---- names that are taken ------------------------------------------------ */
+
+/* The name as a token: its bytes, letters of ASCII in small. */
+static oj_status make_name_token(struct oj_row_columns *columns,
+                                 const char *name, struct oj_token *token,
+                                 struct oj_error *err)
+{
+    int64_t n = (int64_t)strlen(name);
+    OJ_ROOM(columns->code, 0, n, columns->cap_code, err);
+    for (int64_t i = 0; i < n; i++)
+    {
+        unsigned char letter = (unsigned char)name[i];
+        columns->code[i] =
+            letter >= 'A' && letter <= 'Z' ? letter + 32U : letter;
+    }
+    *token = oj_token_of_codes(columns->code, n);
+    return OJ_OK;
+}
+
+static oj_status find_taken_name(struct oj_row_columns *columns,
+                                 const char *name, int *is_taken,
+                                 struct oj_error *err)
+{
+    struct oj_token token;
+    OJ_TRY(make_name_token(columns, name, &token, err));
+    *is_taken = oj_token_table_find(&columns->taken, &token) >= 0;
+    return OJ_OK;
+}
+
+oj_status oj_row_columns_take_name(struct oj_row_columns *columns,
+                                   const char *name, struct oj_error *err)
+{
+    struct oj_token token;
+    int64_t number;
+    if (name == NULL || name[0] == '\0')
+        return OJ_OK;
+    OJ_TRY(make_name_token(columns, name, &token, err));
+    return oj_token_table_put(&columns->taken, &token, &number, err);
+}
+
+/* Letters of a number behind a name, and the end. */
+#define NUMBER_BYTES 24
+
+/* Adds a column like this one, with size bytes of memory for its name. */
+static oj_status add_named_column(struct oj_row_columns *columns,
+                                  const struct oj_named_column *like,
+                                  size_t size, struct oj_error *err)
+{
+    struct oj_named_column *column = &columns->column[columns->n];
+    *column = *like;
+    OJ_NEW(column->name, (int64_t)size, err);
+    columns->n++;
+    return OJ_OK;
+}
+
+/* ---- fields of the sides ------------------------------------------------- */
+
+/* Writes name, or, when it is taken, prefix and name, or then that with _2, _3
+ * and so on, and takes it. */
+static oj_status write_free_name(struct oj_row_columns *columns,
+                                 const char *prefix, const char *name,
+                                 char *out, size_t size, struct oj_error *err)
+{
+    int is_taken = 1;
+    for (int64_t i = 0; is_taken; i++)
+    {
+        if (i == 0)
+            snprintf(out, size, "%s", name);
+        else if (i == 1)
+            snprintf(out, size, "%s%s", prefix, name);
+        else
+            snprintf(out, size, "%s%s_%lld", prefix, name, (long long)i);
+        OJ_TRY(find_taken_name(columns, out, &is_taken, err));
+    }
+    return oj_row_columns_take_name(columns, out, err);
+}
+
+/* Fields of one side; prefix: before names that are taken. What an unmatched
+ * row needs is kept possible: fields of a side that can be missing may be NULL.
+ */
+static oj_status plan_side_fields(const struct oj_row_side_fields *side,
+                                  enum oj_column_origin origin,
+                                  const char *prefix, int is_always_there,
+                                  struct oj_row_columns *columns,
+                                  struct oj_error *err)
+{
+    for (int i = 0; i < side->n; i++)
+    {
+        const struct oj_field_description *field = &side->field[i];
+        const char *name = field->name[0] != '\0' ? field->name : "field";
+        const size_t size = strlen(prefix) + strlen(name) + NUMBER_BYTES;
+        const struct oj_named_column column = {
+            origin,          i,
+            field->kind,     field->is_nullable || !is_always_there,
+            is_always_there, NULL,
+            field->name};
+        OJ_TRY(add_named_column(columns, &column, size, err));
+        OJ_TRY(write_free_name(columns, prefix, name,
+                               columns->column[columns->n - 1].name, size,
+                               err));
+    }
+    return OJ_OK;
+}
+
+/* ---- computed columns ---------------------------------------------------- */
+
+/* 1 when the name that the user gave to column i is that of another one: a
+ * usual name, or one given before. */
+static int is_name_of_other(const struct oj_row_columns_request *request, int i)
+{
+    const struct oj_computed_column *computed = request->computed;
+    for (int k = 0; k < request->n_computed; k++)
+    {
+        if ((k < i || computed[k].option == NULL) &&
+            strcasecmp(computed[i].name, computed[k].name) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* Names that the user gave: none is taken, nor another computed column's. */
+static oj_status take_given_names(const struct oj_row_columns_request *request,
+                                  struct oj_row_columns *columns,
+                                  struct oj_error *err)
+{
+    const struct oj_computed_column *computed = request->computed;
+    for (int i = 0; i < request->n_computed; i++)
+    {
+        int is_taken;
+        if (computed[i].option == NULL)
+            continue;
+        OJ_TRY(find_taken_name(columns, computed[i].name, &is_taken, err));
+        if (is_taken || is_name_of_other(request, i))
+            return oj_fail(err, OJ_ERR_ARG,
+                           "%s%s: the output has a column '%s' already; choose "
+                           "another name",
+                           request->dash, computed[i].option, computed[i].name);
+    }
+    for (int i = 0; i < request->n_computed; i++)
+    {
+        if (computed[i].option != NULL)
+            OJ_TRY(oj_row_columns_take_name(columns, computed[i].name, err));
+    }
+    return OJ_OK;
+}
+
+/* The name of a computed column under this number (1: without one). */
+static void write_computed_name(const struct oj_computed_column *computed,
+                                int64_t number, char *name, size_t size)
+{
+    if (number == 1 || computed->option != NULL)
+        snprintf(name, size, "%s", computed->name);
+    else
+        snprintf(name, size, "%s_%lld", computed->name, (long long)number);
+}
+
+/* Writes the names of computed columns, which follow each other from first on,
+ * with this number. *clash is 1 when a usual one is taken. */
+static oj_status write_computed_names(
+    const struct oj_row_columns_request *request, int64_t first, int64_t number,
+    struct oj_row_columns *columns, int *clash, struct oj_error *err)
+{
+    *clash = 0;
+    for (int i = 0; i < request->n_computed && !*clash; i++)
+    {
+        const struct oj_computed_column *computed = &request->computed[i];
+        char *name = columns->column[first + i].name;
+        write_computed_name(computed, number, name,
+                            strlen(computed->name) + NUMBER_BYTES);
+        if (computed->option == NULL)
+            OJ_TRY(find_taken_name(columns, name, clash, err));
+    }
+    return OJ_OK;
+}
+
+/* Computed columns keep together: where one of them is taken (the input is
+ * itself the output of a join), all get one number. */
+static oj_status
+plan_computed_columns(const struct oj_row_columns_request *request,
+                      struct oj_row_columns *columns, struct oj_error *err)
+{
+    const int64_t first = columns->n;
+    int clash = 1;
+    OJ_TRY(take_given_names(request, columns, err));
+    for (int i = 0; i < request->n_computed; i++)
+    {
+        const struct oj_computed_column *computed = &request->computed[i];
+        const struct oj_named_column column = {
+            computed->origin, computed->source, computed->kind, 1, 0, NULL,
+            computed->name};
+        OJ_TRY(add_named_column(columns, &column,
+                                strlen(computed->name) + NUMBER_BYTES, err));
+    }
+    for (int64_t number = 1; clash; number++)
+        OJ_TRY(
+            write_computed_names(request, first, number, columns, &clash, err));
+    for (int64_t i = first; i < columns->n; i++)
+        OJ_TRY(oj_row_columns_take_name(columns, columns->column[i].name, err));
+    return OJ_OK;
+}
+
+/* ---- all columns --------------------------------------------------------- */
+
+oj_status oj_row_columns_plan(const struct oj_row_columns_request *request,
+                              struct oj_row_columns *columns,
+                              struct oj_error *err)
+{
+    int64_t n =
+        (int64_t)request->input.n + request->n_computed + request->join.n;
+    OJ_NEW_ZEROED(columns->column, n, err);
+    OJ_TRY(plan_side_fields(&request->input, OJ_COLUMN_INPUT, "",
+                            !request->has_other_rows, columns, err));
+    OJ_TRY(plan_computed_columns(request, columns, err));
+    return plan_side_fields(&request->join, OJ_COLUMN_JOIN, request->prefix, 0,
+                            columns, err);
+}
+
+void oj_row_columns_free(struct oj_row_columns *columns)
+{
+    for (int64_t i = 0; i < columns->n; i++)
+        oj_free(columns->column[i].name);
+    oj_free(columns->column);
+    oj_token_table_free(&columns->taken);
+    oj_free(columns->code);
+    memset(columns, 0, sizeof *columns);
+}

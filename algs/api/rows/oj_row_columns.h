@@ -1,0 +1,176 @@
+/** The columns of a row: the input layer's, those that the join computes, the
+ *  join layer's; their order, their names, and what happens where a name is
+ *  taken.
+ *
+ *   input         computed                              join
+ *   fid  name  |  join_fid  join_distance  join_rank |  id  join_name
+ *
+ *  Two steps, because an output takes names of its own (its FID and geometry
+ *  column) that are known only when it is there:
+ *
+ *   struct oj_row_column_words --choose--> struct oj_computed_columns
+ *     what is asked                          what the join computes
+ *
+ *   fields of both sides, computed columns, taken names --plan-->
+ *                                                     struct oj_row_columns
+ *
+ *  Names are compared without case, as most formats do. A name that is taken:
+ *
+ *   of the input layer   NAME_2, NAME_3 and so on
+ *   computed             all computed columns get one number, _2 or the first
+ *                        with which none is taken; of a name that the user gave
+ *                        it is an error
+ *   of the join layer    prefix and NAME, then that with _2, _3 and so on
+ *
+ *  A field without name is called field.
+ */
+#ifndef OJ_ROW_COLUMNS_H
+#define OJ_ROW_COLUMNS_H
+
+#include "../../../flatten/base/oj_output_row_modes.h"
+#include "../../../flatten/text/oj_token_table.h"
+#include "../../foundations/relation/oj_relation.h"
+#include "../../pairs/values/oj_pair_stage.h"
+#include "oj_aggregate_words.h"
+#include "oj_field_kind.h"
+#include "oj_rows_per_input.h"
+
+/* ---- what the join computes ---------------------------------------------- */
+
+/** What decides the computed columns. Texts are NULL where nothing was said; an
+ *  empty name leaves the column out. */
+struct oj_row_column_words
+{
+    const char *dash; /**< before names of options in messages: "-" or "" */
+    const struct oj_relation *relation;
+    struct oj_row_choice choice;
+    const char *name_fid, *name_distance, *name_rank, *name_count;
+    const char *name_similarity, *name_difference;
+    const char *overlap; /**< oj_row_words.h */
+    int nearest_point_fields, bearing_field;
+};
+
+/** A column that the join computes. */
+struct oj_computed_column
+{
+    enum oj_column_origin origin; /**< neither input nor join */
+    int source;                   /**< OJ_COLUMN_PAIR_VALUE: enum oj_pair_value;
+                                       OJ_COLUMN_AGGREGATE: which of the aggregates */
+    enum oj_field_kind kind;
+    const char *name;
+    const char *option; /**< that gave the name; NULL: the usual one, which gets
+                             a number where it is taken */
+};
+
+enum
+{
+    /* FID, measure, similarities, difference, rank, count, three sizes of the
+     * overlap, nearest point and bearing. */
+    OJ_MOST_COMPUTED_COLUMNS = 11 + OJ_MOST_TEXTS
+};
+
+/** Owner of names that it makes; borrows the others. Zeroed memory is a valid
+ *  one without columns. */
+struct oj_computed_columns
+{
+    struct oj_computed_column column[OJ_MOST_COMPUTED_COLUMNS];
+    int n;
+    char *made_name[OJ_MOST_TEXTS]; /* of similarities, or NULL */
+};
+
+/** Chooses the columns of pairs, in their order in a row, and sets want
+ *  [OJ_N_PAIR_VALUES] of the values of pairs that they hold. Not for semi and
+ *  anti joins nor aggregates, whose rows have none of these.
+ *
+ *   usual name                      there when
+ *   join_fid                        always
+ *   join_distance                   the join measures one
+ *   join_similarity,                one for each condition on texts
+ *     join_similarity_2 ...
+ *   join_difference                 vectors are compared
+ *   join_rank                       a row has several pairs, by their measure
+ *   (none; the number of pairs)     name_count is given
+ *   overlap_area, overlap_length,   overlap names them
+ *     overlap_percent
+ *   nearest_x, nearest_y            nearest_point_fields
+ *   join_bearing                    bearing_field
+ *
+ *  OJ_ERR_ARG: an unknown overlap. Names for columns that there are not are
+ *  refused by oj_option_clash.h. */
+OJ_MUST_USE oj_status oj_computed_columns_choose(
+    const struct oj_row_column_words *words, struct oj_computed_columns *out,
+    unsigned char *want, struct oj_error *err);
+
+/** The column of aggregate number source of agg. */
+struct oj_computed_column
+oj_computed_column_of_aggregate(const struct oj_aggregate_word *word,
+                                int source);
+
+/** Accepts zeroed memory, which it is afterwards. */
+void oj_computed_columns_free(struct oj_computed_columns *columns);
+
+/* ---- the columns of a row ------------------------------------------------ */
+
+/** The fields of one side. */
+struct oj_row_side_fields
+{
+    const struct oj_field_description *field; /**< [n] */
+    int n;
+};
+
+/** What the columns are made from; all is borrowed by the plan. */
+struct oj_row_columns_request
+{
+    const char *dash;                /**< as above */
+    struct oj_row_side_fields input; /**< n 0: none of them is in a row, as in a
+                                          layer that has them already */
+    struct oj_row_side_fields join;  /**< n 0: none of them is in a row */
+    const struct oj_computed_column *computed; /**< [n_computed] */
+    int n_computed;
+    int has_other_rows; /**< 1: some rows have no input feature, and all fields
+                             of the input may be NULL */
+    const char *prefix; /**< before names of join fields that are taken */
+};
+
+/** A column of a row. */
+struct oj_named_column
+{
+    enum oj_column_origin origin;
+    int source; /**< of a side: number of its field; else as computed */
+    enum oj_field_kind kind;
+    int is_nullable;     /**< 1: a row may have no value */
+    int is_always_there; /**< 1: a field of the input, and each row has an input
+                              feature, so that its default counts */
+    char *name;          /**< the plan's memory */
+    const char *original; /**< what it was called, borrowed; "" where it had no
+                               name */
+};
+
+/** Owner; zeroed memory is a valid empty one, to which names that are taken may
+ *  be added before the columns are planned. */
+struct oj_row_columns
+{
+    struct oj_named_column *column; /**< [n] */
+    int64_t n;
+
+    /* All names that are taken, in small letters, and those of columns. */
+    struct oj_token_table taken;
+    uint32_t *code; /* of a name */
+    int64_t cap_code;
+};
+
+/** Adds a name that is taken; NULL and "" are passed over. */
+OJ_MUST_USE oj_status oj_row_columns_take_name(struct oj_row_columns *columns,
+                                               const char *name,
+                                               struct oj_error *err);
+
+/** Orders and names all columns. Once. OJ_ERR_ARG where a name that the user
+ *  gave is taken. */
+OJ_MUST_USE oj_status
+oj_row_columns_plan(const struct oj_row_columns_request *request,
+                    struct oj_row_columns *columns, struct oj_error *err);
+
+/** Accepts zeroed memory, which it is afterwards. */
+void oj_row_columns_free(struct oj_row_columns *columns);
+
+#endif

@@ -1,0 +1,1222 @@
+#include "oj_aggregate.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_parallel.h"
+#include "../base/oj_exact_sum.h"
+#include "../kernels/oj_sum_limbs.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <strings.h>
+
+__extension__ typedef __int128 s128;
+__extension__ typedef unsigned __int128 u128;
+
+/* The state of a row is one run of words, so that adding a pair touches few
+ * cache lines:
+ *
+ *   row 0                                            row 1
+ *   [pairs | n of column 0 | sum ... | min ... | ...][pairs | ...
+ */
+enum
+{
+    WORD = 8,
+    PAIRS_UNCHECKED = 256, /* between two looks at the memory in use */
+    AHEAD = 16 /* pairs between asking the memory for a row and its use */
+};
+
+#define WORDS_OF(type) ((int)(sizeof(type) / WORD))
+
+/* The value that min, max, first or last has chosen so far; valid when the
+ *  column has values. */
+struct chosen
+{
+    int64_t key[2]; /* what decides: first, last: FID and place; min, max: the
+                       number in order, unless bytes do */
+    uint64_t bits;  /* of the number */
+    char *bytes;    /* [capacity], owned */
+    int64_t n_bytes, capacity;
+};
+
+/* Where a column's part of a row's state is: words from its start; < 0: not
+ *  kept. */
+struct column_state
+{
+    int n;        /* int64_t: values */
+    int long_sum; /* integer of 128 bits in two's complement */
+    int sum;      /* struct oj_exact_sum */
+    int squares;  /* struct oj_exact_sum */
+    int sorted;   /* place of the store of all values, in order; < 0: none */
+};
+
+struct text
+{
+    char *bytes;
+    int64_t n, capacity;
+};
+
+/* Values of one column that are held, and what was made of those of a row. */
+struct store
+{
+    struct oj_value_sort *held;
+    int column;
+    enum oj_held_order order;
+    const char *separator; /* by place: all its aggregates are one */
+    int64_t row;           /* what follows is of this row; -1: of none */
+    int64_t n_unique;
+    uint64_t middle[2]; /* by number: the one or two in the middle */
+    uint64_t mode;      /* by number */
+    struct text text;   /* the mode by bytes, or the joined text */
+    struct text other;  /* by bytes: whose equals are counted */
+};
+
+struct oj_aggregates
+{
+    struct oj_aggregate_plan plan;
+    struct column_state *columns; /* [plan.n_columns] */
+    int *state; /* [plan.n_aggregates] of min, max, first, last (struct
+                     chosen) and weighted sums (struct oj_exact_sum): words
+                     from the start; of concat: its store; else -1 */
+    struct store *stores;
+    int n_stores;
+    int words;      /* of a row */
+    uint64_t *rows; /* [n_rows * words] */
+    int64_t n_rows, cap_words;
+    int64_t n_to_check; /* pairs until the memory is looked at again */
+    int owns_memory;    /* a row may own memory: chosen bytes, wide sums */
+    int n_single;       /* aggregates with a state of their own */
+    int64_t *sum_words; /* [cap_sum_words] that a backend fills */
+    int64_t cap_sum_words;
+};
+
+static inline uint64_t *row_state(const struct oj_aggregates *aggregates,
+                                  int64_t row)
+{
+    return aggregates->rows + row * aggregates->words;
+}
+
+_Static_assert(sizeof(struct oj_exact_sum) % WORD == 0 &&
+                   sizeof(struct chosen) % WORD == 0,
+               "the state of a row is made of words");
+
+static const struct oj_aggregate_function functions[] = {
+    {"count", OJ_AGG_COUNT, OJ_AGG_TAKES_ANY},
+    {"sum", OJ_AGG_SUM, OJ_AGG_TAKES_NUMBERS},
+    {"mean", OJ_AGG_MEAN, OJ_AGG_TAKES_NUMBERS},
+    {"avg", OJ_AGG_MEAN, OJ_AGG_TAKES_NUMBERS}, /* as SQL has it */
+    {"min", OJ_AGG_MIN, OJ_AGG_TAKES_ORDERED_GIVES_ONE},
+    {"max", OJ_AGG_MAX, OJ_AGG_TAKES_ORDERED_GIVES_ONE},
+    {"median", OJ_AGG_MEDIAN, OJ_AGG_TAKES_NUMBERS},
+    {"stddev", OJ_AGG_STDDEV, OJ_AGG_TAKES_NUMBERS},
+    {"first", OJ_AGG_FIRST, OJ_AGG_TAKES_ORDERED_GIVES_ONE},
+    {"last", OJ_AGG_LAST, OJ_AGG_TAKES_ORDERED_GIVES_ONE},
+    {"mode", OJ_AGG_MODE, OJ_AGG_TAKES_ORDERED_GIVES_ONE},
+    {"unique", OJ_AGG_UNIQUE, OJ_AGG_TAKES_ORDERED},
+    {"concat", OJ_AGG_CONCAT, OJ_AGG_TAKES_WRITTEN},
+    {"weighted_sum", OJ_AGG_WEIGHTED_SUM, OJ_AGG_TAKES_NUMBERS},
+};
+
+oj_status oj_aggregate_find(const char *before, const char *name,
+                            const struct oj_aggregate_function **out,
+                            struct oj_error *err)
+{
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+    {
+        if (strcasecmp(functions[i].name, name) != 0)
+            continue;
+        while (i > 0 && functions[i - 1].kind == functions[i].kind)
+            i--; /* columns are called mean, not avg */
+        *out = &functions[i];
+        return OJ_OK;
+    }
+    if (name[0] == '\0')
+        return oj_fail(err, OJ_ERR_ARG, "%sa function is missing; there are %s",
+                       before, OJ_AGGREGATE_NAMES);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%sthere is no function '%.60s'; there are %s", before, name,
+                   OJ_AGGREGATE_NAMES);
+}
+
+enum oj_aggregate_type oj_aggregate_type(enum oj_aggregate_kind kind,
+                                         enum oj_aggregate_type column)
+{
+    switch (kind)
+    {
+        case OJ_AGG_COUNT:
+        case OJ_AGG_COUNT_VALUES:
+        case OJ_AGG_UNIQUE:
+            return OJ_AGG_INTEGER;
+        case OJ_AGG_MEAN:
+        case OJ_AGG_MEDIAN:
+        case OJ_AGG_STDDEV:
+        case OJ_AGG_WEIGHTED_SUM:
+            return OJ_AGG_REAL;
+        case OJ_AGG_CONCAT:
+            return OJ_AGG_BYTES;
+        default:
+            return column;
+    }
+}
+
+static const uint64_t sign_bit = UINT64_C(1) << 63;
+
+static uint64_t encode_sortable_number(enum oj_aggregate_type type,
+                                       const struct oj_aggregate_value *value)
+{
+    double real = value->real + 0.0; /* -0 becomes 0 */
+    uint64_t bits;
+    if (type == OJ_AGG_INTEGER)
+        return (uint64_t)value->integer ^ sign_bit;
+    if (real != real)
+        return UINT64_MAX;
+    memcpy(&bits, &real, sizeof bits);
+    return (bits & sign_bit) != 0 ? ~bits : bits | sign_bit;
+}
+
+static void decode_sortable_number(enum oj_aggregate_type type, uint64_t number,
+                                   struct oj_aggregate_value *value)
+{
+    uint64_t bits = (number & sign_bit) != 0 ? number ^ sign_bit : ~number;
+    value->is_null = 0;
+    if (type == OJ_AGG_INTEGER)
+        value->integer = (int64_t)(number ^ sign_bit);
+    else
+        memcpy(&value->real, &bits, sizeof bits);
+}
+
+/* ---- open --------------------------------------------------------------- */
+
+/* The place of the store for a column in this order, made when needed. */
+static int find_or_add_value_store(struct oj_aggregates *a, int column,
+                                   enum oj_held_order order,
+                                   const char *separator)
+{
+    struct store *store = a->stores;
+    for (int i = 0; i < a->n_stores; i++, store++)
+    {
+        if (store->column == column && store->order == order &&
+            (order != OJ_HELD_BY_PLACE ||
+             strcmp(store->separator, separator) == 0))
+            return i;
+    }
+    store->column = column;
+    store->order = order;
+    store->separator = separator;
+    store->row = -1;
+    return a->n_stores++;
+}
+
+/* What a kind of aggregate takes and keeps. */
+enum
+{
+    OF_NUMBERS = 1, /* values are numbers */
+    OF_TEXTS = 2,   /* or texts, held by place */
+    SINGLE = 4,     /* a state of its own, besides that of its column: a value
+                       that is chosen, or a weighted sum */
+    SUMMED = 8,     /* the sum of its column */
+    SQUARED = 16, /* that, of numbers as reals, and the sum of their squares */
+    SORTED = 32   /* all values of its column, in order */
+};
+
+static const unsigned char traits[] = {
+    [OJ_AGG_COUNT] = 0,
+    [OJ_AGG_COUNT_VALUES] = 0,
+    [OJ_AGG_SUM] = OF_NUMBERS | SUMMED,
+    [OJ_AGG_MEAN] = OF_NUMBERS | SUMMED,
+    [OJ_AGG_MIN] = SINGLE,
+    [OJ_AGG_MAX] = SINGLE,
+    [OJ_AGG_MEDIAN] = OF_NUMBERS | SORTED,
+    [OJ_AGG_STDDEV] = OF_NUMBERS | SQUARED,
+    [OJ_AGG_FIRST] = SINGLE,
+    [OJ_AGG_LAST] = SINGLE,
+    [OJ_AGG_MODE] = SORTED,
+    [OJ_AGG_UNIQUE] = SORTED,
+    [OJ_AGG_CONCAT] = OF_TEXTS,
+    [OJ_AGG_WEIGHTED_SUM] = OF_NUMBERS | SINGLE,
+};
+
+static int has_own_state(enum oj_aggregate_kind kind)
+{
+    return (traits[kind] & SINGLE) != 0;
+}
+
+static int assign_state_offset(struct oj_aggregates *a, int n)
+{
+    int at = a->words;
+    a->words += n;
+    return at;
+}
+
+static void assign_offset_if_unset(struct oj_aggregates *a, int *at, int n)
+{
+    if (*at < 0)
+        *at = assign_state_offset(a, n);
+}
+
+/* What aggregate i needs of a row. */
+static void assign_offsets_of_aggregate(struct oj_aggregates *a, int i)
+{
+    const struct oj_aggregate *what = &a->plan.aggregates[i];
+    const int sum_words = WORDS_OF(struct oj_exact_sum);
+    enum oj_aggregate_type type;
+    struct column_state *column;
+    unsigned of = traits[what->kind];
+    if (what->kind == OJ_AGG_COUNT)
+        return;
+    type = a->plan.types[what->column];
+    column = &a->columns[what->column];
+    assign_offset_if_unset(a, &column->n, 1);
+    a->n_single += has_own_state(what->kind);
+    if ((of & SUMMED) && type == OJ_AGG_INTEGER)
+        assign_offset_if_unset(a, &column->long_sum, WORDS_OF(s128));
+    else if (of & (SUMMED | SQUARED))
+        assign_offset_if_unset(a, &column->sum, sum_words);
+    if (of & SQUARED)
+        assign_offset_if_unset(a, &column->squares, sum_words);
+    if (of & SINGLE)
+        a->state[i] = assign_state_offset(a, what->kind == OJ_AGG_WEIGHTED_SUM
+                                                 ? sum_words
+                                                 : WORDS_OF(struct chosen));
+    if (of & SORTED)
+        column->sorted = find_or_add_value_store(
+            a, what->column,
+            type == OJ_AGG_BYTES ? OJ_HELD_BY_BYTES : OJ_HELD_BY_NUMBER, NULL);
+    if (of & OF_TEXTS)
+        a->state[i] = find_or_add_value_store(a, what->column, OJ_HELD_BY_PLACE,
+                                              what->separator);
+}
+
+static oj_status check_aggregate_columns(const struct oj_aggregate_plan *plan,
+                                         struct oj_error *err)
+{
+    for (int i = 0; i < plan->n_aggregates; i++)
+    {
+        const struct oj_aggregate *what = &plan->aggregates[i];
+        int is_bytes;
+        if (what->kind == OJ_AGG_COUNT)
+            continue;
+        if (what->column < 0 || what->column >= plan->n_columns)
+            return oj_fail(err, OJ_ERR_ARG, "aggregate %d has no column", i);
+        is_bytes = plan->types[what->column] == OJ_AGG_BYTES;
+        if ((traits[what->kind] & OF_NUMBERS) && is_bytes)
+            return oj_fail(err, OJ_ERR_ARG, "aggregate %d needs numbers", i);
+        if ((traits[what->kind] & OF_TEXTS) && !is_bytes)
+            return oj_fail(err, OJ_ERR_ARG, "aggregate %d needs texts", i);
+    }
+    return OJ_OK;
+}
+
+static oj_status allocate_state_layout(struct oj_aggregates *a,
+                                       struct oj_error *err)
+{
+    int n = a->plan.n_aggregates, n_columns = a->plan.n_columns;
+    a->state = oj_malloc(n, sizeof *a->state);
+    a->columns = oj_malloc(n_columns, sizeof *a->columns);
+    a->stores = oj_calloc(n, sizeof *a->stores);
+    if (a->state == NULL || a->columns == NULL || a->stores == NULL)
+        return oj_fail_nomem(err, n, sizeof *a->stores);
+    memset(a->state, -1, (size_t)n * sizeof *a->state);
+    memset(a->columns, -1, (size_t)n_columns * sizeof *a->columns);
+    return OJ_OK;
+}
+
+static oj_status make_aggregates(struct oj_aggregates *a, struct oj_error *err)
+{
+    OJ_TRY(check_aggregate_columns(&a->plan, err));
+    OJ_TRY(allocate_state_layout(a, err));
+    a->words = 1; /* the pairs */
+    for (int i = 0; i < a->plan.n_aggregates; i++)
+        assign_offsets_of_aggregate(a, i);
+    for (int i = 0; i < a->n_stores; i++)
+        OJ_TRY(oj_value_sort_open(a->stores[i].order, a->plan.files,
+                                  &a->stores[i].held, err));
+    return OJ_OK;
+}
+
+oj_status oj_aggregates_open(const struct oj_aggregate_plan *plan,
+                             struct oj_aggregates **out, struct oj_error *err)
+{
+    struct oj_aggregates *a;
+    oj_status status;
+    OJ_NEW_ZEROED(a, 1, err);
+    a->plan = *plan;
+    status = make_aggregates(a, err);
+    if (status == OJ_OK)
+        *out = a;
+    else
+        oj_aggregates_close(a);
+    return status;
+}
+
+static void clear_sum(uint64_t *state, int at)
+{
+    if (at >= 0)
+        oj_exact_sum_clear((struct oj_exact_sum *)(void *)(state + at));
+}
+
+/* Memory that single rows own. */
+static void free_rows(struct oj_aggregates *a)
+{
+    for (int64_t row = 0; a->owns_memory && row < a->n_rows; row++)
+    {
+        uint64_t *state = row_state(a, row);
+        for (int c = 0; c < a->plan.n_columns; c++)
+        {
+            clear_sum(state, a->columns[c].sum);
+            clear_sum(state, a->columns[c].squares);
+        }
+        for (int i = 0; i < a->plan.n_aggregates; i++)
+        {
+            enum oj_aggregate_kind kind = a->plan.aggregates[i].kind;
+            if (kind == OJ_AGG_WEIGHTED_SUM)
+                clear_sum(state, a->state[i]);
+            else if (has_own_state(kind))
+                oj_free(
+                    ((struct chosen *)(void *)(state + a->state[i]))->bytes);
+        }
+    }
+    a->owns_memory = 0;
+    a->n_rows = 0;
+}
+
+void oj_aggregates_close(struct oj_aggregates *a)
+{
+    if (a == NULL)
+        return;
+    free_rows(a);
+    for (int i = 0; i < a->n_stores; i++)
+    {
+        oj_value_sort_close(a->stores[i].held);
+        oj_free(a->stores[i].text.bytes);
+        oj_free(a->stores[i].other.bytes);
+    }
+    oj_free(a->rows);
+    oj_free(a->sum_words);
+    oj_free(a->stores);
+    oj_free(a->columns);
+    oj_free(a->state);
+    oj_free(a);
+}
+
+oj_status oj_aggregates_start(struct oj_aggregates *a, int64_t n_rows,
+                              struct oj_error *err)
+{
+    free_rows(a);
+    a->n_to_check = PAIRS_UNCHECKED;
+    for (int i = 0; i < a->n_stores; i++)
+    {
+        oj_value_sort_clear(a->stores[i].held);
+        a->stores[i].row = -1;
+    }
+    return oj_aggregates_extend(a, n_rows, err);
+}
+
+oj_status oj_aggregates_extend(struct oj_aggregates *a, int64_t n_rows,
+                               struct oj_error *err)
+{
+    int64_t used = a->n_rows * a->words;
+    if (n_rows <= a->n_rows)
+        return OJ_OK;
+    if (n_rows > INT64_MAX / a->words)
+        return oj_fail_nomem(err, n_rows, WORD);
+    OJ_TRY(oj_reserve(&a->rows, used, n_rows * a->words, &a->cap_words, WORD,
+                      err));
+    memset(a->rows + used, 0, (size_t)(n_rows * a->words - used) * WORD);
+    a->n_rows = n_rows;
+    return OJ_OK;
+}
+
+/* ---- adding ------------------------------------------------------------- */
+
+static struct oj_exact_sum *sum_at(uint64_t *state, int at)
+{
+    return (void *)(state + at);
+}
+
+/* To an integer of 128 bits, which 2^63 values do not overflow. */
+static void add_to_128bit_sum(uint64_t *state, s128 x)
+{
+    u128 sum;
+    memcpy(&sum, state, sizeof sum);
+    sum += (u128)x;
+    memcpy(state, &sum, sizeof sum);
+}
+
+static s128 read_128bit_sum(const uint64_t *state)
+{
+    s128 sum;
+    memcpy(&sum, state, sizeof sum);
+    return sum;
+}
+
+static inline oj_status add_to_exact_sum(struct oj_aggregates *a,
+                                         struct oj_exact_sum *sum, double x,
+                                         struct oj_error *err)
+{
+    if (oj_exact_sum_try(sum, x))
+        return OJ_OK;
+    OJ_TRY(oj_exact_sum_add(sum, x, err));
+    a->owns_memory |= sum->is_wide;
+    return OJ_OK;
+}
+
+/* A value of column c, to the sum and the sum of squares of a deviation. */
+static oj_status
+add_to_sum_and_squares(struct oj_aggregates *a, uint64_t *state, int c,
+                       const struct oj_aggregate_column *column, int32_t at,
+                       struct oj_error *err)
+{
+    struct oj_exact_sum *sum = sum_at(state, a->columns[c].sum);
+    struct oj_exact_sum *squares = sum_at(state, a->columns[c].squares);
+    if (a->plan.types[c] == OJ_AGG_REAL)
+    {
+        OJ_TRY(oj_exact_sum_add(sum, column->real[at], err));
+        OJ_TRY(oj_exact_sum_add_square(squares, column->real[at], err));
+    }
+    else
+    {
+        OJ_TRY(oj_exact_sum_add_integer(sum, column->integer[at], err));
+        OJ_TRY(
+            oj_exact_sum_add_integer_square(squares, column->integer[at], err));
+    }
+    a->owns_memory |= sum->is_wide | squares->is_wide;
+    return OJ_OK;
+}
+
+/* A value of column c, to what the aggregates of a column share. */
+static inline oj_status
+add_to_column_state(struct oj_aggregates *a, uint64_t *state, int c,
+                    const struct oj_aggregate_column *column, int32_t at,
+                    struct oj_error *err)
+{
+    const struct column_state *to = &a->columns[c];
+    if (column->is_null != NULL && column->is_null[at])
+        return OJ_OK;
+    if (to->n >= 0)
+        state[to->n]++;
+    if (to->long_sum >= 0)
+        add_to_128bit_sum(state + to->long_sum, column->integer[at]);
+    if (to->squares >= 0)
+        return add_to_sum_and_squares(a, state, c, column, at, err);
+    return to->sum < 0 ? OJ_OK
+                       : add_to_exact_sum(a, sum_at(state, to->sum),
+                                          column->real[at], err);
+}
+
+static struct oj_aggregate_value
+read_column_value(enum oj_aggregate_type type,
+                  const struct oj_aggregate_column *column, int32_t at)
+{
+    struct oj_aggregate_value value = {0};
+    value.is_null = column->is_null != NULL && column->is_null[at];
+    if (value.is_null)
+        return value;
+    if (type == OJ_AGG_INTEGER)
+        value.integer = column->integer[at];
+    else if (type == OJ_AGG_REAL)
+        value.real = column->real[at];
+    else
+    {
+        value.bytes = column->bytes[at].bytes;
+        value.n_bytes = column->bytes[at].n;
+    }
+    return value;
+}
+
+/* 1 when the value takes the place of the one chosen so far. */
+static int replaces_chosen_value(enum oj_aggregate_kind kind,
+                                 enum oj_aggregate_type type,
+                                 const struct chosen *old,
+                                 const struct chosen *one)
+{
+    int c = (one->key[0] > old->key[0]) - (one->key[0] < old->key[0]);
+    if (c == 0)
+        c = (one->key[1] > old->key[1]) - (one->key[1] < old->key[1]);
+    if (type == OJ_AGG_BYTES && (kind == OJ_AGG_MIN || kind == OJ_AGG_MAX))
+        c = oj_bytes_compare(one->bytes, one->n_bytes, old->bytes,
+                             old->n_bytes);
+    return kind == OJ_AGG_MIN || kind == OJ_AGG_FIRST ? c < 0 : c > 0;
+}
+
+/* Makes one the choice of aggregate i where it is better than what there is, if
+ * the column has values so far; its bytes are copied. */
+static oj_status replace_chosen_if_better(struct oj_aggregates *a,
+                                          uint64_t *state, int i,
+                                          const struct chosen *one,
+                                          struct oj_error *err)
+{
+    const struct oj_aggregate *what = &a->plan.aggregates[i];
+    enum oj_aggregate_type type = a->plan.types[what->column];
+    struct chosen *old = (void *)(state + a->state[i]);
+    if (state[a->columns[what->column].n] > 0 &&
+        !replaces_chosen_value(what->kind, type, old, one))
+        return OJ_OK;
+    if (type == OJ_AGG_BYTES)
+    {
+        a->owns_memory = 1;
+        OJ_TRY(oj_reserve(&old->bytes, 0, one->n_bytes + 1, &old->capacity, 1,
+                          err));
+        if (one->n_bytes > 0)
+            memcpy(old->bytes, one->bytes, (size_t)one->n_bytes);
+    }
+    memcpy(old->key, one->key, sizeof old->key);
+    old->bits = one->bits;
+    old->n_bytes = one->n_bytes;
+    return OJ_OK;
+}
+
+/* Pair p, to aggregate i, which has a state of its own. */
+static oj_status add_to_own_state(struct oj_aggregates *a, uint64_t *state,
+                                  int i, const struct oj_aggregate_pairs *pairs,
+                                  int64_t p, struct oj_error *err)
+{
+    const struct oj_aggregate *what = &a->plan.aggregates[i];
+    enum oj_aggregate_type type = a->plan.types[what->column];
+    const int32_t at = pairs->at[p];
+    struct oj_aggregate_value value =
+        read_column_value(type, &pairs->columns[what->column], at);
+    struct chosen one = {0};
+    if (value.is_null)
+        return OJ_OK;
+    if (what->kind == OJ_AGG_WEIGHTED_SUM)
+        return add_to_exact_sum(
+            a, sum_at(state, a->state[i]),
+            (pairs->share != NULL ? pairs->share[p] : 1.0) *
+                (type == OJ_AGG_INTEGER ? (double)value.integer : value.real),
+            err);
+    one.bytes = (char *)value.bytes; /* only read */
+    one.n_bytes = value.n_bytes;
+    if (what->kind == OJ_AGG_MIN || what->kind == OJ_AGG_MAX)
+    {
+        uint64_t number = encode_sortable_number(type, &value);
+        one.key[0] = (int64_t)(number ^ sign_bit);
+        decode_sortable_number(type, number,
+                               &value); /* one of all that are equal */
+    }
+    else
+    {
+        one.key[0] = pairs->fid[at];
+        one.key[1] = pairs->place[at];
+    }
+    memcpy(&one.bits,
+           type == OJ_AGG_INTEGER ? (const void *)&value.integer : &value.real,
+           sizeof one.bits);
+    return replace_chosen_if_better(a, state, i, &one, err);
+}
+
+/* Spills the largest stores until the rest is within the bound. */
+static oj_status spill_above_memory_bound(struct oj_aggregates *a,
+                                          struct oj_error *err)
+{
+    a->n_to_check = PAIRS_UNCHECKED;
+    while (a->plan.memory > 0)
+    {
+        int64_t total = 0, most = 0;
+        int largest = 0;
+        for (int i = 0; i < a->n_stores; i++)
+        {
+            int64_t bytes = oj_value_sort_bytes(a->stores[i].held);
+            total += bytes;
+            if (bytes > most)
+            {
+                most = bytes;
+                largest = i;
+            }
+        }
+        if (total <= a->plan.memory)
+            break;
+        OJ_TRY(oj_value_sort_spill(a->stores[largest].held, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status
+append_pair_values_to_stores(struct oj_aggregates *a,
+                             const struct oj_aggregate_pairs *pairs, int64_t p,
+                             struct oj_error *err)
+{
+    const int32_t at = pairs->at[p];
+    for (int i = 0; i < a->n_stores; i++)
+    {
+        const struct store *store = &a->stores[i];
+        enum oj_aggregate_type type = a->plan.types[store->column];
+        const struct oj_aggregate_value value =
+            read_column_value(type, &pairs->columns[store->column], at);
+        struct oj_held_value held = {0};
+        if (value.is_null)
+            continue;
+        held.row = pairs->row[p];
+        if (store->order == OJ_HELD_BY_NUMBER)
+            held.number = encode_sortable_number(type, &value);
+        else if (store->order == OJ_HELD_BY_PLACE)
+        {
+            held.fid = pairs->fid[at];
+            held.place = pairs->place[at];
+        }
+        held.bytes = value.bytes;
+        held.n_bytes = value.n_bytes;
+        OJ_TRY(oj_value_sort_add(store->held, &held, err));
+    }
+    return --a->n_to_check > 0 ? OJ_OK : spill_above_memory_bound(a, err);
+}
+
+static inline void prefetch_row_state(const struct oj_aggregates *a,
+                                      int64_t row)
+{
+    const uint64_t *state = row_state(a, row);
+    __builtin_prefetch(state, 1);
+    __builtin_prefetch(state + a->words - 1, 1);
+}
+
+oj_status oj_aggregates_add(struct oj_aggregates *a,
+                            const struct oj_aggregate_pairs *pairs,
+                            struct oj_error *err)
+{
+    const int64_t n = pairs->n, *row = pairs->row;
+    const int n_columns = a->plan.n_columns;
+    const int n_aggregates = a->n_single > 0 ? a->plan.n_aggregates : 0;
+    for (int64_t p = 0; p < AHEAD && p < n; p++)
+        prefetch_row_state(a, row[p]);
+    for (int64_t p = 0; p < n; p++)
+    {
+        uint64_t *state = row_state(a, row[p]);
+        if (p + AHEAD < n)
+            prefetch_row_state(a, row[p + AHEAD]);
+        for (int i = 0; i < n_aggregates; i++)
+        {
+            if (has_own_state(a->plan.aggregates[i].kind))
+                OJ_TRY(add_to_own_state(a, state, i, pairs, p, err));
+        }
+        state[0]++;
+        for (int c = 0; c < n_columns; c++)
+            OJ_TRY(add_to_column_state(a, state, c, &pairs->columns[c],
+                                       pairs->at[p], err));
+        if (a->n_stores > 0)
+            OJ_TRY(append_pair_values_to_stores(a, pairs, p, err));
+    }
+    return OJ_OK;
+}
+
+/* ---- sums that a backend makes ------------------------------------------ */
+
+int oj_aggregates_take_sums(const struct oj_aggregates *a)
+{
+    for (int i = 0; i < a->plan.n_aggregates; i++)
+    {
+        if (a->plan.aggregates[i].kind > OJ_AGG_MEAN)
+            return 0;
+    }
+    for (int c = 0; c < a->plan.n_columns; c++)
+    {
+        if (a->plan.types[c] == OJ_AGG_BYTES)
+            return 0;
+    }
+    return a->plan.n_columns <= OJ_SUM_MOST_COLUMNS;
+}
+
+/* All of a row is the number of its pairs then. */
+int64_t *oj_aggregates_counts(struct oj_aggregates *a)
+{
+    return a->words == 1 ? (int64_t *)a->rows : NULL;
+}
+
+/* Rows that a thread looks at at once. */
+#define ROWS_AT_ONCE 65536
+
+/* What the values of a column are like. */
+struct reach
+{
+    const struct oj_aggregate_column *column;
+    int is_integer, wants_sum;
+    /* 2^low is in no value cut, and all are below 2^-minus_high */
+    _Atomic int low, minus_high;
+    _Atomic int any_null, any_odd;
+    _Atomic uint64_t integers; /* or'ed: x, or ~x where x < 0 */
+};
+
+static void atomic_min(_Atomic int *least, int value)
+{
+    int old = atomic_load(least);
+    while (value < old && !atomic_compare_exchange_weak(least, &old, value))
+        continue;
+}
+
+static void find_bit_range_of_reals(struct reach *reach, int64_t first,
+                                    int64_t end)
+{
+    const struct oj_aggregate_column *column = reach->column;
+    int low = INT_MAX, minus_high = INT_MAX;
+    for (int64_t i = first; i < end; i++)
+    {
+        uint64_t bits, m;
+        int e, low_bit, high_bit;
+        if (column->is_null != NULL && column->is_null[i])
+            continue;
+        memcpy(&bits, &column->real[i], sizeof bits);
+        if ((bits >> 52 & 0x7ff) == 0x7ff)
+        {
+            atomic_store(&reach->any_odd, 1);
+            continue;
+        }
+        oj_limbs_split(bits, &m, &e);
+        if (m == 0)
+            continue;
+        low_bit = e + __builtin_ctzll(m);
+        high_bit = e + 64 - __builtin_clzll(m);
+        low = low_bit < low ? low_bit : low;
+        minus_high = -high_bit < minus_high ? -high_bit : minus_high;
+    }
+    atomic_min(&reach->low, low);
+    atomic_min(&reach->minus_high, minus_high);
+}
+
+static void find_bit_range_and_nulls(int64_t first, int64_t end, void *user)
+{
+    struct reach *reach = user;
+    const struct oj_aggregate_column *column = reach->column;
+    uint64_t integers = 0;
+    int any_null = 0;
+    for (int64_t i = first; column->is_null != NULL && i < end; i++)
+        any_null |= column->is_null[i];
+    atomic_fetch_or(&reach->any_null, any_null);
+    if (reach->wants_sum && !reach->is_integer)
+        find_bit_range_of_reals(reach, first, end);
+    for (int64_t i = first; reach->wants_sum && reach->is_integer && i < end;
+         i++)
+    {
+        int64_t x = column->integer[i];
+        if (column->is_null == NULL || !column->is_null[i])
+            integers |= (uint64_t)(x < 0 ? ~x : x);
+    }
+    atomic_fetch_or(&reach->integers, integers);
+}
+
+static int assign_sum_word_offset(struct oj_sum_request *request, int n)
+{
+    int at = request->n_words;
+    request->n_words += n;
+    return n > 0 ? at : 0;
+}
+
+/* Sums of column c, over n rows of from: looks at all values to learn how many
+ * limbs they need. */
+static void choose_limbs_for_backend_sum(const struct oj_aggregates *a, int c,
+                                         const struct oj_aggregate_column *from,
+                                         int64_t n, int n_threads,
+                                         struct oj_sum_request *request)
+{
+    struct oj_sum_column *column = &request->column[c];
+    struct reach reach = {.column = from,
+                          .is_integer = a->plan.types[c] == OJ_AGG_INTEGER,
+                          .wants_sum = a->columns[c].sum >= 0 ||
+                                       a->columns[c].long_sum >= 0,
+                          .low = INT_MAX,
+                          .minus_high = INT_MAX};
+    int n_bits;
+    if (reach.wants_sum || from->is_null != NULL)
+        oj_parallel_slices(n_threads > 0 ? n_threads : 1, n, ROWS_AT_ONCE,
+                           find_bit_range_and_nulls, &reach);
+    column->is_integer = reach.is_integer;
+    if (reach.any_null)
+    {
+        column->is_null = from->is_null;
+        column->n_at = assign_sum_word_offset(request, 1);
+    }
+    if (!reach.wants_sum)
+        return;
+    if (reach.is_integer)
+    {
+        column->n_limbs = reach.integers >> 31 == 0 ? 1 : 2;
+        column->value = (const uint64_t *)(const void *)from->integer;
+    }
+    else
+    {
+        if (reach.low < INT_MAX)
+        {
+            n_bits = -reach.minus_high - reach.low;
+            column->base = reach.low;
+            column->n_limbs = (n_bits + OJ_LIMB_BITS - 1) / OJ_LIMB_BITS;
+        }
+        column->value = (const uint64_t *)(const void *)from->real;
+        column->odd_at = assign_sum_word_offset(request, reach.any_odd ? 3 : 0);
+    }
+    column->limb_at = assign_sum_word_offset(request, column->n_limbs);
+}
+
+oj_status oj_aggregates_ask_sums(struct oj_aggregates *a,
+                                 const struct oj_aggregate_column *columns,
+                                 int64_t n, int n_threads,
+                                 struct oj_sum_request *request,
+                                 int64_t **words, struct oj_error *err)
+{
+    int64_t n_words;
+    memset(request, 0, sizeof *request);
+    request->n_words = 1;
+    request->n_columns = a->plan.n_columns;
+    for (int c = 0; c < a->plan.n_columns; c++)
+        choose_limbs_for_backend_sum(a, c, &columns[c], n, n_threads, request);
+    n_words = a->n_rows * request->n_words;
+    OJ_TRY(oj_reserve(&a->sum_words, 0, n_words, &a->cap_sum_words, WORD, err));
+    if (n_words > 0)
+        memset(a->sum_words, 0, (size_t)n_words * WORD);
+    *words = a->sum_words;
+    return OJ_OK;
+}
+
+static oj_status add_sum_of_backend_to_row(struct oj_aggregates *a,
+                                           uint64_t *state, int c,
+                                           const struct oj_sum_column *column,
+                                           const int64_t *word,
+                                           struct oj_error *err)
+{
+    const struct column_state *to = &a->columns[c];
+    const int64_t *limb = word + column->limb_at;
+    if (to->n >= 0)
+        state[to->n] += (uint64_t)word[column->n_at];
+    if (column->odd_at > 0)
+        oj_exact_sum_meet(sum_at(state, to->sum), word[column->odd_at] > 0,
+                          word[column->odd_at + 1] > 0,
+                          word[column->odd_at + 2] > 0);
+    if (column->n_limbs == 0)
+        return OJ_OK;
+    if (column->is_integer)
+    {
+        for (int k = 0; k < column->n_limbs; k++)
+            add_to_128bit_sum(state + to->long_sum,
+                              limb[k] * ((s128)1 << (k * OJ_LIMB_BITS)));
+        return OJ_OK;
+    }
+    OJ_TRY(oj_exact_sum_add_limbs(sum_at(state, to->sum), limb, column->n_limbs,
+                                  column->base, err));
+    a->owns_memory |= sum_at(state, to->sum)->is_wide;
+    return OJ_OK;
+}
+
+oj_status oj_aggregates_add_sums(struct oj_aggregates *a,
+                                 const struct oj_sum_request *request,
+                                 struct oj_error *err)
+{
+    for (int64_t row = 0; row < a->n_rows; row++)
+    {
+        const int64_t *word = a->sum_words + row * request->n_words;
+        uint64_t *state = row_state(a, row);
+        if (word[0] == 0)
+            continue;
+        state[0] += (uint64_t)word[0];
+        for (int c = 0; c < request->n_columns; c++)
+            OJ_TRY(add_sum_of_backend_to_row(a, state, c, &request->column[c],
+                                             word, err));
+    }
+    return OJ_OK;
+}
+
+/* ---- rows put together -------------------------------------------------- */
+
+static oj_status merge_row(struct oj_aggregates *a, uint64_t *to,
+                           const uint64_t *from, struct oj_error *err)
+{
+    for (int c = 0; c < a->plan.n_columns; c++)
+    {
+        const struct column_state *column = &a->columns[c];
+        if (column->n >= 0)
+            to[column->n] += from[column->n];
+        if (column->long_sum >= 0)
+            add_to_128bit_sum(to + column->long_sum,
+                              read_128bit_sum(from + column->long_sum));
+        if (column->sum < 0)
+            continue;
+        OJ_TRY(oj_exact_sum_merge(sum_at(to, column->sum),
+                                  (const void *)(from + column->sum), err));
+        a->owns_memory |= sum_at(to, column->sum)->is_wide;
+    }
+    to[0] += from[0];
+    return OJ_OK;
+}
+
+oj_status oj_aggregates_merge(struct oj_aggregates *a,
+                              const struct oj_aggregates *from,
+                              struct oj_error *err)
+{
+    for (int64_t row = 0; row < from->n_rows; row++)
+    {
+        if (row_state(from, row)[0] > 0)
+            OJ_TRY(merge_row(a, row_state(a, row), row_state(from, row), err));
+    }
+    return OJ_OK;
+}
+
+oj_status oj_aggregates_rewind(struct oj_aggregates *a, struct oj_error *err)
+{
+    for (int i = 0; i < a->n_stores; i++)
+        OJ_TRY(oj_value_sort_rewind(a->stores[i].held, err));
+    return OJ_OK;
+}
+
+int64_t oj_aggregates_pairs(const struct oj_aggregates *a, int64_t row)
+{
+    return (int64_t)row_state(a, row)[0];
+}
+
+/* ---- held values -------------------------------------------------------- */
+
+static oj_status append_text(struct text *text, const char *bytes, int64_t n,
+                             struct oj_error *err)
+{
+    OJ_ROOM(text->bytes, text->n, text->n + n + 1, text->capacity, err);
+    if (n > 0)
+        memcpy(text->bytes + text->n, bytes, (size_t)n);
+    text->n += n;
+    return OJ_OK;
+}
+
+/* The value under the cursor if it is of store->row, else NULL. */
+static const struct oj_held_value *peek_row_value(const struct store *store)
+{
+    const struct oj_held_value *value = oj_value_sort_peek(store->held);
+    return value != NULL && value->row == store->row ? value : NULL;
+}
+
+static oj_status find_mode_and_median_of_numbers(struct store *store,
+                                                 int64_t n_values,
+                                                 struct oj_error *err)
+{
+    const struct oj_held_value *value;
+    int64_t i = 0, n_equal = 0, n_most = 0;
+    uint64_t last = 0;
+    for (; (value = peek_row_value(store)) != NULL; i++)
+    {
+        uint64_t number = value->number;
+        if (i == 0 || number != last)
+        {
+            store->n_unique++;
+            n_equal = 0;
+        }
+        last = number;
+        if (++n_equal > n_most)
+        {
+            n_most = n_equal;
+            store->mode = number;
+        }
+        if (i == (n_values - 1) / 2)
+            store->middle[0] = number;
+        if (i == n_values / 2)
+            store->middle[1] = number;
+        OJ_TRY(oj_value_sort_skip(store->held, err));
+    }
+    return OJ_OK;
+}
+
+/* The most frequent value, of several the first. */
+static oj_status mode_of_bytes(struct store *store, struct oj_error *err)
+{
+    struct text *other = &store->other, text;
+    int64_t n_equal = 0, n_most = 0;
+    for (;;)
+    {
+        const struct oj_held_value *value = peek_row_value(store);
+        if (value == NULL || n_equal == 0 ||
+            oj_bytes_compare(value->bytes, value->n_bytes, other->bytes,
+                             other->n) != 0)
+        {
+            if (n_equal > n_most)
+            {
+                n_most = n_equal;
+                text = store->text;
+                store->text = *other;
+                *other = text;
+            }
+            if (value == NULL)
+                return OJ_OK;
+            store->n_unique++;
+            n_equal = other->n = 0;
+            OJ_TRY(append_text(other, value->bytes, value->n_bytes, err));
+        }
+        n_equal++;
+        OJ_TRY(oj_value_sort_skip(store->held, err));
+    }
+}
+
+static oj_status concat_held_texts(struct store *store, struct oj_error *err)
+{
+    const struct oj_held_value *value;
+    struct text *text = &store->text;
+    int64_t n_separator = (int64_t)strlen(store->separator);
+    text->n = 0;
+    for (int64_t i = 0; (value = peek_row_value(store)) != NULL; i++)
+    {
+        if (i > 0)
+            OJ_TRY(append_text(text, store->separator, n_separator, err));
+        if (text->n + value->n_bytes + n_separator >= INT_MAX)
+            return oj_fail(err, OJ_ERR_LIMIT,
+                           "the concatenated values of one row are longer "
+                           "than 2 GB");
+        OJ_TRY(append_text(text, value->bytes, value->n_bytes, err));
+        OJ_TRY(oj_value_sort_skip(store->held, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status summarize_stored_values(struct store *store, int64_t row,
+                                         int64_t n_values, struct oj_error *err)
+{
+    const struct oj_held_value *value;
+    if (store->row == row)
+        return OJ_OK;
+    while ((value = oj_value_sort_peek(store->held)) != NULL &&
+           value->row < row)
+        OJ_TRY(oj_value_sort_skip(store->held, err));
+    store->row = row;
+    store->n_unique = 0;
+    if (store->order == OJ_HELD_BY_NUMBER)
+        return find_mode_and_median_of_numbers(store, n_values, err);
+    if (store->order == OJ_HELD_BY_BYTES)
+        return mode_of_bytes(store, err);
+    return concat_held_texts(store, err);
+}
+
+/* ---- results ------------------------------------------------------------ */
+
+static oj_status sum_of(const struct oj_aggregates *a, const uint64_t *state,
+                        int c, int64_t row, struct oj_aggregate_value *value,
+                        struct oj_error *err)
+{
+    const struct column_state *column = &a->columns[c];
+    s128 sum;
+    if (a->plan.types[c] != OJ_AGG_INTEGER)
+    {
+        value->real = oj_exact_sum_value((const void *)(state + column->sum));
+        return OJ_OK;
+    }
+    sum = read_128bit_sum(state + column->long_sum);
+    if (sum > INT64_MAX || sum < INT64_MIN)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "the sum of integers of row %lld, counted from 1, does "
+                       "not fit into 64 bits; make the field a real number, or "
+                       "ask for the mean",
+                       (long long)row + 1);
+    value->integer = (int64_t)sum;
+    return OJ_OK;
+}
+
+static double mean_of(const struct oj_aggregates *a, const uint64_t *state,
+                      int c, int64_t n)
+{
+    const struct column_state *column = &a->columns[c];
+    if (a->plan.types[c] == OJ_AGG_INTEGER)
+        return (double)read_128bit_sum(state + column->long_sum) / (double)n;
+    return oj_exact_sum_value((const void *)(state + column->sum)) / (double)n;
+}
+
+static double median_of(enum oj_aggregate_type type, const uint64_t *middle)
+{
+    struct oj_aggregate_value u = {0}, v = {0};
+    double sum;
+    decode_sortable_number(type, middle[0], &u);
+    decode_sortable_number(type, middle[1], &v);
+    if (type == OJ_AGG_INTEGER)
+        return (double)((s128)u.integer + (s128)v.integer) / 2.0;
+    if (middle[0] == middle[1])
+        return u.real;
+    sum = u.real + v.real;
+    return isinf(sum) ? u.real / 2.0 + v.real / 2.0 : sum / 2.0;
+}
+
+static void set_value_to_stored_text(const struct store *store,
+                                     struct oj_aggregate_value *value)
+{
+    value->bytes = store->text.n > 0 ? store->text.bytes : "";
+    value->n_bytes = store->text.n;
+}
+
+static oj_status compute_unique_median_or_mode(struct oj_aggregates *a,
+                                               const struct oj_aggregate *what,
+                                               int64_t row, int64_t n,
+                                               struct oj_aggregate_value *value,
+                                               struct oj_error *err)
+{
+    struct store *store = &a->stores[a->columns[what->column].sorted];
+    enum oj_aggregate_type type = a->plan.types[what->column];
+    OJ_TRY(summarize_stored_values(store, row, n, err));
+    if (what->kind == OJ_AGG_UNIQUE)
+        value->integer = store->n_unique;
+    else if (what->kind == OJ_AGG_MEDIAN)
+        value->real = median_of(type, store->middle);
+    else if (type == OJ_AGG_BYTES)
+        set_value_to_stored_text(store, value);
+    else
+        decode_sortable_number(type, store->mode, value);
+    return OJ_OK;
+}
+
+static void set_result_to_chosen_value(const struct chosen *chosen,
+                                       struct oj_aggregate_value *value)
+{
+    value->bytes = chosen->n_bytes > 0 ? chosen->bytes : "";
+    value->n_bytes = chosen->n_bytes;
+    value->integer = (int64_t)chosen->bits;
+    memcpy(&value->real, &chosen->bits, sizeof value->real);
+}
+
+/* Where there are n > 0 values. */
+static oj_status compute_aggregate_result(struct oj_aggregates *a,
+                                          const uint64_t *state, int64_t row,
+                                          int i, int64_t n,
+                                          struct oj_aggregate_value *value,
+                                          struct oj_error *err)
+{
+    const struct oj_aggregate *what = &a->plan.aggregates[i];
+    const struct column_state *column = &a->columns[what->column];
+    switch (what->kind)
+    {
+        case OJ_AGG_SUM:
+            return sum_of(a, state, what->column, row, value, err);
+        case OJ_AGG_MEAN:
+            value->real = mean_of(a, state, what->column, n);
+            return OJ_OK;
+        case OJ_AGG_STDDEV:
+            value->is_null = n < 2;
+            value->real = oj_exact_sum_deviation(
+                (const void *)(state + column->sum),
+                (const void *)(state + column->squares), n);
+            return OJ_OK;
+        case OJ_AGG_WEIGHTED_SUM:
+            value->real =
+                oj_exact_sum_value((const void *)(state + a->state[i]));
+            return OJ_OK;
+        case OJ_AGG_CONCAT:
+            OJ_TRY(
+                summarize_stored_values(&a->stores[a->state[i]], row, n, err));
+            set_value_to_stored_text(&a->stores[a->state[i]], value);
+            return OJ_OK;
+        case OJ_AGG_MEDIAN:
+        case OJ_AGG_MODE:
+        case OJ_AGG_UNIQUE:
+            return compute_unique_median_or_mode(a, what, row, n, value, err);
+        default:
+            set_result_to_chosen_value((const void *)(state + a->state[i]),
+                                       value);
+            return OJ_OK;
+    }
+}
+
+oj_status oj_aggregates_result(struct oj_aggregates *a, int64_t row, int i,
+                               struct oj_aggregate_value *value,
+                               struct oj_error *err)
+{
+    const struct oj_aggregate *what = &a->plan.aggregates[i];
+    const uint64_t *state = row_state(a, row);
+    struct oj_aggregate_value result = {0};
+    int64_t n = (int64_t)state[0];
+    if (what->kind != OJ_AGG_COUNT)
+        n = (int64_t)state[a->columns[what->column].n];
+    if (what->kind == OJ_AGG_COUNT || what->kind == OJ_AGG_COUNT_VALUES)
+        result.integer = n;
+    else if (n == 0)
+        result.is_null = what->kind != OJ_AGG_UNIQUE;
+    else
+        OJ_TRY(compute_aggregate_result(a, state, row, i, n, &result, err));
+    *value = result;
+    return OJ_OK;
+}

@@ -1,0 +1,27 @@
+/** Loops over eight or sixteen lanes that the compiler turns into vector
+ *  instructions.
+ *
+ *  They are plain loops over array elements c behind OJ_EIGHT or OJ_SIXTEEN,
+ *  which keep the compiler from unrolling them before its vectoriser sees them.
+ *  Lane by lane these are the ordinary operations, so width changes no bit.
+ *  Functions made of them are inlined into one function per instruction set
+ *  (OJ_CLONES), chosen when the library is loaded.
+ */
+#ifndef CPU_LANE_LOOPS_H
+#define CPU_LANE_LOOPS_H
+
+#include "../../../flatten/base/oj_clones.h"
+
+#define OJ_LANES 8
+#define OJ_WIDE 16
+
+#if defined(__clang__)
+#define OJ_LANE_LOOP(n)                                                        \
+    _Pragma("clang loop vectorize(enable)") for (int c = 0; c < (n); c++)
+#else
+#define OJ_LANE_LOOP(n) _Pragma("GCC unroll 1") for (int c = 0; c < (n); c++)
+#endif
+#define OJ_EIGHT OJ_LANE_LOOP(OJ_LANES)
+#define OJ_SIXTEEN OJ_LANE_LOOP(OJ_WIDE)
+
+#endif

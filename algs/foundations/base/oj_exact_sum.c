@@ -1,0 +1,360 @@
+#include "oj_exact_sum.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+#include "../kernels/oj_sum_limbs.h"
+
+#include <math.h>
+#include <string.h>
+
+__extension__ typedef unsigned __int128 u128;
+
+enum
+{
+    /* A wide sum reaches below the smallest square, 2^-2148, by the room that a
+     * window may have there, and above the sum of 2^63 largest squares, 2^2111.
+     */
+    WIDE_LIMBS = 70,
+    WIDE_SCALE = -2240,
+
+    /* Bits below the first value of a window that are kept free for smaller
+     * ones. */
+    ROOM_BELOW = 40,
+
+    /* Values reach up to this bit of a window, and the sum stays as far from
+     * its sign bit, so that adding the one to the other cannot overflow. */
+    WINDOW_BITS = 64 * OJ_SUM_LIMBS - 3,
+
+    /* The difference of sum squared and squares, for any two sums. */
+    SQUARE_LIMBS = 2 * WIDE_LIMBS + 4,
+    SQUARE_SCALE = 2 * WIDE_SCALE
+};
+
+static const int64_t top_bound = INT64_C(1) << OJ_SUM_TOP_BITS;
+
+static int bit_length(u128 m)
+{
+    uint64_t high = (uint64_t)(m >> 64), low = (uint64_t)m;
+    if (high != 0)
+        return 128 - __builtin_clzll(high);
+    return low != 0 ? 64 - __builtin_clzll(low) : 0;
+}
+
+/* Adds m * 2^shift, or subtracts it, in two's complement; what is carried out
+ * of the last limb is the sign's. */
+static inline void add_shifted_to_limbs(uint64_t *limb, int n, u128 m,
+                                        int negative, int shift)
+{
+    int k = shift >> 6, s = shift & 63;
+    uint64_t low = (uint64_t)m, high = (uint64_t)(m >> 64), part[3];
+    part[0] = low << s;
+    part[1] = s != 0 ? (low >> (64 - s)) | (high << s) : high;
+    part[2] = s != 0 ? high >> (64 - s) : 0;
+    if (negative)
+    {
+        unsigned borrow = 0;
+        for (int i = k; i < n && (i < k + 3 || borrow != 0); i++)
+        {
+            uint64_t take = i < k + 3 ? part[i - k] : 0, old = limb[i];
+            limb[i] = old - take - borrow;
+            borrow = borrow != 0 ? old <= take : old < take;
+        }
+        return;
+    }
+    for (int i = k, carry = 0; i < n && (i < k + 3 || carry != 0); i++)
+    {
+        uint64_t give = i < k + 3 ? part[i - k] : 0;
+        uint64_t first = limb[i] + give, second = first + (unsigned)carry;
+        carry = first < give || second < first;
+        limb[i] = second;
+    }
+}
+
+/* Magnitude of n limbs, in place; 1 when they were negative. */
+static int negate_if_negative(uint64_t *limb, int n)
+{
+    unsigned carry = 1;
+    if ((limb[n - 1] >> 63) == 0)
+        return 0;
+    for (int i = 0; i < n; i++)
+    {
+        limb[i] = ~limb[i] + carry;
+        carry = carry != 0 && limb[i] == 0;
+    }
+    return 1;
+}
+
+static oj_status widen_sum_to_all_exponents(struct oj_exact_sum *sum,
+                                            struct oj_error *err)
+{
+    uint64_t limb[OJ_SUM_LIMBS], *wide = oj_calloc(WIDE_LIMBS, sizeof *wide);
+    int negative;
+    if (wide == NULL)
+        return oj_fail_nomem(err, WIDE_LIMBS, sizeof *wide);
+    memcpy(limb, sum->bits.limb, sizeof limb);
+    negative = negate_if_negative(limb, OJ_SUM_LIMBS);
+    for (int i = 0; i < OJ_SUM_LIMBS; i++)
+        add_shifted_to_limbs(wide, WIDE_LIMBS, limb[i], negative,
+                             sum->scale + 64 * i - WIDE_SCALE);
+    sum->bits.wide = wide;
+    sum->scale = WIDE_SCALE;
+    sum->is_wide = 1;
+    return OJ_OK;
+}
+
+/* 1 when m * 2^e has its place in the window. */
+static int fits_in_narrow_sum(const struct oj_exact_sum *sum, u128 m, int e)
+{
+    int64_t top = (int64_t)sum->bits.limb[OJ_SUM_LIMBS - 1];
+    return top < top_bound && top >= -top_bound &&
+           e - sum->scale + bit_length(m) <= WINDOW_BITS &&
+           (e >= sum->scale || e + bit_length(m & (~m + 1)) - 1 >= sum->scale);
+}
+
+/* Adds m * 2^e, m > 0. */
+static oj_status add_integer_times_power_of_2(struct oj_exact_sum *sum, u128 m,
+                                              int e, int negative,
+                                              struct oj_error *err)
+{
+    if (!sum->has_value)
+    {
+        sum->has_value = 1;
+        sum->scale = e - ROOM_BELOW;
+    }
+    if (!sum->is_wide && !fits_in_narrow_sum(sum, m, e))
+        OJ_TRY(widen_sum_to_all_exponents(sum, err));
+    if (e < sum->scale) /* by bits that are 0 */
+    {
+        m >>= sum->scale - e;
+        e = sum->scale;
+    }
+    add_shifted_to_limbs(sum->is_wide ? sum->bits.wide : sum->bits.limb,
+                         sum->is_wide ? WIDE_LIMBS : OJ_SUM_LIMBS, m, negative,
+                         e - sum->scale);
+    return OJ_OK;
+}
+
+/* |x| = m * 2^e.  0 when x is zero or not finite, which is noted. */
+static int split_double(struct oj_exact_sum *sum, double x, uint64_t *m, int *e,
+                        int *negative)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    *negative = bits >> 63 != 0;
+    if ((bits >> 52 & 0x7ff) == 0x7ff)
+    {
+        sum->not_finite |= x != x ? 4 : *negative ? 2 : 1;
+        return 0;
+    }
+    oj_limbs_split(bits, m, e);
+    return *m != 0;
+}
+
+oj_status oj_exact_sum_add(struct oj_exact_sum *sum, double x,
+                           struct oj_error *err)
+{
+    uint64_t m;
+    int e, negative;
+    if (!split_double(sum, x, &m, &e, &negative))
+        return OJ_OK;
+    return add_integer_times_power_of_2(sum, m, e, negative, err);
+}
+
+oj_status oj_exact_sum_add_square(struct oj_exact_sum *sum, double x,
+                                  struct oj_error *err)
+{
+    uint64_t m;
+    int e, negative;
+    if (!split_double(sum, x, &m, &e, &negative))
+        return OJ_OK;
+    return add_integer_times_power_of_2(sum, (u128)m * m, 2 * e, 0, err);
+}
+
+static uint64_t absolute_value_as_unsigned(int64_t x)
+{
+    return x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+}
+
+oj_status oj_exact_sum_add_integer(struct oj_exact_sum *sum, int64_t x,
+                                   struct oj_error *err)
+{
+    return x != 0 ? add_integer_times_power_of_2(
+                        sum, absolute_value_as_unsigned(x), 0, x < 0, err)
+                  : OJ_OK;
+}
+
+oj_status oj_exact_sum_add_integer_square(struct oj_exact_sum *sum, int64_t x,
+                                          struct oj_error *err)
+{
+    u128 m = absolute_value_as_unsigned(x);
+    return x != 0 ? add_integer_times_power_of_2(sum, m * m, 0, 0, err) : OJ_OK;
+}
+
+/* The limbs of a sum, their count and their scale; they may be negative. */
+static int read_limbs(const struct oj_exact_sum *sum, uint64_t *limb,
+                      int *scale)
+{
+    int n = sum->is_wide ? WIDE_LIMBS : OJ_SUM_LIMBS;
+    memcpy(limb, sum->is_wide ? sum->bits.wide : sum->bits.limb,
+           (size_t)n * sizeof *limb);
+    *scale = sum->scale;
+    return n;
+}
+
+oj_status oj_exact_sum_merge(struct oj_exact_sum *sum,
+                             const struct oj_exact_sum *other,
+                             struct oj_error *err)
+{
+    uint64_t limb[WIDE_LIMBS];
+    int n, scale, negative;
+    sum->not_finite |= other->not_finite;
+    if (!other->has_value)
+        return OJ_OK;
+    n = read_limbs(other, limb, &scale);
+    negative = negate_if_negative(limb, n);
+    for (int i = 0; i < n; i++)
+    {
+        if (limb[i] != 0)
+            OJ_TRY(add_integer_times_power_of_2(sum, limb[i], scale + 64 * i,
+                                                negative, err));
+    }
+    return OJ_OK;
+}
+
+oj_status oj_exact_sum_add_limbs(struct oj_exact_sum *sum, const int64_t *limb,
+                                 int n, int scale, struct oj_error *err)
+{
+    for (int i = 0; i < n; i++)
+    {
+        if (limb[i] != 0)
+            OJ_TRY(add_integer_times_power_of_2(
+                sum, absolute_value_as_unsigned(limb[i]), scale + 32 * i,
+                limb[i] < 0, err));
+    }
+    return OJ_OK;
+}
+
+void oj_exact_sum_meet(struct oj_exact_sum *sum, int plus_infinity,
+                       int minus_infinity, int nan)
+{
+    sum->not_finite |= (uint8_t)((plus_infinity ? 1 : 0) |
+                                 (minus_infinity ? 2 : 0) | (nan ? 4 : 0));
+}
+
+/* The top 64 bits of a magnitude, the last one set when anything below is
+ * nonzero, and their scale; 0 for zero. */
+static uint64_t top_64_bits_of_limbs(const uint64_t *limb, int n, int *scale)
+{
+    uint64_t top, rest = 0;
+    int k = n - 1, s;
+    while (k >= 0 && limb[k] == 0)
+        k--;
+    if (k < 0)
+        return 0;
+    s = __builtin_clzll(limb[k]);
+    top = limb[k] << s;
+    *scale += 64 * k - s;
+    if (s > 0 && k > 0)
+    {
+        top |= limb[k - 1] >> (64 - s);
+        rest = limb[k - 1] << s;
+    }
+    else if (k > 0)
+        rest = limb[k - 1];
+    for (int i = k - 2; i >= 0; i--)
+        rest |= limb[i];
+    return top | (rest != 0);
+}
+
+/* Rounds top, whose first bit is set, to a whole number after dropping its
+ * last bits: to nearest, ties to even. */
+static uint64_t round_to_even_dropping_bits(uint64_t top, int drop)
+{
+    uint64_t kept, rest, half;
+    if (drop >= 65)
+        return 0;
+    if (drop == 64)
+        return top > UINT64_C(1) << 63;
+    kept = top >> drop;
+    rest = top - (kept << drop);
+    half = UINT64_C(1) << (drop - 1);
+    return kept + (rest > half || (rest == half && (kept & 1) != 0));
+}
+
+static double to_double(const uint64_t *limb, int n, int scale)
+{
+    uint64_t top = top_64_bits_of_limbs(limb, n, &scale);
+    int drop = 11; /* 64 - 53 */
+    if (top == 0)
+        return 0.0;
+    if (scale + drop < -1074)
+        drop = -1074 - scale;
+    return ldexp((double)round_to_even_dropping_bits(top, drop), scale + drop);
+}
+
+double oj_exact_sum_value(const struct oj_exact_sum *sum)
+{
+    uint64_t limb[WIDE_LIMBS];
+    int n, scale, negative;
+    double value;
+    if ((sum->not_finite & 4) != 0 || sum->not_finite == 3)
+        return (double)NAN;
+    if (sum->not_finite != 0)
+        return sum->not_finite == 1 ? (double)INFINITY : -(double)INFINITY;
+    if (!sum->has_value)
+        return 0.0;
+    n = read_limbs(sum, limb, &scale);
+    negative = negate_if_negative(limb, n);
+    value = to_double(limb, n, scale);
+    return negative && value != 0.0 ? -value : value;
+}
+
+double oj_exact_sum_deviation(const struct oj_exact_sum *sum,
+                              const struct oj_exact_sum *squares, int64_t n)
+{
+    uint64_t a[WIDE_LIMBS], b[WIDE_LIMBS], d[SQUARE_LIMBS] = {0};
+    uint64_t top;
+    int scale_a, scale_b, scale = SQUARE_SCALE, n_a, n_b;
+    double divisor = (double)n * (double)(n - 1);
+    if (n < 2 || sum->not_finite != 0 || squares->not_finite != 0)
+        return (double)NAN;
+    if (!squares->has_value)
+        return 0.0;
+    n_a = read_limbs(sum, a, &scale_a);
+    n_b = read_limbs(squares, b, &scale_b);
+    negate_if_negative(a, n_a);
+    /* n * squares - sum^2 */
+    for (int i = 0; i < n_b; i++)
+    {
+        if (b[i] != 0)
+            add_shifted_to_limbs(d, SQUARE_LIMBS, (u128)b[i] * (uint64_t)n, 0,
+                                 scale_b + 64 * i - SQUARE_SCALE);
+    }
+    for (int i = 0; i < n_a; i++)
+    {
+        for (int j = 0; j < n_a; j++)
+        {
+            if (a[i] != 0 && a[j] != 0)
+                add_shifted_to_limbs(d, SQUARE_LIMBS, (u128)a[i] * a[j], 1,
+                                     2 * scale_a + 64 * (i + j) - SQUARE_SCALE);
+        }
+    }
+    top = top_64_bits_of_limbs(d, SQUARE_LIMBS, &scale);
+    if (top == 0)
+        return 0.0;
+    /* An even power of two comes out of the root as it is. */
+    top = round_to_even_dropping_bits(top, 11);
+    scale += 11;
+    if (scale % 2 != 0)
+    {
+        top <<= 1;
+        scale--;
+    }
+    return ldexp(sqrt((double)top / divisor), scale / 2);
+}
+
+void oj_exact_sum_clear(struct oj_exact_sum *sum)
+{
+    if (sum->is_wide)
+        oj_free(sum->bits.wide);
+    memset(sum, 0, sizeof *sum);
+}

@@ -1,0 +1,123 @@
+#include "oj_feature_box.h"
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_compare.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Features looked at to learn the layer's scale; each look is a pass over all
+ * boxes, so this stays a fraction of what building a tree costs. */
+#define N_SAMPLES 31
+
+struct oj_box oj_box_of_feature(const struct oj_flat *flat, int64_t feature)
+{
+    int64_t first, end;
+    oj_flat_vertices(flat, feature, &first, &end);
+    return oj_box_of(flat->x + first, flat->y + first, end - first);
+}
+
+static struct oj_box feature_box(const struct oj_flat *flat, int64_t feature)
+{
+    struct oj_box box = oj_box_of_feature(flat, feature);
+    return oj_box_is_empty(&box) ? box : oj_box_around(&box, 0.0);
+}
+
+static double middle_x(const struct oj_box *box)
+{
+    return 0.5 * box->x0 + 0.5 * box->x1;
+}
+
+static double middle_y(const struct oj_box *box)
+{
+    return 0.5 * box->y0 + 0.5 * box->y1;
+}
+
+/* Distance from the middle of sample to the nearest middle elsewhere; INFINITY
+ * when all lie in one place. */
+static double nearest_middle_distance(const struct oj_boxes *boxes,
+                                      int64_t sample)
+{
+    double x = middle_x(&boxes->box[sample]);
+    double y = middle_y(&boxes->box[sample]);
+    double best = INFINITY;
+    for (int64_t i = 0; i < boxes->n; i++)
+    {
+        double dx, dy, d;
+        if (oj_box_is_empty(&boxes->box[i]))
+            continue;
+        dx = middle_x(&boxes->box[i]) - x;
+        dy = middle_y(&boxes->box[i]) - y;
+        d = dx * dx + dy * dy;
+        best = d > 0.0 && d < best ? d : best;
+    }
+    return sqrt(best);
+}
+
+/* The i-th of N_SAMPLES evenly spaced features, or the next one with a box;
+ * boxes->n when there is none. */
+static int64_t sample_feature_with_box(const struct oj_boxes *boxes, int64_t i)
+{
+    int64_t feature = boxes->n / N_SAMPLES * i + boxes->n % N_SAMPLES / 2;
+    while (feature < boxes->n && oj_box_is_empty(&boxes->box[feature]))
+        feature++;
+    return feature;
+}
+
+static double typical_spacing(const struct oj_boxes *boxes)
+{
+    double distance[N_SAMPLES], spacing;
+    int64_t n = 0;
+    for (int64_t i = 0; i < N_SAMPLES; i++)
+    {
+        int64_t feature = sample_feature_with_box(boxes, i);
+        double d =
+            feature < boxes->n ? nearest_middle_distance(boxes, feature) : 0.0;
+        if (d > 0.0 && d < INFINITY)
+            distance[n++] = d;
+    }
+    if (n > 0)
+    {
+        qsort(distance, (size_t)n, sizeof *distance, oj_compare_doubles);
+        return distance[n / 2];
+    }
+    /* One feature, or all in one place: any start is right, growing finds it.
+     */
+    spacing = oj_box_size(&boxes->all) * 1e-6;
+    return spacing > 0.0 && spacing < INFINITY ? spacing : 1.0;
+}
+
+oj_status oj_boxes_make(const struct oj_flat *flat, struct oj_boxes *out,
+                        struct oj_error *err)
+{
+    struct oj_boxes boxes;
+    memset(&boxes, 0, sizeof boxes);
+    boxes.n = flat->n_features;
+    boxes.all = oj_box_empty();
+    OJ_NEW(boxes.box, boxes.n, err);
+    for (int64_t i = 0; i < boxes.n; i++)
+    {
+        boxes.box[i] = feature_box(flat, i);
+        if (oj_box_is_empty(&boxes.box[i]))
+            continue;
+        boxes.n_boxes++;
+        oj_box_add_box(&boxes.all, &boxes.box[i]);
+    }
+    boxes.spacing = boxes.n_boxes > 0 ? typical_spacing(&boxes) : 1.0;
+    *out = boxes;
+    return OJ_OK;
+}
+
+int oj_boxes_window_is_wide(const struct oj_boxes *boxes, double reach,
+                            int64_t k)
+{
+    double limit = 4096.0 + 16.0 * (double)k;
+    double across = 2.0 * reach / boxes->spacing;
+    return !(reach < INFINITY) ||
+           ((double)boxes->n_boxes > limit && across * across > limit);
+}
+
+void oj_boxes_free(struct oj_boxes *boxes)
+{
+    oj_free(boxes->box);
+    memset(boxes, 0, sizeof *boxes);
+}

@@ -1,0 +1,343 @@
+#include "oj_compared_fields.h"
+
+#include "../../../flatten/arrays/oj_vectors.h"
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_number.h"
+#include "../../../flatten/base/oj_quoted_name.h"
+#include "oj_text_similarity_condition.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Writes the name at *at, up to one of the letters in ends or in double quotes,
+ * to *to, which then is behind its end; 0: none. */
+static int read_name(const char **at, const char *ends, char **to)
+{
+    const char *first = *to;
+    size_t n = strcspn(*at, ends);
+    if (**at == '"')
+        return oj_quoted_name_read(at, to) && *first != '\0';
+    memcpy(*to, *at, n);
+    *at += n;
+    *to += n;
+    *(*to)++ = '\0';
+    return n > 0;
+}
+
+/* ":0.001" after a name; 0: there is another word than a number above 0. */
+static int read_weight(const char **at, double *weight)
+{
+    char *end;
+    *weight = 1.0;
+    if (**at != ':')
+        return 1;
+    *weight = oj_number_read(*at + 1, &end);
+    if (end == *at + 1 || !(*weight > 0.0) || isinf(*weight))
+        return 0;
+    *at = end;
+    return 1;
+}
+
+/* "a+b", up to what follows. weight: each name may have one; NULL: none has.
+ * *n is how many there are, or -1: one is missing. */
+static oj_status read_names(const char **at, char ***names, double **weight,
+                            int *n, struct oj_error *err)
+{
+    size_t n_bytes = strlen(*at) + 1;
+    int64_t n_most = 1;
+    char *to;
+    for (const char *c = *at; *c != '\0'; c++)
+        n_most += *c == '+';
+    /* the texts lie behind their addresses */
+    *names =
+        oj_malloc((n_most + 1) * (int64_t)sizeof **names + (int64_t)n_bytes, 1);
+    if (*names == NULL)
+        return oj_fail_nomem(err, n_most, sizeof **names);
+    if (weight != NULL && *weight == NULL)
+        OJ_NEW(*weight, n_most, err);
+    to = (char *)(*names + n_most + 1);
+    for (*n = 0;; (*at)++)
+    {
+        int i = (*n)++, is_good;
+        (*names)[i] = to;
+        is_good = read_name(at, "+=:", &to) &&
+                  (weight == NULL || read_weight(at, &(*weight)[i]));
+        (*names)[*n] = NULL;
+        if (!is_good)
+            *n = -1;
+        if (!is_good || **at != '+')
+            return OJ_OK;
+    }
+}
+
+/* Both sides of "a+b=c+d", the second like the first where there is no =;
+ * *has_both 1: there is one. */
+static oj_status parse_fields_of_both_sides(const char **at, char **fields[2],
+                                            double **weight, int n[2],
+                                            int *has_both, struct oj_error *err)
+{
+    const char *first = *at;
+    OJ_TRY(read_names(at, &fields[0], weight, &n[0], err));
+    *has_both = n[0] > 0 && **at == '=';
+    if (*has_both)
+    {
+        (*at)++;
+        return read_names(at, &fields[1], NULL, &n[1], err);
+    }
+    return read_names(&first, &fields[1], weight, &n[1], err);
+}
+
+static oj_status parse_similar(const char *dash, const char *word,
+                               struct oj_similar *out, struct oj_error *err)
+{
+    const char *at = word;
+    int n[2], has_both;
+    OJ_TRY(
+        parse_fields_of_both_sides(&at, out->fields, NULL, n, &has_both, err));
+    if (n[0] < 0 || n[1] < 0 || (*at != ':' && *at != '\0'))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%ssimilar takes LEFT[=RIGHT][:T], fields of the input "
+                       "layer, of the join layer and how similar, as "
+                       "name=NAME:0.6 or name+street:3/4 (names with : + = "
+                       "in double quotes), not '%.100s'",
+                       dash, word);
+    if (n[0] > OJ_MOST_TEXT_FIELDS || n[1] > OJ_MOST_TEXT_FIELDS)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%ssimilar puts at most %d fields together", dash,
+                       OJ_MOST_TEXT_FIELDS);
+    if (*at == '\0')
+        return OJ_OK;
+    return oj_text_threshold_parse(dash, "similar", at + 1, &out->numerator,
+                                   &out->denominator, err);
+}
+
+oj_status oj_similar_fields_parse(const char *dash, const char *word,
+                                  struct oj_similar *out, struct oj_error *err)
+{
+    struct oj_similar similar = {0};
+    oj_status status = parse_similar(dash, word, &similar, err);
+    if (status == OJ_OK)
+        *out = similar;
+    else
+        oj_similar_fields_free(&similar);
+    return status;
+}
+
+static oj_status parse_vector(const char *dash, const char *word,
+                              struct oj_vector_words *out, struct oj_error *err)
+{
+    const char *at = word;
+    int n[2], has_both;
+    OJ_TRY(parse_fields_of_both_sides(&at, out->fields, &out->weight, n,
+                                      &has_both, err));
+    out->n = n[0];
+    if (n[0] > 0 && n[1] > 0 && *at == ':' && has_both)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%svector: weights stand on the left of = only, and "
+                       "count for both sides: '%.100s'",
+                       dash, word);
+    if (n[0] < 0 || n[1] < 0 || *at != '\0')
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%svector takes F[:WEIGHT]+..[=..], fields of the "
+                       "input layer and of the join layer, with weights "
+                       "above 0, as price:0.001+area=PRICE+AREA (names with "
+                       ": + = in double quotes), not '%.100s'",
+                       dash, word);
+    if (n[0] != n[1])
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%svector %.100s: the two sides of = name %d and %d "
+                       "fields",
+                       dash, word, n[0], n[1]);
+    if (n[0] > OJ_MOST_DIMENSIONS)
+        return oj_fail(err, OJ_ERR_ARG, "%svector takes at most %d fields",
+                       dash, OJ_MOST_DIMENSIONS);
+    return OJ_OK;
+}
+
+oj_status oj_vector_fields_parse(const char *dash, const char *word,
+                                 struct oj_vector_words *out,
+                                 struct oj_error *err)
+{
+    struct oj_vector_words words = {0};
+    oj_status status = parse_vector(dash, word, &words, err);
+    if (status == OJ_OK)
+        *out = words;
+    else
+        oj_vector_fields_free(&words);
+    return status;
+}
+
+static const char *skip_spaces(const char *at)
+{
+    while (*at == ' ' || *at == '\t')
+        at++;
+    return at;
+}
+
+/* A name between spaces, up to one of the letters in ends. */
+static int read_spaced_name(const char **at, const char *ends, char **to)
+{
+    int is_quoted;
+    *at = skip_spaces(*at);
+    is_quoted = **at == '"';
+    if (!read_name(at, ends, to))
+        return 0;
+    /* of a name without quotes these are its own end */
+    for (; !is_quoted && ((*to)[-2] == ' ' || (*to)[-2] == '\t'); --*to)
+        (*to)[-2] = '\0';
+    *at = skip_spaces(*at);
+    return 1;
+}
+
+/* "LEFT=RIGHT", or "F" for both, up to a comma; 0: it is neither. */
+static int read_field_pair(const char **at, char **to,
+                           struct oj_field_pairs *pairs)
+{
+    const int i = pairs->n++;
+    pairs->fields[0][i] = pairs->fields[1][i] = *to;
+    if (!read_spaced_name(at, "=,", to))
+        return 0;
+    if (**at == '=')
+    {
+        ++*at;
+        pairs->fields[1][i] = *to;
+        if (!read_spaced_name(at, "=,", to))
+            return 0;
+    }
+    return **at == ',' || **at == '\0';
+}
+
+static oj_status parse_field_pairs(const char *dash, const char *option,
+                                   const char *list,
+                                   struct oj_field_pairs *pairs,
+                                   struct oj_error *err)
+{
+    const char *at = list;
+    int64_t n_most = 1;
+    char *to;
+    for (const char *c = list; *c != '\0'; c++)
+        n_most += *c == ',';
+    OJ_NEW(pairs->fields[0], 2 * n_most, err);
+    pairs->fields[1] = pairs->fields[0] + n_most;
+    /* each name has an end where a comma, = or the end of the list was */
+    OJ_NEW(pairs->text, (int64_t)strlen(list) + 1, err);
+    to = pairs->text;
+    while (*(at = skip_spaces(at)) != '\0')
+    {
+        if (*at != ',' && !read_field_pair(&at, &to, pairs))
+            return oj_fail(err, OJ_ERR_ARG,
+                           "%s%s takes LEFT=RIGHT, a field of the input layer "
+                           "and one of the join layer (names with = or a comma "
+                           "in double quotes), not '%.100s'",
+                           dash, option, list);
+        at += *at == ',';
+    }
+    return pairs->n > 0
+               ? OJ_OK
+               : oj_fail(err, OJ_ERR_ARG, "%s%s names no field", dash, option);
+}
+
+oj_status oj_field_pairs_parse(const char *dash, const char *option,
+                               const char *list, struct oj_field_pairs *out,
+                               struct oj_error *err)
+{
+    struct oj_field_pairs pairs = {0};
+    oj_status status = parse_field_pairs(dash, option, list, &pairs, err);
+    if (status == OJ_OK)
+        *out = pairs;
+    else
+        oj_field_pairs_free(&pairs);
+    return status;
+}
+
+void oj_field_pairs_free(struct oj_field_pairs *pairs)
+{
+    oj_free(pairs->fields[0]);
+    oj_free(pairs->text);
+    memset(pairs, 0, sizeof *pairs);
+}
+
+static oj_status parse_field_names(const char *dash, const char *option,
+                                   const char *list,
+                                   struct oj_field_pairs *names,
+                                   struct oj_error *err)
+{
+    const char *at = list;
+    int64_t n_most = 1;
+    char *to;
+    for (const char *c = list; *c != '\0'; c++)
+        n_most += *c == ',';
+    OJ_NEW(names->fields[0], n_most, err);
+    OJ_NEW(names->text, (int64_t)strlen(list) + 1, err);
+    to = names->text;
+    while (*(at = skip_spaces(at)) != '\0')
+    {
+        if (at[0] == '"' && at[1] == '"' && at[2] != '"')
+            at = skip_spaces(at + 2);
+        else if (*at != ',')
+        {
+            names->fields[0][names->n++] = to;
+            if (!read_spaced_name(&at, ",", &to) || (*at != ',' && *at != '\0'))
+                return oj_fail(err, OJ_ERR_ARG,
+                               "%s%s takes FIELD,... with commas between "
+                               "fields (a name with a comma in double quotes, "
+                               "a double quote in it twice), not '%.100s'",
+                               dash, option, list);
+        }
+        at += *at == ',';
+    }
+    return OJ_OK;
+}
+
+oj_status oj_field_names_parse(const char *dash, const char *option,
+                               const char *list, struct oj_field_pairs *out,
+                               struct oj_error *err)
+{
+    struct oj_field_pairs names = {0};
+    oj_status status = parse_field_names(dash, option, list, &names, err);
+    if (status == OJ_OK)
+        *out = names;
+    else
+        oj_field_pairs_free(&names);
+    return status;
+}
+
+const char *oj_similar_end(const char *list)
+{
+    for (const char *at = list;; at++)
+    {
+        if (*at == '"' && !oj_quoted_name_read(&at, NULL))
+            return at;
+        at += strcspn(at, ",+=:");
+        if (*at == ',' || *at == '\0')
+            return at;
+    }
+}
+
+oj_status oj_field_name_parse(const char *dash, const char *option, char *name,
+                              struct oj_error *err)
+{
+    const char *at = name;
+    char *to = name;
+    if (*name != '"' || (oj_quoted_name_read(&at, &to) && *at == '\0'))
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%s%s: the name of a field in double quotes must end with "
+                   "one, and a double quote in it is written twice",
+                   dash, option);
+}
+
+void oj_vector_fields_free(struct oj_vector_words *words)
+{
+    oj_free(words->fields[0]);
+    oj_free(words->fields[1]);
+    oj_free(words->weight);
+    memset(words, 0, sizeof *words);
+}
+
+void oj_similar_fields_free(struct oj_similar *similar)
+{
+    oj_free(similar->fields[0]);
+    oj_free(similar->fields[1]);
+    memset(similar, 0, sizeof *similar);
+}

@@ -1,0 +1,38 @@
+/** Joins of points with polygons that ask only where each point is. */
+#ifndef OJ_IS_POINTS_IN_POLYGONS_H
+#define OJ_IS_POINTS_IN_POLYGONS_H
+
+#include "../../../flatten/arrays/oj_flat.h"
+#include "../kernels/oj_ring.h"
+#include "oj_relation.h"
+
+/** Locations of a point in a feature at which the join holds, bits 1 << enum
+ *  oj_location; 0: a join that asks for more. */
+static inline unsigned oj_point_locations_of_op(enum oj_op op)
+{
+    switch (op)
+    {
+        case OJ_OP_INTERSECTS:
+        case OJ_OP_COVEREDBY:
+            return 1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY;
+        case OJ_OP_WITHIN:
+            return 1u << OJ_INSIDE;
+        case OJ_OP_TOUCHES:
+            return 1u << OJ_ON_BOUNDARY;
+        default:
+            return 0;
+    }
+}
+
+/** 1 when the join is such a one. input: NULL where it is not known yet. */
+static inline int oj_is_points_in_polygons(const struct oj_relation *relation,
+                                           const struct oj_flat *join_side,
+                                           const struct oj_flat *input)
+{
+    return oj_point_locations_of_op(relation->op) != 0 &&
+           !oj_flat_is_points(join_side) &&
+           (join_side->part_kinds & ~(unsigned)OJ_PART_POLYGON) == 0 &&
+           (input == NULL || oj_flat_is_points(input));
+}
+
+#endif

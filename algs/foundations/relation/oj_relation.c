@@ -1,0 +1,300 @@
+#include "oj_relation.h"
+
+#include "../../../flatten/base/oj_word_list.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* A join by what features have in common, and the join with its sides
+ * exchanged.  test_relation fails when a row of ops is missing. */
+#define SHAPES(exchanged)                                                      \
+    .takes = OJ_TAKES_SHAPES, .transposed = OJ_OP_##exchanged
+
+static const struct oj_op_info ops[OJ_N_OPS] = {
+    [OJ_OP_NEAREST] =
+        {"nearest",
+         "the nearest join feature, or the -k nearest, within -max_distance",
+         .synonyms = "knn|closest", .measure = "join_distance",
+         .takes = OJ_TAKES_DISTANCE | OJ_TAKES_K, .k = 1,
+         .transposed = OJ_OP_NEAREST},
+    [OJ_OP_DWITHIN] =
+        {"dwithin", "every join feature within -max_distance",
+         .synonyms = "dist_within|distance|within_distance",
+         .measure = "join_distance", .takes = OJ_TAKES_DISTANCE,
+         .transposed = OJ_OP_DWITHIN,
+         .needs = "max_distance|max_distance_field|join_max_distance_field",
+         .needs_text =
+             "a distance: -max_distance D[unit], -max_distance_field F "
+             "or -join_max_distance_field F"},
+    [OJ_OP_INTERSECTS] = {"intersects",
+                          "the two have a point in common (default)",
+                          SHAPES(INTERSECTS), .synonyms = "intersect"},
+    [OJ_OP_WITHIN] =
+        {"within",
+         "the input feature lies in the join feature, not only on its boundary",
+         SHAPES(CONTAINS), .synonyms = "inside", .pattern = "T*F**F***"},
+    [OJ_OP_CONTAINS] =
+        {"contains",
+         "the join feature lies in the input feature, not only on its boundary",
+         SHAPES(WITHIN), .pattern = "T*****FF*"},
+    [OJ_OP_COVERS] =
+        {"covers", "no point of the join feature is outside the input feature",
+         SHAPES(COVEREDBY), .pattern = "******FF*"},
+    [OJ_OP_COVEREDBY] =
+        {"coveredby",
+         "no point of the input feature is outside the join feature",
+         SHAPES(COVERS), .synonyms = "covered_by|covered by",
+         .pattern = "**F**F***"},
+    [OJ_OP_CONTAINS_PROPERLY] =
+        {"contains_properly",
+         "the join feature lies in the interior of the input feature",
+         SHAPES(RELATE), .pattern = "T**FF*FF*",
+         .synonyms = "containsproperly|contains properly"},
+    [OJ_OP_TOUCHES] = {"touches", "they meet, but their interiors do not",
+                       SHAPES(TOUCHES)},
+    [OJ_OP_CROSSES] =
+        {"crosses", "they cross: a line through a polygon, two lines in points",
+         SHAPES(CROSSES)},
+    [OJ_OP_OVERLAPS] =
+        {"overlaps",
+         "same dimension, a part in common, each with a part of its own",
+         SHAPES(OVERLAPS)},
+    [OJ_OP_EQUALS] = {"equals", "the same point set, however it is drawn",
+                      SHAPES(EQUALS), .synonyms = "equal",
+                      .pattern = "T*F**FFF*"},
+    [OJ_OP_DISJOINT] = {"disjoint", "no point in common", SHAPES(DISJOINT)},
+    [OJ_OP_RELATE] = {"relate", "the DE-9IM pattern of -relate holds",
+                      SHAPES(RELATE), .needs = "relate",
+                      .needs_text =
+                          "-relate MASK, nine of the letters T F * 0 1 2"},
+    [OJ_OP_BBOX] = {"bbox", "their envelopes have a point in common",
+                    SHAPES(BBOX), .synonyms = "envelope"},
+    [OJ_OP_SIMILAR] =
+        {"similar",
+         "texts or vectors are similar: the pairs of -similar or -vector, best "
+         "first",
+         .synonyms = "fuzzy", .measure = "join_similarity",
+         .takes = OJ_TAKES_ATTRIBUTES | OJ_TAKES_K, .k = OJ_EVERY_PAIR,
+         .transposed = OJ_OP_SIMILAR, .reference = "lists",
+         .needs = "similar|vector",
+         .needs_text =
+             "fields to compare: texts, as -similar FIELD[=JOIN_FIELD]:T,"
+             " or numbers, as -vector FIELD+FIELD -max_difference D"},
+};
+
+#define VALUE(type, field)                                                     \
+    .kind = OJ_PARAMETER_##type, .offset = offsetof(struct oj_relation, field)
+
+static const struct oj_parameter parameters[] = {
+    {"relate", "MASK", "relate",
+     "the join is a DE-9IM pattern: nine of T F * 0 1 2, as T*F**F***",
+     VALUE(PATTERN, mask)},
+    {"max_distance", "D[unit]", "nearest|dwithin|similar",
+     "only join features within this distance, in units of the coordinates, on "
+     "the sphere metres; default: any; dwithin needs one",
+     "only join features within this distance; units m, km, ft, us-ft, mi, "
+     "deg, or none for the units of the CRS of the join (the input layer's, or "
+     "-t_srs); without this option -op nearest is unbounded",
+     VALUE(DISTANCE, max_distance), .most = INFINITY},
+    {"min_distance", "D[unit]", "nearest|dwithin",
+     "only join features at least so far", VALUE(DISTANCE, min_distance),
+     .most = 1e300},
+    {"metric", "planar|sphere", "nearest|dwithin|similar",
+     "distances in the plane of the CRS (default), or along great circles, in "
+     "metres, where the CRS of the join is in degrees",
+     VALUE(CHOICE, metric)},
+    {"k", "K", "nearest|similar", "the K nearest, or most similar",
+     "the K nearest instead of one, or the K most similar instead of all; adds "
+     "the column join_rank",
+     VALUE(COUNT, k), .least = 1, .most = INT32_MAX},
+    {"ties", "first|all", "nearest|similar",
+     "of equally near or similar join features, the ones with the smallest FID "
+     "(default), "
+     "or all",
+     VALUE(CHOICE, ties)},
+    {"distance_to", "interior|boundary", "nearest",
+     "the distance of a point in a polygon is 0 (default), or measured to the "
+     "polygon's rings",
+     VALUE(CHOICE, distance_to)},
+    {"distance", "least|hausdorff|directed_hausdorff|hausdorff_points|frechet",
+     "nearest|dwithin",
+     "what is measured: the least distance (default), or how far shapes are "
+     "from being alike: the Hausdorff distance as GEOS has it, its half from "
+     "the input feature, that between vertices, or the discrete Frechet "
+     "distance",
+     VALUE(CHOICE, distance)},
+    {"densify", "D[unit]", "nearest|dwithin",
+     "for -distance other than least: vertices are put into both sides so that "
+     "no segment is longer than D",
+     VALUE(DISTANCE, densify), .most = 1e300},
+};
+
+const struct oj_op_info *oj_op_get(enum oj_op op)
+{
+    return &ops[op];
+}
+
+const char *oj_relation_reference(const struct oj_relation *relation)
+{
+    const char *reference = oj_op_get(relation->op)->reference;
+    if (reference != NULL && isinf(relation->max_distance))
+        return reference;
+    return relation->metric == OJ_METRIC_SPHERE ? "sphere" : "geos";
+}
+
+int oj_op_find(const char *name)
+{
+    for (int i = 0; i < OJ_N_OPS; i++)
+    {
+        if (strcasecmp(ops[i].name, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+void oj_op_names(const char *between, char *names, size_t size)
+{
+    size_t used = 0;
+    for (int i = 0; i < OJ_N_OPS && used < size; i++)
+        used += (size_t)snprintf(names + used, size - used, "%s%s",
+                                 i > 0 ? between : "", ops[i].name);
+}
+
+const struct oj_parameter *oj_parameter_at(int i)
+{
+    int n = (int)(sizeof parameters / sizeof *parameters);
+    return i >= 0 && i < n ? &parameters[i] : NULL;
+}
+
+void oj_parameter_put(const struct oj_parameter *parameter,
+                      const struct oj_relation *relation, char *text,
+                      size_t size)
+{
+    const void *at = (const char *)relation + parameter->offset;
+    const char *word = at;
+    int n = (int)sizeof relation->mask;
+    if (parameter->kind == OJ_PARAMETER_CHOICE)
+        word = oj_words_at(parameter->arguments, *(const int *)at, &n);
+    if (parameter->kind == OJ_PARAMETER_DISTANCE)
+        snprintf(text, size, "%.17g", *(const double *)at);
+    else if (parameter->kind == OJ_PARAMETER_COUNT)
+        snprintf(text, size, "%lld", *(const long long *)at);
+    else
+        snprintf(text, size, "%.*s", n, word);
+}
+
+oj_status oj_choice_read(const char *dash, const char *name,
+                         const char *choices, const char *value, int *out,
+                         struct oj_error *err)
+{
+    int place = oj_words_find(choices, value);
+    if (place < 0)
+        return oj_fail(err, OJ_ERR_ARG, "%s%s must be one of %s, not '%s'",
+                       dash, name, choices, value);
+    *out = place;
+    return OJ_OK;
+}
+
+oj_status oj_mask_read(const char *dash, const char *name, const char *value,
+                       char out[10], struct oj_error *err)
+{
+    if (strspn(value, "TtFf*012") != 9 || value[9] != '\0')
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s%s must be nine of the letters T F * 0 1 2, as "
+                       "T*F**F***, not '%.40s'",
+                       dash, name, value);
+    for (int i = 0; i < 10; i++)
+        out[i] = (char)toupper((unsigned char)value[i]);
+    return OJ_OK;
+}
+
+struct oj_relation oj_relation_default(void)
+{
+    struct oj_relation relation;
+    memset(&relation, 0, sizeof relation);
+    relation.op = OJ_OP_NEAREST;
+    relation.max_distance = INFINITY;
+    relation.k = 1;
+    return relation;
+}
+
+struct oj_relation oj_relation_transpose(const struct oj_relation *relation)
+{
+    struct oj_relation other = *relation;
+    const struct oj_op_info *op = oj_op_get(relation->op);
+    const char *mask = op->pattern != NULL ? op->pattern : relation->mask;
+    other.op = op->transposed;
+    other.unordered_pairs = -relation->unordered_pairs;
+    if (relation->distance == OJ_DISTANCE_DIRECTED_HAUSDORFF)
+        other.distance = OJ_DISTANCE_DIRECTED_FROM_JOIN;
+    else if (relation->distance == OJ_DISTANCE_DIRECTED_FROM_JOIN)
+        other.distance = OJ_DISTANCE_DIRECTED_HAUSDORFF;
+    for (int i = 0; i < 9 && other.op == OJ_OP_RELATE; i++)
+        other.mask[i] = mask[i % 3 * 3 + i / 3];
+    return other;
+}
+
+int oj_relation_needs_contact(const struct oj_relation *relation)
+{
+    static const int common[] = {0, 1, 3, 4}; /* interiors, boundaries */
+    if (relation->op != OJ_OP_RELATE)
+        return relation->op != OJ_OP_DISJOINT &&
+               (ops[relation->op].takes & OJ_TAKES_SHAPES) != 0;
+    for (int i = 0; i < 4; i++)
+    {
+        if (strchr("Ff*", relation->mask[common[i]]) == NULL)
+            return 1;
+    }
+    return 0;
+}
+
+oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
+{
+    char mask[sizeof r->mask];
+    if ((int)r->op < 0 || r->op >= OJ_N_OPS)
+        return oj_fail(err, OJ_ERR_ARG, "unknown join %d", (int)r->op);
+    if (isnan(r->max_distance) || r->max_distance < 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the greatest distance must be 0 or more, not %g",
+                       r->max_distance);
+    if (isnan(r->min_distance) || r->min_distance < 0 || isinf(r->min_distance))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the least distance must be a number, 0 or more, not %g",
+                       r->min_distance);
+    if (r->k < 1 || r->k > INT32_MAX)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "k must be a whole number from 1 to %d, not %lld",
+                       INT32_MAX, (long long)r->k);
+    if ((int)r->distance < OJ_DISTANCE_LEAST ||
+        r->distance > OJ_DISTANCE_DIRECTED_FROM_JOIN)
+        return oj_fail(err, OJ_ERR_ARG, "unknown distance %d",
+                       (int)r->distance);
+    if (!(r->densify >= 0.0 && r->densify < INFINITY))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the length of densify must be a number above 0, not %g",
+                       r->densify);
+    if (r->densify > 0.0 && !oj_relation_compares_shapes(r))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "densify is for distances of shapes: between nearest "
+                       "points more vertices change nothing");
+    if (oj_relation_compares_shapes(r) && r->distance_to == OJ_TO_BOUNDARY)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "distances of shapes always take polygons as their "
+                       "rings: distance_to is for the distance least");
+    if (r->n_similar < 0 || r->n_similar > OJ_MOST_TEXTS)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "a join has at most %d conditions on texts",
+                       (int)OJ_MOST_TEXTS);
+    if (r->op == OJ_OP_SIMILAR && !oj_relation_compares_attributes(r))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-op similar needs texts or vectors to compare");
+    for (int i = 0; i < r->n_similar; i++)
+        OJ_TRY(oj_text_condition_check(&r->similar[i], err));
+    OJ_TRY(oj_vector_condition_check(&r->vector, err));
+    if (r->op == OJ_OP_RELATE)
+        return oj_mask_read("", "relate", r->mask, mask, err);
+    return OJ_OK;
+}

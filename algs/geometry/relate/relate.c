@@ -1,0 +1,370 @@
+#include "relate.h"
+
+#include "../../foundations/kernels/oj_segment_intersection.h"
+
+#include <string.h>
+
+/* Nodes between two looks at the cancel flag. */
+#define NODES_PER_LOOK 1024
+
+/* One pair on its way. */
+struct relate
+{
+    const struct oj_relation *relation; /* NULL: the whole matrix */
+    struct oj_figure *side[2];
+    struct oj_node_scratch *node;
+    struct oj_matrix *matrix;
+    const int *cancel;
+    int n_to_look;
+};
+
+static void add_to_matrix(struct oj_matrix *matrix, int figure,
+                          enum oj_matrix_place own, enum oj_matrix_place other,
+                          int dimension)
+{
+    if (figure == 0)
+        oj_matrix_add(matrix, own, other, dimension);
+    else
+        oj_matrix_add(matrix, other, own, dimension);
+}
+
+static int are_both_features_simple(const struct relate *r)
+{
+    return r->side[0]->is_simple && r->side[1]->is_simple;
+}
+
+/* 1 when what is in the matrix, to which more is only added, decides. */
+static int does_matrix_so_far_decide(const struct relate *r)
+{
+    const char *m = r->matrix->at;
+    int a_outside = m[2] != 'F' || m[5] != 'F';
+    int b_outside = m[6] != 'F' || m[7] != 'F';
+    if (r->relation == NULL)
+        return 0;
+    if (m[0] == '2' && m[2] != 'F' && m[6] != 'F' &&
+        r->relation->op != OJ_OP_RELATE)
+        return 1; /* both are areas, each with a rest of its own */
+    switch (r->relation->op)
+    {
+        case OJ_OP_INTERSECTS:
+        case OJ_OP_DISJOINT:
+            return m[0] != 'F' || m[1] != 'F' || m[3] != 'F' || m[4] != 'F';
+        case OJ_OP_WITHIN:
+        case OJ_OP_COVEREDBY:
+            return a_outside;
+        case OJ_OP_CONTAINS:
+        case OJ_OP_COVERS:
+            return b_outside;
+        case OJ_OP_CONTAINS_PROPERLY:
+            return b_outside || m[3] != 'F' || m[4] != 'F';
+        case OJ_OP_EQUALS:
+            return a_outside || b_outside;
+        case OJ_OP_TOUCHES:
+            return m[0] != 'F';
+        case OJ_OP_CROSSES: /* with dimensions that are known */
+            return are_both_features_simple(r) && m[0] != 'F' &&
+                   ((m[2] != 'F' && m[6] == '2') ||
+                    (m[6] != 'F' && m[2] == '2'));
+        default:
+            return 0;
+    }
+}
+
+static oj_status check_cancel_by_nodes(struct relate *r, struct oj_error *err)
+{
+    if (--r->n_to_look > 0)
+        return OJ_OK;
+    r->n_to_look = NODES_PER_LOOK;
+    return oj_check_cancel(r->cancel, err);
+}
+
+static oj_status add_node_to_matrix(struct relate *r,
+                                    const struct oj_node *node, int *is_vertex,
+                                    struct oj_error *err)
+{
+    OJ_TRY(check_cancel_by_nodes(r, err));
+    return oj_relate_node_relate(r->side[0], r->side[1], node, r->node,
+                                 r->matrix, is_vertex, err);
+}
+
+static oj_status relate_vertex(struct relate *r, double x, double y,
+                               struct oj_error *err)
+{
+    const struct oj_node node = {x, y, 0.0, {NULL, NULL}};
+    int is_vertex;
+    return add_node_to_matrix(r, &node, &is_vertex, err);
+}
+
+/* --- nice shapes ---------------------------------------------------------- */
+
+static int is_kind(const struct oj_figure *f, unsigned kind)
+{
+    return f->shape->kinds == kind;
+}
+
+/* What a vertex adds that is not on the other shape, with the edges that leave
+ * it: of a nice shape edges of rings have its interior on one side. other: the
+ * interior (of polygons) or the exterior. */
+static void add_vertex_not_on_other_boundary(struct relate *r, int figure,
+                                             double x, double y,
+                                             enum oj_matrix_place other)
+{
+    const struct oj_figure *f = r->side[figure];
+    struct oj_matrix *m = r->matrix;
+    if (is_kind(f, OJ_PART_POINT))
+        add_to_matrix(m, figure, OJ_PLACE_INTERIOR, other, 0);
+    else if (is_kind(f, OJ_PART_LINE))
+    {
+        add_to_matrix(m, figure, OJ_PLACE_INTERIOR, other, 1);
+        if (oj_relate_spots_have(&f->ends, x, y))
+            add_to_matrix(m, figure, OJ_PLACE_BOUNDARY, other, 0);
+    }
+    else
+    {
+        add_to_matrix(m, figure, OJ_PLACE_INTERIOR, other, 2);
+        add_to_matrix(m, figure, OJ_PLACE_BOUNDARY, other, 1);
+    }
+    add_to_matrix(m, figure, OJ_PLACE_EXTERIOR, other, 2);
+}
+
+/* One vertex of a simple shape. */
+static oj_status relate_simple_vertex(struct relate *r, int figure, double x,
+                                      double y, struct oj_error *err)
+{
+    const struct oj_figure *other = r->side[1 - figure];
+    enum oj_location location = OJ_OUTSIDE;
+    if (oj_box_has(&other->box, x, y))
+        location = oj_relate_figure_locate(other, x, y);
+    if (location == OJ_ON_BOUNDARY)
+        return relate_vertex(r, x, y, err);
+    add_vertex_not_on_other_boundary(r, figure, x, y,
+                                     location == OJ_INSIDE ? OJ_PLACE_INTERIOR
+                                                           : OJ_PLACE_EXTERIOR);
+    return OJ_OK;
+}
+
+/* 1 when points of f outside of the other's box have nothing to add. */
+static int is_exterior_row_complete(const struct relate *r, int figure)
+{
+    const char *m = r->matrix->at;
+    return r->side[figure]->n_groups > 0 && m[figure == 0 ? 2 : 6] == '2' &&
+           m[figure == 0 ? 5 : 7] == '1';
+}
+
+/* One vertex; the short way is for two simple shapes. */
+static oj_status relate_vertex_if_needed(struct relate *r, int figure, double x,
+                                         double y, struct oj_error *err)
+{
+    if (are_both_features_simple(r))
+        return relate_simple_vertex(r, figure, x, y, err);
+    if (!oj_box_has(&r->side[1 - figure]->box, x, y) &&
+        is_exterior_row_complete(r, figure))
+        return OJ_OK;
+    return relate_vertex(r, x, y, err);
+}
+
+static oj_status relate_all_vertices(struct relate *r, int figure,
+                                     struct oj_error *err)
+{
+    const struct oj_figure *f = r->side[figure];
+    const struct oj_spot *spot = f->spots.spot;
+    for (int64_t i = 0; i < f->spots.n && !does_matrix_so_far_decide(r); i++)
+        OJ_TRY(relate_vertex_if_needed(r, figure, spot[i].x, spot[i].y, err));
+    /* simple shapes have no dots */
+    for (int64_t i = 0; i < f->n_dots && !does_matrix_so_far_decide(r); i++)
+        OJ_TRY(relate_vertex_if_needed(r, figure, f->dot[i].at.x,
+                                       f->dot[i].at.y, err));
+    for (int64_t i = 0; i < f->n_edges && !does_matrix_so_far_decide(r); i++)
+    {
+        const struct oj_edge *e = &f->edge[i];
+        OJ_TRY(relate_vertex_if_needed(r, figure, e->ax, e->ay, err));
+        if (i + 1 == f->n_edges || e[1].ax != e->bx || e[1].ay != e->by)
+            OJ_TRY(relate_vertex_if_needed(r, figure, e->bx, e->by, err));
+    }
+    return OJ_OK;
+}
+
+/* 1 when crossings have nothing to add.  All crossings of simple shapes add the
+ * same, unless they are vertices, which were looked at: nice polygons have no
+ * other edge there.  Lines may, so that of lines only the point itself is sure;
+ * what else lies along them begins at vertices. */
+static int can_crossings_change_nothing(const struct relate *r)
+{
+    int a_is_area = is_kind(r->side[0], OJ_PART_POLYGON);
+    int b_is_area = is_kind(r->side[1], OJ_PART_POLYGON);
+    int line = b_is_area ? 0 : 1;
+    struct oj_matrix more = *r->matrix;
+    if (!are_both_features_simple(r) || does_matrix_so_far_decide(r))
+        return does_matrix_so_far_decide(r);
+    if (!a_is_area && !b_is_area)
+        oj_matrix_add(&more, OJ_PLACE_INTERIOR, OJ_PLACE_INTERIOR, 0);
+    else if (a_is_area && b_is_area)
+    {
+        memcpy(more.at, "2121", 4);
+        oj_matrix_add(&more, OJ_PLACE_BOUNDARY, OJ_PLACE_BOUNDARY, 0);
+        memcpy(more.at + 5, "1212", 4);
+    }
+    else
+    {
+        add_to_matrix(&more, line, OJ_PLACE_INTERIOR, OJ_PLACE_INTERIOR, 1);
+        add_to_matrix(&more, line, OJ_PLACE_INTERIOR, OJ_PLACE_EXTERIOR, 1);
+        add_to_matrix(&more, line, OJ_PLACE_INTERIOR, OJ_PLACE_BOUNDARY, 0);
+    }
+    return memcmp(&more, r->matrix, sizeof more) == 0;
+}
+
+/* --- pairs of edges ------------------------------------------------------- */
+
+static inline struct oj_box box_of_edge(const struct oj_edge *e)
+{
+    return oj_box_of_segment(e->ax, e->ay, e->bx, e->by);
+}
+
+/* box: of e */
+static inline int edges_cross(const struct oj_edge *e, const struct oj_box *box,
+                              const struct oj_edge *f)
+{
+    struct oj_box other = box_of_edge(f);
+    return oj_box_intersects(box, &other) &&
+           oj_segments_contact(e->ax, e->ay, e->bx, e->by, f->ax, f->ay, f->bx,
+                               f->by) == OJ_CROSSING;
+}
+
+static int edge_box_intersects(const struct oj_edge *e,
+                               const struct oj_box *box)
+{
+    struct oj_box own = box_of_edge(e);
+    return oj_box_intersects(&own, box);
+}
+
+/* Crossings of an edge with those of figure to whose ordinal is at least least,
+ * each once: in the first band that both edges are in. */
+static oj_status relate_edge_crossings(struct relate *r,
+                                       const struct oj_edge *e,
+                                       const struct oj_figure *to,
+                                       int64_t least, struct oj_error *err)
+{
+    const struct oj_box box = box_of_edge(e);
+    int32_t first = oj_relate_band_of(&to->bands, box.y0);
+    int32_t last = oj_relate_band_of(&to->bands, box.y1);
+    for (int32_t band = first; band <= last; band++)
+    {
+        int64_t n = oj_relate_band_size(to, band);
+        for (int64_t k = 0; k < n; k++)
+        {
+            int64_t i = oj_relate_band_edge(to, band, k);
+            const struct oj_edge *f = &to->edge[i];
+            struct oj_node node;
+            int32_t own;
+            int is_vertex;
+            if (i < least || !edges_cross(e, &box, f))
+                continue;
+            own = oj_relate_band_of(&to->bands, f->ay < f->by ? f->ay : f->by);
+            if (band != (own > first ? own : first))
+                continue;
+            node = oj_relate_node_of_crossing(e, f);
+            OJ_TRY(add_node_to_matrix(r, &node, &is_vertex, err));
+            if (can_crossings_change_nothing(r))
+                return OJ_OK;
+        }
+    }
+    return OJ_OK;
+}
+
+static oj_status relate_all_crossings(struct relate *r, struct oj_error *err)
+{
+    int swap = r->side[0]->n_edges > r->side[1]->n_edges;
+    const struct oj_figure *few = r->side[swap], *many = r->side[1 - swap];
+    for (int64_t i = 0; i < few->n_edges && !can_crossings_change_nothing(r);
+         i++)
+    {
+        if (!edge_box_intersects(&few->edge[i], &many->box))
+            continue;
+        OJ_TRY(check_cancel_by_nodes(r, err));
+        OJ_TRY(relate_edge_crossings(r, &few->edge[i], many, 0, err));
+    }
+    return OJ_OK;
+}
+
+/* --- all other shapes ----------------------------------------------------- */
+
+/* A figure's edges with one another. */
+static oj_status relate_own_crossings(struct relate *r, int figure,
+                                      struct oj_error *err)
+{
+    const struct oj_figure *f = r->side[figure];
+    for (int64_t i = 0; i < f->n_edges && !does_matrix_so_far_decide(r); i++)
+    {
+        OJ_TRY(check_cancel_by_nodes(r, err));
+        if (!edge_box_intersects(&f->edge[i], &r->side[1 - figure]->box) &&
+            is_exterior_row_complete(r, figure))
+            continue;
+        OJ_TRY(relate_edge_crossings(r, &f->edge[i], f, i + 1, err));
+    }
+    return OJ_OK;
+}
+
+/* --- the whole ------------------------------------------------------------ */
+
+oj_status oj_shapes_relate(const struct oj_relation *relation,
+                           const struct oj_shape *input, int input_is_nice,
+                           const struct oj_shape *join_side, int join_is_nice,
+                           const int *cancel, struct oj_relate_scratch *scratch,
+                           struct oj_matrix *matrix, struct oj_error *err)
+{
+    struct relate r = {relation,       {&scratch->input, &scratch->join_side},
+                       &scratch->node, matrix,
+                       cancel,         NODES_PER_LOOK};
+    *matrix = oj_matrix_empty();
+    OJ_TRY(oj_relate_figure_make(&scratch->input, input, input_is_nice,
+                                 &scratch->node, err));
+    OJ_TRY(oj_relate_figure_make(&scratch->join_side, join_side, join_is_nice,
+                                 &scratch->node, err));
+    for (int figure = 0; figure < 2; figure++)
+    {
+        OJ_TRY(relate_all_vertices(&r, figure, err));
+        if (!r.side[figure]->is_nice)
+            OJ_TRY(relate_own_crossings(&r, figure, err));
+    }
+    return relate_all_crossings(&r, err);
+}
+
+oj_status oj_shape_place(const struct oj_shape *shape, double x, double y,
+                         struct oj_relate_scratch *scratch,
+                         enum oj_matrix_place *place, struct oj_error *err)
+{
+    const struct oj_node node = {x, y, 0.0, {NULL, NULL}};
+    const struct oj_flat point = {.n_features = 1,
+                                  .n_vertices = 1,
+                                  .part_kinds = OJ_PART_POINT,
+                                  .x = &x,
+                                  .y = &y};
+    struct oj_shape of_point = oj_shape_of(&point, 0);
+    struct oj_matrix matrix = oj_matrix_empty();
+    int is_vertex;
+    oj_relate_figure_forget(&scratch->input);
+    OJ_TRY(oj_relate_figure_make(&scratch->input, &of_point, 1, &scratch->node,
+                                 err));
+    oj_relate_figure_forget(&scratch->input);
+    OJ_TRY(oj_relate_figure_make(&scratch->join_side, shape, 0, &scratch->node,
+                                 err));
+    OJ_TRY(oj_relate_node_relate(&scratch->input, &scratch->join_side, &node,
+                                 &scratch->node, &matrix, &is_vertex, err));
+    *place = matrix.at[0] != 'F'   ? OJ_PLACE_INTERIOR
+             : matrix.at[1] != 'F' ? OJ_PLACE_BOUNDARY
+                                   : OJ_PLACE_EXTERIOR;
+    return OJ_OK;
+}
+
+void oj_relate_forget(struct oj_relate_scratch *scratch)
+{
+    oj_relate_figure_forget(&scratch->input);
+    oj_relate_figure_forget(&scratch->join_side);
+}
+
+void oj_relate_scratch_free(struct oj_relate_scratch *scratch)
+{
+    oj_relate_figure_free(&scratch->input);
+    oj_relate_figure_free(&scratch->join_side);
+    oj_relate_node_scratch_free(&scratch->node);
+}

@@ -1,0 +1,1044 @@
+#include "relate_feature_edges.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../foundations/base/cpu_lane_loops.h"
+#include "../../foundations/base/exact_integer.h"
+#include "../../foundations/kernels/oj_segment_intersection.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Fewer edges are read one by one. */
+#define EDGES_FOR_BANDS 48
+
+/* --- spots ---------------------------------------------------------------- */
+
+static int compare_points_by_x_y(const void *left, const void *right)
+{
+    const struct oj_spot *a = left, *b = right;
+    if (a->x != b->x)
+        return a->x < b->x ? -1 : 1;
+    return (a->y > b->y) - (a->y < b->y);
+}
+
+int oj_relate_spots_have(const struct oj_spots *spots, double x, double y)
+{
+    const struct oj_spot wanted = {x, y};
+    return spots->n > 0 &&
+           bsearch(&wanted, spots->spot, (size_t)spots->n, sizeof wanted,
+                   compare_points_by_x_y) != NULL;
+}
+
+/* Sorts them, and keeps one of each place; odd_only: only of those that are
+ * there an odd number of times. */
+static void sort_and_deduplicate_points(struct oj_spots *spots, int odd_only)
+{
+    struct oj_spot *spot = spots->spot;
+    int64_t n = spots->n, end;
+    if (n > 1)
+        qsort(spot, (size_t)n, sizeof *spot, compare_points_by_x_y);
+    spots->n = 0;
+    for (int64_t i = 0; i < n; i = end)
+    {
+        end = i + 1;
+        while (end < n && compare_points_by_x_y(&spot[end], &spot[i]) == 0)
+            end++;
+        if (!odd_only || (end - i) % 2 != 0)
+            spot[spots->n++] = spot[i];
+    }
+}
+
+static oj_status append_point(struct oj_spots *spots, double x, double y,
+                              struct oj_error *err)
+{
+    OJ_ROOM(spots->spot, spots->n, spots->n + 1, spots->capacity, err);
+    spots->spot[spots->n++] = (struct oj_spot){x, y};
+    return OJ_OK;
+}
+
+/* --- edges ---------------------------------------------------------------- */
+
+/* The edges of a ring or line that have a length; there is room. */
+static void add_edges(struct oj_figure *f, int64_t first, int64_t end,
+                      enum oj_edge_kind kind, int32_t group)
+{
+    const double *x = f->shape->flat->x, *y = f->shape->flat->y;
+    for (int64_t v = first; v + 1 < end; v++)
+    {
+        if (x[v] != x[v + 1] || y[v] != y[v + 1])
+            f->edge[f->n_edges++] = (struct oj_edge){
+                x[v], y[v], x[v + 1], y[v + 1], group, (uint8_t)kind};
+    }
+}
+
+static oj_status add_line(struct oj_figure *f, int64_t first, int64_t end,
+                          struct oj_error *err)
+{
+    const double *x = f->shape->flat->x, *y = f->shape->flat->y;
+    int64_t before = f->n_edges;
+    add_edges(f, first, end, OJ_EDGE_LINE, 0);
+    if (f->n_edges == before)
+        return append_point(&f->spots, x[first], y[first], err);
+    if (x[first] == x[end - 1] && y[first] == y[end - 1])
+        return OJ_OK;
+    OJ_TRY(append_point(&f->ends, x[first], y[first], err));
+    return append_point(&f->ends, x[end - 1], y[end - 1], err);
+}
+
+static oj_status add_ring(struct oj_figure *f, int64_t first, int64_t end,
+                          struct oj_error *err)
+{
+    int64_t before = f->n_edges;
+    add_edges(f, first, end, OJ_EDGE_RING, f->n_groups - 1);
+    if (f->n_edges > before)
+        return OJ_OK;
+    OJ_ROOM(f->dot, f->n_dots, f->n_dots + 1, f->cap_dots, err);
+    f->dot[f->n_dots++] = (struct oj_dot){
+        {f->shape->flat->x[first], f->shape->flat->y[first]}, f->n_groups - 1};
+    return OJ_OK;
+}
+
+static oj_status add_part(struct oj_figure *f, int64_t part,
+                          struct oj_error *err)
+{
+    const struct oj_flat *flat = f->shape->flat;
+    int64_t ring = flat->ring_offset[part];
+    int64_t end_ring = flat->ring_offset[part + 1];
+    int64_t first = flat->vertex_offset[ring];
+    if (flat->part_kind[part] == OJ_PART_LINE)
+        return add_line(f, first, flat->vertex_offset[ring + 1], err);
+    if (flat->part_kind[part] == OJ_PART_POINT)
+        return append_point(&f->spots, flat->x[first], flat->y[first], err);
+    if (!f->is_nice || f->n_groups == 0)
+        f->n_groups++;
+    for (; ring < end_ring; ring++)
+        OJ_TRY(add_ring(f, flat->vertex_offset[ring],
+                        flat->vertex_offset[ring + 1], err));
+    return OJ_OK;
+}
+
+static oj_status add_parts(struct oj_figure *f, struct oj_error *err)
+{
+    const struct oj_shape *shape = f->shape;
+    OJ_ROOM(f->edge, 0, shape->n_vertices, f->cap_edges, err);
+    if (oj_flat_is_points(shape->flat))
+        return append_point(&f->spots, shape->flat->x[shape->first_vertex],
+                            shape->flat->y[shape->first_vertex], err);
+    for (int64_t p = 0; p < shape->n_parts; p++)
+        OJ_TRY(add_part(f, shape->first_part + p, err));
+    sort_and_deduplicate_points(&f->ends, 1);
+    return OJ_OK;
+}
+
+/* --- bands ---------------------------------------------------------------- */
+
+static void band_range(const struct oj_bands *b, const struct oj_edge *e,
+                       int32_t *first, int32_t *last)
+{
+    *first = oj_relate_band_of(b, e->ay < e->by ? e->ay : e->by);
+    *last = oj_relate_band_of(b, e->ay < e->by ? e->by : e->ay);
+}
+
+/* Counts, then fills; long edges that would be in very many bands make fewer
+ * bands. */
+static oj_status make_bands(struct oj_figure *f, struct oj_error *err)
+{
+    struct oj_bands *b = &f->bands;
+    double height = f->box.y1 - f->box.y0, rise = 0.0, n;
+    int32_t first, last;
+    b->n = 1;
+    b->y0 = f->box.y0;
+    b->per_unit = 0.0;
+    for (int64_t i = 0; i < f->n_edges; i++)
+        rise += fabs(f->edge[i].by - f->edge[i].ay);
+    if (f->n_edges < EDGES_FOR_BANDS || !(height > 0.0) || !isfinite(rise))
+        return OJ_OK;
+    /* rise / height bands' worth of edges are at any height */
+    n = 2.0 * (double)f->n_edges / (1.0 + rise / height);
+    n = n < 2.0 ? 2.0 : n > 1e6 ? 1e6 : n;
+    b->per_unit = n / height;
+    if (!isfinite(b->per_unit))
+    {
+        b->per_unit = 0.0;
+        return OJ_OK;
+    }
+    b->n = (int32_t)n;
+    OJ_ROOM(b->first, 0, b->n + 2, b->cap_first, err);
+    memset(b->first, 0, (size_t)(b->n + 2) * sizeof *b->first);
+    for (int64_t i = 0; i < f->n_edges; i++)
+    {
+        band_range(b, &f->edge[i], &first, &last);
+        for (int32_t band = first; band <= last; band++)
+            b->first[band + 2]++;
+    }
+    for (int32_t band = 0; band < b->n; band++)
+        b->first[band + 2] += b->first[band + 1];
+    OJ_ROOM(b->edge, 0, b->first[b->n + 1], b->cap_edge, err);
+    for (int64_t i = 0; i < f->n_edges; i++)
+    {
+        band_range(b, &f->edge[i], &first, &last);
+        for (int32_t band = first; band <= last; band++)
+            b->edge[b->first[band + 1]++] = (int32_t)i;
+    }
+    return OJ_OK;
+}
+
+/* --- where a point is ----------------------------------------------------- */
+
+enum oj_location oj_relate_figure_locate(const struct oj_figure *f, double px,
+                                         double py)
+{
+    int32_t band = oj_relate_band_of(&f->bands, py);
+    int64_t n = oj_relate_band_size(f, band);
+    int odd = 0;
+    if (f->shape->kinds != OJ_PART_LINE &&
+        atomic_load_explicit(&f->shape->cells, memory_order_acquire) != NULL)
+        return oj_shape_locate(f->shape, px, py);
+    if (oj_relate_spots_have(&f->spots, px, py))
+        return OJ_ON_BOUNDARY;
+    for (int64_t k = 0; k < n; k++)
+    {
+        const struct oj_edge *e = &f->edge[oj_relate_band_edge(f, band, k)];
+        int edge = oj_ring_edge(px, py, e->ax, e->ay, e->bx, e->by);
+        if (edge == OJ_ON_BOUNDARY)
+            return OJ_ON_BOUNDARY;
+        odd ^= edge;
+    }
+    return odd && f->shape->kinds == OJ_PART_POLYGON ? OJ_INSIDE : OJ_OUTSIDE;
+}
+
+/* --- a feature taken apart ------------------------------------------------ */
+
+/* But that polygons which enclose nothing are not found.  O(vertices). */
+static oj_status list_figure_edges_and_bands(struct oj_figure *f,
+                                             const struct oj_shape *shape,
+                                             int is_nice, struct oj_error *err)
+{
+    f->shape = shape;
+    f->flat = NULL;
+    f->is_nice = is_nice;
+    f->n_edges = f->spots.n = f->ends.n = f->n_dots = 0;
+    f->n_groups = 0;
+    f->has_flat = 0;
+    f->box = shape->box;
+    OJ_TRY(add_parts(f, err));
+    OJ_TRY(make_bands(f, err));
+    OJ_ROOM(f->is_on, 0, f->n_groups + 1, f->cap_on, err);
+    OJ_ROOM(f->mark, 0, f->n_groups + 1, f->cap_mark, err);
+    return oj_reserve(&f->encloses, 0, f->n_groups + 1, &f->cap_encloses,
+                      sizeof *f->encloses, err);
+}
+
+/* Then, with encloses filled unless is_nice: rings of one point whose polygon
+ * encloses nothing are spots, and spots are sorted. */
+static oj_status list_zero_area_rings_as_points(struct oj_figure *f,
+                                                struct oj_error *err)
+{
+    int64_t n_kept = 0;
+    for (int64_t i = 0; i < f->n_dots; i++)
+    {
+        if (f->is_nice || f->encloses[f->dot[i].group])
+            f->dot[n_kept++] = f->dot[i];
+        else
+            OJ_TRY(
+                append_point(&f->spots, f->dot[i].at.x, f->dot[i].at.y, err));
+    }
+    f->n_dots = n_kept;
+    sort_and_deduplicate_points(&f->spots, 0);
+    return OJ_OK;
+}
+
+/* --- exact signs about a node --------------------------------------------- */
+
+static int sign_of(double v)
+{
+    return (v > 0.0) - (v < 0.0);
+}
+
+/* --- a crossing and an edge ----------------------------------------------- */
+
+/* Rounding errors of this many units of the last place of what is added up. */
+#define UNITS 1e-14
+
+/* Products of this size or more lose nothing that counts by underflow. */
+#define LEAST_SIZE 1e-280
+
+static void lower_exponent_to_edge(const struct oj_edge *e, int *exponent)
+{
+    const double value[4] = {e->ax, e->ay, e->bx, e->by};
+    for (int i = 0; i < 4; i++)
+    {
+        int own = oj_integer_exponent(value[i]);
+        *exponent = own < *exponent ? own : *exponent;
+    }
+}
+
+static void set_vector(struct oj_integer out[2], double ax, double ay,
+                       double bx, double by, int exponent)
+{
+    oj_integer_difference(&out[0], bx, ax, exponent);
+    oj_integer_difference(&out[1], by, ay, exponent);
+}
+
+/* out = u x v */
+static void set_cross(struct oj_integer *out, const struct oj_integer u[2],
+                      const struct oj_integer v[2])
+{
+    oj_integer_cross(out, &u[0], &v[1], &u[1], &v[0]);
+}
+
+int oj_edge_side(const struct oj_edge *e, double x, double y)
+{
+    return oj_orientation(e->ax, e->ay, e->bx, e->by, x, y);
+}
+
+static int is_same_edge(const struct oj_edge *e, const struct oj_edge *f)
+{
+    return (e->ax == f->ax && e->ay == f->ay && e->bx == f->bx &&
+            e->by == f->by) ||
+           (e->ax == f->bx && e->ay == f->by && e->bx == f->ax &&
+            e->by == f->ay);
+}
+
+/* The sign of the cross product of the directions of two edges that have a
+ * point in common: where an end of f lies off the line of e, its side says. */
+static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
+{
+    double left = (e->bx - e->ax) * (f->by - f->ay);
+    double right = (e->by - e->ay) * (f->bx - f->ax);
+    double det = left - right, size = fabs(left) + fabs(right);
+    int side;
+    if (size > LEAST_SIZE && fabs(det) > 1e-15 * size)
+        return sign_of(det);
+    if (is_same_edge(e, f)) /* the borders of neighbours */
+        return 0;
+    side = oj_edge_side(e, f->bx, f->by);
+    return side != 0 ? side : -oj_edge_side(e, f->ax, f->ay);
+}
+
+/* On which side of edge e the point is in which p and q cross.  With the point
+ * p.a + t (p.b - p.a), t = T / W:  W cross(e, p.a - e.a) + T cross(e, p)  over
+ * W. */
+static int exact_side_of_crossing(const struct oj_edge *p,
+                                  const struct oj_edge *q,
+                                  const struct oj_edge *e)
+{
+    struct oj_integer along_p[2], along_q[2], along_e[2], between[2];
+    struct oj_integer w, t, u, v, sum;
+    int exponent = INT_MAX;
+    lower_exponent_to_edge(p, &exponent);
+    lower_exponent_to_edge(q, &exponent);
+    lower_exponent_to_edge(e, &exponent);
+    exponent = exponent == INT_MAX ? 0 : exponent;
+    set_vector(along_p, p->ax, p->ay, p->bx, p->by, exponent);
+    set_vector(along_q, q->ax, q->ay, q->bx, q->by, exponent);
+    set_vector(along_e, e->ax, e->ay, e->bx, e->by, exponent);
+    set_vector(between, p->ax, p->ay, q->ax, q->ay, exponent);
+    set_cross(&w, along_p, along_q);
+    set_cross(&t, between, along_q);
+    set_vector(between, e->ax, e->ay, p->ax, p->ay, exponent);
+    set_cross(&u, along_e, between);
+    set_cross(&v, along_e, along_p);
+    oj_integer_add_products(&sum, &w, &u, &t, &v);
+    return sum.sign * w.sign;
+}
+
+/* 1 when the node is left of the line of e, -1: right, 0: on it. */
+static int side_of_node_to_edge(const struct oj_node *node,
+                                const struct oj_edge *e)
+{
+    double dx, dy, det, size;
+    if (node->cross[0] == NULL)
+        return oj_edge_side(e, node->x, node->y);
+    if (e == node->cross[0] || e == node->cross[1])
+        return 0;
+    dx = e->bx - e->ax;
+    dy = e->by - e->ay;
+    det = dx * (node->y - e->ay) - dy * (node->x - e->ax);
+    size = (fabs(dx) + fabs(dy)) *
+           (fabs(node->x) + fabs(node->y) + fabs(e->ax) + fabs(e->ay));
+    if (size > LEAST_SIZE &&
+        fabs(det) > UNITS * size + (fabs(dx) + fabs(dy)) * node->error)
+        return sign_of(det);
+    return exact_side_of_crossing(node->cross[0], node->cross[1], e);
+}
+
+/* The sign of the node's y, or x, less v. */
+static int compare_node_y(const struct oj_node *node, double v)
+{
+    const struct oj_edge level = {0.0, v, 1.0, v, 0, OJ_EDGE_LINE};
+    if (node->cross[0] != NULL && !(fabs(node->y - v) > node->error))
+        return exact_side_of_crossing(node->cross[0], node->cross[1], &level);
+    return (node->y > v) - (node->y < v);
+}
+
+static int compare_node_x(const struct oj_node *node, double v)
+{
+    const struct oj_edge upright = {v, 0.0, v, 1.0, 0, OJ_EDGE_LINE};
+    if (node->cross[0] != NULL && !(fabs(node->x - v) > node->error))
+        return -exact_side_of_crossing(node->cross[0], node->cross[1],
+                                       &upright);
+    return (node->x > v) - (node->x < v);
+}
+
+static double largest_coordinate(const struct oj_edge *e)
+{
+    return oj_larger(oj_larger(fabs(e->ax), fabs(e->bx)),
+                     oj_larger(fabs(e->ay), fabs(e->by)));
+}
+
+struct oj_node oj_relate_node_of_crossing(const struct oj_edge *e,
+                                          const struct oj_edge *f)
+{
+    struct oj_node node = {e->ax, e->ay, INFINITY, {e, f}};
+    double ex = e->bx - e->ax, ey = e->by - e->ay;
+    double fx = f->bx - f->ax, fy = f->by - f->ay;
+    double w = ex * fy - ey * fx;
+    double t = ((f->ax - e->ax) * fy - (f->ay - e->ay) * fx) / w;
+    double size = oj_larger(largest_coordinate(e), largest_coordinate(f));
+    double spread = (fabs(ex) + fabs(ey)) * (fabs(fx) + fabs(fy)) / fabs(w);
+    if (!(t >= 0.0 && t <= 1.0) || !(spread < 1e10) || !(fabs(w) > LEAST_SIZE))
+        return node;
+    node.x = e->ax + t * ex;
+    node.y = e->ay + t * ey;
+    node.error = UNITS * size * spread;
+    return node;
+}
+
+/* --- edges at the node ---------------------------------------------------- */
+
+static int8_t quadrant_of(double dx, double dy)
+{
+    if (dy != 0.0)
+        return dy > 0.0 ? 0 : 2;
+    return dx < 0.0 ? 1 : 3;
+}
+
+static oj_status add_ray(struct oj_node_scratch *s, const struct oj_edge *e,
+                         int sign, int figure, struct oj_error *err)
+{
+    struct oj_ray *ray;
+    /* differences of doubles have the right sign */
+    double dx = e->bx - e->ax, dy = e->by - e->ay;
+    OJ_ROOM(s->ray, s->n_rays, s->n_rays + 1, s->cap_rays, err);
+    ray = &s->ray[s->n_rays++];
+    ray->edge = e;
+    ray->sign = (int8_t)sign;
+    ray->quadrant = quadrant_of(sign > 0 ? dx : -dx, sign > 0 ? dy : -dy);
+    ray->figure = (uint8_t)figure;
+    return OJ_OK;
+}
+
+/* e contains the node. */
+static oj_status add_rays(struct oj_node_scratch *s, const struct oj_edge *e,
+                          const struct oj_node *node, int figure,
+                          struct oj_error *err)
+{
+    int is_exact = node->cross[0] == NULL;
+    int is_a = is_exact && node->x == e->ax && node->y == e->ay;
+    int is_b = is_exact && node->x == e->bx && node->y == e->by;
+    if (!is_b)
+        OJ_TRY(add_ray(s, e, 1, figure, err));
+    if (!is_a)
+        OJ_TRY(add_ray(s, e, -1, figure, err));
+    return OJ_OK;
+}
+
+enum passing
+{
+    PASSES_NOT, /* the ray towards +x does not cross the edge */
+    PASSES,     /* .. crosses it */
+    CONTAINS,   /* the edge contains the node */
+    ENDS_THERE, /* and ends there */
+};
+
+/* As oj_ring_edge(), for nodes of either kind. */
+OJ_INLINE enum passing classify_edge_against_ray(const struct oj_node *node,
+                                                 const struct oj_edge *e)
+{
+    int above_a, above_b, side; /* of the node */
+    if (e == node->cross[0] || e == node->cross[1])
+        return CONTAINS;
+    above_a = compare_node_y(node, e->ay);
+    above_b = compare_node_y(node, e->by);
+    if ((above_a == 0 && compare_node_x(node, e->ax) == 0) ||
+        (above_b == 0 && compare_node_x(node, e->bx) == 0))
+        return ENDS_THERE;
+    if (above_a == 0 && above_b == 0)
+        return compare_node_x(node, e->ax) * compare_node_x(node, e->bx) < 0
+                   ? CONTAINS
+                   : PASSES_NOT;
+    if ((above_a < 0) == (above_b < 0))
+        return PASSES_NOT;
+    if (e->ax > node->x + node->error && e->bx > node->x + node->error)
+        return PASSES;
+    if (e->ax < node->x - node->error && e->bx < node->x - node->error)
+        return PASSES_NOT;
+    side = side_of_node_to_edge(node, e);
+    if (side == 0)
+        return CONTAINS;
+    return (side > 0) == (e->by > e->ay) ? PASSES : PASSES_NOT;
+}
+
+/* The edges of a figure at the height of a node. */
+struct node_band
+{
+    double low, high; /* of the node */
+    int32_t band;     /* -1: it is in several */
+    int64_t next, n;
+};
+
+static struct node_band band_of_node(const struct oj_figure *f,
+                                     const struct oj_node *node)
+{
+    struct node_band near = {node->y - node->error, node->y + node->error, 0, 0,
+                             0};
+    near.band = oj_relate_band_of(&f->bands, near.low);
+    if (near.band != oj_relate_band_of(&f->bands, near.high))
+        near.band = -1;
+    near.n = near.band < 0 ? f->n_edges : oj_relate_band_size(f, near.band);
+    return near;
+}
+
+OJ_INLINE const struct oj_edge *next_edge_in_band(const struct oj_figure *f,
+                                                  struct node_band *near)
+{
+    while (near->next < near->n)
+    {
+        int64_t k = near->next++;
+        const struct oj_edge *e =
+            &f->edge[near->band < 0 ? k
+                                    : oj_relate_band_edge(f, near->band, k)];
+        if (!(e->ay < near->low && e->by < near->low) &&
+            !(e->ay > near->high && e->by > near->high))
+            return e;
+    }
+    return NULL;
+}
+
+/* Casts the ray, and lists the edges that contain the node. */
+static oj_status cast_ray_and_list_edges_at_node(
+    struct oj_figure *f, int figure, const struct oj_node *node,
+    struct oj_node_scratch *s, int *is_vertex, struct oj_error *err)
+{
+    struct node_band near = band_of_node(f, node);
+    memset(f->is_on, 0, (size_t)f->n_groups);
+    memset(f->mark, 0, (size_t)f->n_groups * sizeof *f->mark);
+    if (!(node->x - node->error <= f->box.x1))
+        return OJ_OK;
+    for (const struct oj_edge *e; (e = next_edge_in_band(f, &near)) != NULL;)
+    {
+        enum passing passing = classify_edge_against_ray(node, e);
+        if (passing == PASSES && e->kind == OJ_EDGE_RING)
+            f->is_on[e->group] ^= 1;
+        if (passing == ENDS_THERE)
+            *is_vertex = 1;
+        if (passing == CONTAINS || passing == ENDS_THERE)
+            OJ_TRY(add_rays(s, e, node, figure, err));
+    }
+    return OJ_OK;
+}
+
+/* --- rays by angle -------------------------------------------------------- */
+
+/* -1, 0, 1: r comes before, with, after q, from the angle 0 to 2 pi, which
+ * is last. */
+static int compare_rays(const struct oj_ray *r, const struct oj_ray *q)
+{
+    int sign;
+    if (r->quadrant != q->quadrant)
+        return r->quadrant < q->quadrant ? -1 : 1;
+    if (r->quadrant % 2 != 0)
+        return 0;
+    sign = cross_sign(r->edge, q->edge);
+    return -sign * r->sign * q->sign;
+}
+
+static void sort_rays(struct oj_node_scratch *s)
+{
+    for (int64_t i = 1; i < s->n_rays; i++)
+    {
+        struct oj_ray moved = s->ray[i];
+        int64_t j = i;
+        for (; j > 0 && compare_rays(&s->ray[j - 1], &moved) > 0; j--)
+            s->ray[j] = s->ray[j - 1];
+        s->ray[j] = moved;
+    }
+}
+
+/* --- what lies around ----------------------------------------------------- */
+
+/* A figure on the way around the node. */
+struct node_round
+{
+    struct oj_figure *f;
+    int32_t n_on;             /* groups that hold the sector at hand */
+    int32_t n_always;         /* groups that hold all, and have no edge here */
+    int32_t n_groups;         /* groups that have edges here */
+    int64_t n_lines, n_rings; /* edges here */
+    int64_t n_flat_ends;      /* flat groups' pieces that end here */
+    int is_covered;           /* all sectors are interior so far */
+};
+
+static void count_ring_edge_at_node(struct node_round *r, int32_t group)
+{
+    r->n_rings++;
+    if (r->f->mark[group] == 0)
+    {
+        r->f->mark[group] = -1;
+        r->n_groups++;
+    }
+}
+
+/* Groups that hold all of the surroundings are those that hold the node; the
+ * others with rings at the node are marked. */
+static void start_sweep_around_node(struct node_round *r, struct oj_figure *f,
+                                    int figure, const struct oj_node *node,
+                                    const struct oj_node_scratch *s)
+{
+    memset(r, 0, sizeof *r);
+    r->f = f;
+    for (int64_t i = 0; i < s->n_rays; i++)
+    {
+        const struct oj_edge *e = s->ray[i].edge;
+        if (s->ray[i].figure != figure)
+            continue;
+        r->n_lines += e->kind == OJ_EDGE_LINE;
+        if (e->kind == OJ_EDGE_RING)
+            count_ring_edge_at_node(r, e->group);
+    }
+    for (int64_t i = 0; i < f->n_dots && node->cross[0] == NULL; i++)
+    {
+        if (f->dot[i].at.x == node->x && f->dot[i].at.y == node->y)
+            count_ring_edge_at_node(r, f->dot[i].group);
+    }
+    for (int32_t g = 0; g < f->n_groups; g++)
+    {
+        r->n_on += f->is_on[g];
+        r->n_always += f->is_on[g] && f->mark[g] == 0;
+    }
+    r->is_covered = s->n_rays > 0 || r->n_on > 0;
+}
+
+/* The place of the rays first .. end, which have one direction, in a figure;
+ * what follows them is the sector at hand afterwards.  number is that of the
+ * direction, from 1 on. */
+static enum oj_matrix_place
+de9im_place_of_ray_direction(struct node_round *r, int figure,
+                             const struct oj_node_scratch *s, int64_t first,
+                             int64_t end, int32_t number)
+{
+    struct oj_figure *f = r->f;
+    int32_t n_own = 0, n_before = 0, before = r->n_on;
+    int has_line = 0;
+    for (int64_t i = first; i < end; i++)
+    {
+        const struct oj_edge *e = s->ray[i].edge;
+        if (s->ray[i].figure != figure)
+            continue;
+        has_line |= e->kind != OJ_EDGE_RING;
+        if (e->kind == OJ_EDGE_FLAT && f->mark[e->group] != number)
+        {
+            f->mark[e->group] = number;
+            r->n_flat_ends++;
+        }
+        if (e->kind != OJ_EDGE_RING)
+            continue;
+        if (f->mark[e->group] != number)
+        {
+            f->mark[e->group] = number;
+            n_own++;
+            n_before += f->is_on[e->group];
+        }
+        f->is_on[e->group] ^= 1;
+        r->n_on += f->is_on[e->group] ? 1 : -1;
+    }
+    if (before > n_before) /* a group without an edge here */
+        return OJ_PLACE_INTERIOR;
+    if (n_own > 1 && before > 0 && r->n_on > 0)
+        return OJ_PLACE_INTERIOR;
+    if (n_own > 0)
+        return OJ_PLACE_BOUNDARY;
+    return has_line ? OJ_PLACE_INTERIOR : OJ_PLACE_EXTERIOR;
+}
+
+static enum oj_matrix_place de9im_place_of_sector(struct node_round *r)
+{
+    if (r->n_on > 0)
+        return OJ_PLACE_INTERIOR;
+    r->is_covered = 0;
+    return OJ_PLACE_EXTERIOR;
+}
+
+/* The node itself. */
+static enum oj_matrix_place de9im_place_of_node(const struct node_round *r,
+                                                const struct oj_node *node)
+{
+    const struct oj_figure *f = r->f;
+    int64_t n_ends = r->n_flat_ends;
+    int is_exact = node->cross[0] == NULL;
+    if (r->n_always > 0)
+        return OJ_PLACE_INTERIOR;
+    if (r->n_rings > 0)
+        return r->n_groups > 1 && r->is_covered ? OJ_PLACE_INTERIOR
+                                                : OJ_PLACE_BOUNDARY;
+    n_ends += is_exact && oj_relate_spots_have(&f->ends, node->x, node->y);
+    if (n_ends % 2 != 0)
+        return OJ_PLACE_BOUNDARY;
+    if (r->n_lines > 0 || r->n_flat_ends > 0 ||
+        (is_exact && oj_relate_spots_have(&f->spots, node->x, node->y)))
+        return OJ_PLACE_INTERIOR;
+    return OJ_PLACE_EXTERIOR;
+}
+
+static void add_sectors_and_rays_to_matrix(struct oj_figure *a,
+                                           struct oj_figure *b,
+                                           const struct oj_node *node,
+                                           const struct oj_node_scratch *s,
+                                           struct oj_matrix *matrix)
+{
+    struct node_round of_a, of_b;
+    int64_t end;
+    int32_t number = 0;
+    start_sweep_around_node(&of_a, a, 0, node, s);
+    start_sweep_around_node(&of_b, b, 1, node, s);
+    for (int64_t first = 0; first < s->n_rays; first = end)
+    {
+        enum oj_matrix_place place;
+        end = first + 1;
+        while (end < s->n_rays &&
+               compare_rays(&s->ray[first], &s->ray[end]) == 0)
+            end++;
+        number++;
+        place = de9im_place_of_ray_direction(&of_a, 0, s, first, end, number);
+        oj_matrix_add(
+            matrix, place,
+            de9im_place_of_ray_direction(&of_b, 1, s, first, end, number), 1);
+        place = de9im_place_of_sector(&of_a);
+        oj_matrix_add(matrix, place, de9im_place_of_sector(&of_b), 2);
+    }
+    oj_matrix_add(matrix, de9im_place_of_node(&of_a, node),
+                  de9im_place_of_node(&of_b, node), 0);
+}
+
+oj_status oj_relate_node_relate(struct oj_figure *a, struct oj_figure *b,
+                                const struct oj_node *node,
+                                struct oj_node_scratch *s,
+                                struct oj_matrix *matrix, int *is_vertex,
+                                struct oj_error *err)
+{
+    *is_vertex = 0;
+    s->n_rays = 0;
+    OJ_TRY(cast_ray_and_list_edges_at_node(a, 0, node, s, is_vertex, err));
+    OJ_TRY(cast_ray_and_list_edges_at_node(b, 1, node, s, is_vertex, err));
+    if (*is_vertex && node->cross[0] != NULL)
+        return OJ_OK;
+    sort_rays(s);
+    add_sectors_and_rays_to_matrix(a, b, node, s, matrix);
+    return OJ_OK;
+}
+
+/* Goes around a point of one figure.  *depth: the most groups that hold one
+ * sector around it; for a group >= 0, 1 where that one holds a sector by
+ * even-odd. */
+static oj_status count_overlapping_parts_at_point(struct oj_figure *f, double x,
+                                                  double y, int32_t group,
+                                                  struct oj_node_scratch *s,
+                                                  int32_t *depth,
+                                                  struct oj_error *err)
+{
+    const struct oj_node node = {x, y, 0.0, {NULL, NULL}};
+    int32_t n_on = 0;
+    int is_vertex;
+    s->n_rays = 0;
+    OJ_TRY(cast_ray_and_list_edges_at_node(f, 0, &node, s, &is_vertex, err));
+    sort_rays(s);
+    for (int32_t g = 0; g < f->n_groups; g++)
+        n_on += f->is_on[g] && (group < 0 || g == group);
+    *depth = n_on;
+    for (int64_t i = 0; i < s->n_rays; i++)
+    {
+        int32_t g = s->ray[i].edge->group;
+        if (s->ray[i].edge->kind == OJ_EDGE_RING && (group < 0 || g == group))
+        {
+            f->is_on[g] ^= 1;
+            n_on += f->is_on[g] ? 1 : -1;
+        }
+        if (i + 1 == s->n_rays || compare_rays(&s->ray[i], &s->ray[i + 1]) != 0)
+            *depth = n_on > *depth ? n_on : *depth;
+    }
+    return OJ_OK;
+}
+
+/* --- nice shapes ---------------------------------------------------------- */
+
+static int lines_have_length(const struct oj_shape *shape)
+{
+    const double *x = shape->flat->x, *y = shape->flat->y;
+    for (int64_t r = 0; r < shape->n_rings; r++)
+    {
+        int64_t n, first = oj_shape_ring_start(shape, r, &n), v = first;
+        while (v < first + n && x[v] == x[first] && y[v] == y[first])
+            v++;
+        if (v == first + n)
+            return 0;
+    }
+    return 1;
+}
+
+/* 1 when two edges, whose boxes meet, have at most an end of one of them in
+ * common. */
+static int share_at_most_an_end(const struct oj_edge *e,
+                                const struct oj_edge *f)
+{
+    int c = oj_orientation(e->ax, e->ay, e->bx, e->by, f->ax, f->ay);
+    int d = oj_orientation(e->ax, e->ay, e->bx, e->by, f->bx, f->by);
+    double e0, e1, f0, f1;
+    if (c != 0 || d != 0)
+        return c * d >= 0 ||
+               oj_orientation(f->ax, f->ay, f->bx, f->by, e->ax, e->ay) *
+                       oj_orientation(f->ax, f->ay, f->bx, f->by, e->bx,
+                                      e->by) >=
+                   0;
+    /* on one line */
+    e0 = e->ax == e->bx ? e->ay : e->ax;
+    e1 = e->ax == e->bx ? e->by : e->bx;
+    f0 = e->ax == e->bx ? f->ay : f->ax;
+    f1 = e->ax == e->bx ? f->by : f->bx;
+    return (e0 < e1 ? e1 : e0) <= (f0 < f1 ? f0 : f1) ||
+           (f0 < f1 ? f1 : f0) <= (e0 < e1 ? e0 : e1);
+}
+
+/* 1 when no sector around the point is in two parts. */
+static oj_status are_parts_apart_around_point(struct oj_figure *f, double x,
+                                              double y,
+                                              struct oj_node_scratch *scratch,
+                                              int *is, struct oj_error *err)
+{
+    int32_t depth = 0;
+    OJ_TRY(count_overlapping_parts_at_point(f, x, y, -1, scratch, &depth, err));
+    *is = depth < 2;
+    return OJ_OK;
+}
+
+/* Edges of two parts, which are apart but for an end: in that the rings may
+ * cross all the same. */
+static oj_status check_parts_disjoint_at_shared_end(
+    struct oj_figure *f, const struct oj_edge *e, const struct oj_edge *other,
+    struct oj_node_scratch *scratch, int *touch, struct oj_error *err)
+{
+    const struct oj_edge *edge[2] = {e, other};
+    for (int i = 0; i < 4 && *touch; i++)
+    {
+        const struct oj_edge *of = edge[i >> 1], *on = edge[1 - (i >> 1)];
+        double x = i & 1 ? of->bx : of->ax, y = i & 1 ? of->by : of->ay;
+        if (oj_on_segment(x, y, on->ax, on->ay, on->bx, on->by))
+            OJ_TRY(are_parts_apart_around_point(f, x, y, scratch, touch, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status check_no_edges_of_band_cross(struct oj_figure *f, int32_t band,
+                                              struct oj_node_scratch *scratch,
+                                              int *is_fine,
+                                              struct oj_error *err)
+{
+    int64_t n = oj_relate_band_size(f, band);
+    *is_fine = 1;
+    for (int64_t i = 1; i < n; i++)
+    {
+        const struct oj_edge *e = &f->edge[oj_relate_band_edge(f, band, i)];
+        for (int64_t k = 0; k < i && *is_fine; k++)
+        {
+            const struct oj_edge *other =
+                &f->edge[oj_relate_band_edge(f, band, k)];
+            if (!oj_segment_boxes_meet(e->ax, e->ay, e->bx, e->by, other->ax,
+                                       other->ay, other->bx, other->by))
+                continue;
+            *is_fine = share_at_most_an_end(e, other);
+            if (*is_fine && e->group != other->group)
+                OJ_TRY(check_parts_disjoint_at_shared_end(f, e, other, scratch,
+                                                          is_fine, err));
+        }
+    }
+    return OJ_OK;
+}
+
+/* Of rings that do not cross one vertex tells whether the ring's part is in
+ * another one. */
+static oj_status check_parts_do_not_overlap(struct oj_figure *f,
+                                            struct oj_node_scratch *scratch,
+                                            int *are, struct oj_error *err)
+{
+    *are = 1;
+    for (int64_t i = 0; i < f->n_edges && *are && f->n_groups > 1; i++)
+    {
+        const struct oj_edge *e = &f->edge[i];
+        if (i > 0 && e[-1].bx == e->ax && e[-1].by == e->ay)
+            continue; /* the ring goes on */
+        OJ_TRY(
+            are_parts_apart_around_point(f, e->ax, e->ay, scratch, are, err));
+    }
+    return OJ_OK;
+}
+
+/* Of rings that do not cross: 1 when an odd number of the other rings of its
+ * part are around ring. 0 also when all its vertices are on others. */
+static int is_inside_other_rings(const struct oj_flat *flat, int64_t part,
+                                 int64_t ring)
+{
+    for (int64_t v = flat->vertex_offset[ring];
+         v < flat->vertex_offset[ring + 1]; v++)
+    {
+        int odd = 0, is_on = 0;
+        for (int64_t r = flat->ring_offset[part];
+             r < flat->ring_offset[part + 1] && !is_on; r++)
+        {
+            int64_t first = flat->vertex_offset[r];
+            enum oj_location location;
+            if (r == ring)
+                continue;
+            location = oj_ring_locate(flat->x[v], flat->y[v], flat->x + first,
+                                      flat->y + first,
+                                      flat->vertex_offset[r + 1] - first);
+            is_on = location == OJ_ON_BOUNDARY;
+            odd ^= location == OJ_INSIDE;
+        }
+        if (!is_on)
+            return odd;
+    }
+    return 0;
+}
+
+/* Holes lie in their shells, and in no other hole. */
+static int holes_are_in_shells(const struct oj_shape *shape)
+{
+    const struct oj_flat *flat = shape->flat;
+    for (int64_t part = shape->first_part;
+         part < shape->first_part + shape->n_parts; part++)
+    {
+        for (int64_t hole = flat->ring_offset[part] + 1;
+             hole < flat->ring_offset[part + 1]; hole++)
+        {
+            if (!is_inside_other_rings(flat, part, hole))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+oj_status oj_shape_is_nice(const struct oj_shape *shape,
+                           struct oj_figure *figure,
+                           struct oj_node_scratch *scratch, int *is_nice,
+                           struct oj_error *err)
+{
+    *is_nice = shape->kinds == OJ_PART_POINT ||
+               (shape->kinds == OJ_PART_LINE && lines_have_length(shape));
+    if (shape->kinds != OJ_PART_POLYGON)
+        return OJ_OK;
+    OJ_TRY(list_figure_edges_and_bands(figure, shape, 0, err));
+    if (figure->n_dots > 0)
+        return OJ_OK;
+    for (int32_t band = 0; band < figure->bands.n; band++)
+    {
+        int is_fine;
+        OJ_TRY(
+            check_no_edges_of_band_cross(figure, band, scratch, &is_fine, err));
+        if (!is_fine)
+            return OJ_OK;
+    }
+    if (!holes_are_in_shells(shape))
+        return OJ_OK;
+    return check_parts_do_not_overlap(figure, scratch, is_nice, err);
+}
+
+/* --- figures of shapes that are not nice ---------------------------------- */
+
+/* 1 when the edges first .. end - 1 lie on one line: they enclose nothing,
+ * which vertex by vertex would take long to find, as all are in one band. */
+static int are_all_edges_collinear(const struct oj_figure *f, int64_t first,
+                                   int64_t end)
+{
+    const struct oj_edge *e = &f->edge[first];
+    for (int64_t i = first + 1; i < end; i++)
+    {
+        if (oj_orientation(e->ax, e->ay, e->bx, e->by, f->edge[i].ax,
+                           f->edge[i].ay) != 0 ||
+            oj_orientation(e->ax, e->ay, e->bx, e->by, f->edge[i].bx,
+                           f->edge[i].by) != 0)
+            return 0;
+    }
+    return 1;
+}
+
+/* Polygons whose rings enclose nothing are lines. */
+static oj_status find_zero_area_polygons(struct oj_figure *f,
+                                         struct oj_node_scratch *scratch,
+                                         struct oj_error *err)
+{
+    int64_t first = 0, end;
+    memset(f->encloses, 0, (size_t)f->n_groups);
+    for (; first < f->n_edges; first = end)
+    {
+        int32_t group = f->edge[first].group;
+        int32_t encloses = 0;
+        int is_line;
+        end = first + 1;
+        if (f->edge[first].kind != OJ_EDGE_RING)
+            continue;
+        while (end < f->n_edges && f->edge[end].kind == OJ_EDGE_RING &&
+               f->edge[end].group == group)
+            end++;
+        is_line = are_all_edges_collinear(f, first, end);
+        for (int64_t i = first; i < end && !encloses && !is_line; i++)
+            OJ_TRY(count_overlapping_parts_at_point(f, f->edge[i].ax,
+                                                    f->edge[i].ay, group,
+                                                    scratch, &encloses, err));
+        for (int64_t i = first; i < end && !encloses; i++)
+            f->edge[i].kind = OJ_EDGE_FLAT;
+        f->has_flat |= !encloses;
+        f->encloses[group] = (uint8_t)encloses;
+    }
+    return OJ_OK;
+}
+
+oj_status oj_relate_figure_make(struct oj_figure *f,
+                                const struct oj_shape *shape, int is_nice,
+                                struct oj_node_scratch *scratch,
+                                struct oj_error *err)
+{
+    f->shape = shape;
+    if (f->flat == shape->flat && f->feature == shape->feature &&
+        f->is_nice == is_nice)
+        return OJ_OK;
+    OJ_TRY(list_figure_edges_and_bands(f, shape, is_nice, err));
+    if (!is_nice)
+        OJ_TRY(find_zero_area_polygons(f, scratch, err));
+    OJ_TRY(list_zero_area_rings_as_points(f, err));
+    f->is_simple = is_nice && !oj_shape_is_mixed(shape);
+    f->flat = shape->flat;
+    f->feature = shape->feature;
+    return OJ_OK;
+}
+
+void oj_relate_figure_free(struct oj_figure *f)
+{
+    oj_free(f->edge);
+    oj_free(f->spots.spot);
+    oj_free(f->ends.spot);
+    oj_free(f->dot);
+    oj_free(f->encloses);
+    oj_free(f->bands.first);
+    oj_free(f->bands.edge);
+    oj_free(f->is_on);
+    oj_free(f->mark);
+    memset(f, 0, sizeof *f);
+}
+
+void oj_relate_node_scratch_free(struct oj_node_scratch *s)
+{
+    oj_free(s->ray);
+    memset(s, 0, sizeof *s);
+}

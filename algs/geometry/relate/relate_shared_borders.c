@@ -1,0 +1,872 @@
+#include "relate_shared_borders.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../foundations/base/cpu_lane_loops.h"
+#include "relate_feature_edges.h"
+
+#include <string.h>
+
+/* What is known of an edge. */
+enum edge_state
+{
+    STARTS_AT_NODE = 1, /* its first vertex is a vertex of the other, too */
+    ENDS_AT_NODE = 2,
+    IS_SHARED = 4 /* it is an edge of the other, too */
+};
+
+enum contact_kind
+{
+    SHARED_FORWARD,  /* one edge, in the direction of both rings */
+    SHARED_BACKWARD, /* one edge, in opposite directions */
+    COMMON_VERTEX,
+    BOXES_MEET
+};
+
+/* More edges are not compared to find whether a shape is apart. */
+#define MOST_EDGES_COMPARED 2048
+
+/* --- edges of a window ---------------------------------------------------- */
+
+OJ_INLINE struct oj_edge border_edge(const struct oj_border *border, int64_t i)
+{
+    const double *x = border->x + border->edge[i];
+    const double *y = border->y + border->edge[i];
+    return (struct oj_edge){x[0], y[0], x[1], y[1], 0, OJ_EDGE_RING};
+}
+
+OJ_INLINE struct oj_box border_box(const struct oj_border *border, int64_t i)
+{
+    const double *x = border->x + border->edge[i];
+    const double *y = border->y + border->edge[i];
+    return oj_box_of_segment(x[0], y[0], x[1], y[1]);
+}
+
+OJ_INLINE int edge_meets_window(const double *x, const double *y,
+                                const struct oj_box *w)
+{
+    return ((x[0] <= w->x1) | (x[1] <= w->x1)) &
+           ((x[0] >= w->x0) | (x[1] >= w->x0)) &
+           ((y[0] <= w->y1) | (y[1] <= w->y1)) &
+           ((y[0] >= w->y0) | (y[1] >= w->y0));
+}
+
+/* Of the eight edges from i on those from least on whose boxes meet the window;
+ * out has room for eight. */
+OJ_INLINE int64_t list_eight_in_window(const double *x, const double *y,
+                                       int64_t i, int64_t least,
+                                       const struct oj_box *window,
+                                       int32_t *restrict out)
+{
+    const struct oj_box w = *window;
+    int64_t hit[OJ_LANES], any = 0, n = 0;
+    OJ_EIGHT
+    {
+        hit[c] = edge_meets_window(x + i + c, y + i + c, &w) & (i + c >= least);
+    }
+    OJ_EIGHT
+    {
+        any |= hit[c];
+    }
+    for (int c = 0; any && c < OJ_LANES; c++)
+    {
+        out[n] = (int32_t)(i + c);
+        n += hit[c];
+    }
+    return n;
+}
+
+/* Of the edges first .. end - 1 of x, y those whose boxes meet the window; out
+ * has room for all and for seven more. */
+OJ_CLONES static int64_t list_edges_in_window(const double *restrict x,
+                                              const double *restrict y,
+                                              int64_t first, int64_t end,
+                                              const struct oj_box *window,
+                                              int32_t *restrict out)
+{
+    int64_t n = 0, i = first;
+    for (; i + OJ_LANES <= end; i += OJ_LANES)
+        n += list_eight_in_window(x, y, i, i, window, out + n);
+    if (i < end && end - first >= OJ_LANES)
+        return n +
+               list_eight_in_window(x, y, end - OJ_LANES, i, window, out + n);
+    for (; i < end; i++)
+    {
+        out[n] = (int32_t)i;
+        n += edge_meets_window(x + i, y + i, window);
+    }
+    return n;
+}
+
+/* --- boxes by eights ------------------------------------------------------ */
+
+static void empty_boxes(struct oj_border_boxes *boxes)
+{
+    for (int c = 0; c < OJ_BORDER_BOXES; c++)
+    {
+        boxes->x0[c] = boxes->y0[c] = INFINITY;
+        boxes->x1[c] = boxes->y1[c] = -INFINITY;
+    }
+}
+
+static void set_box(struct oj_border_boxes *boxes, int c,
+                    const struct oj_box *box)
+{
+    boxes->x0[c] = box->x0;
+    boxes->y0[c] = box->y0;
+    boxes->x1[c] = box->x1;
+    boxes->y1[c] = box->y1;
+}
+
+static struct oj_box box_around(const struct oj_border_boxes *boxes)
+{
+    struct oj_box box = oj_box_empty();
+    for (int c = 0; c < OJ_BORDER_BOXES; c++)
+    {
+        const struct oj_box one = {boxes->x0[c], boxes->y0[c], boxes->x1[c],
+                                   boxes->y1[c]};
+        oj_box_add_box(&box, &one);
+    }
+    return box;
+}
+
+/* Boxes of fewer eights are looked at one by one, without groups. */
+#define LEAST_GROUPED 5
+
+static int64_t eights_of(int64_t n)
+{
+    return (n + OJ_BORDER_BOXES - 1) / OJ_BORDER_BOXES;
+}
+
+static oj_status fill_border_boxes(struct oj_border *border,
+                                   struct oj_error *err)
+{
+    int64_t n = eights_of(border->n);
+    OJ_ROOM(border->boxes, 0, n, border->cap_boxes, err);
+    OJ_ROOM(border->near, 0, border->n, border->cap_near, err);
+    if (n > 0)
+        empty_boxes(&border->boxes[n - 1]);
+    for (int64_t i = 0; i < border->n; i++)
+    {
+        const struct oj_box box = border_box(border, i);
+        set_box(&border->boxes[i / OJ_BORDER_BOXES], (int)(i % OJ_BORDER_BOXES),
+                &box);
+    }
+    border->n_groups = n < LEAST_GROUPED ? 0 : eights_of(n);
+    OJ_ROOM(border->groups, 0, border->n_groups, border->cap_groups, err);
+    if (border->n_groups > 0)
+        empty_boxes(&border->groups[border->n_groups - 1]);
+    for (int64_t i = 0; i < n && border->n_groups > 0; i++)
+    {
+        const struct oj_box box = box_around(&border->boxes[i]);
+        set_box(&border->groups[i / OJ_BORDER_BOXES],
+                (int)(i % OJ_BORDER_BOXES), &box);
+    }
+    return OJ_OK;
+}
+
+/* Bits of the boxes that box meets. */
+OJ_INLINE unsigned boxes_that_meet(const struct oj_border_boxes *boxes,
+                                   const struct oj_box *box)
+{
+    static const int64_t bit[OJ_BORDER_BOXES] = {1, 2, 4, 8, 16, 32, 64, 128};
+    const double x0 = box->x0, y0 = box->y0, x1 = box->x1, y1 = box->y1;
+    int64_t bits = 0;
+    OJ_EIGHT
+    {
+        int hit = (boxes->x0[c] <= x1) & (x0 <= boxes->x1[c]) &
+                  (boxes->y0[c] <= y1) & (y0 <= boxes->y1[c]);
+        bits |= hit ? bit[c] : 0;
+    }
+    return (unsigned)bits;
+}
+
+/* The edges of one eight of border, from place least on, whose boxes meet box.
+ */
+OJ_INLINE int64_t list_edges_of_eight(const struct oj_border *border,
+                                      int64_t eight, const struct oj_box *box,
+                                      int64_t least, int32_t *restrict out)
+{
+    unsigned hits = boxes_that_meet(&border->boxes[eight], box);
+    int64_t n = 0, first = eight * OJ_BORDER_BOXES;
+    for (; hits != 0; hits &= hits - 1)
+    {
+        int64_t k = first + __builtin_ctz(hits);
+        out[n] = (int32_t)k;
+        n += k >= least;
+    }
+    return n;
+}
+
+/* The edges of border, from place least on, whose boxes meet box: their places,
+ * ascending; out has room for all. */
+OJ_INLINE int64_t list_edges_near(const struct oj_border *border,
+                                  const struct oj_box *box, int64_t least,
+                                  int32_t *restrict out)
+{
+    int64_t n_boxes = eights_of(border->n), n = 0;
+    int64_t eight = least / OJ_BORDER_BOXES;
+    if (border->n_groups == 0)
+    {
+        for (; eight < n_boxes; eight++)
+            n += list_edges_of_eight(border, eight, box, least, out + n);
+        return n;
+    }
+    for (int64_t g = eight / OJ_BORDER_BOXES; g < border->n_groups; g++)
+    {
+        unsigned eights = boxes_that_meet(&border->groups[g], box);
+        for (; eights != 0; eights &= eights - 1)
+        {
+            int64_t k = g * OJ_BORDER_BOXES + __builtin_ctz(eights);
+            if (k >= eight)
+                n += list_edges_of_eight(border, k, box, least, out + n);
+        }
+    }
+    return n;
+}
+
+/* --- a border ------------------------------------------------------------- */
+
+/* The edges of shape whose boxes meet the window, ring by ring. */
+static oj_status list_border(struct oj_border *border,
+                             const struct oj_shape *shape,
+                             const struct oj_box *window, struct oj_error *err)
+{
+    border->shape = shape;
+    border->x = shape->flat->x + shape->first_vertex;
+    border->y = shape->flat->y + shape->first_vertex;
+    border->n = 0;
+    border->left_ring = -1;
+    OJ_ROOM(border->edge, 0, shape->n_vertices + OJ_LANES, border->capacity,
+            err);
+    for (int64_t r = 0; r < shape->n_rings; r++)
+    {
+        int64_t n, first = oj_shape_ring_start(shape, r, &n);
+        first -= shape->first_vertex;
+        border->n +=
+            list_edges_in_window(border->x, border->y, first, first + n - 1,
+                                 window, border->edge + border->n);
+    }
+    return OJ_OK;
+}
+
+/* 1 when the edges from p to q and from p to r run along each other. */
+static int edges_run_together(double px, double py, double qx, double qy,
+                              double rx, double ry)
+{
+    const struct oj_edge e = {px, py, qx, qy, 0, OJ_EDGE_RING};
+    if ((qx > px) != (rx > px) || (qx < px) != (rx < px) ||
+        (qy > py) != (ry > py) || (qy < py) != (ry < py))
+        return 0;
+    return oj_edge_side(&e, rx, ry) == 0;
+}
+
+/* As oj_segments_contact(), for edges whose boxes meet. */
+static enum oj_contact contact_of_edges(const struct oj_edge *e,
+                                        const struct oj_edge *f)
+{
+    int c = oj_edge_side(e, f->ax, f->ay), d = oj_edge_side(e, f->bx, f->by);
+    int a, b;
+    if (c * d > 0)
+        return OJ_APART;
+    a = oj_edge_side(f, e->ax, e->ay);
+    b = oj_edge_side(f, e->bx, e->by);
+    if (a * b > 0)
+        return OJ_APART;
+    return a != 0 && b != 0 && c != 0 && d != 0 ? OJ_CROSSING : OJ_TOUCHING;
+}
+
+/* --- whether a polygon is apart ------------------------------------------- */
+
+/* 1 when two edges, whose boxes meet, have no point in common, or are the last
+ * and the first of a ring.  Where rings meet in a vertex, two edges start
+ * there, and they are among those compared. */
+static int are_edges_apart(const struct oj_edge *e, const struct oj_edge *f)
+{
+    if (e->ax == f->bx && e->ay == f->by)
+        return !(e->bx == f->ax && e->by == f->ay) &&
+               !edges_run_together(e->ax, e->ay, e->bx, e->by, f->ax, f->ay);
+    return contact_of_edges(e, f) == OJ_APART;
+}
+
+/* 1 when the ring is closed, no vertex is repeated, and no edge runs back along
+ * the one before it. */
+static int do_edges_of_ring_go_on(const struct oj_shape *shape, int64_t ring)
+{
+    int64_t n, first = oj_shape_ring_start(shape, ring, &n);
+    const double *x = shape->flat->x + first, *y = shape->flat->y + first;
+    if (n < 4 || x[0] != x[n - 1] || y[0] != y[n - 1])
+        return 0;
+    for (int64_t v = 0; v + 1 < n; v++)
+    {
+        int64_t after = v + 2 < n ? v + 2 : 1;
+        if ((x[v] == x[v + 1] && y[v] == y[v + 1]) ||
+            edges_run_together(x[v + 1], y[v + 1], x[v], y[v], x[after],
+                               y[after]))
+            return 0;
+    }
+    return 1;
+}
+
+OJ_CLONES static int are_edges_of_border_apart(const struct oj_border *border)
+{
+    const int32_t *near = border->near;
+    for (int64_t i = 0; i < border->n; i++)
+    {
+        const struct oj_edge e = border_edge(border, i);
+        const struct oj_box box = border_box(border, i);
+        int follows =
+            i + 1 < border->n && border->edge[i] + 1 == border->edge[i + 1];
+        int64_t n =
+            list_edges_near(border, &box, i + 1 + follows, border->near);
+        for (int64_t k = 0; k < n; k++)
+        {
+            const struct oj_edge f = border_edge(border, near[k]);
+            if (!are_edges_apart(&e, &f))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+oj_status oj_border_is_apart(const struct oj_shape *shape,
+                             struct oj_border *border, int *is,
+                             struct oj_error *err)
+{
+    *is = 0;
+    if (!oj_border_takes(shape) || shape->n_vertices > MOST_EDGES_COMPARED)
+        return OJ_OK;
+    for (int64_t r = 0; r < shape->n_rings; r++)
+    {
+        if (!do_edges_of_ring_go_on(shape, r))
+            return OJ_OK;
+    }
+    OJ_TRY(list_border(border, shape, &shape->box, err));
+    OJ_TRY(fill_border_boxes(border, err));
+    *is = are_edges_of_border_apart(border);
+    return OJ_OK;
+}
+
+/* --- where two borders may meet ------------------------------------------- */
+
+static uint8_t edge_states_of_equal_ends(int a_is_start, int a_is_end)
+{
+    return (uint8_t)((a_is_start ? STARTS_AT_NODE : 0) |
+                     (a_is_end ? ENDS_AT_NODE : 0));
+}
+
+/* What edges e and f have in common by their vertices: of which their states
+ * take note, that of e being at *of_e. */
+OJ_INLINE enum contact_kind mark_equal_vertices(const struct oj_edge *e,
+                                                const struct oj_edge *f,
+                                                uint8_t *of_e, uint8_t *of_f)
+{
+    int aa = (e->ax == f->ax) & (e->ay == f->ay);
+    int ab = (e->ax == f->bx) & (e->ay == f->by);
+    int ba = (e->bx == f->ax) & (e->by == f->ay);
+    int bb = (e->bx == f->bx) & (e->by == f->by);
+    if (!(aa | ab | ba | bb))
+        return BOXES_MEET;
+    if (!((aa & bb) | (ab & ba)))
+    {
+        *of_e |= edge_states_of_equal_ends(aa | ab, ba | bb);
+        *of_f |= edge_states_of_equal_ends(aa | ba, ab | bb);
+        return COMMON_VERTEX;
+    }
+    *of_e = *of_f = STARTS_AT_NODE | ENDS_AT_NODE | IS_SHARED;
+    return aa ? SHARED_FORWARD : SHARED_BACKWARD;
+}
+
+OJ_INLINE void add_contact(struct oj_border_pair *p, int64_t i, int64_t k,
+                           enum contact_kind kind)
+{
+    struct oj_border_contact *contact = &p->contact[p->n_contacts++];
+    contact->edge[0] = (int32_t)i;
+    contact->edge[1] = (int32_t)k;
+    contact->kind = (uint8_t)kind;
+}
+
+/* Edges i and k are one: so may those be that come next. */
+OJ_INLINE void follow_shared_edges(struct oj_border_pair *p, int64_t i,
+                                   int64_t k, int64_t step)
+{
+    struct oj_border *a = &p->border[0], *b = &p->border[1];
+    for (i++, k += step; i < a->n && k >= 0 && k < b->n; i++, k += step)
+    {
+        const struct oj_edge e = border_edge(a, i), f = border_edge(b, k);
+        int is_shared =
+            step > 0
+                ? e.ax == f.ax && e.ay == f.ay && e.bx == f.bx && e.by == f.by
+                : e.ax == f.bx && e.ay == f.by && e.bx == f.ax && e.by == f.ay;
+        if (!is_shared || (a->state[i] & IS_SHARED))
+            return;
+        a->state[i] = b->state[k] = STARTS_AT_NODE | ENDS_AT_NODE | IS_SHARED;
+        add_contact(p, i, k, step > 0 ? SHARED_FORWARD : SHARED_BACKWARD);
+    }
+}
+
+/* The contacts of edges from place *next on, as long as there is room.  Of an
+ * edge that is shared it takes note of that alone: each node of an edge that is
+ * not shared is found from such an edge, since where all edges of one border
+ * are shared, those of the other are, too. */
+OJ_CLONES static void list_contacts(struct oj_border_pair *p, int64_t *next)
+{
+    struct oj_border *a = &p->border[0], *b = &p->border[1];
+    int64_t i = *next;
+    for (; i < a->n && p->n_contacts + a->n + b->n <= p->cap_contacts; i++)
+    {
+        const struct oj_edge e = border_edge(a, i);
+        const struct oj_box box = border_box(a, i);
+        int64_t n;
+        if (a->state[i] & IS_SHARED)
+            continue;
+        n = list_edges_near(b, &box, 0, b->near);
+        for (int64_t k = 0; k < n; k++)
+        {
+            int32_t at = b->near[k];
+            const struct oj_edge f = border_edge(b, at);
+            enum contact_kind kind =
+                mark_equal_vertices(&e, &f, &a->state[i], &b->state[at]);
+            add_contact(p, i, at, kind);
+            if (kind < COMMON_VERTEX)
+                follow_shared_edges(p, i, at, kind == SHARED_FORWARD ? 1 : -1);
+        }
+    }
+    *next = i;
+}
+
+static oj_status make_states(struct oj_border *border, struct oj_error *err)
+{
+    OJ_ROOM(border->state, 0, border->n, border->cap_state, err);
+    if (border->n > 0)
+        memset(border->state, 0, (size_t)border->n);
+    return OJ_OK;
+}
+
+/* More contacts a listed edge are not kept, nor are more pairs of edges
+ * compared: neighbours have few, and the matrix of others has a way of its own.
+ */
+#define MOST_CONTACTS_PER_EDGE 16
+#define MOST_PAIRS_COMPARED (INT64_C(1) << 24)
+
+static oj_status find_contacts(struct oj_border_pair *p, struct oj_error *err)
+{
+    struct oj_border *a = &p->border[0], *b = &p->border[1];
+    int64_t n_both = a->n + b->n;
+    OJ_TRY(make_states(a, err));
+    OJ_TRY(make_states(b, err));
+    p->is_complete = a->n == 0 || b->n <= MOST_PAIRS_COMPARED / a->n;
+    if (!p->is_complete)
+        return OJ_OK;
+    OJ_TRY(fill_border_boxes(b, err));
+    for (int64_t next = 0; next < a->n && p->is_complete;)
+    {
+        OJ_ROOM(p->contact, p->n_contacts, p->n_contacts + 2 * n_both,
+                p->cap_contacts, err);
+        list_contacts(p, &next);
+        p->is_complete = p->n_contacts <= MOST_CONTACTS_PER_EDGE * n_both;
+    }
+    return OJ_OK;
+}
+
+oj_status oj_borders_find(const struct oj_shape *a, const struct oj_shape *b,
+                          struct oj_border_pair *p, struct oj_error *err)
+{
+    p->window = (struct oj_box){
+        oj_larger(a->box.x0, b->box.x0), oj_larger(a->box.y0, b->box.y0),
+        -oj_larger(-a->box.x1, -b->box.x1), -oj_larger(-a->box.y1, -b->box.y1)};
+    p->n_contacts = 0;
+    OJ_TRY(list_border(&p->border[0], a, &p->window, err));
+    OJ_TRY(list_border(&p->border[1], b, &p->window, err));
+    return find_contacts(p, err);
+}
+
+/* --- sides ---------------------------------------------------------------- */
+
+/* What edges and pairs of edges say; of the two borders where there are two. */
+struct border_facts
+{
+    int has_crossing, has_node, has_shared;
+    int has_opening;      /* a vertex inside an edge of the other */
+    int runs_along;       /* edges overlap that are not equal */
+    int shares_interior;  /* a shared edge has both interiors on one side */
+    int shares_line_only; /* .. one interior on either side */
+    int is_inside[2], is_outside[2]; /* some chain of the border */
+};
+
+/* The ring that vertex v of shape belongs to. */
+static int64_t ring_of_vertex(const struct oj_shape *shape, int64_t v)
+{
+    int64_t n, ring = 0;
+    while (ring + 1 < shape->n_rings &&
+           oj_shape_ring_start(shape, ring + 1, &n) - shape->first_vertex <= v)
+        ring++;
+    return ring;
+}
+
+/* 1 when the ring goes around a hole of its part. */
+static int is_ring_a_hole(const struct oj_shape *shape, int64_t ring)
+{
+    const struct oj_flat *flat = shape->flat;
+    for (int64_t p = shape->first_part; p < shape->first_part + shape->n_parts;
+         p++)
+    {
+        if (flat->ring_offset[p] == flat->ring_offset[shape->first_part] + ring)
+            return 0;
+    }
+    return 1;
+}
+
+/* 1 when the interior is left of the ring that starts at vertex v of shape,
+ * which is nice and apart: the ring turns to its own inside at its least
+ * vertex. */
+static int is_interior_left(const struct oj_shape *shape, int64_t ring)
+{
+    int64_t n, first = oj_shape_ring_start(shape, ring, &n), least = 0;
+    const double *x = shape->flat->x + first, *y = shape->flat->y + first;
+    struct oj_edge into;
+    int64_t before;
+    for (int64_t v = 1; v + 1 < n; v++)
+    {
+        if (x[v] < x[least] || (x[v] == x[least] && y[v] < y[least]))
+            least = v;
+    }
+    before = least > 0 ? least - 1 : n - 2;
+    into = (struct oj_edge){x[before], y[before], x[least],
+                            y[least],  0,         OJ_EDGE_RING};
+    return (oj_edge_side(&into, x[least + 1], y[least + 1]) > 0) !=
+           is_ring_a_hole(shape, ring);
+}
+
+static int is_interior_left_of_edge(struct oj_border *border, int64_t i)
+{
+    int64_t ring = ring_of_vertex(border->shape, border->edge[i]);
+    if (ring != border->left_ring)
+        border->is_left = is_interior_left(border->shape, ring);
+    border->left_ring = ring;
+    return border->is_left;
+}
+
+/* --- pairs of edges ------------------------------------------------------- */
+
+/* The edges of a contact that is COMMON_VERTEX, from that vertex. */
+static int common_vertex_edges_run_together(const struct oj_edge *e,
+                                            const struct oj_edge *f)
+{
+    int e_ends = (e->bx == f->ax && e->by == f->ay) ||
+                 (e->bx == f->bx && e->by == f->by);
+    int f_ends = e_ends ? e->bx == f->bx && e->by == f->by
+                        : e->ax == f->bx && e->ay == f->by;
+    return edges_run_together(e_ends ? e->bx : e->ax, e_ends ? e->by : e->ay,
+                              e_ends ? e->ax : e->bx, e_ends ? e->ay : e->by,
+                              f_ends ? f->ax : f->bx, f_ends ? f->ay : f->by);
+}
+
+/* Two edges of which neither is shared.  Such as lie on one line, have no
+ * vertex in common and boxes that meet overlap in more than a point. */
+static void add_facts_of_open_contact(const struct oj_border_pair *p,
+                                      const struct oj_border_contact *contact,
+                                      struct border_facts *facts)
+{
+    const struct oj_edge e = border_edge(&p->border[0], contact->edge[0]);
+    const struct oj_edge f = border_edge(&p->border[1], contact->edge[1]);
+    enum oj_contact of_edges;
+    if (contact->kind == COMMON_VERTEX)
+    {
+        facts->runs_along |= common_vertex_edges_run_together(&e, &f);
+        return;
+    }
+    of_edges = contact_of_edges(&e, &f);
+    facts->has_crossing |= of_edges == OJ_CROSSING;
+    facts->has_opening |= of_edges == OJ_TOUCHING;
+    facts->runs_along |= of_edges == OJ_TOUCHING &&
+                         oj_edge_side(&e, f.ax, f.ay) == 0 &&
+                         oj_edge_side(&e, f.bx, f.by) == 0;
+}
+
+static int has_one_ring(const struct oj_shape *shape)
+{
+    return shape->n_rings == 1;
+}
+
+/* Of single rings the chains say as much (add_interiors()). */
+static void add_sides_of_shared_edge(struct oj_border_pair *p,
+                                     const struct oj_border_contact *contact,
+                                     struct border_facts *facts)
+{
+    int is_one_side;
+    if (has_one_ring(p->border[0].shape) && has_one_ring(p->border[1].shape))
+        return;
+    is_one_side = (contact->kind == SHARED_FORWARD) ==
+                  (is_interior_left_of_edge(&p->border[0], contact->edge[0]) ==
+                   is_interior_left_of_edge(&p->border[1], contact->edge[1]));
+    facts->shares_interior |= is_one_side;
+    facts->shares_line_only |= !is_one_side;
+}
+
+/* An edge that is shared meets others of the other polygon nowhere but in its
+ * vertices, as that one is apart. */
+static void add_facts_of_contacts(struct oj_border_pair *p,
+                                  struct border_facts *facts)
+{
+    for (int64_t i = 0; i < p->n_contacts; i++)
+    {
+        const struct oj_border_contact *contact = &p->contact[i];
+        int is_shared = (p->border[0].state[contact->edge[0]] |
+                         p->border[1].state[contact->edge[1]]) &
+                        IS_SHARED;
+        facts->has_node |= contact->kind != BOXES_MEET;
+        if (contact->kind < COMMON_VERTEX)
+        {
+            facts->has_shared = 1;
+            add_sides_of_shared_edge(p, contact, facts);
+        }
+        else if (!is_shared)
+            add_facts_of_open_contact(p, contact, facts);
+    }
+}
+
+/* --- chains --------------------------------------------------------------- */
+
+/* Edges first .. end - 1 of a border, all that its list has of one ring. */
+struct border_ring
+{
+    const struct oj_border *border;
+    struct oj_border *other;
+    const struct oj_box *window;
+    int64_t first, end;
+    int is_closed; /* the edge after the last of them is the first */
+};
+
+/* A vertex outside of the window is outside of the other polygon. */
+OJ_INLINE int leaves_window(const struct border_ring *ring, int64_t i)
+{
+    const struct oj_edge e = border_edge(ring->border, i);
+    const struct oj_box *w = ring->window;
+    return !(oj_box_has(w, e.ax, e.ay) & oj_box_has(w, e.bx, e.by));
+}
+
+/* 1 when the edge before edge i is not in the list, or meets it in a node. */
+OJ_INLINE int starts_chain(const struct border_ring *ring, int64_t i)
+{
+    const int32_t *edge = ring->border->edge;
+    if (ring->border->state[i] & STARTS_AT_NODE)
+        return 1;
+    return i == ring->first ? !ring->is_closed : edge[i - 1] + 1 != edge[i];
+}
+
+/* 1 when direction d from the vertex p of a ring, with the vertices u before
+ * and v after it, points into what is left of the ring. */
+static int points_left(const double p[2], const double u[2], const double v[2],
+                       const double d[2])
+{
+    const struct oj_edge to_u = {p[0], p[1], u[0], u[1], 0, OJ_EDGE_RING};
+    const struct oj_edge to_v = {p[0], p[1], v[0], v[1], 0, OJ_EDGE_RING};
+    int d_of_u = oj_edge_side(&to_u, d[0], d[1]);
+    int d_of_v = oj_edge_side(&to_v, d[0], d[1]);
+    if (oj_edge_side(&to_v, u[0], u[1]) > 0) /* less than a half turn */
+        return d_of_v > 0 && d_of_u < 0;
+    return !(d_of_u > 0 && d_of_v < 0);
+}
+
+/* Where edge i, which starts at a node and is not shared, is next to it:
+ * between the two edges of the other polygon there, or not. */
+static enum oj_location locate_edge_at_node(const struct border_ring *ring,
+                                            int64_t i)
+{
+    struct oj_border *other = ring->other;
+    const struct oj_edge e = border_edge(ring->border, i);
+    const double p[2] = {e.ax, e.ay}, d[2] = {e.bx, e.by};
+    double u[2] = {NAN, NAN}, v[2] = {NAN, NAN};
+    int64_t at = -1;
+    for (int64_t k = 0; k < other->n; k++)
+    {
+        const struct oj_edge f = border_edge(other, k);
+        if (f.bx == p[0] && f.by == p[1])
+        {
+            u[0] = f.ax;
+            u[1] = f.ay;
+        }
+        if (f.ax == p[0] && f.ay == p[1])
+        {
+            v[0] = f.bx;
+            v[1] = f.by;
+            at = k;
+        }
+    }
+    return at >= 0 && points_left(p, u, v, d) ==
+                          is_interior_left_of_edge(other, at)
+               ? OJ_INSIDE
+               : OJ_OUTSIDE;
+}
+
+static int64_t next_of_ring(const struct border_ring *ring, int64_t i)
+{
+    return i + 1 < ring->end ? i + 1 : ring->first;
+}
+
+/* Where the edges from first on are that are not shared, and which no node
+ * parts; leaves: some vertex of theirs is outside of the window.  Others begin
+ * at a node, or are all of a ring that has none. */
+static enum oj_location locate_chain(const struct border_ring *ring,
+                                     int64_t first, int leaves)
+{
+    struct oj_edge e;
+    if (leaves)
+        return OJ_OUTSIDE;
+    if (ring->border->state[first] & STARTS_AT_NODE)
+        return locate_edge_at_node(ring, first);
+    e = border_edge(ring->border, first);
+    return oj_shape_locate(ring->other->shape, e.bx, e.by);
+}
+
+/* Chain by chain. */
+static void add_facts_of_ring(const struct border_ring *ring, int of,
+                              struct border_facts *facts)
+{
+    int64_t count = ring->end - ring->first, first = ring->first;
+    while (first < ring->end && !starts_chain(ring, first))
+        first++;
+    if (first == ring->end)
+        first = ring->first;
+    for (int64_t done = 0, n; done < count; done += n)
+    {
+        int64_t i = first;
+        int leaves = 0;
+        n = 0;
+        do
+        {
+            leaves |= leaves_window(ring, i);
+            i = next_of_ring(ring, i);
+            n++;
+        } while (done + n < count && !starts_chain(ring, i));
+        if (!(ring->border->state[first] & IS_SHARED))
+        {
+            enum oj_location location = locate_chain(ring, first, leaves);
+            facts->is_inside[of] |= location == OJ_INSIDE;
+            facts->is_outside[of] |= location == OJ_OUTSIDE;
+        }
+        first = i;
+    }
+}
+
+static void add_facts_of_border(struct oj_border_pair *p, int of,
+                                struct border_facts *facts)
+{
+    const struct oj_border *border = &p->border[of];
+    const struct oj_shape *shape = border->shape;
+    struct border_ring ring = {border, &p->border[1 - of], &p->window, 0, 0, 0};
+    for (int64_t r = 0; r < shape->n_rings; r++)
+    {
+        int64_t n, first = oj_shape_ring_start(shape, r, &n);
+        int64_t last;
+        first -= shape->first_vertex;
+        last = first + n - 2;
+        ring.first = ring.end;
+        while (ring.end < border->n && border->edge[ring.end] <= last)
+            ring.end++;
+        facts->is_outside[of] |= ring.end - ring.first < n - 1;
+        if (ring.end == ring.first)
+            continue;
+        ring.is_closed = border->edge[ring.first] == first &&
+                         border->edge[ring.end - 1] == last;
+        add_facts_of_ring(&ring, of, facts);
+    }
+}
+
+/* --- the matrix ----------------------------------------------------------- */
+
+/* Where no edges cross, an area that both have, or one alone, is bounded by
+ * edges, which say so: shared ones, with both interiors on one side or on
+ * either, and chains inside or outside of the other polygon.  Of two single
+ * rings the chains suffice: with none inside and one outside shared edges have
+ * the interiors on either side, since what is in both would be bounded by
+ * shared edges alone, which then are all of a ring; and with none outside and
+ * none of the other inside one polygon is part of the other. */
+static void add_interiors(const struct oj_border_pair *p,
+                          const struct border_facts *f,
+                          struct oj_matrix *matrix)
+{
+    int are_single =
+        has_one_ring(p->border[0].shape) && has_one_ring(p->border[1].shape);
+    int is_any_inside = f->is_inside[0] || f->is_inside[1];
+    int are_equal = are_single && !is_any_inside && !f->is_outside[0];
+    if (is_any_inside || are_equal || f->shares_interior)
+        oj_matrix_add(matrix, OJ_PLACE_INTERIOR, OJ_PLACE_INTERIOR, 2);
+    if (f->is_outside[0] || f->is_inside[1] || f->shares_line_only)
+        oj_matrix_add(matrix, OJ_PLACE_INTERIOR, OJ_PLACE_EXTERIOR, 2);
+    if (f->is_outside[1] || f->is_inside[0] || f->shares_line_only)
+        oj_matrix_add(matrix, OJ_PLACE_EXTERIOR, OJ_PLACE_INTERIOR, 2);
+}
+
+static void add_borders(const struct border_facts *f, struct oj_matrix *matrix)
+{
+    if (f->is_inside[0])
+        oj_matrix_add(matrix, OJ_PLACE_BOUNDARY, OJ_PLACE_INTERIOR, 1);
+    if (f->is_inside[1])
+        oj_matrix_add(matrix, OJ_PLACE_INTERIOR, OJ_PLACE_BOUNDARY, 1);
+    if (f->is_outside[0])
+        oj_matrix_add(matrix, OJ_PLACE_BOUNDARY, OJ_PLACE_EXTERIOR, 1);
+    if (f->is_outside[1])
+        oj_matrix_add(matrix, OJ_PLACE_EXTERIOR, OJ_PLACE_BOUNDARY, 1);
+    if (f->has_node)
+        oj_matrix_add(matrix, OJ_PLACE_BOUNDARY, OJ_PLACE_BOUNDARY, 0);
+    if (f->has_shared)
+        oj_matrix_add(matrix, OJ_PLACE_BOUNDARY, OJ_PLACE_BOUNDARY, 1);
+}
+
+/* Two single rings of which no chain of the first is inside of the second: one
+ * of the second inside of the first would bound an area that both have, with
+ * more of the second ring alone, and so with all of it. Then its box is in the
+ * other's. */
+static int is_second_ring_outside(const struct oj_border_pair *p,
+                                  const struct border_facts *facts)
+{
+    const struct oj_shape *a = p->border[0].shape, *b = p->border[1].shape;
+    return has_one_ring(a) && has_one_ring(b) && !facts->is_inside[0] &&
+           !oj_box_covers(&a->box, &b->box);
+}
+
+int oj_borders_relate(struct oj_border_pair *p, struct oj_matrix *matrix)
+{
+    struct border_facts facts;
+    if (!p->is_complete)
+        return 0;
+    memset(&facts, 0, sizeof facts);
+    add_facts_of_contacts(p, &facts);
+    if (facts.has_crossing) /* each has points of every kind next to it */
+    {
+        memcpy(matrix->at, "212101212", 10);
+        if (facts.has_shared || facts.runs_along)
+            oj_matrix_add(matrix, OJ_PLACE_BOUNDARY, OJ_PLACE_BOUNDARY, 1);
+        return 1;
+    }
+    if (facts.has_opening || facts.runs_along)
+        return 0;
+    add_facts_of_border(p, 0, &facts);
+    if (is_second_ring_outside(p, &facts))
+        facts.is_outside[1] = 1;
+    else
+        add_facts_of_border(p, 1, &facts);
+    *matrix = oj_matrix_empty();
+    add_interiors(p, &facts, matrix);
+    add_borders(&facts, matrix);
+    return 1;
+}
+
+void oj_border_free(struct oj_border *border)
+{
+    oj_free(border->edge);
+    oj_free(border->state);
+    oj_free(border->boxes);
+    oj_free(border->groups);
+    oj_free(border->near);
+    memset(border, 0, sizeof *border);
+}
+
+void oj_border_pair_free(struct oj_border_pair *p)
+{
+    oj_border_free(&p->border[0]);
+    oj_border_free(&p->border[1]);
+    oj_free(p->contact);
+    memset(p, 0, sizeof *p);
+}

@@ -1,0 +1,900 @@
+#include "cpu_prepared_shapes.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_parallel.h"
+#include "../../foundations/base/cpu_lane_loops.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define FEATURES_AT_ONCE 2048
+
+/* Parts, rings, vertices and kinds of parts first .. first + n. */
+static void set_parts(struct oj_shape *shape, int64_t first, int64_t n)
+{
+    const struct oj_flat *flat = shape->flat;
+    int64_t ring = flat->ring_offset[first];
+    int64_t end_ring = flat->ring_offset[first + n];
+    shape->first_part = first;
+    shape->n_parts = (int32_t)n;
+    shape->n_rings = (int32_t)(end_ring - ring);
+    shape->first_vertex = flat->vertex_offset[ring];
+    shape->n_vertices = flat->vertex_offset[end_ring] - shape->first_vertex;
+    for (int64_t p = first; p < first + n; p++)
+        shape->kinds |= flat->part_kind[p];
+}
+
+static void set_box(struct oj_shape *shape)
+{
+    const struct oj_flat *flat = shape->flat;
+    shape->box = oj_box_of(flat->x + shape->first_vertex,
+                           flat->y + shape->first_vertex, shape->n_vertices);
+}
+
+/* The box of a polygon part; empty for other parts. */
+static struct oj_box polygon_box(const struct oj_flat *flat, int64_t part)
+{
+    int64_t first = flat->vertex_offset[flat->ring_offset[part]];
+    int64_t end = flat->vertex_offset[flat->ring_offset[part + 1]];
+    if (flat->part_kind[part] != OJ_PART_POLYGON)
+        return oj_box_empty();
+    return oj_box_of(flat->x + first, flat->y + first, end - first);
+}
+
+/* Parts are few, or else one of many is likely to meet another: so many are
+ * compared, and more are not. */
+#define MOST_PARTS_COMPARED 64
+
+static int parts_may_overlap(const struct oj_shape *shape)
+{
+    struct oj_box box[MOST_PARTS_COMPARED];
+    if (!(shape->kinds & OJ_PART_POLYGON) || shape->n_parts == 1)
+        return 0;
+    if (shape->n_parts > MOST_PARTS_COMPARED)
+        return 1;
+    for (int64_t p = 0; p < shape->n_parts; p++)
+    {
+        box[p] = polygon_box(shape->flat, shape->first_part + p);
+        for (int64_t q = 0; q < p; q++)
+        {
+            if (oj_box_intersects(&box[p], &box[q]))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature)
+{
+    struct oj_shape shape = {.flat = flat, .feature = (int32_t)feature};
+    if (!oj_flat_is_points(flat))
+    {
+        int64_t first = flat->part_offset[feature];
+        set_parts(&shape, first, flat->part_offset[feature + 1] - first);
+    }
+    else if (flat->x[feature] == flat->x[feature])
+    {
+        shape.first_vertex = feature;
+        shape.n_parts = shape.n_rings = 1;
+        shape.n_vertices = 1;
+        shape.kinds = OJ_PART_POINT;
+    }
+    set_box(&shape);
+    shape.may_overlap = (uint8_t)parts_may_overlap(&shape);
+    return shape;
+}
+
+void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member)
+{
+    for (int64_t p = 0; p < shape->n_parts; p++)
+    {
+        struct oj_shape m = {.flat = shape->flat, .feature = shape->feature};
+        set_parts(&m, shape->first_part + p, 1);
+        set_box(&m);
+        member[p] = m;
+    }
+    shape->member = member;
+}
+
+/* --- building ------------------------------------------------------------- */
+
+struct shapes_build
+{
+    struct oj_shape_side *side;
+    struct oj_order *order;
+    struct oj_box *box;      /* [features], then [entries of the tree] */
+    struct oj_box *tree_box; /* [entries of the tree] */
+    double *x, *y;           /* [features] middles */
+};
+
+static double middle_of(double a, double b)
+{
+    return 0.5 * a + 0.5 * b;
+}
+
+static void compute_boxes_and_middles(int64_t first, int64_t end, void *user)
+{
+    struct shapes_build *b = user;
+    for (int64_t f = first; f < end; f++)
+    {
+        struct oj_box box = oj_box_of_feature(b->side->flat, f);
+        b->box[f] = box;
+        b->x[f] = oj_box_is_empty(&box) ? NAN : middle_of(box.x0, box.x1);
+        b->y[f] = oj_box_is_empty(&box) ? NAN : middle_of(box.y0, box.y1);
+    }
+}
+
+static oj_status fill_shapes_of_bucket(int64_t bucket, int thread, void *user,
+                                       struct oj_error *err)
+{
+    struct shapes_build *b = user;
+    const struct oj_flat *flat = b->side->flat;
+    const struct oj_order *order = b->order;
+    int64_t end = order->bucket_offset[bucket + 1];
+    (void)thread;
+    (void)err;
+    for (int64_t i = order->bucket_offset[bucket]; i < end; i++)
+    {
+        int64_t feature = order->point[i].index;
+        int64_t part = flat->part_offset[feature];
+        struct oj_shape shape = {
+            .box = b->box[feature], .flat = flat, .feature = (int32_t)feature};
+        set_parts(&shape, part, flat->part_offset[feature + 1] - part);
+        shape.may_overlap = (uint8_t)parts_may_overlap(&shape);
+        b->side->shape[i] = shape;
+        b->tree_box[i] = shape.box;
+    }
+    return OJ_OK;
+}
+
+static void compute_boxes_of_point_runs(int64_t first, int64_t end, void *user)
+{
+    struct shapes_build *b = user;
+    const struct oj_order *order = b->order;
+    for (int64_t run = first; run < end; run++)
+    {
+        struct oj_box box = oj_box_empty();
+        int64_t i = run * OJ_RUN_POINTS, last = i + OJ_RUN_POINTS;
+        for (; i < last && i < order->n_points; i++)
+            oj_box_add_point(&box, order->point[i].x, order->point[i].y);
+        b->tree_box[run] = box;
+    }
+}
+
+/* The points of b->x, b->y in order, with their shapes where there are any. */
+static oj_status sort_features_spatially(struct shapes_build *b, int n_threads,
+                                         const double *x, const double *y,
+                                         struct oj_error *err)
+{
+    OJ_TRY(oj_order_build(b->order, n_threads, b->side->flat->n_features, x, y,
+                          err));
+    oj_free(b->order->keys);
+    b->order->keys = NULL;
+    b->order->cap_keys = 0;
+    OJ_TRY(oj_order_sort(b->order, n_threads,
+                         b->side->shape != NULL ? fill_shapes_of_bucket : NULL,
+                         b, err));
+    b->side->n = b->order->n_points; /* from now on shapes are there */
+    return OJ_OK;
+}
+
+static oj_status build_point_tree(struct shapes_build *b, int n_threads,
+                                  struct oj_error *err)
+{
+    const struct oj_flat *flat = b->side->flat;
+    int64_t n;
+    OJ_TRY(sort_features_spatially(b, n_threads, flat->x, flat->y, err));
+    n = (b->side->n + OJ_RUN_POINTS - 1) / OJ_RUN_POINTS;
+    OJ_NEW(b->tree_box, n, err);
+    oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE,
+                       compute_boxes_of_point_runs, b);
+    return oj_tree_build(&b->side->tree, n_threads, n, b->tree_box, err);
+}
+
+/* Members of mixed shapes: counted, then filled. */
+static oj_status build_parts_of_mixed(struct oj_shape_side *side,
+                                      struct oj_error *err)
+{
+    unsigned kinds = side->flat->part_kinds;
+    int64_t n = 0;
+    if ((kinds & (kinds - 1)) == 0)
+        return OJ_OK;
+    for (int64_t i = 0; i < side->n; i++)
+    {
+        if (oj_shape_is_mixed(&side->shape[i]))
+            n += side->shape[i].n_parts;
+    }
+    OJ_NEW(side->member, n, err);
+    n = 0;
+    for (int64_t i = 0; i < side->n; i++)
+    {
+        if (!oj_shape_is_mixed(&side->shape[i]))
+            continue;
+        oj_shape_set_members(&side->shape[i], side->member + n);
+        n += side->shape[i].n_parts;
+    }
+    return OJ_OK;
+}
+
+static oj_status build_shape_tree(struct shapes_build *b, int n_threads,
+                                  struct oj_error *err)
+{
+    struct oj_shape_side *side = b->side;
+    int64_t n = side->flat->n_features;
+    OJ_NEW(side->shape, n, err);
+    OJ_NEW(b->box, n, err);
+    OJ_NEW(b->tree_box, n, err);
+    OJ_NEW(b->x, n, err);
+    OJ_NEW(b->y, n, err);
+    oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE,
+                       compute_boxes_and_middles, b);
+    OJ_TRY(sort_features_spatially(b, n_threads, b->x, b->y, err));
+    OJ_TRY(build_parts_of_mixed(side, err));
+    return oj_tree_build(&side->tree, n_threads, side->n, b->tree_box, err);
+}
+
+oj_status oj_shape_side_build(struct oj_shape_side *side,
+                              const struct oj_flat *flat, int n_threads,
+                              struct oj_error *err)
+{
+    int is_points = oj_flat_is_points(flat);
+    struct oj_order order = {0};
+    struct shapes_build b = {.side = side,
+                             .order = is_points ? &side->points : &order};
+    oj_status status;
+    *side = (struct oj_shape_side){.flat = flat};
+    status = is_points ? build_point_tree(&b, n_threads, err)
+                       : build_shape_tree(&b, n_threads, err);
+    oj_order_free(&order);
+    oj_free(b.box);
+    oj_free(b.tree_box);
+    oj_free(b.x);
+    oj_free(b.y);
+    if (status != OJ_OK)
+        oj_shape_side_free(side);
+    return status;
+}
+
+/* --- cells, when they are wanted ------------------------------------------ */
+
+/* Cells a vertex: many for small features, which they decide without an edge,
+ * fewer for large ones, where they cost memory. */
+#define CELLS_SMALL 20.0
+#define CELLS_LARGE 2.0
+
+#define MANY_VERTICES 32
+
+oj_status oj_shape_make_cells(const struct oj_shape *shape,
+                              struct oj_edge_grid *cells, struct oj_error *err)
+{
+    const struct oj_flat *flat = shape->flat;
+    const struct oj_box *box = &shape->box;
+    double n = (double)shape->n_vertices;
+    double each = CELLS_LARGE + CELLS_SMALL * 64.0 / (n + 64.0);
+    const struct oj_edge_fineness fineness = {each, each, 12.0, 4.0};
+    struct oj_edge_chains chains = {.x = flat->x + shape->first_vertex,
+                                    .y = flat->y + shape->first_vertex,
+                                    .n_vertices = shape->n_vertices,
+                                    .n = shape->n_rings,
+                                    .has_inside =
+                                        shape->kinds == OJ_PART_POLYGON};
+    struct oj_edge_extent extent = {box->x0, box->y0, box->x1, box->y1, 0.0};
+    if (shape->kinds != OJ_PART_POINT)
+        extent.length =
+            oj_edge_measure(chains.x, chains.y, chains.n_vertices).length;
+    if (chains.n > 1)
+        chains.offset =
+            flat->vertex_offset + flat->ring_offset[shape->first_part];
+    oj_edge_grid_free(cells);
+    return oj_edge_grid_build(cells, &chains, &extent, &fineness, err);
+}
+
+static oj_status attach_edge_cells(struct oj_shape *shape, struct oj_error *err)
+{
+    struct oj_edge_grid *cells, *none = NULL;
+    oj_status status;
+    OJ_NEW_ZEROED(cells, 1, err);
+    status = oj_shape_make_cells(shape, cells, err);
+    /* another thread may have been faster; its cells are the same */
+    if (status == OJ_OK &&
+        atomic_compare_exchange_strong(&shape->cells, &none, cells))
+        return OJ_OK;
+    oj_edge_grid_free(cells);
+    oj_free(cells);
+    return status;
+}
+
+oj_status oj_shape_side_want_cells(struct oj_shape_side *side, int64_t at,
+                                   int64_t n_vertices, uint8_t n_asks,
+                                   struct oj_error *err)
+{
+    struct oj_shape *shape = &side->shape[at];
+    uint8_t n_asked;
+    if (!oj_shape_takes_cells(shape, OJ_CELLS_VERTICES))
+        return OJ_OK;
+    n_asked = atomic_load_explicit(&shape->n_asks, memory_order_relaxed);
+    if (n_asked < n_asks &&
+        (n_vertices < MANY_VERTICES || shape->n_vertices < MANY_VERTICES))
+    {
+        atomic_store_explicit(&shape->n_asks, (uint8_t)(n_asked + 1),
+                              memory_order_relaxed);
+        return OJ_OK;
+    }
+    return attach_edge_cells(shape, err);
+}
+
+int64_t oj_shape_side_bytes(const struct oj_shape_side *side)
+{
+    int64_t bytes = oj_tree_bytes(&side->tree);
+    if (side->shape != NULL)
+        bytes += side->n * (int64_t)sizeof *side->shape;
+    return bytes +
+           side->points.cap_points * (int64_t)sizeof *side->points.point;
+}
+
+void oj_shape_side_free(struct oj_shape_side *side)
+{
+    oj_tree_free(&side->tree);
+    for (int64_t i = 0; side->shape != NULL && i < side->n; i++)
+    {
+        struct oj_edge_grid *cells =
+            atomic_load_explicit(&side->shape[i].cells, memory_order_relaxed);
+        if (cells != NULL)
+            oj_edge_grid_free(cells);
+        oj_free(cells);
+    }
+    oj_free(side->shape);
+    oj_free(side->member);
+    oj_order_free(&side->points);
+    memset(side, 0, sizeof *side);
+}
+
+/* --- features by their boxes ---------------------------------------------- */
+
+#define STACK (OJ_TREE_LEVELS * OJ_FANOUT)
+
+/* A child can hold what is looked for when its low corner is at most .. and its
+ * high corner at least ..: single precision, rounded to the generous side.
+ * Rounding keeps order, so that no child is lost. */
+struct box_query
+{
+    float low_x, low_y, high_x, high_y;
+};
+
+static float relative_to_frame(double v, double origin, double scale)
+{
+    double f = (v - origin) * scale;
+    return (float)(f > 1e38 ? 1e38 : f < -1e38 ? -1e38 : f);
+}
+
+static float round_up_in_frame(double v, double origin, double scale)
+{
+    float f = relative_to_frame(v, origin, scale);
+    return f + (fabsf(f) * 1.2e-7f + 1e-30f);
+}
+
+static float round_down_in_frame(double v, double origin, double scale)
+{
+    float f = relative_to_frame(v, origin, scale);
+    return f - (fabsf(f) * 1.2e-7f + 1e-30f);
+}
+
+static struct box_query make_box_query_in_tree_frame(const struct oj_tree *t,
+                                                     enum oj_box_test test,
+                                                     const struct oj_box *box)
+{
+    int covers = test == OJ_BOX_COVERS || test == OJ_BOX_EQUALS;
+    struct box_query q;
+    q.low_x =
+        round_up_in_frame(covers ? box->x0 : box->x1, t->origin_x, t->scale);
+    q.low_y =
+        round_up_in_frame(covers ? box->y0 : box->y1, t->origin_y, t->scale);
+    q.high_x =
+        round_down_in_frame(covers ? box->x1 : box->x0, t->origin_x, t->scale);
+    q.high_y =
+        round_down_in_frame(covers ? box->y1 : box->y0, t->origin_y, t->scale);
+    return q;
+}
+
+static int passes_box_test(enum oj_box_test test, const struct oj_box *found,
+                           const struct oj_box *asked)
+{
+    switch (test)
+    {
+        case OJ_BOX_MEETS:
+            return oj_box_intersects(found, asked);
+        case OJ_BOX_COVERS:
+            return oj_box_covers(found, asked);
+        case OJ_BOX_WITHIN:
+            return oj_box_covers(asked, found);
+        case OJ_BOX_EQUALS:
+            return oj_box_covers(found, asked) && oj_box_covers(asked, found);
+    }
+    return 0;
+}
+
+/* Points: to meet a box is to be contained in it. */
+static void find_points_of_run_in_box(const struct oj_shape_side *side,
+                                      enum oj_box_test test,
+                                      const struct oj_box *asked, int64_t run,
+                                      struct oj_found *found)
+{
+    int64_t i = run * OJ_RUN_POINTS;
+    int64_t end = i + OJ_RUN_POINTS < side->n ? i + OJ_RUN_POINTS : side->n;
+    const struct oj_ordered_point *p = side->points.point;
+    int64_t n = found->n;
+    int is_point = asked->x0 == asked->x1 && asked->y0 == asked->y1;
+    if (!is_point && (test == OJ_BOX_COVERS || test == OJ_BOX_EQUALS))
+        return;
+    for (; is_point && i < end; i++) /* equal points: 1.4 times as fast */
+    {
+        if (p[i].x == asked->x0 && p[i].y == asked->y0)
+            found->at[n++] = (int32_t)i;
+    }
+    for (; i < end; i++)
+    {
+        found->at[n] = (int32_t)i;
+        n += (asked->x0 <= p[i].x) & (p[i].x <= asked->x1) &
+             (asked->y0 <= p[i].y) & (p[i].y <= asked->y1);
+    }
+    found->n = n;
+}
+
+/* The children that can hold what is looked for: bits. */
+OJ_INLINE unsigned test_children(const struct oj_tree_node *restrict node,
+                                 const struct box_query *q)
+{
+    float low_x = q->low_x, low_y = q->low_y;
+    float high_x = q->high_x, high_y = q->high_y;
+    int hit[OJ_FANOUT];
+    unsigned bits = 0;
+    OJ_EIGHT
+    {
+        hit[c] = (node->x0[c] <= low_x) & (node->y0[c] <= low_y) &
+                 (node->x1[c] >= high_x) & (node->y1[c] >= high_y);
+    }
+    for (int c = 0; c < OJ_FANOUT; c++)
+        bits |= (unsigned)hit[c] << c;
+    return bits;
+}
+
+struct box_visit
+{
+    int32_t node; /* of the level */
+    int32_t level;
+};
+
+OJ_CLONES oj_status oj_shape_side_find(const struct oj_shape_side *side,
+                                       enum oj_box_test test,
+                                       const struct oj_box *box,
+                                       struct oj_found *found,
+                                       struct oj_error *err)
+{
+    const struct oj_tree *tree = &side->tree;
+    struct box_query q;
+    struct box_visit stack[STACK];
+    int depth = 0;
+    found->n = 0;
+    if (tree->n_levels == 0 || oj_box_is_empty(box))
+        return OJ_OK;
+    q = make_box_query_in_tree_frame(tree, test, box);
+    stack[depth++] = (struct box_visit){0, tree->n_levels - 1};
+    while (depth > 0)
+    {
+        struct box_visit v = stack[--depth];
+        const struct oj_tree_node *node =
+            &tree->node[tree->level_first[v.level] + v.node];
+        unsigned hit = test_children(node, &q);
+        if (v.level > 0)
+        {
+            /* the first child comes off first: places ascend */
+            for (; hit != 0; depth++)
+            {
+                int c = 31 - __builtin_clz(hit);
+                stack[depth].node = v.node * OJ_FANOUT + c;
+                stack[depth].level = v.level - 1;
+                hit ^= 1u << c;
+            }
+            continue;
+        }
+        if (found->capacity - found->n < OJ_FANOUT * OJ_RUN_POINTS)
+            OJ_ROOM(found->at, found->n, found->n + OJ_FANOUT * OJ_RUN_POINTS,
+                    found->capacity, err);
+        for (; hit != 0; hit &= hit - 1)
+        {
+            int64_t entry = (int64_t)v.node * OJ_FANOUT + __builtin_ctz(hit);
+            if (side->shape == NULL)
+                find_points_of_run_in_box(side, test, box, entry, found);
+            else
+            {
+                found->at[found->n] = (int32_t)entry;
+                found->n += passes_box_test(test, &side->shape[entry].box, box);
+            }
+        }
+    }
+    return OJ_OK;
+}
+
+/* --- one point ------------------------------------------------------------ */
+
+/* In a polygon by even-odd over all its rings, edge by edge. */
+static enum oj_location locate_in_rings(const struct oj_shape *shape, double px,
+                                        double py)
+{
+    const struct oj_flat *flat = shape->flat;
+    int64_t ring = flat->ring_offset[shape->first_part];
+    return oj_rings_locate_all(px, py, flat->x, flat->y, flat->vertex_offset,
+                               ring, ring + shape->n_rings);
+}
+
+/* Edges from x[i], y[i] to step farther; step 0: points. */
+static int is_point_on_any_edge(double px, double py, const double *x,
+                                const double *y, int64_t n, int64_t step)
+{
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (oj_on_segment(px, py, x[i], y[i], x[i + step], y[i + step]))
+            return 1;
+    }
+    return 0;
+}
+
+/* Lines and points. */
+static int is_point_on_lines_or_points(const struct oj_shape *shape, double px,
+                                       double py)
+{
+    for (int64_t r = 0; r < shape->n_rings; r++)
+    {
+        int64_t n, v = oj_shape_ring_start(shape, r, &n);
+        if (is_point_on_any_edge(px, py, shape->flat->x + v, shape->flat->y + v,
+                                 n > 1 ? n - 1 : n, n > 1))
+            return 1;
+    }
+    return 0;
+}
+
+static int is_point_on_edges_of_its_cell(const struct oj_edge_grid *g,
+                                         double px, double py)
+{
+    int32_t column = oj_frame_column(&g->frame, px);
+    const struct oj_edge_run *run,
+        *end = oj_edge_grid_runs(g, oj_frame_row(&g->frame, py), column, column,
+                                 &run);
+    for (; run < end; run++)
+    {
+        int64_t step, v = oj_edge_run_start(run, &step);
+        if (is_point_on_any_edge(px, py, g->chains.x + v, g->chains.y + v,
+                                 run->n, step))
+            return 1;
+    }
+    return 0;
+}
+
+OJ_CLONES enum oj_location oj_shape_locate(const struct oj_shape *shape,
+                                           double px, double py)
+{
+    const struct oj_edge_grid *cells = oj_shape_cells(shape);
+    if (!oj_box_has(&shape->box, px, py))
+        return OJ_OUTSIDE;
+    if (shape->kinds == OJ_PART_POLYGON)
+        return cells != NULL ? oj_edge_grid_locate(cells, px, py)
+                             : locate_in_rings(shape, px, py);
+    return (cells != NULL ? is_point_on_edges_of_its_cell(cells, px, py)
+                          : is_point_on_lines_or_points(shape, px, py))
+               ? OJ_ON_BOUNDARY
+               : OJ_OUTSIDE;
+}
+
+/* --- edges ---------------------------------------------------------------- */
+
+struct edge
+{
+    double ax, ay, bx, by;
+};
+
+OJ_INLINE enum oj_contact edges_contact(const struct edge *e,
+                                        const struct oj_box *box, double cx,
+                                        double cy, double dx, double dy)
+{
+    struct oj_box other = oj_box_of_segment(cx, cy, dx, dy);
+    if (!((box->x0 <= other.x1) & (other.x0 <= box->x1) &
+          (box->y0 <= other.y1) & (other.y0 <= box->y1)))
+        return OJ_APART;
+    return oj_segments_contact(e->ax, e->ay, e->bx, e->by, cx, cy, dx, dy);
+}
+
+/* With n edges from x[i], y[i] to step farther. */
+static enum oj_contact contact_with_edge_run(const struct edge *e,
+                                             const struct oj_box *box,
+                                             const double *x, const double *y,
+                                             int64_t n, int64_t step,
+                                             enum oj_contact enough)
+{
+    enum oj_contact best = OJ_APART;
+    for (int64_t i = 0; i < n && best < enough; i++)
+    {
+        enum oj_contact contact =
+            edges_contact(e, box, x[i], y[i], x[i + step], y[i + step]);
+        best = contact > best ? contact : best;
+    }
+    return best;
+}
+
+static enum oj_contact
+contact_of_edge_with_grid_edges(const struct edge *e, const struct oj_box *box,
+                                const struct oj_edge_grid *g,
+                                enum oj_contact enough)
+{
+    const struct oj_edge_rows rows =
+        oj_edge_rows_of(&g->frame, e->ax, e->ay, e->bx, e->by);
+    enum oj_contact best = OJ_APART;
+    for (int32_t row = rows.window.row0; row <= rows.window.row1; row++)
+    {
+        const struct oj_edge_run *run, *end;
+        int32_t first, last;
+        oj_edge_columns(&g->frame, &rows, row, &first, &last);
+        end = oj_edge_grid_runs(g, row, first, last, &run);
+        for (; run < end; run++)
+        {
+            int64_t step, v = oj_edge_run_start(run, &step);
+            enum oj_contact contact = contact_with_edge_run(
+                e, box, g->chains.x + v, g->chains.y + v, run->n, step, enough);
+            best = contact > best ? contact : best;
+            if (best >= enough)
+                return best;
+        }
+    }
+    return best;
+}
+
+static enum oj_contact contact_of_edge_with_shape(const struct edge *e,
+                                                  const struct oj_box *box,
+                                                  const struct oj_shape *shape,
+                                                  enum oj_contact enough)
+{
+    enum oj_contact best = OJ_APART;
+    for (int64_t r = 0; r < shape->n_rings && best < enough; r++)
+    {
+        int64_t n, first = oj_shape_ring_start(shape, r, &n);
+        enum oj_contact contact = contact_with_edge_run(
+            e, box, shape->flat->x + first, shape->flat->y + first,
+            n > 1 ? n - 1 : 1, n > 1, enough);
+        best = contact > best ? contact : best;
+    }
+    return best;
+}
+
+/* Edge e of a large shape against all edges of a small one. */
+static enum oj_contact
+contact_of_edge_with_small_shape(const struct edge *e, const struct oj_box *box,
+                                 const struct oj_shape *small,
+                                 enum oj_contact enough)
+{
+    const struct oj_box *s = &small->box;
+    if (!oj_box_intersects(box, s) ||
+        oj_line_misses_box(e->ax, e->ay, e->bx, e->by, s->x0, s->y0, s->x1,
+                           s->y1))
+        return OJ_APART;
+    return contact_of_edge_with_shape(e, box, small, enough);
+}
+
+/* The edges of the cells that the small shape's box touches, against it: few
+ * of them come near, and most of those not near enough. */
+static enum oj_contact contact_of_grid_edges_in_window(
+    const struct oj_shape *small, const struct oj_edge_grid *g,
+    const struct oj_edge_window *w, enum oj_contact enough)
+{
+    const double *x = g->chains.x, *y = g->chains.y;
+    enum oj_contact best = OJ_APART;
+    for (int32_t row = w->row0; row <= w->row1; row++)
+    {
+        const struct oj_edge_run *run,
+            *end = oj_edge_grid_runs(g, row, w->column0, w->column1, &run);
+        for (; run < end; run++)
+        {
+            int64_t step, first = oj_edge_run_start(run, &step);
+            for (int64_t v = first; v < first + run->n; v++)
+            {
+                struct edge e = {x[v], y[v], x[v + step], y[v + step]};
+                struct oj_box box = oj_box_of_segment(e.ax, e.ay, e.bx, e.by);
+                enum oj_contact contact =
+                    contact_of_edge_with_small_shape(&e, &box, small, enough);
+                best = contact > best ? contact : best;
+                if (best >= enough)
+                    return best;
+            }
+        }
+    }
+    return best;
+}
+
+/* The edges of a shape, each looked up among those of another, which may have
+ * cells. */
+static enum oj_contact contact_of_all_edges_with_shape(
+    const struct oj_shape *from, const struct oj_shape *to,
+    const struct oj_edge_grid *cells, enum oj_contact enough)
+{
+    enum oj_contact best = OJ_APART;
+    for (int64_t r = 0; r < from->n_rings; r++)
+    {
+        int64_t n, first = oj_shape_ring_start(from, r, &n);
+        const double *x = from->flat->x + first, *y = from->flat->y + first;
+        int64_t last = n > 1 ? n - 1 : 1, step = n > 1;
+        for (int64_t i = 0; i < last; i++)
+        {
+            struct edge e = {x[i], y[i], x[i + step], y[i + step]};
+            struct oj_box box = oj_box_of_segment(e.ax, e.ay, e.bx, e.by);
+            enum oj_contact contact;
+            if (!oj_box_intersects(&box, &to->box))
+                continue;
+            contact =
+                cells != NULL
+                    ? contact_of_edge_with_grid_edges(&e, &box, cells, enough)
+                    : contact_of_edge_with_shape(&e, &box, to, enough);
+            best = contact > best ? contact : best;
+            if (best >= enough)
+                return best;
+        }
+    }
+    return best;
+}
+
+#define SMALL_VERTICES 32
+
+enum oj_contact oj_shapes_contact(const struct oj_shape *a,
+                                  const struct oj_shape *b,
+                                  enum oj_contact enough)
+{
+    const struct oj_edge_grid *cells_a = oj_shape_cells(a);
+    const struct oj_edge_grid *cells_b = oj_shape_cells(b);
+    int swap = cells_b == NULL
+                   ? cells_a != NULL
+                   : cells_a != NULL && a->n_vertices > b->n_vertices;
+    const struct oj_shape *small = swap ? b : a, *large = swap ? a : b;
+    const struct oj_edge_grid *cells = swap ? cells_a : cells_b;
+    if (cells != NULL && small->n_vertices <= SMALL_VERTICES)
+    {
+        const struct oj_box *s = &small->box;
+        struct oj_edge_window w =
+            oj_frame_window(&cells->frame, s->x0, s->y0, s->x1, s->y1);
+        int64_t n_cells =
+            (int64_t)(w.column1 - w.column0 + 1) * (w.row1 - w.row0 + 1);
+        if (n_cells <= 4 * small->n_vertices)
+            return contact_of_grid_edges_in_window(small, cells, &w, enough);
+    }
+    return contact_of_all_edges_with_shape(small, large, cells, enough);
+}
+
+/* --- points --------------------------------------------------------------- */
+
+/* Points of many parts that have cells: only those of cells near other. */
+static int does_any_grid_point_meet(const struct oj_edge_grid *g,
+                                    const struct oj_shape *other)
+{
+    const struct oj_box *o = &other->box;
+    struct oj_edge_window w =
+        oj_frame_window(&g->frame, o->x0, o->y0, o->x1, o->y1);
+    for (int32_t row = w.row0; row <= w.row1; row++)
+    {
+        const struct oj_edge_run *run,
+            *end = oj_edge_grid_runs(g, row, w.column0, w.column1, &run);
+        for (; run < end; run++)
+        {
+            int64_t step, v = oj_edge_run_start(run, &step);
+            if (oj_shape_locate(other, g->chains.x[v], g->chains.y[v]) !=
+                OJ_OUTSIDE)
+                return 1;
+        }
+    }
+    return 0;
+}
+
+static int points_meet(const struct oj_shape *points,
+                       const struct oj_shape *other)
+{
+    const struct oj_edge_grid *cells = oj_shape_cells(points);
+    const double *x = points->flat->x + points->first_vertex;
+    const double *y = points->flat->y + points->first_vertex;
+    if (cells != NULL)
+        return does_any_grid_point_meet(cells, other);
+    for (int64_t i = 0; i < points->n_vertices; i++)
+    {
+        if (oj_shape_locate(other, x[i], y[i]) != OJ_OUTSIDE)
+            return 1;
+    }
+    return 0;
+}
+
+/* --- two shapes ----------------------------------------------------------- */
+
+/* 1 when a part of shape begins in polygon. */
+static int does_a_part_start_in_polygon(const struct oj_shape *shape,
+                                        const struct oj_shape *polygon)
+{
+    const double *x = shape->flat->x, *y = shape->flat->y;
+    if (polygon->kinds != OJ_PART_POLYGON)
+        return 0;
+    for (int64_t p = 0; p < shape->n_parts; p++)
+    {
+        int64_t v = oj_shape_part_start(shape, p);
+        if (oj_shape_locate(polygon, x[v], y[v]) != OJ_OUTSIDE)
+            return 1;
+    }
+    return 0;
+}
+
+/* Lines and polygons.  Without any contact of edges, what the two have in
+ * common is whole components: where holes are in their shells, the first vertex
+ * of a part tells of the part.  A polygon of one ring need not be nice for
+ * that: its even-odd inside is bounded by that ring alone. */
+static int do_lines_or_polygons_intersect(const struct oj_shape *a,
+                                          const struct oj_shape *b,
+                                          unsigned *rests_on)
+{
+    const struct oj_edge_grid *of_a = oj_shape_cells(a);
+    const struct oj_edge_grid *of_b = oj_shape_cells(b);
+    int is_b = of_a == NULL || (of_b != NULL && b->n_vertices > a->n_vertices);
+    const struct oj_shape *large = is_b ? b : a, *small = is_b ? a : b;
+    enum oj_location window =
+        oj_cells_locate_box(is_b ? of_b : of_a, large, &small->box);
+    unsigned many;
+    if (window == OJ_INSIDE)
+        return 1;
+    many = (oj_shape_is_many_rings(a) ? 1u : 0u) |
+           (oj_shape_is_many_rings(b) ? 2u : 0u);
+    if (window == OJ_OUTSIDE) /* as the cells of one say */
+    {
+        *rests_on |= many & (is_b ? 2u : 1u);
+        return 0;
+    }
+    if (does_a_part_start_in_polygon(small, large) ||
+        oj_shapes_contact(small, large, OJ_TOUCHING) != OJ_APART ||
+        does_a_part_start_in_polygon(large, small))
+        return 1;
+    *rests_on |= many;
+    return 0;
+}
+
+/* Shapes of one kind each. */
+static int do_single_kind_shapes_intersect(const struct oj_shape *a,
+                                           const struct oj_shape *b,
+                                           unsigned *rests_on)
+{
+    if (!oj_box_intersects(&a->box, &b->box))
+        return 0;
+    if (a->kinds != OJ_PART_POINT && b->kinds != OJ_PART_POINT)
+        return do_lines_or_polygons_intersect(a, b, rests_on);
+    if (a->kinds == OJ_PART_POINT &&
+        (b->kinds != OJ_PART_POINT || a->n_vertices <= b->n_vertices))
+    {
+        if (points_meet(a, b))
+            return 1;
+    }
+    else if (points_meet(b, a))
+        return 1;
+    *rests_on |= (a->may_overlap ? 1u : 0u) | (b->may_overlap ? 2u : 0u);
+    return 0;
+}
+
+int oj_shapes_meet(const struct oj_shape *a, const struct oj_shape *b,
+                   unsigned *rests_on)
+{
+    int n_a = a->member != NULL ? a->n_parts : 1;
+    int n_b = b->member != NULL ? b->n_parts : 1;
+    *rests_on = 0;
+    if (n_a == 1 && n_b == 1)
+        return do_single_kind_shapes_intersect(a, b, rests_on);
+    for (int i = 0; i < n_a; i++)
+    {
+        const struct oj_shape *of_a = a->member != NULL ? a->member + i : a;
+        if (!oj_box_intersects(&of_a->box, &b->box))
+            continue;
+        for (int j = 0; j < n_b; j++)
+        {
+            const struct oj_shape *of_b = b->member != NULL ? b->member + j : b;
+            if (do_single_kind_shapes_intersect(of_a, of_b, rests_on))
+                return 1;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,864 @@
+/* Pairs of points within a distance: the join side in cells, and the input
+ * points visited in an order that keeps neighbours together.
+ *
+ * Lists in the order of the rows take two visits: one counts the pairs of each
+ * row, one writes them where the counts say.  Scattered lists take one, in
+ * which every thread writes from the front of a block of its own; how many
+ * entries there will be is estimated from a few points, and when it was too few
+ * the two visits are made after all.
+ *
+ * Where more is asked of pairs than their distance, they are asked in one visit
+ * and gathered, for few stay as a rule.  Of texts, sizes and bits are in the
+ * order of the cells, too, and are asked before distances (shops within 200 m
+ * of similar names: half of the time). */
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_clock.h"
+#include "../../../flatten/base/oj_parallel.h"
+#include "../../foundations/base/cpu_spatial_order.h"
+#include "../../foundations/base/cpu_token_bitmaps.h"
+#include "../../foundations/kernels/oj_square_limit.h"
+#include "../../foundations/relation/oj_index.h"
+#include "../../pairs/selection/oj_pair_filter.h"
+#include "../../pairs/selection/oj_ranking.h"
+#include "../../pairs/selection/oj_tie_rank_sort.h"
+#include "cpu_near_grid.h"
+#include "cpu_scattered_list_offsets.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+/* Batches with fewer points are visited twice in any case. */
+#define SCATTER_FROM 65536
+
+#define POINTS_PER_TASK 4096
+
+/* Points that a thread looks at between two looks at the cancel flag. */
+#define LOOK_AFTER (1 << 22)
+
+/* Squares that wait for their roots: within the nearest cache. */
+#define SQUARES_AT_ONCE 2048
+
+/* One task of so many is counted for the estimate. */
+#define ONE_OF 32
+
+/* Entries that a thread takes at once for scattered lists. */
+#define BLOCK_ENTRIES 65536
+
+/* The join side's FIDs by id; owner of copy; zeroed memory is valid. */
+struct near_fids
+{
+    int64_t n;          /* 0: not needed, or FIDs repeat */
+    const int64_t *fid; /* [n] ascending */
+    int64_t *copy;
+};
+
+enum near_mark
+{
+    NO_MARK = 0,
+    MARK_FROM, /* ids from the mark on */
+    MARK_TO,   /* ids below the mark */
+    MARK_EXCEPT
+};
+
+/* What each row of a batch says; owner of mark; zeroed memory is valid. */
+struct near_marks
+{
+    enum near_mark kind;
+    int32_t *mark; /* [rows], or NULL: the input is the join side, and a row's
+                        own id says it */
+};
+
+struct near_points_worker
+{
+    struct oj_near_hood hood;
+    int32_t *id; /* partners of a point */
+    double *d2;
+    uint64_t *near; /* bits of points in a row with texts that may count */
+    int64_t cap_id, cap_d2, cap_near;
+    struct oj_row_order order;
+    int64_t block_at, block_end; /* entries of its own that are free */
+    int64_t squares_from;        /* entries from here to block_at are squares */
+    int64_t n_pairs, n_matched, n_seen, n_unlooked;
+    int64_t n_pairs_counted; /* in the budget of the batch */
+};
+
+/* What a visit of the points is for. */
+enum near_visit
+{
+    VISIT_ESTIMATE, /* counts the pairs of some */
+    VISIT_COUNT,    /* counts the pairs of each */
+    VISIT_FILL,     /* writes them where the counts say */
+    VISIT_SCATTER,  /* writes them anywhere */
+    VISIT_ASK       /* gathers those that the filter passes */
+};
+
+struct close_points_index
+{
+    struct oj_relation relation;
+    struct oj_options options;
+    const struct oj_flat *join_side;
+    const int32_t *tie_rank;
+    const struct oj_near_kernel *kernel;
+    struct oj_near_grid grid;
+    int32_t *feature_of; /* [features] by tie rank, or NULL: the ordinal */
+    struct near_fids fids;
+    uint64_t *word; /* [2][grid.n] of texts, or NULL: none are asked for */
+    uint32_t *class;
+    int has_long_texts;
+    oj_token_planes_near *near;
+    struct oj_index *general; /* data that cells do not serve: by the family
+                                 that measures anything */
+
+    /* of batches; the memory is used again */
+    struct near_points_worker *worker; /* [n_threads] */
+    struct oj_order order;
+    struct oj_list_places places;
+    struct oj_answers *answers;    /* [n_threads], where the filter is asked */
+    struct oj_index *general_copy; /* that batches are joined with */
+};
+
+/* A batch on its way. */
+struct near_points_batch
+{
+    struct close_points_index *self;
+    const struct oj_flat *input;
+    struct oj_matches *out;
+    struct oj_pair_filter filter;
+    struct near_marks marks;
+    int is_join_side; /* the input is the join side: visited in its order */
+    int asks_filter;  /* pairs one by one */
+    enum near_visit visit;
+    struct oj_near_query query; /* what all points ask alike */
+    struct oj_pair_budget budget;
+    atomic_llong n_taken; /* entries in blocks */
+    int64_t n_entries;    /* that there is room for */
+    atomic_int is_full;   /* the room was not enough */
+};
+
+static int64_t count_points_to_visit(const struct near_points_batch *b)
+{
+    return b->is_join_side ? b->self->grid.n : b->self->order.n_points;
+}
+
+/* --- conditions on FIDs ---------------------------------------------------
+
+ * Ids of the join side are in the order of its FIDs where these are all
+ * different.  Then "FID of the input < FID of the partner" is "the partner's id
+ * is at least so much", found once for each row; the same for > and for "not
+ * the same FID". */
+
+/* feature_of: [features] ordinal by id, or NULL: the same. */
+static oj_status make_sorted_fids(const struct oj_relation *relation,
+                                  const struct oj_flat *join_side,
+                                  const int32_t *feature_of,
+                                  struct near_fids *out, struct oj_error *err)
+{
+    const int64_t *fid = join_side->fid;
+    int64_t n = join_side->n_features;
+    memset(out, 0, sizeof *out);
+    if (fid == NULL ||
+        (!relation->exclude_self && relation->unordered_pairs == 0))
+        return OJ_OK;
+    if (feature_of != NULL)
+    {
+        OJ_NEW(out->copy, n, err);
+        for (int64_t id = 0; id < n; id++)
+            out->copy[id] = fid[feature_of[id]];
+        fid = out->copy;
+    }
+    for (int64_t i = 1; i < n; i++)
+    {
+        if (fid[i] <= fid[i - 1])
+            return OJ_OK;
+    }
+    out->fid = fid;
+    out->n = n;
+    return OJ_OK;
+}
+
+/* How many of the FIDs are below fid; guess: where the answer often is. */
+static int64_t count_fids_below(const struct near_fids *fids, int64_t fid,
+                                int64_t guess)
+{
+    int64_t low = 0, high = fids->n;
+    if (guess <= fids->n && (guess == 0 || fids->fid[guess - 1] < fid) &&
+        (guess == fids->n || fids->fid[guess] >= fid))
+        return guess;
+    while (low < high)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if (fids->fid[middle] < fid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int same_fids(const int64_t *a, const int64_t *b, int64_t n)
+{
+    return a == b || memcmp(a, b, (size_t)n * sizeof *a) == 0;
+}
+
+/* is_join_side  1 when the two sides have the same points, row by row
+ * *asks_filter  1 when more has to be asked of each pair than its id */
+static oj_status make_id_limits_per_row(const struct oj_pair_filter *filter,
+                                        const struct near_fids *fids,
+                                        int is_join_side,
+                                        struct near_marks *out,
+                                        int *asks_filter, struct oj_error *err)
+{
+    const struct oj_relation *relation = filter->relation;
+    const struct oj_flat *input = filter->input;
+    int64_t n = input->n_features, at = -1;
+    int asks_fids = relation->exclude_self || relation->unordered_pairs != 0;
+    memset(out, 0, sizeof *out);
+    *asks_filter = filter->is_needed;
+    if (!asks_fids || fids->n == 0)
+        return OJ_OK;
+    *asks_filter = relation->exclude_same_geometry || input->on_class != NULL ||
+                   input->exclude_class != NULL ||
+                   oj_relation_compares_attributes(relation);
+    out->kind = relation->unordered_pairs > 0   ? MARK_FROM
+                : relation->unordered_pairs < 0 ? MARK_TO
+                                                : MARK_EXCEPT;
+    if (is_join_side && same_fids(input->fid, filter->join_side->fid, n))
+        return OJ_OK;
+    OJ_NEW(out->mark, n, err);
+    for (int64_t row = 0; row < n; row++)
+    {
+        int is_there;
+        at = count_fids_below(fids, input->fid[row], at + 1);
+        is_there = at < fids->n && fids->fid[at] == input->fid[row];
+        if (out->kind == MARK_FROM)
+            out->mark[row] = (int32_t)(at + is_there);
+        else if (out->kind == MARK_TO)
+            out->mark[row] = (int32_t)at;
+        else
+            out->mark[row] = is_there ? (int32_t)at : -1;
+    }
+    return OJ_OK;
+}
+
+/* id: of the row in the join side, where the input is the join side. */
+static void apply_id_limit_to_query(const struct near_marks *marks, int64_t row,
+                                    int32_t id, struct oj_near_query *query)
+{
+    int32_t mark;
+    if (marks->kind == NO_MARK)
+        return;
+    mark = marks->mark != NULL        ? marks->mark[row]
+           : marks->kind == MARK_FROM ? id + 1
+                                      : id;
+    if (marks->kind == MARK_FROM)
+        query->from = mark;
+    else if (marks->kind == MARK_TO)
+        query->end = mark;
+    else
+        query->except = mark;
+}
+
+/* --- one point ------------------------------------------------------------ */
+
+static oj_status reserve_found_point_arrays(struct near_points_worker *worker,
+                                            struct oj_error *err)
+{
+    int64_t n = worker->hood.n + OJ_NEAR_LANES; /* written beyond the last */
+    OJ_ROOM(worker->id, 0, n, worker->cap_id, err);
+    return oj_reserve(&worker->d2, 0, n, &worker->cap_d2, sizeof(double), err);
+}
+
+static int32_t feature_of_point_id(const struct close_points_index *self,
+                                   int32_t id)
+{
+    return self->feature_of != NULL ? self->feature_of[id] : id;
+}
+
+/* Now and then: too many pairs, or cancelled. */
+static oj_status check_cancel_and_pair_limit(struct near_points_batch *b,
+                                             struct near_points_worker *worker,
+                                             int64_t n_seen,
+                                             struct oj_error *err)
+{
+    worker->n_seen += n_seen;
+    worker->n_unlooked += n_seen + OJ_NEAR_LANES;
+    if (worker->n_unlooked < LOOK_AFTER)
+        return OJ_OK;
+    worker->n_unlooked = 0;
+    OJ_TRY(oj_check_cancel(b->self->options.cancel, err));
+    return oj_pair_budget_count(&b->budget, worker->n_pairs,
+                                &worker->n_pairs_counted, err);
+}
+
+static void count_near_points_of_row(const struct near_points_batch *b,
+                                     struct near_points_worker *worker,
+                                     const struct oj_near_query *q, int64_t row)
+{
+    int64_t n = b->self->kernel->count(&worker->hood, q);
+    if (b->visit == VISIT_COUNT)
+        b->out->offset[row + 1] = n;
+    worker->n_pairs += n;
+}
+
+static oj_status
+add_pair_if_filter_passes(const struct near_points_batch *b,
+                          const struct near_points_worker *worker, int64_t row,
+                          int32_t id, double d2, struct oj_error *err)
+{
+    struct oj_answers *answers = &b->self->answers[worker - b->self->worker];
+    int32_t feature = feature_of_point_id(b->self, id);
+    if (!oj_pair_may_count(&b->filter, row, feature))
+        return OJ_OK;
+    OJ_TRY(oj_answers_reserve(answers, 1, err));
+    oj_answers_put(answers, (int32_t)row, feature, d2);
+    return OJ_OK;
+}
+
+static oj_status add_near_points_that_pass_filter(
+    const struct near_points_batch *b, struct near_points_worker *worker,
+    const struct oj_near_query *q, int64_t row, struct oj_error *err)
+{
+    int64_t n;
+    OJ_TRY(reserve_found_point_arrays(worker, err));
+    n = b->self->kernel->collect(&worker->hood, q, worker->id, worker->d2);
+    for (int64_t i = 0; i < n; i++)
+        OJ_TRY(add_pair_if_filter_passes(b, worker, row, worker->id[i],
+                                         worker->d2[i], err));
+    return OJ_OK;
+}
+
+/* Those of n points in cells, from first on, that are near and may have similar
+ * texts. */
+static oj_status add_near_points_with_similar_text(
+    const struct near_points_batch *b, struct near_points_worker *worker,
+    const struct oj_near_query *q, int64_t row, int64_t first, int64_t n,
+    struct oj_error *err)
+{
+    const struct close_points_index *self = b->self;
+    const struct oj_near_grid *grid = &self->grid;
+    const struct oj_token_sets *texts = b->input->texts;
+    const struct oj_token_planes planes = {2, grid->n, self->word, self->class};
+    int32_t class = oj_token_count_class(texts->size[row]);
+    OJ_ROOM(worker->near, 0, n / OJ_PLANE_BLOCK + 1, worker->cap_near, err);
+    self->near(
+        &planes, first, n, texts->bits[row].word, b->filter.most_apart[class],
+        self->has_long_texts ? INT32_MAX : b->filter.most_apart_short[class],
+        worker->near);
+    for (int64_t at = 0; at < n; at += OJ_PLANE_BLOCK)
+    {
+        uint64_t bits = worker->near[at / OJ_PLANE_BLOCK];
+        for (; bits != 0; bits &= bits - 1)
+        {
+            int64_t i = first + at + __builtin_ctzll(bits);
+            double d2;
+            if (oj_near_is_partner(q, grid->x[i], grid->y[i], grid->id[i], &d2))
+                OJ_TRY(add_pair_if_filter_passes(b, worker, row, grid->id[i],
+                                                 d2, err));
+        }
+    }
+    return OJ_OK;
+}
+
+static oj_status search_cells_by_similar_text(struct near_points_batch *b,
+                                              struct near_points_worker *worker,
+                                              const struct oj_near_query *q,
+                                              int64_t row, struct oj_error *err)
+{
+    const struct oj_near_grid *grid = &b->self->grid;
+    const uint32_t *cell = oj_near_cell(grid, q->x, q->y);
+    int64_t n_seen = 0;
+    for (int64_t run = -1; run <= 1; run++)
+    {
+        int64_t first = oj_near_run_begin(grid, cell, run);
+        int64_t n = oj_near_run_end(grid, cell, run) - first;
+        n_seen += n;
+        if (n > 0)
+            OJ_TRY(add_near_points_with_similar_text(b, worker, q, row, first,
+                                                     n, err));
+    }
+    return check_cancel_and_pair_limit(b, worker, n_seen, err);
+}
+
+static oj_status write_sorted_pairs_of_row(const struct near_points_batch *b,
+                                           struct near_points_worker *worker,
+                                           const struct oj_near_query *q,
+                                           int64_t row, struct oj_error *err)
+{
+    const struct close_points_index *self = b->self;
+    int32_t *join_row = b->out->join_row + b->out->offset[row];
+    int64_t n;
+    OJ_TRY(reserve_found_point_arrays(worker, err));
+    n = self->kernel->collect(&worker->hood, q, worker->id, worker->d2);
+    if (!self->relation.any_order)
+        OJ_TRY(oj_row_order_sort(&worker->order, n, NULL, worker->id,
+                                 worker->d2, err));
+    for (int64_t i = 0; i < n; i++)
+        join_row[i] = feature_of_point_id(self, worker->id[i]);
+    oj_near_roots(n, worker->d2, b->out->measure + b->out->offset[row]);
+    return OJ_OK;
+}
+
+/* Makes distances of the squares that a worker wrote since the last time; many
+ * at once, since vectors are wider than most rows. */
+static void convert_squares_to_distances(const struct near_points_batch *b,
+                                         struct near_points_worker *worker)
+{
+    double *measure = b->out->measure + worker->squares_from;
+    oj_near_roots(worker->block_at - worker->squares_from, measure, measure);
+    worker->squares_from = worker->block_at;
+}
+
+/* Room for n entries of worker's own; 0 when there is none left. */
+static int reserve_entries_in_shared_output(struct near_points_batch *b,
+                                            struct near_points_worker *worker,
+                                            int64_t n)
+{
+    long long taken = worker->block_end;
+    int64_t size = n > BLOCK_ENTRIES ? n : BLOCK_ENTRIES;
+    if (worker->block_at + n <= worker->block_end)
+        return 1;
+    /* the last block of all can be made longer, and leaves no gap */
+    if (!atomic_compare_exchange_strong(&b->n_taken, &taken,
+                                        worker->block_end + size))
+    {
+        if (worker->block_end > 0)
+            convert_squares_to_distances(b, worker);
+        worker->block_at = worker->block_end = worker->squares_from =
+            (int64_t)atomic_fetch_add(&b->n_taken, size);
+    }
+    worker->block_end += size;
+    if (worker->block_end <= b->n_entries)
+        return 1;
+    worker->block_at = worker->block_end = worker->squares_from = -1;
+    atomic_store(&b->is_full, 1);
+    return 0;
+}
+
+static void write_pairs_of_row_to_own_block(struct near_points_batch *b,
+                                            struct near_points_worker *worker,
+                                            const struct oj_near_query *q,
+                                            int64_t row)
+{
+    const struct close_points_index *self = b->self;
+    struct oj_matches *out = b->out;
+    int64_t n, at;
+    if (!reserve_entries_in_shared_output(b, worker,
+                                          worker->hood.n + OJ_NEAR_LANES))
+        return;
+    at = worker->block_at;
+    n = self->kernel->collect(&worker->hood, q, out->join_row + at,
+                              out->measure + at);
+    if (self->feature_of != NULL)
+    {
+        for (int64_t i = at; i < at + n; i++)
+            out->join_row[i] = self->feature_of[out->join_row[i]];
+    }
+    oj_list_places_put(&b->self->places, (int)(worker - self->worker), row, at,
+                       n);
+    worker->block_at = at + n;
+    if (worker->block_at - worker->squares_from >= SQUARES_AT_ONCE)
+        convert_squares_to_distances(b, worker);
+    worker->n_pairs += n;
+    worker->n_matched += n > 0;
+}
+
+static oj_status search_near_points_of_one(struct near_points_batch *b,
+                                           struct near_points_worker *worker,
+                                           double x, double y, int64_t row,
+                                           int32_t id, struct oj_error *err)
+{
+    struct oj_near_query q = b->query;
+    q.x = x;
+    q.y = y;
+    apply_id_limit_to_query(&b->marks, row, id, &q);
+    if (b->visit == VISIT_ASK && b->self->word != NULL)
+        return search_cells_by_similar_text(b, worker, &q, row, err);
+    OJ_TRY(oj_near_hood_move(&worker->hood, &b->self->grid, x, y, err));
+    OJ_TRY(check_cancel_and_pair_limit(b, worker, worker->hood.n, err));
+    if (b->visit == VISIT_FILL)
+        return write_sorted_pairs_of_row(b, worker, &q, row, err);
+    if (b->visit == VISIT_ASK)
+        return add_near_points_that_pass_filter(b, worker, &q, row, err);
+    if (b->visit == VISIT_SCATTER)
+        write_pairs_of_row_to_own_block(b, worker, &q, row);
+    else
+        count_near_points_of_row(b, worker, &q, row);
+    return OJ_OK;
+}
+
+/* --- visits --------------------------------------------------------------- */
+
+static int64_t row_of_visited_point(const struct near_points_batch *b,
+                                    int64_t i)
+{
+    if (b->is_join_side)
+        return feature_of_point_id(b->self, b->self->grid.id[i]);
+    return b->self->order.point[i].index;
+}
+
+static oj_status search_near_points_of_task(int64_t task, int thread,
+                                            void *user, struct oj_error *err)
+{
+    struct near_points_batch *b = user;
+    const struct close_points_index *self = b->self;
+    int64_t first =
+        task * POINTS_PER_TASK * (b->visit == VISIT_ESTIMATE ? ONE_OF : 1);
+    int64_t n = count_points_to_visit(b), end = first + POINTS_PER_TASK;
+    if (atomic_load(&b->is_full))
+        return OJ_OK;
+    end = end < n ? end : n;
+    for (int64_t i = first; i < end; i++)
+    {
+        double x, y;
+        x = b->is_join_side ? self->grid.x[i] : self->order.point[i].x;
+        y = b->is_join_side ? self->grid.y[i] : self->order.point[i].y;
+        OJ_TRY(search_near_points_of_one(
+            b, &self->worker[thread], x, y, row_of_visited_point(b, i),
+            b->is_join_side ? self->grid.id[i] : 0, err));
+    }
+    return OJ_OK;
+}
+
+static void start_pair_budget(struct near_points_batch *b, int64_t most)
+{
+    oj_pair_budget_start(&b->budget, most, b->input->n_features,
+                         b->self->options.n_threads);
+}
+
+/* Visits the points of the batch, for VISIT_ESTIMATE one of ONE_OF tasks of
+ * them; what is found is in the workers and b->out.  A visit that scatters sets
+ * b->is_full when there is no room for all. */
+static oj_status search_near_points_in_parallel(struct near_points_batch *b,
+                                                enum near_visit what,
+                                                struct oj_error *err)
+{
+    struct close_points_index *self = b->self;
+    int64_t step =
+        POINTS_PER_TASK * (what == VISIT_ESTIMATE ? (int64_t)ONE_OF : 1);
+    b->visit = what;
+    /* pairs are counted anew by each visit, but where answers count them, or
+     * where the visit before has counted all of them */
+    if (what != VISIT_ASK)
+        start_pair_budget(
+            b, what == VISIT_FILL ? 0 : self->options.max_batch_pairs);
+    for (int t = 0; t < self->options.n_threads; t++)
+    {
+        struct near_points_worker *worker = &self->worker[t];
+        worker->n_pairs = worker->n_pairs_counted = worker->n_matched = 0;
+        worker->block_at = worker->block_end = worker->squares_from = -1;
+        worker->n_unlooked = LOOK_AFTER;
+    }
+    return oj_parallel_try(self->options.n_threads,
+                           (count_points_to_visit(b) + step - 1) / step, 1,
+                           search_near_points_of_task, b, err);
+}
+
+/* --- index ---------------------------------------------------------------- */
+
+static int takes_near_points(const struct oj_relation *relation,
+                             const struct oj_flat *join_side,
+                             const struct oj_flat *input)
+{
+    return relation->op == OJ_OP_DWITHIN &&
+           relation->metric == OJ_METRIC_PLANAR &&
+           relation->max_distance < INFINITY &&
+           join_side->max_distance == NULL && oj_flat_is_points(join_side) &&
+           (input == NULL ||
+            (oj_flat_is_points(input) && input->max_distance == NULL));
+}
+
+static void free_batches(struct oj_index *wrapped)
+{
+    struct close_points_index *self = (void *)wrapped;
+    oj_index_copy_free(&oj_cpu_distance, self->general_copy);
+    for (int t = 0; self->worker != NULL && t < self->options.n_threads; t++)
+    {
+        oj_free(self->worker[t].id);
+        oj_free(self->worker[t].d2);
+        oj_free(self->worker[t].near);
+        oj_row_order_free(&self->worker[t].order);
+        oj_near_hood_free(&self->worker[t].hood);
+        if (self->answers != NULL)
+            oj_answers_free(&self->answers[t]);
+    }
+    oj_free(self->answers);
+    oj_free(self->worker);
+    oj_order_free(&self->order);
+    oj_list_places_free(&self->places);
+}
+
+static void free_side(struct oj_index *wrapped)
+{
+    struct close_points_index *self = (void *)wrapped;
+    oj_index_free(&oj_cpu_distance, self->general);
+    oj_free(self->feature_of);
+    oj_free(self->fids.copy);
+    oj_free(self->word);
+    oj_free(self->class);
+    oj_near_grid_free(&self->grid);
+}
+
+static void copy_text_bits_in_cell_order(int64_t first, int64_t end, void *user)
+{
+    const struct close_points_index *self = user;
+    const struct oj_token_sets *texts = self->join_side->texts;
+    for (int64_t i = first; i < end; i++)
+    {
+        int32_t feature = feature_of_point_id(self, self->grid.id[i]);
+        self->word[i] = texts->bits[feature].word[0];
+        self->word[self->grid.n + i] = texts->bits[feature].word[1];
+        self->class[i] = (uint32_t)oj_token_count_class(texts->size[feature]);
+    }
+}
+
+/* Bits and sizes of the first texts, as points are in cells. */
+static oj_status make_text_bits_in_cell_order(struct close_points_index *self,
+                                              struct oj_error *err)
+{
+    if (self->relation.n_similar == 0 || self->join_side->n_texts == 0)
+        return OJ_OK;
+    self->near = oj_token_planes_kernel();
+    OJ_NEW(self->word, 2 * self->grid.n, err);
+    OJ_NEW(self->class, self->grid.n, err);
+    oj_parallel_slices(self->options.n_threads, self->grid.n, POINTS_PER_TASK,
+                       copy_text_bits_in_cell_order, self);
+    for (int64_t i = 0; i < self->grid.n; i++)
+        self->has_long_texts |= self->class[i] == OJ_LONG_TEXT;
+    return OJ_OK;
+}
+
+static oj_status invert_tie_rank(struct close_points_index *self,
+                                 struct oj_error *err)
+{
+    int64_t n = self->join_side->n_features;
+    if (self->tie_rank == NULL)
+        return OJ_OK;
+    OJ_NEW(self->feature_of, n, err);
+    for (int64_t f = 0; f < n; f++)
+        self->feature_of[self->tie_rank[f]] = (int32_t)f;
+    return OJ_OK;
+}
+
+static oj_status build_near_points(struct oj_index *wrapped,
+                                   const struct oj_index_args *args,
+                                   struct oj_stats *stats, struct oj_error *err)
+{
+    struct close_points_index *self = (void *)wrapped;
+    self->relation = args->relation;
+    self->options = args->options;
+    self->join_side = args->join_side;
+    self->tie_rank = args->tie_rank;
+    self->kernel = oj_near_kernel();
+    OJ_TRY(oj_near_grid_build(&self->grid, self->join_side, self->tie_rank,
+                              self->relation.max_distance,
+                              self->options.n_threads, err));
+    if (self->grid.is_uneven)
+    {
+        oj_near_grid_free(&self->grid);
+        return oj_index_make(&oj_cpu_distance, args, &self->general, stats,
+                             err);
+    }
+    OJ_TRY(invert_tie_rank(self, err));
+    OJ_TRY(make_text_bits_in_cell_order(self, err));
+    OJ_TRY(make_sorted_fids(&self->relation, self->join_side, self->feature_of,
+                            &self->fids, err));
+    stats->index_bytes += oj_near_grid_bytes(&self->grid);
+    return OJ_OK;
+}
+
+static oj_status order_input(const struct near_points_batch *b,
+                             struct oj_error *err)
+{
+    struct oj_order *order = &b->self->order;
+    int n_threads = b->self->options.n_threads;
+    OJ_TRY(oj_order_build(order, n_threads, b->input->n_features, b->input->x,
+                          b->input->y, err));
+    return oj_order_sort(order, n_threads, NULL, NULL, err);
+}
+
+static oj_status check_pair_limit(const struct near_points_batch *b, int64_t n,
+                                  struct oj_error *err)
+{
+    return oj_pairs_fit(oj_most_pairs_of_batch(b->self->options.max_batch_pairs,
+                                               b->input->n_features),
+                        n, err);
+}
+
+/* Counts become offsets, with room for all pairs. */
+static oj_status offset_rows_by_counts(const struct near_points_batch *b,
+                                       struct oj_error *err)
+{
+    struct oj_matches *out = b->out;
+    int64_t n_rows = b->input->n_features, n_matched = 0, n = 0;
+    out->offset[0] = 0;
+    for (int64_t row = 0; row < n_rows; row++)
+    {
+        n_matched += out->offset[row + 1] > 0;
+        n += out->offset[row + 1];
+        out->offset[row + 1] = n;
+    }
+    OJ_TRY(check_pair_limit(b, n, err));
+    OJ_TRY(oj_matches_reserve(out, n_rows, n, 1, err));
+    out->n_pairs = n;
+    out->n_matched = n_matched;
+    return OJ_OK;
+}
+
+static oj_status join_in_two_passes_sorted(struct near_points_batch *b,
+                                           struct oj_error *err)
+{
+    int64_t n_rows = b->input->n_features;
+    OJ_TRY(oj_matches_reserve(b->out, n_rows, 0, 1, err));
+    memset(b->out->offset, 0, (size_t)(n_rows + 1) * sizeof *b->out->offset);
+    OJ_TRY(search_near_points_in_parallel(b, VISIT_COUNT, err));
+    OJ_TRY(offset_rows_by_counts(b, err));
+    return search_near_points_in_parallel(b, VISIT_FILL, err);
+}
+
+/* Lists in the order of the visit; sets b->is_full when they did not fit. */
+static oj_status join_in_one_pass_unsorted(struct near_points_batch *b,
+                                           struct oj_error *err)
+{
+    struct close_points_index *self = b->self;
+    int64_t n_rows = b->input->n_features, n = 0;
+    int n_threads = self->options.n_threads;
+    OJ_TRY(search_near_points_in_parallel(b, VISIT_ESTIMATE, err));
+    for (int t = 0; t < n_threads; t++)
+        n += self->worker[t].n_pairs;
+    /* memory that is not used costs nothing but its addresses */
+    n = n * ONE_OF + n * (ONE_OF / 4) + 2 * BLOCK_ENTRIES * (int64_t)n_threads;
+    OJ_TRY(oj_matches_reserve_scattered(b->out, n_rows, n, err));
+    b->n_entries = n;
+    OJ_TRY(oj_list_places_begin(&self->places, b->out->offset, n_rows,
+                                n_threads, err));
+    OJ_TRY(search_near_points_in_parallel(b, VISIT_SCATTER, err));
+    if (atomic_load(&b->is_full))
+        return OJ_OK;
+    b->out->n_entries = (int64_t)atomic_load(&b->n_taken);
+    for (int t = 0; t < n_threads; t++)
+    {
+        if (self->worker[t].block_end > 0)
+            convert_squares_to_distances(b, &self->worker[t]);
+        b->out->n_pairs += self->worker[t].n_pairs;
+        b->out->n_matched += self->worker[t].n_matched;
+    }
+    oj_list_places_end(&self->places);
+    return check_pair_limit(b, b->out->n_pairs, err);
+}
+
+/* Lists of the pairs that the filter passes. */
+static oj_status join_with_pair_filter(struct near_points_batch *b,
+                                       struct oj_error *err)
+{
+    struct close_points_index *self = b->self;
+    int64_t n_rows = b->input->n_features;
+    int n_threads = self->options.n_threads;
+    if (self->answers == NULL)
+        OJ_NEW_ZEROED(self->answers, n_threads, err);
+    start_pair_budget(b, self->options.max_batch_pairs);
+    for (int t = 0; t < n_threads; t++)
+        oj_answers_start(&self->answers[t], &b->budget);
+    OJ_TRY(search_near_points_in_parallel(b, VISIT_ASK, err));
+    for (int t = 0; t < n_threads; t++)
+        oj_near_roots(self->answers[t].n_entries, self->answers[t].distance,
+                      self->answers[t].distance);
+    return oj_answers_to_matches(self->answers, n_threads, n_rows,
+                                 &self->relation, self->tie_rank, b->out, err);
+}
+
+static void start_batch(struct near_points_batch *b)
+{
+    struct close_points_index *self = b->self;
+    const struct oj_flat *input = b->input, *join_side = self->join_side;
+    for (int t = 0; t < self->options.n_threads; t++)
+        self->worker[t].n_seen = 0;
+    b->is_join_side = input->x == join_side->x && input->y == join_side->y &&
+                      input->n_features == join_side->n_features;
+    b->query.most2 = oj_square_most(self->relation.max_distance);
+    b->query.least2 = oj_square_least(self->relation.min_distance);
+    b->query.from = 0;
+    b->query.end = INT32_MAX;
+    b->query.except = -1;
+}
+
+static oj_status choose_lists_and_join_batch(struct near_points_batch *b,
+                                             struct oj_stats *stats,
+                                             struct oj_error *err)
+{
+    struct close_points_index *self = b->self;
+    double start = oj_clock_seconds(), sorted;
+    OJ_TRY(oj_pair_filter_make(&self->relation, b->input, self->join_side,
+                               &b->filter, err));
+    OJ_TRY(make_id_limits_per_row(&b->filter, &self->fids, b->is_join_side,
+                                  &b->marks, &b->asks_filter, err));
+    if (!b->is_join_side)
+        OJ_TRY(order_input(b, err));
+    sorted = oj_clock_seconds();
+    stats->sort_s += sorted - start;
+    if (b->asks_filter)
+        OJ_TRY(join_with_pair_filter(b, err));
+    else if (self->relation.any_order &&
+             count_points_to_visit(b) >= SCATTER_FROM)
+        OJ_TRY(join_in_one_pass_unsorted(b, err));
+    else
+        atomic_store(&b->is_full, 1);
+    if (atomic_exchange(&b->is_full, 0))
+        OJ_TRY(join_in_two_passes_sorted(b, err));
+    stats->refine_s += oj_clock_seconds() - sorted;
+    for (int t = 0; t < self->options.n_threads; t++)
+        stats->n_candidates += self->worker[t].n_seen;
+    return OJ_OK;
+}
+
+static oj_status join_near_points(struct oj_index *wrapped,
+                                  const struct oj_flat *input,
+                                  struct oj_matches *out,
+                                  struct oj_stats *stats, struct oj_error *err)
+{
+    struct close_points_index *self = (void *)wrapped;
+    struct near_points_batch b;
+    oj_status status;
+    if (self->general != NULL)
+    {
+        if (self->general_copy == NULL)
+            OJ_TRY(oj_index_copy(&oj_cpu_distance, self->general,
+                                 self->options.cancel, &self->general_copy,
+                                 err));
+        return oj_cpu_distance.join(self->general_copy, input, out, stats, err);
+    }
+    if (self->worker == NULL)
+        OJ_NEW_ZEROED(self->worker, self->options.n_threads, err);
+    memset(&b, 0, sizeof b);
+    b.self = self;
+    b.input = input;
+    b.out = out;
+    atomic_init(&b.n_taken, 0);
+    atomic_init(&b.is_full, 0);
+    start_batch(&b);
+    status = choose_lists_and_join_batch(&b, stats, err);
+    oj_free(b.marks.mark);
+    return status;
+}
+
+static void set_cancel(struct oj_index *wrapped, const int *cancel)
+{
+    struct close_points_index *self = (void *)wrapped;
+    self->options.cancel = cancel;
+    if (self->general_copy != NULL)
+        oj_cpu_distance.set_cancel(self->general_copy, cancel);
+}
+
+static const struct oj_engine_cost points_cost = {.vertex_s = 150e-9,
+                                                  .row_s = 250e-9};
+
+const struct oj_engine oj_cpu_near_points = {
+    .name = "points near points",
+    .takes = takes_near_points,
+    .index_size = sizeof(struct close_points_index),
+    .build = build_near_points,
+    .join = join_near_points,
+    .free_side = free_side,
+    .free_batches = free_batches,
+    .set_cancel = set_cancel,
+    .points_cost = &points_cost};

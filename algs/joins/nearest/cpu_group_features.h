@@ -1,0 +1,558 @@
+/** The features near the points of a group, in tie order: which of them each
+ *  point has among its nearest, or within its reach, and how far they are.
+ *
+ *  feature 0 .. n-1      in tie order
+ *    first[0] .. first[n]   their candidates, segments of one feature together
+ *    least2[f][32]          from each point, squared, up to rounding
+ *    inside[f], close[f]    a bit a point: the feature's polygons contain it;
+ *                           it may have the feature in its answer
+ *
+ *  pair offset[i] .. offset[i + 1]   of point i, in tie order, measured exactly
+ *
+ *  Of each point the k-th least of its numbers in least2 bounds what is
+ *  measured exactly: some more pairs than k, each feature once.  Since they
+ * come in tie order, a stable sort by distance puts them in the order of the
+ * answer; within a reach they stay as they are.
+ *
+ *  Everything here is inlined into cpu_nearest_of_point_groups.c, and compiled
+ *  there for several instruction sets.  Source: ours.
+ */
+#ifndef CPU_GROUP_FEATURES_H
+#define CPU_GROUP_FEATURES_H
+
+#include "../../foundations/base/oj_radix.h"
+#include "../../pairs/selection/oj_tie_rank_sort.h"
+#include "cpu_group_matrix.h"
+
+/* More keys than this are sorted by their bytes. */
+#define OJ_FEW_KEYS 40
+
+/* Up to so many a point, the k-th least is found for sixteen points at once,
+ * which costs O(k) a feature. */
+#define OJ_FEW_NEAREST 32
+
+/* Up to so many pairs of a point are sorted by counting, a multiple of
+ * OJ_LANES. */
+#define OJ_FEW_PAIRS 64
+
+/* And up to so many by insertion. */
+#define OJ_VERY_FEW_PAIRS 10
+
+OJ_INLINE void oj_keys_sort_few(struct oj_keyed *key, int64_t n)
+{
+    for (int64_t i = 1; i < n; i++)
+    {
+        struct oj_keyed moved = key[i];
+        int64_t at = i;
+        for (; at > 0 && key[at - 1].key > moved.key; at--)
+            key[at] = key[at - 1];
+        key[at] = moved;
+    }
+}
+
+/* Room for up to n features, of n candidates and pairs of a point and a polygon
+ * that contains it. */
+static inline oj_status oj_group_features_reserve(struct oj_group_features *f,
+                                                  int64_t n,
+                                                  struct oj_error *err)
+{
+    OJ_ROOM(f->found, 0, n, f->cap_found, err);
+    OJ_ROOM(f->found_of, 0, n, f->cap_found_of, err);
+    OJ_ROOM(f->key, 0, 2 * n, f->cap_key, err);
+    OJ_ROOM(f->column, 0, n, f->cap_column, err);
+    OJ_ROOM(f->first, 0, n + 1, f->cap_first, err);
+    OJ_ROOM(f->feature, 0, n, f->cap_feature, err);
+    OJ_ROOM(f->inside, 0, n, f->cap_inside, err);
+    OJ_ROOM(f->close, 0, n, f->cap_close, err);
+    OJ_ROOM(f->least2, 0, n * OJ_GROUP, f->cap_least2, err);
+    return OJ_OK;
+}
+
+/* An empty table with twice as many slots as there can be features. */
+static inline oj_status oj_group_table_begin(struct oj_group_features *f,
+                                             int64_t n, struct oj_error *err)
+{
+    int bits = 6;
+    while ((INT64_C(1) << bits) < 2 * n)
+        bits++;
+    if ((INT64_C(1) << bits) > f->n_slots || ++f->stamp == 0)
+    {
+        oj_free(f->slot);
+        f->slot = NULL;
+        f->n_slots = 0;
+        OJ_NEW_ZEROED(f->slot, INT64_C(1) << bits, err);
+        f->n_slots = INT64_C(1) << bits;
+        f->stamp = 1;
+    }
+    f->shift = 32 - bits;
+    f->n = 0;
+    return OJ_OK;
+}
+
+/* The place of feature among those found; a new one where it is not there. */
+OJ_INLINE int32_t oj_group_table_find(struct oj_group_features *f,
+                                      int32_t feature)
+{
+    uint32_t mask = (1u << (32 - f->shift)) - 1;
+    uint32_t at = (uint32_t)feature * 0x9E3779B1u >> f->shift;
+    while (f->slot[at].stamp == f->stamp && f->slot[at].feature != feature)
+        at = (at + 1) & mask;
+    if (f->slot[at].stamp != f->stamp)
+    {
+        f->found[f->n] =
+            (struct oj_found_feature){feature, -1, 0, INFINITY, INFINITY};
+        f->slot[at] =
+            (struct oj_found_slot){feature, (int32_t)f->n++, f->stamp};
+    }
+    return f->slot[at].place;
+}
+
+/* The k-th least of n numbers, k from 1 to n, which change places.  Source:
+ * quickselect (Hoare 1961). */
+static inline float oj_kth_least(float *v, int64_t n, int64_t k)
+{
+    int64_t low = 0, high = n - 1;
+    while (low < high)
+    {
+        float pivot = v[low + (high - low) / 2];
+        int64_t i = low, j = high;
+        while (i <= j)
+        {
+            while (v[i] < pivot)
+                i++;
+            while (v[j] > pivot)
+                j--;
+            if (i <= j)
+            {
+                float moved = v[i];
+                v[i++] = v[j];
+                v[j--] = moved;
+            }
+        }
+        if (k - 1 <= j)
+            high = j;
+        else if (k - 1 >= i)
+            low = i;
+        else
+            break;
+    }
+    return v[k - 1];
+}
+
+/* The features of the candidates, and those that contain points of the group,
+ * as they come. */
+OJ_INLINE void oj_group_features_find(const struct oj_segments *segments,
+                                      struct oj_nearest_scratch *s,
+                                      const struct oj_group *g)
+{
+    struct oj_group_features *f = &s->features;
+    for (int64_t j = 0; j < s->n_candidates; j++)
+    {
+        float low = s->candidate_low[j], high = s->candidate_high[j];
+        struct oj_found_feature *found;
+        f->found_of[j] =
+            oj_group_table_find(f, segments->feature[s->candidate[j]]);
+        found = &f->found[f->found_of[j]];
+        found->low = low < found->low ? low : found->low;
+        found->high = high < found->high ? high : found->high;
+    }
+    for (int i = 0; i < g->n && s->cells->n_sets > 0; i++)
+    {
+        int64_t n;
+        const int32_t *feature = oj_group_containing(s, g, i, &n);
+        for (int64_t j = 0; j < n; j++)
+        {
+            struct oj_found_feature *found;
+            if (!oj_choice_takes(&s->choice, feature[j]))
+                continue;
+            found = &f->found[oj_group_table_find(f, feature[j])];
+            found->inside |= 1u << i;
+            found->low = -INFINITY;
+        }
+    }
+}
+
+/* No point of the group has its k-th nearest farther away. */
+OJ_INLINE float oj_group_features_within(struct oj_group_features *f, int64_t k)
+{
+    if (f->n <= k)
+        return INFINITY;
+    for (int64_t at = 0; at < f->n; at++)
+        f->column[at] = f->found[at].high;
+    return oj_kth_least(f->column, f->n, k);
+}
+
+/* Keeps, in the order of their ranks, the features that may be among the k
+ * nearest of a point of the group: low becomes what their segments are kept
+ * within, and place is set. */
+OJ_INLINE void oj_group_features_select(const int32_t *tie_rank, double slack,
+                                        struct oj_group_features *f, int64_t k)
+{
+    float keep = oj_keep_within(oj_group_features_within(f, k), slack);
+    struct oj_keyed *key = f->key;
+    int64_t n = 0;
+    for (int64_t at = 0; at < f->n; at++)
+    {
+        struct oj_found_feature *found = &f->found[at];
+        float own = oj_keep_within(found->high, slack);
+        uint64_t rank = (uint64_t)oj_tie_rank(tie_rank, found->feature);
+        key[n] = (struct oj_keyed){rank, at};
+        n += found->low <= keep;
+        found->place = -1;
+        found->low = own < keep ? own : keep;
+    }
+    if (n > OJ_FEW_KEYS)
+        key = oj_radix_sort(key, key + n, n);
+    else
+        oj_keys_sort_few(key, n);
+    for (int64_t at = 0; at < n; at++)
+    {
+        struct oj_found_feature *found = &f->found[key[at].value];
+        f->feature[at] = found->feature;
+        f->inside[at] = found->inside;
+        found->place = (int32_t)at;
+    }
+    f->n = n;
+}
+
+/* Puts the candidates in the order of their features, without those that are
+ * the nearest of theirs for no point. */
+OJ_INLINE void oj_group_features_sort(struct oj_nearest_scratch *s)
+{
+    struct oj_group_features *f = &s->features;
+    int64_t *moved = s->candidate, most = s->cap_candidates, sum = 0;
+    for (int64_t at = 0; at <= f->n; at++)
+        f->first[at] = 0;
+    for (int64_t j = 0; j < s->n_candidates; j++)
+    {
+        const struct oj_found_feature *found = &f->found[f->found_of[j]];
+        int is_kept = found->place >= 0 && s->candidate_low[j] <= found->low;
+        f->found_of[j] = is_kept ? found->place : -1;
+        if (is_kept)
+            f->first[found->place]++;
+    }
+    for (int64_t at = 0; at < f->n; at++)
+    {
+        int64_t n = f->first[at];
+        f->first[at] = sum;
+        sum += n;
+    }
+    for (int64_t j = 0; j < s->n_candidates; j++)
+    {
+        if (f->found_of[j] >= 0)
+            s->sorted[f->first[f->found_of[j]]++] = s->candidate[j];
+    }
+    /* each now is where the next one begins */
+    for (int64_t at = f->n; at > 0; at--)
+        f->first[at] = f->first[at - 1];
+    f->first[0] = 0;
+    s->n_candidates = sum;
+    s->candidate = s->sorted;
+    s->cap_candidates = s->cap_sorted;
+    s->sorted = moved;
+    s->cap_sorted = most;
+}
+
+/* Lists the features of the candidates, and those that contain points of the
+ * group, in the order of their ranks, and puts the candidates in it. */
+OJ_INLINE oj_status oj_group_features_list(const struct oj_segments *segments,
+                                           const int32_t *tie_rank,
+                                           struct oj_nearest_scratch *s,
+                                           const struct oj_group *g, int64_t k,
+                                           struct oj_error *err)
+{
+    struct oj_group_features *f = &s->features;
+    int64_t most = s->n_candidates;
+    for (int i = 0; i < g->n; i++)
+    {
+        int64_t n;
+        (void)oj_group_containing(s, g, i, &n);
+        most += n;
+    }
+    OJ_TRY(oj_group_features_reserve(f, most, err));
+    OJ_TRY(oj_group_table_begin(f, most, err));
+    OJ_ROOM(s->sorted, 0, s->cap_candidates, s->cap_sorted, err);
+    oj_group_features_find(segments, s, g);
+    oj_group_features_select(tie_rank, segments->tree.slack, f, k);
+    oj_group_features_sort(s);
+    return OJ_OK;
+}
+
+/* The numbers of a feature in least2, from those of its segments. */
+OJ_INLINE void oj_group_features_fill(struct oj_nearest_scratch *s,
+                                      const struct oj_group *g)
+{
+    struct oj_group_features *f = &s->features;
+    for (int64_t at = 0; at < f->n; at++)
+    {
+        float *least2 = f->least2 + at * OJ_GROUP;
+        int64_t j = f->first[at], end = f->first[at + 1];
+        for (int i = 0; i < g->n; i += OJ_WIDE)
+        {
+            const float *row = s->matrix + j * OJ_GROUP + i;
+            float least[OJ_WIDE];
+            OJ_SIXTEEN least[c] = j < end ? row[c] : INFINITY;
+            for (int64_t k = j + 1; k < end; k++)
+            {
+                row += OJ_GROUP;
+                OJ_SIXTEEN least[c] = row[c] < least[c] ? row[c] : least[c];
+            }
+            OJ_SIXTEEN least2[i + c] = least[c];
+        }
+        for (uint32_t bits = f->inside[at]; bits != 0; bits &= bits - 1)
+            least2[__builtin_ctz(bits)] = 0.0f;
+    }
+}
+
+/* The k-th least numbers of sixteen points, k <= OJ_FEW_NEAREST and <= n. */
+OJ_INLINE void oj_kth_of_sixteen(const struct oj_group_features *f, int64_t k,
+                                 int first, float *kth)
+{
+    float best[OJ_FEW_NEAREST][OJ_WIDE];
+    for (int64_t t = 0; t < k; t++)
+        OJ_SIXTEEN best[t][c] = INFINITY;
+    for (int64_t at = 0; at < f->n; at++)
+    {
+        const float *row = f->least2 + at * OJ_GROUP + first;
+        float moving[OJ_WIDE];
+        int any = 0;
+        OJ_SIXTEEN any |= row[c] < best[k - 1][c];
+        if (!any)
+            continue;
+        OJ_SIXTEEN moving[c] = row[c];
+        for (int64_t t = 0; t < k; t++)
+        {
+            OJ_SIXTEEN
+            {
+                float here = best[t][c], there = moving[c];
+                best[t][c] = there < here ? there : here;
+                moving[c] = there < here ? here : there;
+            }
+        }
+    }
+    OJ_SIXTEEN kth[c] = best[k - 1][c];
+}
+
+/* In limit2: the k-th least numbers of all points; INFINITY where there are
+ * fewer. */
+OJ_INLINE void oj_group_features_kth(struct oj_nearest_scratch *s,
+                                     const struct oj_group *g, int64_t k,
+                                     float limit2[OJ_GROUP])
+{
+    struct oj_group_features *f = &s->features;
+    for (int i = 0; i < OJ_GROUP; i++)
+        limit2[i] = INFINITY;
+    if (f->n < k)
+        return;
+    if (k <= OJ_FEW_NEAREST)
+    {
+        for (int i = 0; i < g->n; i += OJ_WIDE)
+            oj_kth_of_sixteen(f, k, i, limit2 + i);
+        return;
+    }
+    for (int i = 0; i < g->n; i++)
+    {
+        for (int64_t at = 0; at < f->n; at++)
+            f->column[at] = f->least2[at * OJ_GROUP + i];
+        limit2[i] = oj_kth_least(f->column, f->n, k);
+    }
+}
+
+/* Turns squares into squares that leave nothing out that rounding might have
+ * put behind them; cap: no pair of a point is farther, in CRS units. */
+OJ_INLINE void oj_limits_widen(const struct oj_scale *scale, int n,
+                               const double *cap, float limit2[OJ_GROUP])
+{
+    for (int i = 0; i < n; i++)
+    {
+        float reach = sqrtf(limit2[i]);
+        float most = (float)(cap[i] * scale->inverse_unit) * (1.0f + 1e-6f);
+        reach = most < reach ? most : reach;
+        reach += 2.0f * scale->off;
+        limit2[i] = reach * reach * (1.0f + 1e-6f);
+        if (cap[i] < 0.0)
+            limit2[i] = -1.0f;
+        else if (scale->inverse_unit == 0.0)
+            limit2[i] = INFINITY;
+    }
+    for (int i = n; i % OJ_WIDE != 0; i++)
+        limit2[i] = -1.0f;
+}
+
+/* The limits of the segments of a feature: those that may be its nearest. */
+OJ_INLINE void oj_limits_of_feature(const float *restrict least2, float off,
+                                    int n, const float *restrict limit2,
+                                    float *restrict of_feature)
+{
+    for (int i = 0; i < n; i += OJ_WIDE)
+    {
+        OJ_SIXTEEN
+        {
+            float reach = sqrtf(least2[i + c]) + 2.0f * off;
+            float own2 = reach * reach * (1.0f + 1e-6f);
+            own2 = own2 < limit2[i + c] ? own2 : limit2[i + c];
+            of_feature[i + c] = own2;
+        }
+    }
+}
+
+/* Measures pairs of a point and a segment exactly and puts them where their
+ * point's pairs are, at its least distance a feature. */
+OJ_INLINE void oj_feature_pairs_measure(const struct oj_segments *segments,
+                                        struct oj_nearest_scratch *s,
+                                        const struct oj_group *g,
+                                        const double *cap,
+                                        struct oj_group_pairs *p)
+{
+    struct oj_group_features *f = &s->features;
+    double distance[OJ_PAIRS_AT_ONCE + OJ_GROUP];
+    oj_group_pairs_distance(segments, s, g, p, 1, distance);
+    for (int i = 0; i < p->n; i++)
+    {
+        int at = p->point[i];
+        int64_t end = f->end[at];
+        double d = distance[i];
+        if (!(d <= cap[at]) || !(d < INFINITY))
+            continue;
+        if (end > f->offset[at] && f->pair_of[end - 1] == p->feature[i])
+        {
+            if (d < f->pair_distance[end - 1])
+                f->pair_distance[end - 1] = d;
+            continue;
+        }
+        f->pair_of[end] = p->feature[i];
+        f->pair_distance[end] = d;
+        f->end[at] = end + 1;
+    }
+    p->n = 0;
+}
+
+/* Which features are close to which points by limit2. */
+OJ_INLINE void oj_group_features_close(struct oj_nearest_scratch *s,
+                                       const struct oj_group *g,
+                                       const float *limit2)
+{
+    struct oj_group_features *f = &s->features;
+    for (int64_t at = 0; at < f->n; at++)
+        f->close[at] =
+            oj_points_within_limit(f->least2 + at * OJ_GROUP, limit2, g->n);
+}
+
+/* Measures the pairs of all close features. */
+OJ_INLINE oj_status oj_group_features_measure(
+    const struct oj_segments *segments, struct oj_nearest_scratch *s,
+    const struct oj_group *g, const struct oj_scale *scale, const double *cap,
+    const float *limit2, struct oj_error *err)
+{
+    struct oj_group_features *f = &s->features;
+    struct oj_group_pairs pairs;
+    float of_feature[OJ_GROUP];
+    int64_t n_pairs[OJ_GROUP] = {0};
+    for (int64_t at = 0; at < f->n; at++)
+    {
+        for (uint32_t bits = f->close[at]; bits != 0; bits &= bits - 1)
+            n_pairs[__builtin_ctz(bits)]++;
+    }
+    f->offset[0] = 0;
+    for (int i = 0; i < g->n; i++)
+    {
+        f->end[i] = f->offset[i];
+        f->offset[i + 1] = f->offset[i] + n_pairs[i];
+    }
+    OJ_ROOM(f->pair_of, 0, f->offset[g->n], f->cap_pair_of, err);
+    OJ_ROOM(f->pair_distance, 0, f->offset[g->n], f->cap_pair_distance, err);
+    pairs.n = 0;
+    for (int32_t at = 0; at < f->n; at++)
+    {
+        uint32_t close = f->close[at] & ~f->inside[at];
+        int64_t first = f->first[at], end = f->first[at + 1];
+        for (uint32_t inside = f->close[at] & f->inside[at]; inside != 0;
+             inside &= inside - 1)
+        {
+            pairs.point[pairs.n] = __builtin_ctz(inside);
+            pairs.feature[pairs.n] = at;
+            pairs.candidate[pairs.n++] = -1;
+        }
+        if (pairs.n > OJ_PAIRS_AT_ONCE)
+            oj_feature_pairs_measure(segments, s, g, cap, &pairs);
+        if (close != 0 && end > first + 1)
+            oj_limits_of_feature(f->least2 + (int64_t)at * OJ_GROUP, scale->off,
+                                 g->n, limit2, of_feature);
+        for (int64_t j = first; j < end && close != 0; j++)
+        {
+            uint32_t near = close;
+            if (end > first + 1)
+                near &= oj_points_within_limit(s->matrix + j * OJ_GROUP,
+                                               of_feature, g->n);
+            for (; near != 0; near &= near - 1)
+            {
+                pairs.point[pairs.n] = __builtin_ctz(near);
+                pairs.feature[pairs.n] = at;
+                pairs.candidate[pairs.n++] = (int32_t)j;
+            }
+            if (pairs.n > OJ_PAIRS_AT_ONCE)
+                oj_feature_pairs_measure(segments, s, g, cap, &pairs);
+        }
+    }
+    oj_feature_pairs_measure(segments, s, g, cap, &pairs);
+    return OJ_OK;
+}
+
+/* Sorts very few pairs by distance, stable. */
+OJ_INLINE void oj_pairs_sort_by_insertion(int n, const int32_t *of,
+                                          const double *distance,
+                                          int32_t *sorted_of,
+                                          double *sorted_distance)
+{
+    for (int i = 0; i < n; i++)
+    {
+        int at = i;
+        for (; at > 0 && sorted_distance[at - 1] > distance[i]; at--)
+        {
+            sorted_of[at] = sorted_of[at - 1];
+            sorted_distance[at] = sorted_distance[at - 1];
+        }
+        sorted_of[at] = of[i];
+        sorted_distance[at] = distance[i];
+    }
+}
+
+/* Sorts few pairs by distance, stable: a pair's place is the number of pairs
+ * before it.  Distances compare as the integers of their bits; that of a lane
+ * is raised by one where it stands behind the one that it is compared with. */
+OJ_INLINE void oj_pairs_sort_few(int n, const int32_t *of,
+                                 const double *distance, int32_t *sorted_of,
+                                 double *sorted_distance)
+{
+    static const int64_t raise[OJ_LANES][OJ_LANES] = {
+        {0, 1, 1, 1, 1, 1, 1, 1}, {0, 0, 1, 1, 1, 1, 1, 1},
+        {0, 0, 0, 1, 1, 1, 1, 1}, {0, 0, 0, 0, 1, 1, 1, 1},
+        {0, 0, 0, 0, 0, 1, 1, 1}, {0, 0, 0, 0, 0, 0, 1, 1},
+        {0, 0, 0, 0, 0, 0, 0, 1}, {0, 0, 0, 0, 0, 0, 0, 0}};
+    int64_t key[OJ_FEW_PAIRS];
+    int32_t place[OJ_FEW_PAIRS];
+    for (int i = 0; i < n; i++)
+        memcpy(&key[i], &distance[i], sizeof key[i]); /* none is negative */
+    for (int i = n; i % OJ_LANES != 0; i++)
+        key[i] = INT64_C(0x7FF0000000000000); /* infinite */
+    for (int i = 0; i < n; i += OJ_LANES)
+    {
+        int64_t before[OJ_LANES], raised[OJ_LANES];
+        OJ_EIGHT before[c] = 0;
+        OJ_EIGHT raised[c] = key[i + c] + 1;
+        for (int j = 0; j < i; j++)
+            OJ_EIGHT before[c] += key[j] < raised[c];
+        for (int j = i; j < n && j < i + OJ_LANES; j++)
+            OJ_EIGHT before[c] += key[j] < key[i + c] + raise[j - i][c];
+        for (int j = i + OJ_LANES; j < n; j++)
+            OJ_EIGHT before[c] += key[j] < key[i + c];
+        OJ_EIGHT place[i + c] = (int32_t)before[c];
+    }
+    for (int i = 0; i < n; i++)
+    {
+        sorted_of[place[i]] = of[i];
+        sorted_distance[place[i]] = distance[i];
+    }
+}
+
+#endif

@@ -1,0 +1,523 @@
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_clock.h"
+#include "../../../flatten/base/oj_hash_mix.h"
+#include "../../foundations/base/oj_point_quadtree.h"
+#include "../../foundations/base/oj_radix.h"
+#include "../../foundations/relation/oj_index.h"
+#include "../../pairs/selection/oj_pair_filter.h"
+#include "../../pairs/selection/oj_tie_rank_sort.h"
+#include "cpu_nearest_search.h"
+
+#include <stdlib.h>
+
+/* What struct oj_index is for this backend. */
+struct nearest_points_index
+{
+    struct oj_cpu_index index;
+    struct oj_relation relation; /* as it was asked */
+    struct oj_options options;
+    struct oj_flat polygons;    /* the join side; overlaps: those that repeat
+                                   others */
+    struct oj_ring_cells cells; /* of polygons, where they count as areas */
+    uint8_t *repeats;           /* [features], or NULL */
+
+    /* of batches; the memory is used again */
+    struct oj_order order;
+    struct oj_nearest_scratch *scratch; /* [n_threads] */
+    struct oj_answers *answers;         /* [n_threads], lists only */
+    struct oj_ones ones;                /* lists of one only */
+};
+
+static void free_batches(struct oj_index *wrapped)
+{
+    struct nearest_points_index *self = (void *)wrapped;
+    for (int t = 0; t < self->options.n_threads; t++)
+    {
+        if (self->scratch != NULL)
+            oj_nearest_scratch_free(&self->scratch[t]);
+        if (self->answers != NULL)
+            oj_answers_free(&self->answers[t]);
+    }
+    oj_free(self->scratch);
+    oj_free(self->answers);
+    oj_ones_free(&self->ones);
+    oj_order_free(&self->order);
+}
+
+static void free_side(struct oj_index *wrapped)
+{
+    struct nearest_points_index *self = (void *)wrapped;
+    oj_segments_free(&self->index.segments);
+    oj_ring_cells_free(&self->cells);
+    oj_free(self->repeats);
+}
+
+/* --- polygons that repeat others ------------------------------------------ */
+
+/* Features that begin alike, in numbers like this, are searched for those that
+ * are equal. */
+#define LONG_RUN 32
+
+/* Of how a feature begins: equal ones have equal numbers. */
+static uint64_t hash_first_vertices(const struct oj_flat *flat, int64_t feature)
+{
+    int64_t first, end;
+    uint64_t hash;
+    oj_flat_vertices(flat, feature, &first, &end);
+    hash = (uint64_t)(end - first);
+    for (int64_t v = first; v < end && v < first + 3; v++)
+    {
+        double xy[2] = {flat->x[v] + 0.0, flat->y[v] + 0.0}; /* no -0 */
+        hash = oj_hash_mix(oj_hash_mix(hash, &xy[0]), &xy[1]);
+    }
+    return hash;
+}
+
+static int compare_keyed(const void *left, const void *right)
+{
+    const struct oj_keyed *a = left, *b = right;
+    return (a->key > b->key) - (a->key < b->key);
+}
+
+/* Marks, of features that begin alike, those that equal the first in tie order
+ * and k_distinct - 1 others before them. */
+static void mark_equal_geometries_in_run(const struct oj_flat *flat,
+                                         const int32_t *tie_rank,
+                                         int64_t k_distinct,
+                                         struct oj_keyed *run, int64_t n,
+                                         uint8_t *marks)
+{
+    int64_t n_equal = 1;
+    for (int64_t i = 0; i < n; i++)
+        run[i].key = (uint64_t)oj_tie_rank(tie_rank, (int32_t)run[i].value);
+    qsort(run, (size_t)n, sizeof *run, compare_keyed);
+    for (int64_t i = 1; i < n; i++)
+    {
+        if (oj_flat_same_geometry(flat, run[0].value, flat, run[i].value))
+            marks[run[i].value] = n_equal++ >= k_distinct;
+    }
+}
+
+/* A thousand lots on one place would otherwise be asked about each point there.
+ */
+static oj_status mark_repeated_polygons(struct nearest_points_index *self,
+                                        int64_t k_distinct,
+                                        struct oj_error *err)
+{
+    const struct oj_flat *flat = &self->polygons;
+    int64_t n = flat->n_features, end;
+    struct oj_keyed *keyed, *sorted;
+    if (n <= LONG_RUN || k_distinct >= n)
+        return OJ_OK;
+    OJ_NEW_ZEROED(self->repeats, n, err);
+    OJ_NEW(keyed, 2 * n, err);
+    for (int64_t i = 0; i < n; i++)
+        keyed[i] = (struct oj_keyed){hash_first_vertices(flat, i), i};
+    sorted = oj_radix_sort(keyed, keyed + n, n);
+    for (int64_t i = 0; i < n; i = end)
+    {
+        end = i + 1;
+        while (end < n && sorted[end].key == sorted[i].key)
+            end++;
+        if (end - i > LONG_RUN)
+            mark_equal_geometries_in_run(flat, self->index.tie_rank, k_distinct,
+                                         sorted + i, end - i, self->repeats);
+    }
+    oj_free(keyed);
+    self->polygons.overlaps = self->repeats;
+    return OJ_OK;
+}
+
+/* --- the join side -------------------------------------------------------- */
+
+static oj_status
+build_cells_of_polygon_interiors(struct nearest_points_index *self,
+                                 int64_t k_distinct, struct oj_error *err)
+{
+    if (self->relation.distance_to != OJ_TO_INTERIOR ||
+        (self->polygons.part_kinds & OJ_PART_POLYGON) == 0 ||
+        oj_flat_is_points(&self->polygons))
+        return OJ_OK;
+    OJ_TRY(mark_repeated_polygons(self, k_distinct, err));
+    return oj_ring_cells_build(&self->cells, &self->polygons,
+                               self->options.n_threads, err);
+}
+
+static int do_fids_ascend(const struct oj_flat *flat)
+{
+    int64_t i = 1;
+    while (flat->fid != NULL && i < flat->n_features &&
+           flat->fid[i] > flat->fid[i - 1])
+        i++;
+    return flat->fid != NULL && i >= flat->n_features;
+}
+
+static oj_status build_nearest_points(struct oj_index *wrapped,
+                                      const struct oj_index_args *args,
+                                      struct oj_stats *stats,
+                                      struct oj_error *err)
+{
+    struct nearest_points_index *self = (void *)wrapped;
+    struct oj_relation *relation = &self->index.relation;
+    int n_threads = args->options.n_threads;
+    int64_t k_distinct;
+    self->relation = *relation = args->relation;
+    self->index.tie_rank = args->tie_rank;
+    self->options = args->options;
+    self->polygons = *args->join_side;
+    self->index.on_class = args->join_side->on_class;
+    self->index.fids_ascend = do_fids_ascend(args->join_side);
+    self->index.n_features = args->join_side->n_features;
+    relation->k = OJ_EVERY_PAIR;
+    if (relation->op == OJ_OP_NEAREST)
+        relation->k =
+            oj_segments_count_features(args->join_side, self->relation.k);
+    if (relation->k < 1)
+        relation->k = 1;
+    k_distinct = oj_equals_to_keep(relation, args->join_side, args->tie_rank);
+    OJ_TRY(oj_segments_build(&self->index.segments, args->join_side,
+                             args->tie_rank, k_distinct, n_threads, err));
+    OJ_TRY(build_cells_of_polygon_interiors(self, k_distinct, err));
+    stats->index_bytes += oj_segments_bytes(&self->index.segments) +
+                          oj_ring_cells_bytes(&self->cells);
+    return OJ_OK;
+}
+
+/* Points as input; of nearest where what decides which pairs count leaves out
+ * few of those near a point, or those of a class.  Others are asked one by one
+ * on the way from the nearest on (cpu_distance_joins.c): with a least distance
+ * of 500 ft that is seven times as fast.  Within a reach single ones, each of
+ * which is a row by itself, and as join side more than points, which have cells
+ * of their own (cpu_near_points.c). */
+static int takes_nearest_points(const struct oj_relation *relation,
+                                const struct oj_flat *join_side,
+                                const struct oj_flat *input)
+{
+    if (relation->metric != OJ_METRIC_PLANAR || join_side->max_distance != NULL)
+        return 0;
+    if (relation->op == OJ_OP_DWITHIN)
+        return !oj_flat_is_points(join_side) &&
+               (input == NULL || oj_flat_is_points(input));
+    return relation->op == OJ_OP_NEAREST &&
+           !oj_relation_compares_attributes(relation) &&
+           relation->min_distance == 0.0 && relation->unordered_pairs == 0 &&
+           (input == NULL ||
+            (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0);
+}
+
+/* A batch on its way. */
+struct nearest_points_batch
+{
+    struct nearest_points_index *self;
+    struct oj_nearest_output to; /* answers: those of thread 0 */
+    struct oj_pair_budget budget;
+    struct oj_pair_filter filter;   /* of sides without classes that must be
+                                       equal: these are runs of segments */
+    struct oj_flat input, polygons; /* these sides */
+    const int32_t *on_class;        /* of the rows, or NULL */
+};
+
+/* The class of a point, which is one of a row. */
+static int32_t class_of_point(const struct nearest_points_batch *b,
+                              const struct oj_ordered_point *point)
+{
+    int64_t row = point->index;
+    return b->on_class[b->to.row != NULL ? b->to.row[row] : row];
+}
+
+/* Puts the points of a bucket in the order of their classes, those of a class
+ * in the order in which they are. */
+static oj_status sort_points_by_class(const struct nearest_points_batch *b,
+                                      int64_t n,
+                                      const struct oj_ordered_point *point,
+                                      struct oj_nearest_scratch *s,
+                                      struct oj_error *err)
+{
+    struct oj_keyed *sorted;
+    OJ_ROOM(s->class_key, 0, 2 * n, s->cap_class_key, err);
+    OJ_ROOM(s->of_class, 0, n, s->cap_of_class, err);
+    for (int64_t i = 0; i < n; i++)
+    {
+        uint32_t on_class = (uint32_t)class_of_point(b, &point[i]);
+        s->class_key[i] = (struct oj_keyed){on_class, i};
+    }
+    sorted = oj_radix_sort(s->class_key, s->class_key + n, n);
+    for (int64_t i = 0; i < n; i++)
+        s->of_class[i] = point[sorted[i].value];
+    return OJ_OK;
+}
+
+/* Answers the points of a bucket class by class. */
+static oj_status join_points_by_class(const struct nearest_points_batch *b,
+                                      int64_t n,
+                                      const struct oj_ordered_point *point,
+                                      struct oj_nearest_scratch *s,
+                                      const struct oj_nearest_output *to,
+                                      struct oj_error *err)
+{
+    const struct oj_cpu_index *index = &b->self->index;
+    int64_t end;
+    OJ_TRY(sort_points_by_class(b, n, point, s, err));
+    for (int64_t first = 0; first < n; first = end)
+    {
+        int32_t on_class = class_of_point(b, &s->of_class[first]);
+        struct oj_segments_class of =
+            oj_segments_find_class(&index->segments, on_class);
+        for (end = first + 1;
+             end < n && class_of_point(b, &s->of_class[end]) == on_class;)
+            end++;
+        OJ_TRY(oj_nearest_points(index, s, end - first, s->of_class + first,
+                                 &of, to, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status join_bucket(int64_t bucket, int thread, void *user,
+                             struct oj_error *err)
+{
+    const struct nearest_points_batch *b = user;
+    struct nearest_points_index *self = b->self;
+    const struct oj_order *order = &self->order;
+    int64_t first = order->bucket_offset[bucket];
+    int64_t n = order->bucket_offset[bucket + 1] - first;
+    struct oj_nearest_output to = b->to;
+    to.answers += thread;
+    if (b->on_class != NULL)
+        return join_points_by_class(b, n, order->point + first,
+                                    &self->scratch[thread], &to, err);
+    return oj_nearest_points(&self->index, &self->scratch[thread], n,
+                             order->point + first, NULL, &to, err);
+}
+
+static oj_status join_points(struct nearest_points_batch *b, int64_t n,
+                             const double *x, const double *y,
+                             struct oj_stats *stats, struct oj_error *err)
+{
+    struct nearest_points_index *self = b->self;
+    double start = oj_clock_seconds(), sorted;
+    int n_threads = self->options.n_threads;
+    oj_status status;
+    self->cells.n_points += n;
+    OJ_TRY(oj_order_build(&self->order, n_threads, n, x, y, err));
+    sorted = oj_clock_seconds();
+    status = oj_order_sort(&self->order, n_threads, join_bucket, b, err);
+    stats->sort_s += sorted - start;
+    stats->index_bytes += atomic_exchange(&self->cells.new_bytes, 0);
+    if (!self->options.timings)
+        stats->refine_s += oj_clock_seconds() - sorted;
+    for (int t = 0; t < n_threads; t++)
+    {
+        struct oj_nearest_scratch *s = &self->scratch[t];
+        /* shares of the threads' time, as wall seconds */
+        stats->filter_s += s->filter_s / n_threads;
+        stats->refine_s += s->refine_s / n_threads;
+        stats->n_candidates += s->n_refined;
+        s->filter_s = s->refine_s = 0.0;
+        s->n_refined = 0;
+    }
+    return status;
+}
+
+/* One pair of each row at most: it goes where it belongs at once. */
+static oj_status join_one_per_row(struct nearest_points_batch *b,
+                                  const struct oj_flat *input,
+                                  struct oj_matches *out,
+                                  struct oj_stats *stats, struct oj_error *err)
+{
+    struct oj_ones ones = {0};
+    int64_t n = input->n_features, n_matched = 0;
+    OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
+    ones.feature = out->join_row;
+    ones.distance = out->measure;
+    b->to.ones = &ones;
+    /* rows without a geometry are not visited */
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (!(input->x[i] == input->x[i] && input->y[i] == input->y[i]))
+        {
+            out->join_row[i] = -1;
+            out->measure[i] = NAN;
+        }
+    }
+    OJ_TRY(join_points(b, n, input->x, input->y, stats, err));
+    for (int64_t i = 0; i < n; i++)
+        n_matched += out->join_row[i] >= 0;
+    out->n_pairs = out->n_matched = n_matched;
+    return OJ_OK;
+}
+
+/* Within a distance, lists of so few have their places at once: gaps cost less
+ * than what lists of unknown length need in between. */
+#define FEW_IN_PLACE 4
+
+/* 1 when each point has k pairs, or few at most. */
+static int has_k_pairs_in_place(const struct nearest_points_batch *b,
+                                const struct oj_flat *input)
+{
+    const struct oj_relation *relation = &b->self->index.relation;
+    return oj_flat_is_points(input) && input->max_distance == NULL &&
+           relation->op == OJ_OP_NEAREST && relation->k > 1 &&
+           relation->ties == OJ_TIES_FIRST &&
+           (relation->max_distance == INFINITY ||
+            relation->k <= FEW_IN_PLACE) &&
+           b->self->index.segments.n_bundles > 0;
+}
+
+/* Places for k pairs of each row that has a point. */
+static oj_status make_lists_of_k(const struct nearest_points_batch *b,
+                                 const struct oj_flat *input,
+                                 struct oj_matches *out, struct oj_error *err)
+{
+    int64_t k = b->self->index.relation.k, n = input->n_features, at = 0;
+    OJ_TRY(oj_matches_reserve(out, n, 0, 1, err));
+    out->offset[0] = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        at += input->x[i] == input->x[i] && input->y[i] == input->y[i] ? k : 0;
+        out->offset[i + 1] = at;
+    }
+    OJ_TRY(oj_pairs_fit(
+        oj_most_pairs_of_batch(b->self->options.max_batch_pairs, n), at, err));
+    return oj_matches_grow(out, 0, at, err);
+}
+
+/* Closes the gaps of rows that have fewer pairs, within the distance or because
+ * distances overflow, and counts. */
+static void close_gaps_in_lists_of_k(struct oj_matches *out)
+{
+    int64_t first = 0, at = 0;
+    for (int64_t row = 0; row < out->n_rows; row++)
+    {
+        int64_t end = out->offset[row + 1], kept = at;
+        for (int64_t i = first; i < end && out->join_row[i] >= 0; i++)
+        {
+            out->join_row[at] = out->join_row[i];
+            out->measure[at++] = out->measure[i];
+        }
+        out->offset[row + 1] = at;
+        out->n_matched += at > kept;
+        first = end;
+    }
+    out->n_entries = out->n_pairs = at;
+}
+
+static oj_status join_to_lists_of_k(struct nearest_points_batch *b,
+                                    const struct oj_flat *input,
+                                    struct oj_matches *out,
+                                    struct oj_stats *stats,
+                                    struct oj_error *err)
+{
+    OJ_TRY(make_lists_of_k(b, input, out, err));
+    b->to.lists = out;
+    OJ_TRY(join_points(b, input->n_features, input->x, input->y, stats, err));
+    close_gaps_in_lists_of_k(out);
+    return OJ_OK;
+}
+
+/* Batches whose answers are lists. */
+static oj_status join_batch_to_lists(struct nearest_points_batch *b,
+                                     const struct oj_flat *input,
+                                     struct oj_matches *out,
+                                     struct oj_stats *stats,
+                                     struct oj_error *err)
+{
+    struct nearest_points_index *self = b->self;
+    int n_threads = self->options.n_threads;
+    int64_t n_rows = input->n_features;
+    int64_t max_pairs = self->options.max_batch_pairs;
+    oj_pair_budget_start(&b->budget, max_pairs, n_rows, n_threads);
+    for (int t = 0; t < n_threads; t++)
+        oj_answers_start(&self->answers[t], &b->budget);
+    if (oj_flat_is_points(input))
+    {
+        if (self->index.relation.k == 1 && b->to.filter == NULL)
+        {
+            OJ_TRY(oj_ones_start(&self->ones, n_rows, err));
+            b->to.ones = &self->ones;
+        }
+        OJ_TRY(join_points(b, n_rows, input->x, input->y, stats, err));
+    }
+    else
+    {
+        struct oj_points points;
+        oj_status status;
+        OJ_TRY(oj_points_make(input, &points, err));
+        b->to.row = points.row;
+        status = join_points(b, points.n, points.x, points.y, stats, err);
+        oj_points_free(&points);
+        OJ_TRY(status);
+    }
+    if (b->to.ones != NULL)
+        return oj_ones_to_matches(&self->ones, self->answers, n_threads, n_rows,
+                                  max_pairs, out, err);
+    if (oj_flat_is_points(input)) /* each row came once, in its order */
+        return oj_ones_to_matches(NULL, self->answers, n_threads, n_rows,
+                                  max_pairs, out, err);
+    return oj_answers_to_matches(self->answers, n_threads, n_rows,
+                                 &self->relation, self->index.tie_rank, out,
+                                 err);
+}
+
+static oj_status make_thread_scratch(struct nearest_points_index *self,
+                                     struct oj_error *err)
+{
+    int n_threads = self->options.n_threads;
+    if (self->scratch == NULL)
+        OJ_NEW_ZEROED(self->scratch, n_threads, err);
+    if (self->answers == NULL)
+        OJ_NEW_ZEROED(self->answers, n_threads, err);
+    for (int t = 0; t < n_threads; t++)
+    {
+        self->scratch[t].cells = &self->cells;
+        self->scratch[t].cancel = self->options.cancel;
+        self->scratch[t].timings = self->options.timings;
+    }
+    return OJ_OK;
+}
+
+static oj_status join_nearest_points(struct oj_index *wrapped,
+                                     const struct oj_flat *input,
+                                     struct oj_matches *out,
+                                     struct oj_stats *stats,
+                                     struct oj_error *err)
+{
+    struct nearest_points_index *self = (void *)wrapped;
+    struct nearest_points_batch b = {.self = self,
+                                     .input = *input,
+                                     .polygons = self->polygons,
+                                     .on_class = input->on_class};
+    OJ_TRY(oj_pair_filter_make(&self->relation, input, &self->polygons,
+                               &b.filter, err));
+    b.input.on_class = b.polygons.on_class = NULL;
+    OJ_TRY(oj_pair_filter_make(&self->relation, &b.input, &b.polygons,
+                               &b.filter, err));
+    OJ_TRY(make_thread_scratch(self, err));
+    b.to.answers = self->answers;
+    if (b.filter.is_needed || self->relation.min_distance > 0.0 ||
+        input->max_distance != NULL)
+        b.to.filter = &b.filter;
+    if (oj_flat_is_points(input) && !oj_relation_gives_lists(&self->relation))
+        return join_one_per_row(&b, input, out, stats, err);
+    if (has_k_pairs_in_place(&b, input))
+        return join_to_lists_of_k(&b, input, out, stats, err);
+    return join_batch_to_lists(&b, input, out, stats, err);
+}
+
+static void set_cancel(struct oj_index *wrapped, const int *cancel)
+{
+    ((struct nearest_points_index *)(void *)wrapped)->options.cancel = cancel;
+}
+
+static const struct oj_engine_cost points_cost = {
+    .vertex_s = 120e-9, .row_s = 190e-9, .place_s = 80e-9};
+
+const struct oj_engine oj_cpu_nearest_points = {
+    .name = "nearest segments of points",
+    .takes = takes_nearest_points,
+    .index_size = sizeof(struct nearest_points_index),
+    .build = build_nearest_points,
+    .join = join_nearest_points,
+    .free_side = free_side,
+    .free_batches = free_batches,
+    .set_cancel = set_cancel,
+    .points_cost = &points_cost};

@@ -1,0 +1,1229 @@
+#include "cpu_nearest_search.h"
+
+#include "../../../flatten/base/oj_clock.h"
+#include "cpu_group_features.h"
+
+#include <string.h>
+
+#define NO_FEATURE (-1)
+
+/* --- groups ---------------------------------------------------------------
+
+ * Of neighbouring points, and the segments that can be nearest to one of them:
+ * the second half of a search that cpu_point_patches.h begins.  A segment is a
+ * candidate when it may come as close to the group's box as the bound says that
+ * nearest ones do. */
+
+/* So few candidates are not looked through once more. */
+#define OJ_FEW_CANDIDATES 16
+
+/* A group that still has more candidates than this is taken in halves; of
+ * listed answers four times as many. */
+#define OJ_MANY_CANDIDATES 256
+
+/* Patches and groups grow where they find little and shrink where they find
+ * much; this moves work between the levels, never an answer. */
+OJ_INLINE void oj_adapt(double *limit, int64_t n, int64_t few, int64_t many,
+                        double base)
+{
+    if (n > many)
+        *limit *= 0.7;
+    else if (n < few)
+        *limit *= 1.1;
+    if (!(*limit > base / 64.0))
+        *limit = base / 64.0;
+    if (*limit > base * 16.0)
+        *limit = base * 16.0;
+}
+
+/* --- candidates ----------------------------------------------------------- */
+
+/* Moves a candidate to place n of those that are kept.  has_high: 1 where
+ * candidates are listed by feature, a constant. */
+OJ_INLINE void oj_candidate_move(struct oj_nearest_scratch *s, int64_t n,
+                                 int64_t from, int has_high)
+{
+    s->candidate[n] = s->candidate[from];
+    s->candidate_low[n] = s->candidate_low[from];
+    if (has_high)
+        s->candidate_high[n] = s->candidate_high[from];
+}
+
+/* Drops the candidates that the bound has overtaken. */
+OJ_INLINE void oj_candidates_compact(struct oj_nearest_scratch *s, float keep,
+                                     int has_high)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < s->n_candidates; i++)
+    {
+        oj_candidate_move(s, n, i, has_high);
+        n += s->candidate_low[n] <= keep;
+    }
+    s->n_candidates = n;
+}
+
+/* Drops those that are behind their own features' bounds. */
+static inline void oj_candidates_compact_by_feature(
+    const struct oj_segments *segments, struct oj_nearest_scratch *s,
+    const struct oj_place *place, const struct oj_bound *bound)
+{
+    struct oj_own_keep of = {-1, 0.0f};
+    int64_t n = 0;
+    oj_own_begin(s);
+    for (int64_t i = 0; i < s->n_candidates; i++)
+    {
+        int64_t slot = s->candidate[i];
+        float low = s->candidate_low[i];
+        oj_candidate_move(s, n, i, 1);
+        n += oj_own_keeps(s, place, bound, segments->feature[slot], low, &of);
+    }
+    s->n_candidates = n;
+}
+
+/* Room for one more bundle. */
+static inline oj_status oj_candidates_reserve(struct oj_nearest_scratch *s,
+                                              struct oj_error *err)
+{
+    int64_t n = s->n_candidates + OJ_BUNDLE;
+    OJ_ROOM(s->candidate_low, s->n_candidates, n, s->cap_low, err);
+    OJ_ROOM(s->candidate_high, s->n_candidates, n, s->cap_high, err);
+    return oj_reserve(&s->candidate, s->n_candidates, n, &s->cap_candidates,
+                      sizeof *s->candidate, err);
+}
+
+/* Measures a bundle, tightens the bound, where that is searched for, and keeps
+ * what can be needed. */
+OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
+                                    struct oj_nearest_scratch *s,
+                                    const struct oj_place *place, int64_t k,
+                                    int has_high, int searches, int32_t bundle,
+                                    struct oj_bound *bound,
+                                    struct oj_error *err)
+{
+    double d2[OJ_BUNDLE];
+    float low[OJ_BUNDLE], high[OJ_BUNDLE];
+    oj_bundle_measure(&segments->bundle[bundle], place, d2, low);
+    if (!s->choice.is_all)
+        oj_choice_mask(segments, &s->choice, bundle, bound->keep, d2, low);
+    if (has_high)
+        oj_bundle_high(place, d2, high);
+    oj_bound_tighten(segments, s, place, k, searches, bundle, d2, bound);
+    if (s->n_candidates + OJ_BUNDLE > s->cap_candidates)
+    {
+        oj_candidates_compact(s, bound->keep, has_high);
+        OJ_TRY(oj_candidates_reserve(s, err));
+    }
+    for (int i = 0; i < OJ_BUNDLE; i++)
+    {
+        s->candidate[s->n_candidates] = (int64_t)bundle * OJ_BUNDLE + i;
+        s->candidate_low[s->n_candidates] = low[i];
+        if (has_high)
+            s->candidate_high[s->n_candidates] = high[i];
+        s->n_candidates += low[i] <= bound->keep;
+    }
+    return OJ_OK;
+}
+
+/* Measures the boxes of the front from the group; returns the nearest. */
+OJ_INLINE int64_t oj_front_measure(struct oj_front *front, const float q[4])
+{
+    float least[OJ_LANES];
+    int32_t at[OJ_LANES];
+    int nearest = 0;
+    OJ_EIGHT
+    {
+        least[c] = INFINITY;
+        at[c] = 0;
+    }
+    for (int32_t i = 0; i * OJ_FANOUT < front->n; i++)
+    {
+        struct oj_front_block *block = &front->block[i];
+        oj_boxes_distance2(&block->box, q, block->d2);
+        OJ_EIGHT
+        {
+            float d2 = block->d2[c];
+            at[c] = d2 < least[c] ? i : at[c];
+            least[c] = d2 < least[c] ? d2 : least[c];
+        }
+    }
+    for (int c = 1; c < OJ_LANES; c++)
+        nearest = least[c] < least[nearest] ? c : nearest;
+    return (int64_t)at[nearest] * OJ_FANOUT + nearest;
+}
+
+/* Lists in s->near the places in the front of boxes within reach2. */
+OJ_INLINE void oj_front_list(struct oj_nearest_scratch *s, float reach2)
+{
+    const struct oj_front *front = &s->near_bundles;
+    int32_t n = 0;
+    for (int32_t i = 0; i * OJ_FANOUT < front->n; i++)
+    {
+        const float *d2 = front->block[i].d2;
+        int any = 0;
+        OJ_EIGHT any |= d2[c] <= reach2;
+        if (!any)
+            continue;
+        for (int32_t c = 0; c < OJ_FANOUT; c++)
+        {
+            s->near[n] = i * OJ_FANOUT + c;
+            n += d2[c] <= reach2;
+        }
+    }
+    s->n_near = n;
+}
+
+/* Starts with the nearest box alone: it gives a bound that most others do not
+ * pass. */
+OJ_INLINE oj_status oj_visit_nearest_box(
+    const struct oj_segments *segments, struct oj_nearest_scratch *s,
+    const struct oj_place *place, int64_t k, int has_high, int64_t nearest,
+    struct oj_bound *bound, struct oj_error *err)
+{
+    struct oj_front_block *block = &s->near_bundles.block[nearest / OJ_FANOUT];
+    int lane = (int)(nearest % OJ_FANOUT);
+    if (block->d2[lane] > bound->reach2)
+        return OJ_OK;
+    OJ_TRY(oj_visit_bundle(segments, s, place, k, has_high, 1,
+                           block->entry[lane], bound, err));
+    block->d2[lane] = INFINITY;
+    return OJ_OK;
+}
+
+/* Leaves in s->candidate the segments that can be among the k nearest of a
+ * point of the group, within cap; or sets s->too_many. expected: about how many
+ * features a point wants. */
+OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
+                                          struct oj_nearest_scratch *s,
+                                          const struct oj_place *place,
+                                          int64_t k, int has_high,
+                                          int64_t expected, double cap,
+                                          struct oj_error *err)
+{
+    const struct oj_tree *tree = &segments->tree;
+    struct oj_front *front = &s->near_bundles;
+    struct oj_bound bound = oj_bound_make(tree, cap);
+    int64_t many = OJ_MANY_CANDIDATES + 1, check_at;
+    int64_t nearest;
+    int searches;
+    float q[4];
+    if (k > 1) /* some segments a feature */
+        many = 4 * (OJ_MANY_CANDIDATES + 4 * expected);
+    check_at = many;
+    s->n_candidates = 0;
+    s->too_many = 0;
+    searches = oj_bound_begin(tree, s, place, k, &bound);
+    if (front->n == 0)
+        return OJ_OK;
+    OJ_TRY(oj_candidates_reserve(s, err));
+    OJ_ROOM(s->near, 0, front->n + OJ_FANOUT, s->cap_near, err);
+    oj_tree_relative(tree, &place->box, q);
+    nearest = oj_front_measure(front, q);
+    if (searches)
+        OJ_TRY(oj_visit_nearest_box(segments, s, place, k, has_high, nearest,
+                                    &bound, err));
+    oj_front_list(s, bound.reach2);
+    for (int32_t i = 0; i < s->n_near; i++)
+    {
+        const struct oj_front_block *block =
+            &front->block[s->near[i] / OJ_FANOUT];
+        int lane = s->near[i] % OJ_FANOUT;
+        if (block->d2[lane] > bound.reach2)
+            continue;
+        OJ_TRY(oj_visit_bundle(segments, s, place, k, has_high, searches,
+                               block->entry[lane], &bound, err));
+        if (s->n_candidates > check_at)
+        {
+            oj_candidates_compact(s, bound.keep, has_high);
+            if (k > 1 && s->n_candidates > many)
+                oj_candidates_compact_by_feature(segments, s, place, &bound);
+            s->too_many = place->h > 0.0 && s->n_candidates > many;
+            if (s->too_many)
+                return OJ_OK;
+            check_at = 2 * s->n_candidates + many;
+        }
+    }
+    oj_candidates_compact(s, bound.keep, has_high);
+    if (k > 1 && searches && s->n_best < k &&
+        s->n_candidates > OJ_FEW_CANDIDATES)
+        oj_candidates_compact_by_feature(segments, s, place, &bound);
+    return OJ_OK;
+}
+
+/* --- answers -------------------------------------------------------------- */
+
+/* What each point gets: constants in what follows. */
+enum nearest_answer
+{
+    ONE_NEAREST,   /* the first in tie order of those at the least distance */
+    ONE_ALLOWED,   /* likewise, of features of other classes */
+    NEAREST_TIES,  /* all at the least distance */
+    NEAREST_LISTED /* k of them, or all within reach; filtered ones */
+};
+
+/* --- the nearest of each point of a group --------------------------------- */
+
+/* The first in tie order of the nearest, while they are found. */
+struct group_best
+{
+    double distance[OJ_GROUP];
+    int32_t feature[OJ_GROUP];
+    uint32_t tied; /* bit i: others may be as near to point i */
+};
+
+/* 1 when feature a comes before b in tie order. */
+OJ_INLINE int comes_before(const struct oj_cpu_index *index, int32_t a,
+                           int32_t b)
+{
+    if (b == NO_FEATURE)
+        return 1;
+    if (index->tie_rank == NULL)
+        return a < b;
+    return index->tie_rank[a] < index->tie_rank[b];
+}
+
+/* First in tie order of the features whose polygons contain each point, at
+ * distance 0: of how many points there are some. */
+OJ_INLINE int set_containing_as_nearest(const struct oj_cpu_index *index,
+                                        const struct oj_nearest_scratch *s,
+                                        const struct oj_group *g, int excludes,
+                                        struct group_best *best)
+{
+    int n_inside = 0;
+    best->tied = 0;
+    for (int i = 0; i < g->n; i++)
+    {
+        int64_t n;
+        const int32_t *feature = oj_group_containing(s, g, i, &n);
+        best->feature[i] = NO_FEATURE;
+        int64_t n_taken = 0;
+        for (int64_t k = 0; k < n; k++)
+        {
+            if (!oj_choice_takes(&s->choice, feature[k]) ||
+                (excludes &&
+                 oj_excluded_class(&s->choice, feature[k]) == g->excluded[i]))
+                continue;
+            n_taken++;
+            if (comes_before(index, feature[k], best->feature[i]))
+                best->feature[i] = feature[k];
+        }
+        best->distance[i] = n_taken > 0 ? 0.0 : INFINITY;
+        best->tied |= (uint32_t)(n_taken > 1) << i;
+        n_inside += n_taken > 0;
+    }
+    return n_inside;
+}
+
+/* Measures the pairs and lets them compete. */
+OJ_INLINE void measure_pairs(const struct oj_cpu_index *index,
+                             const struct oj_nearest_scratch *s,
+                             const struct oj_group *g, int marks_ties,
+                             struct oj_group_pairs *p, struct group_best *best)
+{
+    double distance[OJ_PAIRS_AT_ONCE + OJ_GROUP];
+    int n = p->n;
+    oj_group_pairs_distance(&index->segments, s, g, p, 0, distance);
+    for (int i = 0; i < n; i++)
+    {
+        int at = p->point[i];
+        int32_t feature =
+            index->segments.feature[s->candidate[p->candidate[i]]];
+        double d = distance[i];
+        int wins = (d < best->distance[at]) |
+                   ((d == best->distance[at]) & (d < INFINITY) &
+                    comes_before(index, feature, best->feature[at]));
+        if (marks_ties)
+        {
+            uint32_t other =
+                (d == best->distance[at]) & (feature != best->feature[at]);
+            uint32_t nearer = d < best->distance[at];
+            best->tied &= ~(nearer << at);
+            best->tied |= other << at;
+        }
+        best->distance[at] = wins ? d : best->distance[at];
+        best->feature[at] = wins ? feature : best->feature[at];
+    }
+    p->n = 0;
+}
+
+/* Decides the nearest of each point of the group among the candidates; best:
+ * what is around the points. */
+OJ_INLINE void find_nearest_of_group(const struct oj_cpu_index *index,
+                                     struct oj_nearest_scratch *s,
+                                     const struct oj_group *g,
+                                     enum nearest_answer answer,
+                                     struct group_best *best)
+{
+    float least2[OJ_GROUP], limit2[OJ_GROUP];
+    struct oj_scale scale = oj_fill_matrix(&index->segments, s, g, least2);
+    struct oj_group_pairs pairs;
+    int marks_ties = answer == NEAREST_TIES;
+    if (answer == ONE_ALLOWED)
+        oj_matrix_mask(&index->segments, s, g, least2);
+    pairs.n = 0;
+    for (int i = 0; i < g->n; i++)
+    {
+        int inside = best->feature[i] != NO_FEATURE;
+        float reach = (inside ? 0.0f : sqrtf(least2[i])) + 2.0f * scale.off;
+        limit2[i] = reach * reach * (1.0f + 1e-6f);
+    }
+    for (int i = g->n; i % OJ_WIDE != 0; i++)
+        limit2[i] = -1.0f;
+    /* all that rounding might have put in the wrong order */
+    for (int32_t j = 0; j < s->n_candidates; j++)
+    {
+        uint32_t close = oj_points_within_limit(
+            s->matrix + (int64_t)j * OJ_GROUP, limit2, g->n);
+        for (; close != 0; close &= close - 1)
+        {
+            pairs.point[pairs.n] = __builtin_ctz(close);
+            pairs.candidate[pairs.n++] = j;
+        }
+        if (pairs.n > OJ_PAIRS_AT_ONCE)
+            measure_pairs(index, s, g, marks_ties, &pairs, best);
+    }
+    measure_pairs(index, s, g, marks_ties, &pairs, best);
+}
+
+/* Points on their way to their answers. */
+struct nearest_search
+{
+    const struct oj_cpu_index *index;
+    struct oj_nearest_scratch *s;
+    const struct oj_nearest_output *to;
+    int64_t k; /* features that are found for each; OJ_EVERY_PAIR: those within
+                  reach */
+    int is_filtered;
+    int has_reaches; /* rows have reaches of their own, or none */
+};
+
+static int32_t input_row_of_point(const struct oj_nearest_output *to,
+                                  const struct oj_ordered_point *point)
+{
+    return to->row == NULL ? (int32_t)point->index : to->row[point->index];
+}
+
+/* The feature of this FID; where they ascend. */
+static int32_t find_feature_of_fid(const struct oj_flat *flat, int64_t fid)
+{
+    int64_t low = 0, high = flat->n_features;
+    uint64_t at = (uint64_t)fid - (uint64_t)flat->fid[0];
+    if (at < (uint64_t)high && flat->fid[at] == fid)
+        return (int32_t)at;
+    while (low < high)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if (flat->fid[middle] < fid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < flat->n_features && flat->fid[low] == fid ? (int32_t)low
+                                                           : OJ_NO_CLASS;
+}
+
+/* Each feature is a class where a row excludes that of its FID. */
+static int32_t excluded_class_of_row(const struct oj_cpu_index *index,
+                                     const struct oj_pair_filter *filter,
+                                     int32_t row)
+{
+    const struct oj_flat *input = filter->input;
+    if (index->relation.exclude_self)
+        return find_feature_of_fid(filter->join_side, input->fid[row]);
+    return input->exclude_class[row] >= 0 ? input->exclude_class[row]
+                                          : OJ_NO_CLASS;
+}
+
+/* 1 when each row leaves out one class of features, and nothing else. */
+static int leaves_out_one_class(const struct oj_cpu_index *index,
+                                const struct oj_pair_filter *filter)
+{
+    const struct oj_relation *relation = &index->relation;
+    int by_class = filter->input->exclude_class != NULL;
+    if (relation->exclude_same_geometry || filter->input->n_features == 0 ||
+        filter->join_side->n_features == 0 ||
+        filter->input->max_distance != NULL || relation->unordered_pairs != 0 ||
+        oj_relation_compares_attributes(relation))
+        return 0;
+    return relation->exclude_self ? !by_class && index->fids_ascend : by_class;
+}
+
+/* No pair of the point is farther; below 0: it has none. */
+static double reach_of_point(const struct nearest_search *search,
+                             const struct oj_ordered_point *point)
+{
+    const struct oj_flat *input;
+    int32_t row;
+    if (!search->has_reaches)
+        return search->index->relation.max_distance;
+    input = search->to->filter->input;
+    row = input_row_of_point(search->to, point);
+    if (!oj_feature_may_pair(input, row))
+        return -1.0;
+    return input->max_distance != NULL ? input->max_distance[row]
+                                       : search->index->relation.max_distance;
+}
+
+/* The greatest reach of n points, at least 0. */
+OJ_INLINE double greatest_reach(const struct nearest_search *search, int64_t n,
+                                const struct oj_ordered_point *point)
+{
+    double most = 0.0;
+    if (!search->has_reaches)
+        return search->index->relation.max_distance;
+    for (int64_t i = 0; i < n; i++)
+    {
+        double reach = reach_of_point(search, &point[i]);
+        most = reach > most ? reach : most;
+    }
+    return most;
+}
+
+/* The pairs of a point, in the order of its answer. */
+struct point_pairs
+{
+    int64_t n;
+    const int32_t *feature;
+    const double *distance;
+};
+
+/* Many pairs: the first of them, in place. */
+static oj_status rank_many_pairs_of_point(struct nearest_search *search,
+                                          int64_t first, int64_t n,
+                                          struct point_pairs *out,
+                                          struct oj_error *err)
+{
+    struct oj_group_features *f = &search->s->features;
+    struct oj_ranking *ranking = &search->s->ranking;
+    ranking->k = search->k;
+    ranking->max_distance = INFINITY;
+    oj_ranking_start(ranking);
+    for (int64_t i = first; i < first + n; i++)
+        OJ_TRY(oj_ranking_add(ranking, f->feature[f->pair_of[i]],
+                              f->pair_distance[i], err));
+    oj_ranking_finish(ranking);
+    for (int64_t i = 0; i < ranking->n; i++)
+    {
+        f->pair_of[first + i] = ranking->list[i].feature;
+        f->pair_distance[first + i] = ranking->list[i].distance;
+    }
+    *out = (struct point_pairs){ranking->n, f->pair_of + first,
+                                f->pair_distance + first};
+    return OJ_OK;
+}
+
+/* The pairs of point i of the group, cut to k and its ties. feature, distance:
+ * memory for few of them. */
+OJ_INLINE oj_status sort_pairs_of_point(struct nearest_search *search, int i,
+                                        int32_t *feature, double *distance,
+                                        struct point_pairs *out,
+                                        struct oj_error *err)
+{
+    struct oj_group_features *f = &search->s->features;
+    int64_t first = f->offset[i], n = f->end[i] - first, k = search->k;
+    int32_t *of = f->pair_of + first;
+    if (k == OJ_EVERY_PAIR || n < 2)
+    {
+        for (int64_t p = 0; p < n; p++)
+            of[p] = f->feature[of[p]];
+        *out = (struct point_pairs){n, of, f->pair_distance + first};
+        return OJ_OK;
+    }
+    if (n > OJ_FEW_PAIRS)
+        return rank_many_pairs_of_point(search, first, n, out, err);
+    for (int64_t p = 0; p < n; p++)
+        of[p] = f->feature[of[p]];
+    if (n <= OJ_VERY_FEW_PAIRS)
+        oj_pairs_sort_by_insertion((int)n, of, f->pair_distance + first,
+                                   feature, distance);
+    else
+        oj_pairs_sort_few((int)n, of, f->pair_distance + first, feature,
+                          distance);
+    if (n > k)
+    {
+        int64_t kept = k;
+        while (search->index->relation.ties == OJ_TIES_ALL && kept < n &&
+               distance[kept] == distance[k - 1])
+            kept++;
+        n = kept;
+    }
+    *out = (struct point_pairs){n, feature, distance};
+    return OJ_OK;
+}
+
+/* The places of a group's rows lie all over the lists: they are fetched while
+ * the group is searched for, first the offsets, then what these say.  Without
+ * that the writes are a third of the time of SpatialBench's Q12. */
+OJ_INLINE void fetch_offsets_of_lists(const struct nearest_search *search,
+                                      const struct oj_group *g)
+{
+    const struct oj_nearest_output *to = search->to;
+    for (int i = 0; to->lists != NULL && i < g->n; i++)
+    {
+        int32_t row = input_row_of_point(to, &g->point[i]);
+        __builtin_prefetch(&to->lists->offset[row]);
+    }
+}
+
+OJ_INLINE void fetch_lists(const struct nearest_search *search,
+                           const struct oj_group *g)
+{
+    const struct oj_nearest_output *to = search->to;
+    for (int i = 0; to->lists != NULL && i < g->n; i++)
+    {
+        int32_t row = input_row_of_point(to, &g->point[i]);
+        int64_t at = to->lists->offset[row];
+        int64_t last = to->lists->offset[row + 1] - 1;
+        __builtin_prefetch(&to->lists->join_row[at], 1);
+        __builtin_prefetch(&to->lists->measure[at], 1);
+        __builtin_prefetch(&to->lists->measure[last], 1);
+    }
+}
+
+/* A row's place in lists of k each; fewer leave a gap. */
+static void put_pairs_in_place(const struct oj_nearest_output *to, int32_t row,
+                               const struct point_pairs *pairs)
+{
+    int64_t at = to->lists->offset[row];
+    int64_t n = to->lists->offset[row + 1] - at;
+    for (int64_t i = 0; i < pairs->n; i++)
+    {
+        to->lists->join_row[at + i] = pairs->feature[i];
+        to->lists->measure[at + i] = pairs->distance[i];
+    }
+    for (int64_t i = pairs->n; i < n; i++)
+        to->lists->join_row[at + i] = NO_FEATURE;
+}
+
+static oj_status put_pairs(const struct oj_nearest_output *to, int32_t row,
+                           const struct point_pairs *pairs,
+                           struct oj_error *err)
+{
+    struct oj_answers *answers = to->answers;
+    int64_t at = answers->n_entries;
+    if (to->lists != NULL)
+    {
+        put_pairs_in_place(to, row, pairs);
+        return OJ_OK;
+    }
+    if (pairs->n == 0) /* and perhaps no arrays */
+        return OJ_OK;
+    OJ_TRY(oj_answers_reserve(answers, pairs->n, err));
+    for (int64_t i = 0; i < pairs->n; i++)
+        answers->row[at + i] = row;
+    memcpy(answers->feature + at, pairs->feature,
+           (size_t)pairs->n * sizeof *pairs->feature);
+    memcpy(answers->distance + at, pairs->distance,
+           (size_t)pairs->n * sizeof *pairs->distance);
+    answers->n_entries = at + pairs->n;
+    return OJ_OK;
+}
+
+/* One pair of the row, or none: n is 1 or 0. */
+static void put_one(const struct oj_nearest_output *to, int32_t row, int64_t n,
+                    const struct point_pairs *pairs)
+{
+    to->ones->feature[row] = n > 0 ? pairs->feature[0] : NO_FEATURE;
+    to->ones->distance[row] = n > 0 ? pairs->distance[0] : (double)NAN;
+}
+
+/* Keeps, of the pairs of a row, those that the filter passes, up to k and its
+ * ties.  They are in order and change places only to the front. */
+static struct point_pairs filter_pairs(const struct nearest_search *search,
+                                       int32_t row, int32_t *feature,
+                                       double *distance, int64_t n)
+{
+    const struct oj_relation *relation = &search->index->relation;
+    int64_t kept = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (kept >= relation->k && (relation->ties != OJ_TIES_ALL ||
+                                    distance[i] != distance[relation->k - 1]))
+            break;
+        if (distance[i] < relation->min_distance ||
+            !oj_pair_may_count(search->to->filter, row, feature[i]))
+            continue;
+        feature[kept] = feature[i];
+        distance[kept++] = distance[i];
+    }
+    return (struct point_pairs){kept, feature, distance};
+}
+
+static oj_status leave_point_open(struct oj_nearest_scratch *s,
+                                  const struct oj_ordered_point *point,
+                                  struct oj_error *err)
+{
+    OJ_ROOM(s->open, s->n_open, s->n_open + 1, s->cap_open, err);
+    s->open[s->n_open++] = *point;
+    return OJ_OK;
+}
+
+/* Puts the pairs of a point that pass the filter; too few of k nearest leave it
+ * open. */
+static oj_status put_filtered_pairs(struct nearest_search *search,
+                                    const struct oj_ordered_point *point,
+                                    const struct point_pairs *found,
+                                    struct oj_error *err)
+{
+    const struct oj_nearest_output *to = search->to;
+    int32_t row = input_row_of_point(to, point);
+    struct point_pairs pairs =
+        filter_pairs(search, row, (int32_t *)(uintptr_t)found->feature,
+                     (double *)(uintptr_t)found->distance, found->n);
+    if (pairs.n < search->index->relation.k && found->n >= search->k &&
+        search->k < search->s->choice.n_features)
+        return leave_point_open(search->s, point, err);
+    if (to->ones == NULL)
+        return put_pairs(to, row, &pairs, err);
+    put_one(to, row, pairs.n, &pairs);
+    return OJ_OK;
+}
+
+/* Measures the features near the group and lists those that each point may
+ * have. */
+OJ_INLINE oj_status list_pairs_of_group(struct nearest_search *search,
+                                        const struct oj_group *g,
+                                        struct oj_error *err)
+{
+    const struct oj_cpu_index *index = search->index;
+    struct oj_nearest_scratch *s = search->s;
+    float least2[OJ_GROUP], limit2[OJ_GROUP];
+    double reach[OJ_GROUP];
+    struct oj_scale scale;
+    OJ_TRY(oj_group_features_list(&index->segments, index->tie_rank, s, g,
+                                  search->k, err));
+    OJ_TRY(oj_matrix_reserve(s, err));
+    scale = oj_fill_matrix(&index->segments, s, g, least2);
+    oj_group_features_fill(s, g);
+    oj_group_features_kth(s, g, search->k, limit2);
+    for (int i = 0; i < g->n; i++)
+        reach[i] = reach_of_point(search, &g->point[i]);
+    oj_limits_widen(&scale, g->n, reach, limit2);
+    oj_group_features_close(s, g, limit2);
+    return oj_group_features_measure(&index->segments, s, g, &scale, reach,
+                                     limit2, err);
+}
+
+/* Puts the pairs of the points of the group that are marked. */
+OJ_INLINE oj_status put_listed_pairs(struct nearest_search *search,
+                                     const struct oj_group *g, uint32_t marked,
+                                     struct oj_error *err)
+{
+    for (int i = 0; i < g->n; i++)
+    {
+        int32_t feature[OJ_FEW_PAIRS];
+        double distance[OJ_FEW_PAIRS];
+        struct point_pairs pairs;
+        if ((marked >> i & 1u) == 0)
+            continue;
+        OJ_TRY(sort_pairs_of_point(search, i, feature, distance, &pairs, err));
+        if (i == g->n - 1)
+        {
+            search->s->carry.x = g->x[i];
+            search->s->carry.y = g->y[i];
+            search->s->carry.distance =
+                pairs.n >= search->k && search->s->choice.filter == NULL
+                    ? pairs.distance[search->k - 1]
+                    : INFINITY;
+        }
+        if (search->is_filtered)
+            OJ_TRY(put_filtered_pairs(search, &g->point[i], &pairs, err));
+        else
+            OJ_TRY(put_pairs(search->to,
+                             input_row_of_point(search->to, &g->point[i]),
+                             &pairs, err));
+    }
+    return OJ_OK;
+}
+
+/* One nearest: only points to which several features are as near are listed. */
+OJ_INLINE oj_status put_nearest(struct nearest_search *search,
+                                const struct oj_group *g,
+                                const struct group_best *best, int marks_ties,
+                                struct oj_error *err)
+{
+    const struct oj_nearest_output *to = search->to;
+    double max_distance = search->index->relation.max_distance;
+    uint32_t tied = 0;
+    for (int i = 0; i < g->n; i++)
+    {
+        int32_t row = input_row_of_point(to, &g->point[i]);
+        int matched = (best->feature[i] != NO_FEATURE) &
+                      (best->distance[i] <= max_distance);
+        if (marks_ties && matched && (best->tied >> i & 1u) != 0)
+        {
+            if (to->ones != NULL)
+                to->ones->feature[row] = OJ_ONE_OF_MANY;
+            tied |= 1u << i;
+        }
+        else if (to->ones != NULL)
+        {
+            to->ones->feature[row] = matched ? best->feature[i] : NO_FEATURE;
+            to->ones->distance[row] = matched ? best->distance[i] : NAN;
+        }
+        else if (matched)
+        {
+            OJ_TRY(oj_answers_reserve(to->answers, 1, err));
+            oj_answers_put(to->answers, row, best->feature[i],
+                           best->distance[i]);
+        }
+    }
+    if (!marks_ties || tied == 0)
+        return OJ_OK;
+    OJ_TRY(list_pairs_of_group(search, g, err));
+    return put_listed_pairs(search, g, tied, err);
+}
+
+/* About how many features a point wants. */
+OJ_INLINE int64_t expected_features(const struct nearest_search *search,
+                                    enum nearest_answer answer)
+{
+    if (answer != NEAREST_LISTED)
+        return 1;
+    return search->k == OJ_EVERY_PAIR ? search->s->expected : search->k;
+}
+
+/* The classes that do not count for the points of a group. */
+OJ_INLINE void set_excluded_classes(const struct nearest_search *search,
+                                    struct oj_group *g)
+{
+    const struct oj_nearest_output *to = search->to;
+    for (int i = 0; i < OJ_GROUP; i++)
+        g->excluded[i] = OJ_NO_CLASS;
+    for (int i = 0; i < g->n; i++)
+        g->excluded[i] = excluded_class_of_row(
+            search->index, to->filter, input_row_of_point(to, &g->point[i]));
+}
+
+/* Where all points exclude one class, its features are left out at once: where
+ * nearly all features are of it, very many would be candidates. */
+OJ_INLINE void leave_out_common_class(const struct nearest_search *search,
+                                      int64_t n,
+                                      const struct oj_ordered_point *point)
+{
+    const struct oj_nearest_output *to = search->to;
+    int32_t common = OJ_NO_CLASS;
+    for (int64_t i = 0; i < n; i++)
+    {
+        int32_t of = excluded_class_of_row(search->index, to->filter,
+                                           input_row_of_point(to, &point[i]));
+        if (i > 0 && of != common)
+        {
+            common = OJ_NO_CLASS;
+            break;
+        }
+        common = of;
+    }
+    search->s->choice.left_out = common;
+    search->s->choice.is_all =
+        common == OJ_NO_CLASS && search->s->choice.class_of == NULL;
+}
+
+/* Answers the points of a group, or sets s->too_many. */
+OJ_INLINE oj_status answer_group(struct nearest_search *search,
+                                 struct oj_group *g, enum nearest_answer answer,
+                                 struct oj_error *err)
+{
+    const struct oj_cpu_index *index = search->index;
+    struct oj_nearest_scratch *s = search->s;
+    struct group_best best;
+    int64_t k = answer == NEAREST_LISTED ? search->k : 1;
+    double cap = greatest_reach(search, g->n, g->point);
+    double start = s->timings ? oj_clock_seconds() : 0.0, middle = 0.0;
+    if (answer == ONE_ALLOWED)
+    {
+        set_excluded_classes(search, g);
+        leave_out_common_class(search, g->n, g->point);
+    }
+    /* where all are inside, only other features at distance 0 matter */
+    if (answer != NEAREST_LISTED &&
+        set_containing_as_nearest(index, s, g, answer == ONE_ALLOWED, &best) ==
+            g->n)
+        cap = 0.0;
+    if (answer == NEAREST_LISTED)
+        fetch_offsets_of_lists(search, g);
+    OJ_TRY(oj_collect_candidates(&index->segments, s, &g->place, k,
+                                 answer >= NEAREST_TIES,
+                                 expected_features(search, answer), cap, err));
+    if (s->too_many)
+        return OJ_OK;
+    if (s->timings)
+        middle = oj_clock_seconds();
+    if (answer == NEAREST_LISTED)
+        fetch_lists(search, g);
+    if (answer != NEAREST_LISTED)
+    {
+        OJ_TRY(oj_matrix_reserve(s, err));
+        find_nearest_of_group(index, s, g, answer, &best);
+        OJ_TRY(put_nearest(search, g, &best, answer == NEAREST_TIES, err));
+    }
+    else
+    {
+        OJ_TRY(list_pairs_of_group(search, g, err));
+        OJ_TRY(put_listed_pairs(search, g, UINT32_MAX, err));
+        s->expected = s->features.offset[g->n] / g->n;
+    }
+    s->n_refined += s->n_candidates * g->n;
+    if (s->timings)
+    {
+        s->filter_s += middle - start;
+        s->refine_s += oj_clock_seconds() - middle;
+    }
+    return OJ_OK;
+}
+
+/* A group is as large as its candidates allow; of listed answers, the features
+ * that these belong to: points want k of them, or those in reach, in any case.
+ */
+OJ_INLINE void adapt_group_limit(struct nearest_search *search,
+                                 enum nearest_answer answer)
+{
+    struct oj_nearest_scratch *s = search->s;
+    double base = s->limit_base;
+    int64_t wanted = expected_features(search, answer);
+    if (answer == NEAREST_LISTED)
+        oj_adapt(&s->group_limit, s->features.n, 12 + 3 * wanted / 2,
+                 24 + 3 * wanted, base);
+    else
+        oj_adapt(&s->group_limit, s->n_candidates, 20, 40, base);
+}
+
+/* Answers the points of a patch, group by group. */
+OJ_INLINE oj_status answer_patch(struct nearest_search *search, int n,
+                                 const struct oj_ordered_point *point,
+                                 enum nearest_answer answer,
+                                 struct oj_error *err)
+{
+    struct oj_nearest_scratch *s = search->s;
+    struct oj_group g;
+    int most = OJ_GROUP;
+    for (int at = 0; at < n;)
+    {
+        OJ_TRY(oj_check_cancel(s->cancel, err));
+        oj_group_take(&g, n - at, most, point + at, s->group_limit);
+        g.first = at;
+        OJ_TRY(answer_group(search, &g, answer, err));
+        if (s->too_many)
+        {
+            most = (g.n + 1) / 2;
+            continue;
+        }
+        most = OJ_GROUP;
+        at += g.n;
+        adapt_group_limit(search, answer);
+    }
+    return OJ_OK;
+}
+
+/* Answers go to random places of large arrays, and what rows exclude comes from
+ * there: has their cache lines come near while the patch is at work. */
+OJ_INLINE void prefetch_rows(const struct nearest_search *search, int n,
+                             const struct oj_ordered_point *point,
+                             enum nearest_answer answer)
+{
+    const struct oj_nearest_output *to = search->to;
+    for (int i = 0; to->ones != NULL && i < n; i++)
+    {
+        __builtin_prefetch(&to->ones->feature[point[i].index], 0, 2);
+        __builtin_prefetch(&to->ones->distance[point[i].index], 0, 2);
+    }
+    for (int i = 0; answer == ONE_ALLOWED && i < n; i++)
+    {
+        const struct oj_flat *input = to->filter->input;
+        int32_t row = input_row_of_point(to, &point[i]);
+        if (input->exclude_class != NULL)
+            __builtin_prefetch(&input->exclude_class[row]);
+        else
+            __builtin_prefetch(&input->fid[row]);
+    }
+}
+
+OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
+                                  const struct oj_ordered_point *point,
+                                  enum nearest_answer answer,
+                                  struct oj_error *err)
+{
+    const struct oj_cpu_index *index = search->index;
+    struct oj_nearest_scratch *s = search->s;
+    struct oj_place patch;
+    double base = s->limit_base;
+    int64_t k = answer == NEAREST_LISTED ? search->k : 1;
+    int most_at_once = s->choice.filter != NULL ? 1 : OJ_PATCH;
+    int most = most_at_once;
+    s->carry.distance = INFINITY;
+    for (int64_t at = 0; at < n;)
+    {
+        int64_t expected = expected_features(search, answer);
+        int64_t few = answer != NEAREST_LISTED ? 24 : 64 + 3 * expected;
+        int64_t many = answer != NEAREST_LISTED ? 96 : 256 + 8 * expected;
+        int taken =
+            oj_place_take(&patch, n - at, most, point + at, s->patch_limit);
+        s->choice.row = input_row_of_point(search->to, point + at);
+        if (answer == ONE_ALLOWED)
+            leave_out_common_class(search, taken, point + at);
+        OJ_TRY(oj_patch_bundles(&index->segments, s, &patch, k, expected,
+                                greatest_reach(search, taken, point + at),
+                                err));
+        if (s->too_many)
+        {
+            most = (taken + 1) / 2;
+            continue;
+        }
+        OJ_TRY(oj_patch_containing(s, taken, point + at, err));
+        prefetch_rows(search, taken, point + at, answer);
+        OJ_TRY(answer_patch(search, taken, point + at, answer, err));
+        most = most_at_once;
+        at += taken;
+        oj_adapt(&s->patch_limit, s->near_bundles.n, few, many, 4.0 * base);
+    }
+    return OJ_OK;
+}
+
+OJ_CLONES static oj_status
+answer_one_nearest(struct nearest_search *search, int64_t n,
+                   const struct oj_ordered_point *point, struct oj_error *err)
+{
+    return answer_points(search, n, point, ONE_NEAREST, err);
+}
+
+OJ_CLONES static oj_status
+answer_one_allowed(struct nearest_search *search, int64_t n,
+                   const struct oj_ordered_point *point, struct oj_error *err)
+{
+    return answer_points(search, n, point, ONE_ALLOWED, err);
+}
+
+OJ_CLONES static oj_status
+answer_nearest_ties(struct nearest_search *search, int64_t n,
+                    const struct oj_ordered_point *point, struct oj_error *err)
+{
+    return answer_points(search, n, point, NEAREST_TIES, err);
+}
+
+OJ_CLONES static oj_status answer_listed(struct nearest_search *search,
+                                         int64_t n,
+                                         const struct oj_ordered_point *point,
+                                         struct oj_error *err)
+{
+    return answer_points(search, n, point, NEAREST_LISTED, err);
+}
+
+static oj_status answer_k_nearest(struct nearest_search *search, int64_t n,
+                                  const struct oj_ordered_point *point,
+                                  struct oj_error *err)
+{
+    struct oj_nearest_scratch *s = search->s;
+    if (search->k != OJ_EVERY_PAIR)
+    {
+        OJ_ROOM(s->best_feature, 0, search->k, s->cap_best, err);
+        OJ_ROOM(s->best_d2, 0, search->k, s->cap_best_d2, err);
+    }
+    return answer_listed(search, n, point, err);
+}
+
+/* --- filtered pairs -------------------------------------------------------
+
+ * The k nearest that pass are among the first features of the list of all.  How
+ * many of these to ask for follows the data: most points should have enough of
+ * them.  Those that have not ask for twice as many, and what is then still open
+ * is searched for point by point, with each feature on the way asked. */
+
+/* The least number to ask for. */
+static int64_t least_to_ask_for(const struct nearest_search *search)
+{
+    int64_t k = search->index->relation.k, n = search->s->choice.n_features;
+    int64_t least = k + (search->to->filter->is_needed ? 1 + k / 8 : 0);
+    return least < n ? least : n > 0 ? n : 1;
+}
+
+/* And the most: where pairs that count are rare, each feature is asked. */
+static int64_t most_to_ask_for(const struct nearest_search *search)
+{
+    int64_t most = 4 * search->index->relation.k + 16;
+    int64_t n = search->s->choice.n_features;
+    return most < n ? most : n > 0 ? n : 1;
+}
+
+static void adapt_number_to_ask_for(struct nearest_search *search, int64_t n,
+                                    int64_t least)
+{
+    struct oj_nearest_scratch *s = search->s;
+    int64_t most = most_to_ask_for(search);
+    if (8 * s->n_open > n)
+        s->asked += s->asked / 2 + 1;
+    else if (32 * s->n_open < n)
+        s->asked -= (s->asked - least + 7) / 8;
+    if (s->asked > most)
+        s->asked = most;
+    if (s->asked < least)
+        s->asked = least;
+}
+
+/* Answers those that are open, with search->k and the choice of segments as
+ * they now are. */
+static oj_status answer_open_points(struct nearest_search *search,
+                                    struct oj_error *err)
+{
+    struct oj_nearest_scratch *s = search->s;
+    struct oj_ordered_point *point = s->open;
+    int64_t n = s->n_open;
+    oj_status status;
+    s->open = NULL;
+    s->n_open = s->cap_open = 0;
+    status = answer_k_nearest(search, n, point, err);
+    oj_free(point);
+    return status;
+}
+
+static oj_status answer_open_points_one_by_one(struct nearest_search *search,
+                                               struct oj_error *err)
+{
+    struct oj_nearest_scratch *s = search->s;
+    double patch_limit = s->patch_limit, group_limit = s->group_limit;
+    int64_t k = search->index->relation.k, n = s->choice.n_features;
+    s->choice.filter = search->to->filter;
+    s->choice.is_all = 0;
+    search->k = k < n ? k : n;
+    OJ_TRY(answer_open_points(search, err));
+    s->patch_limit = patch_limit;
+    s->group_limit = group_limit;
+    return OJ_OK;
+}
+
+static oj_status answer_filtered(struct nearest_search *search, int64_t n,
+                                 const struct oj_ordered_point *point,
+                                 struct oj_error *err)
+{
+    struct oj_nearest_scratch *s = search->s;
+    int64_t least;
+    s->n_open = 0;
+    if (search->k == OJ_EVERY_PAIR)
+        return answer_k_nearest(search, n, point, err);
+    least = least_to_ask_for(search);
+    if (s->asked < least)
+        s->asked = least;
+    search->k = s->asked < s->choice.n_features ? s->asked : least;
+    OJ_TRY(answer_k_nearest(search, n, point, err));
+    adapt_number_to_ask_for(search, n, least);
+    if (s->n_open > 0)
+    {
+        int64_t most = most_to_ask_for(search);
+        search->k = 2 * search->k < most ? 2 * search->k : most;
+        OJ_TRY(answer_open_points(search, err));
+    }
+    return s->n_open > 0 ? answer_open_points_one_by_one(search, err) : OJ_OK;
+}
+
+/* --- points --------------------------------------------------------------- */
+
+static int has_reaches_of_rows(const struct oj_pair_filter *filter)
+{
+    return filter != NULL &&
+           (filter->input->max_distance != NULL || filter->input->n_texts > 0 ||
+            filter->input->vectors.value != NULL);
+}
+
+/* All segments, or those of a class. */
+static void choose_segments(const struct oj_cpu_index *index,
+                            const struct oj_segments_class *of,
+                            struct oj_nearest_scratch *s)
+{
+    const struct oj_segments *segments = &index->segments;
+    double base = of != NULL ? of->bundle_size : segments->bundle_size;
+    struct oj_segment_choice choice = {.end = segments->n_bundles * OJ_BUNDLE,
+                                       .n_features = index->n_features,
+                                       .is_all = 1};
+    if (of != NULL)
+        choice = (struct oj_segment_choice){.first = of->first,
+                                            .end = of->end,
+                                            .n_features = of->n_features,
+                                            .class_of = index->on_class,
+                                            .on_class = of->on_class};
+    choice.left_out = OJ_NO_CLASS;
+    s->choice = choice;
+    /* how many bundles' sizes a limit is, is alike in all classes */
+    if (s->limit_base > 0.0 && base > 0.0)
+    {
+        s->patch_limit *= base / s->limit_base;
+        s->group_limit *= base / s->limit_base;
+    }
+    else
+    {
+        s->patch_limit = 4.0 * base;
+        s->group_limit = base;
+    }
+    s->limit_base = base;
+}
+
+oj_status oj_nearest_points(const struct oj_cpu_index *index,
+                            struct oj_nearest_scratch *s, int64_t n,
+                            const struct oj_ordered_point *point,
+                            const struct oj_segments_class *of,
+                            const struct oj_nearest_output *to,
+                            struct oj_error *err)
+{
+    const struct oj_relation *relation = &index->relation;
+    struct nearest_search search = {index,
+                                    s,
+                                    to,
+                                    relation->k,
+                                    to->filter != NULL,
+                                    has_reaches_of_rows(to->filter)};
+    choose_segments(index, of, s);
+    if (search.k != OJ_EVERY_PAIR && search.k > s->choice.n_features)
+        search.k = s->choice.n_features > 0 ? s->choice.n_features : 1;
+    if (relation->k == 1 && relation->ties != OJ_TIES_ALL &&
+        !search.is_filtered)
+        return answer_one_nearest(&search, n, point, err);
+    if (search.is_filtered && relation->k == 1 &&
+        relation->ties != OJ_TIES_ALL &&
+        leaves_out_one_class(index, to->filter))
+    {
+        s->choice.excludes = 1;
+        s->choice.excluded = to->filter->join_side->exclude_class;
+        return answer_one_allowed(&search, n, point, err);
+    }
+    if (s->own == NULL)
+    {
+        OJ_NEW_ZEROED(s->own, 1, err);
+        s->ranking = oj_ranking_make(relation, index->tie_rank);
+    }
+    if (search.is_filtered)
+        return answer_filtered(&search, n, point, err);
+    return relation->k == 1 ? answer_nearest_ties(&search, n, point, err)
+                            : answer_k_nearest(&search, n, point, err);
+}
+
+void oj_nearest_scratch_free(struct oj_nearest_scratch *s)
+{
+    struct oj_group_features *f = &s->features;
+    void *const arrays[] = {s->near_bundles.block,
+                            s->near,
+                            s->candidate,
+                            s->candidate_low,
+                            s->matrix,
+                            s->best_feature,
+                            s->candidate_high,
+                            s->sorted,
+                            f->found,
+                            f->found_of,
+                            f->slot,
+                            s->best_d2,
+                            s->own,
+                            s->open,
+                            s->of_class,
+                            s->class_key,
+                            f->key,
+                            f->first,
+                            f->feature,
+                            f->least2,
+                            f->inside,
+                            f->close,
+                            f->column,
+                            f->pair_of,
+                            f->pair_distance};
+    oj_containing_free(&s->containing);
+    oj_ranking_free(&s->ranking);
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        oj_free(arrays[i]);
+    memset(s, 0, sizeof *s);
+}

@@ -1,0 +1,651 @@
+/** Patches: runs of points in Morton order that lie close together, and what of
+ *  the join side is near them.
+ *
+ *  patch   up to OJ_PATCH points; walks the trees once and keeps, in its
+ *          fronts, the few boxes that any of its points can need
+ *  group   up to OJ_GROUP points of a patch; looks at the fronts only
+ *          (cpu_nearest_of_point_groups.c)
+ *
+ *  The bound of both is how far the points of a box have their nearest segments
+ *  at most.  The segment nearest to the centre found so far tells how far any
+ *  point of the box can have its nearest (its distance from the farthest
+ * corner; for k > 1 the k-th least distance to different features plus half the
+ *  diagonal).  So a search ends up with the few segments that matter whatever
+ *  max_distance is.  Where fewer than k features are in reach, the bounds of
+ *  features by themselves do the same.
+ *
+ *  Everything here is inlined into cpu_nearest_of_point_groups.c, and compiled
+ * there for several instruction sets. Source: the bound is that of nearest
+ * neighbour search in R-trees (Roussopoulos et al. 1995), taken for a box of
+ * points at once after the collective query of Zhang, You, Gruenwald 2012; the
+ * rest ours.
+ */
+#ifndef CPU_POINT_PATCHES_H
+#define CPU_POINT_PATCHES_H
+
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../foundations/base/cpu_tree_walk.h"
+#include "cpu_nearest_search.h"
+
+#include <string.h>
+
+#define OJ_PATCH 512 /* points a patch has at most */
+
+/* A patch that has more boxes near it than this is taken in halves. */
+#define OJ_MANY_BOXES 1024
+
+/* k > 1: so many of the best are moved at once. */
+#define OJ_BEST_RUN 8
+
+/* Where some points are: their box, its centre, half its width and height,
+ * half its diagonal (these rounded up). */
+struct oj_place
+{
+    struct oj_box box;
+    double cx, cy, hx, hy, h;
+};
+
+OJ_INLINE void oj_place_set(struct oj_place *place, const struct oj_box *box)
+{
+    double dx, dy;
+    place->box = *box;
+    place->cx = 0.5 * box->x0 + 0.5 * box->x1;
+    place->cy = 0.5 * box->y0 + 0.5 * box->y1;
+    dx = box->x1 - place->cx;
+    dy = box->y1 - place->cy;
+    dx = dx > place->cx - box->x0 ? dx : place->cx - box->x0;
+    dy = dy > place->cy - box->y0 ? dy : place->cy - box->y0;
+    place->hx = dx * (1.0 + 1e-12);
+    place->hy = dy * (1.0 + 1e-12);
+    place->h = sqrt(dx * dx + dy * dy) * (1.0 + 1e-12);
+}
+
+/* How many of the n >= 1 points stay together: at most most, and only while
+ * width + height is within limit.  Sets place. */
+OJ_INLINE int oj_place_take(struct oj_place *place, int64_t n, int most,
+                            const struct oj_ordered_point *point, double limit)
+{
+    struct oj_box box = {point[0].x, point[0].y, point[0].x, point[0].y};
+    int taken = 1;
+    most = n < most ? (int)n : most;
+    for (; taken < most; taken++)
+    {
+        struct oj_box grown = box;
+        oj_box_add_point(&grown, point[taken].x, point[taken].y);
+        if ((grown.x1 - grown.x0) + (grown.y1 - grown.y0) > limit)
+            break;
+        box = grown;
+    }
+    oj_place_set(place, &box);
+    return taken;
+}
+
+/* --- how near each feature is known to be --------------------------------- */
+
+/* The slot of feature, or the empty one where it would be. */
+static inline struct oj_own_slot *oj_own_slot(struct oj_own_bounds *own,
+                                              int32_t feature)
+{
+    uint32_t at = (uint32_t)feature * 0x9E3779B1u >> 20;
+    while (own->slot[at].stamp == own->stamp &&
+           own->slot[at].feature != feature)
+        at = (at + 1) % OJ_OWN_SLOTS;
+    return &own->slot[at];
+}
+
+/* Notes that feature has a segment at d2. Returns 0 when a nearer one is known
+ * already. */
+static inline int oj_own_lower(struct oj_own_bounds *own, int32_t feature,
+                               double d2)
+{
+    struct oj_own_slot *slot = oj_own_slot(own, feature);
+    if (slot->stamp == own->stamp)
+    {
+        int is_lower = d2 < slot->d2;
+        slot->d2 = is_lower ? d2 : slot->d2;
+        return is_lower;
+    }
+    if (own->n == OJ_OWN_MOST)
+        return 1;
+    own->n++;
+    slot->stamp = own->stamp;
+    slot->feature = feature;
+    slot->d2 = d2;
+    return 1;
+}
+
+/* The least squared distance of feature, or INFINITY. */
+static inline double oj_own_least2(struct oj_own_bounds *own, int32_t feature)
+{
+    const struct oj_own_slot *slot = oj_own_slot(own, feature);
+    return slot->stamp == own->stamp ? slot->d2 : INFINITY;
+}
+
+/* --- the bound ------------------------------------------------------------ */
+
+/* What the points of a place need: segments that come within "within" of its
+ * box. */
+struct oj_bound
+{
+    double least2; /* k == 1: least squared distance from the centre */
+    double other2; /* where points exclude a class: the least of others than
+                      that of least2, */
+    int32_t least_class;
+    double least_within, other_within; /* and how far the two are at most */
+    double within; /* no point has its (k-th) nearest farther away */
+    float reach2;  /* the same, as the tree compares it */
+    float keep;    /* the same, as lower bounds are compared */
+    double cap;    /* no pair is farther: max_distance, or 0 */
+    double slack;  /* of the tree */
+};
+
+/* A distance as lower bounds are compared with it. */
+OJ_INLINE float oj_keep_within(double within, double slack)
+{
+    double keep = within * (1.0 + 1e-6) + slack;
+    /* beyond the range of single precision nothing is left out */
+    return keep < 1e18 ? (float)keep * (1.0f + 1e-6f) : INFINITY;
+}
+
+OJ_INLINE void oj_bound_set(struct oj_bound *bound, const struct oj_tree *tree,
+                            double within)
+{
+    within = within < bound->cap ? within : bound->cap;
+    bound->within = within;
+    bound->reach2 = oj_tree_reach2(tree, within);
+    bound->keep = oj_keep_within(within, bound->slack);
+}
+
+OJ_INLINE struct oj_bound oj_bound_make(const struct oj_tree *tree, double cap)
+{
+    struct oj_bound bound = {.least2 = INFINITY,
+                             .other2 = INFINITY,
+                             .least_class = OJ_NO_CLASS,
+                             .least_within = INFINITY,
+                             .other_within = INFINITY,
+                             .within = INFINITY,
+                             .cap = cap,
+                             .slack = tree->slack};
+    oj_bound_set(&bound, tree, INFINITY);
+    return bound;
+}
+
+/* From the centre of place, squared distances to the segments of a bundle, up
+ * to rounding; and what each is at least away from every point of the box: the
+ * distance is a convex function, so it lies above its tangent plane at the
+ * centre, d - |n.x| hx - |n.y| hy with n the unit vector away from the segment
+ * and hx, hy half the box.  low is in single precision, made to err to the
+ * smaller side. */
+OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
+                                 const struct oj_place *place,
+                                 double *restrict d2, float *restrict low)
+{
+    double x = place->cx, y = place->cy;
+    double hx = place->hx, hy = place->hy;
+    double across[OJ_BUNDLE];
+    OJ_EIGHT
+    {
+        double dx = b->bx[c] - b->ax[c], dy = b->by[c] - b->ay[c];
+        double ux = x - b->ax[c], uy = y - b->ay[c];
+        double len2 = dx * dx + dy * dy;
+        /* a point, or so short that its square underflows: as its start */
+        double t = (ux * dx + uy * dy) / (len2 > 1e-290 ? len2 : INFINITY);
+        t = t > 0.0 ? t : 0.0;
+        t = t < 1.0 ? t : 1.0;
+        ux -= t * dx;
+        uy -= t * dy;
+        d2[c] = ux * ux + uy * uy;
+        across[c] = fabs(ux) * hx + fabs(uy) * hy;
+    }
+    OJ_EIGHT
+    {
+        float f2 = (float)d2[c], d;
+        f2 = f2 > 1e-36f ? f2 : 1e-36f;
+        f2 = f2 < 1e36f ? f2 : 1e36f;
+        d = sqrtf(f2);
+        /* 2e-18: what was lifted to 1e-36 above must not look far */
+        low[c] =
+            d - ((float)across[c] / d) * (1.0f + 1e-6f) - 1e-6f * d - 2e-18f;
+    }
+}
+
+/* And what each is at most away from every point of the box, in single
+ * precision, made to err to the greater side. */
+OJ_INLINE void oj_bundle_high(const struct oj_place *place,
+                              const double *restrict d2, float *restrict high)
+{
+    double h = place->h * (1.0 + 1e-6);
+    OJ_EIGHT high[c] = (float)(sqrt(d2[c]) * (1.0 + 1e-6) + h);
+}
+
+/* The class of a feature, where points exclude one. */
+OJ_INLINE int32_t oj_excluded_class(const struct oj_segment_choice *choice,
+                                    int32_t feature)
+{
+    return choice->excluded != NULL ? choice->excluded[feature] : feature;
+}
+
+/* Takes the segments of a bundle out that the search does not look at: they are
+ * near nothing.  What is asked of a pair is asked within bound only. */
+static __attribute__((noinline, unused)) void
+oj_choice_mask(const struct oj_segments *segments,
+               const struct oj_segment_choice *choice, int64_t bundle,
+               float keep, double *d2, float *low)
+{
+    for (int i = 0; i < OJ_BUNDLE; i++)
+    {
+        int64_t slot = bundle * OJ_BUNDLE + i;
+        if (slot >= choice->first && slot < choice->end &&
+            (choice->left_out == OJ_NO_CLASS ||
+             oj_excluded_class(choice, segments->feature[slot]) !=
+                 choice->left_out) &&
+            (choice->filter == NULL || !(low[i] <= keep) ||
+             oj_pair_may_count(choice->filter, choice->row,
+                               segments->feature[slot])))
+            continue;
+        d2[i] = INFINITY;
+        low[i] = NAN; /* within no bound, even an infinite one */
+    }
+}
+
+/* 1 when the search looks at a feature that contains a point.  Features of no
+ * class have no run of segments. */
+OJ_INLINE int oj_choice_takes(const struct oj_segment_choice *choice,
+                              int32_t feature)
+{
+    return (choice->class_of == NULL ||
+            (choice->end > choice->first &&
+             choice->class_of[feature] == choice->on_class)) &&
+           (choice->filter == NULL ||
+            oj_pair_may_count(choice->filter, choice->row, feature));
+}
+
+/* The farthest that a point of the box can be from a segment: at a corner,
+ * because the distance is convex. */
+OJ_INLINE double oj_box_reach_to(const struct oj_place *place,
+                                 const struct oj_bundle *b, int at)
+{
+    double ax = b->ax[at], ay = b->ay[at];
+    double dx = b->bx[at] - ax, dy = b->by[at] - ay;
+    double len2 = dx * dx + dy * dy;
+    double inverse = len2 > 1e-290 ? 1.0 / len2 : 0.0;
+    double farthest2 = 0.0;
+    for (int corner = 0; corner < 4; corner++)
+    {
+        double ux = (corner & 1 ? place->box.x0 : place->box.x1) - ax;
+        double uy = (corner & 2 ? place->box.y0 : place->box.y1) - ay;
+        double t = (ux * dx + uy * dy) * inverse;
+        double d2;
+        t = t > 0.0 ? t : 0.0;
+        t = t < 1.0 ? t : 1.0;
+        ux -= t * dx;
+        uy -= t * dy;
+        d2 = ux * ux + uy * uy;
+        farthest2 = d2 > farthest2 ? d2 : farthest2;
+    }
+    return sqrt(farthest2);
+}
+
+/* k > 1: puts a segment of feature at d2 from the centre among the k best.
+ * In forms of which compilers make vectors: the 1,000 nearest of 100,000 points
+ * or boxes took 2 to 3 times as long with loops that end early. */
+OJ_INLINE void oj_best_put(struct oj_nearest_scratch *s, int64_t k,
+                           int32_t feature, double d2)
+{
+    int32_t *best_feature = s->best_feature, n = (int32_t)s->n_best, last = n;
+    double *best_d2 = s->best_d2;
+    for (int32_t i = 0; i < n; i++)
+        last = best_feature[i] == feature ? i : last;
+    if (last < n && best_d2[last] <= d2)
+        return;
+    if (last == n)
+    {
+        if (n < k)
+            s->n_best++;
+        else
+            last = n - 1;
+    }
+    for (; last >= OJ_BEST_RUN && best_d2[last - OJ_BEST_RUN] > d2;
+         last -= OJ_BEST_RUN)
+    {
+        int32_t from = last - OJ_BEST_RUN;
+        memmove(best_d2 + from + 1, best_d2 + from,
+                OJ_BEST_RUN * sizeof *best_d2);
+        memmove(best_feature + from + 1, best_feature + from,
+                OJ_BEST_RUN * sizeof *best_feature);
+    }
+    for (; last > 0 && best_d2[last - 1] > d2; last--)
+    {
+        best_d2[last] = best_d2[last - 1];
+        best_feature[last] = best_feature[last - 1];
+    }
+    best_d2[last] = d2;
+    best_feature[last] = feature;
+}
+
+OJ_INLINE double oj_least8(const double *v)
+{
+    double a = v[0] < v[1] ? v[0] : v[1], b = v[2] < v[3] ? v[2] : v[3];
+    double c = v[4] < v[5] ? v[4] : v[5], d = v[6] < v[7] ? v[6] : v[7];
+    a = a < b ? a : b;
+    c = c < d ? c : d;
+    return a < c ? a : c;
+}
+
+/* How far the nearest is at most that is not of the class of a point, whatever
+ * that is: the farther of the nearest two segments of different classes. A
+ * feature of no class, below 0, is other than all. */
+static __attribute__((noinline, unused)) double
+oj_bound_of_two_classes(const struct oj_segments *segments,
+                        struct oj_nearest_scratch *s,
+                        const struct oj_place *place, int64_t bundle,
+                        const double *d2, struct oj_bound *bound)
+{
+    const int32_t *feature = segments->feature + bundle * OJ_BUNDLE;
+    for (int i = 0; i < OJ_BUNDLE; i++)
+    {
+        int32_t of;
+        double within;
+        if (!(d2[i] < bound->other2))
+            continue;
+        of = oj_excluded_class(&s->choice, feature[i]);
+        if (of == bound->least_class && of >= 0 && !(d2[i] < bound->least2))
+            continue;
+        within = oj_box_reach_to(place, &segments->bundle[bundle], i);
+        if (of < 0 || !(d2[i] < bound->least2))
+        {
+            bound->other2 = d2[i];
+            bound->other_within = within;
+        }
+        else if (of != bound->least_class)
+        {
+            bound->other2 = bound->least2;
+            bound->other_within = bound->least_within;
+        }
+        if (d2[i] < bound->least2)
+        {
+            bound->least2 = d2[i];
+            bound->least_within = within;
+            bound->least_class = of;
+        }
+    }
+    return bound->least_within > bound->other_within ? bound->least_within
+                                                     : bound->other_within;
+}
+
+/* Tightens the bound by what a bundle showed; with k > 1, where that is
+ * searched for. */
+OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
+                                struct oj_nearest_scratch *s,
+                                const struct oj_place *place, int64_t k,
+                                int searches, int64_t bundle, const double *d2,
+                                struct oj_bound *bound)
+{
+    double within = INFINITY;
+    if (k == 1 && s->choice.excludes && s->choice.left_out == OJ_NO_CLASS)
+        within = oj_bound_of_two_classes(segments, s, place, bundle, d2, bound);
+    else if (k == 1)
+    {
+        double least2 = oj_least8(d2);
+        int nearest = 0;
+        if (!(least2 < bound->least2))
+            return;
+        bound->least2 = least2;
+        while (d2[nearest] != least2)
+            nearest++;
+        within = oj_box_reach_to(place, &segments->bundle[bundle], nearest);
+    }
+    else
+    {
+        const int32_t *feature = segments->feature + bundle * OJ_BUNDLE;
+        int has_own = s->own->is_used;
+        for (int i = 0; i < OJ_BUNDLE && (has_own || searches); i++)
+        {
+            if (!(d2[i] < INFINITY) ||
+                (has_own && !oj_own_lower(s->own, feature[i], d2[i])))
+                continue;
+            if (searches && (s->n_best < k || d2[i] < s->best_d2[k - 1]))
+                oj_best_put(s, k, feature[i], d2[i]);
+        }
+        if (searches && s->n_best == k)
+            within = sqrt(s->best_d2[k - 1]) + place->h;
+    }
+    within = within * (1.0 + 1e-12) + bound->slack;
+    if (within < bound->within)
+        oj_bound_set(bound, &segments->tree, within);
+}
+
+/* Begins a search of the k nearest.  Returns 1 where their bound is still to be
+ * found: the last point that was answered gives it for those beside it, and a
+ * reach is one. */
+OJ_INLINE int oj_bound_begin(const struct oj_tree *tree,
+                             struct oj_nearest_scratch *s,
+                             const struct oj_place *place, int64_t k,
+                             struct oj_bound *bound)
+{
+    double dx, dy, far, within;
+    if (k == 1)
+        return 1;
+    s->n_best = 0;
+    s->own->is_used = 0;
+    if (k == OJ_EVERY_PAIR)
+        return 0;
+    if (!(s->carry.distance < INFINITY))
+        return 1;
+    dx = fabs(s->carry.x - place->cx) + place->hx;
+    dy = fabs(s->carry.y - place->cy) + place->hy;
+    far = sqrt(dx * dx + dy * dy);
+    within = (s->carry.distance + far) * (1.0 + 1e-12) + bound->slack;
+    if (within < bound->within)
+        oj_bound_set(bound, tree, within);
+    return !(far <= 2.0 * s->carry.distance + 4.0 * place->h);
+}
+
+/* --- the bounds of features ----------------------------------------------- */
+
+/* Begins to look at the features' own bounds, unless the search has begun
+ * already, with those of the k best; k > 1. */
+static inline void oj_own_begin(struct oj_nearest_scratch *s)
+{
+    struct oj_own_bounds *own = s->own;
+    if (own->is_used)
+        return;
+    if (++own->stamp == 0)
+    {
+        for (int i = 0; i < OJ_OWN_SLOTS; i++)
+            own->slot[i].stamp = 0;
+        own->stamp = 1;
+    }
+    own->n = 0;
+    own->is_used = 1;
+    for (int64_t i = 0; i < s->n_best; i++)
+        (void)oj_own_lower(own, s->best_feature[i], s->best_d2[i]);
+}
+
+/* No point of the place has its nearest of feature farther away. */
+OJ_INLINE double oj_own_within(const struct oj_nearest_scratch *s,
+                               const struct oj_place *place,
+                               const struct oj_bound *bound, int32_t feature)
+{
+    double within = sqrt(oj_own_least2(s->own, feature)) + place->h;
+    within = within * (1.0 + 1e-12) + bound->slack;
+    return within < bound->within ? within : bound->within;
+}
+
+/* What a feature keeps; one at a time is remembered, as segments of one feature
+ * follow each other. */
+struct oj_own_keep
+{
+    int32_t feature;
+    float keep;
+};
+
+/* 1 when a segment of feature that is low away at least may be needed. */
+OJ_INLINE int oj_own_keeps(const struct oj_nearest_scratch *s,
+                           const struct oj_place *place,
+                           const struct oj_bound *bound, int32_t feature,
+                           float low, struct oj_own_keep *of)
+{
+    if (feature != of->feature)
+    {
+        double within = oj_own_within(s, place, bound, feature);
+        of->feature = feature;
+        of->keep = oj_keep_within(within, bound->slack);
+    }
+    return low <= of->keep;
+}
+
+/* --- fronts --------------------------------------------------------------- */
+
+/* Room for one more node's children. */
+static inline oj_status oj_front_reserve(struct oj_front *front,
+                                         struct oj_error *err)
+{
+    int64_t n_used = (front->n + OJ_FANOUT - 1) / OJ_FANOUT;
+    return oj_reserve(&front->block, n_used, n_used + 2, &front->cap_blocks,
+                      sizeof *front->block, err);
+}
+
+OJ_INLINE void oj_front_put(struct oj_front *front, int64_t at,
+                            const struct oj_tree_node *node, int child,
+                            int32_t entry, float d2)
+{
+    struct oj_front_block *block = &front->block[at / OJ_FANOUT];
+    int lane = (int)(at % OJ_FANOUT);
+    block->box.x0[lane] = node->x0[child];
+    block->box.y0[lane] = node->y0[child];
+    block->box.x1[lane] = node->x1[child];
+    block->box.y1[lane] = node->y1[child];
+    block->entry[lane] = entry;
+    block->d2[lane] = d2;
+}
+
+/* Keeps the boxes within reach2 of the patch. */
+OJ_INLINE void oj_front_compact(struct oj_front *front, float reach2)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < front->n; i++)
+    {
+        const struct oj_front_block *block = &front->block[i / OJ_FANOUT];
+        int lane = (int)(i % OJ_FANOUT);
+        float d2 = block->d2[lane];
+        oj_front_put(front, n, &block->box, lane, block->entry[lane], d2);
+        n += d2 <= reach2;
+    }
+    front->n = n;
+}
+
+/* Fills the last block up with boxes that are near nothing. */
+OJ_INLINE void oj_front_finish(struct oj_front *front)
+{
+    static const struct oj_tree_node nowhere = {
+        {INFINITY}, {INFINITY}, {-INFINITY}, {-INFINITY}};
+    for (int64_t i = front->n; i % OJ_FANOUT != 0; i++)
+        oj_front_put(front, i, &nowhere, 0, -1, INFINITY);
+}
+
+/* Finds the features whose polygons contain the points of the patch. */
+static inline oj_status
+oj_patch_containing(struct oj_nearest_scratch *s, int n,
+                    const struct oj_ordered_point *point, struct oj_error *err)
+{
+    double x[OJ_PATCH], y[OJ_PATCH];
+    if (s->cells->n_sets == 0)
+        return OJ_OK;
+    for (int i = 0; i < n; i++)
+    {
+        x[i] = point[i].x;
+        y[i] = point[i].y;
+    }
+    return oj_containing_find(s->cells, n, x, y, s->cancel, &s->containing,
+                              err);
+}
+
+/* Leaves in s->near_bundles the bundles that a point of the patch can need for
+ *  its k nearest within cap, or sets s->too_many. */
+OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
+                                     struct oj_nearest_scratch *s,
+                                     const struct oj_place *patch, int64_t k,
+                                     int64_t expected, double cap,
+                                     struct oj_error *err)
+{
+    const struct oj_tree *tree = &segments->tree;
+    struct oj_front *front = &s->near_bundles;
+    struct oj_tree_descent descent;
+    struct oj_bound bound = oj_bound_make(tree, cap);
+    int64_t check_at = OJ_MANY_BOXES + expected;
+    int32_t first = (int32_t)(s->choice.first / OJ_BUNDLE);
+    int32_t last = (int32_t)((s->choice.end - 1) / OJ_BUNDLE);
+    int searches, is_all = s->choice.is_all;
+    double from_centre2[OJ_BUNDLE];
+    float low[OJ_BUNDLE];
+    front->n = 0;
+    s->too_many = 0;
+    searches = oj_bound_begin(tree, s, patch, k, &bound);
+    if (s->choice.first >= s->choice.end)
+        return OJ_OK;
+    oj_tree_descent_begin(&descent, tree, &patch->box);
+    descent.stack[0] = oj_tree_node_over(first, last);
+    while (descent.depth > 0)
+    {
+        struct oj_tree_child v = descent.stack[--descent.depth];
+        const struct oj_tree_node *node =
+            &tree->node[tree->level_first[v.level] + v.child];
+        float d2[OJ_FANOUT];
+        if (v.d2 > bound.reach2 || !oj_tree_child_overlaps(v, first, last))
+            continue;
+        if (v.level > 0)
+        {
+            oj_tree_descent_push(&descent, node, v, bound.reach2, NULL, 0);
+            continue;
+        }
+        OJ_TRY(oj_front_reserve(front, err));
+        oj_boxes_distance2(node, descent.q, d2);
+        for (int c = 0; !is_all && c < OJ_FANOUT; c++)
+        {
+            int32_t bundle = v.child * OJ_FANOUT + c;
+            d2[c] = bundle >= first && bundle <= last ? d2[c] : INFINITY;
+        }
+        /* what is measured next comes from memory: all of it at once */
+        for (int c = 0; c < OJ_FANOUT; c++)
+        {
+            const char *from =
+                (const char *)&segments->bundle[v.child * OJ_FANOUT + c];
+            for (size_t at = 0;
+                 d2[c] <= bound.reach2 && at < sizeof(struct oj_bundle);
+                 at += 64)
+                __builtin_prefetch(from + at);
+        }
+        for (int c = 0; c < OJ_FANOUT; c++)
+        {
+            int32_t bundle = v.child * OJ_FANOUT + c;
+            if (!(d2[c] <= bound.reach2))
+                continue;
+            if (searches)
+            {
+                oj_bundle_measure(&segments->bundle[bundle], patch,
+                                  from_centre2, low);
+                if (!is_all)
+                    oj_choice_mask(segments, &s->choice, bundle, bound.keep,
+                                   from_centre2, low);
+                oj_bound_tighten(segments, s, patch, k, 1, bundle, from_centre2,
+                                 &bound);
+            }
+            oj_front_put(front, front->n, node, c, bundle, d2[c]);
+            front->n++;
+        }
+        if (front->n > check_at)
+        {
+            oj_front_compact(front, bound.reach2);
+            s->too_many = patch->h > 0.0 && front->n > OJ_MANY_BOXES + expected;
+            if (s->too_many)
+                return OJ_OK;
+            check_at = 2 * front->n + OJ_MANY_BOXES + expected;
+        }
+    }
+    oj_front_compact(front, bound.reach2);
+    oj_front_finish(front);
+    return OJ_OK;
+}
+
+#endif

@@ -1,0 +1,1397 @@
+/* The family that answers predicates.
+ *
+ *  rows in an order that keeps neighbours together -> shapes -> features whose
+ *  boxes pass (cpu_prepared_shapes.h), or what a screen has found in their
+ * place -> pair filter -> our kernels (cpu_prepared_shapes.h) -> the matrix of
+ * what they leave (relate.h) -> answers
+ */
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_clock.h"
+#include "../../../flatten/base/oj_parallel.h"
+#include "../../foundations/kernels/oj_pair_verdict.h"
+#include "../../foundations/relation/oj_is_points_in_polygons.h"
+#include "../../foundations/relation/oj_matrix.h"
+#include "../../foundations/relation/oj_screen.h"
+#include "../../geometry/relate/relate.h"
+#include "../../geometry/relate/relate_shared_borders.h"
+#include "../../geometry/shapes/cpu_prepared_shapes.h"
+#include "../../pairs/selection/oj_parallel_row_search.h"
+#include "../../pairs/selection/oj_tie_rank_sort.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* --- what our own kernels say ----------------------------------------------
+
+ * Lines and polygons are judged by three facts: where vertices lie, whether
+ * edges cross, and whether they touch. Where they touch without crossing, it
+ * takes the matrix (relate.h); most pairs never get there. */
+
+enum verdict
+{
+    VERDICT_NO = 0,
+    VERDICT_YES,
+    VERDICT_UNSURE
+};
+
+/* What a verdict rests on, or'ed: it holds if these shapes are nice
+ * (oj_shape_is_nice()). */
+enum needs_nice
+{
+    NEEDS_NICE_A = 1,
+    NEEDS_NICE_B = 2
+};
+
+#define NEEDS_BOTH ((unsigned)NEEDS_NICE_A | (unsigned)NEEDS_NICE_B)
+
+/* How a shape lies inside another one. */
+enum inside
+{
+    COVERED,  /* no point of it outside */
+    WITHIN,   /* and interiors meet */
+    PROPERLY, /* all of it in the interior */
+};
+
+/* 1 when the join asks whether one shape is inside the other: how, and whether
+ * it is the second one in the first. */
+static int classify_containment_op(enum oj_op op, enum inside *how,
+                                   int *is_around)
+{
+    *is_around = op == OJ_OP_CONTAINS || op == OJ_OP_COVERS ||
+                 op == OJ_OP_CONTAINS_PROPERLY;
+    *how = op == OJ_OP_WITHIN || op == OJ_OP_CONTAINS ? WITHIN
+           : op == OJ_OP_CONTAINS_PROPERLY            ? PROPERLY
+                                                      : COVERED;
+    return *is_around || op == OJ_OP_WITHIN || op == OJ_OP_COVEREDBY;
+}
+
+int oj_screen_rule_of(const struct oj_relation *relation,
+                      struct oj_screen_rule *out)
+{
+    enum oj_op op = relation->op;
+    enum inside how;
+    int is_around, is_inside = classify_containment_op(op, &how, &is_around);
+    out->test = is_inside            ? is_around ? OJ_BOX_WITHIN : OJ_BOX_COVERS
+                : op == OJ_OP_EQUALS ? OJ_BOX_EQUALS
+                                     : OJ_BOX_MEETS;
+    out->is_enough = op == OJ_OP_BBOX;
+    out->asks_meeting = !is_inside && op != OJ_OP_EQUALS && op != OJ_OP_BBOX;
+    out->takes_all = op == OJ_OP_RELATE && !oj_relation_needs_contact(relation);
+    return (oj_op_get(op)->takes & OJ_TAKES_SHAPES) != 0 && !out->takes_all;
+}
+
+/* Where the vertices of a shape lie in another: bits 1 << enum oj_location. */
+#define SOME_OUTSIDE (1u << OJ_OUTSIDE)
+#define SOME_INSIDE (1u << OJ_INSIDE)
+#define SOME_ON_BOUNDARY (1u << OJ_ON_BOUNDARY)
+
+/* Looks no further once it has found one of enough. */
+static unsigned locate_vertices(const struct oj_shape *a,
+                                const struct oj_shape *b, unsigned enough)
+{
+    const double *x = a->flat->x + a->first_vertex;
+    const double *y = a->flat->y + a->first_vertex;
+    unsigned found = 0;
+    for (int64_t i = 0; i < a->n_vertices && (found & enough) == 0; i++)
+        found |= 1u << oj_shape_locate(b, x[i], y[i]);
+    return found;
+}
+
+/* 1 when a vertex of a lies in one of these places in b. */
+static int has_vertex_at_locations(const struct oj_shape *a,
+                                   const struct oj_shape *b, unsigned places)
+{
+    return (locate_vertices(a, b, places) & places) != 0;
+}
+
+/* --- inside --------------------------------------------------------------- */
+
+static enum verdict verdict_yes_or_no(int condition)
+{
+    return condition ? VERDICT_YES : VERDICT_NO;
+}
+
+/* 1 when a ring of polygon b begins in polygon a. */
+static int has_ring_starting_in(const struct oj_shape *b,
+                                const struct oj_shape *a)
+{
+    for (int64_t r = 0; r < b->n_rings; r++)
+    {
+        int64_t n, v = oj_shape_ring_start(b, r, &n);
+        if (oj_shape_locate(a, b->flat->x[v], b->flat->y[v]) != OJ_OUTSIDE)
+            return 1;
+    }
+    return 0;
+}
+
+/* Where points are in polygons, even-odd over all rings says only if parts do
+ * not overlap; and a point on a ring may be inside, where parts share an edge
+ * or a polygon is but a line. */
+static unsigned validity_needed_for_points(const struct oj_shape *a,
+                                           const struct oj_shape *b,
+                                           unsigned found)
+{
+    int is_on = (found & SOME_ON_BOUNDARY) != 0;
+    return (a->may_overlap || (is_on && a->kinds == OJ_PART_POLYGON)
+                ? (unsigned)NEEDS_NICE_A
+                : 0u) |
+           (b->may_overlap || (is_on && b->kinds == OJ_PART_POLYGON)
+                ? (unsigned)NEEDS_NICE_B
+                : 0u);
+}
+
+static enum verdict points_are_inside(const struct oj_shape *a,
+                                      const struct oj_shape *b, enum inside how,
+                                      unsigned *needs)
+{
+    unsigned found =
+        locate_vertices(a, b,
+                        how == PROPERLY && b->kinds == OJ_PART_POLYGON
+                            ? SOME_OUTSIDE | SOME_ON_BOUNDARY
+                            : SOME_OUTSIDE);
+    *needs = validity_needed_for_points(a, b, how == COVERED ? 0u : found);
+    if (found & SOME_OUTSIDE)
+        return VERDICT_NO;
+    if (b->kinds == OJ_PART_POINT || how == COVERED)
+        return VERDICT_YES;
+    if (b->kinds == OJ_PART_LINE) /* its ends are its boundary, mostly */
+        return VERDICT_UNSURE;
+    return verdict_yes_or_no(how == WITHIN ? (found & SOME_INSIDE) != 0
+                                           : (found & SOME_ON_BOUNDARY) == 0);
+}
+
+static int is_line_or_single_ring(const struct oj_shape *shape)
+{
+    return shape->kinds == OJ_PART_LINE || shape->n_rings == 1;
+}
+
+/* Lines or polygons in a polygon.  Nice ones: next to a point where edges
+ * cross, both have points that the other lacks; where edges do not meet at all,
+ * a lies inside or outside part by part, and inside only if no ring of b is in
+ * it. */
+static enum verdict decide_lines_or_polygons_inside(const struct oj_shape *a,
+                                                    const struct oj_shape *b,
+                                                    enum inside how)
+{
+    enum oj_location window =
+        oj_box_intersects(&a->box, &b->box)
+            ? oj_cells_locate_box(oj_shape_cells(b), b, &a->box)
+            : OJ_OUTSIDE;
+    if (window != OJ_ON_BOUNDARY)
+        return verdict_yes_or_no(window == OJ_INSIDE);
+    /* properly: a vertex on the boundary of b is a contact of edges, too */
+    if (has_vertex_at_locations(
+            a, b, SOME_OUTSIDE | (how == PROPERLY ? SOME_ON_BOUNDARY : 0u)))
+        return VERDICT_NO;
+    if (oj_shapes_contact(a, b, OJ_TOUCHING) != OJ_APART)
+        return how == PROPERLY ? VERDICT_NO : VERDICT_UNSURE;
+    return verdict_yes_or_no(a->kinds == OJ_PART_LINE ||
+                             !has_ring_starting_in(b, a));
+}
+
+/* Whether a is in b. */
+static enum verdict is_inside(const struct oj_shape *a,
+                              const struct oj_shape *b, enum inside how,
+                              unsigned *needs)
+{
+    *needs = 0;
+    if (a->kinds == OJ_PART_POINT)
+        return points_are_inside(a, b, how, needs);
+    *needs = NEEDS_BOTH;
+    if (b->kinds == OJ_PART_POLYGON)
+        return decide_lines_or_polygons_inside(a, b, how);
+    /* lines in points, polygons in lines or points */
+    if (a->kinds != b->kinds)
+        return VERDICT_NO;
+    /* a line in a line */
+    return has_vertex_at_locations(a, b, SOME_OUTSIDE) ? VERDICT_NO
+                                                       : VERDICT_UNSURE;
+}
+
+/* --- touching, crossing, overlapping, equal ------------------------------- */
+
+static int are_of_these_two_kinds(const struct oj_shape *a,
+                                  const struct oj_shape *b, uint8_t kind,
+                                  uint8_t other)
+{
+    return (a->kinds == kind && b->kinds == other) ||
+           (a->kinds == other && b->kinds == kind);
+}
+
+static enum verdict shapes_touch(const struct oj_shape *a,
+                                 const struct oj_shape *b, unsigned *needs)
+{
+    *needs = 0;
+    if (a->kinds == OJ_PART_POINT && b->kinds == OJ_PART_POINT)
+        return VERDICT_NO;
+    if (are_of_these_two_kinds(a, b, OJ_PART_POINT, OJ_PART_POLYGON))
+    {
+        unsigned found = a->kinds == OJ_PART_POINT ? locate_vertices(a, b, 0)
+                                                   : locate_vertices(b, a, 0);
+        *needs = validity_needed_for_points(a, b, found);
+        return verdict_yes_or_no((found & SOME_INSIDE) == 0);
+    }
+    if (a->kinds == OJ_PART_POINT || b->kinds == OJ_PART_POINT)
+        return VERDICT_UNSURE;
+    /* a vertex inside a polygon has interior of its own feature next to it */
+    *needs = NEEDS_BOTH;
+    if ((b->kinds == OJ_PART_POLYGON &&
+         has_vertex_at_locations(a, b, SOME_INSIDE)) ||
+        (a->kinds == OJ_PART_POLYGON &&
+         has_vertex_at_locations(b, a, SOME_INSIDE)))
+        return VERDICT_NO;
+    return VERDICT_UNSURE;
+}
+
+/* Crosses, of a line and a polygon, and overlaps, of two polygons. */
+static enum verdict decide_crosses_or_overlaps(enum oj_op op,
+                                               const struct oj_shape *a,
+                                               const struct oj_shape *b,
+                                               unsigned *needs)
+{
+    int crosses = op == OJ_OP_CROSSES, is_simple;
+    enum oj_contact contact;
+    *needs = NEEDS_BOTH; /* else they may be of other dimensions */
+    if (crosses ? a->kinds == b->kinds && a->kinds != OJ_PART_LINE
+                : a->kinds != b->kinds)
+        return VERDICT_NO;
+    if (crosses ? !are_of_these_two_kinds(a, b, OJ_PART_LINE, OJ_PART_POLYGON)
+                : a->kinds != OJ_PART_POLYGON)
+        return VERDICT_UNSURE;
+    contact = oj_shapes_contact(a, b, OJ_CROSSING);
+    /* interiors are where they should be next to a crossing, unless another
+     * ring touches its edge in that very point */
+    if (contact == OJ_CROSSING)
+        return is_line_or_single_ring(a) && is_line_or_single_ring(b)
+                   ? VERDICT_YES
+                   : VERDICT_UNSURE;
+    /* without contact a line that meets a polygon is all inside, and one of two
+     * simple shapes that meet contains the other */
+    is_simple = crosses ? (a->kinds == OJ_PART_LINE ? a : b)->n_parts == 1
+                        : a->n_rings == 1 && b->n_rings == 1;
+    return contact == OJ_APART && is_simple ? VERDICT_NO : VERDICT_UNSURE;
+}
+
+static enum verdict are_equal(const struct oj_shape *a,
+                              const struct oj_shape *b, unsigned *needs)
+{
+    *needs = NEEDS_BOTH;
+    if (a->kinds != b->kinds)
+        return VERDICT_NO;
+    if (oj_flat_same_geometry(a->flat, a->feature, b->flat, b->feature))
+        return VERDICT_YES;
+    /* every vertex of one is on the boundary of the other, or on the line */
+    return has_vertex_at_locations(a, b, SOME_OUTSIDE | SOME_INSIDE) ||
+                   has_vertex_at_locations(b, a, SOME_OUTSIDE | SOME_INSIDE)
+               ? VERDICT_NO
+               : VERDICT_UNSURE;
+}
+
+/* --- features apart ------------------------------------------------------- */
+
+/* Dimensions of the interior and of the boundary, as DE-9IM writes them; 0 when
+ * that takes the matrix. */
+static int de9im_dimensions_of_shape(const struct oj_shape *shape,
+                                     char *interior, char *boundary)
+{
+    const double *x = shape->flat->x + shape->first_vertex;
+    const double *y = shape->flat->y + shape->first_vertex;
+    int64_t last = shape->n_vertices - 1;
+    *boundary = 'F';
+    *interior = shape->kinds == OJ_PART_POINT  ? '0'
+                : shape->kinds == OJ_PART_LINE ? '1'
+                                               : '2';
+    if (shape->kinds == OJ_PART_POLYGON)
+        *boundary = '1';
+    else if (shape->kinds == OJ_PART_LINE && shape->n_parts == 1)
+        *boundary = x[0] == x[last] && y[0] == y[last] ? 'F' : '0';
+    else if (shape->kinds != OJ_PART_POINT)
+        return 0;
+    return 1;
+}
+
+static enum verdict decide_relate_of_disjoint_shapes(const char *mask,
+                                                     const struct oj_shape *a,
+                                                     const struct oj_shape *b,
+                                                     unsigned *needs)
+{
+    struct oj_matrix matrix = oj_matrix_empty();
+    *needs = NEEDS_BOTH;
+    if (!de9im_dimensions_of_shape(a, &matrix.at[2], &matrix.at[5]) ||
+        !de9im_dimensions_of_shape(b, &matrix.at[6], &matrix.at[7]))
+        return VERDICT_UNSURE;
+    return oj_matrix_fits(&matrix, mask) ? VERDICT_YES : VERDICT_NO;
+}
+
+/* --- all joins ------------------------------------------------------------ */
+
+static enum verdict
+decide_predicate_without_matrix(const struct oj_relation *relation,
+                                const struct oj_shape *a,
+                                const struct oj_shape *b, unsigned *needs)
+{
+    int is_mixed = a->member != NULL || b->member != NULL, is_around;
+    enum oj_op op = relation->op;
+    enum inside how;
+    if (op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT)
+        return verdict_yes_or_no(oj_shapes_meet(a, b, needs) ==
+                                 (op == OJ_OP_INTERSECTS));
+    if (!is_mixed && classify_containment_op(op, &how, &is_around))
+    {
+        enum verdict verdict =
+            is_inside(is_around ? b : a, is_around ? a : b, how, needs);
+        if (is_around) /* what it needs was said of b, a */
+            *needs = (*needs & NEEDS_NICE_A ? (unsigned)NEEDS_NICE_B : 0u) |
+                     (*needs & NEEDS_NICE_B ? (unsigned)NEEDS_NICE_A : 0u);
+        return verdict;
+    }
+    if (!oj_shapes_meet(a, b, needs))
+        return op == OJ_OP_RELATE && !oj_relation_needs_contact(relation)
+                   ? decide_relate_of_disjoint_shapes(relation->mask, a, b,
+                                                      needs)
+                   : VERDICT_NO;
+    if (is_mixed)
+        return VERDICT_UNSURE;
+    switch (op)
+    {
+        case OJ_OP_TOUCHES:
+            return shapes_touch(a, b, needs);
+        case OJ_OP_CROSSES:
+        case OJ_OP_OVERLAPS:
+            return decide_crosses_or_overlaps(op, a, b, needs);
+        case OJ_OP_EQUALS:
+            return are_equal(a, b, needs);
+        default:
+            return VERDICT_UNSURE;
+    }
+}
+
+/* --- the engine ------------------------------------------------------------
+ */
+
+/* Of a screen's pairs; rows with open ones are few or slow, so in small tasks.
+ */
+#define SCREENED_PER_TASK 1024
+#define OPEN_PER_TASK 16
+
+/* Whether oj_shape_is_nice(), and oj_border_is_apart(), too, which is asked
+ * when it is needed first. */
+enum oj_niceness
+{
+    OJ_NICENESS_NOT_KNOWN,
+    OJ_NOT_NICE,
+    OJ_NICE,
+    OJ_NICE_APART
+};
+
+/* One thread's own. */
+struct predicate_worker
+{
+    struct oj_row_worker shared;
+    struct oj_relate_scratch relate;
+    struct oj_border_pair borders;
+    struct oj_border own_border; /* of a shape that may be apart */
+    struct oj_figure figure;     /* of a shape that may be nice */
+    struct oj_found found;
+    struct oj_shape *member; /* of the row at hand */
+    int64_t cap_members;
+    struct oj_edge_grid cells;     /* of the current row */
+    _Atomic uint8_t own_niceness;  /* of it, enum oj_niceness */
+    _Atomic uint8_t *row_niceness; /* this, or that of an equal feature */
+    uint8_t *is_met; /* [features] disjoint: marks of the row at hand */
+    int64_t n_rows, n_to_look;
+};
+
+/* The join side, prepared. */
+struct predicate_index
+{
+    struct oj_row_index shared;
+    struct oj_screen_rule rule;
+    struct oj_shape_side side; /* with a screen empty until has_side */
+    int has_side;
+    int32_t
+        *place_of; /* [features] in the side; NULL until a screen wants it */
+    _Atomic uint8_t *niceness; /* [features] enum oj_niceness */
+};
+
+static const struct oj_relation *
+relation_of(const struct predicate_index *index)
+{
+    return &index->shared.args.relation;
+}
+
+static struct predicate_worker *worker_of(const struct predicate_index *index,
+                                          int thread)
+{
+    return (void *)oj_row_worker(&index->shared, thread);
+}
+
+/* Pairs asked between two looks at the cancel flag; before every matrix, which
+ * may take long, there is one. */
+#define PAIRS_PER_LOOK 256
+
+static oj_status poll_cancel(const struct oj_options *options,
+                             struct predicate_worker *w, struct oj_error *err)
+{
+    if (--w->n_to_look > 0)
+        return OJ_OK;
+    w->n_to_look = PAIRS_PER_LOOK;
+    return oj_check_cancel(options->cancel, err);
+}
+
+/* Prepares the side if that was not done yet. */
+static oj_status build_side_if_needed(struct predicate_index *index,
+                                      struct oj_error *err)
+{
+    if (!index->has_side)
+        OJ_TRY(oj_shape_side_build(&index->side, index->shared.args.join_side,
+                                   index->shared.args.options.n_threads, err));
+    index->has_side = 1;
+    return OJ_OK;
+}
+
+/* --- niceness ------------------------------------------------------------- */
+
+static oj_status compute_niceness(struct predicate_worker *w,
+                                  const struct oj_shape *shape,
+                                  enum oj_niceness *niceness,
+                                  struct oj_error *err)
+{
+    int is_apart, is_nice;
+    OJ_TRY(oj_border_is_apart(shape, &w->own_border, &is_apart, err));
+    *niceness = OJ_NICE_APART;
+    if (is_apart && shape->n_rings == 1)
+        return OJ_OK;
+    w->n_to_look = 0; /* it may take its time */
+    OJ_TRY(oj_shape_is_nice(shape, &w->figure, &w->relate.node, &is_nice, err));
+    *niceness = !is_nice ? OJ_NOT_NICE : is_apart ? OJ_NICE_APART : OJ_NICE;
+    return OJ_OK;
+}
+
+/* *known: what is known of shape so far, by any thread. */
+static oj_status find_niceness(struct predicate_worker *w,
+                               const struct oj_shape *shape,
+                               _Atomic uint8_t *known,
+                               enum oj_niceness *niceness, struct oj_error *err)
+{
+    *niceness =
+        (enum oj_niceness)atomic_load_explicit(known, memory_order_relaxed);
+    if (*niceness != OJ_NICENESS_NOT_KNOWN)
+        return OJ_OK;
+    OJ_TRY(compute_niceness(w, shape, niceness, err));
+    atomic_store_explicit(known, (uint8_t)*niceness, memory_order_relaxed);
+    return OJ_OK;
+}
+
+static oj_status is_feature_topologically_valid(struct predicate_worker *w,
+                                                const struct oj_shape *shape,
+                                                _Atomic uint8_t *known,
+                                                int *yes, struct oj_error *err)
+{
+    enum oj_niceness niceness;
+    OJ_TRY(find_niceness(w, shape, known, &niceness, err));
+    *yes = niceness != OJ_NOT_NICE;
+    return OJ_OK;
+}
+
+/* --- pairs by their borders ----------------------------------------------- */
+
+/* Polygons of more vertices are asked what our kernels say first: these look at
+ * a few cells where borders take all vertices. */
+#define MOST_BORDER_VERTICES 512
+
+/* Where borders come first, polygons of fewer vertices do without cells for
+ * longer; for less long beside those of so many times fewer, of which cells
+ * tell more. */
+#define BORDER_VERTICES_WITHOUT_CELLS 256
+#define BORDERS_BEFORE_CELLS 32
+#define SMALL_BORDERS_BEFORE_CELLS 12
+#define SMALL_BORDER_RATIO 3
+
+static int takes_borders_first(const struct predicate_index *index)
+{
+    enum oj_op op = relation_of(index)->op;
+    return op == OJ_OP_TOUCHES || op == OJ_OP_OVERLAPS || op == OJ_OP_RELATE;
+}
+
+/* How often shape is asked before it gets cells, beside n others that have
+ * n_vertices; as_a_rule: where borders do not come first. */
+static uint8_t asks_before_cells(const struct predicate_index *index,
+                                 const struct oj_shape *shape, int64_t n,
+                                 int64_t n_vertices, uint8_t as_a_rule)
+{
+    if (!takes_borders_first(index) || shape->kinds != OJ_PART_POLYGON ||
+        shape->n_vertices > BORDER_VERTICES_WITHOUT_CELLS)
+        return as_a_rule;
+    return n * shape->n_vertices < SMALL_BORDER_RATIO * n_vertices
+               ? BORDERS_BEFORE_CELLS
+               : SMALL_BORDERS_BEFORE_CELLS;
+}
+
+/* 1 when a has cells that are likely to decide: they show where b is, or b is
+ * much smaller. */
+static int do_cells_come_first(const struct oj_shape *a,
+                               const struct oj_shape *b)
+{
+    const struct oj_edge_grid *cells = oj_shape_cells(a);
+    return cells != NULL &&
+           (a->n_vertices >= SMALL_BORDER_RATIO * b->n_vertices ||
+            oj_cells_locate_box(cells, a, &b->box) != OJ_ON_BOUNDARY);
+}
+
+static int do_borders_come_first(const struct predicate_index *index,
+                                 const struct oj_shape *a,
+                                 const struct oj_shape *b)
+{
+    return takes_borders_first(index) && a->kinds == OJ_PART_POLYGON &&
+           b->kinds == OJ_PART_POLYGON &&
+           a->n_vertices <= MOST_BORDER_VERTICES &&
+           b->n_vertices <= MOST_BORDER_VERTICES &&
+           oj_box_intersects(&a->box, &b->box) && !do_cells_come_first(a, b) &&
+           !do_cells_come_first(b, a);
+}
+
+/* Of polygons of one ring whose borders have no point in common: 1 when the
+ * ring of a is outside of b, whatever the rings enclose. */
+static int is_ring_outside(const struct oj_shape *a, const struct oj_shape *b)
+{
+    return !oj_box_covers(&b->box, &a->box) ||
+           oj_shape_locate(b, a->flat->x[a->first_vertex],
+                           a->flat->y[a->first_vertex]) == OJ_OUTSIDE;
+}
+
+static int are_rings_outside_each_other(const struct oj_shape *a,
+                                        const struct oj_shape *b)
+{
+    return a->n_rings == 1 && b->n_rings == 1 && is_ring_outside(a, b) &&
+           is_ring_outside(b, a);
+}
+
+/* 1 when pairs that have no point in common do not hold. */
+static int takes_contact(const struct oj_relation *relation)
+{
+    return relation->op != OJ_OP_DISJOINT &&
+           (relation->op != OJ_OP_RELATE ||
+            oj_relation_needs_contact(relation));
+}
+
+static int may_be_apart(_Atomic uint8_t *known)
+{
+    uint8_t niceness = atomic_load_explicit(known, memory_order_relaxed);
+    return niceness == OJ_NICENESS_NOT_KNOWN || niceness == OJ_NICE_APART;
+}
+
+/* By the edges near the common window, where these decide. */
+static oj_status
+decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
+                  const struct oj_shape *shape, int32_t feature,
+                  const struct oj_shape *other, int *is_decided, int *holds,
+                  struct oj_error *err)
+{
+    const struct oj_relation *relation = relation_of(index);
+    enum oj_niceness of_row, of_feature;
+    struct oj_matrix matrix;
+    *is_decided = 0;
+    if (!oj_border_takes(shape) || !oj_border_takes(other) ||
+        !may_be_apart(w->row_niceness) ||
+        !may_be_apart(&index->niceness[feature]))
+        return OJ_OK;
+    OJ_TRY(oj_borders_find(shape, other, &w->borders, err));
+    if (w->borders.is_complete && w->borders.n_contacts == 0 &&
+        takes_contact(relation) && are_rings_outside_each_other(shape, other))
+    {
+        *is_decided = 1;
+        *holds = 0;
+        return OJ_OK;
+    }
+    OJ_TRY(find_niceness(w, shape, w->row_niceness, &of_row, err));
+    OJ_TRY(
+        find_niceness(w, other, &index->niceness[feature], &of_feature, err));
+    *is_decided = of_row == OJ_NICE_APART && of_feature == OJ_NICE_APART &&
+                  oj_borders_relate(&w->borders, &matrix);
+    if (*is_decided)
+        *holds = oj_matrix_holds(&matrix, relation);
+    return OJ_OK;
+}
+
+/* --- pairs by the matrix -------------------------------------------------- */
+
+/* Exact for any shapes. */
+static oj_status decide_by_matrix(struct predicate_index *index,
+                                  struct predicate_worker *w,
+                                  const struct oj_shape *shape, int32_t feature,
+                                  const struct oj_shape *other, int *holds,
+                                  struct oj_error *err)
+{
+    const struct oj_relation *relation = relation_of(index);
+    struct oj_matrix matrix;
+    int row_nice, feature_nice;
+    OJ_TRY(is_feature_topologically_valid(w, shape, w->row_niceness, &row_nice,
+                                          err));
+    OJ_TRY(is_feature_topologically_valid(w, other, &index->niceness[feature],
+                                          &feature_nice, err));
+    w->n_to_look = 0; /* it takes its time */
+    OJ_TRY(oj_shapes_relate(relation, shape, row_nice, other, feature_nice,
+                            index->shared.args.options.cancel, &w->relate,
+                            &matrix, err));
+    *holds = oj_matrix_holds(&matrix, relation);
+    return OJ_OK;
+}
+
+/* --- one pair ------------------------------------------------------------- */
+
+static oj_status want_cells_of_feature(struct predicate_index *index,
+                                       const struct oj_shape *shape, int64_t at,
+                                       struct oj_error *err)
+{
+    struct oj_shape_side *side = &index->side;
+    const struct oj_shape *other = &side->shape[at];
+    int64_t n_vertices = shape->n_vertices;
+    uint8_t n_asks = OJ_ASKS_BEFORE_CELLS;
+    if (atomic_load_explicit(&other->cells, memory_order_relaxed) != NULL)
+        return OJ_OK;
+    if (shape->kinds == OJ_PART_POLYGON)
+        n_asks = asks_before_cells(index, other, 1, shape->n_vertices, n_asks);
+    if (n_asks != OJ_ASKS_BEFORE_CELLS || shape->cells != NULL)
+        n_vertices = 0;
+    return oj_shape_side_want_cells(side, at, n_vertices, n_asks, err);
+}
+
+/* What our kernels say where all that this rests on is nice. */
+static oj_status
+decide_by_kernels(struct predicate_index *index, struct predicate_worker *w,
+                  const struct oj_shape *shape, int32_t feature,
+                  const struct oj_shape *other, int *is_decided, int *holds,
+                  struct oj_error *err)
+{
+    unsigned needs = 0;
+    enum verdict verdict = decide_predicate_without_matrix(
+        relation_of(index), shape, other, &needs);
+    *is_decided = verdict != VERDICT_UNSURE;
+    *holds = verdict == VERDICT_YES;
+    if (*is_decided && (needs & NEEDS_NICE_B))
+        OJ_TRY(is_feature_topologically_valid(
+            w, other, &index->niceness[feature], is_decided, err));
+    if (*is_decided && (needs & NEEDS_NICE_A))
+        OJ_TRY(is_feature_topologically_valid(w, shape, w->row_niceness,
+                                              is_decided, err));
+    return OJ_OK;
+}
+
+/* Whether the row, and the feature in place at, are a pair: what borders and
+ * our kernels say, in the order that is faster, and else the matrix. */
+static oj_status decide_pair(struct predicate_index *index,
+                             struct predicate_worker *w,
+                             const struct oj_shape *shape, int64_t at,
+                             int *holds, struct oj_error *err)
+{
+    struct oj_shape_side *side = &index->side;
+    int32_t feature = oj_shape_side_feature(side, at);
+    struct oj_shape point;
+    const struct oj_shape *other = &point;
+    int borders_first, is_decided = 0;
+    *holds = 1;
+    if (index->rule.is_enough)
+        return OJ_OK;
+    if (side->shape != NULL)
+    {
+        other = &side->shape[at];
+        OJ_TRY(want_cells_of_feature(index, shape, at, err));
+    }
+    else
+        point = oj_shape_side_point(side, at);
+    borders_first = do_borders_come_first(index, shape, other);
+    if (borders_first)
+        OJ_TRY(decide_by_borders(index, w, shape, feature, other, &is_decided,
+                                 holds, err));
+    if (!is_decided)
+        OJ_TRY(decide_by_kernels(index, w, shape, feature, other, &is_decided,
+                                 holds, err));
+    if (!is_decided && !borders_first)
+        OJ_TRY(decide_by_borders(index, w, shape, feature, other, &is_decided,
+                                 holds, err));
+    return is_decided
+               ? OJ_OK
+               : decide_by_matrix(index, w, shape, feature, other, holds, err);
+}
+
+/* --- one row -------------------------------------------------------------- */
+
+/* Room for one more pair.  Growing by halves copies and touches much memory, so
+ * the rest of the batch is foreseen from its rows so far. */
+static oj_status reserve_pair(struct predicate_index *index,
+                              struct predicate_worker *w, struct oj_error *err)
+{
+    int64_t n = w->shared.answers->n_entries, more = 1;
+    if (w->shared.answers->budget == NULL)
+    {
+        double done = (double)(w->n_rows + 1) /
+                      ((double)index->shared.input->n_features /
+                       (double)index->shared.args.options.n_threads);
+        if (n < w->shared.answers->cap_distance)
+            return OJ_OK;
+        if (w->n_rows > 256 && done > 0.02 && done < 1.0)
+            more = (int64_t)((double)n * (1.1 / done - 1.0)) + 1;
+    }
+    return oj_answers_reserve(w->shared.answers, more, err);
+}
+
+/* Places of a point in a polygon, bits 1 << enum oj_location, in which the
+ * polygon is a pair with the point; 0: that is not how the join is decided. */
+static unsigned point_locations_that_satisfy_op(enum oj_op op)
+{
+    switch (op)
+    {
+        case OJ_OP_COVERS:
+            return oj_point_locations_of_op(OJ_OP_COVEREDBY);
+        case OJ_OP_CONTAINS:
+        case OJ_OP_CONTAINS_PROPERLY:
+            return oj_point_locations_of_op(OJ_OP_WITHIN);
+        case OJ_OP_INTERSECTS:
+        case OJ_OP_TOUCHES:
+            return oj_point_locations_of_op(op);
+        default:
+            return 0;
+    }
+}
+
+/* One point in the place at, and a polygon.  Of one that is not nice a ring may
+ * be in the interior, too. */
+static oj_status decide_point_in_polygon(struct predicate_index *index,
+                                         struct predicate_worker *w,
+                                         const struct oj_shape *shape,
+                                         int64_t at, unsigned places,
+                                         int *holds, struct oj_error *err)
+{
+    const struct oj_ordered_point *p = &index->side.points.point[at];
+    enum oj_location location = oj_shape_locate(shape, p->x, p->y);
+    int nice = !shape->may_overlap;
+    *holds = (int)(places >> location & 1);
+    if (location == OJ_OUTSIDE && nice)
+        return OJ_OK;
+    if (shape->may_overlap || (location == OJ_ON_BOUNDARY &&
+                               *holds != (int)(places >> OJ_INSIDE & 1)))
+        OJ_TRY(is_feature_topologically_valid(w, shape, w->row_niceness, &nice,
+                                              err));
+    return nice ? OJ_OK : decide_pair(index, w, shape, at, holds, err);
+}
+
+static oj_status put_pair(struct predicate_index *index,
+                          struct predicate_worker *w, int64_t row,
+                          int32_t feature, struct oj_error *err)
+{
+    OJ_TRY(reserve_pair(index, w, err));
+    oj_answers_put(w->shared.answers, (int32_t)row, feature, NAN);
+    return OJ_OK;
+}
+
+/* Disjoint: all features but those marked, which the row does not hold with;
+ * then the marks go. */
+static oj_status add_disjoint_pairs(struct predicate_index *index,
+                                    struct predicate_worker *w, int64_t row,
+                                    struct oj_error *err)
+{
+    const struct oj_shape_side *side = &index->side;
+    for (int64_t at = 0; at < side->n; at++)
+    {
+        int32_t feature = oj_shape_side_feature(side, at);
+        if (at % 65536 == 65535)
+            OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
+        if (!w->is_met[feature] &&
+            oj_pair_may_count(&index->shared.filter, row, feature))
+            OJ_TRY(put_pair(index, w, row, feature, err));
+    }
+    for (int64_t i = 0; i < w->found.n; i++)
+        w->is_met[oj_shape_side_feature(side, w->found.at[i])] = 0;
+    return OJ_OK;
+}
+
+/* The pairs of the row among what was found, whose boxes pass; disjoint: those
+ * that hold are marked, and only those found can be among these. */
+static oj_status add_pairs_of_candidates(struct predicate_index *index,
+                                         struct predicate_worker *w,
+                                         int64_t row,
+                                         const struct oj_shape *shape,
+                                         struct oj_error *err)
+{
+    const struct oj_shape_side *side = &index->side;
+    int is_disjoint = relation_of(index)->op == OJ_OP_DISJOINT;
+    /* single points, of which there can be very many */
+    unsigned places =
+        side->shape == NULL && shape->kinds == OJ_PART_POLYGON
+            ? point_locations_that_satisfy_op(relation_of(index)->op)
+            : 0;
+    for (int64_t i = 0; i < w->found.n; i++)
+    {
+        int32_t at = w->found.at[i];
+        int32_t feature = oj_shape_side_feature(side, at);
+        int holds;
+        if (!oj_pair_may_count(&index->shared.filter, row, feature))
+            continue;
+        OJ_TRY(poll_cancel(&index->shared.args.options, w, err));
+        w->shared.n_candidates++;
+        if (places != 0)
+            OJ_TRY(decide_point_in_polygon(index, w, shape, at, places, &holds,
+                                           err));
+        else
+            OJ_TRY(decide_pair(index, w, shape, at, &holds, err));
+        if (is_disjoint)
+            w->is_met[feature] = !holds;
+        else if (holds)
+            OJ_TRY(put_pair(index, w, row, feature, err));
+    }
+    return is_disjoint ? add_disjoint_pairs(index, w, row, err) : OJ_OK;
+}
+
+static oj_status list_all_features(const struct oj_shape_side *side,
+                                   struct oj_found *found, struct oj_error *err)
+{
+    OJ_ROOM(found->at, 0, side->n, found->capacity, err);
+    for (int64_t i = 0; i < side->n; i++)
+        found->at[i] = (int32_t)i;
+    found->n = side->n;
+    return OJ_OK;
+}
+
+/* Rows that meet fewer features than this are not worth cells, nor are those of
+ * few vertices that meet fewer than so many. */
+#define FOUND_FOR_CELLS 8
+#define FOUND_FOR_FEW_VERTICES 256
+
+/* Where what is known of a row is kept: with a feature that has its geometry,
+ * as in a join of a layer with itself, so that it is found once for both. */
+static _Atomic uint8_t *
+niceness_of_equal_feature(const struct predicate_index *index,
+                          struct predicate_worker *w,
+                          const struct oj_shape *shape)
+{
+    const struct oj_shape_side *side = &index->side;
+    if (!takes_borders_first(index) || index->rule.takes_all ||
+        side->shape == NULL)
+        return &w->own_niceness;
+    for (int64_t i = 0; i < w->found.n; i++)
+    {
+        const struct oj_shape *other = &side->shape[w->found.at[i]];
+        if (other->n_vertices == shape->n_vertices &&
+            oj_box_covers(&other->box, &shape->box) &&
+            oj_box_covers(&shape->box, &other->box) &&
+            oj_flat_same_geometry(shape->flat, shape->feature, other->flat,
+                                  other->feature))
+            return &index->niceness[other->feature];
+    }
+    return &w->own_niceness;
+}
+
+/* How many features a row must have found to be worth cells. */
+static int64_t found_for_cells(const struct predicate_index *index,
+                               const struct predicate_worker *w,
+                               const struct oj_shape *shape)
+{
+    const struct oj_shape_side *side = &index->side;
+    int64_t n = w->found.n, n_vertices = 0;
+    if (side->shape == NULL || n < FOUND_FOR_CELLS || n >= BORDERS_BEFORE_CELLS)
+        return FOUND_FOR_CELLS;
+    for (int64_t i = 0; i < n; i++)
+        n_vertices += side->shape[w->found.at[i]].n_vertices;
+    return asks_before_cells(index, shape, n, n_vertices, FOUND_FOR_CELLS);
+}
+
+/* Members, where its parts are of different kinds, and cells, where it has
+ * found at least so many features. */
+static oj_status prepare_row_shape_members_cells(struct predicate_worker *w,
+                                                 struct oj_shape *shape,
+                                                 int64_t least,
+                                                 struct oj_error *err)
+{
+    w->own_niceness = OJ_NICENESS_NOT_KNOWN;
+    w->row_niceness = &w->own_niceness;
+    if (oj_shape_is_mixed(shape))
+    {
+        OJ_ROOM(w->member, 0, shape->n_parts, w->cap_members, err);
+        oj_shape_set_members(shape, w->member);
+        return OJ_OK;
+    }
+    if (w->found.n < least ||
+        !oj_shape_takes_cells(shape, w->found.n < FOUND_FOR_FEW_VERTICES
+                                         ? OJ_CELLS_VERTICES
+                                         : OJ_CELLS_FEW_VERTICES))
+        return OJ_OK;
+    OJ_TRY(oj_shape_make_cells(shape, &w->cells, err));
+    shape->cells = &w->cells;
+    return OJ_OK;
+}
+
+static oj_status search_row(struct oj_row_index *shared,
+                            struct oj_row_worker *worker, int64_t row,
+                            struct oj_error *err)
+{
+    struct predicate_index *index = (void *)shared;
+    struct predicate_worker *w = (void *)worker;
+    struct oj_shape shape = oj_shape_of(shared->input, row);
+    w->n_rows++;
+    if (index->rule.takes_all)
+        OJ_TRY(list_all_features(&index->side, &w->found, err));
+    else
+        OJ_TRY(oj_shape_side_find(&index->side,
+                                  (enum oj_box_test)index->rule.test,
+                                  &shape.box, &w->found, err));
+    if (w->found.n > 0)
+        OJ_TRY(prepare_row_shape_members_cells(
+            w, &shape, found_for_cells(index, w, &shape), err));
+    w->row_niceness = niceness_of_equal_feature(index, w, &shape);
+    return add_pairs_of_candidates(index, w, row, &shape, err);
+}
+
+/* --- pairs that a screen has found ---------------------------------------- */
+
+/* 1 when a pair of which said is known has to be decided. */
+static int needs_decision_after_gpu_screen(const struct predicate_index *index,
+                                           uint8_t said)
+{
+    enum oj_op op = relation_of(index)->op;
+    if (said == OJ_SAID_MEETS)
+        return op != OJ_OP_INTERSECTS && op != OJ_OP_DISJOINT &&
+               op != OJ_OP_BBOX;
+    return said != OJ_SAID_APART;
+}
+
+/* The screen's word on a pair without contact of edges is that of
+ * cpu_prepared_shapes.c where polygons of several rings are nice. */
+static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
+                                              struct predicate_worker *w,
+                                              const struct oj_shape *shape,
+                                              int32_t feature, int meets,
+                                              int *holds, struct oj_error *err)
+{
+    struct oj_shape other = oj_shape_of(index->shared.args.join_side, feature);
+    int is_sure = 1;
+    if (oj_shape_is_many_rings(&other))
+        OJ_TRY(is_feature_topologically_valid(
+            w, &other, &index->niceness[feature], &is_sure, err));
+    if (is_sure && oj_shape_is_many_rings(shape))
+        OJ_TRY(is_feature_topologically_valid(w, shape, w->row_niceness,
+                                              &is_sure, err));
+    if (!is_sure)
+        return decide_by_matrix(index, w, shape, feature, &other, holds, err);
+    *holds = meets == (relation_of(index)->op != OJ_OP_DISJOINT);
+    return OJ_OK;
+}
+
+/* 1 when that takes the side, with place_of; else all that is asked of the pair
+ * is whether features are nice. */
+static int
+needs_join_shape_after_gpu_screen(const struct predicate_index *index,
+                                  uint8_t said)
+{
+    enum oj_op op = relation_of(index)->op;
+    int decides_meeting = op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT;
+    return needs_decision_after_gpu_screen(index, said) &&
+           said != OJ_SAID_APART_IF_VALID &&
+           (said != OJ_SAID_MEETS_IF_VALID || !decides_meeting);
+}
+
+/* --- a batch of pairs that a screen has found ----------------------------- */
+
+/* Decided in place, counted, and filled in: a screen has millions of pairs that
+ * are decided already, and lists of answers would be copied once more. */
+struct screened_batch
+{
+    struct predicate_index *index;
+    struct oj_screen_pairs *pairs;
+    struct oj_matches *out;
+    int64_t *count;             /* [tasks] pairs, then their place */
+    int64_t *n_matched;         /* [tasks] rows with a pair */
+    atomic_int has_open;        /* pairs to decide */
+    atomic_int asks_shapes;     /* some of them take the side */
+    struct oj_row_order *order; /* [threads] */
+};
+
+void oj_screen_pairs_free(struct oj_screen_pairs *pairs)
+{
+    oj_free(pairs->offset);
+    oj_free(pairs->feature);
+    oj_free(pairs->said);
+    memset(pairs, 0, sizeof *pairs);
+}
+
+static int64_t end_row_of_task(const struct screened_batch *b, int64_t task)
+{
+    int64_t end = (task + 1) * SCREENED_PER_TASK;
+    return end < b->pairs->n_rows ? end : b->pairs->n_rows;
+}
+
+/* Pairs that may not count are none; are there others that are open? */
+static void filter_gpu_screened_rows(int64_t first, int64_t end, void *user)
+{
+    struct screened_batch *b = user;
+    const struct predicate_index *index = b->index;
+    const struct oj_pair_filter *filter = &b->index->shared.filter;
+    const struct oj_screen_pairs *pairs = b->pairs;
+    int open = 0, shapes = 0;
+    for (int64_t row = first; row < end; row++)
+    {
+        for (int64_t i = pairs->offset[row]; i < pairs->offset[row + 1]; i++)
+        {
+            if (!oj_pair_may_count(filter, row, pairs->feature[i]))
+                pairs->said[i] = OJ_SAID_APART;
+            open |= needs_decision_after_gpu_screen(index, pairs->said[i]);
+            shapes |= needs_join_shape_after_gpu_screen(index, pairs->said[i]);
+        }
+    }
+    if (shapes)
+        atomic_store_explicit(&b->asks_shapes, 1, memory_order_relaxed);
+    if (open)
+        atomic_store_explicit(&b->has_open, 1, memory_order_relaxed);
+}
+
+/* Decides what a screen left open of the pairs of a row: said becomes
+ * OJ_SAID_MEETS for pairs and OJ_SAID_APART for others; for disjoint, whose
+ * pairs are the others, the other way round. */
+static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
+                                         struct oj_error *err)
+{
+    struct screened_batch *b = user;
+    struct predicate_index *index = b->index;
+    struct predicate_worker *w = worker_of(index, thread);
+    const int32_t *feature = b->pairs->feature;
+    uint8_t *said = b->pairs->said;
+    int64_t i = b->pairs->offset[row], end = b->pairs->offset[row + 1];
+    struct oj_shape shape;
+    while (i < end && !needs_decision_after_gpu_screen(index, said[i]))
+        i++;
+    if (i == end)
+        return OJ_OK;
+    OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
+    shape = oj_shape_of(b->index->shared.input, row);
+    w->n_rows++;
+    w->found.n = 0; /* how many there are tells whether cells pay */
+    for (int64_t k = i; k < end; k++)
+        w->found.n += needs_join_shape_after_gpu_screen(index, said[k]);
+    OJ_TRY(prepare_row_shape_members_cells(w, &shape, FOUND_FOR_CELLS, err));
+    for (; i < end; i++)
+    {
+        int holds;
+        if (!needs_decision_after_gpu_screen(index, said[i]))
+            continue;
+        OJ_TRY(poll_cancel(&index->shared.args.options, w, err));
+        w->shared.n_candidates++;
+        if (needs_join_shape_after_gpu_screen(index, said[i]))
+            OJ_TRY(decide_pair(index, w, &shape, index->place_of[feature[i]],
+                               &holds, err));
+        else
+            OJ_TRY(decide_gpu_screened_if_valid(
+                index, w, &shape, feature[i], said[i] == OJ_SAID_MEETS_IF_VALID,
+                &holds, err));
+        said[i] = holds != (relation_of(index)->op == OJ_OP_DISJOINT)
+                      ? OJ_SAID_MEETS
+                      : OJ_SAID_APART;
+    }
+    return OJ_OK;
+}
+
+static oj_status map_features_to_places(struct predicate_index *index,
+                                        struct oj_error *err)
+{
+    OJ_TRY(build_side_if_needed(index, err));
+    if (index->place_of != NULL)
+        return OJ_OK;
+    OJ_NEW(index->place_of, index->shared.args.join_side->n_features, err);
+    for (int64_t at = 0; at < index->side.n; at++)
+        index->place_of[oj_shape_side_feature(&index->side, at)] = (int32_t)at;
+    return OJ_OK;
+}
+
+/* --- the pairs in order --------------------------------------------------- */
+
+static int has_parts(const struct oj_flat *flat, int64_t feature)
+{
+    return flat->part_offset[feature] < flat->part_offset[feature + 1];
+}
+
+/* The pairs of a row: puts their features to out, or only counts them where out
+ * is NULL.  Disjoint: is_met [features] is 0, and stays so. */
+static int64_t list_gpu_screened_pairs_of_row(const struct screened_batch *b,
+                                              int64_t row, uint8_t *is_met,
+                                              int32_t *out)
+{
+    const struct oj_screen_pairs *pairs = b->pairs;
+    const struct oj_flat *join_side = b->index->shared.args.join_side;
+    int64_t first = pairs->offset[row], end = pairs->offset[row + 1], n = 0;
+    int is_disjoint = relation_of(b->index)->op == OJ_OP_DISJOINT;
+    if (is_disjoint && !has_parts(b->index->shared.input, row))
+        return 0;
+    for (int64_t i = first; i < end; i++)
+    {
+        if (pairs->said[i] != OJ_SAID_MEETS)
+            continue;
+        if (is_disjoint)
+            is_met[pairs->feature[i]] = 1;
+        else if (out != NULL)
+            out[n] = pairs->feature[i];
+        n++;
+    }
+    if (!is_disjoint)
+        return n;
+    n = 0;
+    for (int64_t f = 0; f < join_side->n_features; f++)
+    {
+        if (is_met[f] || !has_parts(join_side, f) ||
+            !oj_pair_may_count(&b->index->shared.filter, row, f))
+            continue;
+        if (out != NULL)
+            out[n] = (int32_t)f;
+        n++;
+    }
+    for (int64_t i = first; i < end; i++)
+        is_met[pairs->feature[i]] = 0;
+    return n;
+}
+
+static void count_gpu_screened_pairs_of_task(int64_t task, int thread,
+                                             void *user)
+{
+    struct screened_batch *b = user;
+    const struct predicate_index *index = b->index;
+    int64_t n = 0, n_matched = 0;
+    for (int64_t row = task * SCREENED_PER_TASK; row < end_row_of_task(b, task);
+         row++)
+    {
+        int64_t n_row = list_gpu_screened_pairs_of_row(
+            b, row, worker_of(index, thread)->is_met, NULL);
+        n += n_row;
+        n_matched += n_row > 0;
+    }
+    b->count[task] = n;
+    b->n_matched[task] = n_matched;
+}
+
+static oj_status write_gpu_screened_pairs_of_task(int64_t task, int thread,
+                                                  void *user,
+                                                  struct oj_error *err)
+{
+    struct screened_batch *b = user;
+    const struct predicate_index *index = b->index;
+    struct oj_matches *out = b->out;
+    int64_t at = b->count[task];
+    OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
+    for (int64_t row = task * SCREENED_PER_TASK; row < end_row_of_task(b, task);
+         row++)
+    {
+        int32_t *feature = out->join_row + at;
+        int64_t n;
+        out->offset[row] = at;
+        if (relation_of(index)->op == OJ_OP_DISJOINT)
+            OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
+        n = list_gpu_screened_pairs_of_row(
+            b, row, worker_of(index, thread)->is_met, feature);
+        for (int64_t i = at; i < at + n; i++)
+            out->measure[i] = NAN;
+        at += n;
+        if (!relation_of(index)->any_order)
+            OJ_TRY(oj_row_order_sort(&b->order[thread], n,
+                                     index->shared.args.tie_rank, feature, NULL,
+                                     err));
+    }
+    return OJ_OK;
+}
+
+static oj_status write_all_gpu_screened_pairs(struct screened_batch *b,
+                                              int64_t n_tasks,
+                                              struct oj_error *err)
+{
+    const struct predicate_index *index = b->index;
+    int n_threads = index->shared.args.options.n_threads;
+    int64_t n_rows = b->pairs->n_rows, n = 0, n_matched = 0;
+    oj_parallel_for(n_threads, n_tasks, count_gpu_screened_pairs_of_task, b);
+    for (int64_t task = 0; task < n_tasks; task++)
+    {
+        int64_t count = b->count[task];
+        b->count[task] = n;
+        n += count;
+        n_matched += b->n_matched[task];
+    }
+    OJ_TRY(oj_pairs_fit(index->shared.budget.most, n, err));
+    OJ_TRY(oj_matches_reserve(b->out, n_rows, n, 1, err));
+    OJ_TRY(oj_parallel_try(n_threads, n_tasks, 1,
+                           write_gpu_screened_pairs_of_task, b, err));
+    b->out->offset[n_rows] = b->out->n_pairs = n;
+    b->out->n_matched = n_matched;
+    return OJ_OK;
+}
+
+static oj_status join_gpu_screened_rows(struct screened_batch *b,
+                                        struct oj_error *err)
+{
+    struct predicate_index *index = b->index;
+    int n_threads = index->shared.args.options.n_threads;
+    int64_t n_rows = b->pairs->n_rows;
+    int64_t n_tasks = (n_rows + SCREENED_PER_TASK - 1) / SCREENED_PER_TASK;
+    OJ_NEW(b->count, n_tasks, err);
+    OJ_NEW(b->n_matched, n_tasks, err);
+    OJ_NEW_ZEROED(b->order, n_threads, err);
+    oj_parallel_slices(n_threads, n_rows, SCREENED_PER_TASK,
+                       filter_gpu_screened_rows, b);
+    if (atomic_load(&b->asks_shapes))
+        OJ_TRY(map_features_to_places(index, err));
+    if (atomic_load(&b->has_open))
+        OJ_TRY(oj_parallel_try(n_threads, n_rows, OPEN_PER_TASK,
+                               decide_gpu_screened_row, b, err));
+    return write_all_gpu_screened_pairs(b, n_tasks, err);
+}
+
+static oj_status make_matches_of_gpu_screened(struct predicate_index *index,
+                                              struct oj_screen_pairs *pairs,
+                                              struct oj_matches *out,
+                                              struct oj_stats *stats,
+                                              struct oj_error *err)
+{
+    struct screened_batch b = {.index = index, .pairs = pairs, .out = out};
+    double start = oj_clock_seconds();
+    oj_status status = join_gpu_screened_rows(&b, err);
+    oj_free(b.count);
+    oj_free(b.n_matched);
+    for (int t = 0; t < index->shared.n_threads; t++)
+    {
+        stats->n_candidates += worker_of(index, t)->shared.n_candidates;
+        if (b.order != NULL)
+            oj_row_order_free(&b.order[t]);
+    }
+    oj_free(b.order);
+    stats->refine_s += oj_clock_seconds() - start;
+    return status;
+}
+
+/* --- a batch -------------------------------------------------------------- */
+
+/* A feature's first vertex is near enough to order by, and all that is read of
+ * it. */
+static int first_vertex(const void *layer, int64_t feature, double *x,
+                        double *y)
+{
+    const struct oj_flat *flat = layer;
+    int64_t part = flat->part_offset[feature], v;
+    if (part == flat->part_offset[feature + 1])
+        return 0;
+    v = flat->vertex_offset[flat->ring_offset[part]];
+    *x = flat->x[v];
+    *y = flat->y[v];
+    return 1;
+}
+
+static oj_status build_side_and_order_rows(struct oj_row_index *shared,
+                                           struct oj_error *err)
+{
+    const struct oj_flat *input = shared->input;
+    OJ_TRY(build_side_if_needed((void *)shared, err));
+    return oj_row_order_input(
+        shared, input, oj_flat_is_points(input) ? NULL : first_vertex, err);
+}
+
+static oj_status prepare_workers(struct predicate_index *index,
+                                 struct oj_error *err)
+{
+    for (int t = 0; t < index->shared.n_threads; t++)
+    {
+        struct predicate_worker *w = worker_of(index, t);
+        w->n_rows = 0;
+        oj_relate_forget(&w->relate);
+        if (relation_of(index)->op != OJ_OP_DISJOINT)
+            continue;
+        oj_free(w->is_met); /* with marks where the last batch failed */
+        OJ_NEW_ZEROED(w->is_met, index->shared.args.join_side->n_features, err);
+    }
+    return OJ_OK;
+}
+
+static oj_status join_by_predicate(struct oj_index *wrapped,
+                                   const struct oj_flat *input,
+                                   struct oj_matches *out,
+                                   struct oj_stats *stats, struct oj_error *err)
+{
+    struct predicate_index *index = (void *)wrapped;
+    OJ_TRY(oj_row_batch_open(&index->shared, input, err));
+    OJ_TRY(prepare_workers(index, err));
+    return oj_row_batch_join(&index->shared, out, stats, err);
+}
+
+static oj_status join_candidates(struct oj_index *wrapped,
+                                 const struct oj_flat *input,
+                                 struct oj_screen_pairs *candidates,
+                                 struct oj_matches *out, struct oj_stats *stats,
+                                 struct oj_error *err)
+{
+    struct predicate_index *index = (void *)wrapped;
+    OJ_TRY(oj_row_batch_open(&index->shared, input, err));
+    OJ_TRY(prepare_workers(index, err));
+    return make_matches_of_gpu_screened(index, candidates, out, stats, err);
+}
+
+/* --- the join side -------------------------------------------------------- */
+
+static void free_worker(struct oj_row_worker *worker)
+{
+    struct predicate_worker *w = (void *)worker;
+    oj_relate_scratch_free(&w->relate);
+    oj_border_pair_free(&w->borders);
+    oj_border_free(&w->own_border);
+    oj_relate_figure_free(&w->figure);
+    oj_free(w->found.at);
+    oj_free(w->member);
+    oj_edge_grid_free(&w->cells);
+    oj_free(w->is_met);
+}
+
+static const struct oj_row_method by_candidates = {
+    .worker_size = sizeof(struct predicate_worker),
+    .start = build_side_and_order_rows,
+    .row_of = oj_row_in_order,
+    .search = search_row,
+    .free_worker = free_worker};
+
+static void free_side(struct oj_index *wrapped)
+{
+    struct predicate_index *index = (void *)wrapped;
+    oj_free((void *)index->niceness);
+    oj_free(index->place_of);
+    oj_shape_side_free(&index->side);
+}
+
+/* With candidates that are given the side may never be needed. */
+static oj_status build_predicate_index(struct oj_index *wrapped,
+                                       const struct oj_index_args *args,
+                                       struct oj_stats *stats,
+                                       struct oj_error *err)
+{
+    struct predicate_index *index =
+        oj_row_index_begin(wrapped, &by_candidates, args);
+    (void)oj_screen_rule_of(&args->relation, &index->rule);
+    OJ_NEW_ZEROED(index->niceness, args->join_side->n_features, err);
+    if (!args->gets_candidates)
+        OJ_TRY(build_side_if_needed(index, err));
+    stats->index_bytes += oj_shape_side_bytes(&index->side);
+    return OJ_OK;
+}
+
+static int takes_predicates(const struct oj_relation *relation,
+                            const struct oj_flat *join_side,
+                            const struct oj_flat *input)
+{
+    (void)join_side;
+    (void)input;
+    return (oj_op_get(relation->op)->takes & OJ_TAKES_SHAPES) != 0;
+}
+
+static const struct oj_engine_cost points_cost = {.vertex_s = 30e-9,
+                                                  .row_s = 380e-9};
+
+const struct oj_engine oj_cpu_predicate = {.name = "predicates",
+                                           .takes = takes_predicates,
+                                           .index_size =
+                                               sizeof(struct predicate_index),
+                                           .build = build_predicate_index,
+                                           .join = join_by_predicate,
+                                           .join_candidates = join_candidates,
+                                           .free_side = free_side,
+                                           .free_batches = oj_row_batches_free,
+                                           .set_cancel = oj_row_set_cancel,
+                                           .points_cost = &points_cost};

@@ -1,0 +1,61 @@
+/* The plain reference for similar vectors: all pairs. */
+#include "../similar_text/similar_engine_sides.h"
+
+struct plain_index
+{
+    struct oj_row_index shared;
+    struct oj_similar_sides sides; /* of the batch at hand */
+};
+
+static oj_status start_batch(struct oj_row_index *index, struct oj_error *err)
+{
+    return oj_similar_sides_make(
+        index, &((struct plain_index *)(void *)index)->sides, err);
+}
+
+static oj_status search_row(struct oj_row_index *index,
+                            struct oj_row_worker *worker, int64_t row,
+                            struct oj_error *err)
+{
+    const struct oj_flat *join_side = index->args.join_side;
+    int64_t n =
+        oj_feature_may_pair(index->input, row) ? join_side->n_features : 0;
+    for (int64_t f = 0; f < n; f++)
+    {
+        worker->n_candidates++;
+        if (oj_feature_may_pair(join_side, f) &&
+            oj_pair_may_count(&index->filter, row, f))
+            OJ_TRY(oj_ranking_add(&worker->ranking, (int32_t)f,
+                                  oj_pair_difference(&index->args.relation,
+                                                     index->input, row,
+                                                     join_side, f),
+                                  err));
+    }
+    return OJ_OK;
+}
+
+static const struct oj_row_method all_pairs = {.worker_size =
+                                                   sizeof(struct oj_row_worker),
+                                               .on_one_thread = 1,
+                                               .start = start_batch,
+                                               .search = search_row};
+
+static oj_status build_plain_vectors(struct oj_index *index,
+                                     const struct oj_index_args *args,
+                                     struct oj_stats *stats,
+                                     struct oj_error *err)
+{
+    (void)stats;
+    (void)err;
+    oj_row_index_begin(index, &all_pairs, args);
+    return OJ_OK;
+}
+
+const struct oj_engine oj_plain_vectors_engine = {
+    .name = "all pairs of vectors",
+    .takes = oj_similar_vectors_takes,
+    .index_size = sizeof(struct plain_index),
+    .build = build_plain_vectors,
+    .join = oj_row_join,
+    .free_batches = oj_row_batches_free,
+    .set_cancel = oj_row_set_cancel};

@@ -1,0 +1,348 @@
+/* Pairs of near vectors: the tree of blocks is walked for each row, the nearer
+ * child first; what a block lets pass is measured in double precision.  With k,
+ * the limit is that of the k-th best difference so far, so that it only falls
+ * and the order of the walk does not matter to the answer.  Rows are taken in
+ * the order of the blocks that they fall into, for the processor's caches. */
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_parallel.h"
+#include "../../foundations/base/oj_radix.h"
+#include "../similar_text/similar_engine_sides.h"
+#include "vector_blocks.h"
+
+#include <math.h>
+
+enum
+{
+    MOST_WAITING = 64, /* nodes: one and a half for each level of 2^27 blocks */
+    ROWS_AT_ONCE = 64  /* whose blocks a thread finds */
+};
+
+struct vectors_index
+{
+    struct oj_row_index shared;
+    struct oj_vector_blocks blocks;
+
+    /* of the batch at hand */
+    struct oj_similar_sides sides;
+    struct oj_keyed *order, *room; /* [input rows] by block; their memory */
+};
+
+/* The k least differences of a row so far, the greatest of them first: a
+ * heap. */
+struct least_differences
+{
+    int64_t n, capacity;
+    double *value;
+};
+
+struct vectors_worker
+{
+    struct oj_row_worker shared;
+    float *at; /* coordinates of the row */
+    struct least_differences least;
+    float limit;
+};
+
+/* --- the join side -------------------------------------------------------- */
+
+static void free_side(struct oj_index *wrapped)
+{
+    oj_vector_blocks_free(&((struct vectors_index *)(void *)wrapped)->blocks);
+}
+
+/* --- the k least ---------------------------------------------------------- */
+
+/* Puts value where it belongs, from the top down. */
+static void sift_down(struct least_differences *least, double value)
+{
+    int64_t i = 0, child;
+    while ((child = 2 * i + 1) < least->n)
+    {
+        child += child + 1 < least->n &&
+                 least->value[child + 1] > least->value[child];
+        if (least->value[child] <= value)
+            break;
+        least->value[i] = least->value[child];
+        i = child;
+    }
+    least->value[i] = value;
+}
+
+static oj_status keep_least(struct least_differences *least, int64_t k,
+                            double value, struct oj_error *err)
+{
+    int64_t i = least->n;
+    if (least->n == k)
+    {
+        if (value < least->value[0])
+            sift_down(least, value);
+        return OJ_OK;
+    }
+    OJ_ROOM(least->value, least->n, least->n + 1, least->capacity, err);
+    least->n++;
+    for (; i > 0 && least->value[(i - 1) / 2] < value; i = (i - 1) / 2)
+        least->value[i] = least->value[(i - 1) / 2];
+    least->value[i] = value;
+    return OJ_OK;
+}
+
+/* --- a row ---------------------------------------------------------------- */
+
+static oj_status measure_pair(const struct vectors_index *self,
+                              struct vectors_worker *worker, int64_t row,
+                              int32_t feature, struct oj_error *err)
+{
+    const struct oj_row_index *shared = &self->shared;
+    const struct oj_relation *relation = &shared->args.relation;
+    double difference;
+    if (!oj_pair_may_count(&shared->filter, row, feature))
+        return OJ_OK;
+    worker->shared.n_candidates++;
+    difference = oj_pair_difference(relation, shared->input, row,
+                                    shared->args.join_side, feature);
+    if (!(difference <= relation->vector.max_difference))
+        return OJ_OK;
+    if (relation->k < OJ_EVERY_PAIR)
+    {
+        OJ_TRY(keep_least(&worker->least, relation->k, difference, err));
+        if (worker->least.n == relation->k)
+            worker->limit =
+                oj_vector_limit(&self->blocks, worker->least.value[0]);
+    }
+    return oj_ranking_add(&worker->shared.ranking, feature, difference, err);
+}
+
+OJ_INLINE oj_status search_block(enum oj_vector_norm norm,
+                                 const struct vectors_index *self,
+                                 struct vectors_worker *worker, int64_t row,
+                                 int64_t block, struct oj_error *err)
+{
+    const struct oj_vector_blocks *blocks = &self->blocks;
+    float sum[OJ_WIDE];
+    if (!oj_vector_block_sums(
+            norm, blocks->value + block * blocks->n_padded * OJ_WIDE,
+            blocks->n_padded, worker->at, worker->limit, sum))
+        return OJ_OK;
+    for (int c = 0; c < OJ_WIDE; c++)
+    {
+        int32_t feature = blocks->row[block * OJ_WIDE + c];
+        if (sum[c] <= worker->limit && feature >= 0)
+            OJ_TRY(measure_pair(self, worker, row, feature, err));
+    }
+    return OJ_OK;
+}
+
+OJ_INLINE oj_status walk(enum oj_vector_norm norm,
+                         const struct vectors_index *self,
+                         struct vectors_worker *worker, int64_t row,
+                         struct oj_error *err)
+{
+    const struct oj_vector_blocks *blocks = &self->blocks;
+    struct
+    {
+        struct oj_vector_node node;
+        float sum;
+    } waiting[MOST_WAITING] = {{{0, blocks->n_blocks, 0}, 0.0f}};
+    int n = 1;
+    while (n > 0)
+    {
+        const struct oj_vector_node node = waiting[--n].node;
+        struct oj_vector_node child[2];
+        float sum[2];
+        int farther;
+        if (!(waiting[n].sum <= worker->limit))
+            continue;
+        if (node.end - node.first == 1)
+        {
+            OJ_TRY(search_block(norm, self, worker, row, node.first, err));
+            continue;
+        }
+        oj_vector_children(&node, child);
+        for (int i = 0; i < 2; i++)
+            sum[i] =
+                oj_vector_box_sum(norm, &blocks->box[child[i].at], worker->at);
+        farther = sum[1] >= sum[0];
+        for (int i = 0; i < 2; i++)
+        {
+            int which = i == 0 ? farther : !farther;
+            waiting[n].node = child[which];
+            waiting[n].sum = sum[which];
+            n += sum[which] <= worker->limit;
+        }
+    }
+    return OJ_OK;
+}
+
+OJ_CLONES static oj_status walk_blocks(const struct vectors_index *self,
+                                       struct vectors_worker *worker,
+                                       int64_t row, struct oj_error *err)
+{
+    switch (self->blocks.norm)
+    {
+        case OJ_NORM_L1:
+            return walk(OJ_NORM_L1, self, worker, row, err);
+        case OJ_NORM_LINF:
+            return walk(OJ_NORM_LINF, self, worker, row, err);
+        default: /* cosines as distances of unit vectors */
+            return walk(OJ_NORM_L2, self, worker, row, err);
+    }
+}
+
+static oj_status search_row(struct oj_row_index *shared,
+                            struct oj_row_worker *of_row, int64_t row,
+                            struct oj_error *err)
+{
+    const struct vectors_index *self = (void *)shared;
+    struct vectors_worker *worker = (void *)of_row;
+    oj_vector_blocks_put(
+        &self->blocks, oj_vector_at(&shared->input->vectors, row), worker->at);
+    worker->least.n = 0;
+    worker->limit = oj_vector_limit(
+        &self->blocks, shared->args.relation.vector.max_difference);
+    return walk_blocks(self, worker, row, err);
+}
+
+/* --- a batch -------------------------------------------------------------- */
+
+/* The block at the end of the way to the nearer child: key of a row. */
+static oj_status find_nearest_leaf_block_of_row(int64_t i, int thread,
+                                                void *user,
+                                                struct oj_error *err)
+{
+    struct vectors_index *self = user;
+    const struct oj_vector_blocks *blocks = &self->blocks;
+    const struct vectors_worker *worker = self->shared.worker;
+    float *at = worker[thread].at;
+    struct oj_vector_node node = {0, blocks->n_blocks, 0};
+    (void)err;
+    oj_vector_blocks_put(
+        blocks,
+        oj_vector_at(&self->shared.input->vectors, self->order[i].value), at);
+    while (node.end - node.first > 1)
+    {
+        struct oj_vector_node child[2];
+        oj_vector_children(&node, child);
+        node =
+            child[oj_vector_box_sum(OJ_NORM_L2, &blocks->box[child[1].at], at) <
+                  oj_vector_box_sum(OJ_NORM_L2, &blocks->box[child[0].at], at)];
+    }
+    self->order[i].key = (uint64_t)node.first;
+    return OJ_OK;
+}
+
+/* The rows that have a vector, in the order of blocks. */
+static oj_status sort_rows_by_nearest_block(struct vectors_index *self,
+                                            struct oj_error *err)
+{
+    const struct oj_flat *input = self->shared.input;
+    struct oj_keyed *sorted;
+    int64_t n = 0;
+    OJ_NEW(self->order, input->n_features, err);
+    OJ_NEW(self->room, input->n_features, err);
+    for (int64_t row = 0; row < input->n_features; row++)
+    {
+        if (oj_feature_may_pair(input, row))
+            self->order[n++].value = row;
+    }
+    OJ_TRY(oj_parallel_try(self->shared.n_threads, n, ROWS_AT_ONCE,
+                           find_nearest_leaf_block_of_row, self, err));
+    sorted = oj_radix_sort(self->order, self->room, n);
+    if (sorted == self->room)
+    {
+        self->room = self->order;
+        self->order = sorted;
+    }
+    self->shared.n_rows = n;
+    return OJ_OK;
+}
+
+static int64_t row_at_place_by_block(const struct oj_row_index *shared,
+                                     int64_t i)
+{
+    return ((const struct vectors_index *)(const void *)shared)->order[i].value;
+}
+
+static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
+{
+    struct vectors_index *self = (void *)shared;
+    struct vectors_worker *worker = shared->worker;
+    OJ_TRY(oj_similar_sides_make(shared, &self->sides, err));
+    for (int t = 0; t < shared->n_threads; t++)
+    {
+        if (worker[t].at == NULL)
+            OJ_NEW(worker[t].at, self->blocks.n_padded, err);
+    }
+    if (self->blocks.n_rows > 0 && shared->n_rows > 0)
+        return sort_rows_by_nearest_block(self, err);
+    shared->n_rows = 0;
+    return OJ_OK;
+}
+
+static void end_batch(struct oj_row_index *shared)
+{
+    struct vectors_index *self = (void *)shared;
+    oj_free(self->order);
+    oj_free(self->room);
+    self->order = self->room = NULL;
+}
+
+static void free_worker(struct oj_row_worker *worker)
+{
+    struct vectors_worker *w = (void *)worker;
+    oj_free(w->at);
+    oj_free(w->least.value);
+}
+
+static const struct oj_row_method walking = {.worker_size =
+                                                 sizeof(struct vectors_worker),
+                                             .start = start_batch,
+                                             .row_of = row_at_place_by_block,
+                                             .search = search_row,
+                                             .end = end_batch,
+                                             .free_worker = free_worker};
+
+static oj_status build_vectors_index(struct oj_index *wrapped,
+                                     const struct oj_index_args *args,
+                                     struct oj_stats *stats,
+                                     struct oj_error *err)
+{
+    struct vectors_index *self = oj_row_index_begin(wrapped, &walking, args);
+    const struct oj_flat *join_side = args->join_side;
+    if (join_side->n_features == 0)
+        return OJ_OK;
+    if (join_side->vectors.value == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "the join side has no vectors");
+    OJ_TRY(oj_vector_blocks_make(&join_side->vectors, join_side->n_features,
+                                 args->relation.vector.norm,
+                                 args->options.n_threads, &self->blocks, err));
+    stats->index_bytes += oj_vector_blocks_bytes(&self->blocks);
+    return OJ_OK;
+}
+
+/* Clustered vectors, which boxes tell apart: others cost the CPU much more, and
+ * a device hardly. A row, and a number of it (BENCHMARKS.md). */
+static void estimate_cpu_and_gpu_seconds(const struct oj_relation *relation,
+                                         const struct oj_flat *join_side,
+                                         double rows, double *cpu_s,
+                                         double *gpu_s)
+{
+    double n = (double)join_side->vectors.n_dimensions;
+    double both = rows + (double)join_side->n_features;
+    double k = relation->k < OJ_EVERY_PAIR ? (double)relation->k : 0.0;
+    *cpu_s = rows * (1.1e-6 + 80e-9 * n + 0.2e-6 * k);
+    *gpu_s = both * (30e-9 + 1.5e-9 * n) + rows * 10e-9 * k;
+}
+
+static const struct oj_engine_cost cost = {.expect =
+                                               estimate_cpu_and_gpu_seconds};
+
+const struct oj_engine oj_cpu_similar_vectors = {
+    .name = "blocks of vectors",
+    .takes = oj_similar_vectors_takes,
+    .index_size = sizeof(struct vectors_index),
+    .build = build_vectors_index,
+    .join = oj_row_join,
+    .free_side = free_side,
+    .free_batches = oj_row_batches_free,
+    .set_cancel = oj_row_set_cancel,
+    .points_cost = &cost};

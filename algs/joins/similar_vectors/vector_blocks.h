@@ -1,0 +1,178 @@
+/** Vectors of the join side in blocks of 16, in single precision, under a tree
+ *  of boxes: which of them may be within a difference of another vector.
+ *
+ *   box      of 8 dimensions           [    all     ]
+ *                                   [        ] [       ]
+ *   block    16 vectors             [0] [1] [2] [3] [4]
+ *   value    of a block: [dimension][16], dimensions by falling spread
+ *
+ *  A box and a block give sums in single precision that are compared with a
+ *  limit (oj_vector_frame.h).
+ *
+ *  Source: ours; blocks behind boxes of the dimensions with the greatest spread
+ *  as in Gowanlock and Karsin 2019 (grids of such dimensions).
+ */
+#ifndef VECTOR_BLOCKS_H
+#define VECTOR_BLOCKS_H
+
+#include "../../../flatten/arrays/oj_vectors.h"
+#include "../../../flatten/base/oj_status.h"
+#include "../../foundations/base/cpu_lane_loops.h"
+#include "../../foundations/kernels/oj_vector_frame.h"
+
+enum
+{
+    OJ_BOX_DIMENSIONS = OJ_LANES
+};
+
+struct oj_vector_box
+{
+    float low[OJ_BOX_DIMENSIONS], high[OJ_BOX_DIMENSIONS];
+};
+
+/** Owner; zeroed memory is a valid empty one. */
+struct oj_vector_blocks
+{
+    enum oj_vector_norm norm;
+    int64_t n_dimensions;
+    int64_t n_padded;   /**< dimensions of value: a multiple of OJ_LANES, those
+                             behind n_dimensions 0 */
+    int32_t *dimension; /**< [n_dimensions] by falling spread */
+    double *centre;     /**< [n_dimensions], in that order */
+    double scale;
+
+    int64_t n_rows; /**< that have a vector */
+    int64_t n_blocks;
+    float *value; /**< [n_blocks][n_padded][OJ_WIDE] */
+    int32_t *row; /**< [n_blocks * OJ_WIDE]; -1: none */
+
+    /** [2 n_blocks - 1] in preorder: of blocks first to end - 1, then of those
+     *  before and from their middle on. */
+    struct oj_vector_box *box;
+};
+
+/** Blocks of the n_rows vectors that are there. On n_threads; the blocks do not
+ *  depend on how many. O(dimensions * n_rows + n_rows log n_rows). */
+OJ_MUST_USE oj_status oj_vector_blocks_make(
+    const struct oj_vectors *vectors, int64_t n_rows, enum oj_vector_norm norm,
+    int n_threads, struct oj_vector_blocks *out, struct oj_error *err);
+
+int64_t oj_vector_blocks_bytes(const struct oj_vector_blocks *blocks);
+
+void oj_vector_blocks_free(struct oj_vector_blocks *blocks);
+
+/** The coordinates of a vector: out [n_padded]. */
+void oj_vector_blocks_put(const struct oj_vector_blocks *blocks,
+                          const double *vector, float *out);
+
+/** The limit of sums for differences of at most most. */
+static inline float oj_vector_limit(const struct oj_vector_blocks *blocks,
+                                    double most)
+{
+    return oj_vector_limit_of(blocks->norm, blocks->n_dimensions, blocks->scale,
+                              most);
+}
+
+/** The nodes of the tree: blocks first to end - 1 under box at. */
+struct oj_vector_node
+{
+    int64_t first, end, at;
+};
+
+static inline void oj_vector_children(const struct oj_vector_node *node,
+                                      struct oj_vector_node child[2])
+{
+    int64_t middle = (node->first + node->end) / 2;
+    child[0] = (struct oj_vector_node){node->first, middle, node->at + 1};
+    child[1] = (struct oj_vector_node){middle, node->end,
+                                       node->at + 2 * (middle - node->first)};
+}
+
+/** The sum of eight terms under a norm. */
+OJ_INLINE float oj_vector_sum(enum oj_vector_norm norm, const float d[OJ_LANES])
+{
+    float s[OJ_LANES];
+    if (norm == OJ_NORM_LINF || norm == OJ_NORM_L1)
+    {
+        OJ_EIGHT s[c] = d[c] > -d[c] ? d[c] : -d[c];
+    }
+    else
+    {
+        OJ_EIGHT s[c] = d[c] * d[c];
+    }
+    for (int half = OJ_LANES / 2; half > 0; half /= 2)
+    {
+        for (int c = 0; c < half; c++)
+            s[c] = norm != OJ_NORM_LINF ? s[c] + s[c + half]
+                   : s[c] > s[c + half] ? s[c]
+                                        : s[c + half];
+    }
+    return s[0];
+}
+
+/** What a vector with these coordinates has at least with all of a box. */
+OJ_INLINE float oj_vector_box_sum(enum oj_vector_norm norm,
+                                  const struct oj_vector_box *box,
+                                  const float *at)
+{
+    float d[OJ_LANES];
+    OJ_EIGHT
+    {
+        float below = box->low[c] - at[c], above = at[c] - box->high[c];
+        float most = below > above ? below : above;
+        d[c] = most > 0.0f ? most : 0.0f;
+    }
+    return oj_vector_sum(norm, d);
+}
+
+/* Eight dimensions of a block. */
+OJ_INLINE void oj_vector_add_eight(enum oj_vector_norm norm, const float *value,
+                                   const float *at, float sum[OJ_WIDE])
+{
+#define OJ_APART(i) (at[i] - value[(i)*OJ_WIDE + c])
+#define OJ_SIZE(i) (OJ_APART(i) > 0.0f ? OJ_APART(i) : -OJ_APART(i))
+#define OJ_SQUARE(i) (OJ_APART(i) * OJ_APART(i))
+#define OJ_MAX(a, b) ((a) > (b) ? (a) : (b))
+    if (norm == OJ_NORM_L1)
+    {
+        OJ_SIXTEEN sum[c] +=
+            ((OJ_SIZE(0) + OJ_SIZE(1)) + (OJ_SIZE(2) + OJ_SIZE(3))) +
+            ((OJ_SIZE(4) + OJ_SIZE(5)) + (OJ_SIZE(6) + OJ_SIZE(7)));
+    }
+    else if (norm == OJ_NORM_LINF)
+    {
+        for (int i = 0; i < OJ_LANES; i++)
+        {
+            OJ_SIXTEEN sum[c] = OJ_MAX(sum[c], OJ_SIZE(i));
+        }
+    }
+    else
+    {
+        OJ_SIXTEEN sum[c] +=
+            ((OJ_SQUARE(0) + OJ_SQUARE(1)) + (OJ_SQUARE(2) + OJ_SQUARE(3))) +
+            ((OJ_SQUARE(4) + OJ_SQUARE(5)) + (OJ_SQUARE(6) + OJ_SQUARE(7)));
+    }
+#undef OJ_APART
+#undef OJ_SIZE
+#undef OJ_SQUARE
+#undef OJ_MAX
+}
+
+/** 1 when a vector of the block may be within the limit; sum: of each. */
+OJ_INLINE int oj_vector_block_sums(enum oj_vector_norm norm, const float *value,
+                                   int64_t n_padded, const float *at,
+                                   float limit, float sum[OJ_WIDE])
+{
+    OJ_SIXTEEN sum[c] = 0.0f;
+    for (int64_t p = 0; p < n_padded; p += OJ_LANES)
+    {
+        int any = 0;
+        oj_vector_add_eight(norm, value + p * OJ_WIDE, at + p, sum);
+        OJ_SIXTEEN any |= sum[c] <= limit;
+        if (!any)
+            return 0;
+    }
+    return 1;
+}
+
+#endif

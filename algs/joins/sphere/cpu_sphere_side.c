@@ -1,0 +1,538 @@
+#include "cpu_sphere_side.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_parallel.h"
+
+#include <string.h>
+
+#define FEATURES_AT_ONCE 1024
+
+/* Rings with more edges than this have a tree. */
+#define FEW_EDGES 32
+
+/* What caps are widened by: more than chords may be off. */
+#define SLACK 1e-14
+
+/* From this squared chord on, a hair less than a quarter of the sphere, a cap
+ * is taken for a hemisphere. */
+#define WIDE_CAP 1.99
+
+/* What the side of a box of a plane may be off. */
+#define PLANE_SLACK 1e-14
+
+/* Nearer than this squared chord to the opposite point, a great circle has no
+ * sure direction. */
+#define NO_DIRECTION 1e-12
+
+struct sphere_side_build
+{
+    struct oj_sphere_side *side;
+    int with_edges;
+};
+
+/* --- trees ---------------------------------------------------------------- */
+
+oj_status oj_sphere_tree3_reserve(struct oj_tree3 *tree, int64_t n,
+                                  struct oj_error *err)
+{
+    oj_box_levels_make(&tree->levels, n, 0);
+    OJ_NEW(tree->node, oj_box_levels_count(&tree->levels), err);
+    return OJ_OK;
+}
+
+/* --- vectors and boxes ---------------------------------------------------- */
+
+/* Sine and cosine of degrees; quarter turns are exact, so that 180 and -180
+ * are one meridian and a pole is one point. */
+static void sine_and_cosine(double degrees, double *sine, double *cosine)
+{
+    int quarters;
+    double rest = remquo(degrees, 90.0, &quarters) * 0.017453292519943295;
+    double s = sin(rest), c = cos(rest);
+    const double turned[4] = {s, c, -s, -c};
+    *sine = turned[quarters & 3];
+    *cosine = turned[(quarters + 1) & 3];
+}
+
+struct oj_vec3 oj_sphere_vector(double longitude, double latitude)
+{
+    struct oj_vec3 v;
+    double sine, cosine, around;
+    sine_and_cosine(latitude, &v.z, &around);
+    sine_and_cosine(longitude, &sine, &cosine);
+    v.x = around * cosine;
+    v.y = around * sine;
+    return v;
+}
+
+double oj_sphere_chord2_of(double metres)
+{
+    double angle = metres / OJ_SPHERE_RADIUS, chord;
+    if (!(metres >= 0.0))
+        return -1.0;
+    if (angle >= 3.141592653589793)
+        return 5.0; /* more than there is */
+    chord = 2.0 * sin(0.5 * angle);
+    return chord * chord;
+}
+
+void oj_sphere_compare_chords(struct oj_relation *relation)
+{
+    relation->max_distance = oj_sphere_chord2_of(relation->max_distance);
+    relation->min_distance = oj_sphere_chord2_of(relation->min_distance);
+}
+
+double oj_sphere_metres_of(double chord2)
+{
+    double half = 0.5 * sqrt(chord2);
+    return OJ_SPHERE_RADIUS * 2.0 * asin(half < 1.0 ? half : 1.0);
+}
+
+static int64_t first_ring(const struct oj_flat *flat, int64_t feature)
+{
+    if (oj_flat_is_points(flat))
+        return feature;
+    return flat->ring_offset[flat->part_offset[feature]];
+}
+
+static int64_t first_vertex(const struct oj_flat *flat, int64_t ring)
+{
+    return oj_flat_is_points(flat) ? ring : flat->vertex_offset[ring];
+}
+
+/* Around the arc a -> b. */
+static struct oj_box3 box_of_arc(struct oj_vec3 a, struct oj_vec3 b)
+{
+    struct oj_box3 box = oj_sphere_box3_of(a), other = oj_sphere_box3_of(b);
+    oj_sphere_box3_add(&box, &other);
+    oj_sphere_box3_grow(&box, oj_sphere_bulge(oj_sphere_chord2(a, b)));
+    return box;
+}
+
+static struct oj_box3 box_of_edges(const struct oj_sphere_side *side,
+                                   int64_t first, int64_t last)
+{
+    struct oj_box3 box = box_of_arc(side->at[first], side->at[first]);
+    for (int64_t v = first; v < last; v++)
+    {
+        struct oj_box3 arc = box_of_arc(side->at[v], side->at[v + 1]);
+        oj_sphere_box3_add(&box, &arc);
+    }
+    return box;
+}
+
+/* --- rings ---------------------------------------------------------------- */
+
+static struct oj_vec3 scale_vec3(struct oj_vec3 v, double by)
+{
+    v.x *= by;
+    v.y *= by;
+    v.z *= by;
+    return v;
+}
+
+/* A unit vector at a right angle to v. */
+static struct oj_vec3 perpendicular_to(struct oj_vec3 v)
+{
+    struct oj_vec3 axis = {0.0, 0.0, 0.0}, w;
+    if (fabs(v.x) <= fabs(v.y) && fabs(v.x) <= fabs(v.z))
+        axis.x = 1.0;
+    else if (fabs(v.y) <= fabs(v.z))
+        axis.y = 1.0;
+    else
+        axis.z = 1.0;
+    w = oj_sphere_vec3_cross(v, axis);
+    return scale_vec3(w, 1.0 / sqrt(oj_sphere_vec3_dot(w, w)));
+}
+
+/* The cap around the mean of the vertices (the last repeats the first).  Caps
+ * below a hemisphere are convex, so all edges are in it, and what is at a right
+ * angle to its centre is outside. */
+static struct oj_cap cap_of(const struct oj_sphere_side *side, int64_t first,
+                            int64_t last)
+{
+    struct oj_cap cap = {{0.0, 0.0, 0.0}, 0.0, {0.0, 0.0, 0.0}};
+    double length;
+    for (int64_t v = first; v < last; v++)
+    {
+        cap.centre.x += side->at[v].x;
+        cap.centre.y += side->at[v].y;
+        cap.centre.z += side->at[v].z;
+    }
+    length = sqrt(oj_sphere_vec3_dot(cap.centre, cap.centre));
+    if (!(length > 1e-9 * (double)(last - first)))
+    {
+        /* all around the middle of the sphere: the north counts as inside */
+        cap.centre = (struct oj_vec3){0.0, 0.0, 1.0};
+        length = 1.0;
+    }
+    cap.centre = scale_vec3(cap.centre, 1.0 / length);
+    for (int64_t v = first; v < last; v++)
+    {
+        double chord2 = oj_sphere_chord2(cap.centre, side->at[v]);
+        cap.chord2 = chord2 > cap.chord2 ? chord2 : cap.chord2;
+    }
+    if (cap.chord2 < WIDE_CAP)
+    {
+        cap.reference = perpendicular_to(cap.centre);
+        cap.chord2 += SLACK;
+    }
+    else
+    {
+        cap.reference = scale_vec3(cap.centre, -1.0);
+        cap.chord2 = INFINITY;
+    }
+    return cap;
+}
+
+static oj_status build_ring_tree(const struct oj_sphere_side *side,
+                                 int64_t ring, struct oj_tree3 *tree,
+                                 struct oj_error *err)
+{
+    int64_t first = side->flat->vertex_offset[ring];
+    int64_t last = side->flat->vertex_offset[ring + 1] - 1;
+    int64_t n = (last - first + OJ_BOX_FANOUT - 1) / OJ_BOX_FANOUT;
+    OJ_TRY(oj_sphere_tree3_reserve(tree, n, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t v = first + i * OJ_BOX_FANOUT;
+        int64_t end = v + OJ_BOX_FANOUT;
+        tree->node[i] = box_of_edges(side, v, end < last ? end : last);
+    }
+    oj_sphere_tree3_fill(tree);
+    return OJ_OK;
+}
+
+/* Box, cap and tree of a ring; adds what it covers to the feature's box. */
+static oj_status build_ring(struct sphere_side_build *b, int64_t ring,
+                            int is_polygon, struct oj_box3 *box,
+                            struct oj_error *err)
+{
+    struct oj_sphere_side *side = b->side;
+    int64_t first = side->flat->vertex_offset[ring];
+    int64_t last = side->flat->vertex_offset[ring + 1] - 1;
+    struct oj_box3 around = box_of_edges(side, first, last);
+    oj_sphere_box3_add(box, &around);
+    if (!b->with_edges)
+        return OJ_OK;
+    side->ring_box[ring] = around;
+    if (side->cap != NULL && is_polygon)
+    {
+        const struct oj_cap *cap = &side->cap[ring];
+        side->cap[ring] = cap_of(side, first, last);
+        around = oj_sphere_box3_of(cap->centre);
+        oj_sphere_box3_grow(
+            &around, cap->chord2 < 4.0 ? sqrt(cap->chord2) + SLACK : 3.0);
+        oj_sphere_box3_add(box, &around);
+    }
+    if (side->tree_of[ring] < 0)
+        return OJ_OK;
+    return build_ring_tree(side, ring, &side->tree[side->tree_of[ring]], err);
+}
+
+static oj_status build_feature(int64_t feature, int thread, void *user,
+                               struct oj_error *err)
+{
+    struct sphere_side_build *b = user;
+    struct oj_sphere_side *side = b->side;
+    const struct oj_flat *flat = side->flat;
+    struct oj_box3 box = oj_sphere_box3_empty();
+    int64_t first = first_vertex(flat, first_ring(flat, feature));
+    int64_t end = first_vertex(flat, first_ring(flat, feature + 1));
+    (void)thread;
+    side->box[feature] = oj_sphere_box3_empty();
+    for (int64_t v = first; v < end; v++)
+    {
+        if (!oj_sphere_has(flat->x[v], flat->y[v]))
+            return OJ_OK;
+        side->at[v] = oj_sphere_vector(flat->x[v], flat->y[v]);
+    }
+    if (oj_flat_is_points(flat))
+        box = box_of_arc(side->at[feature], side->at[feature]);
+    else
+    {
+        for (int64_t p = flat->part_offset[feature];
+             p < flat->part_offset[feature + 1]; p++)
+        {
+            for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
+                 r++)
+                OJ_TRY(build_ring(b, r, flat->part_kind[p] == OJ_PART_POLYGON,
+                                  &box, err));
+        }
+    }
+    side->box[feature] = box;
+    return OJ_OK;
+}
+
+static oj_status reserve_rings(struct oj_sphere_side *side, int with_interiors,
+                               struct oj_error *err)
+{
+    const struct oj_flat *flat = side->flat;
+    OJ_NEW(side->ring_box, flat->n_rings, err);
+    OJ_NEW(side->tree_of, flat->n_rings, err);
+    if (with_interiors && (flat->part_kinds & OJ_PART_POLYGON))
+        OJ_NEW(side->cap, flat->n_rings, err);
+    for (int64_t r = 0; r < flat->n_rings; r++)
+    {
+        int64_t n = flat->vertex_offset[r + 1] - flat->vertex_offset[r];
+        side->tree_of[r] = n > FEW_EDGES + 1 ? (int32_t)side->n_trees++ : -1;
+    }
+    OJ_NEW_ZEROED(side->tree, side->n_trees, err);
+    return OJ_OK;
+}
+
+oj_status oj_sphere_side_build(struct oj_sphere_side *side,
+                               const struct oj_flat *flat, int with_edges,
+                               int with_interiors, int n_threads,
+                               struct oj_error *err)
+{
+    struct sphere_side_build b = {side, with_edges};
+    int64_t n = flat->n_features;
+    oj_status status = OJ_OK;
+    memset(side, 0, sizeof *side);
+    side->flat = flat;
+    side->at = oj_malloc(flat->n_vertices, sizeof *side->at);
+    side->box = oj_malloc(n, sizeof *side->box);
+    if (side->at == NULL || side->box == NULL)
+        status = oj_fail_nomem(err, flat->n_vertices, sizeof *side->at);
+    else if (with_edges && !oj_flat_is_points(flat))
+        status = reserve_rings(side, with_interiors, err);
+    if (status == OJ_OK)
+        status = oj_parallel_try(n_threads, n, FEATURES_AT_ONCE, build_feature,
+                                 &b, err);
+    if (status != OJ_OK)
+        oj_sphere_side_free(side);
+    return status;
+}
+
+void oj_sphere_side_free(struct oj_sphere_side *side)
+{
+    for (int64_t t = 0; side->tree != NULL && t < side->n_trees; t++)
+        oj_free(side->tree[t].node);
+    oj_free(side->tree);
+    oj_free(side->tree_of);
+    oj_free(side->cap);
+    oj_free(side->ring_box);
+    oj_free(side->box);
+    oj_free(side->at);
+    memset(side, 0, sizeof *side);
+}
+
+int64_t oj_sphere_side_bytes(const struct oj_sphere_side *side)
+{
+    const struct oj_flat *flat = side->flat;
+    int64_t bytes = flat->n_vertices * (int64_t)sizeof *side->at +
+                    flat->n_features * (int64_t)sizeof *side->box;
+    if (side->ring_box != NULL)
+        bytes += flat->n_rings * (int64_t)(sizeof *side->ring_box + 4);
+    if (side->cap != NULL)
+        bytes += flat->n_rings * (int64_t)sizeof *side->cap;
+    for (int64_t t = 0; t < side->n_trees; t++)
+        bytes += oj_box_levels_count(&side->tree[t].levels) *
+                 (int64_t)sizeof *side->tree->node;
+    return bytes;
+}
+
+/* --- nearest edge --------------------------------------------------------- */
+
+static void replace_if_nearer_edge(double chord2, int64_t vertex,
+                                   struct oj_sphere_place *best)
+{
+    if (chord2 > best->chord2 ||
+        (chord2 == best->chord2 && vertex >= best->vertex))
+        return;
+    best->chord2 = chord2;
+    best->vertex = vertex;
+}
+
+static void find_nearest_edge(const struct oj_sphere_side *side, int64_t first,
+                              int64_t last, struct oj_vec3 p,
+                              struct oj_sphere_place *best)
+{
+    for (int64_t v = first; v < last; v++)
+        replace_if_nearer_edge(
+            oj_sphere_arc_chord2(p, side->at[v], side->at[v + 1]), v, best);
+}
+
+static void find_nearest_in_ring_tree(const struct oj_sphere_side *side,
+                                      const struct oj_tree3 *tree,
+                                      int64_t first, int64_t last,
+                                      struct oj_vec3 p,
+                                      struct oj_sphere_place *best)
+{
+    struct oj_box3 box = oj_sphere_box3_of(p);
+    struct oj_box_child stack[OJ_BOX_STACK];
+    int depth = 0;
+    stack[depth++] = (struct oj_box_child){0.0, 0, tree->levels.n_levels - 1};
+    while (depth > 0)
+    {
+        struct oj_box_child at = stack[--depth];
+        int64_t v = first + at.node * OJ_BOX_FANOUT;
+        int64_t end = v + OJ_BOX_FANOUT;
+        if (at.d2 > best->chord2)
+            continue;
+        if (at.level > 0)
+            depth = oj_sphere_tree3_push(tree, at, &box, best->chord2, stack,
+                                         depth);
+        else
+            find_nearest_edge(side, v, end < last ? end : last, p, best);
+    }
+}
+
+static void find_nearest_in_ring(const struct oj_sphere_side *side,
+                                 int64_t ring, struct oj_vec3 p,
+                                 struct oj_sphere_place *best)
+{
+    int64_t first = side->flat->vertex_offset[ring];
+    int64_t last = side->flat->vertex_offset[ring + 1] - 1;
+    struct oj_box3 box = oj_sphere_box3_of(p);
+    if (first == last) /* a point, or a line of one vertex */
+        replace_if_nearer_edge(oj_sphere_chord2(p, side->at[first]), first,
+                               best);
+    else if (oj_sphere_box3_distance2(&box, &side->ring_box[ring]) >
+             best->chord2)
+        return;
+    else if (side->tree_of[ring] < 0)
+        find_nearest_edge(side, first, last, p, best);
+    else
+        find_nearest_in_ring_tree(side, &side->tree[side->tree_of[ring]], first,
+                                  last, p, best);
+}
+
+/* --- inside --------------------------------------------------------------- */
+
+static int parity_of_edges_crossed(const struct oj_sphere_side *side,
+                                   int64_t first, int64_t last,
+                                   struct oj_vec3 p, struct oj_vec3 r,
+                                   struct oj_vec3 m)
+{
+    int odd = 0;
+    for (int64_t v = first; v < last; v++)
+        odd ^= oj_sphere_arcs_cross(p, r, m, side->at[v], side->at[v + 1]);
+    return odd;
+}
+
+/* 1 when the box may have vertices on both sides of the plane m. */
+static int may_plane_cut_box(const struct oj_box3 *box, struct oj_vec3 m)
+{
+    const double of[3] = {m.x, m.y, m.z};
+    double middle = 0.0, half = PLANE_SLACK;
+    for (int i = 0; i < 3; i++)
+    {
+        middle += of[i] * (0.5 * box->low[i] + 0.5 * box->high[i]);
+        half += fabs(of[i]) * (0.5 * box->high[i] - 0.5 * box->low[i]);
+    }
+    return fabs(middle) <= half;
+}
+
+static int parity_of_tree_crossed(const struct oj_sphere_side *side,
+                                  const struct oj_tree3 *tree, int64_t first,
+                                  int64_t last, struct oj_vec3 p,
+                                  struct oj_vec3 r, struct oj_vec3 m)
+{
+    struct oj_box_child stack[OJ_BOX_STACK];
+    int depth = 0, odd = 0;
+    stack[depth++] = (struct oj_box_child){0.0, 0, tree->levels.n_levels - 1};
+    while (depth > 0)
+    {
+        struct oj_box_child at = stack[--depth];
+        int64_t v = first + at.node * OJ_BOX_FANOUT;
+        int64_t end = v + OJ_BOX_FANOUT, n;
+        if (!may_plane_cut_box(
+                &tree->node[tree->levels.first[at.level] + at.node], m))
+            continue;
+        if (at.level == 0)
+        {
+            odd ^= parity_of_edges_crossed(side, v, end < last ? end : last, p,
+                                           r, m);
+            continue;
+        }
+        n = tree->levels.first[at.level] - tree->levels.first[at.level - 1];
+        for (int64_t i = at.node * OJ_BOX_FANOUT;
+             i < (at.node + 1) * OJ_BOX_FANOUT && i < n; i++)
+            stack[depth++] = (struct oj_box_child){0.0, i, at.level - 1};
+    }
+    return odd;
+}
+
+/* 1 when the way from p to r crosses the ring an odd number of times. */
+static int does_arc_cross_ring_oddly(const struct oj_sphere_side *side,
+                                     int64_t ring, struct oj_vec3 p,
+                                     struct oj_vec3 r)
+{
+    int64_t first = side->flat->vertex_offset[ring];
+    int64_t last = side->flat->vertex_offset[ring + 1] - 1;
+    struct oj_vec3 m = oj_sphere_vec3_cross(p, r);
+    if (side->tree_of[ring] < 0)
+        return parity_of_edges_crossed(side, first, last, p, r, m);
+    return parity_of_tree_crossed(side, &side->tree[side->tree_of[ring]], first,
+                                  last, p, r, m);
+}
+
+/* A point some degrees from p. */
+static struct oj_vec3 point_beside(struct oj_vec3 p)
+{
+    struct oj_vec3 w = {p.x, p.y, p.z};
+    double length;
+    if (fabs(p.x) < 0.5)
+        w.x += 0.1;
+    else
+        w.y += 0.1;
+    length = sqrt(oj_sphere_vec3_dot(w, w));
+    w.x /= length;
+    w.y /= length;
+    w.z /= length;
+    return w;
+}
+
+/* 1 when p is inside the ring: the way to a point outside crosses it an odd
+ * number of times. */
+static int ring_holds(const struct oj_sphere_side *side, int64_t ring,
+                      struct oj_vec3 p)
+{
+    const struct oj_cap *cap = &side->cap[ring];
+    struct oj_vec3 by;
+    if (oj_sphere_chord2(p, cap->centre) > cap->chord2)
+        return 0;
+    if (cap->chord2 < 4.0 || oj_sphere_chord2(p, cap->centre) > NO_DIRECTION)
+        return does_arc_cross_ring_oddly(side, ring, p, cap->reference);
+    /* opposite to the point outside: every way there is as short */
+    by = point_beside(p);
+    return does_arc_cross_ring_oddly(side, ring, p, by) ^
+           does_arc_cross_ring_oddly(side, ring, by, cap->reference);
+}
+
+static int part_holds(const struct oj_sphere_side *side, int64_t part,
+                      struct oj_vec3 p)
+{
+    const struct oj_flat *flat = side->flat;
+    int odd = 0;
+    for (int64_t ring = flat->ring_offset[part];
+         ring < flat->ring_offset[part + 1]; ring++)
+        odd ^= ring_holds(side, ring, p);
+    return odd;
+}
+
+struct oj_sphere_place oj_sphere_nearest(const struct oj_sphere_side *side,
+                                         int64_t feature, struct oj_vec3 p,
+                                         double limit2)
+{
+    const struct oj_flat *flat = side->flat;
+    struct oj_sphere_place best = {limit2, INT64_MAX};
+    if (oj_flat_is_points(flat))
+        return (struct oj_sphere_place){oj_sphere_chord2(p, side->at[feature]),
+                                        feature};
+    for (int64_t part = flat->part_offset[feature];
+         part < flat->part_offset[feature + 1]; part++)
+    {
+        if (side->cap != NULL && flat->part_kind[part] == OJ_PART_POLYGON &&
+            part_holds(side, part, p))
+            return (struct oj_sphere_place){0.0, -1};
+        for (int64_t r = flat->ring_offset[part];
+             r < flat->ring_offset[part + 1]; r++)
+            find_nearest_in_ring(side, r, p, &best);
+    }
+    if (best.vertex == INT64_MAX)
+        best.chord2 = INFINITY;
+    return best;
+}

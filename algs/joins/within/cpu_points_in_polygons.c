@@ -1,0 +1,1090 @@
+/* The family that joins points with polygons.
+ *
+ *  Points go through the stages in blocks: every stage asks the memory for what
+ *  the next one reads of all points, so points may lie anywhere, in any order.
+ *
+ *      points -> cells and spots -> survivors -> entries -> candidates
+ *             -> grids, runs, edges -> locations in rings -> pairs
+ */
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_clock.h"
+#include "../../../flatten/base/oj_parallel.h"
+#include "../../foundations/base/cpu_lane_loops.h"
+#include "../../foundations/relation/oj_index.h"
+#include "../../foundations/relation/oj_is_points_in_polygons.h"
+#include "../../geometry/relate/relate.h"
+#include "../../pairs/selection/oj_pair_filter.h"
+#include "../../pairs/selection/oj_tie_rank_sort.h"
+#include "cpu_containing.h"
+#include "cpu_ring_box_index.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS_PER_TASK 8192
+
+/* Room is made for a pair a row beforehand, for so many rows. */
+#define MOST_FORESEEN (1 << 20)
+
+/* Most points of a block. */
+#define POINT_BLOCK 256
+
+/* Most entries that are looked at together. */
+#define HELD 4096
+
+/* What is asked; the same for all blocks of a batch. Owns nothing. */
+struct point_query
+{
+    struct oj_ring_cells *cells;   /* grids may be built on the way */
+    const struct oj_ring_set *set; /* the whole */
+    const struct oj_flat *input;   /* in the short form */
+    const struct oj_pair_filter *filter;
+    unsigned accepted; /* bits 1 << enum oj_location: these are pairs */
+
+    /* [features] enum solidity, filled when a point is on a ring of the
+     * feature; NULL: on the boundary is as good as inside. */
+    _Atomic uint8_t *solidity;
+    const int *cancel; /* or NULL */
+    int timings;
+};
+
+/* Whether a polygon of the feature encloses nothing, so that its rings are
+ *  lines: their points are in the interior. */
+enum solidity
+{
+    SOLIDITY_NOT_KNOWN,
+    SOLID,
+    NOT_SOLID
+};
+
+#define UNKNOWN (-1)
+
+/* A ring that may hold a point of the block. */
+struct point_candidate
+{
+    int32_t point, ring;
+    int32_t cell;                    /* of grid */
+    int32_t location;                /* in the ring, or -1: not known yet */
+    const struct oj_edge_grid *grid; /* of the ring, or NULL */
+};
+
+/* A candidate whose edges have to be looked at; rank: of its cell, if any. */
+struct point_open
+{
+    uint32_t rank;
+    int32_t candidate;
+};
+
+/* Where a point is in one ring of a feature of several. */
+struct point_state
+{
+    uint64_t key; /* feature, and in the lower half part */
+    int32_t location;
+};
+
+/* A point that is in a spot with rings. */
+struct point_survivor
+{
+    int32_t point, layer;
+    uint32_t cell, probe;
+};
+
+/* The memory of one thread. Owner; zeroed memory is a valid empty one. */
+struct point_worker
+{
+    uint32_t cell[OJ_RING_LAYERS][POINT_BLOCK],
+        probe[OJ_RING_LAYERS][POINT_BLOCK];
+    struct point_survivor survivor[OJ_RING_LAYERS * POINT_BLOCK];
+    uint32_t n_pairs_of[POINT_BLOCK];
+    struct oj_ring_range range[POINT_BLOCK];
+    int32_t held_point[HELD + 8], held_ring[HELD + 8];
+    int64_t n_candidates, cap_candidates;
+    struct point_candidate *candidate;
+    int64_t n_open, cap_open;
+    struct point_open *open;
+    int64_t cap_states;
+    struct point_state *state; /* of one point */
+    struct oj_relate_scratch relate;
+    int64_t n_pairs, cap_pairs;
+    int64_t n_pairs_counted; /* in the budget of the batch */
+    int32_t *feature; /* [n_pairs] in the order of the rows of each task */
+    struct oj_row_order order;
+    int64_t n_refined;
+    double filter_s, refine_s;
+};
+
+/* Candidates that are refined together at the least, but at a block's end. */
+#define CANDIDATES 2048
+
+/* --- refine: from candidates to pairs --------------------------------------
+ */
+
+/* The edges of a ring of at most eight, all at once: OJ_INSIDE, OJ_OUTSIDE, or
+ * UNKNOWN where p is so near an edge that the sign of its side is not
+ * sure. Nine vertices are read, whatever n; those past the ring count for
+ * nothing. */
+static OJ_CLONES int locate_in_small_ring(double px, double py, const double *x,
+                                          const double *y, int64_t n)
+{
+    double crossings[OJ_LANES], unsure[OJ_LANES];
+    double n_crossings = 0.0, n_unsure = 0.0;
+    OJ_EIGHT
+    {
+        double ax = x[c], ay = y[c], bx = x[c + 1], by = y[c + 1];
+        /* as oj_orientation() does it, so that the signs are the same */
+        double left = (ax - px) * (by - py), right = (ay - py) * (bx - px);
+        double det = left - right, size = fabs(left) + fabs(right);
+        double bound = 3.3306690738754716e-16 * size;
+        double up = by > py ? 1.0 : 0.0, from_up = ay > py ? 1.0 : 0.0;
+        double low = ay < by ? ay : by, high = ay < by ? by : ay;
+        double is_left = det > bound ? 1.0 : 0.0;
+        double is_right = -det > bound ? 1.0 : 0.0;
+        double is_sure = size > 1e-280 ? is_left + is_right : 0.0;
+        double touches = (low <= py ? 1.0 : 0.0) * (high >= py ? 1.0 : 0.0);
+        double counts = (double)c + 1.0 < (double)n ? 1.0 : 0.0;
+        crossings[c] = counts * (up * (1.0 - from_up) * is_left +
+                                 from_up * (1.0 - up) * is_right);
+        unsure[c] = counts * touches * (1.0 - is_sure);
+    }
+    for (int c = 0; c < OJ_LANES; c++)
+    {
+        n_crossings += crossings[c];
+        n_unsure += unsure[c];
+    }
+    return n_unsure > 0.0 ? UNKNOWN : (int)n_crossings & 1;
+}
+
+static oj_status add_pair(struct point_worker *w, int32_t point,
+                          int32_t feature, struct oj_error *err)
+{
+    if (w->n_pairs == w->cap_pairs)
+        OJ_ROOM(w->feature, w->n_pairs, w->n_pairs + 4096, w->cap_pairs, err);
+    w->feature[w->n_pairs++] = feature;
+    w->n_pairs_of[point]++;
+    return OJ_OK;
+}
+
+static int by_key(const void *left, const void *right)
+{
+    const struct point_state *a = left, *b = right;
+    return (a->key > b->key) - (a->key < b->key);
+}
+
+/* Rings of one part side by side; mostly there are one or two. */
+static void sort_states_by_feature_and_part(int64_t n,
+                                            struct point_state *state)
+{
+    if (n > 32)
+    {
+        qsort(state, (size_t)n, sizeof *state, by_key);
+        return;
+    }
+    for (int64_t i = 1; i < n; i++)
+    {
+        struct point_state moved = state[i];
+        int64_t j = i;
+        for (; j > 0 && state[j - 1].key > moved.key; j--)
+            state[j] = state[j - 1];
+        state[j] = moved;
+    }
+}
+
+/* Whether the point of a candidate, which is on rings of a feature only, is in
+ * its interior all the same: its parts may cover all around the point, and a
+ * ring may be but a line. */
+static oj_status is_boundary_point_in_interior(const struct point_query *q,
+                                               struct point_worker *w,
+                                               int64_t row, int32_t feature,
+                                               int *is, struct oj_error *err)
+{
+    struct oj_shape shape = oj_shape_of(q->cells->flat, feature);
+    enum oj_matrix_place place;
+    OJ_TRY(oj_shape_place(&shape, q->input->x[row], q->input->y[row],
+                          &w->relate, &place, err));
+    *is = place == OJ_PLACE_INTERIOR;
+    return OJ_OK;
+}
+
+static oj_status is_feature_solid_cached(const struct point_query *q,
+                                         struct point_worker *w,
+                                         int32_t feature, int *is_solid,
+                                         struct oj_error *err)
+{
+    uint8_t known =
+        atomic_load_explicit(&q->solidity[feature], memory_order_relaxed);
+    if (known == SOLIDITY_NOT_KNOWN)
+    {
+        struct oj_shape shape = oj_shape_of(q->cells->flat, feature);
+        OJ_TRY(oj_relate_figure_make(&w->relate.join_side, &shape, 0,
+                                     &w->relate.node, err));
+        known =
+            oj_relate_figure_is_solid(&w->relate.join_side) ? SOLID : NOT_SOLID;
+        atomic_store_explicit(&q->solidity[feature], known,
+                              memory_order_relaxed);
+    }
+    *is_solid = known == SOLID;
+    return OJ_OK;
+}
+
+/* Adds the pair if it is one, of a point that is on rings of n_on parts of the
+ * feature and inside of none. */
+static oj_status add_pair_on_boundary(const struct point_query *q,
+                                      struct point_worker *w, int64_t first_row,
+                                      int32_t point, int32_t feature, int n_on,
+                                      struct oj_error *err)
+{
+    int location = OJ_ON_BOUNDARY;
+    if (q->solidity != NULL)
+    {
+        int solid = 1, is_interior = 0;
+        if (n_on == 1)
+            OJ_TRY(is_feature_solid_cached(q, w, feature, &solid, err));
+        if (n_on > 1 || !solid)
+            OJ_TRY(is_boundary_point_in_interior(q, w, first_row + point,
+                                                 feature, &is_interior, err));
+        location = is_interior ? OJ_INSIDE : OJ_ON_BOUNDARY;
+    }
+    if (q->accepted >> location & 1)
+        return add_pair(w, point, feature, err);
+    return OJ_OK;
+}
+
+/* Puts together where a point is in the rings of one feature, state[0] and
+ * those after it, by part: inside of an odd number of the rings of a part is
+ * inside. Returns how many rings these are. */
+static int64_t combine_ring_locations(const struct point_state *state,
+                                      int64_t n, int *is_inside, int *n_on)
+{
+    int64_t i = 0;
+    *is_inside = *n_on = 0;
+    while (i < n && state[i].key >> 32 == state[0].key >> 32)
+    {
+        uint64_t key = state[i].key;
+        int odd = 0, on_boundary = 0;
+        for (; i < n && state[i].key == key; i++)
+        {
+            odd ^= state[i].location & OJ_INSIDE;
+            on_boundary |= state[i].location & OJ_ON_BOUNDARY;
+        }
+        *n_on += on_boundary != 0;
+        *is_inside |= odd && !on_boundary;
+    }
+    return i;
+}
+
+/* A point that may be in several rings. */
+static oj_status add_pairs_of_located_point(
+    const struct point_query *q, struct point_worker *w, int64_t first_row,
+    int64_t n, const struct point_candidate *candidate, struct oj_error *err)
+{
+    struct point_state *state;
+    int64_t n_in = 0; /* or on; what the point is outside of adds nothing */
+    OJ_ROOM(w->state, 0, n, w->cap_states, err);
+    state = w->state;
+    for (int64_t i = 0; i < n; i++)
+    {
+        const struct oj_located_ring *ring = &q->cells->ring[candidate[i].ring];
+        if (candidate[i].location == OJ_OUTSIDE)
+            continue;
+        state[n_in].key = (uint64_t)ring->feature << 32 | (uint32_t)ring->part;
+        state[n_in++].location = candidate[i].location;
+    }
+    sort_states_by_feature_and_part(n_in, state);
+    for (int64_t i = 0; i < n_in;)
+    {
+        int32_t feature = (int32_t)(state[i].key >> 32);
+        int32_t point = candidate->point;
+        int is_inside, n_on;
+        i += combine_ring_locations(state + i, n_in - i, &is_inside, &n_on);
+        if (!is_inside && n_on > 0)
+            OJ_TRY(add_pair_on_boundary(q, w, first_row, point, feature, n_on,
+                                        err));
+        else if (q->accepted >> is_inside & 1)
+            OJ_TRY(add_pair(w, point, feature, err));
+    }
+    return OJ_OK;
+}
+
+/* The candidates that may count, whatever their geometries say. */
+static int64_t drop_pairs_excluded_by_filter(const struct point_query *q,
+                                             int64_t first_row, int64_t n,
+                                             struct point_candidate *candidate)
+{
+    int64_t n_left = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        const struct point_candidate c = candidate[i];
+        candidate[n_left] = c;
+        n_left += oj_pair_may_count(q->filter, first_row + c.point,
+                                    q->cells->ring[c.ring].feature) != 0;
+    }
+    return n_left;
+}
+
+/* Finds the cells of the candidates in the grids of their rings, which are
+ * built here if need be. */
+static oj_status find_ring_grid_cells_of_candidates(
+    struct oj_ring_cells *cells, int64_t n, struct point_candidate *candidate,
+    const double *x, const double *y, struct oj_error *err)
+{
+    const double *rx = cells->flat->x, *ry = cells->flat->y;
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct point_candidate *c = &candidate[i];
+        const struct oj_located_ring *ring = &cells->ring[c->ring];
+        const struct oj_edge_grid *grid = NULL;
+        c->grid = NULL;
+        if (c->location != UNKNOWN)
+            continue;
+        if (ring->grid >= 0)
+            OJ_TRY(oj_ring_cells_grid(cells, ring, &grid, err));
+        c->grid = grid;
+        if (grid != NULL)
+        {
+            c->cell =
+                (int32_t)oj_edge_grid_cell(grid, x[c->point], y[c->point]);
+            oj_edge_grid_prefetch(grid, c->cell);
+        }
+        else
+        {
+            int64_t last = ring->first_vertex + ring->n_vertices - 1;
+            __builtin_prefetch(rx + ring->first_vertex);
+            __builtin_prefetch(ry + ring->first_vertex);
+            __builtin_prefetch(rx + last);
+            __builtin_prefetch(ry + last);
+        }
+    }
+    return OJ_OK;
+}
+
+/* Leaves out the candidates whose cells have no edges and are outside: how
+ * many are left.  w->open: those among them whose edges have to be looked at.
+ */
+static OJ_CLONES int64_t drop_outside_candidates(struct point_worker *w,
+                                                 int64_t n)
+{
+    struct point_candidate *candidate = w->candidate;
+    int64_t n_left = 0, n_open = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct point_candidate c = candidate[i];
+        if (c.grid != NULL)
+            c.location = oj_edge_grid_known(c.grid, c.cell);
+        candidate[n_left] = c;
+        w->open[n_open].candidate = (int32_t)n_left;
+        n_left += c.location != OJ_OUTSIDE;
+        n_open += c.location == UNKNOWN;
+    }
+    for (int64_t i = 0; i < n_open; i++)
+    {
+        struct point_open *open = &w->open[i];
+        const struct point_candidate *c = &candidate[open->candidate];
+        if (c->grid == NULL)
+            continue;
+        open->rank = oj_edge_grid_rank(c->grid, (uint32_t)c->cell);
+        __builtin_prefetch(c->grid->first_run + open->rank);
+    }
+    w->n_open = n_open;
+    return n_left;
+}
+
+/* Asks the memory for the edges that candidates are in the cells of. */
+OJ_INLINE void prefetch_edges(const struct point_worker *w)
+{
+    for (int64_t i = 0; i < w->n_open; i++)
+    {
+        const struct point_open *open = &w->open[i];
+        const struct point_candidate *c = &w->candidate[open->candidate];
+        if (c->grid != NULL)
+            oj_edge_grid_prefetch_runs(c->grid, open->rank);
+    }
+    for (int64_t i = 0; i < w->n_open; i++)
+    {
+        const struct point_open *open = &w->open[i];
+        const struct point_candidate *c = &w->candidate[open->candidate];
+        if (c->grid != NULL)
+            oj_edge_grid_prefetch_edges(c->grid, open->rank);
+    }
+}
+
+static enum oj_location locate_candidate(const struct oj_ring_cells *cells,
+                                         const struct point_open *open,
+                                         const struct point_candidate *c,
+                                         double px, double py)
+{
+    const struct oj_located_ring *ring = &cells->ring[c->ring];
+    const double *x = cells->flat->x + ring->first_vertex;
+    const double *y = cells->flat->y + ring->first_vertex;
+    if (c->grid != NULL)
+        return oj_edge_grid_test(c->grid, c->cell, open->rank, px, py);
+    if (ring->n_vertices <= OJ_LANES + 1 &&
+        ring->first_vertex + OJ_LANES < cells->flat->n_vertices)
+    {
+        int few = locate_in_small_ring(px, py, x, y, ring->n_vertices);
+        if (few != UNKNOWN)
+            return (enum oj_location)few;
+    }
+    return oj_ring_walk(cells->kernel, px, py, x, y, ring->n_vertices);
+}
+
+/* Appends the pairs that the candidates of whole points are, and forgets the
+ * candidates. */
+static oj_status refine_candidates(const struct point_query *q,
+                                   struct point_worker *w, int64_t first_row,
+                                   struct oj_error *err)
+{
+    struct oj_ring_cells *cells = q->cells;
+    const double *x = q->input->x + first_row, *y = q->input->y + first_row;
+    struct point_candidate *c = w->candidate;
+    int64_t n = w->n_candidates, end;
+    w->n_refined += n;
+    w->n_candidates = 0;
+    OJ_ROOM(w->open, 0, n, w->cap_open, err);
+    if (q->filter->is_needed)
+        n = drop_pairs_excluded_by_filter(q, first_row, n, c);
+    OJ_TRY(find_ring_grid_cells_of_candidates(cells, n, c, x, y, err));
+    n = drop_outside_candidates(w, n);
+    prefetch_edges(w);
+    for (int64_t i = 0; i < w->n_open; i++)
+    {
+        struct point_candidate *at = &c[w->open[i].candidate];
+        at->location = (int32_t)locate_candidate(cells, &w->open[i], at,
+                                                 x[at->point], y[at->point]);
+    }
+    /* one more is written than counts */
+    OJ_ROOM(w->feature, w->n_pairs, w->n_pairs + n + 1, w->cap_pairs, err);
+    for (int64_t i = 0; i < n; i = end)
+    {
+        for (end = i + 1; end < n && c[end].point == c[i].point; end++)
+            ;
+        if (end - i > 1)
+            OJ_TRY(add_pairs_of_located_point(q, w, first_row, end - i, &c[i],
+                                              err));
+        else if (c[i].location == OJ_ON_BOUNDARY)
+            OJ_TRY(add_pair_on_boundary(q, w, first_row, c[i].point,
+                                        cells->ring[c[i].ring].feature, 1,
+                                        err));
+        else
+        {
+            /* whether it counts cannot be foretold */
+            uint32_t is_pair = q->accepted >> c[i].location & 1;
+            w->feature[w->n_pairs] = cells->ring[c[i].ring].feature;
+            w->n_pairs += is_pair;
+            w->n_pairs_of[c[i].point] += is_pair;
+        }
+    }
+    return OJ_OK;
+}
+
+/* --- filter: from points to candidates ------------------------------------ */
+
+/* The cell of a point and what its entries are compared with. A point that is
+ * none gets the cell that has no rings. */
+OJ_INLINE void probe(const struct oj_ring_axes *axes,
+                     const struct oj_ring_layer *layer, double x, double y,
+                     int is_turned, uint32_t *cell, uint32_t *out)
+{
+    double nothing = (x - x) + (y - y);
+    double u = is_turned ? oj_ring_u(axes, x, y) : x;
+    double v = is_turned ? oj_ring_v(axes, x, y) : y;
+    int32_t i = oj_frame_index(u, layer->x0, layer->scale_x, layer->last_x);
+    int32_t j = oj_frame_index(v, layer->y0, layer->scale_y, layer->last_y);
+    int32_t at = j / OJ_CELL_STEPS * layer->nx + i / OJ_CELL_STEPS;
+    *cell = (uint32_t)(nothing == 0.0 ? at : layer->nx * layer->ny);
+    *out = oj_ring_probe_of_steps(i, j);
+}
+
+static OJ_CLONES void
+find_cells_and_subcells_of_points(const struct oj_ring_axes *borrowed_axes,
+                                  const struct oj_ring_layer *borrowed,
+                                  int64_t n, const double *x, const double *y,
+                                  uint32_t *cell, uint32_t *out)
+{
+    const struct oj_ring_axes axes = *borrowed_axes;
+    const struct oj_ring_layer layer = *borrowed;
+    if (axes.is_turned)
+    {
+        for (int64_t i = 0; i < n; i++)
+            probe(&axes, &layer, x[i], y[i], 1, &cell[i], &out[i]);
+    }
+    else
+    {
+        for (int64_t i = 0; i < n; i++)
+            probe(&axes, &layer, x[i], y[i], 0, &cell[i], &out[i]);
+    }
+}
+
+static inline int subcell_of_probe(uint32_t probe)
+{
+    return (int)((probe >> 8 & 0x70) >> 1 | (probe & 0x70) >> 4);
+}
+
+/* The points of the block that are in spots with rings, in their order. */
+OJ_INLINE int64_t take_survivors(const struct oj_ring_set *set,
+                                 struct point_worker *w, int64_t n,
+                                 int n_layers)
+{
+    int64_t n_survivors = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        for (int l = 0; l < n_layers; l++)
+        {
+            uint32_t cell = w->cell[l][i], probe = w->probe[l][i];
+            struct point_survivor *s = &w->survivor[n_survivors];
+            s->point = (int32_t)i;
+            s->layer = l;
+            s->cell = cell;
+            s->probe = probe;
+            n_survivors +=
+                (int64_t)(set->layer[l].mask[cell] >> subcell_of_probe(probe) &
+                          1);
+        }
+    }
+    return n_survivors;
+}
+
+OJ_INLINE oj_status add_candidates(const struct oj_ring_cells *cells,
+                                   struct point_worker *w,
+                                   const struct oj_ring_layer *layer,
+                                   uint32_t cell, uint32_t probe, int32_t point,
+                                   struct oj_error *err)
+{
+    const struct oj_ring_entry *entry = layer->entry + layer->first[cell];
+    const struct oj_ring_entry *end = layer->entry + layer->first[cell + 1];
+    struct point_candidate *out;
+    /* one more is written than counts */
+    if (w->cap_candidates - w->n_candidates <= end - entry)
+        OJ_ROOM(w->candidate, w->n_candidates,
+                w->n_candidates + (end - entry) + 2 * CANDIDATES,
+                w->cap_candidates, err);
+    out = w->candidate + w->n_candidates;
+    for (; entry < end; entry++)
+    {
+        out->point = point;
+        out->ring = entry->ring;
+        out->location = UNKNOWN;
+        out += oj_ring_entry_holds(entry->steps, probe);
+        __builtin_prefetch(&cells->ring[entry->ring]);
+    }
+    w->n_candidates = out - w->candidate;
+    return OJ_OK;
+}
+
+/* Appends the rings of a crowded cell, which has a set of smaller cells in
+ * place of entries. */
+static oj_status append_rings_of_subdivided_cell(
+    const struct oj_ring_cells *cells, struct point_worker *w,
+    int32_t set_number, double x, double y, int32_t point, struct oj_error *err)
+{
+    const struct oj_ring_set *set = &cells->set[set_number];
+    for (int l = 0; l < set->n_layers; l++)
+    {
+        const struct oj_ring_layer *layer = &set->layer[l];
+        uint32_t cell, at;
+        probe(&cells->axes, layer, x, y, cells->axes.is_turned, &cell, &at);
+        if (!(layer->mask[cell] >> subcell_of_probe(at) & 1))
+            continue;
+        if (layer->child != NULL && layer->child[cell] >= 0)
+            OJ_TRY(append_rings_of_subdivided_cell(cells, w, layer->child[cell],
+                                                   x, y, point, err));
+        else
+            OJ_TRY(add_candidates(cells, w, layer, cell, at, point, err));
+    }
+    return OJ_OK;
+}
+
+/* --- blocks --- */
+
+/* Refines what has come together, and stops where that is asked for. */
+static oj_status refine_candidates_timed(const struct point_query *q,
+                                         struct point_worker *w,
+                                         int64_t first_row,
+                                         struct oj_error *err)
+{
+    double start = q->timings ? oj_clock_seconds() : 0.0;
+    OJ_TRY(oj_check_cancel(q->cancel, err));
+    OJ_TRY(refine_candidates(q, w, first_row, err));
+    if (q->timings)
+        w->refine_s += oj_clock_seconds() - start;
+    return OJ_OK;
+}
+
+/* Candidates of the points of n ranges, by many entries at a time. */
+static oj_status append_rings_of_cell_ranges(const struct oj_ring_cells *cells,
+                                             struct point_worker *w,
+                                             const struct oj_ring_layer *layer,
+                                             int64_t n, struct oj_error *err)
+{
+    int64_t n_held = cells->kernel->holding(layer->entry, w->range, n,
+                                            w->held_point, w->held_ring);
+    struct point_candidate *candidate;
+    OJ_ROOM(w->candidate, w->n_candidates, w->n_candidates + n_held,
+            w->cap_candidates, err);
+    candidate = w->candidate + w->n_candidates;
+    for (int64_t i = 0; i < n_held; i++)
+    {
+        candidate[i].point = w->held_point[i];
+        candidate[i].ring = w->held_ring[i];
+        candidate[i].location = UNKNOWN;
+        __builtin_prefetch(&cells->ring[w->held_ring[i]]);
+    }
+    w->n_candidates += n_held;
+    return OJ_OK;
+}
+
+/* The ranges of survivors from first on, up to one that has a set in place of
+ * its entries or whose entries find no room: how many. */
+static int64_t
+collect_cell_ranges_of_survivors(const struct oj_ring_layer *borrowed,
+                                 struct point_worker *w, int64_t first,
+                                 int64_t n)
+{
+    const struct oj_ring_layer layer_copy = *borrowed, *layer = &layer_copy;
+    int64_t n_entries = 0, n_ranges = 0;
+    for (; first < n; first++, n_ranges++)
+    {
+        const struct point_survivor *s = &w->survivor[first];
+        struct oj_ring_range *range = &w->range[n_ranges];
+        range->point = s->point;
+        range->probe = s->probe;
+        range->first = layer->first[s->cell];
+        range->n = layer->first[s->cell + 1] - range->first;
+        n_entries += range->n;
+        __builtin_prefetch(&layer->entry[range->first]);
+        if (n_entries > HELD ||
+            (layer->child != NULL && layer->child[s->cell] >= 0))
+            break;
+    }
+    return n_ranges;
+}
+
+/* Candidates of one survivor. */
+static oj_status append_candidate_rings_of_point(const struct point_query *q,
+                                                 struct point_worker *w,
+                                                 const struct point_survivor *s,
+                                                 int64_t first_row,
+                                                 struct oj_error *err)
+{
+    const struct oj_ring_layer *layer = &q->set->layer[s->layer];
+    if (layer->child == NULL || layer->child[s->cell] < 0)
+        return add_candidates(q->cells, w, layer, s->cell, s->probe, s->point,
+                              err);
+    return append_rings_of_subdivided_cell(
+        q->cells, w, layer->child[s->cell], q->input->x[first_row + s->point],
+        q->input->y[first_row + s->point], s->point, err);
+}
+
+/* Candidates of the survivors, refined but for the last ones. */
+static oj_status find_candidates_of_survivors(const struct point_query *q,
+                                              struct point_worker *w, int64_t n,
+                                              int64_t first_row,
+                                              struct oj_error *err)
+{
+    const struct point_survivor *survivor = w->survivor;
+    const struct oj_ring_set *set = q->set;
+    int is_wide = set->n_layers == 1 && q->cells->kernel->holding != NULL;
+    for (int64_t i = 0; i < n; i++)
+        __builtin_prefetch(
+            &set->layer[survivor[i].layer].first[survivor[i].cell]);
+    for (int64_t i = 0; !is_wide && i < n; i++)
+    {
+        const struct oj_ring_layer *layer = &set->layer[survivor[i].layer];
+        __builtin_prefetch(&layer->entry[layer->first[survivor[i].cell]]);
+    }
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t n_ranges =
+            is_wide ? collect_cell_ranges_of_survivors(&set->layer[0], w, i, n)
+                    : 0;
+        if (n_ranges > 0)
+            OJ_TRY(append_rings_of_cell_ranges(q->cells, w, &set->layer[0],
+                                               n_ranges, err));
+        i += n_ranges;
+        if (i == n)
+            break;
+        if (w->n_candidates >= CANDIDATES &&
+            survivor[i].point != survivor[i - 1].point)
+            OJ_TRY(refine_candidates_timed(q, w, first_row, err));
+        OJ_TRY(append_candidate_rings_of_point(q, w, &survivor[i], first_row,
+                                               err));
+    }
+    return OJ_OK;
+}
+
+/* Joins rows first_row .. first_row + n - 1, n <= POINT_BLOCK: appends the
+ * features of their pairs to w->feature, in the order of the rows, and sets
+ * n_pairs_of of each. */
+static oj_status join_block(const struct point_query *q, struct point_worker *w,
+                            int64_t first_row, int64_t n, struct oj_error *err)
+{
+    const struct oj_ring_set *set = q->set;
+    const double *x = q->input->x + first_row, *y = q->input->y + first_row;
+    int64_t n_survivors;
+    memset(w->n_pairs_of, 0, (size_t)n * sizeof *w->n_pairs_of);
+    w->n_candidates = 0;
+    for (int l = 0; l < set->n_layers; l++)
+    {
+        const struct oj_ring_layer *layer = &set->layer[l];
+        find_cells_and_subcells_of_points(&q->cells->axes, layer, n, x, y,
+                                          w->cell[l], w->probe[l]);
+        for (int64_t i = 0; i < n; i++)
+            __builtin_prefetch(&layer->mask[w->cell[l][i]]);
+    }
+    if (set->n_layers == 1)
+        n_survivors = take_survivors(set, w, n, 1);
+    else
+        n_survivors = take_survivors(set, w, n, set->n_layers);
+    OJ_TRY(find_candidates_of_survivors(q, w, n_survivors, first_row, err));
+    return refine_candidates_timed(q, w, first_row, err);
+}
+
+static void free_worker(struct point_worker *w)
+{
+    oj_free(w->candidate);
+    oj_free(w->open);
+    oj_free(w->state);
+    oj_free(w->feature);
+    oj_row_order_free(&w->order);
+    oj_relate_scratch_free(&w->relate);
+    memset(w, 0, sizeof *w);
+}
+
+/* --- for other families --------------------------------------------------- */
+
+oj_status oj_containing_find(struct oj_ring_cells *cells, int64_t n,
+                             const double *x, const double *y,
+                             const int *cancel, struct oj_containing *out,
+                             struct oj_error *err)
+{
+    const struct oj_flat points = {.n_features = n,
+                                   .n_vertices = n,
+                                   .part_kinds = OJ_PART_POINT,
+                                   .x = x,
+                                   .y = y};
+    const struct oj_pair_filter none = {0};
+    const struct point_query q = {
+        .cells = cells,
+        .set = &cells->set[cells->n_sets - 1],
+        .input = &points,
+        .filter = &none,
+        .accepted = oj_point_locations_of_op(OJ_OP_INTERSECTS),
+        .cancel = cancel};
+    if (out->worker == NULL)
+        OJ_NEW_ZEROED(out->worker, 1, err);
+    OJ_ROOM(out->offset, 0, n + 1, out->cap_offset, err);
+    out->worker->n_pairs = out->offset[0] = 0;
+    for (int64_t row = 0; row < n; row += POINT_BLOCK)
+    {
+        int64_t n_rows = n - row < POINT_BLOCK ? n - row : POINT_BLOCK;
+        OJ_TRY(join_block(&q, out->worker, row, n_rows, err));
+        for (int64_t i = 0; i < n_rows; i++)
+            out->offset[row + i + 1] =
+                out->offset[row + i] + out->worker->n_pairs_of[i];
+    }
+    out->feature = out->worker->feature;
+    return OJ_OK;
+}
+
+void oj_containing_free(struct oj_containing *containing)
+{
+    if (containing->worker != NULL)
+        free_worker(containing->worker);
+    oj_free(containing->worker);
+    oj_free(containing->offset);
+    memset(containing, 0, sizeof *containing);
+}
+
+/* --- the engine ----------------------------------------------------------- */
+
+struct points_in_polygons_index
+{
+    struct oj_relation relation;
+    struct oj_options options;
+    const int32_t *tie_rank;
+    const struct oj_flat *flat;
+    struct oj_ring_cells cells;
+    unsigned accepted;         /* bits 1 << enum oj_location */
+    _Atomic uint8_t *solidity; /* [features] */
+
+    /* of batches; the memory is used again */
+    struct point_worker *worker; /* [n_threads] */
+    struct task *task;
+    int64_t cap_tasks;
+};
+
+/* Where the pairs of a task are. */
+struct task
+{
+    int64_t first, n; /* in feature of the worker */
+    int64_t assumed;  /* pairs before it, as its offsets have it */
+    int64_t before;   /* pairs before it, in truth */
+    int32_t worker;
+    int32_t n_matched;
+};
+
+/* A batch on its way. */
+struct points_in_polygons_batch
+{
+    struct points_in_polygons_index *self;
+    struct point_query query;
+    const struct oj_flat *input;
+    struct oj_pair_filter filter;
+    struct oj_matches *out;
+    struct oj_pair_budget budget;
+};
+
+/* --- the join side -------------------------------------------------------- */
+
+static void free_batches(struct oj_index *wrapped)
+{
+    struct points_in_polygons_index *self = (void *)wrapped;
+    for (int t = 0; self->worker != NULL && t < self->options.n_threads; t++)
+        free_worker(&self->worker[t]);
+    oj_free(self->worker);
+    oj_free(self->task);
+}
+
+static void free_side(struct oj_index *wrapped)
+{
+    struct points_in_polygons_index *self = (void *)wrapped;
+    oj_free((void *)self->solidity);
+    oj_ring_cells_free(&self->cells);
+}
+
+/* 1 when inside and on the boundary come to the same. */
+static int treats_boundary_as_inside(unsigned accepted)
+{
+    return (accepted >> OJ_INSIDE & 1) == (accepted >> OJ_ON_BOUNDARY & 1);
+}
+
+static oj_status build_points_in_polygons(struct oj_index *wrapped,
+                                          const struct oj_index_args *args,
+                                          struct oj_stats *stats,
+                                          struct oj_error *err)
+{
+    const struct oj_flat *join_side = args->join_side;
+    const struct oj_options *options = &args->options;
+    struct points_in_polygons_index *self = (void *)wrapped;
+    self->relation = args->relation;
+    self->options = args->options;
+    self->tie_rank = args->tie_rank;
+    self->flat = join_side;
+    self->accepted = oj_point_locations_of_op(args->relation.op);
+    OJ_TRY(
+        oj_ring_cells_build(&self->cells, join_side, options->n_threads, err));
+    if (!treats_boundary_as_inside(self->accepted))
+        OJ_NEW_ZEROED(self->solidity, join_side->n_features, err);
+    stats->index_bytes += oj_ring_cells_bytes(&self->cells);
+    return OJ_OK;
+}
+
+/* --- rows ----------------------------------------------------------------- */
+
+/* Offsets of a block's rows, and their order. */
+static oj_status
+set_offsets_and_sort_rows(const struct points_in_polygons_index *self,
+                          struct point_worker *w, int64_t n, int64_t before,
+                          int64_t first_pair, int64_t *offset,
+                          struct task *task, struct oj_error *err)
+{
+    int32_t *feature = w->feature != NULL ? w->feature + first_pair : NULL;
+    int64_t total = 0, n_matched = 0;
+    int is_sorting = !self->relation.any_order;
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t n_pairs = w->n_pairs_of[i];
+        if (n_pairs > 1 && is_sorting)
+            OJ_TRY(oj_row_order_sort(&w->order, n_pairs, self->tie_rank,
+                                     feature + total, NULL, err));
+        total += n_pairs;
+        n_matched += n_pairs > 0;
+        offset[i] = before + total;
+    }
+    task->n_matched += (int32_t)n_matched;
+    return OJ_OK;
+}
+
+static oj_status join_rows(struct points_in_polygons_batch *b,
+                           struct task *task, struct point_worker *w,
+                           int64_t row, int64_t end, struct oj_error *err)
+{
+    double start = b->self->options.timings ? oj_clock_seconds() : 0.0;
+    for (; row < end; row += POINT_BLOCK)
+    {
+        int64_t n = end - row < POINT_BLOCK ? end - row : POINT_BLOCK;
+        int64_t first = w->n_pairs;
+        OJ_TRY(join_block(&b->query, w, row, n, err));
+        OJ_TRY(set_offsets_and_sort_rows(
+            b->self, w, n, task->assumed + first - task->first, first,
+            b->out->offset + row + 1, task, err));
+        OJ_TRY(oj_pair_budget_count(&b->budget, w->n_pairs, &w->n_pairs_counted,
+                                    err));
+    }
+    task->n = w->n_pairs - task->first;
+    if (b->self->options.timings)
+        w->filter_s += oj_clock_seconds() - start; /* less refine_s, later */
+    return OJ_OK;
+}
+
+/* The first row of a task, and the end of its rows. */
+static int64_t rows_of_task(const struct points_in_polygons_batch *b, int64_t i,
+                            int64_t *end)
+{
+    int64_t row = i * ROWS_PER_TASK, n_rows = b->input->n_features;
+    *end = row + ROWS_PER_TASK < n_rows ? row + ROWS_PER_TASK : n_rows;
+    return row;
+}
+
+static oj_status join_task(int64_t i, int thread, void *user,
+                           struct oj_error *err)
+{
+    struct points_in_polygons_batch *b = user;
+    struct point_worker *w = &b->self->worker[thread];
+    struct task *task = &b->self->task[i];
+    int64_t end, row = rows_of_task(b, i, &end);
+    memset(task, 0, sizeof *task);
+    task->first = w->n_pairs;
+    task->worker = thread;
+    /* one thread takes the tasks in their order */
+    task->assumed = b->self->options.n_threads == 1 ? task->first : 0;
+    return join_rows(b, task, w, row, end, err);
+}
+
+/* Brings a task's pairs to their place. */
+static void move_pairs_of_task_into_place(int64_t i, int thread, void *user)
+{
+    struct points_in_polygons_batch *b = user;
+    const struct task *task = &b->self->task[i];
+    const struct point_worker *w = &b->self->worker[task->worker];
+    struct oj_matches *out = b->out;
+    int64_t end, row = rows_of_task(b, i, &end);
+    int64_t more = task->before - task->assumed;
+    (void)thread;
+    for (; more != 0 && row < end; row++)
+        out->offset[row + 1] += more;
+    if (task->n == 0)
+        return;
+    memcpy(out->join_row + task->before, w->feature + task->first,
+           (size_t)task->n * sizeof *out->join_row);
+    for (int64_t p = 0; p < task->n; p++)
+        out->measure[task->before + p] = NAN;
+}
+
+static void sum_stats(struct points_in_polygons_index *self, double seconds,
+                      struct oj_stats *stats)
+{
+    int n_threads = self->options.n_threads;
+    for (int t = 0; t < n_threads; t++)
+    {
+        struct point_worker *w = &self->worker[t];
+        stats->n_candidates += w->n_refined;
+        /* shares of the threads' time, as wall seconds */
+        stats->filter_s += (w->filter_s - w->refine_s) / n_threads;
+        stats->refine_s += w->refine_s / n_threads;
+        w->n_refined = 0;
+        w->filter_s = w->refine_s = 0.0;
+    }
+    if (!self->options.timings)
+        stats->refine_s += seconds;
+}
+
+static oj_status join_batch(struct points_in_polygons_batch *b,
+                            struct oj_stats *stats, struct oj_error *err)
+{
+    struct points_in_polygons_index *self = b->self;
+    struct oj_matches *out = b->out;
+    int n_threads = self->options.n_threads;
+    int64_t n_rows = b->input->n_features;
+    int64_t n_tasks = (n_rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK;
+    int64_t n_pairs = 0, n_matched = 0;
+    double start = oj_clock_seconds();
+    oj_status status;
+    OJ_TRY(oj_matches_reserve(out, n_rows, 0, 1, err));
+    OJ_ROOM(self->task, 0, n_tasks, self->cap_tasks, err);
+    oj_pair_budget_start(&b->budget, self->options.max_batch_pairs, n_rows,
+                         n_threads);
+    out->offset[0] = 0;
+    for (int t = 0; t < n_threads; t++)
+    {
+        struct point_worker *w = &self->worker[t];
+        int64_t n = n_rows < MOST_FORESEEN ? n_rows : MOST_FORESEEN;
+        w->n_pairs = w->n_pairs_counted = 0;
+        OJ_ROOM(w->feature, 0, n / n_threads + POINT_BLOCK, w->cap_pairs, err);
+    }
+    status = oj_parallel_try(n_threads, n_tasks, 1, join_task, b, err);
+    sum_stats(self, oj_clock_seconds() - start, stats);
+    stats->index_bytes += atomic_exchange(&self->cells.new_bytes, 0);
+    if (status != OJ_OK)
+        return status;
+    for (int64_t i = 0; i < n_tasks; i++)
+    {
+        self->task[i].before = n_pairs;
+        n_pairs += self->task[i].n;
+        n_matched += self->task[i].n_matched;
+    }
+    OJ_TRY(oj_pairs_fit(b->budget.most, n_pairs, err));
+    /* the offsets keep their memory: there is room for them */
+    OJ_TRY(oj_matches_reserve(out, n_rows, n_pairs, 1, err));
+    oj_parallel_for(n_threads, n_tasks, move_pairs_of_task_into_place, b);
+    out->n_pairs = n_pairs;
+    out->n_matched = n_matched;
+    return OJ_OK;
+}
+
+static oj_status join_points_in_polygons(struct oj_index *wrapped,
+                                         const struct oj_flat *input,
+                                         struct oj_matches *out,
+                                         struct oj_stats *stats,
+                                         struct oj_error *err)
+{
+    struct points_in_polygons_index *self = (void *)wrapped;
+    struct points_in_polygons_batch b;
+    memset(&b, 0, sizeof b);
+    b.self = self;
+    b.input = input;
+    b.out = out;
+    if (self->worker == NULL)
+        OJ_NEW_ZEROED(self->worker, self->options.n_threads, err);
+    for (int t = 0; t < self->options.n_threads; t++)
+        oj_relate_forget(&self->worker[t].relate);
+    OJ_TRY(oj_pair_filter_make(&self->relation, input, self->flat, &b.filter,
+                               err));
+    if (self->cells.n_sets == 0)
+    {
+        OJ_TRY(oj_matches_reserve(out, input->n_features, 0, 1, err));
+        memset(out->offset, 0,
+               (size_t)(input->n_features + 1) * sizeof *out->offset);
+        return OJ_OK;
+    }
+    self->cells.n_points += input->n_features;
+    b.query.cells = &self->cells;
+    b.query.set = &self->cells.set[self->cells.n_sets - 1];
+    b.query.input = input;
+    b.query.filter = &b.filter;
+    b.query.accepted = self->accepted;
+    b.query.solidity = self->solidity;
+    b.query.cancel = self->options.cancel;
+    b.query.timings = self->options.timings;
+    return join_batch(&b, stats, err);
+}
+
+static void set_cancel(struct oj_index *wrapped, const int *cancel)
+{
+    struct points_in_polygons_index *self = (void *)wrapped;
+    self->options.cancel = cancel;
+}
+
+static const struct oj_engine_cost points_cost = {.vertex_s = 28e-9,
+                                                  .row_s = 27e-9};
+
+const struct oj_engine oj_cpu_points_in_polygons = {
+    .name = "points in cells of polygons",
+    .takes = oj_is_points_in_polygons,
+    .index_size = sizeof(struct points_in_polygons_index),
+    .build = build_points_in_polygons,
+    .join = join_points_in_polygons,
+    .free_side = free_side,
+    .free_batches = free_batches,
+    .set_cancel = set_cancel,
+    .points_cost = &points_cost};

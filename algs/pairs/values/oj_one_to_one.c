@@ -1,0 +1,504 @@
+#include "oj_one_to_one.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_compare.h"
+#include "../../../flatten/base/oj_parallel.h"
+#include "../../../flatten/base/oj_temporary_file.h"
+#include "../selection/oj_pair_filter.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows that a thread ranks at once. */
+#define ROWS_AT_ONCE 256
+
+/* What pairs are ordered by before their features; never NaN. */
+struct pair_rank
+{
+    double dissimilarity; /* the similarity, negated; 0 where none counts */
+    double difference;    /* the same */
+    double measure;
+};
+
+/* ---- ranks --------------------------------------------------------------- */
+
+struct ranked_answer
+{
+    const struct oj_relation *relation;
+    const struct oj_flat *input, *join_side;
+    const struct oj_matches *matches;
+    const struct oj_pair_ranks *to;
+};
+
+static void fill_similarities_and_differences(int64_t first, int64_t end,
+                                              void *user)
+{
+    const struct ranked_answer *a = user;
+    for (int64_t row = first; row < end; row++)
+    {
+        for (int64_t p = oj_matches_first(a->matches, row);
+             p < oj_matches_end(a->matches, row); p++)
+        {
+            int32_t feature = a->matches->join_row[p];
+            if (a->to->similarity != NULL)
+                a->to->similarity[p] = oj_pair_similarity(
+                    a->relation, 0, a->input, row, a->join_side, feature);
+            if (a->to->difference != NULL)
+                a->to->difference[p] = oj_pair_difference(
+                    a->relation, a->input, row, a->join_side, feature);
+        }
+    }
+}
+
+oj_status oj_pair_ranks_make(const struct oj_relation *relation,
+                             const struct oj_flat *input,
+                             const struct oj_flat *join_side,
+                             const struct oj_matches *matches, int n_threads,
+                             struct oj_pair_ranks *ranks, struct oj_error *err)
+{
+    /* The measure of op similar is the one of the two that is there. */
+    int is_measure = relation->op == OJ_OP_SIMILAR &&
+                     !(relation->n_similar > 0 && relation->vector.is_asked);
+    struct ranked_answer answer = {relation, input, join_side, matches, ranks};
+    if (is_measure || !oj_relation_compares_attributes(relation))
+        return OJ_OK;
+    if (relation->n_similar > 0)
+        OJ_ROOM(ranks->similarity, 0, matches->n_entries, ranks->cap_similarity,
+                err);
+    if (relation->vector.is_asked)
+        OJ_ROOM(ranks->difference, 0, matches->n_entries, ranks->cap_difference,
+                err);
+    oj_parallel_slices(n_threads, matches->n_rows, ROWS_AT_ONCE,
+                       fill_similarities_and_differences, &answer);
+    return OJ_OK;
+}
+
+void oj_pair_ranks_free(struct oj_pair_ranks *ranks)
+{
+    oj_free(ranks->similarity);
+    oj_free(ranks->difference);
+    memset(ranks, 0, sizeof *ranks);
+}
+
+/* ---- lists of rows --------------------------------------------------------
+ */
+
+/* Of a list: first the label of a row, then its pairs, best first. */
+struct listed_pair
+{
+    union
+    {
+        struct pair_rank rank;
+        int64_t label;
+    };
+    int64_t join; /* 2 * ordinal + 1 of the last pair of a row, 2 * ordinal of
+                     others; -1: it is the label */
+};
+
+/* The best pair so far of a join feature. */
+struct taken
+{
+    struct pair_rank rank;
+    int64_t row;
+    int64_t at; /* 1 + the place of its record; 0: it has none */
+};
+
+/* A pair of the row at hand. */
+struct candidate
+{
+    struct pair_rank rank;
+    int64_t entry; /* of the matches, which are in tie order */
+};
+
+enum
+{
+    PIECE = 16384 /* records of a piece of memory, and that are read at once */
+};
+
+struct oj_one_to_one
+{
+    int64_t n_join;
+    struct taken *taken; /* [n_join] */
+    int64_t n_rows;      /* so far */
+
+    /* Records n_filed ... are held, those before are in the file. */
+    struct listed_pair **held; /* [n_pieces][PIECE] */
+    int64_t n_held, n_pieces, cap_held, most_held;
+    int64_t n_filed;
+    struct oj_temporary_file file;
+    const char *near;
+
+    struct candidate *candidate;
+    int64_t cap_candidates;
+
+    struct oj_one_pair *pair; /* by label */
+    int64_t n_pairs, cap_pairs;
+};
+
+oj_status oj_one_to_one_open(int64_t n_join, int64_t most_held,
+                             const char *near, struct oj_one_to_one **out,
+                             struct oj_error *err)
+{
+    struct oj_one_to_one *choice;
+    int64_t most = most_held / (int64_t)sizeof **choice->held;
+    OJ_NEW_ZEROED(choice, 1, err);
+    choice->n_join = n_join;
+    choice->near = near;
+    choice->most_held = most > PIECE ? most : PIECE;
+    choice->taken = oj_calloc(n_join, sizeof *choice->taken);
+    if (choice->taken == NULL)
+    {
+        oj_free(choice);
+        return oj_fail_nomem(err, n_join, sizeof *choice->taken);
+    }
+    *out = choice;
+    return OJ_OK;
+}
+
+/* ---- the order of pairs -------------------------------------------------- */
+
+static int compare_ranks(const struct pair_rank *a, const struct pair_rank *b)
+{
+    int order = oj_compare_doubles(&a->dissimilarity, &b->dissimilarity);
+    if (order == 0)
+        order = oj_compare_doubles(&a->difference, &b->difference);
+    return order != 0 ? order : oj_compare_doubles(&a->measure, &b->measure);
+}
+
+/* Whether a pair of row a comes before one of row b, of one join feature; the
+ * pairs of one row are in this order by sort_candidates(). */
+static int is_pair_preferred(const struct pair_rank *rank_a, int64_t a,
+                             const struct pair_rank *rank_b, int64_t b)
+{
+    int order = compare_ranks(rank_a, rank_b);
+    return order < 0 || (order == 0 && a < b);
+}
+
+static int compare_candidates(const void *left, const void *right)
+{
+    const struct candidate *a = left, *b = right;
+    int order = compare_ranks(&a->rank, &b->rank);
+    return order != 0 ? order : (a->entry > b->entry) - (a->entry < b->entry);
+}
+
+/* Of the nearest join they are in order. */
+static void sort_candidates(struct candidate *c, int64_t n)
+{
+    int64_t i = 1;
+    while (i < n && compare_ranks(&c[i - 1].rank, &c[i].rank) <= 0)
+        i++;
+    if (i < n)
+        qsort(c, (size_t)n, sizeof *c, compare_candidates);
+}
+
+static int64_t join_feature_of_entry(const struct oj_matches *m, int64_t entry,
+                                     const int64_t *ordinal)
+{
+    int64_t join = m->join_row[entry];
+    return ordinal != NULL ? ordinal[join] : join;
+}
+
+/* ---- lists --------------------------------------------------------------- */
+
+/* Of the piece that begins with record at of the held ones. */
+static int64_t count_records_in_piece(const struct oj_one_to_one *choice,
+                                      int64_t at)
+{
+    return choice->n_held - at < PIECE ? choice->n_held - at : PIECE;
+}
+
+static oj_status spill_held_records(struct oj_one_to_one *choice,
+                                    struct oj_error *err)
+{
+    if (!choice->file.is_open)
+        OJ_TRY(
+            oj_temporary_file_open(choice->near, "pairs", &choice->file, err));
+    for (int64_t at = 0; at < choice->n_held; at += PIECE)
+        OJ_TRY(oj_temporary_file_write(&choice->file, choice->held[at / PIECE],
+                                       count_records_in_piece(choice, at) *
+                                           (int64_t)sizeof **choice->held,
+                                       err));
+    choice->n_filed += choice->n_held;
+    choice->n_held = 0;
+    return OJ_OK;
+}
+
+static struct listed_pair *
+record_in_memory_at(const struct oj_one_to_one *choice, int64_t at)
+{
+    return &choice->held[at / PIECE][at % PIECE];
+}
+
+static oj_status append_record(struct oj_one_to_one *choice,
+                               const struct listed_pair *record,
+                               struct oj_error *err)
+{
+    if (choice->n_held == choice->most_held)
+        OJ_TRY(spill_held_records(choice, err));
+    if (choice->n_held == choice->n_pieces * PIECE)
+    {
+        int64_t n = choice->n_pieces;
+        OJ_ROOM(choice->held, n, n + 1, choice->cap_held, err);
+        OJ_NEW(choice->held[n], PIECE, err);
+        choice->n_pieces++;
+    }
+    *record_in_memory_at(choice, choice->n_held++) = *record;
+    return OJ_OK;
+}
+
+/* Of n records in the file. */
+static oj_status read_spilled_records(const struct oj_one_to_one *choice,
+                                      int64_t at, struct listed_pair *record,
+                                      int64_t n, struct oj_error *err)
+{
+    const int64_t size = (int64_t)sizeof *record;
+    return oj_temporary_file_read(&choice->file, at * size, record, n * size,
+                                  err);
+}
+
+static oj_status read_record_by_number(const struct oj_one_to_one *choice,
+                                       int64_t at, struct listed_pair *record,
+                                       struct oj_error *err)
+{
+    if (at < choice->n_filed)
+        return read_spilled_records(choice, at, record, 1, err);
+    *record = *record_in_memory_at(choice, at - choice->n_filed);
+    return OJ_OK;
+}
+
+/* ---- rows ---------------------------------------------------------------- */
+
+/* The row asks for the pairs of its list from the record at on; who is turned
+ * out for it asks for the rest of theirs, and so on. */
+static oj_status propose_stable_matching_of_row(struct oj_one_to_one *choice,
+                                                int64_t row, int64_t at,
+                                                struct oj_error *err)
+{
+    struct listed_pair record;
+    for (;; at++)
+    {
+        struct taken *taken, mine;
+        OJ_TRY(read_record_by_number(choice, at, &record, err));
+        taken = &choice->taken[record.join / 2];
+        mine = (struct taken){record.rank, row, at + 1};
+        if (taken->at == 0)
+        {
+            *taken = mine;
+            return OJ_OK;
+        }
+        if (is_pair_preferred(&record.rank, row, &taken->rank, taken->row))
+        {
+            row = taken->row;
+            at = taken->at - 1;
+            *taken = mine;
+            OJ_TRY(read_record_by_number(choice, at, &record, err));
+        }
+        if (record.join % 2 == 1)
+            return OJ_OK; /* no more pairs: the row stays alone */
+    }
+}
+
+/* The pairs of a row, in their order, but for those that are worse than what
+ * their join feature has. */
+static oj_status sort_candidates_not_yet_beaten(
+    struct oj_one_to_one *choice, const struct oj_matches *m,
+    const struct oj_pair_ranks *ranks, int64_t i, const int64_t *ordinal,
+    int64_t *n, struct oj_error *err)
+{
+    int64_t first = oj_matches_first(m, i), end = oj_matches_end(m, i);
+    struct candidate *c;
+    OJ_ROOM(choice->candidate, 0, end - first, choice->cap_candidates, err);
+    c = choice->candidate;
+    for (int64_t p = first; p < end; p++)
+    {
+        const struct pair_rank rank = {
+            ranks->similarity != NULL ? -ranks->similarity[p] : 0.0,
+            ranks->difference != NULL ? ranks->difference[p] : 0.0,
+            isnan(m->measure[p]) ? (double)INFINITY : m->measure[p]};
+        int64_t join = join_feature_of_entry(m, p, ordinal);
+        const struct taken *taken = &choice->taken[join];
+        if (taken->at == 0 ||
+            is_pair_preferred(&rank, choice->n_rows, &taken->rank, taken->row))
+            *c++ = (struct candidate){rank, p};
+    }
+    *n = c - choice->candidate;
+    sort_candidates(choice->candidate, *n);
+    return OJ_OK;
+}
+
+static oj_status append_row_and_its_candidates(struct oj_one_to_one *choice,
+                                               const struct oj_matches *matches,
+                                               const int64_t *ordinal,
+                                               int64_t label, int64_t n,
+                                               struct oj_error *err)
+{
+    const struct candidate *c = choice->candidate;
+    struct listed_pair record = {.label = label, .join = -1};
+    int64_t at;
+    OJ_TRY(append_record(choice, &record, err));
+    at = choice->n_filed + choice->n_held;
+    for (int64_t i = 0; i < n; i++)
+    {
+        record.rank = c[i].rank;
+        record.join = 2 * join_feature_of_entry(matches, c[i].entry, ordinal) +
+                      (i == n - 1);
+        OJ_TRY(append_record(choice, &record, err));
+    }
+    return propose_stable_matching_of_row(choice, choice->n_rows, at, err);
+}
+
+oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
+                            const struct oj_matches *matches,
+                            const struct oj_pair_ranks *ranks,
+                            const int64_t *ordinal, const int64_t *label,
+                            struct oj_error *err)
+{
+    for (int64_t i = 0; i < matches->n_rows; i++)
+    {
+        int64_t n;
+        OJ_TRY(sort_candidates_not_yet_beaten(choice, matches, ranks, i,
+                                              ordinal, &n, err));
+        if (n > 0)
+            OJ_TRY(append_row_and_its_candidates(
+                choice, matches, ordinal,
+                label != NULL ? label[i] : choice->n_rows, n, err));
+        choice->n_rows++;
+    }
+    return OJ_OK;
+}
+
+/* ---- the pairs taken ----------------------------------------------------- */
+
+/* Takes over from n records, the first of them at; *label: of the row that the
+ * records before belong to. */
+static oj_status collect_accepted_pairs(struct oj_one_to_one *choice,
+                                        const struct listed_pair *record,
+                                        int64_t n, int64_t at, int64_t *label,
+                                        struct oj_error *err)
+{
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t join = record[i].join / 2;
+        if (record[i].join < 0)
+            *label = record[i].label;
+        else if (choice->taken[join].at == at + i + 1)
+        {
+            double measure = record[i].rank.measure;
+            OJ_ROOM(choice->pair, choice->n_pairs, choice->n_pairs + 1,
+                    choice->cap_pairs, err);
+            choice->pair[choice->n_pairs++] = (struct oj_one_pair){
+                *label, join, isinf(measure) ? (double)NAN : measure};
+        }
+    }
+    return OJ_OK;
+}
+
+static oj_status append_accepted_pairs_of_file(struct oj_one_to_one *choice,
+                                               int64_t *label,
+                                               struct oj_error *err)
+{
+    struct listed_pair *piece;
+    oj_status status = OJ_OK;
+    OJ_NEW(piece, PIECE, err);
+    for (int64_t at = 0; at < choice->n_filed && status == OJ_OK; at += PIECE)
+    {
+        int64_t n = choice->n_filed - at < PIECE ? choice->n_filed - at : PIECE;
+        status = read_spilled_records(choice, at, piece, n, err);
+        if (status == OJ_OK)
+            status = collect_accepted_pairs(choice, piece, n, at, label, err);
+    }
+    oj_free(piece);
+    return status;
+}
+
+/* Labels are row numbers, or FIDs, which nearly always ascend. */
+static oj_status sort_accepted_by_label(struct oj_one_to_one *choice,
+                                        struct oj_error *err)
+{
+    struct oj_one_pair *pair = choice->pair;
+    int64_t n = choice->n_pairs, i = 1;
+    while (i < n && pair[i - 1].label < pair[i].label)
+        i++;
+    if (i >= n)
+        return OJ_OK;
+    qsort(pair, (size_t)n, sizeof *pair, oj_compare_int64);
+    for (i = 1; i < n; i++)
+    {
+        if (pair[i - 1].label == pair[i].label)
+            return oj_fail(err, OJ_ERR_DATA,
+                           "several rows of the input have the FID %lld",
+                           (long long)pair[i].label);
+    }
+    return OJ_OK;
+}
+
+static void free_records_and_candidates(struct oj_one_to_one *choice)
+{
+    oj_temporary_file_close(&choice->file);
+    for (int64_t i = 0; i < choice->n_pieces; i++)
+        oj_free(choice->held[i]);
+    oj_free(choice->held);
+    oj_free(choice->taken);
+    oj_free(choice->candidate);
+    choice->held = NULL;
+    choice->taken = NULL;
+    choice->candidate = NULL;
+    choice->n_pieces = 0;
+}
+
+oj_status oj_one_to_one_finish(struct oj_one_to_one *choice,
+                               struct oj_error *err)
+{
+    int64_t label = 0;
+    choice->n_pairs = 0;
+    OJ_TRY(append_accepted_pairs_of_file(choice, &label, err));
+    for (int64_t at = 0; at < choice->n_held; at += PIECE)
+        OJ_TRY(collect_accepted_pairs(choice, choice->held[at / PIECE],
+                                      count_records_in_piece(choice, at),
+                                      choice->n_filed + at, &label, err));
+    OJ_TRY(sort_accepted_by_label(choice, err));
+    free_records_and_candidates(choice);
+    return OJ_OK;
+}
+
+const struct oj_one_pair *
+oj_one_to_one_pairs(const struct oj_one_to_one *choice, int64_t *n)
+{
+    *n = choice->n_pairs;
+    return choice->pair;
+}
+
+const struct oj_one_pair *oj_one_to_one_find(const struct oj_one_to_one *choice,
+                                             int64_t label, int64_t *hint)
+{
+    const struct oj_one_pair *pair = choice->pair;
+    int64_t low = *hint, end = choice->n_pairs;
+    if (low > end || (low > 0 && pair[low - 1].label >= label))
+        low = 0;
+    /* Of ascending labels the next pair is most often the one. */
+    if (low < end && pair[low].label >= label)
+        end = low + 1;
+    while (low < end)
+    {
+        int64_t middle = low + (end - low) / 2;
+        if (pair[middle].label < label)
+            low = middle + 1;
+        else
+            end = middle;
+    }
+    *hint = low;
+    if (low == choice->n_pairs || pair[low].label != label)
+        return NULL;
+    *hint = low + 1;
+    return &pair[low];
+}
+
+void oj_one_to_one_close(struct oj_one_to_one *choice)
+{
+    if (choice == NULL)
+        return;
+    free_records_and_candidates(choice);
+    oj_free(choice->pair);
+    oj_free(choice);
+}

@@ -1,0 +1,667 @@
+#include "oj_pair_stage.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_parallel.h"
+#include "../../geometry/relate/oj_self_overlap.h"
+#include "../../joins/sphere/sphere_pair_closest_points.h"
+#include "../../references/geos/geos_pairs.h"
+#include "../selection/oj_feature_area_length.h"
+#include "../selection/oj_nearest_points.h"
+#include "../selection/oj_pair_filter.h"
+#include "oj_pick.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(OJ_PAIR_SIMILARITY + OJ_MOST_TEXTS == OJ_N_PAIR_VALUES,
+               "one value for each condition on texts");
+
+/* Entries that a thread takes at once. */
+#define ENTRIES_PER_TASK 64
+
+/* Of one thread. */
+struct pair_stage_worker
+{
+    struct oj_geos_pairs *geos; /* NULL: not opened yet */
+    int has_input;              /* geos knows the batch */
+    struct oj_nearest_work nearest;
+    struct oj_flat_buf common; /* an intersection */
+    struct oj_flat_buf shapes; /* those that are kept */
+    int64_t n_undecided, first_undecided;
+    char text[256];
+
+    /* The pair at hand. */
+    struct oj_pair_stage *stage;
+    int64_t row, entry;
+    int32_t feature; /* -1: none */
+};
+
+struct oj_pair_stage
+{
+    struct oj_pair_request request;
+    struct oj_pair_side join_side;
+    struct oj_sphere_side sphere; /* of it, where points on it are asked for */
+    int n_workers;
+    struct pair_stage_worker *worker;
+    int64_t *area_score; /* [join features], or NULL */
+    int64_t *score;      /* of entries */
+    int64_t *shape_at;   /* of entries: worker + n_workers * place, or -1 */
+    int64_t cap_area_score, cap_score, cap_shape_at;
+    int64_t n_undecided;
+    char text[256];
+
+    /* The answer at hand. */
+    struct oj_pair_side input;
+    const struct oj_matches *entries;
+    struct oj_pair_values *values;
+    oj_status (*visit)(struct pair_stage_worker *worker, struct oj_error *err);
+};
+
+static int wants_overlap(const struct oj_pair_request *r)
+{
+    return r->want[OJ_PAIR_OVERLAP_AREA] || r->want[OJ_PAIR_OVERLAP_LENGTH] ||
+           r->want[OJ_PAIR_OVERLAP_PERCENT] || r->want[OJ_PAIR_JOIN_AREA] ||
+           r->want_shapes;
+}
+
+static int wants_nearest_points(const struct oj_pair_request *r)
+{
+    return r->want[OJ_PAIR_FROM_X] || r->want[OJ_PAIR_NEAREST_X] ||
+           r->want[OJ_PAIR_BEARING];
+}
+
+int oj_pair_request_is_needed(const struct oj_pair_request *request)
+{
+    int is_needed = request->pick != OJ_PICK_ALL || request->want_shapes;
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+        is_needed |= request->want[i];
+    return is_needed;
+}
+
+/* ---- open and close ----------------------------------------------------- */
+
+oj_status oj_pair_stage_open(const struct oj_pair_request *request,
+                             struct oj_pair_stage **out, struct oj_error *err)
+{
+    struct oj_pair_stage *stage;
+    OJ_NEW_ZEROED(stage, 1, err);
+    stage->request = *request;
+    stage->n_workers =
+        request->n_threads > 0 ? request->n_threads : oj_cpu_count();
+    stage->worker = oj_calloc(stage->n_workers, sizeof *stage->worker);
+    if (stage->worker == NULL)
+    {
+        oj_free(stage);
+        return oj_fail_nomem(err, 1, sizeof *stage->worker);
+    }
+    for (int i = 0; i < stage->n_workers; i++)
+        stage->worker[i].stage = stage;
+    *out = stage;
+    return OJ_OK;
+}
+
+static int is_on_sphere(const struct oj_pair_stage *stage)
+{
+    return stage->request.relation.metric == OJ_METRIC_SPHERE;
+}
+
+/* GEOS with the join side, and with the batch, where there is one. */
+static oj_status open_geos_for_worker(struct pair_stage_worker *worker,
+                                      struct oj_error *err)
+{
+    const struct oj_pair_stage *stage = worker->stage;
+    if (worker->geos == NULL)
+        OJ_TRY(oj_geos_pairs_open(NULL, stage->join_side.whole, 0,
+                                  &worker->geos, err));
+    if (!worker->has_input)
+        oj_geos_pairs_set_input(worker->geos, stage->input.whole);
+    worker->has_input = 1;
+    return OJ_OK;
+}
+
+/* Where parts of a join feature overlap, the area of their union. */
+static oj_status score_features_by_union_area(struct oj_pair_stage *stage,
+                                              const struct oj_flat *flat,
+                                              struct oj_error *err)
+{
+    struct pair_stage_worker *worker = &stage->worker[0];
+    int64_t n = flat->n_features;
+    uint8_t *overlaps = NULL;
+    oj_status status = OJ_OK;
+    OJ_ROOM(stage->area_score, 0, n + 1, stage->cap_area_score, err);
+    OJ_TRY(open_geos_for_worker(worker, err));
+    OJ_TRY(oj_overlapping_parts(flat, 1, stage->n_workers,
+                                stage->request.cancel, &overlaps, err));
+    for (int64_t i = 0; status == OJ_OK && i < n; i++)
+    {
+        double area = 0.0;
+        if (overlaps != NULL && overlaps[i])
+            status = oj_geos_pairs_area(worker->geos, 0, i, &area, err);
+        else
+            area = oj_flat_area(flat, i);
+        stage->area_score[i] = oj_pick_score_of_double(area);
+        if (stage->request.pick == OJ_PICK_SMALLEST_AREA)
+            stage->area_score[i] = oj_pick_score_reversed(stage->area_score[i]);
+    }
+    oj_free(overlaps);
+    return status;
+}
+
+oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
+                                      const struct oj_pair_side *side,
+                                      struct oj_error *err)
+{
+    stage->join_side = *side;
+    for (int i = 0; i < stage->n_workers; i++)
+    {
+        oj_geos_pairs_close(stage->worker[i].geos);
+        stage->worker[i].geos = NULL;
+        stage->worker[i].has_input = 0;
+    }
+    if (is_on_sphere(stage) && wants_nearest_points(&stage->request))
+    {
+        oj_sphere_side_free(&stage->sphere);
+        OJ_TRY(oj_sphere_side_build(&stage->sphere, side->joined, 1,
+                                    stage->request.relation.distance_to ==
+                                        OJ_TO_INTERIOR,
+                                    stage->n_workers, err));
+    }
+    if (stage->request.pick == OJ_PICK_SMALLEST_AREA ||
+        stage->request.pick == OJ_PICK_LARGEST_AREA)
+        return score_features_by_union_area(stage, side->whole, err);
+    return OJ_OK;
+}
+
+double oj_pair_share(const struct oj_flat *flat, int32_t feature,
+                     const struct oj_pair_values *values, int64_t entry)
+{
+    unsigned kinds = oj_flat_kinds(flat, feature);
+    double whole, part;
+    if ((kinds & OJ_PART_POLYGON) != 0)
+    {
+        whole = values->value[OJ_PAIR_JOIN_AREA][entry];
+        part = values->value[OJ_PAIR_OVERLAP_AREA][entry];
+    }
+    else if ((kinds & OJ_PART_LINE) != 0)
+    {
+        whole = oj_flat_length(flat, feature);
+        part = values->value[OJ_PAIR_OVERLAP_LENGTH][entry];
+    }
+    else
+        return 1.0;
+    if (isnan(part))
+        return 0.0; /* GEOS could not say; the stage counts these */
+    if (!(part < whole))
+        return 1.0;
+    return part / whole;
+}
+
+void oj_pair_stage_close(struct oj_pair_stage *stage)
+{
+    if (stage == NULL)
+        return;
+    for (int i = 0; stage->worker != NULL && i < stage->n_workers; i++)
+    {
+        oj_geos_pairs_close(stage->worker[i].geos);
+        oj_nearest_work_free(&stage->worker[i].nearest);
+        oj_flat_buf_free(&stage->worker[i].common);
+        oj_flat_buf_free(&stage->worker[i].shapes);
+    }
+    oj_sphere_side_free(&stage->sphere);
+    oj_free(stage->worker);
+    oj_free(stage->area_score);
+    oj_free(stage->score);
+    oj_free(stage->shape_at);
+    oj_free(stage);
+}
+
+int64_t oj_pair_stage_undecided(const struct oj_pair_stage *stage,
+                                const char **first)
+{
+    *first = stage->text;
+    return stage->n_undecided;
+}
+
+/* ---- every entry, on all threads ---------------------------------------- */
+
+/* The list that entry is in, one of n lists or more; the last of those that
+ * begin there. */
+static int64_t find_list_of_entry(const int64_t *offset, int64_t n,
+                                  int64_t entry)
+{
+    int64_t low = 0, high = n;
+    while (high - low > 1)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if (offset[middle] <= entry)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int64_t row_of_entry(const struct oj_matches *m, int64_t entry)
+{
+    if (m->offset != NULL)
+        return find_list_of_entry(m->offset, m->n_rows, entry);
+    return entry < m->n_rows ? entry
+                             : m->tied_row[find_list_of_entry(
+                                   m->tied_offset, m->n_tied, entry)];
+}
+
+static oj_status visit_pairs_of_task(int64_t task, int thread, void *user,
+                                     struct oj_error *err)
+{
+    struct oj_pair_stage *stage = user;
+    struct pair_stage_worker *worker = &stage->worker[thread];
+    const struct oj_matches *m = stage->entries;
+    int64_t entry = task * ENTRIES_PER_TASK;
+    int64_t end = entry + ENTRIES_PER_TASK < m->n_entries
+                      ? entry + ENTRIES_PER_TASK
+                      : m->n_entries;
+    int64_t row = row_of_entry(m, entry);
+    for (; entry < end; entry++)
+    {
+        OJ_TRY(oj_check_cancel(stage->request.cancel, err));
+        while (m->offset != NULL && m->offset[row + 1] <= entry)
+            row++;
+        if (m->offset == NULL)
+            row = row_of_entry(m, entry);
+        worker->row = row;
+        worker->entry = entry;
+        worker->feature = m->join_row[entry];
+        OJ_TRY(stage->visit(worker, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status visit_pairs_in_parallel(
+    struct oj_pair_stage *stage, const struct oj_matches *entries,
+    oj_status (*visit)(struct pair_stage_worker *, struct oj_error *),
+    struct oj_error *err)
+{
+    int64_t n = entries->n_entries;
+    int64_t first = stage->text[0] == '\0' ? INT64_MAX : -1; /* is known */
+    stage->entries = entries;
+    stage->visit = visit;
+    for (int i = 0; i < stage->n_workers; i++)
+    {
+        stage->worker[i].n_undecided = 0;
+        stage->worker[i].first_undecided = INT64_MAX;
+    }
+    OJ_TRY(oj_parallel_try(stage->n_workers,
+                           (n + ENTRIES_PER_TASK - 1) / ENTRIES_PER_TASK, 1,
+                           visit_pairs_of_task, stage, err));
+    for (int i = 0; i < stage->n_workers; i++)
+    {
+        const struct pair_stage_worker *worker = &stage->worker[i];
+        stage->n_undecided += worker->n_undecided;
+        if (worker->first_undecided >= first)
+            continue;
+        first = worker->first_undecided;
+        memcpy(stage->text, worker->text, sizeof stage->text);
+    }
+    return OJ_OK;
+}
+
+/* ---- overlaps ----------------------------------------------------------- */
+
+/* Adds the intersection to shapes; *is_there is 0 when GEOS cannot make it. */
+static oj_status add_intersection(struct pair_stage_worker *worker,
+                                  struct oj_flat_buf *shapes, int *is_there,
+                                  struct oj_error *err)
+{
+    enum oj_geos_verdict verdict;
+    OJ_TRY(open_geos_for_worker(worker, err));
+    verdict = oj_geos_pairs_add_common(worker->geos, worker->row,
+                                       worker->feature, shapes);
+    *is_there = verdict == OJ_GEOS_YES;
+    if (verdict == OJ_GEOS_YES)
+        return OJ_OK;
+    if (verdict == OJ_GEOS_OUT_OF_MEMORY)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: an intersection");
+    worker->n_undecided++;
+    if (worker->entry < worker->first_undecided)
+    {
+        worker->first_undecided = worker->entry;
+        snprintf(worker->text, sizeof worker->text, "%s",
+                 oj_geos_pairs_message(worker->geos));
+    }
+    return OJ_OK;
+}
+
+static unsigned kinds_of_row(const struct pair_stage_worker *worker)
+{
+    return oj_flat_kinds(worker->stage->input.whole, worker->row);
+}
+
+static unsigned kinds_of_feature(const struct pair_stage_worker *worker)
+{
+    return oj_flat_kinds(worker->stage->join_side.whole, worker->feature);
+}
+
+/* Area and length of what a pair has in common; NaN where GEOS cannot say. */
+static oj_status measure_intersection(struct pair_stage_worker *worker,
+                                      double *area, double *length,
+                                      struct oj_error *err)
+{
+    struct oj_flat common;
+    int is_there;
+    *area = *length = 0.0;
+    if (kinds_of_row(worker) == OJ_PART_POINT ||
+        kinds_of_feature(worker) == OJ_PART_POINT)
+        return OJ_OK;
+    *area = *length = (double)NAN;
+    oj_flat_buf_clear(&worker->common);
+    OJ_TRY(add_intersection(worker, &worker->common, &is_there, err));
+    if (!is_there)
+        return OJ_OK;
+    common = oj_flat_buf_view(&worker->common);
+    *area = oj_flat_area(&common, 0);
+    *length = oj_flat_length(&common, 0);
+    return OJ_OK;
+}
+
+static double overlap_percent(const struct pair_stage_worker *worker,
+                              double area_of_row, double area, double length)
+{
+    double whole = oj_flat_length(worker->stage->input.whole, worker->row);
+    if (area_of_row > 0.0)
+        return 100.0 * area / area_of_row;
+    return whole > 0.0 ? 100.0 * length / whole : (double)NAN;
+}
+
+static int wants_value(const struct pair_stage_worker *worker,
+                       enum oj_pair_value which)
+{
+    return worker->stage->request.want[which];
+}
+
+static void set_value(const struct pair_stage_worker *worker,
+                      enum oj_pair_value which, double value)
+{
+    if (wants_value(worker, which))
+        worker->stage->values->value[which][worker->entry] = value;
+}
+
+/* What takes the areas of the features themselves. */
+static oj_status set_percent_and_join_area(struct pair_stage_worker *worker,
+                                           double area, double length,
+                                           struct oj_error *err)
+{
+    double of_row = (double)NAN, of_feature = (double)NAN;
+    int wants_percent =
+        !isnan(area) && wants_value(worker, OJ_PAIR_OVERLAP_PERCENT);
+    OJ_TRY(open_geos_for_worker(worker, err));
+    if (wants_percent)
+        OJ_TRY(oj_geos_pairs_area(worker->geos, 1, worker->row, &of_row, err));
+    if (worker->feature >= 0 && wants_value(worker, OJ_PAIR_JOIN_AREA))
+        OJ_TRY(oj_geos_pairs_area(worker->geos, 0, worker->feature, &of_feature,
+                                  err));
+    set_value(worker, OJ_PAIR_OVERLAP_PERCENT,
+              wants_percent ? overlap_percent(worker, of_row, area, length)
+                            : NAN);
+    set_value(worker, OJ_PAIR_JOIN_AREA, of_feature);
+    return OJ_OK;
+}
+
+static oj_status set_overlap_values_of_pair(struct pair_stage_worker *worker,
+                                            struct oj_error *err)
+{
+    struct oj_pair_stage *stage = worker->stage;
+    double area = (double)NAN, length = (double)NAN;
+    int64_t at = worker->shapes.n_features;
+    int is_there = 0;
+    if (stage->request.want_shapes)
+        stage->shape_at[worker->entry] = -1;
+    if (worker->feature >= 0 && stage->request.want_shapes)
+        OJ_TRY(add_intersection(worker, &worker->shapes, &is_there, err));
+    else if (worker->feature >= 0)
+        OJ_TRY(measure_intersection(worker, &area, &length, err));
+    if (is_there)
+    {
+        struct oj_flat shapes = oj_flat_buf_view(&worker->shapes);
+        stage->shape_at[worker->entry] =
+            worker - stage->worker + stage->n_workers * at;
+        area = oj_flat_area(&shapes, at);
+        length = oj_flat_length(&shapes, at);
+    }
+    set_value(worker, OJ_PAIR_OVERLAP_AREA, area);
+    set_value(worker, OJ_PAIR_OVERLAP_LENGTH, length);
+    return set_percent_and_join_area(worker, area, length, err);
+}
+
+static oj_status copy_intersection_shape(const struct oj_pair_stage *stage,
+                                         int64_t entry, struct oj_flat_buf *to,
+                                         struct oj_error *err)
+{
+    int64_t at = stage->shape_at[entry], part = 0, end = 0;
+    struct oj_flat from = {0};
+    OJ_TRY(oj_flat_buf_begin(to, entry, err));
+    if (at >= 0)
+        from = oj_flat_buf_view(&stage->worker[at % stage->n_workers].shapes);
+    if (from.part_offset != NULL) /* else all of them are without parts */
+    {
+        part = from.part_offset[at / stage->n_workers];
+        end = from.part_offset[at / stage->n_workers + 1];
+    }
+    for (; part < end; part++)
+    {
+        if (stage->request.shape_kinds == 0 ||
+            (stage->request.shape_kinds & from.part_kind[part]) != 0)
+            OJ_TRY(oj_flat_buf_copy_part(to, &from, part, err));
+    }
+    return oj_flat_buf_end(to, err);
+}
+
+/* ---- nearest points ----------------------------------------------------- */
+
+static oj_status find_closest_points(struct pair_stage_worker *worker,
+                                     struct oj_nearest_points *points,
+                                     struct oj_error *err)
+{
+    const struct oj_pair_stage *stage = worker->stage;
+    if (is_on_sphere(stage))
+    {
+        *points = oj_sphere_points_find(stage->input.joined, worker->row,
+                                        &stage->sphere, worker->feature);
+        return OJ_OK;
+    }
+    return oj_nearest_points_find(stage->input.joined, worker->row,
+                                  stage->join_side.joined, worker->feature,
+                                  stage->request.relation.distance_to,
+                                  &worker->nearest, points, err);
+}
+
+static oj_status set_closest_point_values(struct pair_stage_worker *worker,
+                                          struct oj_error *err)
+{
+    struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
+    if (worker->feature >= 0)
+        OJ_TRY(find_closest_points(worker, &p, err));
+    set_value(worker, OJ_PAIR_FROM_X, p.ax);
+    set_value(worker, OJ_PAIR_FROM_Y, p.ay);
+    set_value(worker, OJ_PAIR_NEAREST_X, p.bx);
+    set_value(worker, OJ_PAIR_NEAREST_Y, p.by);
+    set_value(worker, OJ_PAIR_BEARING,
+              is_on_sphere(worker->stage)
+                  ? oj_sphere_bearing(p.ax, p.ay, p.bx, p.by)
+                  : oj_bearing(p.ax, p.ay, p.bx, p.by));
+    return OJ_OK;
+}
+
+/* ---- similarities ---------------------------------------------------------
+ */
+
+static double similarity_of(const struct pair_stage_worker *worker,
+                            int condition)
+{
+    const struct oj_pair_stage *stage = worker->stage;
+    return oj_pair_similarity(&stage->request.relation, condition,
+                              stage->input.joined, worker->row,
+                              stage->join_side.joined, worker->feature);
+}
+
+static double difference_of(const struct pair_stage_worker *worker)
+{
+    const struct oj_pair_stage *stage = worker->stage;
+    return oj_pair_difference(&stage->request.relation, stage->input.joined,
+                              worker->row, stage->join_side.joined,
+                              worker->feature);
+}
+
+static void set_similarity_values_of_pair(struct pair_stage_worker *worker)
+{
+    for (int i = 0; i < worker->stage->request.relation.n_similar; i++)
+    {
+        enum oj_pair_value which = (enum oj_pair_value)(OJ_PAIR_SIMILARITY + i);
+        if (wants_value(worker, which))
+            set_value(worker, which,
+                      worker->feature >= 0 ? similarity_of(worker, i)
+                                           : (double)NAN);
+    }
+    if (wants_value(worker, OJ_PAIR_DIFFERENCE))
+        set_value(worker, OJ_PAIR_DIFFERENCE,
+                  worker->feature >= 0 ? difference_of(worker) : (double)NAN);
+}
+
+/* ---- all that is asked of a pair ----------------------------------------- */
+
+static oj_status set_values_of_pair(struct pair_stage_worker *worker,
+                                    struct oj_error *err)
+{
+    const struct oj_pair_request *request = &worker->stage->request;
+    if (wants_overlap(request))
+        OJ_TRY(set_overlap_values_of_pair(worker, err));
+    if (wants_nearest_points(request))
+        OJ_TRY(set_closest_point_values(worker, err));
+    set_similarity_values_of_pair(worker);
+    return OJ_OK;
+}
+
+static oj_status fill_values(struct oj_pair_stage *stage,
+                             const struct oj_matches *entries,
+                             struct oj_error *err)
+{
+    struct oj_pair_values *values = stage->values;
+    int n_wanted = stage->request.want_shapes;
+    values->n_entries = entries->n_entries;
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+    {
+        n_wanted += stage->request.want[i];
+        if (stage->request.want[i])
+            OJ_TRY(oj_reserve(&values->value[i], 0, entries->n_entries + 1,
+                              &values->capacity[i], sizeof(double), err));
+    }
+    oj_flat_buf_clear(&values->shapes);
+    for (int i = 0; i < stage->n_workers; i++)
+        oj_flat_buf_clear(&stage->worker[i].shapes);
+    if (stage->request.want_shapes)
+        OJ_ROOM(stage->shape_at, 0, entries->n_entries + 1, stage->cap_shape_at,
+                err);
+    if (n_wanted > 0)
+        OJ_TRY(
+            visit_pairs_in_parallel(stage, entries, set_values_of_pair, err));
+    for (int64_t i = 0; stage->request.want_shapes && i < entries->n_entries;
+         i++)
+        OJ_TRY(copy_intersection_shape(stage, i, &values->shapes, err));
+    return OJ_OK;
+}
+
+/* ---- picking ------------------------------------------------------------ */
+
+/* Sets the score of an entry; rows with one pair need none. */
+static oj_status set_pick_score_of_pair(struct pair_stage_worker *worker,
+                                        struct oj_error *err)
+{
+    struct oj_pair_stage *stage = worker->stage;
+    const struct oj_matches *m = stage->entries;
+    struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
+    double area, length, score;
+    stage->score[worker->entry] = 0;
+    if (worker->feature < 0 ||
+        oj_matches_end(m, worker->row) - oj_matches_first(m, worker->row) == 1)
+        return OJ_OK;
+    if (stage->request.pick == OJ_PICK_NEAREST)
+    {
+        OJ_TRY(find_closest_points(worker, &p, err));
+        score = -p.distance;
+    }
+    else if (stage->request.pick == OJ_PICK_MOST_SIMILAR)
+        score = stage->request.relation.n_similar > 0 ? similarity_of(worker, 0)
+                                                      : -difference_of(worker);
+    else
+    {
+        unsigned both = kinds_of_row(worker) & kinds_of_feature(worker);
+        OJ_TRY(measure_intersection(worker, &area, &length, err));
+        score = (both & OJ_PART_POLYGON) != 0 ? area : length;
+    }
+    stage->score[worker->entry] = oj_pick_score_of_double(score);
+    return OJ_OK;
+}
+
+/* Joins whose pairs meet are all at distance 0. */
+static int does_join_imply_distance_zero(const struct oj_relation *relation)
+{
+    return oj_relation_needs_contact(relation) &&
+           relation->op != OJ_OP_RELATE && relation->op != OJ_OP_BBOX;
+}
+
+/* Scores of single entries, where the rule needs them. */
+static oj_status compute_pick_scores_if_needed(struct oj_pair_stage *stage,
+                                               const struct oj_matches *matches,
+                                               struct oj_pick_scores *scores,
+                                               struct oj_error *err)
+{
+    const struct oj_pair_request *request = &stage->request;
+    const struct oj_op_info *op = oj_op_get(request->relation.op);
+    if ((matches->offset == NULL && matches->n_tied == 0) ||
+        (request->pick != OJ_PICK_LARGEST_OVERLAP &&
+         request->pick != OJ_PICK_MOST_SIMILAR &&
+         (request->pick != OJ_PICK_NEAREST ||
+          does_join_imply_distance_zero(&request->relation))))
+        return OJ_OK;
+    OJ_ROOM(stage->score, 0, matches->n_entries + 1, stage->cap_score, err);
+    scores->of_entry = stage->score;
+    if (request->pick != OJ_PICK_NEAREST ||
+        (op->takes & OJ_TAKES_DISTANCE) == 0)
+        return visit_pairs_in_parallel(stage, matches, set_pick_score_of_pair,
+                                       err);
+    for (int64_t i = 0; i < matches->n_entries; i++)
+        stage->score[i] = oj_pick_score_of_double(-matches->measure[i]);
+    return OJ_OK;
+}
+
+static oj_status pick_one_per_row(struct oj_pair_stage *stage,
+                                  const struct oj_matches *matches,
+                                  struct oj_pair_values *values,
+                                  struct oj_error *err)
+{
+    struct oj_pick_scores scores = {0};
+    values->is_picked = stage->request.pick != OJ_PICK_ALL;
+    if (!values->is_picked)
+        return OJ_OK;
+    scores.in_tie_order =
+        !oj_relation_sorts_by_measure(&stage->request.relation);
+    scores.tie_rank = stage->join_side.tie_rank;
+    scores.of_feature = stage->request.pick == OJ_PICK_SCORE
+                            ? stage->join_side.score
+                            : stage->area_score;
+    OJ_TRY(compute_pick_scores_if_needed(stage, matches, &scores, err));
+    return oj_pick(matches, &scores, &values->picked, err);
+}
+
+oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
+                            const struct oj_pair_side *input,
+                            const struct oj_matches *matches,
+                            struct oj_pair_values *values, struct oj_error *err)
+{
+    stage->input = *input;
+    stage->values = values;
+    for (int i = 0; i < stage->n_workers; i++)
+        stage->worker[i].has_input = 0;
+    OJ_TRY(pick_one_per_row(stage, matches, values, err));
+    return fill_values(stage, oj_pair_values_matches(values, matches), err);
+}

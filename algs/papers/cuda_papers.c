@@ -1,0 +1,72 @@
+/** The engines of the backends "cuda_lists", "cuda_size_blocks", "cuda_zlists"
+ *  and "cuda_cut_points": gSSJoin, sf-gSSJoin, LSS and Top-KaBT on a GPU, by
+ * the CUDA module (cuda/papers). A join that a method does not answer is
+ * refused and not handed to another engine, so that its times are those of this
+ * method alone. */
+#include "../foundations/relation/oj_gpu.h"
+#include "../foundations/relation/oj_index.h"
+#include "../joins/similar_text/similar_engine_sides.h"
+#include "../pairs/selection/oj_pair_filter.h"
+
+struct cuda_lists_index
+{
+    const struct oj_gpu_module *module;
+    struct oj_index_args args;
+    struct oj_gpu_index *on_gpu;
+};
+
+static void free_side(struct oj_index *wrapped)
+{
+    struct cuda_lists_index *index = (void *)wrapped;
+    if (index->on_gpu != NULL)
+        index->module->free_index(index->on_gpu);
+}
+
+static oj_status build_on_gpu(struct oj_index *wrapped,
+                              const struct oj_index_args *args,
+                              struct oj_stats *stats, struct oj_error *err)
+{
+    enum oj_gpu_papers method = (enum oj_gpu_papers)args->engine->variant;
+    const struct oj_relation *relation = &args->relation;
+    struct oj_options options = args->options;
+    struct cuda_lists_index *index = (void *)wrapped;
+    if (method <= OJ_GPU_SIZE_BLOCKS &&
+        (relation->op != OJ_OP_SIMILAR || relation->n_similar != 1 ||
+         relation->k < OJ_EVERY_PAIR || relation->exclude_same_geometry))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the papers' methods on a GPU know only -op similar "
+                       "with one condition on texts, and all pairs by it");
+    index->args = *args;
+    OJ_TRY(oj_gpu_find(&args->options, &index->module, &options.gpus, err));
+    return index->module->papers_index(method, args->join_side, args->tie_rank,
+                                       relation, &options, &index->on_gpu,
+                                       stats, err);
+}
+
+static oj_status join_on_gpu(struct oj_index *wrapped,
+                             const struct oj_flat *input,
+                             struct oj_matches *out, struct oj_stats *stats,
+                             struct oj_error *err)
+{
+    struct cuda_lists_index *index = (void *)wrapped;
+    struct oj_pair_filter filter;
+    OJ_TRY(oj_pair_filter_make(&index->args.relation, input,
+                               index->args.join_side, &filter, err));
+    return index->module->join(index->on_gpu, input, out, stats, err);
+}
+
+#define PAPERS(method_name, takes_it, method)                                  \
+    {                                                                          \
+        .name = method_name, .takes = takes_it,                                \
+        .index_size = sizeof(struct cuda_lists_index), .build = build_on_gpu,  \
+        .join = join_on_gpu, .free_side = free_side, .variant = method         \
+    }
+
+const struct oj_engine oj_cuda_lists_engine =
+    PAPERS("cuda_lists", oj_similar_takes, OJ_GPU_LISTS);
+const struct oj_engine oj_cuda_size_blocks_engine =
+    PAPERS("cuda_size_blocks", oj_similar_takes, OJ_GPU_SIZE_BLOCKS);
+const struct oj_engine oj_cuda_zlists_engine =
+    PAPERS("cuda_zlists", oj_zlists_takes, OJ_GPU_ZLISTS);
+const struct oj_engine oj_cuda_cut_points_engine =
+    PAPERS("cuda_cut_points", NULL, OJ_GPU_CUT_POINTS);

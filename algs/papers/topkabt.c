@@ -1,0 +1,152 @@
+/** Paper: Leal, Gruenwald, Zhang, You 2015, "Towards an Efficient Top-K
+ *  Trajectory Similarity Query Processing Algorithm for Big Trajectory Data on
+ *  GPGPUs", section IV (Top-KaBT).
+ *
+ *  What it does: the join features are sorted by the least distance m that
+ * their box and that of the row allow; M is the most that they allow. Features
+ * after the k-th cut point cannot be among the k nearest (theorem 7); the
+ * others are measured, every vertex with every vertex.
+ *
+ *  least m   m1 <= m2 <= m3 <= ..    most M of each
+ *  cut point i where M_i < m_(i+1): what follows is farther than i is
+ *
+ *  Where it differs: the paper's definition 2 reads M_i <= m_(i+1), with which
+ * a feature as far as the k-th would be lost; here ties stay. One thread.
+ *
+ *  The backend "cut_points". On a GPU: cuda/papers/cuda_topkabt.cu. */
+#include "../../flatten/base/oj_alloc.h"
+#include "../foundations/base/oj_feature_box.h"
+#include "../pairs/selection/oj_parallel_row_search.h"
+#include "../references/validation/plain_shape_distances.h"
+
+#include <stdlib.h>
+
+struct cut_points_index
+{
+    struct oj_row_index shared;
+    struct oj_boxes boxes; /* of the join side */
+};
+
+/* A feature, by its box. */
+struct bounded_feature
+{
+    double least, most;
+    int32_t feature;
+};
+
+struct cut_points_worker
+{
+    struct oj_row_worker shared;
+    struct bounded_feature *bounded; /* [join features] */
+};
+
+static void free_side(struct oj_index *wrapped)
+{
+    struct cut_points_index *self = (void *)wrapped;
+    oj_boxes_free(&self->boxes);
+}
+
+static int compare_least(const void *a, const void *b)
+{
+    const struct bounded_feature *p = a, *q = b;
+    return (p->least > q->least) - (p->least < q->least);
+}
+
+/* The features that may count, by their boxes; returns how many. */
+static int64_t
+list_features_with_box_bounds(const struct cut_points_index *self, int64_t row,
+                              struct bounded_feature *bounded)
+{
+    const struct oj_boxes *boxes = &self->boxes;
+    struct oj_box around = oj_box_of_feature(self->shared.input, row);
+    int64_t n = 0;
+    around = oj_box_around(&around, 0.0);
+    for (int64_t f = 0; f < boxes->n; f++)
+    {
+        if (oj_box_is_empty(&boxes->box[f]) ||
+            !oj_pair_may_count(&self->shared.filter, row, f))
+            continue;
+        bounded[n++] = (struct bounded_feature){
+            oj_box_distance(&around, &boxes->box[f]),
+            oj_box_farthest(&around, &boxes->box[f]), (int32_t)f};
+    }
+    return n;
+}
+
+/* How many of n stay: all up to the k-th cut point. */
+static int64_t count_up_to_kth_cut_point(const struct bounded_feature *bounded,
+                                         int64_t n, int64_t k)
+{
+    for (int64_t i = 0; i + 1 < n; i++)
+    {
+        k -= bounded[i].most < bounded[i + 1].least;
+        if (k == 0)
+            return i + 1;
+    }
+    return n;
+}
+
+static oj_status search_row(struct oj_row_index *shared,
+                            struct oj_row_worker *worker, int64_t row,
+                            struct oj_error *err)
+{
+    const struct cut_points_index *self = (void *)shared;
+    const struct oj_flat *side = shared->args.join_side, *input = shared->input;
+    struct cut_points_worker *own = (void *)worker;
+    int64_t first, end, n;
+    oj_flat_vertices(input, row, &first, &end);
+    if (first == end)
+        return OJ_OK;
+    if (own->bounded == NULL)
+        OJ_NEW(own->bounded, side->n_features, err);
+    n = list_features_with_box_bounds(self, row, own->bounded);
+    qsort(own->bounded, (size_t)n, sizeof *own->bounded, compare_least);
+    n = count_up_to_kth_cut_point(own->bounded, n, shared->args.relation.k);
+    for (int64_t i = 0; i < n; i++)
+    {
+        int32_t f = own->bounded[i].feature;
+        double there = oj_plain_shapes_directed(input, row, side, f, 0);
+        double back = oj_plain_shapes_directed(side, f, input, row, 0);
+        OJ_TRY(oj_check_cancel(shared->args.options.cancel, err));
+        OJ_TRY(
+            oj_ranking_add(&worker->ranking, f, oj_larger(there, back), err));
+    }
+    worker->n_candidates += n;
+    return OJ_OK;
+}
+
+static void free_worker(struct oj_row_worker *worker)
+{
+    oj_free(((struct cut_points_worker *)(void *)worker)->bounded);
+}
+
+static const struct oj_row_method cutting = {
+    .worker_size = sizeof(struct cut_points_worker),
+    .on_one_thread = 1,
+    .search = search_row,
+    .free_worker = free_worker};
+
+static oj_status build(struct oj_index *wrapped,
+                       const struct oj_index_args *args, struct oj_stats *stats,
+                       struct oj_error *err)
+{
+    struct cut_points_index *self = oj_row_index_begin(wrapped, &cutting, args);
+    const struct oj_relation *relation = &args->relation;
+    (void)stats;
+    if (relation->op != OJ_OP_NEAREST ||
+        relation->distance != OJ_DISTANCE_HAUSDORFF_POINTS ||
+        relation->metric != OJ_METRIC_PLANAR || relation->min_distance > 0.0)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the papers' method knows only -op nearest -distance "
+                       "hausdorff_points, planar and without -min_distance");
+    return oj_boxes_make(args->join_side, &self->boxes, err);
+}
+
+const struct oj_engine oj_cut_points_engine = {
+    .name = "cut points of boxes, all vertices of what stays",
+    .index_size = sizeof(struct cut_points_index),
+    .build = build,
+    .join = oj_row_join,
+    .free_side = free_side,
+    .free_batches = oj_row_batches_free,
+    .set_cancel = oj_row_set_cancel};

@@ -1,0 +1,1174 @@
+#include "geos_pairs.h"
+#include "../../../flatten/arrays/oj_wkb.h"
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../foundations/base/oj_feature_box.h"
+#include "../../foundations/kernels/oj_ring.h"
+#include "../../foundations/relation/oj_matrix.h"
+#include "../../pairs/selection/oj_feature_area_length.h"
+#include "geos_handle.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Features of a side that are kept, unless all are; and their vertices: about
+ * 25 MB of coordinates in GEOS, and prepared ones need some times as much. */
+#define MOST_KEPT 4096
+#define MOST_VERTICES (INT64_C(1) << 20)
+
+/* Parts that are united where a point lies on the boundaries of all of them;
+ * of more the whole feature is. */
+#define MOST_BESIDE 8
+
+/* A geometry and what is prepared of it; NULL: not made yet. */
+struct prepared
+{
+    GEOSGeometry *geometry;
+    const GEOSPreparedGeometry *prepared;
+};
+
+/* A feature that is kept. */
+struct kept
+{
+    int64_t feature; /* -1: none */
+    unsigned kinds;  /* enum oj_part_kind or'ed */
+    int64_t n_vertices, n_components;
+    GEOSGeometry *geometry;
+    int is_apart;             /* polygon parts: 1 they are apart, 0 not, -1 not
+                                 known */
+    struct prepared whole;    /* the union of the parts; without geometry also
+                                 where that is geometry */
+    struct prepared *locator; /* [n_locators] of the rings */
+    int64_t n_locators;       /* 0: none asked for yet; 1 for all polygon parts
+                                 together, or one for each part */
+    struct oj_box *box;       /* [n_components] widened; NULL: not made yet */
+};
+
+/* The features of one side as GEOS geometries, made when they are first asked
+ * for.  A feature always has the same place, its number modulo n_kept, and
+ * keeps it until another takes it: neighbours in space, asked for in turn, are
+ * made once. */
+struct geos_side
+{
+    GEOSContextHandle_t geos;
+    const struct oj_flat *flat;
+    int rings_as_lines; /* 1: polygons are taken for their rings */
+    int as_vertices;    /* 1: features are taken for their vertices */
+    int keep_all;       /* 1: for a side that is to be kept as a whole */
+    int64_t n_kept, n_vertices;
+    struct kept *kept; /* [n_kept]; NULL: nothing was asked for */
+};
+
+struct oj_geos_pairs
+{
+    struct oj_relation relation; /* unless it was opened without one */
+    int prepare;
+    struct oj_geos_handle handle;
+    struct geos_side input, join_side;
+    struct oj_flat_buf united; /* a union whose area is taken */
+};
+
+/* GEOS's refusals are NULL, or 2, -1; every one that is not for lack of memory
+ * has a text. */
+static enum oj_geos_verdict
+classify_geos_failure(const struct oj_geos_pairs *pairs)
+{
+    const char *text = pairs->handle.message;
+    return text[0] == '\0' || strstr(text, OJ_TEXT_NO_MEMORY) != NULL
+               ? OJ_GEOS_OUT_OF_MEMORY
+               : OJ_GEOS_CANNOT_SAY;
+}
+
+/* ---- arrays -> GEOS ------------------------------------------------------
+
+ * Nothing is mended.  What GEOS refuses (a ring that is not closed) is NULL,
+ * with its text at the handle; the caller owns what comes back. */
+
+/* GEOS takes no line of less than two vertices and no ring of less than four:
+ * then the last one is repeated, which adds no point to the line. */
+static GEOSCoordSequence *ring_coordinates(GEOSContextHandle_t geos,
+                                           const struct oj_flat *flat,
+                                           int64_t ring, int64_t least)
+{
+    int64_t first = flat->vertex_offset[ring];
+    int64_t end = flat->vertex_offset[ring + 1];
+    int64_t n = end - first == 0 || end - first > least ? end - first : least;
+    GEOSCoordSequence *sequence;
+    if (n > INT_MAX)
+        return NULL;
+    sequence = GEOSCoordSeq_create_r(geos, (unsigned)n, 2);
+    for (int64_t i = 0; sequence != NULL && i < n; i++)
+    {
+        int64_t vertex = first + i < end ? first + i : end - 1;
+        if (GEOSCoordSeq_setXY_r(geos, sequence, (unsigned)i, flat->x[vertex],
+                                 flat->y[vertex]) == 0)
+        {
+            GEOSCoordSeq_destroy_r(geos, sequence);
+            return NULL;
+        }
+    }
+    return sequence;
+}
+
+static GEOSGeometry *make_ring(GEOSContextHandle_t geos,
+                               const struct oj_flat *flat, int64_t ring)
+{
+    GEOSCoordSequence *sequence = ring_coordinates(geos, flat, ring, 4);
+    return sequence ? GEOSGeom_createLinearRing_r(geos, sequence) : NULL;
+}
+
+/* A ring, or the vertices of a line, as a LineString. */
+static GEOSGeometry *make_line(GEOSContextHandle_t geos,
+                               const struct oj_flat *flat, int64_t ring)
+{
+    GEOSCoordSequence *sequence = ring_coordinates(geos, flat, ring, 2);
+    /* takes the sequence, also when it fails */
+    return sequence ? GEOSGeom_createLineString_r(geos, sequence) : NULL;
+}
+
+static GEOSGeometry *make_point(GEOSContextHandle_t geos,
+                                const struct oj_flat *flat, int64_t vertex)
+{
+    return GEOSGeom_createPointFromXY_r(geos, flat->x[vertex], flat->y[vertex]);
+}
+
+/* Members of a geometry in the making. */
+struct geos_members
+{
+    GEOSContextHandle_t geos;
+    int64_t n;
+    GEOSGeometry **list; /* NULL: one is missing, and all are given up */
+};
+
+/* For most members at most. */
+static struct geos_members allocate_member_list(GEOSContextHandle_t geos,
+                                                int64_t most)
+{
+    struct geos_members members = {geos, 0, NULL};
+    if (most <= INT_MAX)
+        members.list = oj_malloc(most, sizeof(GEOSGeometry *));
+    return members;
+}
+
+/* Takes a member; NULL: it could not be made. */
+static void add_member(struct geos_members *members, GEOSGeometry *member)
+{
+    if (member != NULL)
+    {
+        members->list[members->n++] = member;
+        return;
+    }
+    while (members->n > 0)
+        GEOSGeom_destroy_r(members->geos, members->list[--members->n]);
+    oj_free(members->list);
+    members->list = NULL;
+}
+
+/* The collection of them, or the polygon with them as holes; GEOS takes what it
+ * is given, also when it fails. */
+static GEOSGeometry *make_collection(struct geos_members *members, int type,
+                                     GEOSGeometry *shell)
+{
+    GEOSGeometry *whole = NULL;
+    unsigned n = (unsigned)members->n;
+    if (members->list == NULL)
+        GEOSGeom_destroy_r(members->geos, shell);
+    else if (shell != NULL)
+        whole =
+            GEOSGeom_createPolygon_r(members->geos, shell, members->list, n);
+    else
+        whole =
+            GEOSGeom_createCollection_r(members->geos, type, members->list, n);
+    oj_free(members->list);
+    return whole;
+}
+
+static GEOSGeometry *make_polygon(GEOSContextHandle_t geos,
+                                  const struct oj_flat *flat, int64_t part)
+{
+    int64_t ring = flat->ring_offset[part], end = flat->ring_offset[part + 1];
+    GEOSGeometry *shell = make_ring(geos, flat, ring);
+    struct geos_members holes;
+    if (shell == NULL)
+        return NULL;
+    holes = allocate_member_list(geos, end - ring - 1);
+    while (holes.list != NULL && ++ring < end)
+        add_member(&holes, make_ring(geos, flat, ring));
+    return make_collection(&holes, GEOS_POLYGON, shell);
+}
+
+static GEOSGeometry *make_part(GEOSContextHandle_t geos,
+                               const struct oj_flat *flat, int64_t part)
+{
+    int64_t ring = flat->ring_offset[part];
+    switch (flat->part_kind[part])
+    {
+        case OJ_PART_POINT:
+            return make_point(geos, flat, flat->vertex_offset[ring]);
+        case OJ_PART_LINE:
+            return make_line(geos, flat, ring);
+        default:
+            return make_polygon(geos, flat, part);
+    }
+}
+
+static int collection_type(unsigned kinds)
+{
+    switch (kinds)
+    {
+        case OJ_PART_POINT:
+            return GEOS_MULTIPOINT;
+        case OJ_PART_LINE:
+            return GEOS_MULTILINESTRING;
+        case OJ_PART_POLYGON:
+            return GEOS_MULTIPOLYGON;
+        default:
+            return GEOS_GEOMETRYCOLLECTION;
+    }
+}
+
+/* The parts of a feature, in the long form, of these kinds, of which there is
+ * one at least: a multi geometry, where they are of one kind, or a
+ * GeometryCollection.  Polygons are taken for the lines of their rings where
+ * asked. */
+static struct geos_members make_list_of_parts(const struct geos_side *side,
+                                              int64_t feature, unsigned kinds,
+                                              unsigned *found)
+{
+    const struct oj_flat *flat = side->flat;
+    GEOSContextHandle_t geos = side->geos;
+    int64_t part = flat->part_offset[feature];
+    int64_t end = flat->part_offset[feature + 1];
+    struct geos_members members = allocate_member_list(
+        geos, end - part + flat->ring_offset[end] - flat->ring_offset[part]);
+    *found = 0;
+    for (; part < end && members.list != NULL; part++)
+    {
+        unsigned kind = flat->part_kind[part];
+        int is_ring = side->rings_as_lines && kind == OJ_PART_POLYGON;
+        int64_t first = flat->ring_offset[part];
+        int64_t last = is_ring ? flat->ring_offset[part + 1] - 1 : first;
+        if ((kind & kinds) == 0)
+            continue;
+        *found |= is_ring ? (unsigned)OJ_PART_LINE : kind;
+        for (int64_t r = first; r <= last && members.list != NULL; r++)
+            add_member(&members, is_ring ? make_line(geos, flat, r)
+                                         : make_part(geos, flat, part));
+    }
+    return members;
+}
+
+static GEOSGeometry *
+make_geometry_of_parts_of_kinds(const struct geos_side *side, int64_t feature,
+                                unsigned kinds)
+{
+    unsigned found;
+    struct geos_members members =
+        make_list_of_parts(side, feature, kinds, &found);
+    return make_collection(&members, collection_type(found), NULL);
+}
+
+/* The vertices of a feature that has parts. */
+static GEOSGeometry *make_vertices(const struct geos_side *side,
+                                   int64_t feature)
+{
+    struct geos_members members;
+    int64_t v, end;
+    oj_flat_vertices(side->flat, feature, &v, &end);
+    members = allocate_member_list(side->geos, end - v);
+    for (; v < end && members.list != NULL; v++)
+        add_member(&members, make_point(side->geos, side->flat, v));
+    return make_collection(&members, GEOS_MULTIPOINT, NULL);
+}
+
+/* A whole feature that has parts: its only part, or all of them. */
+static GEOSGeometry *make_feature(const struct geos_side *side, int64_t feature)
+{
+    struct geos_members members;
+    GEOSGeometry *only;
+    unsigned found;
+    if (oj_flat_is_points(side->flat))
+        return make_point(side->geos, side->flat, feature);
+    if (side->as_vertices)
+        return make_vertices(side, feature);
+    members = make_list_of_parts(side, feature, ~0u, &found);
+    if (members.list == NULL || members.n > 1)
+        return make_collection(&members, collection_type(found), NULL);
+    only = members.list[0];
+    oj_free(members.list);
+    return only;
+}
+
+/* n polygon parts of a feature, by their places in it. */
+static GEOSGeometry *make_polygons(const struct geos_side *side,
+                                   int64_t feature, const int64_t *part,
+                                   int64_t n)
+{
+    int64_t first = side->flat->part_offset[feature];
+    struct geos_members members = allocate_member_list(side->geos, n);
+    for (int64_t i = 0; i < n && members.list != NULL; i++)
+        add_member(&members,
+                   make_part(side->geos, side->flat, first + part[i]));
+    return make_collection(&members, GEOS_MULTIPOLYGON, NULL);
+}
+
+/* The rings of polygon parts first to end - 1, each as a polygon of its own: of
+ * these GEOS's prepared geometry tells even-odd over all rings, also where a
+ * hole lies outside of its shell's envelope. */
+static GEOSGeometry *make_rings_as_polygons(const struct geos_side *side,
+                                            int64_t first, int64_t end)
+{
+    int64_t ring = side->flat->ring_offset[first];
+    int64_t past = side->flat->ring_offset[end];
+    struct geos_members members = allocate_member_list(side->geos, past - ring);
+    for (; ring < past && members.list != NULL; ring++)
+    {
+        GEOSGeometry *shell = make_ring(side->geos, side->flat, ring);
+        add_member(&members, shell != NULL ? GEOSGeom_createPolygon_r(
+                                                 side->geos, shell, NULL, 0)
+                                           : NULL);
+    }
+    return make_collection(&members, GEOS_MULTIPOLYGON, NULL);
+}
+
+/* ---- features that are kept ---------------------------------------------- */
+
+static void drop_prepared(GEOSContextHandle_t geos, struct prepared *one)
+{
+    GEOSPreparedGeom_destroy_r(geos, one->prepared);
+    GEOSGeom_destroy_r(geos, one->geometry);
+    memset(one, 0, sizeof *one);
+}
+
+/* Prepares what has a geometry. */
+static const GEOSPreparedGeometry *prepare_geometry(GEOSContextHandle_t geos,
+                                                    struct prepared *one)
+{
+    if (one->prepared == NULL && one->geometry != NULL)
+        one->prepared = GEOSPrepare_r(geos, one->geometry);
+    return one->prepared;
+}
+
+static void evict_kept_feature(struct geos_side *side, struct kept *kept)
+{
+    if (kept->feature < 0)
+        return;
+    drop_prepared(side->geos, &kept->whole);
+    for (int64_t i = 0; i < kept->n_locators; i++)
+        drop_prepared(side->geos, &kept->locator[i]);
+    oj_free(kept->locator);
+    GEOSGeom_destroy_r(side->geos, kept->geometry);
+    oj_free(kept->box);
+    memset(kept, 0, sizeof *kept);
+    kept->feature = -1;
+}
+
+static void evict_all_features(struct geos_side *side)
+{
+    for (int64_t i = 0; side->kept != NULL && i < side->n_kept; i++)
+        evict_kept_feature(side, &side->kept[i]);
+    side->n_vertices = 0;
+}
+
+/* Takes another layer. */
+static void set_layer(struct geos_side *side, const struct oj_flat *flat)
+{
+    evict_all_features(side);
+    oj_free(side->kept);
+    side->kept = NULL;
+    side->flat = flat;
+}
+
+static int allocate_cache_slots(struct geos_side *side)
+{
+    int64_t n = side->flat->n_features;
+    if (side->kept != NULL)
+        return 1;
+    side->n_kept = side->keep_all || n < MOST_KEPT ? n : MOST_KEPT;
+    side->kept = oj_calloc(side->n_kept, sizeof *side->kept);
+    for (int64_t i = 0; side->kept != NULL && i < side->n_kept; i++)
+        side->kept[i].feature = -1;
+    return side->kept != NULL;
+}
+
+/* A feature that has parts, valid until the next call for this side. NULL when
+ * GEOS refuses it or memory is out, as in all functions below. */
+static struct kept *get_feature(struct geos_side *side, int64_t feature)
+{
+    struct kept *kept;
+    GEOSGeometry *geometry;
+    int64_t first, end;
+    if (!allocate_cache_slots(side))
+        return NULL;
+    kept = &side->kept[feature % side->n_kept];
+    if (kept->feature == feature)
+        return kept;
+    geometry = make_feature(side, feature);
+    if (geometry == NULL)
+        return NULL;
+    oj_flat_vertices(side->flat, feature, &first, &end);
+    side->n_vertices += end - first - kept->n_vertices;
+    evict_kept_feature(side, kept);
+    if (!side->keep_all && side->n_vertices > MOST_VERTICES)
+    {
+        evict_all_features(side);
+        side->n_vertices = end - first;
+    }
+    kept->feature = feature;
+    kept->kinds = oj_flat_kinds(side->flat, feature);
+    kept->n_vertices = end - first;
+    kept->n_components = GEOSGetNumGeometries_r(side->geos, geometry);
+    kept->geometry = geometry;
+    kept->is_apart = -1;
+    return kept;
+}
+
+static struct oj_box box_of(const struct oj_flat *flat, int64_t first,
+                            int64_t end)
+{
+    struct oj_box box =
+        oj_box_of(flat->x + first, flat->y + first, end - first);
+    return oj_box_around(&box, 0.0);
+}
+
+/* The boxes of kept's components: of its parts, or of the rings of these. */
+static const struct oj_box *component_boxes(const struct geos_side *side,
+                                            struct kept *kept)
+{
+    const struct oj_flat *flat = side->flat;
+    struct oj_box *box;
+    if (kept->box != NULL)
+        return kept->box;
+    kept->box = box = oj_malloc(kept->n_components, sizeof *box);
+    if (box == NULL)
+        return NULL;
+    if (oj_flat_is_points(flat))
+    {
+        *box = box_of(flat, kept->feature, kept->feature + 1);
+        return box;
+    }
+    for (int64_t part = flat->part_offset[kept->feature];
+         part < flat->part_offset[kept->feature + 1]; part++)
+    {
+        int64_t ring = flat->ring_offset[part];
+        int64_t end = flat->ring_offset[part + 1];
+        int64_t step = side->rings_as_lines ? 1 : end - ring;
+        for (; ring < end; ring += step)
+            *box++ = box_of(flat, flat->vertex_offset[ring],
+                            flat->vertex_offset[ring + step]);
+    }
+    return kept->box;
+}
+
+/* ---- the union of the parts ---------------------------------------------- */
+
+static int64_t count_polygons(const struct oj_flat *flat, int64_t feature)
+{
+    int64_t n = 0, part = flat->part_offset[feature];
+    for (; part < flat->part_offset[feature + 1]; part++)
+        n += flat->part_kind[part] == OJ_PART_POLYGON;
+    return n;
+}
+
+/* 1 when the polygon parts are apart, or touch in points, which is asked of
+ * GEOS (a valid MultiPolygon): then the collection of them is the union.  0:
+ * not; -1: memory is out. */
+static int check_polygons_apart(const struct geos_side *side, struct kept *kept)
+{
+    GEOSGeometry *polygons = NULL;
+    char is_valid;
+    if (side->rings_as_lines || (kept->kinds & OJ_PART_POLYGON) == 0 ||
+        kept->n_components < 2 || count_polygons(side->flat, kept->feature) < 2)
+        return 1;
+    if (kept->kinds != OJ_PART_POLYGON)
+    {
+        polygons = make_geometry_of_parts_of_kinds(side, kept->feature,
+                                                   OJ_PART_POLYGON);
+        if (polygons == NULL)
+            return -1;
+    }
+    is_valid =
+        GEOSisValid_r(side->geos, polygons != NULL ? polygons : kept->geometry);
+    GEOSGeom_destroy_r(side->geos, polygons);
+    return is_valid > 1 ? -1 : is_valid;
+}
+
+static int are_polygon_parts_apart(const struct geos_side *side,
+                                   struct kept *kept)
+{
+    if (kept->is_apart < 0)
+        kept->is_apart = check_polygons_apart(side, kept);
+    return kept->is_apart;
+}
+
+/* 1 when each polygon part is valid by itself; -1: memory is out, or GEOS
+ * raised. */
+static int parts_are_valid(const struct geos_side *side,
+                           const struct kept *kept)
+{
+    for (int i = 0; i < kept->n_components; i++)
+    {
+        const GEOSGeometry *part =
+            GEOSGetGeometryN_r(side->geos, kept->geometry, i);
+        char is_valid = part != NULL ? GEOSisValid_r(side->geos, part) : 2;
+        if (is_valid != 1)
+            return is_valid == 0 ? 0 : -1;
+    }
+    return 1;
+}
+
+/* GEOS's union of a collection, which it takes; NULL for NULL. */
+static GEOSGeometry *unite_collection(GEOSContextHandle_t geos,
+                                      GEOSGeometry *all)
+{
+    GEOSGeometry *united = all != NULL ? GEOSUnaryUnion_r(geos, all) : NULL;
+    GEOSGeom_destroy_r(geos, all);
+    return united;
+}
+
+/* The union of the polygon parts, in a collection with the other parts. */
+static GEOSGeometry *unite_polygons(const struct geos_side *side,
+                                    const struct kept *kept)
+{
+    struct geos_members members = allocate_member_list(side->geos, 2);
+    unsigned others = OJ_PART_POINT | OJ_PART_LINE;
+    if (kept->kinds == OJ_PART_POLYGON)
+    {
+        oj_free(members.list);
+        return unite_collection(
+            side->geos, make_geometry_of_parts_of_kinds(side, kept->feature,
+                                                        OJ_PART_POLYGON));
+    }
+    if (members.list != NULL)
+        add_member(&members,
+                   unite_collection(side->geos,
+                                    make_geometry_of_parts_of_kinds(
+                                        side, kept->feature, OJ_PART_POLYGON)));
+    if (members.list != NULL)
+        add_member(&members, make_geometry_of_parts_of_kinds(
+                                 side, kept->feature, others));
+    return make_collection(&members, GEOS_GEOMETRYCOLLECTION, NULL);
+}
+
+/* The feature as the union of its parts: kept's geometry where its polygon
+ * parts are apart, else the union of them, with the parts of other kinds.  What
+ * is not valid within a part stays as it is. */
+static const GEOSGeometry *get_union_of_parts(const struct geos_side *side,
+                                              struct kept *kept)
+{
+    int apart, are_valid;
+    if (kept->whole.geometry != NULL)
+        return kept->whole.geometry;
+    apart = are_polygon_parts_apart(side, kept);
+    if (apart != 0)
+        return apart > 0 ? kept->geometry : NULL;
+    are_valid = parts_are_valid(side, kept);
+    if (are_valid != 1)
+        return are_valid == 0 ? kept->geometry : NULL;
+    kept->whole.geometry = unite_polygons(side, kept);
+    return kept->whole.geometry;
+}
+
+static const GEOSPreparedGeometry *
+prepare_union_of_parts(const struct geos_side *side, struct kept *kept)
+{
+    const GEOSGeometry *whole;
+    if (kept->whole.prepared != NULL)
+        return kept->whole.prepared;
+    whole = get_union_of_parts(side, kept);
+    if (whole != NULL)
+        kept->whole.prepared = GEOSPrepare_r(side->geos, whole);
+    return kept->whole.prepared;
+}
+
+/* The two features of a pair; NO when one has no parts. */
+static enum oj_geos_verdict
+get_cached_features_of_pair(struct oj_geos_pairs *pairs, int64_t row,
+                            int64_t feature, struct kept **a, struct kept **b)
+{
+    pairs->handle.message[0] = '\0';
+    if (oj_flat_kinds(pairs->input.flat, row) == 0 ||
+        oj_flat_kinds(pairs->join_side.flat, feature) == 0)
+        return OJ_GEOS_NO;
+    *a = get_feature(&pairs->input, row);
+    if (*a != NULL)
+        *b = get_feature(&pairs->join_side, feature);
+    return *a != NULL && *b != NULL ? OJ_GEOS_YES
+                                    : classify_geos_failure(pairs);
+}
+
+/* ---- open and close ------------------------------------------------------ */
+
+oj_status oj_geos_pairs_open(const struct oj_relation *relation,
+                             const struct oj_flat *join_side, int prepare,
+                             struct oj_geos_pairs **out, struct oj_error *err)
+{
+    struct oj_geos_pairs *pairs;
+    oj_status status;
+    OJ_NEW_ZEROED(pairs, 1, err);
+    pairs->prepare = prepare;
+    status = oj_geos_handle_open(&pairs->handle, err);
+    if (status != OJ_OK)
+    {
+        oj_free(pairs);
+        return status;
+    }
+    pairs->input.geos = pairs->join_side.geos = pairs->handle.geos;
+    pairs->join_side.flat = join_side;
+    *out = pairs;
+    if (relation == NULL)
+        return OJ_OK;
+    pairs->relation = *relation;
+    for (char *c = pairs->relation.mask; *c != '\0'; c++)
+        *c = (char)toupper((unsigned char)*c);
+    pairs->join_side.keep_all = 1;
+    if (relation->distance_to == OJ_TO_BOUNDARY &&
+        (oj_op_get(relation->op)->takes & OJ_TAKES_DISTANCE))
+        pairs->input.rings_as_lines = pairs->join_side.rings_as_lines = 1;
+    pairs->input.as_vertices = pairs->join_side.as_vertices =
+        oj_relation_compares_shapes(relation) &&
+        relation->distance == OJ_DISTANCE_HAUSDORFF_POINTS;
+    return OJ_OK;
+}
+
+void oj_geos_pairs_set_input(struct oj_geos_pairs *pairs,
+                             const struct oj_flat *input)
+{
+    set_layer(&pairs->input, input);
+}
+
+const char *oj_geos_pairs_message(const struct oj_geos_pairs *pairs)
+{
+    return pairs->handle.message;
+}
+
+void oj_geos_pairs_close(struct oj_geos_pairs *pairs)
+{
+    if (pairs == NULL)
+        return;
+    set_layer(&pairs->input, NULL);
+    set_layer(&pairs->join_side, NULL);
+    oj_geos_handle_close(&pairs->handle);
+    oj_flat_buf_free(&pairs->united);
+    oj_free(pairs);
+}
+
+/* ---- points in polygons -------------------------------------------------- */
+
+/* Polygons that points are located in. */
+struct asked_polygon
+{
+    struct oj_geos_pairs *pairs;
+    struct geos_side *side;
+    struct kept *kept;
+    const struct oj_box *box; /* of its parts; NULL: one locator for all */
+    int tells_boundary;       /* 0: on the boundary is as good as inside */
+};
+
+/* Makes the list of prepared geometries that tell where points lie in kept: one
+ * of all rings, by even-odd, where the parts are apart, else one of the rings
+ * of each part.  They are made when asked for. */
+static int allocate_locators(struct asked_polygon *asked)
+{
+    struct kept *kept = asked->kept;
+    int apart = are_polygon_parts_apart(asked->side, kept);
+    if (apart >= 0 && kept->n_locators == 0)
+    {
+        int64_t n = apart ? 1 : kept->n_components;
+        kept->locator = oj_calloc(n, sizeof *kept->locator);
+        kept->n_locators = kept->locator != NULL ? n : 0;
+    }
+    if (kept->n_locators > 1)
+        asked->box = component_boxes(asked->side, kept);
+    return kept->n_locators > 0;
+}
+
+static const GEOSPreparedGeometry *
+get_prepared_polygon_part(const struct asked_polygon *asked, int64_t i)
+{
+    const struct kept *kept = asked->kept;
+    int64_t first = asked->side->flat->part_offset[kept->feature] + i;
+    int64_t n = kept->n_locators == 1 ? kept->n_components : 1;
+    struct prepared *one = &kept->locator[i];
+    if (one->geometry == NULL)
+        one->geometry = make_rings_as_polygons(asked->side, first, first + n);
+    return prepare_geometry(asked->side->geos, one);
+}
+
+static enum oj_geos_verdict
+locate_by_prepared_geometry(const struct oj_geos_pairs *pairs,
+                            const GEOSPreparedGeometry *locator,
+                            const GEOSGeometry *point, enum oj_location *where)
+{
+    char meets = 2, is_inside = 0;
+    if (locator != NULL)
+        meets = GEOSPreparedIntersects_r(pairs->handle.geos, locator, point);
+    if (meets == 1)
+        is_inside =
+            GEOSPreparedContainsProperly_r(pairs->handle.geos, locator, point);
+    if (meets > 1 || is_inside > 1)
+        return classify_geos_failure(pairs);
+    *where = is_inside ? OJ_INSIDE : meets ? OJ_ON_BOUNDARY : OJ_OUTSIDE;
+    return OJ_GEOS_YES;
+}
+
+static int box_holds(const struct oj_geos_pairs *pairs,
+                     const struct oj_box *box, const GEOSGeometry *point)
+{
+    double x, y;
+    return GEOSGeomGetX_r(pairs->handle.geos, point, &x) != 1 ||
+           GEOSGeomGetY_r(pairs->handle.geos, point, &y) != 1 ||
+           oj_box_has(box, x, y);
+}
+
+/* Where a point on the boundaries of n parts, of which the first are listed,
+ * is in the union of them. */
+static enum oj_geos_verdict locate_in_union(const struct asked_polygon *asked,
+                                            const GEOSGeometry *point,
+                                            const int64_t *part, int64_t n,
+                                            enum oj_location *where)
+{
+    struct oj_geos_pairs *pairs = asked->pairs;
+    const struct geos_side *side = asked->side;
+    struct kept *kept = asked->kept;
+    struct prepared beside = {NULL, NULL};
+    enum oj_geos_verdict located;
+    if (get_union_of_parts(side, kept) == kept->geometry)
+    {
+        snprintf(pairs->handle.message, sizeof pairs->handle.message,
+                 "a part of a collection is not valid");
+        return OJ_GEOS_CANNOT_SAY; /* there is no union */
+    }
+    if (n > MOST_BESIDE)
+        return locate_by_prepared_geometry(
+            pairs, prepare_union_of_parts(side, kept), point, where);
+    /* without the nodes that other parts would bring, which are rounded */
+    beside.geometry = unite_collection(
+        side->geos, make_polygons(side, kept->feature, part, n));
+    located = locate_by_prepared_geometry(
+        pairs, prepare_geometry(side->geos, &beside), point, where);
+    drop_prepared(side->geos, &beside);
+    return located;
+}
+
+/* Parts that overlap are asked one by one: a point inside of one is inside,
+ * one on the boundary of one only is on the boundary, and of one on the
+ * boundary of several the union of these is asked. */
+static enum oj_geos_verdict locate_point(const struct asked_polygon *asked,
+                                         const GEOSGeometry *point,
+                                         enum oj_location *where)
+{
+    enum oj_location at = OJ_OUTSIDE;
+    int64_t n = 0, part[MOST_BESIDE];
+    *where = OJ_OUTSIDE;
+    for (int64_t i = 0; i < asked->kept->n_locators; i++)
+    {
+        enum oj_geos_verdict located;
+        if (asked->box != NULL &&
+            !box_holds(asked->pairs, &asked->box[i], point))
+            continue;
+        located = locate_by_prepared_geometry(
+            asked->pairs, get_prepared_polygon_part(asked, i), point, &at);
+        if (located != OJ_GEOS_YES)
+            return located;
+        if (at != OJ_OUTSIDE)
+            *where = at;
+        if (at == OJ_INSIDE)
+            return OJ_GEOS_YES;
+        if (at == OJ_ON_BOUNDARY && n < MOST_BESIDE)
+            part[n] = i;
+        n += at == OJ_ON_BOUNDARY;
+    }
+    if (n < 2 || !asked->tells_boundary)
+        return OJ_GEOS_YES;
+    return locate_in_union(asked, point, part, n, where);
+}
+
+/* Whether points and polygons are a pair, by their DE-9IM matrix, points first;
+ * relation: with the points as input. */
+static enum oj_geos_verdict
+relate_points_to_polygons(struct asked_polygon *asked,
+                          const struct kept *points,
+                          const struct oj_relation *relation)
+{
+    struct oj_geos_pairs *pairs = asked->pairs;
+    struct oj_matrix matrix = {"FFFFFF212"};
+    if (!allocate_locators(asked))
+        return classify_geos_failure(pairs);
+    asked->tells_boundary = relation->op != OJ_OP_INTERSECTS &&
+                            relation->op != OJ_OP_DISJOINT &&
+                            relation->op != OJ_OP_COVEREDBY;
+    for (int64_t i = 0; i < points->n_components; i++)
+    {
+        const GEOSGeometry *point =
+            GEOSGetGeometryN_r(pairs->handle.geos, points->geometry, (int)i);
+        enum oj_location where = OJ_OUTSIDE;
+        enum oj_geos_verdict located = point != NULL
+                                           ? locate_point(asked, point, &where)
+                                           : classify_geos_failure(pairs);
+        if (located != OJ_GEOS_YES)
+            return located;
+        oj_matrix_add(&matrix, OJ_PLACE_INTERIOR,
+                      where == OJ_INSIDE        ? OJ_PLACE_INTERIOR
+                      : where == OJ_ON_BOUNDARY ? OJ_PLACE_BOUNDARY
+                                                : OJ_PLACE_EXTERIOR,
+                      0);
+    }
+    return oj_matrix_holds(&matrix, relation) ? OJ_GEOS_YES : OJ_GEOS_NO;
+}
+
+/* ---- predicates ---------------------------------------------------------- */
+
+/* Prepared geometries decide these by signs alone, for less. */
+static char (*const prepared_predicate[OJ_N_OPS])(GEOSContextHandle_t,
+                                                  const GEOSPreparedGeometry *,
+                                                  const GEOSGeometry *) = {
+    [OJ_OP_INTERSECTS] = GEOSPreparedIntersects_r,
+    [OJ_OP_DISJOINT] = GEOSPreparedDisjoint_r,
+    [OJ_OP_WITHIN] = GEOSPreparedContains_r,
+    [OJ_OP_CONTAINS] = GEOSPreparedContains_r,
+    [OJ_OP_COVEREDBY] = GEOSPreparedCovers_r,
+    [OJ_OP_COVERS] = GEOSPreparedCovers_r,
+};
+
+/* NULL: a pattern decides, that of the table of joins or of -relate. */
+static char (*const plain_predicate[OJ_N_OPS])(GEOSContextHandle_t,
+                                               const GEOSGeometry *,
+                                               const GEOSGeometry *) = {
+    [OJ_OP_INTERSECTS] = GEOSIntersects_r, [OJ_OP_WITHIN] = GEOSWithin_r,
+    [OJ_OP_CONTAINS] = GEOSContains_r,     [OJ_OP_COVERS] = GEOSCovers_r,
+    [OJ_OP_COVEREDBY] = GEOSCoveredBy_r,   [OJ_OP_TOUCHES] = GEOSTouches_r,
+    [OJ_OP_CROSSES] = GEOSCrosses_r,       [OJ_OP_OVERLAPS] = GEOSOverlaps_r,
+    [OJ_OP_EQUALS] = GEOSEquals_r,         [OJ_OP_DISJOINT] = GEOSDisjoint_r,
+};
+
+static int is_one_kind(const struct kept *kept)
+{
+    return (kept->kinds & (kept->kinds - 1)) == 0;
+}
+
+/* 2: a refusal. */
+static char test_prepared_predicate(struct oj_geos_pairs *pairs, struct kept *a,
+                                    struct kept *b)
+{
+    enum oj_op op = pairs->relation.op;
+    int input_is_larger = op == OJ_OP_CONTAINS || op == OJ_OP_COVERS;
+    const GEOSPreparedGeometry *prepared =
+        input_is_larger ? prepare_union_of_parts(&pairs->input, a)
+                        : prepare_union_of_parts(&pairs->join_side, b);
+    const GEOSGeometry *other = input_is_larger
+                                    ? get_union_of_parts(&pairs->join_side, b)
+                                    : get_union_of_parts(&pairs->input, a);
+    if (prepared == NULL || other == NULL)
+        return 2;
+    return prepared_predicate[op](pairs->handle.geos, prepared, other);
+}
+
+/* 2: a refusal. */
+static char test_plain_predicate(struct oj_geos_pairs *pairs,
+                                 struct kept *kept_a, struct kept *kept_b)
+{
+    const struct oj_relation *relation = &pairs->relation;
+    const char *pattern = oj_op_get(relation->op)->pattern;
+    const GEOSGeometry *a = get_union_of_parts(&pairs->input, kept_a);
+    const GEOSGeometry *b = get_union_of_parts(&pairs->join_side, kept_b);
+    GEOSContextHandle_t geos = pairs->handle.geos;
+    char answer;
+    if (a == NULL || b == NULL)
+        return 2;
+    if (plain_predicate[relation->op] != NULL)
+        return plain_predicate[relation->op](geos, a, b);
+    if (pattern == NULL)
+        pattern = relation->mask;
+    if (relation->op != OJ_OP_CONTAINS_PROPERLY)
+        return GEOSRelatePattern_r(geos, a, b, pattern);
+    /* known to prepared geometries only */
+    answer = GEOSContains_r(geos, a, b); /* looks at envelopes */
+    return answer == 1 ? GEOSRelatePattern_r(geos, a, b, pattern) : answer;
+}
+
+enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
+                                        int64_t row, int64_t feature)
+{
+    const struct oj_relation *relation = &pairs->relation;
+    struct kept *a = NULL, *b = NULL;
+    enum oj_geos_verdict both =
+        get_cached_features_of_pair(pairs, row, feature, &a, &b);
+    char answer;
+    if (both != OJ_GEOS_YES)
+        return both;
+    if (a->kinds == OJ_PART_POINT && b->kinds == OJ_PART_POLYGON)
+    {
+        struct asked_polygon asked = {pairs, &pairs->join_side, b, NULL, 1};
+        return relate_points_to_polygons(&asked, a, relation);
+    }
+    if (a->kinds == OJ_PART_POLYGON && b->kinds == OJ_PART_POINT)
+    {
+        struct asked_polygon asked = {pairs, &pairs->input, a, NULL, 1};
+        struct oj_relation other = oj_relation_transpose(relation);
+        return relate_points_to_polygons(&asked, b, &other);
+    }
+    answer = pairs->prepare && prepared_predicate[relation->op] != NULL &&
+                     is_one_kind(a) && is_one_kind(b)
+                 ? test_prepared_predicate(pairs, a, b)
+                 : test_plain_predicate(pairs, a, b);
+    return answer > 1 ? classify_geos_failure(pairs)
+                      : (enum oj_geos_verdict)answer;
+}
+
+/* ---- distances ----------------------------------------------------------- */
+
+/* Of a polygon with holes GEOS looks at a ring only if the ring's box, by a
+ * rounded distance, is nearer than what it has; now and then that costs an ulp.
+ * So where such a polygon is not around the point, its rings are measured one
+ * by one. 0 when GEOS raised. */
+static int measure_point_to_rings(GEOSContextHandle_t geos,
+                                  const GEOSGeometry *point,
+                                  const GEOSGeometry *polygon, double *distance)
+{
+    int n_holes = GEOSGetNumInteriorRings_r(geos, polygon);
+    double least = INFINITY;
+    for (int i = -1; i < n_holes && n_holes > 0; i++)
+    {
+        const GEOSGeometry *ring =
+            i < 0 ? GEOSGetExteriorRing_r(geos, polygon)
+                  : GEOSGetInteriorRingN_r(geos, polygon, i);
+        double d = INFINITY;
+        if (GEOSDistance_r(geos, point, ring, &d) == 0)
+            return 0;
+        least = d < least ? d : least;
+    }
+    if (n_holes > 0)
+        *distance = least;
+    return 1;
+}
+
+/* Distance of two components. 0 when GEOS raised. */
+static int measure_component_distance(GEOSContextHandle_t geos,
+                                      const GEOSGeometry *a,
+                                      const GEOSGeometry *b, double *distance)
+{
+    int type_a = GEOSGeomTypeId_r(geos, a), type_b = GEOSGeomTypeId_r(geos, b);
+    if (GEOSDistance_r(geos, a, b, distance) == 0)
+        return 0;
+    if (*distance > 0.0 && type_a == GEOS_POINT && type_b == GEOS_POLYGON)
+        return measure_point_to_rings(geos, a, b, distance);
+    if (*distance > 0.0 && type_a == GEOS_POLYGON && type_b == GEOS_POINT)
+        return measure_point_to_rings(geos, b, a, distance);
+    return 1;
+}
+
+enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
+                                            int64_t row, int64_t feature,
+                                            double *distance)
+{
+    GEOSContextHandle_t geos = pairs->handle.geos;
+    struct kept *a = NULL, *b = NULL;
+    enum oj_geos_verdict both =
+        get_cached_features_of_pair(pairs, row, feature, &a, &b);
+    const struct oj_box *box_a = NULL, *box_b = NULL;
+    double least = INFINITY, d = INFINITY;
+    if (both != OJ_GEOS_YES)
+        return both;
+    if (a->n_components > 1 || b->n_components > 1)
+    {
+        box_a = component_boxes(&pairs->input, a);
+        box_b = component_boxes(&pairs->join_side, b);
+        if (box_a == NULL || box_b == NULL)
+            return OJ_GEOS_OUT_OF_MEMORY;
+    }
+    for (int64_t i = 0; i < a->n_components && least > 0.0; i++)
+    {
+        const GEOSGeometry *one = GEOSGetGeometryN_r(geos, a->geometry, (int)i);
+        for (int64_t j = 0; j < b->n_components && least > 0.0; j++)
+        {
+            const GEOSGeometry *other;
+            if (box_a != NULL && oj_box_distance(&box_a[i], &box_b[j]) > least)
+                continue;
+            other = GEOSGetGeometryN_r(geos, b->geometry, (int)j);
+            if (one == NULL || other == NULL ||
+                !measure_component_distance(geos, one, other, &d))
+                return classify_geos_failure(pairs);
+            least = d < least ? d : least;
+        }
+    }
+    *distance = least;
+    return OJ_GEOS_YES;
+}
+
+enum oj_geos_verdict oj_geos_pairs_shape_distance(struct oj_geos_pairs *pairs,
+                                                  int64_t row, int64_t feature,
+                                                  double *distance)
+{
+    GEOSContextHandle_t geos = pairs->handle.geos;
+    struct kept *a = NULL, *b = NULL;
+    enum oj_geos_verdict both =
+        get_cached_features_of_pair(pairs, row, feature, &a, &b);
+    int is_measured;
+    if (both != OJ_GEOS_YES)
+        return both;
+    is_measured =
+        pairs->relation.distance == OJ_DISTANCE_FRECHET
+            ? GEOSFrechetDistance_r(geos, a->geometry, b->geometry, distance)
+            : GEOSHausdorffDistance_r(geos, a->geometry, b->geometry, distance);
+    return is_measured ? OJ_GEOS_YES : classify_geos_failure(pairs);
+}
+
+/* ---- GEOS -> arrays ------------------------------------------------------ */
+
+static oj_status add_wkb_as_feature(struct oj_flat_buf *shapes,
+                                    const uint8_t *wkb, size_t n,
+                                    struct oj_error *err)
+{
+    OJ_TRY(oj_flat_buf_begin(shapes, shapes->n_features, err));
+    OJ_TRY(oj_wkb_add_parts(shapes, wkb, n, err));
+    return oj_flat_buf_end(shapes, err);
+}
+
+/* As one more feature; on failure the caller drops it. */
+static oj_status append_geometry(GEOSContextHandle_t geos,
+                                 const GEOSGeometry *one,
+                                 struct oj_flat_buf *shapes,
+                                 struct oj_error *err)
+{
+    size_t n = 0;
+    unsigned char *wkb = GEOSGeomToWKB_buf_r(geos, one, &n);
+    oj_status status = wkb != NULL ? add_wkb_as_feature(shapes, wkb, n, err)
+                                   : oj_fail(err, OJ_ERR_NOMEM,
+                                             "out of memory: a GEOS geometry");
+    GEOSFree_r(geos, wkb);
+    return status;
+}
+
+/* ---- intersections ------------------------------------------------------- */
+
+/* The members of a kind that a feature has, its polygons as their union. */
+static GEOSGeometry *copy_members_of_kind(const struct geos_side *side,
+                                          struct kept *kept, unsigned kind)
+{
+    const GEOSGeometry *whole = get_union_of_parts(side, kept);
+    if (kept->kinds == kind)
+        return GEOSGeom_clone_r(side->geos, whole);
+    if (kind == OJ_PART_POLYGON && whole != kept->geometry)
+        return GEOSGeom_clone_r(side->geos,
+                                GEOSGetGeometryN_r(side->geos, whole, 0));
+    return make_geometry_of_parts_of_kinds(side, kept->feature, kind);
+}
+
+/* What the members of a kind of each have in common. */
+static GEOSGeometry *
+intersect_parts_of_two_kinds(struct oj_geos_pairs *pairs, struct kept *a,
+                             unsigned kind_a, struct kept *b, unsigned kind_b)
+{
+    GEOSContextHandle_t geos = pairs->handle.geos;
+    GEOSGeometry *of_a = copy_members_of_kind(&pairs->input, a, kind_a);
+    GEOSGeometry *of_b = copy_members_of_kind(&pairs->join_side, b, kind_b);
+    GEOSGeometry *common = NULL;
+    if (of_a != NULL && of_b != NULL)
+        common = GEOSIntersection_r(geos, of_a, of_b);
+    GEOSGeom_destroy_r(geos, of_a);
+    GEOSGeom_destroy_r(geos, of_b);
+    return common;
+}
+
+/* The union of what each kind of one has in common with each of the other.
+ * Empty members are left out: unions of points and empty polygons crash. */
+static GEOSGeometry *union_of_intersections_by_kind(struct oj_geos_pairs *pairs,
+                                                    struct kept *a,
+                                                    struct kept *b)
+{
+    GEOSContextHandle_t geos = pairs->handle.geos;
+    struct geos_members members = allocate_member_list(geos, 9);
+    GEOSGeometry *all;
+    for (unsigned i = 0; i < 9 && members.list != NULL; i++)
+    {
+        unsigned kind_a = 1u << i / 3, kind_b = 1u << i % 3;
+        GEOSGeometry *common;
+        if ((a->kinds & kind_a) == 0 || (b->kinds & kind_b) == 0)
+            continue;
+        common = intersect_parts_of_two_kinds(pairs, a, kind_a, b, kind_b);
+        if (common != NULL && GEOSisEmpty_r(geos, common) != 0)
+            GEOSGeom_destroy_r(geos, common);
+        else
+            add_member(&members, common);
+    }
+    all = make_collection(&members, GEOS_GEOMETRYCOLLECTION, NULL);
+    return members.n < 2 ? all : unite_collection(geos, all);
+}
+
+/* GEOS intersects no collections of several kinds: those are taken kind by
+ * kind.  NULL: it raised, or memory is out. */
+static GEOSGeometry *intersect_cached_features(struct oj_geos_pairs *pairs,
+                                               struct kept *a, struct kept *b)
+{
+    GEOSContextHandle_t geos = pairs->handle.geos;
+    const GEOSGeometry *whole_a = get_union_of_parts(&pairs->input, a);
+    const GEOSGeometry *whole_b = get_union_of_parts(&pairs->join_side, b);
+    if (whole_a == NULL || whole_b == NULL)
+        return NULL;
+    if (GEOSGeomTypeId_r(geos, whole_a) == GEOS_GEOMETRYCOLLECTION ||
+        GEOSGeomTypeId_r(geos, whole_b) == GEOS_GEOMETRYCOLLECTION)
+        return union_of_intersections_by_kind(pairs, a, b);
+    return GEOSIntersection_r(geos, whole_a, whole_b);
+}
+
+enum oj_geos_verdict oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
+                                              int64_t row, int64_t feature,
+                                              struct oj_flat_buf *shapes)
+{
+    struct kept *a = NULL, *b = NULL;
+    enum oj_geos_verdict both =
+        get_cached_features_of_pair(pairs, row, feature, &a, &b);
+    GEOSGeometry *common;
+    struct oj_error err;
+    oj_status status;
+    if (both == OJ_GEOS_NO)
+        return oj_flat_buf_add_null(shapes, shapes->n_features, &err) == OJ_OK
+                   ? OJ_GEOS_YES
+                   : OJ_GEOS_OUT_OF_MEMORY;
+    if (both != OJ_GEOS_YES)
+        return both;
+    common = intersect_cached_features(pairs, a, b);
+    if (common == NULL)
+        return classify_geos_failure(pairs);
+    status = append_geometry(pairs->handle.geos, common, shapes, &err);
+    GEOSGeom_destroy_r(pairs->handle.geos, common);
+    if (status == OJ_OK)
+        return OJ_GEOS_YES;
+    oj_flat_buf_drop(shapes);
+    return OJ_GEOS_OUT_OF_MEMORY;
+}
+
+/* ---- areas --------------------------------------------------------------- */
+
+oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs, int of_input,
+                             int64_t feature, double *area,
+                             struct oj_error *err)
+{
+    struct geos_side *side = of_input ? &pairs->input : &pairs->join_side;
+    const struct oj_flat *flat = side->flat;
+    const GEOSGeometry *whole = NULL;
+    struct kept *kept;
+    struct oj_flat united;
+    *area = oj_flat_area(flat, feature);
+    if (oj_flat_is_points(flat) || *area == 0.0 ||
+        flat->part_offset[feature + 1] - flat->part_offset[feature] < 2)
+        return OJ_OK;
+    pairs->handle.message[0] = '\0';
+    kept = get_feature(side, feature);
+    if (kept != NULL)
+        whole = get_union_of_parts(side, kept);
+    if (whole == NULL)
+        return classify_geos_failure(pairs) == OJ_GEOS_OUT_OF_MEMORY
+                   ? oj_fail(err, OJ_ERR_NOMEM, "out of memory: a union")
+                   : OJ_OK;
+    if (whole == kept->geometry)
+        return OJ_OK;
+    oj_flat_buf_clear(&pairs->united);
+    OJ_TRY(append_geometry(pairs->handle.geos, whole, &pairs->united, err));
+    united = oj_flat_buf_view(&pairs->united);
+    *area = oj_flat_area(&united, 0);
+    return OJ_OK;
+}

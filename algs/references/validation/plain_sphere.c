@@ -1,0 +1,332 @@
+#include "plain_sphere.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+
+#include <math.h>
+#include <string.h>
+
+#define PLAIN_RADIUS 6371008.7714L
+
+#define PI 3.14159265358979323846264338327950288L
+
+/* Shorter vectors than this have no direction. */
+#define NOTHING 1e-17L
+
+/* Vertices farther than this from their mean, in squared chords (2 is a
+ * hemisphere), leave it open on which side of the ring what is near it lies. */
+#define WIDE 1.99L
+
+/* More than all that rounding may do to a chord. */
+#define SLACK 1e-9
+
+/* Wider than the sphere. */
+#define EVERYWHERE 3.0L
+
+/* --- vectors -------------------------------------------------------------- */
+
+static struct wide3 subtract_wide3(struct wide3 a, struct wide3 b)
+{
+    return (struct wide3){a.x - b.x, a.y - b.y, a.z - b.z};
+}
+
+static long double dot_wide3(struct wide3 a, struct wide3 b)
+{
+    return a.x * b.x + a.y * b.y + a.z * b.z;
+}
+
+static struct wide3 cross_wide3(struct wide3 a, struct wide3 b)
+{
+    return (struct wide3){a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z,
+                          a.x * b.y - a.y * b.x};
+}
+
+static long double length_of_wide3(struct wide3 a)
+{
+    return sqrtl(dot_wide3(a, a));
+}
+
+static struct wide3 scale_wide3(struct wide3 a, long double by)
+{
+    return (struct wide3){a.x * by, a.y * by, a.z * by};
+}
+
+/* Straight through space. */
+static long double plain_chord(struct wide3 p, struct wide3 q)
+{
+    return length_of_wide3(subtract_wide3(p, q));
+}
+
+static struct wide3 vector_of(double longitude, double latitude)
+{
+    long double l = remainderl((long double)longitude, 360) * (PI / 180);
+    long double b = (long double)latitude * (PI / 180);
+    return (struct wide3){cosl(b) * cosl(l), cosl(b) * sinl(l), sinl(b)};
+}
+
+/* Between unit vectors; good at any angle. */
+static long double angle_between(struct wide3 a, struct wide3 b)
+{
+    return atan2l(length_of_wide3(cross_wide3(a, b)), dot_wide3(a, b));
+}
+
+/* The nearest point to p of the arc a -> b. */
+static struct wide3 nearest_of_arc(struct wide3 p, struct wide3 a,
+                                   struct wide3 b)
+{
+    struct wide3 end = dot_wide3(p, a) > dot_wide3(p, b) ? a : b;
+    struct wide3 n = cross_wide3(a, subtract_wide3(b, a)), foot;
+    long double n_length = length_of_wide3(n), foot_length;
+    /* near p, dot says little */
+    if (plain_chord(p, a) != plain_chord(p, b))
+        end = plain_chord(p, a) < plain_chord(p, b) ? a : b;
+    if (!(n_length > NOTHING))
+        return end;
+    n = scale_wide3(n, 1 / n_length);
+    foot = subtract_wide3(p, scale_wide3(n, dot_wide3(n, p)));
+    foot_length = length_of_wide3(foot);
+    if (!(foot_length > NOTHING) || dot_wide3(cross_wide3(a, foot), n) < 0 ||
+        dot_wide3(cross_wide3(foot, b), n) < 0)
+        return end;
+    return scale_wide3(foot, 1 / foot_length);
+}
+
+/* --- rings ---------------------------------------------------------------- */
+
+/* The mean direction of vertices [first, end); north where there is none. */
+static struct wide3 mean_direction(const struct wide3 *at, int64_t first,
+                                   int64_t end)
+{
+    struct wide3 sum = {0, 0, 0};
+    for (int64_t v = first; v < end; v++)
+    {
+        sum.x += at[v].x;
+        sum.y += at[v].y;
+        sum.z += at[v].z;
+    }
+    if (!(length_of_wide3(sum) > 1e-9L * (long double)(end - first)))
+        return (struct wide3){0, 0, 1};
+    return scale_wide3(sum, 1 / length_of_wide3(sum));
+}
+
+/* The angle through which ring turns around the axis of p, in full turns. */
+static long winding_number_around_point(const struct wide3 *at, int64_t first,
+                                        int64_t last, struct wide3 p)
+{
+    long double sum = 0;
+    for (int64_t v = first; v < last; v++)
+    {
+        struct wide3 a = at[v], b = at[v + 1];
+        sum += atan2l(dot_wide3(p, cross_wide3(a, b)),
+                      dot_wide3(a, b) - dot_wide3(p, a) * dot_wide3(p, b));
+    }
+    return lroundl(sum / (2 * PI));
+}
+
+/* 1 when the arcs p -> q and a -> b cross. */
+static int arcs_cross(struct wide3 p, struct wide3 q, struct wide3 a,
+                      struct wide3 b)
+{
+    struct wide3 m = cross_wide3(p, q),
+                 n = cross_wide3(a, subtract_wide3(b, a)), at;
+    if ((dot_wide3(m, a) >= 0) == (dot_wide3(m, b) >= 0))
+        return 0;
+    at = cross_wide3(m, n);
+    if (dot_wide3(at, a) + dot_wide3(at, b) < 0)
+        at = scale_wide3(at, -1);
+    return dot_wide3(cross_wide3(p, at), m) > 0 &&
+           dot_wide3(cross_wide3(at, q), m) > 0;
+}
+
+static int count_crossings(const struct wide3 *at, int64_t first, int64_t last,
+                           struct wide3 p, struct wide3 q)
+{
+    int n = 0;
+    for (int64_t v = first; v < last; v++)
+        n += arcs_cross(p, q, at[v], at[v + 1]);
+    return n;
+}
+
+/* A point some degrees from p. */
+static struct wide3 point_beside(struct wide3 p)
+{
+    struct wide3 axis = {fabsl(p.x) < 0.5L, 0, 0}, w;
+    axis.y = axis.x == 0;
+    w = cross_wide3(p, axis);
+    w = scale_wide3(w, 0.1L / length_of_wide3(w));
+    w = (struct wide3){p.x + w.x, p.y + w.y, p.z + w.z};
+    return scale_wide3(w, 1 / length_of_wide3(w));
+}
+
+static int ring_holds(const struct oj_plain_sphere *side, int64_t ring,
+                      struct wide3 p)
+{
+    int64_t first = side->flat->vertex_offset[ring];
+    int64_t last = side->flat->vertex_offset[ring + 1] - 1;
+    struct wide3 middle = mean_direction(side->at, first, last), opposite, by;
+    long double farthest = 0;
+    for (int64_t v = first; v < last; v++)
+        farthest = fmaxl(farthest, plain_chord(side->at[v], middle));
+    /* in a hemisphere: it turns around p, or around the point opposite to p */
+    if (farthest * farthest < WIDE)
+        return plain_chord(p, middle) <= farthest &&
+               winding_number_around_point(side->at, first, last, p) % 2 != 0;
+    opposite = scale_wide3(middle, -1);
+    if (plain_chord(p, middle) > 1e-6L)
+        return count_crossings(side->at, first, last, p, opposite) % 2 != 0;
+    /* every way there is as short: first a step aside */
+    by = point_beside(middle);
+    return (count_crossings(side->at, first, last, p, by) +
+            count_crossings(side->at, first, last, by, opposite)) %
+               2 !=
+           0;
+}
+
+static int part_holds(const struct oj_plain_sphere *side, int64_t part,
+                      struct wide3 p)
+{
+    int odd = 0;
+    if (side->flat->part_kind[part] != OJ_PART_POLYGON)
+        return 0;
+    for (int64_t ring = side->flat->ring_offset[part];
+         ring < side->flat->ring_offset[part + 1]; ring++)
+        odd ^= ring_holds(side, ring, p);
+    return odd;
+}
+
+/* --- features ------------------------------------------------------------- */
+
+/* Metres from p to the nearest point of feature; 0 in a polygon part when
+ * to_interior. */
+static double metres_to_feature(const struct oj_plain_sphere *side,
+                                int64_t feature, int to_interior,
+                                struct wide3 p)
+{
+    const struct oj_flat *flat = side->flat;
+    struct wide3 best = scale_wide3(p, -1);
+    if (oj_flat_is_points(flat))
+        return (double)(angle_between(p, side->at[feature]) * PLAIN_RADIUS);
+    for (int64_t part = flat->part_offset[feature];
+         part < flat->part_offset[feature + 1]; part++)
+    {
+        if (to_interior && part_holds(side, part, p))
+            return 0.0;
+        for (int64_t r = flat->ring_offset[part];
+             r < flat->ring_offset[part + 1]; r++)
+        {
+            int64_t v = flat->vertex_offset[r];
+            int64_t last = flat->vertex_offset[r + 1] - 1;
+            do
+            {
+                int64_t w = v < last ? v + 1 : v;
+                struct wide3 here = nearest_of_arc(p, side->at[v], side->at[w]);
+                if (plain_chord(p, here) < plain_chord(p, best))
+                    best = here;
+            } while (++v < last);
+        }
+    }
+    return (double)(angle_between(p, best) * PLAIN_RADIUS);
+}
+
+/* A ball in space that holds a feature: its radius, < 0 where the feature joins
+ * nothing.  Around all vertices; wider by the longest edge, which no edge
+ * leaves them by.  A polygon whose vertices are within a hemisphere does not
+ * leave it, and others may be anywhere. */
+static long double ball_around(const struct oj_plain_sphere *side,
+                               int64_t feature, struct wide3 *centre)
+{
+    const struct oj_flat *flat = side->flat;
+    long double radius = 0, longest = 0;
+    int64_t first, end;
+    oj_flat_vertices(flat, feature, &first, &end);
+    *centre = mean_direction(side->at, first, end);
+    for (int64_t v = first; v < end; v++)
+    {
+        if (!(fabs(flat->y[v]) <= 90.0))
+            return -1;
+        radius = fmaxl(radius, plain_chord(side->at[v], *centre));
+    }
+    if (first == end || oj_flat_is_points(flat))
+        return first == end ? -1 : radius;
+    if ((flat->part_kinds & OJ_PART_POLYGON) != 0 && radius * radius >= WIDE)
+        radius = EVERYWHERE;
+    for (int64_t r = flat->ring_offset[flat->part_offset[feature]];
+         r < flat->ring_offset[flat->part_offset[feature + 1]]; r++)
+    {
+        for (int64_t v = flat->vertex_offset[r];
+             v + 1 < flat->vertex_offset[r + 1]; v++)
+            longest = fmaxl(longest, plain_chord(side->at[v], side->at[v + 1]));
+    }
+    return radius + longest;
+}
+
+void oj_plain_sphere_free(struct oj_plain_sphere *side)
+{
+    oj_free(side->at);
+    memset(side, 0, sizeof *side);
+}
+
+oj_status oj_plain_sphere_make(struct oj_plain_sphere *side,
+                               const struct oj_flat *flat, struct oj_error *err)
+{
+    side->flat = flat;
+    OJ_NEW(side->at, flat->n_vertices, err);
+    for (int64_t v = 0; v < flat->n_vertices; v++)
+        side->at[v] = vector_of(flat->x[v], flat->y[v]);
+    return OJ_OK;
+}
+
+struct oj_box oj_plain_sphere_box(const struct oj_plain_sphere *side,
+                                  int64_t feature)
+{
+    struct wide3 centre;
+    double radius = (double)ball_around(side, feature, &centre) + SLACK;
+    struct oj_box box = {(double)centre.x - radius, (double)centre.z - radius,
+                         (double)centre.x + radius, (double)centre.z + radius};
+    return radius > 0.0 ? box : oj_box_empty();
+}
+
+double oj_plain_sphere_chord(double metres)
+{
+    long double half = (long double)metres / PLAIN_RADIUS / 2;
+    return (double)(half < PI / 2 ? 2 * sinl(half) : 2) + SLACK;
+}
+
+double oj_plain_sphere_metres(const struct oj_plain_sphere *points, int64_t row,
+                              const struct oj_plain_sphere *side,
+                              int64_t feature, int to_interior)
+{
+    double least = INFINITY;
+    int64_t first, end;
+    oj_flat_vertices(points->flat, row, &first, &end);
+    for (int64_t v = first; v < end; v++)
+        least = fmin(least, metres_to_feature(side, feature, to_interior,
+                                              points->at[v]));
+    return least;
+}
+
+double oj_plain_sphere_vertices(const struct oj_plain_sphere *a, int64_t v,
+                                const struct oj_plain_sphere *b, int64_t w)
+{
+    return (double)(angle_between(a->at[v], b->at[w]) * PLAIN_RADIUS);
+}
+
+double oj_plain_sphere_directed(const struct oj_plain_sphere *a,
+                                int64_t feature_a,
+                                const struct oj_plain_sphere *b,
+                                int64_t feature_b, int of_segments)
+{
+    int64_t first, end, first_b, end_b;
+    double most = 0.0;
+    oj_flat_vertices(a->flat, feature_a, &first, &end);
+    oj_flat_vertices(b->flat, feature_b, &first_b, &end_b);
+    for (int64_t v = first; v < end; v++)
+    {
+        double least = INFINITY;
+        if (of_segments)
+            least = metres_to_feature(b, feature_b, 0, a->at[v]);
+        for (int64_t w = first_b; w < end_b && !of_segments; w++)
+            least = fmin(least, oj_plain_sphere_vertices(a, v, b, w));
+        most = fmax(most, least);
+    }
+    return most;
+}

@@ -1,0 +1,175 @@
+#include "cuda_host_threads.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+struct bodies
+{
+    void (*body)(int i, void *user);
+    void *user;
+    int n_left; /* on threads */
+    pthread_cond_t ended;
+};
+
+/* A thread, and what it runs; it sleeps between bodies, as starting one for
+ * each would take as long as copying some 10 MB. */
+struct host_thread
+{
+    pthread_cond_t wakes;
+    struct bodies *of; /* NULL: it is idle */
+    int i;
+    struct host_thread *next; /* that is idle */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct host_thread *idle; /* of process owner */
+static pid_t owner;
+
+static void *run_bodies_that_come(void *user)
+{
+    struct host_thread *thread = (struct host_thread *)user;
+    for (;;)
+    {
+        struct bodies *of = thread->of;
+        of->body(thread->i, of->user);
+        (void)cudaGetLastError(); /* is none of the next body's */
+        pthread_mutex_lock(&lock);
+        if (--of->n_left == 0)
+            pthread_cond_signal(&of->ended);
+        thread->of = NULL;
+        thread->next = idle;
+        idle = thread;
+        while (thread->of == NULL)
+            pthread_cond_wait(&thread->wakes, &lock);
+        pthread_mutex_unlock(&lock);
+    }
+    return NULL;
+}
+
+static int start_thread(struct bodies *of, int i)
+{
+    pthread_t id;
+    struct host_thread *thread =
+        (struct host_thread *)oj_calloc(1, sizeof *thread);
+    if (thread == NULL)
+        return 0;
+    pthread_cond_init(&thread->wakes, NULL);
+    thread->of = of;
+    thread->i = i;
+    if (pthread_create(&id, NULL, run_bodies_that_come, thread) == 0)
+    {
+        pthread_detach(id);
+        return 1;
+    }
+    pthread_cond_destroy(&thread->wakes);
+    oj_free(thread);
+    return 0;
+}
+
+/* 0: there is no thread for body i. */
+static int run_body_on_thread(struct bodies *of, int i)
+{
+    struct host_thread *thread;
+    pthread_mutex_lock(&lock);
+    if (owner != getpid()) /* a fork has none of the threads */
+        idle = NULL;
+    owner = getpid();
+    thread = idle;
+    of->n_left++;
+    if (thread != NULL)
+    {
+        idle = thread->next;
+        thread->of = of;
+        thread->i = i;
+        pthread_cond_signal(&thread->wakes);
+    }
+    pthread_mutex_unlock(&lock);
+    if (thread != NULL || start_thread(of, i))
+        return 1;
+    pthread_mutex_lock(&lock);
+    of->n_left--;
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+static void run_bodies_on_threads(int n, void (*body)(int i, void *user),
+                                  void *user)
+{
+    struct bodies of = {body, user, 0, PTHREAD_COND_INITIALIZER};
+    int is_on_thread[OJ_CUDA_MOST_THREADS];
+    for (int i = 0; i < n; i++)
+        is_on_thread[i] = run_body_on_thread(&of, i);
+    for (int i = 0; i < n; i++)
+    {
+        if (!is_on_thread[i])
+            body(i, user);
+    }
+    pthread_mutex_lock(&lock);
+    while (of.n_left > 0)
+        pthread_cond_wait(&of.ended, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+void oj_cuda_thread_run_aside(void (*body)(int none, void *user), void *user)
+{
+    run_bodies_on_threads(1, body, user);
+}
+
+void oj_cuda_threads_side_by_side(int n, void (*body)(int i, void *user),
+                                  void *user)
+{
+    if (n == 1)
+        body(0, user);
+    else
+        run_bodies_on_threads(n, body, user);
+}
+
+/* Part 0 takes the device's own stream. */
+static oj_status build_index_part_on_stream(struct oj_cuda_device *device,
+                                            int part,
+                                            oj_cuda_part_builder *build,
+                                            void *user, struct oj_error *err)
+{
+    OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", err);
+    if (part > 0)
+        OJ_CUDA_TRY(
+            cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking),
+            "making a stream", err);
+    OJ_TRY(build(part, device, user, err));
+    OJ_CUDA_TRY(oj_cuda_wait(device->stream), "indexing the join layer", err);
+    return OJ_OK;
+}
+
+static oj_status build_index_part_on_thread(struct oj_cuda_device *device,
+                                            int part,
+                                            oj_cuda_part_builder *build,
+                                            void *user, struct oj_error *err)
+{
+    struct oj_cuda_device own = *device;
+    oj_status status;
+    own.counts_for = device;
+    if (part > 0)
+        own.stream = NULL;
+    status = build_index_part_on_stream(&own, part, build, user, err);
+    if (part > 0 && own.stream != NULL)
+    {
+        (void)cudaStreamSynchronize(own.stream);
+        (void)cudaStreamDestroy(own.stream);
+        (void)cudaGetLastError();
+    }
+    return status;
+}
+
+oj_status oj_cuda_threads_build_parts(struct oj_cuda_device *device, int n,
+                                      oj_cuda_part_builder *build, void *user,
+                                      struct oj_error *err)
+{
+    OJ_CUDA_TRY(oj_cuda_wait(device->stream), "indexing the join layer", err);
+    return oj_cuda_threads_try_side_by_side(
+        n,
+        [=](int i, struct oj_error *error)
+        { return build_index_part_on_thread(device, i, build, user, error); },
+        err);
+}

@@ -1,0 +1,36 @@
+/** The module's functions: struct oj_gpu_module says what each does, and each
+ * is in the room that its name begins with (resident: index). */
+#ifndef CUDA_MODULE_EXPORTS_CUH
+#define CUDA_MODULE_EXPORTS_CUH
+
+#include "../../../algs/foundations/relation/oj_gpu.h"
+
+#include <type_traits>
+
+/* The type of a function that such a member points to. */
+#define MEMBER(name) std::remove_pointer<decltype(oj_gpu_module::name)>::type
+
+MEMBER(index) oj_cuda_index_make;
+MEMBER(papers_index) oj_cuda_index_make_of_papers;
+MEMBER(join) oj_cuda_index_join;
+MEMBER(sum_pairs) oj_cuda_index_sum_pairs;
+MEMBER(free_index) oj_cuda_index_free;
+MEMBER(why_refused) oj_cuda_index_why_refused;
+
+MEMBER(resident_index) oj_cuda_index_make_resident;
+MEMBER(resident_join) oj_cuda_index_join_resident;
+MEMBER(resident_free) oj_cuda_index_free_resident;
+MEMBER(device_of) oj_cuda_device_of;
+MEMBER(order_streams) oj_cuda_order_streams;
+
+MEMBER(screen_index) oj_cuda_screen_index;
+MEMBER(screen_find) oj_cuda_screen_find;
+MEMBER(screen_free) oj_cuda_screen_free;
+
+MEMBER(quadrant_index) oj_cuda_quadrant_index;
+MEMBER(quadrant_join) oj_cuda_quadrant_join;
+MEMBER(quadrant_free) oj_cuda_quadrant_free;
+
+#undef MEMBER
+
+#endif

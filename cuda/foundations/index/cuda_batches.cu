@@ -1,0 +1,1532 @@
+#include "../../../flatten/base/oj_alloc.h"
+#include "../device/cuda_copy.h"
+#include "cuda_index.h"
+#include "cuda_pair_listing.cuh"
+#include "cuda_row_shares.cuh"
+
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+/* A batch is cut into chunks, and workers take chunk after chunk: each has a
+ * slot of a device, copies its chunk in, waits for the kernels and copies the
+ * answers out, while the others are elsewhere on that way.  The place of an
+ * answer is that of its row, so it does not matter who takes which chunk. */
+enum
+{
+    BLOCK = 256,
+    LEAST_ROWS = 4096, /* of a chunk; less is not cut further for memory */
+    TIED_BLOCK = 64,   /* rows that are looked at together */
+    TIES_OF = 64       /* of so many rows one is tied, as a rule */
+};
+
+/** Bytes of device memory for each row of a slot. */
+#define SLOT_ROW_BYTES 28
+
+/** Bytes of a stage for each row: points in, or answers out. */
+#define STAGE_ROW_BYTES 28
+
+/** A slot has room for the open rows of so many chunks of which all are. */
+#define OPEN_CHUNKS 4
+
+/** Bytes of device memory for an open row. */
+#define OPEN_ROW_BYTES 24
+
+/* ---- results of the host ------------------------------------------------- */
+
+/* Results of more bytes go past the caches, so that no line is read before it
+ * is written: from ordinary memory that saves a tenth of a whole join of 170
+ * million rows on 16 threads. */
+static const int64_t most_cached_bytes = (int64_t)512 << 20;
+
+static void store_past_caches(int64_t *to, int64_t value)
+{
+#ifdef __SSE2__
+    _mm_stream_si64((long long *)(void *)to, (long long)value);
+#else
+    *to = value;
+#endif
+}
+
+/* Before another thread is told. */
+static void end_stores_past_caches(void)
+{
+#ifdef __SSE2__
+    _mm_sfence();
+#endif
+}
+
+/* As memcpy(). */
+static void copy_past_caches(void *to, const void *from, size_t n)
+{
+#ifdef __SSE2__
+    char *at = (char *)to;
+    const char *next = (const char *)from;
+    size_t head = (size_t)(-(uintptr_t)at % sizeof(__m128i));
+    head = head < n ? head : n;
+    memcpy(at, next, head);
+    for (at += head, next += head, n -= head; n >= sizeof(__m128i);
+         at += sizeof(__m128i), next += sizeof(__m128i), n -= sizeof(__m128i))
+        _mm_stream_si128((__m128i *)(void *)at,
+                         _mm_loadu_si128((const __m128i *)(const void *)next));
+    end_stores_past_caches();
+    to = at;
+    from = next;
+#endif
+    memcpy(to, from, n);
+}
+
+static void copy_to_result(int goes_past_caches, void *to, const void *from,
+                           size_t n)
+{
+    if (goes_past_caches)
+        copy_past_caches(to, from, n);
+    else
+        memcpy(to, from, n);
+}
+
+/* ---- slots -------------------------------------------------------------- */
+
+/* The counter's place lies behind the rows, which need 8-byte steps only. */
+#define COUNTER_BYTES OJ_CUDA_STAGE_EXTRA
+
+static void drop_slot_arrays(struct oj_cuda_slot *slot)
+{
+    oj_cuda_release(slot->device, slot->stream, &slot->memory);
+    slot->d_fid = NULL;
+    slot->d_on_class = slot->d_exclude_class = NULL;
+    slot->d_max_distance = NULL;
+    slot->n_rows = 0;
+    slot->open = {};
+}
+
+static oj_status make_slot_arrays(struct oj_cuda_slot *slot, int64_t n,
+                                  int64_t n_open, struct oj_error *err)
+{
+    struct oj_cuda_work work(slot->device, slot->stream, "joining", err);
+    struct oj_cuda_open_rows open = {};
+    slot->open.n = 0;
+    if (n <= slot->n_rows && n_open <= slot->open.capacity)
+        return OJ_OK;
+    n = oj_most(n, slot->n_rows);
+    drop_slot_arrays(slot);
+    OJ_TRY(work.make(2, &slot->d_matched));
+    OJ_TRY(
+        work.make(n, &slot->d_x, &slot->d_y, &slot->d_measure, &slot->d_row));
+    OJ_TRY(work.make(n_open, &open.row));
+    OJ_TRY(work.make(n_open, &open.x, &open.y));
+    open.capacity = n_open;
+    slot->open = open;
+    oj_cuda_hand_over(&work.memory, NULL, &slot->memory);
+    slot->n_rows = n;
+    return OJ_OK;
+}
+
+static oj_status make_slot(struct oj_cuda_device *device, int64_t n_rows,
+                           int64_t n_open, int staged,
+                           struct oj_cuda_slot *slot, struct oj_error *err)
+{
+    int64_t rows_bytes = staged ? n_rows * STAGE_ROW_BYTES : 0;
+    slot->device = device;
+    if (slot->stream == NULL)
+        OJ_CUDA_TRY(
+            cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking),
+            "making a stream", err);
+    OJ_TRY(make_slot_arrays(slot, n_rows, n_open, err));
+    OJ_TRY(oj_cuda_stage_want(&slot->stage, rows_bytes + COUNTER_BYTES, err));
+    slot->matched =
+        (unsigned long long *)(void *)(slot->stage.data + slot->stage.bytes -
+                                       COUNTER_BYTES);
+    return OJ_OK;
+}
+
+void oj_cuda_index_slot_free(struct oj_cuda_slot *slot)
+{
+    if (slot->device == NULL)
+        return;
+    (void)cudaSetDevice(slot->device->ordinal);
+    if (slot->stream != NULL)
+    {
+        drop_slot_arrays(slot);
+        (void)cudaStreamSynchronize(slot->stream);
+        (void)cudaStreamDestroy(slot->stream);
+    }
+    (void)cudaGetLastError();
+    oj_cuda_stage_drop(&slot->stage);
+    oj_cuda_stage_drop(&slot->value_stage);
+    memset(slot, 0, sizeof *slot);
+}
+
+/* host NULL: the input has no such column. */
+template <typename T>
+static oj_status upload_column(struct oj_cuda_slot *slot, const T *host,
+                               int64_t first, int64_t n, T **to, const T **out,
+                               struct oj_error *err)
+{
+    void *memory = *to;
+    *out = NULL;
+    if (host == NULL || n == 0)
+        return OJ_OK;
+    if (memory == NULL)
+        OJ_TRY(oj_cuda_hold(slot->device, slot->stream, slot->n_rows, sizeof(T),
+                            &slot->memory, &memory, err));
+    *out = *to = (T *)memory;
+    OJ_CUDA_TRY(cudaMemcpyAsync(memory, host + first, (size_t)n * sizeof(T),
+                                cudaMemcpyHostToDevice, slot->stream),
+                "copying columns of points", err);
+    return OJ_OK;
+}
+
+static oj_status upload_point_columns(struct oj_cuda_slot *slot,
+                                      const struct oj_flat *input,
+                                      int asks_fids, int64_t first,
+                                      struct oj_cuda_points *points,
+                                      struct oj_error *err)
+{
+    int64_t n = points->n;
+    OJ_TRY(upload_column(slot, asks_fids ? input->fid : NULL, first, n,
+                         &slot->d_fid, &points->fid, err));
+    OJ_TRY(upload_column(slot, input->on_class, first, n, &slot->d_on_class,
+                         &points->on_class, err));
+    OJ_TRY(upload_column(slot, input->exclude_class, first, n,
+                         &slot->d_exclude_class, &points->exclude_class, err));
+    return upload_column(slot, input->max_distance, first, n,
+                         &slot->d_max_distance, &points->max_distance, err);
+}
+
+static oj_status wait_for_slot_stream(struct oj_cuda_slot *slot,
+                                      struct oj_error *err)
+{
+    OJ_CUDA_TRY(oj_cuda_wait(slot->stream), "joining", err);
+    return OJ_OK;
+}
+
+static int64_t usable_stage_bytes(const struct oj_cuda_slot *slot)
+{
+    return slot->stage.bytes - COUNTER_BYTES;
+}
+
+static oj_status enqueue_copy_to_host(struct oj_cuda_slot *slot, void *to,
+                                      const void *from, int64_t bytes,
+                                      struct oj_error *err)
+{
+    OJ_CUDA_TRY(cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToHost,
+                                slot->stream),
+                "copying answers", err);
+    return OJ_OK;
+}
+
+/* ---- the pairs of a chunk -------------------------------------------------
+ */
+
+/* They wait until the chunks before are counted, too, and each gets its place,
+ * and stay on the device as long as there is room, so that they are copied
+ * once, to where they belong. */
+
+/** Pairs of some rows one after another: on the device, or on the host. */
+struct pairs_part
+{
+    int64_t n_rows, n;
+    uint8_t *small_count; /**< [n_rows] pairs of each row; or NULL: in count */
+    int32_t *count;       /**< [n_rows] */
+    struct oj_cuda_pairs found; /**< without offsets */
+    /* Instead of these where the device has no room for them: */
+    int32_t *row; /**< [n], or NULL */
+    double *measure;
+};
+
+/** Owner; zeroed memory is a valid empty one. */
+struct chunk_pairs
+{
+    struct oj_cuda_device *device; /**< of those that are on one */
+    int64_t n;
+    int64_t n_kept;            /**< those that are on the device */
+    int64_t first;             /**< their place among all; the caller's */
+    int is_counted, is_placed; /**< the caller's */
+    struct pairs_part *part;   /**< [n_parts] in the order of rows */
+    int64_t n_parts, capacity;
+};
+
+/** Bytes of a pair on a device. */
+#define PAIR_BYTES 12
+
+/** Where pairs go. */
+struct pairs_place
+{
+    int64_t *end;      /**< where the pairs of the next row end */
+    int32_t *row;      /**< of the next pair */
+    double *measure;   /**< of the next pair */
+    int64_t at;        /**< pairs before that one, all in all */
+    int64_t n_matched; /**< rows that had pairs; counted on */
+    int goes_past_caches;
+};
+
+/* A thread writes so many counts one after another to the host. */
+#define THREAD_ROWS 16
+
+static void free_pairs_of_part(struct oj_cuda_device *device,
+                               cudaStream_t stream, struct pairs_part *part)
+{
+    oj_cuda_pairs_drop(device, stream, &part->found);
+    oj_free(part->small_count);
+    oj_free(part->count);
+    oj_free(part->row);
+    oj_free(part->measure);
+    memset(part, 0, sizeof *part);
+}
+
+/* Stored at once. */
+template <typename Count> struct alignas(16) thread_counts
+{
+    Count of[THREAD_ROWS];
+};
+
+/* To memory of the host, in whole structs. *is_large becomes 1 where a count
+ * does not fit. */
+template <typename Count>
+static __global__ void
+write_pair_counts_of_rows(int64_t n, const int64_t *offset,
+                          struct thread_counts<Count> *out,
+                          unsigned long long *is_large)
+{
+    int64_t thread = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int64_t first = thread * THREAD_ROWS;
+    struct thread_counts<Count> count;
+    if (first >= n)
+        return;
+#pragma unroll
+    for (int i = 0; i < THREAD_ROWS; i++)
+    {
+        int64_t n_pairs =
+            first + i < n ? offset[first + i + 1] - offset[first + i] : 0;
+        count.of[i] = (Count)n_pairs;
+        if ((int64_t)count.of[i] != n_pairs)
+            *is_large = 1;
+    }
+    out[thread] = count;
+}
+
+/* The kernel writes to the stage, since a copy would wait behind the copies of
+ * all other chunks. Everything on the slot's stream is done on return. */
+template <typename Count>
+static oj_status read_pair_counts(struct oj_cuda_slot *slot, int64_t n_rows,
+                                  const struct oj_cuda_pairs *found,
+                                  Count **out, int *fits, struct oj_error *err)
+{
+    struct thread_counts<Count> *staged =
+        (struct thread_counts<Count> *)(void *)slot->stage.data;
+    int64_t n_threads = (n_rows + THREAD_ROWS - 1) / THREAD_ROWS;
+    unsigned long long *is_large = slot->matched;
+    *is_large = 0;
+    write_pair_counts_of_rows<Count>
+        <<<oj_blocks(n_threads, BLOCK), BLOCK, 0, slot->stream>>>(
+            n_rows, found->offset.data, staged, is_large);
+    OJ_CUDA_TRY_LAUNCH("counting pairs", err);
+    OJ_TRY(wait_for_slot_stream(slot, err));
+    *fits = !*is_large;
+    if (!*fits)
+        return OJ_OK;
+    *out = (Count *)oj_malloc(n_rows, sizeof **out);
+    if (*out == NULL)
+        return oj_fail_nomem(err, n_rows, sizeof **out);
+    memcpy(*out, staged, (size_t)n_rows * sizeof **out);
+    return OJ_OK;
+}
+
+/* Takes the arrays of found but its offsets. */
+static oj_status move_found_pairs_to_part(struct oj_cuda_slot *slot,
+                                          int64_t n_rows,
+                                          struct oj_cuda_pairs *found,
+                                          struct pairs_part *part,
+                                          struct oj_error *err)
+{
+    int fits = 0;
+    part->n_rows = n_rows;
+    part->n = found->n_pairs;
+    OJ_TRY(
+        read_pair_counts(slot, n_rows, found, &part->small_count, &fits, err));
+    if (!fits)
+        OJ_TRY(read_pair_counts(slot, n_rows, found, &part->count, &fits, err));
+    part->found.row = found->row;
+    part->found.measure = found->measure;
+    memset(&found->row, 0, sizeof found->row);
+    memset(&found->measure, 0, sizeof found->measure);
+    return OJ_OK;
+}
+
+static oj_status copy_pairs_to_host(struct oj_cuda_slot *slot,
+                                    struct pairs_part *part,
+                                    struct oj_error *err)
+{
+    int has_measure = part->found.measure.n > 0;
+    part->row = (int32_t *)oj_malloc(part->n, sizeof *part->row);
+    if (has_measure)
+        part->measure = (double *)oj_malloc(part->n, sizeof *part->measure);
+    if (part->row == NULL || (has_measure && part->measure == NULL))
+        return oj_fail_nomem(err, part->n, sizeof *part->measure);
+    OJ_TRY(oj_cuda_copy_out(slot->device, slot->stream, part->row,
+                            part->found.row.data,
+                            part->n * (int64_t)sizeof *part->row, err));
+    if (has_measure)
+        OJ_TRY(oj_cuda_copy_out(slot->device, slot->stream, part->measure,
+                                part->found.measure.data,
+                                part->n * (int64_t)sizeof *part->measure, err));
+    oj_cuda_pairs_drop(slot->device, slot->stream, &part->found);
+    return OJ_OK;
+}
+
+static oj_status append_found_pairs_to_chunk(struct chunk_pairs *chunk,
+                                             struct oj_cuda_slot *slot,
+                                             int64_t n_rows,
+                                             struct oj_cuda_pairs *found,
+                                             int keeps, struct oj_error *err)
+{
+    struct pairs_part part;
+    oj_status status;
+    OJ_TRY(oj_reserve(&chunk->part, chunk->n_parts, chunk->n_parts + 1,
+                      &chunk->capacity, sizeof *chunk->part, err));
+    memset(&part, 0, sizeof part);
+    status = move_found_pairs_to_part(slot, n_rows, found, &part, err);
+    if (status == OJ_OK && !keeps)
+        status = copy_pairs_to_host(slot, &part, err);
+    if (status != OJ_OK)
+    {
+        free_pairs_of_part(slot->device, slot->stream, &part);
+        return status;
+    }
+    chunk->device = slot->device;
+    chunk->part[chunk->n_parts++] = part;
+    chunk->n += part.n;
+    chunk->n_kept += keeps ? part.n : 0;
+    return OJ_OK;
+}
+
+template <typename Count>
+static void put_list_ends(struct pairs_place *to, int64_t n, const Count *count)
+{
+    int64_t *end = to->end;
+    int64_t at = to->at, n_matched = to->n_matched;
+    for (int64_t i = 0; i < n; i++)
+    {
+        at += count[i];
+        n_matched += count[i] > 0;
+        if (to->goes_past_caches)
+            store_past_caches(&end[i], at);
+        else
+            end[i] = at;
+    }
+    if (to->goes_past_caches)
+        end_stores_past_caches();
+    to->end += n;
+    to->at = at;
+    to->n_matched = n_matched;
+}
+
+/* measure NULL: these pairs have none. */
+static void write_pairs_to_result(struct pairs_place *to, int64_t n,
+                                  const int32_t *row, const double *measure)
+{
+    if (n == 0) /* and perhaps nowhere to put them */
+        return;
+    copy_to_result(to->goes_past_caches, to->row, row, (size_t)n * sizeof *row);
+    if (measure != NULL)
+        copy_to_result(to->goes_past_caches, to->measure, measure,
+                       (size_t)n * sizeof *measure);
+    for (int64_t i = 0; measure == NULL && i < n; i++)
+        to->measure[i] = (double)NAN;
+    to->row += n;
+    to->measure += n;
+}
+
+static void put_list_ends_of_part(struct pairs_place *to,
+                                  const struct pairs_part *part)
+{
+    if (part->count != NULL)
+        put_list_ends(to, part->n_rows, part->count);
+    else
+        put_list_ends(to, part->n_rows, part->small_count);
+}
+
+/* Ends are put while the first pairs are on their way. */
+static oj_status copy_part_from_device_to_result(struct oj_cuda_slot *slot,
+                                                 const struct pairs_part *part,
+                                                 struct pairs_place *to,
+                                                 struct oj_error *err)
+{
+    int64_t step = usable_stage_bytes(slot) / PAIR_BYTES;
+    double *measure = (double *)(void *)slot->stage.data;
+    int32_t *row = (int32_t *)(void *)(measure + step);
+    const double *from = part->found.measure.data;
+    for (int64_t at = 0; at == 0 || at < part->n; at += step)
+    {
+        int64_t n = part->n - at < step ? part->n - at : step;
+        if (n > 0)
+            OJ_TRY(enqueue_copy_to_host(slot, row, part->found.row.data + at,
+                                        n * (int64_t)sizeof *row, err));
+        if (n > 0 && from != NULL)
+            OJ_TRY(enqueue_copy_to_host(slot, measure, from + at,
+                                        n * (int64_t)sizeof *measure, err));
+        if (at == 0)
+            put_list_ends_of_part(to, part);
+        OJ_TRY(wait_for_slot_stream(slot, err));
+        write_pairs_to_result(to, n, row, from != NULL ? measure : NULL);
+    }
+    return OJ_OK;
+}
+
+static oj_status copy_chunk_to_result(struct chunk_pairs *chunk,
+                                      struct oj_cuda_slot *slot,
+                                      struct pairs_place *to,
+                                      struct oj_error *err)
+{
+    for (int64_t i = 0; i < chunk->n_parts; i++)
+    {
+        struct pairs_part *part = &chunk->part[i];
+        if (part->row != NULL)
+        {
+            put_list_ends_of_part(to, part);
+            write_pairs_to_result(to, part->n, part->row, part->measure);
+        }
+        else
+            OJ_TRY(copy_part_from_device_to_result(slot, part, to, err));
+        free_pairs_of_part(slot->device, slot->stream, part);
+    }
+    return OJ_OK;
+}
+
+static void chunk_free(struct chunk_pairs *chunk)
+{
+    if (chunk->n_parts > 0)
+        (void)cudaSetDevice(chunk->device->ordinal);
+    for (int64_t i = 0; i < chunk->n_parts; i++)
+        free_pairs_of_part(chunk->device, chunk->device->stream,
+                           &chunk->part[i]);
+    oj_free(chunk->part);
+    memset(chunk, 0, sizeof *chunk);
+}
+
+/* ---- batches ------------------------------------------------------------ */
+
+/* Rows of a chunk that are listed apart, in order. */
+struct tied_rows
+{
+    int64_t n, capacity;
+    int64_t *row; /* of the batch */
+};
+
+struct cuda_join_batch
+{
+    struct oj_gpu_index *index;
+    const struct oj_cuda_family *family;
+    int number;  /* of the family */
+    int is_tied; /* 1: rows that were listed apart, of what it asks */
+    const struct oj_flat *input;
+    struct oj_matches *out;
+    struct oj_stats *stats;
+    int64_t most_pairs; /* 0: any number */
+    int lists, leaves_ties, leaves_open, in_pinned, out_pinned;
+    int goes_past_caches; /* results that are not pinned */
+    int64_t chunk_rows, n_chunks;
+    int n_workers;
+    int64_t most_kept; /* pairs that stay on the devices until all are there */
+    const struct oj_cuda_taker *taker; /* pairs are not made; or NULL */
+
+    /* Shared; changed atomically. */
+    int64_t next_chunk, n_pairs, n_kept, n_matched;
+    int stop; /* 1: a worker has failed, and none goes on */
+
+    /* One-to-one answers that leave ties out, or NULL. */
+    struct tied_rows *tied; /* [n_chunks] */
+
+    /* Lists only: chunks from the first on get their place in out as soon as
+     * those before them are counted. */
+    int64_t *offset;           /* of out, for these rows */
+    int64_t n_before;          /* entries of out before theirs */
+    struct chunk_pairs *pairs; /* [n_chunks] */
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+    int64_t n_counted;       /* chunks from the first on */
+    int64_t n_counted_pairs; /* of these */
+    int64_t n_placed;        /* chunks from the first on */
+    int64_t room;            /* pairs that out has room for */
+
+    oj_status lack; /* why a worker has no slot */
+    struct oj_error lack_error;
+};
+
+struct cuda_batch_worker
+{
+    struct cuda_join_batch *batch;
+    struct oj_cuda_place *place;
+    struct oj_cuda_slot *slot;
+    struct oj_cuda_points points; /* of its chunk, on the device */
+    struct oj_error *err;
+};
+
+static const struct oj_cuda_index *
+index_on_device(const struct cuda_join_batch *b,
+                const struct oj_cuda_place *place)
+{
+    return b->is_tied ? place->of[b->number]->asked : place->of[b->number];
+}
+
+static int is_stopped(const struct cuda_join_batch *b)
+{
+    return __atomic_load_n(&b->stop, __ATOMIC_RELAXED);
+}
+
+/* ---- sizes -------------------------------------------------------------- */
+
+struct batch_sizes
+{
+    int64_t chunk_rows;
+    int64_t spare_bytes; /**< that pairs may take of each device meanwhile */
+    int n_workers; /**< at most OJ_CUDA_MOST_SLOTS, and one for each chunk */
+};
+
+/* Memory of the caller that is pinned: few large chunks keep both directions of
+ * the bus busy.  Ordinary memory: as many threads as copy faster together; with
+ * 170 million rows on 16 cores chunks of 64, 128, 256 and 512 thousand rows
+ * took 209, 121, 80 and 69 ms, and with 1 million rows chunks of 16, 32, 128
+ * and 256 thousand 4.0, 2.7, 1.8 and 1.9 ms. */
+static const int64_t pinned_workers = 4, pinned_rows = 2 << 20;
+static const int64_t most_staging_workers = 16, staged_rows = 512 << 10;
+static const int64_t least_rows = 4096, few_rows = 128 << 10;
+/* Lists of families that want large chunks: the 20 nearest of 10 million rows,
+ * on 16 cores, with chunks of 128, 512 and 1,024 thousand rows 1,441, 847 and
+ * 678 ms, the 2 nearest 151, 118 and 96. */
+static const int64_t large_rows = 1 << 20, large_chunks = 8;
+
+/* Of the memory that is free, slots and what families need for them get at
+ * most this part; and at most so many bytes.  Pairs that wait may have half of
+ * the rest. */
+static const double slots_share = 0.5, spare_share = 0.25;
+static const int64_t most_slot_bytes = (int64_t)4 << 30;
+
+int64_t oj_cuda_index_room_on(const struct oj_cuda_device *device)
+{
+    size_t free_bytes = 0, total_bytes = 0;
+    uint64_t reserved = 0, used = 0;
+    int64_t room;
+    (void)cudaSetDevice(device->ordinal);
+    if (cudaMemGetInfo(&free_bytes, &total_bytes) != cudaSuccess)
+        (void)cudaGetLastError();
+    if (device->pool != NULL &&
+        cudaMemPoolGetAttribute(device->pool, cudaMemPoolAttrReservedMemCurrent,
+                                &reserved) == cudaSuccess &&
+        cudaMemPoolGetAttribute(device->pool, cudaMemPoolAttrUsedMemCurrent,
+                                &used) == cudaSuccess &&
+        reserved > used)
+        free_bytes += (size_t)(reserved - used);
+    room = (int64_t)free_bytes;
+    if (device->limit > 0)
+        room = oj_least(room, device->limit - device->used);
+    return room;
+}
+
+static int64_t slot_row_bytes(int leaves_open)
+{
+    return SLOT_ROW_BYTES + (leaves_open ? OPEN_CHUNKS * OPEN_ROW_BYTES : 0);
+}
+
+static int64_t least_free_memory(const struct oj_gpu_index *index)
+{
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < index->n_places; i++)
+    {
+        int64_t room = oj_cuda_index_room_on(&index->place[i].device);
+        /* Slots of earlier batches are used again. */
+        for (int s = 0; s < OJ_CUDA_MOST_SLOTS; s++)
+        {
+            if (index->slot[s].device == &index->place[i].device)
+                room += index->slot[s].n_rows * SLOT_ROW_BYTES +
+                        index->slot[s].open.capacity * OPEN_ROW_BYTES;
+        }
+        least = oj_least(least, room);
+    }
+    return least;
+}
+
+static int64_t count_workers(const struct oj_gpu_index *index, int direct)
+{
+    int64_t n_threads = index->options.n_threads;
+    int64_t n_places = index->n_places;
+    if (direct)
+        return oj_least(n_places * pinned_workers, OJ_CUDA_MOST_SLOTS);
+    if (n_threads < 1)
+        n_threads = oj_most(sysconf(_SC_NPROCESSORS_ONLN), 1);
+    n_threads = oj_least(n_threads, most_staging_workers * n_places);
+    return oj_least(oj_most(n_threads, 2 * n_places), OJ_CUDA_MOST_SLOTS);
+}
+
+/* Small batches, too, are cut, so that copies and kernels overlap. */
+static int64_t choose_rows_per_chunk(const struct cuda_join_batch *b,
+                                     int64_t n_rows, int64_t n_workers,
+                                     int direct)
+{
+    int64_t n = direct ? pinned_rows : staged_rows;
+    int64_t even = n_rows / (4 * n_workers) / least_rows * least_rows;
+    if (b->index->options.gpu_batch > 0)
+        return oj_least(b->index->options.gpu_batch, n_rows);
+    if (b->lists && b->family->wants_large_chunks)
+    {
+        n = large_rows;
+        even = n_rows / large_chunks;
+    }
+    return oj_least(oj_most(oj_least(n, even), few_rows), n_rows);
+}
+
+static struct batch_sizes choose_sizes(const struct cuda_join_batch *b,
+                                       int64_t n_rows, int direct)
+{
+    const struct oj_gpu_index *index = b->index;
+    const struct oj_cuda_index *of = index_on_device(b, &index->place[0]);
+    int64_t n_places = index->n_places;
+    int64_t n_workers = count_workers(index, direct);
+    int64_t n = choose_rows_per_chunk(b, n_rows, n_workers, direct);
+    int64_t on_each = (n_workers + n_places - 1) / n_places;
+    int64_t all = least_free_memory(index);
+    int64_t room = (int64_t)((double)all * slots_share);
+    struct batch_sizes sizes;
+    room = oj_least(room, most_slot_bytes);
+    while (on_each > 1 || n > least_rows)
+    {
+        int64_t bytes =
+            n * slot_row_bytes(b->leaves_open) + of->family->batch_bytes(of, n);
+        if (bytes * on_each <= room)
+            break;
+        if (on_each > 2 || n <= least_rows)
+            on_each--;
+        else
+            n = oj_most(n / 2, least_rows);
+    }
+    n_workers = oj_least(n_workers, on_each * n_places);
+    sizes.chunk_rows = n;
+    sizes.spare_bytes = (int64_t)((double)all * spare_share);
+    sizes.n_workers = (int)oj_least(n_workers, (n_rows + n - 1) / n);
+    return sizes;
+}
+
+/* ---- one chunk ---------------------------------------------------------- */
+
+static __global__ void count_matched(int64_t n, const int32_t *row,
+                                     unsigned long long *n_matched)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int n_block = __syncthreads_count(i < n && row[i] >= 0);
+    if (threadIdx.x == 0 && n_block > 0)
+        atomicAdd(n_matched, (unsigned long long)n_block);
+}
+
+static oj_status upload_coordinates(struct cuda_batch_worker *w, int64_t first,
+                                    int64_t n)
+{
+    struct oj_cuda_slot *slot = w->slot;
+    const double *x = w->batch->input->x + first;
+    const double *y = w->batch->input->y + first;
+    size_t bytes = (size_t)n * sizeof(double);
+    if (!w->batch->in_pinned)
+    {
+        memcpy(slot->stage.data, x, bytes);
+        memcpy(slot->stage.data + bytes, y, bytes);
+        x = (const double *)(const void *)slot->stage.data;
+        y = x + n;
+    }
+    OJ_CUDA_TRY(cudaMemcpyAsync(slot->d_x, x, bytes, cudaMemcpyHostToDevice,
+                                slot->stream),
+                "copying points", w->err);
+    OJ_CUDA_TRY(cudaMemcpyAsync(slot->d_y, y, bytes, cudaMemcpyHostToDevice,
+                                slot->stream),
+                "copying points", w->err);
+    return OJ_OK;
+}
+
+/* Copies the points of a chunk in. Nothing waits for them, but where the pace
+ * is asked for next: it is that of kernels. */
+static oj_status upload_points(struct cuda_batch_worker *w, int64_t first,
+                               int64_t n)
+{
+    const struct oj_relation *relation = &w->batch->index->relation;
+    memset(&w->points, 0, sizeof w->points);
+    w->points.n = n;
+    w->points.x = w->slot->d_x;
+    w->points.y = w->slot->d_y;
+    OJ_TRY(upload_coordinates(w, first, n));
+    if (w->batch->family->knows_columns)
+        OJ_TRY(upload_point_columns(w->slot, w->batch->input,
+                                    relation->exclude_self ||
+                                        relation->unordered_pairs != 0,
+                                    first, &w->points, w->err));
+    if (w->slot->pace[w->batch->is_tied].n_rows > 0)
+        return OJ_OK;
+    return wait_for_slot_stream(w->slot, w->err);
+}
+
+static struct oj_cuda_points
+points_from_row_on(const struct oj_cuda_points *all, int64_t at, int64_t n)
+{
+    const auto behind = [at](auto *column)
+    { return column != NULL ? column + at : NULL; };
+    struct oj_cuda_points part;
+    part.n = n;
+    part.x = all->x + at;
+    part.y = all->y + at;
+    part.fid = behind(all->fid);
+    part.on_class = behind(all->on_class);
+    part.exclude_class = behind(all->exclude_class);
+    part.max_distance = behind(all->max_distance);
+    return part;
+}
+
+/* Puts the open ones of points, which are rows of the batch from first on,
+ * behind those of the slot, in any order. */
+static __global__ void
+append_open_rows(const __grid_constant__ struct oj_cuda_points points,
+                 int64_t first, const int32_t *row,
+                 const __grid_constant__ struct oj_cuda_open_rows open,
+                 unsigned long long *n_appended)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, at;
+    int is_open = i < points.n && row[i] == OJ_TIED_ROW;
+    uint32_t lane = threadIdx.x % 32;
+    uint32_t votes = __ballot_sync(0xFFFFFFFFu, is_open);
+    unsigned long long before = 0;
+    if (lane == 0 && votes != 0)
+        before = atomicAdd(n_appended, (unsigned long long)__popc(votes));
+    before = __shfl_sync(0xFFFFFFFFu, before, 0);
+    if (!is_open)
+        return;
+    at = open.n + (int64_t)before + __popc(votes & ((1u << lane) - 1u));
+    open.row[at] = first + i;
+    open.x[at] = points.x[i];
+    open.y[at] = points.y[i];
+}
+
+static oj_status enqueue_join_kernel(struct cuda_batch_worker *w,
+                                     const struct oj_cuda_points *points,
+                                     int64_t first)
+{
+    struct oj_cuda_slot *slot = w->slot;
+    const struct cuda_join_batch *b = w->batch;
+    struct oj_cuda_work work(slot->device, slot->stream, "joining", w->err);
+    OJ_TRY(work.clear(slot->d_matched, 2));
+    OJ_TRY((b->leaves_open ? b->family->join_most : b->family->join_one)(
+        index_on_device(b, w->place), &work, points, slot->d_row,
+        slot->d_measure));
+    if (b->leaves_open)
+        OJ_TRY(work.run<BLOCK>(points->n, append_open_rows, *points, first,
+                               slot->d_row, slot->open, slot->d_matched + 1));
+    return work.run(points->n, count_matched, points->n, slot->d_row,
+                    slot->d_matched);
+}
+
+/* Adds the tied ones of n rows from first on. Ties are few, as a rule: blocks
+ * of rows are looked at first. */
+static oj_status collect_tied_rows(struct tied_rows *tied, int64_t first,
+                                   int64_t n, const int32_t *row,
+                                   struct oj_error *err)
+{
+    int64_t known = tied->n;
+    for (int64_t at = 0, end; at < n; at = end)
+    {
+        int64_t n_tied = 0;
+        end = oj_least(at + TIED_BLOCK, n);
+        for (int64_t i = at; i < end; i++)
+            n_tied += row[i] == OJ_TIED_ROW;
+        if (n_tied == 0)
+            continue;
+        OJ_ROOM(tied->row, known, known + n_tied, tied->capacity, err);
+        for (int64_t i = at; i < end; i++)
+        {
+            if (row[i] == OJ_TIED_ROW)
+                tied->row[known++] = first + i;
+        }
+    }
+    tied->n = known; /* a chunk that fails may be tried again */
+    return OJ_OK;
+}
+
+/* The stage is free for answers as soon as the points are on the device: the
+ * copies out stand behind those in on the same stream. */
+static oj_status
+join_rows_with_one_answer_each(struct cuda_batch_worker *w,
+                               const struct oj_cuda_points *points,
+                               int64_t first, struct tied_rows *tied)
+{
+    struct cuda_join_batch *b = w->batch;
+    struct oj_cuda_slot *slot = w->slot;
+    int64_t n = points->n;
+    double *measure = b->out->measure + first;
+    int32_t *row = b->out->join_row + first;
+    size_t size = (size_t)n;
+    double *to_measure = measure;
+    int32_t *to_row = row;
+    if (!b->out_pinned)
+    {
+        to_measure = (double *)(void *)slot->stage.data;
+        to_row = (int32_t *)(void *)(to_measure + n);
+    }
+    OJ_TRY(enqueue_join_kernel(w, points, first));
+    OJ_TRY(enqueue_copy_to_host(slot, slot->matched, slot->d_matched,
+                                2 * sizeof *slot->matched, w->err));
+    OJ_TRY(enqueue_copy_to_host(slot, to_row, slot->d_row,
+                                n * (int64_t)sizeof *to_row, w->err));
+    OJ_TRY(enqueue_copy_to_host(slot, to_measure, slot->d_measure,
+                                n * (int64_t)sizeof *to_measure, w->err));
+    OJ_TRY(wait_for_slot_stream(slot, w->err));
+    if (!b->out_pinned)
+    {
+        copy_to_result(b->goes_past_caches, row, to_row, size * sizeof *to_row);
+        copy_to_result(b->goes_past_caches, measure, to_measure,
+                       size * sizeof *to_measure);
+    }
+    if (tied != NULL)
+        OJ_TRY(collect_tied_rows(tied, first, n, to_row, w->err));
+    slot->open.n += (int64_t)slot->matched[1];
+    __atomic_add_fetch(&b->n_matched, (int64_t)slot->matched[0],
+                       __ATOMIC_RELAXED);
+    return OJ_OK;
+}
+
+/* n of the slot's open rows, from the at-th on; as many as a chunk has at
+ * most. */
+static oj_status answer_some_open_rows(struct cuda_batch_worker *w, int64_t at,
+                                       int64_t n)
+{
+    struct cuda_join_batch *b = w->batch;
+    struct oj_cuda_slot *slot = w->slot;
+    const struct oj_cuda_index *asked = w->place->of[b->number]->asked;
+    int64_t *row = (int64_t *)(void *)slot->stage.data;
+    double *measure = (double *)(void *)(row + n);
+    int32_t *join_row = (int32_t *)(void *)(measure + n);
+    struct oj_cuda_work work(slot->device, slot->stream, "joining", w->err);
+    struct oj_cuda_points points = {};
+    int64_t n_matched = 0;
+    points.n = n;
+    points.x = slot->open.x + at;
+    points.y = slot->open.y + at;
+    OJ_TRY(oj_check_cancel(b->index->options.cancel, w->err));
+    OJ_TRY(asked->family->join_one(asked, &work, &points, slot->d_row,
+                                   slot->d_measure));
+    OJ_TRY(enqueue_copy_to_host(slot, row, slot->open.row + at,
+                                n * (int64_t)sizeof *row, w->err));
+    OJ_TRY(enqueue_copy_to_host(slot, measure, slot->d_measure,
+                                n * (int64_t)sizeof *measure, w->err));
+    OJ_TRY(enqueue_copy_to_host(slot, join_row, slot->d_row,
+                                n * (int64_t)sizeof *join_row, w->err));
+    OJ_TRY(wait_for_slot_stream(slot, w->err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        b->out->join_row[row[i]] = join_row[i];
+        b->out->measure[row[i]] = measure[i];
+        n_matched += join_row[i] >= 0;
+    }
+    __atomic_add_fetch(&b->n_matched, n_matched, __ATOMIC_RELAXED);
+    return OJ_OK;
+}
+
+/* Without memory for n of them their halves are tried, as with chunks. */
+static oj_status answer_open_rows_or_their_halves(struct cuda_batch_worker *w,
+                                                  int64_t at, int64_t n)
+{
+    struct oj_error first_error;
+    oj_status status = answer_some_open_rows(w, at, n);
+    if (status != OJ_ERR_NOMEM || n < 2 * LEAST_ROWS)
+        return status;
+    first_error = *w->err;
+    status = answer_open_rows_or_their_halves(w, at, n / 2);
+    if (status == OJ_OK)
+        status = answer_open_rows_or_their_halves(w, at + n / 2, n - n / 2);
+    if (status == OJ_ERR_NOMEM)
+        *w->err = first_error;
+    return status;
+}
+
+/* Answers what chunks have left open in the slot. Together, where they lie
+ * closer, such rows cost the device a fraction of what they cost chunk by
+ * chunk. */
+static oj_status answer_open_rows_of_slot(struct cuda_batch_worker *w)
+{
+    struct oj_cuda_pace *pace = &w->slot->pace[1];
+    int64_t n_rows = w->slot->open.n;
+    for (int64_t at = 0, n; at < n_rows && !is_stopped(w->batch); at += n)
+    {
+        double start = oj_clock_seconds();
+        n = oj_cuda_pace_rows(pace, n_rows - at);
+        n = oj_least(n, w->batch->chunk_rows);
+        OJ_TRY(answer_open_rows_or_their_halves(w, at, n));
+        oj_cuda_pace_took(pace, n, oj_clock_seconds() - start);
+    }
+    w->slot->open.n = 0;
+    return OJ_OK;
+}
+
+static oj_status store_found_pairs(struct cuda_batch_worker *w,
+                                   struct chunk_pairs *pairs, int64_t n,
+                                   struct oj_cuda_pairs *found)
+{
+    struct cuda_join_batch *b = w->batch;
+    int64_t n_found = found->n_pairs;
+    int64_t n_kept = __atomic_add_fetch(&b->n_kept, n_found, __ATOMIC_RELAXED);
+    int keeps = n_kept <= b->most_kept;
+    oj_status status =
+        append_found_pairs_to_chunk(pairs, w->slot, n, found, keeps, w->err);
+    if (!keeps || status != OJ_OK)
+        __atomic_sub_fetch(&b->n_kept, n_found, __ATOMIC_RELAXED);
+    return status;
+}
+
+static oj_status check_pair_limit(const struct cuda_join_batch *b,
+                                  int64_t n_pairs, struct oj_error *err)
+{
+    return oj_pairs_fit(b->most_pairs, n_pairs, err);
+}
+
+static oj_status
+join_rows_with_lists_of_pairs(struct cuda_batch_worker *w,
+                              struct chunk_pairs *pairs,
+                              const struct oj_cuda_points *points)
+{
+    struct cuda_join_batch *b = w->batch;
+    struct oj_cuda_slot *slot = w->slot;
+    struct oj_cuda_pairs found = {};
+    int64_t left = 0, n_found;
+    oj_status status;
+    if (b->most_pairs > 0)
+        left = oj_most(
+            b->most_pairs - __atomic_load_n(&b->n_pairs, __ATOMIC_RELAXED), 1);
+    status = oj_cuda_list_pairs(index_on_device(b, w->place), slot->stream,
+                                points, left, &found, w->err);
+    if (status != OJ_OK)
+        return status;
+    n_found = found.n_pairs;
+    status = check_pair_limit(
+        b, __atomic_add_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED), w->err);
+    if (status == OJ_OK)
+        status = store_found_pairs(w, pairs, points->n, &found);
+    if (status == OJ_ERR_NOMEM) /* they are counted again */
+        __atomic_sub_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED);
+    oj_cuda_pairs_drop(slot->device, slot->stream, &found);
+    return status;
+}
+
+static oj_status
+give_uploaded_rows_to_callback(struct cuda_batch_worker *w,
+                               const struct oj_cuda_points *points,
+                               int64_t first)
+{
+    const struct oj_cuda_taker *taker = w->batch->taker;
+    OJ_TRY(taker->take(taker->user, (int)(w->place - w->batch->index->place),
+                       w->slot, first, points, w->err));
+    return wait_for_slot_stream(w->slot, w->err);
+}
+
+/* ---- the places of pairs ------------------------------------------------- */
+
+/* Pairs of all rows, as those counted so far suggest, and a little more. */
+static int64_t estimate_all_pairs(const struct cuda_join_batch *b)
+{
+    double n_rows = (double)b->input->n_features;
+    double n_counted = (double)(b->n_counted * b->chunk_rows);
+    double n;
+    if (b->n_counted == b->n_chunks)
+        return b->n_counted_pairs;
+    n = (double)b->n_counted_pairs * (n_rows / n_counted) * 1.0625;
+    return n < 9e18 ? (int64_t)n : INT64_MAX;
+}
+
+/* The first chunks that are counted tell how much room all will need.  Without
+ * memory for that, pairs wait until all are counted. */
+static void reserve_result_pairs(struct cuda_join_batch *b)
+{
+    struct oj_error ignored;
+    int64_t n = estimate_all_pairs(b);
+    if (b->room > 0 ||
+        (b->n_counted < b->n_workers && b->n_counted < b->n_chunks))
+        return;
+    if (b->most_pairs > 0)
+        n = oj_least(n, b->most_pairs);
+    if (oj_matches_grow(b->out, b->n_before, b->n_before + n, &ignored) ==
+        OJ_OK)
+        b->room = n;
+}
+
+/* The pairs of a chunk are counted: gives those their first place that it can
+ * be known of.  1 when all are: what is left is placed by all workers. */
+static int assign_offset_to_counted_chunk(struct cuda_join_batch *b,
+                                          int64_t chunk)
+{
+    int all;
+    pthread_mutex_lock(&b->lock);
+    b->pairs[chunk].is_counted = 1;
+    while (b->n_counted < b->n_chunks && b->pairs[b->n_counted].is_counted)
+    {
+        struct chunk_pairs *pairs = &b->pairs[b->n_counted++];
+        pairs->first = b->n_counted_pairs;
+        b->n_counted_pairs += pairs->n;
+    }
+    reserve_result_pairs(b);
+    all = b->n_counted == b->n_chunks;
+    pthread_mutex_unlock(&b->lock);
+    return all;
+}
+
+/* A chunk's pairs, and where they go. */
+struct placing
+{
+    struct chunk_pairs *pairs;
+    struct pairs_place place;
+};
+
+/* Whether there are pairs that can be placed from device: the caller does. */
+static int next_chunk_ready_for_result(struct cuda_join_batch *b,
+                                       const struct oj_cuda_device *device,
+                                       struct placing *next)
+{
+    struct oj_matches *out = b->out;
+    next->pairs = NULL;
+    pthread_mutex_lock(&b->lock);
+    for (int64_t c = b->n_placed; next->pairs == NULL && c < b->n_counted; c++)
+    {
+        struct chunk_pairs *pairs = &b->pairs[c];
+        if (pairs->is_placed || pairs->device != device ||
+            pairs->first + pairs->n > b->room)
+            continue;
+        pairs->is_placed = 1;
+        next->pairs = pairs;
+        next->place.at = b->n_before + pairs->first;
+        next->place.end = b->offset + c * b->chunk_rows + 1;
+        next->place.row = out->join_row + next->place.at;
+        next->place.measure = out->measure + next->place.at;
+        next->place.n_matched = 0;
+        next->place.goes_past_caches = b->goes_past_caches;
+    }
+    while (b->n_placed < b->n_counted && b->pairs[b->n_placed].is_placed)
+        b->n_placed++;
+    pthread_mutex_unlock(&b->lock);
+    return next->pairs != NULL;
+}
+
+/* All that can be placed now. */
+static oj_status copy_ready_chunks_to_result(struct cuda_join_batch *b,
+                                             struct oj_cuda_slot *slot,
+                                             struct oj_error *err)
+{
+    struct placing next;
+    while (!is_stopped(b) &&
+           next_chunk_ready_for_result(b, slot->device, &next))
+    {
+        OJ_TRY(oj_check_cancel(b->index->options.cancel, err));
+        OJ_TRY(copy_chunk_to_result(next.pairs, slot, &next.place, err));
+        __atomic_add_fetch(&b->n_matched, next.place.n_matched,
+                           __ATOMIC_RELAXED);
+        __atomic_sub_fetch(&b->n_kept, next.pairs->n_kept, __ATOMIC_RELAXED);
+    }
+    return OJ_OK;
+}
+
+/* ---- workers ------------------------------------------------------------ */
+
+/* Rows at .. at + n - 1 of the worker's chunk; without memory for them their
+ * halves are tried. */
+static oj_status join_rows_or_their_halves(struct cuda_batch_worker *w,
+                                           int64_t chunk, int64_t at, int64_t n)
+{
+    struct cuda_join_batch *b = w->batch;
+    struct oj_cuda_points points = points_from_row_on(&w->points, at, n);
+    int64_t first = chunk * b->chunk_rows + at;
+    struct oj_error first_error;
+    oj_status status;
+    if (is_stopped(b))
+        return OJ_OK;
+    OJ_TRY(oj_check_cancel(b->index->options.cancel, w->err));
+    if (b->taker != NULL)
+        status = give_uploaded_rows_to_callback(w, &points, first);
+    else
+        status = b->lists ? join_rows_with_lists_of_pairs(w, &b->pairs[chunk],
+                                                          &points)
+                          : join_rows_with_one_answer_each(
+                                w, &points, first,
+                                b->tied != NULL ? &b->tied[chunk] : NULL);
+    if (status != OJ_ERR_NOMEM || n < 2 * LEAST_ROWS)
+        return status;
+    first_error = *w->err;
+    OJ_TRY(wait_for_slot_stream(w->slot, w->err)); /* copies from stages */
+    status = join_rows_or_their_halves(w, chunk, at, n / 2);
+    if (status == OJ_OK)
+        status = join_rows_or_their_halves(w, chunk, at + n / 2, n - n / 2);
+    if (status == OJ_ERR_NOMEM)
+        *w->err = first_error;
+    return status;
+}
+
+static oj_status upload_and_join_chunk(struct cuda_batch_worker *w,
+                                       int64_t chunk)
+{
+    struct cuda_join_batch *b = w->batch;
+    struct oj_cuda_pace *pace = &w->slot->pace[b->is_tied];
+    int64_t first = chunk * b->chunk_rows, left = b->input->n_features - first;
+    int64_t n_rows = left < b->chunk_rows ? left : b->chunk_rows;
+    OJ_TRY(upload_points(w, first, n_rows));
+    for (int64_t at = 0, n; at < n_rows; at += n)
+    {
+        double start = oj_clock_seconds();
+        n = oj_cuda_pace_rows(pace, n_rows - at);
+        OJ_TRY(join_rows_or_their_halves(w, chunk, at, n));
+        oj_cuda_pace_took(pace, n, oj_clock_seconds() - start);
+    }
+    if (!b->lists || b->taker != NULL)
+        return OJ_OK;
+    if (assign_offset_to_counted_chunk(b, chunk))
+        return OJ_OK;
+    return copy_ready_chunks_to_result(b, w->slot, w->err);
+}
+
+static oj_status join_chunks_until_none_left(struct cuda_batch_worker *w)
+{
+    struct cuda_join_batch *b = w->batch;
+    while (!is_stopped(b))
+    {
+        int64_t chunk = __atomic_fetch_add(&b->next_chunk, 1, __ATOMIC_RELAXED);
+        if (chunk >= b->n_chunks)
+            break;
+        if (b->leaves_open &&
+            w->slot->open.capacity - w->slot->open.n < b->chunk_rows)
+            OJ_TRY(answer_open_rows_of_slot(w));
+        OJ_TRY(upload_and_join_chunk(w, chunk));
+    }
+    return b->leaves_open ? answer_open_rows_of_slot(w) : OJ_OK;
+}
+
+/* Slots are made here, so that one device works while the memory of another is
+ * being found. A worker without a slot leaves the chunks to the others. */
+static oj_status run_worker(struct cuda_join_batch *b, int i,
+                            struct oj_error *err)
+{
+    struct cuda_batch_worker w = {};
+    int staged = !b->in_pinned || !b->out_pinned || b->lists;
+    oj_status status;
+    w.batch = b;
+    w.place = &b->index->place[i % b->index->n_places];
+    w.slot = &b->index->slot[i];
+    w.err = err;
+    if (__atomic_load_n(&b->next_chunk, __ATOMIC_RELAXED) >= b->n_chunks)
+        return OJ_OK;
+    status = make_slot(&w.place->device, b->chunk_rows,
+                       b->leaves_open ? OPEN_CHUNKS * b->chunk_rows : 0, staged,
+                       w.slot, err);
+    if (status != OJ_OK)
+    {
+        oj_cuda_index_slot_free(w.slot);
+        pthread_mutex_lock(&b->lock);
+        b->lack = status;
+        b->lack_error = *err;
+        pthread_mutex_unlock(&b->lock);
+        return OJ_OK;
+    }
+    if (w.slot->family != b->number)
+        memset(w.slot->pace, 0, sizeof w.slot->pace);
+    w.slot->family = b->number;
+    return join_chunks_until_none_left(&w);
+}
+
+/* Each with a device of its own; what is under way must not outlive the arrays
+ * it writes to. */
+template <typename Run>
+static oj_status run_on_all_workers(struct cuda_join_batch *b, Run run,
+                                    struct oj_error *err)
+{
+    return oj_cuda_threads_try_side_by_side(
+        b->n_workers,
+        [=](int i, struct oj_error *error)
+        {
+            const struct oj_cuda_slot *slot = &b->index->slot[i];
+            cudaError_t set = cudaSetDevice(
+                b->index->place[i % b->index->n_places].device.ordinal);
+            oj_status status =
+                set == cudaSuccess
+                    ? run(b, i, error)
+                    : oj_cuda_fail(error, set, "choosing a device");
+            if (status != OJ_OK)
+                __atomic_store_n(&b->stop, 1, __ATOMIC_RELAXED);
+            if (slot->stream != NULL)
+                (void)cudaStreamSynchronize(slot->stream);
+            (void)cudaGetLastError();
+            return status;
+        },
+        err);
+}
+
+/* ---- a batch ------------------------------------------------------------ */
+
+/* Chunks that were not placed on the way. A worker that made nothing leaves
+ * them to others of its device. */
+static oj_status copy_remaining_chunks_of_worker(struct cuda_join_batch *b,
+                                                 int i, struct oj_error *err)
+{
+    struct oj_cuda_slot *slot = &b->index->slot[i];
+    return slot->stream != NULL ? copy_ready_chunks_to_result(b, slot, err)
+                                : OJ_OK;
+}
+
+/* All chunks are counted: what has no place yet gets it. */
+static oj_status copy_remaining_chunks_to_result(struct cuda_join_batch *b,
+                                                 struct oj_error *err)
+{
+    struct oj_matches *out = b->out;
+    int64_t n = b->n_counted_pairs;
+    if (n > b->room)
+        OJ_TRY(
+            oj_matches_grow(out, b->n_before + b->room, b->n_before + n, err));
+    b->room = n;
+    if (b->n_placed < b->n_chunks)
+        OJ_TRY(run_on_all_workers(b, copy_remaining_chunks_of_worker, err));
+    out->n_entries = b->n_before + n;
+    return OJ_OK;
+}
+
+static void free_chunks(struct cuda_join_batch *b)
+{
+    for (int64_t c = 0; b->pairs != NULL && c < b->n_chunks; c++)
+        chunk_free(&b->pairs[c]);
+    for (int64_t c = 0; b->tied != NULL && c < b->n_chunks; c++)
+        oj_free(b->tied[c].row);
+    oj_free(b->pairs);
+    oj_free(b->tied);
+    b->pairs = NULL;
+    b->tied = NULL;
+}
+
+/* One of each chunk, all zero. */
+template <typename T>
+static oj_status allocate_chunk_array(const struct cuda_join_batch *b, T **out,
+                                      struct oj_error *err)
+{
+    *out = (T *)oj_calloc(b->n_chunks, sizeof(T));
+    return *out != NULL ? OJ_OK : oj_fail_nomem(err, b->n_chunks, sizeof(T));
+}
+
+/* Cuts the batch and sends it through the devices. */
+static oj_status run_chunks(struct cuda_join_batch *b, struct oj_error *err)
+{
+    struct batch_sizes sizes;
+    int64_t n = b->input->n_features;
+    sizes = choose_sizes(b, n, b->in_pinned && b->out_pinned);
+    b->n_workers = sizes.n_workers;
+    b->chunk_rows = sizes.chunk_rows;
+    b->n_chunks = (n + b->chunk_rows - 1) / b->chunk_rows;
+    b->most_kept = sizes.spare_bytes / PAIR_BYTES;
+    if (b->lists)
+        OJ_TRY(allocate_chunk_array(b, &b->pairs, err));
+    if (b->leaves_ties)
+        OJ_TRY(allocate_chunk_array(b, &b->tied, err));
+    OJ_TRY(run_on_all_workers(b, run_worker, err));
+    if (b->next_chunk < b->n_chunks)
+        return oj_fail(err, b->lack, "%s", b->lack_error.message);
+    return OJ_OK;
+}
+
+/* The pairs of all rows, list by list, from entry n_before of out on. */
+static oj_status join_all_chunks_to_lists(struct cuda_join_batch *b,
+                                          struct oj_error *err)
+{
+    b->offset[0] = b->n_before;
+    if (b->input->n_features > 0)
+        OJ_TRY(run_chunks(b, err));
+    return copy_remaining_chunks_to_result(b, err);
+}
+
+/* All rows are answered but ties, of which only the distance is: makes room for
+ * those and returns them as a layer of points, whose arrays are *buf. */
+static oj_status gather_tied_points(const struct cuda_join_batch *b, int64_t n,
+                                    double **buf, struct oj_flat *points,
+                                    struct oj_error *err)
+{
+    struct oj_matches *out = b->out;
+    const struct oj_cuda_index *asked = b->index->place[0].of[b->number]->asked;
+    double *x, *y, *distance;
+    int64_t t = 0;
+    OJ_TRY(oj_matches_reserve_tied(out, n, err));
+    *buf = x = (double *)oj_malloc(3 * n, sizeof *x);
+    if (x == NULL)
+        return oj_fail_nomem(err, 3 * n, sizeof *x);
+    y = x + n;
+    distance = y + n;
+    for (int64_t c = 0; c < b->n_chunks; c++)
+    {
+        for (int64_t i = 0; i < b->tied[c].n; i++, t++)
+        {
+            int64_t row = b->tied[c].row[i];
+            x[t] = b->input->x[row];
+            y[t] = b->input->y[row];
+            distance[t] = out->measure[row];
+            out->tied_row[t] = row;
+            out->join_row[row] = (int32_t)(OJ_TIED_ROW - t);
+            out->measure[row] = (double)NAN;
+        }
+    }
+    points->n_features = points->n_vertices = n;
+    points->part_kinds = OJ_PART_POINT;
+    points->x = x;
+    points->y = y;
+    points->max_distance =
+        asked->relation.op == OJ_OP_DWITHIN ? distance : NULL;
+    return OJ_OK;
+}
+
+/* Asks again for the ties that the batch leaves, and puts their pairs behind
+ * the rows. */
+static oj_status list_all_pairs_of_tied_rows(struct cuda_join_batch *b,
+                                             struct oj_error *err)
+{
+    struct cuda_join_batch its = {};
+    double *buf = NULL;
+    struct oj_flat points = {};
+    oj_status status;
+    int64_t n = 0;
+    for (int64_t c = 0; c < b->n_chunks; c++)
+        n += b->tied[c].n;
+    OJ_TRY(check_pair_limit(b, b->n_matched, err));
+    if (n == 0)
+        return OJ_OK;
+    if (n > INT32_MAX + (int64_t)OJ_TIED_ROW)
+        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
+                       "the batch has more ties than fit");
+    its.index = b->index;
+    its.number = b->number;
+    its.family = b->index->place[0].of[b->number]->asked->family;
+    its.is_tied = its.lists = 1;
+    its.input = &points;
+    its.out = b->out;
+    its.most_pairs = b->most_pairs;
+    its.n_pairs = b->n_matched;
+    its.n_before = b->out->n_rows;
+    status = gather_tied_points(b, n, &buf, &points, err);
+    if (status == OJ_OK)
+    {
+        its.offset = b->out->tied_offset;
+        status = join_all_chunks_to_lists(&its, err);
+        free_chunks(&its);
+    }
+    b->n_matched += its.n_matched;
+    b->n_pairs = its.n_pairs;
+    oj_free(buf);
+    return status;
+}
+
+/* One answer for each row. */
+static oj_status join_batch_one_pair_per_row(struct cuda_join_batch *b,
+                                             struct oj_error *err)
+{
+    struct oj_matches *out = b->out;
+    int64_t n = b->input->n_features, bytes = n * (int64_t)sizeof(double);
+    int64_t n_ties = b->leaves_ties ? n / TIES_OF : 0;
+    int64_t batch = b->index->options.gpu_batch;
+    OJ_TRY(oj_matches_reserve(out, n, n + n_ties, 0, err));
+    out->n_entries = n;
+    if (n == 0)
+        return OJ_OK;
+    b->out_pinned =
+        n_ties == 0 && oj_cuda_is_pinned(out->measure, bytes) &&
+        oj_cuda_is_pinned(out->join_row, n * (int64_t)sizeof(int32_t));
+    /* With memory that is pinned host threads are few and only wait: they would
+     * take longer to put answers into rows than the device takes to find them
+     * chunk by chunk. A single chunk has all its rows together. */
+    b->leaves_open = !b->leaves_ties && !(b->in_pinned && b->out_pinned) &&
+                     n > (batch > 0 ? batch : few_rows) &&
+                     b->family->join_most != NULL &&
+                     b->index->place[0].of[b->number]->asked != NULL;
+    OJ_TRY(run_chunks(b, err));
+    b->n_pairs = b->n_matched;
+    return b->leaves_ties ? list_all_pairs_of_tied_rows(b, err) : OJ_OK;
+}
+
+static oj_status join_batch_to_matches(struct cuda_join_batch *b,
+                                       struct oj_error *err)
+{
+    struct oj_matches *out = b->out;
+    int64_t n = b->input->n_features;
+    int64_t bytes = n * (int64_t)sizeof(double);
+    if (b->family->find_share != NULL && b->taker == NULL)
+        return oj_cuda_join_shares(b->index, b->number, b->input, out, b->stats,
+                                   err);
+    OJ_CUDA_TRY(cudaSetDevice(b->index->place[0].device.ordinal),
+                "choosing a device", err);
+    b->in_pinned = oj_cuda_is_pinned(b->input->x, bytes) &&
+                   oj_cuda_is_pinned(b->input->y, bytes);
+    b->goes_past_caches = bytes > most_cached_bytes;
+    if (b->taker != NULL)
+    {
+        b->out_pinned = 1;
+        return run_chunks(b, err);
+    }
+    if (b->lists)
+    {
+        OJ_TRY(oj_matches_reserve(out, n, 0, 1, err));
+        b->offset = out->offset;
+        OJ_TRY(join_all_chunks_to_lists(b, err));
+    }
+    else
+        OJ_TRY(join_batch_one_pair_per_row(b, err));
+    out->n_pairs = b->n_pairs;
+    out->n_matched = b->n_matched;
+    return OJ_OK;
+}
+
+/* On threads of their own, whose current device is nobody's. */
+static oj_status run_batch_on_own_threads(struct cuda_join_batch *b,
+                                          struct oj_error *err)
+{
+    double start = oj_clock_seconds();
+    oj_status status = oj_cuda_threads_try_all(
+        1,
+        [&](int, struct oj_error *error)
+        {
+            oj_status joined = join_batch_to_matches(b, error);
+            free_chunks(b);
+            return joined;
+        },
+        err);
+    b->stats->refine_s += oj_clock_seconds() - start;
+    return status;
+}
+
+oj_status oj_cuda_index_join(struct oj_gpu_index *index,
+                             const struct oj_flat *input,
+                             struct oj_matches *out, struct oj_stats *stats,
+                             struct oj_error *err)
+{
+    struct cuda_join_batch batch = {};
+    batch.index = index;
+    batch.input = input;
+    batch.out = out;
+    batch.stats = stats;
+    OJ_TRY(oj_cuda_family_for(index, input, &batch.number, stats, err));
+    batch.family = oj_cuda_family_at(batch.number);
+    batch.lists = oj_relation_gives_lists(&index->relation);
+    batch.leaves_ties = batch.lists && batch.family->list == NULL;
+    batch.lists -= batch.leaves_ties;
+    batch.most_pairs = oj_most_pairs_of_batch(index->options.max_batch_pairs,
+                                              input->n_features);
+    return run_batch_on_own_threads(&batch, err);
+}
+
+oj_status oj_cuda_index_give_chunks(struct oj_gpu_index *index, int family,
+                                    const struct oj_flat *input,
+                                    const struct oj_cuda_taker *taker,
+                                    struct oj_stats *stats,
+                                    struct oj_error *err)
+{
+    struct cuda_join_batch batch = {};
+    batch.index = index;
+    batch.family = oj_cuda_family_at(family);
+    batch.number = family;
+    batch.input = input;
+    batch.taker = taker;
+    batch.stats = stats;
+    return run_batch_on_own_threads(&batch, err);
+}

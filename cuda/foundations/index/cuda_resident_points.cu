@@ -1,0 +1,219 @@
+/* Joins of points that lie on the device already, in order of a stream of the
+ * caller's: nothing is copied, and of lists their size alone is waited for. */
+#include "cuda_resident_points.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+#include "../device/cuda_stream_work.cuh"
+#include "cuda_pair_listing.cuh"
+
+/* The caller's current device is as it was at the end. */
+struct current_device
+{
+    int before = -1;
+
+    OJ_MUST_USE oj_status choose(int ordinal, struct oj_error *err)
+    {
+        OJ_CUDA_TRY(cudaGetDevice(&before), "asking for the device", err);
+        OJ_CUDA_TRY(cudaSetDevice(ordinal), "choosing a device", err);
+        return OJ_OK;
+    }
+    ~current_device()
+    {
+        if (before >= 0)
+            (void)cudaSetDevice(before);
+        (void)cudaGetLastError();
+    }
+};
+
+/* --- what answers ----------------------------------------------------------
+ */
+
+/* Families that leave rows of lists to another, which is put together on the
+ * host, are not asked. */
+oj_status oj_cuda_index_make_resident(
+    const struct oj_flat *join_side, const int32_t *tie_rank,
+    const struct oj_relation *relation, const struct oj_options *options,
+    struct oj_gpu_index **out, struct oj_stats *stats, struct oj_error *err)
+{
+    int lists = oj_relation_gives_lists(relation);
+    const struct oj_cuda_family *family;
+    unsigned refused = OJ_CUDA_PAPERS;
+    for (int i = 0; (family = oj_cuda_family_at(i)) != NULL; i++)
+    {
+        if (lists ? family->list == NULL : family->join_one == NULL)
+            refused |= 1u << i;
+    }
+    return oj_cuda_index_make_without(refused, join_side, tie_rank, relation,
+                                      options, out, stats, err);
+}
+
+oj_status oj_cuda_resident_index(const struct oj_gpu_index *index,
+                                 const struct oj_cuda_index **out,
+                                 struct oj_error *err)
+{
+    int number = oj_cuda_index_chosen(index, NULL);
+    if (number < 0 || index->place[0].of[number] == NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the join side is not ready on the device");
+    *out = index->place[0].of[number];
+    return OJ_OK;
+}
+
+/* Of the columns that joins look at, only FIDs come from callers. */
+oj_status oj_cuda_resident_points(const struct oj_gpu_index *index,
+                                  struct oj_cuda_work *work,
+                                  const struct oj_gpu_points *points,
+                                  struct oj_cuda_points *out)
+{
+    const struct oj_relation *relation = &index->relation;
+    const struct oj_flat *join_side = index->join_side;
+    int asks_fids = relation->exclude_self || relation->unordered_pairs != 0;
+    int64_t stride = points->stride;
+    const double *from_x = points->x, *from_y = points->y;
+    double *x, *y;
+    if ((asks_fids && points->fid == NULL) || join_side->on_class != NULL ||
+        join_side->exclude_class != NULL)
+        return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
+                       "this join asks for columns of the points");
+    *out = {};
+    out->n = points->n;
+    out->fid = points->fid;
+    out->x = from_x;
+    out->y = from_y;
+    if (stride <= 1)
+        return OJ_OK;
+    OJ_TRY(work->make(points->n, &x, &y));
+    out->x = x;
+    out->y = y;
+    return work->each(points->n,
+                      [=] __device__(int64_t i)
+                      {
+                          x[i] = from_x[i * stride];
+                          y[i] = from_y[i * stride];
+                      });
+}
+
+oj_status oj_cuda_resident_answer(const struct oj_cuda_index *of,
+                                  struct oj_cuda_work *work,
+                                  const struct oj_cuda_points *points,
+                                  int32_t *d_row, double *d_measure)
+{
+    if (of->family->join_one == NULL || oj_relation_gives_lists(&of->relation))
+        return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
+                       "this join gives lists, not one answer for each point");
+    return of->family->join_one(of, work, points, d_row, d_measure);
+}
+
+/* --- joins -----------------------------------------------------------------
+ */
+
+static oj_status list_pairs_on_device(const struct oj_gpu_index *index,
+                                      const struct oj_cuda_index *of,
+                                      struct oj_cuda_work *work,
+                                      const struct oj_cuda_points *points,
+                                      struct oj_gpu_pairs *out)
+{
+    struct oj_cuda_pairs found = {};
+    OJ_TRY(oj_cuda_list_pairs(of, work->stream, points,
+                              index->options.max_batch_pairs, &found,
+                              work->err));
+    out->n_pairs = found.n_pairs;
+    out->offset = found.offset.data;
+    out->row = found.row.data;
+    out->measure = found.measure.data;
+    return OJ_OK;
+}
+
+static oj_status join_one_each_on_device(const struct oj_cuda_index *of,
+                                         struct oj_cuda_work *work,
+                                         const struct oj_cuda_points *points,
+                                         struct oj_gpu_pairs *out)
+{
+    struct oj_cuda_work own(work);
+    struct oj_cuda_memory callers = {};
+    OJ_TRY(own.make(points->n, &out->row));
+    if (of->relation.op == OJ_OP_NEAREST || of->relation.op == OJ_OP_DWITHIN)
+        OJ_TRY(own.make(points->n, &out->measure));
+    if (points->n > 0)
+        OJ_TRY(
+            oj_cuda_resident_answer(of, work, points, out->row, out->measure));
+    oj_cuda_hand_over(&own.memory, NULL, &callers);
+    out->n_pairs = points->n;
+    return OJ_OK;
+}
+
+oj_status oj_cuda_index_join_resident(struct oj_gpu_index *index,
+                                      const struct oj_gpu_points *points,
+                                      void *stream, struct oj_gpu_pairs *out,
+                                      struct oj_error *err)
+{
+    struct oj_cuda_device *device = &index->place[0].device;
+    struct current_device current;
+    const struct oj_cuda_index *of;
+    struct oj_cuda_points here;
+    struct oj_gpu_pairs pairs = {};
+    OJ_TRY(current.choose(device->ordinal, err));
+    struct oj_cuda_work work(device, (cudaStream_t)stream, "joining", err);
+    OJ_TRY(oj_cuda_resident_index(index, &of, err));
+    OJ_TRY(oj_cuda_resident_points(index, &work, points, &here));
+    pairs.n_points = points->n;
+    OJ_TRY(oj_relation_gives_lists(&index->relation)
+               ? list_pairs_on_device(index, of, &work, &here, &pairs)
+               : join_one_each_on_device(of, &work, &here, &pairs));
+    *out = pairs;
+    return OJ_OK;
+}
+
+/* Whoever reads them may do so on any stream, so all are waited for. */
+void oj_cuda_index_free_resident(struct oj_gpu_index *index,
+                                 struct oj_gpu_pairs *pairs)
+{
+    struct oj_cuda_device *device = &index->place[0].device;
+    struct oj_error unwanted;
+    struct current_device current;
+    if (current.choose(device->ordinal, &unwanted) != OJ_OK)
+        return;
+    (void)cudaDeviceSynchronize();
+    oj_cuda_free_bytes(device, device->stream, pairs->offset,
+                       pairs->n_points + 1, sizeof *pairs->offset);
+    oj_cuda_free_bytes(device, device->stream, pairs->row, pairs->n_pairs,
+                       sizeof *pairs->row);
+    oj_cuda_free_bytes(device, device->stream, pairs->measure, pairs->n_pairs,
+                       sizeof *pairs->measure);
+    *pairs = {};
+}
+
+/* --- memory and streams of callers -----------------------------------------
+ */
+
+oj_status oj_cuda_device_of(const void *memory, int *ordinal,
+                            struct oj_error *err)
+{
+    struct cudaPointerAttributes what = {};
+    OJ_CUDA_TRY(cudaPointerGetAttributes(&what, memory),
+                "asking where memory lies", err);
+    if (what.type != cudaMemoryTypeDevice && what.type != cudaMemoryTypeManaged)
+        return oj_fail(err, OJ_ERR_ARG, "this is no memory of a CUDA device");
+    if (what.device < 0 || what.device >= OJ_GPU_MAX_DEVICES)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, "GPU %d is one too many",
+                       what.device);
+    *ordinal = what.device;
+    return OJ_OK;
+}
+
+oj_status oj_cuda_order_streams(int ordinal, void *first, void *then,
+                                struct oj_error *err)
+{
+    struct current_device current;
+    cudaEvent_t event;
+    cudaError_t error;
+    OJ_TRY(current.choose(ordinal, err));
+    OJ_CUDA_TRY(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+                "ordering streams", err);
+    error = cudaEventRecord(event, (cudaStream_t)first);
+    if (error == cudaSuccess)
+        error = cudaStreamWaitEvent((cudaStream_t)then, event, 0);
+    (void)cudaEventDestroy(event); /* once it is over */
+    OJ_CUDA_TRY(error, "ordering streams", err);
+    return OJ_OK;
+}

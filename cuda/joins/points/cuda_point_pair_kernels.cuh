@@ -1,0 +1,225 @@
+/** Points of a batch as kernels take them that go through a tree or cells with
+ *  one thread for each point, and what launches have in common. */
+#ifndef CUDA_POINT_PAIR_KERNELS_CUH
+#define CUDA_POINT_PAIR_KERNELS_CUH
+
+#include "../../foundations/index/cuda_pair_listing.cuh"
+#include "../../foundations/index/cuda_pair_sums_add.cuh"
+#include "../../foundations/tree/cuda_tree.h"
+
+struct point_batch
+{
+    int64_t n;
+    const double *x, *y;
+    const int32_t *order;   /* [n] point of each thread, or NULL: its own */
+    double least, most;     /* limits of distances */
+    const double *own_most; /* [n] in place of most, or NULL */
+    int takes_less; /* 1: own ones count where they are not more than most */
+    const int32_t *ordinal_of; /* NULL: ranks are ordinals */
+    struct oj_pair_rule rule;
+};
+
+static inline struct point_batch
+make_point_join_batch(const struct oj_cuda_index *index,
+                      const struct oj_cuda_points *points, const int32_t *order)
+{
+    const struct oj_relation *relation = &index->relation;
+    struct point_batch batch;
+    batch.n = points->n;
+    batch.x = points->x;
+    batch.y = points->y;
+    batch.order = order;
+    batch.least = relation->min_distance;
+    batch.most = relation->max_distance;
+    batch.own_most = points->max_distance;
+    batch.takes_less = relation->op == OJ_OP_NEAREST;
+    batch.ordinal_of = index->layer->ordinal_of.data;
+    batch.rule = oj_cuda_family_pair_rule(relation, index->layer, points);
+    return batch;
+}
+
+static __device__ __forceinline__ int64_t
+point_of_thread(const struct point_batch &batch, int64_t thread)
+{
+    return batch.order != NULL ? batch.order[thread] : thread;
+}
+
+static __device__ __forceinline__ int32_t
+ordinal_of_rank(const struct point_batch &batch, int32_t rank)
+{
+    return batch.ordinal_of != NULL ? batch.ordinal_of[rank] : rank;
+}
+
+static __device__ __forceinline__ double
+max_distance_of_point(const struct point_batch &batch, int64_t i)
+{
+    double own = batch.own_most != NULL ? batch.own_most[i] : batch.most;
+    return batch.takes_less && own > batch.most ? batch.most : own;
+}
+
+/* rank -1: none; measure may be NULL. */
+static __device__ __forceinline__ void
+write_single_answer(const struct point_batch &batch, int64_t i, int32_t rank,
+                    double distance, int32_t *row, double *measure)
+{
+    row[i] = rank >= 0 ? ordinal_of_rank(batch, rank) : -1;
+    if (measure != NULL)
+        measure[i] = rank >= 0 ? distance : NAN;
+}
+
+/* --- counts and sums of pairs by feature ---------------------------------- */
+
+#define POINT_BLOCK 128
+
+/* Tells add(i, ordinal) of the pairs that visit_matches_of_point(side, batch,
+ * i, found) finds; resident: blocks of a processor, or 0. */
+template <int resident, typename Side, typename Add>
+static __global__ void __launch_bounds__(POINT_BLOCK, resident)
+    add_pairs(const __grid_constant__ Side side,
+              const __grid_constant__ struct point_batch batch,
+              const __grid_constant__ Add add)
+{
+    int64_t t = (int64_t)blockIdx.x * POINT_BLOCK + threadIdx.x, i;
+    if (t >= batch.n)
+        return;
+    i = point_of_thread(batch, t);
+    visit_matches_of_point(
+        side, batch, i,
+        [&](int32_t rank, int64_t) { add(i, ordinal_of_rank(batch, rank)); },
+        []() { return true; });
+}
+
+struct add_one
+{
+    unsigned long long *count;
+
+    __device__ __forceinline__ void operator()(int64_t, int32_t ordinal) const
+    {
+        atomicAdd(&count[ordinal], 1ull);
+    }
+};
+
+struct add_values
+{
+    struct oj_cuda_tally tally;
+
+    __device__ __forceinline__ void operator()(int64_t i, int32_t ordinal) const
+    {
+        add_pair_to_feature_sums(tally.request, i,
+                                 sum_words_of_feature(tally, ordinal));
+    }
+};
+
+/* Adds the pairs that visit_matches_of_point(side, ..) finds to tally. */
+template <int resident, typename Side>
+static oj_status add_found_pairs_to_sums(struct oj_cuda_work *work,
+                                         const Side &side,
+                                         const struct point_batch &batch,
+                                         const struct oj_cuda_tally *tally)
+{
+    if (batch.n == 0)
+        return OJ_OK;
+    if (tally->request.n_words == 1)
+        return work->run<POINT_BLOCK>(batch.n,
+                                      add_pairs<resident, Side, add_one>, side,
+                                      batch, add_one{tally->words});
+    return work->run<POINT_BLOCK>(batch.n,
+                                  add_pairs<resident, Side, add_values>, side,
+                                  batch, add_values{*tally});
+}
+
+/* --- lists of pairs that are looked for twice ----------------------------- */
+
+/* So many pairs a thread finds before it looks whether all are too many. */
+#define LOOK_EVERY 65536
+
+/* count [n + 1], the last one 0. Stops when *total, of threads that have found
+ * many, is more than most. */
+template <int resident, typename Side>
+static __global__ void __launch_bounds__(POINT_BLOCK, resident)
+    count_pairs(const __grid_constant__ Side side,
+                const __grid_constant__ struct point_batch batch, int64_t most,
+                unsigned long long *total, int64_t *count)
+{
+    int64_t t = (int64_t)blockIdx.x * POINT_BLOCK + threadIdx.x, i;
+    uint32_t n = 0, told = 0;
+    if (t == batch.n)
+        count[t] = 0;
+    if (t >= batch.n)
+        return;
+    i = point_of_thread(batch, t);
+    visit_matches_of_point(
+        side, batch, i, [&](int32_t, int64_t) { n++; },
+        [&]()
+        {
+            uint32_t more = n - told;
+            if (more < LOOK_EVERY)
+                return true;
+            told = n;
+            return (int64_t)atomicAdd(total, (unsigned long long)more) + more <=
+                   most;
+        });
+    count[i] = n;
+}
+
+/* Ranks, or with as_ordinals ordinals; measure may be NULL. */
+template <int resident, typename Side>
+static __global__ void __launch_bounds__(POINT_BLOCK, resident)
+    put_pairs(const __grid_constant__ Side side,
+              const __grid_constant__ struct point_batch batch, int as_ordinals,
+              const int64_t *offset, int32_t *row, double *measure)
+{
+    int64_t t = (int64_t)blockIdx.x * POINT_BLOCK + threadIdx.x, i, at;
+    double x, y;
+    if (t >= batch.n)
+        return;
+    i = point_of_thread(batch, t);
+    at = offset[i];
+    if (at == offset[i + 1])
+        return;
+    x = batch.x[i];
+    y = batch.y[i];
+    visit_matches_of_point(
+        side, batch, i,
+        [&](int32_t rank, int64_t entry)
+        {
+            row[at] = as_ordinals ? ordinal_of_rank(batch, rank) : rank;
+            if (measure != NULL)
+                measure[at] = distance_to_entry(side, x, y, entry);
+            at++;
+        },
+        []() { return true; });
+}
+
+/* Lists the pairs of batch that visit_matches_of_point(side, ..) finds, once to
+ * count and once to write, with what distance_to_entry(side, ..) says where
+ * has_measure is 1. in_order: they may stay as they are found; else those of
+ * each row are put in the order of ranks.  most: that fit into the memory of
+ * the device. */
+template <int resident, typename Side>
+static oj_status list_found_pairs(struct oj_cuda_listing *l, const Side &side,
+                                  const struct point_batch &batch, int64_t most,
+                                  int has_measure, int in_order)
+{
+    int64_t n = batch.n, *offset = l->out.offset.data;
+    int64_t limit =
+        l->max_pairs > 0 && n > 1 && l->max_pairs < most ? l->max_pairs : most;
+    unsigned long long *total = NULL;
+    OJ_TRY(l->make_zeros(1, &total));
+    OJ_TRY(l->run<POINT_BLOCK>(n + 1, count_pairs<resident, Side>, side, batch,
+                               limit, total, offset));
+    OJ_TRY(l->sum_pairs());
+    if (l->out.n_pairs > most)
+        return oj_fail(l->err, OJ_ERR_NOMEM,
+                       "the device has no memory for %lld pairs or more",
+                       (long long)l->out.n_pairs);
+    if (l->out.n_pairs == 0)
+        return OJ_OK;
+    OJ_TRY(l->make_pairs(has_measure));
+    OJ_TRY(l->run<POINT_BLOCK>(n, put_pairs<resident, Side>, side, batch,
+                               in_order, offset, l->out.row.data,
+                               l->out.measure.data));
+    return in_order ? OJ_OK : oj_cuda_order_rows(l, batch.ordinal_of);
+}
+
+#endif

@@ -1,0 +1,528 @@
+/* Joins of points by distance that no special family has, by a packed tree over
+ * the join side's segments.  Nearest features get k places a point, and the
+ * threads of a warp, with points that lie close together, walk the tree as one.
+ * What has no such limit is counted first, then found again into its place and
+ * put in order: a thread walks for each point. */
+#include "../../foundations/index/cuda_pair_order.cuh"
+#include "../../foundations/tree/cuda_warp_tree_walk.cuh"
+#include "cuda_point_pair_kernels.cuh"
+
+#define BLOCK 128
+
+/* Candidates of a row up to which a thread sorts them. */
+#define SHORT_ROW 256
+
+/* Places of a point are searched one by one. */
+#define MOST_K 128
+
+struct tree_index : oj_cuda_index
+{
+    struct oj_tree_side side;
+    int32_t k; /* no more than there are features */
+};
+
+/* Equal points are told from others by the ends of segments: that needs join
+ * features that are points all, or none. */
+static int mixes_points_and_others(const struct oj_flat *join_side)
+{
+    return !oj_flat_is_points(join_side) &&
+           (join_side->part_kinds & OJ_PART_POINT) != 0;
+}
+
+/* The least distance of a feature of several segments is known at the end only:
+ * too late for the k nearest that are not too near.  Without a greatest
+ * distance of the join's, input features have their own. */
+static int takes_tree_joins(const struct oj_relation *relation,
+                            const struct oj_flat *join_side,
+                            const struct oj_flat *input)
+{
+    int64_t k = relation->k < join_side->n_features ? relation->k
+                                                    : join_side->n_features;
+    if (join_side->max_distance != NULL ||
+        (relation->exclude_same_geometry && mixes_points_and_others(join_side)))
+        return 0;
+    if (relation->op == OJ_OP_DWITHIN)
+        return input == NULL || input->max_distance != NULL ||
+               relation->max_distance < INFINITY;
+    return relation->op == OJ_OP_NEAREST && k <= MOST_K &&
+           (relation->min_distance == 0.0 || oj_flat_is_points(join_side));
+}
+
+static oj_status build_segment_and_ring_trees(struct oj_cuda_index *index,
+                                              struct oj_cuda_work *work)
+{
+    struct tree_index *self = (struct tree_index *)index;
+    int64_t k = self->relation.k, n = self->layer->n_features;
+    self->k = (int32_t)(k < n ? k : n);
+    return oj_cuda_tree_side_build(work, self->layer,
+                                   self->relation.distance_to == OJ_TO_INTERIOR,
+                                   self->k > 1, &self->side);
+}
+
+const struct oj_tree_side *
+oj_cuda_tree_joins_side(const struct oj_cuda_index *wrapped)
+{
+    return &((const struct tree_index *)wrapped)->side;
+}
+
+/* Places and pairs of each point; of pairs within a distance, whose number is
+ * not known, so many as seems usual. */
+static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
+{
+    const struct tree_index *self = (const struct tree_index *)wrapped;
+    const int64_t pair_bytes = (int64_t)(sizeof(double) + sizeof(int32_t));
+    int64_t n_pairs = self->relation.op == OJ_OP_NEAREST ? 2 * self->k : 16;
+    int64_t bytes = OJ_CUDA_POINT_ORDER_BYTES + OJ_CUDA_POINT_COLUMN_BYTES;
+    if (!oj_relation_gives_lists(&self->relation))
+        return n * bytes;
+    return n *
+           (bytes + 4 * (int64_t)sizeof(int64_t) + 2 * n_pairs * pair_bytes);
+}
+
+/* --- one each ------------------------------------------------------------- */
+
+/* A distance that is negative or NaN is one at which nothing counts. */
+static __device__ int is_joinable_point(double x, double y, double most)
+{
+    return isfinite(x) && isfinite(y) && most >= 0.0;
+}
+
+/* A thread's point, and the places of what is nearest to it. */
+struct place_seeker
+{
+    const struct oj_tree_side *side;
+    const struct oj_pair_rule *rule;
+    int64_t row; /* -1: the thread has no point */
+    double px, py;
+    double own_x, own_y; /* less the tree's origin */
+    double slack, own_reach2;
+    struct oj_tree_best best;
+
+    __device__ __forceinline__ double x() const
+    {
+        return own_x;
+    }
+
+    __device__ __forceinline__ double y() const
+    {
+        return own_y;
+    }
+
+    __device__ __forceinline__ double reach2() const
+    {
+        return own_reach2;
+    }
+
+    __device__ __forceinline__ int wants_node(uint32_t at, double d2) const
+    {
+        return !oj_tree_is_known(side, &best, slack, at, d2) &&
+               !oj_tree_comes_too_late(side, &best, at);
+    }
+
+    /* As oj_tree_walk_bound() has it. */
+    __device__ __forceinline__ void set_reach()
+    {
+        double reach = oj_tree_best_bound(&best) + slack;
+        own_reach2 = reach * reach * (1.0 + 1e-14);
+    }
+
+    __device__ __forceinline__ void take_entry(int64_t entry)
+    {
+        if (oj_tree_add_entry(side, rule, row, px, py, entry, &best))
+            set_reach();
+    }
+};
+
+/* Fills the places of best, which is empty, with what is nearest to the point
+ * of row, -1: none. All threads of a warp call it. */
+static __device__ void find_nearest_by_warp(const struct oj_tree_side &side,
+                                            const struct point_batch &batch,
+                                            int64_t row,
+                                            struct oj_warp_walk_memory *memory,
+                                            struct oj_tree_best *best)
+{
+    const struct oj_device_tree &tree = side.segments;
+    struct place_seeker s;
+    s.side = &side;
+    s.rule = &batch.rule;
+    s.row = row;
+    s.px = row >= 0 ? batch.x[row] : NAN;
+    s.py = row >= 0 ? batch.y[row] : NAN;
+    s.own_x = s.px - tree.x0;
+    s.own_y = s.py - tree.y0;
+    s.slack = 7.2e-15 * (fabs(s.own_x) + fabs(s.own_y) + tree.radius);
+    s.own_reach2 = -1.0;
+    s.best = *best;
+    if (best->k > 0 && is_joinable_point(s.px, s.py, best->most))
+    {
+        oj_tree_add_around(&side, &batch.rule, row, s.px, s.py, &s.best);
+        s.set_reach();
+    }
+    walk_tree_by_warp(tree, memory, &s);
+    *best = s.best;
+}
+
+static __global__ void __launch_bounds__(BLOCK)
+    find_nearest_feature(const __grid_constant__ struct oj_tree_side side,
+                         const __grid_constant__ struct point_batch batch,
+                         const struct oj_warp_shares shares, int32_t *row,
+                         double *measure)
+{
+    __shared__ struct oj_warp_walk_memory walks[BLOCK / OJ_WARP_LANES];
+    int64_t t = oj_warp_shares_thread(&shares, batch.n, 0);
+    int64_t i = t >= 0 ? point_of_thread(batch, t) : -1;
+    double distance = 0.0;
+    int32_t rank = -1;
+    struct oj_tree_best best;
+    best.k = 1;
+    best.n = 0;
+    best.stride = 1;
+    best.least = batch.least;
+    best.most = i >= 0 ? max_distance_of_point(batch, i) : -1.0;
+    best.distance = &distance;
+    best.rank = &rank;
+    find_nearest_by_warp(side, batch, i, &walks[threadIdx.x / OJ_WARP_LANES],
+                         &best);
+    if (i >= 0)
+        write_single_answer(batch, i, best.n > 0 ? rank : -1, distance, row,
+                            measure);
+}
+
+/* *order, of the points, is work's. */
+static oj_status make_batch(struct oj_cuda_work *work,
+                            const struct tree_index *self,
+                            const struct oj_cuda_points *points,
+                            struct point_batch *out)
+{
+    int32_t *order;
+    OJ_TRY(oj_cuda_point_order(work, &self->side.segments, points, &order));
+    *out = make_point_join_batch(self, points, order);
+    out->rule.excludes_same &= self->layer->only_points;
+    return OJ_OK;
+}
+
+static oj_status find_nearest_feature_of_each(
+    const struct oj_cuda_index *index, struct oj_cuda_work *work,
+    const struct oj_cuda_points *points, int32_t *d_row, double *d_measure)
+{
+    const struct tree_index *self = (const struct tree_index *)index;
+    struct point_batch batch;
+    if (points->n == 0)
+        return OJ_OK;
+    OJ_TRY(make_batch(work, self, points, &batch));
+    const struct oj_warp_shares shares = oj_warp_shares_of(points->n, 1);
+    return work->run_blocks<BLOCK>(
+        oj_warp_shares_blocks(&shares, points->n, BLOCK), find_nearest_feature,
+        self->side, batch, shares, d_row, d_measure);
+}
+
+/* --- rows of many candidates ---------------------------------------------- */
+
+/* Candidates row by row. */
+struct candidates
+{
+    int64_t n;
+    int64_t *first; /* [rows + 1] */
+    int64_t *count; /* [rows] how many of them, or NULL: all */
+    double *distance;
+    int32_t *rank;
+};
+
+static __device__ __forceinline__ int64_t
+n_candidates_of_row(const struct candidates &rows, int64_t i)
+{
+    return rows.count != NULL ? rows.count[i]
+                              : rows.first[i + 1] - rows.first[i];
+}
+
+/* Rows that one thread would take long to sort. */
+static oj_status find_rows_with_many_candidates(struct oj_cuda_work *work,
+                                                int64_t n_rows,
+                                                const struct candidates &rows,
+                                                struct oj_cuda_row_lists *found)
+{
+    int64_t *first, *end;
+    unsigned *n_long, n;
+    found->n = 0;
+    if (rows.n / SHORT_ROW == 0)
+        return OJ_OK;
+    OJ_TRY(work->make(rows.n / SHORT_ROW, &first, &end));
+    OJ_TRY(work->make_zeros(1, &n_long));
+    OJ_TRY(work->each(n_rows,
+                      [=] __device__(int64_t i)
+                      {
+                          int64_t n_candidates = n_candidates_of_row(rows, i);
+                          unsigned at;
+                          if (n_candidates <= SHORT_ROW)
+                              return;
+                          at = atomicAdd(n_long, 1u);
+                          first[at] = rows.first[i];
+                          end[at] = rows.first[i] + n_candidates;
+                      }));
+    OJ_TRY(work->read(n_long, &n));
+    found->n = n;
+    found->first = first;
+    found->end = end;
+    found->rank = rows.rank;
+    found->measure = rows.distance;
+    return OJ_OK;
+}
+
+/* Puts the candidates of long rows in order; leaves the other rows. Waits for
+ * the stream where rows may be long. */
+static oj_status sort_rows_with_many_candidates(struct oj_cuda_listing *l,
+                                                enum oj_tree_order order,
+                                                const struct candidates &rows)
+{
+    struct oj_cuda_work work(l);
+    struct oj_cuda_row_lists found;
+    OJ_TRY(find_rows_with_many_candidates(&work, l->points->n, rows, &found));
+    return found.n > 0
+               ? oj_cuda_sort_row_lists(&work, &found,
+                                        order == OJ_TREE_BY_RANK
+                                            ? OJ_CUDA_BY_RANK_THEN_MEASURE
+                                            : OJ_CUDA_BY_MEASURE_THEN_RANK,
+                                        NULL)
+               : OJ_OK;
+}
+
+/* --- lists ---------------------------------------------------------------- */
+
+/* Places of a block's points in its shared memory, those of a point BLOCK
+ * apart; most candidates that come near are compared with several of them.
+ * PLACES 0: there are none. */
+template <int PLACES> struct shared_places
+{
+    double distance[PLACES * BLOCK];
+    int32_t rank[PLACES * BLOCK];
+};
+
+template <> struct shared_places<0>
+{
+    double distance[1];
+    int32_t rank[1];
+};
+
+/* The nearest k, at most PLACES unless that is 0: place j of thread t's point
+ * is at j * n + t.  count [n + 1] or reach, the distance of the last one or -1,
+ * may be NULL. */
+template <int PLACES>
+static __global__ void __launch_bounds__(BLOCK)
+    find_k_nearest(const __grid_constant__ struct oj_tree_side side,
+                   const __grid_constant__ struct point_batch batch,
+                   const struct oj_warp_shares shares, int32_t k,
+                   double *distance, int32_t *rank, int64_t *count,
+                   double *reach)
+{
+    __shared__ struct oj_warp_walk_memory walks[BLOCK / OJ_WARP_LANES];
+    __shared__ struct shared_places<PLACES> places;
+    int64_t t = oj_warp_shares_thread(&shares, batch.n, 0);
+    int64_t i = t >= 0 ? point_of_thread(batch, t) : -1;
+    struct oj_tree_best best;
+    best.k = k;
+    best.n = 0;
+    best.stride = PLACES > 0 ? BLOCK : batch.n;
+    best.least = batch.least;
+    best.most = i >= 0 ? max_distance_of_point(batch, i) : -1.0;
+    best.distance = PLACES > 0 ? places.distance + threadIdx.x
+                               : distance + (t >= 0 ? t : 0);
+    best.rank =
+        PLACES > 0 ? places.rank + threadIdx.x : rank + (t >= 0 ? t : 0);
+    find_nearest_by_warp(side, batch, i, &walks[threadIdx.x / OJ_WARP_LANES],
+                         &best);
+    if (i < 0)
+        return;
+    if (count != NULL)
+        count[i] = best.n;
+    if (reach != NULL)
+        reach[i] =
+            best.n > 0 ? best.distance[(best.n - 1) * best.stride] : -1.0;
+    for (int32_t j = 0; PLACES > 0 && j < best.n; j++)
+    {
+        distance[j * batch.n + t] = best.distance[j * best.stride];
+        rank[j * batch.n + t] = best.rank[j * best.stride];
+    }
+}
+
+/* As find_k_nearest(), by the least shared memory that has room for k. */
+static oj_status run_k_nearest(struct oj_cuda_work *work,
+                               const struct tree_index *self,
+                               const struct point_batch &batch,
+                               double *distance, int32_t *rank, int64_t *count,
+                               double *reach)
+{
+    const struct oj_warp_shares shares = oj_warp_shares_of(batch.n, 1);
+    auto *kernel = self->k <= 8    ? find_k_nearest<8>
+                   : self->k <= 24 ? find_k_nearest<24>
+                                   : find_k_nearest<0>;
+    return work->run_blocks<BLOCK>(
+        oj_warp_shares_blocks(&shares, batch.n, BLOCK), kernel, self->side,
+        batch, shares, self->k, distance, rank, count, reach);
+}
+
+/* Makes pairs of what l->out.offset counts: the first of the candidates of each
+ * row, or where first is NULL of the places of each thread's point. */
+static oj_status write_listed_pairs(struct oj_cuda_listing *l,
+                                    const struct point_batch batch,
+                                    const int64_t *first,
+                                    const double *distance, const int32_t *rank)
+{
+    const int64_t *offset = l->out.offset.data;
+    int32_t *row;
+    double *measure;
+    OJ_TRY(l->sum_pairs());
+    OJ_TRY(l->make_pairs(1));
+    row = l->out.row.data;
+    measure = l->out.measure.data;
+    return l->each(
+        batch.n,
+        [=] __device__(int64_t t)
+        {
+            int64_t i = first != NULL ? t : point_of_thread(batch, t);
+            int64_t from = first != NULL ? first[i] : t;
+            int64_t step = first != NULL ? 1 : batch.n;
+            for (int64_t at = offset[i]; at < offset[i + 1]; at++, from += step)
+            {
+                row[at] = ordinal_of_rank(batch, rank[from]);
+                measure[at] = distance[from];
+            }
+        });
+}
+
+/* With ties only the reach of each point is wanted of its places. */
+static oj_status list_nearest(const struct tree_index *self,
+                              struct oj_cuda_listing *l,
+                              const struct point_batch &batch, double *reach)
+{
+    struct oj_cuda_work work(l);
+    double *distance;
+    int32_t *rank;
+    OJ_TRY(work.make(batch.n * self->k, &distance));
+    OJ_TRY(work.make(batch.n * self->k, &rank));
+    if (reach == NULL)
+        OJ_TRY(work.clear(l->out.offset.data + batch.n, 1));
+    OJ_TRY(run_k_nearest(&work, self, batch, distance, rank,
+                         reach != NULL ? NULL : l->out.offset.data, reach));
+    return reach != NULL ? OJ_OK
+                         : write_listed_pairs(l, batch, NULL, distance, rank);
+}
+
+/* Candidates of each point: counted, where distance is NULL, else put behind
+ * first. */
+static __global__ void __launch_bounds__(BLOCK, 6)
+    find_within(const __grid_constant__ struct oj_tree_side side,
+                const __grid_constant__ struct point_batch batch,
+                const double *reach, int64_t *first, double *distance,
+                int32_t *rank)
+{
+    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
+    struct oj_tree_found found;
+    double x, y, most;
+    if (t == batch.n && distance == NULL)
+        first[t] = 0;
+    if (t >= batch.n)
+        return;
+    i = point_of_thread(batch, t);
+    x = batch.x[i];
+    y = batch.y[i];
+    found = distance != NULL
+                ? oj_tree_found_start(first[i + 1] - first[i],
+                                      distance + first[i], rank + first[i])
+                : oj_tree_found_start(0, NULL, NULL);
+    most = reach != NULL ? reach[i] : max_distance_of_point(batch, i);
+    if (is_joinable_point(x, y, most))
+        oj_tree_within(&side, &batch.rule, i, x, y, most, &found);
+    if (distance == NULL)
+        first[i] = found.n;
+}
+
+/* Each row's pairs first among its candidates, and their number in
+ * l->out.offset. Long rows come in the order of ranks, and may leave in it. */
+static oj_status drop_duplicate_candidates(struct oj_cuda_listing *l,
+                                           enum oj_tree_order order,
+                                           double least, struct candidates rows)
+{
+    int64_t *count = l->out.offset.data, n_rows = l->points->n;
+    OJ_TRY(sort_rows_with_many_candidates(l, OJ_TREE_BY_RANK, rows));
+    OJ_TRY(l->each(n_rows + 1,
+                   [=] __device__(int64_t i)
+                   {
+                       int64_t n =
+                           i < n_rows ? n_candidates_of_row(rows, i) : 0;
+                       double *distance = rows.distance + rows.first[i];
+                       int32_t *rank = rows.rank + rows.first[i];
+                       if (n > SHORT_ROW)
+                       {
+                           n = oj_tree_fold(least, n, distance, rank);
+                           if (order == OJ_TREE_BY_DISTANCE && n <= SHORT_ROW)
+                               oj_tree_sort(order, n, distance, rank);
+                       }
+                       else if (n > 0)
+                           n = oj_tree_settle(order, least, n, distance, rank);
+                       count[i] = n;
+                   }));
+    if (order == OJ_TREE_BY_RANK)
+        return OJ_OK;
+    rows.count = count;
+    return sort_rows_with_many_candidates(l, order, rows);
+}
+
+/* reach: of each point, or NULL. */
+static oj_status list_within(const struct tree_index *self,
+                             struct oj_cuda_listing *l,
+                             const struct point_batch &batch,
+                             const double *reach)
+{
+    int64_t n = batch.n;
+    struct candidates rows = {};
+    OJ_TRY(l->make(n + 1, &rows.first));
+    OJ_TRY(l->run<BLOCK>(n + 1, find_within, self->side, batch, reach,
+                         rows.first, rows.distance, rows.rank));
+    OJ_TRY(l->scan_total(rows.first, n, &rows.n));
+    if (rows.n == 0)
+        return l->clear(l->out.offset.data, n + 1);
+    OJ_TRY(l->make(rows.n, &rows.distance));
+    OJ_TRY(l->make(rows.n, &rows.rank));
+    OJ_TRY(l->run<BLOCK>(n + 1, find_within, self->side, batch, reach,
+                         rows.first, rows.distance, rows.rank));
+    OJ_TRY(drop_duplicate_candidates(l,
+                                     self->relation.op == OJ_OP_NEAREST
+                                         ? OJ_TREE_BY_DISTANCE
+                                         : OJ_TREE_BY_RANK,
+                                     batch.least, rows));
+    return write_listed_pairs(l, batch, rows.first, rows.distance, rows.rank);
+}
+
+static oj_status list_tree_pairs(const struct oj_cuda_index *index,
+                                 struct oj_cuda_listing *l)
+{
+    const struct tree_index *self = (const struct tree_index *)index;
+    int all = self->relation.ties == OJ_TIES_ALL;
+    struct point_batch batch;
+    double *reach = NULL;
+    OJ_TRY(make_batch(l, self, l->points, &batch));
+    if (self->relation.op == OJ_OP_NEAREST)
+    {
+        if (all)
+            OJ_TRY(l->make(batch.n, &reach));
+        OJ_TRY(list_nearest(self, l, batch, reach));
+        if (!all)
+            return OJ_OK;
+    }
+    return list_within(self, l, batch, reach);
+}
+
+const struct oj_cuda_family oj_cuda_tree_joins = {
+    "distances of points, by a packed tree",
+    takes_tree_joins,
+    sizeof(struct tree_index),
+    build_segment_and_ring_trees,
+    1,
+    NULL,
+    batch_bytes,
+    find_nearest_feature_of_each,
+    list_tree_pairs,
+    NULL,
+    NULL,
+    1,
+};

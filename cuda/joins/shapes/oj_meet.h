@@ -1,0 +1,311 @@
+/** Pairs of features whose boxes pass, and whether lines and polygons meet:
+ *  what a device says of pairs before the CPU is asked.
+ *
+ *  feature   its box, where its segments are, and what may be said of it
+ *  image     a box as floats: coordinates less an origin, rounded.  Rounding
+ *            keeps order, so boxes that meet have images that meet, without a
+ *            margin
+ *  meeting   an edge of one touches an edge of the other, or a part of one
+ *            begins in the other (even-odd over all rings); decided by the
+ *            signs of orientations, which are exact
+ *
+ *  Source: ours, the same questions as cpu_prepared_shapes.c asks.
+ */
+#ifndef OJ_MEET_H
+#define OJ_MEET_H
+
+#include "../../../algs/foundations/kernels/oj_pair_verdict.h"
+#include "../../../algs/foundations/kernels/oj_segment_intersection.h"
+#include "../../foundations/tree/oj_tree_rings.h"
+
+enum oj_meet_flag
+{
+    OJ_MEET_PLAIN = 1,   /**< lines or polygons, not odd, of numbers for which
+                              signs are exact: the CPU has nothing to add */
+    OJ_MEET_POLYGON = 2, /**< polygons only */
+    OJ_MEET_MANY = 4     /**< with several rings */
+};
+
+struct oj_meet_feature
+{
+    struct oj_box box;  /**< exact; x0 > x1: no parts */
+    int32_t first, end; /**< segments */
+    int32_t first_part, end_part;
+    uint32_t flags;
+    uint32_t padding;
+};
+
+struct __attribute__((aligned(16))) oj_meet_image
+{
+    float x0, y0, x1, y1; /**< x0 > x1: nothing */
+};
+
+/* --- images --------------------------------------------------------------- */
+
+OJ_FN struct oj_meet_image oj_meet_image_of(const struct oj_box *box, double x0,
+                                            double y0)
+{
+    struct oj_meet_image image;
+    image.x0 = (float)(box->x0 - x0);
+    image.y0 = (float)(box->y0 - y0);
+    image.x1 = (float)(box->x1 - x0);
+    image.y1 = (float)(box->y1 - y0);
+    return image;
+}
+
+OJ_FN int oj_meet_images(const struct oj_meet_image *a,
+                         const struct oj_meet_image *b)
+{
+    return (a->x0 <= b->x1) & (b->x0 <= a->x1) & (a->y0 <= b->y1) &
+           (b->y0 <= a->y1);
+}
+
+OJ_FN void oj_meet_image_add(struct oj_meet_image *image,
+                             const struct oj_meet_image *other)
+{
+    image->x0 = other->x0 < image->x0 ? other->x0 : image->x0;
+    image->y0 = other->y0 < image->y0 ? other->y0 : image->y0;
+    image->x1 = other->x1 > image->x1 ? other->x1 : image->x1;
+    image->y1 = other->y1 > image->y1 ? other->y1 : image->y1;
+}
+
+/** Children of a node that may hold a box that meets the one of image, as
+ *  bits.  Nodes' boxes are rounded outward, so they meet it, too. */
+OJ_FN uint32_t oj_meet_children(const struct oj_device_tree_node *node, int n,
+                                const struct oj_meet_image *image)
+{
+    uint32_t hits = 0;
+    int c;
+    for (c = 0; c < OJ_TREE_FANOUT; c++)
+    {
+        int hit = (c < n) & (node->x0[c] <= image->x1) &
+                  (image->x0 <= node->x1[c]) & (node->y0[c] <= image->y1) &
+                  (image->y0 <= node->y1[c]);
+        hits |= (uint32_t)hit << c;
+    }
+    return hits;
+}
+
+/* --- features ------------------------------------------------------------- */
+
+/** A feature as it is looked at, edge by edge; several that saw different edges
+ *  can be merged. */
+struct oj_meet_look
+{
+    struct oj_box all, shells; /**< shells: first rings of parts */
+    int is_exact;              /**< signs are, for these numbers */
+};
+
+OJ_FN void oj_meet_look_start(struct oj_meet_look *look)
+{
+    look->all = look->shells = oj_box_empty();
+    look->is_exact = 1;
+}
+
+/* Products of differences of such numbers, and their rounding errors, neither
+ * over- nor underflow. Fails for NaN. */
+OJ_FN int oj_meet_is_exact(double v)
+{
+    double size = fabs(v);
+    return v == 0.0 || (size > 1e-100 && size < 1e100);
+}
+
+OJ_FN void oj_meet_look_add(struct oj_meet_look *look,
+                            const struct oj_cuda_segment *s, int is_shell)
+{
+    oj_box_add_point(&look->all, s->ax, s->ay);
+    oj_box_add_point(&look->all, s->bx, s->by);
+    if (is_shell)
+    {
+        oj_box_add_point(&look->shells, s->ax, s->ay);
+        oj_box_add_point(&look->shells, s->bx, s->by);
+    }
+    look->is_exact = look->is_exact & oj_meet_is_exact(s->ax) &
+                     oj_meet_is_exact(s->ay) & oj_meet_is_exact(s->bx) &
+                     oj_meet_is_exact(s->by);
+}
+
+/** 1 for a segment that has a length. */
+OJ_FN int oj_meet_has_length(const struct oj_cuda_segment *s)
+{
+    return s->ax != s->bx || s->ay != s->by;
+}
+
+/** 1 when a ring with so many segments of any length encloses nothing, or such
+ *  a line is a point. */
+OJ_FN int oj_meet_ring_is_odd(int is_polygon, int is_line, int64_t n_lengths)
+{
+    return is_polygon ? n_lengths < 3 : is_line && n_lengths == 0;
+}
+
+/** The flags of a feature of parts (some are polygons, lines, points) after all
+ *  of it was seen; odd_rings: one of them is. */
+OJ_FN uint32_t oj_meet_flags(const struct oj_meet_look *look, int polygons,
+                             int lines, int points, int64_t n_parts,
+                             int64_t n_rings, int odd_rings)
+{
+    uint32_t flags = 0;
+    int odd = odd_rings;
+    if (polygons && n_rings != n_parts)
+        odd = odd || !oj_box_covers(&look->shells, &look->all);
+    if (polygons && !lines && !points)
+        flags |= OJ_MEET_POLYGON;
+    if (polygons && n_rings > 1)
+        flags |= OJ_MEET_MANY;
+    if (!odd && look->is_exact && !points && polygons != lines)
+        flags |= OJ_MEET_PLAIN;
+    return flags;
+}
+
+/** Whether the exact boxes of a row and of a join feature pass. */
+OJ_FN int oj_meet_passes(enum oj_box_test test,
+                         const struct oj_meet_feature *row,
+                         const struct oj_meet_feature *found)
+{
+    const struct oj_box *a = &row->box, *b = &found->box;
+    if (!oj_box_intersects(a, b))
+        return 0;
+    if (test == OJ_BOX_MEETS)
+        return 1;
+    if (test != OJ_BOX_WITHIN && !oj_box_covers(b, a))
+        return 0;
+    return test == OJ_BOX_COVERS || oj_box_covers(a, b);
+}
+
+/* --- edges ---------------------------------------------------------------- */
+
+OJ_FN_APART int oj_meet_exact_side(double ax, double ay, double bx, double by,
+                                   double cx, double cy)
+{
+    return oj_orientation_exact(ax, ay, bx, by, cx, cy);
+}
+
+/** The sign of oj_orientation(). What the filter of that leaves is mostly c on
+ *  an end of a b, or all three on a line along an axis: 0 without more ado. */
+OJ_FN int oj_meet_side(double ax, double ay, double bx, double by, double cx,
+                       double cy)
+{
+    double left = (ax - cx) * (by - cy);
+    double right = (ay - cy) * (bx - cx);
+    double det = left - right;
+    double size = fabs(left) + fabs(right);
+    double bound = 3.3306690738754716e-16 * size; /* as in oj_segment.h */
+    if (size > 1e-280)
+    {
+        if (det > bound)
+            return 1;
+        if (-det > bound)
+            return -1;
+    }
+    if (((ax == cx) & (ay == cy)) | ((bx == cx) & (by == cy)) |
+        ((ax == cx) & (bx == cx)) | ((ay == cy) & (by == cy)))
+        return 0;
+    return oj_meet_exact_side(ax, ay, bx, by, cx, cy);
+}
+
+/** 1 when two closed segments have a point in common. */
+OJ_FN int oj_meet_edges(const struct oj_cuda_segment *e,
+                        const struct oj_cuda_segment *f)
+{
+    if (!oj_segment_boxes_meet(e->ax, e->ay, e->bx, e->by, f->ax, f->ay, f->bx,
+                               f->by))
+        return 0;
+    if (oj_meet_side(e->ax, e->ay, e->bx, e->by, f->ax, f->ay) *
+            oj_meet_side(e->ax, e->ay, e->bx, e->by, f->bx, f->by) >
+        0)
+        return 0;
+    return oj_meet_side(f->ax, f->ay, f->bx, f->by, e->ax, e->ay) *
+               oj_meet_side(f->ax, f->ay, f->bx, f->by, e->bx, e->by) <=
+           0;
+}
+
+/* --- parts that begin in a polygon ---------------------------------------- */
+
+/** 1 when p is not outside of the polygons of a feature: even-odd over all
+ *  their rings. */
+OJ_FN int oj_meet_holds(const struct oj_tree_rings *rings,
+                        const struct oj_meet_feature *polygon, double px,
+                        double py)
+{
+    int64_t ring = rings->ring_offset[polygon->first_part];
+    int64_t end = rings->ring_offset[polygon->end_part];
+    int odd = 0;
+    if (!(polygon->box.x0 <= px && px <= polygon->box.x1 &&
+          polygon->box.y0 <= py && py <= polygon->box.y1))
+        return 0;
+    for (; ring < end; ring++)
+    {
+        enum oj_location at = oj_tree_ring_locate(rings, ring, px, py);
+        if (at == OJ_ON_BOUNDARY)
+            return 1;
+        odd ^= at == OJ_INSIDE;
+    }
+    return odd;
+}
+
+/** 1 when a part of feature begins in polygon, which may be one of lines. */
+OJ_FN int oj_meet_begins_in(const struct oj_tree_rings *rings,
+                            const struct oj_meet_feature *feature,
+                            const struct oj_tree_rings *rings_of_polygon,
+                            const struct oj_meet_feature *polygon)
+{
+    int64_t part = feature->first_part;
+    if ((polygon->flags & (uint32_t)OJ_MEET_POLYGON) == 0)
+        return 0;
+    for (; part < feature->end_part; part++)
+    {
+        int64_t at = rings->segment_offset[rings->ring_offset[part]];
+        const struct oj_cuda_segment *s = &rings->segment[at];
+        if (oj_meet_holds(rings_of_polygon, polygon, s->ax, s->ay))
+            return 1;
+    }
+    return 0;
+}
+
+/** More rings and parts than one thread should go through: the CPU, which has
+ *  cells for them, is asked. */
+#define OJ_MEET_MOST_PARTS 4096
+
+OJ_FN int oj_meet_is_long(const struct oj_tree_rings *rings_a,
+                          const struct oj_meet_feature *a,
+                          const struct oj_tree_rings *rings_b,
+                          const struct oj_meet_feature *b)
+{
+    int64_t parts_a = a->end_part - a->first_part;
+    int64_t parts_b = b->end_part - b->first_part;
+    int64_t n_a =
+        rings_a->ring_offset[a->end_part] - rings_a->ring_offset[a->first_part];
+    int64_t n_b =
+        rings_b->ring_offset[b->end_part] - rings_b->ring_offset[b->first_part];
+    return parts_a * n_b > OJ_MEET_MOST_PARTS ||
+           parts_b * n_a > OJ_MEET_MOST_PARTS;
+}
+
+/* --- a pair --------------------------------------------------------------- */
+
+/** What may be said before any edge is looked at: OJ_SAID_NOTHING, or, for
+ *  pairs that are to be decided, OJ_SAID_APART so far. */
+OJ_FN enum oj_said oj_meet_begin(const struct oj_meet_feature *a,
+                                 const struct oj_meet_feature *b)
+{
+    return (a->flags & b->flags & (uint32_t)OJ_MEET_PLAIN) != 0
+               ? OJ_SAID_APART
+               : OJ_SAID_NOTHING;
+}
+
+/** What is said of a plain pair none of whose edges meet. */
+OJ_FN enum oj_said oj_meet_finish(const struct oj_tree_rings *rings_a,
+                                  const struct oj_meet_feature *a,
+                                  const struct oj_tree_rings *rings_b,
+                                  const struct oj_meet_feature *b)
+{
+    int many = ((a->flags | b->flags) & (uint32_t)OJ_MEET_MANY) != 0;
+    if (oj_meet_is_long(rings_a, a, rings_b, b))
+        return OJ_SAID_NOTHING;
+    if (oj_meet_begins_in(rings_a, a, rings_b, b) ||
+        oj_meet_begins_in(rings_b, b, rings_a, a))
+        return many ? OJ_SAID_MEETS_IF_VALID : OJ_SAID_MEETS;
+    return many ? OJ_SAID_APART_IF_VALID : OJ_SAID_APART;
+}
+
+#endif

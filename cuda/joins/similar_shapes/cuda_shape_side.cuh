@@ -1,0 +1,104 @@
+/** Features of one side on a device, with boxes of their vertices or segments.
+ *
+ *  feature   v0 ...                          v99
+ *  block     [ 0 .. 32 ) [ 32 .. 64 ) ...            of vertices, or segments
+ *  box       |           |                           widened
+ */
+#ifndef CUDA_SHAPE_SIDE_CUH
+#define CUDA_SHAPE_SIDE_CUH
+
+#include "../../../algs/foundations/kernels/oj_box.h"
+#include "../../foundations/index/cuda_row_shares.cuh"
+
+#define OJ_SHAPE_WARP 32
+#define OJ_SHAPE_SIDES 9 /* numbers of oj_cuda_shape_side.sides */
+
+struct oj_cuda_shape_block
+{
+    int64_t first;     /**< vertex */
+    int32_t n;         /**< vertices, or segments; 0: a segment that is a point
+                        */
+    int32_t is_turned; /**< the first segment is turned around; then every
+                            second one */
+};
+
+/** Features of one side on the device. Owns nothing. */
+struct oj_cuda_shape_side
+{
+    int64_t n;
+    const double *x, *y;
+    const int64_t *vertex;       /**< [n] the first of each feature */
+    const int32_t *n_vertices;   /**< [n] */
+    const int64_t *block_offset; /**< [n + 1] into block and box */
+    const struct oj_cuda_shape_block *block;
+    const struct oj_box *box;
+    const double *sides; /**< [9 n] of each: its box, its first and its last
+                              vertex, and how much these may be off */
+};
+
+/** Features of a side, and what decides of its pairs.  Owns nothing. */
+struct oj_cuda_shapes
+{
+    struct oj_cuda_shape_side side;
+    int64_t most_vertices; /**< of a feature */
+    int64_t all_vertices;
+    struct oj_cuda_columns columns;
+    const double *max_distance;
+};
+
+/** An index of the join side. */
+struct oj_cuda_shapes_index
+{
+    struct oj_cuda_index base;
+    struct oj_cuda_shapes of;
+};
+
+OJ_MUST_USE oj_status oj_cuda_shapes_index_build(struct oj_cuda_index *index,
+                                                 struct oj_cuda_work *work);
+
+static inline int oj_distance_uses_segments(enum oj_distance_kind kind)
+{
+    return kind != OJ_DISTANCE_HAUSDORFF_POINTS && kind != OJ_DISTANCE_FRECHET;
+}
+
+/** Features first .. first + n - 1; arrays are work's.  Waits for the stream.
+ */
+OJ_MUST_USE oj_status oj_cuda_shapes_make(struct oj_cuda_work *work,
+                                          const struct oj_flat *flat,
+                                          int64_t first, int64_t n,
+                                          const struct oj_relation *relation,
+                                          struct oj_cuda_shapes *out);
+
+static __device__ __forceinline__ double oj_warp_min(double v)
+{
+    for (int step = OJ_SHAPE_WARP / 2; step > 0; step /= 2)
+    {
+        double other = __shfl_xor_sync(~0u, v, step);
+        v = other < v ? other : v;
+    }
+    return v;
+}
+
+static __device__ __forceinline__ double oj_warp_max(double v)
+{
+    return -oj_warp_min(-v);
+}
+
+static __device__ __forceinline__ double
+oj_vertex_distance2(double px, double py, double x, double y)
+{
+    double dx = px - x, dy = py - y;
+    return dx * dx + dy * dy;
+}
+
+/* Not more than the square of the distance from anything in a to what is in b,
+ * which is widened. */
+static __device__ __forceinline__ double
+oj_boxes_distance2(const struct oj_box &a, const struct oj_box &b)
+{
+    double dx = oj_larger(oj_larger(a.x0 - b.x1, b.x0 - a.x1), 0.0);
+    double dy = oj_larger(oj_larger(a.y0 - b.y1, b.y0 - a.y1), 0.0);
+    return dx * dx + dy * dy;
+}
+
+#endif

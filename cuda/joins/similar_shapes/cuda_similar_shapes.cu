@@ -1,0 +1,646 @@
+/* Distances of shapes: a block of threads for each row, or for some features
+ * and a row of many vertices; warps measure pairs.
+ *
+ * The bound of a pair is the greatest difference of the sides of the two boxes,
+ * as in cpu_similar_shapes.c.  The nearest are looked for in rounds of rising
+ * bounds, of 32 features, then four times as many, and so on, each against the
+ * k-th distance so far; what is nearer than that is never given up, so that the
+ * answer does not depend on who comes first.
+ *
+ *  bounds  of all features -> counts of 64 steps for each power of two
+ *  round   features of some steps -> candidates -> warps -> the k nearest
+ *
+ * Source: incremental search (Hjaltason and Samet 1999) by rounds; early
+ * breaking (Taha and Hanbury 2015); ours. */
+#include "../../../algs/foundations/kernels/oj_square_limit.h"
+#include "../../foundations/device/cuda_offset_search.cuh"
+#include "cuda_shape_pair.cuh"
+
+enum
+{
+    BLOCK = 256,
+    N_WARPS = BLOCK / OJ_SHAPE_WARP,
+    WARP = OJ_SHAPE_WARP,
+    N_STEPS = 2048, /* of bounds: 32 powers of two */
+    STEP_BITS = 6,
+    FIRST_ROUND = 32,
+    LONG = 2048, /* vertices of a pair that is worth all warps of a block */
+    MOST_CANDIDATES = 2 * BLOCK,
+    BLOCKS_OF_PROCESSOR = 4,
+    SLICES_OF_BLOCK = 4, /* that all rows together make */
+    MOST_SLICES = 64,    /* of a row */
+    SLICES_AT_ONCE = 16  /* of a block, between two looks at the cancel flag,
+                            and some more for the last ones */
+};
+
+/* Vertices of a row that are not worth another block. */
+static const int64_t least_slice = 1024;
+
+/* Rows against the join side. */
+struct cuda_shape_pairs
+{
+    struct oj_cuda_shapes rows, features;
+    struct oj_pair_rule rule;
+    enum oj_distance_kind kind;
+    double max_distance, min_distance;
+    int k; /* 0: all within the distance */
+    const int32_t *rank;
+    const int32_t *order; /* [n_rows] rows, those with most vertices first */
+    int64_t n_rows;
+    const int64_t *slices;    /* [n_rows + 1] of rows in order, added up */
+    int64_t first, end;       /* slices of this run */
+    unsigned long long *next; /* slice less first */
+
+    /* The k nearest so far of each row: heaps, the last of them first. */
+    int *lock, *n_nearest;    /* [rows] */
+    double *kth;              /* [rows] changed under the lock, and only falls;
+                                 NULL: all within the distance, without ties */
+    double *nearest_distance; /* [rows * k] */
+    int32_t *nearest_feature; /* [rows * k] */
+
+    double *leash; /* [warps * most_leash], or NULL */
+    int64_t most_leash;
+    struct oj_cuda_found found;
+};
+
+/* --- bounds --------------------------------------------------------------- */
+
+/* At most the distance of the two. */
+static __device__ double distance_lower_bound(const struct cuda_shape_pairs &p,
+                                              const double *a, const double *b)
+{
+    double most = 0.0;
+    for (int d = 0; d < 4; d++)
+    {
+        /* by which the row sticks out */
+        double out = d < 2 ? b[d] - a[d] : a[d] - b[d];
+        if (p.kind != OJ_DISTANCE_DIRECTED_FROM_JOIN)
+            most = oj_larger(most, out);
+        if (p.kind != OJ_DISTANCE_DIRECTED_HAUSDORFF)
+            most = oj_larger(most, -out);
+    }
+    for (int d = 4; d < 8 && p.kind == OJ_DISTANCE_FRECHET; d++)
+        most = oj_larger(most, fabs(a[d] - b[d]));
+    most -= a[8] + b[8];
+    /* squares of less than this underflow, and so may what is measured */
+    return most > 1e-150 ? most : 0.0;
+}
+
+/* Steps ascend with bounds; most: of the greatest. */
+static __device__ int histogram_step_of_bound(double bound, unsigned most)
+{
+    unsigned bits = __float_as_uint((float)bound) >> (23 - STEP_BITS);
+    return bits + N_STEPS > most ? (int)(bits + N_STEPS - 1 - most) : 0;
+}
+
+static __device__ double pair_distance_limit(const struct cuda_shape_pairs &p,
+                                             int64_t row, int64_t feature)
+{
+    double d = p.max_distance;
+    if (p.rows.max_distance != NULL)
+        d = p.rows.max_distance[row];
+    else if (p.features.max_distance != NULL)
+        d = p.features.max_distance[feature];
+    if (p.k == 0 && p.kth != NULL && p.kth[row] < d)
+        d = p.kth[row];
+    return d >= 0.0 ? d : -1.0;
+}
+
+/* --- a row ---------------------------------------------------------------- */
+
+/* What the threads of a block share. */
+struct cuda_shape_row
+{
+    unsigned count[N_STEPS]; /* of features by steps of bounds */
+    unsigned most_step;      /* bits of the greatest bound */
+    int64_t at;              /* the slice */
+    int row, end_step, n_candidates, next;
+    int slice, n_slices; /* of the row: each n_slices-th feature from slice */
+
+    int32_t candidate[MOST_CANDIDATES];
+    double bound[MOST_CANDIDATES];
+
+    /* Of candidates that all warps measure together. */
+    int n_long, long_one[MOST_CANDIDATES];
+    unsigned long long greatest; /* bits of the square so far */
+    double limit;
+};
+
+static __device__ double load_kth_distance(const struct cuda_shape_pairs &p,
+                                           int row)
+{
+    return *(const volatile double *)&p.kth[row];
+}
+
+static __device__ int is_before(const struct cuda_shape_pairs &p, double d,
+                                int32_t feature, double other_d, int32_t other)
+{
+    if (d != other_d)
+        return d < other_d;
+    return p.rank != NULL ? p.rank[feature] < p.rank[other] : feature < other;
+}
+
+/* In place of the last of n. */
+static __device__ void heap_sift_down(const struct cuda_shape_pairs &p,
+                                      volatile double *distance,
+                                      volatile int32_t *feature, int n,
+                                      double d, int32_t f)
+{
+    int at = 0;
+    for (int child = 1; child < n; child = 2 * at + 1)
+    {
+        if (child + 1 < n && is_before(p, distance[child], feature[child],
+                                       distance[child + 1], feature[child + 1]))
+            child++;
+        if (!is_before(p, d, f, distance[child], feature[child]))
+            break;
+        distance[at] = distance[child];
+        feature[at] = feature[child];
+        at = child;
+    }
+    distance[at] = d;
+    feature[at] = f;
+}
+
+/* As number `at`. */
+static __device__ void heap_sift_up(const struct cuda_shape_pairs &p,
+                                    volatile double *distance,
+                                    volatile int32_t *feature, int at, double d,
+                                    int32_t f)
+{
+    while (at > 0)
+    {
+        int parent = (at - 1) / 2;
+        if (!is_before(p, distance[parent], feature[parent], d, f))
+            break;
+        distance[at] = distance[parent];
+        feature[at] = feature[parent];
+        at = parent;
+    }
+    distance[at] = d;
+    feature[at] = f;
+}
+
+/* One lane of a warp at a time. */
+static __device__ void keep_nearest(const struct cuda_shape_pairs &p, int row,
+                                    int32_t feature, double distance)
+{
+    volatile double *distances = p.nearest_distance + (int64_t)row * p.k;
+    volatile int32_t *features = p.nearest_feature + (int64_t)row * p.k;
+    volatile int *n_nearest = &p.n_nearest[row];
+    while (atomicCAS(&p.lock[row], 0, 1) != 0)
+        ;
+    __threadfence();
+    int n = *n_nearest;
+    if (n < p.k)
+    {
+        heap_sift_up(p, distances, features, n, distance, feature);
+        *n_nearest = n + 1;
+    }
+    else if (is_before(p, distance, feature, distances[0], features[0]))
+        heap_sift_down(p, distances, features, n, distance, feature);
+    if (*n_nearest == p.k)
+        *(volatile double *)&p.kth[row] = distances[0];
+    __threadfence();
+    atomicExch(&p.lock[row], 0);
+}
+
+/* What the warps of a team know together. */
+static __device__ void share_distance_in_team(const struct oj_cuda_team &team,
+                                              double *d2)
+{
+    if (team.greatest == NULL)
+        return;
+    __syncthreads();
+    *d2 = __longlong_as_double((long long)*team.greatest);
+    __syncthreads();
+}
+
+/* The Frechet distance is at least the Hausdorff distance of the vertices; its
+ * warp is the first of a team. */
+template <int SEGMENTS>
+static __device__ double
+squared_shape_distance(const struct cuda_shape_pairs &p, int row,
+                       int32_t feature, const struct oj_cuda_team &team,
+                       double limit2)
+{
+    double d2 = 0.0;
+    if (p.kind != OJ_DISTANCE_DIRECTED_FROM_JOIN)
+        d2 = oj_directed_hausdorff2<SEGMENTS>(p.rows.side, row, p.features.side,
+                                              feature, team, d2, limit2);
+    share_distance_in_team(team, &d2);
+    if (p.kind != OJ_DISTANCE_DIRECTED_HAUSDORFF && d2 <= limit2)
+        d2 = oj_directed_hausdorff2<SEGMENTS>(
+            p.features.side, feature, p.rows.side, row, team, d2, limit2);
+    share_distance_in_team(team, &d2);
+    if (p.kind == OJ_DISTANCE_FRECHET && d2 <= limit2 && team.warp == 0)
+    {
+        int64_t warp = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
+        d2 = oj_warp_frechet2(p.rows.side, row, p.features.side, feature, d2,
+                              limit2, p.leash + warp * p.most_leash);
+    }
+    return d2;
+}
+
+/* A warp, or a team, for which all have the same limit: a candidate that may
+ * still count. */
+template <int SEGMENTS>
+static __device__ void
+measure_candidate(const struct cuda_shape_pairs &p, int row, int32_t feature,
+                  double bound, double limit, const struct oj_cuda_team &team)
+{
+    int counts;
+    double distance;
+    if (!(limit >= bound) || !oj_pair_rule_passes(&p.rule, row, feature, 0))
+        return;
+    distance = sqrt(squared_shape_distance<SEGMENTS>(
+        p, row, feature, team,
+        limit < INFINITY ? oj_square_most(limit) : (double)INFINITY));
+    if (team.warp > 0)
+        return;
+    counts = threadIdx.x % WARP == 0 && distance <= limit &&
+             distance < INFINITY && distance >= p.min_distance;
+    if (p.k == 0)
+        oj_cuda_append_found_pairs(p.found, counts, row, feature, distance);
+    else if (counts)
+        keep_nearest(p, row, feature, distance);
+    __syncwarp();
+}
+
+/* What the distance may be at the moment: it falls meanwhile. */
+static __device__ double current_limit(const struct cuda_shape_pairs &p,
+                                       int row, int32_t feature)
+{
+    double limit = pair_distance_limit(p, row, feature);
+    double kth = p.k > 0 ? load_kth_distance(p, row) : (double)INFINITY;
+    return kth < limit ? kth : limit;
+}
+
+/* All threads: candidates of many vertices, one after the other. */
+template <int SEGMENTS>
+static __device__ void measure_long_candidates(const struct cuda_shape_pairs &p,
+                                               struct cuda_shape_row *r)
+{
+    struct oj_cuda_team team = {(int)threadIdx.x / WARP, N_WARPS, &r->greatest};
+    int n = r->n_long;
+    for (int i = 0; i < n; i++)
+    {
+        int at = r->long_one[i];
+        __syncthreads();
+        if (threadIdx.x == 0)
+        {
+            r->greatest = 0;
+            r->limit = current_limit(p, r->row, r->candidate[at]);
+        }
+        __syncthreads();
+        measure_candidate<SEGMENTS>(p, r->row, r->candidate[at], r->bound[at],
+                                    r->limit, team);
+    }
+}
+
+/* All threads: the candidates so far. */
+template <int SEGMENTS>
+static __device__ void measure_candidates(const struct cuda_shape_pairs &p,
+                                          struct cuda_shape_row *r)
+{
+    __syncthreads();
+    int n = r->n_candidates, lane = threadIdx.x % WARP;
+    for (;;)
+    {
+        int i = 0;
+        double limit;
+        if (lane == 0)
+            i = atomicAdd(&r->next, 1);
+        i = __shfl_sync(~0u, i, 0);
+        if (i >= n)
+            break;
+        if (p.rows.side.n_vertices[r->row] +
+                (int64_t)p.features.side.n_vertices[r->candidate[i]] >
+            LONG)
+        {
+            if (lane == 0)
+                r->long_one[atomicAdd(&r->n_long, 1)] = i;
+            continue;
+        }
+        limit = __shfl_sync(~0u, current_limit(p, r->row, r->candidate[i]), 0);
+        measure_candidate<SEGMENTS>(p, r->row, r->candidate[i], r->bound[i],
+                                    limit, {0, 1, NULL});
+    }
+    __syncthreads();
+    measure_long_candidates<SEGMENTS>(p, r);
+    __syncthreads();
+    if (threadIdx.x == 0)
+        r->n_candidates = r->next = r->n_long = 0;
+    __syncthreads();
+}
+
+/* The features of a slice: as many as there are, and which they are. */
+static __device__ int64_t count_features_of_slice(
+    const struct cuda_shape_pairs &p, const struct cuda_shape_row &r)
+{
+    return (p.features.side.n - r.slice + r.n_slices - 1) / r.n_slices;
+}
+
+static __device__ int64_t ith_feature_of_slice(const struct cuda_shape_row &r,
+                                               int64_t i)
+{
+    return i * r.n_slices + r.slice;
+}
+
+/* All threads: features of the steps from first to r->end_step - 1. */
+template <int SEGMENTS>
+static __device__ void
+search_features_of_steps(const struct cuda_shape_pairs &p,
+                         struct cuda_shape_row *r, int first)
+{
+    const double *sides = p.rows.side.sides + OJ_SHAPE_SIDES * (int64_t)r->row;
+    int end = r->end_step;
+    int64_t n = count_features_of_slice(p, *r);
+    for (int64_t at = 0; at < n; at += BLOCK)
+    {
+        int64_t f = ith_feature_of_slice(*r, at + threadIdx.x);
+        if (f < p.features.side.n && p.features.side.n_vertices[f] > 0)
+        {
+            double bound = distance_lower_bound(
+                p, sides, p.features.side.sides + OJ_SHAPE_SIDES * f);
+            int step = histogram_step_of_bound(bound, r->most_step);
+            double limit = pair_distance_limit(p, r->row, f);
+            if (p.k > 0 && load_kth_distance(p, r->row) < limit)
+                limit = load_kth_distance(p, r->row);
+            if (step >= first && step < end && bound <= limit)
+            {
+                int place = atomicAdd(&r->n_candidates, 1);
+                r->candidate[place] = (int32_t)f;
+                r->bound[place] = bound;
+            }
+        }
+        if (__syncthreads_count(r->n_candidates > MOST_CANDIDATES - BLOCK) > 0)
+            measure_candidates<SEGMENTS>(p, r);
+    }
+    measure_candidates<SEGMENTS>(p, r);
+}
+
+/* All threads: how many features there are by steps of their bounds. */
+static __device__ void
+histogram_of_lower_bounds(const struct cuda_shape_pairs &p,
+                          struct cuda_shape_row *r)
+{
+    const double *sides = p.rows.side.sides + OJ_SHAPE_SIDES * (int64_t)r->row;
+    const struct oj_cuda_shape_side &side = p.features.side;
+    int64_t n = count_features_of_slice(p, *r);
+    for (int i = threadIdx.x; i < N_STEPS; i += BLOCK)
+        r->count[i] = 0;
+    for (int64_t i = threadIdx.x; i < n; i += BLOCK)
+    {
+        int64_t f = ith_feature_of_slice(*r, i);
+        if (side.n_vertices[f] > 0)
+            atomicMax(&r->most_step,
+                      __float_as_uint((float)distance_lower_bound(
+                          p, sides, side.sides + OJ_SHAPE_SIDES * f)) >>
+                          (23 - STEP_BITS));
+    }
+    __syncthreads();
+    for (int64_t i = threadIdx.x; i < n && p.k > 0; i += BLOCK)
+    {
+        int64_t f = ith_feature_of_slice(*r, i);
+        if (side.n_vertices[f] > 0)
+            atomicAdd(&r->count[histogram_step_of_bound(
+                          distance_lower_bound(p, sides,
+                                               side.sides + OJ_SHAPE_SIDES * f),
+                          r->most_step)],
+                      1u);
+    }
+    __syncthreads();
+}
+
+template <int SEGMENTS>
+static __device__ void
+search_features_of_slice(const struct cuda_shape_pairs &p,
+                         struct cuda_shape_row *r)
+{
+    int64_t wanted = FIRST_ROUND / r->n_slices;
+    int first = 0;
+    if (p.rows.side.n_vertices[r->row] == 0)
+        return;
+    histogram_of_lower_bounds(p, r);
+    for (; first < N_STEPS; first = r->end_step, wanted *= 4)
+    {
+        __syncthreads();
+        if (threadIdx.x == 0)
+        {
+            int64_t n = 0;
+            int end = p.k > 0 ? first : N_STEPS;
+            while (end < N_STEPS && n < wanted)
+                n += r->count[end++];
+            r->end_step = end;
+        }
+        __syncthreads();
+        search_features_of_steps<SEGMENTS>(p, r, first);
+    }
+}
+
+template <int SEGMENTS>
+static __global__ void __launch_bounds__(BLOCK)
+    search_similar_shapes(const __grid_constant__ struct cuda_shape_pairs p)
+{
+    __shared__ struct cuda_shape_row r;
+    for (;;)
+    {
+        __syncthreads();
+        if (threadIdx.x == 0)
+        {
+            r.at = p.first + (int64_t)atomicAdd(p.next, 1ull);
+            if (r.at < p.end)
+            {
+                int64_t place =
+                    oj_cuda_list_of_entry(p.slices, (int64_t)0, p.n_rows, r.at);
+                r.row = p.order[place];
+                r.slice = (int)(r.at - p.slices[place]);
+                r.n_slices = (int)(p.slices[place + 1] - p.slices[place]);
+            }
+            r.most_step = 0;
+            r.n_candidates = r.next = r.n_long = 0;
+        }
+        __syncthreads();
+        if (r.at >= p.end)
+            return;
+        search_features_of_slice<SEGMENTS>(p, &r);
+    }
+}
+
+/* The nearest of all rows are pairs: a thread for each place of the heaps. */
+static __global__ void
+output_nearest(const __grid_constant__ struct cuda_shape_pairs p)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int64_t row = i / p.k;
+    int has_one = row < p.rows.side.n && i % p.k < p.n_nearest[row];
+    oj_cuda_append_found_pairs(p.found, has_one, (int32_t)row,
+                               has_one ? p.nearest_feature[i] : 0,
+                               has_one ? p.nearest_distance[i] : 0.0);
+}
+
+/* --- rows ----------------------------------------------------------------- */
+
+static oj_status search_all_slices(struct oj_cuda_work *work,
+                                   struct cuda_shape_pairs *p, int of_segments,
+                                   unsigned n_blocks)
+{
+    int64_t n = 0;
+    OJ_TRY(work->read(p->slices + p->n_rows, &n));
+    for (p->first = 0; p->first < n; p->first = p->end)
+    {
+        p->end = p->first + (int64_t)n_blocks * SLICES_AT_ONCE;
+        if (n - p->first < (int64_t)n_blocks * SLICES_AT_ONCE * 3 / 2)
+            p->end = n;
+        OJ_TRY(work->clear(p->next, 1));
+        OJ_TRY(work->run_blocks<BLOCK>(n_blocks,
+                                       of_segments ? search_similar_shapes<1>
+                                                   : search_similar_shapes<0>,
+                                       *p));
+        OJ_TRY(work->wait());
+        OJ_TRY(oj_check_cancel(work->device->cancel, work->err));
+    }
+    return OJ_OK;
+}
+
+/* The rows of a share, and how many slices each has. */
+static oj_status sort_rows_and_count_slices(struct oj_cuda_work *work,
+                                            const struct oj_cuda_share *share,
+                                            unsigned n_blocks,
+                                            struct cuda_shape_pairs *p)
+{
+    const struct oj_cuda_shape_side rows = p->rows.side;
+    int32_t *order = NULL;
+    int64_t *slices, slice;
+    OJ_TRY(work->order_by<uint32_t>(
+        rows.n, 32,
+        [=] __device__(int64_t i) { return ~(uint32_t)rows.n_vertices[i]; },
+        &order));
+    p->order = order;
+    p->n_rows = rows.n;
+    OJ_TRY(oj_cuda_take_tiles(work, share, 1, &p->order, &p->n_rows));
+    slice = p->rows.all_vertices / share->n / (n_blocks * SLICES_OF_BLOCK) + 1;
+    slice = slice > least_slice ? slice : least_slice;
+    OJ_TRY(work->make(p->n_rows + 1, &slices));
+    p->slices = slices;
+    const int32_t *of = p->order;
+    int64_t n_rows = p->n_rows;
+    OJ_TRY(work->each(
+        n_rows + 1,
+        [=] __device__(int64_t i)
+        {
+            int64_t n = i < n_rows ? rows.n_vertices[of[i]] / slice + 1 : 0;
+            slices[i] = n < MOST_SLICES ? n : (int64_t)MOST_SLICES;
+        }));
+    return work->scan(slices, n_rows);
+}
+
+static oj_status make_heaps(struct oj_cuda_work *work,
+                            struct cuda_shape_pairs *p)
+{
+    int64_t n = p->rows.side.n;
+    double *kth;
+    OJ_TRY(work->make_zeros(n, &p->lock));
+    OJ_TRY(work->make_zeros(n, &p->n_nearest));
+    OJ_TRY(work->make(n * p->k, &p->nearest_distance));
+    OJ_TRY(work->make(n * p->k, &p->nearest_feature));
+    OJ_TRY(work->make(n, &kth));
+    p->kth = kth;
+    return work->each(n,
+                      [=] __device__(int64_t i) { kth[i] = (double)INFINITY; });
+}
+
+static oj_status output_nearest_of_share(struct oj_cuda_work *work,
+                                         struct cuda_shape_pairs *p,
+                                         struct oj_cuda_share *share)
+{
+    int64_t n = p->rows.side.n * p->k;
+    return oj_cuda_share_find(work, 1, &p->found, n, share,
+                              [&]()
+                              {
+                                  OJ_TRY(work->clear(p->found.n, 1));
+                                  return work->run<BLOCK>(n, output_nearest,
+                                                          *p);
+                              });
+}
+
+/* With ties the k-th distances are found first, then all within them. */
+static oj_status find_pairs(struct oj_cuda_work *work,
+                            struct cuda_shape_pairs *p, int has_ties,
+                            struct oj_cuda_share *share, struct oj_stats *stats)
+{
+    int64_t n = p->rows.side.n;
+    int of_segments = oj_distance_uses_segments(p->kind);
+    unsigned blocks =
+        (unsigned)(work->device->n_processors * BLOCKS_OF_PROCESSOR);
+    OJ_TRY(work->make(1, &p->next));
+    OJ_TRY(sort_rows_and_count_slices(work, share, blocks, p));
+    p->most_leash = p->features.most_vertices;
+    if (p->kind == OJ_DISTANCE_FRECHET)
+        OJ_TRY(work->make(blocks * N_WARPS * p->most_leash, &p->leash));
+    stats->n_candidates += p->n_rows * p->features.side.n;
+    if (p->k > 0)
+    {
+        OJ_TRY(make_heaps(work, p));
+        OJ_TRY(search_all_slices(work, p, of_segments, blocks));
+        if (!has_ties)
+            return output_nearest_of_share(work, p, share);
+        p->k = 0;
+    }
+    return oj_cuda_share_find(
+        work, has_ties, &p->found, 16 * n + (1 << 16), share,
+        [&]()
+        {
+            OJ_TRY(work->clear(p->found.n, 1));
+            return search_all_slices(work, p, of_segments, blocks);
+        });
+}
+
+static oj_status join_rows(const struct oj_cuda_index *index,
+                           const struct oj_flat *input, int64_t first,
+                           int64_t n, struct oj_cuda_share *share,
+                           struct oj_stats *stats, struct oj_error *err)
+{
+    const struct oj_relation *relation = &index->relation;
+    struct oj_cuda_work work(index->device, index->device->stream,
+                             "measuring shapes", err);
+    struct cuda_shape_pairs p = {};
+    p.features = p.rows = ((const struct oj_cuda_shapes_index *)index)->of;
+    if (!oj_cuda_is_join_side(index, input, first, n))
+        OJ_TRY(oj_cuda_shapes_make(&work, input, first, n, relation, &p.rows));
+    p.rank = index->rank;
+    p.kind = relation->distance;
+    p.max_distance = relation->max_distance;
+    p.min_distance = relation->min_distance;
+    if (relation->op == OJ_OP_NEAREST)
+        p.k = (int)(relation->k < p.features.side.n ? relation->k
+                                                    : p.features.side.n);
+    p.rule = oj_cuda_rule_of(relation, &p.rows.columns, &p.features.columns);
+    return find_pairs(&work, &p, p.k > 0 && relation->ties == OJ_TIES_ALL,
+                      share, stats);
+}
+
+/* --- the family ----------------------------------------------------------- */
+
+static int takes_similar_shapes(const struct oj_relation *relation,
+                                const struct oj_flat *join_side,
+                                const struct oj_flat *input)
+{
+    (void)join_side;
+    (void)input;
+    return (relation->op == OJ_OP_NEAREST || relation->op == OJ_OP_DWITHIN) &&
+           relation->distance != OJ_DISTANCE_LEAST &&
+           relation->metric == OJ_METRIC_PLANAR &&
+           !oj_relation_compares_attributes(relation) &&
+           !relation->exclude_same_geometry;
+}
+
+const struct oj_cuda_family oj_cuda_similar_shapes = {
+    "distances of shapes, a block for each row",
+    takes_similar_shapes,
+    sizeof(struct oj_cuda_shapes_index),
+    oj_cuda_shapes_index_build,
+    1,
+    join_rows,
+};

@@ -1,0 +1,546 @@
+#include "cuda_vector_side.cuh"
+
+#include "../../foundations/device/cuda_copy.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+
+enum
+{
+    TILE = OJ_VECTOR_TILE,
+    BOX = OJ_VECTOR_BOX,
+    WARP = 32,
+    MOST_SPREADING = 1024, /* blocks */
+    SPLIT_KEYS = 65535     /* places along a box, for sorting by two bytes */
+};
+
+/* Fewer dimensions are compared by differences: few operations, and no error
+ * that grows with the distance from the centre. */
+static const int64_t least_product_dimensions = 17;
+
+/* Products are not worth it where they let pass what is so much further apart
+ * than it may be. */
+static const double most_excess = 1.25;
+
+/* --- rows that have a vector ---------------------------------------------- */
+
+static oj_status list_valid_vectors(struct oj_cuda_work *work,
+                                    struct oj_cuda_vector_side *side,
+                                    int32_t **out)
+{
+    const double *vector = side->vector;
+    int64_t n = side->n_rows, d = side->n_dimensions, *place;
+    struct oj_cuda_work own(work);
+    int32_t *order;
+    OJ_TRY(own.scan_computed(
+        n,
+        [=] __device__(ptrdiff_t i)
+        { return i < n ? (int64_t)(vector[i * d] == vector[i * d]) : 0; },
+        &place, &side->n));
+    OJ_TRY(work->make(side->n, &order));
+    *out = order;
+    side->n_tiles = (side->n + TILE - 1) / TILE;
+    return own.each(n,
+                    [=] __device__(int64_t i)
+                    {
+                        if (vector[i * d] == vector[i * d])
+                            order[place[i]] = (int32_t)i;
+                    });
+}
+
+static oj_status find_lengths(struct oj_cuda_work *work,
+                              struct oj_cuda_vector_side *side)
+{
+    const double *vector = side->vector;
+    int64_t d = side->n_dimensions;
+    double *length;
+    OJ_TRY(work->make(side->n_rows, &length));
+    side->length = length;
+    return work->each(side->n_rows,
+                      [=] __device__(int64_t row)
+                      {
+                          double sum = 0.0;
+                          for (int64_t i = row * d; i < (row + 1) * d; i++)
+                              sum += vector[i] * vector[i];
+                          length[row] = sqrt(sum);
+                      });
+}
+
+/* --- the frame ------------------------------------------------------------ */
+
+struct cuda_vector_spreading
+{
+    struct oj_cuda_vector_side side;
+    int64_t rows_of_block;
+    struct oj_vector_spread *out; /* [blocks][dimensions] */
+};
+
+static __global__ void
+compute_block_spread(const __grid_constant__ struct cuda_vector_spreading s)
+{
+    int64_t first = blockIdx.x * s.rows_of_block, d = s.side.n_dimensions;
+    int64_t end = first + s.rows_of_block;
+    end = end < s.side.n ? end : s.side.n;
+    for (int64_t j = threadIdx.x; j < d; j += TILE)
+    {
+        struct oj_vector_spread spread = {0.0, (double)INFINITY,
+                                          -(double)INFINITY, (int32_t)j};
+        double of_first = s.side.number(s.side.order[0], j);
+        for (int64_t i = first; i < end; i++)
+        {
+            double x = s.side.number(s.side.order[i], j);
+            spread.apart += fabs(x - of_first);
+            spread.low = x < spread.low ? x : spread.low;
+            spread.high = x > spread.high ? x : spread.high;
+        }
+        s.out[blockIdx.x * d + j] = spread;
+    }
+}
+
+static __device__ void add_spread(struct oj_vector_spread *to,
+                                  const struct oj_vector_spread &other)
+{
+    to->apart += other.apart;
+    to->low = other.low < to->low ? other.low : to->low;
+    to->high = other.high > to->high ? other.high : to->high;
+}
+
+/* A warp a dimension: what the blocks have becomes the first one's, in an order
+ * that is the same on all devices. */
+static __global__ void
+combine_block_spreads(const __grid_constant__ struct cuda_vector_spreading s,
+                      int64_t blocks)
+{
+    int32_t j = (int32_t)blockIdx.x;
+    struct oj_vector_spread all = {0.0, (double)INFINITY, -(double)INFINITY, j};
+    for (int64_t i = threadIdx.x; i < blocks; i += WARP)
+        add_spread(&all, s.out[i * s.side.n_dimensions + j]);
+    for (int step = WARP / 2; step > 0; step /= 2)
+    {
+        struct oj_vector_spread other = {__shfl_xor_sync(~0u, all.apart, step),
+                                         __shfl_xor_sync(~0u, all.low, step),
+                                         __shfl_xor_sync(~0u, all.high, step),
+                                         j};
+        add_spread(&all, other);
+    }
+    if (threadIdx.x == 0)
+        s.out[j] = all;
+}
+
+/* out [dimensions] is the host's. */
+static oj_status compute_spread(struct oj_cuda_work *work,
+                                const struct oj_cuda_vector_side *side,
+                                struct oj_vector_spread *out)
+{
+    struct oj_cuda_work own(work);
+    struct cuda_vector_spreading s = {};
+    int64_t d = side->n_dimensions;
+    int64_t blocks = side->n_tiles < MOST_SPREADING ? side->n_tiles
+                                                    : (int64_t)MOST_SPREADING;
+    s.side = *side;
+    s.rows_of_block = (side->n + blocks - 1) / blocks;
+    OJ_TRY(own.make(blocks * d, &s.out));
+    OJ_TRY(own.run_blocks<TILE>((unsigned)blocks, compute_block_spread, s));
+    OJ_TRY(own.run_blocks<WARP>((unsigned)d, combine_block_spreads, s, blocks));
+    return oj_cuda_copy_out(own.device, own.stream, out, s.out,
+                            d * (int64_t)sizeof *out, own.err);
+}
+
+/* Halves of some size about 1 have the most bits. */
+static double choose_half_scale(const struct oj_vector_spread *spread,
+                                int64_t d, double n, double scale)
+{
+    double sum = 0.0;
+    int exponent;
+    for (int64_t j = 0; j < d; j++)
+        sum += spread[j].apart / n;
+    frexp(sum / (double)d * scale, &exponent);
+    return ldexp(1.0, exponent > -60 && exponent < 0 ? -exponent : 0);
+}
+
+/* Whether products are for it; of what is half_scale from the centre. */
+static oj_status decide_half_precision(struct oj_cuda_work *work,
+                                       const struct oj_relation *relation,
+                                       struct oj_cuda_vector_frame *frame)
+{
+    double d = (double)frame->n_dimensions, most, passes;
+    double reach =
+        oj_vector_reach(frame->norm, frame->n_dimensions, frame->scale,
+                        relation->vector.max_difference) *
+        frame->half_scale;
+    int major = 0;
+    OJ_TRY(work->check(cudaDeviceGetAttribute(
+        &major, cudaDevAttrComputeCapabilityMajor, work->device->ordinal)));
+    frame->n_padded = (int)(frame->n_dimensions + 31) / 32 * 32;
+    frame->error = frame->n_padded * 0x1p-22;
+    most = reach + 2.0 * 0x1p-13 * sqrt(d);
+    passes = sqrt(most * most + 2.0 * frame->error * d);
+    frame->is_of_halves =
+        major >= 8 && frame->n_dimensions >= least_product_dimensions &&
+        (frame->norm == OJ_NORM_L2 || frame->norm == OJ_NORM_COSINE) &&
+        (relation->k < OJ_EVERY_PAIR || passes <= most_excess * reach);
+    if (!frame->is_of_halves)
+        frame->n_padded = (int)(frame->n_dimensions + 7) / 8 * 8;
+    return OJ_OK;
+}
+
+/* Arrays of the host, while a frame is made. Owner. */
+struct frame_arrays
+{
+    struct oj_vector_spread *spread;
+    int32_t *dimension;
+    double *centre;
+};
+
+static oj_status compute_order_and_scale(struct oj_cuda_work *work,
+                                         const struct oj_cuda_vector_side *side,
+                                         const struct oj_relation *relation,
+                                         struct frame_arrays *a,
+                                         struct oj_cuda_vector_frame *frame)
+{
+    int64_t d = side->n_dimensions;
+    a->spread = (struct oj_vector_spread *)oj_malloc(d, sizeof *a->spread);
+    a->dimension = (int32_t *)oj_malloc(d, sizeof *a->dimension);
+    a->centre = (double *)oj_malloc(d, sizeof *a->centre);
+    if (a->spread == NULL || a->dimension == NULL || a->centre == NULL)
+        return oj_fail_nomem(work->err, 2 * d, sizeof *a->spread);
+    OJ_TRY(compute_spread(work, side, a->spread));
+    frame->n_dimensions = d;
+    frame->scale = oj_vector_frame_make(a->spread, d, a->dimension, a->centre);
+    frame->half_scale =
+        choose_half_scale(a->spread, d, (double)side->n, frame->scale);
+    OJ_TRY(decide_half_precision(work, relation, frame));
+    OJ_TRY(oj_cuda_put(work, a->dimension, d, &frame->dimension));
+    OJ_TRY(oj_cuda_put(work, a->centre, d, &frame->centre));
+    return work->wait();
+}
+
+static oj_status order_and_scale_dimensions(
+    struct oj_cuda_work *work, const struct oj_cuda_vector_side *side,
+    const struct oj_relation *relation, struct oj_cuda_vector_frame *frame)
+{
+    struct frame_arrays arrays = {};
+    oj_status status =
+        compute_order_and_scale(work, side, relation, &arrays, frame);
+    /* copies of the arrays may be on their way */
+    (void)cudaStreamSynchronize(work->stream);
+    oj_free(arrays.spread);
+    oj_free(arrays.dimension);
+    oj_free(arrays.centre);
+    return status;
+}
+
+/* --- the tree ------------------------------------------------------------- */
+
+static __device__ float
+scaled_coordinate_of_row(const struct oj_cuda_vector_frame &frame,
+                         const struct oj_cuda_vector_side &side, int64_t row,
+                         int64_t place)
+{
+    return oj_vector_coordinate(side.number(row, frame.dimension[place]),
+                                frame.centre[place], frame.scale);
+}
+
+/* Numbers in the order of the floats, all of them above 0; and back. */
+static __device__ unsigned sortable_float_bits(float x)
+{
+    unsigned bits = __float_as_uint(x);
+    return bits >> 31 != 0 ? ~bits : bits | 1u << 31;
+}
+
+static __device__ float float_of_sortable_bits(unsigned key)
+{
+    return __uint_as_float(key >> 31 != 0 ? key ^ 1u << 31 : ~key);
+}
+
+/* A level of the tree: node i has places i << shift and so on. */
+struct cuda_vector_level
+{
+    const float *at; /* [rows][BOX] coordinates */
+    const int32_t *order;
+    int64_t n;
+    int shift;
+    unsigned *box; /* [nodes][2][BOX] keys: of the low ones inverted */
+};
+
+/* A tile a block, a side of the box a lane. */
+static __global__ void
+extend_boxes_of_nodes(const __grid_constant__ struct cuda_vector_level l)
+{
+    int lane = threadIdx.x % WARP;
+    int64_t first = (int64_t)blockIdx.x * TILE + threadIdx.x - lane;
+    int64_t end = first + WARP < l.n ? first + WARP : l.n;
+    unsigned most = 0;
+    for (int64_t i = first; i < end; i++)
+    {
+        unsigned key =
+            sortable_float_bits(l.at[(int64_t)l.order[i] * BOX + lane % BOX]);
+        key = lane < BOX ? ~key : key;
+        most = key > most ? key : most;
+    }
+    if (first < end)
+        atomicMax(&l.box[(first >> l.shift) * WARP + lane], most);
+}
+
+static_assert(2 * BOX == WARP, "a lane for each side of a box");
+
+static oj_status make_boxes(struct oj_cuda_work *work, int64_t n_tiles,
+                            struct cuda_vector_level *level)
+{
+    int64_t n_nodes = ((level->n - 1) >> level->shift) + 1;
+    OJ_TRY(work->make_zeros(n_nodes * WARP, &level->box));
+    return work->run_blocks<TILE>((unsigned)n_tiles, extend_boxes_of_nodes,
+                                  *level);
+}
+
+/* Where a node is split. */
+struct cuda_vector_split
+{
+    int dimension;
+    float low, factor;
+};
+
+static __device__ struct cuda_vector_split
+choose_longest_side_of_box(const unsigned *box)
+{
+    struct cuda_vector_split split = {0, 0.0f, 0.0f};
+    float longest = -1.0f;
+    for (int c = 0; c < BOX; c++)
+    {
+        float low = float_of_sortable_bits(~box[c]),
+              side = float_of_sortable_bits(box[BOX + c]) - low;
+        if (!(side > longest))
+            continue;
+        longest = side;
+        split.dimension = c;
+        split.low = low;
+    }
+    split.factor = (float)SPLIT_KEYS / longest;
+    if (!(split.factor < FLT_MAX)) /* they are one point, or nearly */
+        split.factor = 0.0f;
+    return split;
+}
+
+/* Sorts the places of each node along the longest side of its box. */
+static oj_status sort_rows_within_nodes(struct oj_cuda_work *work,
+                                        int64_t n_tiles,
+                                        struct cuda_vector_level *level,
+                                        int bits, int32_t **order)
+{
+    struct oj_cuda_work own(work);
+    int64_t n_nodes = ((level->n - 1) >> level->shift) + 1;
+    struct cuda_vector_split *split;
+    OJ_TRY(make_boxes(&own, n_tiles, level));
+    OJ_TRY(own.make(n_nodes, &split));
+    const struct cuda_vector_level l = *level;
+    OJ_TRY(
+        own.each(n_nodes, [=] __device__(int64_t i)
+                 { split[i] = choose_longest_side_of_box(l.box + i * WARP); }));
+    return work->reorder_by<uint64_t>(
+        l.n, 16 + bits,
+        [=] __device__(int64_t i)
+        {
+            struct cuda_vector_split s = split[i >> l.shift];
+            float at = l.at[(int64_t)l.order[i] * BOX + s.dimension];
+            at = (at - s.low) * s.factor;
+            return (uint64_t)(i >> l.shift) << 16 | (unsigned long long)at;
+        },
+        order, NULL);
+}
+
+static oj_status order_vectors_by_tree(struct oj_cuda_work *work,
+                                       const struct oj_cuda_vector_frame *frame,
+                                       int32_t *order,
+                                       struct oj_cuda_vector_side *side)
+{
+    struct oj_cuda_work own(work);
+    const struct oj_cuda_vector_frame f = *frame;
+    const struct oj_cuda_vector_side s = *side;
+    struct cuda_vector_level level = {};
+    int levels = 0;
+    float *at, *box;
+    OJ_TRY(own.make(s.n_rows * BOX, &at));
+    OJ_TRY(own.each(s.n * BOX,
+                    [=] __device__(int64_t i)
+                    {
+                        int64_t row = s.order[i / BOX], c = i % BOX;
+                        at[row * BOX + c] =
+                            c < f.n_dimensions
+                                ? scaled_coordinate_of_row(f, s, row, c)
+                                : 0.0f;
+                    }));
+    level.at = at;
+    level.n = s.n;
+    while (s.n_tiles > (int64_t)1 << levels)
+        levels++;
+    for (int i = 0; i < levels; i++)
+    {
+        level.shift = 7 + levels - i;
+        level.order = order;
+        OJ_TRY(sort_rows_within_nodes(work, s.n_tiles, &level, i, &order));
+    }
+    side->order = order;
+    level.order = order;
+    level.shift = 7;
+    OJ_TRY(make_boxes(&own, s.n_tiles, &level));
+    OJ_TRY(work->make(s.n_tiles * WARP, &box));
+    side->box = box;
+    const unsigned *key = level.box;
+    OJ_TRY(own.each(s.n_tiles * WARP,
+                    [=] __device__(int64_t i)
+                    {
+                        int is_low = i % WARP < BOX;
+                        box[i] =
+                            float_of_sortable_bits(is_low ? ~key[i] : key[i]);
+                    }));
+    return OJ_OK;
+}
+
+static_assert(TILE == 1 << 7, "the places of a tile");
+
+/* --- coordinates ---------------------------------------------------------- */
+
+struct cuda_vector_filling
+{
+    struct oj_cuda_vector_frame frame;
+    struct oj_cuda_vector_side side;
+    float *value;
+    uint16_t *half;
+    float *size, *rest;
+    unsigned *most_rest;
+};
+
+/* A tile a block, a place a thread. */
+static __global__ void
+write_float_tiles(const __grid_constant__ struct cuda_vector_filling f)
+{
+    int64_t place = (int64_t)blockIdx.x * TILE + threadIdx.x;
+    int64_t row = place < f.side.n ? f.side.order[place] : -1;
+    float *to = f.value + (int64_t)blockIdx.x * f.frame.n_padded * TILE;
+    for (int64_t p = 0; p < f.frame.n_padded; p++)
+    {
+        float x = 0.0f;
+        if (row >= 0 && p < f.frame.n_dimensions)
+            x = scaled_coordinate_of_row(f.frame, f.side, row, p);
+        to[p * TILE + threadIdx.x] = x;
+    }
+}
+
+/* The nearest half, of those that are numbers. */
+static __device__ unsigned half_of_float(float x)
+{
+    unsigned bits = __float_as_uint(x), sign = bits >> 16 & 0x8000u;
+    bits &= 0x7fffffffu;
+    if (bits >= 0x477fe000u) /* 65504, the greatest */
+        return sign | 0x7bffu;
+    if (bits < 0x38800000u) /* 2^-14: steps of 2^-24 */
+        return sign | (unsigned)(__uint_as_float(bits) * 0x1p24f + 0.5f);
+    bits += 0xfffu + (bits >> 13 & 1u);
+    return sign | (bits - 0x38000000u) >> 13;
+}
+
+static __device__ float float_of_half(unsigned half)
+{
+    unsigned exponent = half >> 10 & 31u, rest = half & 1023u;
+    float x = exponent == 0
+                  ? (float)rest * 0x1p-24f
+                  : __uint_as_float((exponent + 112) << 23 | rest << 13);
+    return (half & 0x8000u) != 0 ? -x : x;
+}
+
+/* A tile a block, 32 places a warp. */
+static __global__ void
+write_half_float_tiles(const __grid_constant__ struct cuda_vector_filling f)
+{
+    int lane = threadIdx.x % WARP;
+    int64_t first = (int64_t)blockIdx.x * TILE + threadIdx.x - lane;
+    for (int64_t place = first; place < first + WARP; place++)
+    {
+        int64_t row = place < f.side.n ? f.side.order[place] : -1;
+        double size = 0.0, rest = 0.0; /* squares of lengths */
+        for (int64_t p = lane; p < f.frame.n_padded; p += WARP)
+        {
+            double x = 0.0, rounded;
+            unsigned half;
+            if (row >= 0 && p < f.frame.n_dimensions)
+                x = (double)scaled_coordinate_of_row(f.frame, f.side, row, p) *
+                    f.frame.half_scale;
+            half = half_of_float((float)(x < 1e6 ? x > -1e6 ? x : -1e6 : 1e6));
+            rounded = (double)float_of_half(half);
+            size += rounded * rounded;
+            rest += (x - rounded) * (x - rounded);
+            f.half[place * f.frame.n_padded + p] = (uint16_t)half;
+        }
+        for (int step = WARP / 2; step > 0; step /= 2)
+        {
+            size += __shfl_xor_sync(~0u, size, step);
+            rest += __shfl_xor_sync(~0u, rest, step);
+        }
+        if (lane != 0)
+            continue;
+        rest = sqrt(rest);
+        size *= (1.0 - 1.01 * f.frame.error) / 2.0;
+        f.size[place] = nextafterf((float)size, -(float)INFINITY);
+        f.rest[place] = rest < (double)FLT_MAX / 2.0
+                            ? nextafterf((float)rest, (float)INFINITY)
+                            : (float)INFINITY;
+        atomicMax(&f.most_rest[blockIdx.x], __float_as_uint(f.rest[place]));
+    }
+}
+
+static oj_status make_coordinates(struct oj_cuda_work *work,
+                                  const struct oj_cuda_vector_frame *frame,
+                                  struct oj_cuda_vector_side *side)
+{
+    struct cuda_vector_filling f = {};
+    int64_t n = side->n_tiles * TILE;
+    f.frame = *frame;
+    f.side = *side;
+    if (!frame->is_of_halves)
+    {
+        OJ_TRY(work->make(n * frame->n_padded, &f.value));
+        side->value = f.value;
+        return work->run_blocks<TILE>((unsigned)side->n_tiles,
+                                      write_float_tiles, f);
+    }
+    OJ_TRY(work->make(n * frame->n_padded, &f.half));
+    OJ_TRY(work->make(n, &f.size, &f.rest));
+    OJ_TRY(work->make_zeros(side->n_tiles, &f.most_rest));
+    side->half = f.half;
+    side->size = f.size;
+    side->rest = f.rest;
+    side->most_rest = f.most_rest;
+    return work->run_blocks<TILE>((unsigned)side->n_tiles,
+                                  write_half_float_tiles, f);
+}
+
+oj_status oj_cuda_vector_side_make(struct oj_cuda_work *work,
+                                   const struct oj_flat *flat, int64_t first,
+                                   int64_t n,
+                                   const struct oj_relation *relation,
+                                   struct oj_cuda_vector_frame *frame,
+                                   struct oj_cuda_vector_side *out)
+{
+    struct oj_cuda_vector_side side = {};
+    int32_t *order;
+    side.n_rows = n;
+    side.n_dimensions = flat->vectors.n_dimensions;
+    OJ_TRY(oj_cuda_put(work, oj_vector_at(&flat->vectors, first),
+                       n * side.n_dimensions, &side.vector));
+    OJ_TRY(oj_cuda_put_columns(work, flat, first, n, relation, &side.columns));
+    OJ_TRY(list_valid_vectors(work, &side, &order));
+    side.order = order;
+    if (relation->vector.norm == OJ_NORM_COSINE)
+        OJ_TRY(find_lengths(work, &side));
+    if (side.n > 0 && frame->dimension == NULL)
+    {
+        frame->norm = relation->vector.norm;
+        OJ_TRY(order_and_scale_dimensions(work, &side, relation, frame));
+    }
+    if (side.n > 0 && frame->dimension != NULL)
+    {
+        OJ_TRY(order_vectors_by_tree(work, frame, order, &side));
+        OJ_TRY(make_coordinates(work, frame, &side));
+    }
+    *out = side;
+    return OJ_OK;
+}

@@ -1,0 +1,502 @@
+/** Paper: Lieberman, Sankaranarayanan, Samet 2008, "A Fast Similarity Join
+ *  Algorithm Using Graphics Processing Units", sections IV and V (LSS).
+ *
+ *  What it does: the join side in several shifted Z-orders, each sorted by a
+ *  bitonic network (section IV); of the stretches between the corners of the
+ * box around a row the shortest is read (section V).
+ *
+ *  stretch of each row -> sums of lengths -> chunks of entries, a thread each
+ *
+ *  Where it differs: algs/papers/lss.c, its twin for one CPU thread; and a
+ *  thread takes a chunk of entries, where the paper's takes a row. The backend
+ *  "cuda_zlists". */
+#include "../joins/similar_vectors/cuda_vector_side.cuh"
+
+#include "../../algs/foundations/kernels/oj_z_order_compare.h"
+#include "../foundations/device/cuda_copy.h"
+#include "../foundations/device/cuda_offset_search.cuh"
+
+#include "../../flatten/base/oj_alloc.h"
+
+enum
+{
+    BLOCK = 128,
+    MOST_LISTS = 8, /* fewer than the d + 1 of the paper: lss.c */
+    MOST_NEAREST = 256
+};
+
+/* Entries between two looks at the cancel flag. */
+static const int64_t chunk = (int64_t)1 << 30;
+
+/* Coordinates of a side, on the device. */
+struct cuda_z_side
+{
+    int64_t n, n_dimensions, first, end; /* from first to end - 1 they count */
+    const double *vector; /* [n][n_dimensions]; the first NaN: none */
+    struct oj_cuda_columns columns;
+
+    __device__ const double *at(int64_t row) const
+    {
+        return vector + row * n_dimensions;
+    }
+    __device__ int is_there(int64_t row) const
+    {
+        return row >= first && row < end && at(row)[0] == at(row)[0];
+    }
+};
+
+struct cuda_z_lists
+{
+    struct cuda_z_side side;
+    const double *low; /* [n_dimensions] */
+    double scale;
+    const uint32_t *place; /* [n][n_dimensions] */
+    int n_lists;
+    int64_t length;      /* of a list: features that have coordinates */
+    const int32_t *list; /* [n_lists][room] */
+    int64_t room;        /* a power of two */
+};
+
+struct cuda_zlists_index
+{
+    struct oj_cuda_index base;
+    struct cuda_z_lists of;
+};
+
+/* Rows against the join side. */
+struct cuda_z_pairs
+{
+    struct cuda_z_lists of;
+    struct cuda_z_side rows;
+    struct oj_pair_rule rule;
+    enum oj_vector_norm norm;
+    double most;
+    int k;           /* 0: all */
+    double *limit;   /* [rows] the k-th of those near its places, or NULL */
+    uint32_t *place; /* [rows][n_dimensions] of a corner, meanwhile */
+    double *difference;
+    int32_t *nearest; /* [rows][k] meanwhile */
+    int64_t *first;   /* [rows] of the shortest stretch: list and place */
+    int64_t *sums;    /* [rows + 1] of lengths */
+    int64_t begin;    /* entry of a chunk */
+    int64_t end;
+    struct oj_cuda_found found;
+};
+
+static oj_status upload_vectors_or_points(struct oj_cuda_work *work,
+                                          const struct oj_flat *flat,
+                                          int64_t first, int64_t n,
+                                          const struct oj_relation *relation,
+                                          struct cuda_z_side *out)
+{
+    const double *x, *y;
+    double *both;
+    out->n = out->end = n;
+    out->n_dimensions = 2;
+    OJ_TRY(oj_cuda_put_columns(work, flat, first, n, relation, &out->columns));
+    if (relation->op == OJ_OP_SIMILAR)
+    {
+        out->n_dimensions = flat->vectors.n_dimensions;
+        return oj_cuda_put(work, oj_vector_at(&flat->vectors, first),
+                           n * out->n_dimensions, &out->vector);
+    }
+    OJ_TRY(oj_cuda_put(work, flat->x + first, n, &x));
+    OJ_TRY(oj_cuda_put(work, flat->y + first, n, &y));
+    OJ_TRY(work->make(2 * n, &both));
+    out->vector = both;
+    return work->each(n,
+                      [=] __device__(int64_t i)
+                      {
+                          both[2 * i] = x[i];
+                          both[2 * i + 1] = y[i];
+                      });
+}
+
+/* --- the lists ------------------------------------------------------------ */
+
+/* The least coordinates and one scale for all, as in lss.c. */
+static oj_status choose_zorder_scale(struct oj_cuda_work *work,
+                                     const struct oj_flat *flat,
+                                     const struct oj_relation *relation,
+                                     struct cuda_z_lists *z)
+{
+    int64_t d = z->side.n_dimensions;
+    int by_vectors = relation->op == OJ_OP_SIMILAR;
+    double longest = 0.0;
+    double *low = (double *)oj_malloc(d, sizeof *low);
+    oj_status status;
+    if (low == NULL)
+        return oj_fail_nomem(work->err, d, sizeof *low);
+    for (int64_t j = 0; j < d; j++)
+    {
+        double high = -(double)INFINITY;
+        low[j] = (double)INFINITY;
+        for (int64_t i = 0; i < flat->n_features; i++)
+        {
+            const double *of = by_vectors ? flat->vectors.value + i * d : NULL;
+            double x = by_vectors ? of[j] : j == 0 ? flat->x[i] : flat->y[i];
+            double one = by_vectors ? of[0] : flat->x[i];
+            if (one != one)
+                continue;
+            low[j] = x < low[j] ? x : low[j];
+            high = x > high ? x : high;
+        }
+        longest = high - low[j] > longest ? high - low[j] : longest;
+    }
+    z->scale = (double)(OJ_Z_PLACES - 1) / longest;
+    if (!(z->scale < (double)INFINITY))
+        z->scale = 0.0;
+    status = oj_cuda_put(work, low, d, &z->low);
+    /* it may be on its way */
+    (void)cudaStreamSynchronize(work->stream);
+    oj_free(low);
+    return status;
+}
+
+static __device__ int is_before(const struct cuda_z_lists &z, int l, int32_t a,
+                                int32_t b)
+{
+    int order;
+    if (a < 0 || b < 0) /* behind all */
+        return a >= 0;
+    order = oj_z_compare(z.place + a * z.side.n_dimensions,
+                         z.place + b * z.side.n_dimensions, z.side.n_dimensions,
+                         oj_z_shift(l, z.n_lists));
+    return order != 0 ? order < 0 : a < b;
+}
+
+static oj_status sort_list(struct oj_cuda_work *work, struct cuda_z_lists z,
+                           int l, int32_t *list)
+{
+    int64_t n = z.side.n;
+    OJ_TRY(work->each(
+        z.room, [=] __device__(int64_t i)
+        { list[i] = i < n && z.side.is_there(i) ? (int32_t)i : -1; }));
+    for (int64_t size = 2; size <= z.room; size *= 2)
+    {
+        OJ_TRY(oj_check_cancel(work->device->cancel, work->err));
+        for (int64_t step = size / 2; step > 0; step /= 2)
+            OJ_TRY(work->each(z.room / 2,
+                              [=] __device__(int64_t i)
+                              {
+                                  int64_t at = i / step * 2 * step + i % step;
+                                  int32_t a = list[at], b = list[at + step];
+                                  if (is_before(z, l, b, a) !=
+                                      ((at & size) != 0))
+                                  {
+                                      list[at] = b;
+                                      list[at + step] = a;
+                                  }
+                              }));
+    }
+    return OJ_OK;
+}
+
+static oj_status make_zorder_lists(struct oj_cuda_work *work,
+                                   struct cuda_z_lists *z)
+{
+    int64_t d = z->side.n_dimensions, *sums;
+    uint32_t *place;
+    int32_t *list;
+    z->n_lists = d + 1 < MOST_LISTS ? (int)d + 1 : (int)MOST_LISTS;
+    for (z->room = 1; z->room < z->side.n; z->room *= 2)
+        ;
+    OJ_TRY(work->make(z->side.n * d, &place));
+    OJ_TRY(work->make(z->n_lists * z->room, &list));
+    z->place = place;
+    z->list = list;
+    const struct cuda_z_lists of = *z;
+    OJ_TRY(work->each(of.side.n * d,
+                      [=] __device__(int64_t i) {
+                          place[i] = oj_z_place(of.side.vector[i],
+                                                of.low[i % d], of.scale);
+                      }));
+    for (int l = 0; l < of.n_lists; l++)
+        OJ_TRY(sort_list(work, of, l, list + l * of.room));
+    OJ_TRY(work->scan_computed(
+        of.side.n,
+        [=] __device__(ptrdiff_t i)
+        { return i < of.side.n ? (int64_t)of.side.is_there(i) : 0; },
+        &sums, &z->length));
+    work->drop(sums);
+    return OJ_OK;
+}
+
+/* --- a row ---------------------------------------------------------------- */
+
+static __device__ void set_zorder_corner_of_row(const struct cuda_z_pairs &p,
+                                                int64_t row, double reach)
+{
+    int64_t n = p.rows.n_dimensions;
+    double to = reach < 0.0 ? -(double)INFINITY : (double)INFINITY;
+    for (int64_t d = 0; d < n; d++)
+        p.place[row * n + d] = oj_z_place(
+            nextafter(p.rows.at(row)[d] + reach, to), p.of.low[d], p.of.scale);
+}
+
+/* Features of list l that come before the corner, or with is_end before or with
+ * it. */
+static __device__ int64_t find_place_in_list(const struct cuda_z_pairs &p,
+                                             int64_t row, int l, int is_end)
+{
+    int64_t n = p.rows.n_dimensions, low = 0, high = p.of.length;
+    const int32_t *list = p.of.list + l * p.of.room;
+    while (low < high)
+    {
+        int64_t middle = (low + high) / 2;
+        if (oj_z_compare(p.of.place + list[middle] * n, p.place + row * n, n,
+                         oj_z_shift(l, p.of.n_lists)) < is_end)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static __device__ double difference_of(const struct cuda_z_pairs &p,
+                                       int64_t row, int32_t feature)
+{
+    return oj_vector_difference(p.norm, p.rows.at(row), p.of.side.at(feature),
+                                p.rows.n_dimensions);
+}
+
+/* Puts a feature among the nearest of a row, once; how many there are. */
+static __device__ int insert_near_feature(const struct cuda_z_pairs &p,
+                                          int64_t row, int n, int32_t feature)
+{
+    double *differences = p.difference + row * p.k, d;
+    int32_t *nearest = p.nearest + row * p.k;
+    int at = n < p.k ? n : p.k - 1;
+    if (!oj_pair_rule_passes(&p.rule, row, feature, 0))
+        return n;
+    d = difference_of(p, row, feature);
+    if (n == p.k && !(d < differences[at]))
+        return n;
+    for (int i = 0; i < n; i++)
+    {
+        if (nearest[i] == feature)
+            return n;
+    }
+    for (; at > 0 && differences[at - 1] > d; at--)
+    {
+        differences[at] = differences[at - 1];
+        nearest[at] = nearest[at - 1];
+    }
+    differences[at] = d;
+    nearest[at] = feature;
+    return n < p.k ? n + 1 : n;
+}
+
+/* A bound of the k-th distance: of those near its place in each list, k on
+ * either side. */
+static __global__ void
+find_kth_distance_bounds(const __grid_constant__ struct cuda_z_pairs p)
+{
+    int64_t row = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int n = 0;
+    if (row >= p.rows.n)
+        return;
+    p.limit[row] = p.most;
+    if (!p.rows.is_there(row))
+        return;
+    for (int64_t d = 0; d < p.rows.n_dimensions; d++)
+        p.place[row * p.rows.n_dimensions + d] =
+            oj_z_place(p.rows.at(row)[d], p.of.low[d], p.of.scale);
+    for (int l = 0; l < p.of.n_lists; l++)
+    {
+        int64_t at = find_place_in_list(p, row, l, 0);
+        int64_t end = at + p.k < p.of.length ? at + p.k : p.of.length;
+        for (int64_t i = at > p.k ? at - p.k : 0; i < end; i++)
+            n = insert_near_feature(p, row, n, p.of.list[l * p.of.room + i]);
+    }
+    if (n == p.k && p.difference[(row + 1) * p.k - 1] < p.most)
+        p.limit[row] = p.difference[(row + 1) * p.k - 1];
+}
+
+/* The shortest stretch of each row; its length, before they are added up. */
+static __global__ void
+find_shortest_list_range_of_rows(const __grid_constant__ struct cuda_z_pairs p)
+{
+    int64_t row = (int64_t)blockIdx.x * BLOCK + threadIdx.x, length = 0;
+    int64_t from[MOST_LISTS];
+    double reach;
+    if (row > p.rows.n)
+        return;
+    p.sums[row] = 0;
+    if (row == p.rows.n || !p.rows.is_there(row))
+        return;
+    reach = oj_vector_reach(OJ_NORM_L2, p.rows.n_dimensions, 1.0,
+                            p.limit != NULL ? p.limit[row] : p.most);
+    set_zorder_corner_of_row(p, row, -reach);
+    for (int l = 0; l < p.of.n_lists; l++)
+        from[l] = find_place_in_list(p, row, l, 0);
+    set_zorder_corner_of_row(p, row, reach);
+    for (int l = 0; l < p.of.n_lists; l++)
+    {
+        int64_t n = find_place_in_list(p, row, l, 1) - from[l];
+        if (l > 0 && n >= length)
+            continue;
+        length = n;
+        p.first[row] = l * p.of.room + from[l];
+    }
+    p.sums[row] = length;
+}
+
+/* Entries of a chunk. */
+static __global__ void
+measure_entries_of_list_ranges(const __grid_constant__ struct cuda_z_pairs p)
+{
+    int64_t at = p.begin + (int64_t)blockIdx.x * BLOCK + threadIdx.x, row = 0;
+    int32_t feature = 0;
+    int counts = at < p.end;
+    double difference = 0.0;
+    if (counts)
+    {
+        row = oj_cuda_list_of_entry(p.sums, (int64_t)0, p.rows.n, at);
+        feature = p.of.list[p.first[row] + (at - p.sums[row])];
+        counts = oj_pair_rule_passes(&p.rule, row, feature, 0);
+    }
+    if (counts)
+    {
+        difference = difference_of(p, row, feature);
+        counts = difference <= (p.limit != NULL ? p.limit[row] : p.most);
+    }
+    oj_cuda_append_found_pairs(p.found, counts, (int32_t)row, feature,
+                               difference);
+}
+
+static oj_status measure_all_list_ranges(struct oj_cuda_work *work,
+                                         struct cuda_z_pairs *p, int64_t total)
+{
+    OJ_TRY(work->clear(p->found.n, 1));
+    for (p->begin = 0; p->begin < total; p->begin = p->end)
+    {
+        p->end = total - p->begin < chunk ? total : p->begin + chunk;
+        OJ_TRY(oj_check_cancel(work->device->cancel, work->err));
+        OJ_TRY(work->run<BLOCK>(p->end - p->begin,
+                                measure_entries_of_list_ranges, *p));
+        OJ_TRY(work->wait());
+    }
+    return OJ_OK;
+}
+
+/* --- rows ----------------------------------------------------------------- */
+
+static oj_status find_k_nearest_in_zlists(struct oj_cuda_work *work,
+                                          struct cuda_z_pairs *p, int64_t total,
+                                          const int32_t *rank,
+                                          struct oj_cuda_share *share)
+{
+    int64_t n = 0, n_rows = p->rows.n;
+    struct oj_cuda_found kept = {};
+    unsigned long long n_kept = 0;
+    uint8_t *done;
+    OJ_TRY(work->make_zeros(1, &kept.n));
+    OJ_TRY(work->make(n_rows * p->k, &kept.row, &kept.feature));
+    OJ_TRY(work->make(n_rows * p->k, &kept.measure));
+    OJ_TRY(work->make_zeros(n_rows, &done));
+    OJ_TRY(oj_cuda_find_all(
+        work, &p->found, 4 * n_rows * p->k, NULL,
+        [&]() { return measure_all_list_ranges(work, p, total); }, &n));
+    OJ_TRY(oj_cuda_keep_best(work, n_rows, rank, p->k, 1, &p->found, n, &kept,
+                             done));
+    OJ_TRY(work->read(kept.n, &n_kept));
+    oj_cuda_share_take(work, 1, &kept, (int64_t)n_kept, share);
+    return OJ_OK;
+}
+
+static oj_status find_pairs(struct oj_cuda_work *work, struct cuda_z_pairs *p,
+                            const struct cuda_zlists_index *self,
+                            struct oj_cuda_share *share, struct oj_stats *stats)
+{
+    int64_t n = p->rows.n, total = 0;
+    OJ_TRY(work->make(n * p->rows.n_dimensions, &p->place));
+    OJ_TRY(work->make(n + 1, &p->first, &p->sums));
+    if (p->k > 0)
+    {
+        OJ_TRY(work->make(n, &p->limit));
+        OJ_TRY(work->make(n * p->k, &p->difference));
+        OJ_TRY(work->make(n * p->k, &p->nearest));
+        OJ_TRY(work->run<BLOCK>(n, find_kth_distance_bounds, *p));
+    }
+    OJ_TRY(work->run<BLOCK>(n + 1, find_shortest_list_range_of_rows, *p));
+    OJ_TRY(work->scan_total(p->sums, n, &total));
+    stats->n_candidates += total;
+    if (p->k > 0)
+        return find_k_nearest_in_zlists(work, p, total, self->base.rank, share);
+    return oj_cuda_share_find(
+        work, self->base.relation.op == OJ_OP_SIMILAR, &p->found,
+        16 * n + (1 << 16), share,
+        [&]() { return measure_all_list_ranges(work, p, total); });
+}
+
+static oj_status join_rows(const struct oj_cuda_index *index,
+                           const struct oj_flat *input, int64_t first,
+                           int64_t n, struct oj_cuda_share *share,
+                           struct oj_stats *stats, struct oj_error *err)
+{
+    const struct cuda_zlists_index *self =
+        (const struct cuda_zlists_index *)index;
+    const struct oj_relation *relation = &index->relation;
+    int by_vectors = relation->op == OJ_OP_SIMILAR;
+    struct oj_cuda_work work(index->device, index->device->stream,
+                             "walking Z-lists", err);
+    struct cuda_z_pairs p = {};
+    OJ_TRY(upload_vectors_or_points(&work, input, first, n, relation, &p.rows));
+    p.rows.first = n * share->number / share->n;
+    p.rows.end = n * (share->number + 1) / share->n;
+    p.of = self->of;
+    p.norm = by_vectors ? relation->vector.norm : OJ_NORM_L2;
+    p.most =
+        by_vectors ? relation->vector.max_difference : relation->max_distance;
+    p.k = relation->op != OJ_OP_DWITHIN && relation->k < OJ_EVERY_PAIR
+              ? (int)relation->k
+              : 0;
+    p.rule = oj_cuda_rule_of(relation, &p.rows.columns, &p.of.side.columns);
+    return find_pairs(&work, &p, self, share, stats);
+}
+
+/* --- the family ----------------------------------------------------------- */
+
+static int takes_zorders(const struct oj_relation *relation,
+                         const struct oj_flat *join_side,
+                         const struct oj_flat *input)
+{
+    if (relation->exclude_same_geometry || relation->ties != OJ_TIES_FIRST ||
+        (relation->op != OJ_OP_DWITHIN && relation->k < OJ_EVERY_PAIR &&
+         relation->k > MOST_NEAREST))
+        return 0;
+    if (relation->op == OJ_OP_SIMILAR)
+        return relation->n_similar == 0 &&
+               relation->vector.norm != OJ_NORM_COSINE;
+    return (relation->op == OJ_OP_NEAREST || relation->op == OJ_OP_DWITHIN) &&
+           relation->metric == OJ_METRIC_PLANAR &&
+           relation->distance == OJ_DISTANCE_LEAST &&
+           relation->min_distance == 0.0 &&
+           !oj_relation_compares_attributes(relation) &&
+           join_side->max_distance == NULL && oj_flat_is_points(join_side) &&
+           (input == NULL ||
+            (input->max_distance == NULL && oj_flat_is_points(input)));
+}
+
+static oj_status build_zorder_index(struct oj_cuda_index *index,
+                                    struct oj_cuda_work *work)
+{
+    struct cuda_zlists_index *self = (struct cuda_zlists_index *)index;
+    const struct oj_flat *flat = index->layer->flat;
+    if (index->relation.op == OJ_OP_SIMILAR && flat->vectors.value == NULL)
+        return oj_fail(work->err, OJ_ERR_ARG, "the join side has no vectors");
+    OJ_TRY(upload_vectors_or_points(work, flat, 0, flat->n_features,
+                                    &index->relation, &self->of.side));
+    OJ_TRY(choose_zorder_scale(work, flat, &index->relation, &self->of));
+    return make_zorder_lists(work, &self->of);
+}
+
+const struct oj_cuda_family oj_cuda_zlists = {
+    "shifted Z-lists",
+    takes_zorders,
+    sizeof(struct cuda_zlists_index),
+    build_zorder_index,
+    1,
+    join_rows,
+};

@@ -1,0 +1,336 @@
+/* Kind: property, unit, memory, large. One-to-one pairs are those of a plain
+ * greedy choice over all pairs in their order. */
+#include "../../../algs/pairs/values/oj_one_to_one.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "../random_numbers.h"
+#include "../run_tests.h"
+
+static struct oj_error error;
+
+/* A pair, as the plain choice sorts it. */
+struct ranked_pair
+{
+    double similarity, measure;
+    int64_t row, place, join;
+};
+
+/* Random pairs, as the answers of a join. */
+struct trial
+{
+    int64_t n_rows, n_join, n_pairs;
+    int64_t *label;    /* [n_rows] or NULL */
+    int64_t *ordinal;  /* [n_join]: join_row is a number among shuffled ones */
+    int64_t *first;    /* [n_rows + 1] */
+    int32_t *join_row; /* [n_pairs] */
+    double *measure;
+    double *similarity; /* [n_pairs] */
+    int is_ranked;      /* 1: by similarity first */
+    int64_t *truth;     /* [n_rows] ordinal, -1: none */
+    double *truth_measure;
+    int64_t n_truth;
+};
+
+static void must(oj_status status)
+{
+    ck_assert_msg(status == OJ_OK, "%s", error.message);
+}
+
+static void *room(int64_t n, size_t size)
+{
+    void *array = calloc((size_t)n + 1, size);
+    ck_assert_ptr_nonnull(array);
+    return array;
+}
+
+static int compare_plain(const void *left, const void *right)
+{
+    const struct ranked_pair *a = left, *b = right;
+    double da = isnan(a->measure) ? 0 : a->measure;
+    double db = isnan(b->measure) ? 0 : b->measure;
+    if (a->similarity != b->similarity)
+        return a->similarity > b->similarity ? -1 : 1;
+    if (da != db)
+        return da < db ? -1 : 1;
+    if (a->row != b->row)
+        return a->row < b->row ? -1 : 1;
+    return a->place < b->place ? -1 : 1;
+}
+
+/* All pairs from the first to the last: taken when both features are free. */
+static void choose_plainly(struct trial *t)
+{
+    struct ranked_pair *pair = room(t->n_pairs, sizeof *pair);
+    char *is_taken = room(t->n_join, 1);
+    int64_t n = 0;
+    for (int64_t row = 0; row < t->n_rows; row++)
+    {
+        t->truth[row] = -1;
+        for (int64_t p = t->first[row]; p < t->first[row + 1]; p++)
+            pair[n++] = (struct ranked_pair){
+                t->is_ranked ? t->similarity[p] : 0, t->measure[p], row, p,
+                t->ordinal[t->join_row[p]]};
+    }
+    qsort(pair, (size_t)n, sizeof *pair, compare_plain);
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (t->truth[pair[i].row] >= 0 || is_taken[pair[i].join])
+            continue;
+        is_taken[pair[i].join] = 1;
+        t->truth[pair[i].row] = pair[i].join;
+        t->truth_measure[pair[i].row] = pair[i].measure;
+        t->n_truth++;
+    }
+    free(is_taken);
+    free(pair);
+}
+
+/* Of few different measures many are equal; 0: none has one. */
+static void make_trial(struct trial *t, int n_rows, int n_join, int most_pairs,
+                       int n_measures)
+{
+    const struct trial empty = {0};
+    *t = empty;
+    t->n_rows = n_rows;
+    t->n_join = n_join;
+    t->first = room(n_rows + 1, sizeof *t->first);
+    t->ordinal = room(n_join, sizeof *t->ordinal);
+    t->join_row = room((int64_t)n_rows * most_pairs, sizeof *t->join_row);
+    t->measure = room((int64_t)n_rows * most_pairs, sizeof *t->measure);
+    t->similarity = room((int64_t)n_rows * most_pairs, sizeof *t->similarity);
+    t->is_ranked = one_in(2);
+    t->truth = room(n_rows, sizeof *t->truth);
+    t->truth_measure = room(n_rows, sizeof *t->truth_measure);
+    for (int i = 0; i < n_join; i++)
+    {
+        int j = pick(i + 1);
+        t->ordinal[i] = t->ordinal[j];
+        t->ordinal[j] = i;
+    }
+    for (int row = 0; row < n_rows; row++)
+    {
+        int n = n_join == 0 ? 0 : pick(most_pairs + 1), step = 1 + pick(3);
+        int from = n_join == 0 ? 0 : pick(n_join);
+        for (int i = 0; i < n && i * step < n_join; i++)
+        {
+            double measure = n_measures == 0 ? (double)NAN : pick(n_measures);
+            t->join_row[t->n_pairs] = (from + i * step) % n_join;
+            t->similarity[t->n_pairs] = pick(4) / 4.0;
+            t->measure[t->n_pairs++] = measure;
+        }
+        t->first[row + 1] = t->n_pairs;
+    }
+    choose_plainly(t);
+}
+
+static void free_trial(struct trial *t)
+{
+    free(t->label);
+    free(t->ordinal);
+    free(t->first);
+    free(t->join_row);
+    free(t->measure);
+    free(t->similarity);
+    free(t->truth);
+    free(t->truth_measure);
+}
+
+/* In answers of a few rows; in one-to-one form where that can hold them. */
+static oj_status add_all(const struct trial *t, int most_rows,
+                         struct oj_one_to_one *choice)
+{
+    MATCHES m = {0};
+    double *similarity = room(t->n_pairs + t->n_rows, sizeof *similarity);
+    oj_status status = OJ_OK;
+    int64_t end;
+    for (int64_t row = 0; row < t->n_rows && status == OJ_OK; row = end)
+    {
+        int64_t first = t->first[row], is_single = 1;
+        end = row + 1 + pick(most_rows);
+        if (end > t->n_rows)
+            end = t->n_rows;
+        for (int64_t i = row; i < end; i++)
+            is_single &= t->first[i + 1] - t->first[i] <= 1;
+        status = oj_matches_reserve(
+            &m, end - row, is_single ? end - row : t->first[end] - first,
+            !is_single, &error);
+        if (status != OJ_OK)
+            break;
+        for (int64_t i = row; i <= end && !is_single; i++)
+            m.offset[i - row] = t->first[i] - first;
+        for (int64_t i = row; i < end; i++)
+        {
+            if (is_single)
+                m.join_row[i - row] = -1;
+            for (int64_t p = t->first[i]; p < t->first[i + 1]; p++)
+            {
+                int64_t to = is_single ? i - row : p - first;
+                m.join_row[to] = t->join_row[p];
+                m.measure[to] = t->measure[p];
+                similarity[to] = t->similarity[p];
+            }
+        }
+        const struct oj_pair_ranks ranks = {
+            .similarity = t->is_ranked ? similarity : NULL};
+        status =
+            oj_one_to_one_add(choice, &m, &ranks, t->ordinal,
+                              t->label == NULL ? NULL : t->label + row, &error);
+    }
+    free(similarity);
+    return status != OJ_OK ? status : oj_one_to_one_finish(choice, &error);
+}
+
+static void compare(const struct trial *t, const struct oj_one_to_one *choice)
+{
+    const struct oj_one_pair *pair;
+    int64_t n, hint = 0, other = 0;
+    pair = oj_one_to_one_pairs(choice, &n);
+    ck_assert_int_eq(n, t->n_truth);
+    for (int64_t i = 1; i < n; i++)
+        ck_assert_int_lt(pair[i - 1].label, pair[i].label);
+    for (int64_t row = 0; row < t->n_rows; row++)
+    {
+        int64_t label = t->label == NULL ? row : t->label[row];
+        const struct oj_one_pair *of_row =
+            oj_one_to_one_find(choice, label, &hint);
+        if (one_in(50))
+            other = pick((int)t->n_rows); /* any place is no more than a hint */
+        ck_assert_ptr_eq(oj_one_to_one_find(choice, label, &other), of_row);
+        if (t->truth[row] < 0)
+        {
+            ck_assert_ptr_null(of_row);
+            continue;
+        }
+        ck_assert_ptr_nonnull(of_row);
+        ck_assert_int_eq(of_row->join, t->truth[row]);
+        ck_assert(of_row->measure == t->truth_measure[row] ||
+                  (isnan(of_row->measure) && isnan(t->truth_measure[row])));
+    }
+}
+
+static void try_choice(const struct trial *t, int most_rows, int64_t most_held)
+{
+    struct oj_one_to_one *choice = NULL;
+    must(oj_one_to_one_open(t->n_join, most_held, NULL, &choice, &error));
+    must(add_all(t, most_rows, choice));
+    compare(t, choice);
+    oj_one_to_one_close(choice);
+}
+
+/* FIDs, ascending or not. */
+static void label_rows(struct trial *t, int is_shuffled)
+{
+    t->label = room(t->n_rows, sizeof *t->label);
+    for (int64_t i = 0; i < t->n_rows; i++)
+    {
+        int64_t j = is_shuffled ? pick((int)i + 1) : i;
+        t->label[i] = t->label[j];
+        t->label[j] = INT64_MIN / 2 + 3 * i;
+    }
+}
+
+TEST_LOOP(small_sides, 0, 20)
+{
+    for (int i = 0; i < 300; i++)
+    {
+        struct trial t;
+        random_state = (uint64_t)(1000 * _i + i);
+        make_trial(&t, pick(12), pick(9), 1 + pick(6), pick(5));
+        if (one_in(2))
+            label_rows(&t, one_in(2));
+        try_choice(&t, 4, INT64_MAX);
+        free_trial(&t);
+    }
+}
+
+TEST_LOOP(lists_in_memory_and_in_a_file, 0, 12)
+{
+    static const int measures[] = {0, 1, 7, 1000000};
+    struct trial t;
+    random_state = (uint64_t)_i;
+    make_trial(&t, 6000, _i % 3 == 0 ? 600 : 7000, 12, measures[_i % 4]);
+    ck_assert_int_gt(t.n_truth, 500);
+    if (_i >= 4)
+        label_rows(&t, _i >= 8);
+    try_choice(&t, 1000, INT64_MAX);
+    try_choice(&t, 1000, 0);
+    try_choice(&t, 1, 100000);
+    free_trial(&t);
+}
+
+/* Every row asks for all that come before its own feature. */
+TEST(long_chains)
+{
+    enum
+    {
+        N = 500
+    };
+    struct trial t;
+    random_state = 1;
+    make_trial(&t, N, N, N, 1);
+    t.n_pairs = 0;
+    for (int row = 0; row < N; row++)
+    {
+        for (int j = 0; j < N / 2; j++)
+        {
+            t.join_row[t.n_pairs] = j;
+            t.measure[t.n_pairs++] = N - row + (double)j / N;
+        }
+        t.first[row + 1] = t.n_pairs;
+    }
+    t.n_truth = 0;
+    choose_plainly(&t);
+    ck_assert_int_eq(t.n_truth, N / 2);
+    try_choice(&t, 100, INT64_MAX);
+    try_choice(&t, 100, 0);
+    free_trial(&t);
+}
+
+TEST(repeated_labels_are_an_error)
+{
+    struct oj_one_to_one *choice = NULL;
+    struct trial t;
+    random_state = 1;
+    make_trial(&t, 100, 100, 4, 10);
+    t.label = room(t.n_rows, sizeof *t.label);
+    must(oj_one_to_one_open(t.n_join, INT64_MAX, NULL, &choice, &error));
+    ck_assert_int_eq(add_all(&t, 10, choice), OJ_ERR_DATA);
+    oj_one_to_one_close(choice);
+    free_trial(&t);
+}
+
+TEST_LOOP(without_memory, 0, 2)
+{
+    oj_status status = OJ_ERR_NOMEM;
+    struct trial t;
+    int n_failed = 0;
+    make_trial(&t, 300, 200, 12, 50);
+    for (int n = 1; status != OJ_OK; n++)
+    {
+        struct oj_one_to_one *choice = NULL;
+        random_state = 5;
+        oj_alloc_fail_at(n);
+        status = oj_one_to_one_open(t.n_join, _i == 0 ? INT64_MAX : 0, NULL,
+                                    &choice, &error);
+        if (status == OJ_OK)
+            status = add_all(&t, 30, choice);
+        oj_alloc_fail_at(0);
+        n_failed += status != OJ_OK;
+        ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
+        if (status == OJ_OK)
+            compare(&t, choice);
+        oj_one_to_one_close(choice);
+    }
+    ck_assert_int_gt(n_failed, 10);
+    free_trial(&t);
+}
+
+int main(void)
+{
+    tests_open("one_to_one");
+    return tests_run();
+}
