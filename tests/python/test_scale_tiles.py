@@ -56,7 +56,7 @@ def join_in_tiles(left, right, n_tiles, owners=None, **options):
         sample = right.take(pa.array(sample_rows(len(right), max(8, len(right) // 20))))
         bounds = job.bounds(left, sample)
     places = job.left_boxes(left)
-    tiles = Tiles(places[sample_rows(len(left), 200)], n_tiles, job.metric)
+    tiles = Tiles(places[sample_rows(len(left), 100 * n_tiles)], n_tiles, job.metric)
     owner, reach = job.assign(left, pickle.loads(pickle.dumps(tiles)), bounds)
     if owners is not None:
         owner = owners

@@ -23,6 +23,7 @@ from .._errors import InvalidError, UnsupportedError
 from .._join import join
 from .._joined import Joined
 from .._pairs import pairs
+from .._tables import TableSide
 from .._scan import METADATA, NAME, extension_of, mark_geometries
 from . import boxes as _boxes
 from .tiles import Tiles
@@ -68,6 +69,18 @@ def _points(x: Any, crs: str | None) -> Any:
     return pa.table([array], schema=pa.schema([field]))
 
 
+class HeldSide:
+    """A join side with its columns and, after the first join, its index."""
+
+    def __init__(self, made: Joined) -> None:
+        self._rows, self._settings = made._rows, dict(made._settings)
+
+    def joined(self, left: Any) -> Joined:
+        """As TileJoin.joined()."""
+        settings = dict(self._settings)
+        return Joined(self._rows, TableSide(left, "left", settings), settings, None)
+
+
 class TileJoin:
     """A join that is asked for, of two sides with these schemas.  It is checked on
     sides without rows, so that every error comes before any work, and pickled for
@@ -97,7 +110,8 @@ class TileJoin:
         self._refuse()
         self._place("left"), self._place("right")
         rows = self.left_rows.empty_table(), self.right_rows.empty_table()
-        self.schema = self._join(*rows, self.how).schema
+        made = self._join(*rows, self.how)
+        self.schema, self.geometry = made.schema, made._geometry
         self._distance = self._reach_distance()
 
     def _refuse(self) -> None:
@@ -268,6 +282,22 @@ class TileJoin:
         """The rows of a tile; left: a table or a reader; right: a table."""
         return self._join(left, right, _IN_TILE.get(self.how, self.how))
 
+    def hold(self, right: Any) -> HeldSide:
+        """A side that many parts of the input are joined with."""
+        return HeldSide(self._join(self.left_rows.empty_table(), right, _IN_TILE.get(self.how, self.how)))
+
+    @property
+    def shows_pairs(self) -> bool:
+        """Do joined rows have the number of the join row of every pair?"""
+        name = self._options.get("name_fid", "join_fid")
+        is_own = name in self.schema.names and name not in self.left.names
+        return "pick" not in self._options and is_own
+
+    def numbers_in(self, rows: Any) -> Any:
+        """matched(), from a table or batch of joined rows that shows_pairs."""
+        column = rows.column(self._options.get("name_fid", "join_fid"))
+        return np.unique(np.asarray(column.drop_null()))
+
     def _pairs_of(self, left: Any, right: Any, **changes: Any) -> Joined:
         """Input numbers and what changes name, of all pairs."""
         kept = {name: v for name, v in self._options.items() if name in _OF_PAIRS}
@@ -302,6 +332,19 @@ class TileJoin:
         """Rows of how right and full, of join rows that match nothing anywhere."""
         return self._join(self.left_rows.empty_table(), right, "right")
 
-    def unnumbered(self, table: Any) -> Any:
-        """Joined rows, or batches, as ogrjoin.join() gives them."""
-        return table.drop_columns([ROW])
+    def unnumbered(self, rows: Any) -> Any:
+        """A table, batch or schema of joined rows, as ogrjoin.join() gives them."""
+        if isinstance(rows, pa.Schema):
+            return rows.remove(rows.get_field_index(ROW))
+        return rows.drop_columns([ROW])
+
+    @property
+    def box_column(self) -> str | None:
+        """The column of joined rows that holds the boxes of their geometries, where
+        the input has them."""
+        is_input = self._options.get("geometry", "input") == "input"
+        if not is_input or self.how in ("right", "full") or "bbox" not in self.schema.names:
+            return None
+        kind = self.schema.field("bbox").type
+        names = {f.name for f in kind} if pa.types.is_struct(kind) else set()
+        return "bbox" if names >= {"xmin", "ymin", "xmax", "ymax"} else None
