@@ -113,12 +113,15 @@ class FilesPlan:
     def explain(self) -> Explanation:
         read = [int(self.right.n_bytes[groups].sum()) for groups in self._pairs]
         total = max(1, int(self.right.n_bytes.sum()))
-        unboxed = tuple(int((~side.is_boxed).sum()) for side in (self.left, self.right))
-        rows = tuple(int(side.n_rows.sum()) for side in (self.left, self.right))
+        left, right = self.left, self.right
         return Explanation(
-            "files", self.n_tiles, rows, sum(read) / total,
-            max(read, default=0) * _MEMORY_OF_BYTES, unboxed,
-        )  # fmt: skip
+            "files",
+            self.n_tiles,
+            (int(left.n_rows.sum()), int(right.n_rows.sum())),
+            sum(read) / total,
+            max(read, default=0) * _MEMORY_OF_BYTES,
+            (int((~left.is_boxed).sum()), int((~right.is_boxed).sum())),
+        )
 
     # ---- tasks ---------------------------------------------------------------
 
@@ -268,31 +271,51 @@ def join_files(
     left, right, out = (os.fspath(path) for path in (left, right, out))
     if processes > 1:
         options.setdefault("threads", max(1, len(os.sched_getaffinity(0)) // processes))
+    plan, output = prepare_files(left, right, out, options, tiles=tiles, overwrite=overwrite)
+    try:
+        return finish_files(plan, output, list(_run(plan, output, processes)))
+    except BaseException:
+        output.abort()
+        raise
+
+
+def prepare_files(
+    left: str,
+    right: str,
+    out: str,
+    options: dict[str, Any],
+    *,
+    tiles: int | None,
+    overwrite: bool,
+) -> tuple[FilesPlan, ParquetOutput]:
+    """Before the first task of a join of files."""
     plan = FilesPlan(left, right, options, tiles=tiles)
     told = plan.explain()
-    if told.copies > max(_MUCH, 0) and plan.n_tiles > 1:
+    if told.copies > _MUCH and plan.n_tiles > 1:
         warnings.warn(
             f"the join side is read {told.copies:.1f} times, since the boxes of row "
             "groups overlap: sort both sides by place, or give fewer tiles=",
             UserWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     output = ParquetOutput(
         out, plan.job.unnumbered(plan.job.schema), plan.job.geometry,
         boxes=plan.job.box_column, overwrite=overwrite,
     )  # fmt: skip
     output.begin()
-    try:
-        made = list(_run(plan, output, processes))
-        if plan.job.how in ("right", "full"):
-            numbers = [m[2] for m in made if m[2] is not None]
-            matched = np.unique(np.concatenate(numbers)) if numbers else np.zeros(0, np.int64)
-            name, n_rows = output.write(plan.n_tiles, plan.unmatched(matched))
-            made.append((name, n_rows, None))
-        output.commit([m[0] for m in made])
-    except BaseException:
-        output.abort()
-        raise
+    return plan, output
+
+
+def finish_files(
+    plan: FilesPlan, output: ParquetOutput, made: list[tuple[str, int, Any]]
+) -> int:
+    """After the last task: made is what run_task() gave for each tile."""
+    if plan.job.how in ("right", "full"):
+        numbers = [m[2] for m in made if m[2] is not None]
+        matched = np.unique(np.concatenate(numbers)) if numbers else np.zeros(0, np.int64)
+        name, n_rows = output.write(plan.n_tiles, plan.unmatched(matched))
+        made = [*made, (name, n_rows, None)]
+    output.commit([m[0] for m in made])
     return sum(m[1] for m in made)
 
 

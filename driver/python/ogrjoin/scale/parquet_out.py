@@ -28,6 +28,7 @@ from .footers import open_filesystem
 
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 _BOX = pa.struct([pa.field(side, pa.float64()) for side in _SIDES])
+_OBJECT_STORES = ("s3", "gcs", "abfs")  # they have no folders to rename
 _ROWS = 1 << 16  # of a row group
 
 
@@ -105,7 +106,9 @@ class ParquetOutput:
         without rows has no file, and the name ""."""
         filesystem, _, temporary, _ = self._places()
         name = f"part-{part:05d}-{secrets.token_hex(4)}.parquet"
-        path, n_rows, whole, writer, file = f"{temporary}/{name}", 0, False, None, None
+        path, n_rows, whole = f"{temporary}/{name}", 0, False
+        writer: Any = None
+        file: Any = None
         schema, makes_box = self.schema, self._box is not None and not self._has_box
         if makes_box:
             schema = schema.append(pa.field(self._box, _BOX))
@@ -147,10 +150,19 @@ class ParquetOutput:
                 filesystem.delete_file(file.path)
         for i, name in enumerate(kept):
             filesystem.move(f"{temporary}/{name}", f"{temporary}/part-{i:05d}.parquet")
-        if filesystem.get_file_info(folder).type != pyarrow.fs.FileType.NotFound:
+        is_there = filesystem.get_file_info(folder).type != pyarrow.fs.FileType.NotFound
+        if filesystem.type_name in _OBJECT_STORES:
+            if is_there:
+                filesystem.delete_dir(folder)
+            for i in range(len(kept)):
+                part = f"part-{i:05d}.parquet"
+                filesystem.move(f"{temporary}/{part}", f"{folder}/{part}")
+            filesystem.delete_dir(temporary)
+            return
+        if is_there:
             filesystem.move(folder, former)
         filesystem.move(temporary, folder)
-        if filesystem.get_file_info(former).type != pyarrow.fs.FileType.NotFound:
+        if is_there:
             filesystem.delete_dir(former)
 
     def abort(self) -> None:

@@ -22,7 +22,7 @@ from .. import _crs
 from .._errors import InvalidError, UnsupportedError
 from .._join import join
 from .._joined import Joined
-from .._pairs import pairs
+from .._pairs import Validation, pairs, validate
 from .._tables import TableSide
 from .._scan import METADATA, NAME, extension_of, mark_geometries
 from . import boxes as _boxes
@@ -48,6 +48,11 @@ _OF_PAIRS = """
     join_max_distance_field batch_rows relate max_distance min_distance metric k ties
     distance_to distance densify
 """.split()
+_VALIDATED = """
+    op relate max_distance min_distance metric k ties distance_to distance densify crs
+    backend
+""".split()
+_NOT_VALIDATED = ("max_distance_field", "join_max_distance_field", "similar", "vector")
 
 
 def _may_be_disjoint(pattern: str) -> bool:
@@ -230,6 +235,19 @@ class TileJoin:
         return np.asarray(column.to_numpy(), dtype=np.float64) * self._distance
 
     @property
+    def options(self) -> dict[str, Any]:
+        """What was asked for, by name."""
+        return dict(self._options)
+
+    @property
+    def reach_columns(self) -> list[str]:
+        """Columns of input rows that left_boxes() and left_reach() read."""
+        names = [name for name in self._place("left") if name is not None]
+        if self._options.get("max_distance_field") is not None:
+            names.append(self._field_of("max_distance_field")[0])
+        return names
+
+    @property
     def is_unbounded(self) -> bool:
         """Is the reach of a row known only from bounds()?"""
         return self.op == "nearest" and not np.isfinite(self._distance)
@@ -289,13 +307,13 @@ class TileJoin:
     @property
     def shows_pairs(self) -> bool:
         """Do joined rows have the number of the join row of every pair?"""
-        name = self._options.get("name_fid", "join_fid")
+        name = self.fid_name
         is_own = name in self.schema.names and name not in self.left.names
         return "pick" not in self._options and is_own
 
     def numbers_in(self, rows: Any) -> Any:
         """matched(), from a table or batch of joined rows that shows_pairs."""
-        column = rows.column(self._options.get("name_fid", "join_fid"))
+        column = rows.column(self.fid_name)
         return np.unique(np.asarray(column.drop_null()))
 
     def _pairs_of(self, left: Any, right: Any, **changes: Any) -> Joined:
@@ -327,6 +345,32 @@ class TileJoin:
         """Numbers of the join rows of a tile that have pairs, distinct."""
         rows = self._pairs_of(left, right, name_fid=_NUMBER).read_all()
         return np.unique(rows.column(_NUMBER).to_numpy())
+
+    def of_pairs(self) -> TileJoin:
+        """The join of the pairs alone: rows with the number of the join row."""
+        kept = {name: v for name, v in self._options.items() if name in _OF_PAIRS}
+        kept.update(how="inner", geometry="none", left_select="", right_select="")
+        return TileJoin(self.left, self.right, {**kept, "name_fid": _NUMBER})
+
+    @property
+    def fid_name(self) -> str:
+        """The column of joined rows with the number of the join row."""
+        return str(self._options.get("name_fid", "join_fid"))
+
+    def validate(self, left: Any, right: Any) -> Validation:
+        """Compares the pairs of a tile with those that GEOS finds."""
+        odd = [name for name in _NOT_VALIDATED if self._options.get(name)]
+        if odd:
+            raise UnsupportedError(f"pairs with {odd[0]} are not compared with GEOS here")
+        kept = {name: v for name, v in self._options.items() if name in _VALIDATED}
+        sides: list[Any] = []
+        for which, table in (("left", left), ("right", right)):
+            column, x, y = self._place(which)
+            if column is None:
+                sides.append((np.asarray(table.column(x)), np.asarray(table.column(y))))
+            else:
+                sides.append(table.select([column]))
+        return validate(sides[0], sides[1], **kept)
 
     def unmatched(self, right: Any) -> Joined:
         """Rows of how right and full, of join rows that match nothing anywhere."""
