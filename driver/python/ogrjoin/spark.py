@@ -497,8 +497,9 @@ class _Tiled(NamedTuple):
 
 
 def _plan_tiles(
-    left: Any, right: Any, job: TileJoin, n_left: int, n_right: int, n_tiles: int | None
+    left: Any, right: Any, job: TileJoin, n_left: int, n_right: int | None, n_tiles: int | None
 ) -> _Tiled:
+    """n_right: where it is known."""
     session = left.sparkSession
     if n_tiles is None:
         cores = int(session.conf.get("spark.sql.shuffle.partitions", "8"))
@@ -508,7 +509,8 @@ def _plan_tiles(
     tree = Tiles(job.left_boxes(sample), n_tiles, job.metric)
     near = None
     if job.is_unbounded:
-        near = _collected(_sampled(right, _NEAR_SAMPLE, n_right), job.right_rows)
+        n = right.count() if n_right is None else n_right
+        near = _collected(_sampled(right, _NEAR_SAMPLE, n), job.right_rows)
     task = _ReachTask(job, tree, near)
     needed = left if job.is_unbounded else left.select(*_quoted([*job.reach_columns, ROW]))
     parts = needed.mapInArrow(task, _ReachTask.schema).toArrow()
@@ -586,12 +588,15 @@ def _bytes_of(df: Any, schema: Any, n: int) -> int:
     return int(some.nbytes / max(1, len(some)) * n)
 
 
-def _choose(way: str | None, n_bytes: int, job: TileJoin, join_memory: int) -> str:
-    if way is None:
-        way = "broadcast" if n_bytes * _MEMORY_OF_BYTES <= join_memory else "shuffle"
-    if way not in ("broadcast", "shuffle"):
+def _choose(way: str | None, right: Any, job: TileJoin, join_memory: int) -> tuple[str, int | None]:
+    """(way, number of join rows, where it had to be counted)"""
+    if way not in (None, "broadcast", "shuffle"):
         raise InvalidError(f'way is "broadcast" or "shuffle", not {way!r}')
-    return way
+    if way is not None:
+        return way, None
+    n = right.count()
+    n_bytes = _bytes_of(right, job.right_rows, n) * _MEMORY_OF_BYTES
+    return "broadcast" if n_bytes <= join_memory else "shuffle", n
 
 
 def join(
@@ -612,8 +617,9 @@ def join(
                  rows of both sides go to tiles; None: broadcast where the join side
                  takes at most join_memory bytes
     tiles        of a shuffle, roughly; default: a million input rows each
-    order        "input": rows in the order of their numbers; None: rows of one
-                 input row are together and in order
+    order        "input": rows in the order of their numbers, by a sort, for which
+                 Spark makes the rows twice; None: rows of one input row are
+                 together and in order
     fid          column of whole numbers, each once, of both sides or (left, right);
                  without one rows have the number of their place in the files of
                  Parquet that they are read from. monotonically_increasing_id() is
@@ -634,12 +640,12 @@ def join(
     is_ordered = order == "input"
     result = _result(job, is_ordered)
     rights = _right_rows(theirs, job, check_fid)
-    n_right = rights.count()
-    way_, lefts = _choose(way, _bytes_of(rights, job.right_rows, n_right), job, join_memory), mine.df
-    if way_ == "shuffle" or is_ordered or _needs_left_numbers(options):
+    chosen, n_right = _choose(way, rights, job, join_memory)
+    lefts = mine.df
+    if chosen == "shuffle" or is_ordered or _needs_left_numbers(options):
         lefts = _numbered(mine, "left", check_fid)
     tiled: _Tiled | None = None
-    if way_ == "shuffle":
+    if chosen == "shuffle":
         tiled = _plan_tiles(lefts, rights, job, lefts.count(), n_right, tiles)
 
     def joined(job: TileJoin, result: _Result) -> Any:
@@ -680,10 +686,11 @@ def explain(
         return explain_files(left, right, tiles=tiles, **options)
     mine, theirs, job = _sides(left, right, options)
     rights = _right_rows(theirs, job, False)
+    chosen = _choose(way, rights, job, join_memory)[0]
     n_left, n_right = mine.df.count(), rights.count()
     n_bytes = _bytes_of(rights, job.right_rows, n_right)
     rows = (n_left, n_right)
-    if _choose(way, n_bytes, job, join_memory) == "broadcast":
+    if chosen == "broadcast":
         return Explanation("broadcast", 1, rows, 1.0, n_bytes * _MEMORY_OF_BYTES, (0, 0))
     tiled = _plan_tiles(_numbered(mine, "left", False), rights, job, n_left, n_right, tiles)
     some = _table(_sampled(rights, _SAMPLE, n_right).toArrow().to_batches(), job.right_rows)
@@ -711,10 +718,10 @@ def validate(
     mine, theirs, job = _sides(left, right, options)
     rights = _right_rows(theirs, job, False)
     lefts = _numbered(mine, "left", False)
-    n_left, n_right = lefts.count(), rights.count()
+    n_left = lefts.count()
     if tiles is None:
         tiles = max(1, min(int(2 / max(sample, 1e-9)), n_left // 100))
-    tiled = _plan_tiles(lefts, rights, job, n_left, n_right, tiles)
+    tiled = _plan_tiles(lefts, rights, job, n_left, None, tiles)
     order = np.random.Generator(np.random.PCG64(seed)).permutation(len(tiled.n_rows))
     enough = np.searchsorted(np.cumsum(tiled.n_rows[order]), sample * n_left) + 1
     chosen = [int(t) for t in order[:enough]]
