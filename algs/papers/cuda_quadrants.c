@@ -30,7 +30,8 @@ static oj_status build_cuda_quadrants(struct oj_index *wrapped,
     const struct oj_relation *relation = &args->relation;
     struct oj_options options = args->options;
     struct cuda_quadrant_index *index = (void *)wrapped;
-    if (relation->op != OJ_OP_NEAREST || relation->metric != OJ_METRIC_PLANAR ||
+    if (!oj_relation_is_nearest(relation) ||
+        relation->metric != OJ_METRIC_PLANAR ||
         oj_relation_compares_shapes(relation) ||
         relation->min_distance != 0.0 || !(relation->max_distance < INFINITY) ||
         oj_relation_gives_lists(relation))

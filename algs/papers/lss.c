@@ -66,7 +66,7 @@ static oj_status set_vectors_or_copy_points(struct z_side *side,
                                             struct oj_error *err)
 {
     side->vectors = flat->vectors;
-    if (relation->op == OJ_OP_SIMILAR || flat->n_features == 0)
+    if (oj_relation_is_similar(relation) || flat->n_features == 0)
         return OJ_OK;
     OJ_NEW(side->own, 2 * flat->n_features, err);
     for (int64_t i = 0; i < flat->n_features; i++)
@@ -176,8 +176,8 @@ static oj_status build_join_side_lists(struct zlists_index *self,
 
 static double max_difference_of_join(const struct oj_relation *relation)
 {
-    return relation->op == OJ_OP_SIMILAR ? relation->vector.max_difference
-                                         : relation->max_distance;
+    return oj_relation_is_similar(relation) ? relation->vector.max_difference
+                                            : relation->max_distance;
 }
 
 static oj_status
@@ -191,7 +191,7 @@ measure_feature_and_add_to_ranking(struct zlists_index *self,
         return OJ_OK;
     worker->shared.n_candidates++;
     difference = oj_vector_difference(
-        relation->op == OJ_OP_SIMILAR ? relation->vector.norm : OJ_NORM_L2,
+        oj_relation_is_similar(relation) ? relation->vector.norm : OJ_NORM_L2,
         oj_vector_at(&self->input.vectors, row),
         oj_vector_at(&self->side.vectors, feature),
         self->side.vectors.n_dimensions);
@@ -281,7 +281,7 @@ static oj_status search_row(struct oj_row_index *shared,
         if (worker->corner[i] == NULL)
             OJ_NEW(worker->corner[i], self->side.vectors.n_dimensions, err);
     }
-    if (relation->op != OJ_OP_DWITHIN && relation->k < OJ_EVERY_PAIR)
+    if (!oj_relation_is_dwithin(relation) && relation->k < OJ_EVERY_PAIR)
         OJ_TRY(bound_kth_distance_by_neighbours(self, worker, row, &most, err));
     set_search_box_corners(self, worker, row, most);
     for (int l = 0; l < self->n_lists; l++)
@@ -357,9 +357,9 @@ int oj_zlists_takes(const struct oj_relation *relation,
                     const struct oj_flat *join_side,
                     const struct oj_flat *input)
 {
-    if (relation->op == OJ_OP_SIMILAR)
+    if (oj_relation_is_similar(relation))
         return relation->n_similar == 0;
-    return (relation->op == OJ_OP_NEAREST || relation->op == OJ_OP_DWITHIN) &&
+    return oj_relation_is_by_distance(relation) &&
            relation->metric == OJ_METRIC_PLANAR &&
            relation->distance == OJ_DISTANCE_LEAST &&
            relation->min_distance == 0.0 &&

@@ -443,7 +443,8 @@ static oj_status build_index(struct oj_index *wrapped,
                              struct oj_stats *stats, struct oj_error *err)
 {
     const struct oj_relation *relation = &args->relation;
-    if (relation->op != OJ_OP_NEAREST || relation->metric != OJ_METRIC_PLANAR ||
+    if (!oj_relation_is_nearest(relation) ||
+        relation->metric != OJ_METRIC_PLANAR ||
         oj_relation_compares_shapes(relation) || relation->min_distance != 0.0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the backend \"quadrant\" knows only -op nearest, in "

@@ -133,7 +133,7 @@ static oj_status build(struct oj_index *wrapped,
     struct cut_points_index *self = oj_row_index_begin(wrapped, &cutting, args);
     const struct oj_relation *relation = &args->relation;
     (void)stats;
-    if (relation->op != OJ_OP_NEAREST ||
+    if (!oj_relation_is_nearest(relation) ||
         relation->distance != OJ_DISTANCE_HAUSDORFF_POINTS ||
         relation->metric != OJ_METRIC_PLANAR || relation->min_distance > 0.0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,

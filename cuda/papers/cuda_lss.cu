@@ -94,7 +94,7 @@ static oj_status upload_vectors_or_points(struct oj_cuda_work *work,
     out->n = out->end = n;
     out->n_dimensions = 2;
     OJ_TRY(oj_cuda_put_columns(work, flat, first, n, relation, &out->columns));
-    if (relation->op == OJ_OP_SIMILAR)
+    if (oj_relation_is_similar(relation))
     {
         out->n_dimensions = flat->vectors.n_dimensions;
         return oj_cuda_put(work, oj_vector_at(&flat->vectors, first),
@@ -121,7 +121,7 @@ static oj_status choose_zorder_scale(struct oj_cuda_work *work,
                                      struct cuda_z_lists *z)
 {
     int64_t d = z->side.n_dimensions;
-    int by_vectors = relation->op == OJ_OP_SIMILAR;
+    int by_vectors = oj_relation_is_similar(relation);
     double longest = 0.0;
     double *low = (double *)oj_malloc(d, sizeof *low);
     oj_status status;
@@ -425,7 +425,7 @@ static oj_status find_pairs(struct oj_cuda_work *work, struct cuda_z_pairs *p,
     if (p->k > 0)
         return find_k_nearest_in_zlists(work, p, total, self->base.rank, share);
     return oj_cuda_share_find(
-        work, self->base.relation.op == OJ_OP_SIMILAR, &p->found,
+        work, oj_relation_is_similar(&self->base.relation), &p->found,
         16 * n + (1 << 16), share,
         [&]() { return measure_all_list_ranges(work, p, total); });
 }
@@ -438,7 +438,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     const struct cuda_zlists_index *self =
         (const struct cuda_zlists_index *)index;
     const struct oj_relation *relation = &index->relation;
-    int by_vectors = relation->op == OJ_OP_SIMILAR;
+    int by_vectors = oj_relation_is_similar(relation);
     struct oj_cuda_work work(index->device, index->device->stream,
                              "walking Z-lists", err);
     struct cuda_z_pairs p = {};
@@ -449,7 +449,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     p.norm = by_vectors ? relation->vector.norm : OJ_NORM_L2;
     p.most =
         by_vectors ? relation->vector.max_difference : relation->max_distance;
-    p.k = relation->op != OJ_OP_DWITHIN && relation->k < OJ_EVERY_PAIR
+    p.k = !oj_relation_is_dwithin(relation) && relation->k < OJ_EVERY_PAIR
               ? (int)relation->k
               : 0;
     p.rule = oj_cuda_rule_of(relation, &p.rows.columns, &p.of.side.columns);
@@ -463,13 +463,13 @@ static int takes_zorders(const struct oj_relation *relation,
                          const struct oj_flat *input)
 {
     if (relation->exclude_same_geometry || relation->ties != OJ_TIES_FIRST ||
-        (relation->op != OJ_OP_DWITHIN && relation->k < OJ_EVERY_PAIR &&
+        (!oj_relation_is_dwithin(relation) && relation->k < OJ_EVERY_PAIR &&
          relation->k > MOST_NEAREST))
         return 0;
-    if (relation->op == OJ_OP_SIMILAR)
+    if (oj_relation_is_similar(relation))
         return relation->n_similar == 0 &&
                relation->vector.norm != OJ_NORM_COSINE;
-    return (relation->op == OJ_OP_NEAREST || relation->op == OJ_OP_DWITHIN) &&
+    return oj_relation_is_by_distance(relation) &&
            relation->metric == OJ_METRIC_PLANAR &&
            relation->distance == OJ_DISTANCE_LEAST &&
            relation->min_distance == 0.0 &&
@@ -484,7 +484,7 @@ static oj_status build_zorder_index(struct oj_cuda_index *index,
 {
     struct cuda_zlists_index *self = (struct cuda_zlists_index *)index;
     const struct oj_flat *flat = index->layer->flat;
-    if (index->relation.op == OJ_OP_SIMILAR && flat->vectors.value == NULL)
+    if (oj_relation_is_similar(&index->relation) && flat->vectors.value == NULL)
         return oj_fail(work->err, OJ_ERR_ARG, "the join side has no vectors");
     OJ_TRY(upload_vectors_or_points(work, flat, 0, flat->n_features,
                                     &index->relation, &self->of.side));

@@ -247,7 +247,7 @@ static int takes_cut_points(const struct oj_relation *relation,
                             const struct oj_flat *join_side,
                             const struct oj_flat *input)
 {
-    return relation->op == OJ_OP_NEAREST && relation->k <= MOST_NEAREST &&
+    return oj_relation_is_nearest(relation) && relation->k <= MOST_NEAREST &&
            relation->ties == OJ_TIES_FIRST &&
            relation->distance == OJ_DISTANCE_HAUSDORFF_POINTS &&
            relation->metric == OJ_METRIC_PLANAR &&

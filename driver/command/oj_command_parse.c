@@ -22,7 +22,9 @@
 #include <string.h>
 #include <strings.h>
 
-static const char window[] = "window";
+/* The join that -op window is, of envelopes; and the join without -op. */
+static const char window[] = "window", op_of_window[] = "intersects",
+                  default_op[] = "intersects";
 
 /* ---- the join ----------------------------------------------------------- */
 
@@ -91,7 +93,7 @@ static oj_status set_join_operation(struct oj_command *command,
     int op = oj_op_find(name);
     command->is_window = strcasecmp(name, window) == 0;
     if (command->is_window)
-        op = OJ_OP_INTERSECTS;
+        op = oj_op_find(op_of_window);
     if (op < 0)
         return fail_unknown_op(name, err);
     command->relation.op = (enum oj_op)op;
@@ -181,8 +183,9 @@ static oj_status infer_op(struct oj_command *command, struct oj_error *err)
     }
     if (command->similar != NULL || command->vector != NULL)
         return set_join_operation(command, "similar", err);
-    command->relation.op = OJ_OP_INTERSECTS;
-    return of_several != NULL ? fail_without_op(of_several, err) : OJ_OK;
+    if (of_several != NULL)
+        return fail_without_op(of_several, err);
+    return set_join_operation(command, default_op, err);
 }
 
 static oj_status

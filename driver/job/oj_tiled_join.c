@@ -407,8 +407,9 @@ struct oj_tile
 int64_t oj_join_tiles_estimate(enum oj_op op, int64_t bytes, int64_t n_vertices,
                                int64_t n_tokens)
 {
+    unsigned by_attributes = oj_op_get(op)->takes & OJ_TAKES_ATTRIBUTES;
     return bytes + OJ_INDEX_BYTES_PER_VERTEX * n_vertices +
-           (op == OJ_OP_SIMILAR ? INDEX_BYTES_PER_TOKEN * n_tokens : 0);
+           (by_attributes ? INDEX_BYTES_PER_TOKEN * n_tokens : 0);
 }
 
 oj_status oj_join_tiles_open(struct oj_tiles *tiles, const char *near,

@@ -251,14 +251,9 @@ static int is_memory_or_unsupported_error(oj_status status)
     return status == OJ_ERR_UNSUPPORTED || status == OJ_ERR_NOMEM;
 }
 
-/* 1 for joins of which the device decides nearly all pairs of lines and
- * polygons; of others it finds the candidates, and the CPU is as slow as it is
- * without. */
 static int gpu_screen_decides_most_pairs(const struct oj_join *join)
 {
-    enum oj_op op = join->args.relation.op;
-    return (op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT ||
-            op == OJ_OP_BBOX) &&
+    return oj_screen_decides_most_pairs(&join->args.relation) &&
            !oj_flat_is_points(&join->join_side);
 }
 
@@ -449,7 +444,7 @@ static oj_status prepare_gpu_for_batch(struct oj_join *join,
 static int gpu_join_ignores_geometry_kind(const struct oj_join *join)
 {
     const struct oj_relation *relation = &join->args.relation;
-    return relation->op == OJ_OP_SIMILAR ||
+    return oj_relation_is_similar(relation) ||
            oj_relation_compares_shapes(relation);
 }
 
@@ -786,11 +781,12 @@ split_similar_into_dwithin_and_rank(struct oj_join *join,
 {
     struct oj_relation *asked = &join->args.relation;
     *asked = *relation;
-    if (relation->op != OJ_OP_SIMILAR || !(relation->max_distance < INFINITY))
+    if (!oj_relation_is_similar(relation) ||
+        !(relation->max_distance < INFINITY))
         return;
     join->is_ranked = 1;
     join->ranked = *relation;
-    asked->op = OJ_OP_DWITHIN;
+    oj_relation_make_dwithin(asked);
     asked->any_order = 0;
 }
 
@@ -1037,9 +1033,10 @@ static oj_status check_max_distances_are_given(const struct oj_join *join,
         return oj_fail(err, OJ_ERR_ARG,
                        "only one side's features can have their own greatest "
                        "distances");
-    if (relation->op == OJ_OP_DWITHIN && !(relation->max_distance < INFINITY) &&
-        input->max_distance == NULL && join->join_side.max_distance == NULL &&
-        input->n_features > 0 && join->join_side.n_features > 0)
+    if (oj_relation_is_dwithin(relation) &&
+        !(relation->max_distance < INFINITY) && input->max_distance == NULL &&
+        join->join_side.max_distance == NULL && input->n_features > 0 &&
+        join->join_side.n_features > 0)
         return oj_fail(err, OJ_ERR_ARG,
                        "-op dwithin needs a greatest distance");
     return OJ_OK;

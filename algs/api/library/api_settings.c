@@ -883,12 +883,12 @@ static oj_status check_distances_of_rows(const struct ogrjoin_settings *s,
 {
     int has_field =
         find_given(s, "max_distance_field|join_max_distance_field") >= 0;
-    if (has_field && s->relation.op != OJ_OP_DWITHIN)
+    if (has_field && !oj_relation_is_dwithin(&s->relation))
         return oj_fail(err, OJ_ERR_ARG,
                        "columns of distances have no effect on op %s: they go "
                        "with op dwithin",
                        oj_op_get(s->relation.op)->name);
-    if (s->relation.op == OJ_OP_DWITHIN && !has_field &&
+    if (oj_relation_is_dwithin(&s->relation) && !has_field &&
         isinf(s->rows.max_distance.value))
         return oj_fail(err, OJ_ERR_ARG,
                        "op dwithin takes a max_distance, as 100 or \"100ft\"");

@@ -70,10 +70,10 @@ static inline void oj_matrix_add(struct oj_matrix *matrix,
 int oj_matrix_fits(const struct oj_matrix *matrix, const char *pattern);
 
 /** Whether a join by predicate holds for two features of this matrix.
- *  Dimensions are taken from the matrix.  Aborts for OJ_OP_NEAREST, DWITHIN,
- *  BBOX and SIMILAR, which no matrix decides: an answer of 0 would be taken for
- *  a join without pairs, by the reference as well.  The compiler warns of an
- *  op that has no case. */
+ *  Dimensions are taken from the matrix.  Aborts for joins by distance, by
+ *  envelopes and by attributes, which no matrix decides: an answer of 0 would
+ * be taken for a join without pairs, by the reference as well.  The compiler
+ * warns of an op that has no case. */
 int oj_matrix_holds(const struct oj_matrix *matrix,
                     const struct oj_relation *relation);
 

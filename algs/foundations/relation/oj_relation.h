@@ -233,6 +233,47 @@ static inline int oj_relation_is_of_shapes(const struct oj_relation *relation)
             ((unsigned)OJ_TAKES_DISTANCE | (unsigned)OJ_TAKES_SHAPES)) != 0;
 }
 
+/* The kinds of joins that engines tell apart. By the value of op: the CUDA
+ * module does not have the table. */
+
+/** 1: of a row's pairs the k of least distance. */
+static inline int oj_relation_is_nearest(const struct oj_relation *r)
+{
+    return r->op == OJ_OP_NEAREST;
+}
+
+/** 1: all pairs within a distance. */
+static inline int oj_relation_is_dwithin(const struct oj_relation *r)
+{
+    return r->op == OJ_OP_DWITHIN;
+}
+
+/** Makes it dwithin: all pairs within its greatest distance, in place of those
+ *  that it would choose. */
+static inline void oj_relation_make_dwithin(struct oj_relation *r)
+{
+    r->op = OJ_OP_DWITHIN;
+}
+
+/** 1 when the measure is a distance: nearest and dwithin. */
+static inline int oj_relation_is_by_distance(const struct oj_relation *r)
+{
+    return oj_relation_is_nearest(r) || oj_relation_is_dwithin(r);
+}
+
+/** 1 when similar texts or vectors make the pairs, and not only restrict them.
+ */
+static inline int oj_relation_is_similar(const struct oj_relation *r)
+{
+    return r->op == OJ_OP_SIMILAR;
+}
+
+/** 1 when envelopes make the pairs, whatever features are. */
+static inline int oj_relation_is_bbox(const struct oj_relation *r)
+{
+    return r->op == OJ_OP_BBOX;
+}
+
 /** 1 when shapes are compared instead of the least distance taken. */
 static inline int oj_relation_compares_shapes(const struct oj_relation *r)
 {
@@ -249,15 +290,14 @@ static inline int oj_relation_compares_attributes(const struct oj_relation *r)
 /** 1 when the measure is a similarity, which pairs hold negated. */
 static inline int oj_relation_ranks_by_similarity(const struct oj_relation *r)
 {
-    return r->op == OJ_OP_SIMILAR && r->n_similar > 0;
+    return oj_relation_is_similar(r) && r->n_similar > 0;
 }
 
 /** 1 when pairs of a row are sorted by (measure, tie rank) and the first k are
- *  taken, 0: all, by tie rank. The joins of OJ_TAKES_K, by name: the CUDA
- * module does not have the table. */
+ *  taken, 0: all, by tie rank: the joins of OJ_TAKES_K. */
 static inline int oj_relation_sorts_by_measure(const struct oj_relation *r)
 {
-    return r->op == OJ_OP_NEAREST || r->op == OJ_OP_SIMILAR;
+    return oj_relation_is_nearest(r) || oj_relation_is_similar(r);
 }
 
 /** 1 when an input row can have more than one pair. */

@@ -35,6 +35,11 @@ struct oj_screen_rule
 int oj_screen_rule_of(const struct oj_relation *relation,
                       struct oj_screen_rule *out);
 
+/** 1 for joins of which boxes and meeting decide nearly all pairs of lines and
+ *  polygons. Of other joins a screen finds the candidates, and deciding them
+ *  takes as long as without it. */
+int oj_screen_decides_most_pairs(const struct oj_relation *relation);
+
 /** Candidates of a batch. Owner; zeroed memory is a valid empty one, and is
  *  reused from batch to batch. */
 struct oj_screen_pairs

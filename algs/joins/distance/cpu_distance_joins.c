@@ -52,7 +52,7 @@ static int takes_planar_distances(const struct oj_relation *relation,
 {
     (void)join_side;
     (void)input;
-    return (relation->op == OJ_OP_NEAREST || relation->op == OJ_OP_DWITHIN) &&
+    return oj_relation_is_by_distance(relation) &&
            relation->metric == OJ_METRIC_PLANAR;
 }
 
@@ -258,7 +258,7 @@ static double max_distance_for_feature(const struct distance_row_search *s,
     double bound = s->worker->shared.ranking.bound;
     double limit = oj_pair_max_distance(&index->args.relation, index->input,
                                         s->row, index->args.join_side, feature);
-    if (index->args.relation.op != OJ_OP_NEAREST)
+    if (!oj_relation_is_nearest(&index->args.relation))
         return limit;
     return limit < bound ? limit : bound;
 }
@@ -305,7 +305,7 @@ static oj_status measure_entry_and_add_to_ranking(struct distance_row_search *s,
         return OJ_OK;
     OJ_TRY(
         oj_row_put_pair(&self->shared, worker, s->row, feature, distance, err));
-    if (relation->op != OJ_OP_NEAREST)
+    if (!oj_relation_is_nearest(relation))
         return OJ_OK;
     s->reach2 = oj_tree_reach2(&self->tree, ranking->bound);
     if (ranking->bound == 0.0 && relation->k == 1 &&

@@ -169,7 +169,7 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
     self->index.fids_ascend = do_fids_ascend(args->join_side);
     self->index.n_features = args->join_side->n_features;
     relation->k = OJ_EVERY_PAIR;
-    if (relation->op == OJ_OP_NEAREST)
+    if (oj_relation_is_nearest(relation))
         relation->k =
             oj_segments_count_features(args->join_side, self->relation.k);
     if (relation->k < 1)
@@ -195,10 +195,10 @@ static int takes_nearest_points(const struct oj_relation *relation,
 {
     if (relation->metric != OJ_METRIC_PLANAR || join_side->max_distance != NULL)
         return 0;
-    if (relation->op == OJ_OP_DWITHIN)
+    if (oj_relation_is_dwithin(relation))
         return !oj_flat_is_points(join_side) &&
                (input == NULL || oj_flat_is_points(input));
-    return relation->op == OJ_OP_NEAREST &&
+    return oj_relation_is_nearest(relation) &&
            !oj_relation_compares_attributes(relation) &&
            relation->min_distance == 0.0 && relation->unordered_pairs == 0 &&
            (input == NULL ||
@@ -356,7 +356,7 @@ static int has_k_pairs_in_place(const struct nearest_points_batch *b,
 {
     const struct oj_relation *relation = &b->self->index.relation;
     return oj_flat_is_points(input) && input->max_distance == NULL &&
-           relation->op == OJ_OP_NEAREST && relation->k > 1 &&
+           oj_relation_is_nearest(relation) && relation->k > 1 &&
            relation->ties == OJ_TIES_FIRST &&
            (relation->max_distance == INFINITY ||
             relation->k <= FEW_IN_PLACE) &&

@@ -80,6 +80,12 @@ int oj_screen_rule_of(const struct oj_relation *relation,
     return (oj_op_get(op)->takes & OJ_TAKES_SHAPES) != 0 && !out->takes_all;
 }
 
+int oj_screen_decides_most_pairs(const struct oj_relation *relation)
+{
+    return relation->op == OJ_OP_INTERSECTS || relation->op == OJ_OP_DISJOINT ||
+           oj_relation_is_bbox(relation);
+}
+
 /* Where the vertices of a shape lie in another: bits 1 << enum oj_location. */
 #define SOME_OUTSIDE (1u << OJ_OUTSIDE)
 #define SOME_INSIDE (1u << OJ_INSIDE)

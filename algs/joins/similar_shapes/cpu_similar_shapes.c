@@ -321,7 +321,7 @@ static oj_status measure_feature_and_add_to_ranking(struct shape_index *self,
     if (on_sphere &&
         (index->input->max_distance != NULL || join_side->max_distance != NULL))
         limit = oj_sphere_chord2_of(limit);
-    if (relation->op == OJ_OP_NEAREST && worker->ranking.bound < limit)
+    if (oj_relation_is_nearest(relation) && worker->ranking.bound < limit)
         limit = worker->ranking.bound;
     OJ_TRY(oj_row_poll_cancel(index, worker, err));
     if (!(limit >= 0.0) || !oj_pair_may_count(&index->filter, row, feature))
@@ -336,7 +336,7 @@ static oj_status measure_feature_and_add_to_ranking(struct shape_index *self,
         distance < relation->min_distance)
         return OJ_OK;
     OJ_TRY(oj_row_put_pair(index, worker, row, feature, distance, err));
-    if (relation->op == OJ_OP_NEAREST)
+    if (oj_relation_is_nearest(relation))
         sort_to_lower_kth_bound(&worker->ranking);
     return OJ_OK;
 }
@@ -366,7 +366,7 @@ static double search_radius_of_row(const struct shape_index *self,
         reach = max_distance_of_feature(self, index->input, row);
     else if (index->args.join_side->max_distance != NULL)
         reach = self->most;
-    return relation->op == OJ_OP_NEAREST && worker->ranking.bound < reach
+    return oj_relation_is_nearest(relation) && worker->ranking.bound < reach
                ? worker->ranking.bound
                : reach;
 }

@@ -24,7 +24,7 @@ static int takes_sphere(const struct oj_relation *relation,
                         const struct oj_flat *input)
 {
     (void)join_side;
-    return (relation->op == OJ_OP_NEAREST || relation->op == OJ_OP_DWITHIN) &&
+    return oj_relation_is_by_distance(relation) &&
            relation->metric == OJ_METRIC_SPHERE &&
            (input == NULL ||
             (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0);
@@ -125,7 +125,7 @@ static oj_status measure_feature_and_add_to_ranking(struct sphere_row_search *s,
         return OJ_OK;
     OJ_TRY(
         oj_row_put_pair(&self->shared, s->worker, s->row, feature, least, err));
-    if (self->shared.args.relation.op == OJ_OP_NEAREST &&
+    if (oj_relation_is_nearest(&self->shared.args.relation) &&
         ranking->bound < s->limit2)
         s->limit2 = ranking->bound;
     return OJ_OK;

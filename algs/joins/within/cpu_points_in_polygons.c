@@ -763,13 +763,13 @@ oj_status oj_containing_find(struct oj_ring_cells *cells, int64_t n,
                                    .x = x,
                                    .y = y};
     const struct oj_pair_filter none = {0};
-    const struct point_query q = {
-        .cells = cells,
-        .set = &cells->set[cells->n_sets - 1],
-        .input = &points,
-        .filter = &none,
-        .accepted = oj_point_locations_of_op(OJ_OP_INTERSECTS),
-        .cancel = cancel};
+    const struct point_query q = {.cells = cells,
+                                  .set = &cells->set[cells->n_sets - 1],
+                                  .input = &points,
+                                  .filter = &none,
+                                  .accepted =
+                                      1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY,
+                                  .cancel = cancel};
     if (out->worker == NULL)
         OJ_NEW_ZEROED(out->worker, 1, err);
     OJ_ROOM(out->offset, 0, n + 1, out->cap_offset, err);

@@ -129,7 +129,7 @@ int64_t oj_equals_to_keep(const struct oj_relation *relation,
                           const struct oj_flat *join_side,
                           const int32_t *tie_rank)
 {
-    if (relation->op != OJ_OP_NEAREST || relation->ties == OJ_TIES_ALL ||
+    if (!oj_relation_is_nearest(relation) || relation->ties == OJ_TIES_ALL ||
         relation->unordered_pairs != 0 || join_side->on_class != NULL ||
         join_side->exclude_class != NULL || join_side->max_distance != NULL ||
         oj_relation_compares_attributes(relation))

@@ -15,7 +15,7 @@ struct oj_ranking oj_ranking_make(const struct oj_relation *relation,
                                   const int32_t *tie_rank)
 {
     double most = relation->max_distance;
-    if (relation->op == OJ_OP_SIMILAR) /* similarities are negated */
+    if (oj_relation_is_similar(relation)) /* similarities are negated */
         most = relation->n_similar > 0 ? 0.0 : relation->vector.max_difference;
     return (struct oj_ranking){.k = relation->k,
                                .keep_ties = relation->ties == OJ_TIES_ALL,

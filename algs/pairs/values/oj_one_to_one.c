@@ -58,7 +58,7 @@ oj_status oj_pair_ranks_make(const struct oj_relation *relation,
                              struct oj_pair_ranks *ranks, struct oj_error *err)
 {
     /* The measure of op similar is the one of the two that is there. */
-    int is_measure = relation->op == OJ_OP_SIMILAR &&
+    int is_measure = oj_relation_is_similar(relation) &&
                      !(relation->n_similar > 0 && relation->vector.is_asked);
     struct ranked_answer answer = {relation, input, join_side, matches, ranks};
     if (is_measure || !oj_relation_compares_attributes(relation))

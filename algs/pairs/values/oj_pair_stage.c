@@ -606,7 +606,7 @@ static oj_status set_pick_score_of_pair(struct pair_stage_worker *worker,
 static int does_join_imply_distance_zero(const struct oj_relation *relation)
 {
     return oj_relation_needs_contact(relation) &&
-           relation->op != OJ_OP_RELATE && relation->op != OJ_OP_BBOX;
+           !oj_relation_is_bbox(relation);
 }
 
 /* Scores of single entries, where the rule needs them. */

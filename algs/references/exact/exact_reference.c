@@ -952,7 +952,7 @@ oj_status oj_exact_holds(const struct oj_relation *relation,
         return oj_fail(err, OJ_ERR_ARG,
                        "the exact reference decides joins by predicate, not %s",
                        oj_op_get(relation->op)->name);
-    if (relation->op == OJ_OP_BBOX || oj_box_is_empty(&box) ||
+    if (oj_relation_is_bbox(relation) || oj_box_is_empty(&box) ||
         oj_box_is_empty(&other))
     {
         *holds = oj_box_intersects(&box, &other);

@@ -529,7 +529,7 @@ static enum oj_geos_verdict decide_and_measure_pair(struct box_batch *run,
     const struct oj_relation *relation = &index->args.relation;
     enum oj_geos_verdict verdict;
     *distance = NAN;
-    if (relation->op == OJ_OP_BBOX)
+    if (oj_relation_is_bbox(relation))
         return envelopes_meet(run, row, feature) ? OJ_GEOS_YES : OJ_GEOS_NO;
     if (relation->op == OJ_OP_DISJOINT && !envelopes_meet(run, row, feature))
         return OJ_GEOS_YES;
@@ -877,7 +877,7 @@ static oj_status build_tree(struct box_index *index, struct oj_error *err)
         OJ_TRY(index->library->build(&index->boxes, &index->tree, err));
     if (index->visit == VISIT_SPHERE && reach < INFINITY)
         reach = oj_plain_sphere_chord(reach);
-    index->is_nearest = relation->op == OJ_OP_NEAREST;
+    index->is_nearest = oj_relation_is_nearest(relation);
     index->has_distance =
         index->visit == VISIT_SPHERE ||
         (oj_op_get(relation->op)->takes & OJ_TAKES_DISTANCE) != 0;

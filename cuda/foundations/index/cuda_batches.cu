@@ -1374,7 +1374,7 @@ static oj_status gather_tied_points(const struct cuda_join_batch *b, int64_t n,
     points->x = x;
     points->y = y;
     points->max_distance =
-        asked->relation.op == OJ_OP_DWITHIN ? distance : NULL;
+        oj_relation_is_dwithin(&asked->relation) ? distance : NULL;
     return OJ_OK;
 }
 

@@ -132,7 +132,7 @@ static oj_status join_one_each_on_device(const struct oj_cuda_index *of,
     struct oj_cuda_work own(work);
     struct oj_cuda_memory callers = {};
     OJ_TRY(own.make(points->n, &out->row));
-    if (of->relation.op == OJ_OP_NEAREST || of->relation.op == OJ_OP_DWITHIN)
+    if (oj_relation_is_by_distance(&of->relation))
         OJ_TRY(own.make(points->n, &out->measure));
     if (points->n > 0)
         OJ_TRY(

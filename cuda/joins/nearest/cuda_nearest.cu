@@ -34,7 +34,7 @@ static int takes_nearest(const struct oj_relation *relation,
                          const struct oj_flat *input)
 {
     (void)input;
-    return relation->op == OJ_OP_NEAREST && relation->k == 1 &&
+    return oj_relation_is_nearest(relation) && relation->k == 1 &&
            ((relation->max_distance < INFINITY &&
              relation->ties == OJ_TIES_FIRST) ||
             !oj_flat_is_points(join_side)) &&
@@ -169,7 +169,7 @@ static oj_status build_nearest(struct oj_cuda_index *index,
     self->knows_distance = self->all_ties && !self->at_any_distance &&
                            !self->cells.square.has_outside;
     if (self->knows_distance)
-        self->asked->relation.op = OJ_OP_DWITHIN;
+        oj_relation_make_dwithin(&self->asked->relation);
     return OJ_OK;
 }
 

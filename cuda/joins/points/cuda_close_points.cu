@@ -46,7 +46,7 @@ static int takes_close_points(const struct oj_relation *relation,
 {
     if (!oj_flat_is_points(join_side) || join_side->max_distance != NULL)
         return 0;
-    if (relation->op == OJ_OP_DWITHIN)
+    if (oj_relation_is_dwithin(relation))
         return relation->max_distance < INFINITY &&
                (input == NULL || input->max_distance == NULL);
     return does_op_test_point_equality(relation->op);
@@ -140,7 +140,7 @@ static oj_status build_close_points(struct oj_cuda_index *index,
     struct close_index *self = (struct close_index *)index;
     const struct oj_cuda_layer *layer = self->layer;
     size_t free_bytes = 0, total_bytes = 0;
-    self->is_near = self->relation.op == OJ_OP_DWITHIN;
+    self->is_near = oj_relation_is_dwithin(&self->relation);
     self->most_pairs = INT64_MAX;
     if (cudaMemGetInfo(&free_bytes, &total_bytes) == cudaSuccess)
         self->most_pairs = (int64_t)(total_bytes / sizeof(int32_t));

@@ -21,7 +21,7 @@ static int takes_nearest_points(const struct oj_relation *relation,
                                 const struct oj_flat *input)
 {
     (void)input;
-    return relation->op == OJ_OP_NEAREST && relation->k == 1 &&
+    return oj_relation_is_nearest(relation) && relation->k == 1 &&
            relation->ties == OJ_TIES_FIRST && oj_flat_is_points(join_side) &&
            join_side->max_distance == NULL;
 }

@@ -32,7 +32,7 @@ make_point_join_batch(const struct oj_cuda_index *index,
     batch.least = relation->min_distance;
     batch.most = relation->max_distance;
     batch.own_most = points->max_distance;
-    batch.takes_less = relation->op == OJ_OP_NEAREST;
+    batch.takes_less = oj_relation_is_nearest(relation);
     batch.ordinal_of = index->layer->ordinal_of.data;
     batch.rule = oj_cuda_family_pair_rule(relation, index->layer, points);
     return batch;

@@ -24,7 +24,7 @@ static int takes_points_in_boxes(const struct oj_relation *relation,
                                  const struct oj_flat *input)
 {
     (void)input;
-    return relation->op == OJ_OP_BBOX && !oj_flat_is_points(join_side) &&
+    return oj_relation_is_bbox(relation) && !oj_flat_is_points(join_side) &&
            !relation->exclude_same_geometry && join_side->max_distance == NULL;
 }
 

@@ -41,10 +41,10 @@ static int takes_tree_joins(const struct oj_relation *relation,
     if (join_side->max_distance != NULL ||
         (relation->exclude_same_geometry && mixes_points_and_others(join_side)))
         return 0;
-    if (relation->op == OJ_OP_DWITHIN)
+    if (oj_relation_is_dwithin(relation))
         return input == NULL || input->max_distance != NULL ||
                relation->max_distance < INFINITY;
-    return relation->op == OJ_OP_NEAREST && k <= MOST_K &&
+    return oj_relation_is_nearest(relation) && k <= MOST_K &&
            (relation->min_distance == 0.0 || oj_flat_is_points(join_side));
 }
 
@@ -71,7 +71,8 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 {
     const struct tree_index *self = (const struct tree_index *)wrapped;
     const int64_t pair_bytes = (int64_t)(sizeof(double) + sizeof(int32_t));
-    int64_t n_pairs = self->relation.op == OJ_OP_NEAREST ? 2 * self->k : 16;
+    int64_t n_pairs =
+        oj_relation_is_nearest(&self->relation) ? 2 * self->k : 16;
     int64_t bytes = OJ_CUDA_POINT_ORDER_BYTES + OJ_CUDA_POINT_COLUMN_BYTES;
     if (!oj_relation_gives_lists(&self->relation))
         return n * bytes;
@@ -486,7 +487,7 @@ static oj_status list_within(const struct tree_index *self,
     OJ_TRY(l->run<BLOCK>(n + 1, find_within, self->side, batch, reach,
                          rows.first, rows.distance, rows.rank));
     OJ_TRY(drop_duplicate_candidates(l,
-                                     self->relation.op == OJ_OP_NEAREST
+                                     oj_relation_is_nearest(&self->relation)
                                          ? OJ_TREE_BY_DISTANCE
                                          : OJ_TREE_BY_RANK,
                                      batch.least, rows));
@@ -501,7 +502,7 @@ static oj_status list_tree_pairs(const struct oj_cuda_index *index,
     struct point_batch batch;
     double *reach = NULL;
     OJ_TRY(make_batch(l, self, l->points, &batch));
-    if (self->relation.op == OJ_OP_NEAREST)
+    if (oj_relation_is_nearest(&self->relation))
     {
         if (all)
             OJ_TRY(l->make(batch.n, &reach));

@@ -613,7 +613,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     p.kind = relation->distance;
     p.max_distance = relation->max_distance;
     p.min_distance = relation->min_distance;
-    if (relation->op == OJ_OP_NEAREST)
+    if (oj_relation_is_nearest(relation))
         p.k = (int)(relation->k < p.features.side.n ? relation->k
                                                     : p.features.side.n);
     p.rule = oj_cuda_rule_of(relation, &p.rows.columns, &p.features.columns);
@@ -629,7 +629,7 @@ static int takes_similar_shapes(const struct oj_relation *relation,
 {
     (void)join_side;
     (void)input;
-    return (relation->op == OJ_OP_NEAREST || relation->op == OJ_OP_DWITHIN) &&
+    return oj_relation_is_by_distance(relation) &&
            relation->distance != OJ_DISTANCE_LEAST &&
            relation->metric == OJ_METRIC_PLANAR &&
            !oj_relation_compares_attributes(relation) &&

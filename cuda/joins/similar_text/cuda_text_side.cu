@@ -55,7 +55,7 @@ int oj_cuda_texts_take(const struct oj_relation *relation,
 {
     (void)join_side;
     (void)input;
-    return relation->op == OJ_OP_SIMILAR && relation->n_similar == 1 &&
+    return oj_relation_is_similar(relation) && relation->n_similar == 1 &&
            !relation->vector.is_asked && !relation->exclude_same_geometry;
 }
 

@@ -598,7 +598,7 @@ static int takes_vectors(const struct oj_relation *relation,
 {
     (void)join_side;
     (void)input;
-    return relation->op == OJ_OP_SIMILAR && relation->n_similar == 0 &&
+    return oj_relation_is_similar(relation) && relation->n_similar == 0 &&
            !relation->exclude_same_geometry &&
            (relation->k >= OJ_EVERY_PAIR ||
             (relation->k <= MOST_NEAREST && relation->ties == OJ_TIES_FIRST));
