@@ -64,8 +64,8 @@ def main():
         end = time.perf_counter()
         same(rows, ogrjoin.join(left, right, **options))
         bar = f"  (bar {BARS[name]})" if name in BARS else ""
-        print(f"{name:30} {len(one):9} {copies:7.3f} {between - start:7.2f} {end - between:8.2f}{bar}",
-              flush=True)  # fmt: skip
+        times = f"{between - start:7.2f} {end - between:8.2f}"
+        print(f"{name:30} {len(one):9} {copies:7.3f} {times}{bar}", flush=True)
     print("all rows are the same")
 
 

@@ -41,7 +41,8 @@ def write_folder(folder, side, n_files=3, group_rows=40, is_sorted=True, kind=No
     side = side.replace_schema_metadata({"geo": json.dumps(geo)})
     os.makedirs(folder)
     for i, rows in enumerate(np.array_split(np.arange(len(side)), n_files)):
-        pq.write_table(side.take(pa.array(rows)), f"{folder}/{i}.parquet", row_group_size=group_rows)
+        rows = side.take(pa.array(rows))
+        pq.write_table(rows, f"{folder}/{i}.parquet", row_group_size=group_rows)
     return str(folder)
 
 

@@ -273,7 +273,8 @@ def sphere_layer(r, kind, n):
     if kind == "points":
         shapes = shapely.points(lon, lat)
     elif kind == "lines":
-        to = np.column_stack((lon + r.choice([1, -3, 80, 170, 200, -359], n), np.clip(-lat, -90, 90)))
+        far = lon + r.choice([1, -3, 80, 170, 200, -359], n)
+        to = np.column_stack((far, np.clip(-lat, -90, 90)))
         to[r.random(n) < 0.7] = np.nan
         near = np.column_stack((lon + r.normal(0, 1, n), np.clip(lat + r.normal(0, 1, n), -90, 90)))
         to = np.where(np.isnan(to), near, to)

@@ -111,6 +111,7 @@ def test_frames(session, folders, i):
     same_rows(rows, ogrjoin.join(*sides(folders), **options))
 
 
+@pytest.mark.skipif(IS_QUICK, reason="OGRJOIN_SPARK_MASTER is not set")
 def test_frames_with_a_column_of_numbers(session, folders):
     left, right = (f.repartition(3) for f in frames(session, folders))
     rows = oj.join(left, right, op="nearest", fid="n", way="shuffle", tiles=3, how="inner")
@@ -234,7 +235,9 @@ def test_killed(session, folders, tmp_path, way, what):
     assert len(made) > 500
 
 
-@pytest.mark.parametrize("options", ({"op": "nearest", "max_distance": 3}, {"op": "within", "how": "full"}))
+@pytest.mark.parametrize(
+    "options", ({"op": "nearest", "max_distance": 3}, {"op": "within", "how": "full"})
+)
 def test_files(session, folders, tmp_path, options):
     out = str(tmp_path / "out")
     n = oj.join_files(*folders, out, session=session, tiles=4, **options)

@@ -298,9 +298,9 @@ class _ReachTask:
             both = np.concatenate((np.arange(n), tile))
             boxes = reaches(both, np.vstack((boxes, reach)), n)
         some = np.flatnonzero(counts)
-        columns = [pa.array(some.astype(np.int32)), *(pa.array(boxes[some, i].copy()) for i in range(4))]
-        names = [_TILE, "a", "b", "c", "d", "n"]
-        yield pa.RecordBatch.from_arrays([*columns, pa.array(counts[some])], names=names)
+        sides = [pa.array(boxes[some, i].copy()) for i in range(4)]
+        columns = [pa.array(some.astype(np.int32)), *sides, pa.array(counts[some])]
+        yield pa.RecordBatch.from_arrays(columns, names=[_TILE, "a", "b", "c", "d", "n"])
 
 
 def _gathered(batches: Any, schema: Any) -> Iterator[Any]:
@@ -728,12 +728,12 @@ def validate(
     from pyspark.sql import functions as F
 
     rows = _shuffled(lefts, rights, job, tiled).where(F.col(_TILE).isin(chosen))
-    names = "n_rows n_pairs n_differences n_rows_proved n_rows_undecided n_pairs_undecided left right"
-    fields = [pa.field(name, pa.int64()) for name in names.split()]
+    numbers = [name for name in Validation._fields if name != "kind"]
+    fields = [pa.field(name, pa.int64()) for name in numbers]
     schema = pa.schema([*fields, pa.field("kind", pa.string())])
-    text = ", ".join(f"`{name}` bigint" for name in names.split()) + ", kind string"
+    text = ", ".join(f"`{name}` bigint" for name in numbers) + ", kind string"
     found = rows.mapInArrow(_TileTask(job, schema, False, True), text).toArrow().to_pylist()
-    sums = [sum(part[name] for part in found) for name in names.split()[:6]]
+    sums = [sum(part[name] for part in found) for name in numbers[:6]]
     first = next((part for part in found if part["kind"]), None)
     at = (first["left"], first["right"], first["kind"]) if first else (-1, -1, None)
     return Validation(*sums, *at)

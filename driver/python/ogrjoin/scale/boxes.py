@@ -22,15 +22,18 @@ _DEGREES = 1e-9  # 0.1 mm: more than the errors of sines and cosines here
 _KNOWN_TYPES = 7  # of shapely: curves have greater numbers, and no box here
 
 
+def _chunked(column: Any) -> Any:
+    return pa.chunked_array([column]) if isinstance(column, pa.Array) else column
+
+
 def _binary(column: Any) -> Any:
     """One array of large binaries."""
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    if isinstance(column, pa.ChunkedArray):  # of pyarrow before 25, without chunks
-        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-    if isinstance(column, pa.ExtensionArray):
-        column = column.storage
-    return column.cast(pa.large_binary())
+    column = _chunked(column)
+    if isinstance(column.type, pa.BaseExtensionType):
+        storage = column.type.storage_type
+        column = pa.chunked_array([chunk.storage for chunk in column.chunks], storage)
+    whole = column.cast(pa.large_binary()).combine_chunks()
+    return whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks)
 
 
 def _points(column: Any) -> Any:
@@ -48,12 +51,16 @@ def _points(column: Any) -> Any:
     return np.ascontiguousarray(rows[:, 5:]).view("<f8").astype(np.float64)
 
 
+def _numbers(column: Any) -> Any:
+    if isinstance(column, (pa.Array, pa.ChunkedArray)):
+        column = _chunked(column).cast(pa.float64()).to_numpy()
+    return np.asarray(column, dtype=np.float64)
+
+
 def of_points(x: Any, y: Any) -> Any:
     """Boxes of two columns of numbers."""
-    xy = [np.asarray(pa.array(c) if not hasattr(c, "to_numpy") else c.to_numpy(zero_copy_only=False)
-                     if isinstance(c, pa.Array) else c.to_numpy(), dtype=np.float64)
-          for c in (x, y)]  # fmt: skip
-    boxes = np.column_stack((xy[0], xy[1], xy[0], xy[1]))
+    x, y = _numbers(x), _numbers(y)
+    boxes = np.column_stack((x, y, x, y))
     boxes[~(np.abs(boxes) <= MOST).all(axis=1)] = np.nan
     return boxes
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import concurrent.futures
 import multiprocessing
 import os
+import secrets
 import warnings
 from typing import Any, Iterator, NamedTuple
 
@@ -75,6 +76,7 @@ class FilesPlan:
         tile_rows: int = TILE_ROWS,
         tiles: int | None = None,
     ) -> None:
+        self.token = secrets.token_hex(8)  # of this plan, in every process
         self.left = _read_side(left, "left", options)
         self.right = _read_side(right, "right", options)
         self.job = TileJoin(self.left.schema, self.right.schema, options)
@@ -177,14 +179,14 @@ class FilesPlan:
                 yield self.job.unnumbered(batch)
 
 
-_last: tuple[Any, HeldSide] | None = None  # what this process joined with last
+_last: tuple[tuple[str, bytes], HeldSide] | None = None  # what this process joined with last
 
 
 def _held(plan: FilesPlan, groups: Any, threads: bool) -> HeldSide:
     """The join rows of these groups: of a process that joins tile after tile with
     the same ones, they are read and indexed once."""
     global _last
-    key = (id(plan), groups.tobytes())
+    key = (plan.token, groups.tobytes())
     if _last is None or _last[0] != key:
         _last = None  # before the next is read
         _last = key, plan.job.hold(plan.read_right(groups, threads))
@@ -239,7 +241,9 @@ def run_task(
     return name, n_rows, np.unique(np.concatenate(found)) if found else None
 
 
-def explain_files(left: str, right: str, *, tiles: int | None = None, **options: Any) -> Explanation:
+def explain_files(
+    left: str, right: str, *, tiles: int | None = None, **options: Any
+) -> Explanation:
     """How join_files() would run."""
     return FilesPlan(left, right, options, tiles=tiles).explain()
 

@@ -1,6 +1,6 @@
 """A folder of GeoParquet 1.1 that is there as a whole or not at all.
 
-    .NAME.ogrjoin-JOB/        part-00003-TOKEN.parquet: one for each attempt of a task
+    .NAME.ogrjoin-JOB/        part-0000000003-TOKEN.parquet: one for each attempt of a task
     NAME/                     part-00003.parquet: of the attempts that count
 
 Tasks write() into the first, and commit() makes it the second by renaming.  A job
@@ -105,7 +105,7 @@ class ParquetOutput:
         """(name of the file, rows) of a task: a file that only commit() shows. A part
         without rows has no file, and the name ""."""
         filesystem, _, temporary, _ = self._places()
-        name = f"part-{part:05d}-{secrets.token_hex(4)}.parquet"
+        name = f"part-{part:010d}-{secrets.token_hex(4)}.parquet"
         path, n_rows, whole = f"{temporary}/{name}", 0, False
         writer: Any = None
         file: Any = None
@@ -148,14 +148,15 @@ class ParquetOutput:
         for file in filesystem.get_file_info(selector):
             if file.base_name not in kept:
                 filesystem.delete_file(file.path)
-        for i, name in enumerate(kept):
-            filesystem.move(f"{temporary}/{name}", f"{temporary}/part-{i:05d}.parquet")
+        width = max(5, len(str(len(kept))))  # names sort as parts do
+        parts = [f"part-{i:0{width}d}.parquet" for i in range(len(kept))]
+        for name, part in zip(kept, parts):
+            filesystem.move(f"{temporary}/{name}", f"{temporary}/{part}")
         is_there = filesystem.get_file_info(folder).type != pyarrow.fs.FileType.NotFound
         if filesystem.type_name in _OBJECT_STORES:
             if is_there:
                 filesystem.delete_dir(folder)
-            for i in range(len(kept)):
-                part = f"part-{i:05d}.parquet"
+            for part in parts:
                 filesystem.move(f"{temporary}/{part}", f"{folder}/{part}")
             filesystem.delete_dir(temporary)
             return

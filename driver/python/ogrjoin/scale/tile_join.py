@@ -35,6 +35,7 @@ _NUMBER = "ogrjoin_number"
 _REFUSED = {
     "one_to_one": "it chooses among the pairs of all rows",
     "max_pairs": "it counts the pairs of all rows",
+    "progress": "each tile would start anew",
     "left_layer": "a side is a table",
     "right_layer": "a side is a table",
 }
@@ -302,7 +303,8 @@ class TileJoin:
 
     def hold(self, right: Any) -> HeldSide:
         """A side that many parts of the input are joined with."""
-        return HeldSide(self._join(self.left_rows.empty_table(), right, _IN_TILE.get(self.how, self.how)))
+        none = self.left_rows.empty_table()
+        return HeldSide(self._join(none, right, _IN_TILE.get(self.how, self.how)))
 
     @property
     def shows_pairs(self) -> bool:
