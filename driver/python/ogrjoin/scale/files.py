@@ -29,6 +29,7 @@ TILE_ROWS = 1_000_000
 # Join rows in memory take some four times their size in Parquet's pages: columns,
 # geometries as arrays, index, and what is being read.
 _MEMORY_OF_BYTES = 4
+_RUN = 1000  # rows of the input with one reach, of nearest without max_distance
 _MUCH = 1.3  # copies of a byte of the join side that a warning names
 
 
@@ -100,17 +101,20 @@ class FilesPlan:
         elif np.isnan(distance):
             distance = np.inf
         widened = _boxes.widened(self.left.box, distance, self.job.metric)
-        self._pairs = self._meeting(reaches(self._tile, widened, self.n_tiles))
+        self._pairs = self._meeting(widened, self._tile, self.n_tiles)
 
     def _boxes_of_right(self) -> Any:
         return _boxes.widened(self.right.box, 0.0, self.job.metric)
 
-    def _meeting(self, reach: Any) -> list[Any]:
-        """Of each reach, the row groups of the join side that it meets, ascending."""
-        group, tile = tiles_of_rows(self._right_boxes, reach, self.job.metric)
-        order = np.lexsort((group, tile))
-        ends = np.searchsorted(tile[order], np.arange(len(reach) + 1))
-        return [group[order[a:b]] for a, b in zip(ends[:-1], ends[1:])]
+    def _meeting(self, reach: Any, tile_of: Any, n_tiles: int) -> list[Any]:
+        """Of each tile, the row groups of the join side that meet one of its reaches,
+        ascending; tile_of: of each reach, its tile.  A tile has several reaches,
+        since a run of a space-filling curve fills little of the box around it."""
+        group, at = tiles_of_rows(self._right_boxes, reach, self.job.metric)
+        n = max(1, len(self.right))
+        tile, group = np.divmod(np.unique(tile_of[at] * n + group), n)
+        ends = np.searchsorted(tile, np.arange(n_tiles + 1))
+        return [group[a:b] for a, b in zip(ends[:-1], ends[1:])]
 
     def explain(self) -> Explanation:
         read = [int(self.right.n_bytes[groups].sum()) for groups in self._pairs]
@@ -145,7 +149,10 @@ class FilesPlan:
         if len(groups):
             bounds = self.job.bounds(left, self.read_right(groups, threads))
         reach = self.job.left_reach(left, self.job.left_boxes(left), bounds)
-        return self._meeting(reaches(np.zeros(len(left), np.int64), reach, 1))[0]
+        # Rows that follow one another lie near one another, if they are sorted.
+        run = np.arange(len(left)) // _RUN
+        n = int(run.max(initial=-1)) + 1
+        return self._meeting(reaches(run, reach, n), np.zeros(n, dtype=np.int64), 1)[0]
 
     def join_tile(self, tile: int, threads: bool = True) -> Iterator[tuple[Any, Any]]:
         """(joined rows, numbers of the join rows in pairs, for how right and full) of
