@@ -23,7 +23,7 @@ import numpy as np
 import ogrjoin
 from ogrjoin.scale import explain_files, join_files
 
-FILES, ROW_GROUP = 8, 20_000
+FILES, ROW_GROUP = 8, 2_000
 OPTIONS = {"op": "nearest", "max_distance": 100}
 
 
