@@ -79,6 +79,8 @@ struct ogrjoin_pairs
     struct ogrjoin_layer *join_side; /**< given back by ogrjoin_pairs_free() */
     const int64_t *join_id;          /**< of it, or NULL: row numbers */
     int64_t n_join;
+    int are_ids;    /**< right holds ids of a kept index, not row numbers */
+    double *change; /**< [n] of near pairs, or NULL */
 };
 
 /** Appends the pairs of the answer for input, whose rows are those after the

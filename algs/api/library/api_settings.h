@@ -69,6 +69,8 @@ struct ogrjoin_settings
     int has_k;
     int side; /**< of a layer that is read, enum api_layer_side */
     struct api_row_settings rows;
+    int tree;    /**< of a kept index, enum oj_live_tree */
+    int changes; /**< of near pairs: only those that came or went */
 
     /* Owned; not in the copy that an index has. */
     char *word_map;                 /**< what the file holds, or NULL */
@@ -94,6 +96,10 @@ OJ_MUST_USE oj_status api_settings_copy(const struct ogrjoin_settings *settings,
  *  whatever is made of them. */
 int api_settings_find_alike(const struct ogrjoin_settings *a,
                             const struct ogrjoin_settings *b);
+
+/** 1: what was given is alike in all, what callers do aside. */
+int api_settings_are_equal(const struct ogrjoin_settings *a,
+                           const struct ogrjoin_settings *b);
 
 /** Threads that settings ask for, which may be NULL. */
 int api_settings_threads(const struct ogrjoin_settings *settings);
