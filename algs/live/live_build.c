@@ -391,6 +391,7 @@ static void make_nodes(struct live_state *state,
     {
         struct live_node *node = &state->node[node_of[i]];
         *node = subtree->node[i];
+        node->cover = node->cell;
         for (int c = 0; c < 4; c++)
         {
             if (node->child[c] >= 0)
@@ -401,6 +402,7 @@ static void make_nodes(struct live_state *state,
         else
             node->parent =
                 4 * (uint32_t)node_of[node->parent / 4] + node->parent % 4;
+        live_state_cover(state, node->parent, &node->cell);
     }
     if (subtree->n_nodes > 0)
         live_state_set_child(state, parent, node_of[0]);
@@ -432,6 +434,9 @@ void live_place_subtree(struct oj_live *live, struct live_state *state,
         f.subtree = &only;
         f.page = &page;
         fill_leaves(0, 1, &f);
+        for (; page != LIVE_NONE; page = state->page[page].next)
+            live_state_cover(state, state->page[page].parent,
+                             &state->page[page].box);
     }
 }
 

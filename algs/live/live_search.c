@@ -155,19 +155,27 @@ static void begin_descent(struct descent *d, const struct live_state *state,
 
 /* Opens the children of a node that are within a square; the nearest comes
  * first. */
-static void open_children(struct descent *d, const struct live_node *node,
-                          double bound2)
+static void open_children(struct descent *d, const struct live_state *state,
+                          const struct live_node *node, double bound2)
 {
     int bottom = d->n_open, top = bottom;
     for (int c = 0; c < 4; c++)
     {
-        struct oj_box cell;
         struct open_child opened = {0.0, node->child[c]};
         int at = top;
         if (opened.child == LIVE_NO_CHILD)
             continue;
-        cell = live_node_child_cell(node, c);
-        opened.d2 = box_distance2(&d->box, &cell);
+        /* the boxes of a chain are all looked at */
+        if (opened.child >= 0)
+            opened.d2 =
+                box_distance2(&d->box, &state->node[opened.child].cover);
+        else
+        {
+            const struct live_page *page =
+                &state->page[live_page_of_child(opened.child)];
+            if (page->next == LIVE_NONE)
+                opened.d2 = box_distance2(&d->box, &page->box);
+        }
         if (!(opened.d2 <= bound2))
             continue;
         for (; at > bottom && d->open[at - 1].d2 < opened.d2; at--)
@@ -189,7 +197,7 @@ static uint32_t next_page(struct descent *d, const struct live_state *state,
             continue;
         if (o.child < 0)
             return live_page_of_child(o.child);
-        open_children(d, &state->node[o.child], bound2);
+        open_children(d, state, &state->node[o.child], bound2);
     }
     return LIVE_NONE;
 }

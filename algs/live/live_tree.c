@@ -86,6 +86,57 @@ oj_status live_state_reserve_nodes(struct live_state *state, int64_t more,
     return OJ_OK;
 }
 
+void live_state_locate(const struct live_state *state, int n,
+                       struct live_located *located)
+{
+    int n_open = state->root >= 0 ? n : 0;
+    for (int i = 0; i < n; i++)
+    {
+        located[i].child = state->root;
+        located[i].parent = LIVE_NONE;
+    }
+    while (n_open > 0)
+    {
+        n_open = 0;
+        for (int i = 0; i < n; i++)
+        {
+            const struct live_node *node;
+            int c;
+            if (located[i].child < 0)
+                continue;
+            node = &state->node[located[i].child];
+            c = live_node_child(node, located[i].x, located[i].y);
+            located[i].parent = 4 * (uint32_t)located[i].child + (uint32_t)c;
+            located[i].child = node->child[c];
+            if (located[i].child >= 0)
+            {
+                __builtin_prefetch(&state->node[located[i].child]);
+                n_open++;
+            }
+        }
+    }
+}
+
+/* An eighth of the width of a cell, of that side that has one. */
+static double slack_of_cell(const struct oj_box *cell)
+{
+    double width = cell->x1 - cell->x0, height = cell->y1 - cell->y0;
+    double least = width < height ? width : height;
+    return least < INFINITY ? 0.125 * least : 0.0;
+}
+
+void live_state_cover(struct live_state *state, uint32_t parent,
+                      const struct oj_box *box)
+{
+    for (; parent != LIVE_NONE; parent = state->node[parent / 4].parent)
+    {
+        struct oj_box *cover = &state->node[parent / 4].cover;
+        if (oj_box_covers(cover, box))
+            return;
+        oj_box_add_box(cover, box);
+    }
+}
+
 uint32_t live_state_new_page(struct live_state *state, struct live_block *block,
                              const struct oj_box *cell, uint32_t parent,
                              int depth)
@@ -98,6 +149,7 @@ uint32_t live_state_new_page(struct live_state *state, struct live_block *block,
     state->page[at] = (struct live_page){.block = block,
                                          .cell = *cell,
                                          .box = oj_box_empty(),
+                                         .slack = slack_of_cell(cell),
                                          .parent = parent,
                                          .next = LIVE_NONE,
                                          .birth = state->number,

@@ -11,7 +11,10 @@
  *                                         next hole
  *
  *  A cell has its lower sides and lacks its upper ones; those on the rim have
- *  none, so that every point has a cell.  A child without points is none.  A
+ *  none, so that every point has a cell.  New points go where their cell is;
+ *  one that moves may leave the cell by an eighth of its width and stay in the
+ *  page, so that steps to and fro across a border cost nothing.  Searches go by
+ *  boxes, which are around the points.  A child without points is none.  A
  *  page beyond which points cannot be cut apart (many in one place) has a chain
  *  of further ones.
  *
@@ -51,6 +54,7 @@ struct live_page
     struct live_block *block;
     struct oj_box cell; /**< x0 <= x < x1, y0 <= y < y1 */
     struct oj_box box;  /**< around its points, or larger */
+    double slack;       /**< by so much a point that moves may leave the cell */
     uint32_t parent;    /**< 4 * node + child, or LIVE_NONE: the root */
     uint32_t next;      /**< of the chain, or of free pages, or LIVE_NONE */
     int32_t birth;      /**< number of the state that its block was made for */
@@ -76,10 +80,11 @@ static inline uint32_t live_page_of_child(int32_t child)
 struct live_node
 {
     double sx, sy[2];
-    struct oj_box cell;
     int32_t child[4];
     uint32_t parent; /**< 4 * node + child; of free nodes the next one */
     int32_t depth;
+    struct oj_box cell;
+    struct oj_box cover; /**< the cell, and the boxes of all pages below it */
 };
 
 /** The child in whose cell a place is. */
@@ -93,9 +98,13 @@ static inline int live_node_child(const struct live_node *node, double x,
 /** The cell of a child. */
 struct oj_box live_node_child_cell(const struct live_node *node, int child);
 
-static inline int live_cell_has(const struct oj_box *cell, double x, double y)
+/** 1: a point of the page that moves there may stay in it. */
+static inline int live_page_keeps(const struct live_page *page, double x,
+                                  double y)
 {
-    return (x >= cell->x0) & (x < cell->x1) & (y >= cell->y0) & (y < cell->y1);
+    const struct oj_box *cell = &page->cell;
+    return (x >= cell->x0 - page->slack) & (x < cell->x1 + page->slack) &
+           (y >= cell->y0 - page->slack) & (y < cell->y1 + page->slack);
 }
 
 /** What readers see. Owner of page and node, not of blocks. */
@@ -115,22 +124,19 @@ struct live_state
     uint32_t free_page, free_node; /**< the first of them, or LIVE_NONE */
 };
 
-/** Where a place belongs: a page or LIVE_NO_CHILD, and then the parent that
- *  such a page has. */
-static inline int32_t live_state_locate(const struct live_state *state,
-                                        double x, double y, uint32_t *parent)
+/** Places that are looked for at once: the way down is one of cache misses. */
+#define LIVE_LOCATED_AT_ONCE 8
+
+struct live_located
 {
-    int32_t child = state->root;
-    *parent = LIVE_NONE;
-    while (child >= 0)
-    {
-        const struct live_node *node = &state->node[child];
-        int c = live_node_child(node, x, y);
-        *parent = 4 * (uint32_t)child + (uint32_t)c;
-        child = node->child[c];
-    }
-    return child;
-}
+    double x, y;
+    int32_t child;   /**< a page or LIVE_NO_CHILD */
+    uint32_t parent; /**< that such a page has */
+};
+
+/** Finds where n <= LIVE_LOCATED_AT_ONCE places belong. */
+void live_state_locate(const struct live_state *state, int n,
+                       struct live_located *located);
 
 /** An empty state. */
 OJ_MUST_USE oj_status live_state_new(struct live_state **out,
@@ -165,6 +171,11 @@ void live_state_free(struct live_state *state);
 
 /** Puts a point into a page that has room; returns its slot. */
 int live_page_add(struct live_page *page, double x, double y, int64_t id);
+
+/** Makes the covers of the nodes from a parent upwards have a box: that of a
+ * page whose points have left its cell, or a cell that was cut beside it. */
+void live_state_cover(struct live_state *state, uint32_t parent,
+                      const struct oj_box *box);
 
 /** Makes a slot a hole. */
 void live_page_remove(struct live_page *page, int slot);

@@ -1,5 +1,5 @@
-/** Whether a kept index is what it must be inside: every point in the cell of
- *  its page, every id where the table says, no page without points.  Include
+/** Whether a kept index is what it must be inside: every point in the boxes
+ *  above it, every id where the table says, no page without points.  Include
  *  once. */
 #ifndef LIVE_STRUCTURE_H
 #define LIVE_STRUCTURE_H
@@ -17,7 +17,7 @@ struct structure
 };
 
 static inline void check_slots(struct structure *s, uint32_t number,
-                               const struct oj_box *cell)
+                               const struct oj_box *cover)
 {
     const struct live_page *page = &s->state->page[number];
     int n = 0;
@@ -30,8 +30,8 @@ static inline void check_slots(struct structure *s, uint32_t number,
             continue;
         n++;
         at = live_ids_find(&s->live->ids, page->block->id[slot]);
-        expect(live_cell_has(cell, x, y) && oj_box_has(&page->box, x, y),
-               "seed %llu: a point out of its cell", (unsigned long long)seed);
+        expect(oj_box_has(cover, x, y) && oj_box_has(&page->box, x, y),
+               "seed %llu: a point out of its box", (unsigned long long)seed);
         expect(at >= 0 && s->live->ids.entry[at].page == number &&
                    s->live->ids.entry[at].slot == slot,
                "seed %llu: an id elsewhere", (unsigned long long)seed);
@@ -42,8 +42,10 @@ static inline void check_slots(struct structure *s, uint32_t number,
     s->n_pages++;
 }
 
+/* cover: a box in which all points below the parent must be. */
 static inline void check_child(struct structure *s, int32_t child,
-                               struct oj_box cell, uint32_t parent, int depth)
+                               struct oj_box cell, struct oj_box cover,
+                               uint32_t parent, int depth)
 {
     s->deepest = depth > s->deepest ? depth : s->deepest;
     if (child == LIVE_NO_CHILD)
@@ -57,13 +59,14 @@ static inline void check_child(struct structure *s, int32_t child,
             expect(of->parent == parent && of->depth == depth &&
                        memcmp(&of->cell, &cell, sizeof cell) == 0,
                    "seed %llu: a page elsewhere", (unsigned long long)seed);
-            check_slots(s, page, &cell);
+            check_slots(s, page, &cover);
         }
         return;
     }
     expect(s->state->node[child].parent == parent &&
                s->state->node[child].depth == depth &&
-               memcmp(&s->state->node[child].cell, &cell, sizeof cell) == 0,
+               memcmp(&s->state->node[child].cell, &cell, sizeof cell) == 0 &&
+               oj_box_covers(&cover, &s->state->node[child].cover),
            "seed %llu: a node elsewhere", (unsigned long long)seed);
     for (int c = 0, n = 0; c < 4; c++)
     {
@@ -72,7 +75,7 @@ static inline void check_child(struct structure *s, int32_t child,
         expect(c < 3 || n > 0, "seed %llu: a node without children",
                (unsigned long long)seed);
         check_child(s, node->child[c], live_node_child_cell(node, c),
-                    4 * (uint32_t)child + (uint32_t)c, depth + 1);
+                    node->cover, 4 * (uint32_t)child + (uint32_t)c, depth + 1);
     }
 }
 
@@ -80,7 +83,7 @@ static inline struct structure check_structure(struct oj_live *live)
 {
     struct oj_box all = {-INFINITY, -INFINITY, INFINITY, INFINITY};
     struct structure s = {.live = live, .state = oj_live_read(live)};
-    check_child(&s, s.state->root, all, LIVE_NONE, 0);
+    check_child(&s, s.state->root, all, all, LIVE_NONE, 0);
     expect(s.n_points == s.state->n_points && s.n_points == live->ids.n,
            "seed %llu: %lld points of %lld, %lld ids", (unsigned long long)seed,
            (long long)s.n_points, (long long)s.state->n_points,
