@@ -607,12 +607,11 @@ OGRJOIN_API void ogrjoin_live_free(struct ogrjoin_live *live);
  *            counted.  That an id to be removed is not there is counted, too
  *  Cost      O(n): a point that stays in its page is overwritten there, others
  *            are sorted by page, and a page is cut or rewritten once at most.
- *            Where more than a fifth of the points change pages, all is built
- *            anew.  Pages without points are used again: memory does not grow
- *            from batch to batch
- *  Errors    all changes are applied or, after an error, none:
- *            OGRJOIN_ERR_NOMEM; OGRJOIN_ERR_LIMIT: more than 2^31 - 1 points or
- *            changes.  One batch at a time: other threads wait */
+ *            Where more than three quarters of the points change pages, all is
+ *            built anew.  Pages without points are used again: memory does not
+ * grow from batch to batch Errors    all changes are applied or, after an
+ * error, none: OGRJOIN_ERR_NOMEM; OGRJOIN_ERR_LIMIT: more than 2^31 - 1 points
+ * or changes.  One batch at a time: other threads wait */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
                    const double *x, const double *y, struct ogrjoin_error *err);
