@@ -856,7 +856,8 @@ static oj_status change_pages(struct live_batch *b, struct oj_error *err)
     oj_status status;
     locate_movers(b);
     OJ_NEW(scratch, 2 * b->n_movers, err);
-    memcpy(scratch, b->mover, (size_t)b->n_movers * sizeof *scratch);
+    for (int64_t i = 0; i < b->n_movers; i++)
+        scratch[i] = b->mover[i];
     b->sorted = oj_radix_sort(scratch, scratch + b->n_movers, b->n_movers);
     begin_change(b->live);
     status = reserve(b, err);

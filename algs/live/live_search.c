@@ -279,6 +279,8 @@ static double square_of_ties(double kth2)
 static void drop_beyond_kth(struct row_search *s)
 {
     int64_t n = 0;
+    if (s->n == 0)
+        return;
     qsort(s->found, (size_t)s->n, sizeof *s->found, by_square);
     if (s->n >= s->k)
     {
