@@ -28,7 +28,7 @@ static const char running[] = "How to run";
 static const char proof[] = "Proof and measurement";
 static const char messages[] = "Messages";
 
-/* Why a join that is read as a dataset has no use for an option. */
+/* Values of oj_option.not_read: why the option cannot be used in a dataset. */
 static const char writes_rows[] = "rows are not written, but read";
 static const char own_run[] = "that is a run of its own, of the command";
 static const char one_layer[] = "there is only the layer of the join";
@@ -347,7 +347,8 @@ static const struct oj_option options[] = {
 
 enum
 {
-    N_BEFORE = 2 /* rows before those of parameters: -op, -window */
+    N_BEFORE = 2 /* table rows before those generated from oj_parameter_at():
+                    -op, -window */
 };
 
 static struct oj_option table[OJ_MAX_OPTIONS];
@@ -440,10 +441,9 @@ int oj_option_words(const struct oj_option *option)
     return 1;
 }
 
-/* ---- options that there are not -------------------------------------------
- */
+/* ---- options of other tools ---------------------------------------------- */
 
-/* Words that say elsewhere what something else says here. */
+/* Options of other tools, and what to write here instead. */
 static const struct
 {
     const char *words, *instead;
@@ -471,7 +471,8 @@ static const struct
     {"format", "write -f DRIVER, or --format DRIVER to be told of one"},
 };
 
-/* What ogr2ogr does to a layer, and so to a join that it reads. */
+/* Options of ogr2ogr that change a layer: it can apply them to a join that it
+ * reads. */
 static const char of_ogr2ogr[] =
     "addfields|clipdst|clipsrclayer|clipsrcsql|clipsrcwhere|ct|dateTimeTo|"
     "dim|emptyStrAsNull|explodecollections|fieldmap|fieldTypeToString|"
@@ -480,7 +481,7 @@ static const char of_ogr2ogr[] =
     "simplify|t_coord_epoch|tps|unsetDefault|unsetFieldWidth|upsert|"
     "wrapdateline|datelineoffset|xyRes|zfield";
 
-/* Without the marks between words, which everyone sets in another way. */
+/* Copies a name without "_" and "-", since users mix these up. */
 static void strip_word_separators(const char *name, size_t n, char *out,
                                   size_t size)
 {
@@ -493,7 +494,8 @@ static void strip_word_separators(const char *name, size_t n, char *out,
     out[used] = '\0';
 }
 
-/* The option that is called so but for at most most letters, or NULL. */
+/* The option whose name differs from name in the fewest letters, or NULL if
+ * more than `most` differ. */
 static const char *closest_spelled_option(const char *name, size_t n, int most)
 {
     const struct oj_option *option;
@@ -521,7 +523,7 @@ void oj_option_hint(const char *word, char *text, size_t size)
     const char *name = word + 1 + (word[1] == '-');
     size_t n = strcspn(name, "=");
     const char *instead = NULL;
-    /* More is another word, no typing error. */
+    /* A name with more than 2 wrong letters is hardly a typing error. */
     const char *nearest =
         closest_spelled_option(name, n, name[n] == '=' ? 0 : 2);
     for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)

@@ -130,7 +130,7 @@ def check_pairs_that_geos_cannot_decide():
                  "-json_summary", "s.json"]
         r = run(*words)
         n = summary("s.json")["undecided_pairs"]
-        true(n > 0 and f"GEOS cannot say whether {n} pair" in r.err and "-invalid fix" in r.err, str(r))
+        true(n > 0 and f"GEOS cannot decide whether {n} pair" in r.err and "-invalid fix" in r.err, str(r))
         run("-invalid", "fix", *words)
         same(summary("s.json")["undecided_pairs"], 0)
 

@@ -171,3 +171,31 @@ oj_status arrow_bytes_find(const struct arrow_bytes *b, int64_t row,
     *n = (size_t)(end - at);
     return OJ_OK;
 }
+
+int64_t arrow_run_end_size(const char *format)
+{
+    return format[0] == 's' ? 2 : format[0] == 'i' ? 4 : 8;
+}
+
+int64_t arrow_run_end(const struct ArrowArray *ends, int64_t size, int64_t i)
+{
+    const void *values = ends->buffers[1];
+    i += ends->offset;
+    return size == 8   ? ((const int64_t *)values)[i]
+           : size == 4 ? ((const int32_t *)values)[i]
+                       : ((const int16_t *)values)[i];
+}
+
+int64_t arrow_run_find(const struct ArrowArray *ends, int64_t size, int64_t at)
+{
+    int64_t low = 0, high = ends->length;
+    while (low < high)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if (arrow_run_end(ends, size, middle) > at)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}

@@ -107,4 +107,14 @@ OJ_MUST_USE oj_status arrow_bytes_find(const struct arrow_bytes *b, int64_t row,
                                        const uint8_t **bytes, size_t *n,
                                        struct oj_error *err);
 
+/** Bytes of the ends of runs, by their format: s, i or l. */
+int64_t arrow_run_end_size(const char *format);
+
+/** Where run i ends. */
+int64_t arrow_run_end(const struct ArrowArray *ends, int64_t size, int64_t i);
+
+/** The first run that ends behind element at, counted behind the offset of the
+ *  array of runs. O(log runs). */
+int64_t arrow_run_find(const struct ArrowArray *ends, int64_t size, int64_t at);
+
 #endif

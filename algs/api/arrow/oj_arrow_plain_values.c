@@ -123,22 +123,6 @@ static int64_t integer_at(const struct ArrowArray *array, char format,
     }
 }
 
-/* The last run that begins at or before row. */
-static int64_t run_of_row(const struct ArrowArray *ends, char format,
-                          int64_t row)
-{
-    int64_t low = 0, high = ends->length;
-    while (low < high)
-    {
-        int64_t middle = low + (high - low) / 2;
-        if (integer_at(ends, format, middle) > row)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
 static int is_null_at(const struct ArrowArray *array, int64_t row)
 {
     return array->n_buffers > 0 &&
@@ -164,9 +148,10 @@ static oj_status find_value(const struct ArrowSchema **schema,
             return OJ_OK;
         if (is_runs)
         {
-            *row =
-                run_of_row(here->children[0], (*schema)->children[0]->format[0],
-                           here->offset + *row);
+            *row = arrow_run_find(
+                here->children[0],
+                arrow_run_end_size((*schema)->children[0]->format),
+                here->offset + *row);
             *array = here->children[1];
             *schema = (*schema)->children[1];
         }

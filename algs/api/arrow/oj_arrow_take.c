@@ -888,31 +888,6 @@ static oj_status take_structs(const struct oj_arrow_chunks *from,
 /* ---- runs of equal values --------------------------------------------------
  */
 
-static int64_t run_end_at(const struct ArrowArray *ends, int64_t size,
-                          int64_t i)
-{
-    const void *values = ends->buffers[1];
-    i += ends->offset;
-    return size == 8   ? ((const int64_t *)values)[i]
-           : size == 4 ? ((const int32_t *)values)[i]
-                       : ((const int16_t *)values)[i];
-}
-
-/* The first run that ends behind element at. */
-static int64_t find_run(const struct ArrowArray *ends, int64_t size, int64_t at)
-{
-    int64_t low = 0, high = ends->length;
-    while (low < high)
-    {
-        int64_t middle = low + (high - low) / 2;
-        if (run_end_at(ends, size, middle) > at)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
 /* Runs that are taken: those of the values, and where each ends. */
 struct taken_runs
 {
@@ -958,10 +933,10 @@ static oj_status find_runs_of_values(const struct oj_arrow_chunks *from,
         row += array->offset;
         while (n > 0)
         {
-            int64_t value = find_run(ends, size, row), here;
+            int64_t value = arrow_run_find(ends, size, row), here;
             if (value >= ends->length || value >= array->children[1]->length)
                 return arrow_fail(err);
-            here = run_end_at(ends, size, value) - row;
+            here = arrow_run_end(ends, size, value) - row;
             here = here < n ? here : n;
             OJ_TRY(add_taken_run(t, chunk_of(r, i), value, here, err));
             row += here;

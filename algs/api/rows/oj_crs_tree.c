@@ -74,6 +74,18 @@ static int read_number(struct crs_tree_reader *r, const char *ends,
     return 1;
 }
 
+/* A node for the value that comes, a word until it is known to be more. */
+static oj_status begin_value(struct crs_tree_reader *r, int depth,
+                             int32_t *node, struct oj_error *err)
+{
+    skip_white_space(r);
+    if (depth > OJ_CRS_TREE_DEPTH)
+        return fail_broken(r, "too many levels of brackets", err);
+    OJ_TRY(add_node(r, OJ_CRS_NODE_WORD, node, err));
+    r->tree->node[*node].text = r->at;
+    return OJ_OK;
+}
+
 /* ---- JSON ---------------------------------------------------------------- */
 
 /* Past a string; its content is text [n]. */
@@ -173,12 +185,8 @@ static oj_status read_json_value(struct crs_tree_reader *r, int depth,
     int32_t node;
     const char *text, *from;
     double number = (double)NAN;
-    skip_white_space(r);
-    if (depth > OJ_CRS_TREE_DEPTH)
-        return fail_broken(r, "too many levels of brackets", err);
-    OJ_TRY(add_node(r, OJ_CRS_NODE_WORD, &node, err));
+    OJ_TRY(begin_value(r, depth, &node, err));
     from = r->at;
-    r->tree->node[node].text = from;
     *added = node;
     if (*from == '"')
     {
@@ -253,12 +261,8 @@ static oj_status read_wkt_value(struct crs_tree_reader *r, int depth,
     int32_t node;
     const char *from;
     double number = (double)NAN;
-    skip_white_space(r);
-    if (depth > OJ_CRS_TREE_DEPTH)
-        return fail_broken(r, "too many levels of brackets", err);
-    OJ_TRY(add_node(r, OJ_CRS_NODE_WORD, &node, err));
+    OJ_TRY(begin_value(r, depth, &node, err));
     from = r->at;
-    r->tree->node[node].text = from;
     *added = node;
     if (*from == '"')
         return read_wkt_string(r, node, err);

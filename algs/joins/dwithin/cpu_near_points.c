@@ -560,7 +560,7 @@ static int takes_near_points(const struct oj_relation *relation,
                              const struct oj_flat *join_side,
                              const struct oj_flat *input)
 {
-    return relation->op == OJ_OP_DWITHIN &&
+    return oj_relation_is_dwithin(relation) &&
            relation->metric == OJ_METRIC_PLANAR &&
            relation->max_distance < INFINITY &&
            join_side->max_distance == NULL && oj_flat_is_points(join_side) &&

@@ -140,6 +140,7 @@ build_cells_of_polygon_interiors(struct nearest_points_index *self,
         return OJ_OK;
     OJ_TRY(mark_repeated_polygons(self, k_distinct, err));
     return oj_ring_cells_build(&self->cells, &self->polygons,
+                               self->options.n_expected,
                                self->options.n_threads, err);
 }
 
@@ -169,7 +170,7 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
     self->index.fids_ascend = do_fids_ascend(args->join_side);
     self->index.n_features = args->join_side->n_features;
     relation->k = OJ_EVERY_PAIR;
-    if (relation->op == OJ_OP_NEAREST)
+    if (oj_relation_is_nearest(relation))
         relation->k =
             oj_segments_count_features(args->join_side, self->relation.k);
     if (relation->k < 1)
@@ -195,10 +196,10 @@ static int takes_nearest_points(const struct oj_relation *relation,
 {
     if (relation->metric != OJ_METRIC_PLANAR || join_side->max_distance != NULL)
         return 0;
-    if (relation->op == OJ_OP_DWITHIN)
+    if (oj_relation_is_dwithin(relation))
         return !oj_flat_is_points(join_side) &&
                (input == NULL || oj_flat_is_points(input));
-    return relation->op == OJ_OP_NEAREST &&
+    return oj_relation_is_nearest(relation) &&
            !oj_relation_compares_attributes(relation) &&
            relation->min_distance == 0.0 && relation->unordered_pairs == 0 &&
            (input == NULL ||
@@ -272,21 +273,18 @@ static oj_status join_points_by_class(const struct nearest_points_batch *b,
     return OJ_OK;
 }
 
-static oj_status join_bucket(int64_t bucket, int thread, void *user,
-                             struct oj_error *err)
+static oj_status join_bucket(const struct oj_ordered_point *point, int64_t n,
+                             int thread, void *user, struct oj_error *err)
 {
     const struct nearest_points_batch *b = user;
     struct nearest_points_index *self = b->self;
-    const struct oj_order *order = &self->order;
-    int64_t first = order->bucket_offset[bucket];
-    int64_t n = order->bucket_offset[bucket + 1] - first;
     struct oj_nearest_output to = b->to;
     to.answers += thread;
     if (b->on_class != NULL)
-        return join_points_by_class(b, n, order->point + first,
-                                    &self->scratch[thread], &to, err);
-    return oj_nearest_points(&self->index, &self->scratch[thread], n,
-                             order->point + first, NULL, &to, err);
+        return join_points_by_class(b, n, point, &self->scratch[thread], &to,
+                                    err);
+    return oj_nearest_points(&self->index, &self->scratch[thread], n, point,
+                             NULL, &to, err);
 }
 
 static oj_status join_points(struct nearest_points_batch *b, int64_t n,
@@ -298,9 +296,9 @@ static oj_status join_points(struct nearest_points_batch *b, int64_t n,
     int n_threads = self->options.n_threads;
     oj_status status;
     self->cells.n_points += n;
-    OJ_TRY(oj_order_build(&self->order, n_threads, n, x, y, err));
+    OJ_TRY(oj_order_list(&self->order, n_threads, n, x, y, err));
     sorted = oj_clock_seconds();
-    status = oj_order_sort(&self->order, n_threads, join_bucket, b, err);
+    status = oj_order_visit(&self->order, n_threads, x, y, join_bucket, b, err);
     stats->sort_s += sorted - start;
     stats->index_bytes += atomic_exchange(&self->cells.new_bytes, 0);
     if (!self->options.timings)
@@ -356,7 +354,7 @@ static int has_k_pairs_in_place(const struct nearest_points_batch *b,
 {
     const struct oj_relation *relation = &b->self->index.relation;
     return oj_flat_is_points(input) && input->max_distance == NULL &&
-           relation->op == OJ_OP_NEAREST && relation->k > 1 &&
+           oj_relation_is_nearest(relation) && relation->k > 1 &&
            relation->ties == OJ_TIES_FIRST &&
            (relation->max_distance == INFINITY ||
             relation->k <= FEW_IN_PLACE) &&

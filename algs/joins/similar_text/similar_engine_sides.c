@@ -17,7 +17,7 @@ int oj_similar_vectors_takes(const struct oj_relation *relation,
 {
     (void)join_side;
     (void)input;
-    return relation->op == OJ_OP_SIMILAR && relation->n_similar == 0;
+    return oj_relation_is_similar(relation) && relation->n_similar == 0;
 }
 
 oj_status oj_similar_sides_make(struct oj_row_index *index,

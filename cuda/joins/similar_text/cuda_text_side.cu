@@ -2,7 +2,8 @@
 
 #include "../../../flatten/text/oj_token_sets.h"
 
-/* The last token of a set is its greatest. */
+/* Sets n_tokens to the greatest token + 1; the last token of a set is its
+ * greatest. */
 static oj_status count_different_tokens(struct oj_cuda_work *work,
                                         struct oj_cuda_text_side *of)
 {
@@ -55,7 +56,7 @@ int oj_cuda_texts_take(const struct oj_relation *relation,
 {
     (void)join_side;
     (void)input;
-    return relation->op == OJ_OP_SIMILAR && relation->n_similar == 1 &&
+    return oj_relation_is_similar(relation) && relation->n_similar == 1 &&
            !relation->vector.is_asked && !relation->exclude_same_geometry;
 }
 
