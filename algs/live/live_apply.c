@@ -17,6 +17,7 @@
 #include "oj_live.h"
 
 #include "../../flatten/base/oj_alloc.h"
+#include "../../flatten/base/oj_parallel.h"
 #include "../foundations/base/oj_radix.h"
 
 #include <math.h>
@@ -226,15 +227,18 @@ static oj_status classify_row(struct live_batch *b, int64_t i,
     return OJ_OK;
 }
 
-/* Where movers go. */
-static void locate_movers(struct live_batch *b)
+/* Movers that a thread locates at once. */
+#define MOVERS_AT_ONCE 8192
+
+static void locate_movers_of_slice(int64_t first, int64_t end, void *user)
 {
+    struct live_batch *b = user;
     struct live_located place[LIVE_LOCATED_AT_ONCE];
-    for (int64_t first = 0; first < b->n_movers; first += LIVE_LOCATED_AT_ONCE)
+    for (; first < end; first += LIVE_LOCATED_AT_ONCE)
     {
         struct oj_keyed *mover = b->mover + first;
-        int64_t left = b->n_movers - first;
-        int n = left < LIVE_LOCATED_AT_ONCE ? (int)left : LIVE_LOCATED_AT_ONCE;
+        int n = end - first < LIVE_LOCATED_AT_ONCE ? (int)(end - first)
+                                                   : LIVE_LOCATED_AT_ONCE;
         for (int i = 0; i < n; i++)
         {
             place[i].x = b->x[mover[i].value];
@@ -246,6 +250,13 @@ static void locate_movers(struct live_batch *b)
                                ? KEY_OF_NONE + place[i].parent
                                : live_page_of_child(place[i].child);
     }
+}
+
+/* Where movers go. */
+static void locate_movers(struct live_batch *b)
+{
+    oj_parallel_slices(b->live->n_threads, b->n_movers, MOVERS_AT_ONCE,
+                       locate_movers_of_slice, b);
 }
 
 static oj_status classify(struct live_batch *b, struct oj_error *err)
