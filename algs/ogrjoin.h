@@ -720,6 +720,144 @@ ogrjoin_events_load(struct ogrjoin_events *events, const char *path,
 
 OGRJOIN_API void ogrjoin_events_free(struct ogrjoin_events *events);
 
+/* --- a kept index of points ------------------------------------------------
+ *
+ *  ogrjoin_live_new(settings, &live, &err);
+ *  ogrjoin_live_apply(live, n, id, x, y, &err);       every second, say
+ *  ogrjoin_live_join(live, settings, fences, &pairs, &err);
+ *
+ *  Points that move: vehicles, vessels, phones.  They lie in pages of at most
+ *  256 under a tree, which batches of changes alter where they must; joins see
+ *  the points as they were when they began.  An id is any 64-bit number.
+ *
+ *  A join while a batch is applied begins with the state before, as long as
+ *  another join has that state, too; else it waits for the batch, which then
+ *  changes pages in place.  A batch never waits for joins.  Pages that joins
+ *  still read are copied where a batch changes them, and used again when those
+ *  joins have ended. */
+
+/** Points with ids, to be joined with and changed by any threads. */
+struct ogrjoin_live;
+
+/** Without points.
+ *  settings  tree: quadtree cuts squares in the middle, kdtree at medians, auto
+ *            takes a quadtree, and a k-d tree where that would reach its depth
+ *            of 24 or leave pages badly filled; threads; backend: cpu or auto.
+ *            NULL: the defaults; others are not read
+ *  Errors    OGRJOIN_ERR_ARG, OGRJOIN_ERR_UNSUPPORTED: another backend;
+ *            OGRJOIN_ERR_NOMEM */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_live_new(const struct ogrjoin_settings *settings,
+                 struct ogrjoin_live **out, struct ogrjoin_error *err);
+
+/** Waits for nothing: no join with live is at work. */
+OGRJOIN_API void ogrjoin_live_free(struct ogrjoin_live *live);
+
+/** Puts, moves and removes points: n changes that count as one instant.
+ *  id        [n] a new one is put, one that is there moves; of several changes
+ *            of an id the last one holds
+ *  x, y      [n] x NaN: the id is removed.  So it is where a coordinate is
+ *            none that joins take (NaN, infinite, beyond 1e150), which is
+ *            counted; so is the removal of an id that is not there
+ *  Cost      O(n): a point that stays in its page is overwritten there, others
+ *            are sorted by page, and a page is cut or rewritten at most once.
+ *            Where more than three quarters of the points change pages, all is
+ *            built anew.  Pages without points are used again, so that memory
+ *            does not grow from batch to batch
+ *  Errors    all changes are applied or, after an error, none.
+ *            OGRJOIN_ERR_NOMEM; OGRJOIN_ERR_LIMIT: more than 2^31 - 1 points,
+ *            or changes.  One batch at a time: other threads wait */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
+                   const double *x, const double *y, struct ogrjoin_error *err);
+
+/** How many points there are. */
+OGRJOIN_API int64_t ogrjoin_live_count(struct ogrjoin_live *live);
+
+/** What has happened since ogrjoin_live_new(), and what there is. */
+struct ogrjoin_live_counts
+{
+    size_t size;          /**< sizeof(struct ogrjoin_live_counts) */
+    int64_t n;            /**< points now */
+    int64_t n_batches;    /**< batches that were applied */
+    int64_t n_put;        /**< changes that put a new id */
+    int64_t n_moved;      /**< changes of ids that were there */
+    int64_t n_removed;    /**< removals of ids that were there */
+    int64_t n_unknown;    /**< removals of ids that were not there */
+    int64_t n_unjoinable; /**< changes to a place that joins nothing, x being
+                               a number */
+    int64_t n_superseded; /**< changes of an id before its last in a batch */
+    int64_t n_rebuilt;    /**< batches after which all was built anew */
+    int64_t n_pages;      /**< pages in use */
+    int64_t n_bytes;      /**< bytes of memory, indexes for joins aside */
+    char tree[200];       /**< which tree there is, and why */
+};
+
+/** Errors  OGRJOIN_ERR_ARG: size */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_live_counts(struct ogrjoin_live *live, struct ogrjoin_live_counts *out,
+                    struct ogrjoin_error *err);
+
+/** The pairs that ogrjoin_join() would give with a fresh ogrjoin_index_new() of
+ *  the kept points whose ids are their ids: in its order, and bit for bit.
+ *  ogrjoin_pairs_right() are ids, not numbers of rows.
+ *  settings  as of ogrjoin_index_new(); NULL: the defaults.  Their cancel flag
+ *            outlives live
+ *  input     features of any kinds
+ *  Cost      nearest and dwithin of points, in the plane: of each point, the
+ *            pages in reach.  Predicates, dwithin and nearest of lines and
+ *            polygons, and where more is measured of pairs: the pages in reach,
+ *            and an index of the points in reach.  Inputs of more than an
+ *            eighth as many rows as there are points, joins on the sphere, by
+ *            shape, disjoint, and backends other than cpu: an index of all
+ *            points, which is kept for joins with equal settings until the next
+ *            batch
+ *  Errors    as of ogrjoin_index_new() and ogrjoin_join();
+ *            ogrjoin_pairs_aggregate() is not possible with such pairs */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_live_join(struct ogrjoin_live *live,
+                  const struct ogrjoin_settings *settings,
+                  struct ogrjoin_layer *input, struct ogrjoin_pairs **out,
+                  struct ogrjoin_error *err);
+
+/** All pairs of kept points within max_distance of one another, each once, the
+ *  smaller id on the left; sorted by ids.
+ *  settings  as of ogrjoin_live_join(), but for op.  changes 1: only what has
+ *            changed since the last call with changes 1; a value "change" of
+ *            each pair is 1: it came, or -1: it is gone, its measure being NaN
+ *  Cost      an index of all points, kept as above, and the pairs
+ *  Errors    as of ogrjoin_live_join() */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_live_near_pairs(struct ogrjoin_live *live,
+                        const struct ogrjoin_settings *settings,
+                        struct ogrjoin_pairs **out, struct ogrjoin_error *err);
+
+/** All points as a layer, by ascending ids, which does not change any more.
+ *  O(n). */
+OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_live_layer(struct ogrjoin_live *live,
+                                                    struct ogrjoin_layer **out,
+                                                    struct ogrjoin_error *err);
+
+/** And as one record batch of id (int64), x and y (float64). */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_live_to_arrow(struct ogrjoin_live *live, struct ArrowSchema *schema,
+                      struct ArrowArray *array, struct ogrjoin_error *err);
+
+/** Writes all points into a file, which has its name when all of it is on the
+ *  disk: one that was there stays until then.
+ *  Errors  OGRJOIN_ERR_IO, OGRJOIN_ERR_NOMEM */
+OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_live_save(struct ogrjoin_live *live,
+                                                   const char *path,
+                                                   struct ogrjoin_error *err);
+
+/** A kept index of the points of such a file.
+ *  settings  as of ogrjoin_live_new()
+ *  Errors    OGRJOIN_ERR_IO; OGRJOIN_ERR_DATA: it is no such file, or it was
+ *            cut off or changed */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_live_load(const char *path, const struct ogrjoin_settings *settings,
+                  struct ogrjoin_live **out, struct ogrjoin_error *err);
+
 /* --- points that lie on a CUDA device ------------------------------------- */
 
 /** Points in the memory of a device; the host does not read them. */

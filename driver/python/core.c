@@ -761,7 +761,7 @@ static PyObject *make_value_buffers(PyObject *owner,
         "nearest_y",    "from_x",         "from_y",          "bearing",
         "similarity",   "similarity_2",   "similarity_3",    "similarity_4",
         "similarity_5", "similarity_6",   "similarity_7",    "similarity_8",
-        "difference"};
+        "difference",   "change"};
     PyObject *out = PyDict_New();
     for (size_t i = 0; out != NULL && i < sizeof names / sizeof *names; i++)
     {
@@ -1699,6 +1699,256 @@ static PyObject *to_dlpack(PyObject *module, PyObject *args)
     return out;
 }
 
+/* --- a kept index of points ------------------------------------------------
+ */
+
+#define LIVE "ogrjoin.live"
+
+struct live_handle
+{
+    struct ogrjoin_live *live;
+    int cancel; /* how many of those who wait want an end */
+};
+
+/* One call of the library. */
+struct live_work
+{
+    struct ogrjoin_live *live;
+    const struct ogrjoin_settings *settings;
+    const char *path;
+    struct ogrjoin_layer *input;
+    int64_t n;
+    const int64_t *id;
+    const double *x, *y;
+    struct ogrjoin_pairs *pairs;
+    struct ArrowSchema *schema;
+    struct ArrowArray *array;
+};
+
+static void destroy_live_capsule(PyObject *capsule)
+{
+    struct live_handle *self = PyCapsule_GetPointer(capsule, LIVE);
+    ogrjoin_live_free(self->live);
+    free(self);
+}
+
+static int make_live(void *data, struct ogrjoin_error *err)
+{
+    struct live_work *w = data;
+    return w->path == NULL
+               ? ogrjoin_live_new(w->settings, &w->live, err)
+               : ogrjoin_live_load(w->path, w->settings, &w->live, err);
+}
+
+/* py_live(settings, path or None) */
+static PyObject *py_live(PyObject *module, PyObject *args)
+{
+    struct live_work w = {0};
+    struct live_handle *self;
+    struct ogrjoin_settings *settings;
+    PyObject *dict, *out = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!z", &PyDict_Type, &dict, &w.path) ||
+        (settings = make_settings(dict, NULL)) == NULL)
+        return NULL;
+    w.settings = settings;
+    if ((self = calloc(1, sizeof *self)) == NULL)
+        PyErr_NoMemory();
+    else if (run_interruptible(make_live, &w, &self->cancel) == 0)
+    {
+        self->live = w.live;
+        out = PyCapsule_New(self, LIVE, destroy_live_capsule);
+    }
+    ogrjoin_settings_free(settings);
+    if (out == NULL)
+    {
+        ogrjoin_live_free(w.live);
+        free(self);
+    }
+    return out;
+}
+
+static int apply_to_live(void *data, struct ogrjoin_error *err)
+{
+    struct live_work *w = data;
+    return ogrjoin_live_apply(w->live, w->n, w->id, w->x, w->y, err);
+}
+
+/* py_live_apply(live, n, id, x, y): contiguous int64 and float64 */
+static PyObject *py_live_apply(PyObject *module, PyObject *args)
+{
+    struct live_work w = {0};
+    struct live_handle *self;
+    struct layer_handle columns = {0}; /* only borrows */
+    PyObject *capsule, *id, *x, *y;
+    Py_ssize_t n;
+    int code = -1;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OnOOO", &capsule, &n, &id, &x, &y) ||
+        (self = PyCapsule_GetPointer(capsule, LIVE)) == NULL)
+        return NULL;
+    w.live = self->live;
+    w.n = n;
+    if ((w.id = borrow_buffer(&columns, id, n, sizeof *w.id)) != NULL &&
+        (w.x = borrow_buffer(&columns, x, n, sizeof *w.x)) != NULL &&
+        (w.y = borrow_buffer(&columns, y, n, sizeof *w.y)) != NULL)
+        code = run_interruptible(apply_to_live, &w, &self->cancel);
+    for (int i = 0; i < columns.n_views; i++)
+        PyBuffer_Release(&columns.view[i]);
+    return code == 0 ? Py_BuildValue("") : NULL;
+}
+
+/* input NULL: the kept points with one another. */
+static int join_with_live(void *data, struct ogrjoin_error *err)
+{
+    struct live_work *w = data;
+    return w->input == NULL
+               ? ogrjoin_live_near_pairs(w->live, w->settings, &w->pairs, err)
+               : ogrjoin_live_join(w->live, w->settings, w->input, &w->pairs,
+                                   err);
+}
+
+/* (buffers of left, right and measures, {name: buffer} of other values) */
+static PyObject *make_live_pairs(struct ogrjoin_pairs *pairs)
+{
+    PyObject *owner = PyCapsule_New(pairs, PAIRS, destroy_pairs_capsule);
+    int64_t n = ogrjoin_pairs_count(pairs);
+    PyObject *out;
+    if (owner == NULL)
+    {
+        ogrjoin_pairs_free(pairs);
+        return NULL;
+    }
+    out = Py_BuildValue("NNNN",
+                        new_array(owner, ogrjoin_pairs_left(pairs), n, 'q'),
+                        new_array(owner, ogrjoin_pairs_right(pairs), n, 'q'),
+                        new_array(owner, ogrjoin_pairs_measure(pairs), n, 'd'),
+                        make_value_buffers(owner, pairs));
+    Py_DECREF(owner);
+    return out;
+}
+
+/* py_live_join(live, settings, layer or None, CRS of the layer or None, that of
+ * the points or None) */
+static PyObject *py_live_join(PyObject *module, PyObject *args)
+{
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    struct live_work w = {0};
+    struct live_handle *self;
+    struct layer_handle *input;
+    struct ogrjoin_settings *settings;
+    const char *left_crs, *right_crs;
+    PyObject *capsule, *dict, *layer;
+    int code = -1;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO!Ozz", &capsule, &PyDict_Type, &dict, &layer,
+                          &left_crs, &right_crs) ||
+        (self = PyCapsule_GetPointer(capsule, LIVE)) == NULL)
+        return NULL;
+    if (layer != Py_None)
+    {
+        if ((input = PyCapsule_GetPointer(layer, LAYER)) == NULL)
+            return NULL;
+        w.input = input->layer;
+    }
+    if ((settings = make_settings(dict, &self->cancel)) == NULL)
+        return NULL;
+    w.live = self->live;
+    w.settings = settings;
+    err.status = ogrjoin_settings_use_crs(settings, left_crs, right_crs, &err);
+    if (err.status != OGRJOIN_OK)
+        raise_error(&err);
+    else
+        code = run_interruptible(join_with_live, &w, &self->cancel);
+    ogrjoin_settings_free(settings);
+    if (code == 0)
+        return make_live_pairs(w.pairs);
+    ogrjoin_pairs_free(w.pairs);
+    return NULL;
+}
+
+static int save_live(void *data, struct ogrjoin_error *err)
+{
+    struct live_work *w = data;
+    return ogrjoin_live_save(w->live, w->path, err);
+}
+
+/* py_live_save(live, path) */
+static PyObject *py_live_save(PyObject *module, PyObject *args)
+{
+    struct live_work w = {0};
+    struct live_handle *self;
+    PyObject *capsule;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Os", &capsule, &w.path) ||
+        (self = PyCapsule_GetPointer(capsule, LIVE)) == NULL)
+        return NULL;
+    w.live = self->live;
+    return run_interruptible(save_live, &w, &self->cancel) == 0
+               ? Py_BuildValue("")
+               : NULL;
+}
+
+static int read_live_points(void *data, struct ogrjoin_error *err)
+{
+    struct live_work *w = data;
+    return ogrjoin_live_to_arrow(w->live, w->schema, w->array, err);
+}
+
+/* py_live_points(live) -> (schema, array) of id, x and y */
+static PyObject *py_live_points(PyObject *module, PyObject *capsule)
+{
+    struct live_handle *self = PyCapsule_GetPointer(capsule, LIVE);
+    struct live_work w = {0};
+    PyObject *schema = NULL, *array = NULL;
+    (void)module;
+    if (self == NULL)
+        return NULL;
+    w.live = self->live;
+    w.schema = calloc(1, sizeof *w.schema);
+    w.array = calloc(1, sizeof *w.array);
+    if (w.schema == NULL || w.array == NULL)
+        PyErr_NoMemory();
+    else
+    {
+        schema =
+            PyCapsule_New(w.schema, "arrow_schema", destroy_schema_capsule);
+        array = PyCapsule_New(w.array, "arrow_array", destroy_array_capsule);
+    }
+    if (schema == NULL)
+        free(w.schema);
+    if (array == NULL)
+        free(w.array);
+    if (schema != NULL && array != NULL &&
+        run_interruptible(read_live_points, &w, &self->cancel) == 0)
+        return Py_BuildValue("NN", schema, array);
+    Py_XDECREF(schema);
+    Py_XDECREF(array);
+    return NULL;
+}
+
+/* py_live_counts(live) -> a dict */
+static PyObject *py_live_counts(PyObject *module, PyObject *capsule)
+{
+    struct live_handle *self = PyCapsule_GetPointer(capsule, LIVE);
+    struct ogrjoin_live_counts c = {.size = sizeof c};
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    (void)module;
+    if (self == NULL)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS err.status =
+        ogrjoin_live_counts(self->live, &c, &err);
+    Py_END_ALLOW_THREADS if (err.status != OGRJOIN_OK) return raise_error(&err);
+    return Py_BuildValue(
+        "{sLsLsLsLsLsLsLsLsLsLsLss}", "n", (long long)c.n, "n_batches",
+        (long long)c.n_batches, "n_put", (long long)c.n_put, "n_moved",
+        (long long)c.n_moved, "n_removed", (long long)c.n_removed, "n_unknown",
+        (long long)c.n_unknown, "n_unjoinable", (long long)c.n_unjoinable,
+        "n_superseded", (long long)c.n_superseded, "n_rebuilt",
+        (long long)c.n_rebuilt, "n_pages", (long long)c.n_pages, "n_bytes",
+        (long long)c.n_bytes, "tree", c.tree);
+}
+
 /* --- the module ------------------------------------------------------------
  */
 
@@ -1763,6 +2013,12 @@ static PyMethodDef methods[] = {
     {"wait_device", py_make_stream_wait_for_pairs, METH_VARARGS, NULL},
     {"from_dlpack", from_dlpack, METH_O, NULL},
     {"to_dlpack", to_dlpack, METH_VARARGS, NULL},
+    {"live", py_live, METH_VARARGS, NULL},
+    {"live_apply", py_live_apply, METH_VARARGS, NULL},
+    {"live_join", py_live_join, METH_VARARGS, NULL},
+    {"live_save", py_live_save, METH_VARARGS, NULL},
+    {"live_points", py_live_points, METH_O, NULL},
+    {"live_counts", py_live_counts, METH_O, NULL},
     {"settings", py_settings_help, METH_NOARGS, NULL},
     {"backends", py_backends_help, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};

@@ -119,6 +119,12 @@ OJ_MUST_USE oj_status api_index_new(struct ogrjoin_layer *join_side,
                                     struct ogrjoin_index **out,
                                     struct oj_error *err);
 
+/** ogrjoin_join(), or with is_lists ogrjoin_join_lists(). */
+OJ_MUST_USE oj_status api_index_join(struct ogrjoin_index *index,
+                                     struct ogrjoin_layer *input, int is_lists,
+                                     struct ogrjoin_pairs **out,
+                                     struct oj_error *err);
+
 /** 1: index holds the features as they came, and its pairs are those that
  *  settings, whose distances are in the CRS, ask for. */
 int api_index_answers(const struct ogrjoin_index *index,

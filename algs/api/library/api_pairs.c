@@ -513,6 +513,7 @@ void ogrjoin_pairs_free(struct ogrjoin_pairs *pairs)
     oj_free(pairs->share);
     oj_free(pairs->shape_offset);
     oj_free(pairs->shape);
+    oj_free(pairs->change);
     ogrjoin_layer_free(pairs->join_side);
     oj_free(pairs);
 }
@@ -580,6 +581,8 @@ const double *ogrjoin_pairs_value(const struct ogrjoin_pairs *pairs,
         if (strcmp(named[i].name, name) == 0)
             return pairs->value[named[i].value];
     }
+    if (strcmp(name, "change") == 0)
+        return pairs->change;
     /* similarity_2 is that of the second condition, and so on */
     if (sscanf(name, "similarity_%d", &condition) == 1 && condition >= 2 &&
         condition <= pairs->n_similar)
@@ -735,6 +738,11 @@ static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
     struct oj_aggregate_bytes *bytes = NULL;
     struct oj_aggregates *all = NULL;
     oj_status status = OJ_OK;
+    if (pairs->are_ids)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "pairs with a kept index have ids, and no values by the "
+                       "rows of a join side: %s cannot be made of them",
+                       name);
     OJ_TRY(oj_aggregate_find("", name, &function, err));
     what.kind = function->kind;
     if (values != NULL)

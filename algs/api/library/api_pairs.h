@@ -84,6 +84,8 @@ struct ogrjoin_pairs
     const int64_t *join_id;          /**< ids of the join side; NULL: row
                                           numbers */
     int64_t n_join;
+    int are_ids;    /**< right holds ids of a kept index, not row numbers */
+    double *change; /**< [n] of near pairs, or NULL */
 };
 
 /** Appends the pairs of the answer for the next rows.  Before the first call,

@@ -4,6 +4,7 @@
 #include "../../../flatten/base/oj_parallel.h"
 #include "../../../flatten/base/oj_word_list.h"
 #include "../../../flatten/text/oj_spelling.h"
+#include "../../live/oj_live.h"
 #include "../rows/oj_option_clash.h"
 
 #include <math.h>
@@ -113,6 +114,16 @@ static const struct oj_parameter own_settings[] = {
      .help =
          "words that stand for others in texts: lines of two, \"st,street\"",
      VALUE(TEXT, word_map)},
+    {"tree", OJ_LIVE_TREE_WORDS,
+     .help =
+         "of a kept index: quadtree, kdtree, or auto (default): a quadtree, "
+         "unless that would be deep or badly filled",
+     VALUE(CHOICE, tree)},
+    {"changes",
+     .help =
+         "near pairs of a kept index: 1: only those that came or went since "
+         "the last call that asked so (0)",
+     VALUE(INT, changes), .most = 1},
 };
 
 /* Settings of joins of rows only. Texts that are parsed when rows are opened
@@ -742,20 +753,33 @@ static const char of_rows[] =
     "left_y|left_select|right_select|left_fid|left_crs|right_crs|crs|"
     "batch_rows|input_rows|events|key|state";
 
-int api_settings_find_alike(const struct ogrjoin_settings *a,
-                            const struct ogrjoin_settings *b)
+/* Settings of the names in but are not looked at; "": all are. */
+static int are_given_alike(const struct ogrjoin_settings *a,
+                           const struct ogrjoin_settings *b, const char *but)
 {
     const struct oj_parameter *setting;
     for (int i = 0; (setting = setting_at(i)) != NULL; i++)
     {
         const char *in_a = a->given[i], *in_b = b->given[i];
-        if (oj_words_find(of_rows, setting->name) >= 0)
+        if (oj_words_find(but, setting->name) >= 0)
             continue;
         if ((in_a == NULL) != (in_b == NULL) ||
             (in_a != NULL && strcmp(in_a, in_b) != 0))
             return 0;
     }
     return a->options.cancel == b->options.cancel;
+}
+
+int api_settings_find_alike(const struct ogrjoin_settings *a,
+                            const struct ogrjoin_settings *b)
+{
+    return are_given_alike(a, b, of_rows);
+}
+
+int api_settings_are_equal(const struct ogrjoin_settings *a,
+                           const struct ogrjoin_settings *b)
+{
+    return are_given_alike(a, b, "");
 }
 
 /* ---- what goes together ----------------------------------------------------

@@ -70,6 +70,8 @@ struct ogrjoin_settings
     int has_k;
     int side; /**< enum api_layer_side, for layers that are read from Arrow */
     struct api_row_settings rows;
+    int tree;    /**< of a kept index, enum oj_live_tree */
+    int changes; /**< of near pairs: only those that came or went */
 
     /* Owned; NULL in the copy that an index has. */
     char *word_map;                 /**< content of the file, or NULL */
@@ -96,6 +98,10 @@ OJ_MUST_USE oj_status api_settings_copy(const struct ogrjoin_settings *settings,
  * the pairs. */
 int api_settings_find_alike(const struct ogrjoin_settings *a,
                             const struct ogrjoin_settings *b);
+
+/** 1: what was given is alike in all, what callers do aside. */
+int api_settings_are_equal(const struct ogrjoin_settings *a,
+                           const struct ogrjoin_settings *b);
 
 /** Number of threads; settings may be NULL. */
 int api_settings_threads(const struct ogrjoin_settings *settings);

@@ -888,9 +888,9 @@ static oj_status join_flat(struct pairs_in_work *w, const struct oj_flat *flat,
     return OJ_OK;
 }
 
-static oj_status join_layer(struct ogrjoin_index *index,
-                            struct ogrjoin_layer *input, int is_lists,
-                            struct ogrjoin_pairs **out, struct oj_error *err)
+oj_status api_index_join(struct ogrjoin_index *index,
+                         struct ogrjoin_layer *input, int is_lists,
+                         struct ogrjoin_pairs **out, struct oj_error *err)
 {
     struct layer_sets sets = {0};
     struct pairs_in_work w;
@@ -909,14 +909,16 @@ int ogrjoin_join(struct ogrjoin_index *index, struct ogrjoin_layer *input,
                  struct ogrjoin_pairs **out, struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return api_error_export(join_layer(index, input, 0, out, &why), &why, err);
+    return api_error_export(api_index_join(index, input, 0, out, &why), &why,
+                            err);
 }
 
 int ogrjoin_join_lists(struct ogrjoin_index *index, struct ogrjoin_layer *input,
                        struct ogrjoin_pairs **out, struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return api_error_export(join_layer(index, input, 1, out, &why), &why, err);
+    return api_error_export(api_index_join(index, input, 1, out, &why), &why,
+                            err);
 }
 
 /* --- points on a device ----------------------------------------------------
@@ -1318,7 +1320,7 @@ static oj_status join_array(struct pair_stream *self, struct ArrowArray *array,
         layer_from_array(&self->source.record, array, self->n_read,
                          &self->index->settings, &layer, err);
     if (status == OJ_OK)
-        status = join_layer(self->index, layer, 0, &pairs, err);
+        status = api_index_join(self->index, layer, 0, &pairs, err);
     if (status == OJ_OK)
         status = arrow_pairs_take(pairs, out, err);
     if (status == OJ_OK)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ._device import DeviceArray, DevicePairs
     from ._join import events, join
     from ._joined import Joined
+    from ._live import Live, LivePairs
     from ._scan import Scan, scan
     from .geopandas import sjoin, sjoin_nearest
 
@@ -36,6 +37,8 @@ __all__ = [
     "InputError",
     "InvalidError",
     "Joined",
+    "Live",
+    "LivePairs",
     "NoMemoryError",
     "Pairs",
     "Scan",
@@ -59,6 +62,8 @@ _LATER = {
     "DeviceArray": "_device",
     "DevicePairs": "_device",
     "Joined": "_joined",
+    "Live": "_live",
+    "LivePairs": "_live",
     "Scan": "_scan",
     "events": "_join",
     "geopandas": "",

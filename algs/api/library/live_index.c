@@ -1,0 +1,838 @@
+#include "../../ogrjoin.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../live/live_file.h"
+#include "../../live/oj_live.h"
+#include "../arrow/oj_arrow_array.h"
+#include "api_index.h"
+
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+/* Kept indexes of points.
+ *
+ *  input -> pairs of its points found in the pages
+ *        -> candidates in the pages -> index of these -> pairs
+ *        -> index of all points, kept until the next batch -> pairs
+ *
+ * The first way that can answer a join, and does not cost more than the others,
+ * is taken; all of them give the pairs of a fresh index of all points.
+ */
+
+/* Rows cost this many times what a point of an index costs to prepare: from
+ * there on all points are indexed. */
+#define POINTS_PER_ROW 8
+/* Rows that are found in the pages as fast as in an index of all points, which
+ * has to be made first. */
+#define ROWS_PER_POINT 4
+
+/* Indexes of all points that are kept: one for each of the last settings. */
+#define MOST_KEPT 4
+
+struct kept_index
+{
+    struct ogrjoin_settings *settings;
+    struct ogrjoin_index *index;
+};
+
+struct ogrjoin_live
+{
+    struct oj_live *live;
+    pthread_mutex_t lock;      /* guards what follows */
+    int64_t edition;           /* of the state that all is of */
+    struct ogrjoin_layer *all; /* its points by ids, or NULL */
+    struct kept_index kept[MOST_KEPT];
+    int n_kept, next_kept;
+
+    /* The near pairs of the last call that asked for changes. */
+    int64_t n_near;
+    int64_t *near_left, *near_right;
+};
+
+/* --- making and changing ---------------------------------------------------
+ */
+
+static oj_status check_backend(const struct ogrjoin_settings *settings,
+                               struct oj_error *err)
+{
+    if (strcasecmp(settings->backend, oj_auto_backend.name) == 0 ||
+        strcasecmp(settings->backend, "cpu") == 0)
+        return OJ_OK;
+    return oj_fail(
+        err, OJ_ERR_UNSUPPORTED,
+        "a kept index is one of the CPU: backend is cpu or auto, not "
+        "%s",
+        settings->backend);
+}
+
+static oj_status new_live(const struct ogrjoin_settings *settings,
+                          struct ogrjoin_live **out, struct oj_error *err)
+{
+    enum oj_live_tree tree =
+        settings != NULL ? (enum oj_live_tree)settings->tree : OJ_LIVE_AUTO;
+    struct ogrjoin_live *live;
+    oj_status status;
+    if (settings != NULL)
+        OJ_TRY(check_backend(settings, err));
+    OJ_NEW_ZEROED(live, 1, err);
+    status =
+        oj_live_new(tree, api_settings_threads(settings), &live->live, err);
+    if (status != OJ_OK)
+    {
+        oj_free(live);
+        return status;
+    }
+    pthread_mutex_init(&live->lock, NULL);
+    *out = live;
+    return OJ_OK;
+}
+
+int ogrjoin_live_new(const struct ogrjoin_settings *settings,
+                     struct ogrjoin_live **out, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(new_live(settings, out, &why), &why, err);
+}
+
+static void forget_indexes(struct ogrjoin_live *live)
+{
+    for (int i = 0; i < live->n_kept; i++)
+    {
+        ogrjoin_index_free(live->kept[i].index);
+        ogrjoin_settings_free(live->kept[i].settings);
+    }
+    live->n_kept = live->next_kept = 0;
+    ogrjoin_layer_free(live->all);
+    live->all = NULL;
+}
+
+void ogrjoin_live_free(struct ogrjoin_live *live)
+{
+    if (live == NULL)
+        return;
+    forget_indexes(live);
+    oj_free(live->near_left);
+    oj_free(live->near_right);
+    pthread_mutex_destroy(&live->lock);
+    oj_live_free(live->live);
+    oj_free(live);
+}
+
+int ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
+                       const double *x, const double *y,
+                       struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    oj_status status = oj_live_apply(live->live, n, id, x, y, &why);
+    if (status == OJ_OK)
+    {
+        /* they would stay until the next join of all points */
+        pthread_mutex_lock(&live->lock);
+        forget_indexes(live);
+        pthread_mutex_unlock(&live->lock);
+    }
+    return api_error_export(status, &why, err);
+}
+
+/* --- what there is to say --------------------------------------------------
+ */
+
+int64_t ogrjoin_live_count(struct ogrjoin_live *live)
+{
+    const struct live_state *state = oj_live_read(live->live);
+    int64_t n = state->n_points;
+    oj_live_give_back(live->live, state);
+    return n;
+}
+
+int ogrjoin_live_counts(struct ogrjoin_live *live,
+                        struct ogrjoin_live_counts *out,
+                        struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    struct oj_live_counts c;
+    if (out->size < sizeof *out)
+        return api_error_export(
+            oj_fail(&why, OJ_ERR_ARG,
+                    "size must be sizeof(struct ogrjoin_live_counts)"),
+            &why, err);
+    c = oj_live_count(live->live);
+    *out = (struct ogrjoin_live_counts){.size = out->size,
+                                        .n = c.n,
+                                        .n_batches = c.n_batches,
+                                        .n_put = c.n_put,
+                                        .n_moved = c.n_moved,
+                                        .n_removed = c.n_removed,
+                                        .n_unknown = c.n_unknown,
+                                        .n_unjoinable = c.n_unjoinable,
+                                        .n_superseded = c.n_superseded,
+                                        .n_rebuilt = c.n_rebuilt,
+                                        .n_pages = c.n_pages,
+                                        .n_bytes = c.n_bytes};
+    oj_live_explain(live->live, out->tree, sizeof out->tree);
+    return OGRJOIN_OK;
+}
+
+/* --- layers of kept points -------------------------------------------------
+ */
+
+/* A layer of points, whose arrays it takes. */
+static oj_status make_layer(struct live_points *points,
+                            struct ogrjoin_layer **out, struct oj_error *err)
+{
+    struct ogrjoin_layer *layer = NULL;
+    OJ_TRY(api_layer_new(&layer, err));
+    layer->own_x = points->x;
+    layer->own_y = points->y;
+    layer->own_id = points->id;
+    layer->flat = (struct oj_flat){.n_features = points->n,
+                                   .n_parts = points->n,
+                                   .n_rings = points->n,
+                                   .n_vertices = points->n,
+                                   .part_kinds = OJ_PART_POINT,
+                                   .fid = points->id,
+                                   .x = points->x,
+                                   .y = points->y};
+    memset(points, 0, sizeof *points);
+    *out = layer;
+    return OJ_OK;
+}
+
+static oj_status make_layer_of_all(const struct live_state *state,
+                                   struct ogrjoin_layer **out,
+                                   struct oj_error *err)
+{
+    struct live_points points = {0};
+    oj_status status = live_search_all(state, &points, err);
+    if (status == OJ_OK)
+        status = make_layer(&points, out, err);
+    live_points_free(&points);
+    return status;
+}
+
+static oj_status make_index_of(struct live_points *points,
+                               const struct ogrjoin_settings *settings,
+                               struct ogrjoin_index **out, struct oj_error *err)
+{
+    struct ogrjoin_layer *layer = NULL;
+    oj_status status = make_layer(points, &layer, err);
+    if (status == OJ_OK)
+        status = api_index_new(layer, settings, out, err);
+    ogrjoin_layer_free(layer);
+    return status;
+}
+
+/* An index of no points: it checks and completes settings. */
+static oj_status make_empty_index(const struct ogrjoin_settings *settings,
+                                  struct ogrjoin_index **out,
+                                  struct oj_error *err)
+{
+    struct live_points none = {0};
+    oj_status status = OJ_OK;
+    none.id = oj_malloc(1, sizeof *none.id);
+    none.x = oj_malloc(1, sizeof *none.x);
+    none.y = oj_malloc(1, sizeof *none.y);
+    if (none.id == NULL || none.x == NULL || none.y == NULL)
+        status = oj_fail_nomem(err, 3, sizeof *none.id);
+    if (status == OJ_OK)
+        status = make_index_of(&none, settings, out, err);
+    live_points_free(&none);
+    return status;
+}
+
+/* --- indexes of all points -------------------------------------------------
+ */
+
+static struct ogrjoin_index *use_index(struct ogrjoin_index *index)
+{
+    atomic_fetch_add(&index->n_users, 1);
+    return index;
+}
+
+/* The kept index of equal settings for the edition, or NULL. */
+static struct ogrjoin_index *
+find_kept_index(const struct ogrjoin_live *live, int64_t edition,
+                const struct ogrjoin_settings *settings)
+{
+    for (int i = 0; live->edition == edition && i < live->n_kept; i++)
+    {
+        if (api_settings_are_equal(live->kept[i].settings, settings))
+            return live->kept[i].index;
+    }
+    return NULL;
+}
+
+static oj_status keep_index(struct ogrjoin_live *live,
+                            const struct ogrjoin_settings *settings,
+                            struct ogrjoin_index *index, struct oj_error *err)
+{
+    struct kept_index kept = {NULL, index}, *to = &live->kept[live->next_kept];
+    OJ_TRY(api_settings_copy(settings, &kept.settings, err));
+    if (live->next_kept < live->n_kept)
+    {
+        ogrjoin_index_free(to->index);
+        ogrjoin_settings_free(to->settings);
+    }
+    else
+        live->n_kept++;
+    *to = kept;
+    use_index(index);
+    live->next_kept = (live->next_kept + 1) % MOST_KEPT;
+    return OJ_OK;
+}
+
+/* Sets live->all; under the lock. */
+static oj_status gather_all(struct ogrjoin_live *live,
+                            const struct live_state *state,
+                            struct oj_error *err)
+{
+    if (live->all != NULL && live->edition == state->edition)
+        return OJ_OK;
+    forget_indexes(live);
+    OJ_TRY(make_layer_of_all(state, &live->all, err));
+    live->edition = state->edition;
+    return OJ_OK;
+}
+
+static oj_status find_or_make_index(struct ogrjoin_live *live,
+                                    const struct live_state *state,
+                                    const struct ogrjoin_settings *settings,
+                                    struct ogrjoin_index **out,
+                                    struct oj_error *err)
+{
+    struct ogrjoin_index *index =
+        find_kept_index(live, state->edition, settings);
+    oj_status status;
+    if (index != NULL)
+    {
+        *out = use_index(index);
+        return OJ_OK;
+    }
+    OJ_TRY(gather_all(live, state, err));
+    OJ_TRY(api_index_new(live->all, settings, &index, err));
+    status = keep_index(live, settings, index, err);
+    if (status == OJ_OK)
+        *out = index;
+    else
+        ogrjoin_index_free(index);
+    return status;
+}
+
+static oj_status index_all(struct ogrjoin_live *live,
+                           const struct live_state *state,
+                           const struct ogrjoin_settings *settings,
+                           struct ogrjoin_index **out, struct oj_error *err)
+{
+    oj_status status;
+    pthread_mutex_lock(&live->lock);
+    status = find_or_make_index(live, state, settings, out, err);
+    pthread_mutex_unlock(&live->lock);
+    return status;
+}
+
+static int has_index_of_all(struct ogrjoin_live *live,
+                            const struct live_state *state,
+                            const struct ogrjoin_settings *settings)
+{
+    int has;
+    pthread_mutex_lock(&live->lock);
+    has = find_kept_index(live, state->edition, settings) != NULL;
+    pthread_mutex_unlock(&live->lock);
+    return has;
+}
+
+/* --- joins -----------------------------------------------------------------
+ */
+
+/* A join with a state. */
+struct live_join
+{
+    struct ogrjoin_live *live;
+    const struct live_state *state;
+    const struct ogrjoin_settings *settings;
+    struct ogrjoin_index *empty; /* whose settings are complete */
+    struct ogrjoin_layer *input;
+    struct oj_flat flat; /* of input */
+};
+
+/* Numbers of rows become ids. */
+static void set_ids(struct ogrjoin_pairs *pairs)
+{
+    for (int64_t i = 0; i < pairs->n; i++)
+        pairs->right[i] = pairs->join_id[pairs->right[i]];
+    pairs->are_ids = 1;
+}
+
+static oj_status join_with_index(const struct live_join *j,
+                                 struct ogrjoin_index *index,
+                                 struct ogrjoin_pairs **out,
+                                 struct oj_error *err)
+{
+    struct ogrjoin_pairs *pairs = NULL;
+    OJ_TRY(api_index_join(index, j->input, 0, &pairs, err));
+    set_ids(pairs);
+    *out = pairs;
+    return OJ_OK;
+}
+
+static struct live_query make_query(const struct live_join *j)
+{
+    const struct ogrjoin_settings *s = &j->empty->settings;
+    return (struct live_query){.state = j->state,
+                               .relation = &s->relation,
+                               .input = &j->flat,
+                               .n_threads = s->options.n_threads,
+                               .max_pairs = s->options.max_batch_pairs,
+                               .cancel = s->options.cancel};
+}
+
+/* Takes the arrays of found. */
+static oj_status make_pairs(const struct live_join *j, struct live_pairs *found,
+                            struct ogrjoin_pairs **out, struct oj_error *err)
+{
+    struct ogrjoin_pairs *pairs;
+    OJ_NEW_ZEROED(pairs, 1, err);
+    pairs->left = oj_malloc(found->n, sizeof *pairs->left);
+    if (pairs->left == NULL)
+    {
+        oj_free(pairs);
+        return oj_fail_nomem(err, found->n, sizeof *pairs->left);
+    }
+    pairs->first = j->input->first_row;
+    for (int64_t row = 0; row < found->n_rows; row++)
+    {
+        for (int64_t i = found->offset[row]; i < found->offset[row + 1]; i++)
+            pairs->left[i] = pairs->first + row;
+    }
+    pairs->n = found->n;
+    pairs->n_rows = found->n_rows;
+    pairs->has_measure = pairs->are_ids = 1;
+    pairs->right = found->id;
+    pairs->measure = found->distance;
+    found->id = NULL;
+    found->distance = NULL;
+    *out = pairs;
+    return OJ_OK;
+}
+
+static oj_status join_in_pages(const struct live_join *j,
+                               struct ogrjoin_pairs **out, struct oj_error *err)
+{
+    struct live_query query = make_query(j);
+    struct live_pairs found = {0};
+    oj_status status = live_search_pairs(&query, &found, err);
+    if (status == OJ_OK)
+        status = make_pairs(j, &found, out, err);
+    live_pairs_free(&found);
+    return status;
+}
+
+static oj_status join_all(const struct live_join *j, struct ogrjoin_pairs **out,
+                          struct oj_error *err)
+{
+    struct ogrjoin_index *index = NULL;
+    oj_status status;
+    OJ_TRY(index_all(j->live, j->state, j->settings, &index, err));
+    status = join_with_index(j, index, out, err);
+    ogrjoin_index_free(index);
+    return status;
+}
+
+static oj_status join_candidates(const struct live_join *j,
+                                 struct ogrjoin_pairs **out,
+                                 struct oj_error *err)
+{
+    struct live_query query = make_query(j);
+    struct live_points points = {0};
+    struct ogrjoin_index *index = NULL;
+    oj_status status;
+    int are_all;
+    OJ_TRY(live_search_candidates(&query, j->state->n_points / 2, &points,
+                                  &are_all, err));
+    if (are_all)
+        return join_all(j, out, err);
+    status = make_index_of(&points, j->settings, &index, err);
+    live_points_free(&points);
+    if (status == OJ_OK)
+        status = join_with_index(j, index, out, err);
+    ogrjoin_index_free(index);
+    return status;
+}
+
+/* 1: pairs are found, and nothing else is picked or measured. */
+static int asks_for_pairs_alone(const struct live_join *j)
+{
+    return j->empty->maker.stage == NULL && !j->settings->pairs.one_to_one;
+}
+
+static int is_answered_by_cpu(const struct ogrjoin_settings *settings)
+{
+    return strcasecmp(settings->backend, oj_auto_backend.name) == 0 ||
+           strcasecmp(settings->backend, "cpu") == 0;
+}
+
+static oj_status choose_and_join(const struct live_join *j,
+                                 struct ogrjoin_pairs **out,
+                                 struct oj_error *err)
+{
+    const struct oj_relation *relation = &j->empty->settings.relation;
+    int64_t n = j->state->n_points, n_rows = j->flat.n_features;
+    if (!is_answered_by_cpu(j->settings) ||
+        has_index_of_all(j->live, j->state, j->settings))
+        return join_all(j, out, err);
+    if (live_search_takes(relation, &j->flat) && asks_for_pairs_alone(j) &&
+        n_rows / ROWS_PER_POINT <= n)
+        return join_in_pages(j, out, err);
+    if (live_search_is_local(relation) && n_rows * POINTS_PER_ROW <= n)
+        return join_candidates(j, out, err);
+    return join_all(j, out, err);
+}
+
+static oj_status join_state(struct live_join *j, struct ogrjoin_pairs **out,
+                            struct oj_error *err)
+{
+    struct layer_sets sets = {0};
+    oj_status status = make_empty_index(j->settings, &j->empty, err);
+    if (status == OJ_OK)
+        status = api_index_view_input(j->empty, j->input, &sets, &j->flat, err);
+    if (status == OJ_OK)
+        status = choose_and_join(j, out, err);
+    api_layer_sets_free(&sets);
+    ogrjoin_index_free(j->empty);
+    return status;
+}
+
+static oj_status join_live(struct ogrjoin_live *live,
+                           const struct ogrjoin_settings *settings,
+                           struct ogrjoin_layer *input,
+                           struct ogrjoin_pairs **out, struct oj_error *err)
+{
+    struct live_join j = {.live = live, .input = input};
+    struct ogrjoin_settings *defaults = NULL;
+    oj_status status;
+    if (settings == NULL)
+        settings = defaults = ogrjoin_settings_new();
+    if (settings == NULL)
+        return oj_fail_nomem(err, 1, sizeof *settings);
+    j.settings = settings;
+    j.state = oj_live_read(live->live);
+    status = join_state(&j, out, err);
+    oj_live_give_back(live->live, j.state);
+    ogrjoin_settings_free(defaults);
+    return status;
+}
+
+int ogrjoin_live_join(struct ogrjoin_live *live,
+                      const struct ogrjoin_settings *settings,
+                      struct ogrjoin_layer *input, struct ogrjoin_pairs **out,
+                      struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(join_live(live, settings, input, out, &why), &why,
+                            err);
+}
+
+/* --- near pairs ------------------------------------------------------------
+ */
+
+/* Pairs of two lists, both sorted, that are in one alone. */
+struct near_changes
+{
+    const struct ogrjoin_pairs *now;
+    int64_t n_before, n;
+    const int64_t *left, *right; /* [n_before] */
+    struct ogrjoin_pairs *out;   /* NULL: they are counted */
+};
+
+static void put_change(struct near_changes *c, int64_t left, int64_t right,
+                       double measure, double change)
+{
+    if (c->out != NULL)
+    {
+        c->out->left[c->n] = left;
+        c->out->right[c->n] = right;
+        c->out->measure[c->n] = measure;
+        c->out->change[c->n] = change;
+    }
+    c->n++;
+}
+
+static int compare_pairs(int64_t left_a, int64_t right_a, int64_t left_b,
+                         int64_t right_b)
+{
+    if (left_a != left_b)
+        return left_a < left_b ? -1 : 1;
+    return (right_a > right_b) - (right_a < right_b);
+}
+
+static void list_changes(struct near_changes *c)
+{
+    const struct ogrjoin_pairs *now = c->now;
+    int64_t i = 0, k = 0;
+    c->n = 0;
+    while (i < now->n || k < c->n_before)
+    {
+        int order = i == now->n ? 1
+                    : k == c->n_before
+                        ? -1
+                        : compare_pairs(now->left[i], now->right[i], c->left[k],
+                                        c->right[k]);
+        if (order < 0)
+            put_change(c, now->left[i], now->right[i], now->measure[i], 1.0);
+        if (order > 0)
+            put_change(c, c->left[k], c->right[k], NAN, -1.0);
+        i += order <= 0;
+        k += order >= 0;
+    }
+}
+
+static oj_status new_changes(int64_t n, struct ogrjoin_pairs **out,
+                             struct oj_error *err)
+{
+    struct ogrjoin_pairs *pairs;
+    OJ_NEW_ZEROED(pairs, 1, err);
+    pairs->left = oj_malloc(n, sizeof *pairs->left);
+    pairs->right = oj_malloc(n, sizeof *pairs->right);
+    pairs->measure = oj_malloc(n, sizeof *pairs->measure);
+    pairs->change = oj_malloc(n, sizeof *pairs->change);
+    if (pairs->left == NULL || pairs->right == NULL || pairs->measure == NULL ||
+        pairs->change == NULL)
+    {
+        ogrjoin_pairs_free(pairs);
+        return oj_fail_nomem(err, n, 4 * sizeof *pairs->left);
+    }
+    pairs->n = n;
+    pairs->has_measure = pairs->are_ids = 1;
+    *out = pairs;
+    return OJ_OK;
+}
+
+/* *pairs becomes what has changed since the last call; it is remembered. */
+static oj_status turn_into_changes(struct ogrjoin_live *live,
+                                   struct ogrjoin_pairs **pairs,
+                                   struct oj_error *err)
+{
+    struct ogrjoin_pairs *now = *pairs;
+    struct near_changes c = {.now = now,
+                             .n_before = live->n_near,
+                             .left = live->near_left,
+                             .right = live->near_right};
+    list_changes(&c);
+    OJ_TRY(new_changes(c.n, &c.out, err));
+    list_changes(&c);
+    oj_free(live->near_left);
+    oj_free(live->near_right);
+    live->n_near = now->n;
+    live->near_left = now->left;
+    live->near_right = now->right;
+    now->left = now->right = NULL;
+    ogrjoin_pairs_free(now);
+    *pairs = c.out;
+    return OJ_OK;
+}
+
+/* All pairs of ids whose points are near, the smaller id on the left. */
+static oj_status find_near_pairs(struct ogrjoin_live *live,
+                                 const struct live_state *state,
+                                 const struct ogrjoin_settings *settings,
+                                 struct ogrjoin_pairs **out,
+                                 struct oj_error *err)
+{
+    struct ogrjoin_index *index = NULL;
+    struct ogrjoin_pairs *pairs = NULL;
+    oj_status status;
+    OJ_TRY(find_or_make_index(live, state, settings, &index, err));
+    status = api_index_join(index, live->all, 0, &pairs, err);
+    if (status == OJ_OK)
+    {
+        for (int64_t i = 0; i < pairs->n; i++)
+            pairs->left[i] = pairs->join_id[pairs->left[i]];
+        set_ids(pairs);
+        *out = pairs;
+    }
+    ogrjoin_index_free(index);
+    return status;
+}
+
+static oj_status complete_near_settings(const struct ogrjoin_settings *settings,
+                                        struct ogrjoin_settings **out,
+                                        struct oj_error *err)
+{
+    struct ogrjoin_error why;
+    OJ_TRY(api_settings_copy(settings, out, err));
+    if (api_setting_given(*out, "max_distance") == NULL)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "near pairs take a max_distance: how near they are at "
+                       "most");
+    if (ogrjoin_set_text(*out, "op", "dwithin", &why) != OGRJOIN_OK ||
+        ogrjoin_set_number(*out, "unordered", 1, &why) != OGRJOIN_OK)
+        return oj_fail(err, (oj_status)why.status, "%s", why.message);
+    return OJ_OK;
+}
+
+static oj_status near_pairs(struct ogrjoin_live *live,
+                            const struct ogrjoin_settings *settings,
+                            struct ogrjoin_pairs **out, struct oj_error *err)
+{
+    struct ogrjoin_settings *complete = NULL;
+    struct ogrjoin_pairs *pairs = NULL;
+    const struct live_state *state;
+    oj_status status = complete_near_settings(settings, &complete, err);
+    if (status == OJ_OK)
+    {
+        state = oj_live_read(live->live);
+        pthread_mutex_lock(&live->lock);
+        status = find_near_pairs(live, state, complete, &pairs, err);
+        if (status == OJ_OK && complete->changes)
+            status = turn_into_changes(live, &pairs, err);
+        pthread_mutex_unlock(&live->lock);
+        oj_live_give_back(live->live, state);
+    }
+    ogrjoin_settings_free(complete);
+    if (status == OJ_OK)
+        *out = pairs;
+    else
+        ogrjoin_pairs_free(pairs);
+    return status;
+}
+
+int ogrjoin_live_near_pairs(struct ogrjoin_live *live,
+                            const struct ogrjoin_settings *settings,
+                            struct ogrjoin_pairs **out,
+                            struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(near_pairs(live, settings, out, &why), &why, err);
+}
+
+/* --- points, files ---------------------------------------------------------
+ */
+
+/* All points now. */
+static oj_status read_points(struct ogrjoin_live *live, struct live_points *out,
+                             struct oj_error *err)
+{
+    const struct live_state *state = oj_live_read(live->live);
+    oj_status status = live_search_all(state, out, err);
+    oj_live_give_back(live->live, state);
+    return status;
+}
+
+int ogrjoin_live_layer(struct ogrjoin_live *live, struct ogrjoin_layer **out,
+                       struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    const struct live_state *state = oj_live_read(live->live);
+    oj_status status = make_layer_of_all(state, out, &why);
+    oj_live_give_back(live->live, state);
+    return api_error_export(status, &why, err);
+}
+
+enum
+{
+    N_COLUMNS = 3
+};
+
+static oj_status make_schema(struct ArrowSchema *out, struct oj_error *err)
+{
+    static const char *const name[N_COLUMNS] = {"id", "x", "y"};
+    static const char *const format[N_COLUMNS] = {"l", "g", "g"};
+    OJ_TRY(oj_arrow_schema_make("+s", "", NULL, 0, N_COLUMNS, out, err));
+    for (int i = 0; i < N_COLUMNS; i++)
+        OJ_TRY(oj_arrow_schema_make(format[i], name[i], NULL, 0, 0,
+                                    out->children[i], err));
+    return OJ_OK;
+}
+
+/* Takes the arrays of points when nothing can fail any more. */
+static oj_status make_array(struct live_points *points, struct ArrowArray *out,
+                            struct oj_error *err)
+{
+    OJ_TRY(oj_arrow_array_make(1, N_COLUMNS, out, err));
+    out->length = points->n;
+    for (int i = 0; i < N_COLUMNS; i++)
+    {
+        OJ_TRY(oj_arrow_array_make(2, 0, out->children[i], err));
+        out->children[i]->length = points->n;
+    }
+    out->children[0]->buffers[1] = points->id;
+    out->children[1]->buffers[1] = points->x;
+    out->children[2]->buffers[1] = points->y;
+    memset(points, 0, sizeof *points);
+    return OJ_OK;
+}
+
+static oj_status points_to_arrow(struct ogrjoin_live *live,
+                                 struct ArrowSchema *schema,
+                                 struct ArrowArray *array, struct oj_error *err)
+{
+    struct live_points points = {0};
+    oj_status status = read_points(live, &points, err);
+    memset(schema, 0, sizeof *schema);
+    memset(array, 0, sizeof *array);
+    if (status == OJ_OK)
+        status = make_schema(schema, err);
+    if (status == OJ_OK)
+        status = make_array(&points, array, err);
+    if (status != OJ_OK)
+    {
+        oj_arrow_schema_release(schema);
+        oj_arrow_array_release(array);
+    }
+    live_points_free(&points);
+    return status;
+}
+
+int ogrjoin_live_to_arrow(struct ogrjoin_live *live, struct ArrowSchema *schema,
+                          struct ArrowArray *array, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(points_to_arrow(live, schema, array, &why), &why,
+                            err);
+}
+
+static oj_status save_live(struct ogrjoin_live *live, const char *path,
+                           struct oj_error *err)
+{
+    struct live_points points = {0};
+    oj_status status = read_points(live, &points, err);
+    if (status == OJ_OK)
+        status = live_file_write(path, &points, err);
+    live_points_free(&points);
+    return status;
+}
+
+int ogrjoin_live_save(struct ogrjoin_live *live, const char *path,
+                      struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(save_live(live, path, &why), &why, err);
+}
+
+static oj_status load_live(const char *path,
+                           const struct ogrjoin_settings *settings,
+                           struct ogrjoin_live **out, struct oj_error *err)
+{
+    struct live_points points = {0};
+    struct ogrjoin_live *live = NULL;
+    oj_status status = new_live(settings, &live, err);
+    if (status == OJ_OK)
+        status = live_file_read(path, &points, err);
+    if (status == OJ_OK)
+        status = oj_live_apply(live->live, points.n, points.id, points.x,
+                               points.y, err);
+    live_points_free(&points);
+    if (status == OJ_OK)
+        *out = live;
+    else
+        ogrjoin_live_free(live);
+    return status;
+}
+
+int ogrjoin_live_load(const char *path, const struct ogrjoin_settings *settings,
+                      struct ogrjoin_live **out, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(load_live(path, settings, out, &why), &why, err);
+}

@@ -1,0 +1,75 @@
+/** Searches in a state of a kept index: the pairs of points with the points
+ *  that are kept, and the kept points that can be pairs of any features.
+ *
+ *   rows   in Morton order, so that a page is read for all rows near it
+ *   row    directory -> pages whose box is in reach -> 256 squares of distances
+ *          at a time -> those within the bound
+ */
+#ifndef LIVE_SEARCH_H
+#define LIVE_SEARCH_H
+
+#include "../../flatten/arrays/oj_flat.h"
+#include "../foundations/relation/oj_relation.h"
+#include "live_tree.h"
+
+struct live_query
+{
+    const struct live_state *state;
+    const struct oj_relation *relation; /**< checked, with its k */
+    const struct oj_flat *input;
+    int n_threads;
+    int64_t max_pairs; /**< OJ_ERR_TOO_MANY_PAIRS above it; 0: any number */
+    const int *cancel; /**< or NULL */
+};
+
+/** Kept points, by ascending ids. Owner; zeroed memory is a valid empty one. */
+struct live_points
+{
+    int64_t n, cap_id, cap_x, cap_y;
+    int64_t *id;
+    double *x, *y;
+};
+
+void live_points_free(struct live_points *points);
+
+/** All points of a state. O(n). */
+OJ_MUST_USE oj_status live_search_all(const struct live_state *state,
+                                      struct live_points *out,
+                                      struct oj_error *err);
+
+/** 1 when live_search_candidates() finds less than all points for such a join:
+ *  one in which only kept points near a feature can be its pairs. */
+int live_search_is_local(const struct oj_relation *relation);
+
+/** The points among which all pairs of the query are: those in reach of a
+ *  feature's box, or among the k nearest of it.  *are_all is set, with *out
+ *  empty, when they are more than most.
+ *  Cost  O(pages in reach) a feature */
+OJ_MUST_USE oj_status live_search_candidates(const struct live_query *query,
+                                             int64_t most,
+                                             struct live_points *out,
+                                             int *are_all,
+                                             struct oj_error *err);
+
+/** Pairs of rows with ids, as a join sorts them. Owner, as above. */
+struct live_pairs
+{
+    int64_t n_rows, n;
+    int64_t *offset; /**< [n_rows + 1] */
+    int64_t *id;
+    double *distance;
+};
+
+void live_pairs_free(struct live_pairs *pairs);
+
+/** 1 when live_search_pairs() answers: nearest and dwithin of single points by
+ *  planar distances, without columns. */
+int live_search_takes(const struct oj_relation *relation,
+                      const struct oj_flat *input);
+
+/** All pairs. */
+OJ_MUST_USE oj_status live_search_pairs(const struct live_query *query,
+                                        struct live_pairs *out,
+                                        struct oj_error *err);
+
+#endif

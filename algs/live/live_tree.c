@@ -1,0 +1,280 @@
+#include "live_tree.h"
+
+#include "../../flatten/base/oj_alloc.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BLOCKS_OF_SLAB 64
+
+/* Pages and nodes that 32-bit children can number. */
+#define MOST_PAGES (INT32_MAX / 4)
+
+struct oj_box live_node_child_cell(const struct live_node *node, int child)
+{
+    struct oj_box cell = node->cell;
+    int right = child >> 1;
+    if (right)
+        cell.x0 = node->sx;
+    else
+        cell.x1 = node->sx;
+    if (child & 1)
+        cell.y0 = node->sy[right];
+    else
+        cell.y1 = node->sy[right];
+    return cell;
+}
+
+/* --- states ----------------------------------------------------------------
+ */
+
+oj_status live_state_new(struct live_state **out, struct oj_error *err)
+{
+    struct live_state *state;
+    OJ_NEW_ZEROED(state, 1, err);
+    state->root = LIVE_NO_CHILD;
+    state->free_page = state->free_node = LIVE_NONE;
+    *out = state;
+    return OJ_OK;
+}
+
+oj_status live_state_copy(const struct live_state *from, int64_t more,
+                          struct live_state **out, struct oj_error *err)
+{
+    struct live_state *state = oj_malloc(1, sizeof *state);
+    if (state == NULL)
+        return oj_fail_nomem(err, 1, sizeof *state);
+    *state = *from;
+    state->n_readers = 0;
+    state->older = NULL;
+    state->cap_pages = from->n_pages + more;
+    state->cap_nodes = from->n_nodes + more;
+    state->page = oj_malloc(state->cap_pages, sizeof *state->page);
+    state->node = oj_malloc(state->cap_nodes, sizeof *state->node);
+    if (state->page == NULL || state->node == NULL)
+    {
+        live_state_free(state);
+        return oj_fail_nomem(err, from->n_pages + more, sizeof *state->page);
+    }
+    if (from->n_pages > 0)
+        memcpy(state->page, from->page,
+               (size_t)from->n_pages * sizeof *state->page);
+    if (from->n_nodes > 0)
+        memcpy(state->node, from->node,
+               (size_t)from->n_nodes * sizeof *state->node);
+    *out = state;
+    return OJ_OK;
+}
+
+oj_status live_state_reserve_pages(struct live_state *state, int64_t more,
+                                   struct oj_error *err)
+{
+    if (state->n_pages + more > MOST_PAGES)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "a kept index has at most %d pages of %d points",
+                       MOST_PAGES, LIVE_PAGE_POINTS);
+    OJ_ROOM(state->page, state->n_pages, state->n_pages + more,
+            state->cap_pages, err);
+    return OJ_OK;
+}
+
+oj_status live_state_reserve_nodes(struct live_state *state, int64_t more,
+                                   struct oj_error *err)
+{
+    OJ_ROOM(state->node, state->n_nodes, state->n_nodes + more,
+            state->cap_nodes, err);
+    return OJ_OK;
+}
+
+void live_state_locate(const struct live_state *state, int n,
+                       struct live_located *located)
+{
+    int n_open = state->root >= 0 ? n : 0;
+    for (int i = 0; i < n; i++)
+    {
+        located[i].child = state->root;
+        located[i].parent = LIVE_NONE;
+    }
+    while (n_open > 0)
+    {
+        n_open = 0;
+        for (int i = 0; i < n; i++)
+        {
+            const struct live_node *node;
+            int c;
+            if (located[i].child < 0)
+                continue;
+            node = &state->node[located[i].child];
+            c = live_node_child(node, located[i].x, located[i].y);
+            located[i].parent = 4 * (uint32_t)located[i].child + (uint32_t)c;
+            located[i].child = node->child[c];
+            if (located[i].child >= 0)
+            {
+                __builtin_prefetch(&state->node[located[i].child]);
+                n_open++;
+            }
+        }
+    }
+}
+
+/* An eighth of the width of a cell, of that side that has one. */
+static double slack_of_cell(const struct oj_box *cell)
+{
+    double width = cell->x1 - cell->x0, height = cell->y1 - cell->y0;
+    double least = width < height ? width : height;
+    return least < INFINITY ? 0.125 * least : 0.0;
+}
+
+void live_state_cover(struct live_state *state, uint32_t parent,
+                      const struct oj_box *box)
+{
+    for (; parent != LIVE_NONE; parent = state->node[parent / 4].parent)
+    {
+        struct oj_box *cover = &state->node[parent / 4].cover;
+        if (oj_box_covers(cover, box))
+            return;
+        oj_box_add_box(cover, box);
+    }
+}
+
+uint32_t live_state_new_page(struct live_state *state, struct live_block *block,
+                             const struct oj_box *cell, uint32_t parent,
+                             int depth)
+{
+    uint32_t at = state->free_page;
+    if (at != LIVE_NONE)
+        state->free_page = state->page[at].next;
+    else
+        at = (uint32_t)state->n_pages++;
+    state->page[at] = (struct live_page){.block = block,
+                                         .cell = *cell,
+                                         .box = oj_box_empty(),
+                                         .slack = slack_of_cell(cell),
+                                         .parent = parent,
+                                         .next = LIVE_NONE,
+                                         .birth = state->number,
+                                         .first_hole = LIVE_NO_HOLE,
+                                         .depth = (uint16_t)depth};
+    state->n_leaves++;
+    return at;
+}
+
+void live_state_free_page(struct live_state *state, uint32_t page)
+{
+    memset(&state->page[page], 0, sizeof state->page[page]);
+    state->page[page].next = state->free_page;
+    state->free_page = page;
+    state->n_leaves--;
+}
+
+int32_t live_state_new_node(struct live_state *state)
+{
+    uint32_t at = state->free_node;
+    if (at == LIVE_NONE)
+        return (int32_t)state->n_nodes++;
+    state->free_node = state->node[at].parent;
+    return (int32_t)at;
+}
+
+void live_state_free_node(struct live_state *state, int32_t node)
+{
+    state->node[node].parent = state->free_node;
+    state->free_node = (uint32_t)node;
+}
+
+void live_state_set_child(struct live_state *state, uint32_t parent,
+                          int32_t child)
+{
+    if (parent == LIVE_NONE)
+        state->root = child;
+    else
+        state->node[parent / 4].child[parent % 4] = child;
+}
+
+void live_state_free(struct live_state *state)
+{
+    if (state == NULL)
+        return;
+    oj_free(state->page);
+    oj_free(state->node);
+    oj_free(state);
+}
+
+/* --- pages -----------------------------------------------------------------
+ */
+
+int live_page_add(struct live_page *page, double x, double y, int64_t id)
+{
+    struct live_block *block = page->block;
+    int slot = page->first_hole;
+    if (slot == LIVE_NO_HOLE)
+        slot = page->n++;
+    else
+        page->first_hole = (uint16_t)block->id[slot];
+    block->x[slot] = x;
+    block->y[slot] = y;
+    block->id[slot] = id;
+    page->n_points++;
+    oj_box_add_point(&page->box, x, y);
+    return slot;
+}
+
+void live_page_remove(struct live_page *page, int slot)
+{
+    page->block->x[slot] = NAN;
+    page->block->id[slot] = page->first_hole;
+    page->first_hole = (uint16_t)slot;
+    page->n_points--;
+}
+
+/* --- blocks ----------------------------------------------------------------
+ */
+
+static oj_status add_slab(struct live_blocks *blocks, int64_t n,
+                          struct oj_error *err)
+{
+    struct live_block *slab;
+    int64_t all = blocks->n_blocks + n;
+    OJ_ROOM(blocks->slab, blocks->n_slabs, blocks->n_slabs + 1,
+            blocks->cap_slabs, err);
+    OJ_ROOM(blocks->unused, blocks->n_unused, all, blocks->cap_unused, err);
+    OJ_ROOM(blocks->retired, blocks->n_retired, all, blocks->cap_retired, err);
+    OJ_NEW(slab, n, err);
+    blocks->slab[blocks->n_slabs++] = slab;
+    blocks->n_blocks = all;
+    for (int64_t i = n; i-- > 0;) /* the first is taken first */
+        live_blocks_give_back(blocks, &slab[i]);
+    return OJ_OK;
+}
+
+oj_status live_blocks_reserve(struct live_blocks *blocks, int64_t n,
+                              struct oj_error *err)
+{
+    int64_t more = n - blocks->n_unused;
+    if (more <= 0)
+        return OJ_OK;
+    return add_slab(blocks, more > BLOCKS_OF_SLAB ? more : BLOCKS_OF_SLAB, err);
+}
+
+void live_blocks_collect(struct live_blocks *blocks, int32_t oldest)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < blocks->n_retired; i++)
+    {
+        if (blocks->retired[i].last < oldest)
+            live_blocks_give_back(blocks, blocks->retired[i].block);
+        else
+            blocks->retired[n++] = blocks->retired[i];
+    }
+    blocks->n_retired = n;
+}
+
+void live_blocks_free(struct live_blocks *blocks)
+{
+    for (int64_t i = 0; i < blocks->n_slabs; i++)
+        oj_free(blocks->slab[i]);
+    oj_free(blocks->slab);
+    oj_free(blocks->unused);
+    oj_free(blocks->retired);
+    memset(blocks, 0, sizeof *blocks);
+}

@@ -1,0 +1,180 @@
+"""Live: points that move, kept in an index between batches of changes."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _core, _crs, _sides
+from ._pairs import count_threads
+
+_ARE_MEASURED = ("nearest", "dwithin")
+
+
+class LivePairs(NamedTuple):
+    """Pairs with kept points, as Live.pairs() and Live.near_pairs() give them.
+
+    left      row numbers of the left side, or ids of kept points; int64
+    right     ids of kept points, int64
+    distance  float64, or None where op measures nothing
+    values    {name: float64} of what else was asked for: as those of Pairs, and
+              change of near_pairs(changes=True)
+
+    All are read-only: the memory of the library, without a copy.
+    """
+
+    left: Any
+    right: Any
+    distance: Any
+    values: dict[str, Any]
+
+    def to_frame(self) -> Any:
+        """A DataFrame of pandas."""
+        import pandas
+
+        columns = {"left": self.left, "right": self.right}
+        if self.distance is not None:
+            columns["distance"] = self.distance
+        return pandas.DataFrame({**columns, **self.values})
+
+
+def _of_buffers(made: Any, is_measured: bool) -> LivePairs:
+    left, right, measure, values = made
+    return LivePairs(
+        np.frombuffer(left, "q"),
+        np.frombuffer(right, "q"),
+        np.frombuffer(measure, "d") if is_measured else None,
+        {name: np.frombuffer(column, "d") for name, column in values.items()},
+    )
+
+
+def _asked(settings: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in settings.items() if v is not None and v is not False}
+
+
+def _column(values: Any, dtype: Any) -> Any:
+    if hasattr(values, "to_numpy") and not isinstance(values, np.ndarray):
+        values = values.to_numpy()
+    return np.ascontiguousarray(values, dtype=dtype)
+
+
+class Live:
+    """Points with ids that are put, moved and removed in batches, and joined in
+    between: vehicles, vessels, phones.
+
+    crs    of the points, where distances have units or left sides a CRS
+    tree   auto, quadtree or kdtree
+
+    Joins see the points as they were when they began; several threads may join
+    and one apply at once.
+    """
+
+    def __init__(
+        self,
+        *,
+        crs: Any = None,
+        tree: str | None = None,
+        threads: int | None = None,
+        backend: str | None = None,
+        _path: str | None = None,
+    ) -> None:
+        self._crs = _crs.text(crs)
+        self._settings = {"threads": count_threads(threads), "backend": backend}
+        self._live = _core.live(_asked({**self._settings, "tree": tree}), _path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **options: Any) -> Live:
+        """The points of a file that save() wrote; options as of Live()."""
+        return cls(_path=os.fspath(path), **options)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes all points into a file, which has its name when it is whole."""
+        _core.live_save(self._live, os.fspath(path))
+
+    def apply(self, ids: Any, x: Any, y: Any) -> None:
+        """Puts or moves points, and removes those whose x is NaN, as one instant.
+
+        ids, x, y  arrays of numpy, columns of Arrow or pandas, lists; of several
+                   changes of an id the last one holds
+
+        All of it is applied, or after an error nothing.
+        """
+        ids = _column(ids, np.int64)
+        _sides.check_length(x, len(ids), "x is not as long as ids")
+        _sides.check_length(y, len(ids), "y is not as long as ids")
+        x, y = _column(x, np.float64), _column(y, np.float64)
+        _core.live_apply(self._live, len(ids), ids, x, y)
+
+    def pairs(
+        self,
+        left: Any,
+        op: str = "intersects",
+        *,
+        column: str | None = None,
+        threads: int | None = None,
+        **settings: Any,
+    ) -> LivePairs:
+        """Who of left is paired with which kept points: as ogrjoin.pairs(left,
+        points, op, ..), right being ids.
+
+        left      whatever pairs() takes: geometries, Arrow, (x, y)
+        settings  as of pairs(): k, max_distance, ties, bearing ..
+        """
+        asked = _asked({**self._settings, **settings, "op": op})
+        if threads is not None:
+            asked["threads"] = threads
+        layer = _sides.make_layer(left, {"threads": asked["threads"]}, column)
+        crs = _crs.agree(_crs.of_side(left), self._crs)
+        made = _core.live_join(self._live, asked, layer, *crs)
+        return _of_buffers(made, op.lower() in _ARE_MEASURED)
+
+    def near_pairs(
+        self, max_distance: float | str, *, changes: bool = False, **settings: Any
+    ) -> LivePairs:
+        """All pairs of kept points within a distance, each once: left is the
+        smaller id.
+
+        changes  only what has changed since the last such call: values["change"]
+                 is 1 for pairs that came, and -1 for those that are gone
+        """
+        asked = {**self._settings, **settings, "max_distance": max_distance}
+        asked = _asked({**asked, "changes": changes})
+        crs = _crs.agree(self._crs, self._crs)
+        made = _core.live_join(self._live, asked, None, *crs)
+        return _of_buffers(made, True)
+
+    def join(self, left: Any, op: str = "intersects", **settings: Any) -> Any:
+        """ogrjoin.join(left, the kept points, op, ..): its rows have the columns
+        id, x and y of the points, and join_fid is the id.
+
+        The points are those of now; all of them are indexed for this join.
+        """
+        from ._join import join
+
+        settings.setdefault("right_crs", self._crs)
+        settings.setdefault("fid", (None, "id"))
+        settings.setdefault("threads", self._settings["threads"])
+        return join(left, self.to_arrow(), op, right_x="x", right_y="y", **settings)
+
+    def to_arrow(self) -> Any:
+        """A table of pyarrow with all points, by ascending ids: id, x, y."""
+        import pyarrow
+
+        schema, array = _core.live_points(self._live)
+        batch = pyarrow.RecordBatch._import_from_c_capsule(schema, array)
+        return pyarrow.Table.from_batches([batch])
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """What has happened so far: n points, n_batches, n_put, n_moved,
+        n_removed, n_unknown, n_unjoinable, n_superseded, n_rebuilt, n_pages,
+        n_bytes; tree: which one there is, and why."""
+        return _core.live_counts(self._live)
+
+    def __len__(self) -> int:
+        return int(self.counts["n"])
+
+    def __repr__(self) -> str:
+        return f"<ogrjoin.Live: {len(self)} points>"

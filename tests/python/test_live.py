@@ -1,0 +1,178 @@
+"""Live: after every batch its pairs and rows are those of pairs() and join() with
+the points that there are."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import ogrjoin
+
+rng = np.random.default_rng(42)
+
+
+def places(n):
+    return rng.random(n) * 100, rng.random(n) * 100
+
+
+def shapes(n):
+    shapely = pytest.importorskip("shapely")
+    x, y = places(n)
+    return shapely.box(x, y, x + 9, y + 7)
+
+
+class Plain:
+    """The points as a dict."""
+
+    def __init__(self):
+        self.at = {}
+
+    def apply(self, ids, x, y):
+        for i, a, b in zip(ids, x, y):
+            if a == a:
+                self.at[int(i)] = (a, b)
+            else:
+                self.at.pop(int(i), None)
+
+    @property
+    def arrays(self):
+        ids = np.array(sorted(self.at), dtype=np.int64)
+        xy = np.array([self.at[i] for i in ids.tolist()]).reshape(-1, 2)
+        return ids, np.ascontiguousarray(xy[:, 0]), np.ascontiguousarray(xy[:, 1])
+
+
+def assert_fresh(live, plain, left, op, **settings):
+    ids, x, y = plain.arrays
+    whole = ogrjoin.Index((x, y), id=ids).pairs(left, op, **settings)
+    made = live.pairs(left, op, **settings)
+    assert np.array_equal(made.left, whole.left)
+    assert np.array_equal(made.right, ids[whole.right])
+    assert (made.distance is None) == (whole.distance is None)
+    if made.distance is not None:
+        assert np.array_equal(made.distance, whole.distance)
+    assert made.values.keys() == whole.values.keys()
+    for name, values in made.values.items():
+        assert np.array_equal(values, whole.values[name], equal_nan=True)
+
+
+@pytest.mark.parametrize("tree", ["auto", "quadtree", "kdtree"])
+def test_batches(tree):
+    live, plain = ogrjoin.Live(tree=tree), Plain()
+    for i in range(8):
+        ids = rng.integers(-500, 1500, 1 + 700 * (i % 3))
+        x, y = places(len(ids))
+        x[rng.random(len(ids)) < 0.2] = np.nan
+        live.apply(ids, x, y)
+        plain.apply(ids, x, y)
+        assert len(live) == len(plain.at)
+        if not plain.at:
+            continue
+        assert_fresh(live, plain, places(50), "nearest", k=3)
+        assert_fresh(live, plain, places(50), "dwithin", max_distance=5)
+        assert_fresh(live, plain, places(20), "nearest", bearing=1)
+        assert_fresh(live, plain, shapes(20), "contains")
+        assert_fresh(live, plain, shapes(20), "dwithin", max_distance=2.5)
+        assert_fresh(live, plain, shapes(20), "disjoint")
+
+
+def test_what_apply_takes():
+    pa = pytest.importorskip("pyarrow")
+    live = ogrjoin.Live()
+    live.apply([5, 6], [1, 2], [3, 4])
+    live.apply(pa.array([7]), pa.array([2.5]), pa.array([3.5]))
+    live.apply(pa.chunked_array([[8], [9]]), [0.0, np.nan], [0.0, 0.0])
+    assert live.to_arrow().to_pydict() == {
+        "id": [5, 6, 7, 8],
+        "x": [1, 2, 2.5, 0],
+        "y": [3, 4, 3.5, 0],
+    }
+    with pytest.raises(ogrjoin.InvalidError, match="not as long"):
+        live.apply([1, 2], [1], [1])
+    counts = live.counts
+    assert (counts["n"], counts["n_batches"], counts["n_unknown"]) == (4, 3, 1)
+    assert "quadtree" in counts["tree"]
+    assert repr(live) == "<ogrjoin.Live: 4 points>"
+    with pytest.raises(ogrjoin.UnsupportedError, match="cpu or auto"):
+        ogrjoin.Live(backend="geos")
+
+
+def test_near_pairs():
+    live = ogrjoin.Live()
+    live.apply([1, 2, 3], [0, 1, 9], [0, 0, 0])
+    pairs = live.near_pairs(1)
+    assert (pairs.left.tolist(), pairs.right.tolist()) == ([1], [2])
+    assert pairs.distance.tolist() == [1.0]
+    assert live.near_pairs(1, changes=True).values["change"].tolist() == [1.0]
+    live.apply([2], [9.5], [0])
+    changed = live.near_pairs(1, changes=True)
+    assert changed.left.tolist() == [1, 2]
+    assert changed.right.tolist() == [2, 3]
+    assert changed.values["change"].tolist() == [-1.0, 1.0]
+    assert list(changed.to_frame().columns) == ["left", "right", "distance", "change"]
+
+
+def test_rows():
+    pa = pytest.importorskip("pyarrow")
+    live = ogrjoin.Live()
+    ids = np.arange(300, dtype=np.int64) * 7 - 50
+    x, y = places(300)
+    live.apply(ids[::-1], x[::-1], y[::-1])
+    left = pa.table({"name": ["a", "b"], "px": [10.0, 80.0], "py": [10.0, 80.0]})
+    points = pa.table({"id": ids, "x": x, "y": y})
+    asked = {"how": "inner", "k": 2, "x": "px", "y": "py"}
+    rows = live.join(left, "nearest", **asked).read_all()
+    whole = ogrjoin.join(
+        left, points, "nearest", right_x="x", right_y="y", fid=(None, "id"), **asked
+    ).read_all()
+    assert rows.equals(whole)
+    assert rows.num_rows == 4
+    assert set(rows["join_fid"].to_pylist()) <= set(ids.tolist())
+
+
+def test_units_and_crs():
+    live = ogrjoin.Live(crs="EPSG:2263")
+    live.apply([1], [1000000.0], [200000.0])
+    near = live.pairs(([1000000.0], [200003.0]), "dwithin", max_distance="1m")
+    assert len(near.left) == 1
+    with pytest.raises(ogrjoin.InvalidError, match="unit"):
+        ogrjoin.Live().pairs(([0.0], [0.0]), "dwithin", max_distance="1m")
+
+
+def test_save_and_load(tmp_path):
+    live = ogrjoin.Live()
+    x, y = places(500)
+    live.apply(np.arange(500), x, y)
+    live.save(tmp_path / "fleet")
+    again = ogrjoin.Live.load(tmp_path / "fleet", tree="kdtree")
+    assert again.to_arrow().equals(live.to_arrow())
+    assert "kdtree" in again.counts["tree"]
+    assert [p.name for p in tmp_path.iterdir()] == ["fleet"]
+    (tmp_path / "fleet").write_bytes((tmp_path / "fleet").read_bytes()[:-1])
+    with pytest.raises(ogrjoin.Error, match="no file of a kept index"):
+        ogrjoin.Live.load(tmp_path / "fleet")
+
+
+def test_threads():
+    """Whoever joins sees one instant."""
+    live = ogrjoin.Live()
+    n, done, seen = 2000, threading.Event(), []
+    ids, y = np.arange(n), np.zeros(n)
+
+    def read():
+        while not done.is_set():
+            near = live.pairs(([-1e6], [0.0]), "dwithin", max_distance=1e9)
+            at = near.distance - 1e6 - near.right
+            seen.append(len(set(np.round(at).tolist())))
+
+    live.apply(ids, ids.astype(float), y)
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for step in range(1, 30):
+        live.apply(ids, ids + 1.0 * step, y)
+    while len(seen) < 5:
+        pass
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert set(seen) == {1}
