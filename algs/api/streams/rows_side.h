@@ -11,7 +11,7 @@
 #include "../arrow/oj_arrow_plain_values.h"
 #include "../arrow/oj_arrow_take.h"
 #include "../rows/oj_value_classes.h"
-#include "api_index.h"
+#include "../library/api_index.h"
 
 /** Groups of columns that are compared for equality: those of on, and those of
  * exclude field=. */

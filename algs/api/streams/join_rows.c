@@ -3,8 +3,8 @@
 #include "../../../flatten/base/oj_alloc.h"
 #include "../arrow/oj_arrow_plain_values.h"
 #include "../engine/oj_batch_parts.h"
-#include "api_events.h"
-#include "api_join_crs.h"
+#include "../library/api_events.h"
+#include "../library/api_join_crs.h"
 #include "rows_output.h"
 
 #include <math.h>
