@@ -65,12 +65,22 @@ show ogrjoin -op dwithin -max_distance 200m -similar name:0.5 -one_to_one \
 draw shops "$out/shops.png" "$out/shops.gpkg" "$city/lots.fgb" \
     "$city/streets.fgb" "$city/land.fgb"
 
+step "A fleet, and where it has entered and left four places"
+mkdir -p "$out/fleet"
+show fleet "$out/fleet"
+show ogrjoin -events -key vehicle -op within -oo X_POSSIBLE_NAMES=x \
+    -oo Y_POSSIBLE_NAMES=y -crs ignore -overwrite \
+    "$out/fleet/command.csv" "$out/fleet/reports.csv" "$out/fleet/fences.csv"
+draw fleet "$out/fleet.png" "$out/fleet" "$city/lots.fgb" "$city/streets.fgb" \
+    "$city/land.fgb"
+
 cat <<END
 
 Done. In $PWD:
   out/map.png           the map
   out/zones.png         the zones
   out/shops.png         shops of two maps
+  out/fleet.png         a fleet and its events
   out/pickups_lots.fgb  the pickups with their lots (QGIS opens it)
   out/city/             the city's layers
   build/demo/ogrjoin    the command

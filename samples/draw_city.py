@@ -4,6 +4,7 @@
     draw_city.py map OUT.png JOINED LOTS STREETS LAND [WIDTH_FT]
     draw_city.py zones OUT.png TOTALS LOTS LAND
     draw_city.py shops OUT.png SHOPS LOTS STREETS LAND [WIDTH_FT]
+    draw_city.py fleet OUT.png FOLDER LOTS STREETS LAND [WIDTH_FT]
 
 JOINED is what ogrjoin wrote of the nearest lot of each pickup: use_code, land_use,
 hour and join_distance. The map shows a window of WIDTH_FT (12,600) around the
@@ -15,9 +16,13 @@ zone is the darker the more pickups it has per acre; the two numbers stand on it
 SHOPS is what -one_to_one -geometry connection wrote of places_a and places_b, with
 what neither matched as layers a_only and b_only. The window is WIDTH_FT (1,500).
 
+FOLDER is that of samples/fleet.c: fences.csv, reports.csv and events.csv. The window
+of WIDTH_FT (11,000) is around the fences.
+
 Python with GDAL and Qt is needed (Debian: python3-gdal, python3-pyqt5).
 """
 
+import csv
 import os
 import sys
 
@@ -426,6 +431,87 @@ def draw_shops(out, shops, lots, streets, land, width_ft="1500"):
     picture.save(out)
 
 
+# --- a fleet and its events -----------------------------------------------------------
+
+FLEET_WIDTH, FLEET_HEIGHT = 1100, 1000
+FENCE, TRACK, ENTER, EXIT = "#3a6ea5", "#3d3a52", "#1d8a4a", "#d3122f"
+
+
+def rows_of(folder, name):
+    with open(os.path.join(folder, name), encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def draw_fences(picture, fences):
+    for name, shape in fences:
+        path = picture.path(shape)
+        picture.painter.fillPath(path, shade(FENCE, 0.16))
+        picture.outline(path, 2.2, FENCE)
+    for name, shape in fences:
+        centre = shape.Centroid()
+        at = picture.at(centre.GetX(), centre.GetY())
+        picture.box_of(at.x() - 42, at.y() - 11, 84, 22, FENCE)
+        picture.text(at.x(), at.y() + 5, 14, name, PAPER, True, 0.5)
+
+
+def draw_tracks(picture, reports):
+    tracks = {}
+    for row in reports:
+        tracks.setdefault(row["vehicle"], []).append((float(row["x"]), float(row["y"])))
+    picture.painter.setBrush(Qt.NoBrush)
+    picture.painter.setPen(QPen(shade(TRACK, 0.55), 1.9, cap=Qt.RoundCap, join=Qt.RoundJoin))
+    for track in tracks.values():
+        path = QPainterPath(picture.at(*track[0]))
+        for place in track[1:]:
+            path.lineTo(picture.at(*place))
+        picture.painter.drawPath(path)
+    return len(tracks)
+
+
+def draw_event(picture, at, kind):
+    colour = ENTER if kind == "enter" else EXIT
+    picture.painter.setPen(QPen(QColor(colour), 2))
+    picture.painter.setBrush(QColor(colour if kind == "enter" else PAPER))
+    picture.painter.drawEllipse(at, 4.2, 4.2)
+
+
+def draw_fleet_legend(picture, n_vehicles, n_reports, events):
+    picture.box_of(0, 0, FLEET_WIDTH, HEAD, PAPER)
+    picture.text(24, 36, 24, f"{n_vehicles} vehicles, {n_reports:,} reports", bold=True)
+    x = 24
+    picture.box_of(x, 65, 24, 2, TRACK)
+    picture.text(x + 32, 71, 14, "the way of a vehicle")
+    x += 200
+    for kind, words in (("enter", "enters"), ("exit", "leaves")):
+        draw_event(picture, QPointF(x + 6, 66), kind)
+        n = sum(row["event"] == kind for row in events)
+        picture.text(x + 20, 71, 14, f"{words} a fence: {n} times")
+        x += 210
+    notes = ("ogrjoin -events -key vehicle -op within", "events.csv reports.csv fences.csv")
+    for i, words in enumerate(notes):
+        picture.text(FLEET_WIDTH - 24, 28 + 18 * i, 13, words, FAINT, align=1)
+
+
+def draw_fleet(out, folder, lots, streets, land, width_ft="11000"):
+    fences = [(row["name"], ogr.CreateGeometryFromWkt(row["WKT"])) for row in rows_of(folder, "fences.csv")]
+    reports, events = rows_of(folder, "reports.csv"), rows_of(folder, "events.csv")
+    if not fences or not reports:
+        sys.exit(f"draw_city: nothing to draw in {folder}")
+    boxes = [shape.GetEnvelope() for _, shape in fences]
+    middle = [(min(b[i] for b in boxes) + max(b[i + 1] for b in boxes)) / 2 for i in (0, 2)]
+    feet = float(width_ft) / FLEET_WIDTH
+    picture = Picture(FLEET_WIDTH, FLEET_HEIGHT)
+    picture.show((middle[0], middle[1] + HEAD / 2 * feet), feet, FLEET_WIDTH)
+    draw_city(picture, lots, streets, land)
+    n_vehicles = draw_tracks(picture, reports)
+    draw_fences(picture, fences)
+    for row in events:
+        draw_event(picture, picture.at(float(row["x"]), float(row["y"])), row["event"])
+    draw_scale(picture, 36, FLEET_HEIGHT - 30)
+    draw_fleet_legend(picture, n_vehicles, len(reports), events)
+    picture.save(out)
+
+
 def main():
     what, *words = sys.argv[1:] or [""]
     if what == "map" and len(words) in (5, 6):
@@ -434,6 +520,8 @@ def main():
         draw = draw_zones
     elif what == "shops" and len(words) in (5, 6):
         draw = draw_shops
+    elif what == "fleet" and len(words) in (5, 6):
+        draw = draw_fleet
     else:
         sys.exit(__doc__)
     application = QGuiApplication(sys.argv[:1])

@@ -21,8 +21,10 @@ enum
 
 static struct
 {
-    int flag;   /* set to 1 by the first signal; atomic */
-    int number; /* number of the first signal, 0 before it; atomic */
+    int flag;             /* set to 1 by the first signal; atomic */
+    int number;           /* number of the first signal, 0 before it; atomic */
+    int ends_input_first; /* 1: the first signal ends the input only; atomic */
+    int input_has_ended;  /* 1 once a signal has ended the input; atomic */
     /* guards the members below; also held while the output is moved into
      * place */
     pthread_mutex_t mutex;
@@ -132,6 +134,32 @@ static void remove_temporary(int parent, const char *name, int folder)
     }
 }
 
+void oj_cancel_end_input_first(void)
+{
+    __atomic_store_n(&state.ends_input_first, 1, __ATOMIC_RELAXED);
+}
+
+int oj_cancel_input_has_ended(void)
+{
+    return __atomic_load_n(&state.input_has_ended, __ATOMIC_RELAXED);
+}
+
+/* The next signal that cancels. A failed write has cancelled already when its
+ * signal comes. */
+static int wait_for_cancelling_signal(const sigset_t *signals)
+{
+    int number;
+    sigwait(signals, &number);
+    while (__atomic_load_n(&state.ends_input_first, __ATOMIC_RELAXED) &&
+           !oj_cancel_input_has_ended() && number != SIGXCPU &&
+           !__atomic_load_n(&state.flag, __ATOMIC_RELAXED))
+    {
+        __atomic_store_n(&state.input_has_ended, 1, __ATOMIC_RELAXED);
+        sigwait(signals, &number);
+    }
+    return number;
+}
+
 static void *cancel_and_exit_on_signals(void *unused)
 {
     const struct timespec patience = {PATIENCE_MS / 1000,
@@ -140,7 +168,7 @@ static void *cancel_and_exit_on_signals(void *unused)
     int number;
     (void)unused;
     fill_signals(&signals);
-    sigwait(&signals, &number);
+    number = wait_for_cancelling_signal(&signals);
     (void)record_signal(number);
     interrupt_statement();
     /* Waits for a second signal. Meanwhile the main thread normally cleans up

@@ -34,6 +34,14 @@
  *  started. */
 OJ_MUST_USE oj_status oj_cancel_watch(struct oj_error *err);
 
+/** From now on the first SIGINT, SIGTERM or SIGHUP ends the input and nothing
+ *  else: what has been read is joined and written, for as long as it takes.  A
+ *  second one ends the process as the first one does otherwise. */
+void oj_cancel_end_input_first(void);
+
+/** 1 once such a signal has come. */
+int oj_cancel_input_has_ended(void);
+
 /** Selects the flag that the calling thread polls; NULL: the flag of the
  *  process.  The flag is written with __atomic_store_n() and must outlive every
  *  object that stores its address.  Returns the previous flag, to be restored

@@ -304,6 +304,7 @@ static const char *word_given(const void *user, const char *name)
         case OJ_OPTION_TEXT:
         case OJ_OPTION_TEXT_OR_FILE:
         case OJ_OPTION_REFERENCE:
+        case OJ_OPTION_FLAG_OR_WORD:
             return *(const char *const *)at;
         default:
             return "";
@@ -551,6 +552,34 @@ static oj_status read_real(const struct oj_option *option, const char *word,
     return OJ_OK;
 }
 
+/* A number, of seconds where there is no unit behind it. */
+static oj_status read_seconds(const struct oj_option *option, const char *word,
+                              double *out, struct oj_error *err)
+{
+    static const struct
+    {
+        const char *unit;
+        double seconds;
+    } units[] = {{"", 1.0}, {"s", 1.0}, {"ms", 0.001}, {"min", 60.0}};
+    char *end;
+    const double value = CPLStrtod(word, &end);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    {
+        if (end == word || !isfinite(value) ||
+            strcasecmp(end, units[i].unit) != 0)
+            continue;
+        if (!(value > 0))
+            return oj_fail(err, OJ_ERR_ARG, "-%s must be more than 0, not '%s'",
+                           option->name, word);
+        *out = value * units[i].seconds;
+        return OJ_OK;
+    }
+    return oj_fail(err, OJ_ERR_ARG,
+                   "-%s must be a number of seconds, as 2, 1.5s, 200ms or "
+                   "1min, not '%s'",
+                   option->name, word);
+}
+
 static oj_status read_box(const struct oj_option *option,
                           const char *const *words, double box[4],
                           struct oj_error *err)
@@ -645,12 +674,7 @@ static oj_status read_value(struct argument_reader *r,
         case OJ_OPTION_COUNT:
             return read_count(option, words[0], at, err);
         case OJ_OPTION_SECONDS:
-            OJ_TRY(read_real(option, words[0], at, err));
-            if (*(double *)at <= 0)
-                return oj_fail(err, OJ_ERR_ARG,
-                               "-%s must be more than 0, not '%s'",
-                               option->name, words[0]);
-            return OJ_OK;
+            return read_seconds(option, words[0], at, err);
         case OJ_OPTION_DISTANCE:
             OJ_TRY(
                 oj_distance_parse("-", option->name, words[0], &distance, err));
@@ -689,6 +713,12 @@ static oj_status read_value(struct argument_reader *r,
             *(const char **)at = "";
             if (r->next < r->argc && oj_backend_find(r->argv[r->next]) != NULL)
                 *(const char **)at = oj_backend_find(r->argv[r->next++])->name;
+            return OJ_OK;
+        case OJ_OPTION_FLAG_OR_WORD:
+            *(const char **)at = "";
+            if (r->next < r->argc &&
+                oj_words_find(option->choices, r->argv[r->next]) >= 0)
+                *(const char **)at = r->argv[r->next++];
             return OJ_OK;
     }
     return oj_fail(err, OJ_ERR_INTERNAL, "option -%s has no kind",
@@ -832,6 +862,7 @@ static oj_status parse_words(int argc, const char *const *argv, int is_dataset,
     empty.backend = "auto";
     empty.batch = 262144;
     empty.benchmark_seconds = 60;
+    empty.flush = 1;
     empty.is_dataset = is_dataset;
     r.folder = folder;
     r.command = &empty;
@@ -872,6 +903,48 @@ oj_status oj_command_parse_line(const char *line, const char *folder,
         parse_words(n, (const char *const *)words, 1, folder, command, err);
     oj_free(words);
     return status;
+}
+
+/* The words of one option, as they were given. */
+static void append_words_of(const struct oj_command *command,
+                            const struct oj_option *option, char ***list)
+{
+    for (const char **word = command->words; *word != NULL; word++)
+    {
+        const struct oj_option *here = oj_option_of_word(*word);
+        const int n = here != NULL ? oj_option_words(here) : 0;
+        if (here == option)
+            *list = CSLAddString(*list, CPLSPrintf("-%s", option->name));
+        for (int i = 0; i < n; i++)
+        {
+            word++;
+            if (here == option)
+                *list = CSLAddString(*list, *word);
+        }
+    }
+}
+
+char *oj_command_join_words(const struct oj_command *command)
+{
+    const struct oj_option *option;
+    char **list = CSLAddString(NULL, "-op");
+    char *words = CPLStrdup("");
+    list = CSLAddString(list, oj_command_op_name(command));
+    for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
+    {
+        if (command->given[i] && strcmp(option->name, "op") != 0 &&
+            oj_option_is_of_pairs(option))
+            append_words_of(command, option, &list);
+    }
+    for (char **word = list; *word != NULL; word++)
+    {
+        char *longer = CPLStrdup(
+            CPLSPrintf("%s%s%s", words, word != list ? " " : "", *word));
+        CPLFree(words);
+        words = longer;
+    }
+    CSLDestroy(list);
+    return words;
 }
 
 void oj_command_free(struct oj_command *command)

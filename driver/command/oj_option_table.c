@@ -25,6 +25,7 @@ static const char join_side[] = "Join side (its rows are looked up)";
 static const char crs[] = "Coordinate reference systems";
 static const char output[] = "Output";
 static const char in_place[] = "Writing into the input layer";
+static const char events[] = "Events of a stream of reports";
 static const char running[] = "How to run";
 static const char proof[] = "Proof and measurement";
 static const char messages[] = "Messages";
@@ -33,6 +34,8 @@ static const char messages[] = "Messages";
 static const char writes_rows[] = "the rows are read, not written";
 static const char own_run[] = "it is a separate run of the command";
 static const char one_layer[] = "the dataset has only the layer of the join";
+static const char one_stream[] =
+    "events are those of one run over a stream of reports";
 
 static const struct oj_option options[] = {
     {join, "op", "NAME",
@@ -286,6 +289,25 @@ static const struct oj_option options[] = {
      VALUE(FLAG, in_place_unsafe), .needs = "in_place",
      .not_read = writes_rows},
 
+    {events, "events", "[all]",
+     "input rows are reports, in the order of reading: write a row for each "
+     "join feature that a key has come to or left since its last report, with "
+     "a column event (enter, exit; of -op nearest change); all: also stay",
+     VALUE(FLAG_OR_WORD, events), .choices = "all", .not_read = one_stream},
+    {events, "key", "FIELD",
+     "the field of the input layer that names what moves, a text or an "
+     "integer, as vehicle; reports without a key or a geometry are counted, "
+     "and change nothing",
+     VALUE(TEXT, key), .needs = "events", .not_read = one_stream},
+    {events, "state", "FILE",
+     "begin where the run that wrote this file has ended, and write it at the "
+     "end; a file that is not there is an empty state",
+     VALUE(TEXT, state), .needs = "events", .not_read = one_stream},
+    {events, "flush", "SECONDS",
+     "of reports in CSV or GeoJSONSeq on /vsistdin/: none waits longer until "
+     "it is joined and its events are written, as 1s (default) or 200ms",
+     VALUE(SECONDS, flush), .needs = "events", .not_read = one_stream},
+
     {running, "threads", "N|ALL_CPUS",
      "threads of the join; default: the configuration option GDAL_NUM_THREADS, "
      "or ALL_CPUS",
@@ -439,9 +461,15 @@ int oj_option_is_of_join_side(const struct oj_option *option)
            option->group == running;
 }
 
+int oj_option_is_of_pairs(const struct oj_option *option)
+{
+    return option->group == join || option->group == crs;
+}
+
 int oj_option_words(const struct oj_option *option)
 {
-    if (option->kind == OJ_OPTION_FLAG || option->kind == OJ_OPTION_REFERENCE)
+    if (option->kind == OJ_OPTION_FLAG || option->kind == OJ_OPTION_REFERENCE ||
+        option->kind == OJ_OPTION_FLAG_OR_WORD)
         return 0;
     if (option->kind == OJ_OPTION_BOX || option->kind == OJ_OPTION_BOXES)
         return 4;

@@ -34,7 +34,7 @@ enum oj_option_kind
     OJ_OPTION_FILE,    /**< const char *: content of the file */
     OJ_OPTION_LIST,    /**< const char **, one more per use */
     OJ_OPTION_THREADS, /**< int64_t, or ALL_CPUS: 0 */
-    OJ_OPTION_SECONDS, /**< double, > 0 */
+    OJ_OPTION_SECONDS, /**< double, > 0: "1.5", "1s", "200ms", "2min" */
     OJ_OPTION_BOX,     /**< double[4] */
     /** const double *, 4 more per use; the next member is the number of
      *  boxes */
@@ -45,7 +45,9 @@ enum oj_option_kind
     OJ_OPTION_BACKEND, /**< const char *: "auto" or a backend's name */
     /** const char *; optional argument: name of a reference backend, default
      *  geos */
-    OJ_OPTION_REFERENCE
+    OJ_OPTION_REFERENCE,
+    /** const char *; optional argument: one of the choices, default "" */
+    OJ_OPTION_FLAG_OR_WORD
 };
 
 /** A row of the table. Texts may be NULL unless stated otherwise. */
@@ -100,8 +102,12 @@ const struct oj_option *oj_option_of_word(const char *word);
  *  not counted: their effect shows in the sides' CRS. */
 int oj_option_is_of_join_side(const struct oj_option *option);
 
-/** Number of arguments. OJ_OPTION_REFERENCE: returns 0, but one optional
- *  argument may follow. */
+/** 1 for options of the join and of CRS: they decide, for two layers as they
+ * are read, which pairs there are. */
+int oj_option_is_of_pairs(const struct oj_option *option);
+
+/** Number of arguments. OJ_OPTION_REFERENCE and OJ_OPTION_FLAG_OR_WORD: returns
+ *  0, but one optional argument may follow. */
 int oj_option_words(const struct oj_option *option);
 
 /** Fills text with what follows "unknown option WORD" in an error: the option

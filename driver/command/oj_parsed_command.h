@@ -149,6 +149,11 @@ struct oj_command
     struct oj_output_options output;
     int in_place, in_place_unsafe;
 
+    /* Events. */
+    const char *events; /**< NULL: none; "" or "all" */
+    const char *key, *state;
+    double flush; /**< seconds */
+
     /* Execution. */
     const char *backend;
     int64_t threads; /**< 0: one per CPU */
@@ -220,6 +225,11 @@ struct oj_distance oj_command_distance(const struct oj_command *command,
 
 /** The argument of -op: "intersects", "window", ... */
 const char *oj_command_op_name(const struct oj_command *command);
+
+/** The options that decide which pairs there are, as words in the order of the
+ *  table: "-op dwithin -max_distance 100". The caller frees it with CPLFree().
+ */
+char *oj_command_join_words(const struct oj_command *command);
 
 /** Frees what the command owns. Accepts a zeroed one. */
 void oj_command_free(struct oj_command *command);

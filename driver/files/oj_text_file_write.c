@@ -1,9 +1,5 @@
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* O_PATH */
-#endif
 #include "oj_text_file_write.h"
 
-#include "../../flatten/base/oj_folder.h"
 #include "../../flatten/base/oj_new_file.h"
 #include "../../flatten/base/oj_word_list.h"
 #include "oj_path.h"
@@ -13,11 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum
-{
-    PATH_SIZE = 4096
-};
 
 static oj_status fail_to_write(const char *option, const char *path,
                                struct oj_error *err)
@@ -73,10 +64,8 @@ static oj_status check_link(const char *option, const char *path,
     return OJ_OK;
 }
 
-/* Writes to an open file and closes it. Returns 0 on failure, with errno
- * set. */
-static int write_and_close(int descriptor, int is_brought_to_disk,
-                           void (*write)(FILE *, const void *),
+/* Writes an open file and closes it; errno says why, where this is 0. */
+static int write_and_close(int descriptor, void (*write)(FILE *, const void *),
                            const void *user)
 {
     FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
@@ -91,7 +80,6 @@ static int write_and_close(int descriptor, int is_brought_to_disk,
     }
     write(file, user);
     is_good = fflush(file) == 0 && !ferror(file);
-    is_good = is_good && (!is_brought_to_disk || fsync(descriptor) == 0);
     return fclose(file) == 0 && is_good;
 }
 
@@ -102,44 +90,9 @@ static int write_existing(const char *path, void (*write)(FILE *, const void *),
     FILE *stream = standard_stream_of(path);
     if (stream == NULL)
         return write_and_close(
-            open(path, O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC), 0, write,
-            user);
+            open(path, O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC), write, user);
     write(stream, user);
     return fflush(stream) == 0 && !ferror(stream);
-}
-
-/* Syncs the folder of path, so that its new name is on the disk. Returns 0 on
- * failure, with errno set. */
-static int sync_folder_of(const char *path)
-{
-    int folder =
-            open(oj_path_folder(path, "."), O_PATH | O_DIRECTORY | O_CLOEXEC),
-        is_good;
-    if (folder < 0)
-        return 0;
-    is_good = oj_folder_sync(folder) == 0;
-    close(folder);
-    return is_good;
-}
-
-/* Writes under a temporary name in the folder and renames the file when it is
- * complete and on the disk. Returns 0 on failure, with errno set. */
-static int write_new(const char *path, void (*write)(FILE *, const void *),
-                     const void *user)
-{
-    const char *folder = oj_path_folder(path, ".");
-    char temporary[PATH_SIZE];
-    int number;
-    int file = oj_new_file_create_unpredictable(folder, strlen(folder), 0666,
-                                                temporary, sizeof temporary);
-    if (file < 0)
-        return 0;
-    if (write_and_close(file, 1, write, user) && rename(temporary, path) == 0)
-        return sync_folder_of(path);
-    number = errno;
-    unlink(temporary);
-    errno = number;
-    return 0;
 }
 
 oj_status oj_text_file_check(const char *path, const char *option,
@@ -171,7 +124,7 @@ oj_status oj_text_file_write(const char *path, const char *option,
         OJ_TRY(check_link(option, path, err));
     return (is_stream || is_not_regular_file(path)
                 ? write_existing(path, write, user)
-                : write_new(path, write, user))
+                : oj_new_file_write(path, write, user) == 0)
                ? OJ_OK
                : fail_to_write(option, path, err);
 }

@@ -174,6 +174,7 @@ oj_status oj_job_open(const struct oj_command *command, int shares,
         command, oj_source_open(command, 1, &job->join, err), err));
     OJ_TRY(check_extra_output_file(job, "json_summary", command->json_summary,
                                    err));
+    OJ_TRY(check_extra_output_file(job, "state", command->state, err));
     OJ_TRY(check_extra_output_file(job, "validate_report",
                                    command->validate_report, err));
     OJ_TRY(check_extra_output_file(job, "benchmark_csv", command->benchmark_csv,
@@ -258,6 +259,11 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job, int side,
     if (options.n_threads == 0)
         options.n_threads = oj_cpu_count();
     options.cancel = oj_cancel_flag();
+    if (source->stream != NULL)
+    {
+        options.refill = oj_report_stream_refill;
+        options.refill_user = source->stream;
+    }
     return options;
 }
 

@@ -833,6 +833,14 @@ static oj_status check_stdout(const struct oj_output *o, struct oj_error *err)
     return OJ_OK;
 }
 
+oj_status oj_output_flush(const struct oj_output *o, struct oj_error *err)
+{
+    if (o->kind != OJ_OUTPUT_STREAM || o->layers[0].layer == NULL)
+        return OJ_OK;
+    (void)OGR_L_SyncToDisk(o->layers[0].layer);
+    return check_stdout(o, err);
+}
+
 static oj_status commit_check_and_move_output(struct oj_output *o,
                                               struct oj_error *err)
 {

@@ -117,7 +117,12 @@ const char *oj_output_lane(const struct oj_output *output);
  *  NULL. */
 GDALDatasetH oj_output_rows_dataset(const struct oj_output *output);
 
-/** Commits, closes, checks that the rows of all layers were written (less rows
+/** Flushes the rows of a stream to its reader; does nothing for other outputs,
+ *  which appear when they are complete. */
+OJ_MUST_USE oj_status oj_output_flush(const struct oj_output *output,
+                                      struct oj_error *err);
+
+/** Commits, closes, checks that the rows of all layers arrived (less those
  *  without geometry that some drivers drop) and moves the dataset into place.
  *  Afterwards nothing is open, even on failure; layers[] can be read until
  *  oj_output_abort(). */

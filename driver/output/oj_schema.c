@@ -108,6 +108,8 @@ type_of_computed(const struct oj_schema_request *request, int64_t i)
         type.type = OFTInteger;
     else if (request->own[i].kind == OJ_FIELD_FLOAT64)
         type.type = OFTReal;
+    else if (request->own[i].kind == OJ_FIELD_TEXT)
+        type.type = OFTString;
     return type;
 }
 

@@ -34,10 +34,15 @@ install(TARGETS ogrjoin_python LIBRARY DESTINATION ogrjoin COMPONENT python
         EXCLUDE_FROM_ALL)
 
 # The package as it is in the tree, beside the module: for the tests.
-file(GLOB OJ_PYTHON_FILES CONFIGURE_DEPENDS
-     ${CMAKE_CURRENT_LIST_DIR}/ogrjoin/*.py*)
-file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/python/ogrjoin)
+file(GLOB_RECURSE OJ_PYTHON_FILES CONFIGURE_DEPENDS
+     RELATIVE ${CMAKE_CURRENT_LIST_DIR}/ogrjoin
+     ${CMAKE_CURRENT_LIST_DIR}/ogrjoin/*.py
+     ${CMAKE_CURRENT_LIST_DIR}/ogrjoin/*.pyi
+     ${CMAKE_CURRENT_LIST_DIR}/ogrjoin/py.typed)
 foreach(file IN LISTS OJ_PYTHON_FILES)
-  get_filename_component(name ${file} NAME)
-  file(CREATE_LINK ${file} ${PROJECT_BINARY_DIR}/python/ogrjoin/${name} SYMBOLIC)
+  get_filename_component(folder ${PROJECT_BINARY_DIR}/python/ogrjoin/${file}
+                         DIRECTORY)
+  file(MAKE_DIRECTORY ${folder})
+  file(CREATE_LINK ${CMAKE_CURRENT_LIST_DIR}/ogrjoin/${file}
+       ${PROJECT_BINARY_DIR}/python/ogrjoin/${file} SYMBOLIC)
 endforeach()

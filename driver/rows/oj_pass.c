@@ -232,6 +232,7 @@ static oj_status open_job_and_plan_rows(const struct oj_command *command,
     WORK_ON(pass);
     OJ_TRY(oj_job_open(command, is_shared(pass), &pass->job, err));
     OJ_TRY(oj_rows_plan(&pass->job, &pass->rows, err));
+    OJ_TRY(oj_pass_events_open(&pass->job, &pass->events, err));
     if (!is_shared(pass))
         return OJ_OK;
     OJ_TRY(check_fields_unchanged(&pass->job.input, &pass->fields[0], err));
@@ -318,6 +319,7 @@ static void close_sides(struct oj_pass *pass)
     forget_streamed_join(pass);
     oj_pass_unmatched_close(&pass->unmatched);
     oj_pass_choice_close(&pass->choice);
+    oj_pass_events_close(&pass->events);
     pass->answers_from = OJ_ANSWERS_JOINED;
     oj_rows_close(&pass->rows);
     oj_matches_free(&pass->one);
@@ -662,6 +664,7 @@ static oj_status start_rows(struct oj_pass *pass, struct oj_error *err)
         return OJ_OK;
     OJ_TRY(choose_one_to_one_pairs(pass, err));
     OJ_TRY(oj_rows_open(&pass->rows, err));
+    OJ_TRY(oj_pass_events_start(&pass->events, err));
     return oj_pass_state_enter(&pass->state, OJ_PASS_STARTED, err);
 }
 
@@ -721,7 +724,11 @@ static oj_status read_batch_on_reader_thread(void *user, int slot,
     /* in these states the reader is already open */
     if (!is_join && state != OJ_PASS_CHOOSING && state != OJ_PASS_INPUT_ROWS)
         OJ_TRY(open_input_reader_on_thread(pass, err));
-    OJ_TRY(oj_layer_reader_next(pass->reader, batch, err));
+    if (pass->events.is_open && oj_cancel_input_has_ended() &&
+        pass->job.input.stream == NULL)
+        batch->n_rows = 0;
+    else
+        OJ_TRY(oj_layer_reader_next(pass->reader, batch, err));
     *flat = oj_flat_buf_view(&batch->flat);
     flat->n_features = batch->n_rows;
     if (pass->choice.pairs != NULL)
@@ -810,6 +817,8 @@ static oj_status check_input_unchanged(struct oj_pass *pass, oj_status status,
         job->input_counts = *oj_layer_reader_counts(pass->reader);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
+    if (pass->events.is_open && oj_cancel_input_has_ended())
+        return OJ_OK; /* before its last row */
     return oj_source_check_count(&job->input, job->command->limit,
                                  job->input_counts.n_rows, err);
 }
@@ -873,6 +882,10 @@ static oj_status make_answer(struct oj_pass *pass,
                                                      : &answer->side.flat;
     answer->join_table = answer->side.table;
     oj_pass_unmatched_mark(&pass->unmatched, pairs, &answer->side);
+    if (pass->events.is_open && !pass->pairs_only)
+        return oj_pass_events_answer(&pass->events, answer->batch,
+                                     answer->first_row, part->flat, pairs,
+                                     &answer->matches, &answer->values, err);
     return pass->rows.aggregation == NULL || pass->pairs_only
                ? OJ_OK
                : make_aggregate_answer(pass, answer, err);

@@ -27,6 +27,7 @@
 
 #include "../job/oj_job.h"
 #include "oj_pass_choice.h"
+#include "oj_pass_events.h"
 #include "oj_pass_state.h"
 #include "oj_pass_unmatched.h"
 #include "oj_row_plan.h"
@@ -76,6 +77,7 @@ struct oj_pass
     struct oj_job job;
     struct oj_rows rows;
     struct oj_pass_unmatched unmatched;
+    struct oj_pass_events events;
     /** pass whose join side can be shared; or NULL */
     const struct oj_pass *like;
     enum oj_pass_state state; /**< accessed through oj_pass_state.h only */

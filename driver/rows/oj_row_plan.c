@@ -50,7 +50,8 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
         .name_difference = c->name_difference,
         .overlap = c->overlap,
         .nearest_point_fields = c->nearest_point_fields,
-        .bearing_field = c->bearing_field};
+        .bearing_field = c->bearing_field,
+        .has_events = c->events != NULL};
     OJ_TRY(oj_computed_columns_choose(&words, &rows->computed,
                                       rows->request.want, err));
     rows->fields.own = rows->computed.column;
@@ -64,7 +65,8 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     const struct oj_command *command = job->command;
     const struct oj_options options = oj_job_options(command);
     struct oj_schema_request *fields = &rows->fields;
-    enum oj_how how = (enum oj_how)command->how;
+    enum oj_how how =
+        command->events != NULL ? OJ_HOW_INNER : (enum oj_how)command->how;
     int is_choice = oj_how_is_choice(how);
     int is_one = is_choice || command->aggregates != NULL;
     struct oj_row_choice choice;
@@ -96,6 +98,7 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
         OJ_TRY(plan_columns(rows, err));
     choice = choice_of(rows);
     fields->one_row_per_input =
+        command->events == NULL &&
         oj_rows_per_input_find(&job->relation, &choice) == OJ_ROWS_ONE;
     if (command->aggregates == NULL)
         return OJ_OK;

@@ -245,6 +245,7 @@ static void print_notices_and_skipped_rows(const struct oj_job *job)
     char skipped[SKIPPED_SIZE];
     notice_rounding_backend(job);
     report_side_notices(&job->input, &job->input_counts);
+    oj_report_stream_warn(job->input.stream);
     report_side_notices(&job->join, &job->join_side->counts);
     warn_of_empty_join_layer(job);
     report_reshaped_features(&job->sides.reshape[0]);
@@ -302,6 +303,48 @@ static const char *pairs_text(const struct oj_job *job)
                : CPLSPrintf("%s, of which %lld one to one",
                             oj_counted(job->n_pairs_joined, "pair", "pairs"),
                             (long long)n);
+}
+
+/* Those that there were, as "3 enter, 2 exit". */
+static void notice_events(const struct oj_summary *summary)
+{
+    struct oj_event_counts counts;
+    char text[256] = "";
+    if (!summary->events->is_open)
+        return;
+    oj_events_count(summary->events->events, &counts);
+    for (int i = 0; i < OJ_N_EVENTS; i++)
+    {
+        if (counts.n_events[i] > 0)
+            oj_message_append(text, sizeof text, "%s%lld %s",
+                              text[0] != '\0' ? ", " : "",
+                              (long long)counts.n_events[i], oj_event_names[i]);
+    }
+    oj_notice("events: %s; %lld reports without a key, %lld without a "
+              "geometry; %s inside of join features",
+              text[0] != '\0' ? text : "none", (long long)counts.n_without_key,
+              (long long)counts.n_without_place,
+              oj_counted(counts.n_inside, "key is", "keys are"));
+}
+
+static void write_json_events(FILE *file, const struct oj_summary *summary)
+{
+    struct oj_event_counts counts;
+    if (!summary->events->is_open)
+    {
+        fprintf(file, "  \"events\": null,\n");
+        return;
+    }
+    oj_events_count(summary->events->events, &counts);
+    fprintf(file, "  \"events\": {");
+    for (int i = 0; i < OJ_N_EVENTS; i++)
+        fprintf(file, "\"%s\": %lld, ", oj_event_names[i],
+                (long long)counts.n_events[i]);
+    fprintf(file,
+            "\"without_key\": %lld, \"without_geometry\": %lld, "
+            "\"inside\": %lld},\n",
+            (long long)counts.n_without_key, (long long)counts.n_without_place,
+            (long long)counts.n_inside);
 }
 
 static const char *destination_of(const struct oj_job *job)
@@ -443,6 +486,7 @@ static void write_json(FILE *file, const void *user)
     write_number_or_null(file, "rows_counted_after_closing",
                          (double)summary->written->n_checked,
                          summary->written->n_checked >= 0);
+    write_json_events(file, summary);
     write_validation(file, summary->validation);
     fprintf(file,
             "  \"seconds\": {\"read\": %.6f, \"join\": %.6f, \"write\": %.6f, "
@@ -469,6 +513,7 @@ static oj_status print_and_write_summary(struct oj_summary *summary,
     summary->total_s = oj_clock_seconds() - summary->start;
     print_notices_and_skipped_rows(summary->job);
     warn_rows_without_geometry_lost(summary->written->n_left_out);
+    notice_events(summary);
     print_summary_line(summary);
     return path == NULL ? OJ_OK
                         : oj_text_file_write(path, "json_summary", write_json,

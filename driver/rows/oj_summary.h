@@ -4,6 +4,7 @@
 
 #include "../job/oj_job.h"
 #include "../output/oj_output.h"
+#include "oj_pass_events.h"
 #include "oj_validation_run.h"
 
 /** Inputs of the summary; owns nothing. */
@@ -14,6 +15,7 @@ struct oj_summary
     double start;   /**< start of the run, oj_clock_seconds() */
     double write_s; /**< seconds of writing rows and closing the output */
     double total_s;
+    const struct oj_pass_events *events;    /**< closed without -events */
     const struct oj_validation *validation; /**< NULL: no validation */
 };
 

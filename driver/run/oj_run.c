@@ -3,6 +3,7 @@
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_third_party_error_patterns.h"
 #include "../../flatten/write/oj_layer_write.h"
+#include "../base/oj_cancel.h"
 #include "../base/oj_exit.h"
 #include "../base/oj_message.h"
 #include "../files/oj_text_file_write.h"
@@ -26,6 +27,9 @@ enum
     N_TARGETS
 };
 
+/* Minimum seconds between two writings of the state of events. */
+#define STATE_SECONDS 60.0
+
 /* State of a run that writes a destination. */
 struct writing
 {
@@ -33,6 +37,7 @@ struct writing
     struct oj_pass *pass; /* the pass of `run` */
     struct oj_output *output;
     struct target target[N_TARGETS];
+    double state_saved; /* time when the state of events was last written */
     /* side of a row with an infinite or NaN coordinate; NULL: none */
     const char *infinite_side;
     int64_t infinite_fid;
@@ -74,6 +79,20 @@ static oj_status write_unmatched_join_rows(struct writing *w,
                                 err);
 }
 
+/* Flushes the rows to the reader of a stream, and writes the state of events
+ * once a minute, so that a run of weeks that is killed loses a minute of it. */
+static oj_status hand_events_on(struct writing *w, struct oj_error *err)
+{
+    const double now = oj_clock_seconds();
+    if (w->output->kind != OJ_OUTPUT_STREAM)
+        return OJ_OK;
+    OJ_TRY(oj_output_flush(w->output, err));
+    if (now - w->state_saved < STATE_SECONDS)
+        return OJ_OK;
+    w->state_saved = now;
+    return oj_pass_events_save(&w->pass->events, err);
+}
+
 /* *input_end: time when the last input row was written. */
 static oj_status write_answers(struct writing *w, double *input_end,
                                struct oj_error *err)
@@ -90,6 +109,8 @@ static oj_status write_answers(struct writing *w, double *input_end,
             continue;
         }
         OJ_TRY(write_answer_to_layers(w, answer, err));
+        if (w->run->command->events != NULL)
+            OJ_TRY(hand_events_on(w, err));
         *input_end = oj_clock_seconds();
     }
 }
@@ -267,6 +288,18 @@ static void notice_extra_layer_rows(const struct oj_output *output)
                   output->layers[i].name);
 }
 
+/* After the rows are in place: a run that ends in between leaves the old state,
+ * with which its reports can be read again. */
+static oj_status save_event_state(const struct writing *w, struct oj_error *err)
+{
+    struct oj_error bare;
+    oj_status status = oj_pass_events_save(&w->pass->events, &bare);
+    if (status == OJ_OK)
+        return OJ_OK;
+    return oj_fail(err, status, "%.700s; all rows are written to %.250s",
+                   bare.message, w->output->asked->dst);
+}
+
 /* Writes the rows, closes the output, which can fail, and then prints the
  * summary. */
 static oj_status write_output(struct writing *w, struct oj_error *err)
@@ -292,6 +325,7 @@ static oj_status write_output(struct writing *w, struct oj_error *err)
     w->run->summary.write_s = w->pass->job.counts.write_s - w->pass->proof_s +
                               oj_clock_seconds() - start;
     oj_pass_end_progress(w->pass);
+    OJ_TRY(save_event_state(w, err));
     notice_extra_layer_rows(w->output);
     return OJ_OK;
 }
@@ -302,6 +336,11 @@ static oj_status join_and_write_output(struct writing *w, struct oj_error *err)
     OJ_TRY(oj_pass_prepare(w->pass, err));
     OJ_TRY(oj_pass_start(w->pass, w->target[UNMATCHED_JOIN].at != NULL, err));
     OJ_TRY(open_output(w, err));
+    if (w->run->command->events != NULL)
+    {
+        oj_cancel_end_input_first();
+        w->state_saved = oj_clock_seconds();
+    }
     return write_output(w, err);
 }
 
@@ -356,11 +395,14 @@ oj_status oj_run(const struct oj_command *command, int *exit_code,
     oj_status status;
     run.summary.job = &run.pass.job;
     run.summary.written = &run.output.layers[0];
+    run.summary.events = &run.pass.events;
     run.summary.start = oj_clock_seconds();
     status = run_command(&run, err);
     oj_output_abort(&run.output);
     oj_pass_close(&run.pass);
     if (status == OJ_OK)
-        *exit_code = run.is_different ? OJ_EXIT_DIFFERENCE : OJ_EXIT_COMPLETE;
+        *exit_code = run.is_different              ? OJ_EXIT_DIFFERENCE
+                     : oj_cancel_input_has_ended() ? OJ_EXIT_INTERRUPTED
+                                                   : OJ_EXIT_COMPLETE;
     return status;
 }

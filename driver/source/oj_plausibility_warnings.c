@@ -33,7 +33,8 @@ static int can_read_first_rows_cheaply(const struct oj_source *source)
 {
     const char *dataset = source->side->dataset;
     struct stat file;
-    if (source->is_result_set || source->side->where != NULL ||
+    if (source->is_result_set || source->stream != NULL ||
+        source->side->where != NULL ||
         OGR_L_GetSpatialFilter(source->layer) != NULL)
         return 0;
     if (strncmp(dataset, "/vsi", 4) == 0)

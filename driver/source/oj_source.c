@@ -186,7 +186,8 @@ static oj_status choose_layer(struct oj_source *s, struct oj_error *err)
 
 static int is_csv(const struct oj_source *s)
 {
-    return oj_driver_is(GDALGetDatasetDriver(s->dataset), "CSV");
+    return s->stream != NULL ||
+           oj_driver_is(GDALGetDatasetDriver(s->dataset), "CSV");
 }
 
 static oj_status check_geometry(const struct oj_source *s,
@@ -560,12 +561,42 @@ static oj_status open_layer(struct oj_source *s,
     return find_crs(s, err);
 }
 
+/* The input of -events on stdin. */
+static oj_status open_report_stream(struct oj_source *s,
+                                    const struct oj_command *command,
+                                    struct oj_error *err)
+{
+    const struct oj_report_stream_options options = {
+        s->side->dataset, s->side->open_options, command->key, command->flush,
+        command->batch};
+    if (s->side->sql != NULL)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-sql takes no reports from %s: -select, -where and "
+                       "-spat do",
+                       s->side->dataset);
+    OJ_TRY(oj_report_stream_open(&options, &s->stream, &s->dataset, &s->layer,
+                                 err));
+    snprintf(s->name, sizeof s->name, "%s", OGR_L_GetName(s->layer));
+    OJ_TRY(check_geometry(s, command, err));
+    OJ_TRY(set_filters(s, err));
+    return find_crs(s, err);
+}
+
+static int is_report_stream(const struct oj_source *s,
+                            const struct oj_command *command)
+{
+    return s->role[0] == 'i' && command->events != NULL &&
+           oj_report_stream_is_name(s->side->dataset);
+}
+
 static oj_status open_side(const struct oj_command *command, int side,
                            struct oj_source *s, struct oj_error *err)
 {
     if (side == 1 && command->n_windows > 0)
         OJ_TRY(
             create_window_layer(s, command->windows, command->n_windows, err));
+    else if (is_report_stream(s, command))
+        OJ_TRY(open_report_stream(s, command, err));
     else
         OJ_TRY(open_layer(s, command, err));
     s->type = has_geometry(s->layer) ? OGR_L_GetGeomType(s->layer) : wkbNone;
@@ -595,6 +626,8 @@ oj_status oj_source_open(const struct oj_command *command, int side,
 int64_t oj_source_count(const struct oj_source *source, int64_t limit)
 {
     int64_t n = -1;
+    if (source->stream != NULL)
+        return -1;
     if (OGR_L_TestCapability(source->layer, OLCFastFeatureCount))
         n = OGR_L_GetFeatureCount(source->layer, 0);
     if (limit >= 0 && n > limit)
@@ -624,6 +657,8 @@ oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
 unsigned oj_source_lanes(const struct oj_source *source)
 {
     struct oj_lane_dataset dataset = {0};
+    if (source->stream != NULL)
+        return 0;
     if (source->dataset != NULL)
     {
         dataset.driver = GDALGetDatasetDriver(source->dataset);
@@ -669,7 +704,8 @@ int oj_source_is_behind(const struct oj_source *source, const char *path)
 
 int oj_source_reads_once(const struct oj_source *source)
 {
-    return strncmp(source->side->dataset, "/vsistdin", 9) == 0;
+    return source->stream != NULL ||
+           strncmp(source->side->dataset, "/vsistdin", 9) == 0;
 }
 
 oj_status oj_source_hold(struct oj_source *source, struct oj_error *err)
@@ -707,6 +743,8 @@ oj_status oj_source_fail_changed(const struct oj_source *source,
 void oj_source_close_dataset(struct oj_source *source)
 {
     oj_source_release(source);
+    oj_report_stream_close(source->stream);
+    source->stream = NULL;
     if (source->is_result_set)
         GDALDatasetReleaseResultSet(source->dataset, source->layer);
     if (source->dataset != NULL)

@@ -3,6 +3,7 @@
 #define OJ_SOURCE_H
 
 #include "../command/oj_parsed_command.h"
+#include "oj_report_stream.h"
 
 #include <gdal.h>
 #include <ogr_api.h>
@@ -16,7 +17,8 @@ struct oj_source
     const struct oj_source_options *side;
     GDALDatasetH dataset;
     OGRLayerH layer;
-    int is_result_set; /**< the layer is the result of a SELECT */
+    struct oj_report_stream *stream; /**< fills the layer; NULL: none */
+    int is_result_set;               /**< the layer is the result of a SELECT */
     /** the driver's Arrow stream has wrong values; not to be used */
     int has_wrong_stream;
     const double *spat;      /**< the box of -spat, or NULL */

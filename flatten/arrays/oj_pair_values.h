@@ -42,6 +42,11 @@ struct oj_pair_values
     double *value[OJ_N_PAIR_VALUES]; /**< [n_entries]; NULL: not requested */
     int64_t capacity[OJ_N_PAIR_VALUES];
 
+    /** Where entries are events: [n_entries of the matches] kind of each, and
+     *  the names of the kinds; borrowed. NULL: entries are pairs. */
+    const uint8_t *event;
+    const char *const *event_name;
+
     /** The intersections; feature i belongs to entry i. Without features unless
      *  requested. */
     struct oj_flat_buf shapes;

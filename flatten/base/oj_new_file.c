@@ -1,4 +1,9 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* O_PATH */
+#endif
 #include "oj_new_file.h"
+
+#include "oj_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,9 +13,11 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 enum
 {
+    PATH_SIZE = 4096,
     N_LETTERS = 12,
     MAX_ATTEMPTS = 100
 };
@@ -59,4 +66,62 @@ int oj_new_file_create_unpredictable(const char *folder, size_t n,
             return -1;
     }
     return file;
+}
+
+/* Closes the descriptor; 0, or -1 with errno. */
+static int write_and_close(int descriptor, void (*write)(FILE *, const void *),
+                           const void *user)
+{
+    FILE *file = fdopen(descriptor, "w");
+    int is_good;
+    if (file == NULL)
+    {
+        const int number = errno;
+        close(descriptor);
+        errno = number;
+        return -1;
+    }
+    write(file, user);
+    is_good = fflush(file) == 0 && !ferror(file) && fsync(descriptor) == 0;
+    return fclose(file) == 0 && is_good ? 0 : -1;
+}
+
+/* Brings the new name in its folder to the disk. */
+static int sync_folder(const char *folder)
+{
+    const int descriptor = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int result;
+    if (descriptor < 0)
+        return -1;
+    result = oj_folder_sync(descriptor);
+    close(descriptor);
+    return result;
+}
+
+int oj_new_file_write(const char *path, void (*write)(FILE *, const void *),
+                      const void *user)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[PATH_SIZE], temporary[PATH_SIZE];
+    const size_t n = slash == NULL   ? 1
+                     : slash == path ? 1
+                                     : (size_t)(slash - path);
+    int number, file;
+    if (n >= sizeof folder)
+    {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(folder, slash == NULL ? "." : path, n);
+    folder[n] = '\0';
+    file = oj_new_file_create_unpredictable(folder, n, 0666, temporary,
+                                            sizeof temporary);
+    if (file < 0)
+        return -1;
+    if (write_and_close(file, write, user) == 0 && rename(temporary, path) == 0)
+        return sync_folder(folder);
+    number = errno;
+    unlink(temporary);
+    errno = number;
+    return -1;
 }

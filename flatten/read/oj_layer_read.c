@@ -610,6 +610,20 @@ static oj_status next_feature(struct oj_layer_reader *reader, int64_t row,
                            err);
 }
 
+/* *has_more 1: the layer holds further rows, from its start on. */
+static oj_status refill_layer(struct oj_layer_reader *reader, int *has_more,
+                              struct oj_error *err)
+{
+    int64_t n = 0;
+    *has_more = 0;
+    if (reader->options.refill == NULL)
+        return OJ_OK;
+    OJ_TRY(reader->options.refill(reader->options.refill_user, &n, err));
+    OGR_L_ResetReading(reader->layer);
+    *has_more = n > 0;
+    return OJ_OK;
+}
+
 static oj_status read_features(struct oj_layer_reader *reader, int64_t max_rows,
                                struct oj_error *err)
 {
@@ -620,8 +634,15 @@ static oj_status read_features(struct oj_layer_reader *reader, int64_t max_rows,
         if (n % 1024 == 0)
             OJ_TRY(oj_check_cancel(reader->options.cancel, err));
         OJ_TRY(next_feature(reader, reader->counts.n_rows + n, &feature, err));
+        if (feature == NULL && n > 0 && reader->options.refill != NULL)
+            break;
         if (feature == NULL)
         {
+            int has_more;
+            OJ_TRY(refill_layer(reader, &has_more, err));
+            n--; /* no row */
+            if (has_more)
+                continue;
             reader->at_end = 1;
             break;
         }

@@ -85,6 +85,12 @@ struct oj_read_options
      *  are counted */
     int has_degrees;
 
+    /** Called when the layer has no more rows, after those read so far are
+     *  handed over: replaces them by the next ones, waiting if it must; sets
+     *  *n_rows to 0 at the end. NULL: none. Lanes are not used with it. */
+    oj_status (*refill)(void *user, int64_t *n_rows, struct oj_error *err);
+    void *refill_user;
+
     /** threads that decode rows, including the calling one; 0 means 1 */
     int n_threads;
     const int *cancel; /**< nonzero stops reading within a batch; may be NULL */

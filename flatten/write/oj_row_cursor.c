@@ -71,6 +71,9 @@ static oj_status init_setter(struct oj_row_cursor *cursor, int i,
             type = column->type;
             subtype = column->subtype;
             break;
+        case OJ_COLUMN_EVENT:
+            type = OFTString;
+            break;
         default:
             break;
     }
@@ -359,6 +362,25 @@ void oj_row_cursor_geometry(const struct oj_row_cursor *cursor,
 
 /* ---- columns ------------------------------------------------------------- */
 
+/* 1 when entries are events. The feature of an exit is no pair any more and has
+ * no measure. */
+static int has_events(const struct oj_row_sources *sources)
+{
+    return sources->values != NULL && sources->values->event != NULL;
+}
+
+static void find_event_name(const struct oj_row_sources *sources,
+                            const struct oj_row_place *place,
+                            struct oj_value *value)
+{
+    const struct oj_pair_values *values = sources->values;
+    if (has_events(sources) && place->entry >= 0)
+        value->raw.String =
+            (char *)values->event_name[values->event[place->entry]];
+    else
+        oj_value_set_null(value);
+}
+
 /* The value of a column in a row with a pair. */
 static void find_pair_value(const struct oj_row_cursor *cursor,
                             const struct oj_column *column,
@@ -375,6 +397,8 @@ static void find_pair_value(const struct oj_row_cursor *cursor,
             break;
         case OJ_COLUMN_MEASURE:
             value->raw.Real = sources->entries->measure[place->entry];
+            if (has_events(sources) && isnan(value->raw.Real))
+                oj_value_set_null(value);
             break;
         case OJ_COLUMN_RANK:
             value->raw.Integer64 = place->rank;
@@ -412,7 +436,9 @@ static oj_status find_value(const struct oj_row_cursor *cursor,
     if (!is_join_row && column->origin == OJ_COLUMN_AGGREGATE)
         return options->aggregate(options->aggregate_user, column->source,
                                   place->row - sources->first_row, value, err);
-    if (!is_join_row && column->origin == OJ_COLUMN_COUNT)
+    if (!is_join_row && column->origin == OJ_COLUMN_EVENT)
+        find_event_name(sources, place, value);
+    else if (!is_join_row && column->origin == OJ_COLUMN_COUNT)
         value->raw.Integer64 = place->n_pairs;
     else if (is_join_row && column->origin == OJ_COLUMN_JOIN_FID)
         value->raw.Integer64 = sources->batch->flat.fid[place->row];
@@ -474,7 +500,8 @@ static struct oj_row_view view_column(const struct oj_row_cursor *cursor, int c)
     }
     else if (!is_join_row && column->origin == OJ_COLUMN_JOIN_FID)
         set_number_view(&found, OJ_BY_JOIN_ROW, 'l', options->join_side->fid);
-    else if (!is_join_row && column->origin == OJ_COLUMN_MEASURE)
+    else if (!is_join_row && column->origin == OJ_COLUMN_MEASURE &&
+             !has_events(sources))
         set_number_view(&found, OJ_BY_ENTRY, 'g', sources->entries->measure);
     return found;
 }

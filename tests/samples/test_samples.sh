@@ -3,9 +3,9 @@
 # formats hold the same rows, joins, proof and map end well, and joins that ask
 # the same in two ways find the same.
 #
-#   test_samples.sh OGRJOIN MAKE_CITY
+#   test_samples.sh OGRJOIN MAKE_CITY FLEET
 set -euo pipefail
-ogrjoin=$1 make_city=$2
+ogrjoin=$1 make_city=$2 fleet=$3
 samples=$(dirname "$0")/../../samples
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -63,7 +63,24 @@ if /usr/bin/python3 -c 'import PyQt5.QtGui; from osgeo import ogr' 2>/dev/null; 
         "$dir/a/places_b.fgb" || fail "no shops"
     draw shops "$dir/shops.png" "$dir/shops.gpkg" "${below[@]}"
     gdalinfo "$dir/shops.png" | grep '^Size is 1100, 760' || fail "no shops"
+    mkdir "$dir/fleet"
+    "$fleet" -vehicles 20 -steps 90 "$dir/fleet"
+    draw fleet "$dir/fleet.png" "$dir/fleet" "${below[@]}"
+    gdalinfo "$dir/fleet.png" | grep '^Size is 1100, 1000' || fail "no fleet"
 fi
+
+# The library's events and the command's.
+mkdir "$dir/driven"
+"$fleet" -vehicles 300 -steps 60 "$dir/driven" >>"$dir/log"
+"$ogrjoin" -q -events -key vehicle -op within -oo X_POSSIBLE_NAMES=x \
+    -oo Y_POSSIBLE_NAMES=y -oo KEEP_GEOM_COLUMNS=NO -joo KEEP_GEOM_COLUMNS=NO \
+    -name_fid "" -crs ignore "$dir/driven/command.csv" "$dir/driven/reports.csv" \
+    "$dir/driven/fences.csv" || fail "-events ended with $?"
+tr -d '"' <"$dir/driven/command.csv" | sed 1d >"$dir/driven/command"
+cut -d, -f1-4 "$dir/driven/events.csv" | sed 1d >"$dir/driven/library"
+[ "$(wc -l <"$dir/driven/library")" -gt 50 ] || fail "too few events"
+cmp "$dir/driven/library" "$dir/driven/command" ||
+    fail "the library and the command found other events"
 
 # The joins one by one. Their summary lines have the pairs and the rows.
 mkdir "$dir/bin"

@@ -210,6 +210,19 @@ static const struct oj_parameter row_settings[] = {
      .kind = OJ_PARAMETER_KEPT},
     {"join_max_distance_field", .help = "rows: that of the join side",
      .kind = OJ_PARAMETER_KEPT},
+    {"events",
+     .help = "rows: changes, or all: a row for each right feature that a key "
+             "of the input has come to or left since its last row, with a "
+             "column event (enter, exit; of nearest change; all: stay, too)",
+     .kind = OJ_PARAMETER_KEPT},
+    {"key",
+     .help = "rows: with events: the column of the input that names what moves",
+     .kind = OJ_PARAMETER_KEPT},
+    {"state",
+     .help = "rows: with events: a file; the first row follows on the last one "
+             "of the stream that wrote it, and it is written behind the last "
+             "row",
+     .kind = OJ_PARAMETER_KEPT},
     {"batch_rows",
      .help = "rows: rows of the input that are read and joined at once; 0: up "
              "to a million, as suits the join (0)",
@@ -727,7 +740,7 @@ static const char of_rows[] =
     "nearest_point_fields|bearing_field|geometry|prefix|name_fid|name_distance|"
     "name_rank|name_similarity|name_difference|name_count|left_column|left_x|"
     "left_y|left_select|right_select|left_fid|left_crs|right_crs|crs|"
-    "batch_rows|input_rows";
+    "batch_rows|input_rows|events|key|state";
 
 int api_settings_find_alike(const struct ogrjoin_settings *a,
                             const struct ogrjoin_settings *b)
@@ -841,6 +854,8 @@ static const struct
     {"max_difference", "vector", NULL},
     {"norm", "vector", NULL},
     {"name_difference", "vector", NULL},
+    {"key", "events", NULL},
+    {"state", "events", NULL},
     {"left_x", "left_y", NULL},
     {"left_y", "left_x", NULL},
     {"right_x", "right_y", NULL},

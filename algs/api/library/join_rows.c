@@ -1,7 +1,9 @@
 #include "../../ogrjoin.h"
 
 #include "../../../flatten/base/oj_alloc.h"
+#include "../arrow/oj_arrow_plain_values.h"
 #include "../engine/oj_batch_parts.h"
+#include "api_events.h"
 #include "api_join_crs.h"
 #include "rows_output.h"
 
@@ -424,6 +426,17 @@ struct rows_stream
     struct oj_row_place *place; /* [MOST_PLACES] */
     int64_t first_place, n_places;
     struct rows_answer answer;
+
+    /* Rows are events; NULL: they are not. */
+    struct ogrjoin_events *events;
+    int64_t key; /* column of the input */
+    int has_text_keys;
+    struct oj_pair_values event_values;
+    int64_t *key_number; /* integers, or offsets of texts */
+    uint8_t *key_is_null;
+    char *key_bytes;
+    int64_t cap_key_number, cap_key_is_null, cap_key_bytes;
+
     struct oj_error error;
     oj_status failed; /* status of the call that failed */
 };
@@ -449,6 +462,10 @@ static void close_stream(struct rows_stream *s)
     oj_matches_free(&s->added_up);
     oj_pair_values_free(&s->values);
     oj_row_pick_free(&s->pick);
+    ogrjoin_events_free(s->events);
+    oj_free(s->key_number);
+    oj_free(s->key_is_null);
+    oj_free(s->key_bytes);
     oj_free(s->score);
     oj_free(s->is_matched);
     oj_free(s->place);
@@ -538,6 +555,141 @@ static oj_status open_output(struct rows_stream *s, struct oj_error *err)
     return OJ_OK;
 }
 
+/* ---- events ----------------------------------------------------------------
+ */
+
+/* The column of the key, and what its values are. */
+static oj_status find_key(struct rows_stream *s, struct oj_error *err)
+{
+    const char *name = api_setting_given(s->settings, "key");
+    enum oj_field_kind kind;
+    OJ_TRY(rows_side_find(&s->input, "key", name, &s->key, err));
+    kind = rows_side_field(&s->input, s->key).kind;
+    s->has_text_keys = kind == OJ_FIELD_TEXT;
+    if (s->has_text_keys ||
+        (oj_field_kind_is_integer(kind) && kind != OJ_FIELD_BOOLEAN))
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_ARG,
+                   "key \"%.100s\": keys are integers or texts, and this "
+                   "column is neither",
+                   name);
+}
+
+/* What decides pairs beside the relation. */
+static oj_status write_conditions(const struct ogrjoin_settings *settings,
+                                  char *text, size_t size, struct oj_error *err)
+{
+    static const char *const names[] = {"key", "on", "exclude",
+                                        "max_distance_field"};
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    {
+        const char *word = api_setting_given(settings, names[i]);
+        if (word == NULL)
+            continue;
+        n += (size_t)snprintf(text + n, size - n, "%s%s %s", n > 0 ? " " : "",
+                              names[i], word);
+        if (n >= size)
+            return oj_fail(err, OJ_ERR_LIMIT, "%s has too many letters",
+                           names[i]);
+    }
+    return OJ_OK;
+}
+
+static oj_status open_events(struct rows_stream *s, struct oj_error *err)
+{
+    const char *which = api_setting_given(s->settings, "events");
+    const char *state = api_setting_given(s->settings, "state");
+    char conditions[400] = "";
+    int with_stays, is_there;
+    if (which == NULL)
+        return OJ_OK;
+    OJ_TRY(api_events_read_words(which, &with_stays, err));
+    OJ_TRY(find_key(s, err));
+    OJ_TRY(write_conditions(s->settings, conditions, sizeof conditions, err));
+    OJ_TRY(api_events_new(s->index->index, with_stays, s->has_text_keys,
+                          conditions, &s->events, err));
+    s->event_values.event_name = oj_event_names;
+    if (state == NULL)
+        return OJ_OK;
+    OJ_TRY(api_events_load(s->events, state, &is_there, err));
+    if (!is_there)
+        api_settings_notify(s->settings,
+                            "the state %.400s is not there yet: the stream "
+                            "begins without one",
+                            state);
+    return OJ_OK;
+}
+
+static oj_status add_key_text(struct rows_stream *s, int64_t row,
+                              const struct oj_plain_value *value,
+                              struct oj_error *err)
+{
+    const int64_t at = s->key_number[row];
+    const int64_t n = value->form == OJ_PLAIN_TEXT ? value->n : 0;
+    OJ_ROOM(s->key_bytes, at, at + n, s->cap_key_bytes, err);
+    if (n > 0)
+        memcpy(s->key_bytes + at, value->text, (size_t)n);
+    s->key_number[row + 1] = at + n;
+    return OJ_OK;
+}
+
+/* Of n rows of the batch. */
+static oj_status read_keys(struct rows_stream *s, int64_t first, int64_t n,
+                           struct oj_event_keys *keys, struct oj_error *err)
+{
+    const struct ArrowSchema *schema = s->input.schema.children[s->key];
+    struct oj_arrow_room room;
+    OJ_ROOM(s->key_number, 0, n + 1, s->cap_key_number, err);
+    OJ_ROOM(s->key_is_null, 0, n, s->cap_key_is_null, err);
+    s->key_number[0] = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct oj_plain_value value = {OJ_PLAIN_NULL, 0, 0, NULL, 0};
+        int64_t at;
+        const struct ArrowArray *array =
+            rows_chunks_at(&s->chunks, s->key, first + i, &at);
+        if (at >= 0)
+            OJ_TRY(oj_arrow_plain_value(schema, array, at, &room, &value, err));
+        s->key_is_null[i] = value.form == OJ_PLAIN_NULL;
+        if (s->has_text_keys)
+            OJ_TRY(add_key_text(s, i, &value, err));
+        else if (value.form == OJ_PLAIN_REAL)
+            return oj_fail(err, OJ_ERR_DATA,
+                           "a key is beyond the integers of 64 bits");
+        else
+            s->key_number[i] = value.integer;
+    }
+    keys->is_null = s->key_is_null;
+    keys->integer = s->has_text_keys ? NULL : s->key_number;
+    keys->offset = s->has_text_keys ? s->key_number : NULL;
+    keys->bytes = s->key_bytes;
+    return OJ_OK;
+}
+
+/* The events of a part in place of its pairs. */
+static oj_status make_events(struct rows_stream *s, const struct oj_flat *part,
+                             int64_t first, const struct oj_matches **pairs,
+                             struct oj_error *err)
+{
+    struct oj_event_keys keys = {NULL, NULL, NULL, NULL};
+    OJ_TRY(read_keys(s, first, part->n_features, &keys, err));
+    OJ_TRY(oj_events_add(s->events->events, &keys, part, *pairs,
+                         &s->events->rows, err));
+    s->event_values.event = s->events->rows.kind;
+    s->answer.values = &s->event_values;
+    *pairs = &s->events->rows.rows;
+    return OJ_OK;
+}
+
+static oj_status save_events(const struct rows_stream *s, struct oj_error *err)
+{
+    const char *state = api_setting_given(s->settings, "state");
+    return s->events != NULL && state != NULL
+               ? api_events_save(s->events, state, err)
+               : OJ_OK;
+}
+
 static oj_status make_index(struct rows_stream *s, struct ogrjoin_index *given,
                             struct oj_error *err)
 {
@@ -573,6 +725,8 @@ static oj_status open_rows_stream(struct rows_stream *s,
     struct ArrowSchema schema;
     OJ_TRY(api_settings_check_rows(s->settings, err));
     OJ_TRY(read_exclude(s->settings, err));
+    if (api_setting_given(s->settings, "events") != NULL)
+        s->settings->rows.how = OJ_HOW_INNER;
     OJ_TRY(api_stream_schema(&s->source, &schema, err));
     OJ_TRY(rows_side_open(&schema, API_SIDE_LEFT, s->settings, &s->input, err));
     OJ_TRY(open_side(s->rows, s->settings, &s->join, err));
@@ -582,7 +736,8 @@ static oj_status open_rows_stream(struct rows_stream *s,
     s->parts.max_pairs = MOST_PART_PAIRS;
     s->parts.sample = sample_rows;
     s->parts.user = s;
-    return open_output(s, err);
+    OJ_TRY(open_output(s, err));
+    return open_events(s, err);
 }
 
 /* ---- the input -------------------------------------------------------------
@@ -638,13 +793,15 @@ static int64_t choose_batch_rows(const struct rows_stream *s)
     return most < MOST_BATCH_ROWS ? most : MOST_BATCH_ROWS;
 }
 
-/* Reads the arrays of a batch, or all arrays; none at the end. */
+/* Arrays of some rows, or all of them; none at the end. Events of an array are
+ * given before the next one is waited for. */
 static oj_status read_arrays(struct rows_stream *s, struct oj_error *err)
 {
     const struct ogrjoin_settings *all = s->settings;
     int64_t most = choose_batch_rows(s);
     rows_chunks_clear(&s->chunks);
-    while (!s->source_ended && rows_chunks_rows(&s->chunks) < most)
+    while (!s->source_ended && rows_chunks_rows(&s->chunks) < most &&
+           (s->events == NULL || rows_chunks_rows(&s->chunks) == 0))
     {
         struct ArrowArray array;
         OJ_TRY(oj_check_cancel(all->options.cancel, err));
@@ -814,6 +971,11 @@ static oj_status begin_answer(struct rows_stream *s, const struct oj_flat *part,
         entries = oj_pair_values_matches(&s->values, pairs);
     }
     mark_matched(s, pairs);
+    if (s->events != NULL)
+    {
+        OJ_TRY(make_events(s, part, first, &pairs, err));
+        entries = pairs;
+    }
     if (s->output.aggregates != NULL)
     {
         OJ_TRY(rows_aggregates_add(s->output.aggregates, entries, &s->join_flat,
@@ -908,7 +1070,10 @@ static oj_status advance(struct rows_stream *s, struct oj_error *err)
                 if (s->state == STREAM_OTHERS)
                     begin_join_rows(s);
                 if (s->state == STREAM_ENDED)
+                {
                     OJ_TRY(notice_undecided(s));
+                    OJ_TRY(save_events(s, err));
+                }
                 break;
             case STREAM_JOINS:
                 OJ_TRY(join_rows_of_batch(s, err));

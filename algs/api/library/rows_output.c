@@ -162,6 +162,8 @@ static const char *format_of_computed(const struct oj_named_column *column)
             return "i";
         case OJ_FIELD_INT64:
             return "l";
+        case OJ_FIELD_TEXT:
+            return "u";
         default:
             return "g";
     }
@@ -239,7 +241,8 @@ static oj_status choose_computed(const struct rows_output *o,
         .name_difference = api_setting_given(s, "name_difference"),
         .overlap = api_setting_given(s, "overlap"),
         .nearest_point_fields = s->pairs.nearest_point,
-        .bearing_field = s->pairs.bearing};
+        .bearing_field = s->pairs.bearing,
+        .has_events = api_setting_given(s, "events") != NULL};
     char overlap[40];
     if (words.overlap == NULL &&
         (s->pairs.overlap_area || s->pairs.overlap_length ||
@@ -695,6 +698,28 @@ static oj_status make_counts(const struct batch *b, struct ArrowArray *out,
     return OJ_OK;
 }
 
+static oj_status make_event_names(const struct batch *b, struct ArrowArray *out,
+                                  struct oj_error *err)
+{
+    const struct oj_pair_values *values = b->answer->values;
+    struct oj_arrow_bytes_column column;
+    oj_status status = OJ_OK;
+    memset(&column, 0, sizeof column);
+    for (int64_t i = 0; i < b->n && status == OJ_OK; i++)
+    {
+        const char *name = values->event_name[values->event[b->place[i].entry]];
+        const size_t n = strlen(name);
+        char *to = NULL;
+        status = oj_arrow_bytes_column_add(&column, (int64_t)n, &to, err);
+        if (status == OJ_OK)
+            memcpy(to, name, n);
+    }
+    if (status == OJ_OK)
+        status = oj_arrow_bytes_column_finish(&column, out, err);
+    oj_arrow_bytes_column_free(&column);
+    return status;
+}
+
 static oj_status make_column(const struct batch *b, int64_t i,
                              struct ArrowArray *out, struct oj_error *err)
 {
@@ -722,6 +747,8 @@ static oj_status make_column(const struct batch *b, int64_t i,
             return make_counts(b, out, err);
         case OJ_COLUMN_PAIR_VALUE:
             return make_reals(b, column->source, out, err);
+        case OJ_COLUMN_EVENT:
+            return make_event_names(b, out, err);
         case OJ_COLUMN_AGGREGATE:
             break; /* all aggregates are made together elsewhere */
     }

@@ -99,9 +99,10 @@ struct clash
     const char *why, *text;
 };
 
-#define ROW_COLUMNS                                                            \
-    "name_fid|name_distance|name_similarity|name_difference|name_rank|"        \
-    "name_count|overlap|nearest_point_fields|bearing_field"
+#define ROW_COLUMNS_OF_PAIRS                                                   \
+    "name_similarity|name_difference|name_rank|name_count|overlap|"            \
+    "nearest_point_fields|bearing_field"
+#define ROW_COLUMNS "name_fid|name_distance|" ROW_COLUMNS_OF_PAIRS
 #define NEW_DATASET                                                            \
     "f|nln|dsco|lco|doo|nlt|overwrite|append|update|unsetFid|a_srs"
 
@@ -220,6 +221,27 @@ static const struct clash clashes[] = {
     {"agg", NULL, "how", "!left|inner",
      .text = "{agg} gives one row for each input row: {how} can be left, or "
              "inner for those with pairs only"},
+    /* Rows that are events. */
+    {"events", NULL, "in_place|benchmark|explain|write_spec",
+     .why = "events are written by a run of their own"},
+    {"events", .without = "key",
+     .text = "{events} needs {key}, the field that names what moves: {key "
+             "vehicle}"},
+    {"events", .when = takes_attributes,
+     .text = "{events} are of places: {op *} compares attributes"},
+    {"events", NULL, "how",
+     .why = "a row is written for each change, and for no other report"},
+    {"events", NULL, "k|ties",
+     .why = "an event is a change of the one nearest feature"},
+    {"events", NULL, "pick|agg|one_to_one|similar|vector|" ROW_COLUMNS_OF_PAIRS,
+     .why = "an event may be of a feature that was left, which is no pair"},
+    {"geometry", "nearest_point|connection|intersection", "events",
+     .why = "an event may be of a feature that was left, which is no pair"},
+    {"events", NULL, "unmatched_layer|unmatched_join_layer",
+     .why = "events are all that is written"},
+    {"events", NULL, "unordered_pairs",
+     .why = "the features of a key are compared, whatever their FIDs"},
+    {"events", NULL, "memory", .why = "the join side is held in memory"},
     {"agg", NULL, "name_count",
      .text = "{agg} names its columns itself: write \"count as "
              "{* name_count}\""},

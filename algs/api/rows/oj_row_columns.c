@@ -90,6 +90,9 @@ static oj_status add_all_computed_columns(const struct choice *c,
 {
     const struct oj_row_column_words *words = c->words;
     const struct oj_op_info *op = oj_op_get(words->relation->op);
+    if (words->has_events)
+        add_computed_column(c->columns, OJ_COLUMN_EVENT, 0, OJ_FIELD_TEXT,
+                            "event", NULL, NULL);
     add_computed_column(c->columns, OJ_COLUMN_JOIN_FID, 0, OJ_FIELD_INT64,
                         "join_fid", words->name_fid, "name_fid");
     if (op->measure != NULL && (op->takes & OJ_TAKES_ATTRIBUTES) == 0)

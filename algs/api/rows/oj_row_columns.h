@@ -48,6 +48,7 @@ struct oj_row_column_words
     const char *name_similarity, *name_difference;
     const char *overlap; /**< oj_row_words.h */
     int nearest_point_fields, bearing_field;
+    int has_events; /**< 1: rows are events */
 };
 
 /** A column that the join computes. */
@@ -66,9 +67,9 @@ struct oj_computed_column
 
 enum
 {
-    /* FID, measure, similarities, difference, rank, count, three sizes of the
-     * overlap, nearest point and bearing. */
-    OJ_MOST_COMPUTED_COLUMNS = 11 + OJ_MOST_TEXTS
+    /* Event, FID, measure, similarities, difference, rank, count, three sizes
+     * of the overlap, nearest point and bearing. */
+    OJ_MOST_COMPUTED_COLUMNS = 12 + OJ_MOST_TEXTS
 };
 
 /** Owner of names that it makes; borrows the others. Zeroed memory is a valid
@@ -85,6 +86,7 @@ struct oj_computed_columns
  *  anti joins nor aggregates, whose rows have none of these.
  *
  *   usual name                      there when
+ *   event                           rows are events
  *   join_fid                        always
  *   join_distance                   the join measures one
  *   join_similarity,                one for each condition on texts

@@ -93,7 +93,6 @@ struct order_build
     int64_t n;
     int64_t n_slices;
     const double *x, *y;
-    int is_listed;        /* 1: places alone are written */
     int64_t n_prefixes;   /* Morton key prefixes; 1 if one bucket holds all
                              points */
     int prefix_shift;     /* right shift from a key to its prefix */
@@ -138,10 +137,7 @@ static void scatter_points_of_slice_to_buckets(int64_t slice, int thread,
         if (key == NO_KEY)
             continue;
         at = start[b->bucket_of[(uint64_t)key >> shift]]++;
-        if (b->is_listed)
-            order.listed[at] = (uint32_t)i;
-        else
-            order.point[at] = (struct oj_ordered_point){x, y, key, (uint32_t)i};
+        order.point[at] = (struct oj_ordered_point){x, y, key, (uint32_t)i};
     }
 }
 
@@ -193,7 +189,7 @@ static oj_status cut_key_prefixes_into_buckets(struct order_build *b,
     return OJ_OK;
 }
 
-/* Everything but the room that the points or their places are written to. */
+/* Everything but the room that the points are written to. */
 static oj_status distribute_over_buckets(struct order_build *b, int n_threads,
                                          struct oj_error *err)
 {
@@ -337,79 +333,9 @@ oj_status oj_order_sort(struct oj_order *order, int n_threads,
     return status;
 }
 
-/* ---- buckets that are made one at a time --------------------------------- */
-
-/* Of one thread. */
-struct bucket_room
-{
-    struct oj_ordered_point *point, *scratch;
-    int64_t cap_point, cap_scratch;
-};
-
-struct order_visit
-{
-    struct oj_order *order;
-    const double *x, *y;
-    struct bucket_room *room; /* [n_threads] */
-    oj_order_visitor *visitor;
-    void *user;
-};
-
-static oj_status visit_bucket(int64_t bucket, int thread, void *user,
-                              struct oj_error *err)
-{
-    const struct order_visit *v = user;
-    const struct oj_order *order = v->order;
-    struct bucket_room *room = &v->room[thread];
-    const uint32_t *listed = order->listed + order->bucket_offset[bucket];
-    int64_t n = order->bucket_offset[bucket + 1] - order->bucket_offset[bucket];
-    OJ_ROOM(room->point, 0, n, room->cap_point, err);
-    OJ_ROOM(room->scratch, 0, n, room->cap_scratch, err);
-    for (int64_t i = 0; i < n; i++)
-    {
-        double x = v->x[listed[i]], y = v->y[listed[i]];
-        int64_t ahead = i + 24 < n ? listed[i + 24] : listed[i];
-        __builtin_prefetch(&v->x[ahead]);
-        __builtin_prefetch(&v->y[ahead]);
-        room->point[i] = (struct oj_ordered_point){
-            x, y, compute_key(order, x, y), listed[i]};
-    }
-    sort_points(room->point, n, order->sort_from_bit, room->scratch);
-    return v->visitor(room->point, n, thread, v->user, err);
-}
-
-oj_status oj_order_list(struct oj_order *order, int n_threads, int64_t n,
-                        const double *x, const double *y, struct oj_error *err)
-{
-    struct order_build b = {
-        .order = order, .n = n, .x = x, .y = y, .is_listed = 1};
-    OJ_TRY(check_count(n, err));
-    OJ_ROOM(order->listed, 0, n, order->cap_listed, err);
-    return distribute_over_buckets(&b, n_threads, err);
-}
-
-oj_status oj_order_visit(struct oj_order *order, int n_threads, const double *x,
-                         const double *y, oj_order_visitor *visitor, void *user,
-                         struct oj_error *err)
-{
-    struct order_visit v = {order, x, y, NULL, visitor, user};
-    oj_status status;
-    OJ_NEW_ZEROED(v.room, n_threads, err);
-    status =
-        oj_parallel_try(n_threads, order->n_buckets, 1, visit_bucket, &v, err);
-    for (int t = 0; t < n_threads; t++)
-    {
-        oj_free(v.room[t].point);
-        oj_free(v.room[t].scratch);
-    }
-    oj_free(v.room);
-    return status;
-}
-
 void oj_order_free(struct oj_order *order)
 {
     oj_free(order->bucket_offset);
     oj_free(order->point);
-    oj_free(order->listed);
     memset(order, 0, sizeof *order);
 }

@@ -36,8 +36,6 @@ struct oj_order
                               ignored */
     struct oj_box frame; /**< of the keys, and columns per unit in it */
     double scale;
-    uint32_t *listed; /**< [n_points] places by bucket, of oj_order_list() */
-    int64_t cap_listed;
 };
 
 /** Distributes n points (n < 2^32 - 1) over buckets, stable, with n_threads.
@@ -79,25 +77,6 @@ OJ_MUST_USE oj_status oj_order_sort(struct oj_order *order, int n_threads,
                                                       int thread, void *user,
                                                       struct oj_error *err),
                                     void *user, struct oj_error *err);
-
-/** As oj_order_build(), for points that are looked at once: 4 bytes are held of
- *  a point in place of 24, and a bucket is made when oj_order_visit() comes to
- *  it. */
-OJ_MUST_USE oj_status oj_order_list(struct oj_order *order, int n_threads,
-                                    int64_t n, const double *x, const double *y,
-                                    struct oj_error *err);
-
-/** n sorted points of a bucket, which are there until it returns. */
-typedef oj_status oj_order_visitor(const struct oj_ordered_point *point,
-                                   int64_t n, int thread, void *user,
-                                   struct oj_error *err);
-
-/** Calls visitor for each bucket of an order that was listed, of the x and y
- *  that it was listed of, with n_threads; its errors end the work. */
-OJ_MUST_USE oj_status oj_order_visit(struct oj_order *order, int n_threads,
-                                     const double *x, const double *y,
-                                     oj_order_visitor *visitor, void *user,
-                                     struct oj_error *err);
 
 void oj_order_free(struct oj_order *order);
 

@@ -288,18 +288,21 @@ static oj_status join_points_by_class(const struct nearest_points_batch *b,
     return OJ_OK;
 }
 
-static oj_status join_bucket(const struct oj_ordered_point *point, int64_t n,
-                             int thread, void *user, struct oj_error *err)
+static oj_status join_bucket(int64_t bucket, int thread, void *user,
+                             struct oj_error *err)
 {
     const struct nearest_points_batch *b = user;
     struct nearest_points_index *self = b->self;
+    const struct oj_order *order = &self->order;
+    int64_t first = order->bucket_offset[bucket];
+    int64_t n = order->bucket_offset[bucket + 1] - first;
     struct oj_nearest_output to = b->to;
     to.answers += thread;
     if (b->on_class != NULL)
-        return join_points_by_class(b, n, point, &self->scratch[thread], &to,
-                                    err);
-    return oj_nearest_points(&self->index, &self->scratch[thread], n, point,
-                             NULL, &to, err);
+        return join_points_by_class(b, n, order->point + first,
+                                    &self->scratch[thread], &to, err);
+    return oj_nearest_points(&self->index, &self->scratch[thread], n,
+                             order->point + first, NULL, &to, err);
 }
 
 static oj_status join_points(struct nearest_points_batch *b, int64_t n,
@@ -311,9 +314,9 @@ static oj_status join_points(struct nearest_points_batch *b, int64_t n,
     int n_threads = self->options.n_threads;
     oj_status status;
     self->cells.n_points += n;
-    OJ_TRY(oj_order_list(&self->order, n_threads, n, x, y, err));
+    OJ_TRY(oj_order_build(&self->order, n_threads, n, x, y, err));
     sorted = oj_clock_seconds();
-    status = oj_order_visit(&self->order, n_threads, x, y, join_bucket, b, err);
+    status = oj_order_sort(&self->order, n_threads, join_bucket, b, err);
     stats->sort_s += sorted - start;
     stats->index_bytes += atomic_exchange(&self->cells.new_bytes, 0);
     if (!self->options.timings)

@@ -23,7 +23,7 @@ from ._pairs import Index, Pairs, Validation, pairs, validate
 if TYPE_CHECKING:
     from . import geopandas
     from ._device import DeviceArray, DevicePairs
-    from ._join import join
+    from ._join import events, join
     from ._joined import Joined
     from ._scan import Scan, scan
     from .geopandas import sjoin, sjoin_nearest
@@ -44,6 +44,7 @@ __all__ = [
     "Validation",
     "__version__",
     "backends",
+    "events",
     "geopandas",
     "join",
     "pairs",
@@ -59,6 +60,7 @@ _LATER = {
     "DevicePairs": "_device",
     "Joined": "_joined",
     "Scan": "_scan",
+    "events": "_join",
     "geopandas": "",
     "join": "_join",
     "scan": "_scan",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Callable, Literal
 
 from . import _core, _crs
@@ -66,7 +67,7 @@ def join(
     right: Any,
     op: str = "intersects",
     *,
-    how: How = "left",
+    how: How | None = "left",
     k: int | None = None,
     max_distance: float | str | None = None,
     ties: Literal["first", "all"] | None = None,
@@ -153,3 +154,38 @@ def join(
     _agree(left, right.crs(settings["right_crs"]), settings)
     rows = _core.rows(stream.__arrow_c_stream__(), _words(settings))[0]
     return Joined(rows, left, _words(settings), progress, None)
+
+
+def events(
+    reports: Any,
+    fences: Any,
+    key: str,
+    op: str = "within",
+    *,
+    stays: bool = False,
+    state: str | os.PathLike[str] | None = None,
+    **settings: Any,
+) -> Joined:
+    """The events of reports, in their order: a row for each fence that a key has
+    entered or left since its last report.
+
+    reports, fences  as the sides of join(); a stream of record batches gives the
+                     events of each of them before the next one is asked for
+    key              column of the reports that names what moves: texts or integers.
+                     Reports without a key or a place give no event
+    op               within, intersects, coveredby ..., dwithin (with max_distance),
+                     nearest (the event is a change of the nearest one)
+    stays            True: a fence that a key stays in is an event, too
+    state            a file that the first report goes on from, and that is written
+                     behind the last event; one that is not there is an empty state
+    settings         as in join(): max_distance, on, x, y, fid, crs ...
+
+    An iterator of record batches (or read_all(), reader(), ...): the columns of the
+    reports, event ("enter", "exit", "stay", "change"), join_fid, join_distance where
+    the join has one, and the columns of the fences; those of an exit are the fence
+    that was left.
+    """
+    settings.update(events="all" if stays else "changes", key=key)
+    if state is not None:
+        settings["state"] = os.fspath(state)
+    return join(reports, fences, op, how=None, **settings)

@@ -114,25 +114,8 @@ class Joined:
         import pyarrow.parquet
 
         path = os.fspath(path)
-        columns = {}
-        for field in self.schema:
-            encoding = extension_of(field).removeprefix("geoarrow.")
-            if not encoding:
-                continue
-            if encoding != "wkb" and not _is_separated(field.type):
-                raise UnsupportedError(
-                    f"{field.name} is {encoding} of interleaved coordinates, which "
-                    "GeoParquet has no encoding for"
-                )
-            columns[field.name] = {
-                "encoding": "WKB" if encoding == "wkb" else encoding,
-                "geometry_types": [],
-                "crs": _crs.projjson(_crs.of_field(field)),
-            }
-        schema = self.schema
-        if columns:
-            first = self._geometry if self._geometry in columns else next(iter(columns))
-            geo = {"version": "1.1.0", "primary_column": first, "columns": columns}
+        schema, geo = self.schema, geo_metadata(self.schema, self._geometry)
+        if geo:
             schema = schema.with_metadata({b"geo": json.dumps(geo).encode()})
         # A name that others cannot guess, and "x": no link of theirs is followed.
         name = f".ogrjoin-{secrets.token_hex(8)}"
@@ -150,6 +133,30 @@ class Joined:
         finally:
             if os.path.exists(temporary):
                 os.remove(temporary)
+
+
+def geo_metadata(schema: Any, geometry: str | None) -> dict[str, Any]:
+    """What GeoParquet 1.1 says of the columns of a schema; geometry: the primary one.
+    Empty: there is no geometry."""
+    columns = {}
+    for field in schema:
+        encoding = extension_of(field).removeprefix("geoarrow.")
+        if not encoding:
+            continue
+        if encoding != "wkb" and not _is_separated(field.type):
+            raise UnsupportedError(
+                f"{field.name} is {encoding} of interleaved coordinates, which "
+                "GeoParquet has no encoding for"
+            )
+        columns[field.name] = {
+            "encoding": "WKB" if encoding == "wkb" else encoding,
+            "geometry_types": [],
+            "crs": _crs.projjson(_crs.of_field(field)),
+        }
+    if not columns:
+        return {}
+    first = geometry if geometry in columns else next(iter(columns))
+    return {"version": "1.1.0", "primary_column": first, "columns": columns}
 
 
 def _is_separated(kind: Any) -> bool:

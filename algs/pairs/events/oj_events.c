@@ -1,0 +1,761 @@
+#include "oj_events.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_hash_mix.h"
+
+#include <math.h>
+#include <string.h>
+
+enum
+{
+    FEW = 2,         /* features that a key holds without memory of its own */
+    BLOCK = 16,      /* rows whose keys are fetched at once */
+    FIRST_SLOTS = 64 /* a power of 2 */
+};
+
+/* Keys beyond this have no number. */
+#define MAX_KEYS (INT32_MAX - 1)
+
+struct key
+{
+    int64_t name;     /* the integer, or where its text begins */
+    int32_t n_text;   /* bytes */
+    uint32_t batch;   /* the last one that counted its features */
+    int32_t n;        /* features */
+    int32_t capacity; /* FEW: they are in few */
+    union
+    {
+        int32_t few[FEW];
+        int32_t *many;
+    } feature;
+};
+
+/* tag: bits of the hash that did not choose the slot */
+struct slot
+{
+    uint32_t tag;
+    uint32_t key; /* number + 1; 0: empty */
+};
+
+struct oj_events
+{
+    struct oj_event_rules rules;
+    int64_t n_features;
+    const int32_t *tie_rank;
+
+    struct key *key; /* [n_keys] */
+    int64_t n_keys, cap_keys;
+    struct slot *slot; /* [n_slots] a power of 2; at most half are used */
+    int64_t n_slots;
+    char *text; /* [n_text] of keys */
+    int64_t n_text, cap_text;
+
+    uint32_t batch;   /* number of the batch at hand */
+    int32_t *row_key; /* [rows of the batch] number of the key; -1: the row
+                         gives no events */
+    int64_t cap_row_key;
+    struct oj_event_counts counts, found; /* of all, and of the batch */
+};
+
+const char *const oj_event_names[OJ_N_EVENTS] = {"enter", "exit", "stay",
+                                                 "change"};
+
+void oj_event_rows_free(struct oj_event_rows *events)
+{
+    const struct oj_event_rows empty = {0};
+    oj_matches_free(&events->rows);
+    oj_free(events->kind);
+    *events = empty;
+}
+
+/* ---- features of a key ----------------------------------------------------
+ */
+
+static int32_t *features_of(struct key *key)
+{
+    return key->capacity > FEW ? key->feature.many : key->feature.few;
+}
+
+static void free_features(struct key *key)
+{
+    if (key->capacity > FEW)
+        oj_free(key->feature.many);
+    key->capacity = FEW;
+    key->n = 0;
+}
+
+/* Room for n features; those that are there stay. */
+static oj_status reserve_features(struct key *key, int64_t n,
+                                  struct oj_error *err)
+{
+    int64_t capacity = key->capacity;
+    int32_t *many;
+    if (n <= capacity)
+        return OJ_OK;
+    capacity = 2 * capacity < n ? n : 2 * capacity;
+    OJ_NEW(many, capacity, err);
+    memcpy(many, features_of(key), (size_t)key->n * sizeof *many);
+    if (key->capacity > FEW)
+        oj_free(key->feature.many);
+    key->feature.many = many;
+    key->capacity = (int32_t)capacity;
+    return OJ_OK;
+}
+
+/* Of a key that was in many features once and is in few now. */
+static void release_unused_features(struct key *key)
+{
+    int32_t few[FEW];
+    if (key->capacity <= 4 * FEW || key->n > FEW)
+        return;
+    memcpy(few, key->feature.many, (size_t)key->n * sizeof *few);
+    oj_free(key->feature.many);
+    memcpy(key->feature.few, few, (size_t)key->n * sizeof *few);
+    key->capacity = FEW;
+}
+
+/* There is room. */
+static void set_features(struct key *key, const int32_t *feature, int64_t n)
+{
+    int32_t *to = features_of(key);
+    for (int64_t i = 0; i < n; i++)
+        to[i] = feature[i];
+    key->n = (int32_t)n;
+}
+
+/* ---- keys -----------------------------------------------------------------
+ */
+
+static uint64_t hash_integer(int64_t name)
+{
+    return oj_hash_mix(UINT64_C(0x243F6A8885A308D3), &name);
+}
+
+static uint64_t hash_text(const char *text, int64_t n)
+{
+    uint64_t hash = oj_hash_mix(UINT64_C(0x243F6A8885A308D3), &n);
+    for (; n >= 8; n -= 8, text += 8)
+        hash = oj_hash_mix(hash, text);
+    if (n > 0)
+    {
+        char last[8] = {0};
+        memcpy(last, text, (size_t)n);
+        hash = oj_hash_mix(hash, last);
+    }
+    return hash;
+}
+
+/* The name of a row's key, as keys are looked for. */
+struct name
+{
+    uint64_t hash;
+    int64_t integer;
+    const char *text; /* NULL: integer */
+    int64_t n_text;
+};
+
+static struct name name_of_row(const struct oj_event_keys *keys, int64_t row)
+{
+    struct name name = {0};
+    if (keys->integer != NULL)
+    {
+        name.integer = keys->integer[row];
+        name.hash = hash_integer(name.integer);
+        return name;
+    }
+    name.text = keys->bytes + keys->offset[row];
+    name.n_text = keys->offset[row + 1] - keys->offset[row];
+    name.hash = hash_text(name.text, name.n_text);
+    return name;
+}
+
+static uint64_t first_slot(const struct oj_events *events, uint64_t hash)
+{
+    return hash & (uint64_t)(events->n_slots - 1);
+}
+
+static int is_key_of_name(const struct oj_events *events, const struct key *key,
+                          const struct name *name)
+{
+    if (!events->rules.has_texts)
+        return key->name == name->integer;
+    return key->n_text == name->n_text &&
+           memcmp(events->text + key->name, name->text, (size_t)name->n_text) ==
+               0;
+}
+
+/* Its slot, or the empty one where it belongs. */
+static struct slot *find_slot(const struct oj_events *events,
+                              const struct name *name)
+{
+    const uint32_t tag = (uint32_t)(name->hash >> 32);
+    uint64_t at = first_slot(events, name->hash);
+    for (;; at = (at + 1) & (uint64_t)(events->n_slots - 1))
+    {
+        struct slot *slot = &events->slot[at];
+        if (slot->key == 0 ||
+            (slot->tag == tag &&
+             is_key_of_name(events, &events->key[slot->key - 1], name)))
+            return slot;
+    }
+}
+
+static struct name name_of_key(const struct oj_events *events,
+                               const struct key *key)
+{
+    struct name name = {0};
+    name.integer = key->name;
+    if (!events->rules.has_texts)
+    {
+        name.hash = hash_integer(key->name);
+        return name;
+    }
+    name.text = events->text + key->name;
+    name.n_text = key->n_text;
+    name.hash = hash_text(name.text, name.n_text);
+    return name;
+}
+
+/* The slots are empty. */
+static void fill_slots(struct oj_events *events)
+{
+    for (int64_t i = 0; i < events->n_keys; i++)
+    {
+        const struct name name = name_of_key(events, &events->key[i]);
+        uint64_t at = first_slot(events, name.hash);
+        while (events->slot[at].key != 0)
+            at = (at + 1) & (uint64_t)(events->n_slots - 1);
+        events->slot[at].tag = (uint32_t)(name.hash >> 32);
+        events->slot[at].key = (uint32_t)i + 1;
+    }
+}
+
+/* All keys in new slots. */
+static oj_status make_slots(struct oj_events *events, int64_t n_slots,
+                            struct oj_error *err)
+{
+    struct slot *slots;
+    OJ_NEW_ZEROED(slots, n_slots, err);
+    oj_free(events->slot);
+    events->slot = slots;
+    events->n_slots = n_slots;
+    fill_slots(events);
+    return OJ_OK;
+}
+
+static oj_status copy_text(struct oj_events *events, const struct name *name,
+                           struct oj_error *err)
+{
+    if (name->n_text > INT32_MAX)
+        return oj_fail(err, OJ_ERR_LIMIT, "a key has more than 2^31 letters");
+    OJ_ROOM(events->text, events->n_text, events->n_text + name->n_text,
+            events->cap_text, err);
+    memcpy(events->text + events->n_text, name->text, (size_t)name->n_text);
+    events->n_text += name->n_text;
+    return OJ_OK;
+}
+
+/* A new key without features, in this slot or, where the slots had to grow, in
+ * another one. */
+static oj_status add_key(struct oj_events *events, const struct name *name,
+                         struct slot *slot, struct oj_error *err)
+{
+    const int64_t n = events->n_keys;
+    struct key *key;
+    if (n >= MAX_KEYS)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "more than %d keys are inside of features, or in one "
+                       "batch",
+                       MAX_KEYS);
+    if (2 * (n + 1) > events->n_slots)
+    {
+        OJ_TRY(make_slots(events, 2 * events->n_slots, err));
+        slot = find_slot(events, name);
+    }
+    OJ_ROOM(events->key, n, n + 1, events->cap_keys, err);
+    key = &events->key[n];
+    memset(key, 0, sizeof *key);
+    key->name = name->integer;
+    key->capacity = FEW;
+    if (name->text != NULL)
+    {
+        key->name = events->n_text;
+        OJ_TRY(copy_text(events, name, err));
+        key->n_text = (int32_t)name->n_text;
+    }
+    events->n_keys = n + 1;
+    slot->tag = (uint32_t)(name->hash >> 32);
+    slot->key = (uint32_t)n + 1;
+    return OJ_OK;
+}
+
+/* Drops keys without features. The texts of the others move down. */
+static void drop_empty_keys(struct oj_events *events)
+{
+    int64_t n = 0, n_text = 0;
+    for (int64_t i = 0; i < events->n_keys; i++)
+    {
+        struct key *key = &events->key[i];
+        if (key->n == 0)
+        {
+            free_features(key);
+            continue;
+        }
+        if (events->rules.has_texts)
+        {
+            memmove(events->text + n_text, events->text + key->name,
+                    (size_t)key->n_text);
+            key->name = n_text;
+            n_text += key->n_text;
+        }
+        events->key[n++] = *key;
+    }
+    events->n_keys = n;
+    events->n_text = n_text;
+}
+
+/* Before a batch, when many keys have come and gone: else each phone that ever
+ * passed by would stay. */
+static void forget_keys_that_have_gone(struct oj_events *events)
+{
+    const int64_t n_empty = events->n_keys - events->counts.n_inside;
+    if (4 * events->n_keys < events->n_slots || 2 * n_empty < events->n_keys)
+        return;
+    drop_empty_keys(events);
+    memset(events->slot, 0, (size_t)events->n_slots * sizeof *events->slot);
+    fill_slots(events);
+}
+
+/* ---- the rows of a batch --------------------------------------------------
+ */
+
+static int has_place(const struct oj_flat *reports, int64_t row)
+{
+    return oj_flat_is_points(reports)
+               ? !isnan(reports->x[row])
+               : reports->part_offset[row] < reports->part_offset[row + 1];
+}
+
+static int row_has_key(const struct oj_event_keys *keys, int64_t row)
+{
+    if (keys->is_null != NULL && keys->is_null[row])
+        return 0;
+    return keys->integer != NULL || keys->offset[row] < keys->offset[row + 1];
+}
+
+/* A number that no key has, also when numbers begin anew. */
+static void begin_batch(struct oj_events *events)
+{
+    if (++events->batch != 0)
+        return;
+    events->batch = 1;
+    for (int64_t i = 0; i < events->n_keys; i++)
+        events->key[i].batch = 0;
+}
+
+/* What is found of the rows of a batch. */
+struct report_batch
+{
+    const struct oj_event_keys *keys;
+    const struct oj_flat *reports;
+    const struct oj_matches *pairs;
+    struct oj_event_counts counts;
+    int64_t n_most; /* events: what a key had before the batch can end once,
+                       what a row brings can begin and end */
+};
+
+/* Room for the features of the key after a row of the batch. */
+static oj_status reserve_features_of_row(struct oj_events *events,
+                                         struct report_batch *b, int64_t row,
+                                         struct oj_error *err)
+{
+    const int64_t n =
+        oj_matches_end(b->pairs, row) - oj_matches_first(b->pairs, row);
+    struct key *key = &events->key[events->row_key[row]];
+    if (key->batch != events->batch)
+    {
+        b->n_most += key->n;
+        key->batch = events->batch;
+        release_unused_features(key);
+    }
+    b->n_most += 2 * n;
+    return reserve_features(key, n, err);
+}
+
+/* A run of rows on its way to its keys, in three steps that other runs stand
+ * between, so that what the next step reads has come from memory:
+ *
+ *   name    the hash of each row's key; its slot is fetched
+ *   fetch   the key that the slot holds is fetched
+ *   find    the key, or a new one, and room for its features
+ */
+struct key_block
+{
+    int64_t first;
+    int n;
+    struct name name[BLOCK];
+};
+
+/* row_key is -1 where a row gives no events. */
+static void name_rows_of_block(struct oj_events *events, struct report_batch *b,
+                               struct key_block *block)
+{
+    int32_t *row_key = events->row_key + block->first;
+    for (int i = 0; i < block->n; i++)
+    {
+        const int64_t row = block->first + i;
+        const struct name none = {0};
+        const int has_key = row_has_key(b->keys, row);
+        row_key[i] = has_key && has_place(b->reports, row) ? 0 : -1;
+        b->counts.n_without_key += !has_key;
+        b->counts.n_without_place += has_key && row_key[i] < 0;
+        block->name[i] = row_key[i] == 0 ? name_of_row(b->keys, row) : none;
+        __builtin_prefetch(
+            &events->slot[first_slot(events, block->name[i].hash)]);
+    }
+}
+
+static void fetch_keys_of_block(const struct oj_events *events,
+                                const struct key_block *block)
+{
+    for (int i = 0; i < block->n; i++)
+    {
+        const uint32_t key =
+            events->slot[first_slot(events, block->name[i].hash)].key;
+        if (key != 0)
+            __builtin_prefetch(&events->key[key - 1]);
+    }
+}
+
+static oj_status find_keys_of_block(struct oj_events *events,
+                                    struct report_batch *b,
+                                    const struct key_block *block,
+                                    struct oj_error *err)
+{
+    int32_t *row_key = events->row_key + block->first;
+    for (int i = 0; i < block->n; i++)
+    {
+        struct slot *slot;
+        if (row_key[i] < 0)
+            continue;
+        slot = find_slot(events, &block->name[i]);
+        if (slot->key == 0)
+        {
+            OJ_TRY(add_key(events, &block->name[i], slot, err));
+            row_key[i] = (int32_t)events->n_keys - 1;
+        }
+        else
+            row_key[i] = (int32_t)slot->key - 1;
+        OJ_TRY(reserve_features_of_row(events, b, block->first + i, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status find_keys_of_batch(struct oj_events *events,
+                                    struct report_batch *b,
+                                    struct oj_error *err)
+{
+    const int64_t n = b->pairs->n_rows;
+    const int64_t n_blocks = n / BLOCK + (n % BLOCK != 0);
+    struct key_block block[3];
+    for (int64_t i = 0; i < n_blocks + 2; i++)
+    {
+        struct key_block *named = &block[i % 3];
+        if (i < n_blocks)
+        {
+            named->first = i * BLOCK;
+            named->n =
+                (int)(n - named->first < BLOCK ? n - named->first : BLOCK);
+            name_rows_of_block(events, b, named);
+        }
+        if (i >= 1 && i <= n_blocks)
+            fetch_keys_of_block(events, &block[(i - 1) % 3]);
+        if (i >= 2)
+            OJ_TRY(find_keys_of_block(events, b, &block[(i - 2) % 3], err));
+    }
+    return OJ_OK;
+}
+
+/* ---- events ---------------------------------------------------------------
+ */
+
+/* The pairs of a report, and where its events go. */
+struct report
+{
+    const int32_t *feature; /* [n] */
+    const double *measure;  /* [n] */
+    int64_t n;
+    struct oj_event_rows *out;
+    int64_t at; /* the next entry */
+};
+
+static void put_event(struct report *r, enum oj_event event, int32_t feature,
+                      double measure)
+{
+    const int64_t at = r->at++;
+    r->out->rows.join_row[at] = feature;
+    r->out->rows.measure[at] = measure;
+    r->out->kind[at] = (uint8_t)event;
+}
+
+static int32_t rank_of(const struct oj_events *events, int32_t feature)
+{
+    return events->tie_rank != NULL ? events->tie_rank[feature] : feature;
+}
+
+/* Features of the key that are no pairs of the report. */
+static void put_exits(const struct oj_events *events, const int32_t *before,
+                      int64_t n_before, struct report *r)
+{
+    int64_t now = 0;
+    for (int64_t i = 0; i < n_before; i++)
+    {
+        const int32_t rank = rank_of(events, before[i]);
+        while (now < r->n && rank_of(events, r->feature[now]) < rank)
+            now++;
+        if (now == r->n || r->feature[now] != before[i])
+            put_event(r, OJ_EVENT_EXIT, before[i], (double)NAN);
+    }
+}
+
+/* Pairs of the report that the key had, or had not. */
+static void put_pairs(const struct oj_events *events, const int32_t *before,
+                      int64_t n_before, enum oj_event event, struct report *r)
+{
+    int64_t i = 0;
+    for (int64_t now = 0; now < r->n; now++)
+    {
+        const int32_t rank = rank_of(events, r->feature[now]);
+        while (i < n_before && rank_of(events, before[i]) < rank)
+            i++;
+        if ((i < n_before && before[i] == r->feature[now]) ==
+            (event == OJ_EVENT_STAY))
+            put_event(r, event, r->feature[now], r->measure[now]);
+    }
+}
+
+static void put_nearest_event(const struct oj_events *events, struct key *key,
+                              struct report *r)
+{
+    const int32_t before = key->n > 0 ? features_of(key)[0] : -1;
+    const int32_t now = r->n > 0 ? r->feature[0] : -1;
+    const double measure = r->n > 0 ? r->measure[0] : (double)NAN;
+    if (now != before)
+        put_event(r, OJ_EVENT_CHANGE, now, measure);
+    else if (events->rules.with_stays && now >= 0)
+        put_event(r, OJ_EVENT_STAY, now, measure);
+}
+
+/* Few numbers: a call would cost more. */
+static inline int are_equal(const int32_t *a, const int32_t *b, int64_t n)
+{
+    int64_t i = 0;
+    while (i < n && a[i] == b[i])
+        i++;
+    return i == n;
+}
+
+static void put_events_of_report(const struct oj_events *events,
+                                 struct key *key, struct report *r)
+{
+    const int32_t *before = features_of(key);
+    const int64_t n = key->n;
+    const int is_equal = n == r->n && are_equal(before, r->feature, n);
+    if (events->rules.is_nearest)
+    {
+        put_nearest_event(events, key, r);
+        return;
+    }
+    if (!is_equal)
+    {
+        put_exits(events, before, n, r);
+        put_pairs(events, before, n, OJ_EVENT_ENTER, r);
+    }
+    if (events->rules.with_stays)
+        put_pairs(events, before, n, OJ_EVENT_STAY, r);
+}
+
+/* Cannot fail: all memory is there. */
+static void put_events_of_rows(struct oj_events *events,
+                               const struct oj_matches *pairs,
+                               struct oj_event_rows *out)
+{
+    struct report r = {0};
+    r.out = out;
+    for (int64_t row = 0; row < pairs->n_rows; row++)
+    {
+        const int64_t first = oj_matches_first(pairs, row);
+        struct key *key;
+        out->rows.offset[row] = r.at;
+        if (row + BLOCK < pairs->n_rows && events->row_key[row + BLOCK] >= 0)
+            __builtin_prefetch(&events->key[events->row_key[row + BLOCK]]);
+        if (events->row_key[row] < 0)
+            continue;
+        key = &events->key[events->row_key[row]];
+        r.feature = pairs->join_row + first;
+        r.measure = pairs->measure + first;
+        r.n = oj_matches_end(pairs, row) - first;
+        put_events_of_report(events, key, &r);
+        events->counts.n_inside += (r.n > 0) - (key->n > 0);
+        set_features(key, r.feature, r.n);
+        out->rows.n_matched += r.at > out->rows.offset[row];
+    }
+    out->rows.offset[pairs->n_rows] = r.at;
+    out->rows.n_entries = out->rows.n_pairs = r.at;
+    for (int64_t i = 0; i < r.at; i++)
+        events->counts.n_events[out->kind[i]]++;
+}
+
+oj_status oj_events_prepare(struct oj_events *events,
+                            const struct oj_event_keys *keys,
+                            const struct oj_flat *reports,
+                            const struct oj_matches *pairs,
+                            struct oj_event_rows *out, int64_t *n_most,
+                            struct oj_error *err)
+{
+    const int64_t n = pairs->n_rows;
+    struct report_batch b = {.keys = keys, .reports = reports, .pairs = pairs};
+    if ((keys->integer == NULL) != events->rules.has_texts)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "keys are integers for some reports and texts for "
+                       "others");
+    if (reports->n_features != n)
+        return oj_fail(err, OJ_ERR_INTERNAL, "%lld reports, pairs of %lld",
+                       (long long)reports->n_features, (long long)n);
+    forget_keys_that_have_gone(events);
+    OJ_ROOM(events->row_key, 0, n, events->cap_row_key, err);
+    begin_batch(events);
+    OJ_TRY(find_keys_of_batch(events, &b, err));
+    events->found = b.counts;
+    *n_most = events->rules.is_nearest ? n : b.n_most;
+    OJ_TRY(oj_matches_reserve(&out->rows, n, *n_most, 1, err));
+    OJ_ROOM(out->kind, 0, *n_most, out->cap_kind, err);
+    return OJ_OK;
+}
+
+void oj_events_finish(struct oj_events *events, const struct oj_matches *pairs,
+                      struct oj_event_rows *out)
+{
+    put_events_of_rows(events, pairs, out);
+    events->counts.n_reports += pairs->n_rows;
+    events->counts.n_without_key += events->found.n_without_key;
+    events->counts.n_without_place += events->found.n_without_place;
+}
+
+oj_status oj_events_add(struct oj_events *events,
+                        const struct oj_event_keys *keys,
+                        const struct oj_flat *reports,
+                        const struct oj_matches *pairs,
+                        struct oj_event_rows *out, struct oj_error *err)
+{
+    int64_t n_most;
+    OJ_TRY(oj_events_prepare(events, keys, reports, pairs, out, &n_most, err));
+    oj_events_finish(events, pairs, out);
+    return OJ_OK;
+}
+
+/* ---- the whole ------------------------------------------------------------
+ */
+
+oj_status oj_events_new(const struct oj_event_rules *rules, int64_t n_features,
+                        const int32_t *tie_rank, struct oj_events **out,
+                        struct oj_error *err)
+{
+    struct oj_events *events;
+    oj_status status;
+    OJ_NEW_ZEROED(events, 1, err);
+    events->rules = *rules;
+    events->n_features = n_features;
+    events->tie_rank = tie_rank;
+    status = make_slots(events, FIRST_SLOTS, err);
+    if (status == OJ_OK)
+        *out = events;
+    else
+        oj_events_free(events);
+    return status;
+}
+
+void oj_events_free(struct oj_events *events)
+{
+    if (events == NULL)
+        return;
+    for (int64_t i = 0; i < events->n_keys; i++)
+        free_features(&events->key[i]);
+    oj_free(events->key);
+    oj_free(events->slot);
+    oj_free(events->text);
+    oj_free(events->row_key);
+    oj_free(events);
+}
+
+void oj_events_count(const struct oj_events *events,
+                     struct oj_event_counts *counts)
+{
+    *counts = events->counts;
+}
+
+const struct oj_event_rules *oj_events_rules(const struct oj_events *events)
+{
+    return &events->rules;
+}
+
+/* ---- keys one by one ------------------------------------------------------
+ */
+
+int oj_events_next_key(const struct oj_events *events, int64_t *at,
+                       struct oj_event_key *out)
+{
+    for (; *at < events->n_keys; ++*at)
+    {
+        struct key *key = &events->key[*at];
+        if (key->n == 0)
+            continue;
+        out->integer = key->name;
+        out->text = events->rules.has_texts ? events->text + key->name : NULL;
+        out->n_text = key->n_text;
+        out->n = key->n;
+        out->feature = features_of(key);
+        ++*at;
+        return 1;
+    }
+    return 0;
+}
+
+static oj_status check_features(const struct oj_events *events,
+                                const struct oj_event_key *key,
+                                struct oj_error *err)
+{
+    int is_good = key->n > 0 && (key->n == 1 || !events->rules.is_nearest);
+    for (int32_t i = 0; i < key->n && is_good; i++)
+        is_good = key->feature[i] >= 0 &&
+                  key->feature[i] < events->n_features &&
+                  (i == 0 || rank_of(events, key->feature[i - 1]) <
+                                 rank_of(events, key->feature[i]));
+    if (is_good)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_DATA, "a key has features that it cannot have");
+}
+
+oj_status oj_events_put_key(struct oj_events *events,
+                            const struct oj_event_key *key,
+                            struct oj_error *err)
+{
+    struct name name = {0};
+    struct slot *slot;
+    struct key *added;
+    OJ_TRY(check_features(events, key, err));
+    name.integer = key->integer;
+    name.text = key->text;
+    name.n_text = key->n_text;
+    name.hash = key->text != NULL ? hash_text(key->text, key->n_text)
+                                  : hash_integer(key->integer);
+    slot = find_slot(events, &name);
+    if (slot->key != 0)
+        return oj_fail(err, OJ_ERR_DATA, "a key comes twice");
+    OJ_TRY(add_key(events, &name, slot, err));
+    added = &events->key[events->n_keys - 1];
+    OJ_TRY(reserve_features(added, key->n, err));
+    set_features(added, key->feature, key->n);
+    events->counts.n_inside++;
+    return OJ_OK;
+}

@@ -1,0 +1,163 @@
+"""Boxes of rows, [n, 4] float64: xmin, ymin, xmax, ymax; NaN where a row has no
+place.  All rounding is outwards: a box may be too large and never too small."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from .._scan import extension_of
+
+RADIUS = 6371008.7714  # of the sphere, metres
+MOST = 1e150  # OJ_FLAT_MOST: there are no coordinates beyond
+
+# Distances and coordinates are computed with relative errors of a few 2^-53.
+# Boxes are widened by a thousand times that.
+_OF_DISTANCE = 2.0**-40
+_OF_COORDINATES = 2.0**-43
+_DEGREES = 1e-9  # 0.1 mm: more than the errors of sines and cosines here
+
+_KNOWN_TYPES = 7  # of shapely: curves have greater numbers, and no box here
+
+
+def _chunked(column: Any) -> Any:
+    return pa.chunked_array([column]) if isinstance(column, pa.Array) else column
+
+
+def _binary(column: Any) -> Any:
+    """One array of large binaries."""
+    column = _chunked(column)
+    if isinstance(column.type, pa.BaseExtensionType):
+        storage = column.type.storage_type
+        column = pa.chunked_array([chunk.storage for chunk in column.chunks], storage)
+    whole = column.cast(pa.large_binary()).combine_chunks()
+    return whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks)
+
+
+def _points(column: Any) -> Any:
+    """x, y of large binaries that are all the WKB of a point, or None."""
+    n = len(column)
+    if n == 0 or column.null_count:
+        return None
+    offset = np.frombuffer(column.buffers()[1], np.int64)[column.offset :][: n + 1]
+    if offset[-1] - offset[0] != 21 * n or (np.diff(offset) != 21).any():
+        return None
+    data = np.frombuffer(column.buffers()[2], np.uint8)[offset[0] : offset[-1]]
+    rows = data.reshape(n, 21)
+    if (rows[:, :5] != np.array([1, 1, 0, 0, 0], np.uint8)).any():
+        return None
+    return np.ascontiguousarray(rows[:, 5:]).view("<f8").astype(np.float64)
+
+
+def _numbers(column: Any) -> Any:
+    if isinstance(column, (pa.Array, pa.ChunkedArray)):
+        column = _chunked(column).cast(pa.float64()).to_numpy()
+    return np.asarray(column, dtype=np.float64)
+
+
+def of_points(x: Any, y: Any) -> Any:
+    """Boxes of two columns of numbers."""
+    x, y = _numbers(x), _numbers(y)
+    boxes = np.column_stack((x, y, x, y))
+    boxes[~(np.abs(boxes) <= MOST).all(axis=1)] = np.nan
+    return boxes
+
+
+def of_wkb(column: Any) -> Any:
+    """Boxes of a column of WKB.  What cannot be read here may be anywhere: the
+    library decides it."""
+    column = _binary(column)
+    xy = _points(column)
+    if xy is not None:
+        return of_points(xy[:, 0], xy[:, 1])
+    import shapely
+
+    shapes = shapely.from_wkb(column.to_numpy(zero_copy_only=False), on_invalid="ignore")
+    boxes = shapely.bounds(shapes)
+    kinds = shapely.get_type_id(shapes)
+    unread = (kinds > _KNOWN_TYPES) | ((kinds < 0) & np.asarray(column.is_valid()))
+    boxes[unread] = (-np.inf, -np.inf, np.inf, np.inf)
+    return boxes
+
+
+def of_table(table: Any, column: str | None, x: str | None = None, y: str | None = None) -> Any:
+    """Boxes of the rows of a table, whose places are this column, or x and y."""
+    if x is not None:
+        return of_points(table.column(x), table.column(y))
+    i = table.schema.get_field_index(column)
+    encoding = extension_of(table.schema.field(i)).removeprefix("geoarrow.")
+    if encoding in ("", "wkb"):
+        return of_wkb(table.column(i))
+    import shapely
+
+    from .._tables import _shapes_of
+
+    return shapely.bounds(np.asarray(_shapes_of(table.select([i]))))
+
+
+def _outwards(boxes: Any, by: Any) -> Any:
+    by = np.asarray(by, dtype=np.float64)[..., None]
+    low = np.nextafter(boxes[:, :2] - by, -np.inf)
+    high = np.nextafter(boxes[:, 2:] + by, np.inf)
+    return np.hstack((low, high))
+
+
+def _span_degrees(boxes: Any) -> Any:
+    """Boxes of longitudes and latitudes with all that great-circle arcs between
+    vertices in them cover, from -180 or later on.  Boxes as wide as 180 degrees
+    become the whole sphere: their edges may go either way round it."""
+    width = boxes[:, 2] - boxes[:, 0]
+    everywhere = ~(width < 180 - _DEGREES) & ~np.isnan(width)
+    half = np.cos(np.radians(np.where(everywhere, 0.0, width) / 2))
+    # An arc between two points at latitude b, w apart, culminates where
+    # tan = tan b / cos(w / 2); arcs from lower points stay below.
+    with np.errstate(invalid="ignore", over="ignore"):
+        up = np.degrees(np.arctan(np.tan(np.radians(np.clip(boxes[:, 3], 0, 90))) / half))
+        down = np.degrees(np.arctan(np.tan(np.radians(np.clip(boxes[:, 1], -90, 0))) / half))
+        north = np.where(width > 0, np.maximum(boxes[:, 3], up), boxes[:, 3])
+        south = np.where(width > 0, np.minimum(boxes[:, 1], down), boxes[:, 1])
+        start = boxes[:, 0] - 360 * np.floor((boxes[:, 0] + 180) / 360)
+    made = np.column_stack((start, south, start + width, north))
+    made[everywhere] = (-180, -90, 180, 90)
+    return made
+
+
+def _widen_degrees(boxes: Any, metres: Any) -> Any:
+    """Boxes of longitudes and latitudes, with all that is so far around them."""
+    angle = np.degrees(np.asarray(metres) * (1 + _OF_DISTANCE) / RADIUS) + _DEGREES
+    angle = np.minimum(np.broadcast_to(angle, len(boxes)), 180.0)
+    south, north = boxes[:, 1] - angle, boxes[:, 3] + angle
+    most = np.radians(np.minimum(np.maximum(-boxes[:, 1], boxes[:, 3]), 90))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        sine = np.sin(np.radians(np.minimum(angle, 90.0))) / np.cos(most)
+        aside = np.degrees(np.arcsin(np.minimum(sine, 1.0))) + _DEGREES
+    capped = (south <= -90 + _DEGREES) | (north >= 90 - _DEGREES)  # around a pole
+    west = np.where(capped, boxes[:, 0] - 360, boxes[:, 0] - aside)
+    east = np.where(capped, boxes[:, 0] + 360, boxes[:, 2] + aside)
+    return np.column_stack((west, south, east, north))
+
+
+def widened(boxes: Any, distance: Any, metric: str = "planar") -> Any:
+    """Boxes that meet those of everything within distance (a number, or one for
+    each row; NaN: nothing is) of the rows, as the library computes it."""
+    distance = np.maximum(np.nan_to_num(distance, nan=0.0, posinf=np.inf), 0.0)
+    if metric == "sphere":
+        made = _widen_degrees(_span_degrees(boxes), distance)
+    else:
+        with np.errstate(invalid="ignore", over="ignore"):
+            margin = np.abs(boxes).max(axis=1, initial=0.0) * _OF_COORDINATES
+            made = _outwards(boxes, distance * (1 + _OF_DISTANCE) + margin)
+    made[np.isnan(boxes).any(axis=1)] = np.nan
+    return made
+
+
+def centres(boxes: Any, metric: str = "planar") -> Any:
+    """[n, 2]: one place for each row, NaN without."""
+    with np.errstate(invalid="ignore"):
+        at = boxes[:, :2] / 2 + boxes[:, 2:] / 2
+    at[np.isnan(at) & ~np.isnan(boxes[:, :2])] = 0.0  # of a box without bounds
+    if metric == "sphere":
+        at[:, 0] -= 360 * np.floor((at[:, 0] + 180) / 360)
+    return at

@@ -1,0 +1,58 @@
+"""Which tiles a row of the join side goes to: a join of boxes by the library."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .boxes import MOST
+
+_POLYGON = 4  # OGRJOIN_POLYGON
+
+
+def _rectangles(boxes: Any) -> Any:
+    """A layer of polygons, a rectangle for each box."""
+    n = len(boxes)
+    boxes = np.clip(boxes, -MOST, MOST)
+    one = np.arange(n + 1, dtype=np.int64)
+    return _core.arrays(
+        n,
+        np.ascontiguousarray(boxes[:, [0, 2, 2, 0, 0]]).reshape(-1),
+        np.ascontiguousarray(boxes[:, [1, 1, 3, 3, 1]]).reshape(-1),
+        one,
+        np.full(n, _POLYGON, dtype=np.uint8),
+        one,
+        one * 5,
+    )
+
+
+def meeting(boxes: Any, others: Any, threads: int = 0) -> tuple[Any, Any]:
+    """(i, j) of all boxes i that meet others j, sorted, borders included."""
+    i = np.flatnonzero(~np.isnan(boxes).any(axis=1))
+    j = np.flatnonzero(~np.isnan(others).any(axis=1))
+    if len(i) == 0 or len(j) == 0:
+        return i[:0], j[:0]
+    settings = {"op": "bbox", "threads": threads}
+    index = _core.index(_rectangles(others[j]), settings, None, None)
+    _, offsets, right, *_ = _core.join(index, _rectangles(boxes[i]))
+    left = np.repeat(i, np.diff(np.frombuffer(offsets, "q")))
+    return left, j[np.frombuffer(right, "i")]
+
+
+def tiles_of_rows(
+    boxes: Any, reaches: Any, metric: str = "planar", threads: int = 0
+) -> tuple[Any, Any]:
+    """(row, tile), sorted: the rows of the join side, whose boxes are widened, and
+    the tiles whose reach they meet. A row without a place goes nowhere."""
+    if metric != "sphere":
+        return meeting(boxes, reaches, threads)
+    # Boxes of rows start within -180 to 180 and are less than 180 wide, or the
+    # whole sphere; those of tiles start there less what they are widened by.
+    n = len(reaches)
+    turns = (-720.0, -360.0, 0.0, 360.0, 720.0)
+    turned = np.vstack([reaches + (turn, 0, turn, 0) for turn in turns])
+    row, tile = meeting(boxes, turned, threads)
+    key = np.unique(row * n + tile % n) if n else row
+    return (key // n, key % n) if n else (row, tile)

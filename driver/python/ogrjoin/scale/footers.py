@@ -1,0 +1,170 @@
+"""Row groups of GeoParquet with their boxes, from footers alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.fs
+import pyarrow.parquet
+
+from .._errors import InvalidError
+from .._scan import mark_geometries
+from .boxes import MOST
+
+_EVERYWHERE = (-np.inf, -np.inf, np.inf, np.inf)
+_BATCH = 1 << 16  # rows
+_SIDES = ("xmin", "ymin", "xmax", "ymax")
+
+
+def open_filesystem(path: str | os.PathLike[str]) -> tuple[Any, str]:
+    """(file system of pyarrow, path there) of a path or a URI."""
+    path = os.fspath(path)
+    if "://" in path:
+        filesystem, inside = pyarrow.fs.FileSystem.from_uri(path)
+        return filesystem, inside
+    return pyarrow.fs.LocalFileSystem(), os.path.abspath(path)
+
+
+class RowGroups(NamedTuple):
+    """All row groups of a side, in the order of its rows.
+
+    files            paths
+    file, group      of each: its file, its number there
+    first_row        the number of its first row in the side
+    n_rows, n_bytes  rows, and bytes in memory before encoding
+    box              [n, 4]; infinite where the footer does not say; NaN where no
+                     row has a place
+    is_boxed         does the footer say?
+    """
+
+    filesystem: Any
+    files: list[str]
+    schema: Any
+    primary: str | None
+    file: Any
+    group: Any
+    first_row: Any
+    n_rows: Any
+    n_bytes: Any
+    box: Any
+    is_boxed: Any
+
+    def __len__(self) -> int:
+        return len(self.file)
+
+    def batches(self, groups: Any, columns: list[str] | None = None, threads: bool = True) -> Any:
+        """(number of the first row, record batch) of row groups, in their order."""
+        names = columns if columns is not None else self.schema.names
+        schema = pa.schema([self.schema.field(name) for name in names])
+        plain = schema.remove_metadata()
+        groups = np.asarray(groups, dtype=np.int64)
+        files = self.file[groups]
+        # Not by pyarrow.dataset: its fragments read row groups as a set has them.
+        for run in np.split(groups, np.flatnonzero(np.diff(files)) + 1):
+            if len(run) == 0:
+                continue
+            path = self.files[self.file[run[0]]]
+            with self.filesystem.open_input_file(path) as source:
+                file = pyarrow.parquet.ParquetFile(source, pre_buffer=True)
+                rows = iter(zip(self.first_row[run].tolist(), self.n_rows[run].tolist()))
+                row, end = 0, 0  # within a row group
+                for batch in file.iter_batches(
+                    _BATCH, [int(g) for g in self.group[run]], names, use_threads=threads
+                ):
+                    if batch.schema.names != names:
+                        batch = batch.select(names)
+                    if not batch.schema.equals(plain):
+                        batch = batch.cast(plain)
+                    at = 0
+                    while at < len(batch):  # a batch may hold rows of two groups
+                        while row == end:
+                            row, n = next(rows)
+                            end = row + n
+                        n = min(end - row, len(batch) - at)
+                        piece = batch.slice(at, n)
+                        yield row, pa.RecordBatch.from_arrays(piece.columns, schema=schema)
+                        row, at = row + n, at + n
+
+
+def _box_columns(schema: Any, column: str | None, xy: Any) -> list[str]:
+    """The paths of four columns whose least and greatest values bound the rows."""
+    if xy is not None:
+        return [xy[0], xy[1], xy[0], xy[1]]
+    geo = json.loads((schema.metadata or {}).get(b"geo", b"{}"))
+    told = geo.get("columns", {}).get(column, {}).get("covering", {}).get("bbox", {})
+    return [".".join(told[side]) for side in _SIDES if side in told]
+
+
+def _bound(chunk: Any, is_low: bool) -> float | None:
+    """The least or greatest value of a column's row group; None: it is unknown;
+    NaN: there is none."""
+    statistics = chunk.statistics
+    if statistics is None:
+        return None
+    if not statistics.has_min_max:
+        none = statistics.has_null_count and statistics.null_count == chunk.num_values
+        return float("nan") if none else None
+    value = float(statistics.min if is_low else statistics.max)
+    if chunk.physical_type == "FLOAT":  # perhaps rounded to it, inwards
+        away = np.float32(-np.inf if is_low else np.inf)
+        value = float(np.nextafter(np.float32(value), away))
+    return value if abs(value) <= MOST else None
+
+
+def _box_of_group(group: Any, chunks: list[int], geometry: int) -> Any:
+    """Four numbers, or None."""
+    if len(chunks) == 4:
+        box = [_bound(group.column(c), i < 2) for i, c in enumerate(chunks)]
+        return None if None in box else box
+    told = group.column(geometry).geo_statistics if geometry >= 0 else None
+    if told is None or told.xmin is None or told.ymin is None:
+        return None
+    if not told.xmin <= told.xmax:  # across the antimeridian
+        return (-180.0, told.ymin, 180.0, told.ymax)
+    return (told.xmin, told.ymin, told.xmax, told.ymax)
+
+
+def read_row_groups(path: str, column: str | None = None, xy: Any = None) -> RowGroups:
+    """Of a file or folder. column: of geometries, or None: the primary one; xy:
+    names of two columns of numbers in its place."""
+    filesystem, inside = open_filesystem(path)
+    dataset = pyarrow.dataset.dataset(inside, filesystem=filesystem, format="parquet")
+    if not dataset.files:
+        raise InvalidError(f"{path}: no Parquet file is there")
+    schema, primary = mark_geometries(dataset.schema)
+    column = column or primary
+    wanted = _box_columns(dataset.schema, column, xy)
+    file, group, n_rows, n_bytes, box, is_boxed = [], [], [], [], [], []
+    for i, fragment in enumerate(dataset.get_fragments()):
+        footer = fragment.metadata
+        paths = [footer.schema.column(c).path for c in range(footer.num_columns)]
+        chunks = [paths.index(name) for name in wanted if name in paths]
+        geometry = paths.index(column) if column in paths else -1
+        for g in range(footer.num_row_groups):
+            of_group = footer.row_group(g)
+            told = _box_of_group(of_group, chunks, geometry)
+            file.append(i)
+            group.append(g)
+            n_rows.append(of_group.num_rows)
+            n_bytes.append(of_group.total_byte_size)
+            box.append(_EVERYWHERE if told is None else told)
+            is_boxed.append(told is not None)
+    rows = np.array(n_rows, dtype=np.int64)
+    return RowGroups(
+        filesystem,
+        list(dataset.files),
+        schema,
+        primary,
+        np.array(file, dtype=np.int64),
+        np.array(group, dtype=np.int64),
+        np.cumsum(rows) - rows,
+        rows,
+        np.array(n_bytes, dtype=np.int64),
+        np.array(box, dtype=np.float64).reshape(-1, 4),
+        np.array(is_boxed, dtype=bool),
+    )

@@ -1,0 +1,181 @@
+"""A folder of GeoParquet 1.1 that is there as a whole or not at all.
+
+    .NAME.ogrjoin-JOB/        part-0000000003-TOKEN.parquet: one for each attempt of a task
+    NAME/                     part-00003.parquet: of the attempts that count
+
+Tasks write() into the first, and commit() makes it the second by renaming.  A job
+that fails, or is killed, leaves the former output, and the next run removes what
+it left.  One job at a time writes to an output.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from typing import Any, Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs
+import pyarrow.parquet
+
+from .._errors import InvalidError
+from .._joined import geo_metadata
+from .._scan import extension_of
+from . import boxes as _boxes
+from .footers import open_filesystem
+
+_SIDES = ("xmin", "ymin", "xmax", "ymax")
+_BOX = pa.struct([pa.field(side, pa.float64()) for side in _SIDES])
+_OBJECT_STORES = ("s3", "gcs", "abfs")  # they have no folders to rename
+_ROWS = 1 << 16  # of a row group
+
+
+def _box_column(boxes: Any) -> Any:
+    columns = [pa.array(np.ascontiguousarray(boxes[:, i])) for i in range(4)]
+    nowhere = pa.array(np.isnan(boxes).any(axis=1) | np.isinf(boxes).any(axis=1))
+    return pa.StructArray.from_arrays(columns, fields=list(_BOX), mask=nowhere)
+
+
+class ParquetOutput:
+    """Where the rows of a job go; it is pickled for its tasks.
+
+    boxes       the column that holds the boxes of the geometries; without one it is
+                made
+    overwrite   a folder that is there is replaced; else that is an error
+    """
+
+    def __init__(
+        self,
+        path: str,
+        schema: Any,
+        geometry: str | None,
+        *,
+        boxes: str | None = None,
+        overwrite: bool = False,
+    ) -> None:
+        self._path, self._overwrite = os.fspath(path), overwrite
+        self.schema = schema.remove_metadata()
+        self._geo = geo_metadata(schema, geometry)
+        self._geometry: str | None = self._geo.get("primary_column")
+        self._box, self._has_box = boxes, boxes is not None
+        if self._geometry is not None and self._is_wkb():
+            if boxes is None:
+                self._box = "bbox" if "bbox" not in schema.names else f"{self._geometry}_bbox"
+            told = {"bbox": {side: [self._box, side] for side in _SIDES}}
+            self._geo["columns"][self._geometry]["covering"] = told
+        self._job = secrets.token_hex(8)
+
+    def _is_wkb(self) -> bool:
+        field = self.schema.field(self._geometry)
+        return extension_of(field) in ("", "geoarrow.wkb")
+
+    def _places(self) -> tuple[Any, str, str, str]:
+        """(file system, folder, temporary folder, the former output's name)"""
+        filesystem, folder = open_filesystem(self._path)
+        folder = folder.rstrip("/")
+        parent, _, name = folder.rpartition("/")
+        temporary = f"{parent}/.{name}.ogrjoin-{self._job}"
+        return filesystem, folder, temporary, f"{temporary}.former"
+
+    def _leftovers(self, filesystem: Any, folder: str) -> list[Any]:
+        parent, _, name = folder.rpartition("/")
+        selector = pyarrow.fs.FileSelector(parent or "/", allow_not_found=True)
+        start = f".{name}.ogrjoin-"
+        return [f for f in filesystem.get_file_info(selector) if f.base_name.startswith(start)]
+
+    def begin(self) -> None:
+        """Before the first task: removes what earlier jobs left."""
+        filesystem, folder, temporary, _ = self._places()
+        kind = filesystem.get_file_info(folder).type
+        for left in self._leftovers(filesystem, folder):
+            if left.base_name.endswith(".former") and kind == pyarrow.fs.FileType.NotFound:
+                filesystem.move(left.path, folder)  # its job was killed while it renamed
+                kind = pyarrow.fs.FileType.Directory
+            else:
+                filesystem.delete_dir(left.path)
+        if kind == pyarrow.fs.FileType.File:
+            raise InvalidError(f"{self._path} is a file: the output is a folder of its own")
+        if kind == pyarrow.fs.FileType.Directory and not self._overwrite:
+            raise InvalidError(f"{self._path} exists: remove it, or write overwrite=True")
+        filesystem.create_dir(temporary, recursive=True)
+
+    def write(self, part: int, batches: Iterable[Any]) -> tuple[str, int]:
+        """(name of the file, rows) of a task: a file that only commit() shows. A part
+        without rows has no file, and the name ""."""
+        filesystem, _, temporary, _ = self._places()
+        name = f"part-{part:010d}-{secrets.token_hex(4)}.parquet"
+        path, n_rows, whole = f"{temporary}/{name}", 0, False
+        writer: Any = None
+        file: Any = None
+        schema, makes_box = self.schema, self._box is not None and not self._has_box
+        if makes_box:
+            schema = schema.append(pa.field(self._box, _BOX))
+        if self._geo:
+            schema = schema.with_metadata({b"geo": json.dumps(self._geo).encode()})
+        try:
+            for batch in batches:
+                if len(batch) == 0:
+                    continue
+                columns = list(batch.columns)
+                if makes_box:
+                    table = pa.Table.from_batches([batch])
+                    columns.append(_box_column(_boxes.of_table(table, self._geometry)))
+                if writer is None:
+                    file = filesystem.open_output_stream(path)
+                    writer = pyarrow.parquet.ParquetWriter(file, schema, compression="zstd")
+                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema), _ROWS)
+                n_rows += len(batch)
+            if writer is None:
+                return "", 0
+            writer.close()
+            file.close()
+            if filesystem.type_name == "local":
+                _sync(path)
+            whole = True
+        finally:
+            if not whole and file is not None:
+                file.close()
+                filesystem.delete_file(path)
+        return name, n_rows
+
+    def commit(self, names: Iterable[str]) -> None:
+        """Shows the files with these names, and no others."""
+        filesystem, folder, temporary, former = self._places()
+        kept = sorted(name for name in names if name)
+        selector = pyarrow.fs.FileSelector(temporary)
+        for file in filesystem.get_file_info(selector):
+            if file.base_name not in kept:
+                filesystem.delete_file(file.path)
+        width = max(5, len(str(len(kept))))  # names sort as parts do
+        parts = [f"part-{i:0{width}d}.parquet" for i in range(len(kept))]
+        for name, part in zip(kept, parts):
+            filesystem.move(f"{temporary}/{name}", f"{temporary}/{part}")
+        is_there = filesystem.get_file_info(folder).type != pyarrow.fs.FileType.NotFound
+        if filesystem.type_name in _OBJECT_STORES:
+            if is_there:
+                filesystem.delete_dir(folder)
+            for part in parts:
+                filesystem.move(f"{temporary}/{part}", f"{folder}/{part}")
+            filesystem.delete_dir(temporary)
+            return
+        if is_there:
+            filesystem.move(folder, former)
+        filesystem.move(temporary, folder)
+        if is_there:
+            filesystem.delete_dir(former)
+
+    def abort(self) -> None:
+        """Removes what the tasks have written."""
+        filesystem, _, temporary, _ = self._places()
+        if filesystem.get_file_info(temporary).type != pyarrow.fs.FileType.NotFound:
+            filesystem.delete_dir(temporary)
+
+
+def _sync(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,134 @@
+"""Tiles: the nodes of a k-d tree over a sample of the input's rows.
+
+A row belongs to the leaf whose half-open cell its centre is in, or, with a box
+larger than that leaf, to the first node above which is as large, so that one
+country does not stretch the reach of a block.  A node with too many rows is
+several tiles: its rows are dealt to them by their number.
+
+    node       0 root, 1 and 2 its children, ...
+    tile       first_tile[node] + row % n_tiles_of[node]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import boxes as _boxes
+
+SEED = 20150735
+_LEAF = -1
+
+
+def sample_rows(n: int, n_sample: int, seed: int = SEED) -> Any:
+    """Numbers of rows, ascending; the same for the same n."""
+    if n <= n_sample:
+        return np.arange(n)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    return np.sort(rng.choice(n, n_sample, replace=False))
+
+
+class Tiles:
+    """A tree, which is small: it is sent to every task as it is."""
+
+    def __init__(self, boxes: Any, n_tiles: int, metric: str = "planar") -> None:
+        """boxes: of a sample of rows; n_tiles: how many of the same size are
+        wanted.  There are some more, for large rows."""
+        self.metric = metric
+        # of each node: the axis that it is cut at, or _LEAF; where; its left
+        # child, the right one follows; its size
+        self._axis: list[int] = []
+        self._cut: list[float] = []
+        self._child: list[int] = []
+        self._size: list[tuple[float, float]] = []
+        at = _boxes.centres(boxes, metric)
+        has_place = np.isfinite(at).all(axis=1)
+        self._build(at[has_place], max(1, n_tiles))
+        self.axis, self.cut = np.array(self._axis), np.array(self._cut)
+        self.child, self.size = np.array(self._child), np.array(self._size)
+        del self._axis, self._cut, self._child, self._size
+        self.leaves = np.flatnonzero(self.axis == _LEAF)
+        counts = np.bincount(self.nodes(boxes[has_place]), minlength=len(self.axis))
+        share = max(1.0, counts.sum() / max(1, n_tiles))
+        # A node with half as much again as its share is dealt to two tiles.
+        self.n_tiles_of = np.maximum(1, np.round(counts / share)).astype(np.int64)
+        self.first_tile = np.cumsum(self.n_tiles_of) - self.n_tiles_of
+
+    def _add(self, at: Any) -> int:
+        size = np.ptp(at, axis=0) if len(at) else np.zeros(2)
+        self._axis.append(_LEAF)
+        self._cut.append(0.0)
+        self._child.append(_LEAF)
+        self._size.append((float(size[0]), float(size[1])))
+        return len(self._axis) - 1
+
+    def _build(self, at: Any, n_tiles: int) -> None:
+        work = [(self._add(at), at, n_tiles)]
+        while work:
+            node, at, n = work.pop()
+            if n < 2 or len(at) < 2:
+                continue
+            axis = int(self._size[node][1] > self._size[node][0])
+            if self._size[node][axis] == 0:
+                continue  # all at one place
+            along = np.sort(at[:, axis])
+            cut = along[len(at) * (n // 2) // n]
+            if cut == along[0]:  # rows below the cut: none
+                cut = along[np.searchsorted(along, cut, "right")]
+            is_low = at[:, axis] < cut
+            low, high = at[is_low], at[~is_low]
+            self._axis[node], self._cut[node] = axis, float(cut)
+            self._child[node] = self._add(low)
+            self._add(high)
+            # Tiles go to either side by its rows.
+            n_low = min(max(1, round(n * len(low) / len(at))), n - 1)
+            work.append((self._child[node], low, n_low))
+            work.append((self._child[node] + 1, high, n - n_low))
+
+    def __len__(self) -> int:
+        return int(self.n_tiles_of.sum())
+
+    def nodes(self, boxes: Any) -> Any:
+        """The node of each row with a place."""
+        at = _boxes.centres(boxes, self.metric)
+        with np.errstate(invalid="ignore"):
+            size = boxes[:, 2:] - boxes[:, :2]
+        node = np.zeros(len(boxes), dtype=np.int64)
+        going = np.arange(len(boxes))
+        while len(going):
+            here = node[going]
+            axis = self.axis[here]
+            is_inner = axis != _LEAF
+            going, here, axis = going[is_inner], here[is_inner], axis[is_inner]
+            below = self.child[here] + (at[going, axis] >= self.cut[here])
+            fits = (size[going] <= self.size[below]).all(axis=1)
+            going = going[fits]
+            node[going] = below[fits]
+        return node
+
+    def owners(self, boxes: Any, rows: Any) -> Any:
+        """The tile of each row; rows: their numbers. Rows without a place are
+        dealt to the leaves."""
+        rows = np.asarray(rows, dtype=np.int64)
+        node = self.nodes(boxes)
+        nowhere = np.isnan(boxes).any(axis=1)
+        node[nowhere] = self.leaves[rows[nowhere] % len(self.leaves)]
+        return self.first_tile[node] + rows % self.n_tiles_of[node]
+
+
+def reaches(tiles: Any, boxes: Any, n_tiles: int) -> Any:
+    """The box around all boxes of each tile, which stand beside their tiles: those
+    of rows, or reaches of parts of the rows. NaN: there is none."""
+    made = np.full((n_tiles, 4), np.nan)
+    has_place = ~np.isnan(boxes).any(axis=1)
+    tiles, boxes = np.asarray(tiles)[has_place], boxes[has_place]
+    if len(tiles) == 0:
+        return made
+    order = np.argsort(tiles, kind="stable")
+    tiles, boxes = tiles[order], boxes[order]
+    start = np.flatnonzero(np.append(True, tiles[1:] != tiles[:-1]))
+    low = np.minimum.reduceat(boxes[:, :2], start, axis=0)
+    high = np.maximum.reduceat(boxes[:, 2:], start, axis=0)
+    made[tiles[start]] = np.hstack((low, high))
+    return made

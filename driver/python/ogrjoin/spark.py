@@ -1,0 +1,775 @@
+"""Joins of Spark DataFrames and of folders of GeoParquet, with one machine's answers.
+
+    from ogrjoin import spark as oj
+    oj.join(points_df, lots_df, op="nearest", max_distance=100, fid="id")
+    oj.join_files("points/", "lots/", "joined/", op="nearest", max_distance=100)
+
+Spark runs the tasks, moves the rows and runs again what fails; the library joins
+each tile in one call (ogrjoin.scale).  A task is a function of its input alone.
+
+    broadcast  the join side goes to every executor, whole; no shuffle
+    files      tasks read row groups of either side; no shuffle
+    shuffle    rows of both sides go to tiles, which are joined one after another
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Iterator, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from . import _crs
+from ._errors import InvalidError, UnsupportedError
+from ._pairs import Validation
+from ._scan import METADATA, NAME, extension_of
+from .scale.copies import tiles_of_rows
+from .scale.files import (
+    Explanation,
+    FilesPlan,
+    explain_files,
+    finish_files,
+    prepare_files,
+    run_task,
+)
+from .scale.parquet_out import ParquetOutput
+from .scale.tile_join import ROW, HeldSide, TileJoin
+from .scale.tiles import SEED, Tiles, reaches
+
+__all__ = ["Explanation", "explain", "join", "join_files", "validate"]
+
+Way = Literal["broadcast", "shuffle"]
+
+JOIN_MEMORY = 512 << 20
+_TILE = "ogrjoin_tile"
+_SIDE = "ogrjoin_side"
+_PLACE = "ogrjoin_place"
+_TILE_ROWS = 1_000_000
+_SAMPLE = 20_000  # rows that tiles are made from
+_NEAR_SAMPLE = 20_000  # join rows that give nearest without a maximum its bounds
+_BATCH_ROWS = 1 << 17  # of the input, that a task joins at once
+_MEMORY_OF_BYTES = 2  # of a table: with its geometries as arrays and their index
+
+
+# ---- sides ---------------------------------------------------------------------
+
+
+class _Frame(NamedTuple):
+    """A side: a DataFrame whose geometry is WKB, and its schema in Arrow."""
+
+    df: Any
+    schema: Any
+    number: str | None  # the column of its rows' numbers, if it has one
+
+
+def _kind(field: Any) -> str:
+    """spark, sedona: a column of their geometries; binary; or "" """
+    name = type(field.dataType).__name__
+    if name == "GeometryType":
+        return "spark"
+    if name == "GeometryUDT" or "sedona" in type(field.dataType).__module__:
+        return "sedona"
+    return "binary" if name == "BinaryType" else ""
+
+
+def _column_of(df: Any, which: str, options: dict[str, Any]) -> str | None:
+    """The column of geometries, or None where two columns of numbers are given."""
+    told: Any = options.get(f"{which}_column")
+    if options.get(f"{which}_x") or (which == "left" and options.get("x")):
+        return None
+    if told is not None:
+        return str(told)
+    kinds: dict[str, str] = {field.name: _kind(field) for field in df.schema.fields}
+    typed = [name for name, kind in kinds.items() if kind in ("spark", "sedona")]
+    if len(typed) == 1:
+        return typed[0]
+    if not typed and kinds.get("geometry") == "binary":
+        return "geometry"
+    raise InvalidError(
+        f"the {which} side has no column of geometries that stands out: name the one "
+        f"to join by, {which}_column="
+    )
+
+
+def _arrow_schema(df: Any) -> Any:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(df.schema)
+
+
+def _frame(df: Any, which: str, options: dict[str, Any]) -> _Frame:
+    from pyspark.sql import functions as F
+
+    column = _column_of(df, which, options)
+    crs = _crs.text(options.get(f"{which}_crs"))
+    for field in df.schema.fields:
+        kind = _kind(field)
+        if kind == "spark" and field.name == column and crs is None:
+            srid = getattr(field.dataType, "srid", 0)
+            crs = f"EPSG:{srid}" if srid and srid > 0 else None
+        if kind in ("spark", "sedona"):
+            df = df.withColumn(field.name, F.expr(f"ST_AsBinary(`{field.name}`)"))
+    schema = _arrow_schema(df)
+    if column is not None:
+        i = schema.get_field_index(column)
+        if i < 0:
+            raise InvalidError(f"the {which} side has no column {column}")
+        told = {} if crs is None else {"crs": json.loads(crs) if crs[:1] == "{" else crs}
+        metadata = {NAME: b"geoarrow.wkb", METADATA: json.dumps(told).encode()}
+        schema = schema.set(i, schema.field(i).with_metadata(metadata))
+        options[f"{which}_column"] = column
+    return _Frame(df, schema, options.get(f"{which}_fid"))
+
+
+def _sides(left: Any, right: Any, options: dict[str, Any]) -> tuple[_Frame, _Frame, TileJoin]:
+    fid = options.pop("fid", None)
+    fids = (fid, fid) if fid is None or isinstance(fid, str) else fid
+    for which, name in zip(("left", "right"), fids):
+        if name is not None:
+            options[f"{which}_fid"] = name
+    options.setdefault("threads", 1)
+    options.setdefault("batch_rows", _BATCH_ROWS)
+    sides = _frame(left, "left", options), _frame(right, "right", options)
+    return *sides, TileJoin(sides[0].schema, sides[1].schema, options)
+
+
+def _check_fid(frame: _Frame, which: str) -> None:
+    from pyspark.sql import functions as F
+
+    name = f"`{frame.number}`"
+    odd = frame.df.groupBy(F.expr(name).alias("n")).count().where("n is null or count > 1")
+    found = odd.limit(1).collect()
+    if found:
+        value = "missing" if found[0]["n"] is None else f"{found[0]['n']} is there twice"
+        raise InvalidError(f"fid={frame.number} of the {which} side numbers no rows: {value}")
+
+
+def _numbered(frame: _Frame, which: str, checks: bool) -> Any:
+    """The DataFrame with ROW: the column of FIDs, or the row's number in its files of
+    Parquet, in the order of their paths."""
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as F
+
+    if frame.number is not None:
+        if checks:
+            _check_fid(frame, which)
+        return frame.df.withColumn(ROW, F.expr(f"cast(`{frame.number}` as bigint)"))
+    try:
+        df = frame.df.select(
+            "*",
+            F.col("_metadata.file_path").alias("_path"),
+            F.col("_metadata.row_index").alias("_index"),
+        )
+        last = df.groupBy("_path").agg(F.max("_index").alias("last")).collect()
+    except AnalysisException:
+        raise InvalidError(
+            f"rows of the {which} side need a number that stays, for order and retries: "
+            "name a column of whole numbers, fid=, or read the frame from Parquet"
+        ) from None
+    last.sort(key=lambda row: row["_path"])
+    first, firsts = 0, []
+    for row in last:
+        firsts.append((row["_path"], first))
+        first += row["last"] + 1
+    if len(firsts) < 2:
+        return df.withColumn(ROW, F.col("_index")).drop("_path", "_index")
+    known = frame.df.sparkSession.createDataFrame(firsts, "_path string, _first bigint")
+    df = df.join(F.broadcast(known), "_path").withColumn(ROW, F.expr("_first + _index"))
+    return df.drop("_path", "_index", "_first")
+
+
+def _right_rows(frame: _Frame, job: TileJoin, checks: bool) -> Any:
+    """Numbered, with the columns of job.right_rows."""
+    df = _numbered(frame, "right", checks)
+    return df.drop(ROW) if job.right_fid is not None else df
+
+
+def _fitted(batch: Any, schema: Any) -> Any:
+    """The columns of a batch from Spark, in the types of a schema."""
+    columns = []
+    for field in schema:
+        column = batch.column(field.name)
+        columns.append(column if column.type.equals(field.type) else column.cast(field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _table(batches: Any, schema: Any) -> Any:
+    return pa.Table.from_batches([_fitted(batch, schema) for batch in batches], schema=schema)
+
+
+def _collected(df: Any, schema: Any) -> Any:
+    """A DataFrame here, in the order of its numbers."""
+    return _table(df.toArrow().to_batches(), schema)
+
+
+def _sampled(df: Any, n: int, n_rows: int) -> Any:
+    """Some n rows of n_rows."""
+    share = 1.0 if n_rows <= n else n / n_rows
+    return df if share >= 1 else df.sample(fraction=share, seed=SEED)
+
+
+# ---- tasks: what runs in Spark's Python workers --------------------------------
+
+_held: dict[str, HeldSide] = {}  # the side of the last broadcast join, by content
+
+
+def _take_broadcast(job: TileJoin, digest: str, content: Any) -> HeldSide:
+    if digest not in _held:
+        _held.clear()  # before the next is read
+        table = pa.ipc.open_stream(pa.py_buffer(content())).read_all()
+        _held[digest] = job.hold(table)
+    return _held[digest]
+
+
+def _out(job: TileJoin, rows: Any, schema: Any, places: _Places | None) -> Any:
+    """A batch for Spark: without the number of the row, or with its place."""
+    columns = [rows.column(name) for name in schema.names if name not in (ROW, _PLACE)]
+    if places is not None:
+        numbers = rows.column(ROW)
+        columns += [numbers, places.of(numbers)]
+    fields = list(schema)
+    columns = [c if c.type.equals(f.type) else c.cast(f.type) for c, f in zip(columns, fields)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+class _Places:
+    """Of joined rows, their place among those of one input row."""
+
+    def __init__(self) -> None:
+        self._last, self._n = -1, 0
+
+    def of(self, numbers: Any) -> Any:
+        row = np.asarray(numbers)
+        if len(row) == 0:
+            return pa.array([], pa.int64())
+        start = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
+        place = np.arange(len(row)) - np.repeat(start, np.diff(np.append(start, len(row))))
+        if row[0] == self._last:
+            n = len(row) if len(start) == 1 else start[1]
+            place[:n] += self._n
+        self._last, self._n = row[-1], int(place[-1]) + 1
+        return pa.array(place)
+
+
+class _BroadcastTask:
+    def __init__(self, job: TileJoin, digest: str, content: Any, schema: Any, ordered: bool):
+        self._job, self._digest, self._content = job, digest, content
+        self._schema, self._ordered = schema, ordered
+
+    def _left(self, batches: Any) -> Iterator[Any]:
+        first = 0
+        for batch in batches:
+            if ROW not in batch.schema.names:  # nothing asks for it
+                numbers = pa.array(np.arange(first, first + len(batch)))
+                batch = batch.append_column(ROW, numbers)
+            first += len(batch)
+            yield _fitted(batch, self._job.left_rows)
+
+    def __call__(self, batches: Any) -> Iterator[Any]:
+        held = _take_broadcast(self._job, self._digest, self._content)
+        left = pa.RecordBatchReader.from_batches(self._job.left_rows, self._left(batches))
+        places = _Places() if self._ordered else None
+        for rows in held.joined(left):
+            yield _out(self._job, rows, self._schema, places)
+
+
+class _ReachTask:
+    """Input rows -> of each tile, the box of its rows here and their number."""
+
+    schema = f"{_TILE} int, a double, b double, c double, d double, n bigint"
+
+    def __init__(self, job: TileJoin, tiles: Tiles, sample: Any) -> None:
+        self.job, self._tiles, self._sample = job, tiles, sample
+
+    def assign(self, table: Any) -> tuple[Any, Any]:
+        bounds: Any = np.inf
+        if self.job.is_unbounded:
+            bounds = self.job.bounds(table, self._sample)
+        return self.job.assign(table, self._tiles, bounds)
+
+    def __call__(self, batches: Any) -> Iterator[Any]:
+        n = len(self._tiles) + 1
+        boxes, counts = np.full((n, 4), np.nan), np.zeros(n, dtype=np.int64)
+        for table in _gathered(batches, self.job.left_rows):
+            tile, reach = self.assign(table)
+            counts += np.bincount(tile, minlength=n)
+            both = np.concatenate((np.arange(n), tile))
+            boxes = reaches(both, np.vstack((boxes, reach)), n)
+        some = np.flatnonzero(counts)
+        sides = [pa.array(boxes[some, i].copy()) for i in range(4)]
+        columns = [pa.array(some.astype(np.int32)), *sides, pa.array(counts[some])]
+        yield pa.RecordBatch.from_arrays(columns, names=[_TILE, "a", "b", "c", "d", "n"])
+
+
+def _gathered(batches: Any, schema: Any) -> Iterator[Any]:
+    """Tables of some _BATCH_ROWS rows, of those columns of a schema that they have."""
+    kept: list[Any] = []
+    n = 0
+    for batch in batches:
+        if not kept:
+            schema = pa.schema([field for field in schema if field.name in batch.schema.names])
+        kept.append(_fitted(batch, schema))
+        n += len(batch)
+        if n >= _BATCH_ROWS:
+            yield pa.Table.from_batches(kept, schema=schema)
+            kept, n = [], 0
+    if kept:
+        yield pa.Table.from_batches(kept, schema=schema)
+
+
+class _OwnerTask:
+    """Input rows -> input rows with their tile."""
+
+    def __init__(self, reach: _ReachTask, place: Any) -> None:
+        self._reach, self._place = reach, place
+
+    def __call__(self, batches: Any) -> Iterator[Any]:
+        for table in _gathered(batches, self._reach.job.left_rows):
+            tile = self._place[self._reach.assign(table)[0]]
+            table = table.append_column(_TILE, pa.array(tile.astype(np.int32)))
+            yield from table.replace_schema_metadata(None).to_batches()
+
+
+class _CopyTask:
+    """Join rows -> a copy for each tile whose reach they meet."""
+
+    def __init__(self, job: TileJoin, reach: Any) -> None:
+        self._job, self._reach = job, reach
+
+    def __call__(self, batches: Any) -> Iterator[Any]:
+        for table in _gathered(batches, self._job.right_rows):
+            row, tile = tiles_of_rows(
+                self._job.right_boxes(table), self._reach, self._job.metric, 1
+            )
+            table = table.take(pa.array(row))
+            table = table.append_column(_TILE, pa.array(tile.astype(np.int32)))
+            yield from table.replace_schema_metadata(None).to_batches()
+
+
+def _runs(batches: Any) -> Iterator[tuple[int, int, Any]]:
+    """(tile, side, rows) of sorted batches."""
+    for batch in batches:
+        key = np.asarray(batch.column(_TILE)).astype(np.int64) * 2 + np.asarray(batch.column(_SIDE))
+        cuts = np.flatnonzero(key[1:] != key[:-1]) + 1
+        for a, b in zip([0, *cuts.tolist()], [*cuts.tolist(), len(key)]):
+            if b > a:
+                yield int(key[a] // 2), int(key[a] % 2), batch.slice(a, b - a)
+
+
+class _TileTask:
+    """Tiles, one after another: the join rows of each, and then its input rows."""
+
+    def __init__(self, job: TileJoin, schema: Any, ordered: bool, validates: bool) -> None:
+        self._job, self._schema, self._ordered = job, schema, ordered
+        self._validates = validates
+
+    def _side(self, rows: Any, name: str, schema: Any) -> Any:
+        struct = rows.column(name)
+        columns = [struct.field(i) for i in range(struct.type.num_fields)]
+        return _fitted(pa.RecordBatch.from_arrays(columns, names=schema.names), schema)
+
+    def __call__(self, batches: Any) -> Iterator[Any]:
+        runs = _runs(batches)
+        ahead = next(runs, None)
+        while ahead is not None:
+            tile, right = ahead[0], []
+            while ahead is not None and ahead[0] == tile and ahead[1] == 0:
+                right.append(self._side(ahead[2], "right", self._job.right_rows))
+                ahead = next(runs, None)
+
+            def left() -> Iterator[Any]:
+                nonlocal ahead
+                while ahead is not None and ahead[0] == tile:
+                    rows = self._side(ahead[2], "left", self._job.left_rows)
+                    ahead = next(runs, None)
+                    yield rows
+
+            table = pa.Table.from_batches(right, schema=self._job.right_rows)
+            del right
+            yield from self._joined(left(), table)
+
+    def _joined(self, left: Any, right: Any) -> Iterator[Any]:
+        schema = self._job.left_rows
+        if not self._validates:
+            places = _Places() if self._ordered else None
+            reader = pa.RecordBatchReader.from_batches(schema, left)
+            for rows in self._job.joined(reader, right):
+                yield _out(self._job, rows, self._schema, places)
+            return
+        table = pa.Table.from_batches(list(left), schema=schema)
+        found = self._job.validate(table, right)
+        yield pa.RecordBatch.from_pylist([found._asdict()], schema=self._schema)
+
+
+class _UnmatchedTask:
+    def __init__(self, job: TileJoin, schema: Any, ordered: bool) -> None:
+        self._job, self._schema, self._ordered = job, schema, ordered
+
+    def __call__(self, batches: Any) -> Iterator[Any]:
+        for table in _gathered(batches, self._job.right_rows):
+            numbers = table.column(self._job.right_number).combine_chunks()
+            at = 0
+            for rows in self._job.unmatched(table):
+                made = _out(self._job, rows, self._schema, _Places() if self._ordered else None)
+                if self._ordered:
+                    i = made.schema.get_field_index(_PLACE)
+                    place = numbers.slice(at, len(rows)).cast(pa.int64())
+                    made = made.set_column(i, self._schema.field(i), place)
+                at += len(rows)
+                yield made
+
+
+class _FilesTask:
+    schema = "name string, n bigint, numbers binary"
+
+    def __init__(self, plan: FilesPlan, output: ParquetOutput) -> None:
+        self._plan, self._output = plan, output
+
+    def __call__(self, batches: Any) -> Iterator[Any]:
+        for batch in batches:
+            for tile in batch.column(0).to_pylist():
+                name, n, numbers = run_task(self._plan, self._output, False, tile)
+                told = None if numbers is None else numbers.astype("<i8").tobytes()
+                columns = [pa.array([name]), pa.array([n]), pa.array([told], pa.binary())]
+                yield pa.RecordBatch.from_arrays(columns, names=["name", "n", "numbers"])
+
+
+# ---- on the driver ----------------------------------------------------------------
+
+
+class _Result(NamedTuple):
+    """What joined rows are for Spark."""
+
+    struct: Any
+    schema: Any  # the same in Arrow
+    is_ordered: bool
+
+
+def _result(job: TileJoin, is_ordered: bool) -> _Result:
+    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+    schema = job.unnumbered(job.schema)
+    if is_ordered:
+        schema = schema.append(pa.field(ROW, pa.int64())).append(pa.field(_PLACE, pa.int64()))
+    struct = from_arrow_schema(pa.schema([f.remove_metadata() for f in schema]))
+    return _Result(struct, to_arrow_schema(struct), is_ordered)
+
+
+def _broadcast(session: Any, content: bytes) -> Any:
+    """Something that gives content in a task."""
+    try:
+        sent = session.sparkContext.broadcast(content)
+    except Exception:  # Spark Connect: with the function, as far as it is not too large
+        return _Given(content)
+    return _Sent(sent)
+
+
+class _Given:
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def __call__(self) -> bytes:
+        return self._content
+
+
+class _Sent:
+    def __init__(self, sent: Any) -> None:
+        self._sent = sent
+
+    def __call__(self) -> Any:
+        return self._sent.value
+
+
+def _needs_left_numbers(options: dict[str, Any]) -> bool:
+    names = ("exclude", "exclude_self", "unordered", "unordered_pairs", "left_fid")
+    return any(options.get(name) for name in names)
+
+
+class _Tiled(NamedTuple):
+    """A shuffle that is planned."""
+
+    reach_task: _ReachTask
+    place: Any  # of each tile of the tree, its place among those with rows
+    reach: Any  # of those
+    n_rows: Any  # of those
+
+
+def _plan_tiles(
+    left: Any, right: Any, job: TileJoin, n_left: int, n_right: int | None, n_tiles: int | None
+) -> _Tiled:
+    """n_right: where it is known."""
+    session = left.sparkSession
+    if n_tiles is None:
+        cores = int(session.conf.get("spark.sql.shuffle.partitions", "8"))
+        cores = min(cores, 64)
+        n_tiles = max(min(cores, 1 + n_left // 10_000), -(-n_left // _TILE_ROWS))
+    sample = _table(_sampled(left, _SAMPLE, n_left).toArrow().to_batches(), job.left_rows)
+    tree = Tiles(job.left_boxes(sample), n_tiles, job.metric)
+    near = None
+    if job.is_unbounded:
+        n = right.count() if n_right is None else n_right
+        near = _collected(_sampled(right, _NEAR_SAMPLE, n), job.right_rows)
+    task = _ReachTask(job, tree, near)
+    needed = left if job.is_unbounded else left.select(*_quoted([*job.reach_columns, ROW]))
+    parts = needed.mapInArrow(task, _ReachTask.schema).toArrow()
+    boxes = np.column_stack([parts.column(c).to_numpy() for c in "abcd"])
+    tile = parts.column(_TILE).to_numpy()
+    counts = np.bincount(tile, parts.column("n").to_numpy(), len(tree) + 1).astype(np.int64)
+    some = np.flatnonzero(counts)
+    place = np.full(len(tree) + 1, -1)
+    place[some] = np.arange(len(some))
+    reach = reaches(tile, boxes, len(tree) + 1)
+    return _Tiled(task, place, reach[some], counts[some])
+
+
+def _quoted(names: Any) -> list[str]:
+    return ["`" + name.replace("`", "``") + "`" for name in dict.fromkeys(names)]
+
+
+def _shuffled(left: Any, right: Any, job: TileJoin, tiled: _Tiled) -> Any:
+    """Rows of both sides, each partition a tile, its join rows first."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import IntegerType, StructType
+
+    def tagged(df: Any, task: Any) -> Any:
+        return df.mapInArrow(task, StructType([*df.schema.fields]).add(_TILE, IntegerType()))
+
+    left_names, right_names = _quoted(job.left_rows.names), _quoted(job.right_rows.names)
+    left, right = left.select(*left_names), right.select(*right_names)
+    mine = tagged(left, _OwnerTask(tiled.reach_task, tiled.place)).select(
+        _TILE,
+        F.lit(1).alias(_SIDE),
+        F.col(ROW).alias(_PLACE),
+        F.struct(*left_names).alias("left"),
+        F.lit(None).cast(right.schema).alias("right"),
+    )
+    theirs = tagged(right, _CopyTask(job, tiled.reach)).select(
+        _TILE,
+        F.lit(0).alias(_SIDE),
+        F.expr(f"cast({_quoted([job.right_number])[0]} as bigint)").alias(_PLACE),
+        F.lit(None).cast(left.schema).alias("left"),
+        F.struct(*right_names).alias("right"),
+    )
+    both, n = theirs.unionByName(mine), max(1, len(tiled.reach))
+    if hasattr(both, "repartitionById"):
+        both = both.repartitionById(n, F.col(_TILE))
+    else:
+        both = both.repartition(n, _TILE)
+    return both.sortWithinPartitions(_TILE, _SIDE, _PLACE)
+
+
+def _broadcast_way(left: Any, right: Any, job: TileJoin, result: _Result) -> Any:
+    table = _collected(right, job.right_rows)
+    table = table.sort_by(job.right_number).combine_chunks()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    content = sink.getvalue().to_pybytes()
+    asked = repr(sorted((k, str(v)) for k, v in job.options.items()))
+    digest = hashlib.sha256(content + asked.encode()).hexdigest()
+    sent = _broadcast(left.sparkSession, content)
+    task = _BroadcastTask(job, digest, sent, result.schema, result.is_ordered)
+    return left.mapInArrow(task, result.struct)
+
+
+def _shuffle_way(left: Any, right: Any, job: TileJoin, result: _Result, tiled: _Tiled) -> Any:
+    rows = _shuffled(left, right, job, tiled)
+    task = _TileTask(job, result.schema, result.is_ordered, False)
+    return rows.mapInArrow(task, result.struct)
+
+
+def _bytes_of(df: Any, schema: Any, n: int) -> int:
+    """Of a frame of n rows in memory, from some of them."""
+    if n == 0:
+        return 0
+    some = _table(_sampled(df, 2_000, n).limit(4_000).toArrow().to_batches(), schema)
+    return int(some.nbytes / max(1, len(some)) * n)
+
+
+def _choose(way: str | None, right: Any, job: TileJoin, join_memory: int) -> tuple[str, int | None]:
+    """(way, number of join rows, where it had to be counted)"""
+    if way not in (None, "broadcast", "shuffle"):
+        raise InvalidError(f'way is "broadcast" or "shuffle", not {way!r}')
+    if way is not None:
+        return way, None
+    n = right.count()
+    n_bytes = _bytes_of(right, job.right_rows, n) * _MEMORY_OF_BYTES
+    return "broadcast" if n_bytes <= join_memory else "shuffle", n
+
+
+def join(
+    left: Any,
+    right: Any,
+    op: str = "intersects",
+    *,
+    way: Way | None = None,
+    tiles: int | None = None,
+    join_memory: int = JOIN_MEMORY,
+    order: Literal["input"] | None = None,
+    check_fid: bool = True,
+    **options: Any,
+) -> Any:
+    """The DataFrame of ogrjoin.join(left, right, op, ...), of two DataFrames.
+
+    way          "broadcast": the join side is sent to every executor; "shuffle":
+                 rows of both sides go to tiles; None: broadcast where the join side
+                 takes at most join_memory bytes
+    tiles        of a shuffle, roughly; default: a million input rows each
+    order        "input": rows in the order of their numbers, by a sort, for which
+                 Spark makes the rows twice; None: rows of one input row are
+                 together and in order
+    fid          column of whole numbers, each once, of both sides or (left, right);
+                 without one rows have the number of their place in the files of
+                 Parquet that they are read from. monotonically_increasing_id() is
+                 none: it changes when a task runs again
+    check_fid    looks whether numbers are missing or repeat, by a job of its own
+    left_crs     of geometries in binary columns, which have none; right_crs likewise
+    options      of ogrjoin.join(), but one_to_one, max_pairs, op disjoint, and op
+                 similar without max_distance
+
+    Geometries are WKB in a binary column, Spark's GEOMETRY, or Sedona's; those of
+    the result are WKB.  Tiles and their reaches are found at once, by jobs over the
+    places of the input; the join itself is lazy, as DataFrames are.
+    """
+    if order not in (None, "input"):
+        raise InvalidError(f'order is "input" or None, not {order!r}')
+    options["op"] = op
+    mine, theirs, job = _sides(left, right, options)
+    is_ordered = order == "input"
+    result = _result(job, is_ordered)
+    rights = _right_rows(theirs, job, check_fid)
+    chosen, n_right = _choose(way, rights, job, join_memory)
+    lefts = mine.df
+    if chosen == "shuffle" or is_ordered or _needs_left_numbers(options):
+        lefts = _numbered(mine, "left", check_fid)
+    tiled: _Tiled | None = None
+    if chosen == "shuffle":
+        tiled = _plan_tiles(lefts, rights, job, lefts.count(), n_right, tiles)
+
+    def joined(job: TileJoin, result: _Result) -> Any:
+        if tiled is None:
+            return _broadcast_way(lefts, rights, job, result)
+        return _shuffle_way(lefts, rights, job, result, tiled)
+
+    rows = joined(job, result)
+    if job.how in ("right", "full"):
+        pairs = job.of_pairs()
+        numbers = joined(pairs, _result(pairs, False)).select(pairs.fid_name).distinct()
+        number = _quoted([job.right_number])[0]
+        rest = rights.join(
+            numbers, rights[number] == numbers[pairs.fid_name], "left_anti"
+        ).mapInArrow(_UnmatchedTask(job, result.schema, is_ordered), result.struct)
+        rows = rows.unionByName(rest)
+    if is_ordered:
+        from pyspark.sql import functions as F
+
+        rows = rows.orderBy(F.col(ROW).asc_nulls_last(), _PLACE).drop(ROW, _PLACE)
+    return rows
+
+
+def explain(
+    left: Any,
+    right: Any,
+    op: str = "intersects",
+    *,
+    way: Way | None = None,
+    tiles: int | None = None,
+    join_memory: int = JOIN_MEMORY,
+    **options: Any,
+) -> Explanation:
+    """How join(), or with two paths join_files(), would run: way, tiles, copies of a
+    row of the join side, memory of a task."""
+    options["op"] = op
+    if isinstance(left, str):
+        return explain_files(left, right, tiles=tiles, **options)
+    mine, theirs, job = _sides(left, right, options)
+    rights = _right_rows(theirs, job, False)
+    chosen = _choose(way, rights, job, join_memory)[0]
+    n_left, n_right = mine.df.count(), rights.count()
+    n_bytes = _bytes_of(rights, job.right_rows, n_right)
+    rows = (n_left, n_right)
+    if chosen == "broadcast":
+        return Explanation("broadcast", 1, rows, 1.0, n_bytes * _MEMORY_OF_BYTES, (0, 0))
+    tiled = _plan_tiles(_numbered(mine, "left", False), rights, job, n_left, n_right, tiles)
+    some = _table(_sampled(rights, _SAMPLE, n_right).toArrow().to_batches(), job.right_rows)
+    _, tile = tiles_of_rows(job.right_boxes(some), tiled.reach, job.metric)
+    share = np.bincount(tile, minlength=len(tiled.reach)) / max(1, len(some))
+    most = int(share.max(initial=0) * n_bytes) * _MEMORY_OF_BYTES
+    return Explanation("shuffle", len(tiled.reach), rows, float(share.sum()), most, (0, 0))
+
+
+def validate(
+    left: Any,
+    right: Any,
+    op: str = "intersects",
+    *,
+    sample: float = 0.001,
+    tiles: int | None = None,
+    seed: int = SEED,
+    **options: Any,
+) -> Validation:
+    """Joins the rows of random tiles, which hold at least this share of the input,
+    twice, as join() and by GEOS, and compares the pairs and their distances.  on,
+    exclude, pick and agg are left out: all pairs of op are compared.  The row
+    numbers of a difference are those of its tile."""
+    options["op"] = op
+    mine, theirs, job = _sides(left, right, options)
+    rights = _right_rows(theirs, job, False)
+    lefts = _numbered(mine, "left", False)
+    n_left = lefts.count()
+    if tiles is None:
+        tiles = max(1, min(int(2 / max(sample, 1e-9)), n_left // 100))
+    tiled = _plan_tiles(lefts, rights, job, n_left, None, tiles)
+    order = np.random.Generator(np.random.PCG64(seed)).permutation(len(tiled.n_rows))
+    enough = np.searchsorted(np.cumsum(tiled.n_rows[order]), sample * n_left) + 1
+    chosen = [int(t) for t in order[:enough]]
+    from pyspark.sql import functions as F
+
+    rows = _shuffled(lefts, rights, job, tiled).where(F.col(_TILE).isin(chosen))
+    numbers = [name for name in Validation._fields if name != "kind"]
+    fields = [pa.field(name, pa.int64()) for name in numbers]
+    schema = pa.schema([*fields, pa.field("kind", pa.string())])
+    text = ", ".join(f"`{name}` bigint" for name in numbers) + ", kind string"
+    found = rows.mapInArrow(_TileTask(job, schema, False, True), text).toArrow().to_pylist()
+    sums = [sum(part[name] for part in found) for name in numbers[:6]]
+    first = next((part for part in found if part["kind"]), None)
+    at = (first["left"], first["right"], first["kind"]) if first else (-1, -1, None)
+    return Validation(*sums, *at)
+
+
+def join_files(
+    left: str,
+    right: str,
+    out: str,
+    op: str = "intersects",
+    *,
+    session: Any = None,
+    tiles: int | None = None,
+    overwrite: bool = False,
+    **options: Any,
+) -> int:
+    """ogrjoin.scale.join_files(), whose tasks run in Spark; returns the number of
+    rows.  Executors read and write the folders themselves: by paths that all of them
+    see, or by URIs.  session: default: the active one."""
+    if session is None:
+        from pyspark.sql import SparkSession
+
+        session = SparkSession.active()
+    options["op"] = op
+    options.setdefault("threads", 1)
+    options.setdefault("batch_rows", _BATCH_ROWS)
+    plan, output = prepare_files(left, right, out, options, tiles=tiles, overwrite=overwrite)
+    try:
+        made = []
+        if plan.n_tiles:
+            ids = session.range(0, plan.n_tiles, 1, plan.n_tiles)
+            for row in ids.mapInArrow(_FilesTask(plan, output), _FilesTask.schema).collect():
+                numbers = row["numbers"]
+                found = None if numbers is None else np.frombuffer(numbers, "<i8")
+                made.append((row["name"], row["n"], found))
+        return finish_files(plan, output, made)
+    except BaseException:
+        output.abort()
+        raise

@@ -1,0 +1,67 @@
+/** Reports that come on standard input without end, as CSV or GeoJSONSeq: a
+ *  layer in memory that holds the latest of them.
+ *
+ *   stdin --bytes--> complete records --driver of GDAL--> layer in memory
+ *                                                         (its rows: a batch)
+ *
+ *  GDAL's drivers read ahead: a report would wait in their buffers until others
+ *  come, and GeoJSONSeq's reads to the end before the first row.  Here records
+ *  are cut from the bytes as they arrive, and each run of them is opened as a
+ *  file in memory of its own, CSV behind the first line.  Fields and their
+ * types are those of the first batch, whole numbers of GeoJSONSeq being taken
+ * for reals because later ones can be; of a later batch values go into them by
+ *  name.  Other names are left out, and values that a field cannot hold become
+ *  NULL, with counts.
+ *
+ *  A batch is what has come until a quarter of the time that a report may wait
+ *  has passed since its first one; the rest of the time is for the join and the
+ *  writer.  One thread at a time uses a stream.
+ */
+#ifndef OJ_REPORT_STREAM_H
+#define OJ_REPORT_STREAM_H
+
+#include "../../flatten/base/oj_status.h"
+
+#include <gdal.h>
+#include <ogr_api.h>
+
+#include <stdint.h>
+
+struct oj_report_stream;
+
+/** 1 when name is that of standard input in one of the two formats, or in
+ *  whatever format its first bytes are of. */
+int oj_report_stream_is_name(const char *name);
+
+struct oj_report_stream_options
+{
+    const char *name;          /**< "/vsistdin/", or "CSV:/vsistdin/" */
+    const char **open_options; /**< of the format's driver, or NULL */
+    const char *key;           /**< a field whose whole numbers stay such */
+    double wait_s;             /**< that a report may wait */
+    int64_t most_rows;         /**< of a batch */
+};
+
+/** Waits for the first report, or the end, and makes the layer: *layer, the
+ *  only one of *dataset, which the caller closes after the stream.  What
+ *  options point at outlives the stream.
+ *  OJ_ERR_DATA: no such format; OJ_ERR_CANCELLED */
+OJ_MUST_USE oj_status
+oj_report_stream_open(const struct oj_report_stream_options *options,
+                      struct oj_report_stream **out, GDALDatasetH *dataset,
+                      OGRLayerH *layer, struct oj_error *err);
+
+/** For struct oj_read_options: replaces the rows of the layer by the next
+ *  batch, and waits for it.  Those of the opening are the first batch.
+ *  *n_rows 0: the end, or a signal has asked for it (oj_cancel.h) and all
+ *  complete records were given out. */
+oj_status oj_report_stream_refill(void *stream, int64_t *n_rows,
+                                  struct oj_error *err);
+
+/** Warns of what was left out. */
+void oj_report_stream_warn(const struct oj_report_stream *stream);
+
+/** Accepts NULL. */
+void oj_report_stream_close(struct oj_report_stream *stream);
+
+#endif

@@ -1,0 +1,522 @@
+"""-events: the rows of a plain sequential program over the pairs of the ordinary
+join, for random streams, cut at any place and continued with -state."""
+
+import csv
+import glob
+import signal
+import threading
+
+from e2e import *
+
+FIELDS = (("id", ogr.OFTInteger), ("vehicle", ogr.OFTString), ("number", ogr.OFTInteger64))
+# Joins and what they are asked with.
+JOINS = """
+-op within
+-op intersects
+-op coveredby
+-op dwithin -max_distance 6
+-op nearest -max_distance 9
+-op nearest
+-op within -on number=zone
+-op within -centroid_of join -invalid skip
+""".strip().split("\n")
+
+
+def reports(n, seed, n_keys=12, first=0, nulls=True):
+    """Vehicles that walk at random over a square of 100, on half numbers so that
+    borders are met; some reports without key, place or both."""
+    r = random.Random(seed)
+    place = {}
+    for i in range(first, first + n):
+        key = r.randrange(n_keys)
+        x, y = place.get(key, (r.uniform(0, 100), r.uniform(0, 100)))
+        x, y = (min(110, max(-10, c + r.choice((0, r.uniform(-8, 8))))) for c in (x, y))
+        place[key] = x, y = round(2 * x) / 2, round(2 * y) / 2
+        where = f"POINT ({x} {y})"
+        values = {"id": i, "vehicle": f"vehicle {key}", "number": key - 3}
+        odd = r.randrange(25) if nulls else 9
+        if odd in (0, 1):
+            values["vehicle"] = values["number"] = None
+        if odd in (1, 2):
+            where = None if odd == 1 else "POINT EMPTY"
+        yield where, values
+
+
+def fences(name, n=30, seed=3, fids=True):
+    """Squares that overlap, on whole numbers; FIDs in no order."""
+    r = random.Random(seed)
+    found = []
+    numbers = r.sample(range(5, 10 * n), n)
+    for i in range(n):
+        x, y, w, h = r.randrange(90), r.randrange(90), r.randrange(3, 40), r.randrange(3, 40)
+        ring = ((x, y), (x + w, y), (x + w, y + h), (x, y + h), (x, y))
+        where = "POLYGON ((" + ", ".join(f"{a} {b}" for a, b in ring) + "))"
+        row = where, {"fence": f"fence {i}", "zone": r.randrange(-3, 9)}
+        found.append((*row, numbers[i]) if fids else row)
+    return make(name, found, (("fence", ogr.OFTString), ("zone", ogr.OFTInteger)), kind=ogr.wkbPolygon)
+
+
+def pairs_of(words, left, right):
+    """{id of a report: [(fid, distance, fence)]} by the ordinary join."""
+    words = [w for w in words if w != "-events"]
+    succeeds(*words, "-how", "inner", "-unsetFid", "-overwrite", "pairs.gpkg", left, right)
+    found = {}
+    for v in Layer("pairs.gpkg").column_rows():
+        found.setdefault(v["id"], []).append((v["join_fid"], v.get("join_distance"), v["fence"]))
+    return found
+
+
+Layer.column_rows = lambda self: [row[2] for row in self.rows]
+
+
+def expected_events(words, left, right, key, stays, state):
+    """The plain sequential program; changes state, {key: {fid: fence}}."""
+    pairs = pairs_of(words, left, right)
+    found = []
+    for _, wkb, v in rows(left):
+        shape = ogr.CreateGeometryFromWkb(wkb) if wkb is not None else None
+        if v[key] is None or not is_joinable(shape):
+            continue
+        now = {fid: (d, fence) for fid, d, fence in pairs.get(v["id"], [])}
+        before = state.get(v[key], {})
+        if "nearest" in words:
+            if set(now) != set(before):
+                fid = next(iter(now), None)
+                d, fence = now.get(fid, (None, None))
+                found.append((v["id"], "change", fid, d, fence))
+            elif stays and now:
+                fid, (d, fence) = next(iter(now.items()))
+                found.append((v["id"], "stay", fid, d, fence))
+        else:
+            for fid in sorted(set(before) - set(now)):
+                found.append((v["id"], "exit", fid, None, before[fid]))
+            for fid in sorted(set(now) - set(before)):
+                found.append((v["id"], "enter", fid, *now[fid]))
+            for fid in sorted(set(now) & set(before)) if stays else ():
+                found.append((v["id"], "stay", fid, *now[fid]))
+        state[v[key]] = {fid: fence for fid, (_, fence) in now.items()}
+    return found
+
+
+def got_events(path):
+    return [
+        (v["id"], v["event"], v["join_fid"], v.get("join_distance"), v["fence"])
+        for v in Layer(path).column_rows()
+    ]
+
+
+def events(*words, key="vehicle", stays=False):
+    return ["-events", *(["all"] if stays else []), "-key", key, *words]
+
+
+def check_random_streams():
+    fences("fences.gpkg")
+    n = 0
+    for seed, line in enumerate(JOINS):
+        words = line.split()
+        for ending, key, stays, batch in (
+            (".gpkg", "vehicle", False, 262144),
+            (".fgb", "number", True, 7),
+            (".gpkg", "number", seed % 2, 1),
+        ):
+            left = "left" + ending
+            if os.path.exists(left):
+                os.remove(left)
+            # FlatGeobuf has no rows without geometry.
+            make(left, list(reports(400, seed, nulls=ending == ".gpkg")), FIELDS, kind=ogr.wkbPoint,
+                 lco=["SPATIAL_INDEX=NO"])
+            expected = expected_events(words, left, "fences.gpkg", key, stays, {})
+            succeeds(*events(*words, "-batch", batch, key=key, stays=stays), "-overwrite",
+                     "out.gpkg", left, "fences.gpkg")
+            same(got_events("out.gpkg"), expected, f"{line} {ending} {key} {stays} {batch}")
+            n += len(expected)
+    true(n > 2000, f"{n} events are too few")
+
+
+def check_cut_streams():
+    """Pieces of any length, one after another, give the events of the whole."""
+    fences("fences.gpkg")
+    r = random.Random(5)
+    for seed, line in enumerate(JOINS):
+        words = line.split()
+        stays = seed % 2 == 1
+        key = ("vehicle", "number")[seed // 2 % 2]
+        all_rows = list(reports(300, 20 + seed))
+        cuts = [0, *sorted(r.choices(range(300), k=4)), 300]
+        state, got, expected = {}, [], []
+        if os.path.exists("state"):
+            os.remove("state")
+        for a, b in zip(cuts, cuts[1:]):
+            if os.path.exists("left.gpkg"):
+                os.remove("left.gpkg")
+            make("left.gpkg", all_rows[a:b], FIELDS, kind=ogr.wkbPoint)
+            expected += expected_events(words, "left.gpkg", "fences.gpkg", key, stays, state)
+            succeeds(*events(*words, key=key, stays=stays), "-state", "state", "-overwrite", "out.gpkg",
+                     "left.gpkg", "fences.gpkg")
+            got += got_events("out.gpkg")
+        same(got, expected, f"{line} cut at {cuts}")
+
+
+def check_what_goes_with_events():
+    """Fields, conditions, names and filters have the meaning they have in a join."""
+    fences("fences.gpkg")
+    make("left.gpkg", list(reports(300, 9)), FIELDS, kind=ogr.wkbPoint)
+    words = events("-op", "within", "-select", "id", "-join_select", "fence", "-where", "id < 200",
+                   "-join_where", "zone > 2", "-name_fid", "f", "-geometry", "join")
+    succeeds(*words, "out.gpkg", "left.gpkg", "fences.gpkg")
+    found = Layer("out.gpkg")
+    same(list(found.fields), ["id", "event", "f", "fence"])
+    true(0 < len(found.rows) and max(found.column("id")) < 200, "the rows of -where")
+    same(found.kind, ogr.wkbPolygon)
+    # A column that is there already.
+    make("event.gpkg", [("POINT (1 1)", {"event": "x"})], (("event", ogr.OFTString),), kind=ogr.wkbPoint)
+    succeeds(*events("-op", "nearest", key="event"), "two.gpkg", "event.gpkg", "fences.gpkg")
+    same(list(Layer("two.gpkg").fields)[:3], ["event", "event_2", "join_fid_2"])
+
+
+def check_what_is_refused():
+    fences("fences.gpkg")
+    make("left.gpkg", list(reports(20, 9)), FIELDS + (("speed", ogr.OFTReal),), kind=ogr.wkbPoint)
+    ends = ["no.gpkg", "left.gpkg", "fences.gpkg"]
+    base = ["-op", "within"]
+    fails(*base, "-events", *ends, says="-key vehicle", op=False)
+    fails(*base, "-key", "vehicle", *ends, says="-key needs -events", op=False)
+    fails(*base, "-state", "s", *ends, says="-state needs -events", op=False)
+    for more in (["-how", "left"], ["-agg", "count"], ["-pick", "first"], ["-one_to_one"],
+                 ["-overlap", "area"], ["-name_count", "n"], ["-nearest_point_fields"],
+                 ["-geometry", "intersection"], ["-unmatched_layer", "u"], ["-memory", "1G"],
+                 ["-similar", "vehicle=fence:0.5"], ["-unordered_pairs"]):
+        fails(*base, "-events", "-key", "vehicle", *more, *ends, says=more[0], op=False)
+    fails("-op", "nearest", "-k", 2, "-events", "-key", "vehicle", *ends, says="-k", op=False)
+    fails("-op", "similar", "-similar", "vehicle=fence:0.5", "-events", "-key", "vehicle", *ends,
+          says="-events", op=False)
+    fails(*base, "-events", "-key", "speed", *ends, says=["-key speed", "Real"], op=False)
+    fails(*base, "-events", "-key", "vehicel", *ends, says="did you mean 'vehicle'", op=False)
+    fails(*base, "-events", "-key", "vehicle", "-explain", *ends[1:], op=False)
+    # Those of a dataset are refused in the same place.
+    fails(*base, "-events", "-key", "vehicle", "-write_spec", "no.ogrjoin", *ends[1:], op=False,
+          says=["-events", "read as a dataset", "stream of reports"])
+
+
+def state_bytes():
+    with open("state", "rb") as file:
+        return file.read()
+
+
+def check_states_that_do_not_fit():
+    """Another join layer, other options, other keys: refused, and the state stays."""
+    fences("fences.gpkg")
+    fences("others.gpkg", seed=4)
+    fences("fewer.gpkg", n=29)
+    make("left.gpkg", list(reports(200, 9)), FIELDS, kind=ogr.wkbPoint)
+    words = [*events("-op", "within"), "-state", "state"]
+    r = succeeds(*words, "out.gpkg", "left.gpkg", "fences.gpkg")
+    true("not there yet" in r.err, f"a first run says so: {r}")
+    for more, right, says in (
+        ([], "others.gpkg", "another join layer"),
+        ([], "fewer.gpkg", "29"),
+        (["-on", "number=zone"], "fences.gpkg", "other options"),
+    ):
+        fails(*words, *more, "no.gpkg", "left.gpkg", right, says=says, op=False)
+    fails(*events("-op", "intersects"), "-state", "state", "no.gpkg", "left.gpkg", "fences.gpkg",
+          says=["-op within", "-op intersects"], op=False)
+    fails(*events("-op", "within", key="number"), "-state", "state", "no.gpkg", "left.gpkg",
+          "fences.gpkg", says="-key vehicle", op=False)
+    fails(*events("-op", "within"), "-state", "left.gpkg", "no.gpkg", "left.gpkg", "fences.gpkg",
+          says="overwrite the input", op=False)
+    fails(*events("-op", "within"), "-state", "nowhere/state", "no.gpkg", "left.gpkg", "fences.gpkg",
+          says="-state", op=False)
+    # Stays may be asked for later, and the state of a run that fails stays.
+    succeeds(*events("-op", "within", stays=True), "-state", "state", "-overwrite", "out.gpkg",
+             "left.gpkg", "fences.gpkg")
+    before = state_bytes()
+    fails(*words, "-max_pairs", 10, "no.gpkg", "left.gpkg", "fences.gpkg", says="-max_pairs", op=False)
+    same(state_bytes(), before, "the state after a failure")
+
+
+def check_broken_states():
+    """Cut at any byte, and with any byte changed: one line, and nothing is written."""
+    fences("fences.gpkg")
+    make("left.gpkg", list(reports(60, 9, n_keys=3)), FIELDS, kind=ogr.wkbPoint)
+    words = [*events("-op", "within"), "-state", "state"]
+    succeeds(*words, "out.gpkg", "left.gpkg", "fences.gpkg")
+    whole = state_bytes()
+    r = random.Random(1)
+    for i in range(12):
+        at = r.randrange(len(whole))
+        broken = whole[:at] if i % 2 else whole[:at] + bytes([whole[at] ^ 1 << r.randrange(8)]) + whole[at + 1:]
+        with open("state", "wb") as file:
+            file.write(broken)
+        fails(*words, "no.gpkg", "left.gpkg", "fences.gpkg", says="state", op=False)
+    with open("state", "wb") as file:
+        file.write(b"")
+    fails(*words, "no.gpkg", "left.gpkg", "fences.gpkg", says="no state of events", op=False)
+
+
+def check_fids_that_repeat():
+    """A state names join features by FID."""
+    fences("fences.gpkg")
+    make("left.gpkg", list(reports(60, 9)), FIELDS, kind=ogr.wkbPoint)
+    twice = "SELECT 1 AS fid, fence, geom FROM fences"
+    words = [*events("-op", "within"), "-join_sql", twice]
+    r = run(*words, "out.gpkg", "left.gpkg", "fences.gpkg")
+    true(r.rc == 0, f"without a state they do: {r}")
+    if len(set(Layer("out.gpkg").column("join_fid"))) == 1:
+        fails(*words, "-state", "state", "no.gpkg", "left.gpkg", "fences.gpkg", says="FID of several", op=False)
+
+
+# --- standard input ---------------------------------------------------------
+
+
+XY = ("-oo", "X_POSSIBLE_NAMES=x", "-oo", "Y_POSSIBLE_NAMES=y", "-crs", "ignore")
+
+
+def csv_of(found):
+    """Reports as lines of CSV, the first with the names; an empty key or place is
+    one that is missing."""
+    lines = ["id,vehicle,x,y,note"]
+    for where, v in found:
+        shape = ogr.CreateGeometryFromWkt(where) if where else None
+        xy = f"{shape.GetX()},{shape.GetY()}" if shape and not shape.IsEmpty() else ","
+        note = '"a ""b"",\nc"' if v["id"] % 7 == 0 else "x"
+        lines.append(f"{v['id']},{v['vehicle'] or ''},{xy},{note}")
+    return "\n".join(lines) + "\n"
+
+
+class Filter:
+    """The command between two pipes; each line of stdout with the time when it
+    came."""
+
+    def __init__(self, *words):
+        self.process = subprocess.Popen([OGRJOIN, *map(str, words)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.process.words = words
+        started.append(self.process)
+        self.lines = []
+        self.thread = threading.Thread(target=self.read)
+        self.thread.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.lines.append((time.monotonic(), line.decode()))
+
+    def send(self, text):
+        self.process.stdin.write(text if isinstance(text, bytes) else text.encode())
+        self.process.stdin.flush()
+
+    def wait_for(self, n):
+        end = time.monotonic() + HANG_S
+        while len(self.lines) < n and self.process.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)
+        true(len(self.lines) >= n, f"{len(self.lines)} of {n} lines came")
+
+    def end(self):
+        self.process.stdin.close()
+        return self.wait()
+
+    def wait(self):
+        self.process.wait(HANG_S)
+        self.thread.join(HANG_S)
+        started.remove(self.process)
+        return Run(self.process.words, self.process.returncode, self.text(),
+                   self.process.stderr.read().decode())
+
+    def text(self):
+        return "".join(line for _, line in self.lines)
+
+
+def stream(*words, right="fences.gpkg", name="/vsistdin/", to="CSV"):
+    return Filter(*events("-op", "within", *XY, *words), "-f", to, "/vsistdout/", name, right)
+
+
+def expected_csv(text, *words):
+    """What the run over a file with these bytes writes."""
+    with open("whole.csv", "w", encoding="utf-8") as file:
+        file.write(text)
+    r = succeeds(*events("-op", "within", *XY, *words), "-f", "CSV", "/vsistdout/", "whole.csv",
+                 "fences.gpkg")
+    return r.out
+
+
+def check_stream_is_cut_anywhere():
+    """Bytes that come in pieces of any length give the rows of the file."""
+    fences("fences.gpkg")
+    r = random.Random(2)
+    text = csv_of(reports(300, 4))
+    expected = expected_csv(text)
+    true(len(expected.split("\n")) > 100, "some events")
+    for _ in range(4):
+        cuts = [0, *sorted(r.choices(range(len(text)), k=r.choice((1, 9)))), len(text)]
+        f = stream("-flush", "20ms", "-batch", r.choice((1, 13, 262144)), name=r.choice(("/vsistdin/", "CSV:/vsistdin/")))
+        for a, b in zip(cuts, cuts[1:]):
+            f.send(text[a:b])
+            time.sleep(r.choice((0, 0.03)))
+        end = f.end()
+        true(end.rc == 0, f"{end}")
+        same(end.out, expected, f"cut at {cuts}")
+    # Without a line break at the end, and with those of Windows.
+    f = stream()
+    f.send(text[:-1])
+    same(f.end().out, expected)
+    f = stream()
+    f.send(text.replace("\n", "\r\n"))
+    true(f.end().out.count("enter") == expected.count("enter"), "lines of Windows")
+
+
+def check_no_report_waits():
+    """Events come in time though no other report does."""
+    fences("fences.gpkg")
+    text = csv_of(reports(200, 4))
+    lines = text.split("\n")
+    head = "\n".join(lines[:1])
+    f = stream("-flush", "400ms")
+    f.send("id,vehicle,x,y\n")
+    inside = [(fence, c) for fence in rows("fences.gpkg") for c in [ogr.CreateGeometryFromWkb(fence[1]).Centroid()]]
+    for i in range(3):
+        n = len(f.lines)
+        f.send(f"{i},v,{inside[i][1].GetX()},{inside[i][1].GetY()}\n")
+        sent = time.monotonic()
+        f.wait_for(n + 1)
+        # A quarter of the time is for collecting; machines that are busy take longer.
+        true(f.lines[n][0] - sent < 5, f"an event came after {f.lines[n][0] - sent} s")
+        time.sleep(0.2)
+    true(head != "" and f.end().rc == 0, "the end of stdin")
+
+
+def check_ctrl_c():
+    """What has come is written, the state is saved, and the next run goes on."""
+    fences("fences.gpkg")
+    all_rows = list(reports(400, 6))
+    text = csv_of(all_rows)
+    expected = expected_csv(text)
+    lines = csv_of(all_rows[:200]), csv_of(all_rows[200:])
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if os.path.exists("state"):
+            os.remove("state")
+        f = stream("-state", "state", "-flush", "100ms")
+        f.send(lines[0])
+        f.send("77,cut off in the mid")
+        f.wait_for(expected_csv(lines[0]).count("\n"))
+        f.process.send_signal(number)
+        first = f.wait()
+        same(first.rc, 130, f"{first}")
+        true("cut off" in first.err, f"the begun report is named: {first}")
+        f = stream("-state", "state")
+        f.send(lines[1])
+        second = f.end()
+        same(second.rc, 0, f"{second}")
+        got = first.out + second.out.split("\n", 1)[1]
+        same(got, expected)
+
+
+def check_ctrl_c_of_a_file():
+    """Not at the end of the file: the output is complete up to there."""
+    fences("fences.gpkg")
+    make("left.gpkg", list(reports(400, 6)), FIELDS, kind=ogr.wkbPoint)
+    endless = ("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
+               "SELECT left.geom, left.vehicle, c.x FROM c CROSS JOIN left")
+    process = start(*events("-op", "within", "-sql", endless, "-batch", 1000), "-state", "state", "out.gpkg",
+                    "left.gpkg", "fences.gpkg")
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    r = finish(process)
+    same(r.rc, 130, f"{r}")
+    n = gdal.OpenEx("out.gpkg").GetLayer(0).GetFeatureCount()
+    true(n > 0 and os.path.exists("state"), "rows and state")
+
+
+def feature(i, key, x, y, **more):
+    return json.dumps({"type": "Feature", "properties": {"id": i, "vehicle": key, **more},
+                       "geometry": {"type": "Point", "coordinates": [x, y]}})
+
+
+def check_geojson_sequences():
+    """Lines, and records behind separators; later ones with other fields."""
+    fences("fences.gpkg")
+    walk = [(v["id"], v["vehicle"], *map(float, where[7:-1].split()))
+            for where, v in reports(200, 5, nulls=False)]
+    expected = expected_csv("id,vehicle,x,y\n" + "\n".join(",".join(map(str, row)) for row in walk) + "\n")
+    expected = [(r["id"], r["event"], r["join_fid"]) for r in csv.DictReader(expected.splitlines())]
+    plain = [feature(i, key, x, y, speed=i / 2 if i > 100 else i, **({"new": 1} if i > 150 else {}))
+             for i, key, x, y in walk]
+    pretty = [json.dumps(json.loads(line), indent=1) for line in plain]
+    for lines, how in ((plain, "{}\n"), (pretty, "\x1e{}\n")):
+        for name in ("/vsistdin/", "GeoJSONSeq:/vsistdin/"):
+            f = stream("-flush", "40ms", to="GeoJSONSeq", name=name)
+            for i in range(0, 200, 40):
+                f.send("".join(how.format(line) for line in lines[i:i + 40]))
+                time.sleep(0.06)
+            r = f.end()
+            same(r.rc, 0, f"{r}")
+            got = [json.loads(line.strip("\x1e\n"))["properties"] for line in r.out.splitlines()]
+            same([(str(v["id"]).split(".")[0], v["event"], str(v["join_fid"])) for v in got], expected)
+            true(any(v["speed"] % 1 == 0.5 for v in got), "reals after whole numbers")
+            true("'new'" in r.err, f"a field that is left out is named: {r}")
+
+
+def check_odd_streams():
+    fences("fences.gpkg")
+    for bytes_, says in ((b"", "ends before the first report"), (b"\n\n", "before the first report"),
+                         (b"\x00\x01\x02", "CSV or GeoJSONSeq"),
+                         (b"id,vehicle,a,b\n1,v,1,2\n", "no geometry"),
+                         (b'{"type":"Feature",\n', "GeoJSONSeq")):
+        f = stream()
+        try:
+            f.send(bytes_)
+        except BrokenPipeError:
+            pass
+        r = f.end()
+        true(r.rc == 1 and says in r.err and r.err.count("ERROR") == 1, f"{says}: {r}")
+    f = stream()
+    f.send("id,vehicle,x,y\n")
+    r = f.end()
+    true(r.rc == 0, f"only a first line: {r}")
+    # Values that do not fit the types of the first reports.
+    inside = ogr.CreateGeometryFromWkb(rows("fences.gpkg")[0][1]).Centroid()
+    f = stream("-oo", "AUTODETECT_TYPE=YES", "-flush", "40ms", "-where", "id >= 0")
+    f.send(f"id,vehicle,x,y,n\n1,v,{inside.GetX()},{inside.GetY()},5\n")
+    f.wait_for(2)
+    f.send(f"2,w,{inside.GetX()},{inside.GetY()},many\n-3,w,0,0,1\n")
+    r = f.end()
+    found = list(csv.DictReader(r.out.splitlines()))
+    true({"": 1, "5": 1} == {n: 1 for n in {row["n"] for row in found}}, f"NULL for what is no number: {r}")
+    true("1 value does not fit" in r.err and all(row["id"] != "-3" for row in found), f"{r}")
+    fails(*events("-op", "within", "-sql", "SELECT 1"), "no.csv", "/vsistdin/", "fences.gpkg", says="-sql",
+          op=False)
+
+
+def check_kill_while_the_state_is_written():
+    """Old or new, never half."""
+    fences("fences.gpkg")
+    r = random.Random(8)
+    n = 40000
+    inside = ogr.CreateGeometryFromWkb(rows("fences.gpkg")[0][1]).Centroid()
+    for i, name in enumerate(("a.csv", "b.csv")):
+        with open(name, "w", encoding="utf-8") as file:
+            file.write("id,vehicle,x,y\n")
+            file.writelines(f"{j},vehicle {j},{inside.GetX()},{inside.GetY()}\n" for j in range(n * i, n * (i + 1)))
+    words = [*events("-op", "within", *XY), "-state", "state", "-overwrite", "out.csv"]
+    succeeds(*words, "a.csv", "fences.gpkg")
+    old = state_bytes()
+    succeeds(*words, "b.csv", "fences.gpkg")
+    new = state_bytes()
+    true(old != new, "the states differ")
+    seen = {"old": 0, "new": 0}
+    for _ in range(7):
+        with open("state", "wb") as file:
+            file.write(old)
+        process = start(*words, "b.csv", "fences.gpkg")
+        while process.poll() is None and not any(map(os.path.isfile, glob.glob(".ogrjoin-*"))):
+            pass
+        time.sleep(r.choice((0, 0, r.uniform(0, 0.03))))
+        process.kill()
+        finish(process)
+        found = state_bytes()
+        true(found in (old, new), "a state that is neither")
+        seen["old" if found == old else "new"] += 1
+        for path in filter(os.path.isfile, glob.glob(".ogrjoin-*")):
+            os.remove(path)
+    true(seen["old"] > 0, f"it was not killed in time: {seen}")
+
+
+main(globals())

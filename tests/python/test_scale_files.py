@@ -1,0 +1,233 @@
+"""Joins of folders of GeoParquet, in this process and in several: the rows are those
+of one call of join(), bit for bit and in its order."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import ogrjoin
+
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("shapely")
+import pyarrow.parquet as pq
+from test_scale_tiles import layer, table
+
+from ogrjoin.scale import explain_files, join_files
+from ogrjoin.scale.boxes import of_wkb
+from ogrjoin.scale.files import FilesPlan
+from ogrjoin.scale.footers import RowGroups, read_row_groups
+from ogrjoin.scale.parquet_out import ParquetOutput
+
+
+def write_folder(folder, side, n_files=3, group_rows=40, is_sorted=True, kind=None):
+    """A folder of GeoParquet 1.1, with bbox columns of this kind."""
+    boxes = of_wkb(side.column("geometry"))
+    if is_sorted:
+        order = np.lexsort((boxes[:, 1], np.floor(boxes[:, 0] / 25)))
+        side, boxes = side.take(pa.array(order)), boxes[order]
+    told = {"encoding": "WKB", "geometry_types": [], "crs": None}
+    if kind is not None:
+        columns = [pa.array(boxes[:, i], kind, from_pandas=True) for i in range(4)]
+        names = ["xmin", "ymin", "xmax", "ymax"]
+        side = side.append_column("bbox", pa.StructArray.from_arrays(columns, names))
+        told["covering"] = {"bbox": {name: ["bbox", name] for name in names}}
+    geo = {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": told}}
+    side = side.replace_schema_metadata({"geo": json.dumps(geo)})
+    os.makedirs(folder)
+    for i, rows in enumerate(np.array_split(np.arange(len(side)), n_files)):
+        rows = side.take(pa.array(rows))
+        pq.write_table(rows, f"{folder}/{i}.parquet", row_group_size=group_rows)
+    return str(folder)
+
+
+def sides(tmp_path, left="points", right="boxes", kind=None, **how):
+    r = np.random.default_rng(7)
+    kind = kind or pa.float64()
+    return (
+        write_folder(tmp_path / "left", layer(r, left, 600), kind=kind, **how),
+        write_folder(tmp_path / "right", layer(r, right, 400), kind=kind, **how),
+    )
+
+
+def same_files(out, left, right, **options):
+    one = ogrjoin.join(left, right, **options).read_all()
+    got = ogrjoin.scan(str(out)).reader().read_all().select(one.schema.names)
+    assert len(got) == len(one)
+    for name in one.schema.names:
+        a, b = one.column(name).combine_chunks(), got.column(name).combine_chunks()
+        if pa.types.is_floating(a.type):
+            assert a.is_valid().equals(b.is_valid()), name
+            a, b = (np.asarray(c.fill_null(0)).view(np.int64) for c in (a, b))
+            assert np.array_equal(a, b), name
+        elif pa.types.is_struct(a.type):
+            assert str(a) == str(b), name
+        else:
+            assert a.equals(b), name
+    return one
+
+
+def content(folder):
+    return {name: (folder / name).read_bytes() for name in sorted(os.listdir(folder))}
+
+
+JOINS = (
+    {"op": "nearest", "max_distance": 3},
+    {"op": "nearest", "k": 3, "ties": "all", "how": "full"},
+    {"op": "nearest", "on": "name=name", "how": "inner"},
+    {"op": "intersects", "how": "right", "pick": "min:n"},
+    {"op": "within", "how": "anti"},
+    {"op": "dwithin", "max_distance_field": "reach", "agg": "count, sum(v), median(v)"},
+    {"op": "dwithin", "max_distance": 2, "exclude": "self", "geometry": "join", "how": "inner"},
+)
+
+
+@pytest.mark.filterwarnings("ignore:the join side is read")
+@pytest.mark.parametrize("i", range(len(JOINS)))
+def test_folders(tmp_path, i):
+    left, right = sides(tmp_path, kind=(pa.float64(), pa.float32())[i % 2])
+    out = tmp_path / "out"
+    for tiles in (1, 7, 64):
+        n = join_files(left, right, out, tiles=tiles, overwrite=True, **JOINS[i])
+        assert n == len(same_files(out, left, right, **JOINS[i]))
+    assert sorted(os.listdir(tmp_path)) == ["left", "out", "right"]
+
+
+@pytest.mark.filterwarnings("ignore:the join side is read")
+def test_several_processes(tmp_path):
+    left, right = sides(tmp_path)
+    options = {"op": "nearest", "max_distance": 3, "how": "full"}
+    join_files(left, right, tmp_path / "out", tiles=4, processes=2, **options)
+    same_files(tmp_path / "out", left, right, **options)
+
+
+def test_sorted_sides_are_read_in_part_and_unsorted_ones_warned_of(tmp_path):
+    r = np.random.default_rng(7)
+    points, boxes = layer(r, "points", 4000), layer(r, "points", 4000)
+    left = write_folder(tmp_path / "left", points, kind=pa.float64())
+    right = write_folder(tmp_path / "right", boxes, kind=pa.float64())
+    told = explain_files(left, right, op="nearest", max_distance=1, tiles=4)
+    assert told.tiles >= 4 and told.copies < 2.5 and "read" in str(told)
+    mixed = write_folder(tmp_path / "mixed", boxes, kind=pa.float64(), is_sorted=False)
+    assert explain_files(left, mixed, op="nearest", max_distance=1, tiles=4).copies > 3
+    with pytest.warns(UserWarning, match="sort both sides by place"):
+        join_files(left, mixed, tmp_path / "out", op="nearest", max_distance=1, tiles=4)
+    same_files(tmp_path / "out", left, mixed, op="nearest", max_distance=1)
+
+
+@pytest.mark.filterwarnings("ignore:the join side is read")
+def test_footers_without_boxes(tmp_path):
+    r = np.random.default_rng(7)
+    left = write_folder(tmp_path / "left", layer(r, "points", 300))
+    right = write_folder(tmp_path / "right", layer(r, "boxes", 200))
+    told = explain_files(left, right, op="within", tiles=3)
+    assert told.unboxed[0] == len(read_row_groups(left)) and told.copies == told.tiles
+    assert "without a box" in str(told)
+    join_files(left, right, tmp_path / "out", op="within", tiles=3)
+    same_files(tmp_path / "out", left, right, op="within")
+
+
+def test_rows_of_two_row_groups_have_their_numbers(tmp_path):
+    r = np.random.default_rng(7)
+    left = read_row_groups(write_folder(tmp_path / "left", layer(r, "points", 500)))
+    names = ["n", "name", "geometry"]
+    rows = ogrjoin.scan(str(tmp_path / "left")).reader().read_all().select(names)
+    rows = rows.replace_schema_metadata(None)
+    for groups in (np.arange(len(left)), np.array([1, 2, 4, 9]), np.array([], dtype=int)):
+        n_rows = 0
+        for first, batch in left.batches(groups, names):
+            assert pa.Table.from_batches([batch]).equals(rows.slice(first, len(batch)))
+            n_rows += len(batch)
+        assert n_rows == left.n_rows[groups].sum()
+
+
+def test_output_is_geoparquet(tmp_path):
+    geopandas = pytest.importorskip("geopandas")
+    left, right = sides(tmp_path)
+    join_files(left, right, tmp_path / "out", op="within", how="right")
+    frame = geopandas.read_parquet(tmp_path / "out")
+    joined = ogrjoin.join(left, right, op="within", how="right").read_all()
+    assert len(frame) == len(joined)
+    groups = read_row_groups(str(tmp_path / "out"))
+    assert groups.is_boxed.all()
+    assert np.isfinite(groups.box).all()
+
+
+def test_a_job_that_fails_leaves_the_former_output(tmp_path):
+    left, right = sides(tmp_path)
+    out = tmp_path / "out"
+    join_files(left, right, out, op="within")
+    with pytest.raises(ogrjoin.InvalidError, match="overwrite"):
+        join_files(left, right, out, op="within")
+    before = content(out)
+    with open(f"{right}/1.parquet", "r+b") as file:  # a page that cannot be read
+        file.seek(4)
+        file.write(b"\xff" * 40)
+    with pytest.raises(Exception):
+        join_files(left, right, out, op="within", overwrite=True)
+    assert sorted(os.listdir(tmp_path)) == ["left", "out", "right"]
+    assert content(out) == before
+
+
+def test_a_killed_job_leaves_nothing_that_the_next_does_not_remove(tmp_path):
+    left, right = sides(tmp_path)
+    out = tmp_path / "out"
+    join_files(left, right, out, op="within")
+    before = content(out)
+    program = f"""if True:
+        import os, signal, ogrjoin
+        from ogrjoin.scale import join_files, parquet_out
+        whole = parquet_out.ParquetOutput.{{when}}
+        def killed(*arguments):
+            whole(*arguments) if {{after}} else None
+            os.kill(os.getpid(), signal.SIGKILL)
+        parquet_out.ParquetOutput.{{when}} = killed
+        join_files({left!r}, {right!r}, {str(out)!r}, op="within", how="inner", overwrite=True)
+    """
+    for when, after in (("write", True), ("commit", False)):
+        code = program.format(when=when, after=after)
+        ended = subprocess.run([sys.executable, "-c", code], check=False)
+        assert ended.returncode == -signal.SIGKILL
+        assert content(out) == before
+        assert len(os.listdir(tmp_path)) == 4
+    # Killed between the two renamings of commit().
+    temporary = next(n for n in os.listdir(tmp_path) if n.startswith(".out.ogrjoin-"))
+    os.rename(out, tmp_path / f"{temporary}.former")
+    with pytest.raises(ogrjoin.InvalidError, match="overwrite"):  # it is there again
+        join_files(left, right, out, op="within")
+    assert content(out) == before
+    join_files(left, right, out, op="within", overwrite=True)
+    assert sorted(os.listdir(tmp_path)) == ["left", "out", "right"]
+
+
+def test_only_files_of_attempts_that_count_are_shown(tmp_path):
+    rows = table([None], v=[1])
+    output = ParquetOutput(str(tmp_path / "out"), rows.schema, "geometry")
+    output.begin()
+    names = [output.write(part, rows.to_batches())[0] for part in (0, 0, 1)]
+    assert output.write(2, []) == ("", 0)
+    output.commit([names[1], names[2], ""])
+    assert sorted(os.listdir(tmp_path / "out")) == ["part-00000.parquet", "part-00001.parquet"]
+
+
+def made_up(n, r):
+    at = r.uniform(0, 1e6, (n, 2))
+    box = np.hstack((at, at + 1e4))
+    number, rows = np.arange(n), np.full(n, 100_000)
+    schema = table([None]).schema
+    return RowGroups(None, ["file"], schema, "geometry", number * 0, number, number * 100_000,
+                     rows, rows * 100, box, np.ones(n, dtype=bool))  # fmt: skip
+
+
+def test_ten_thousand_row_groups_are_planned_soon():
+    r = np.random.default_rng(1)
+    start = time.process_time()
+    plan = FilesPlan(made_up(10_000, r), made_up(10_000, r), {"op": "nearest", "max_distance": 9})
+    told = plan.explain()
+    assert time.process_time() - start < 2 * float(os.environ.get("CK_TIMEOUT_MULTIPLIER") or 1)
+    assert told.tiles == 1000 and told.rows == (10**9, 10**9)

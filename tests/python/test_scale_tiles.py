@@ -1,0 +1,377 @@
+"""Joins in tiles, without an engine: whatever tile a row belongs to, the rows are
+those of one call of join(), bit for bit and in its order.
+
+OGRJOIN_SCALE_ROUNDS: random joins (24); OGRJOIN_SCALE_SEED: the first (1).
+"""
+
+import json
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+import ogrjoin
+
+pa = pytest.importorskip("pyarrow")
+shapely = pytest.importorskip("shapely")
+
+from ogrjoin.scale import boxes as scale_boxes
+from ogrjoin.scale.copies import meeting, tiles_of_rows
+from ogrjoin.scale.tile_join import ROW, TileJoin
+from ogrjoin.scale.tiles import Tiles, reaches, sample_rows
+
+ROUNDS = int(os.environ.get("OGRJOIN_SCALE_ROUNDS") or 24)
+SEED = int(os.environ.get("OGRJOIN_SCALE_SEED") or 1)
+
+
+def table(shapes, crs=None, **columns):
+    metadata = {
+        "ARROW:extension:name": "geoarrow.wkb",
+        "ARROW:extension:metadata": json.dumps({"crs": crs} if crs else {}),
+    }
+    arrays = {name: pa.array(values) for name, values in columns.items()}
+    fields = [pa.field(name, array.type) for name, array in arrays.items()]
+    wkb = pa.array(shapely.to_wkb(np.asarray(shapes, dtype=object)), pa.binary())
+    fields.append(pa.field("geometry", wkb.type, metadata=metadata))
+    return pa.table([*arrays.values(), wkb], schema=pa.schema(fields))
+
+
+def numbered(side):
+    return side.append_column(ROW, pa.array(np.arange(len(side))))
+
+
+def take(side, rows):
+    return side.take(pa.array(rows, pa.int64()))
+
+
+def join_in_tiles(left, right, n_tiles, owners=None, **options):
+    """What an engine does; owners: given tiles in place of those of a tree. Also
+    the copies of a join row."""
+    job = pickle.loads(pickle.dumps(TileJoin(left.schema, right.schema, options)))
+    left = numbered(left)
+    right = right if job.right_fid else numbered(right)
+    bounds = np.inf
+    if job.is_unbounded:
+        sample = right.take(pa.array(sample_rows(len(right), max(8, len(right) // 20))))
+        bounds = job.bounds(left, sample)
+    places = job.left_boxes(left)
+    tiles = Tiles(places[sample_rows(len(left), 100 * n_tiles)], n_tiles, job.metric)
+    owner, reach = job.assign(left, pickle.loads(pickle.dumps(tiles)), bounds)
+    if owners is not None:
+        owner = owners
+    n = int(max(owner, default=0)) + 1
+    row, tile = tiles_of_rows(
+        job.right_boxes(right), reaches(owner, reach, n), job.metric
+    )
+    made, matched = [], []
+    for t in range(n):
+        mine = take(left, np.flatnonzero(owner == t))
+        theirs = take(right, row[tile == t])  # in their order: row ascends
+        made.append(job.joined(mine, theirs).read_all())
+        if job.how in ("right", "full"):
+            matched.append(job.matched(mine, theirs))
+    rows = pa.concat_tables(made)
+    rows = rows.take(pa.array(np.argsort(rows.column(ROW).to_numpy(), kind="stable")))
+    if job.how in ("right", "full"):
+        numbers = right.column(job.right_number).to_numpy()
+        rest = np.flatnonzero(~np.isin(numbers, np.concatenate(matched)))
+        rows = pa.concat_tables([rows, job.unmatched(take(right, rest)).read_all()])
+    return job.unnumbered(rows), len(row) / max(1, len(right))
+
+
+def same(rows, one):
+    one = one.read_all()
+    assert rows.schema.equals(one.schema, check_metadata=True)
+    assert len(rows) == len(one)
+    for name in one.schema.names:
+        a, b = rows.column(name).combine_chunks(), one.column(name).combine_chunks()
+        if pa.types.is_floating(a.type):  # bits
+            assert a.is_valid().equals(b.is_valid()), name
+            a, b = (np.asarray(c.fill_null(0)).view(np.int64) for c in (a, b))
+            assert np.array_equal(a, b), name
+        else:
+            assert a.equals(b), name
+
+
+def check(left, right, n_tiles, owners=None, **options):
+    rows, _ = join_in_tiles(left, right, n_tiles, owners, **options)
+    same(rows, ogrjoin.join(left, right, **options))
+
+
+# ---- layers ----------------------------------------------------------------
+
+
+def places(r, n):
+    """Points in clumps on a coarse grid, so that places repeat and lie on cuts."""
+    at = np.round(r.uniform(0, 100, (n, 2)) / 4) * 4
+    free = r.random(n) < 0.5
+    at[free] += r.normal(0, 3, (int(free.sum()), 2))
+    return at
+
+
+def shapes_of(r, kind, n, size=6.0):
+    at = places(r, n)
+    if kind == "points":
+        made = shapely.points(at)
+    elif kind == "boxes":
+        half = r.uniform(0.1, size, (n, 2)) / 2
+        half[r.random(n) < 0.04] = 60  # larger than most tiles
+        made = shapely.box(*(at - half).T, *(at + half).T)
+    else:
+        to = at + r.normal(0, size, (n, 2))
+        made = shapely.linestrings(np.stack((at, to), axis=1))
+    made = np.asarray(made, dtype=object)
+    made[r.random(n) < 0.03] = None
+    made[r.random(n) < 0.02] = shapely.from_wkt("POLYGON EMPTY")
+    return made
+
+
+def layer(r, kind, n):
+    return table(
+        shapes_of(r, kind, n),
+        n=np.arange(n) * 7 % n,
+        v=np.round(r.normal(0, 50, n), 3),
+        name=[str(c) for c in r.choice(["elm", "oak", "ash"], n)],
+        reach=r.choice([0.0, 1.0, 3.5, np.nan], n),
+    )
+
+
+KINDS = ("points", "points", "boxes", "lines")
+OPS = (
+    "nearest", "nearest", "nearest", "dwithin", "dwithin", "intersects", "within", "contains",
+    "covers", "coveredby", "touches", "crosses", "overlaps", "equals", "bbox", "relate",
+    "contains_properly",
+)  # fmt: skip
+
+
+def random_join(r):
+    op = str(r.choice(OPS))
+    o = {"op": op, "how": str(r.choice(["left", "inner", "semi", "anti", "right", "full"]))}
+
+    def maybe(share, name, *values):
+        if r.random() < share:
+            o[name] = values[r.integers(len(values))]
+
+    if op == "relate":
+        o["relate"] = "T********"
+    if op == "nearest":
+        maybe(0.6, "max_distance", 0, 1.5, 4)
+        maybe(0.5, "k", 3)
+        maybe(0.5, "ties", "all")
+        maybe(0.1, "min_distance", 0.5)
+    if op == "dwithin":
+        o[str(r.choice(["max_distance_field", "join_max_distance_field", "max_distance"]))] = 0
+        for name in o:
+            o[name] = "reach" if name.endswith("_field") else o[name]
+        if "max_distance" in o:
+            o["max_distance"] = float(r.choice([0, 1, 4]))
+    maybe(0.15, "on", "name=name")
+    maybe(0.15, "exclude", "self", "field=name", "same_geometry")
+    maybe(0.2, "pick", "first", "nearest", "max:v", "min:n")
+    if "pick" not in o and o["how"] in ("left", "inner"):
+        maybe(0.3, "agg", "count, sum(v), mean(v)", "concat(name, ';'), median(v), mode(name)")
+    maybe(0.15, "fid", "n")
+    maybe(0.1, "geometry", "join", "none")
+    maybe(0.1, "left_select", "v", "")
+    return o
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + ROUNDS))
+def test_random_joins_in_tiles(seed):
+    r = np.random.default_rng(seed)
+    left = layer(r, KINDS[r.integers(4)], int(r.choice([1, 60, 250])))
+    right = layer(r, KINDS[r.integers(4)], int(r.choice([1, 40, 200])))
+    options = random_join(r)
+    try:
+        one = ogrjoin.join(left, right, **options)
+        one.read_all()
+    except ogrjoin.Error as error:
+        with pytest.raises(type(error)) as raised:
+            join_in_tiles(left, right, 7, **options)
+        assert str(raised.value) == str(error)
+        return
+    for n_tiles in (1, 7, 64):
+        same(join_in_tiles(left, right, n_tiles, **options)[0], one)
+    # Rows dealt at random are as good, only slower.
+    owners = r.integers(0, 5, len(left))
+    same(join_in_tiles(left, right, 1, owners, **options)[0], one)
+
+
+@pytest.mark.parametrize("n_tiles", (1, 7, 64))
+def test_all_rows_at_one_place(n_tiles):
+    left = table(shapely.points(np.full((300, 2), 5.0)), v=np.arange(300))
+    right = table(shapely.points(np.full((40, 2), 5.0)), m=np.arange(40))
+    for options in (
+        {"op": "nearest", "k": 3},
+        {"op": "nearest", "k": 2, "ties": "all", "max_distance": 1, "how": "full"},
+        {"op": "intersects", "agg": "count, sum(m)"},
+    ):
+        check(left, right, n_tiles, **options)
+
+
+def test_one_place_is_dealt_to_several_tiles():
+    at = np.vstack((np.full((300, 2), 5.0), np.random.default_rng(1).uniform(0, 9, (700, 2))))
+    boxes = np.hstack((at, at))
+    tiles = Tiles(boxes, 10)
+    counts = np.bincount(tiles.owners(boxes, np.arange(1000)), minlength=len(tiles))
+    assert counts.max() <= 200 and counts.sum() == 1000
+
+
+def test_points_on_cuts_have_one_owner():
+    x, y = (c.ravel().astype(float) for c in np.meshgrid(np.arange(16), np.arange(16)))
+    boxes = np.column_stack((x, y, x, y))
+    tiles = Tiles(boxes, 16)
+    owner = tiles.owners(boxes, np.arange(256))
+    counts = np.bincount(owner, minlength=len(tiles))
+    assert np.array_equal(counts[counts > 0], np.full(16, 16))  # nodes above have none
+    reach = reaches(owner, boxes, len(tiles))
+    for t in np.flatnonzero(counts):  # half-open: tiles share no place
+        inside = ((boxes[:, :2] >= reach[t, :2]) & (boxes[:, 2:] <= reach[t, 2:])).all(axis=1)
+        assert np.array_equal(np.flatnonzero(inside), np.flatnonzero(owner == t))
+    left = table(shapely.points(x, y), v=np.arange(256))
+    right = table(shapely.box(x, y, x + 1, y + 1), m=np.arange(256))
+    for op in ("intersects", "touches", "bbox"):
+        check(left, right, 16, op=op)
+    check(left, right, 16, op="dwithin", max_distance=1)
+
+
+def test_large_rows_do_not_stretch_the_reach_of_others():
+    r = np.random.default_rng(3)
+    at = r.uniform(0, 1000, (2000, 2))
+    left = table([*shapely.box(*at.T, *(at + 3).T), shapely.box(0, 0, 1000, 1000)])
+    right = table(shapely.points(r.uniform(0, 1000, (3000, 2))))
+    rows, copies = join_in_tiles(left, right, 32, op="contains")
+    same(rows, ogrjoin.join(left, right, op="contains"))
+    assert copies <= 2.3  # of them 1 in the tile of the large row
+
+
+def test_empty_sides_and_tiles():
+    some = table(shapely.points([[0.0, 0], [9, 9]]), v=[1, 2])
+    none = some.slice(0, 0)
+    nowhere = table([None, shapely.Point()], v=[1, 2])
+    for how in ("left", "inner", "semi", "anti", "right", "full"):
+        for sides in ((some, none), (none, some), (some, nowhere), (nowhere, some)):
+            check(*sides, 7, op="intersects", how=how)
+            check(*sides, 7, op="nearest", how=how)
+
+
+def test_bounds_of_few_rows():
+    r = np.random.default_rng(5)
+    left = table(shapely.points(r.uniform(0, 50, (400, 2))), name=r.choice(["a", "b", "c"], 400))
+    right = table(shapely.points(r.uniform(0, 50, (90, 2))), name=r.choice(["b", "c", "d"], 90))
+    for options in ({"k": 3}, {"k": 100}, {"on": "name=name", "k": 2}, {"min_distance": 30}):
+        check(left, right, 7, op="nearest", **options)
+        check(left, right, 7, op="nearest", how="full", ties="all", **options)
+
+
+def sphere_layer(r, kind, n):
+    lon = r.choice([-180.0, 180.0, -179.99, 179.9, 0, 12, 90], n) + r.normal(0, 0.5, n)
+    lat = r.choice([-90.0, -89.9, 0, 47, 89.5, 90], n) + r.choice([0, 0.3, -0.7], n)
+    lon = np.where(r.random(n) < 0.2, r.uniform(-540, 540, n), lon)
+    lat = np.where(r.random(n) < 0.2, r.uniform(-90, 90, n), lat)
+    if kind == "points":
+        shapes = shapely.points(lon, lat)
+    elif kind == "lines":
+        far = lon + r.choice([1, -3, 80, 170, 200, -359], n)
+        to = np.column_stack((far, np.clip(-lat, -90, 90)))
+        to[r.random(n) < 0.7] = np.nan
+        near = np.column_stack((lon + r.normal(0, 1, n), np.clip(lat + r.normal(0, 1, n), -90, 90)))
+        to = np.where(np.isnan(to), near, to)
+        shapes = shapely.linestrings(np.stack((np.column_stack((lon, lat)), to), axis=1))
+    else:
+        w, h = r.choice([0.1, 2, 30, 100], n), r.choice([0.1, 1, 20], n)
+        low, high = np.clip(lat - h, -90, 90), np.clip(lat + h, -90, 90)
+        shapes = shapely.box(lon - w, low, lon + w, np.maximum(high, low + 0.01))
+    return table(np.asarray(shapes, dtype=object), "EPSG:4326", v=np.arange(n))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_on_the_sphere(seed):
+    r = np.random.default_rng(seed)
+    left = sphere_layer(r, "points", 150)
+    right = sphere_layer(r, ("points", "lines", "boxes")[seed % 3], 120)
+    for options in (
+        {"op": "nearest", "max_distance": "80km", "k": 3, "ties": "all"},
+        {"op": "dwithin", "max_distance": 120000.0, "how": "full"},
+        {"op": "nearest", "how": "inner"},
+        {"op": "dwithin", "max_distance": "11000km", "agg": "count, sum(v)"},
+    ):
+        check(left, right, 16, metric="sphere", **options)
+
+
+@pytest.mark.parametrize(
+    "crs, distance, units",
+    [("EPSG:2263", "30m", 98.425), ("EPSG:2263", "100us-ft", 100), ("EPSG:4326", "0.5deg", 0.5),
+     ("EPSG:2263", "inf", np.inf), ("EPSG:2263", "0ft", 0), ("EPSG:2263", 7, 7)],
+)  # fmt: skip
+def test_distances_with_units(crs, distance, units):
+    pytest.importorskip("pyproj")
+    r = np.random.default_rng(2)
+    import pyproj
+
+    text = pyproj.CRS(crs).to_json_dict()
+    left = table(shapely.points(r.uniform(0, 90, (200, 2))), text)
+    right = table(shapely.points(r.uniform(0, 90, (150, 2))), text)
+    job = TileJoin(left.schema, right.schema, {"op": "nearest", "max_distance": distance})
+    assert units <= job.reach_distance <= units * 1.001 + 1e-100
+    check(left, right, 7, op="nearest", max_distance=distance)
+    if units < np.inf:
+        check(left, right, 7, op="dwithin", max_distance=distance)
+
+
+def test_distances_with_units_in_columns():
+    pytest.importorskip("pyproj")
+    r = np.random.default_rng(2)
+    import pyproj
+
+    text = pyproj.CRS("EPSG:2263").to_json_dict()
+    left = table(shapely.points(r.uniform(0, 90, (200, 2))), text, d=r.uniform(0, 3, 200))
+    right = table(shapely.points(r.uniform(0, 90, (150, 2))), text, d=r.uniform(0, 3, 150))
+    for name in ("max_distance_field", "join_max_distance_field"):
+        check(left, right, 16, op="dwithin", **{name: "d:m"})
+
+
+def test_sides_of_two_columns():
+    r = np.random.default_rng(4)
+    x, y = r.uniform(0, 90, (2, 300))
+    left = pa.table({"x": x, "y": y, "v": np.arange(300)})
+    right = table(shapely.box(x, y, x + 3, y + 3), m=np.arange(300))
+    check(left, right, 7, op="within", x="x", y="y")
+    check(right, left, 7, op="contains", right_x="x", right_y="y", agg="count, sum(v)")
+
+
+def test_what_is_refused():
+    side = table(shapely.points([[0.0, 0]]), "EPSG:4326", v=[1])
+    other = table(shapely.points([[0.0, 0]]), "EPSG:3857", v=[1])
+    for options, kind in (
+        ({"op": "disjoint"}, ogrjoin.UnsupportedError),
+        ({"op": "relate", "relate": "FF*FF****"}, ogrjoin.UnsupportedError),
+        ({"op": "similar", "similar": "v=v:0.5"}, ogrjoin.UnsupportedError),
+        ({"op": "nearest", "one_to_one": True}, ogrjoin.UnsupportedError),
+        ({"op": "nearest", "max_distance": 1}, ogrjoin.InvalidError),  # degrees
+        ({"op": "within", "maximum": 1}, ogrjoin.InvalidError),
+    ):
+        with pytest.raises(kind):
+            TileJoin(side.schema, side.schema, options)
+    with pytest.raises(ogrjoin.InvalidError):
+        TileJoin(side.schema, other.schema, {"op": "within"})
+
+
+def test_boxes_of_what_cannot_be_read_are_everything():
+    wkb = pa.array([b"\x01\x01\0\0\0", None, shapely.to_wkb(shapely.Point(1, 2))], pa.binary())
+    boxes = scale_boxes.of_wkb(wkb)
+    assert np.isinf(boxes[0]).all() and np.isnan(boxes[1]).all()
+    assert boxes[2].tolist() == [1, 2, 1, 2]
+    for kind in (pa.large_binary(), pa.binary_view()):
+        again = scale_boxes.of_wkb(wkb.cast(kind))
+        assert np.array_equal(again, boxes, equal_nan=True)
+    points = pa.array(shapely.to_wkb(shapely.points([[1, 2], [3, 4], [5, 6]])), pa.binary())
+    assert scale_boxes.of_wkb(points.slice(1)).tolist() == [[3, 4, 3, 4], [5, 6, 5, 6]]
+
+
+def test_meeting_is_closed():
+    boxes = np.array([[0, 0, 1, 1], [2, 2, 2, 2], [np.nan] * 4, [-np.inf, -np.inf, np.inf, np.inf]])
+    others = np.array([[1, 1, 2, 2], [3, 3, 3, 3]])
+    i, j = meeting(boxes, others)
+    assert list(zip(i, j)) == [(0, 0), (1, 0), (3, 0), (3, 1)]

@@ -1,0 +1,258 @@
+"""Joins of DataFrames and folders in Spark: the rows are those of one call of join(),
+bit for bit, also after Python workers and executors were killed.
+
+OGRJOIN_SPARK_MASTER: local[2,4], or local-cluster[2,1,1024] for a cluster of
+processes; where it is not set, a few tests run, by local[2,4]. A JRE of version 17
+or later is needed.
+"""
+
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import ogrjoin
+
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("shapely")
+pytest.importorskip("pyspark", minversion="4.0")
+if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+    pytest.skip("no JRE", allow_module_level=True)
+from test_scale_files import same_files, write_folder
+from test_scale_tiles import layer
+
+from ogrjoin import spark as oj
+
+IS_QUICK = not os.environ.get("OGRJOIN_SPARK_MASTER")
+MASTER = os.environ.get("OGRJOIN_SPARK_MASTER") or "local[2,4]"
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore:the join side is read"),
+]
+
+
+@pytest.fixture(scope="module")
+def session():
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    where = os.pathsep.join(p for p in sys.path if p)
+    builder = SparkSession.builder.master(MASTER)
+    for name, value in {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.executor.memory": "700m",
+        "spark.executorEnv.PYTHONPATH": where,
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "100",  # tiles of several
+    }.items():
+        builder = builder.config(name, value)
+    made = builder.getOrCreate()
+    made.sparkContext.setLogLevel("OFF")
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    r, folder = np.random.default_rng(7), tmp_path_factory.mktemp("spark")
+    return (
+        write_folder(folder / "left", layer(r, "points", 500), kind=pa.float64()),
+        write_folder(folder / "right", layer(r, "boxes", 300), kind=pa.float64()),
+    )
+
+
+def frames(session, folders):
+    return [session.read.parquet(folder).drop("bbox") for folder in folders]
+
+
+def sides(folders):
+    return [ogrjoin.scan(f).reader().read_all().drop_columns(["bbox"]) for f in folders]
+
+
+def same_rows(rows, one):
+    same_tables(rows.toArrow(), one.read_all())
+
+
+def same_tables(rows, one):
+    assert rows.schema.names == one.schema.names
+    assert len(rows) == len(one)
+    for name in one.schema.names:
+        a, b = one.column(name).combine_chunks(), rows.column(name).combine_chunks()
+        a = a.cast(b.type)
+        if pa.types.is_floating(a.type):
+            assert a.is_valid().equals(b.is_valid()), name
+            a, b = (np.asarray(c.fill_null(0)).view(np.int64) for c in (a, b))
+            assert np.array_equal(a, b), name
+        else:
+            assert a.equals(b), name
+
+
+JOINS = (
+    ("broadcast", {"op": "nearest", "max_distance": 3, "exclude": "self"}),
+    ("broadcast", {"op": "intersects", "how": "right", "pick": "min:n"}),
+    ("shuffle", {"op": "nearest", "k": 3, "ties": "all", "how": "full"}),
+    ("shuffle", {"op": "dwithin", "max_distance_field": "reach", "agg": "count, sum(v)"}),
+    ("shuffle", {"op": "within", "how": "anti"}),
+)
+
+
+@pytest.mark.parametrize("i", (1, 2) if IS_QUICK else range(len(JOINS)))
+def test_frames(session, folders, i):
+    way, options = JOINS[i]
+    rows = oj.join(*frames(session, folders), way=way, tiles=7, order="input", **options)
+    same_rows(rows, ogrjoin.join(*sides(folders), **options))
+
+
+@pytest.mark.skipif(IS_QUICK, reason="OGRJOIN_SPARK_MASTER is not set")
+def test_frames_with_a_column_of_numbers(session, folders):
+    left, right = (f.repartition(3) for f in frames(session, folders))
+    rows = oj.join(left, right, op="nearest", fid="n", way="shuffle", tiles=3, how="inner")
+    one = ogrjoin.join(*sides(folders), op="nearest", fid="n", how="inner").read_all()
+    key = [("n", "ascending"), ("join_fid", "ascending")]
+    rows, one = rows.toArrow().sort_by(key), one.sort_by(key)
+    assert len(rows) == len(one)
+    for name in ("n", "join_fid", "join_distance"):
+        assert np.array_equal(rows.column(name).to_numpy(), one.column(name).to_numpy())
+    twice = left.unionByName(left)
+    with pytest.raises(ogrjoin.InvalidError, match="is there twice"):
+        oj.join(twice, right, op="nearest", fid="n", way="shuffle")
+    with pytest.raises(ogrjoin.InvalidError, match="name a column of whole numbers"):
+        made = session.createDataFrame([(1, b"")], "n bigint, geometry binary")
+        oj.join(made, right, op="nearest", way="shuffle")
+
+
+def test_errors_come_before_tasks(session, folders):
+    left, right = frames(session, folders)
+    with pytest.raises(ogrjoin.UnsupportedError):
+        oj.join(left, right, op="disjoint")
+    with pytest.raises(ogrjoin.InvalidError):
+        oj.join(left, right, op="within", left_crs="EPSG:2263", right_crs="EPSG:4326")
+    with pytest.raises(ogrjoin.InvalidError, match="way is"):
+        oj.join(left, right, op="within", way="magic")
+    with pytest.raises(ogrjoin.InvalidError, match="left_column"):
+        oj.join(left.withColumnRenamed("geometry", "g"), right, op="within")
+
+
+@pytest.mark.skipif(IS_QUICK, reason="OGRJOIN_SPARK_MASTER is not set")
+def test_explain_and_validate(session, folders):
+    left, right = frames(session, folders)
+    told = oj.explain(left, right, op="within")
+    assert (told.way, told.rows, told.tiles) == ("broadcast", (500, 300), 1)
+    told = oj.explain(left, right, op="nearest", max_distance=1, way="shuffle", tiles=4)
+    assert told.way == "shuffle" and told.tiles >= 4 and 1 <= told.copies < 4
+    found = oj.validate(left, right, op="nearest", max_distance=3, sample=0.5)
+    assert found.n_rows >= 250 and found.n_pairs > 100 and found.n_differences == 0
+
+
+def descendants():
+    """{process id: command} of all processes that this one started."""
+    parents, words = {}, {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat") as stat, open(f"/proc/{pid}/cmdline") as line:
+                parents[int(pid)] = int(stat.read().rpartition(")")[2].split()[1])
+                words[int(pid)] = line.read()
+        except OSError:
+            continue  # it has ended
+    mine = {os.getpid()}
+    while more := {p for p, parent in parents.items() if parent in mine} - mine:
+        mine |= more
+    return {pid: words[pid] for pid in mine - {os.getpid()}}
+
+
+def workers():
+    """Python workers: what daemons of Spark have started."""
+    return {pid for pid, line in descendants().items() if "pyspark.daemon" in line}
+
+
+def executors():
+    return {pid for pid, line in descendants().items() if "CoarseGrainedExecutorBackend" in line}
+
+
+class Slowly:
+    """A task that waits, the first time it runs, until something was killed."""
+
+    def __init__(self, flag):
+        self._flag = flag
+
+    def __call__(self, batches):
+        for batch in batches:
+            if not os.path.exists(self._flag):
+                with open(self._flag, "w"):
+                    pass
+                time.sleep(20)
+            yield batch
+
+
+def kill_when(flag, found):
+    """Kills what found() names, once, after a task has made the flag."""
+    killed = []
+
+    def wait():
+        end = time.monotonic() + 300
+        while not os.path.exists(flag) and time.monotonic() < end:
+            time.sleep(0.05)
+        time.sleep(1)
+        for pid in found():
+            os.kill(pid, signal.SIGKILL)
+            killed.append(pid)
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    return thread, killed
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc"), reason="no /proc")
+@pytest.mark.parametrize("way", ("shuffle",) if IS_QUICK else ("broadcast", "shuffle"))
+@pytest.mark.parametrize("what", (workers, executors))
+def test_killed(session, folders, tmp_path, way, what):
+    if what is executors and not MASTER.startswith("local-cluster"):
+        pytest.skip("executors are processes with OGRJOIN_SPARK_MASTER=local-cluster[2,1,1024]")
+    import pyspark.cloudpickle
+
+    pyspark.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    options = {"op": "nearest", "max_distance": 3, "k": 2}
+    left, right = frames(session, folders)
+    flag = str(tmp_path / "flag")
+    open(flag, "w").close()  # planning is not slowed
+    slow = left.mapInArrow(Slowly(flag), left.schema)
+    rows = oj.join(slow, right, fid="n", way=way, tiles=4, order="input", **options)
+    os.remove(flag)
+    thread, killed = kill_when(flag, what)
+    made = rows.toArrow()
+    thread.join()
+    assert killed
+    again = oj.join(left, right, fid="n", way=way, tiles=4, order="input", **options).toArrow()
+    same_tables(made, again)
+    assert len(made) > 500
+
+
+@pytest.mark.parametrize(
+    "options", ({"op": "nearest", "max_distance": 3}, {"op": "within", "how": "full"})
+)
+def test_files(session, folders, tmp_path, options):
+    out = str(tmp_path / "out")
+    n = oj.join_files(*folders, out, session=session, tiles=4, **options)
+    assert n == len(same_files(out, *folders, **options))
+    assert os.listdir(tmp_path) == ["out"]
+    with pytest.raises(ogrjoin.InvalidError, match="overwrite"):
+        oj.join_files(*folders, out, session=session, **options)
+
+
+def test_files_of_a_job_that_fails(session, folders, tmp_path):
+    right = str(tmp_path / "right")
+    shutil.copytree(folders[1], right)
+    with open(f"{right}/1.parquet", "r+b") as file:  # a page that cannot be read
+        file.seek(4)
+        file.write(b"\xff" * 40)
+    with pytest.raises(Exception):
+        oj.join_files(folders[0], right, str(tmp_path / "out"), op="within", session=session)
+    assert os.listdir(tmp_path) == ["right"]
