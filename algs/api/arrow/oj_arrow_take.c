@@ -126,7 +126,7 @@ static int read_type(const char *format, struct arrow_type *out)
     }
 }
 
-/* Of a schema that was checked. */
+/* schema has been checked, so that its type can be read. */
 static struct arrow_type type_of(const struct ArrowSchema *schema)
 {
     struct arrow_type type = {STORES_NOTHING, 0};

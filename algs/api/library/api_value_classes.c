@@ -14,7 +14,7 @@ enum
     N_COMPARISONS = OJ_COMPARE_NUMBERS + 1
 };
 
-/* A column of one side. */
+/* The values of one side. */
 struct value_column
 {
     struct ArrowSchema schema;
@@ -28,13 +28,13 @@ struct value_column
 struct comparison_classes
 {
     struct oj_value_classes classes;
-    int32_t *class_of; /* [join rows]; NULL: not needed yet */
+    int32_t *class_of; /* [join rows]; NULL: not made yet */
 };
 
 struct ogrjoin_classes
 {
     struct value_column join;
-    pthread_mutex_t lock; /* of the rest */
+    pthread_mutex_t lock; /* protects the members below */
     struct comparison_classes of[N_COMPARISONS];
 };
 
@@ -44,7 +44,7 @@ static void free_column(struct value_column *column)
     oj_arrow_array_release(&column->array);
 }
 
-/* Into a zeroed column; array is moved, in any case. */
+/* Opens a zeroed column. array is moved in any case. */
 static oj_status open_column(const struct ArrowSchema *schema,
                              struct ArrowArray *array,
                              struct value_column *column, struct oj_error *err)
@@ -82,7 +82,8 @@ static oj_status find_classes(struct value_column *column,
     return status;
 }
 
-/* The classes of the join side, made once for each way to compare. */
+/* Makes the classes of the join side if there are none yet for this way to
+ * compare. */
 static oj_status make_classes_once(struct ogrjoin_classes *self,
                                    enum oj_value_comparison comparison,
                                    struct oj_error *err)
@@ -133,7 +134,7 @@ int ogrjoin_classes_new(const struct ArrowSchema *schema,
     return api_error_export(classes_new(schema, values, out, &why), &why, err);
 }
 
-/* Takes the lock while the join side's classes are made, after which they are
+/* Holds the lock while the join side's classes are made; afterwards they are
  * only read. */
 static oj_status classes_find(struct ogrjoin_classes *self,
                               struct value_column *input, int32_t *class_of,

@@ -107,7 +107,7 @@ struct clash
     "f|nln|dsco|lco|doo|nlt|overwrite|append|update|unsetFid|a_srs"
 
 static const struct clash clashes[] = {
-    /* How is measured. */
+    /* How distances are measured. */
     {"metric", "sphere", .without = "max_distance", .when = takes_attributes,
      .text = "{metric sphere} with {op *} needs {max_distance}"},
     {"ties", .without = "k", .when = takes_every_pair,
@@ -137,7 +137,7 @@ static const struct clash clashes[] = {
     {"max_distance_field", NULL, "join_max_distance_field",
      .why = "both say how far"},
 
-    /* What becomes of the pairs of a row. */
+    /* What is done with the pairs of an input row. */
     {"pick", NULL, "agg|one_to_one",
      .why = "each makes one row of an input row's pairs"},
     {"agg", NULL, "one_to_one", .why = "there is one pair at most to add up"},
@@ -193,7 +193,7 @@ static const struct clash clashes[] = {
      .text = "{centroid_of} and {point_on_surface_of} both say what the join "
              "side is joined by: leave it out of one of them"},
 
-    /* One row of columns is all that a row of a layer can take in place. */
+    /* In place, a row of a layer can only get one set of new columns. */
     {"in_place", NULL, "how", "!left",
      .text = "{in_place} keeps every row of the layer: {how} can only be "
              "left"},
@@ -209,7 +209,7 @@ static const struct clash clashes[] = {
              "only be first, unless {pick}, {one_to_one} or {agg} makes one of "
              "them"},
 
-    /* Columns that there are not. */
+    /* Columns that this join does not have. */
     {"name_distance", .when = has_no_distance,
      .text = "{name_distance}: {op *} has no distance"},
     {"pick", "most_similar", .without = "similar|vector",
@@ -283,7 +283,7 @@ static void add_option(struct message *m, const struct oj_given_options *given,
     add_text(m, text, strlen(text));
 }
 
-/* What stands between braces, n letters. */
+/* Adds what the n letters between two braces stand for. */
 static void add_braces(struct message *m, const struct oj_given_options *given,
                        const char *in, size_t n)
 {
@@ -321,7 +321,7 @@ static void add_with_braces(struct message *m,
     }
 }
 
-/* other: the one that was found; "": the row asks for none. */
+/* other: the option that is in the way; "" if the row names no other. */
 static oj_status fail_clash(const struct clash *clash,
                             const struct oj_given_options *given,
                             const char *other, struct oj_error *err)

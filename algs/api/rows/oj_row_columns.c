@@ -9,7 +9,8 @@
 
 /* ---- what the join computes ---------------------------------------------- */
 
-/* Choosing: what is asked, and what comes of it. */
+/* The words that decide the columns, the columns chosen so far, and the values
+ * of pairs that they need. */
 struct choice
 {
     const struct oj_row_column_words *words;
@@ -17,7 +18,7 @@ struct choice
     unsigned char *want;
 };
 
-/* given: by an option; "": the column is left out. */
+/* given: name that the user gave, or NULL; "" leaves the column out. */
 static void add_computed_column(struct oj_computed_columns *columns,
                                 enum oj_column_origin origin, int source,
                                 enum oj_field_kind kind, const char *usual,
@@ -30,7 +31,7 @@ static void add_computed_column(struct oj_computed_columns *columns,
         columns->column[columns->n++] = column;
 }
 
-/* A column with a value of the pairs. */
+/* Adds a column with one of the values of a pair. */
 static void add_pair_value_column(const struct choice *c,
                                   enum oj_pair_value which, const char *usual,
                                   const char *given, const char *option)
@@ -42,7 +43,8 @@ static void add_pair_value_column(const struct choice *c,
         c->want[which] = 1;
 }
 
-/* first, and then that with _2, _3 and so on, for each condition on texts. */
+/* Adds a column for each condition on texts: named first, then first with _2,
+ * _3 and so on. */
 static oj_status add_similarity_columns(const struct choice *c,
                                         struct oj_error *err)
 {
@@ -154,7 +156,7 @@ void oj_computed_columns_free(struct oj_computed_columns *columns)
 
 /* ---- names that are taken ------------------------------------------------ */
 
-/* The name as a token: its bytes, letters of ASCII in small. */
+/* Makes a token of the name's bytes, with ASCII letters in lower case. */
 static oj_status make_name_token(struct oj_row_columns *columns,
                                  const char *name, struct oj_token *token,
                                  struct oj_error *err)
@@ -192,7 +194,7 @@ oj_status oj_row_columns_take_name(struct oj_row_columns *columns,
     return oj_token_table_put(&columns->taken, &token, &number, err);
 }
 
-/* Letters of a number behind a name, and the end. */
+/* Maximum bytes of the number after a name, with the final 0. */
 #define NUMBER_BYTES 24
 
 /* Adds a column like this one, with size bytes of memory for its name. */
@@ -229,9 +231,8 @@ static oj_status write_free_name(struct oj_row_columns *columns,
     return oj_row_columns_take_name(columns, out, err);
 }
 
-/* Fields of one side; prefix: before names that are taken. What an unmatched
- * row needs is kept possible: fields of a side that can be missing may be NULL.
- */
+/* Plans the fields of one side; prefix: put before names that are taken. Fields
+ * of a side that a row can lack may be NULL, whatever the layer says. */
 static oj_status plan_side_fields(const struct oj_row_side_fields *side,
                                   enum oj_column_origin origin,
                                   const char *prefix, int is_always_there,
@@ -258,8 +259,8 @@ static oj_status plan_side_fields(const struct oj_row_side_fields *side,
 
 /* ---- computed columns ---------------------------------------------------- */
 
-/* 1 when the name that the user gave to column i is that of another one: a
- * usual name, or one given before. */
+/* 1 if the name that the user gave to column i is the name of another computed
+ * column: a usual name, or one given to an earlier column. */
 static int is_name_of_other(const struct oj_row_columns_request *request, int i)
 {
     const struct oj_computed_column *computed = request->computed;
@@ -272,7 +273,8 @@ static int is_name_of_other(const struct oj_row_columns_request *request, int i)
     return 0;
 }
 
-/* Names that the user gave: none is taken, nor another computed column's. */
+/* Takes the names that the user gave. Fails if one is taken or is the name of
+ * another computed column. */
 static oj_status take_given_names(const struct oj_row_columns_request *request,
                                   struct oj_row_columns *columns,
                                   struct oj_error *err)
@@ -298,7 +300,7 @@ static oj_status take_given_names(const struct oj_row_columns_request *request,
     return OJ_OK;
 }
 
-/* The name of a computed column under this number (1: without one). */
+/* Writes the name of a computed column with this number (1: no number). */
 static void write_computed_name(const struct oj_computed_column *computed,
                                 int64_t number, char *name, size_t size)
 {
@@ -308,8 +310,8 @@ static void write_computed_name(const struct oj_computed_column *computed,
         snprintf(name, size, "%s_%lld", computed->name, (long long)number);
 }
 
-/* Writes the names of computed columns, which follow each other from first on,
- * with this number. *clash is 1 when a usual one is taken. */
+/* Writes the names of the computed columns, which are columns first and
+ * following, with this number. Sets *clash to 1 if a usual name is taken. */
 static oj_status write_computed_names(
     const struct oj_row_columns_request *request, int64_t first, int64_t number,
     struct oj_row_columns *columns, int *clash, struct oj_error *err)
@@ -327,8 +329,8 @@ static oj_status write_computed_names(
     return OJ_OK;
 }
 
-/* Computed columns keep together: where one of them is taken (the input is
- * itself the output of a join), all get one number. */
+/* If the name of one computed column is taken (the input may itself be the
+ * output of a join), all of them get one number. */
 static oj_status
 plan_computed_columns(const struct oj_row_columns_request *request,
                       struct oj_row_columns *columns, struct oj_error *err)

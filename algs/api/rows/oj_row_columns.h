@@ -37,8 +37,8 @@
 
 /* ---- what the join computes ---------------------------------------------- */
 
-/** What decides the computed columns. Texts are NULL where nothing was said; an
- *  empty name leaves the column out. */
+/** What the choice of computed columns depends on. Names are NULL where the
+ * user gave none; an empty name leaves the column out. */
 struct oj_row_column_words
 {
     const char *dash; /**< before names of options in messages: "-" or "" */
@@ -54,13 +54,15 @@ struct oj_row_column_words
 /** A column that the join computes. */
 struct oj_computed_column
 {
-    enum oj_column_origin origin; /**< neither input nor join */
-    int source;                   /**< OJ_COLUMN_PAIR_VALUE: enum oj_pair_value;
-                                       OJ_COLUMN_AGGREGATE: which of the aggregates */
+    enum oj_column_origin origin; /**< neither the input nor the join side */
+    int source;                   /**< if origin is OJ_COLUMN_PAIR_VALUE:
+                                       enum oj_pair_value; if
+                                       OJ_COLUMN_AGGREGATE: index of the
+                                       aggregate */
     enum oj_field_kind kind;
     const char *name;
-    const char *option; /**< that gave the name; NULL: the usual one, which gets
-                             a number where it is taken */
+    const char *option; /**< option that gave the name; NULL: the usual name,
+                             which gets a number if it is taken */
 };
 
 enum
@@ -103,12 +105,12 @@ OJ_MUST_USE oj_status oj_computed_columns_choose(
     const struct oj_row_column_words *words, struct oj_computed_columns *out,
     unsigned char *want, struct oj_error *err);
 
-/** The column of aggregate number source of agg. */
+/** Makes the column of aggregate number source of agg. */
 struct oj_computed_column
 oj_computed_column_of_aggregate(const struct oj_aggregate_word *word,
                                 int source);
 
-/** Accepts zeroed memory, which it is afterwards. */
+/** Frees what columns owns and zeroes it. Accepts zeroed memory. */
 void oj_computed_columns_free(struct oj_computed_columns *columns);
 
 /* ---- the columns of a row ------------------------------------------------ */
@@ -120,36 +122,40 @@ struct oj_row_side_fields
     int n;
 };
 
-/** What the columns are made from; all is borrowed by the plan. */
+/** What the columns are planned from; the plan borrows all of it. */
 struct oj_row_columns_request
 {
-    const char *dash;                /**< as above */
-    struct oj_row_side_fields input; /**< n 0: none of them is in a row, as in a
-                                          layer that has them already */
-    struct oj_row_side_fields join;  /**< n 0: none of them is in a row */
+    const char *dash;                /**< before names of options in
+                                          messages: "-" or "" */
+    struct oj_row_side_fields input; /**< n 0: rows have none of them, as
+                                          when the output layer has them
+                                          already */
+    struct oj_row_side_fields join;  /**< n 0: rows have none of them */
     const struct oj_computed_column *computed; /**< [n_computed] */
     int n_computed;
-    int has_other_rows; /**< 1: some rows have no input feature, and all fields
-                             of the input may be NULL */
-    const char *prefix; /**< before names of join fields that are taken */
+    int has_other_rows; /**< 1: some rows have no input feature, so that
+                             every field of the input may be NULL */
+    const char *prefix; /**< put before names of join fields that are taken */
 };
 
 /** A column of a row. */
 struct oj_named_column
 {
     enum oj_column_origin origin;
-    int source; /**< of a side: number of its field; else as computed */
+    int source; /**< a field of a side: its number; else as in struct
+                     oj_computed_column */
     enum oj_field_kind kind;
-    int is_nullable;     /**< 1: a row may have no value */
-    int is_always_there; /**< 1: a field of the input, and each row has an input
-                              feature, so that its default counts */
-    char *name;          /**< the plan's memory */
-    const char *original; /**< what it was called, borrowed; "" where it had no
-                               name */
+    int is_nullable;      /**< 1: the value may be NULL */
+    int is_always_there;  /**< 1: a field of the input, and each row has an
+                               input feature, so that the field's default can
+                               be kept */
+    char *name;           /**< owned by the plan */
+    const char *original; /**< name of the field in its own layer, borrowed;
+                               "" if it has none */
 };
 
-/** Owner; zeroed memory is a valid empty one, to which names that are taken may
- *  be added before the columns are planned. */
+/** Owner. Zeroed memory is a valid empty plan, to which taken names may be
+ * added before the columns are planned. */
 struct oj_row_columns
 {
     struct oj_named_column *column; /**< [n] */
@@ -161,18 +167,18 @@ struct oj_row_columns
     int64_t cap_code;
 };
 
-/** Adds a name that is taken; NULL and "" are passed over. */
+/** Adds a taken name; NULL and "" are ignored. */
 OJ_MUST_USE oj_status oj_row_columns_take_name(struct oj_row_columns *columns,
                                                const char *name,
                                                struct oj_error *err);
 
-/** Orders and names all columns. Once. OJ_ERR_ARG where a name that the user
- *  gave is taken. */
+/** Orders and names all columns. Call it once. Returns OJ_ERR_ARG if a name
+ * that the user gave is taken. */
 OJ_MUST_USE oj_status
 oj_row_columns_plan(const struct oj_row_columns_request *request,
                     struct oj_row_columns *columns, struct oj_error *err);
 
-/** Accepts zeroed memory, which it is afterwards. */
+/** Frees what columns owns and zeroes it. Accepts zeroed memory. */
 void oj_row_columns_free(struct oj_row_columns *columns);
 
 #endif

@@ -57,8 +57,8 @@ struct ogrjoin_rows
     pthread_mutex_t lock;
     struct rows_index *kept; /* index of the last join, or NULL */
 
-    /* Its features, and the settings with which they were read; reused for
-     * other settings that read them alike. */
+    /* Features of the join side and the settings they were read with. Other
+     * settings that read features alike reuse the layer. */
     struct ogrjoin_layer *layer;
     struct ogrjoin_settings *read_with;
 };

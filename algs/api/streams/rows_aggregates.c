@@ -173,7 +173,7 @@ static int is_plain_number(const struct rows_aggregates *a, int i)
                   a->words.types[i] == OJ_AGG_INTEGER ? "l" : "g") == 0;
 }
 
-/* Which rows of chunk k have no value; is_null stays NULL where all have one.
+/* Sets which rows of chunk k have no value; is_null stays NULL if all have one.
  */
 static oj_status read_nulls_of_chunk(const struct rows_chunks *chunks,
                                      int64_t k, int column,

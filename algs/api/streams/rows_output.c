@@ -355,7 +355,7 @@ static int is_one_type(const struct ArrowSchema *a, const struct ArrowSchema *b)
     return a->dictionary == NULL || is_one_type(a->dictionary, b->dictionary);
 }
 
-/* Of the coordinates of a column of geometries that is not WKB. */
+/* Numbers in a coordinate of a column of geometries that is not WKB. */
 static int64_t count_ordinates(const struct ArrowSchema *schema)
 {
     while (schema->format[0] == '+' &&
