@@ -10,8 +10,8 @@
 
 #include "../arrow/oj_arrow_plain_values.h"
 #include "../arrow/oj_arrow_take.h"
-#include "../rows/oj_value_classes.h"
 #include "../library/api_index.h"
+#include "../rows/oj_value_classes.h"
 
 /** Groups of columns that are compared for equality: those of on, and those of
  * exclude field=. */
