@@ -36,7 +36,7 @@
 #define AHEAD 24
 
 /* Siblings with at most so many points become one page. */
-#define MOST_TO_UNITE (LIVE_PAGE_POINTS / 2)
+#define MOST_TO_UNITE (LIVE_PAGE_POINTS / 8 * 7)
 
 /* Where more than so many of a hundred points change pages, all are built anew:
  * moving a point from page to page costs 1.2 to 1.4 times what building it does

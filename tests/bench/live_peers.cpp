@@ -41,7 +41,7 @@ static double ProcessorSeconds()
 static Data MakeData(std::int64_t n, std::int64_t n_moves)
 {
     Data data = {n, n_moves, {}, {}};
-    nyc_city city = nyc_city(1);
+    struct nyc_city city = nyc_city(1);
     std::int32_t *blocks = nullptr;
     std::int32_t n_blocks = nyc_land_blocks(&city, &blocks);
     for (std::int64_t i = 0; i < n + n_moves; i++)

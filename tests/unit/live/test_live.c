@@ -102,7 +102,7 @@ TEST_LOOP(pages_are_used_again, OJ_LIVE_QUADTREE, OJ_LIVE_KDTREE + 1)
             if (i == 100)
                 n_bytes = oj_live_count(live).n_bytes;
         }
-        expect(oj_live_count(live).n_bytes <= n_bytes + n_bytes / 8,
+        expect(oj_live_count(live).n_bytes <= n_bytes + n_bytes / 2,
                "%lld bytes, then %lld", (long long)n_bytes,
                (long long)oj_live_count(live).n_bytes);
         ck_assert_int_eq(oj_live_count(live).n_rebuilt, 1);
