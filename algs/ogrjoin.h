@@ -1,4 +1,4 @@
-/** libogrjoin: joins two layers of features by place, without any OGR.
+/** libogrjoin: spatial joins of two layers of features, without OGR.
  *
  *  struct ogrjoin_settings *settings = ogrjoin_settings_new();
  *  ogrjoin_set_text(settings, "op", "nearest", &err);
@@ -10,17 +10,15 @@
  *
  *  samples/join_arrow.c and samples/join_arrays.c are whole programs.
  *
- *  Layers, indexes and what is made from them may be freed in any order: each
- *  keeps what it needs.  All functions take NULL where they free.  An index is
- *  not changed by the joins made with it, which may be asked for by several
- *  threads at once: on the CPU they run side by side, and where a device may
- *  answer they take turns.  Functions that can fail return enum ogrjoin_status
- * and write one line of text to *err, which may be NULL; what they give is
- *  untouched then.
+ *  Layers, indexes and objects made from them may be freed in any order: each
+ * keeps what it needs.  Functions that free accept NULL.  Several threads may
+ * join with one index at once: on the CPU they run concurrently; if a device
+ * may be used, they take turns.  Functions that can fail return enum
+ * ogrjoin_status and write one line of text to *err, unless err is NULL; their
+ * outputs are then unchanged.
  *
- *  Functions are added, never changed or taken away, as long as the major
- *  version stays.  Structs that callers fill begin with their size, so that
- *  they can grow.
+ *  Within a major version, functions are added, but never changed or removed.
+ *  Structs that callers fill begin with their size, so that they can grow.
  */
 #ifndef OGRJOIN_API_H
 #define OGRJOIN_API_H
@@ -47,19 +45,20 @@ struct ArrowArrayStream;
 enum ogrjoin_status
 {
     OGRJOIN_OK = 0,
-    OGRJOIN_ERR_ARG = 1,         /**< something meaningless was asked */
+    OGRJOIN_ERR_ARG = 1,         /**< an argument or setting is invalid */
     OGRJOIN_ERR_NOMEM = 2,       /**< an allocation failed */
-    OGRJOIN_ERR_LIMIT = 3,       /**< a documented size limit was passed */
-    OGRJOIN_ERR_DATA = 4,        /**< broken WKB, arrays or streams */
+    OGRJOIN_ERR_LIMIT = 3,       /**< a documented size limit was exceeded */
+    OGRJOIN_ERR_DATA = 4,        /**< invalid WKB, arrays or streams */
     OGRJOIN_ERR_IO = 5,          /**< a stream could not be read */
-    OGRJOIN_ERR_UNSUPPORTED = 6, /**< meaningful, but not built */
-    OGRJOIN_ERR_NO_DEVICE = 7,   /**< the backend has no device here */
-    OGRJOIN_ERR_CANCELLED = 8,   /**< the cancel flag was raised */
-    OGRJOIN_ERR_INTERNAL = 9,    /**< a bug of the library */
+    OGRJOIN_ERR_UNSUPPORTED = 6, /**< valid, but not implemented */
+    OGRJOIN_ERR_NO_DEVICE = 7,   /**< the backend has no device on this
+                                      machine */
+    OGRJOIN_ERR_CANCELLED = 8,   /**< the cancel flag was set */
+    OGRJOIN_ERR_INTERNAL = 9,    /**< a bug in the library */
     OGRJOIN_ERR_TOO_MANY = 10    /**< more pairs than max_pairs allows */
 };
 
-/** What went wrong, in one line a user can act on. */
+/** An error, as one line that tells the user what to do. */
 struct ogrjoin_error
 {
     int status;         /**< enum ogrjoin_status */
@@ -74,44 +73,44 @@ OGRJOIN_API const char *ogrjoin_status_name(int status);
 
 /* --- settings ------------------------------------------------------------- */
 
-/** What is asked and how to run it. Free after use; an index has its copy. */
+/** What to join and how. The caller frees it; an index keeps its own copy. */
 struct ogrjoin_settings;
 
-/** All at their defaults. NULL: out of memory. */
+/** Makes settings with their defaults. NULL: out of memory. */
 OGRJOIN_API struct ogrjoin_settings *ogrjoin_settings_new(void);
 OGRJOIN_API void ogrjoin_settings_free(struct ogrjoin_settings *settings);
 
-/** Sets one that is a word: see ogrjoin_setting_help(). */
+/** Sets a setting to a text: see ogrjoin_setting_help(). */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_set_text(struct ogrjoin_settings *settings, const char *name,
                  const char *value, struct ogrjoin_error *err);
 
-/** Sets one that is a number; yes and no are 1 and 0. */
+/** Sets a setting to a number; yes and no are 1 and 0. */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_set_number(struct ogrjoin_settings *settings, const char *name,
                    double value, struct ogrjoin_error *err);
 
-/** flag is read often while an index is made and joined with; nonzero ends that
- *  with OGRJOIN_ERR_CANCELLED. It outlives the index. NULL: none. */
+/** The flag is polled while an index is made and used; nonzero ends the call
+ * with OGRJOIN_ERR_CANCELLED. It must outlive the index. NULL: none. */
 OGRJOIN_API void ogrjoin_settings_cancel(struct ogrjoin_settings *settings,
                                          const int *flag);
 
 /** Name of setting i, or NULL past the last. */
 OGRJOIN_API const char *ogrjoin_setting_name(int i);
 
-/** What setting i means, its values and its default, in one line, or NULL past
- *  the last. */
+/** Meaning, values and default of setting i, in one line; NULL past the last.
+ */
 OGRJOIN_API const char *ogrjoin_setting_help(int i);
 
-/** Name of backend i, auto being the first, or NULL past the last. */
+/** Name of backend i, the first is auto; NULL past the last. */
 OGRJOIN_API const char *ogrjoin_backend_name(int i);
 
-/** What backend i is, in one line, or NULL past the last. */
+/** Description of backend i, in one line; NULL past the last. */
 OGRJOIN_API const char *ogrjoin_backend_help(int i);
 
 /* --- layers --------------------------------------------------------------- */
 
-/** Features: at most 2^31 - 1, numbered from 0. */
+/** A layer of features: at most 2^31 - 1, numbered from 0. */
 struct ogrjoin_layer;
 
 enum ogrjoin_part
@@ -145,71 +144,106 @@ struct ogrjoin_arrays
     const int64_t *ring_offset;   /**< [n_parts + 1] or NULL */
     const int64_t *vertex_offset; /**< [n_rings + 1] or NULL */
     const double *x, *y;          /**< [n_vertices] */
-    const int64_t *id; /**< [n_features] or NULL: feature numbers. Pairs that
-                            are as near are in their order, and exclude_self and
-                            unordered compare them */
+    const int64_t *id; /**< [n_features] ids, or NULL: feature numbers.
+                            Equally near pairs are sorted by id; exclude_self
+                            and unordered compare ids */
 };
 
-/** The arrays are borrowed: they outlive the layer and what is made from it,
- *  and do not change.  They are checked, O(vertices).
+/** Makes a layer of arrays, which are borrowed: they must outlive the layer and
+ *  objects made from it, and must not change.  They are checked, O(vertices).
  *  Errors  OGRJOIN_ERR_ARG, OGRJOIN_ERR_NOMEM */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
                           struct ogrjoin_layer **out,
                           struct ogrjoin_error *err);
 
-/** One Arrow array: of geometries, or of structs (a record batch) with a column
- *  of geometries.
- *  column    name of that column; NULL: the first that is marked as geoarrow,
- *            else the only one of bytes
+/** Makes a layer of one Arrow array: of geometries, or of structs (a record
+ *  batch) with a column of geometries.
+ *  column    name of that column; NULL: the first one marked as geoarrow, else
+ *            the only one of bytes
  *  formats   WKB in binary, large binary and binary view; geoarrow.point to
- *            geoarrow.multipolygon, separated and interleaved, XY to XYZM, of
- *            which Z and M are not read.  NULLs join nothing.
- *  settings  threads and cancel are read; NULL: all threads. With side left or
- *            right the columns that similar and vector name are read, too:
- * texts (utf8, large, views, whole numbers), numbers, lists of numbers; then op
- * similar without max_distance needs no geometries array is moved: released by
- * the library, and marked as released, after an error too.  schema stays the
- * caller's.  Separated coordinates without NULLs, empty or open rings are used
- * where they are, all else is copied, on all threads.  The bytes of WKB and all
- * offsets are checked; lengths of buffers, which Arrow does not tell, cannot
- * be. Errors  OGRJOIN_ERR_DATA, OGRJOIN_ERR_UNSUPPORTED (curves, other
- * formats), OGRJOIN_ERR_LIMIT, OGRJOIN_ERR_NOMEM */
+ *            geoarrow.multipolygon, separated and interleaved, XY to XYZM; Z
+ *            and M are ignored.  A feature that is NULL has no pairs
+ *  settings  for threads and cancel; NULL: all threads.  With side left or
+ *            right, the columns named in similar and vector are read, too:
+ *            texts (utf8, large, views, integers), numbers, lists of numbers;
+ *            op similar without max_distance then needs no geometries
+ *  array     moved: released by the library and marked as released, also after
+ *            an error.  schema stays the caller's
+ *
+ *  Separated coordinates without NULLs, empty or open rings are used without a
+ *  copy; all else is copied, on all threads.  The bytes of WKB and all offsets
+ *  are checked; lengths of buffers cannot be, since Arrow does not store them.
+ *  Errors  OGRJOIN_ERR_DATA, OGRJOIN_ERR_UNSUPPORTED (curves, other formats),
+ *          OGRJOIN_ERR_LIMIT, OGRJOIN_ERR_NOMEM */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_layer_from_array(const struct ArrowSchema *schema,
                          struct ArrowArray *array, const char *column,
                          const struct ogrjoin_settings *settings,
                          struct ogrjoin_layer **out, struct ogrjoin_error *err);
 
-/** All arrays of a stream, one after the other; the stream is released, after
- *  an error too. Otherwise as ogrjoin_layer_from_array(). */
+/** Makes a layer of all arrays of a stream, one after the other; the stream is
+ *  released, also after an error. Otherwise like ogrjoin_layer_from_array(). */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_layer_from_stream(struct ArrowArrayStream *stream, const char *column,
                           const struct ogrjoin_settings *settings,
                           struct ogrjoin_layer **out,
                           struct ogrjoin_error *err);
 
-/** What is known of each feature beside its geometry: arrays of the caller with
- *  an entry for each, or NULL. */
+/** Columns beside the geometry: arrays of the caller with an entry per feature,
+ * or NULL. */
 struct ogrjoin_columns
 {
     size_t size;       /**< sizeof(struct ogrjoin_columns) */
-    const int64_t *id; /**< as in struct ogrjoin_arrays; NULL: as they are */
-    const double *max_distance; /**< dwithin: in place of the setting; NaN or
-                                     below 0: joins nothing. Of one side only */
-    const int32_t *on_class; /**< only pairs of one class count; below 0: joins
-                                  nothing. Both sides have them, or none */
-    const int64_t *score; /**< of the join side: pick score takes the greatest;
-                               INT64_MIN: less than all others */
+    const int64_t *id; /**< as in struct ogrjoin_arrays; NULL: unchanged */
+    const double *max_distance; /**< dwithin: own distance of each feature
+                                     instead of the setting; NaN or below 0:
+                                     the feature has no pairs. For one side
+                                     only */
+    const int32_t *on_class;    /**< only features of equal class are pairs;
+                                     below 0: the feature has no pairs. For both
+                                     sides or none */
+    const int64_t *score; /**< join side: pick score takes the pair with the
+                               greatest score; INT64_MIN: smaller than all
+                               others */
 };
 
-/** Before the layer is indexed or joined. The arrays are borrowed: they outlive
- *  the layer and what is made from it, and do not change.  What columns leaves
- *  NULL stays as it is. Errors  OGRJOIN_ERR_ARG */
+/** Sets columns of a layer, before it is indexed or joined. The arrays are
+ *  borrowed: they must outlive the layer and objects made from it, and must not
+ *  change.  Members that are NULL change nothing.
+ *  Errors  OGRJOIN_ERR_ARG */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_layer_set_columns(struct ogrjoin_layer *layer,
                           const struct ogrjoin_columns *columns,
                           struct ogrjoin_error *err);
+
+/** The values of a column of the join side in classes of equal ones, as the
+ *  setting on compares columns: what on_class of struct ogrjoin_columns is made
+ *  of. */
+struct ogrjoin_classes;
+
+/** values   an Arrow array of any type but unions, with an entry for each
+ *           feature; moved, in any case
+ *  Errors   OGRJOIN_ERR_DATA, OGRJOIN_ERR_UNSUPPORTED, OGRJOIN_ERR_NOMEM */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_classes_new(const struct ArrowSchema *schema, struct ArrowArray *values,
+                    struct ogrjoin_classes **out, struct ogrjoin_error *err);
+
+/** The classes of an input's values.  Numbers of both sides are compared as
+ *  numbers, all else as texts; NULL and NaN equal nothing.
+ *  values      moved, in any case
+ *  class_of    [length of values] set: the class of each, or -1
+ *  join_class  set to those of the join side, valid as long as classes is; it
+ *              is one array for inputs of numbers and another for all others,
+ *              where the join side has numbers
+ *  Several threads may call it at once.
+ *  Errors      as above; OGRJOIN_ERR_LIMIT: more than 2^31 - 2 classes */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_classes_find(struct ogrjoin_classes *classes,
+                     const struct ArrowSchema *schema,
+                     struct ArrowArray *values, int32_t *class_of,
+                     const int32_t **join_class, struct ogrjoin_error *err);
+OGRJOIN_API void ogrjoin_classes_free(struct ogrjoin_classes *classes);
 
 /** A column of UTF-8 texts, that of the next condition of the setting similar:
  *  text i is bytes[offset[i]] to bytes[offset[i + 1] - 1], offset having an
@@ -220,11 +254,12 @@ OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_layer_add_text(struct ogrjoin_layer *layer, const int64_t *offset,
                        const char *bytes, struct ogrjoin_error *err);
 
-/** The numbers that the setting vector compares, in place of columns of Arrow:
- *  number[offset[i]] to number[offset[i + 1] - 1] of feature i, one for each
- *  name of the setting, or a list where it has one name.  As many as in the
- *  first list of the join side are compared; a feature with another count joins
- *  nothing. Borrowed, and when, as above. Errors  OGRJOIN_ERR_ARG */
+/** Sets the numbers for the setting vector, instead of Arrow columns: those of
+ *  feature i are number[offset[i]] to number[offset[i + 1] - 1], one for each
+ *  name of the setting, or a list if it has one name.  The first list of the
+ *  join side gives the number of dimensions; a feature with another count has
+ *  no pairs.  Borrowed as above; before the layer is indexed or joined.
+ *  Errors  OGRJOIN_ERR_ARG */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_layer_set_vectors(struct ogrjoin_layer *layer, const int64_t *offset,
                           const double *number, struct ogrjoin_error *err);
@@ -234,12 +269,12 @@ OGRJOIN_API void ogrjoin_layer_free(struct ogrjoin_layer *layer);
 
 /* --- an index, and joins with it ------------------------------------------ */
 
-/** The join side, prepared for one kind of join. */
+/** The join side, prepared for joins with given settings. */
 struct ogrjoin_index;
 
-/** O(n log n) in the segments of the join side.
+/** Makes an index of a join side. O(n log n) in its segments.
  *  settings  NULL: the defaults
- *  Errors    OGRJOIN_ERR_ARG: settings that make no sense together;
+ *  Errors    OGRJOIN_ERR_ARG: settings that are invalid or clash;
  *            OGRJOIN_ERR_LIMIT; OGRJOIN_ERR_NO_DEVICE; OGRJOIN_ERR_CANCELLED;
  *            OGRJOIN_ERR_NOMEM */
 OGRJOIN_MUST_USE OGRJOIN_API int
@@ -248,20 +283,20 @@ ogrjoin_index_new(struct ogrjoin_layer *join_side,
                   struct ogrjoin_index **out, struct ogrjoin_error *err);
 OGRJOIN_API void ogrjoin_index_free(struct ogrjoin_index *index);
 
-/** What answers: "cpu" or "cuda". With backend auto this may change with the
- *  first join. */
+/** The backend in use: "cpu" or "cuda". With backend auto it may change at the
+ * first join. */
 OGRJOIN_API const char *ogrjoin_index_backend(struct ogrjoin_index *index);
 
-/** Frees the working memory that joins with index have left for the next ones;
- *  after a large join it is as large as the layer. */
+/** Frees working memory that joins with index have kept for later ones; after a
+ * large join it is as large as the layer. */
 OGRJOIN_API void ogrjoin_index_trim(struct ogrjoin_index *index);
 
-/** Pairs of features, sorted by left; those of one left feature as -op nearest
- *  of the command sorts them: nearest first, or else by the join side's ids. */
+/** Pairs of features, sorted by left; the pairs of a left feature are sorted as
+ * by the command: nearest first, or else by the ids of the join side. */
 struct ogrjoin_pairs;
 
-/** All pairs of a layer with the join side. The answer does not depend on
- *  threads, backend, or how features are cut into layers.
+/** Finds all pairs of a layer with the join side. The answer does not depend on
+ *  threads, on the backend, or on how features are split into layers.
  *  Errors  as above; OGRJOIN_ERR_UNSUPPORTED: the backend cannot join such
  *          features; OGRJOIN_ERR_TOO_MANY */
 OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_join(struct ogrjoin_index *index,
@@ -270,45 +305,47 @@ OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_join(struct ogrjoin_index *index,
                                               struct ogrjoin_error *err);
 
 OGRJOIN_API int64_t ogrjoin_pairs_count(const struct ogrjoin_pairs *pairs);
-/** [count] numbers of input features. */
+/** [count] numbers of the input features. */
 OGRJOIN_API const int64_t *
 ogrjoin_pairs_left(const struct ogrjoin_pairs *pairs);
-/** [count] numbers of features of the join side. */
+/** [count] numbers of the features of the join side. */
 OGRJOIN_API const int64_t *
 ogrjoin_pairs_right(const struct ogrjoin_pairs *pairs);
-/** [count] distances in units of the coordinates, on the sphere metres; of op
- *  similar similarities, without texts differences; NaN for joins without a
- *  measure. */
+/** [count] distances, in units of the coordinates, on the sphere in metres; for
+ * op similar, similarities, or differences if no texts are compared; NaN for
+ * joins without a measure. */
 OGRJOIN_API const double *
 ogrjoin_pairs_measure(const struct ogrjoin_pairs *pairs);
-/** [count] what a setting asked for, NaN where there is none: overlap_area,
- *  overlap_length, overlap_percent, nearest_x, nearest_y, from_x, from_y,
- *  bearing, with similar similarity, similarity_2 ..., with vector difference.
- *  NULL: not asked for. */
+/** [count] values that a setting requested, NaN if undefined: overlap_area,
+ * overlap_length, overlap_percent, nearest_x, nearest_y, from_x, from_y,
+ * bearing, with similar similarity, similarity_2 ..., with vector difference.
+ * NULL: not requested. */
 OGRJOIN_API const double *ogrjoin_pairs_value(const struct ogrjoin_pairs *pairs,
                                               const char *name);
-/** Of each pair what both features have in common as ISO WKB, little-endian:
- *  bytes (*offset)[i] to (*offset)[i + 1] - 1, none where GEOS could not make
- *  it.  NULL: the setting intersection did not ask for it. */
+/** The intersection of each pair as ISO WKB, little-endian: bytes (*offset)[i]
+ * to (*offset)[i + 1] - 1; empty if GEOS could not compute it.  NULL: not
+ * requested by the setting intersection. */
 OGRJOIN_API const uint8_t *
 ogrjoin_pairs_intersection(const struct ogrjoin_pairs *pairs,
                            const int64_t **offset);
-/** How many pairs, or rows, GEOS could not decide: they are left out. */
+/** Number of pairs, or rows, that GEOS could not decide; they are left out. */
 OGRJOIN_API int64_t ogrjoin_pairs_undecided(const struct ogrjoin_pairs *pairs);
 OGRJOIN_API void ogrjoin_pairs_free(struct ogrjoin_pairs *pairs);
 
-/** A value of each feature of the join side, in one of three forms. */
+/** A value for each feature of the join side, in one of three forms. */
 struct ogrjoin_values
 {
     size_t size; /**< sizeof(struct ogrjoin_values) */
     const int64_t *integer;
     const double *real;
-    const int64_t *offset;  /**< [features + 1] into bytes: texts */
-    const char *bytes;      /**< of texts */
-    const uint8_t *is_null; /**< [features] 1: there is no value; or NULL */
+    const int64_t *offset;  /**< [features + 1] offsets of texts in bytes */
+    const char *bytes;      /**< the bytes of the texts */
+    const uint8_t *is_null; /**< [features] 1: the value is NULL; or NULL:
+                                 none is */
 };
 
-/** A result of each left row, in one of the forms above. Free after use. */
+/** A result for each left row, in one of the forms above. The caller frees it.
+ */
 struct ogrjoin_results
 {
     size_t size; /**< sizeof(struct ogrjoin_results), set by the library */
@@ -320,14 +357,15 @@ struct ogrjoin_results
     uint8_t *is_null; /**< [n] */
 };
 
-/** An aggregate of the right features of each left row's pairs, as -agg of the
- *  command: exact sums, and an order of its own where one matters.
+/** Aggregates values of the right features over the pairs of each left row,
+ *  like -agg of the command: sums are exact, and functions that depend on an
+ *  order define it.
  *  function   count, sum, mean, min, max, median, stddev, first, last, mode,
- *             unique, concat (texts), weighted_sum (setting share)
- *  separator  of concat; else not read
- *  values     NULL: count of pairs
- *  Errors     OGRJOIN_ERR_ARG; OGRJOIN_ERR_LIMIT: a sum of integers that 64
- * bits do not hold; OGRJOIN_ERR_NOMEM */
+ *             unique, concat (texts), weighted_sum (needs the setting share)
+ *  separator  for concat; otherwise ignored
+ *  values     NULL: for count of pairs
+ *  Errors     OGRJOIN_ERR_ARG; OGRJOIN_ERR_LIMIT: a sum of integers beyond 64
+ *             bits; OGRJOIN_ERR_NOMEM */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_pairs_aggregate(const struct ogrjoin_pairs *pairs, const char *function,
                         const char *separator,
@@ -335,45 +373,47 @@ ogrjoin_pairs_aggregate(const struct ogrjoin_pairs *pairs, const char *function,
                         struct ogrjoin_results *out, struct ogrjoin_error *err);
 OGRJOIN_API void ogrjoin_results_free(struct ogrjoin_results *results);
 
-/** How the answers of two backends compare, as -validate of the command does.
- */
+/** The comparison of two backends' answers, as by -validate of the command. */
 struct ogrjoin_validation
 {
     size_t size; /**< sizeof(struct ogrjoin_validation), set by the caller */
     int64_t n_rows, n_pairs;   /**< compared */
-    int64_t n_differences;     /**< 0: the answers are the same */
-    int64_t n_rows_proved;     /**< rows that differ where exact arithmetic
-                                    confirms the index, its distances up to the
-                                    rounding of their formula; no differences */
-    int64_t n_rows_undecided;  /**< rows left out, without an exact word */
-    int64_t n_pairs_undecided; /**< pairs left out in the same way */
-    int64_t left, right; /**< of the first difference, or -1; right: of ours,
-                              or else the reference's */
+    int64_t n_differences;     /**< 0: the answers agree */
+    int64_t n_rows_proved;     /**< rows that differ, but exact arithmetic
+                                    confirms the index, its distances up to
+                                    the rounding of their formula; not
+                                    counted as differences */
+    int64_t n_rows_undecided;  /**< rows left out because neither could be
+                                    decided exactly */
+    int64_t n_pairs_undecided; /**< pairs left out likewise */
+    int64_t left, right; /**< of the first difference, or -1; right: from the
+                              index, or else from the reference */
     const char *kind;    /**< missing, extra, distance or order; NULL: none */
 };
 
-/** Joins input twice, with the index and with a reference, and compares.
- *  reference  name of a backend; NULL: geos, on the sphere sphere, of texts and
- *             vectors alone lists
- *  Cost       of both; the references use one thread
- *  Errors     as of ogrjoin_join() */
+/** Joins input twice, with the index and with a reference, and compares the
+ *  answers.
+ *  reference  name of a backend; NULL: geos; on the sphere sphere; for texts
+ *             and vectors without geometries lists
+ *  Cost       that of both joins; the references use one thread
+ *  Errors     those of ogrjoin_join() */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_validate(struct ogrjoin_index *index, struct ogrjoin_layer *input,
                  const char *reference, struct ogrjoin_validation *out,
                  struct ogrjoin_error *err);
 
-/** The pairs as one record batch of left (int64), right (int64) and measure
- *  (float64, NULL where there is none), without a copy: pairs is empty
- *  afterwards and still to be freed. */
+/** Moves the pairs into one record batch of left (int64), right (int64) and
+ *  measure (float64, NULL if undefined), without a copy. pairs is then empty,
+ *  and still has to be freed. */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_pairs_to_arrow(struct ogrjoin_pairs *pairs, struct ArrowSchema *schema,
                        struct ArrowArray *array, struct ogrjoin_error *err);
 
-/** A stream of such record batches: one for each array of input, which is read
- *  when the next of them is asked for; left goes on counting from array to
- *  array.  input is moved, and released with *out; of it the columns are read
- *  that the settings similar and vector name.  Errors of later arrays are
- *  those of the stream. column as in ogrjoin_layer_from_array(). */
+/** A stream of such record batches, one for each array of input, which is read
+ *  when the next batch is requested; left counts on from array to array.  input
+ *  is moved, and released with *out; the columns named in the settings similar
+ *  and vector are read from it.  Errors in later arrays are returned by the
+ *  stream. column: as in ogrjoin_layer_from_array(). */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_join_stream(struct ogrjoin_index *index, struct ArrowArrayStream *input,
                     const char *column, struct ArrowArrayStream *out,
@@ -382,54 +422,54 @@ ogrjoin_join_stream(struct ogrjoin_index *index, struct ArrowArrayStream *input,
 /* --- pairs as lists, and streams read layer by layer -----------------------
  */
 
-/** As ogrjoin_join(), in half the memory or less, and as a rule without a copy
- *  of what the join has found: lists in place of columns.
+/** Like ogrjoin_join(), with at most half of the memory and usually without a
+ *  copy of the answer: lists instead of columns.
  *
  *  input feature   0   1   2         (1 has no pair)
  *  offset         [0   2   2     5]
  *  right32        [5 8     1 2 9]
  *  measure        [.. .    . . .]    or NULL: the join has none
  *
- *  ogrjoin_pairs_left() and ogrjoin_pairs_right() are NULL, and
- *  ogrjoin_pairs_to_arrow() is an error; all else is as ever. */
+ *  ogrjoin_pairs_left() and ogrjoin_pairs_right() return NULL, and
+ *  ogrjoin_pairs_to_arrow() fails; all else works as before. */
 OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_join_lists(struct ogrjoin_index *index,
                                                     struct ogrjoin_layer *input,
                                                     struct ogrjoin_pairs **out,
                                                     struct ogrjoin_error *err);
 
-/** Rows that were joined. */
+/** Number of rows that were joined. */
 OGRJOIN_API int64_t ogrjoin_pairs_rows(const struct ogrjoin_pairs *pairs);
-/** [rows + 1] of lists, else NULL. */
+/** [rows + 1] first pair of each row, for lists; else NULL. */
 OGRJOIN_API const int64_t *
 ogrjoin_pairs_offset(const struct ogrjoin_pairs *pairs);
-/** [count] of lists: numbers of features of the join side; else NULL. */
+/** [count] numbers of features of the join side, for lists; else NULL. */
 OGRJOIN_API const int32_t *
 ogrjoin_pairs_right32(const struct ogrjoin_pairs *pairs);
 
-/** A stream of features, of which no more is read than is asked for. */
+/** A stream of features that is read step by step. */
 struct ogrjoin_source;
 
-/** stream is moved: released with *out, after an error at once; column and
- *  settings are as in ogrjoin_layer_from_stream(), and settings may be freed.
- *  One thread at a time uses a source. */
+/** Opens a source. stream is moved: released with *out, after an error at once;
+ *  column and settings are as in ogrjoin_layer_from_stream(); the settings may
+ *  be freed afterwards.  One thread at a time may use a source. */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_source_open(struct ArrowArrayStream *stream, const char *column,
                     const struct ogrjoin_settings *settings,
                     struct ogrjoin_source **out, struct ogrjoin_error *err);
 
-/** The next n_rows features, or those that are left, as a layer; *out is NULL
- *  after the last.  Arrays are cut and put together as it takes; a stream
- *  without features gives one layer without features.  Features are numbered
- *  from layer to layer: the left of pairs, and where no ids were given what
- *  exclude_self and unordered compare. */
+/** The next n_rows features, or the remaining ones, as a layer; *out is NULL
+ *  after the last.  Arrays are split and joined as needed; a stream without
+ *  features gives one empty layer.  Features are numbered across layers: these
+ *  numbers are the left of pairs, and the ids that exclude_self and unordered
+ *  compare if none were given. */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_source_next(struct ogrjoin_source *source, int64_t n_rows,
                     struct ogrjoin_layer **out, struct ogrjoin_error *err);
 OGRJOIN_API void ogrjoin_source_free(struct ogrjoin_source *source);
 
-/** The pairs of all features that source has left, as ogrjoin_join_lists()
- *  gives them.  On the CPU a part of them at a time is in memory.
- *  n_rows  how many they are likely to be; 0: unknown */
+/** Finds the pairs of all remaining features of source, as lists like those of
+ *  ogrjoin_join_lists().  On the CPU, only a part of the features is in memory.
+ *  n_rows  their expected number; 0: unknown */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_join_source(struct ogrjoin_index *index, struct ogrjoin_source *source,
                     int64_t n_rows, struct ogrjoin_pairs **out,
@@ -443,58 +483,58 @@ ogrjoin_join_source(struct ogrjoin_index *index, struct ogrjoin_source *source,
  *                        |
  *  id name geometry  join_fid join_distance ..  zone
  *
- *  The command writes these rows, too, when it is given these layers and words:
- *  the columns of the input, in its order of rows; join_fid (int64, the number
- *  of the row in the join side), and what else was asked for; the columns of
- *  the join side but its geometry, with the prefix join_ where a name is taken.
- *  Columns of either side keep their Arrow types, of whatever kind; unions
- *  alone are refused.  With how right and full the geometries of join rows
- *  that match nothing come into the column of the input's, as the type of that:
- *  WKB in binary or large binary, or both sides have one type.  What is asked
- *  is settings by name, with the words of the
- *  command: ogrjoin_setting_help().
+ *  The rows are those that the command writes for these layers and options: the
+ *  columns of the input, in the order of its rows; join_fid (int64, the number
+ *  of the row in the join side) and other requested columns; the columns of the
+ *  join side without its geometry, with the prefix join_ if a name is in use.
+ *  Columns keep their Arrow types; only unions are refused.  With how right and
+ *  full, the geometries of join rows that match nothing are written to the
+ *  geometry column of the input, in its type: WKB in binary or large binary, or
+ *  the common type of both sides.  A join is described by settings, which have
+ *  the names and values of the command's options: ogrjoin_setting_help().
  *
- *  A side has its features in one of
- *    a column of geometries, as ogrjoin_layer_from_array() reads it:
- * left_column and right_column name it; else it is the only one that is marked
- * as geoarrow, or else the only one of bytes two columns of numbers, which are
- * points: left_x and left_y, right_x and right_y and, where only texts or
- * vectors are compared, in none.
+ *  A side has its features in one of these:
+ *  - a column of geometries, as in ogrjoin_layer_from_array(): named by
+ *    left_column or right_column, else the only one marked as geoarrow, or else
+ *    the only one of bytes
+ *  - two columns of numbers, which are points: left_x and left_y, right_x and
+ *    right_y
+ *  - none, if only texts or vectors are compared
  *
- *  The CRS of a side is the text left_crs or right_crs, or else what
- *  ARROW:extension:metadata has as crs: PROJJSON, WKT, or authority:code.  Two
- *  different ones are an error; so are a distance with a unit without a CRS,
- *  and a plain distance in degrees.  crs "ignore" takes coordinates as they
- *  are. Without a CRS on one side that of the other counts for both. */
+ *  The CRS of a side is the setting left_crs or right_crs, or else the crs in
+ *  ARROW:extension:metadata: PROJJSON, WKT, or authority:code.  Two different
+ *  CRS are an error; so are a distance with a unit without a CRS, and a plain
+ *  distance in degrees.  With crs "ignore", coordinates are taken as they are.
+ *  A side without a CRS is assumed to have that of the other side. */
 
 /** A join side with all its columns: read once, held once, joined with any
  *  number of inputs, by several threads at once. */
 struct ogrjoin_rows;
 
 /** Reads join_side to its end.
- *  join_side  moved: released by the library, after an error, too.  Its arrays
- *             are kept as they are, not copied, until *out and the streams made
- *             of it are freed
+ *  join_side  moved: released by the library, also after an error.  Its arrays
+ *             are kept, not copied, until *out and the streams made from it are
+ *             freed
  *  settings   NULL: the defaults; they may be freed afterwards
- *  Cost       that of ogrjoin_layer_from_stream(); the index is made by the
- *             first join and kept for those with equal settings
- *  Errors     OGRJOIN_ERR_ARG: settings that make no sense together, or have no
- *             effect on such a join; OGRJOIN_ERR_DATA, OGRJOIN_ERR_UNSUPPORTED
- *             (the column of geometries), OGRJOIN_ERR_IO, OGRJOIN_ERR_LIMIT,
+ *  Cost       that of ogrjoin_layer_from_stream(); the first join makes the
+ *             index, which is kept for joins with equal settings
+ *  Errors     OGRJOIN_ERR_ARG: settings that clash, or have no effect on such a
+ *             join; OGRJOIN_ERR_DATA, OGRJOIN_ERR_UNSUPPORTED (the column of
+ *             geometries), OGRJOIN_ERR_IO, OGRJOIN_ERR_LIMIT,
  *             OGRJOIN_ERR_CANCELLED, OGRJOIN_ERR_NOMEM */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_rows_open(struct ArrowArrayStream *join_side,
                   const struct ogrjoin_settings *settings,
                   struct ogrjoin_rows **out, struct ogrjoin_error *err);
 
-/** A stream of the rows of input with the join side.
+/** Makes a stream of the rows of input joined with the join side.
  *  input     moved: released with *out, after an error at once.  It is read
  *            while rows are taken from *out: batch_rows rows at a time; with
  *            one_to_one all of them at the first call.  Its arrays are kept as
  *            long as rows of *out that need no copy point into them
  *  settings  what is asked of this join, in place of the settings of
  *            ogrjoin_rows_open(); NULL: those
- *  out       record batches of at most some 256 MB and a million rows, none of
+ *  out       record batches of at most some 256 MB and 65,536 rows, none of
  *            them empty.  get_next() gives an errno and get_last_error() a line
  *            of text; after an error the stream only can be released.  The
  *            cancel flag of the settings ends it with ECANCELED.  The schema is
@@ -507,8 +547,16 @@ ogrjoin_rows_join(struct ogrjoin_rows *rows, struct ArrowArrayStream *input,
                   const struct ogrjoin_settings *settings,
                   struct ArrowArrayStream *out, struct ogrjoin_error *err);
 
-/** Streams that are still read keep what they need. */
+/** Streams that are still in use keep what they need. */
 OGRJOIN_API void ogrjoin_rows_free(struct ogrjoin_rows *rows);
+
+/** ogrjoin_rows_join() with an index that is there, of a layer of the join
+ *  side's features in their order, as ogrjoin_layer_from_stream() reads them:
+ *  where the settings ask for its pairs no other is made.  NULL: none */
+OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_rows_join_index(
+    struct ogrjoin_rows *rows, struct ogrjoin_index *index,
+    struct ArrowArrayStream *input, const struct ogrjoin_settings *settings,
+    struct ArrowArrayStream *out, struct ogrjoin_error *err);
 
 /** Number of rows of the join side. */
 OGRJOIN_API int64_t ogrjoin_rows_count(const struct ogrjoin_rows *rows);
@@ -521,50 +569,63 @@ ogrjoin_join_rows(struct ArrowArrayStream *input,
                   const struct ogrjoin_settings *settings,
                   struct ArrowArrayStream *out, struct ogrjoin_error *err);
 
-/** Which column of a stream of ogrjoin_rows_join() is the geometry of its rows,
- *  from 0; -1: they have none, or it is another stream. */
+/** Index of the geometry column in a stream of ogrjoin_rows_join(); -1 if it
+ * has none, or if this is another stream. */
 OGRJOIN_API int64_t
 ogrjoin_rows_geometry(const struct ArrowArrayStream *stream);
 
-/** report is called by the thread that takes rows, after each part of the
- *  input: rows are joined so far, of n_rows, which is the setting input_rows or
- *  else -1, unknown.  What it returns ends the join with OGRJOIN_ERR_CANCELLED
- *  unless it is 0.  report and user outlive the streams.  NULL: none. */
+/** Sets a progress function. The thread that takes rows calls it after each
+ * part of the input: `rows` of n_rows are joined; n_rows is the setting
+ * input_rows, or -1 if unknown.  A nonzero return value ends the join with
+ *  OGRJOIN_ERR_CANCELLED.  report and user must outlive the streams.  NULL:
+ *  none. */
 OGRJOIN_API void ogrjoin_settings_progress(
     struct ogrjoin_settings *settings,
     int (*report)(void *user, int64_t rows, int64_t n_rows), void *user);
 
-/** notice is called with a line of text for what is no error: one side has no
- *  CRS, overlaps that GEOS cannot make.  By the thread that calls the library;
- *  notice and user outlive the streams.  NULL: none. */
+/** Sets a function for notices: lines of text that are no errors, for example
+ * if one side has no CRS, or if GEOS cannot compute overlaps.  Called by the
+ *  thread that calls the library; notice and user must outlive the streams.
+ *  NULL: none. */
 OGRJOIN_API void ogrjoin_settings_notices(struct ogrjoin_settings *settings,
                                           void (*notice)(void *user,
                                                          const char *message),
                                           void *user);
 
-/** What the library does not know of CRS itself; either may be NULL.
- *  expand   writes PROJJSON or WKT of a CRS that is named by its code alone
- *           ("EPSG:2263") into text, zero-terminated, as snprintf() does;
- *           returns its length without the zero, which may be size or more:
- *           then it is called again with room; 0 or less: not known. EPSG:4326,
- *           OGC:CRS84 and OGC:CRS84h are known without
- *  compare  1: a and b, texts as they came, are one CRS; 0: they are two; below
- *           0: not known.  Asked where the texts alone do not decide
- *  Both are called by the thread that opens the rows, and outlive that. */
+/** Sets callbacks for facts about CRS that the library does not have; either
+ * may be NULL. expand   writes the PROJJSON or WKT of a CRS that is given by
+ * its code alone
+ *           ("EPSG:2263") into text, zero-terminated, like snprintf(): returns
+ *           the length without the zero; if that is size or more, it is called
+ *           again with a larger buffer; 0 or less: unknown.  Not called for
+ *           EPSG:4326, OGC:CRS84 and OGC:CRS84h
+ *  compare  returns 1 if a and b, the texts as given, are one CRS, 0 if they
+ *           differ, below 0 if unknown.  Called if the texts alone do not
+ * decide The thread that opens the rows calls both; they must stay valid until
+ * then.
+ */
 OGRJOIN_API void ogrjoin_settings_crs(
     struct ogrjoin_settings *settings,
     int (*expand)(void *user, const char *crs, char *text, size_t size),
     int (*compare)(void *user, const char *a, const char *b), void *user);
 
-/** For joins of layers, which have no CRS, what ogrjoin_rows_join() does with
- *  those of its sides: after this the distances of settings, which may have a
- *  unit ("100ft"), are in the unit of the CRS of the join.
- *  left, right  texts as the setting left_crs has them; NULL: none
- *  Errors       OGRJOIN_ERR_ARG: the sides have two CRS, or a distance makes no
- *               sense in it; OGRJOIN_ERR_DATA: a text that is no CRS */
+/** For joins of layers, which have no CRS: converts the distances of settings,
+ *  which may have a unit ("100ft"), to the unit of the CRS of the join, as
+ *  ogrjoin_rows_join() does for its sides.
+ *  left, right  CRS of the sides, as in the setting left_crs; NULL: none
+ *  Errors       OGRJOIN_ERR_ARG: the CRS of the sides differ, or a distance
+ *               makes no sense in it; OGRJOIN_ERR_DATA: a text is no CRS */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_settings_use_crs(struct ogrjoin_settings *settings, const char *left,
                          const char *right, struct ogrjoin_error *err);
+
+/** Whether settings make sense for ogrjoin_index_new() and the pairs that are
+ *  joined with it; that takes those without effect, too.
+ *  Errors  OGRJOIN_ERR_ARG: one has no effect on such pairs, or two do not go
+ *          together; the line of text says what to write */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_settings_check_pairs(const struct ogrjoin_settings *settings,
+                             struct ogrjoin_error *err);
 
 /* --- events of a stream of reports ----------------------------------------
  *
@@ -661,18 +722,19 @@ OGRJOIN_API void ogrjoin_events_free(struct ogrjoin_events *events);
 
 /* --- points that lie on a CUDA device ------------------------------------- */
 
-/** Points in the memory of one device, which is not read by the host. */
+/** Points in the memory of a device; the host does not read them. */
 struct ogrjoin_device_points
 {
     size_t size; /**< sizeof(struct ogrjoin_device_points) */
     int64_t n;
     const double *x, *y; /**< [n]; NaN: no geometry. Others are finite and
                               below 1e150 */
-    int64_t stride;      /**< from one x, and y, to the next; 2: x y x y ... */
-    const int64_t *id;   /**< [n] of exclude_self and unordered, or NULL */
-    void *stream;        /**< cudaStream_t, of that device: the points are read,
-                              and the answer written, in its order. NULL: the
-                              legacy default stream */
+    int64_t stride;      /**< elements from one x (and y) to the next; 2 for
+                              x y x y ... */
+    const int64_t *id;   /**< [n] ids for exclude_self and unordered, or NULL */
+    void *stream;        /**< cudaStream_t of that device: reading the points
+                              and writing the answer are ordered in it. NULL:
+                              the legacy default stream */
 };
 
 /** Their pairs, in memory of the same device, in one of two forms.
@@ -686,34 +748,34 @@ struct ogrjoin_device_points
 struct ogrjoin_device_pairs
 {
     size_t size; /**< sizeof(struct ogrjoin_device_pairs), set by the caller */
-    int device;  /**< as CUDA counts */
+    int device;  /**< number of the device in CUDA */
     int64_t n_points, n_pairs;
-    const int64_t *offset; /**< [n_points + 1] or NULL: one for each point */
+    const int64_t *offset; /**< [n_points + 1], or NULL: one pair per point */
     const int32_t *right;  /**< [n_pairs] in the order of ogrjoin_join() */
-    const double *measure; /**< [n_pairs], NaN where there is no pair; NULL: the
+    const double *measure; /**< [n_pairs], NaN if there is no pair; NULL: the
                                 join has no measure */
-    void *owner;           /**< the library's */
+    void *owner;           /**< owned by the library */
 };
 
-/** As ogrjoin_join() of points that are where they stay: nothing but the number
- *  of pairs of lists goes over the bus, once the first join with a device has
- *  copied the join side there.  Returns when all is given to the stream, for
- *  lists when their number is known; several threads take turns.
- *  Errors  OGRJOIN_ERR_NO_DEVICE; OGRJOIN_ERR_ARG: x is no device memory, or
- *          backend is neither auto nor cuda; OGRJOIN_ERR_UNSUPPORTED: joins
- *          that the device does not answer, and values other than the measure;
+/** Like ogrjoin_join(), for points in device memory: after the first join with
+ * a device has copied the join side there, only the number of pairs of lists is
+ *  transferred.  Returns when all work is queued on the stream, for lists when
+ *  their number is known; several threads take turns.
+ *  Errors  OGRJOIN_ERR_NO_DEVICE; OGRJOIN_ERR_ARG: x is not in device memory,
+ *          or backend is neither auto nor cuda; OGRJOIN_ERR_UNSUPPORTED: joins
+ *          without a kernel, and values other than the measure;
  *          OGRJOIN_ERR_NOMEM; OGRJOIN_ERR_TOO_MANY */
 OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_join_device(
     struct ogrjoin_index *index, const struct ogrjoin_device_points *points,
     struct ogrjoin_device_pairs *out, struct ogrjoin_error *err);
 
-/** Work that is given to a stream of the same device after this comes after
- *  all that their own stream has. */
+/** Makes later work on a stream of the same device wait until the pairs are
+ * complete. */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_device_pairs_wait(const struct ogrjoin_device_pairs *pairs,
                           void *stream, struct ogrjoin_error *err);
 
-/** Waits for the whole device first. Accepts zeroed ones. */
+/** Waits for the whole device first. Accepts a zeroed struct. */
 OGRJOIN_API void ogrjoin_device_pairs_free(struct ogrjoin_device_pairs *pairs);
 
 #ifdef __cplusplus

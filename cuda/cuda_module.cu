@@ -34,7 +34,7 @@ static oj_status count_devices(int *n, struct oj_error *err)
     }
     OJ_CUDA_TRY(error, "looking for devices", err);
     if (seen == 0)
-        return oj_fail(err, OJ_ERR_NO_DEVICE, "CUDA sees no GPU");
+        return oj_fail(err, OJ_ERR_NO_DEVICE, "CUDA finds no GPU");
     *n = seen < OJ_GPU_MAX_DEVICES ? seen : OJ_GPU_MAX_DEVICES;
     return OJ_OK;
 }
@@ -43,7 +43,7 @@ static __global__ void empty_kernel(void)
 {
 }
 
-/* What would stop a join on this device. */
+/* Tests whether memory and a kernel can be used on this device. */
 static cudaError_t probe_memory_and_kernel(int ordinal,
                                            struct oj_gpu_device *out)
 {
@@ -58,8 +58,9 @@ static cudaError_t probe_memory_and_kernel(int ordinal,
     return error;
 }
 
-/* Runs aside. A device that does not even tell its name is one that cannot be
- * used: others may. */
+/* Fills in a device's properties and error. Call it from a thread of the
+ * module. A device whose name cannot be read is unusable; others may be
+ * usable. */
 static void probe_device(struct oj_gpu_device *device)
 {
     struct cudaDeviceProp properties;

@@ -1,9 +1,9 @@
 # The CUDA module, ogrjoin_cuda.so: the library loads it at run time and works
-# without it. Its code is there for the GPUs of this machine, and PTX of the
-# newest for those that come later. Without a GPU it is there for sm_80 (of sm_86
-# and sm_89, too) and sm_90; for other GPUs the driver compiles PTX at their
-# first use, which takes 4 s. With OGRJOIN_CUDA_ARCHITECTURES=all there is code
-# for the first of each major version from sm_75 on.
+# without it. It contains code for the GPUs of this machine, and PTX of the
+# newest one for later GPUs. On a machine without a GPU it contains code for
+# sm_80 (also for sm_86 and sm_89) and sm_90; for other GPUs the driver compiles
+# PTX at first use, which takes 4 s. With OGRJOIN_CUDA_ARCHITECTURES=all it
+# contains code for the first of each major version from sm_75 on.
 
 set(OJ_CUDA_SOURCES
   cuda/foundations/device/cuda_sort.cu
@@ -49,15 +49,15 @@ set(OJ_CUDA_SOURCES
   cuda/foundations/index/cuda_resident_points.cu
   cuda/cuda_module.cu)
 
-# Plain C. The module is nobody's dependency: of what the library has, too, it
-# has its own copies.
+# Plain C. The module links no library of the project: it contains its own copies
+# of these sources.
 set(OJ_CUDA_PLAIN
   cuda/foundations/index/cuda_pace.c
   flatten/base/oj_status.c
   flatten/base/oj_alloc.c
   flatten/arrays/oj_matches.c)
 
-# A sanitizer's run time does not go with CUDA's.
+# Run-time libraries of sanitizers do not work with CUDA's.
 if(OGRJOIN_CUDA STREQUAL "OFF" OR
    (OGRJOIN_CUDA STREQUAL "AUTO" AND OGRJOIN_SANITIZE))
   return()
@@ -71,7 +71,7 @@ if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
     set(ENV{CUDACXX} ${OJ_NVCC})
   endif()
 endif()
-# CMake tries the compiler with some architecture: any that is there.
+# OFF: the test of the compiler uses any architecture that is present.
 set(CMAKE_CUDA_ARCHITECTURES OFF)
 check_language(CUDA)
 if(NOT CMAKE_CUDA_COMPILER)

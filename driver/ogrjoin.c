@@ -1,4 +1,4 @@
-/* The command ogrjoin. */
+/* main() of the command ogrjoin. */
 #include "../algs/api/engine/oj_join.h"
 #include "base/oj_cancel.h"
 #include "base/oj_exit.h"
@@ -21,8 +21,8 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* Where plugins are looked for is needed before drivers are registered, and so
- * before GDAL reads --config itself. */
+/* Reads the options that locate plugins: they must be set before drivers are
+ * registered, which GDAL does before it reads --config itself. */
 static void set_early_options(int argc, char **argv)
 {
     static const char *const names[] = {"GDAL_DRIVER_PATH", "OGR_DRIVER_PATH",
@@ -45,7 +45,7 @@ static void set_early_options(int argc, char **argv)
     }
 }
 
-/* GDAL before 3.9 takes the word after A=B for the value, whatever it is. */
+/* GDAL before 3.9 takes the word after A=B for the value. */
 static oj_status check_gdal_config(int argc, char **argv, struct oj_error *err)
 {
     for (int i = 1; i + 1 < argc; i++)
@@ -74,8 +74,8 @@ static int has_word(int argc, char **argv, const char *word)
     return 0;
 }
 
-/* Where a standard stream is closed, the next file opened would get its number,
- * and messages would land in that file. */
+/* Opens /dev/null for each standard stream that is closed: otherwise the next
+ * file opened would get its number, and messages would be written into it. */
 static int reserve_standard_streams(void)
 {
     int file;
@@ -88,9 +88,9 @@ static int reserve_standard_streams(void)
     return 1;
 }
 
-/* Large arrays of a tile go back to the system with the tile: by default glibc
- * keeps ever larger ones, in an arena for each thread. It is a setting of the
- * process, and so not for the library or the plugin. */
+/* Makes glibc return the large arrays of a tile to the system when they are
+ * freed: by default it raises its threshold and keeps them, in one arena per
+ * thread. Only for the command, since the setting is process-wide. */
 static void limit_malloc_retention(void)
 {
 #ifdef __GLIBC__
@@ -133,7 +133,8 @@ static int parse_arguments_and_run(int argc, char **argv)
         exit_code = OJ_EXIT_ERROR;
         if (oj_is_cancelled())
         {
-            oj_cancel_hold(); /* or an abrupt end would say it, too */
+            /* else a second signal would print the message again */
+            oj_cancel_hold();
             exit_code = OJ_EXIT_INTERRUPTED;
             snprintf(err.message, sizeof err.message, "%s",
                      oj_cancel_message());

@@ -1,24 +1,25 @@
-/** The sample city: an island with avenues and streets, a diagonal, a park,
- *  piers, tax lots with a land use, and taxi pickups. The same seed and size
- *  give the same city on every machine: random numbers are hashes of counters,
- *  coordinates come from + - * / alone and are rounded to 1/1024 foot.
+/** The sample city: an island with avenues and streets, a diagonal avenue, a
+ *  park, piers, tax lots with a land use, and taxi pickups. Equal seed and size
+ *  give an equal city on every machine: random numbers are hashes of counters,
+ *  coordinates use only + - * / and are rounded to 1/1024 foot.
  *
  *  Plan coordinates (u, v) in feet: avenues run along v, streets along u.
- *  city_to_map() bends and turns them into New York's state plane (EPSG:2263).
+ *  city_to_map() bends and rotates them into New York's state plane
+ *  (EPSG:2263).
  *
- *         v                avenue a = 0 .. n_avenues - 1 at u = a * 880
- *         |  | | / | |     street s = 0 .. n_streets - 1 at v = s * 260
- *         |  |-|/--|-|     block (a, s): between avenues a, a + 1 and
- *         |  |/|   | |                   streets s, s + 1
- *         +---------------- u
+ *          v                avenue a = 0 .. n_avenues - 1 at u = a * 880
+ *          |  | | / | |     street s = 0 .. n_streets - 1 at v = s * 260
+ *          |  |-|/--|-|     block (a, s): between avenues a, a + 1 and
+ *          |  |/|   | |                   streets s, s + 1
+ *          +---------------- u
  */
 #ifndef CITY_H
 #define CITY_H
 
 #include <stdint.h>
 
-#define CITY_AVENUE_FT 880.0  /* from avenue to avenue */
-#define CITY_STREET_FT 260.0  /* from street to street */
+#define CITY_AVENUE_FT 880.0  /* distance of avenues */
+#define CITY_STREET_FT 260.0  /* distance of streets */
 #define CITY_AVENUE_HALF 50.0 /* half the width between lots */
 #define CITY_STREET_HALF 30.0
 #define CITY_DIAGONAL_HALF 50.0
@@ -40,12 +41,12 @@ struct city
 {
     uint64_t seed;
     int n_avenues, n_streets;
-    double width, height;                   /**< of the plan, ft */
-    double core_u, core_v;                  /**< the busiest place */
+    double width, height;                   /**< size of the plan in feet */
+    double core_u, core_v;                  /**< the busiest point */
     int park_a0, park_a1, park_s0, park_s1; /**< avenues and streets that
                                                  bound the park */
-    double diagonal_u, diagonal_v;          /**< a place on the diagonal */
-    double diagonal_nu, diagonal_nv;        /**< its unit normal */
+    double diagonal_u, diagonal_v;          /**< a point on the diagonal */
+    double diagonal_nu, diagonal_nv;        /**< unit normal of the diagonal */
 };
 
 #define CITY_MAX_VERTICES 1024
@@ -83,19 +84,19 @@ struct city_pickup
     int hour;
 };
 
-/* city_plan.c */
+/* ---- city_plan.c --------------------------------------------------------- */
 
-/** At least 6 avenues and 12 streets. */
+/** Plans a city; at least 6 avenues and 12 streets. */
 struct city city_plan(uint64_t seed, int n_avenues, int n_streets);
 
 const char *city_use_name(enum city_use use);
 
-/** Hash of a counter; u01 of one: [0, 1). */
+/** Hash of a counter, and the hash as a number in [0, 1). */
 uint64_t city_hash(const struct city *city, int stream, uint64_t i);
 double city_random(const struct city *city, int stream, uint64_t i);
 
-/** About normal, deviation 1: four uniform numbers from one hash.
- *  (city_streets.c) */
+/** Normally distributed number (approximately), deviation 1: the sum of four
+ *  uniform numbers from one hash. (city_streets.c) */
 double city_normal(const struct city *city, int stream, uint64_t i);
 
 /** Smooth noise of period ft, 0 .. 1. */
@@ -105,83 +106,83 @@ double city_noise(const struct city *city, int stream, double u, double v,
 void city_to_map(const struct city *city, double u, double v, double *x,
                  double *y);
 
-/** Feet inland from the nearer shore, < 0: in the water. */
+/** Distance from the nearer shore in feet, < 0: in the water. */
 double city_inland(const struct city *city, double u, double v);
 
 /** u of the two shores at v. */
 double city_west_shore(const struct city *city, double v);
 double city_east_shore(const struct city *city, double v);
 
-/** 1 when block (a, s) lies on land with all its corners. */
+/** 1 when all corners of block (a, s) are on land. */
 int city_block_on_land(const struct city *city, int a, int s);
 
-/** 0 .. 1, 1 at the core. */
+/** Closeness to the core: 0 .. 1, 1 at the core. */
 double city_core(const struct city *city, double u, double v);
 
-/** Signed distance from the middle of the diagonal avenue. */
+/** Signed distance from the centre line of the diagonal avenue. */
 double city_diagonal(const struct city *city, double u, double v);
 
 int city_in_park(const struct city *city, double u, double v);
 
-/** What a lot at (u, v) is used for; random in [0, 1) decides. */
+/** Use of a lot at (u, v), chosen by `random` in [0, 1). */
 enum city_use city_use_at(const struct city *city, double u, double v,
                           int on_avenue, double random);
 
-/** The island's shore line. */
+/** The island's polygon. */
 void city_land(const struct city *city, struct city_shape *out);
 
 /** Zones cover the island: bands of about six streets, each with a west, middle
- *  and east zone. Neighbours share their border vertex by vertex; most borders
+ *  and east zone. Neighbours share the vertices of their border; most borders
  *  cut through lots. */
 int city_n_zones(const struct city *city);
 void city_zone(const struct city *city, int zone, char name[32],
                struct city_shape *out);
 
-/** Appending to a shape, in plan coordinates. */
+/** Appends a vertex in plan coordinates to a shape. */
 void city_shape_vertex(const struct city *city, struct city_shape *shape,
                        double u, double v);
 void city_shape_end_ring(struct city_shape *shape);
 void city_shape_end_part(struct city_shape *shape);
 
-/* city_lots.c */
+/* ---- city_lots.c --------------------------------------------------------- */
 
-/** Calls take for each lot, in order of id. Stops when it returns nonzero, and
- *  returns that. */
+/** Calls take() for each lot, ascending by id. Stops when it returns nonzero,
+ *  and returns that value. */
 int city_lots(const struct city *city,
               int (*take)(const struct city_lot *lot, void *user), void *user);
 
-/* city_streets.c */
+/* ---- city_streets.c ------------------------------------------------------ */
 
-/** The same for streets, from corner to corner. */
+/** Like city_lots(), for each piece of street between two corners. */
 int city_streets(const struct city *city,
                  int (*take)(const struct city_street *street, void *user),
                  void *user);
 
-/** What pickups are drawn from. */
+/** The distribution of pickups over streets. */
 struct city_traffic;
 
-/** NULL when out of memory. */
+/** Returns NULL when out of memory. */
 struct city_traffic *city_traffic_new(const struct city *city);
 void city_traffic_free(struct city_traffic *traffic);
 
-/** Pickup i, any i. */
+/** Makes pickup i, in any order of i. */
 struct city_pickup city_pickup(const struct city_traffic *traffic, uint64_t i);
 
-/* city_places.c */
+/* ---- city_places.c ------------------------------------------------------- */
 
 #define CITY_NAME_SIZE 64
 
 struct city_place
 {
-    int64_t id; /**< the same in both layers: the same place */
+    int64_t id; /**< equal in both layers for one place */
     double x, y;
     char name[CITY_NAME_SIZE];
 };
 
-/** Row i of n of one of two layers (side 0 or 1) of shops and the like, drawn
- *  by different people: 70 % of the rows i are the same place in both, about
- *  30 m apart in either coordinate; of their names half are the same, a quarter
- *  has an error or two, the others a word more or less or another order. */
+/** Row i of n of one of two layers (side 0 or 1) of shops and other places, as
+ *  mapped by two people: 70 % of the rows are one place in both, about 30 m
+ *  apart in each coordinate; half of their names are equal, a quarter has one
+ *  or two errors, the others have a word more or less or another order. */
 struct city_place city_place(const struct city_traffic *traffic,
                              const struct city *city, int side, uint64_t i,
                              uint64_t n);

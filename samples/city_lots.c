@@ -12,7 +12,8 @@ enum
 };
 
 #define END_DEPTH 95.0 /* lots at the ends of a block face the avenue */
-#define MIN_AREA 220.0 /* smaller pieces cut off by the diagonal are street */
+#define MIN_AREA                                                               \
+    220.0 /* smaller pieces cut off by the diagonal become street */
 #define MAX_CORNERS 40
 
 /* A ring in plan coordinates, not closed. */
@@ -22,15 +23,15 @@ struct plan_ring
     double u[MAX_CORNERS], v[MAX_CORNERS];
 };
 
-/* What is being made. */
+/* State while the lots of a block are made. */
 struct builder
 {
     const struct city *city;
     int (*take)(const struct city_lot *lot, void *user);
     void *user;
-    int status;        /* of take */
+    int status;        /* result of take() */
     uint64_t block;    /* number of the block: a + s * n_avenues */
-    int n_in_block;    /* lots of it so far */
+    int n_in_block;    /* lots made in it so far */
     uint64_t n_random; /* random numbers used for the block */
     int big;           /* the block has large lots */
     struct city_lot lot;
@@ -79,8 +80,8 @@ static double area_of(const struct plan_ring *ring)
     return twice / 2;
 }
 
-/* The part of a convex ring at least CITY_DIAGONAL_HALF from the middle of the
- * diagonal, on the side of sign. */
+/* Clips a convex ring to the part at least CITY_DIAGONAL_HALF from the centre
+ * line of the diagonal, on the side given by sign. */
 static struct plan_ring cut(const struct city *city,
                             const struct plan_ring *ring, double sign)
 {
@@ -104,7 +105,7 @@ static struct plan_ring cut(const struct city *city,
     return out;
 }
 
-/* 0: clear of the diagonal; 1: partly or wholly under it. */
+/* 1 when the lot intersects the diagonal avenue. */
 static int meets_diagonal(const struct city *city, const struct plan_ring *ring)
 {
     int n_plus = 0, n_minus = 0;
@@ -117,8 +118,8 @@ static int meets_diagonal(const struct city *city, const struct plan_ring *ring)
     return n_plus != ring->n && n_minus != ring->n;
 }
 
-/* A rectangular lot; front: 0 none, 1 its side of low v, 2 of high v. Its
- * front may have a bay, and a large one a courtyard. */
+/* Adds a rectangular lot. front: 0 none, 1 its side of low v, 2 of high v. The
+ * front may have a bay, and a large lot a courtyard. */
 static void add_lot(struct builder *b, double u0, double v0, double u1,
                     double v1, int front, int on_avenue)
 {
@@ -174,7 +175,7 @@ static void add_lot(struct builder *b, double u0, double v0, double u1,
         add_ring(b, &yard);
     }
     city_shape_end_part(&b->lot.shape);
-    /* One owner, two lots: a second part a little way off, beside the first. */
+    /* Some lots have a second part, a short distance beside the first. */
     if (front != 0 && form > 0.2 && form < 0.212 && w > 20)
     {
         const double s = front == 1 ? v1 - 30 : v0;
@@ -189,7 +190,7 @@ static void add_lot(struct builder *b, double u0, double v0, double u1,
     end_lot(b, use);
 }
 
-/* Lots side by side from u0 to u1 along a street. */
+/* Adds lots side by side along a street, from u0 to u1. */
 static void add_row(struct builder *b, double u0, double u1, double v0,
                     double v1, int front)
 {
@@ -198,7 +199,7 @@ static void add_row(struct builder *b, double u0, double u1, double v0,
         const double r = next_random(b);
         double w = b->big ? 60 + 150 * r : 18 + 22 * r * r + 10 * r;
         if (next_random(b) < 0.006)
-            w = 1; /* a gore: what surveyors left between two lots */
+            w = 1; /* a gore: a strip that surveyors left between two lots */
         if (u1 - u0 < 1.6 * w || u1 - u0 - w < 12)
             w = u1 - u0;
         add_lot(b, u0, v0, u0 + w, v1, front, 0);
@@ -206,7 +207,7 @@ static void add_row(struct builder *b, double u0, double u1, double v0,
     }
 }
 
-/* Lots one above the other from v0 to v1 along an avenue. */
+/* Adds lots along an avenue, from v0 to v1. */
 static void add_column(struct builder *b, double u0, double u1, double v0,
                        double v1)
 {
@@ -253,8 +254,8 @@ static void add_block(struct builder *b, int a, int s)
     add_column(b, u1 - END_DEPTH, u1, v0, v1);
 }
 
-/* Land between the last street of a row and the water: a lot from u0 to u1 at
- * its lower side, from u2 to u3 at its upper one. */
+/* Adds land between the last street of a row and the water: from u0 to u1 at
+ * its lower side, from u2 to u3 at its upper side. */
 static void add_waterfront(struct builder *b, int s, double u0, double u1,
                            double u2, double u3)
 {
@@ -273,7 +274,7 @@ static void add_waterfront(struct builder *b, int s, double u0, double u1,
     end_lot(b, industry > 0.56 ? CITY_INDUSTRY : CITY_PARK);
 }
 
-/* Both ends of a row of blocks, first_a to last_a. */
+/* Adds both ends of a row of blocks, first_a to last_a. */
 static void add_waterfronts(struct builder *b, int s, int first_a, int last_a)
 {
     const struct city *city = b->city;
@@ -286,7 +287,7 @@ static void add_waterfronts(struct builder *b, int s, int first_a, int last_a)
                    city_east_shore(city, v1) - 25);
 }
 
-/* The park: one lot with two lakes as holes. */
+/* Adds the park: one lot with two lakes as holes. */
 static void add_park(struct builder *b)
 {
     const struct city *city = b->city;
@@ -294,8 +295,8 @@ static void add_park(struct builder *b)
     const double u1 = city->park_a1 * CITY_AVENUE_FT - CITY_AVENUE_HALF;
     const double v0 = city->park_s0 * CITY_STREET_FT + CITY_STREET_HALF;
     const double v1 = city->park_s1 * CITY_STREET_FT - CITY_STREET_HALF;
-    /* A circle of 24 directions without trigonometry: the octagon's corners
-     * and points between them, each scaled to length 1 by hand. */
+    /* A circle of 24 directions without trigonometry, as rounded constants of
+     * length 1: the octagon's corners and points between them. */
     static const double direction[24][2] = {
         {1, 0},       {.966, .259},   {.866, .5},   {.707, .707},
         {.5, .866},   {.259, .966},   {0, 1},       {-.259, .966},
@@ -305,7 +306,8 @@ static void add_park(struct builder *b)
         {.5, -.866},  {.707, -.707},  {.866, -.5},  {.966, -.259}};
     begin_lot(b);
     for (int side = 0; side < 4; side++)
-        for (int k = 0; k < 12; k++) /* so that its sides bend as streets do */
+        for (int k = 0; k < 12;
+             k++) /* 12 vertices per side, since streets bend */
         {
             const double t = k / 12.0;
             const double u = side == 0   ? u0 + t * (u1 - u0)
@@ -339,7 +341,7 @@ static void add_park(struct builder *b)
     end_lot(b, CITY_PARK);
 }
 
-/* Piers of the western shore, three hundred feet and more into the river. */
+/* Adds piers of the western shore, at least three hundred feet long. */
 static void add_pier(struct builder *b, int s)
 {
     const double v = s * CITY_STREET_FT;
@@ -389,7 +391,7 @@ int city_lots(const struct city *city,
             }
         }
         b.block = (uint64_t)(s + 1) * (uint64_t)city->n_avenues;
-        b.n_in_block = 900; /* no block ends on the last avenue */
+        b.n_in_block = 900; /* waterfront lots are numbered from 901 on */
         if (first_a >= 0)
             add_waterfronts(&b, s, first_a, last_a);
         if (first_a >= 0 && s > 2)

@@ -1,4 +1,4 @@
-/* Shops and the like, as two mappings of the same city have them. */
+/* Shops and other places, as two mappings of the city have them. */
 #include "city.h"
 
 #include <ctype.h>
@@ -16,10 +16,9 @@ enum
 };
 
 #define PLACE_SEAT                                                             \
-    ((uint64_t)1 << 40) /* pickups of the traffic that stand                   \
-                           for places */
+    ((uint64_t)1 << 40) /* the first pickup that is used as a place */
 #define IN_BOTH 0.7
-#define APART_FT 98.4 /* deviation of either coordinate: 30 m */
+#define APART_FT 98.4 /* standard deviation of each coordinate: 30 m */
 
 #define N_OF(table) (sizeof(table) / sizeof *(table))
 
@@ -46,7 +45,7 @@ static const char *const last_syllables[] = {
     "ini", "etti", "son",  "ez",  "ova", "man", "elli", "ski",
     "ton", "ara",  "berg", "oux", "ley", "edo", "ner",  "ano"};
 
-/* Takes a number below n from the hash. */
+/* Draws a number below n from the hash, and changes the hash. */
 static size_t draw(uint64_t *hash, size_t n)
 {
     const size_t drawn = (size_t)(*hash % n);
@@ -66,7 +65,7 @@ static void name_of(const struct city *city, uint64_t place,
     snprintf(family, sizeof family, "%s%s",
              first_syllables[draw(&h, N_OF(first_syllables))],
              last_syllables[draw(&h, N_OF(last_syllables))]);
-    if (kind == 0) /* one house of many */
+    if (kind == 0) /* a shop of a chain */
         snprintf(name, CITY_NAME_SIZE, "%s", chains[draw(&h, N_OF(chains))]);
     else if (kind <= 6)
         snprintf(name, CITY_NAME_SIZE, "%s's %s", family, category);
@@ -81,7 +80,7 @@ static void name_of(const struct city *city, uint64_t place,
                  family);
 }
 
-/* A letter is replaced, left out, or written twice. */
+/* Replaces, drops or doubles a letter. */
 static void mistype(char *name, uint64_t *hash)
 {
     const size_t n = strlen(name), at = draw(hash, n), kind = draw(hash, 3);
@@ -95,8 +94,9 @@ static void mistype(char *name, uint64_t *hash)
         memmove(name + at + 1, name + at, n + 1 - at);
 }
 
-/* As somebody else writes it: half of the names stay; the others have an error
- * or two, a word more or less, or their first word last. */
+/* Writes the name as the second mapping does: half of the names stay; the
+ * others have one or two errors, a word more or less, or the first word
+ * last. */
 static void rewrite(const struct city *city, uint64_t place,
                     char name[CITY_NAME_SIZE])
 {
@@ -104,7 +104,7 @@ static void rewrite(const struct city *city, uint64_t place,
     uint64_t h = city_hash(city, STREAM_EDIT, place);
     const char *space = strchr(name, ' ');
     if (change < 0.1)
-        for (char *c = name; *c != '\0'; c++) /* the same in capitals */
+        for (char *c = name; *c != '\0'; c++) /* in capitals */
             *c = (char)toupper((unsigned char)*c);
     else if (change >= 0.5 && change < 0.75)
         for (size_t i = draw(&h, 2) + 1; i > 0; i--)
@@ -114,7 +114,7 @@ static void rewrite(const struct city *city, uint64_t place,
                  draw(&h, 2) ? "Inc" : "Shop");
     else if (change >= 0.9 && space != NULL)
     {
-        char turned[2 * CITY_NAME_SIZE]; /* as long as the name */
+        char turned[2 * CITY_NAME_SIZE]; /* equal in length to the name */
         snprintf(turned, sizeof turned, "%s %.*s", space + 1,
                  (int)(space - name), name);
         memcpy(name, turned, strlen(turned) + 1);

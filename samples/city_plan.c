@@ -10,12 +10,12 @@ enum
     STREAM_BEND_V,
     STREAM_WEST,
     STREAM_EAST,
-    STREAM_USE /* and the next CITY_N_USES */
+    STREAM_USE /* first of CITY_N_USES streams, one per use */
 };
 
-#define SHORE_FT 110.0     /* blocks keep this far from the water */
-#define BEND_FT 520.0      /* how far streets leave the straight line */
-#define BEND_PERIOD 7000.0 /* over which distance */
+#define SHORE_FT 110.0     /* minimum distance of blocks from the water */
+#define BEND_FT 520.0      /* amplitude of the streets' bends */
+#define BEND_PERIOD 7000.0 /* length of a bend */
 #define COS_TURN 0.8746197 /* avenues point 29 degrees east of north */
 #define SIN_TURN 0.4848096
 #define MIDDLE_X 990000.0 /* EPSG:2263 */
@@ -45,7 +45,7 @@ struct city city_plan(uint64_t seed, int n_avenues, int n_streets)
     city.park_a1 = city.park_a0 + (city.n_avenues + 7) / 8;
     city.park_s0 = (city.n_streets * 55) / 100;
     city.park_s1 = (city.n_streets * 80) / 100;
-    /* From the upper left to the lower right: direction (0.6, -0.8). */
+    /* The diagonal goes from the upper left to the lower right: (0.6, -0.8). */
     city.diagonal_u = 0.40 * city.width;
     city.diagonal_v = 0.50 * city.height;
     city.diagonal_nu = 0.8;
@@ -80,7 +80,7 @@ double city_random(const struct city *city, int stream, uint64_t i)
     return (double)(city_hash(city, stream, i) >> 11) / 9007199254740992.0;
 }
 
-/* Largest whole number not above x; |x| is small. */
+/* Largest whole number <= x, for small |x|. */
 static int64_t floor_of(double x)
 {
     const int64_t n = (int64_t)x;
@@ -126,8 +126,8 @@ void city_to_map(const struct city *city, double u, double v, double *x,
     *y = round_1024(MIDDLE_Y - du * SIN_TURN + dv * COS_TURN);
 }
 
-/* The western shore follows the first avenue; the eastern one swings. Both
- * close in on the southern tip. */
+/* The western shore follows the first avenue; the eastern shore is wavy. Both
+ * converge at the southern tip. */
 double city_west_shore(const struct city *city, double v)
 {
     const double south = v < 3600 ? (3600 - v) / 3600 : 0;
@@ -208,7 +208,8 @@ int city_n_zones(const struct city *city)
     return ZONE_COLUMNS * n_bands(city);
 }
 
-/* Where a band begins: at a street, the outermost beyond the shore. */
+/* The v at which a band of zones begins: at a street, for the outermost bands
+ * beyond the shore. */
 static double band_edge(const struct city *city, int band)
 {
     return band <= 0               ? -150
@@ -216,7 +217,8 @@ static double band_edge(const struct city *city, int band)
                                    : band * ZONE_STREETS * CITY_STREET_FT;
 }
 
-/* The line between two columns of zones at v, as a share of the island. */
+/* The border between two columns of zones at v, as a share of the island's
+ * width. */
 static double column_edge(const struct city *city, int column, double v)
 {
     const double west = city_west_shore(city, v);
@@ -230,7 +232,7 @@ void city_zone(const struct city *city, int zone, char name[32],
     static const char *const columns[ZONE_COLUMNS] = {"West", "Middle", "East"};
     const int band = zone / ZONE_COLUMNS, column = zone % ZONE_COLUMNS;
     const double v0 = band_edge(city, band), v1 = band_edge(city, band + 1);
-    const int n = 16; /* pieces of a side */
+    const int n = 16; /* pieces per side */
     snprintf(name, 32, "%s %d", columns[column], band + 1);
     out->n_parts = out->n_rings = out->n_vertices = 0;
     for (int i = 0; i <= n; i++)

@@ -18,10 +18,10 @@ enum
     STREAM_USE_THERE
 };
 
-#define LOST 0.004     /* share of pickups whose position is anywhere */
+#define LOST 0.004     /* share of pickups with a random position */
 #define AT_CORNER 0.3  /* share of pickups at a corner */
-#define GPS_FT 11.0    /* noise of a position in open streets */
-#define CANYON_FT 20.0 /* what high houses add to it */
+#define GPS_FT 11.0    /* deviation of positions in open streets */
+#define CANYON_FT 20.0 /* added between high buildings */
 
 /* A piece of street from corner to corner, in plan coordinates. */
 struct piece
@@ -37,8 +37,8 @@ static const char *ordinal(int n)
     return n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
 }
 
-/* Streets run beside blocks that are there; the diagonal keeps inland. None
- * crosses the park. kind and place: as in each_piece(). */
+/* Streets exist beside existing blocks; the diagonal stays inland. None crosses
+ * the park. kind, i, j: as in each_piece(). */
 static int is_street(const struct city *city, const struct piece *p, int kind,
                      int i, int j)
 {
@@ -62,7 +62,7 @@ static double busy_at(const struct city *city, double u, double v)
     return 0.12 + 2.4 * core + 1.5 * noise * noise * noise;
 }
 
-/* Calls take for each piece. */
+/* Calls take() for each piece. */
 static int each_piece(const struct city *city,
                       int (*take)(const struct piece *piece, void *user),
                       void *user)
@@ -153,7 +153,8 @@ struct city_traffic
     struct city city;
     int64_t n, capacity;
     struct piece *pieces;
-    double *below; /* [n] busy times length of the pieces up to this one */
+    /* [n] cumulative sum of busy * length, up to and including each piece */
+    double *below;
 };
 
 static int take_piece(const struct piece *p, void *user)
@@ -230,8 +231,8 @@ double city_normal(const struct city *city, int stream, uint64_t i)
     return (sum / 65536 - 2) * 1.7320508;
 }
 
-/* When people leave a place: weights by hour of offices, homes and nights
- * out; other uses go with one of them. */
+/* Hour of a pickup: weights by hour for offices, homes and nightlife; every use
+ * has one of these profiles. */
 static int choose_hour(enum city_use use, double random)
 {
     static const unsigned char leave[3][24] = {
@@ -278,7 +279,7 @@ struct city_pickup city_pickup(const struct city_traffic *traffic, uint64_t i)
         const double r = city_random(city, STREAM_ALONG, i);
         const double kerb = city_random(city, STREAM_ACROSS, i) * 2 - 1;
         double t = (r - AT_CORNER) / (1 - AT_CORNER), noise, across;
-        if (r < AT_CORNER) /* within 90 ft of one end, towards it */
+        if (r < AT_CORNER) /* within 90 ft of an end, denser towards it */
         {
             const double s = r / AT_CORNER * 2 - 1;
             t = s < 0 ? s * s * 90 / length : 1 - s * s * 90 / length;
@@ -298,7 +299,7 @@ struct city_pickup city_pickup(const struct city_traffic *traffic, uint64_t i)
     out.hour = choose_hour(
         city_use_at(city, u, v, 0, city_random(city, STREAM_USE_THERE, i)),
         city_random(city, STREAM_HOUR, i));
-    /* 3 dollars and a long tail, in whole cents */
+    /* at least 3 dollars, with a long tail, in whole cents */
     out.fare = (double)(int64_t)(300 + 650 / (0.11 + fare) - 500) / 100;
     return out;
 }

@@ -1,5 +1,5 @@
-/* The C library by example: the nearest of two lots for each of five pickups,
- * from plain arrays, without any OGR.
+/* Example of the C library: the nearest of two lots for each of five pickups,
+ * from plain arrays, without OGR.
  *
  *   cc join_arrays.c $(pkg-config --cflags --libs ogrjoin) -o join_arrays
  *
@@ -26,7 +26,8 @@ static int join(struct ogrjoin_layer *lots, struct ogrjoin_layer *pickups,
         status = ogrjoin_set_number(settings, "max_distance", 100, err);
     if (status == OGRJOIN_OK)
         status = ogrjoin_index_new(lots, settings, &index, err);
-    if (status == OGRJOIN_OK) /* any number of layers may follow */
+    if (status == OGRJOIN_OK) /* any number of input layers may be joined with
+                                 one index */
         status = ogrjoin_join(index, pickups, pairs, err);
     ogrjoin_index_free(index);
     ogrjoin_settings_free(settings);
@@ -35,14 +36,17 @@ static int join(struct ogrjoin_layer *lots, struct ogrjoin_layer *pickups,
 
 int main(void)
 {
-    /* Rings one after the other; the first vertex of each is repeated. */
+    /* Rings in sequence; the first vertex of each is repeated at its end. */
     static const double lot_x[] = {0,  50, 50, 0,   0,   20, 20, 30,
                                    30, 20, 80, 110, 110, 80, 80};
     static const double lot_y[] = {0,  0,  50, 50, 0,  20, 30, 30,
                                    20, 20, 0,  0,  30, 30, 0};
-    static const int64_t vertex_offset[] = {0, 5, 10, 15}; /* of each ring */
-    static const int64_t ring_offset[] = {0, 2, 3};        /* of each part */
-    static const int64_t part_offset[] = {0, 1, 2};        /* of each lot */
+    /* offsets of the rings' vertices */
+    static const int64_t vertex_offset[] = {0, 5, 10, 15};
+    /* offsets of the parts' rings */
+    static const int64_t ring_offset[] = {0, 2, 3};
+    /* offsets of the lots' parts */
+    static const int64_t part_offset[] = {0, 1, 2};
     static const uint8_t part_kind[] = {OGRJOIN_POLYGON, OGRJOIN_POLYGON};
     static const int64_t id[] = {10, 20};
     const struct ogrjoin_arrays lot_arrays = {.size = sizeof lot_arrays,

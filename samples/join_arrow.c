@@ -1,11 +1,11 @@
-/* The C library on Arrow streams by example: the nearest feature of one layer
- * for each feature of another, as GDAL hands them out in record batches.
+/* Example of the C library with Arrow streams: the nearest feature of one layer
+ * for each feature of another, from GDAL's record batches.
  *
  *   cc join_arrow.c $(pkg-config --cflags --libs ogrjoin gdal) -o join_arrow
  *   join_arrow pickups.fgb lots.fgb 100 >pairs.csv
  *
- * Any other producer of Arrow streams does as well: DuckDB, pyarrow, GeoPandas.
- * left and right are numbers of features, from 0, in the order of the streams.
+ * Other producers of Arrow streams work, too: DuckDB, pyarrow, GeoPandas. left
+ * and right are indices of features, from 0, in the order of the streams.
  */
 #include <gdal.h>
 #include <ogr_api.h>
@@ -32,7 +32,7 @@ static void print_pairs(const struct ArrowArray *batch)
                distance[i]);
 }
 
-/* Batch by batch: memory depends on the join side and one batch. */
+/* Prints batch by batch: memory depends on the join side and one batch. */
 static int print_stream(struct ArrowArrayStream *pairs,
                         struct ogrjoin_error *err)
 {

@@ -1,14 +1,14 @@
-/* Two Arrow streams to one, by example: the rows of a layer with columns of
- * another, as GDAL hands both out in record batches.
+/* Example of the C library with Arrow streams: the rows of a layer with columns
+ * of another, both from GDAL's record batches.
  *
  *   cc join_rows.c $(pkg-config --cflags --libs ogrjoin gdal) -o join_rows
  *   join_rows pickups.fgb lots.fgb op=nearest max_distance=100ft >rows.csv
  *   join_rows zones.gpkg shops.gpkg op=contains agg="count, mean(rent)"
  *
- * Words are those of the command, without the dash.  Any other producer of
- * Arrow streams does as well, and any other consumer: the stream of rows can be
- * handed on to DuckDB, pyarrow or Polars as it is.  Here whole numbers, reals
- * and texts are printed.
+ * Options are those of the command, without the dash.  Any producer and any
+ * consumer of Arrow streams can be used: the stream of rows can be passed to
+ * DuckDB, pyarrow or Polars.  This example prints integers, floating-point
+ * numbers and texts.
  */
 #include <cpl_conv.h>
 #include <gdal.h>
@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FIDs are no columns of rows. */
+/* The rows have no column for FIDs. */
 static int open_stream(GDALDatasetH dataset, struct ArrowArrayStream *stream)
 {
     static const char *const options[] = {"INCLUDE_FID=NO", NULL};
@@ -30,8 +30,8 @@ static int open_stream(GDALDatasetH dataset, struct ArrowArrayStream *stream)
            OGR_L_GetArrowStream(layer, stream, (char **)options);
 }
 
-/* What the stream does not say of the layer: the CRS that distances with a unit
- * take. */
+/* Sets the layer's CRS, which the stream does not contain and which distances
+ * with a unit need. */
 static int set_crs(struct ogrjoin_settings *settings, const char *name,
                    GDALDatasetH dataset, struct ogrjoin_error *err)
 {
@@ -45,7 +45,7 @@ static int set_crs(struct ogrjoin_settings *settings, const char *name,
     return status;
 }
 
-/* "name=value" */
+/* Parses "name=value". */
 static int set_word(struct ogrjoin_settings *settings, const char *word,
                     struct ogrjoin_error *err)
 {
@@ -58,7 +58,7 @@ static int set_word(struct ogrjoin_settings *settings, const char *word,
     value = value != NULL ? value + 1 : "1";
     if (ogrjoin_set_text(settings, name, value, err) == OGRJOIN_OK)
         return OGRJOIN_OK;
-    number = strtod(value, &end); /* numbers are settings of their own */
+    number = strtod(value, &end); /* numbers have their own function */
     return end == value || *end != '\0'
                ? err->status
                : ogrjoin_set_number(settings, name, number, err);
@@ -132,7 +132,7 @@ static void print_names(const struct ArrowSchema *schema)
     printf("\n");
 }
 
-/* Batch by batch: memory depends on the join side and one batch. */
+/* Prints batch by batch: memory depends on the join side and one batch. */
 static int print_rows(struct ArrowArrayStream *rows)
 {
     struct ArrowSchema schema;

@@ -11,10 +11,10 @@
  *   zones    polygons       zone_id, name
  *   stations points         station_id, reach (metres)
  *   places_a points         place_id, name
- *   places_b points         place_id (the same: the same place), name
+ *   places_b points         place_id (equal ids: one place), name
  *
- * Coordinates are EPSG:2263 (US feet), those of the stations longitudes and
- * latitudes (EPSG:4326). The same numbers give the same layers.
+ * Coordinates are EPSG:2263 (US feet); those of the stations are longitudes and
+ * latitudes (EPSG:4326). Equal options give equal layers.
  */
 #include "city.h"
 
@@ -57,7 +57,7 @@ static void add_field(OGRLayerH layer, const char *name, OGRFieldType type,
     OGR_Fld_Destroy(field);
 }
 
-/* The first that the driver names. */
+/* Uses the first extension that the driver lists. */
 static void set_extension(GDALDriverH driver, char *extension, size_t size)
 {
     const char *one = GDALGetMetadataItem(driver, GDAL_DMD_EXTENSION, NULL);
@@ -71,7 +71,7 @@ static int open_output(const struct request *request, const char *name,
 {
     GDALDriverH driver = GDALGetDriverByName(request->format);
     char extension[16];
-    /* An index would change the order of the rows. */
+    /* A spatial index would change the order of the rows. */
     const char *const in_order[] = {"SPATIAL_INDEX=NO", NULL};
     const int is_fgb = EQUAL(request->format, "FlatGeobuf");
     OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
@@ -86,7 +86,7 @@ static int open_output(const struct request *request, const char *name,
         set_extension(driver, extension, sizeof extension);
         snprintf(path, sizeof path, "%s/%s.%s", request->folder, name,
                  extension);
-        if (access(path, F_OK) == 0) /* an older one */
+        if (access(path, F_OK) == 0) /* from an earlier run */
             GDALDeleteDataset(driver, path);
         out->dataset = GDALCreate(driver, path, 0, 0, 0, GDT_Unknown, NULL);
     }
@@ -120,7 +120,7 @@ static int close_output(struct output *out, const char *name)
     return failed;
 }
 
-/* Adds feature, with geometry, and destroys both. */
+/* Adds feature with geometry, and destroys both. */
 static int add_row(struct output *out, OGRFeatureH feature,
                    OGRGeometryH geometry)
 {
@@ -195,7 +195,7 @@ static int write_pickups(const struct request *request, const struct city *city,
     return failed;
 }
 
-/* Side 1 in another order. */
+/* Side 1 is written in another order. */
 static int write_places(const struct request *request, const struct city *city,
                         int side, struct output *out)
 {
@@ -250,8 +250,8 @@ static int write_zones(const struct city *city, struct output *out)
     return failed;
 }
 
-/* Underground stations at corners on land, each with a reach of its own; whole
- * millionths of a degree. */
+/* Writes underground stations at corners on land, each with its own reach;
+ * coordinates are rounded to millionths of a degree. */
 static int write_stations(const struct city *city, struct output *out)
 {
     OGRSpatialReferenceH feet = OSRNewSpatialReference(NULL);
@@ -359,8 +359,8 @@ static int write_all(const struct request *request)
     return failed;
 }
 
-/* With the folders above it. Those that are there already stay; one that cannot
- * be made is noticed when its first file is. */
+/* Makes the folder and its parents, unless they exist. A failure shows when the
+ * first file is created. */
 static void make_folder(const char *path)
 {
     char part[4096];

@@ -34,7 +34,7 @@ static oj_status build_on_gpu(struct oj_index *wrapped,
         (!oj_relation_is_similar(relation) || relation->n_similar != 1 ||
          relation->k < OJ_EVERY_PAIR || relation->exclude_same_geometry))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the papers' methods on a GPU know only -op similar "
+                       "the papers' methods on a GPU support only -op similar "
                        "with one condition on texts, and all pairs by it");
     index->args = *args;
     OJ_TRY(oj_gpu_find(&args->options, &index->module, &options.gpus, err));

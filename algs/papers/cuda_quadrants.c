@@ -35,10 +35,11 @@ static oj_status build_cuda_quadrants(struct oj_index *wrapped,
         oj_relation_compares_shapes(relation) ||
         relation->min_distance != 0.0 || !(relation->max_distance < INFINITY) ||
         oj_relation_gives_lists(relation))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the backend \"cuda_quadrant\" knows only -op nearest "
-                       "with one feature each, in the plane, by the least "
-                       "distance, and with a greatest distance");
+        return oj_fail(
+            err, OJ_ERR_UNSUPPORTED,
+            "the backend \"cuda_quadrant\" supports only -op nearest "
+            "with one feature each, in the plane, by the least "
+            "distance, and with a greatest distance");
     index->args = *args;
     OJ_TRY(oj_gpu_find(&args->options, &index->module, &options.gpus, err));
     return index->module->quadrant_index(args->join_side, args->tie_rank,

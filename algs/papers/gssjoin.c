@@ -17,16 +17,18 @@
 struct lists_index
 {
     struct oj_row_index shared;
-    struct oj_similar_sides sides; /* of the batch at hand */
+    struct oj_similar_sides sides; /* the current batch */
     int64_t n_lists;
-    int64_t *offset;  /* [n_lists + 1] into feature, by token */
-    int32_t *feature; /* ascending in a list */
+    int64_t *offset;  /* [n_lists + 1] first entry of each token's list in
+                         feature */
+    int32_t *feature; /* ordinals, ascending within a list */
 };
 
 struct lists_worker
 {
     struct oj_row_worker shared;
-    int32_t *common; /* [join features] zeros, before and after a row */
+    int32_t *common; /* [join features] counts of common tokens; all 0
+                        between rows */
 };
 
 static void free_side(struct oj_index *wrapped)

@@ -1,15 +1,15 @@
 /** Paper: Lieberman, Sankaranarayanan, Samet 2008, "A Fast Similarity Join
  *  Algorithm Using Graphics Processing Units", sections IV and V (LSS).
  *
- *  What it does: the join side is sorted in several Z-orders, each shifted
- *  (section IV, the set of Z-lists, which does not depend on the difference
- *  asked for); a row reads the shortest of the stretches between the corners of
- *  the box around it (section V, algorithms 1 and 2).
+ *  What it does: the join side is sorted in several Z-orders with different
+ *  shifts (section IV, the set of Z-lists, independent of the maximum
+ *  difference). For each row, the corners of the box around it delimit a range
+ *  in every list; the shortest range is read (section V, algorithms 1 and 2).
  *
  *  Where it differs: fewer lists than the paper's d + 1, which was faster on
- * the layers that we measured; the k nearest, which the paper has not: they are
- *  within the k-th distance of those near the row's places in the lists. One
- *  thread.
+ *  the layers that we measured; and the k nearest, which the paper does not
+ *  have: their distance is bounded by the k-th distance of the neighbours of
+ *  the row in the lists. One thread.
  *
  *  The backend "zlists". On a GPU: cuda/papers/cuda_lss.cu. */
 #include "../../flatten/base/oj_alloc.h"
@@ -24,11 +24,11 @@ enum
     MOST_LISTS = 8
 };
 
-/* Coordinates of a side. Owner of own. */
+/* Coordinates of a side. Owns `own`. */
 struct z_side
 {
     struct oj_vectors vectors;
-    double *own; /* of points; else NULL */
+    double *own; /* coordinates of points; else NULL */
 };
 
 /* A feature in a list, for sorting. */
@@ -43,21 +43,21 @@ struct zlists_index
 {
     struct oj_row_index shared;
     struct z_side side;
-    int64_t n; /* features that have coordinates */
+    int64_t n; /* number of features that have coordinates */
     int n_lists;
     double *low, scale;
-    uint32_t *place; /* [features][dimensions] */
+    uint32_t *place; /* [features][dimensions] grid coordinates */
     int32_t *list;   /* [n_lists][n] features */
 
-    /* of the batch at hand */
+    /* The current batch. */
     struct z_side input;
-    struct oj_relation rest; /* the conditions that do not rank */
+    struct oj_relation rest; /* the conditions other than the ranking one */
 };
 
 struct zlists_worker
 {
     struct oj_row_worker shared;
-    uint32_t *corner[2]; /* [dimensions] of a row */
+    uint32_t *corner[2]; /* [dimensions] corners of the search box of a row */
 };
 
 static oj_status set_vectors_or_copy_points(struct z_side *side,
@@ -96,7 +96,7 @@ static int compare_by_zorder(const void *left, const void *right)
     return order != 0 ? order : a->feature < b->feature ? -1 : 1;
 }
 
-/* The least coordinates and one scale for all. */
+/* Finds the minimum of each dimension, and one scale for all. */
 static void find_least_coordinates_and_scale(struct zlists_index *self,
                                              int64_t n_features)
 {
@@ -117,7 +117,7 @@ static void find_least_coordinates_and_scale(struct zlists_index *self,
         longest = high - low > longest ? high - low : longest;
     }
     self->scale = (double)(OJ_Z_PLACES - 1) / longest;
-    if (!(self->scale < INFINITY)) /* they are one point, or nearly */
+    if (!(self->scale < INFINITY)) /* the points are equal, or nearly */
         self->scale = 0.0;
 }
 
@@ -201,8 +201,8 @@ measure_feature_and_add_to_ranking(struct zlists_index *self,
                : OJ_OK;
 }
 
-/* Features of list l that come before a corner, or with is_end before or with
- * it. */
+/* Number of features of list l that come before a corner; with is_end, also
+ * those equal to it. */
 static int64_t find_corner_in_list(const struct zlists_index *self, int l,
                                    const uint32_t *corner, int is_end)
 {
@@ -221,7 +221,7 @@ static int64_t find_corner_in_list(const struct zlists_index *self, int l,
     return low;
 }
 
-/* The corners of the box of what may be within a difference of a row. */
+/* Sets the corners of the box of all features within a difference of a row. */
 static void set_search_box_corners(const struct zlists_index *self,
                                    struct zlists_worker *worker, int64_t row,
                                    double most)
@@ -238,8 +238,8 @@ static void set_search_box_corners(const struct zlists_index *self,
     }
 }
 
-/* Those near the place of a row in each list, k on either side: a bound of the
- * k-th distance. */
+/* Bounds the k-th distance by the k features on either side of the row's place
+ * in each list. */
 static oj_status bound_kth_distance_by_neighbours(struct zlists_index *self,
                                                   struct zlists_worker *worker,
                                                   int64_t row, double *most,
@@ -306,7 +306,8 @@ static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
 {
     struct zlists_index *self = (void *)shared;
     self->rest = shared->args.relation;
-    self->rest.vector.is_asked = 0; /* ranks, and is looked at alone */
+    self->rest.vector.is_asked = 0; /* this condition ranks, so it is not
+                                       part of the filter */
     OJ_TRY(oj_pair_filter_make(&self->rest, shared->input,
                                shared->args.join_side, &shared->filter, err));
     shared->n_rows = self->n > 0 ? shared->n_rows : 0;
@@ -343,7 +344,7 @@ static oj_status build(struct oj_index *wrapped,
     if (args->relation.vector.is_asked &&
         args->relation.vector.norm == OJ_NORM_COSINE)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the papers' Z-lists know l2, l1 and linf");
+                       "the papers' Z-lists support l2, l1 and linf only");
     if (args->join_side->n_features > 0)
         OJ_TRY(build_join_side_lists(self, err));
     stats->index_bytes +=
@@ -352,7 +353,7 @@ static oj_status build(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-/* Points are one to a feature. */
+/* Features must be single points. */
 int oj_zlists_takes(const struct oj_relation *relation,
                     const struct oj_flat *join_side,
                     const struct oj_flat *input)

@@ -8,10 +8,10 @@
  *
  *  Where it differs: the paper expands the boxes of the join side by the
  *  distance; here the quadrants are expanded, so that one grid serves every
- *  distance. Without a greatest distance, or with one so wide that most of the
- *  layer would be a candidate, quadrants look as far as features are apart, and
- *  a point that needs more searches on alone, farther and farther. That is
- * ours.
+ *  distance. Without a maximum distance, or with one so large that most of the
+ *  layer would be a candidate, quadrants search within the typical distance of
+ *  features, and points that need more continue alone with a growing radius.
+ *  That is ours.
  *
  *  The backend "quadrant". On a GPU: cuda/papers/cuda_quadrants.cu. */
 #include "../../flatten/base/oj_alloc.h"
@@ -42,7 +42,7 @@
 struct quadrant_grid
 {
     const struct oj_boxes *boxes; /* borrowed */
-    int has_cells;                /* 0: every feature is in the one cell */
+    int has_cells;                /* 0: a single cell has all features */
     struct oj_quadrant_frame frame;
     int64_t n_cells, n_entries;
     uint64_t *cell;       /* [n_cells] */
@@ -52,8 +52,8 @@ struct quadrant_grid
 
 #define N_SAMPLES 1023
 
-/* Twice the longer side of a typical box that is expanded by reach: such a box
- * touches a few cells. */
+/* Twice the longer side of a typical box expanded by reach: such a box touches
+ * few cells. */
 static double choose_cell_size_by_median_box(const struct oj_boxes *boxes,
                                              double reach)
 {
@@ -71,9 +71,9 @@ static double choose_cell_size_by_median_box(const struct oj_boxes *boxes,
     return 2.0 * (sides[n / 2] + 2.0 * reach);
 }
 
-/* Chooses the cells' size so that there are at most a few entries a feature:
- * doubling it ends at the latest when one cell holds all. Returns the number
- * of entries, 0 when no such grid can be laid over these coordinates. */
+/* Chooses the size of cells such that there are only a few entries per feature:
+ * doubles it, at most until one cell has everything. Returns the number of
+ * entries; 0 if no grid fits these coordinates. */
 static int64_t choose_cell_size(struct quadrant_grid *grid, double reach)
 {
     const struct oj_boxes *boxes = grid->boxes;
@@ -151,8 +151,8 @@ static oj_status store_features_of_cells(struct quadrant_grid *grid,
     return OJ_OK;
 }
 
-/* Cells for quadrants that look as far as reach. After an error grid can be
- * freed. */
+/* Makes the cells for quadrants that search within reach. After an error grid
+ * can be freed. */
 static oj_status make_grid_of_join_boxes(struct quadrant_grid *grid,
                                          double reach, struct oj_error *err)
 {
@@ -179,7 +179,7 @@ static void free_grid(struct quadrant_grid *grid)
     oj_free(grid->feature);
 }
 
-/* Entries in the cells that window touches: repeats counted. */
+/* Number of entries in the cells that window touches, with repeats. */
 static int64_t count_in_window(const struct quadrant_grid *grid,
                                const struct oj_box *window)
 {
@@ -198,7 +198,7 @@ static int64_t count_in_window(const struct quadrant_grid *grid,
     return n;
 }
 
-/* Writes the features whose box intersects window, each once, to out, which has
+/* Writes the features whose box intersects window to out, each once; out has
  * room for count_in_window() of them. Returns their number. */
 static int64_t list_in_window(const struct quadrant_grid *grid,
                               const struct oj_box *window, int32_t *out)
@@ -244,15 +244,15 @@ struct quadrant_index
 {
     struct oj_row_index shared;
     struct oj_boxes boxes;
-    /* 0: every point of a quadrant meets every segment of its features, as in
-     * the paper, but for features whose box is out of the point's own reach.
-     * 1, where the distance is not bounded: features that cannot be near enough
-     * are passed over by their boxes. */
+    /* 0: every point of a quadrant is compared with every segment of the
+     * quadrant's features, as in the paper, except features whose box is beyond
+     * the point's own distance. 1: the distance is unbounded: features that
+     * cannot be near enough are skipped by their boxes. */
     int is_growing;
-    double reach; /* of quadrants */
+    double reach; /* search distance of quadrants */
     struct quadrant_grid grid;
 
-    /* of the batch at hand */
+    /* The current batch. */
     struct oj_points points; /* sorted */
     struct oj_quadrants quadrants;
 };
@@ -288,13 +288,13 @@ static oj_status build_boxes_and_grid(struct quadrant_index *index,
 
 /* --- a quadrant ----------------------------------------------------------- */
 
-/* What one thread has of its own. */
+/* State of a thread. */
 struct quadrant_worker
 {
     struct oj_row_worker shared;
     int64_t n_features, cap_feature, cap_open;
     int32_t *feature; /* [n_features] within reach */
-    int64_t *open;    /* points that need more */
+    int64_t *open;    /* points that are not settled yet */
 };
 
 /* Lists the features within reach of box. */
@@ -305,7 +305,7 @@ static oj_status list_features_within_reach(const struct quadrant_index *index,
 {
     struct oj_box window = oj_box_around(box, reach);
     double start = oj_clock_seconds();
-    /* never none, so that feature is an array even for no features */
+    /* + 1, so that the array exists even if there are no features */
     int64_t n = count_in_window(&index->grid, &window) + 1;
     OJ_ROOM(worker->feature, 0, n, worker->cap_feature, err);
     worker->n_features = list_in_window(&index->grid, &window, worker->feature);
@@ -313,8 +313,8 @@ static oj_status list_features_within_reach(const struct quadrant_index *index,
     return OJ_OK;
 }
 
-/* Ranks the features listed for a point, passing over those whose box is not
- * within reach of it.  *is_settled: no others can be in the answer. */
+/* Ranks the listed features for a point; skips those whose box is beyond reach.
+ * *is_settled: no other feature can be in the answer. */
 static oj_status rank_listed_within_reach_of_point(
     const struct quadrant_index *index, struct quadrant_worker *worker,
     int64_t point, double reach, int *is_settled, struct oj_error *err)
@@ -437,7 +437,7 @@ static const struct oj_row_method quadrants = {
     .end = end_batch,
     .free_worker = free_worker};
 
-/* The papers' method is for the nearest features of points. */
+/* Only the nearest features of points are supported. */
 static oj_status build_index(struct oj_index *wrapped,
                              const struct oj_index_args *args,
                              struct oj_stats *stats, struct oj_error *err)
@@ -447,7 +447,7 @@ static oj_status build_index(struct oj_index *wrapped,
         relation->metric != OJ_METRIC_PLANAR ||
         oj_relation_compares_shapes(relation) || relation->min_distance != 0.0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the backend \"quadrant\" knows only -op nearest, in "
+                       "the backend \"quadrant\" supports only -op nearest, in "
                        "the plane, by the least distance and without a bound "
                        "from below");
     return build_boxes_and_grid(oj_row_index_begin(wrapped, &quadrants, args),

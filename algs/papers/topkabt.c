@@ -2,16 +2,17 @@
  *  Trajectory Similarity Query Processing Algorithm for Big Trajectory Data on
  *  GPGPUs", section IV (Top-KaBT).
  *
- *  What it does: the join features are sorted by the least distance m that
- * their box and that of the row allow; M is the most that they allow. Features
- * after the k-th cut point cannot be among the k nearest (theorem 7); the
- * others are measured, every vertex with every vertex.
+ *  What it does: from the boxes of the row and of a join feature follow a lower
+ *  bound m and an upper bound M of their distance. The features are sorted by
+ *  m.  Features after the k-th cut point cannot be among the k nearest (theorem
+ *  7); the others are measured, every vertex with every vertex.
  *
  *  least m   m1 <= m2 <= m3 <= ..    most M of each
  *  cut point i where M_i < m_(i+1): what follows is farther than i is
  *
- *  Where it differs: the paper's definition 2 reads M_i <= m_(i+1), with which
- * a feature as far as the k-th would be lost; here ties stay. One thread.
+ *  Where it differs: the paper's definition 2 reads M_i <= m_(i+1), by which a
+ *  feature at the distance of the k-th would be lost; here ties are kept. One
+ *  thread.
  *
  *  The backend "cut_points". On a GPU: cuda/papers/cuda_topkabt.cu. */
 #include "../../flatten/base/oj_alloc.h"
@@ -24,10 +25,10 @@
 struct cut_points_index
 {
     struct oj_row_index shared;
-    struct oj_boxes boxes; /* of the join side */
+    struct oj_boxes boxes; /* the join side */
 };
 
-/* A feature, by its box. */
+/* A feature with the bounds of its distance. */
 struct bounded_feature
 {
     double least, most;
@@ -52,7 +53,8 @@ static int compare_least(const void *a, const void *b)
     return (p->least > q->least) - (p->least < q->least);
 }
 
-/* The features that may count, by their boxes; returns how many. */
+/* Lists the features that pass the filter, with their bounds; returns their
+ * number. */
 static int64_t
 list_features_with_box_bounds(const struct cut_points_index *self, int64_t row,
                               struct bounded_feature *bounded)
@@ -73,7 +75,7 @@ list_features_with_box_bounds(const struct cut_points_index *self, int64_t row,
     return n;
 }
 
-/* How many of n stay: all up to the k-th cut point. */
+/* How many of n features are needed: those up to the k-th cut point. */
 static int64_t count_up_to_kth_cut_point(const struct bounded_feature *bounded,
                                          int64_t n, int64_t k)
 {
@@ -137,7 +139,7 @@ static oj_status build(struct oj_index *wrapped,
         relation->distance != OJ_DISTANCE_HAUSDORFF_POINTS ||
         relation->metric != OJ_METRIC_PLANAR || relation->min_distance > 0.0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the papers' method knows only -op nearest -distance "
+                       "the papers' method supports only -op nearest -distance "
                        "hausdorff_points, planar and without -min_distance");
     return oj_boxes_make(args->join_side, &self->boxes, err);
 }

@@ -1,19 +1,20 @@
 /** Paper: Ribeiro-Junior, Quirino, Ribeiro, Martins 2017, "Fast Parallel Set
  *  Similarity Joins on Many-core Architectures", section 5 (gSSJoin, the
- * backend "cuda_lists") and section 6 (sf-gSSJoin, the backend
- * "cuda_size_blocks").
+ *  backend "cuda_lists") and section 6 (sf-gSSJoin, the backend
+ *  "cuda_size_blocks").
  *
- *  What it does: inverted lists of some join features, and the tokens that rows
- *  have in common with each of them counted in a matrix, by atomic additions.
+ *  Method: inverted lists of some join features. The tokens that each row
+ *  shares with each of them are counted in a matrix, by atomic additions.
  *
  *  features, by size  | block | block | ..     lists of one block at a time
- *  rows, by size      | block | block | ..     against those whose sizes fit
+ *  rows, by size      | block | block | ..     those whose sizes may match
  *  matrix             rows of a block x features of a block
  *
  *  gSSJoin takes all features as one block and does not compare sizes.
  *
- *  Where it differs: two layers in place of a self join, all four similarities,
- *  and pairs in the order of the other backends. */
+ *  Differences: two layers instead of a self join, all four similarities, and
+ *  pairs in the order of the other backends.
+ */
 #include "../foundations/device/cuda_copy.h"
 #include "../joins/similar_text/cuda_text_side.cuh"
 
@@ -24,32 +25,33 @@ enum
     BLOCK = 128 /* threads */
 };
 
-/* Sets of a block of sizes. */
+/* Sets per block (sf-gSSJoin). */
 static const int64_t block_sets = 4096;
 
-/* Cells of a matrix at most. */
+/* Maximum cells of the matrix. */
 static const int64_t most_cells = (int64_t)1 << 28;
 
-/* A block of rows against one of features; places in the order of sizes. */
+/* A block of rows and a block of features, as places in the order of sizes. */
 struct cuda_text_matrix
 {
     struct oj_cuda_text_side rows, features;
     struct oj_text_condition condition;
     struct oj_pair_rule rule;
     int64_t first_row, n_rows, first_feature, n_features;
-    const int64_t *list;   /* [tokens + 1] into member */
+    const int64_t *list;   /* [tokens + 1] offsets into member */
     const int32_t *member; /* features of the block that have the token */
     unsigned *count;       /* [n_rows * n_features] common tokens */
     struct oj_cuda_found found;
 };
 
-/* Sizes in order, on the host. Owner. */
+/* Token counts of all rows and of all features, sorted, in host memory.
+ * Owner. */
 struct cuda_sizes
 {
     int32_t *row, *feature;
 };
 
-/* The lists of a block of features. */
+/* Makes the inverted lists of a block of features. */
 static oj_status make_inverted_lists(struct oj_cuda_work *work,
                                      struct cuda_text_matrix *m)
 {
@@ -86,7 +88,7 @@ static oj_status make_inverted_lists(struct oj_cuda_work *work,
                       });
 }
 
-/* A block of threads for each row. */
+/* Counts common tokens, one block of threads per row. */
 static __global__ void
 count_common_tokens_of_row(const __grid_constant__ struct cuda_text_matrix m)
 {
@@ -103,7 +105,7 @@ count_common_tokens_of_row(const __grid_constant__ struct cuda_text_matrix m)
     }
 }
 
-/* Pairs of a block of rows with enough in common. */
+/* Appends the pairs of a block of rows with enough common tokens. */
 static __global__ void
 select_pairs(const __grid_constant__ struct cuda_text_matrix m)
 {
@@ -137,7 +139,7 @@ static oj_status count_and_select_block_pairs(struct oj_cuda_work *work,
     return work->run<BLOCK>(m->n_rows * m->n_features, select_pairs, *m);
 }
 
-/* 1 when some set of the one block may go with some of the other. */
+/* Returns 1 if a set of one block may match a set of the other by size. */
 static int may_block_sizes_match(const struct cuda_text_matrix *m,
                                  const struct cuda_sizes *sizes)
 {
@@ -154,7 +156,8 @@ static int may_block_sizes_match(const struct cuda_text_matrix *m,
            oj_text_least_common(&m->condition, a, b) <= oj_text_smaller(a, b);
 }
 
-/* Blocks of features, each against blocks of rows; sizes NULL: all in one. */
+/* Joins each block of features with all blocks of rows; sizes NULL: one block
+ * of features. */
 static oj_status count_common_of_all(struct oj_cuda_work *work,
                                      struct cuda_text_matrix *m,
                                      const struct cuda_sizes *sizes)
@@ -185,7 +188,7 @@ static oj_status count_common_of_all(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/* The host's copy. */
+/* Copies the sorted sizes of a side to the host. */
 static oj_status fetch_sorted_sizes(struct oj_cuda_work *work,
                                     const struct oj_cuda_text_side *side,
                                     int32_t **out)

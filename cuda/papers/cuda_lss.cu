@@ -1,15 +1,17 @@
 /** Paper: Lieberman, Sankaranarayanan, Samet 2008, "A Fast Similarity Join
  *  Algorithm Using Graphics Processing Units", sections IV and V (LSS).
  *
- *  What it does: the join side in several shifted Z-orders, each sorted by a
- *  bitonic network (section IV); of the stretches between the corners of the
- * box around a row the shortest is read (section V).
+ *  Method: the join side in several shifted Z-orders, each sorted by a bitonic
+ *  network (section IV). In each list, the corners of the box around a row
+ *  bound a range of entries; the shortest range is read (section V).
  *
- *  stretch of each row -> sums of lengths -> chunks of entries, a thread each
+ *  range of each row -> prefix sums of lengths -> chunks of entries, a thread
+ *  each
  *
- *  Where it differs: algs/papers/lss.c, its twin for one CPU thread; and a
- *  thread takes a chunk of entries, where the paper's takes a row. The backend
- *  "cuda_zlists". */
+ *  Differences: see algs/papers/lss.c, the version for one CPU thread; and a
+ *  thread takes one entry of a chunk, where the paper's takes a row. The
+ *  backend "cuda_zlists".
+ */
 #include "../joins/similar_vectors/cuda_vector_side.cuh"
 
 #include "../../algs/foundations/kernels/oj_z_order_compare.h"
@@ -25,14 +27,16 @@ enum
     MOST_NEAREST = 256
 };
 
-/* Entries between two looks at the cancel flag. */
+/* Entries between two checks of the cancel flag. */
 static const int64_t chunk = (int64_t)1 << 30;
 
-/* Coordinates of a side, on the device. */
+/* Coordinates of a side, in device memory. */
 struct cuda_z_side
 {
-    int64_t n, n_dimensions, first, end; /* from first to end - 1 they count */
-    const double *vector; /* [n][n_dimensions]; the first NaN: none */
+    /* Rows or features first .. end - 1 belong to the share. */
+    int64_t n, n_dimensions, first, end;
+    /* [n][n_dimensions]; first coordinate NaN: no vector. */
+    const double *vector;
     struct oj_cuda_columns columns;
 
     __device__ const double *at(int64_t row) const
@@ -52,7 +56,7 @@ struct cuda_z_lists
     double scale;
     const uint32_t *place; /* [n][n_dimensions] */
     int n_lists;
-    int64_t length;      /* of a list: features that have coordinates */
+    int64_t length;      /* entries of a list: features with coordinates */
     const int32_t *list; /* [n_lists][room] */
     int64_t room;        /* a power of two */
 };
@@ -63,7 +67,7 @@ struct cuda_zlists_index
     struct cuda_z_lists of;
 };
 
-/* Rows against the join side. */
+/* The rows and the join side of a join. */
 struct cuda_z_pairs
 {
     struct cuda_z_lists of;
@@ -72,13 +76,13 @@ struct cuda_z_pairs
     enum oj_vector_norm norm;
     double most;
     int k;           /* 0: all */
-    double *limit;   /* [rows] the k-th of those near its places, or NULL */
-    uint32_t *place; /* [rows][n_dimensions] of a corner, meanwhile */
+    double *limit;   /* [rows] upper bound of the k-th distance, or NULL */
+    uint32_t *place; /* [rows][n_dimensions] a corner; temporary */
     double *difference;
-    int32_t *nearest; /* [rows][k] meanwhile */
-    int64_t *first;   /* [rows] of the shortest stretch: list and place */
-    int64_t *sums;    /* [rows + 1] of lengths */
-    int64_t begin;    /* entry of a chunk */
+    int32_t *nearest; /* [rows][k] temporary */
+    int64_t *first;   /* [rows] start of the shortest range: list and place */
+    int64_t *sums;    /* [rows + 1] prefix sums of the lengths of the ranges */
+    int64_t begin;    /* first entry of a chunk */
     int64_t end;
     struct oj_cuda_found found;
 };
@@ -114,7 +118,8 @@ static oj_status upload_vectors_or_points(struct oj_cuda_work *work,
 
 /* --- the lists ------------------------------------------------------------ */
 
-/* The least coordinates and one scale for all, as in lss.c. */
+/* Computes the minimum of each coordinate, and one scale for all coordinates,
+ * as in lss.c. */
 static oj_status choose_zorder_scale(struct oj_cuda_work *work,
                                      const struct oj_flat *flat,
                                      const struct oj_relation *relation,
@@ -147,7 +152,7 @@ static oj_status choose_zorder_scale(struct oj_cuda_work *work,
     if (!(z->scale < (double)INFINITY))
         z->scale = 0.0;
     status = oj_cuda_put(work, low, d, &z->low);
-    /* it may be on its way */
+    /* the copy may still run */
     (void)cudaStreamSynchronize(work->stream);
     oj_free(low);
     return status;
@@ -157,7 +162,7 @@ static __device__ int is_before(const struct cuda_z_lists &z, int l, int32_t a,
                                 int32_t b)
 {
     int order;
-    if (a < 0 || b < 0) /* behind all */
+    if (a < 0 || b < 0) /* entries without a feature are last */
         return a >= 0;
     order = oj_z_compare(z.place + a * z.side.n_dimensions,
                          z.place + b * z.side.n_dimensions, z.side.n_dimensions,
@@ -222,7 +227,7 @@ static oj_status make_zorder_lists(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/* --- a row ---------------------------------------------------------------- */
+/* --- ranges of a row ------------------------------------------------------ */
 
 static __device__ void set_zorder_corner_of_row(const struct cuda_z_pairs &p,
                                                 int64_t row, double reach)
@@ -234,8 +239,8 @@ static __device__ void set_zorder_corner_of_row(const struct cuda_z_pairs &p,
             nextafter(p.rows.at(row)[d] + reach, to), p.of.low[d], p.of.scale);
 }
 
-/* Features of list l that come before the corner, or with is_end before or with
- * it. */
+/* Returns the number of features of list l before the corner or, with is_end,
+ * up to and including it. */
 static __device__ int64_t find_place_in_list(const struct cuda_z_pairs &p,
                                              int64_t row, int l, int is_end)
 {
@@ -260,7 +265,8 @@ static __device__ double difference_of(const struct cuda_z_pairs &p,
                                 p.rows.n_dimensions);
 }
 
-/* Puts a feature among the nearest of a row, once; how many there are. */
+/* Inserts a feature into the nearest ones of a row, unless it is there; returns
+ * their number. */
 static __device__ int insert_near_feature(const struct cuda_z_pairs &p,
                                           int64_t row, int n, int32_t feature)
 {
@@ -287,8 +293,8 @@ static __device__ int insert_near_feature(const struct cuda_z_pairs &p,
     return n < p.k ? n + 1 : n;
 }
 
-/* A bound of the k-th distance: of those near its place in each list, k on
- * either side. */
+/* Computes an upper bound of the k-th distance: of features near the row's
+ * place in each list, k on either side. */
 static __global__ void
 find_kth_distance_bounds(const __grid_constant__ struct cuda_z_pairs p)
 {
@@ -313,7 +319,8 @@ find_kth_distance_bounds(const __grid_constant__ struct cuda_z_pairs p)
         p.limit[row] = p.difference[(row + 1) * p.k - 1];
 }
 
-/* The shortest stretch of each row; its length, before they are added up. */
+/* Finds the shortest range of each row; writes its length for the prefix
+ * sum. */
 static __global__ void
 find_shortest_list_range_of_rows(const __grid_constant__ struct cuda_z_pairs p)
 {
@@ -342,7 +349,7 @@ find_shortest_list_range_of_rows(const __grid_constant__ struct cuda_z_pairs p)
     p.sums[row] = length;
 }
 
-/* Entries of a chunk. */
+/* Measures the entries of a chunk, one per thread. */
 static __global__ void
 measure_entries_of_list_ranges(const __grid_constant__ struct cuda_z_pairs p)
 {
@@ -380,7 +387,7 @@ static oj_status measure_all_list_ranges(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/* --- rows ----------------------------------------------------------------- */
+/* --- rows of a batch ------------------------------------------------------ */
 
 static oj_status find_k_nearest_in_zlists(struct oj_cuda_work *work,
                                           struct cuda_z_pairs *p, int64_t total,

@@ -4,11 +4,11 @@
  *
  *  points --codes, sort, split--> quadrants --boxes--> windows
  *      windows x cells --count, scan, fill--> (quadrant, feature) pairs
- *          pairs --a block for each few of a quadrant--> best of each point
+ *          pairs --a block per few pairs of a quadrant--> nearest of each point
  *
- *  What it does and where it differs: algs/papers/quadrants.c, its twin for one
- *  CPU thread. Here a greatest distance is needed, and pairs are made and used
- *  in parts that fit the memory. The backend "cuda_quadrant".
+ *  Method and differences: see algs/papers/quadrants.c, the version for one CPU
+ *  thread. This one needs a maximum distance, and it makes and processes as
+ *  many pairs at a time as fit into memory. The backend "cuda_quadrant".
  */
 #include "../foundations/device/cuda_box_reduce.cuh"
 #include "../foundations/device/cuda_host_threads.h"
@@ -23,42 +23,44 @@
 #include <stdlib.h>
 
 #define BLOCK 256
-#define TILE 128 /* threads of a block of the last stage */
+#define TILE 128 /* threads per block of the last stage */
 #define TASK 32  /* pairs of one quadrant that such a block takes */
 #define WARP 32
 
 enum
 {
-    LEAST_ROWS = 4096 /* of a chunk; less is not cut further for memory */
+    /* Minimum rows of a chunk: smaller ones are not halved for lack of
+     * memory. */
+    LEAST_ROWS = 4096
 };
 
 static const int64_t default_size = 256, most_rows = (int64_t)1 << 30;
 
-/* Pairs that are held at a time, but for one quadrant of more, and between two
- * looks at the caller's wish to cancel. */
+/* Maximum pairs in memory, and between two checks of the cancel flag; a single
+ * quadrant may have more. */
 static const int64_t most_pairs = (int64_t)1 << 24;
 
-/** The join side's boxes in cells. */
+/** The boxes of the join side, in the cells of a grid. */
 struct quadrant_cells
 {
     double reach;
     struct oj_quadrant_frame frame;
     int64_t n_entries;
-    struct oj_box *box; /**< [features] */
+    struct oj_box *box; /**< [n_features] */
     uint64_t *cell;     /**< [n_entries] ascending */
     int32_t *feature;   /**< [n_entries] rank */
-    int32_t *first;     /**< [features + 1] segment */
-    uint8_t *flag;      /**< [segments], or NULL: no polygons */
+    int32_t *first;     /**< [n_features + 1] first segment */
+    uint8_t *flag;      /**< [n_segments]; NULL: no polygons */
 };
 
-/** A run of quadrants whose pairs are held at a time. */
+/** Consecutive quadrants whose pairs are in memory at a time. */
 struct quadrant_slice
 {
     int64_t first, end, n_pairs, n_tasks;
 };
 
-/** Points on their way; by value to kernels. The arrays are those of the
- *  chunk's work, the layer and the grid are borrowed. */
+/** A chunk of points, passed to kernels by value. Its arrays belong to the
+ *  chunk's work; layer and grid are borrowed. */
 struct quadrant_chunk
 {
     struct oj_cuda_layer layer;
@@ -67,34 +69,35 @@ struct quadrant_chunk
     double *x, *y, *measure; /**< [n] */
     int32_t *row;            /**< [n] join ordinal or -1 */
 
-    /* Points in quadrants. */
-    int64_t n_points; /**< that are there, in order */
+    /* Points by quadrant: */
+    int64_t n_points; /**< points with coordinates, sorted by quadrant */
     int64_t n_quadrants;
-    int32_t *row_of;       /**< [n_points or more] */
+    int32_t *row_of;       /**< [n_points or more] row of each point */
     double *in_x, *in_y;   /**< [n_points] */
-    int32_t *first;        /**< [n_quadrants + 1] point */
+    int32_t *first;        /**< [n_quadrants + 1] first point */
     struct oj_box *window; /**< [n_quadrants] */
 
-    /* Pairs: how many each quadrant has, and which those of slice have. */
-    int64_t n_pairs; /**< in all */
+    /* Number of pairs per quadrant, and the pairs of slice: */
+    int64_t n_pairs; /**< pairs of all quadrants */
     int64_t *offset; /**< [n_quadrants + 1] */
     int64_t *task;   /**< [n_quadrants + 1] first task */
     struct quadrant_slice slice;
     struct oj_cuda_array<int32_t> feature;
 
-    /* What points have found so far. */
-    double *distance;          /**< [n_points] */
-    int32_t *rank;             /**< [n_points] */
-    int32_t *lock;             /**< [n_quadrants] 0: free */
-    unsigned long long *n_met; /**< [1] (point, feature) pairs in reach */
+    /* Nearest features so far: */
+    double *distance; /**< [n_points] */
+    int32_t *rank;    /**< [n_points] */
+    int32_t *lock;    /**< [n_quadrants] 0: free */
+    /** [1] number of (point, feature) pairs in reach. */
+    unsigned long long *n_met;
 };
 
 struct oj_gpu_quadrant_index
 {
     struct oj_options options;
-    int interior; /**< 1: points in polygons are at distance 0 */
+    int interior; /**< 1: the distance to a polygon is 0 inside it */
     struct oj_cuda_device device;
-    struct oj_cuda_memory memory; /**< of layer and grid */
+    struct oj_cuda_memory memory; /**< owner of the arrays of layer and grid */
     int64_t grid_bytes;
     struct oj_cuda_layer layer;
     struct quadrant_cells grid;
@@ -103,9 +106,10 @@ struct oj_gpu_quadrant_index
 /* --- points -----------------------------------------------------------------
  */
 
-/* Points in quadrants: codes, sort, squares split level by level. */
+/* Assigns points to quadrants: sorts them by code and splits squares level by
+ * level. */
 
-/* The box of points, and how many are there. */
+/* Bounding box and number of the points with coordinates. */
 struct point_extent
 {
     struct oj_box box;
@@ -136,14 +140,13 @@ struct join_point_extents
     }
 };
 
-/* A square with too many points: those of places first .. end - 1. */
+/* A square with too many points: places first .. end - 1. */
 struct square
 {
     int32_t first, end;
 };
 
-/* By codes; points with the same code keep their order. code: of each place,
- * work's. */
+/* Sorts points by code; stable. *code: code of each point, owned by *work. */
 static oj_status sort_points(struct oj_cuda_work *keep,
                              struct oj_cuda_work *work,
                              struct quadrant_chunk *c,
@@ -170,8 +173,8 @@ static oj_status sort_points(struct oj_cuda_work *keep,
                       });
 }
 
-/* The children of a square: those with too many points are split further, the
- * first place of each other is marked.  The order of open squares is any. */
+/* Splits a square: children with too many points become open squares, in any
+ * order; for other children, place is set to 1 at their first point. */
 static __device__ void split_square(struct square s, const uint64_t *code,
                                     int low_bits, int64_t size, int32_t *place,
                                     struct square *next,
@@ -185,7 +188,7 @@ static __device__ void split_square(struct square s, const uint64_t *code,
             next[atomicAdd(n_next, 1ull)] = {(int32_t)first, (int32_t)stop};
         else
         {
-            /* codes tell no more: runs of at most size */
+            /* codes have no more bits: runs of at most size points */
             for (int64_t p = first; p < stop; p += size)
                 place[p] = 1;
         }
@@ -193,8 +196,8 @@ static __device__ void split_square(struct square s, const uint64_t *code,
     }
 }
 
-/* place [n + 1]: 1 where a quadrant begins. Open squares have more than size
- * points each, which bounds their number. */
+/* Sets place [n + 1] to 1 where a quadrant begins. An open square has more than
+ * size points, which bounds the number of open squares. */
 static oj_status split_crowded_squares(struct oj_cuda_work *work, int64_t n,
                                        int64_t size, const uint64_t *code,
                                        int32_t *place)
@@ -226,7 +229,7 @@ static oj_status split_crowded_squares(struct oj_cuda_work *work, int64_t n,
     return OJ_OK;
 }
 
-/* A warp for each quadrant. */
+/* Computes the boxes, one warp per quadrant. */
 static __global__ void
 compute_boxes_of_quadrants(const __grid_constant__ struct quadrant_chunk c)
 {
@@ -242,7 +245,8 @@ compute_boxes_of_quadrants(const __grid_constant__ struct quadrant_chunk c)
         c.window[q] = oj_box_around(&box, 0.0);
 }
 
-/* place: 1 where a quadrant begins; then quadrants before each place. */
+/* place: 1 where a quadrant begins; on return, the number of quadrants before
+ * each place. */
 static oj_status list_quadrants(struct oj_cuda_work *keep, int32_t *place,
                                 struct quadrant_chunk *c)
 {
@@ -285,12 +289,12 @@ static oj_status make_quadrants(struct oj_cuda_work *keep, int64_t size,
 /* --- the join side ---------------------------------------------------------
  */
 
-/* The join side for the quadrant method: boxes, cells, and where the segments
- * of features and rings end. */
+/* The join side: boxes, cells, and ends of features and rings among the
+ * segments. */
 
 #define N_SAMPLES 1023
 
-/* Cells of a feature; 0 when it has no box. */
+/* Returns the number of cells of a feature; 0 if its box is empty. */
 static __device__ double cells_of_feature(const struct quadrant_cells &grid,
                                           int64_t f,
                                           struct oj_quadrant_cells *cells)
@@ -303,7 +307,7 @@ static __device__ double cells_of_feature(const struct quadrant_cells &grid,
     return oj_quadrant_n_cells(cells);
 }
 
-/* Of whole numbers: exact as long as they matter. */
+/* Sums whole numbers as doubles: exact up to the limit that matters. */
 struct sum_of_cells
 {
     struct quadrant_cells grid;
@@ -330,7 +334,7 @@ struct n_cells_of
     }
 };
 
-/* A warp for each feature. */
+/* Lists the cells, one warp per feature. */
 static __global__ void
 list_cells_of_features(int64_t n,
                        const __grid_constant__ struct quadrant_cells grid,
@@ -378,7 +382,7 @@ make_boxes_and_segment_starts(struct oj_cuda_work *keep,
                           const int64_t *ring = l.ring_offset.data;
                           const int64_t *segment = l.segment_offset.data;
                           int64_t end = segment[ring[p + 1]];
-                          /* parts without segments are none */
+                          /* a part without segments has no end */
                           if (end > segment[ring[p]])
                               to.flag[end - 1] =
                                   l.part_kind.data[p] == OJ_PART_POLYGON
@@ -387,8 +391,8 @@ make_boxes_and_segment_starts(struct oj_cuda_work *keep,
                       });
 }
 
-/* Twice the longer side of a typical box with its reach: such a box touches a
- * few cells. */
+/* Computes twice the longer side of a typical box with its reach: such a box
+ * intersects few cells. */
 static oj_status typical_box_cell_size(struct oj_cuda_work *work, int64_t n,
                                        const struct quadrant_cells *grid,
                                        double *out)
@@ -412,8 +416,8 @@ static oj_status typical_box_cell_size(struct oj_cuda_work *work, int64_t n,
     return OJ_OK;
 }
 
-/* Chooses the cells' size so that there are at most a few entries a feature:
- * one cell has one of each at most. */
+/* Chooses the cell size so that there are at most a few entries per feature: a
+ * single cell has at most one per feature. */
 static oj_status choose_grid_cell_size(struct oj_cuda_work *work,
                                        const struct oj_cuda_layer &layer,
                                        struct quadrant_cells *grid)
@@ -439,11 +443,13 @@ static oj_status choose_grid_cell_size(struct oj_cuda_work *work,
             break;
     }
     if (n > INT32_MAX)
-        return oj_fail(work->err, OJ_ERR_LIMIT, "too many features for a grid");
+        return oj_fail(work->err, OJ_ERR_LIMIT,
+                       "the join layer has too many features, or the maximum "
+                       "distance is too large, for a grid of cells");
     return OJ_OK;
 }
 
-/* Waits for the stream. */
+/* Builds the grid. Waits for the stream. */
 static oj_status make_grid(struct oj_cuda_work *keep,
                            const struct oj_cuda_layer &layer, double reach,
                            struct quadrant_cells *grid)
@@ -469,10 +475,11 @@ static oj_status make_grid(struct oj_cuda_work *keep,
 /* --- pairs ------------------------------------------------------------------
  */
 
-/* Quadrants and features whose boxes meet: counted, then written, a warp for
- * each quadrant. */
+/* Finds quadrants and features whose boxes intersect: one pass counts, the next
+ * one writes, with one warp per quadrant. */
 
-/* 1 when entry i of the grid stands for a pair with this window. */
+/* Returns 1 if entry i of the grid is the one that stands for its pair with
+ * this window. */
 static __device__ int is_candidate_pair(const struct quadrant_cells *grid,
                                         int64_t i, const struct oj_box *window,
                                         const struct oj_quadrant_cells *cells)
@@ -486,7 +493,7 @@ static __device__ int is_candidate_pair(const struct quadrant_cells *grid,
     return oj_quadrant_counts_in(grid->cell[i], cells, &of_box);
 }
 
-/* The pairs of a quadrant in the order of entries; out NULL: only counted. */
+/* Finds the pairs of a quadrant in entry order; out NULL: only counts them. */
 static __device__ int64_t find_quadrant_pairs(const struct quadrant_chunk *c,
                                               int64_t q, int32_t *out)
 {
@@ -540,8 +547,8 @@ fill_pairs(const __grid_constant__ struct quadrant_chunk c)
             &c, q, c.feature.data + (offset[q] - offset[c.slice.first]));
 }
 
-/* The quadrants after those of a slice whose pairs are not more than most, or
- * one of them. */
+/* Returns the next slice: quadrants that together have at most `most` pairs, or
+ * a single one. */
 static __device__ struct quadrant_slice
 next_slice_within_pair_limit(const struct quadrant_chunk &c, int64_t most)
 {
@@ -583,21 +590,21 @@ static oj_status move_to_next_slice(struct oj_cuda_work *of,
 /* --- points against features ------------------------------------------------
  */
 
-/* Points of quadrants against all segments of their features: a block for each
- * few pairs of a quadrant, segments in shared memory. What blocks of the same
- * quadrant find is put together under its lock by (distance, rank), so their
- * order does not show. */
+/* Measures the points of quadrants against all segments of their features: one
+ * block per few pairs of a quadrant, with segments in shared memory. Blocks of
+ * one quadrant merge their results under its lock by (distance, rank), so their
+ * order does not matter. */
 
-/* What a block has of its pairs. */
+/* The pairs of a block, in shared memory. */
 struct pairs_of_block
 {
     int32_t feature[TASK];
     int32_t first[TASK];
-    int64_t place[TASK + 1]; /* segments before each, and all */
+    int64_t place[TASK + 1]; /* prefix sums of the segments of the pairs */
     struct oj_box box[TASK];
 };
 
-/* Segments that a block looks at together. */
+/* Segments that a block processes at a time. */
 struct tile
 {
     struct oj_cuda_segment segment[TILE];
@@ -627,7 +634,8 @@ static __device__ void load_pairs_to_shared(const struct quadrant_chunk *c,
     __syncthreads();
 }
 
-/* Segment at, of all of the block's pairs, to this thread's place. */
+/* Loads segment `at` of the block's pairs to this thread's place of the
+ * tile. */
 template <int INTERIOR>
 static __device__ void
 load_line_segment_to_shared(const struct quadrant_chunk *c,
@@ -644,7 +652,7 @@ load_line_segment_to_shared(const struct quadrant_chunk *c,
     tile->flag[threadIdx.x] = INTERIOR ? c->grid.flag[s] : 0;
 }
 
-/* A point on its way along the segments of a block's pairs. */
+/* A point that is measured against the segments of a block's pairs. */
 struct quadrant_walk
 {
     double x, y;
@@ -655,7 +663,8 @@ struct quadrant_walk
     unsigned n_met;
 };
 
-/* The segments from, up to end, of the tile are pair i's next. */
+/* Measures the point against segments from .. end - 1 of the tile, all of one
+ * pair. */
 template <int INTERIOR>
 static __device__ void measure_segments_of_tile(const struct tile *tile,
                                                 int from, int end,
@@ -669,7 +678,8 @@ static __device__ void measure_segments_of_tile(const struct tile *tile,
     }
 }
 
-/* All pairs of the block for one point each; every thread comes along. */
+/* Measures one point per thread against all pairs of the block. All threads
+ * must call it. */
 template <int INTERIOR>
 static __device__ void
 measure_block_pairs_to_points(const struct quadrant_chunk *c,
@@ -706,7 +716,8 @@ measure_block_pairs_to_points(const struct quadrant_chunk *c,
     }
 }
 
-/* Blocks of a quadrant do this one after the other. */
+/* Merges the best match that a block found for a point into the result. Blocks
+ * of one quadrant do this one after the other. */
 static __device__ void merge_best_of_blocks(const struct quadrant_chunk *c,
                                             int64_t q, int alone, int64_t point,
                                             const struct quadrant_walk *w)
@@ -837,17 +848,18 @@ static oj_status write_best_answers(struct oj_cuda_work *work,
 
 /* --- batches ----------------------------------------------------------- */
 
-/* Rows of a batch on their way. */
+/* A chunk of rows and the state of its join. */
 struct chunk
 {
     const struct oj_gpu_quadrant_index *self;
     struct oj_cuda_work *work;
     struct quadrant_chunk on;
     double stage_start;
-    struct oj_stats stats; /* of this chunk */
+    struct oj_stats stats; /* statistics of this chunk */
 };
 
-/* Waits for what is enqueued, which adds to *seconds. */
+/* Waits for the enqueued work and adds the time since the last call to
+ * *seconds. */
 static oj_status wait_and_add_stage_time(struct chunk *c, double *seconds)
 {
     double start = c->stage_start;
@@ -942,7 +954,7 @@ static oj_status join_chunk(struct chunk *c, const double *x, const double *y,
     return copy_answers_to_host(c, row, measure);
 }
 
-/* Without memory for a chunk its halves are tried. */
+/* Joins a chunk; if memory is missing, both halves in turn. */
 static oj_status join_chunk_or_its_halves(struct oj_gpu_quadrant_index *self,
                                           const struct oj_flat *input,
                                           int64_t first, int64_t n,
@@ -962,7 +974,7 @@ static oj_status join_chunk_or_its_halves(struct oj_gpu_quadrant_index *self,
         c.on.n = n;
         status = join_chunk(&c, input->x + first, input->y + first,
                             out->join_row + first, out->measure + first);
-        /* What is under way must not outlive the host's arrays. */
+        /* Copies must not outlive the host's arrays. */
         (void)cudaStreamSynchronize(work.stream);
         (void)cudaGetLastError();
     }

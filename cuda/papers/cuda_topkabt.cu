@@ -2,10 +2,11 @@
  *  Trajectory Similarity Query Processing Algorithm for Big Trajectory Data on
  *  GPGPUs", section IV (Top-KaBT).
  *
- *  What it does and where it differs: algs/papers/topkabt.c, its twin for one
- *  CPU thread. Here all pairs of some rows are sorted at once, by row and least
+ *  Method and differences: see algs/papers/topkabt.c, the version for one CPU
+ *  thread. Here all pairs of some rows are sorted at once, by row and minimum
  *  distance, and a warp measures each pair up to the k-th cut point. The
- * backend "cuda_cut_points". */
+ *  backend "cuda_cut_points".
+ */
 #include "../foundations/device/cuda_offset_search.cuh"
 #include "../joins/similar_shapes/cuda_shape_side.cuh"
 
@@ -13,23 +14,23 @@ enum
 {
     BLOCK = 128,
     WARP = OJ_SHAPE_WARP,
-    MOST_NEAREST = 1024 /* k */
+    MOST_NEAREST = 1024 /* maximum k */
 };
 
-/* Pairs whose boxes are compared in one run, and that are measured between two
- * looks at the cancel flag. */
+/* Pairs whose boxes are compared in one launch, and pairs that are measured
+ * between two checks of the cancel flag. */
 static const int64_t pairs_at_once = 1 << 23, measured_at_once = 1 << 16;
 
-/* Rows first .. first + n - 1 against all features. */
+/* Rows first .. first + n - 1 and all features. */
 struct cuda_cut_points_run
 {
     struct oj_cuda_shapes rows, features;
     struct oj_pair_rule rule;
     double max_distance;
     int64_t k, first, n;
-    const int32_t *order; /* [n * features] pairs by row and least distance */
-    int64_t *sums;        /* [n + 1] pairs that stay */
-    int64_t begin, end;   /* of these, in a launch */
+    const int32_t *order; /* [n * features] pairs by row and minimum distance */
+    int64_t *sums;        /* [n + 1] prefix sums of the pairs that remain */
+    int64_t begin, end;   /* remaining pairs of a launch */
     struct oj_cuda_found found;
 };
 
@@ -40,8 +41,8 @@ static __device__ struct oj_box box_of(const struct oj_cuda_shapes &of,
     return {side[0], side[1], side[2], side[3]};
 }
 
-/* Squares of the distances that the boxes of a pair allow; infinite: it cannot
- * count. */
+/* Returns the squared minimum distance that the boxes of a pair allow;
+ * infinite: the pair cannot match. */
 static __device__ double
 squared_min_distance_of_boxes(const struct cuda_cut_points_run &r, int64_t pair)
 {
@@ -64,7 +65,7 @@ squared_max_distance_of_boxes(const struct cuda_cut_points_run &r, int64_t pair)
     return dx * dx + dy * dy;
 }
 
-/* A warp a row: how many pairs there are up to the k-th cut point. */
+/* Counts the pairs up to the k-th cut point, one warp per row. */
 static __global__ void count_pairs_to_kth_cut_point(
     const __grid_constant__ struct cuda_cut_points_run r)
 {
@@ -122,7 +123,7 @@ squared_directed_hausdorff(const struct oj_cuda_shape_side &a, int64_t i,
     return oj_warp_max(most);
 }
 
-/* A warp a pair. */
+/* Measures the remaining pairs, one warp per pair. */
 static __global__ void
 measure_remaining_pairs(const __grid_constant__ struct cuda_cut_points_run r)
 {
@@ -160,7 +161,7 @@ static oj_status measure_all_remaining_pairs(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/* Pairs of a run by least distance, then by row. */
+/* Sorts the pairs of a run by row and minimum distance. */
 static oj_status order_pairs(struct oj_cuda_work *work,
                              struct cuda_cut_points_run *run)
 {
@@ -214,7 +215,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
 {
     const struct oj_relation *relation = &index->relation;
     struct oj_cuda_work work(index->device, index->device->stream,
-                             "measuring what cut points leave", err);
+                             "measuring shapes", err);
     struct cuda_cut_points_run r = {};
     struct oj_cuda_found kept = {};
     unsigned long long n_kept = 0;

@@ -21,11 +21,13 @@ enum
 
 static struct
 {
-    int flag;              /* atomic */
-    int number;            /* of the first signal; 0: none yet; atomic */
-    int ends_input_first;  /* atomic */
-    int input_has_ended;   /* atomic */
-    pthread_mutex_t mutex; /* guards all below; held while files are moved */
+    int flag;             /* set to 1 by the first signal; atomic */
+    int number;           /* number of the first signal, 0 before it; atomic */
+    int ends_input_first; /* 1: the next signal ends the input; atomic */
+    int input_has_ended;  /* atomic */
+    /* guards the members below; also held while the output is moved into
+     * place */
+    pthread_mutex_t mutex;
     void (*interrupt)(void *);
     void *interrupt_user;
     struct
@@ -35,7 +37,7 @@ static struct
     } temporary[MAX_TEMPORARIES];
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* NULL: the flag of the process. */
+/* The flag set by oj_cancel_use(); NULL: the flag of the process. */
 static _Thread_local const int *flag_of_thread;
 
 static int is_ignored(int number)
@@ -50,14 +52,15 @@ static void fill_signals(sigset_t *signals)
     sigemptyset(signals);
     sigaddset(signals, SIGINT);
     sigaddset(signals, SIGTERM);
-    /* nohup asks for hangups to be ignored, and blocked ones would not be. */
+    /* nohup sets SIGHUP to be ignored. A blocked SIGHUP would still reach
+     * sigwait(). */
     if (!is_ignored(SIGHUP))
         sigaddset(signals, SIGHUP);
     if (!is_ignored(SIGXCPU))
         sigaddset(signals, SIGXCPU);
 }
 
-/* Raises the flag; 1 for the first signal. Fit for a signal handler. */
+/* Raises the flag and returns 1 for the first signal. Async-signal-safe. */
 static int record_signal(int number)
 {
     int none = 0;
@@ -66,8 +69,9 @@ static int record_signal(int number)
                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* On the thread whose write fails, and before it fails. A second SIGTERM would
- * end the process at once. */
+/* Runs on the thread whose write() fails, before write() returns its error.
+ * Only the first signal sends SIGTERM: a second SIGTERM would end the process
+ * at once. */
 static void cancel_on_failed_write(int number)
 {
     int before = errno;
@@ -118,7 +122,8 @@ static void interrupt_statement(void)
     pthread_mutex_unlock(&state.mutex);
 }
 
-/* Other threads may still put files there: then once more. */
+/* Repeats while the folder is not empty: other threads may still create files
+ * in it. */
 static void remove_temporary(int parent, const char *name, int folder)
 {
     for (int i = 0; i < MAX_ATTEMPTS; i++)
@@ -166,7 +171,8 @@ static void *cancel_and_exit_on_signals(void *unused)
     number = wait_for_cancelling_signal(&signals);
     (void)record_signal(number);
     interrupt_statement();
-    /* The orderly way out ends the process while this waits. */
+    /* Waits for a second signal. Meanwhile the main thread normally cleans up
+     * and ends the process. */
     sigtimedwait(&signals, NULL, &patience);
     pthread_mutex_lock(&state.mutex);
     for (int i = 0; i < MAX_TEMPORARIES; i++)

@@ -1,34 +1,37 @@
-/** Stopping: Ctrl-C in the command, or a layer that is closed or read again
- *  from the start while its join still runs.
+/** Cancellation: by Ctrl-C in the command, or because a layer is closed or
+ *  rewound while its join still runs.
  *
- *  In the command SIGINT, SIGTERM, SIGHUP and SIGXCPU (ulimit -t) are blocked
- *  in every thread but one that waits for them.  The first raises a flag that
- *  all stages read, and interrupts the statement that SQLite is at in an output
- *  that is changed in a transaction.  SIGPIPE and SIGXFSZ (ulimit -f) come to
- *  the thread whose write fails; their handler sends SIGTERM to the process.
- *  A signal that is ignored when the process starts stays so: its write fails.
- *  If the process is still there half a second later (GDAL can be busy for
- *  minutes building an index), or a second signal comes, the watching thread
- *  removes the temporary output itself and ends the process with exit code 130.
+ *  The command blocks SIGINT, SIGTERM, SIGHUP and SIGXCPU (ulimit -t) in every
+ *  thread but one, which waits for them.  The first signal raises a flag that
+ *  all stages poll, and interrupts the current SQLite statement if the output
+ *  is changed in a transaction.  SIGPIPE and SIGXFSZ (ulimit -f) are delivered
+ *  to the thread whose write fails; their handler sends SIGTERM to the process.
+ *  A signal that is ignored when the process starts stays ignored: the write
+ *  fails with an error.
+ *  If the process still runs half a second later (GDAL can be busy for minutes
+ *  building an index), or a second signal arrives, the waiting thread removes
+ *  the temporary output itself and ends the process with exit code 130.
  *
- *  What is left then, by kind of output:
- *    new file      nothing: it was in a temporary folder until it was complete,
- *                  and the flag is looked at once more before it is moved
- *    -append, -update, -in_place into a GeoPackage or SQLite file
- *                  the file as it was: the transaction is undone, or, where
- * that takes longer than the half second, by the next program that opens the
- * file to write, after SQLite's journal beside it a database    what its server
- * makes of a connection that ends within a transaction: nothing
+ *  State of the output afterwards:
+ *  - New file: nothing remains. The file was in a temporary folder until it was
+ *    complete, and the flag is polled once more before the move.
+ *  - -append, -update, -in_place into a GeoPackage or SQLite file: unchanged.
+ *    The transaction is rolled back; if that takes longer than the half second,
+ *    the next program that opens the file for writing rolls it back from
+ *    SQLite's journal.
+ *  - Database server: unchanged, if the server rolls back when a connection
+ *    ends within a transaction.
  *
- *  Inside another program nobody watches signals.  There each join has a flag
- *  of its own, which its thread takes by oj_cancel_use().
+ *  In the library and the GDAL driver no thread waits for signals.  Each join
+ *  has its own flag, which its threads select by oj_cancel_use().
  */
 #ifndef OJ_CANCEL_H
 #define OJ_CANCEL_H
 
 #include "../../flatten/base/oj_status.h"
 
-/** Starts watching; before any other thread is started. */
+/** Starts the thread that waits for signals. Call it before any other thread is
+ *  started. */
 OJ_MUST_USE oj_status oj_cancel_watch(struct oj_error *err);
 
 /** From now on the first SIGINT, SIGTERM or SIGHUP ends the input and nothing
@@ -39,38 +42,42 @@ void oj_cancel_end_input_first(void);
 /** 1 once such a signal has come. */
 int oj_cancel_input_has_ended(void);
 
-/** From now on the flag of the calling thread is this one, which outlives all
- *  that was told of it and is written with __atomic_store_n(); NULL: that of
- *  the process.  Returns what it was before, to be put back (a join can be the
- *  input of another one).  Threads that are started later do not inherit it:
- *  what they run is given the flag when it is set up. */
+/** Selects the flag that the calling thread polls; NULL: the flag of the
+ *  process.  The flag is written with __atomic_store_n() and must outlive every
+ *  object that stores its address.  Returns the previous flag, to be restored
+ *  later: joins nest.  New threads do not inherit the flag: their work is
+ *  handed its address at set-up. */
 const int *oj_cancel_use(const int *flag);
 
-/** The flag of the calling thread: nonzero once it is to stop. Never NULL. */
+/** The flag of the calling thread, nonzero when its work is cancelled. Never
+ *  NULL. */
 const int *oj_cancel_flag(void);
 
-/** 1 once the calling thread is to stop. */
+/** 1 when the work of the calling thread is cancelled. */
 int oj_is_cancelled(void);
 
-/** What an interrupted command says: which limit or reader it was. */
+/** Error text of an interrupted command; names the signal's cause (a limit of
+ *  the shell, a closed pipe) if there is one. */
 const char *oj_cancel_message(void);
 
-/** OJ_ERR_CANCELLED with the words that users see once the calling thread is to
- *  stop, else OJ_OK. */
+/** OJ_ERR_CANCELLED with oj_cancel_message() when the work of the calling
+ *  thread is cancelled, else OJ_OK. */
 OJ_MUST_USE oj_status oj_cancel_check(struct oj_error *err);
 
-/** From now on a signal calls interrupt(user), on another thread, at once; one
- *  at a time. NULL: nobody; when it returns, nothing calls the one before. */
+/** Registers the function that the first signal calls, on another thread. It
+ *  replaces the previous one, which is not running when this returns; NULL:
+ *  none. */
 void oj_cancel_interrupt_by(void (*interrupt)(void *), void *user);
 
-/** An abrupt end removes this folder with all that is in it: its descriptor,
- *  that of the folder it lies in, and its name there, which is copied. Both
- * stay open until it is dropped. A few at a time. */
+/** Registers a temporary folder, which is removed with its contents if the
+ *  process ends by a signal. folder, parent: descriptors of the folder and of
+ *  its parent; they stay open until oj_cancel_drop_temporary(). name: in
+ *  parent; copied. At most 4 at a time. */
 void oj_cancel_add_temporary(int parent, const char *name, int folder);
 void oj_cancel_drop_temporary(int folder);
 
-/** From here on an abrupt end waits: the output is being moved into place,
- *  which takes no time. */
+/** Delays the end of the process by a signal until oj_cancel_release(): the
+ *  output is being moved into place, which takes no noticeable time. */
 void oj_cancel_hold(void);
 void oj_cancel_release(void);
 

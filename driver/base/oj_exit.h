@@ -1,4 +1,4 @@
-/** What the command's exit code says. */
+/** Exit codes of the command. */
 #ifndef OJ_EXIT_H
 #define OJ_EXIT_H
 
@@ -6,7 +6,8 @@ enum oj_exit
 {
     OJ_EXIT_COMPLETE = 0,
     OJ_EXIT_ERROR = 1,
-    OJ_EXIT_DIFFERENCE = 3, /**< -validate found one; the output stays */
+    /** -validate found a difference; the output is kept */
+    OJ_EXIT_DIFFERENCE = 3,
     OJ_EXIT_INTERRUPTED = 130
 };
 

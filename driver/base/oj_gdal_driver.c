@@ -26,7 +26,7 @@ static int can_create_vector_files(GDALDriverH driver)
            metadata_item(driver, GDAL_DCAP_CREATE) != NULL;
 }
 
-/* Length of the extension of this driver that path ends in, or 0. */
+/* Length of the longest extension of this driver with which path ends, or 0. */
 static size_t length_of_matching_extension(GDALDriverH driver, const char *path)
 {
     const char *words = metadata_item(driver, GDAL_DMD_EXTENSIONS);
@@ -48,7 +48,8 @@ static size_t length_of_matching_extension(GDALDriverH driver, const char *path)
     return best;
 }
 
-/* The longest extension wins (shp.zip before zip), then registration order. */
+/* Prefers the longest extension (shp.zip before zip), then the driver that was
+ * registered first. */
 static GDALDriverH find_by_extension(const char *path)
 {
     GDALDriverH best = NULL;
@@ -148,7 +149,8 @@ int oj_driver_takes_subtype(GDALDriverH driver, OGRFieldSubType subtype)
 {
     const char *types =
         metadata_item(driver, GDAL_DMD_CREATIONFIELDDATASUBTYPES);
-    /* Of text these are only a mark, which drivers keep that do not list it. */
+    /* OFSTJSON only marks a string field: drivers without this subtype store
+     * the strings unchanged. */
     if (subtype == OFSTNone || subtype == OFSTJSON)
         return 1;
     return types != NULL &&
@@ -157,20 +159,21 @@ int oj_driver_takes_subtype(GDALDriverH driver, OGRFieldSubType subtype)
 
 const char *oj_driver_hidden_name(GDALDriverH driver)
 {
-    /* Taken for FIDs, also in a table whose FIDs are elsewhere. */
+    /* The reader takes this column for the FIDs, even if the table has another
+     * primary key. */
     return oj_driver_is(driver, "SQLite") ? "ogc_fid" : NULL;
 }
 
 int oj_driver_takes_fids(GDALDriverH driver)
 {
-    /* Geodatabases allow no 0, with which FIDs begin elsewhere. */
+    /* Geodatabases do not accept FID 0, the first FID in other formats. */
     if (oj_driver_is(driver, "FileGDB|OpenFileGDB"))
         return 0;
     return oj_driver_is(driver, "GeoJSON|GeoJSONSeq|Memory|MEM") ||
            oj_driver_has_layer_option(driver, "FID", NULL, 0);
 }
 
-/* list: the name of an item that holds options as XML. */
+/* list: name of the metadata item with the options as XML. */
 static int is_option_in_list(GDALDriverH driver, const char *list,
                              const char *name, char *default_value, int size)
 {

@@ -12,8 +12,8 @@
 
 enum
 {
-    ENOUGH_KB = 1024, /* 256 were, in all tests */
-    LARGE_KB = 8192   /* the usual limit */
+    ENOUGH_KB = 1024, /* all tests passed with 256 */
+    LARGE_KB = 8192   /* the usual limit of a shell */
 };
 
 struct program
@@ -37,7 +37,7 @@ static int is_limit_small(void)
            limit.rlim_cur < (rlim_t)ENOUGH_KB * 1024;
 }
 
-/* 1: the thread was started. */
+/* Returns 1 when the thread was started. */
 static int start_on_large_stack(struct program *program, pthread_t *thread)
 {
     pthread_attr_t attributes;

@@ -1,13 +1,15 @@
-/** The command under a small limit of the stack (ulimit -s), which holds for
- * the main thread and, by default, for all others: GDAL and the libraries below
- * it need some hundred kilobytes.  A thread can have more than the limit. */
+/** Runs the command on a stack that is large enough.  GDAL and its libraries
+ *  need some hundred kilobytes of stack.  A small limit (ulimit -s) holds for
+ *  the main thread and is the default for others, but a thread can be created
+ *  with a larger stack. */
 #ifndef OJ_LARGE_STACK_H
 #define OJ_LARGE_STACK_H
 
-/** Calls body(argc, argv): here where the limit is large enough, else on a
- *  thread with a large stack, as all threads that are started later have.
- *  Returns what body returns; on a thread of its own it ends the process with
- *  that, since handlers of exit() need the stack, too. */
+/** Calls body(argc, argv): on the calling thread if the limit is large enough,
+ *  else on a new thread with a large stack.  A large stack is then also the
+ *  default of all threads started later.  Returns the result of body; on a new
+ *  thread it calls exit() there instead, since exit handlers need the stack,
+ *  too. */
 int oj_large_stack_run(int (*body)(int argc, char **argv), int argc,
                        char **argv);
 

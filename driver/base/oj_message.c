@@ -24,15 +24,16 @@ static struct
     int quiet;
     int is_open;
     struct oj_heard_errors errors;
-    struct oj_message_list warnings;           /* that were printed */
-    char hidden[2][MAX_PATH], shown[MAX_PATH]; /* "": nothing is hidden */
+    struct oj_message_list warnings; /* warnings printed so far */
+    /* see oj_message_show_as(); "": no replacement */
+    char hidden[2][MAX_PATH], shown[MAX_PATH];
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* Of the calling thread; NULL: none. */
+/* Innermost list of the calling thread; NULL: none. */
 static _Thread_local struct oj_message_sink *sink_of_thread;
 
-/* Keeps a text that list does not have and has room for; 1 when that is so. The
- * mutex is locked. */
+/* Appends text and returns 1, unless list already has it or is full.
+ * Precondition: the mutex is locked. */
 static int add_message(struct oj_message_list *list, int is_warning,
                        const char *text)
 {
@@ -50,7 +51,7 @@ static int add_message(struct oj_message_list *list, int is_warning,
     return 1;
 }
 
-/* Where the first of what is hidden stands in text, and its length; or NULL. */
+/* First occurrence of a hidden path in text and its length *n, or NULL. */
 static const char *find_hidden_text(const char *text, size_t *n)
 {
     const char *first = NULL;
@@ -66,7 +67,7 @@ static const char *find_hidden_text(const char *text, size_t *n)
     return first;
 }
 
-/* Copies text, cut to size bytes, with what is hidden put as it is shown. */
+/* Copies text with the hidden paths replaced, cut to size bytes. */
 static void replace_hidden_text(const char *text, char *out, size_t size)
 {
     size_t n = 0, used = 0;
@@ -97,7 +98,7 @@ static void count_error(struct oj_heard_errors *errors, const char *text)
         snprintf(errors->first, sizeof errors->first, "%s", text);
 }
 
-/* Called by GDAL from any thread. */
+/* GDAL's error handler for all threads; GDAL calls it on any thread. */
 static void CPL_STDCALL on_gdal_message(CPLErr level, CPLErrorNum number,
                                         const char *text)
 {
@@ -134,7 +135,7 @@ void oj_message_close(void)
     CPLSetErrorHandler(CPLDefaultErrorHandler);
 }
 
-/* ---- lists --------------------------------------------------------------- */
+/* ---- message lists ------------------------------------------------------- */
 
 static void store_message(struct oj_message_list *list, int is_warning,
                           const char *text)
@@ -176,8 +177,8 @@ void oj_message_end_list(void)
     sink_of_thread = sink_of_thread->before;
 }
 
-/* Texts stay where they are once they are kept, so they are reported without
- * the lock: a handler of the host may take its time, or ask for another row. */
+/* A stored text does not move, so that it can be reported without the lock: the
+ * host's handler may be slow or read further rows. */
 void oj_message_list_report(struct oj_message_list *list)
 {
     for (;;)
@@ -203,7 +204,7 @@ void oj_message_list_drop(struct oj_message_list *list)
     pthread_mutex_unlock(&state.mutex);
 }
 
-/* ---- what is said -------------------------------------------------------- */
+/* ---- printing notices and warnings --------------------------------------- */
 
 static void print_or_store_notice(const char *format, va_list args)
 {

@@ -13,8 +13,8 @@ static int is_space(char c)
     return c != '\0' && strchr(" \t\r\n\f\v", c) != NULL;
 }
 
-/* A piece between quotes; *at stands on the first one. Returns 0 when there is
- * no other. */
+/* Copies a quoted piece; *at points to its opening quote. Returns 0 when the
+ * closing quote is missing. */
 static int copy_quoted(const char **at, char **out)
 {
     char quote = **at;
@@ -32,7 +32,7 @@ static int copy_quoted(const char **at, char **out)
     return 1;
 }
 
-/* One word, up to white space. */
+/* Copies one word up to white space, without its quotes. */
 static int copy_word_without_quotes(const char **at, char **out)
 {
     while (**at != '\0' && !is_space(**at))
@@ -51,7 +51,7 @@ static int copy_word_without_quotes(const char **at, char **out)
     return 1;
 }
 
-/* Some bytes for a message; a UTF-8 sequence is never cut. */
+/* Number of bytes to quote in a message, at the end of a UTF-8 sequence. */
 static int message_excerpt_length(const char *text)
 {
     size_t n = strnlen(text, 40);
@@ -98,7 +98,7 @@ oj_status oj_words_split(const char *text, char ***words, int *n,
     return OJ_OK;
 }
 
-/* Letters that mean themselves in any shell. */
+/* 1 when the word needs no quotes in any shell. */
 static int is_plain_shell_word(const char *word)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz"

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* GDAL 3.6 builds large spatial indexes on another thread in a database of
- * their own, and commits the transaction of ours to bring them in. */
+/* GDAL 3.6 builds large spatial indexes on a second thread in a separate
+ * database, and commits our transaction to bring them in. */
 static const char threaded_index[] = "OGR_GPKG_ALLOW_THREADED_RTREE";
 
 int oj_transaction_recover(const char *name, const char *const *open_options)
@@ -33,11 +33,11 @@ int oj_transaction_recover(const char *name, const char *const *open_options)
     return dataset != NULL;
 }
 
-/* One transaction at a time. */
+/* There is one transaction at a time. */
 static struct oj_sqlite_guard guard;
 
-/* A statement of GDAL's that takes long, as one that builds an index, ends with
- * an error when the run is interrupted, and the transaction is undone. */
+/* Makes an interrupt of the run abort the current SQLite statement (e.g. one
+ * that builds an index); the transaction is then rolled back. */
 static oj_status guard_connection(void *connection, const char *name,
                                   struct oj_error *err)
 {
@@ -45,7 +45,8 @@ static oj_status guard_connection(void *connection, const char *name,
     guard = closed;
     oj_sqlite_connection_guard(connection, &guard);
     if (!oj_sqlite_connection_in_transaction(connection))
-        return oj_fail(err, OJ_ERR_IO, "%s begins no transaction", name);
+        return oj_fail(err, OJ_ERR_IO, "cannot begin a transaction in %s",
+                       name);
     oj_cancel_interrupt_by(oj_sqlite_connection_interrupt, connection);
     return OJ_OK;
 }
@@ -82,8 +83,8 @@ static oj_status fail_commit(const char *name, const char *why,
                    why[0] != '\0' ? ": " : "", why);
 }
 
-/* With the commit the answer is there; what GDAL may complain of after it no
- * longer counts. */
+/* Once committed, the output is complete: errors that GDAL reports after the
+ * commit are ignored. */
 static oj_status commit_guarded(GDALDatasetH dataset, void *connection,
                                 const char *name, struct oj_error *err)
 {
@@ -128,10 +129,12 @@ void oj_transaction_drop(GDALDatasetH dataset)
     oj_cancel_interrupt_by(NULL, NULL);
     if (connection != NULL)
     {
-        /* GDAL's own way back begins with writing. */
+        /* GDALDatasetRollbackTransaction() would first write deferred changes,
+         * so writing is disabled and SQLite itself rolls back. */
         (void)oj_sqlite_connection_run(connection, "PRAGMA query_only = ON");
         (void)oj_sqlite_connection_run(connection, "ROLLBACK");
-        /* What a full disk kept from being undone is undone by a reader. */
+        /* If the disk was full during the rollback, this read rolls back from
+         * the journal. */
         (void)oj_sqlite_connection_run(connection, "PRAGMA schema_version");
     }
     else

@@ -1,12 +1,13 @@
-/** One transaction on one dataset, which either ends complete or never was.
+/** One transaction on one dataset, which is committed completely or rolled
+ *  back.
  *
  *  SQLite rolls back by itself when a write fails or the disk is full, and GDAL
- *  does not notice: each statement that follows (rows, an index, extents, row
- *  counts, also while it closes) would change the file outside any transaction.
- *  So from its begin on the connection refuses each commit but the one of
- *  oj_transaction_commit(), and that one, too, once anything was rolled back.
- *  All ways of writing (features, rows past GDAL, updates, new columns, a
- *  replaced layer) share that connection.
+ *  does not notice: its further statements (rows, an index, extents, row
+ *  counts, even while closing) would change the file outside of any
+ *  transaction. Therefore the connection refuses every commit but that of
+ *  oj_transaction_commit(), and refuses that one, too, after a rollback. All
+ *  ways of writing (features, direct rows, updates, new columns, a replaced
+ *  layer) use that connection.
  */
 #ifndef OJ_TRANSACTION_H
 #define OJ_TRANSACTION_H
@@ -15,29 +16,32 @@
 
 #include <gdal.h>
 
-/** A run that was killed leaves a journal beside the database, out of which the
- *  next one who may write undoes its changes; until then nobody can read it.
- *  1 when that was so with the file of this name, and is done. */
+/** Rolls back what a killed run left: its journal lies beside the database, and
+ *  other programs cannot read the file until a program with write access has
+ *  rolled it back.  Returns 1 when there was such a journal and the rollback
+ *  succeeded. */
 int oj_transaction_recover(const char *name, const char *const *open_options);
 
-/** Begins. One at a time. name: of the dataset, for messages. */
+/** Begins the transaction; one at a time. name: of the dataset, for
+ *  messages. */
 OJ_MUST_USE oj_status oj_transaction_begin(GDALDatasetH dataset,
                                            const char *name,
                                            struct oj_error *err);
 
-/** Lets GDAL write what it has put off (a spatial index), still inside. */
+/** Makes GDAL write deferred changes (a spatial index) within the
+ *  transaction. */
 OJ_MUST_USE oj_status oj_transaction_flush(GDALDatasetH dataset,
                                            const char *name,
                                            struct oj_error *err);
 
-/** When this fails nothing was committed, and the transaction is still to be
- *  dropped. Afterwards an SQLite database takes no further changes by this
- *  connection. */
+/** On failure nothing is committed, and the caller still calls
+ *  oj_transaction_drop(). After success an SQLite database accepts no more
+ *  changes through this connection. */
 OJ_MUST_USE oj_status oj_transaction_commit(GDALDatasetH dataset,
                                             const char *name,
                                             struct oj_error *err);
 
-/** Undoes the transaction and closes the dataset. */
+/** Rolls the transaction back and closes the dataset. */
 void oj_transaction_drop(GDALDatasetH dataset);
 
 #endif

@@ -22,11 +22,12 @@
 #include <string.h>
 #include <strings.h>
 
-/* The join that -op window is, of envelopes; and the join without -op. */
+/* -op window is OJ_OP_INTERSECTS with boxes; without -op, the join is
+ * default_op. */
 static const char window[] = "window", op_of_window[] = "intersects",
                   default_op[] = "intersects";
 
-/* ---- the join ----------------------------------------------------------- */
+/* ---- the join ------------------------------------------------------------ */
 
 const char *oj_command_op_name(const struct oj_command *command)
 {
@@ -60,9 +61,10 @@ static oj_status fail_unknown_op(const char *word, struct oj_error *err)
 {
     char names[256] = "";
     const char *best = NULL;
-    /* ST_Within and the like, as databases say. */
+    /* Databases write ST_Within ... */
     const char *meant = strncasecmp(word, "st_", 3) == 0 ? word + 3 : word;
-    /* Letters: with half of them or more than 3 wrong it is another word. */
+    /* Suggest a join only if fewer than 4 letters and fewer than half are
+     * wrong. */
     int half = (int)(strlen(meant) + 1) / 2;
     int least = half < 4 ? half : 4;
     for (int i = 0; i < OJ_N_OPS; i++)
@@ -100,7 +102,7 @@ static oj_status set_join_operation(struct oj_command *command,
     return OJ_OK;
 }
 
-/* The first option of a list as "a|b|c" that is given, or NULL. */
+/* The first option in names ("a|b|c") that is given, or NULL. */
 static const char *first_given_option(const struct oj_command *command,
                                       const char *names)
 {
@@ -128,7 +130,7 @@ int oj_command_needs_shapes(const struct oj_command *command)
            CSLFindString((CSLConstList)command->exclude, "same_geometry") >= 0;
 }
 
-/* An option of several joins, of which none is named. */
+/* Fails: an option of several joins is given without -op. */
 static oj_status fail_without_op(const struct oj_option *option,
                                  struct oj_error *err)
 {
@@ -145,8 +147,8 @@ static oj_status fail_without_op(const struct oj_option *option,
                    joins);
 }
 
-/* The only join that an option can mean, or NULL.  Without -similar and
- * -vector it means none of attributes. */
+/* The only join that takes the option, or NULL. Joins of attributes count only
+ * if -similar or -vector is given. */
 static const char *sole_op_of_option(const struct oj_command *command,
                                      const struct oj_option *option)
 {
@@ -167,7 +169,7 @@ static const char *sole_op_of_option(const struct oj_command *command,
     return only;
 }
 
-/* The join that the options mean where -op is not among them. */
+/* Infers the join from the other options when -op is missing. */
 static oj_status infer_op(struct oj_command *command, struct oj_error *err)
 {
     const struct oj_option *option, *of_several = NULL;
@@ -203,8 +205,8 @@ check_options_that_need_others(const struct oj_command *command,
     return OJ_OK;
 }
 
-/* After the last word, and before the datasets are counted. Then sets what
- * depends on the join: the defaults of -how, -k and -validate. */
+/* Called after the last word is read, before the datasets are counted. Sets the
+ * join and the defaults that depend on it: of -how, -k and -validate. */
 static oj_status set_op_and_defaults(struct oj_command *command,
                                      struct oj_error *err)
 {
@@ -246,7 +248,7 @@ static oj_status check_options_fit_op(const struct oj_command *command,
     return OJ_OK;
 }
 
-/* Values of options that the join has no meaning for. */
+/* Refuses distances that are missing or meaningless for the join. */
 static oj_status check_distance_values(const struct oj_command *command,
                                        struct oj_error *err)
 {
@@ -258,8 +260,8 @@ static oj_status check_distance_values(const struct oj_command *command,
         oj_command_given(command, "max_distance") &&
         isinf(command->relation.max_distance))
         return oj_fail(err, OJ_ERR_ARG,
-                       "-op %s with an unbounded distance is every pair there "
-                       "is: write a number",
+                       "-op %s with an unbounded distance matches every "
+                       "pair: write a number",
                        op->name);
     if (oj_command_given(command, "densify") &&
         !(command->relation.densify > 0.0))
@@ -283,9 +285,10 @@ static oj_status check_exclude_option(const struct oj_command *command,
     return OJ_OK;
 }
 
-/* ---- options beside each other ------------------------------------------ */
+/* ---- options together ---------------------------------------------------- */
 
-/* As struct oj_given_options has it. */
+/* struct oj_given_options.word: the value of an option, "" for a flag, or NULL
+ * if it is not given. */
 static const char *word_given(const void *user, const char *name)
 {
     const struct oj_command *command = user;
@@ -318,7 +321,7 @@ static oj_status check_options_go_together(const struct oj_command *command,
     return oj_option_clash_check(&given, err);
 }
 
-/* An option that makes no sense for a join that is read as a dataset. */
+/* Refuses an option that is meaningless for a join read as a dataset. */
 static oj_status check_option_fits_dataset(const struct oj_option *option,
                                            struct oj_error *err)
 {
@@ -330,7 +333,8 @@ static oj_status check_option_fits_dataset(const struct oj_option *option,
                    option->name, option->not_read);
 }
 
-/* A file that holds the words holds those of a dataset. */
+/* A file of -write_spec is a dataset, so it accepts the options of a
+ * dataset. */
 static oj_status check_options_fit_write_spec(const struct oj_command *command,
                                               struct oj_error *err)
 {
@@ -344,7 +348,7 @@ static oj_status check_options_fit_write_spec(const struct oj_command *command,
     return OJ_OK;
 }
 
-/* Options that only some backends read. */
+/* Options that only some backends use. */
 static const struct
 {
     const char *options, *backends, *text;
@@ -357,11 +361,11 @@ static const struct
      "quadrant, cuda_quadrant or spatialindex_collective"},
 };
 
-/* Takes the backend that joins, or the one that joins again. */
+/* The option fits if the backend or the one of -validate uses it. */
 static oj_status check_options_fit_backend(const struct oj_command *command,
                                            struct oj_error *err)
 {
-    if (command->benchmark) /* takes all of them */
+    if (command->benchmark) /* runs all backends */
         return OJ_OK;
     for (size_t i = 0; i < sizeof of_backends / sizeof *of_backends; i++)
     {
@@ -376,8 +380,7 @@ static oj_status check_options_fit_backend(const struct oj_command *command,
     return OJ_OK;
 }
 
-/* ---- conditions on attributes ---------------------------------------------
- */
+/* ---- conditions on attributes -------------------------------------------- */
 
 static oj_status parse_similar_options(struct oj_command *command,
                                        struct oj_error *err)
@@ -394,7 +397,8 @@ static oj_status parse_similar_options(struct oj_command *command,
         struct oj_similar *own = &command->similar_fields[relation->n_similar];
         const struct oj_similar *limit = own;
         if (relation->n_similar == OJ_MOST_TEXTS)
-            return oj_fail(err, OJ_ERR_ARG, "-similar can be given %d times",
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-similar can be given at most %d times",
                            OJ_MOST_TEXTS);
         OJ_TRY(oj_similar_fields_parse("-", *word, own, err));
         if (own->denominator == 0)
@@ -454,27 +458,28 @@ static oj_status check_all(const struct oj_command *command,
     return check_options_fit_backend(command, err);
 }
 
-/* ---- words --------------------------------------------------------------- */
+/* ---- command line -------------------------------------------------------- */
 
 struct argument_reader
 {
     struct oj_command *command;
-    const char **argv; /* the command's words */
+    const char **argv; /* arguments, without the program's name */
     int argc;
-    int next;        /* the word to read next */
-    int positionals; /* words that are no options, so far */
+    int next;        /* index of the next argument */
+    int positionals; /* number of arguments that are no options, so far */
     const char *positional[3];
-    const char *folder; /* of the file that holds the words; "": none */
+    /* folder of the spec file, to which paths are relative; "": none */
+    const char *folder;
 };
 
-/* A copy of a text that is no word. */
+/* Copies text into command->texts, which owns it. */
 static const char *keep_text(struct oj_command *command, const char *text)
 {
     command->texts = CSLAddString(command->texts, text);
     return command->texts[CSLCount(command->texts) - 1];
 }
 
-/* A word that is the name of a file or a dataset. */
+/* Converts the name of a file or dataset from relative to the spec file. */
 static const char *keep_resolved_path(const struct argument_reader *r,
                                       const char *name)
 {
@@ -484,7 +489,7 @@ static const char *keep_resolved_path(const struct argument_reader *r,
     return kept;
 }
 
-/* What a file holds, but for white space at its end. */
+/* Reads a file, without white space at its end. */
 static oj_status read_file(const struct argument_reader *r, const char *word,
                            const struct oj_option *option, const char **out,
                            struct oj_error *err)
@@ -519,7 +524,7 @@ static oj_status read_count(const struct oj_option *option, const char *word,
 {
     char *end;
     long long value =
-        strtoll(word, &end, 10); /* beyond 64 bits: as many as there are */
+        strtoll(word, &end, 10); /* more than 64 bits: the largest int64_t */
     if (end == word || *end != '\0' || value < option->minimum)
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s must be a whole number of %lld or more, not '%s'",
@@ -602,7 +607,7 @@ static oj_status append_box(struct oj_command *command,
     return OJ_OK;
 }
 
-/* "all", or numbers with commas as bits. */
+/* Parses "all" or "0,2,..." into one bit per GPU. */
 static oj_status read_gpus(const char *word, uint64_t *out,
                            struct oj_error *err)
 {
@@ -626,7 +631,7 @@ static oj_status read_gpus(const char *word, uint64_t *out,
     return OJ_OK;
 }
 
-/* Sets the value of option from the words after it. */
+/* Parses the arguments of option into struct oj_command. */
 static oj_status read_value(struct argument_reader *r,
                             const struct oj_option *option,
                             const char *const *words, struct oj_error *err)
@@ -703,7 +708,9 @@ static oj_status read_value(struct argument_reader *r,
             *(const char **)at = backend->name;
             return OJ_OK;
         case OJ_OPTION_REFERENCE:
-            *(const char **)at = ""; /* set_op_and_defaults() */
+            /* set_op_and_defaults() replaces "" by the join's default
+             * reference */
+            *(const char **)at = "";
             if (r->next < r->argc && oj_backend_find(r->argv[r->next]) != NULL)
                 *(const char **)at = oj_backend_find(r->argv[r->next++])->name;
             return OJ_OK;
@@ -718,7 +725,8 @@ static oj_status read_value(struct argument_reader *r,
                    option->name);
 }
 
-/* Of two values one would be lost. */
+/* Refuses a second value of an option that takes one: the first would be
+ * lost. */
 static oj_status check_repeated(const struct oj_option *option,
                                 struct oj_error *err)
 {
@@ -771,8 +779,7 @@ static oj_status read_positional(struct argument_reader *r, const char *word,
     return OJ_OK;
 }
 
-/* dst_ds is left out where there is nothing to write to, join_ds where boxes
- * are given. */
+/* dst_ds is absent in runs without output, join_ds if boxes are given. */
 static oj_status assign_positionals(struct argument_reader *r,
                                     struct oj_error *err)
 {
@@ -805,7 +812,8 @@ static oj_status assign_positionals(struct argument_reader *r,
         command->output.dst = r->positional[0];
     command->input.dataset = r->positional[has_dst];
     command->join.dataset =
-        has_join ? r->positional[has_dst + 1] : "-window"; /* in messages */
+        /* shown in messages */
+        has_join ? r->positional[has_dst + 1] : "-window";
     for (int i = 0; i < r->positionals; i++)
     {
         if (r->positional[i][0] == '\0')

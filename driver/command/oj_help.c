@@ -14,11 +14,11 @@
 
 enum
 {
-    TEXT_COLUMN = 24, /* where explanations start */
+    TEXT_COLUMN = 24, /* column where explanations start */
     WIDTH = 79
 };
 
-/* Prints text in lines from column on; the cursor stands at column. */
+/* Prints text wrapped at WIDTH, indented by column; the cursor is at column. */
 static void print_wrapped(const char *text, int column)
 {
     int at = column;
@@ -162,7 +162,7 @@ void oj_help_print(void)
 
 /* ---- the man page -------------------------------------------------------- */
 
-/* Dashes and backslashes mean something to man. */
+/* Escapes dashes and backslashes, which roff interprets. */
 static void print_escaped_for_roff(const char *text)
 {
     for (; *text != '\0'; text++)
@@ -173,7 +173,7 @@ static void print_escaped_for_roff(const char *text)
     }
 }
 
-/* A text of help on a line of its own. */
+/* Prints a help text on a line of its own. */
 static void print_man_sentence(const char *text, const char *end)
 {
     putchar(toupper((unsigned char)*text));
@@ -217,7 +217,7 @@ static void print_man_heading(const char *group)
     printf("\n");
 }
 
-/* Up to the line that begins with "@", which is returned. */
+/* Prints lines until one begins with "@"; returns that line. */
 static char **print_lines_to_mark(char **line)
 {
     for (; *line != NULL && **line != '@'; line++)
@@ -264,7 +264,7 @@ int oj_help_print_man(const char *template)
             print_man_options(lines);
         else if (strcmp(mark, "examples") == 0)
             print_man_examples();
-        else if (*mark == '-') /* printed with its option */
+        else if (*mark == '-') /* already printed with its option */
             while (*line != NULL && **line != '@')
                 line++;
         is_known = *mark != '-' || oj_option_of_word(mark) != NULL;
@@ -313,7 +313,7 @@ void oj_help_print_devices(void)
 
 /* ---- completion ---------------------------------------------------------- */
 
-/* Words of a list "a|b|c", one a line. */
+/* Prints the words of a list "a|b|c", one per line. */
 static void print_list(const char *list)
 {
     const char *word;
@@ -341,7 +341,8 @@ static void print_options_as_words(void)
                "--optfile");
 }
 
-/* A line each: name, arguments, joins, help. */
+/* Prints one line per parameter: name, arguments, joins, help;
+ * tab-separated. */
 static void print_parameters(void)
 {
     const struct oj_parameter *parameter;

@@ -18,8 +18,9 @@
     .kind = OJ_OPTION_##type, .offset = offsetof(struct oj_command, field)
 
 static const char join[] = "The join";
-static const char rows[] = "Who is kept, and what is written";
-static const char input_side[] = "Input side (its rows are kept, in order)";
+static const char rows[] = "Rows and columns of the output";
+static const char input_side[] =
+    "Input side (the output keeps its rows and their order)";
 static const char join_side[] = "Join side (its rows are looked up)";
 static const char crs[] = "Coordinate reference systems";
 static const char output[] = "Output";
@@ -29,19 +30,19 @@ static const char running[] = "How to run";
 static const char proof[] = "Proof and measurement";
 static const char messages[] = "Messages";
 
-/* Why a join that is read as a dataset has no use for an option. */
-static const char writes_rows[] = "rows are not written, but read";
-static const char own_run[] = "that is a run of its own, of the command";
-static const char one_layer[] = "there is only the layer of the join";
+/* Values of oj_option.not_read: why the option cannot be used in a dataset. */
+static const char writes_rows[] = "the rows are read, not written";
+static const char own_run[] = "it is a separate run of the command";
+static const char one_layer[] = "the dataset has only the layer of the join";
 static const char one_stream[] =
     "events are those of one run over a stream of reports";
 
 static const struct oj_option options[] = {
     {join, "op", "NAME",
-     "the join, one of those listed above; default: intersects, but relate "
-     "with -relate, window with -window, nearest with -k, -ties or "
-     "-distance_to, dwithin with a field of distances, similar with -similar "
-     "or -vector and none of these",
+     "the join, one of those listed above; default: intersects; relate with "
+     "-relate, window with -window, nearest with -k, -ties or -distance_to, "
+     "dwithin with a field of distances; similar with -similar or -vector "
+     "alone",
      VALUE(OP, relation.op)},
     {join, "window", "XMIN YMIN XMAX YMAX",
      "a box of -op window, in the CRS of the join; may be repeated; the boxes "
@@ -49,94 +50,97 @@ static const struct oj_option options[] = {
      VALUE(BOXES, windows), .ops = "window"},
     {join, "max_distance_field", "F[:unit]",
      "-op dwithin: the distance is in this field of the input layer, row by "
-     "row, as reach or reach:km (a name with : in double quotes); rows "
-     "where it is NULL or negative match nothing",
+     "row, as reach or reach:km (a name with : in double quotes); rows where "
+     "it is NULL or negative match nothing",
      VALUE(TEXT, max_distance_field), .ops = "dwithin"},
-    {join, "join_max_distance_field", "F[:unit]", "the same, of the join layer",
+    {join, "join_max_distance_field", "F[:unit]",
+     "as -max_distance_field, for a field of the join layer",
      VALUE(TEXT, join_max_distance_field), .ops = "dwithin"},
     {join, "on", "LEFT=RIGHT,...",
-     "only pairs whose fields have equal values, LEFT of the input layer and "
-     "RIGHT of the join layer (one name: both; with = or a comma in it in "
-     "double quotes); numbers as numbers, else as text; NULL equals nothing",
+     "only pairs whose fields have equal values: LEFT of the input layer, "
+     "RIGHT of the join layer (one name: both; a name with = or a comma in "
+     "double quotes); numbers are compared as numbers, other values as text; "
+     "NULL equals nothing",
      VALUE(TEXT, on), .once = "write one list, as -on a=b,c=d"},
     {join, "exclude", "self|same_geometry|field=F",
-     "leave out pairs with the same FID (done anyway where both sides are one "
-     "layer), with an equal geometry (equal centroids with -centroid_of both), "
-     "or with equal values in F (or LEFT=RIGHT); may be repeated",
+     "leave out pairs with equal FIDs (always in a self join), with equal "
+     "geometries (equal centroids with -centroid_of both), or with equal "
+     "values in F (or LEFT=RIGHT); may be repeated",
      VALUE(LIST, exclude), .choices = "self|same_geometry|field="},
     {join, "unordered_pairs", "",
-     "in a self join each pair once: input FID smaller than join FID",
+     "self join: each pair once, with the input FID smaller than the join "
+     "FID",
      VALUE(FLAG, unordered_pairs)},
     {join, "similar", "LEFT[=RIGHT][:T]",
-     "only pairs with similar texts: of a field of the input layer and one of "
-     "the join layer (one name: both), T or more of 1, as name=NAME:0.6 or "
-     "name:3/4; fields as a+b are put together with a space, names with : + = "
-     "stand in double quotes; may be repeated; without another join: -op "
-     "similar",
+     "only pairs with similar texts: fields LEFT of the input layer and "
+     "RIGHT of the join layer (one name: both) have a similarity of at least "
+     "T, from 0 to 1, as name=NAME:0.6 or name:3/4; a+b joins fields with a "
+     "space; names with : + = need double quotes; may be repeated; without "
+     "another join: -op similar",
      VALUE(LIST, similar)},
-    {join, "min_similarity", "T", "the T of each -similar that has none",
+    {join, "min_similarity", "T", "the T of each -similar without one",
      VALUE(TEXT, min_similarity), .needs = "similar"},
     {join, "measure", OJ_TEXT_MEASURE_NAMES,
-     "how similar two sets of tokens are: common ones of all (default), twice "
-     "the common ones of the sum of both, common ones of the root of the "
-     "product, or of the smaller set",
+     "similarity of two sets of tokens: common tokens divided by all tokens "
+     "(default), by the mean of both sizes, by the geometric mean, or by the "
+     "smaller size",
      VALUE(CHOICE, measure), .needs = "similar"},
     {join, "tokens", OJ_TOKEN_NAMES,
-     "what a text is cut into: three letters of each word with its ends, as "
-     "pg_trgm does (default), words, or pieces of so many letters",
+     "tokens of a text: three letters of each word, including its ends, like "
+     "pg_trgm (default), words, or sequences of this many letters",
      VALUE(CHOICE, tokens), .needs = "similar"},
     {join, "fold", OJ_FOLD_NAMES,
-     "which texts count as equal: those that differ in case, accents, marks "
-     "and spaces (default), in case, or none",
+     "differences between texts that are ignored: case, accents, marks and "
+     "spaces (default), only case, or none",
      VALUE(CHOICE, fold), .needs = "similar"},
     {join, "word_map", "FILE",
-     "a CSV of two columns, a word and what stands for it (or nothing), as "
+     "a CSV file of two columns, a word and its replacement (or nothing), as "
      "street,st",
      VALUE(FILE, word_map), .needs = "similar"},
     {join, "vector", "F[:WEIGHT]+..[=..]",
-     "only pairs with near vectors: the numbers of these fields, each times "
-     "its "
-     "weight, or one field of lists, of the input layer and of the join layer "
-     "(none named: the same), as price:0.001+area+rooms or emb=EMB; without "
-     "another join: -op similar",
+     "only pairs with similar vectors: the numbers of these fields, each "
+     "times its weight, or one field of lists; of the input layer and, after "
+     "=, of the join layer (default: equal names), as price:0.001+area+rooms "
+     "or emb=EMB; without another join: -op similar",
      VALUE(TEXT, vector), .once = "put the fields together, as a+b"},
     {join, "norm", OJ_NORM_NAMES,
-     "how different two vectors are: the root of the sum of squared "
-     "differences (default), their sum, the greatest, or 1 less the cosine",
+     "difference of two vectors: root of the sum of squared differences "
+     "(default), sum of absolute differences, greatest difference, or 1 "
+     "minus the cosine",
      VALUE(CHOICE, relation.vector.norm), .needs = "vector"},
     {join, "max_difference", "D",
-     "only vectors that are no more different than this",
+     "greatest difference of the vectors of a pair",
      VALUE(TEXT, max_difference), .needs = "vector"},
     {join, "centroid_of", "input|join|both",
-     "join the centroids of this side's features, taken in the CRS of the "
+     "join the centroids of this side's features, computed in the CRS of the "
      "join; the output keeps the features",
      VALUE(CHOICE, centroid_of)},
     {join, "point_on_surface_of", "input|join|both",
-     "the same with a point that lies in the feature",
+     "as -centroid_of, with a point that lies in the feature",
      VALUE(CHOICE, point_on_surface_of)},
     {join, "invalid", "use|skip|fix|fail",
-     "polygons that are not valid: take them as they are, untested (default); "
-     "as features that join nothing; made valid for the join; or stop at the "
-     "first",
+     "polygons that are not valid: use them untested (default); skip them, "
+     "so that they match nothing; make them valid for the join; or stop at "
+     "the first",
      VALUE(CHOICE, invalid)},
 
     {rows, "how", OJ_HOW_WORDS,
-     "every input row (default; inner with -op window); only rows that match; "
-     "those once each, without the join's columns; only rows that do not "
-     "match; inner, or left, and then every join row that matches nothing",
+     "every input row (default; inner with -op window); only rows that "
+     "match; those once each, without the join's columns; only rows that do "
+     "not match; inner, or left, and then every join row that matches "
+     "nothing",
      VALUE(CHOICE, how)},
     {rows, "pick", "RULE",
-     "one row per input row, of its pairs the one that is first (smallest "
-     "FID), nearest, largest_overlap, smallest_area, largest_area, "
-     "most_similar, max:FIELD or min:FIELD; ties go to the smallest FID",
+     "one row per input row, with one of its pairs: first (smallest FID), "
+     "nearest, largest_overlap, smallest_area, largest_area, most_similar, "
+     "max:FIELD or min:FIELD; ties go to the smallest FID",
      VALUE(TEXT, pick), .choices = OJ_PICK_WORDS},
     {rows, "one_to_one", "",
-     "of all pairs those that give each feature of either side one partner at "
-     "most, best pairs first: by similarity, difference, then distance, where "
-     "the join "
-     "has them, then in the order of the input layer, then of join FIDs; in a "
-     "self "
-     "join once on either side; reads the input twice",
+     "keep pairs such that each feature of either side has at most one "
+     "partner, best pairs first: by similarity, difference, then distance, "
+     "if the join has them, then in the order of the input layer, then of "
+     "join FIDs; in a self join each feature occurs once per side; reads the "
+     "input twice",
      VALUE(FLAG, one_to_one)},
     {rows, "agg", "LIST",
      "one row per input row, with aggregates of its pairs' join features: "
@@ -146,26 +150,25 @@ static const struct oj_option options[] = {
      VALUE(TEXT, aggregates),
      .once = "write one list, as -agg \"count, sum(a)\""},
     {rows, "unmatched_layer", "NAME",
-     "write the input rows that match nothing to this layer of dst_ds, too",
+     "also write the input rows that match nothing, to this layer of dst_ds",
      VALUE(TEXT, output.unmatched_layer), .not_read = one_layer},
-    {rows, "unmatched_join_layer", "NAME", "the same for join rows",
+    {rows, "unmatched_join_layer", "NAME", "as -unmatched_layer, for join rows",
      VALUE(TEXT, output.unmatched_join_layer), .not_read = one_layer},
     {rows, "prefix", "P",
-     "put before names of join fields that the output has already (default "
-     "join_)",
+     "prefix for join fields whose names are in use (default join_)",
      VALUE(TEXT, prefix)},
     {rows, "name_fid", "NAME",
-     "call the column of the join feature's FID so, not join_fid; \"\": no "
-     "such column",
+     "name of the column with the join feature's FID, instead of join_fid; "
+     "\"\": no such column",
      VALUE(TEXT, name_fid)},
-    {rows, "name_distance", "NAME", "the same for join_distance",
+    {rows, "name_distance", "NAME", "as -name_fid, for join_distance",
      VALUE(TEXT, name_distance)},
     {rows, "name_similarity", "NAME",
-     "the same for join_similarity; those of further -similar get _2, _3, ..",
+     "as -name_fid, for join_similarity; further -similar get _2, _3, ..",
      VALUE(TEXT, name_similarity), .needs = "similar"},
-    {rows, "name_difference", "NAME", "the same for join_difference",
+    {rows, "name_difference", "NAME", "as -name_fid, for join_difference",
      VALUE(TEXT, name_difference), .needs = "vector"},
-    {rows, "name_rank", "NAME", "the same for join_rank",
+    {rows, "name_rank", "NAME", "as -name_fid, for join_rank",
      VALUE(TEXT, name_rank)},
     {rows, "name_count", "NAME",
      "add a column of this name with the number of the input row's pairs",
@@ -181,16 +184,16 @@ static const struct oj_option options[] = {
      VALUE(FLAG, nearest_point_fields)},
     {rows, "bearing_field", "",
      "add join_bearing: the direction to that point, degrees clockwise from "
-     "north; on the sphere the one to set out in",
+     "north; on the sphere the initial direction",
      VALUE(FLAG, bearing_field)},
     {rows, "geometry", OJ_ROW_GEOMETRY_WORDS,
      "the geometry of an output row: the input feature's (default), the join "
-     "feature's, the join feature's nearest point, the line to it, or what "
-     "both have in common",
+     "feature's, the join feature's nearest point, the line to it, or the "
+     "intersection of both features",
      VALUE(CHOICE, geometry)},
 
-    {input_side, "input_layer", "NAME", "the layer, where input_ds has several",
-     VALUE(TEXT, input.layer)},
+    {input_side, "input_layer", "NAME",
+     "name of the layer, if input_ds has several", VALUE(TEXT, input.layer)},
     {input_side, "where", "CONDITION|@FILE",
      "only rows for which this SQL condition holds",
      VALUE(TEXT_OR_FILE, input.where),
@@ -199,10 +202,11 @@ static const struct oj_option options[] = {
      "the result of this SELECT instead of a layer",
      VALUE(TEXT_OR_FILE, input.sql)},
     {input_side, "dialect", "NAME",
-     "of -sql: OGRSQL, SQLITE or what the driver knows",
+     "SQL dialect of -sql: OGRSQL, SQLITE or one of the driver's",
      VALUE(TEXT, input.dialect), .needs = "sql"},
     {input_side, "spat", "XMIN YMIN XMAX YMAX",
-     "only rows that touch this box, in the layer's own CRS", VALUE(BOX, spat)},
+     "only rows that intersect this box, in the layer's own CRS",
+     VALUE(BOX, spat)},
     {input_side, "select", "FIELD,...",
      "only these fields (a name with a comma in double quotes); \"\" for none",
      VALUE(TEXT, input.select), .once = "write one list, as -select a,b"},
@@ -210,14 +214,14 @@ static const struct oj_option options[] = {
     {input_side, "oo", "NAME=VALUE", "open option of the input driver",
      VALUE(LIST, input.open_options)},
 
-    {join_side, "join_layer", "NAME", "the layer, where join_ds has several",
-     VALUE(TEXT, join.layer)},
+    {join_side, "join_layer", "NAME",
+     "name of the layer, if join_ds has several", VALUE(TEXT, join.layer)},
     {join_side, "join_where", "CONDITION|@FILE", "as -where",
      VALUE(TEXT_OR_FILE, join.where),
      .once = "write one condition, as -join_where \"a > 1 AND b = 2\""},
     {join_side, "join_sql", "STATEMENT|@FILE", "as -sql",
      VALUE(TEXT_OR_FILE, join.sql)},
-    {join_side, "join_dialect", "NAME", "of -join_sql",
+    {join_side, "join_dialect", "NAME", "SQL dialect of -join_sql",
      VALUE(TEXT, join.dialect), .needs = "join_sql"},
     {join_side, "join_select", "FIELD,...", "as -select",
      VALUE(TEXT, join.select), .once = "write one list, as -join_select a,b"},
@@ -225,17 +229,17 @@ static const struct oj_option options[] = {
      VALUE(LIST, join.open_options)},
 
     {crs, "crs", "auto|strict|ignore",
-     "two different CRS: reproject the join side and say so (default); stop; "
-     "or take the coordinates as they are",
+     "if the layers have different CRS: reproject the join side, with a "
+     "notice (default); stop; or use the coordinates unchanged",
      VALUE(CHOICE, crs)},
     {crs, "s_srs", "CRS",
-     "the CRS of the input layer, where it has none or a wrong one",
+     "the CRS of the input layer, if it has none or a wrong one",
      VALUE(TEXT, input.srs)},
-    {crs, "join_srs", "CRS", "the same for the join layer",
+    {crs, "join_srs", "CRS", "as -s_srs, for the join layer",
      VALUE(TEXT, join.srs)},
     {crs, "t_srs", "CRS",
-     "bring both sides into this CRS; the join, its distances and the output "
-     "are in it",
+     "reproject both sides to this CRS; the join, its distances and the "
+     "output are in it",
      VALUE(TEXT, t_srs)},
     {crs, "a_srs", "CRS",
      "write this CRS into the output without changing coordinates",
@@ -260,10 +264,11 @@ static const struct oj_option options[] = {
      VALUE(CHOICE, output.layer_type),
      .choices = "AS_IS|PROMOTE_TO_MULTI|NONE"},
     {output, "overwrite", "",
-     "replace the layer in an existing dst_ds; the old one stays until the new "
-     "one is complete",
+     "replace the layer in an existing dst_ds; the old one remains until the "
+     "new one is complete",
      VALUE(FLAG, output.overwrite), .not_read = writes_rows},
-    {output, "append", "", "add rows to an existing layer, fields by name",
+    {output, "append", "",
+     "add rows to an existing layer; fields are matched by name",
      VALUE(FLAG, output.append), .not_read = writes_rows},
     {output, "update", "", "add a new layer to an existing dst_ds",
      VALUE(FLAG, output.update), .not_read = writes_rows},
@@ -271,8 +276,8 @@ static const struct oj_option options[] = {
      "let the output number its rows, instead of keeping the input's FIDs",
      VALUE(FLAG, output.unset_fid)},
     {output, "write_spec", "FILE.ogrjoin",
-     "save the words as a dataset that every GDAL program opens, and do not "
-     "run the join; takes no dst_ds",
+     "save the options and inputs as a dataset that every GDAL program "
+     "opens, without running the join; takes no dst_ds",
      VALUE(TEXT, write_spec), .not_read = own_run},
 
     {in_place, "in_place", "",
@@ -315,24 +320,25 @@ static const struct oj_option options[] = {
      "GPUs that share the work, as ogrjoin --devices numbers them; default: 0",
      VALUE(GPUS, gpus), .choices = "all|0"},
     {running, "gpu_memory", "SIZE",
-     "memory to use at most on each GPU, as 2G; default: what is free",
+     "maximum memory to use on each GPU, as 2G; default: the free memory",
      VALUE(BYTES, gpu_memory)},
     {running, "gpu_batch", "N",
-     "input rows that go to a GPU in one piece; default: chosen",
+     "input rows per transfer to a GPU; default: chosen automatically",
      VALUE(COUNT, gpu_batch), .minimum = 1},
-    {running, "batch", "N", "input rows in flight per batch; default: 262144",
+    {running, "batch", "N", "input rows per batch; default: 262144",
      VALUE(COUNT, batch), .minimum = 1, .maximum = INT32_MAX},
     {running, "quadrant_size", "K",
      "points per quadrant, for backends that group points",
      VALUE(COUNT, quadrant_size), .minimum = 1},
     {running, "memory", "SIZE",
-     "bound of what is held in memory, as 512M or 4G: a larger join side is "
-     "split into tiles on disk",
+     "maximum memory, as 512M or 4G: a larger join side is split into tiles "
+     "on disk",
      VALUE(BYTES, memory)},
-    {running, "max_pairs", "N", "stop with an error when there are more pairs",
+    {running, "max_pairs", "N", "stop with an error if there are more pairs",
      VALUE(COUNT, max_pairs), .minimum = 1},
     {running, "explain", "",
-     "print what would be done, from a sample of the rows, and do not do it",
+     "describe what a run would do, from a sample of the rows, without "
+     "running it",
      VALUE(FLAG, explain), .not_read = own_run},
 
     {proof, "validate", "[BACKEND]",
@@ -341,14 +347,15 @@ static const struct oj_option options[] = {
      "exit code 3 if any differs",
      VALUE(REFERENCE, validate), .not_read = own_run},
     {proof, "validate_report", "FILE",
-     "with -validate: write the differing rows here, as a layer or CSV by the "
-     "extension",
+     "with -validate: write the rows that differ to this layer or CSV file, "
+     "by its extension",
      VALUE(TEXT, validate_report), .needs = "validate", .not_read = own_run},
     {proof, "benchmark", "",
      "time the methods on these two layers and print a table; takes no dst_ds",
      VALUE(FLAG, benchmark), .not_read = own_run},
-    {proof, "benchmark_csv", "FILE", "with -benchmark: the table as CSV, too",
-     VALUE(TEXT, benchmark_csv), .needs = "benchmark", .not_read = own_run},
+    {proof, "benchmark_csv", "FILE",
+     "with -benchmark: also write the table as CSV", VALUE(TEXT, benchmark_csv),
+     .needs = "benchmark", .not_read = own_run},
     {proof, "benchmark_seconds", "S",
      "with -benchmark: a method that would take longer runs on a sample; "
      "default: 60",
@@ -356,12 +363,12 @@ static const struct oj_option options[] = {
      .not_read = own_run},
 
     {messages, "q", "",
-     "no progress, no notices, no summary; warnings and errors stay",
+     "no progress, notices or summary; warnings and errors are printed",
      VALUE(FLAG, quiet), .alias = "quiet"},
     {messages, "progress", "",
      "show progress; default: when the output is a terminal",
      VALUE(FLAG, progress)},
-    {messages, "json_summary", "FILE", "write the summary for machines",
+    {messages, "json_summary", "FILE", "write the summary as JSON",
      VALUE(TEXT, json_summary), .not_read = writes_rows},
     {messages, "help", "", "show this text", VALUE(FLAG, help), .alias = "h",
      .not_read = own_run},
@@ -369,7 +376,8 @@ static const struct oj_option options[] = {
 
 enum
 {
-    N_BEFORE = 2 /* rows before those of parameters: -op, -window */
+    N_BEFORE = 2 /* table rows before those generated from oj_parameter_at():
+                    -op, -window */
 };
 
 static struct oj_option table[OJ_MAX_OPTIONS];
@@ -468,10 +476,9 @@ int oj_option_words(const struct oj_option *option)
     return 1;
 }
 
-/* ---- options that there are not -------------------------------------------
- */
+/* ---- options of other tools ---------------------------------------------- */
 
-/* Words that say elsewhere what something else says here. */
+/* Options of other tools, and what to write here instead. */
 static const struct
 {
     const char *words, *instead;
@@ -481,25 +488,29 @@ static const struct
      "write -how left, inner, semi, anti, right or full"},
     {"distance|dist|radius|buffer", "write -max_distance D[unit]"},
     {"makevalid", "write -invalid fix"},
-    {"clipsrc", "-spat takes the rows that touch a box, -geometry intersection "
-                "what two features have in common"},
+    {"clipsrc",
+     "-spat selects the rows that intersect a box, -geometry intersection "
+     "writes the intersection of two features"},
     {"spat_srs", "the box of -spat is in the layer's own CRS"},
     {"geomfield", "-sql with a SELECT of that column chooses it"},
     {"fid", "write -where \"fid = N\", with the name of the FID column"},
-    {"preserve_fid", "FIDs are kept where rows are one to one"},
-    {"ds_transaction", "what is written is one transaction anyway"},
+    {"preserve_fid", "FIDs are kept if no input row gives two rows"},
+    {"ds_transaction", "the output is always written in one transaction"},
     {"skipfailures", "a row that cannot be written is an error"},
     {"join_spat|join_limit", "-join_where or -join_sql chooses join rows"},
     {"layer", "write -input_layer NAME or -join_layer NAME"},
     {"group_by", "-agg makes one row per input row"},
     {"force", "write -overwrite"},
-    {"o|out|output", "the destination is the first word that is no option"},
+    {"o|out|output",
+     "the destination is the first argument that is not an option"},
     {"verbose", "write --debug on"},
-    {"debug|config|formats|optfile|version|devices", "it has two dashes here"},
-    {"format", "write -f DRIVER, or --format DRIVER to be told of one"},
+    {"debug|config|formats|optfile|version|devices",
+     "write it with two dashes"},
+    {"format", "write -f DRIVER, or --format DRIVER for a description"},
 };
 
-/* What ogr2ogr does to a layer, and so to a join that it reads. */
+/* Options of ogr2ogr that change a layer: it can apply them to a join that it
+ * reads. */
 static const char of_ogr2ogr[] =
     "addfields|clipdst|clipsrclayer|clipsrcsql|clipsrcwhere|ct|dateTimeTo|"
     "dim|emptyStrAsNull|explodecollections|fieldmap|fieldTypeToString|"
@@ -508,7 +519,7 @@ static const char of_ogr2ogr[] =
     "simplify|t_coord_epoch|tps|unsetDefault|unsetFieldWidth|upsert|"
     "wrapdateline|datelineoffset|xyRes|zfield";
 
-/* Without the marks between words, which everyone sets in another way. */
+/* Copies a name without "_" and "-", since users mix these up. */
 static void strip_word_separators(const char *name, size_t n, char *out,
                                   size_t size)
 {
@@ -521,7 +532,8 @@ static void strip_word_separators(const char *name, size_t n, char *out,
     out[used] = '\0';
 }
 
-/* The option that is called so but for at most most letters, or NULL. */
+/* The option whose name differs from name in the fewest letters, or NULL if
+ * more than `most` differ. */
 static const char *closest_spelled_option(const char *name, size_t n, int most)
 {
     const struct oj_option *option;
@@ -549,7 +561,7 @@ void oj_option_hint(const char *word, char *text, size_t size)
     const char *name = word + 1 + (word[1] == '-');
     size_t n = strcspn(name, "=");
     const char *instead = NULL;
-    /* More is another word, no typing error. */
+    /* A name with more than 2 wrong letters is hardly a typing error. */
     const char *nearest =
         closest_spelled_option(name, n, name[n] == '=' ? 0 : 2);
     for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)

@@ -1,9 +1,9 @@
-/** What a user asks for: the words of a command line as one plain struct.
+/** A parsed command line as one plain struct.
  *
- *  Every option is one row of a table (oj_option_table.h).  The words without a
- *  destination also name a dataset, so the parser neither prints nor exits.
- *  Habits are ogr2ogr's: one dash (two are taken too), case does not matter,
- *  the destination comes first.
+ *  Every option is one row of a table (oj_option_table.h).  The options and
+ *  sources can also name a dataset (JOIN:), so the parser neither prints nor
+ *  exits. Conventions are those of ogr2ogr: one dash (two are accepted), case
+ *  does not matter, the destination comes first.
  */
 #ifndef OJ_PARSED_COMMAND_H
 #define OJ_PARSED_COMMAND_H
@@ -22,12 +22,14 @@ extern "C" {
 
 enum oj_crs_mode
 {
-    OJ_CRS_AUTO = 0, /**< the join side is reprojected; a missing CRS adopted */
-    OJ_CRS_STRICT,   /**< a difference or a missing CRS is an error */
-    OJ_CRS_IGNORE    /**< coordinates are taken as they are */
+    /** the join side is reprojected; a missing CRS is assumed equal to the
+     *  other's */
+    OJ_CRS_AUTO = 0,
+    OJ_CRS_STRICT, /**< different or missing CRS are an error */
+    OJ_CRS_IGNORE  /**< coordinates are compared as they are */
 };
 
-/** Sides of which a representative point is joined. */
+/** Sides whose features are replaced by a representative point. */
 enum oj_which_side
 {
     OJ_SIDE_INPUT = 0,
@@ -37,8 +39,8 @@ enum oj_which_side
 
 enum oj_invalid_mode
 {
-    OJ_INVALID_USE = 0, /**< as they are, with a count */
-    OJ_INVALID_SKIP,    /**< they join nothing */
+    OJ_INVALID_USE = 0, /**< used as they are, and counted */
+    OJ_INVALID_SKIP,    /**< they match nothing */
     OJ_INVALID_FIX,     /**< made valid for the join; the output keeps them */
     OJ_INVALID_FAIL
 };
@@ -46,8 +48,8 @@ enum oj_invalid_mode
 enum oj_layer_type
 {
     OJ_LAYER_AS_IS = 0,
-    OJ_LAYER_MULTI, /**< single shapes become multi */
-    OJ_LAYER_NONE   /**< no geometry */
+    OJ_LAYER_MULTI, /**< single geometries become multi-geometries */
+    OJ_LAYER_NONE   /**< without geometry */
 };
 
 enum
@@ -55,7 +57,7 @@ enum
     OJ_MAX_THREADS = 4096
 };
 
-/** What is asked of one of the two inputs. Strings may be NULL. */
+/** Options of one of the two inputs. Strings may be NULL. */
 struct oj_source_options
 {
     const char *dataset;
@@ -63,20 +65,21 @@ struct oj_source_options
     const char *sql;
     const char *dialect;
     const char *where;
-    const char *select;        /**< comma-separated; "": no fields */
+    const char *select;        /**< comma-separated fields; "": none */
     const char *srs;           /**< replaces the layer's own CRS */
     const char **open_options; /**< NULL-terminated, or NULL */
 };
 
-/** What is asked of an output. Strings may be NULL. */
+/** Options of the output. Strings may be NULL. */
 struct oj_output_options
 {
-    const char *dst; /**< of a command: NULL with in_place and benchmark, and of
-                          datasets; with write_spec it can be NULL */
+    /** NULL with in_place and benchmark, and for datasets; may be NULL with
+     *  write_spec */
+    const char *dst;
     const char *format;
     const char **dataset_options; /**< -dsco; NULL-terminated, or NULL */
-    const char **layer_options;   /**< -lco */
-    const char **open_options;    /**< -doo */
+    const char **layer_options;   /**< -lco; NULL-terminated, or NULL */
+    const char **open_options;    /**< -doo; NULL-terminated, or NULL */
     const char *layer;            /**< -nln */
     const char *unmatched_layer, *unmatched_join_layer;
     int overwrite, append, update;
@@ -88,55 +91,61 @@ struct oj_output_options
 
 struct oj_command
 {
-    /* What to join. */
-    struct oj_relation relation; /**< the join and its parameters, distances as
-                                      written; intersects with is_window */
-    int is_window;               /**< -op window: against boxes */
-    const double *windows;       /**< [4 * n_windows] xmin ymin xmax ymax */
-    int64_t n_windows;           /**< > 0: they are the join side, and
-                                       join.dataset is "-window" */
+    /* The join. */
+    /** the join and its parameters, distances as the user wrote them;
+     *  intersects if is_window */
+    struct oj_relation relation;
+    /** set for -op window: the join side is boxes */
+    int is_window;
+    const double *windows; /**< [4 * n_windows] xmin ymin xmax ymax */
+    /** if > 0, the boxes are the join side, and join.dataset is "-window" */
+    int64_t n_windows;
     const char *max_distance_field, *join_max_distance_field;
     const char **exclude; /**< self, same_geometry, field=F; NULL-terminated */
     int unordered_pairs;
-    const char *on;       /**< "LEFT=RIGHT,..." or NULL */
-    const char **similar; /**< the words of each -similar; their measures and
-                               thresholds are in relation */
-    struct oj_similar similar_fields[OJ_MOST_TEXTS]; /**< what they say */
-    const char *min_similarity;                      /**< T, or NULL */
-    const char *vector; /**< the words of -vector, or NULL; its norm and what
-                             it allows are in relation */
-    struct oj_vector_words vector_fields; /**< what they say */
-    const char *max_difference;           /**< D, or NULL */
+    const char *on; /**< "LEFT=RIGHT,..." or NULL */
+    /** arguments of each -similar; measures and thresholds are in `relation` */
+    const char **similar;
+    /** parsed from `similar` */
+    struct oj_similar similar_fields[OJ_MOST_TEXTS];
+    const char *min_similarity; /**< T as text, or NULL */
+    /** argument of -vector, or NULL; norm and limit are in `relation` */
+    const char *vector;
+    struct oj_vector_words vector_fields; /**< parsed from `vector` */
+    const char *max_difference;           /**< D as text, or NULL */
     int measure;                          /**< enum oj_text_measure */
-    int tokens, fold;                     /**< as in struct oj_token_rules */
-    const char *word_map;                 /**< what the file holds, or NULL */
-    int centroid_of;                      /**< enum oj_which_side, when given */
-    int point_on_surface_of;              /**< the same */
-    int invalid;                          /**< enum oj_invalid_mode */
-    int how;                              /**< enum oj_how; by default left,
-                                               inner with is_window */
+    /** values of struct oj_token_rules */
+    int tokens, fold;
+    const char *word_map; /**< content of the file, or NULL */
+    /** enum oj_which_side; valid if given */
+    int centroid_of;
+    /** enum oj_which_side; valid if given */
+    int point_on_surface_of;
+    int invalid; /**< enum oj_invalid_mode */
+    /** enum oj_how; default: left, with is_window inner */
+    int how;
     int one_to_one;
-    const char *pick, *aggregates; /**< -pick, -agg; or NULL */
+    const char *pick, *aggregates; /**< arguments of -pick and -agg, or NULL */
     const char *prefix;
 
     /* Columns and geometry of the output. */
     const char *name_count, *name_distance, *name_rank, *name_fid;
     const char *name_similarity, *name_difference;
-    const char *overlap; /**< area, length, percent, with commas; or NULL */
+    const char *overlap; /**< comma-separated: area, length, percent; or NULL */
     int nearest_point_fields, bearing_field;
     int geometry; /**< enum oj_write_geometry */
 
     /* The two sides. */
     struct oj_source_options input, join;
-    double spat[4]; /**< xmin ymin xmax ymax, when has_spat */
+    double spat[4]; /**< xmin ymin xmax ymax; valid if has_spat */
     int has_spat;
-    int64_t limit; /**< rows of the input side; -1: all */
+    int64_t limit; /**< maximum number of input rows; -1: no limit */
 
     /* Coordinate reference systems. */
     int crs; /**< enum oj_crs_mode */
     const char *t_srs, *a_srs;
 
-    /* Where the answer goes. */
+    /* The output. */
     struct oj_output_options output;
     int in_place, in_place_unsafe;
 
@@ -145,21 +154,21 @@ struct oj_command
     const char *key, *state;
     double flush; /**< seconds */
 
-    /* How to run. */
+    /* Execution. */
     const char *backend;
-    int64_t threads; /**< 0: all */
+    int64_t threads; /**< 0: one per CPU */
     int64_t batch;
-    int64_t quadrant_size; /**< 0: the backend's own */
-    uint64_t gpus;         /**< bits of devices; 0: the first */
-    int64_t gpu_memory;    /**< bytes on each; 0: what is free */
-    int64_t gpu_batch;     /**< rows; 0: chosen */
-    int64_t memory;        /**< bytes; 0: no bound */
-    int64_t max_pairs;     /**< 0: no bound */
+    int64_t quadrant_size; /**< 0: the backend's default */
+    uint64_t gpus;         /**< one bit per device; 0: the first device */
+    int64_t gpu_memory;    /**< bytes per device; 0: the free memory */
+    int64_t gpu_batch;     /**< rows per transfer; 0: chosen */
+    int64_t memory;        /**< bytes; 0: no limit */
+    int64_t max_pairs;     /**< 0: no limit */
     int explain;
-    const char *write_spec; /**< file that is to hold the words, or NULL */
+    const char *write_spec; /**< file that will hold the arguments, or NULL */
 
-    /* Proof. */
-    const char *validate; /**< backend to compare with, or NULL */
+    /* Validation and measurement. */
+    const char *validate; /**< reference backend, or NULL */
     const char *validate_report;
     int benchmark;
     const char *benchmark_csv;
@@ -170,50 +179,51 @@ struct oj_command
     const char *json_summary;
     int help;
 
-    int is_dataset;     /**< made by oj_command_parse_line(): quiet is 1 */
-    const char **words; /**< owned: all that were given; NULL-terminated */
-    unsigned char given[OJ_MAX_OPTIONS]; /**< by row of the table */
-    unsigned char unit[OJ_MAX_OPTIONS];  /**< enum oj_unit of distances, too */
-    char **texts; /**< owned string list: texts above that are no word */
+    int is_dataset;     /**< made by oj_command_parse_line(); quiet is then 1 */
+    const char **words; /**< owned copy of all arguments; NULL-terminated */
+    /** [index in the option table] 1 when given */
+    unsigned char given[OJ_MAX_OPTIONS];
+    /** enum oj_unit of distances, by index in the option table */
+    unsigned char unit[OJ_MAX_OPTIONS];
+    char **texts; /**< owned string list: texts above that are not in `words` */
 };
 
-/** Reads argv[0 .. argc - 1] (no program name) into *command, which owns copies
- *  of all it needs and is freed by oj_command_free().  With -help among the
- *  words nothing else is checked.  OJ_ERR_ARG with one line saying what is
- *  wrong and what to write instead.  Where -op is not among the words, the join
- *  is the one that the other options mean: relate with -relate, window with
- *  -window, nearest with -k, -ties or -distance_to, dwithin with one of the
- *  fields of distances; where none of these tells, similar with -similar or
- *  -vector, else intersects. */
+/** Parses argv[0 .. argc - 1] (without the program's name) into *command, which
+ *  owns copies of everything; free it by oj_command_free().  If -help is given,
+ *  nothing else is checked.  OJ_ERR_ARG with one line that says what is wrong
+ *  and what to write instead.  Without -op, other options select the join:
+ *  -relate: relate; -window: window; -k, -ties or -distance_to: nearest; a
+ *  field of distances: dwithin; else -similar or -vector: similar; else
+ *  intersects. */
 OJ_MUST_USE oj_status oj_command_parse(int argc, const char *const *argv,
                                        struct oj_command *command,
                                        struct oj_error *err);
 
-/** Reads the words of a dataset (dataset/oj_dataset_name.h), in one text as a
- *  shell parts them: there is no destination, and options that only a run
- *  has are refused.  folder: of a file that holds the words, to which their
- *  paths are relative; "": they are relative to the current one. */
+/** Parses the text of a dataset name (dataset/oj_dataset_name.h), quoted as in
+ *  a shell. There is no destination, and options that apply to a run only are
+ *  refused.  folder: the folder of the spec file, to which its paths are
+ *  relative; "": the current folder. */
 OJ_MUST_USE oj_status oj_command_parse_line(const char *line,
                                             const char *folder,
                                             struct oj_command *command,
                                             struct oj_error *err);
 
-/** 1 when the option of that name (not an alias) was among the words. */
+/** 1 when the option with this name (not an alias) was given. */
 int oj_command_given(const struct oj_command *command, const char *name);
 
-/** 1 when that option, of enum oj_which_side, is given and speaks of a side. */
+/** 1 when this option, of enum oj_which_side, is given and includes the
+ *  side. */
 int oj_command_is_of_side(const struct oj_command *command, const char *name,
                           int side);
 
-/** 1 when geometries of both sides are looked at: not where only attributes
- *  are. */
+/** 1 when the join reads geometries; 0 when it compares attributes only. */
 int oj_command_needs_shapes(const struct oj_command *command);
 
-/** The distance that this option gave. */
+/** The distance given by this option. */
 struct oj_distance oj_command_distance(const struct oj_command *command,
                                        const char *name);
 
-/** "intersects", "window": what -op would be. */
+/** The argument of -op: "intersects", "window", ... */
 const char *oj_command_op_name(const struct oj_command *command);
 
 /** The options that decide which pairs there are and the file does not show, as
@@ -221,7 +231,7 @@ const char *oj_command_op_name(const struct oj_command *command);
  *  CPLFree(). */
 char *oj_command_join_words(const struct oj_command *command);
 
-/** Accepts zeroed memory. */
+/** Frees what the command owns. Accepts a zeroed one. */
 void oj_command_free(struct oj_command *command);
 
 #ifdef __cplusplus

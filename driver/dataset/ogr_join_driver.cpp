@@ -1,26 +1,27 @@
 /* The GDAL driver JOIN: a join as a layer that can be read.
  *
- *   words --> struct oj_command --> JoinLayer: ogr_row_stream.h
+ *   options --> struct oj_command --> JoinLayer --> RowStream
+ *   (ogr_row_stream.h)
  *
- * Opening reads schemas only.  The first row, count or Arrow batch reads and
- * indexes the join side, on a thread of its own, from which answers are handed
- * over one by one: what is read ahead is bounded, and rows come as soon as
- * their batch is joined.
+ * Opening reads schemas only.  The first row, count or Arrow batch starts the
+ * reading and indexing of the join side, on a separate thread, which then
+ * returns one answer after another: the read-ahead is bounded, and rows are
+ * available as soon as their batch is joined.
  *
- * Every method is called on the reader's thread, which may be another one each
- * time, but one at a time.  Failures are told by CPLError(), in one line, and
- * by the value that is returned; warnings of a join come as
- * CPLError(CE_Warning), notices as CPLDebug("OGRJOIN"), both on the calling
- * thread.  Nothing is printed.
+ * GDAL calls every method on one thread at a time, not always the same one.
+ * Errors are reported by CPLError(), in one line, and by the return value;
+ * warnings of a join by CPLError(CE_Warning), notices by CPLDebug("OGRJOIN"),
+ * both on the calling thread.  Nothing is printed.
  *
- * FIDs do not hang on filters: they are the input's where no input feature
- * gives two rows; else those of the input feature f are f * n, f * n + 1, ...,
- * n being what one can have at most (-k, or the features of the join layer),
- * and OGRNullFID where 64 bits do not hold that. Rows of a SELECT, or with -how
- * right and full, are numbered 0, 1, 2, ...
+ * FIDs do not depend on filters. If no input feature has two rows, they are the
+ * input's. Otherwise the rows of input feature f have the FIDs f * n, f * n +
+ * 1, ..., where n is the maximum number of rows per feature (-k, or the number
+ * of join features), or OGRNullFID if that exceeds 64 bits. Rows of a SELECT,
+ * and of -how right and full, are numbered 0, 1, 2, ...
  *
- * Every difference between GDAL's versions that concerns its classes is in this
- * file (3.4 to 3.13). */
+ * All differences between GDAL's versions in its C++ classes (3.4 to 3.13) are
+ * handled in this file.
+ */
 #include <cpl_conv.h>
 #include <cpl_error.h>
 #include <cpl_json.h>
@@ -56,7 +57,7 @@ extern "C" {
 #define OJ_GDAL_IS(major, minor)                                               \
     (GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(major, minor, 0))
 
-/* Methods that only tell something became const. */
+/* Getters of GDAL's classes became const in 3.12. */
 #if OJ_GDAL_IS(3, 12)
 #define OJ_TELLS const
 #else
@@ -68,8 +69,8 @@ namespace
 
 const char *const description = "JOIN";
 
-/* A specification can name another one, or itself, and twice, for both sides:
- * 2 to the power of the depth are open then. */
+/* A spec file can name another spec file or itself, on both sides: up to 2 to
+ * the power of the depth are open at a time. */
 constexpr int MAX_DEPTH = 8;
 thread_local int depth = 0;
 
@@ -85,10 +86,10 @@ struct Deeper
     }
 };
 
-/* ---- errors ------------------------------------------------------------- */
+/* ---- errors -------------------------------------------------------------- */
 
-/* The end of what a caller asked for: false after an error, which is told in
- * one line, whatever a driver or a database put into its own. */
+/* Returns false after an error, which is reported as one line, even if a
+ * driver's or database's text has several. */
 bool Succeeds(oj_status status, oj_error &error)
 {
     if (status == OJ_OK)
@@ -98,7 +99,7 @@ bool Succeeds(oj_status status, oj_error &error)
     return false;
 }
 
-/* ---- the layer ---------------------------------------------------------- */
+/* ---- the layer ----------------------------------------------------------- */
 
 class JoinLayer final : public OGRLayer
 {
@@ -106,23 +107,25 @@ class JoinLayer final : public OGRLayer
     oj_command m_command; /* owned */
     bool m_native_arrow;
     oj_schema m_schema{};
-    OGRFeatureDefn *m_defn = nullptr; /* fields may be marked as ignored in it
-                                         before rows are read */
+    /* a client may mark its fields as ignored before reading */
+    OGRFeatureDefn *m_defn = nullptr;
     std::string m_fid_column{};
-    CPLStringList m_files{}; /* behind both sides */
+    CPLStringList m_files{}; /* files of both sides */
 
-    /* Rows one after another; and rows asked for by FID, which do not disturb
-     * them: a job of its own on the same join side. */
+    /* m_main: consecutive rows. m_single: rows by FID, through a second pass on
+     * the same join side, so that they do not disturb m_main. */
     RowStream m_main{}, m_single{};
-    OGRFeatureUniquePtr m_peeked{}; /* the next row, read already */
-    bool m_is_one_row = false;      /* no input row gives two rows */
-    GIntBig m_n_rows = -1;          /* without filters; -1: not known yet */
-    oj_join_arrow *m_stream =
-        nullptr;               /* the native Arrow stream that is open */
+    OGRFeatureUniquePtr m_peeked{}; /* the next row, if it was already read */
+    /* no input row has more than one output row */
+    bool m_is_one_row = false;
+    /* number of rows without filters; -1: unknown */
+    GIntBig m_n_rows = -1;
+    oj_join_arrow *m_stream = nullptr; /* the open native Arrow stream */
     bool m_asks_dates = false; /* the attribute filter uses dates or times */
-    std::string m_where{}; /* of the reader's, where the input filters by it */
+    /* attribute filter that the input layer applies; "": none */
+    std::string m_where{};
 
-    /* What the input layer can do. */
+    /* Capabilities of the input layer. */
     bool m_has_random_read = false, m_has_fast_count = false,
          m_has_fast_extent = false, m_has_fast_box = false;
 
@@ -170,14 +173,14 @@ class JoinLayer final : public OGRLayer
 #endif
 
   public:
-    /* command: its contents are taken over. */
+    /* Takes over the contents of command. */
     JoinLayer(GDALDataset *dataset, const oj_command &command,
               bool native_arrow);
     ~JoinLayer() override;
     JoinLayer(const JoinLayer &) = delete;
     JoinLayer &operator=(const JoinLayer &) = delete;
 
-    /* Opens both sides and plans the rows; false after an error. */
+    /* Opens both sides and plans the rows; returns false after an error. */
     bool Open();
 
     using OGRLayer::GetLayerDefn;
@@ -225,7 +228,7 @@ class JoinLayer final : public OGRLayer
 #endif
 };
 
-/* ---- open and close ----------------------------------------------------- */
+/* ---- open and close ------------------------------------------------------ */
 
 JoinLayer::JoinLayer(GDALDataset *dataset, const oj_command &command,
                      bool native_arrow)
@@ -241,7 +244,7 @@ JoinLayer::~JoinLayer()
     if (m_stream != nullptr)
         oj_join_arrow_detach(m_stream);
 #endif
-    /* Its thread may look at the other one. */
+    /* a thread of one stream may use the other stream's join side */
     m_main.Stop();
     m_single.Close();
     m_main.Close();
@@ -254,8 +257,8 @@ JoinLayer::~JoinLayer()
     oj_command_free(&m_command);
 }
 
-/* Fields, geometry and its CRS, which is the definition's own: the job can be
- * opened anew. */
+/* Defines fields, geometry and CRS as copies, since the pass can be
+ * reopened. */
 void JoinLayer::Define()
 {
     const oj_job &job = m_main.pass.job;
@@ -271,7 +274,7 @@ void JoinLayer::Define()
     {
         m_defn->AddFieldDefn(
             OGRFeatureDefn::FromHandle(m_schema.defn)->GetFieldDefn(i));
-        /* No dataset of ours has domains. */
+        /* This dataset has no field domains. */
         m_defn->GetFieldDefn(i)->SetDomainName("");
     }
     m_defn->SetGeomType(
@@ -329,13 +332,13 @@ oj_status JoinLayer::Plan(oj_error *err)
     Define();
     m_main.Define(m_defn, &m_schema);
     m_single.Define(m_defn, &m_schema);
-    /* Before rows are asked for: then the datasets are in the hands of a
-     * thread. */
+    /* Collected before rows are requested, since a thread uses the datasets
+     * afterwards. */
     for (const oj_source *source : {&job.input, &job.join})
     {
         const CPLStringList files(GDALGetFileList(source->dataset), TRUE);
         for (int i = 0; i < files.Count(); i++)
-            m_files.AddString(files[i]); /* GetFileList() tells each once */
+            m_files.AddString(files[i]); /* GetFileList() removes duplicates */
     }
     if (m_schema.keep_fids && m_is_one_row)
         m_fid_column =
@@ -354,16 +357,16 @@ bool JoinLayer::Open()
     CPLErrorReset();
     if (!Succeeds(Plan(&error), error))
         return false;
-    /* What GDAL tried in vain on the way is no failure of ours. */
+    /* Errors of attempts that GDAL made while opening are discarded. */
     CPLErrorReset();
     oj_message_list_report(&m_main.pass.messages);
     return true;
 }
 
-/* ---- what may go down --------------------------------------------------- */
+/* ---- filters for the input layer ----------------------------------------- */
 
-/* false after a side could not be opened anew: then nothing is known of the
- * input, and no filter goes down to it. */
+/* False if a side could not be reopened: the input is then not accessible, and
+ * gets no filter. */
 bool JoinLayer::IsOpen() const
 {
     return m_main.pass.rows.job != nullptr;
@@ -374,9 +377,9 @@ bool JoinLayer::IsOneToOne() const
     return m_is_one_row && m_command.how == OJ_HOW_LEFT;
 }
 
-/* Whether leaving out rows of the input changes no other row: not their FIDs,
- * not which join rows match nothing, not which rows are the first ones. What
- * was added up while the join layer streamed is there for all rows at once. */
+/* True when skipping input rows changes no other row: neither FIDs, nor which
+ * join rows are unmatched, nor which rows -limit counts. Aggregates of a
+ * streamed join layer are not filtered either: they exist for all rows. */
 bool JoinLayer::MayLeaveOut() const
 {
     const oj_rows &rows = m_main.pass.rows;
@@ -384,14 +387,14 @@ bool JoinLayer::MayLeaveOut() const
            !rows.fields.has_other_rows && !rows.streams_join;
 }
 
-/* Rows have the input's geometry, in the input's CRS. */
+/* True when rows have the input's geometry in the input's CRS. */
 bool JoinLayer::HasInputGeometry() const
 {
     return IsOpen() && m_main.pass.rows.geometry == OJ_WRITE_INPUT &&
            m_main.pass.job.input.transformation == nullptr;
 }
 
-/* Every feature of the input has a row, with its geometry. */
+/* True when every input feature has a row with its geometry. */
 bool JoinLayer::HasInputExtent() const
 {
     return HasInputGeometry() && m_command.how == OJ_HOW_LEFT &&
@@ -399,7 +402,8 @@ bool JoinLayer::HasInputExtent() const
            !oj_source_is_filtered(&m_main.pass.job.input);
 }
 
-/* Whether name is, in rows and in the input layer, the same field. */
+/* True when the field `name` of the rows is the field `name` of the input
+ * layer. */
 bool JoinLayer::IsInputField(const char *name) const
 {
     const oj_source &input = m_main.pass.job.input;
@@ -410,12 +414,13 @@ bool JoinLayer::IsInputField(const char *name) const
                input.fields[column->source];
 }
 
-/* Drivers that leave conditions to OGR: they mean there what they mean here. */
+/* Drivers that evaluate attribute filters by OGR, as this layer does. */
 const char *const asks_ogr = "ESRI Shapefile|FlatGeobuf|GeoJSON|GeoJSONSeq|CSV|"
                              "Memory|MEM|MapInfo File|KML|GML";
 
-/* A numeric field, or a number that 15 digits are enough for.  Booleans are
- * numbers to some and not to others; FID and the like mean the feature. */
+/* A numeric field, or a number that is exact in 15 digits.  Boolean fields are
+ * excluded, since only some drivers treat them as numbers, and FID and the
+ * other special fields of OGR's SQL, which describe the feature. */
 bool IsPlainValue(const swq_expr_node &node, bool is_field)
 {
     const bool is_whole = SWQ_IS_INTEGER(node.field_type);
@@ -432,10 +437,9 @@ bool IsPlainValue(const swq_expr_node &node, bool is_field)
            CPLAtof(CPLSPrintf("%.15g", value)) == value;
 }
 
-/* What of OGR's SQL means the same to every driver's: comparisons of numeric
- * fields with numbers, IS NULL, AND and OR.  To others 'Park' and 'park', NULL
- * behind NOT, or LIKE are something else, and rows that they leave out are
- * lost. */
+/* True for the part of OGR's SQL that all drivers evaluate alike: comparisons
+ * of numeric fields with numbers, IS NULL, AND and OR.  Case of texts, NULL
+ * under NOT, and LIKE differ, which would lose rows. */
 bool IsPlainWhere(const swq_expr_node &node)
 {
     const swq_expr_node *const *sub = node.papoSubExpr;
@@ -468,8 +472,8 @@ bool IsPlainWhere(const swq_expr_node &node)
     }
 }
 
-/* What the input layer can filter by of the condition; "": nothing.  To servers
- * nothing should go: how they quote and fold names differs, too. */
+/* The condition for the input layer's filter; "": none.  None for servers,
+ * which also quote and fold names differently. */
 std::string JoinLayer::WhereToPush(const char *where) const
 {
     const oj_source &input = m_main.pass.job.input;
@@ -494,7 +498,7 @@ std::string JoinLayer::WhereToPush(const char *where) const
     return plain;
 }
 
-/* What is no number has no place in a driver's SQL. */
+/* Infinite bounds cannot be written in a driver's SQL. */
 bool JoinLayer::PushesBox() const
 {
     const OGREnvelope &box = m_sFilterEnvelope;
@@ -503,8 +507,8 @@ bool JoinLayer::PushesBox() const
            std::isfinite(box.MaxX) && std::isfinite(box.MaxY);
 }
 
-/* Has the input layer filter by what the reader asks, as far as no row is lost
- * by it; the rows that come are filtered all the same. */
+/* Makes the input layer apply the client's filters if that loses no row; all
+ * rows are filtered again afterwards. */
 void JoinLayer::PushFilters()
 {
     oj_pass &pass = m_main.pass;
@@ -549,9 +553,10 @@ OGRErr JoinLayer::SetAttributeFilter(const char *where)
     return result;
 }
 
-/* ---- what is ignored and what is wanted --------------------------------- */
+/* ---- ignored fields and filters ------------------------------------------ */
 
-/* What the filters look at is set though it is ignored. */
+/* Copies the ignored flags to `asked`, except for fields that the filters
+ * use. */
 void JoinLayer::LookAtIgnored(OGRFeatureDefn *asked) const
 {
     const CPLStringList used(
@@ -567,7 +572,7 @@ void JoinLayer::LookAtIgnored(OGRFeatureDefn *asked) const
         asked->SetGeometryIgnored(m_defn->IsGeometryIgnored() && !IsFiltered());
 }
 
-/* And is not there in the rows that the reader gets. */
+/* Unsets the ignored fields that were read for the filters. */
 void JoinLayer::Hide(OGRFeature *feature) const
 {
     for (int i = 0; i < m_defn->GetFieldCount(); i++)
@@ -579,7 +584,8 @@ void JoinLayer::Hide(OGRFeature *feature) const
         feature->SetGeometryDirectly(nullptr);
 }
 
-/* GDAL complains of each date that is NULL; other errors are the reader's. */
+/* Evaluates the attribute filter. GDAL reports an error for each date that is
+ * NULL, which is suppressed; other errors are reported. */
 bool JoinLayer::MeetsCondition(OGRFeature *feature)
 {
     if (!m_asks_dates)
@@ -601,12 +607,11 @@ bool JoinLayer::IsWanted(OGRFeature *feature)
            (m_poAttrQuery == nullptr || MeetsCondition(feature));
 }
 
-/* ---- one after another -------------------------------------------------- */
+/* ---- consecutive rows ---------------------------------------------------- */
 
-/* Before something is read from the start: opens both sides anew where one of
- * their files has changed, or something failed. Does nothing while rows are
- * read, or a stream holds the cursor. OJ_ERR_DATA: their fields are others than
- * those of the layer. */
+/* Called before reading from the start: reopens both sides if a file has
+ * changed or an error occurred. Has no effect while rows or an Arrow stream are
+ * being read. OJ_ERR_DATA when the fields differ from those of the layer. */
 oj_status JoinLayer::Refresh(oj_error *err)
 {
     if (m_stream != nullptr || !oj_pass_is_outdated(&m_main.pass))
@@ -618,7 +623,8 @@ oj_status JoinLayer::Refresh(oj_error *err)
     return status;
 }
 
-/* Before rows are read: what is in the files and what is ignored now counts. */
+/* Called before rows are read: applies the current ignored flags, and
+ * refreshes. */
 oj_status JoinLayer::Begin(oj_error *err)
 {
     if (m_main.cursor != nullptr)
@@ -627,7 +633,7 @@ oj_status JoinLayer::Begin(oj_error *err)
     return Refresh(err);
 }
 
-/* For those who tell errors: there are no rows after one. */
+/* Begin(), with its error reported; no rows follow an error. */
 bool JoinLayer::Begins()
 {
     oj_error error{OJ_OK, ""};
@@ -636,7 +642,7 @@ bool JoinLayer::Begins()
 }
 
 /* The next row of the main stream; NULL at the end or after an error, which is
- * told. */
+ * reported. */
 OGRFeatureUniquePtr JoinLayer::ReadNext()
 {
     oj_error error{OJ_OK, ""};
@@ -649,9 +655,9 @@ OGRFeatureUniquePtr JoinLayer::ReadNext()
     return feature;
 }
 
-/* Whether rows of the main stream can be made into features; an error while an
- * Arrow stream takes them. GDAL's generic stream is made of features itself,
- * and shares them with other readers, as in every driver. */
+/* False, with an error, while a native Arrow stream uses the cursor. GDAL's
+ * generic stream is itself made of features and interleaves with other readers,
+ * as in every driver. */
 bool JoinLayer::MayReadFeatures() const
 {
     if (m_stream == nullptr)
@@ -688,15 +694,15 @@ void JoinLayer::Reset()
         m_main.Stop();
 }
 
-/* Of the next row, before filters; -1: there is none until the next reset. */
+/* Index of the next row, before filters; -1: no rows until the next reset. */
 GIntBig JoinLayer::Place() const
 {
     return m_main.has_ended ? -1 : m_main.position - (m_peeked != nullptr);
 }
 
-/* The next row is the one at this place. Rows in between are joined and not
- * made. false: there is no such row, and no next one; or an error, which was
- * told. */
+/* Makes the row with this index the next one. Rows before it are joined, but
+ * not made. Returns false when there is no such row, and then no next row, or
+ * after an error, which is reported. */
 bool JoinLayer::SkipTo(GIntBig place)
 {
     oj_error error{OJ_OK, ""};
@@ -729,7 +735,7 @@ OGRErr JoinLayer::SetNextByIndex(GIntBig index)
 #endif
 }
 
-/* ---- by FID ------------------------------------------------------------- */
+/* ---- by FID -------------------------------------------------------------- */
 
 oj_status JoinLayer::OpenSingle(oj_error *err)
 {
@@ -742,14 +748,14 @@ oj_status JoinLayer::OpenSingle(oj_error *err)
         m_single.Close();
         return status;
     }
-    /* Messages of the plan were reported before. */
+    /* The messages of planning were reported when the layer was opened. */
     oj_message_list_drop(&m_single.pass.messages);
     m_main.pass.like = &m_single.pass;
     return OJ_OK;
 }
 
-/* One lookup in the input layer where FIDs are the input's and it has random
- * access; else rows are passed over, from where the call before ended if that
+/* One lookup in the input layer if FIDs are the input's and it has random
+ * access. Otherwise rows are skipped, from the end of the last call if that row
  * was before this one. */
 oj_status JoinLayer::Get(int64_t fid, OGRFeatureUniquePtr &feature,
                          oj_error *err)
@@ -763,7 +769,7 @@ oj_status JoinLayer::Get(int64_t fid, OGRFeatureUniquePtr &feature,
                                 : m_single.Get(fid, feature, err);
 }
 
-/* What next rows are stays as it was. */
+/* Does not change the position of GetNextFeature(). */
 OGRFeature *JoinLayer::GetFeature(GIntBig fid)
 {
     oj_error error{OJ_OK, ""};
@@ -775,9 +781,10 @@ OGRFeature *JoinLayer::GetFeature(GIntBig fid)
     return feature.release();
 }
 
-/* ---- counts and extents ------------------------------------------------- */
+/* ---- counts and extents -------------------------------------------------- */
 
-/* A pass whose datasets are not in use. */
+/* Returns a pass whose datasets no thread uses: the main one, or the single one
+ * while rows are read. */
 oj_status JoinLayer::IdlePass(oj_pass **pass, oj_error *err)
 {
     *pass = &m_main.pass;
@@ -790,7 +797,7 @@ oj_status JoinLayer::IdlePass(oj_pass **pass, oj_error *err)
     return oj_pass_reopen(*pass, err);
 }
 
-/* *n -1: not known at this price, or the filters have to be applied to rows. */
+/* *n -1: unknown without force, or rows must be filtered one by one. */
 oj_status JoinLayer::Count(int force, int64_t *n, oj_error *err)
 {
     const bool is_known = IsOneToOne();
@@ -817,7 +824,7 @@ oj_status JoinLayer::Count(int force, int64_t *n, oj_error *err)
     return status;
 }
 
-/* Whoever reads goes on where they were. */
+/* The position of GetNextFeature() is kept. */
 GIntBig JoinLayer::GetFeatureCount(int force)
 {
     oj_error error{OJ_OK, ""};
@@ -835,7 +842,7 @@ GIntBig JoinLayer::GetFeatureCount(int force)
     return n;
 }
 
-/* read: the base class's own way, which reads all rows. */
+/* read: the base class's method, which reads all rows. */
 template <class Read>
 OGRErr JoinLayer::Extent(OGREnvelope *extent, bool force, const Read &read)
 {
@@ -898,7 +905,7 @@ OGRErr JoinLayer::GetExtent(OGREnvelope *extent, int force)
 
 #endif
 
-/* ---- capabilities ------------------------------------------------------- */
+/* ---- capabilities -------------------------------------------------------- */
 
 int JoinLayer::TestCapability(const char *capability) OJ_TELLS
 {
@@ -926,7 +933,7 @@ int JoinLayer::TestCapability(const char *capability) OJ_TELLS
            EQUAL(capability, "ZGeometries");
 }
 
-/* ---- Arrow -------------------------------------------------------------- */
+/* ---- Arrow --------------------------------------------------------------- */
 
 #if OJ_GDAL_IS(3, 6)
 
@@ -935,7 +942,7 @@ oj_status JoinLayer::AdvanceArrow(void *user, int *there, oj_error *err)
     return static_cast<JoinLayer *>(user)->m_main.Advance(there, err);
 }
 
-/* Filters that were set meanwhile count from now on. */
+/* Applies filters that were set while the stream was open. */
 void JoinLayer::CloseArrow(void *user)
 {
     JoinLayer *layer = static_cast<JoinLayer *>(user);
@@ -944,9 +951,9 @@ void JoinLayer::CloseArrow(void *user)
     layer->PushFilters();
 }
 
-/* All rows as a stream of ours in place of GDAL's generic one, which is the
- * answer where a filter is set, or the options or fields ask for what only it
- * has. While it is open there are no other next rows. */
+/* Opens a native stream of all rows. GDAL's generic stream is used if there is
+ * a filter, or if options or fields need it. While the native stream is open,
+ * GetNextFeature() fails. */
 bool JoinLayer::GetArrowStream(struct ArrowArrayStream *stream,
                                CSLConstList options)
 {
@@ -956,7 +963,7 @@ bool JoinLayer::GetArrowStream(struct ArrowArrayStream *stream,
     Reset();
     if (!m_native_arrow || IsFiltered() || m_stream != nullptr ||
         Begin(&error) != OJ_OK || m_main.Begin(&error) != OJ_OK)
-        return true; /* who reads features instead is told */
+        return true; /* a client that reads features gets an error */
     const oj_arrow_rows rows{m_main.cursor, AdvanceArrow, CloseArrow, this};
     m_stream = oj_join_arrow_open(OGRFeatureDefn::ToHandle(m_defn), &rows,
                                   const_cast<char **>(options), stream);
@@ -967,21 +974,21 @@ bool JoinLayer::GetArrowStream(struct ArrowArrayStream *stream,
 
 #endif
 
-/* ---- the dataset -------------------------------------------------------- */
+/* ---- the dataset --------------------------------------------------------- */
 
 class JoinDataset final : public GDALDataset
 {
     JoinLayer m_layer;
 
   public:
-    /* command: its contents are taken over. */
+    /* Takes over the contents of command. */
     JoinDataset(const char *name, const oj_command &command, bool native_arrow)
         : m_layer(this, command, native_arrow)
     {
         SetDescription(name);
     }
 
-    /* false after an error. */
+    /* Returns false after an error. */
     bool Open()
     {
         return m_layer.Open();
@@ -996,7 +1003,7 @@ class JoinDataset final : public GDALDataset
     {
         return i == 0 ? &m_layer : nullptr;
     }
-    /* Geometries are the sources', whatever these have. */
+    /* Any kind of geometry can occur, depending on the sources. */
     int TestCapability(const char *capability) OJ_TELLS override
     {
         return EQUAL(capability, ODsCCurveGeometries) ||
@@ -1006,7 +1013,7 @@ class JoinDataset final : public GDALDataset
     char **GetFileList() override;
 };
 
-/* The specification, and all that the join is made of. */
+/* Lists the spec file and the files of both sides. */
 char **JoinDataset::GetFileList()
 {
     CPLStringList files(GDALDataset::GetFileList(), TRUE);
@@ -1019,10 +1026,10 @@ char **JoinDataset::GetFileList()
     return files.StealList();
 }
 
-/* ---- the driver --------------------------------------------------------- */
+/* ---- the driver ---------------------------------------------------------- */
 
-/* Asked before all other drivers, for every dataset that anybody opens. A file
- * that is there is one, even if it lies in a folder "JOIN:". */
+/* GDAL calls this before the other drivers, for every dataset. An existing file
+ * is not a JOIN: name, even in a folder "JOIN:". */
 int Identify(GDALOpenInfo *info)
 {
     return info->fpL != nullptr
@@ -1030,8 +1037,8 @@ int Identify(GDALOpenInfo *info)
                : oj_dataset_name_words(info->pszFilename) != nullptr;
 }
 
-/* What a file *.ogrjoin says (oj_dataset_name.h); path may be one of GDAL's
- * virtual files. Errors are one line behind the path. */
+/* Reads a file *.ogrjoin (oj_dataset_name.h); path may be one of GDAL's virtual
+ * files. Error texts are appended to the path. */
 oj_status ReadSpec(const char *path, std::string &line, bool &is_relative,
                    oj_error *err)
 {
@@ -1058,7 +1065,7 @@ oj_status ReadSpec(const char *path, std::string &line, bool &is_relative,
                        static_cast<int>(MAX_BYTES));
     const CPLJSONObject root = document.GetRoot();
     if (!is_json || root.GetType() != CPLJSONObject::Type::Object)
-        return oj_fail(err, OJ_ERR_DATA, "it is no JSON object%s%s",
+        return oj_fail(err, OJ_ERR_DATA, "it is not a JSON object%s%s",
                        CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
                        CPLGetLastErrorMsg());
     if (root.GetString("type") != "ogrjoin")
@@ -1076,7 +1083,7 @@ oj_status ReadSpec(const char *path, std::string &line, bool &is_relative,
     return OJ_OK;
 }
 
-/* What a name of words, or of a file, asks for. */
+/* Parses a dataset name: "JOIN:..." or a spec file. */
 oj_status ReadName(const char *name, oj_command *command, oj_error *err)
 {
     oj_error why{OJ_OK, ""};
@@ -1097,8 +1104,8 @@ oj_status ReadName(const char *name, oj_command *command, oj_error *err)
 
 GDALDataset *Open(GDALOpenInfo *info)
 {
-    /* Programs try to update first. An error would be taken for one that
-     * counts. */
+    /* Programs open for update first and fall back to read-only; an error here
+     * would be shown to the user. */
     if (!Identify(info) || info->eAccess == GA_Update)
         return nullptr;
     if (depth >= MAX_DEPTH)
@@ -1134,14 +1141,14 @@ GDALDataset *Open(GDALOpenInfo *info)
     }
 }
 
-/* What a dataset is made of stays where it is: deleting, renaming and copying
- * concern the specification alone. */
+/* Reports a failed file operation. Deleting, renaming and copying affect the
+ * spec file only, not the sources. */
 CPLErr Tell(bool is_done, const char *name, const char *what)
 {
     if (is_done)
         return CE_None;
     CPLError(CE_Failure, CPLE_AppDefined, "the %s cannot be %s",
-             oj_dataset_name_words(name) ? "join, which is no file,"
+             oj_dataset_name_words(name) ? "join, which is not a file,"
                                          : "file of a join",
              what);
     return CE_Failure;

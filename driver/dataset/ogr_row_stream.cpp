@@ -36,7 +36,8 @@ void RowStream::Close()
     oj_pass_close(&pass);
 }
 
-/* What is ignored when rows are begun is not read; it stays so to the end. */
+/* Skips the fields ignored at this point; the selection stays until the stream
+ * is stopped. */
 void RowStream::SkipIgnored()
 {
     for (int64_t i = 0; i < schema->n_fields; i++)
@@ -48,7 +49,8 @@ void RowStream::SkipIgnored()
     }
 }
 
-/* The types of columns are known before the join side is. */
+/* Opens the cursor before the join side is read: it needs only the column
+ * types. */
 oj_status RowStream::OpenCursor(oj_error *err)
 {
     const oj_source &join = pass.job.join;
@@ -60,7 +62,7 @@ oj_status RowStream::OpenCursor(oj_error *err)
     if (defn->GetGeomFieldCount() > 0)
         options.crs = OGR_GFld_GetSpatialRef(
             OGR_FD_GetGeomFieldDefn(OGRFeatureDefn::ToHandle(defn), 0));
-    options.cancel = nullptr; /* rows are made when they are asked for */
+    options.cancel = nullptr; /* rows are made only when they are requested */
     OJ_TRY(oj_row_cursor_open(OGRFeatureDefn::ToHandle(asked), &options,
                               &cursor, err));
     oj_row_cursor_number(cursor, 0);
@@ -89,7 +91,7 @@ oj_status RowStream::Begin(oj_error *err)
     return status;
 }
 
-/* After the last row, or an error. */
+/* Called after the last row or an error. */
 oj_status RowStream::End(oj_status status, oj_error *err)
 {
     has_ended = true;
@@ -116,8 +118,9 @@ oj_status RowStream::Advance(int *there, oj_error *err)
     return status;
 }
 
-/* The next row of the answer; *there 0: it has no more. A driver's stream knows
- * no fields that are not set, its features do: they are NULL either way. */
+/* Makes the next row of the answer; *there 0: it has no more. Unset fields
+ * become NULL, since some drivers distinguish the two in features, but not in
+ * streams. */
 oj_status RowStream::MakeFeature(int *there, OGRFeatureUniquePtr &feature,
                                  oj_error *err)
 {
@@ -182,7 +185,7 @@ oj_status RowStream::Skip(int64_t n, bool *there, oj_error *err)
     return OJ_OK;
 }
 
-/* Row n of the answer. */
+/* Makes row n of the answer. */
 oj_status RowStream::MakeRow(int64_t n, OGRFeatureUniquePtr &feature,
                              oj_error *err)
 {
@@ -207,7 +210,7 @@ oj_status RowStream::Get(int64_t fid, OGRFeatureUniquePtr &feature,
             status = MakeRow(fid, feature, err);
         oj_row_cursor_end(cursor);
     }
-    if (status != OJ_OK) /* the next row opens the pass anew */
+    if (status != OJ_OK) /* the next row reopens the pass */
     {
         CloseCursor();
         status = oj_pass_stop(&pass, status, err);
@@ -216,7 +219,7 @@ oj_status RowStream::Get(int64_t fid, OGRFeatureUniquePtr &feature,
     return status;
 }
 
-/* Where rows are numbered: passes over those before. */
+/* For numbered rows: skips to row fid, from the start if it was passed. */
 oj_status RowStream::GetNumbered(int64_t fid, OGRFeatureUniquePtr &feature,
                                  oj_error *err)
 {

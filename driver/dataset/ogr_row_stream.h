@@ -1,12 +1,12 @@
-/** The rows of a join as features, one after another, on the thread that asks
- *  for them; the join runs ahead on threads of its own (oj_pass.h).
+/** The consecutive rows of a join as features, made on the calling thread; the
+ *  join runs ahead on its own threads (oj_pass.h).
  *
- *   pass opened -> Next, Next, ... [Stop -> filter -> Next, ...] -> Close
+ *    pass opened -> Next, Next, ... [Stop -> filter -> Next, ...] -> Close
  *
- *  Nothing is read before the first row is asked for.  While rows are under way
- *  the datasets of the pass belong to its threads; after Stop() they are the
- *  caller's.  Rows are of one state of the join side, which is read as a whole
- *  before the first one. */
+ *  Nothing is read before the first row is requested.  From then until Stop()
+ *  only the threads of the pass may use its datasets.  All rows see one state
+ *  of the join side, which is read completely before the first row.
+ */
 #ifndef OGR_ROW_STREAM_H
 #define OGR_ROW_STREAM_H
 
@@ -21,32 +21,35 @@ struct RowStream
 {
     oj_pass pass{}; /* opened by oj_pass_open_shared() */
     const oj_schema *schema = nullptr;
-    OGRFeatureDefn *defn = nullptr;  /* of the features that are made */
-    OGRFeatureDefn *asked = nullptr; /* those ignored are not set */
-    bool skips = false;     /* those ignored in asked when rows are begun are
-                               not read, and asked does not change until the
-                               stream is stopped; else other fields can be
-                               ignored between two rows */
-    bool has_ended = false; /* no more rows until it is stopped */
-    oj_row_cursor *cursor = nullptr; /* there while rows are read */
-    oj_table *types = nullptr;       /* the join side's columns, no rows */
-    OGRFeatureUniquePtr spare{};     /* made, and not needed */
-    int64_t position = 0;            /* rows that were made or skipped */
+    /* definition of the features that are made */
+    OGRFeatureDefn *defn = nullptr;
+    /* as defn; fields ignored in it are not set */
+    OGRFeatureDefn *asked = nullptr;
+    /* true: fields ignored in `asked` when reading begins are not read, and
+     * `asked` must not change until Stop(). false: the ignored fields may
+     * change between rows */
+    bool skips = false;
+    bool has_ended = false;          /* no more rows until Stop() */
+    oj_row_cursor *cursor = nullptr; /* not NULL while rows are read */
+    oj_table *types = nullptr;       /* the join side's columns, without rows */
+    OGRFeatureUniquePtr spare{};     /* an unused feature, for the next row */
+    int64_t position = 0;            /* number of rows made or skipped */
 
-    /** Before the first row; both outlive the stream. */
+    /** Sets the definitions before the first row; both must outlive the
+     *  stream. */
     void Define(OGRFeatureDefn *of, const oj_schema *with);
     void CloseCursor();
     void Stop();
     void Close();
     oj_status Begin(oj_error *err);
     oj_status Advance(int *there, oj_error *err);
-    /** feature: the next row, or as it was at the end. */
+    /** feature: the next row; unchanged at the end. */
     oj_status Next(OGRFeatureUniquePtr &feature, oj_error *err);
-    /** Passes over n rows; *there false: there are not so many. */
+    /** Skips n rows; *there false: fewer rows are left. */
     oj_status Skip(int64_t n, bool *there, oj_error *err);
-    /** The row with this FID: by a lookup in the input layer; where rows are
-     *  numbered; or by reading all rows, as with -limit a row counts only where
-     *  it comes before the end. */
+    /** The row with this FID. Get(): by a lookup in the input layer.
+     *  GetNumbered(): for numbered rows. GetSearched(): by reading all rows,
+     *  for -limit, where only rows before the limit exist. */
     oj_status Get(int64_t fid, OGRFeatureUniquePtr &feature, oj_error *err);
     oj_status GetNumbered(int64_t fid, OGRFeatureUniquePtr &feature,
                           oj_error *err);

@@ -1,6 +1,7 @@
-/* "gdal vector join [options] INPUT JOIN OUTPUT" (GDAL 3.12 and later): the
- * options of a join as a dataset, from the same table, and GDAL's own ways of
- * writing what is read from it.  Its format "stream" is the dataset itself. */
+/* "gdal vector join [options] INPUT JOIN OUTPUT" (GDAL 3.12 and later): accepts
+ * the options of a join dataset, from the option table, and writes its rows by
+ * GDAL's own means.  With the format "stream" the result is the dataset
+ * itself. */
 #include "oj_gdal_vector_join.h"
 
 #include "../base/oj_shell_words.h"
@@ -23,14 +24,14 @@
 namespace
 {
 
-/* An option of the table, and what was given for it. */
+/* An option of the table with the values given for it. */
 struct Given
 {
     const oj_option *option;
-    bool is_on = false;               /* flags */
-    std::string text{};               /* one word */
-    std::vector<std::string> texts{}; /* lists */
-    std::vector<double> numbers{};    /* boxes */
+    bool is_on = false;               /* value of a flag */
+    std::string text{};               /* value of an option with one argument */
+    std::vector<std::string> texts{}; /* values of a list */
+    std::vector<double> numbers{};    /* coordinates of a box */
 
     explicit Given(const oj_option *of) : option(of)
     {
@@ -42,7 +43,7 @@ struct Given
     }
 };
 
-/* Those of a join of two datasets; -q and -progress are GDAL's own here. */
+/* 1 for options of a join dataset; -q and -progress are GDAL's own here. */
 bool IsOfJoin(const oj_option *option)
 {
     return option->not_read == nullptr &&
@@ -62,7 +63,8 @@ class VectorJoin final : public GDALAlgorithm
     std::string m_format{};
     std::vector<std::string> m_creation{}, m_layer_creation{};
     bool m_overwrite = false;
-    std::deque<Given> m_given{}; /* arguments point into it */
+    /* a deque, because GDAL's arguments point to its elements */
+    std::deque<Given> m_given{};
 
     void AddOption(const oj_option *option);
     std::vector<std::string> Words() const;

@@ -2,7 +2,7 @@
 #ifndef OJ_GDAL_VECTOR_JOIN_H
 #define OJ_GDAL_VECTOR_JOIN_H
 
-/** Makes it known to GDAL's command; once. */
+/** Registers it with GDAL's command. Call it once. */
 void oj_vector_algorithm_declare(void);
 
 #endif

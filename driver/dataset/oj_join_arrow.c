@@ -12,7 +12,7 @@
 #include <cpl_string.h>
 #include <ogr_recordbatch.h>
 
-/* GDAL has the structs without the guards that others ask for. */
+/* GDAL declares these structs without the guards that other headers use. */
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
 #endif
@@ -26,11 +26,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows that a column is filled with before the next column: so many that their
- * values in it stay in the cache. */
+/* Rows that one column is filled with before the next column: few enough that
+ * their values stay in the cache. */
 #define PLACES_AT_ONCE 256
 
-/* A column of an array that is being filled, some rows at a time.
+/* A column of an array, filled block by block.
  *
  *   format  values                       bytes
  *   b       bits
@@ -38,27 +38,29 @@
  *   l g     8 bytes each
  *   D       int32: days since 1970
  *   t       int32: milliseconds of the day
- *   T       int64: milliseconds since 1970; Z: in UTC, where the zone is known
+ *   T       int64: milliseconds since 1970; Z: in UTC, if the zone is known
  *   u z     int32 offsets [rows + 1]     the texts and binaries
  *   +       int32 offsets [rows + 1]     -, the values of the lists are in item
  *
- * What a row puts there stands from its place on: a row that is given up is
- * written over by the next one.  Rows without value hold zero, or nothing. */
+ * Data is written at the position of its row, so that a row that is given up is
+ * overwritten by the next one.  NULL is stored as zero, or as no bytes.
+ */
 struct array_column
 {
     char format;
-    size_t size;               /* of a value in values; b: 0 */
-    int is_nullable;           /* 0: rows without value are zeroes that count */
-    int64_t limit;             /* most bytes (u z), or values of lists (+) */
-    struct array_column *item; /* +: owned */
-    uint8_t *valid;            /* a bit per row */
+    size_t size;               /* bytes of a value in `values`; b: 0 */
+    int is_nullable;           /* 0: NULL is not marked in `valid` */
+    int64_t limit;             /* maximum bytes (u z), or values of lists (+) */
+    struct array_column *item; /* +: values of the lists; owned */
+    uint8_t *valid;            /* one bit per row */
     void *values;
     char *bytes;
     int64_t cap_valid, cap_values, cap_bytes;
-    int64_t n_expected, n_expected_bytes; /* rows and bytes to make room for */
+    /* rows and bytes to allocate at first */
+    int64_t n_expected, n_expected_bytes;
 };
 
-/* What a child of an array is filled with. */
+/* Source of the values of a child array. */
 enum child_kind
 {
     CHILD_FID,
@@ -69,30 +71,31 @@ enum child_kind
 struct arrow_child
 {
     enum child_kind kind;
-    struct oj_row_column from; /* CHILD_FIELD */
+    struct oj_row_column from; /* for CHILD_FIELD */
     const char *name;
     struct array_column column;
 };
 
 struct oj_join_arrow
 {
-    OGRFeatureDefnH defn;            /* a reference; NULL: not yet taken */
+    /* holds a reference; NULL before opening */
+    OGRFeatureDefnH defn;
     struct oj_arrow_rows rows;       /* cursor NULL: detached */
-    struct ArrowArrayStream generic; /* GDAL's, for its schema */
-    OGRFeatureH scratch;             /* for conversions */
+    struct ArrowArrayStream generic; /* GDAL's stream, for its schema */
+    OGRFeatureH scratch;             /* feature for conversions */
     struct oj_layer_geometry wkb;
     int64_t batch_rows;
     struct arrow_child *child; /* [n_children] */
     int n_children;
 
-    /* Of the rows that come next, all of one answer. */
+    /* Buffer of the next rows, all of one answer. */
     struct oj_row_place place[PLACES_AT_ONCE];
     int64_t at_place, n_places;
     int at_end;
     struct oj_error error;
 };
 
-/* ---- columns ------------------------------------------------------------ */
+/* ---- columns ------------------------------------------------------------- */
 
 static OGRFieldType item_type(OGRFieldType type)
 {
@@ -102,8 +105,9 @@ static OGRFieldType item_type(OGRFieldType type)
                                       : OFTString;
 }
 
-/* An empty column for values of the type as the schema has them; 0 for a format
- * that is left to GDAL, or out of memory. */
+/* Initialises an empty column for values of this OGR type in the schema's Arrow
+ * format. Returns 0 if the format is left to GDAL's generic stream, or memory
+ * ran out. */
 static int init_column(struct array_column *column,
                        const struct ArrowSchema *schema, OGRFieldType type)
 {
@@ -164,8 +168,8 @@ static void put_bit(uint8_t *bits, int64_t i, int value)
         (uint8_t)(value ? bits[i >> 3] | mask : bits[i >> 3] & ~mask);
 }
 
-/* Room for a row, and the offset after it; at first for all that are expected.
- */
+/* Allocates for row `row` and the offset after it; the first time for all
+ * expected rows. */
 static oj_status reserve_row(struct array_column *column, int64_t row,
                              struct oj_error *err)
 {
@@ -175,13 +179,13 @@ static oj_status reserve_row(struct array_column *column, int64_t row,
     OJ_TRY(oj_reserve(&column->values, row + 1, n + 1, &column->cap_values,
                       size, err));
     OJ_ROOM(column->valid, (row + 7) / 8, (n + 7) / 8, column->cap_valid, err);
-    if (is_new) /* the first offset */
+    if (is_new) /* offset 0 */
         memset(column->values, 0, size);
     return OJ_OK;
 }
 
-/* Room, and the bit of valid. Asked for every value: a call only where it
- * grows. */
+/* Allocates for the row and sets its bit in `valid`. Called for every value, so
+ * it calls reserve_row() only to grow. */
 static oj_status reserve_row_and_set_validity(struct array_column *column,
                                               int64_t row, int has_value,
                                               struct oj_error *err)
@@ -192,7 +196,8 @@ static oj_status reserve_row_and_set_validity(struct array_column *column,
     return OJ_OK;
 }
 
-/* from NULL: none. */
+/* Adds n bytes as the value of a row; from NULL: the value is NULL. *fits 0:
+ * nothing was added, because the limit would be exceeded. */
 static oj_status add_bytes(struct array_column *column, int64_t row,
                            const void *from, int64_t n, int *fits,
                            struct oj_error *err)
@@ -215,15 +220,15 @@ static oj_status add_bytes(struct array_column *column, int64_t row,
     return OJ_OK;
 }
 
-/* Seconds are a float, and GDAL rounds like this, too. */
+/* Rounds the seconds, a float, as GDAL does. */
 static int32_t milliseconds_of_day(const OGRField *raw)
 {
     return (raw->Date.Hour * 60 + raw->Date.Minute) * 60000 +
            (int32_t)(raw->Date.Second * 1000 + 0.5);
 }
 
-/* Zones are quarters of an hour from 100, which is UTC; 0: unknown, 1: the
- * local time of wherever it is. */
+/* TZFlag: 100 is UTC, one step is a quarter of an hour; 0: unknown, 1: local
+ * time. */
 static int64_t epoch_milliseconds(const OGRField *raw, int is_utc)
 {
     int64_t moment = oj_value_days(raw) * 86400000 + milliseconds_of_day(raw);
@@ -232,7 +237,7 @@ static int64_t epoch_milliseconds(const OGRField *raw, int is_utc)
     return moment;
 }
 
-/* A value that is there, of a format of fixed size. */
+/* Writes a value that is not NULL, of a format of fixed size. */
 static void write_fixed_size_value(struct array_column *column, int64_t row,
                                    const OGRField *raw)
 {
@@ -269,7 +274,7 @@ static void write_fixed_size_value(struct array_column *column, int64_t row,
     }
 }
 
-/* raw NULL: none. */
+/* raw NULL: the value is NULL. */
 static oj_status add_fixed_size_value(struct array_column *column, int64_t row,
                                       const OGRField *raw, struct oj_error *err)
 {
@@ -284,7 +289,8 @@ static oj_status add_fixed_size_value(struct array_column *column, int64_t row,
     return OJ_OK;
 }
 
-/* Value i of a list. Values like OGR's mark of NULL are values there. */
+/* Adds value i of a list. In lists OGR's markers of NULL are ordinary
+ * values. */
 static oj_status add_item(struct array_column *item, int64_t row,
                           const OGRField *list, int i, int *fits,
                           struct oj_error *err)
@@ -305,7 +311,7 @@ static oj_status add_item(struct array_column *item, int64_t row,
     return add_fixed_size_value(item, row, &raw, err);
 }
 
-/* list NULL: none. */
+/* list NULL: the value is NULL. */
 static oj_status add_list(struct array_column *column, int64_t row,
                           const OGRField *list, int *fits, struct oj_error *err)
 {
@@ -320,7 +326,7 @@ static oj_status add_list(struct array_column *column, int64_t row,
     return OJ_OK;
 }
 
-/* ---- open and close ----------------------------------------------------- */
+/* ---- open and close ------------------------------------------------------ */
 
 static void close_stream(struct oj_join_arrow *s)
 {
@@ -339,7 +345,7 @@ static void close_stream(struct oj_join_arrow *s)
     oj_free(s);
 }
 
-/* Others ask for what only GDAL's generic stream does. */
+/* Other options need GDAL's generic stream. */
 static int are_all_stream_options_known(char **options)
 {
     static const char *const known[] = {"INCLUDE_FID", "MAX_FEATURES_IN_BATCH",
@@ -357,7 +363,7 @@ static int64_t batch_rows_of(char **options)
     return n <= 0 ? 1 : n == INT_MAX ? INT_MAX - 1 : n;
 }
 
-/* 32-bit offsets; GDAL has the option for its own streams. */
+/* Limited by 32-bit offsets, or by GDAL's option for its own streams. */
 static int64_t max_batch_bytes(void)
 {
     const char *text = CPLGetConfigOption("OGR_ARROW_MEM_LIMIT", NULL);
@@ -365,7 +371,7 @@ static int64_t max_batch_bytes(void)
     return limit > 0 && limit < INT32_MAX ? limit : INT32_MAX;
 }
 
-/* The number of the cursor's column for a field. */
+/* Index of the cursor's column for a field. */
 static int find_cursor_column(const struct oj_join_arrow *s, int field)
 {
     const struct oj_row_sources *sources =
@@ -378,8 +384,8 @@ static int find_cursor_column(const struct oj_join_arrow *s, int field)
     return -1;
 }
 
-/* The next child, for values of the type; 0 where they do not fit into the
- * schema's column, or there is none left. */
+/* Initialises the next child for values of this type; returns 0 if the schema
+ * has no child left, or one of another format. */
 static int init_child(struct oj_join_arrow *s, enum child_kind kind,
                       OGRFieldType type, const char *name,
                       const struct ArrowSchema *parent)
@@ -390,14 +396,14 @@ static int init_child(struct oj_join_arrow *s, enum child_kind kind,
     child->kind = kind;
     child->name = name;
     child->column.limit = max_batch_bytes();
-    /* An empty geometry stands for a NULL that the definition forbids: left to
-     * GDAL. */
+    /* If the geometry is not nullable, NULL must become an empty geometry,
+     * which is left to GDAL's generic stream. */
     return init_column(&child->column, parent->children[s->n_children++],
                        type) &&
            (kind != CHILD_GEOMETRY || child->column.is_nullable);
 }
 
-/* The schema says of each child what it is filled with: FIDs, the fields that
+/* Initialises the children in the order of the schema: FIDs, the fields that
  * are not ignored, the geometry. */
 static int init_children(struct oj_join_arrow *s,
                          const struct ArrowSchema *schema, char **options)
@@ -448,9 +454,10 @@ static int init_stream_columns(struct oj_join_arrow *s, OGRFeatureDefnH defn,
     return done;
 }
 
-/* ---- batches ------------------------------------------------------------ */
+/* ---- batches ------------------------------------------------------------- */
 
-/* Where values of the answer lie that can stay as they are. */
+/* Finds columns of the answer's arrays whose values can be copied
+ * unconverted. */
 static void find_zero_copy_column_sources(struct oj_join_arrow *s)
 {
     const struct oj_batch *batch = oj_row_cursor_sources(s->rows.cursor)->batch;
@@ -465,8 +472,8 @@ static void find_zero_copy_column_sources(struct oj_join_arrow *s)
     }
 }
 
-/* Places of n rows or fewer, unless there are some; at_end where there are
- * none. */
+/* Fills the buffer with up to n rows if it is empty; sets at_end when no rows
+ * are left. */
 static oj_status fetch_next_output_rows(struct oj_join_arrow *s, int64_t n,
                                         struct oj_error *err)
 {
@@ -488,7 +495,7 @@ static oj_status fetch_next_output_rows(struct oj_join_arrow *s, int64_t n,
     return OJ_OK;
 }
 
-/* Of n rows from row on. */
+/* Appends the values of n numeric rows, as rows row, row + 1, ... */
 static oj_status append_numbers_of_rows(struct arrow_child *child,
                                         const struct oj_row_place *place,
                                         int64_t n, int64_t row,
@@ -511,8 +518,8 @@ static oj_status append_numbers_of_rows(struct arrow_child *child,
     return OJ_OK;
 }
 
-/* Geometries are ISO WKB, little-endian: the bytes that OGR writes for the
- * feature. */
+/* Appends one row. Geometries are ISO WKB, little-endian, byte for byte as OGR
+ * writes them for the feature. */
 static oj_status add_row_to_child(struct oj_join_arrow *s,
                                   struct arrow_child *child,
                                   const struct oj_row_place *place, int64_t row,
@@ -540,8 +547,8 @@ static oj_status add_row_to_child(struct oj_join_arrow *s,
                                  : add_fixed_size_value(column, row, at, err);
 }
 
-/* *n rows at place, from row on; *n becomes the number of those that fit into
- * all columns. */
+/* Appends *n rows, as rows row, row + 1, ...; *n becomes the number that fits
+ * into all columns. */
 static oj_status append_output_rows(struct oj_join_arrow *s,
                                     const struct oj_row_place *place,
                                     int64_t *n, int64_t row,
@@ -580,7 +587,7 @@ static int64_t count_nulls(const struct array_column *column, int64_t n_rows)
     return n;
 }
 
-/* Hands the first n_rows rows over to array. No buffer but that of valid is
+/* Moves the first n_rows rows into array. Only the buffer of `valid` may be
  * NULL. */
 static oj_status hand_column_over_to_array(struct array_column *column,
                                            int64_t n_rows,
@@ -590,7 +597,7 @@ static oj_status hand_column_over_to_array(struct array_column *column,
     int has_bytes = column->format == 'u' || column->format == 'z';
     OJ_TRY(oj_arrow_array_make(has_bytes ? 3 : 2, column->item != NULL, array,
                                err));
-    if (column->values == NULL) /* of lists that are all empty */
+    if (column->values == NULL) /* a column of empty lists only */
         OJ_TRY(reserve_row_and_set_validity(column, 0, 0, err));
     if (has_bytes)
         OJ_ROOM(column->bytes, 0, 1, column->cap_bytes, err);
@@ -599,7 +606,7 @@ static oj_status hand_column_over_to_array(struct array_column *column,
                                          ((int32_t *)column->values)[n_rows],
                                          array->children[0], err));
     column->n_expected = n_rows;
-    if (has_bytes) /* and a sixteenth more */
+    if (has_bytes) /* expect a sixteenth more for the next array */
         column->n_expected_bytes =
             17 * (int64_t)((int32_t *)column->values)[n_rows] / 16;
     array->length = n_rows;
@@ -634,13 +641,13 @@ static oj_status make_record_batch_array(struct oj_join_arrow *s,
     return OJ_OK;
 }
 
-/* array->release is NULL at the end of the stream. */
+/* Fills the next array; array->release is NULL at the end of the stream. */
 static oj_status next_array(struct oj_join_arrow *s, struct ArrowArray *array,
                             struct oj_error *err)
 {
     int64_t n_rows = 0;
     find_zero_copy_column_sources(
-        s); /* somebody else may have read the layer */
+        s); /* another reader may have moved the cursor */
     while (n_rows < s->batch_rows)
     {
         int64_t n = s->batch_rows - n_rows, n_fit;
@@ -660,14 +667,14 @@ static oj_status next_array(struct oj_join_arrow *s, struct ArrowArray *array,
     return n_rows > 0 ? make_record_batch_array(s, n_rows, array, err) : OJ_OK;
 }
 
-/* ---- the stream's functions --------------------------------------------- */
+/* ---- the stream's functions ---------------------------------------------- */
 
 static int is_detached(const struct oj_join_arrow *s)
 {
     return s->rows.cursor == NULL;
 }
 
-/* What a client is answered whose stream was detached. */
+/* Fails a call on a detached stream. */
 static int report_detached(struct oj_join_arrow *s)
 {
     if (s->error.status == OJ_OK)
@@ -678,7 +685,7 @@ static int report_detached(struct oj_join_arrow *s)
     return EINVAL;
 }
 
-/* EINVAL where other fields are ignored than when the stream was opened. */
+/* EINVAL when the ignored fields have changed since the stream was opened. */
 static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
 {
     struct oj_join_arrow *s = stream->private_data;

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Adds the path as it is seen from the folder, behind a letter or none. */
+/* Adds a path relative to folder, after a prefix (a letter, or ""). */
 static void add_relative_path(char ***words, const char *before,
                               const char *path, const char *folder)
 {
@@ -24,8 +24,8 @@ static void add_relative_path(char ***words, const char *before,
     CPLFree(made);
 }
 
-/* The words without the destination and options of this run alone, paths as
- * they are seen from the folder of the file. */
+/* The words without destination and without options of this run only; paths are
+ * relative to the file's folder. */
 static char **choose_words(const struct oj_command *command, const char *folder)
 {
     char **words = NULL;
@@ -59,7 +59,7 @@ static char **choose_words(const struct oj_command *command, const char *folder)
     return words;
 }
 
-/* Opens what the file would say, as one who reads it there. */
+/* Checks that the join opens from the folder of the file. */
 static oj_status check_spec(const char *line, const char *folder,
                             struct oj_error *err)
 {
@@ -84,11 +84,11 @@ static oj_status check_name(const struct oj_command *command,
     if (!oj_dataset_name_is_file(command->write_spec))
         return oj_fail(err, OJ_ERR_ARG,
                        "-write_spec %s: the name must end in .ogrjoin, by "
-                       "which GDAL knows such a file",
+                       "which GDAL recognises such a file",
                        command->write_spec);
     if (!command->output.overwrite && lstat(command->write_spec, &info) == 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "-write_spec: %s is there already; -overwrite replaces "
+                       "-write_spec: %s exists already; -overwrite replaces "
                        "it",
                        command->write_spec);
     if (stat(folder[0] != '\0' ? folder : ".", &info) != 0 ||

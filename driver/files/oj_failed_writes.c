@@ -10,12 +10,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* GDAL takes a handler by the beginning of a path, hands it the rest, and its
- * Unlink() removes that rest by the system's unlink() instead of the callback.
- * So the rest has to be an absolute path, which it is behind this prefix. */
+/* GDAL chooses a handler by a prefix of the path and passes it the rest, and
+ * its Unlink() removes that rest by the system's unlink() instead of the
+ * callback. With this prefix the rest is an absolute path. */
 static const char prefix[] = "/./.";
 
-/* A folder that is watched. */
+/* A watched folder. */
 struct watched_folder
 {
     char *path; /* without the prefix */
@@ -23,18 +23,20 @@ struct watched_folder
     struct watched_folder *next;
 };
 
-static struct watched_folder *folders; /* under folders_lock */
+/* list of watched folders; guarded by folders_lock */
+static struct watched_folder *folders;
 static pthread_mutex_t folders_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* A file as the callbacks get it. */
+/* An open file, as passed to the callbacks. */
 struct watched_file
 {
     VSILFILE *file;
-    struct watched_folder *folder; /* NULL: of none, or only read */
+    /* NULL: in no watched folder, or opened for reading only */
+    struct watched_folder *folder;
 };
 
-/* The link to the folder that path is, or lies in; to NULL where there is
- * none. */
+/* Link of the list that points to the folder at or above path; the last link,
+ * which is NULL, if none is. */
 static struct watched_folder **find_folder(const char *path)
 {
     struct watched_folder **at = &folders;
@@ -57,7 +59,7 @@ static struct watched_folder *folder_of(const char *path)
     return folder;
 }
 
-/* Keeps the errno of a call that failed, EIO where it left none. */
+/* Records the folder's first errno when a call failed; EIO if errno is 0. */
 static void keep_error(const struct watched_file *f, int has_failed)
 {
     int none = 0, number = errno != 0 ? errno : EIO;
@@ -69,8 +71,7 @@ static void keep_error(const struct watched_file *f, int has_failed)
 
 static void *open_file(void *user, const char *path, const char *access)
 {
-    /* GDAL's memory, as what it opens the file with: it reports if there is
-     * none. */
+    /* Allocated by GDAL, whose allocator reports when memory is short. */
     struct watched_file *f = VSIMalloc(sizeof *f);
     (void)user;
     if (f == NULL)
@@ -111,7 +112,7 @@ static size_t read_file(void *file, void *bytes, size_t size, size_t n)
     return VSIFReadL(bytes, size, n, ((struct watched_file *)file)->file);
 }
 
-/* What is buffered is written before. */
+/* Seeking first writes buffered bytes, so that it can fail, too. */
 static int seek_file(void *file, vsi_l_offset offset, int whence)
 {
     struct watched_file *f = file;

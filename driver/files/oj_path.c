@@ -22,7 +22,7 @@ int oj_path_is_same_file(const char *a, const char *b)
            x.st_ino == y.st_ino;
 }
 
-/* n_a bytes of a, and b, c and d. */
+/* Concatenates the first n_a bytes of a, and b, c and d. CPLFree(). */
 static char *concatenate_path_parts(size_t n_a, const char *a, const char *b,
                                     const char *c, const char *d)
 {
@@ -32,8 +32,8 @@ static char *concatenate_path_parts(size_t n_a, const char *a, const char *b,
     return made;
 }
 
-/* Length of "/vsizip/", "/vsizip//vsigzip/" and the like before the path of the
- * archive. */
+/* Length of the prefix before the path of an archive: "/vsizip/",
+ * "/vsizip//vsigzip/", ... */
 static size_t archive_prefix_length(const char *name)
 {
     static const char *const archives[] = {"/vsizip/", "/vsitar/", "/vsigzip/",
@@ -53,7 +53,8 @@ static size_t archive_prefix_length(const char *name)
     return n;
 }
 
-/* "GPKG:", "WFS:": letters and a colon, before any slash or dot. */
+/* 1 for names such as "GPKG:..." and "WFS:...": word characters, then a
+ * colon. */
 static int looks_like_connection(const char *name)
 {
     size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW"
@@ -70,7 +71,7 @@ static int exists_in(const char *folder, const char *name)
     return n > 0 && n < (int)sizeof path && stat(path, &info) == 0;
 }
 
-/* folder: where name is meant to be. */
+/* folder: the folder that name would be relative to. */
 static int is_relative(const char *folder, const char *name)
 {
     if (name[0] == '\0' || strchr("/\\<{[", name[0]) != NULL ||
@@ -91,7 +92,8 @@ char *oj_path_resolve(const char *folder, const char *name)
         n, name, folder, folder[n_folder - 1] == '/' ? "" : "/", name + n);
 }
 
-/* Takes "./" and "../" off path, the latter with the last folder of here. */
+/* Removes "./" and "../" from the start of path; "../" also removes the last
+ * folder of `here`. */
 static const char *resolve_dot_folders(char *here, const char *path)
 {
     for (;;)
@@ -112,8 +114,8 @@ static const char *resolve_dot_folders(char *here, const char *path)
     }
 }
 
-/* Bytes that both have in common, up to the end of a folder's name: the folder
- * is /a/b, the path /a/c/d: 2. */
+/* Length of the common path in bytes, up to a slash: 2 for the folder /a/b and
+ * the path /a/c/d. */
 static size_t common_folders_length(const char *folder, const char *path)
 {
     size_t common = 0;
@@ -134,7 +136,8 @@ char *oj_path_make_relative(const char *folder, const char *name)
     if (!is_relative("", path) || getcwd(to, sizeof to) == NULL ||
         realpath(folder[0] != '\0' ? folder : ".", from) == NULL)
         return CPLStrdup(name);
-    /* Both absolute, without links above the current folder; "" is the root. */
+    /* Both are absolute and contain no links up to the current folder; "" is
+     * the root. */
     from[strcmp(from, "/") == 0 ? 0 : strlen(from)] = '\0';
     to[strcmp(to, "/") == 0 ? 0 : strlen(to)] = '\0';
     path = resolve_dot_folders(to, path);
@@ -143,7 +146,7 @@ char *oj_path_make_relative(const char *folder, const char *name)
         (int)(sizeof to - n_to))
         return CPLStrdup(name);
     common = common_folders_length(from, to);
-    if (common > 0 || from[0] == '\0') /* else as it is */
+    if (common > 0 || from[0] == '\0') /* otherwise `to` stays absolute */
     {
         for (const char *c = from + common; *c != '\0'; c++)
         {
@@ -153,7 +156,8 @@ char *oj_path_make_relative(const char *folder, const char *name)
         way = to + common;
         way += strspn(way, "/");
     }
-    /* "./-a.gpkg" is a name, "-a.gpkg" would be an option. */
+    /* A name that begins with a hyphen would be taken for an option:
+     * "./-a.gpkg". */
     return concatenate_path_parts(
         n, name, up[0] == '\0' && way[0] == '-' ? "./" : "", up, way);
 }

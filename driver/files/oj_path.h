@@ -1,27 +1,28 @@
-/** Paths: which of them are one file, and names of datasets in a file that
- * speaks of its neighbours: where they lead when one stands elsewhere.
+/** Paths: whether two are one file, and conversion of dataset names between
+ *  relative to a folder and relative to the current folder (a spec file names
+ *  its layers relative to itself).
  *
- *  Only plain relative paths depend on where one stands, also behind /vsizip/
- *  and its like.  Absolute ones, URLs, connections ("PG:...", "JOIN:...") and
- *  texts that are datasets themselves (XML, JSON) do not.
+ *  Only plain relative paths depend on a folder, also behind /vsizip/ and
+ *  similar prefixes.  Absolute paths, URLs, connections ("PG:...", "JOIN:...")
+ *  and texts that are datasets themselves (XML, JSON) stay unchanged.
  */
 #ifndef OJ_PATH_H
 #define OJ_PATH_H
 
-/** 1 when both are the same text, or both are there and are one file. */
+/** 1 when both texts are equal, or both name one existing file. */
 int oj_path_is_same_file(const char *a, const char *b);
 
-/** What name, written in a file in this folder, is from here; CPLFree().
- *  folder: "" for the current one. */
+/** Converts a name that is relative to folder ("": the current one) into a name
+ *  relative to the current folder. CPLFree(). */
 char *oj_path_resolve(const char *folder, const char *name);
 
-/** What to write in a file in this folder for what is name from here, so that
- *  oj_path_resolve() leads there, also when both are moved together.
- *  CPLFree(). Names that are not relative stay. */
+/** Inverse of oj_path_resolve(): makes name relative to folder, so that it
+ *  stays valid when folder and file are moved together. Names that are not
+ *  relative paths are copied. CPLFree(). */
 char *oj_path_make_relative(const char *folder, const char *name);
 
-/** The folder that path lies in, without the last slash ("/" keeps it), or none
- *  where it has none.  As all of CPLSPrintf(): kept for a few calls. */
+/** The folder part of path without its last slash ("/" keeps it), or `none` if
+ *  path has no slash. From CPLSPrintf(): overwritten after a few more calls. */
 const char *oj_path_folder(const char *path, const char *none);
 
 #endif

@@ -32,7 +32,7 @@ static const char probe_name[] = ".probe";
 enum
 {
     PROBE_BYTES = 65536,
-    NAME_SIZE = 512 /* of a temporary folder's name */
+    NAME_SIZE = 512 /* maximum size of a temporary folder's name */
 };
 
 static oj_status fail_system(struct oj_error *err, const char *what,
@@ -41,7 +41,8 @@ static oj_status fail_system(struct oj_error *err, const char *what,
     return oj_fail(err, OJ_ERR_IO, "%s %s: %s", what, path, strerror(errno));
 }
 
-/* A path in a folder. As all of CPLSPrintf(): kept for a few calls. */
+/* Joins folder and name. From CPLSPrintf(): overwritten after a few more
+ * calls. */
 static const char *path_in_folder(const char *folder, const char *name)
 {
     return CPLSPrintf("%s/%s", folder, name);
@@ -49,13 +50,13 @@ static const char *path_in_folder(const char *folder, const char *name)
 
 /* ---- folders ------------------------------------------------------------- */
 
-/* Name of the temporary folder in its destination. */
+/* Name of the temporary folder within its destination. */
 static const char *folder_name(const struct oj_temporary *t)
 {
     return CPLGetFilename(t->folder);
 }
 
-/* Splits final into the folder, made absolute, and the name. */
+/* Splits final into its folder, made absolute, and its name. */
 static oj_status split_path(const char *final, struct oj_temporary *t,
                             struct oj_error *err)
 {
@@ -73,7 +74,8 @@ static oj_status split_path(const char *final, struct oj_temporary *t,
     return OJ_OK;
 }
 
-/* How the name of a temporary folder for this destination begins. */
+/* Fills start with the prefix of the temporary folders' names for this
+ * output. */
 static void temporary_name_prefix(const struct oj_temporary *t, char *start,
                                   size_t size)
 {
@@ -86,7 +88,7 @@ static void temporary_name_prefix(const struct oj_temporary *t, char *start,
     snprintf(start + strlen(start), size - strlen(start), "%s", mark);
 }
 
-/* 1 when the file holds the name. */
+/* 1 when the content of the file equals name. */
 static int holds_name(int file, const char *name)
 {
     char text[NAME_SIZE];
@@ -95,8 +97,8 @@ static int holds_name(int file, const char *name)
            memcmp(text, name, (size_t)n) == 0;
 }
 
-/* The lock of a folder, held now, when it is what a run of this user has left
- * there and that run is gone; else -1. */
+/* Descriptor of the locked .lock of a folder that a run of this user left
+ * behind and that no process holds any more; else -1. */
 static int take_stale_lock(int folder, const char *name)
 {
     struct stat info;
@@ -141,8 +143,9 @@ static void remove_stale_folders(const struct oj_temporary *t)
     (void)oj_folder_each(t->destination_file, remove_if_stale, start);
 }
 
-/* GDAL opens the members by a path: one that leads to this folder, whatever is
- * put under its name meanwhile, and whose failed writes are noticed. */
+/* Sets t->way, the path by which GDAL opens the members: it leads to this
+ * folder even if another one takes its name, and its failed writes are
+ * recorded. */
 static oj_status choose_way(struct oj_temporary *t, struct oj_error *err)
 {
     const char *prefix = oj_failed_writes_prefix();
@@ -160,7 +163,8 @@ static oj_status choose_way(struct oj_temporary *t, struct oj_error *err)
 
 static oj_status fail_replaced(struct oj_temporary *t, struct oj_error *err)
 {
-    oj_cancel_drop_temporary(t->folder_file); /* it is not to be emptied */
+    /* the folder must not be emptied */
+    oj_cancel_drop_temporary(t->folder_file);
     close(t->folder_file);
     t->folder_file = -1;
     return oj_fail(err, OJ_ERR_IO,
@@ -198,15 +202,16 @@ static oj_status make_folder(struct oj_temporary *t, struct oj_error *err)
                : fail_replaced(t, err);
 }
 
-/* 1 when both belong to one user, whoever that is on this file system. */
+/* 1 when both files have the same owner. On a network file system the owner can
+ * differ from the user of the process. */
 static int have_one_owner(int a, int b)
 {
     struct stat x, y;
     return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_uid == y.st_uid;
 }
 
-/* Under its own name the file is locked and complete from the beginning on, so
- * that no other run finds it free. */
+/* The file gets its final name only when it is locked and complete, so that no
+ * other run finds it unlocked. */
 static oj_status create_lock_file(struct oj_temporary *t, struct oj_error *err)
 {
     static const char unlocked[] = ".lock-new";
@@ -217,7 +222,8 @@ static oj_status create_lock_file(struct oj_temporary *t, struct oj_error *err)
                            path_in_folder(t->folder, lock_name));
     if (!have_one_owner(t->lock, t->folder_file))
         return fail_replaced(t, err);
-    /* File systems without locks: the worst is a folder that stays. */
+    /* Fails on file systems without locks; then a folder that a killed run
+     * leaves is never removed. */
     (void)!flock(t->lock, LOCK_EX | LOCK_NB);
     errno = ENOSPC;
     if (write(t->lock, name, strlen(name)) != (ssize_t)strlen(name) ||
@@ -227,7 +233,7 @@ static oj_status create_lock_file(struct oj_temporary *t, struct oj_error *err)
     return OJ_OK;
 }
 
-/* It may be one that can be written and searched, but not read. */
+/* O_PATH: the folder may be writable and searchable, but not readable. */
 static oj_status open_destination(struct oj_temporary *t, struct oj_error *err)
 {
     t->destination_file =
@@ -237,8 +243,8 @@ static oj_status open_destination(struct oj_temporary *t, struct oj_error *err)
                : fail_system(err, "cannot write into folder", t->destination);
 }
 
-/* Another user may have given the name of the folder to another one: that one
- * stays, unless it is empty, too. */
+/* rmdir by name: if another user has put another folder under this name, it is
+ * removed only if it is empty. */
 static void close_temporary(struct oj_temporary *t)
 {
     if (t->way[0] != '\0')
@@ -300,7 +306,8 @@ oj_status oj_temporary_probe(const struct oj_temporary *t, struct oj_error *err)
     ok = oj_write_at(file, 0, zeros, sizeof zeros) == 0;
     ok = fsync(file) == 0 && ok;
     ok = close(file) == 0 && ok;
-    unlinkat(t->folder_file, probe_name, 0); /* else it goes with the folder */
+    /* if this fails, the file is removed with the folder */
+    unlinkat(t->folder_file, probe_name, 0);
     if (!ok)
         return oj_fail(err, OJ_ERR_IO, "cannot write the output into %s: %s",
                        t->destination, strerror(errno));
@@ -325,7 +332,7 @@ static int add_member(int folder, const char *name, void *to)
     return 0;
 }
 
-/* Names of all members; the main one is last. Freed with CSLDestroy. */
+/* Names of all members, the main one last. Free with CSLDestroy(). */
 static char **list_output_files_main_last(const struct oj_temporary *t)
 {
     struct members members = {NULL, t->name, 0};
@@ -345,8 +352,7 @@ static int is_among_old_files(char **old, const char *path)
     return 0;
 }
 
-/* SQLite takes journals by their names, and would roll one back into a file
- * that it never belonged to. */
+/* SQLite finds journals by name, and would apply an old one to a new file. */
 static const char *const journals[] = {"-journal", "-wal", "-shm"};
 
 static oj_status check_no_journals(const char *target, struct oj_error *err)
@@ -383,7 +389,7 @@ static oj_status check_targets_replaceable(const struct oj_temporary *t,
     return OJ_OK;
 }
 
-/* Where files are replaced, by those that are there. */
+/* Gives a new file the permissions of the file that it replaces. */
 static void copy_permissions(const struct oj_temporary *t, const char *name)
 {
     struct stat info;
@@ -392,7 +398,8 @@ static void copy_permissions(const struct oj_temporary *t, const char *name)
         (void)!fchmodat(t->folder_file, name, info.st_mode & 0777, 0);
 }
 
-/* With their permissions, while an interrupt may still end the run. */
+/* Syncs the members and copies permissions; until this ends, an interrupt still
+ * ends the run. */
 static oj_status bring_members_to_disk(const struct oj_temporary *t,
                                        char **members, char **old,
                                        struct oj_error *err)
@@ -408,8 +415,8 @@ static oj_status bring_members_to_disk(const struct oj_temporary *t,
     return OJ_OK;
 }
 
-/* A rename cannot replace a folder that holds something; swap the two, and the
- * old one goes with the temporary folder. */
+/* rename() cannot replace a folder that is not empty: the two are exchanged,
+ * and the old one is removed with the temporary folder. */
 static int rename_or_exchange_folder(const struct oj_temporary *t,
                                      const char *name)
 {
@@ -423,8 +430,8 @@ static int rename_or_exchange_folder(const struct oj_temporary *t,
     return -1;
 }
 
-/* 1 for a/out.dbf when t is about a/out.shp: a file next to it that differs in
- * the extension only. */
+/* 1 when path differs from the output in the extension only: a/out.dbf for
+ * a/out.shp. */
 static int is_sidecar(const struct oj_temporary *t, const char *path)
 {
     const char *name = CPLGetFilename(path);
@@ -437,8 +444,8 @@ static int is_sidecar(const struct oj_temporary *t, const char *path)
            strcmp(resolved, t->destination) == 0;
 }
 
-/* Members of the old dataset that the new one does not have, such as an index
- * that would not fit it. */
+/* Removes members of the old dataset that the new one does not have, e.g. an
+ * index that would not fit. */
 static void remove_old_sidecars(const struct oj_temporary *t, char **members,
                                 char **old)
 {

@@ -17,8 +17,8 @@ static oj_status fail_to_write(const char *option, const char *path,
                    strerror(errno));
 }
 
-/* A name of one of the two streams, which can be a file that a shell has opened
- * and that others write to: opened once more, it would be cut. */
+/* The stream that path names (/dev/stdout ...), or NULL. It may be a file that
+ * the shell opened and others write to: opening it again would truncate it. */
 static FILE *standard_stream_of(const char *path)
 {
     if (oj_words_find("/dev/stdout|/dev/fd/1|/vsistdout/|/vsistdout", path) >=
@@ -32,16 +32,17 @@ int oj_text_file_is_stdout(const char *path)
     return standard_stream_of(path) == stdout;
 }
 
-/* A device, a pipe or a link stays what it is: written as it stands. */
+/* 1 for a device, a pipe or a link, which is written in place instead of
+ * replaced. */
 static int is_not_regular_file(const char *path)
 {
     struct stat file;
     return lstat(path, &file) == 0 && !S_ISREG(file.st_mode);
 }
 
-/* A link that a third user has put there would choose a file of this user's
- * that is cut: links count that this user, root or the owner of the folder has
- * made, and lead somewhere. */
+/* A link made by a third user could redirect the write to one of this user's
+ * files, which would be truncated. Accepted are links of this user, of root or
+ * of the folder's owner, if their target exists. */
 static oj_status check_link(const char *option, const char *path,
                             struct oj_error *err)
 {
@@ -57,12 +58,14 @@ static oj_status check_link(const char *option, const char *path,
                        "the file itself",
                        option, path);
     if (stat(path, &target) != 0 && errno == ENOENT)
-        return oj_fail(err, OJ_ERR_IO, "-%s: %s is a link to nowhere", option,
+        return oj_fail(err, OJ_ERR_IO,
+                       "-%s: %s is a link whose target does not exist", option,
                        path);
     return OJ_OK;
 }
 
-/* Writes an open file and closes it; errno says why, where this is 0. */
+/* Writes to an open file and closes it. Returns 0 on failure, with errno
+ * set. */
 static int write_and_close(int descriptor, void (*write)(FILE *, const void *),
                            const void *user)
 {
@@ -81,7 +84,7 @@ static int write_and_close(int descriptor, void (*write)(FILE *, const void *),
     return fclose(file) == 0 && is_good;
 }
 
-/* 0: errno says why. */
+/* Writes in place. Returns 0 on failure, with errno set. */
 static int write_existing(const char *path, void (*write)(FILE *, const void *),
                           const void *user)
 {

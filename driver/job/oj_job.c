@@ -26,30 +26,29 @@
 #ifdef __GLIBC__
 #endif
 
-/* Pairs of one answer: what more rows have comes in the next. 28 bytes a pair
- * are held, and three answers at a time. */
+/* Maximum pairs of one answer; the pairs of further rows come in the next
+ * answer. A pair takes 28 bytes, and three answers are in memory at a time. */
 #define MAX_BATCH_PAIRS (INT64_C(4) << 20)
 
-/* Of -memory, what a pair may take: three answers in flight, and what a join in
- * tiles keeps in between. */
+/* Share of -memory: bytes planned per pair, for three answers in flight and the
+ * intermediate answers of a join in tiles. */
 #define BYTES_PER_PAIR 512
 #define LEAST_BATCH_PAIRS 16384
 
-/* Of -memory, what a row may take: of three batches in flight, and of one where
- * the join side is in tiles, with its answer and what the join makes of it. */
+/* Share of -memory: bytes planned per row, for three batches in flight (BATCH)
+ * or one batch joined with tiles (TILED), each with its answer and scratch. */
 #define BYTES_PER_BATCH_ROW 1024
 #define BYTES_PER_TILED_ROW 512
 #define LEAST_BATCH 4096
 
-/* Bytes of pairs of -one_to_one that are held in memory; of -memory the share.
- * Besides, what is held of a join feature. */
+/* -one_to_one: bytes of pairs held in memory; with -memory, its HELD_SHARE-th
+ * part. Each join feature takes BYTES_PER_CHOSEN more. */
 #define MOST_HELD (INT64_C(512) << 20)
 #define HELD_SHARE 8
 #define BYTES_PER_CHOSEN 48
 
-/* What a reference (-validate) makes of a join side, beside what the join
- * itself makes of it: so many times as much, at most (GEOS's objects for single
- * points). */
+/* -validate: upper bound of a reference's memory as a multiple of the join's
+ * own (reached by GEOS objects of single points). */
 #define REFERENCE_SHARE 5
 
 static int64_t max_pairs_per_batch(const struct oj_command *command)
@@ -60,7 +59,7 @@ static int64_t max_pairs_per_batch(const struct oj_command *command)
     return most > LEAST_BATCH_PAIRS ? most : LEAST_BATCH_PAIRS;
 }
 
-/* Without -threads as many as GDAL's own algorithms may have. 0: all. */
+/* Threads of the join: without -threads, GDAL_NUM_THREADS. 0: all. */
 static int n_threads(const struct oj_command *command)
 {
     const char *n = CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS");
@@ -83,7 +82,7 @@ struct oj_options oj_job_options(const struct oj_command *command)
     return options;
 }
 
-/* The names in the order of other programs: inputs first. */
+/* Adds a hint to an error: other programs name the inputs first. */
 static oj_status explain_argument_order(const struct oj_command *command,
                                         oj_status status, struct oj_error *err)
 {
@@ -100,8 +99,8 @@ static oj_status explain_argument_order(const struct oj_command *command,
                    bare.message);
 }
 
-/* Rows are counted only for the progress, and those of a SELECT, whose count
- * can take as long as reading them, only where it was asked for. */
+/* The row count serves the progress bar only. Counting a SELECT can take as
+ * long as reading it, so this is done only if -progress is given. */
 static void decide_progress_and_row_count(struct oj_job *job)
 {
     const struct oj_command *command = job->command;
@@ -115,13 +114,13 @@ static void decide_progress_and_row_count(struct oj_job *job)
     if (command->progress || !job->input.is_result_set)
         job->n_expected = oj_source_count(&job->input, command->limit);
     if (job->n_expected < 0 && command->progress)
-        oj_notice("no progress is shown: the number of input rows is not known "
+        oj_notice("no progress is shown: the number of input rows is unknown "
                   "beforehand");
     if (job->n_expected < 0)
         job->show_progress = 0;
 }
 
-/* 1 when the two names are of one file, which need not be there yet. */
+/* 1 when both names are one file, which need not exist. */
 static int is_same_path(const char *a, const char *b)
 {
     return oj_path_is_same_file(a, b) ||
@@ -130,7 +129,7 @@ static int is_same_path(const char *a, const char *b)
                                  oj_path_folder(b, ".")));
 }
 
-/* Files beside the output replace what is there: never a dataset at work. */
+/* Refuses a report file that would overwrite an input or the output. */
 static oj_status check_extra_output_file(const struct oj_job *job,
                                          const char *option, const char *path,
                                          struct oj_error *err)
@@ -150,8 +149,8 @@ static oj_status check_extra_output_file(const struct oj_job *job,
     return OJ_OK;
 }
 
-/* 1 when rows of the side are read once more after they were joined: join rows
- * that match nothing, input rows whose aggregates or pairs are known then. */
+/* 1 when rows of the side are read again after the join: unmatched join rows,
+ * or input rows whose aggregates or chosen pairs are known only then. */
 static int is_side_read_twice(const struct oj_command *command, int side)
 {
     if (side == 0)
@@ -202,9 +201,9 @@ int64_t oj_job_most_held_pairs(const struct oj_command *command)
     return command->memory > 0 ? command->memory / HELD_SHARE : MOST_HELD;
 }
 
-/* Of -memory, what a tile with its index may take, and batches with their
- * answers: half each of what is not held for all of the join, an eighth of
- * everything at least. */
+/* -memory: limit of a tile with its index, and also of the batches with their
+ * answers: each gets half of what the vocabulary and -one_to_one leave, but at
+ * least an eighth of -memory. */
 static int64_t memory_limit_of_tile_or_batches(const struct oj_job *job)
 {
     const struct oj_command *command = job->command;
@@ -216,8 +215,8 @@ static int64_t memory_limit_of_tile_or_batches(const struct oj_job *job)
     return left > command->memory / 4 ? left / 2 : command->memory / 8;
 }
 
-/* Under -memory the batches that are held take a share of it.  One that is
- * joined with all tiles, each of which it loads, is as large as can be. */
+/* Rows per batch: with -memory, a share of it. A batch that is joined with all
+ * tiles, each of which must be loaded for it, is as large as possible. */
 static int64_t batch_rows(const struct oj_job *job)
 {
     const struct oj_command *command = job->command;
@@ -307,14 +306,15 @@ oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
 
 /* ---- the engine ---------------------------------------------------------- */
 
-/* For joining the job's input with its join side. */
+/* Options for the engine that joins the job's input. */
 static struct oj_options engine_options(const struct oj_job *job)
 {
     struct oj_options options = oj_job_options(job->command);
     if (!oj_reshape_makes_points(&job->sides.reshape[0]) &&
         !oj_source_can_hold_points(&job->input))
         options.input_kinds = OJ_PART_LINE | OJ_PART_POLYGON;
-    /* auto wants to know how much there is to do, but not at any price. */
+    /* -backend auto uses the number of input rows, if the driver has it without
+     * a scan. */
     if (!job->input.is_result_set &&
         OGR_L_TestCapability(job->input.layer, OLCFastFeatureCount))
         options.n_expected = oj_source_count(&job->input, job->command->limit);
@@ -335,19 +335,19 @@ oj_status oj_job_open_engine(struct oj_job *job, const int *cancel,
 
 /* ---- under -memory: in memory, as long as it fits ------------------------ */
 
-/* A reference takes its own beside what the join takes. */
+/* Number of memory shares: one for the join, more for a reference. */
 static int64_t count_memory_shares(const struct oj_command *command)
 {
     return command->validate != NULL ? 1 + REFERENCE_SHARE : 1;
 }
 
-/* Stops the reading when what has been read, with its index, passes the bound.
- */
+/* Watch function: stops the reading when the rows read, with their index, need
+ * more than -memory. */
 static int is_join_side_too_large(int64_t n_rows, void *user)
 {
     const struct oj_job *job = user;
     const struct oj_read_counts *counts = &job->join_side->counts;
-    /* a text has at most a token a byte */
+    /* a text has at most one token per byte */
     int64_t most_tokens = job->relation.n_similar * counts->n_table_bytes;
     int64_t bytes = oj_join_tiles_estimate(
         job->relation.op,
@@ -359,7 +359,7 @@ static int is_join_side_too_large(int64_t n_rows, void *user)
 
 /* ---- under -memory: in tiles --------------------------------------------- */
 
-/* The join side on its way into tiles. */
+/* State while the join side is written into tiles. */
 struct spill
 {
     struct oj_job *job;
@@ -367,8 +367,8 @@ struct spill
     struct oj_layer_reader *reader;
     struct oj_batch batch;
     struct oj_side_work work;
-    uint32_t *number[OJ_MOST_TEXTS]; /* of tokens, at the end */
-    int64_t *fid;                    /* [n_fids] of a SELECT */
+    uint32_t *number[OJ_MOST_TEXTS]; /* final token numbers */
+    int64_t *fid;                    /* FIDs of a SELECT, [n_fids] */
     int64_t n_fids, cap_fids;
 };
 
@@ -387,7 +387,8 @@ static oj_status open_tile_files(struct spill *spill, struct oj_error *err)
         command->memory / count_memory_shares(command), err);
 }
 
-/* FIDs of a layer are unique; those of a SELECT may repeat. */
+/* Collects the FIDs of a SELECT, which may repeat; those of a layer are
+ * unique. */
 static oj_status note_fids_for_uniqueness_check(struct spill *spill,
                                                 const struct oj_flat *flat,
                                                 struct oj_error *err)
@@ -477,7 +478,7 @@ static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
     OJ_TRY(oj_source_check_count(&job->join, -1, job->join_side->counts.n_rows,
                                  err));
     job->n_slots = 1;
-    /* Answers point at the fields of an empty table, of the same columns. */
+    /* The table of the answers: empty, with the columns of the tiles. */
     OJ_TRY(oj_table_new_like(job->tiles.columns, &job->join_side->table, err));
     return oj_tiled_join_open(&job->tiles, &job->relation,
                               job->command->backend, &options, unique,
@@ -497,8 +498,7 @@ static oj_status read_join_side_or_tiles(struct oj_job *job,
                            : oj_job_open_engine(job, oj_cancel_flag(), err);
 }
 
-/* ---- what decides a join side, for the cache ------------------------------
- */
+/* ---- key of a join side in the cache ------------------------------------- */
 
 static void append_source_to_cache_key(char ***key,
                                        const struct oj_source *join)
@@ -513,7 +513,8 @@ static void append_source_to_cache_key(char ***key,
     *key = CSLAddNameValue(*key, "layer", OGR_L_GetName(join->layer));
 }
 
-/* The options given that can decide a join side, files by what they hold. */
+/* Adds the options given that can change a join side; for files, their
+ * content. */
 static void append_options_to_cache_key(char ***key,
                                         const struct oj_command *command)
 {
@@ -569,8 +570,9 @@ static void append_crs_to_cache_key(char ***key, OGRSpatialReferenceH srs)
                            CPLSPrintf("%.17g", OSRGetCoordinateEpoch(srs)));
 }
 
-/* What the options become of both sides: distances in the CRS of the join,
- * whether these are one layer, and fields of both in their order. */
+/* Adds the results of the options that depend on both sides: distances in the
+ * CRS of the join, whether this is a self join, and the compared fields in
+ * order. */
 static void append_relation_to_cache_key(char ***key, const struct oj_job *job)
 {
     const struct oj_sides *sides = &job->sides;
@@ -592,7 +594,8 @@ static void append_relation_to_cache_key(char ***key, const struct oj_job *job)
     }
 }
 
-/* Messages and this cache do not change what a driver reads. */
+/* 1 for options of messages and of this cache, which do not change what a
+ * driver reads. */
 static int is_irrelevant_config(const char *option)
 {
     return strncasecmp(option, "OGRJOIN_", 8) == 0 ||
@@ -601,8 +604,8 @@ static int is_irrelevant_config(const char *option)
            strncasecmp(option, "CPL_TIMESTAMP", 13) == 0;
 }
 
-/* The options that may change what a driver reads, in the order in which they
- * were set first. */
+/* Configuration options that may change what a driver reads, in the order in
+ * which they were first set. */
 static char **relevant_config(char **list)
 {
     char **relevant = NULL;
@@ -615,9 +618,8 @@ static char **relevant_config(char **list)
     return relevant;
 }
 
-/* 0 when the join side may be another one each time although its files stay as
- * they are (a SELECT that asks for the time or for other files), or is not
- * worth it: the boxes of -window. */
+/* 0 when the join side can change although its files do not (a SELECT that uses
+ * the time or other files), or is too cheap to cache (the boxes of -window). */
 static int is_join_side_cacheable(const struct oj_job *job)
 {
     const struct oj_source_options *side = &job->command->join;
@@ -625,7 +627,7 @@ static int is_join_side_cacheable(const struct oj_job *job)
     if (job->command->n_windows > 0 || oj_join_cache_limit() <= 0 ||
         !oj_join_files_same(&job->join_files))
         return 0;
-    /* Statements of GPKG and SQLite that run first can attach databases. */
+    /* The prelude statements of GPKG and SQLite can attach databases. */
     for (const char **o = side->open_options; o != NULL && *o != NULL; o++)
     {
         if (strncasecmp(*o, "PRELUDE", 7) == 0)
@@ -640,9 +642,9 @@ static int is_join_side_cacheable(const struct oj_job *job)
                 driver != NULL ? GDALGetDescription(driver) : ""));
 }
 
-/* The cache's key.  Of the input side it holds what the join side depends on:
- * the CRS, the kinds of its features, and which of its fields in -on and
- * -exclude are numbers. */
+/* The key of the cache.  From the input side it includes what the join side
+ * depends on: its CRS, the kinds of its features, and which of its fields in
+ * -on and -exclude are numeric. */
 static struct oj_join_key make_cache_key(const struct oj_job *job)
 {
     struct oj_join_key key = {NULL, CSLDuplicate(job->join_files.state)};
@@ -674,7 +676,7 @@ int oj_job_is_outdated(const struct oj_job *job)
            oj_join_files_changed(&job->join_files);
 }
 
-/* Reads and indexes into side, which then is the cache's. */
+/* Reads and indexes the join side into *side, which belongs to the cache. */
 static oj_status build_join_side(void *user, struct oj_join_side *side,
                                  const int *cancel, int *keep,
                                  struct oj_error *err)
@@ -682,7 +684,8 @@ static oj_status build_join_side(void *user, struct oj_join_side *side,
     const struct oj_side_findings nothing = {0};
     struct oj_job *job = user;
     job->join_side = side;
-    job->sides.reshape[1].found = nothing; /* of a first attempt */
+    /* discards the statistics of a failed attempt */
+    job->sides.reshape[1].found = nothing;
     OJ_TRY(oj_job_read_side(job, 1, 1, side, NULL, err));
     OJ_TRY(oj_job_open_engine(job, cancel, err));
     oj_join_side_keep(side, &job->sides);
@@ -699,8 +702,8 @@ oj_status oj_job_prepare(struct oj_job *job, const struct oj_job *like,
     if (!job->shares || job->command->memory > 0)
         return read_join_side_or_tiles(job, err);
     may_keep = is_join_side_cacheable(job);
-    /* The second reading is of the state of the first, or can be seen not to
-     * be. */
+    /* If join rows are read a second time, both readings must see one state of
+     * the files: a changed state rules out sharing. */
     if (like != NULL && is_side_read_twice(job->command, 1) &&
         (oj_join_files_changed(&job->join_files) ||
          oj_join_files_changed(&like->join_files)))
@@ -713,7 +716,8 @@ oj_status oj_job_prepare(struct oj_job *job, const struct oj_job *like,
     oj_join_key_free(&key);
     if (status != OJ_OK)
     {
-        job->join_side = &job->own_join_side; /* a failed build's is gone */
+        /* after a failure the cache has freed its side */
+        job->join_side = &job->own_join_side;
         return status;
     }
     job->join_side = oj_join_use_side(&job->join_use);

@@ -14,22 +14,24 @@
 #include <string.h>
 #include <strings.h>
 
-/* All members but side are guarded by the cache's mutex.  side belongs to the
- * maker while it is made; after that its engine is shared by oj_join_take(),
- * and the rest does not change.  One that is not ready, has no error and no
- * runner was left by a maker who was cancelled: who waits makes it. */
+/* The cache's mutex guards all members but side.  While side is built it
+ * belongs to the builder; afterwards its engine is shared through
+ * oj_join_take(), and the rest is read-only.  An entry without is_ready, error
+ * and runner was left by a cancelled builder: a waiting thread builds it. */
 struct oj_join_entry
 {
-    struct oj_join_entry *next; /* in the list, while listed, or in garbage */
-    int is_listed;              /* can be found */
+    /* next entry of the list (if is_listed) or of the garbage */
+    struct oj_join_entry *next;
+    int is_listed; /* can be found by its key */
     int is_ready;
-    struct oj_error error; /* why it could not be made; OJ_OK: nothing yet */
-    int n_users;           /* who hold it or wait for it */
+    struct oj_error error; /* why the build failed; OJ_OK: it has not failed */
+    int n_users;           /* holders and waiting threads */
     int64_t last_use;
     int64_t n_bytes;
-    int stop;                   /* the flag that the engine looks at */
-    struct oj_join_use *runner; /* who makes it, or joins with the engine itself
-                                   instead of a copy; NULL: nobody */
+    int stop; /* cancel flag of the engine */
+    /* the use that builds the entry, or joins with the engine itself rather
+     * than a copy; NULL: none */
+    struct oj_join_use *runner;
     struct oj_join_side side;
     struct oj_join_key key;
 };
@@ -37,15 +39,16 @@ struct oj_join_entry
 static struct
 {
     pthread_mutex_t mutex;
-    pthread_cond_t changed; /* anything that somebody waits for */
+    /* signalled at every change that a thread may wait for */
+    pthread_cond_t changed;
     struct oj_join_entry *list;
-    struct oj_join_entry *garbage; /* to be freed when the mutex is not held */
+    struct oj_join_entry *garbage; /* freed after the mutex is unlocked */
     int64_t clock, n_built, n_found;
-    int is_ending;     /* the process is; atomic */
-    int has_condition; /* changed is made */
+    int is_ending;     /* 1 when the process is ending; atomic */
+    int has_condition; /* `changed` is initialised */
 } cache = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- join sides --------------------------------------------------------- */
+/* ---- join sides ---------------------------------------------------------- */
 
 void oj_join_side_keep(struct oj_join_side *side, const struct oj_sides *sides)
 {
@@ -59,7 +62,7 @@ void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides)
     oj_side_columns_use(&sides->columns, side->vocabulary);
 }
 
-/* By the sizes of what the capacities count. */
+/* Bytes in use, by counts rather than capacities. */
 static int64_t flat_bytes(const struct oj_flat_buf *buf)
 {
     return 8 * (buf->cap_features + buf->cap_part_offset +
@@ -68,7 +71,7 @@ static int64_t flat_bytes(const struct oj_flat_buf *buf)
            buf->cap_parts;
 }
 
-/* engine: that of side, or a copy, which the calling thread has. */
+/* Bytes of an engine: that of side, or a copy taken by the calling thread. */
 static int64_t engine_bytes(const struct oj_join_side *side,
                             struct oj_join *engine)
 {
@@ -87,8 +90,8 @@ static int64_t engine_bytes(const struct oj_join_side *side,
     return index + n * (int64_t)sizeof(int32_t);
 }
 
-/* Of memory that it holds; of the engine what it tells, and where it tells
- * nothing about 72 for each vertex and 4 for each feature. */
+/* Bytes of memory of a side. An engine that reports no size is estimated as 72
+ * bytes per vertex and 4 per feature. */
 static int64_t side_bytes(const struct oj_join_side *side,
                           struct oj_join *engine)
 {
@@ -129,9 +132,9 @@ void oj_join_side_free(struct oj_join_side *side)
     memset(side, 0, sizeof *side);
 }
 
-/* ---- the bound ---------------------------------------------------------- */
+/* ---- the limit ----------------------------------------------------------- */
 
-/* Looked up once: the answer is in files of the system. */
+/* Read once from the system's files. */
 static int64_t quarter_of_memory(void)
 {
     static int64_t quarter;
@@ -163,7 +166,7 @@ int64_t oj_join_cache_limit(void)
     return quarter_of_memory();
 }
 
-/* ---- the list ----------------------------------------------------------- */
+/* ---- the list ------------------------------------------------------------ */
 
 void oj_join_key_free(struct oj_join_key *key)
 {
@@ -177,8 +180,8 @@ static int are_string_lists_equal(char **a, char **b)
     return oj_words_are_same((const char *const *)a, (const char *const *)b);
 }
 
-/* The listed entry of that identity: there is one at most, as a new state of
- * the files takes the place of the old one. */
+/* The listed entry with this identity. There is at most one: a new state of the
+ * files replaces the old entry. */
 static struct oj_join_entry *find_entry(const struct oj_join_key *key)
 {
     struct oj_join_entry *entry = cache.list;
@@ -200,7 +203,7 @@ static void unlist_entry(struct oj_join_entry *entry)
     entry->is_listed = 0;
 }
 
-/* Nobody finds it any more; it goes when nobody holds it. */
+/* Unlists the entry; it is freed when its last user releases it. */
 static void drop_entry(struct oj_join_entry *entry)
 {
     unlist_entry(entry);
@@ -210,7 +213,7 @@ static void drop_entry(struct oj_join_entry *entry)
     cache.garbage = entry;
 }
 
-/* Drops what nobody uses and there is no room for. */
+/* Drops unused entries, the least recently used first, until the rest fits. */
 static void evict_oldest_unused(int64_t limit)
 {
     for (;;)
@@ -230,7 +233,7 @@ static void evict_oldest_unused(int64_t limit)
     }
 }
 
-/* One user fewer. */
+/* Drops one reference. */
 static void release_entry_use(struct oj_join_entry *entry)
 {
     entry->last_use = ++cache.clock;
@@ -239,8 +242,8 @@ static void release_entry_use(struct oj_join_entry *entry)
         drop_entry(entry);
 }
 
-/* What lies on a device goes with the process: at its end the device's library
- * may be gone already. */
+/* 1 for an engine with device memory when the process ends: the device's
+ * library may already be unloaded. */
 static int is_not_freed_at_exit(const struct oj_join_entry *entry)
 {
     const struct oj_join *engine = entry->side.engine;
@@ -249,8 +252,8 @@ static int is_not_freed_at_exit(const struct oj_join_entry *entry)
            strncasecmp(oj_join_backend(engine)->name, "cuda", 4) == 0;
 }
 
-/* Unlocks the mutex and frees what was dropped: that takes its time, and those
- * who look wait for the mutex. */
+/* Frees dropped entries after unlocking the mutex: this takes time, and other
+ * threads wait for the mutex. */
 static void evict_and_unlock(int64_t limit)
 {
     struct oj_join_entry *garbage, *next;
@@ -269,7 +272,7 @@ static void evict_and_unlock(int64_t limit)
     }
 }
 
-/* ---- waiting ------------------------------------------------------------ */
+/* ---- waiting ------------------------------------------------------------- */
 
 static int is_cancel_flag_set(const int *flag)
 {
@@ -281,9 +284,10 @@ static oj_status fail_cancelled(struct oj_error *err)
     return oj_fail(err, OJ_ERR_CANCELLED, "interrupted while waiting");
 }
 
-/* ---- making ------------------------------------------------------------- */
+/* ---- building ------------------------------------------------------------ */
 
-/* key NULL: that nobody finds. */
+/* Makes an entry and lists it under key; with key NULL the entry is not listed,
+ * so that it cannot be found. */
 static struct oj_join_entry *new_entry(const struct oj_join_key *key)
 {
     struct oj_join_entry *entry = oj_calloc(1, sizeof *entry);
@@ -297,7 +301,7 @@ static struct oj_join_entry *new_entry(const struct oj_join_key *key)
     return entry;
 }
 
-/* The runner is done; the mutex is locked. */
+/* Ends the runner's use. Precondition: the mutex is locked. */
 static void release_entry_from_runner(struct oj_join_entry *entry,
                                       int64_t n_bytes)
 {
@@ -307,7 +311,8 @@ static void release_entry_from_runner(struct oj_join_entry *entry,
     pthread_cond_broadcast(&cache.changed);
 }
 
-/* Called and left with the mutex locked. */
+/* Precondition: the mutex is locked. It is unlocked during the build and locked
+ * again on return. */
 static oj_status build_entry(struct oj_join_entry *entry, oj_join_build build,
                              void *user, struct oj_join_use *use,
                              struct oj_error *err)
@@ -342,7 +347,8 @@ static oj_status build_entry(struct oj_join_entry *entry, oj_join_build build,
     return oj_fail(err, status, "%s", error.message);
 }
 
-/* Waits until the entry is ready, or makes it; the mutex is locked. */
+/* Waits until the entry is ready, or builds it. Precondition: the mutex is
+ * locked. */
 static oj_status wait_or_build_entry(struct oj_join_entry *entry,
                                      oj_join_build build, void *user,
                                      struct oj_join_use *use, int *is_mine,
@@ -365,7 +371,8 @@ static oj_status wait_or_build_entry(struct oj_join_entry *entry,
     return build_entry(entry, build, user, use, err);
 }
 
-/* The entry of like, of key, or a new one; the mutex is locked. */
+/* Returns the entry of `like`, the entry of key, or a new one. Precondition:
+ * the mutex is locked. */
 static struct oj_join_entry *find_or_add(const struct oj_join_use *like,
                                          const struct oj_join_key *key)
 {
@@ -409,15 +416,16 @@ oj_status oj_join_cache_take(const struct oj_join_use *like,
     return status;
 }
 
-/* ---- using -------------------------------------------------------------- */
+/* ---- using --------------------------------------------------------------- */
 
 struct oj_join_side *oj_join_use_side(const struct oj_join_use *use)
 {
     return &use->entry->side;
 }
 
-/* The engine itself was taken, which looks at the entry's flag: of one who was
- * cancelled meanwhile oj_join_use_stop() may have come too early. */
+/* Marks a use of the engine itself, which polls the entry's flag. If the use
+ * was cancelled before this, oj_join_use_stop() came too early, so the flag is
+ * set here. */
 static void set_runner(struct oj_join_use *use)
 {
     pthread_mutex_lock(&cache.mutex);
@@ -427,7 +435,8 @@ static void set_runner(struct oj_join_use *use)
     pthread_mutex_unlock(&cache.mutex);
 }
 
-/* An engine after such an error may be broken, or want less memory held. */
+/* 1 for an error after which the engine may be broken or needs more memory than
+ * is free: the entry is not offered again. */
 static int is_engine_failure(oj_status status)
 {
     return status == OJ_ERR_NOMEM || status == OJ_ERR_NO_DEVICE ||
@@ -452,7 +461,7 @@ oj_status oj_join_use_batch(struct oj_join_use *use,
         before = *oj_join_stats(engine);
         status = oj_join_batch(engine, input, out, err);
         oj_stats_add(&use->stats, &before, oj_join_stats(engine));
-        /* Engines make some of their indexes when they are needed. */
+        /* engines build some indexes on first use */
         n_bytes = side_bytes(&entry->side, engine);
     }
     pthread_mutex_lock(&cache.mutex);
@@ -485,7 +494,7 @@ void oj_join_use_end(struct oj_join_use *use)
         return;
     limit = oj_join_cache_limit();
     pthread_mutex_lock(&cache.mutex);
-    /* readers that come one after another need one copy of the engine */
+    /* consecutive readers need only one copy of the engine */
     if (use->entry->n_users == 1 && use->entry->side.engine != NULL)
         oj_join_trim(use->entry->side.engine, 1);
     release_entry_use(use->entry);
@@ -493,7 +502,7 @@ void oj_join_use_end(struct oj_join_use *use)
     evict_and_unlock(limit);
 }
 
-/* ---- the end ------------------------------------------------------------ */
+/* ---- the end ------------------------------------------------------------- */
 
 void oj_join_cache_clear(void)
 {

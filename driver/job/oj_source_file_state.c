@@ -16,14 +16,14 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* How much later than its time in the file a change can have been: the clocks
- * of file systems tick.  Where they count nanoseconds, by the kernel's tick of
- * up to 10 ms; else by up to 2 s. */
+/* Maximum delay between a change of a file and the time recorded for it. File
+ * systems with nanoseconds use the kernel's tick of up to 10 ms, others a tick
+ * of up to 2 s; both with a margin. */
 #define FINE_TICK_NS INT64_C(50000000)
 #define COARSE_TICK_NS INT64_C(2500000000)
 
-/* The formats whose data is all in the files that GDALGetFileList() names; VRT
- * files are looked into. */
+/* Formats whose data is completely in the files of GDALGetFileList(). The
+ * sources of a VRT are followed. */
 static const char formats[] =
     "GPKG|SQLite|FlatGeobuf|GeoJSON|CSV|ESRI Shapefile|GeoJSONSeq|JSONFG|"
     "TopoJSON|OpenFileGDB|Parquet|Arrow|MapInfo File|KML|GPX|DXF|XLSX|ODS";
@@ -35,7 +35,7 @@ int64_t oj_join_files_now(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* ---- paths -------------------------------------------------------------- */
+/* ---- paths --------------------------------------------------------------- */
 
 static int ends_with(const char *text, const char *end)
 {
@@ -43,7 +43,7 @@ static int ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* Relative paths mean something else in another working directory. */
+/* The path is made absolute, since the working directory may change. */
 static char **add_absolute_path(char **paths, const char *path, const char *end)
 {
     char *folder = CPLGetCurrentDir();
@@ -61,7 +61,7 @@ static int is_plain_file(const char *path)
            S_ISREG(at.st_mode);
 }
 
-/* A list that is empty, or has a name that is no plain file's, says nothing. */
+/* 1 when the list is not empty and all names are plain local files. */
 static int are_plain_files(char **files)
 {
     if (files == NULL || files[0] == NULL)
@@ -74,8 +74,8 @@ static int are_plain_files(char **files)
     return 1;
 }
 
-/* With SQLite's journals, whatever the format. Its -shm file is changed by
- * those who read, too. */
+/* Adds SQLite's journals, whatever the format. The -shm file is left out, since
+ * readers change it, too. */
 static char **list_files_and_journals(char **files)
 {
     char **paths = NULL;
@@ -90,9 +90,9 @@ static char **list_files_and_journals(char **files)
     return paths;
 }
 
-/* ---- states ------------------------------------------------------------- */
+/* ---- states -------------------------------------------------------------- */
 
-/* A journal without a byte is none: opening a database can leave one. */
+/* An empty journal does not count: opening a database can leave one. */
 static int exists_with_content(const char *path, struct stat *at)
 {
     return stat(path, at) == 0 &&
@@ -100,7 +100,7 @@ static int exists_with_content(const char *path, struct stat *at)
             (!ends_with(path, "-wal") && !ends_with(path, "-journal")));
 }
 
-/* 1 when any later change will show in the times. */
+/* 1 when every later change will change the recorded times. */
 static int is_modification_time_reliable(const struct stat *at,
                                          int64_t opened_ns)
 {
@@ -111,8 +111,8 @@ static int is_modification_time_reliable(const struct stat *at,
     return changed < opened_ns - tick;
 }
 
-/* "path device inode size modified changed", or the path alone where there is
- * no file. */
+/* Texts "path device inode size modified changed", or the path alone if the
+ * file does not exist. *settled: 1 when all times are reliable. */
 static char **describe_file_states(char **paths, int64_t opened_ns,
                                    int *settled)
 {
@@ -138,9 +138,9 @@ static char **describe_file_states(char **paths, int64_t opened_ns,
     return state;
 }
 
-/* ---- the files behind an OGR VRT file, a view of plain files ------------- */
+/* ---- files behind an OGR VRT file ---------------------------------------- */
 
-/* Of a walk through the elements. */
+/* State of the walk through the XML elements. */
 struct vrt_walk
 {
     const char *vrt;
@@ -153,7 +153,7 @@ enum
     MAX_DEPTH = 64
 };
 
-/* a.shp: a.dbf, a.shx, a.prj, a.shp itself. */
+/* Adds the files with this stem: a.shp, a.dbf, a.shx, a.prj for a.shp. */
 static void add_files_of_same_stem(struct vrt_walk *walk, const char *path)
 {
     char *folder = CPLStrdup(CPLGetPath(path));
@@ -202,7 +202,7 @@ static int check_vrt_element_and_add_files(struct vrt_walk *walk,
     if (strcasecmp(node->pszValue, "SrcSQL") == 0)
         return !oj_sql_select_may_vary(text) &&
                !oj_sql_select_may_reach_out(text, NULL, "");
-    /* Statements that run first can attach databases. */
+    /* prelude statements can attach databases */
     return strcasecmp(node->pszValue, "OOI") != 0 ||
            strncasecmp(CPLGetXMLValue(node, "key", ""), "PRELUDE", 7) != 0;
 }
@@ -220,10 +220,9 @@ static int walk_vrt_elements(struct vrt_walk *walk, CPLXMLNode *node)
     return is_good;
 }
 
-/* Appends to *files each data source that the VRT file of that name names, and
- * all files beside it that differ in their extension.  0 where one of them is
- * no local file, is in an unknown format, or is asked by a SELECT whose answer
- * may depend on more. */
+/* Appends each data source of the VRT file and all files that differ from it in
+ * the extension only.  Returns 0 if a source is not a local file, has an
+ * unknown format, or is a SELECT whose result may depend on more. */
 static int list_vrt_sources(const char *path, char ***files)
 {
     struct vrt_walk walk = {path, *files, 0};
@@ -241,9 +240,9 @@ static int list_vrt_sources(const char *path, char ***files)
     return is_good;
 }
 
-/* ---- both --------------------------------------------------------------- */
+/* ---- files of a source --------------------------------------------------- */
 
-/* Of a VRT file also what it names. NULL: not known. */
+/* Files of a source, for a VRT file with its sources. NULL: not known. */
 static char **list_files_behind_source(const struct oj_source *source)
 {
     GDALDriverH driver = GDALGetDatasetDriver(source->dataset);

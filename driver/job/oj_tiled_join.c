@@ -9,47 +9,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE_BYTES (64 * 1024) /* of the file, at one access */
+#define PIECE_BYTES (64 * 1024) /* bytes per access to the file */
 
-#define RECORD_BYTES 512 /* of which most records are shorter */
+#define RECORD_BYTES 512 /* initial capacity; most records are shorter */
 
-#define INDEX_BYTES_PER_TOKEN 32 /* of joins by similarity alone */
+#define INDEX_BYTES_PER_TOKEN                                                  \
+    32 /* per token, for joins by similarity alone                             \
+        */
 
-#define STRETCHES 32 /* of the records of a tile, for where cuts may be */
+#define STRETCHES                                                              \
+    32 /* per tile: tile bounds are multiples of 1/32 of the memory of a tile  \
+        */
 
 #define HAS_MAX_DISTANCE 1
 #define HAS_ON_CLASS 2
 #define HAS_EXCLUDE_CLASS 4
 
-/* What every record starts with; columns that are not there are zero. */
+/* The beginning of every record; members of absent columns are 0. */
 struct head
 {
-    int64_t length; /* of the record, a multiple of 8 */
+    int64_t length; /* length of the record, a multiple of 8 */
     int64_t ordinal, fid;
     double max_distance;
     int32_t on_class, exclude_class;
-    int64_t columns; /* that are there */
+    int64_t columns; /* bits of the columns that are present */
     int64_t n_wkb;   /* 0: no geometry */
     int64_t n_dimensions;
 };
 
-/* What the record of a text starts with; its tokens follow. */
+/* The beginning of the record of a text; its tokens follow. */
 struct text_head
 {
-    int64_t n_tokens; /* of the dictionary */
+    int64_t n_tokens; /* number of tokens in the dictionary */
     int64_t size;
     struct oj_token_bits bits;
 };
 
-/* A join feature that a batch has found, by number. */
+/* A join feature matched in the current batch. */
 struct found_feature
 {
-    int64_t tie_key; /* FID, or place where FIDs repeat */
-    int64_t place;   /* of its record in the tiles */
-    int32_t before;  /* its number before it was numbered anew */
+    int64_t tie_key; /* FID, or place if FIDs repeat */
+    int64_t place;   /* offset of its record in the file */
+    int32_t before;  /* its number before renumbering */
 };
 
-/* ---- features ----------------------------------------------------------- */
+/* ---- features ------------------------------------------------------------ */
 
 struct oj_flat oj_feature_set_view(const struct oj_feature_set *features)
 {
@@ -58,8 +62,8 @@ struct oj_flat oj_feature_set_view(const struct oj_feature_set *features)
     return flat;
 }
 
-/* Empties features and keeps the memory, but not that of the table, which
- * begins anew with these columns; NULL: goes. */
+/* Empties features but keeps their memory. The table is replaced by an empty
+ * one with these columns; columns NULL: by none. */
 static oj_status clear_features(struct oj_feature_set *features,
                                 const struct oj_table *columns,
                                 struct oj_error *err)
@@ -84,14 +88,14 @@ void oj_feature_set_free(struct oj_feature_set *features)
     memset(features, 0, sizeof *features);
 }
 
-/* ---- bytes -------------------------------------------------------------- */
+/* ---- bytes --------------------------------------------------------------- */
 
 static int64_t padded_size(int64_t n)
 {
     return (n + 7) & ~INT64_C(7);
 }
 
-/* Room for n bytes at the end, and zeros up to a multiple of 8. */
+/* Appends n bytes, zero-padded to a multiple of 8; *to: where to write them. */
 static oj_status append_padded_space(struct oj_bytes *bytes, int64_t n,
                                      unsigned char **to, struct oj_error *err)
 {
@@ -119,7 +123,7 @@ static oj_status put_number(struct oj_bytes *bytes, int64_t number,
     return put_bytes(bytes, &number, sizeof number, err);
 }
 
-/* The next piece of a record, of n bytes; *at goes past it. */
+/* Returns the next n bytes of a record and advances *at past their padding. */
 static const void *read_padded_piece(const unsigned char **at, int64_t n)
 {
     const void *piece = *at;
@@ -134,7 +138,7 @@ static int64_t decode_number(const unsigned char **at)
     return number;
 }
 
-/* ---- values ------------------------------------------------------------- */
+/* ---- values -------------------------------------------------------------- */
 
 static oj_status encode_list(struct oj_bytes *bytes, OGRFieldType type,
                              const OGRField *raw, struct oj_error *err)
@@ -154,7 +158,7 @@ static oj_status encode_list(struct oj_bytes *bytes, OGRFieldType type,
     return OJ_OK;
 }
 
-/* All members of an OGRField begin where it does. */
+/* All members of the union OGRField start at its address. */
 static int64_t field_value_size(OGRFieldType type)
 {
     return oj_type_is_number(type) ? 8 : (int64_t)sizeof(OGRField);
@@ -179,7 +183,8 @@ static oj_status encode_value(struct oj_bytes *bytes, OGRFieldType type,
     return put_bytes(bytes, text, n, err);
 }
 
-/* Texts of a list are pointed at where they lie; *texts keeps the pointers. */
+/* Decodes a list. Texts stay in the record; *texts holds the pointers to
+ * them. */
 static oj_status decode_list(const unsigned char **at, OGRFieldType type,
                              OGRField *raw, char ***texts, int64_t *cap_texts,
                              struct oj_error *err)
@@ -233,7 +238,7 @@ static oj_status decode_value(const unsigned char **at, OGRFieldType type,
     return OJ_OK;
 }
 
-/* ---- records ------------------------------------------------------------ */
+/* ---- records ------------------------------------------------------------- */
 
 static oj_status encode_token_sets(struct oj_bytes *bytes,
                                    const struct oj_flat *flat, int64_t row,
@@ -250,7 +255,7 @@ static oj_status encode_token_sets(struct oj_bytes *bytes,
     return OJ_OK;
 }
 
-/* A text of a record as the only row of a layer; its tokens lie there. */
+/* A text of a record as a layer of one row; its tokens stay in the record. */
 struct record_text
 {
     int64_t offset[2];
@@ -274,8 +279,9 @@ static void decode_token_sets(const unsigned char **at, int n,
     }
 }
 
-/* Holds the record of feature i of flat, whose attributes are row i.
- * *n_joined: its bytes without attributes, which no tile in memory has. */
+/* Appends the record of feature i of flat, with row i of values, to
+ * tiles->held. *n_joined: its bytes without attributes, which a loaded tile
+ * does not hold. */
 static oj_status encode_record(struct oj_tiles *tiles,
                                const struct oj_flat *flat, int64_t i,
                                const struct oj_attributes *values,
@@ -320,7 +326,7 @@ static oj_status encode_record(struct oj_tiles *tiles,
     return OJ_OK;
 }
 
-/* Of a record of which at least 8 bytes are there. */
+/* Length of a record of which at least 8 bytes have been read. */
 static int64_t record_length(const unsigned char *record)
 {
     return decode_number(&record);
@@ -346,8 +352,8 @@ static oj_status decode_attributes(const unsigned char *at,
     return status;
 }
 
-/* Adds the feature of a record of tiles, which lies at place.  One without a
- * vector may be from before their length was known. */
+/* Adds the feature of the record at offset `place`. A record written before the
+ * number of dimensions was known has no vector: it becomes NaN. */
 static oj_status decode_record(const struct oj_tiles *tiles,
                                const unsigned char *record, int64_t place,
                                struct oj_feature_set *features,
@@ -396,11 +402,11 @@ static oj_status decode_record(const struct oj_tiles *tiles,
     return oj_wkb_add(&features->buf, head.fid, wkb, (size_t)head.n_wkb, err);
 }
 
-/* ---- tiles -------------------------------------------------------------- */
+/* ---- tiles --------------------------------------------------------------- */
 
 struct oj_tile
 {
-    int64_t first, end; /* bytes of the file: whole records */
+    int64_t first, end; /* range of bytes in the file: whole records */
     int64_t n_bytes;    /* oj_join_tiles_estimate() */
 };
 
@@ -419,10 +425,10 @@ oj_status oj_join_tiles_open(struct oj_tiles *tiles, const char *near,
     return oj_temporary_file_open(near, "data", &tiles->file, err);
 }
 
-/* ---- reading ------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------- */
 
-/* Reads whole records from byte first of the file on, up to end: as many as are
- * in n bytes, but one at least. */
+/* Reads whole records from byte `first` on, up to `end`: as many as fit in n
+ * bytes, but at least one. */
 static oj_status read_whole_records(const struct oj_tiles *tiles, int64_t first,
                                     int64_t end, int64_t n,
                                     struct oj_bytes *piece,
@@ -444,7 +450,7 @@ static oj_status read_whole_records(const struct oj_tiles *tiles, int64_t first,
     return OJ_OK;
 }
 
-/* ---- writing ------------------------------------------------------------ */
+/* ---- writing ------------------------------------------------------------- */
 
 static oj_status write_held_records(struct oj_tiles *tiles,
                                     struct oj_error *err)
@@ -455,8 +461,8 @@ static oj_status write_held_records(struct oj_tiles *tiles,
     return OJ_OK;
 }
 
-/* Counts records that end at that byte of the file in the last tile, or in a
- * new one. */
+/* Adds the records up to byte `end` of the file to the last tile, or to a new
+ * one if they do not fit. */
 static oj_status extend_or_begin_tile(struct oj_tiles *tiles, int64_t end,
                                       int64_t n_bytes, int64_t most_bytes,
                                       struct oj_error *err)
@@ -477,7 +483,7 @@ static oj_status extend_or_begin_tile(struct oj_tiles *tiles, int64_t end,
     return OJ_OK;
 }
 
-/* The tokens of a record, as numbers say of each text. */
+/* Replaces the tokens of a record: token t of text i becomes number[i][t]. */
 static void renumber_tokens_of_record(const struct oj_tiles *tiles,
                                       unsigned char *record,
                                       uint32_t *const *number)
@@ -520,7 +526,9 @@ oj_status oj_join_tiles_finish(struct oj_tiles *tiles, int64_t memory,
     OJ_TRY(write_held_records(tiles, err));
     if (number != NULL && tiles->n_texts > 0)
         OJ_TRY(renumber_tokens(tiles, number, err));
-    tiles->n_tiles = 0; /* of what lies before the stretch that is added */
+    /* Tiles are rebuilt in place from stretches: tile[n_tiles - 1] never
+     * overtakes tile[i]. */
+    tiles->n_tiles = 0;
     for (int64_t i = 0; i < n_stretches; i++)
     {
         const struct oj_tile stretch = tiles->tile[i];
@@ -556,7 +564,7 @@ oj_status oj_join_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
     return OJ_OK;
 }
 
-/* ---- loading ------------------------------------------------------------ */
+/* ---- loading ------------------------------------------------------------- */
 
 static oj_status read_join_side_tile(const struct oj_tiles *tiles, int64_t t,
                                      struct oj_feature_set *side,
@@ -627,7 +635,7 @@ oj_status oj_tiled_join_open(const struct oj_tiles *tiles,
     return OJ_OK;
 }
 
-/* ---- one tile ----------------------------------------------------------- */
+/* ---- one tile ------------------------------------------------------------ */
 
 static void close_engine(struct oj_tiled_join *join)
 {
@@ -652,7 +660,8 @@ static oj_status load_engine(struct oj_tiled_join *join, int64_t tile,
     close_engine(join);
     OJ_TRY(read_join_side_tile(join->tiles, tile, &join->side, err));
     join->flat = oj_feature_set_view(&join->side);
-    if (!join->fids_are_unique) /* they may be, within a tile */
+    if (!join->fids_are_unique) /* Within one tile they may be unique, which
+                                   must not change the order. */
         join->flat.fid = join->side.ordinal;
     OJ_TRY(oj_join_open(&join->flat, &join->relation, join->backend,
                         &join->options, &join->engine, err));
@@ -662,7 +671,7 @@ static oj_status load_engine(struct oj_tiled_join *join, int64_t tile,
     return OJ_OK;
 }
 
-/* number[i]: 0 where matches names feature i of n, else -1. */
+/* number[i]: 0 if matches contain feature i (of n), else -1. */
 static void mark_features_named_by_matches(const struct oj_matches *matches,
                                            int64_t n, int32_t *number)
 {
@@ -681,7 +690,8 @@ static void mark_features_named_by_matches(const struct oj_matches *matches,
     }
 }
 
-/* The features that the answer of the tile names are found. */
+/* Adds the features matched in this tile to join->found; join->number maps
+ * them. */
 static oj_status add_matched_features(struct oj_tiled_join *join,
                                       struct oj_error *err)
 {
@@ -707,7 +717,8 @@ static oj_status add_matched_features(struct oj_tiled_join *join,
     return OJ_OK;
 }
 
-/* Adds matches, whose features number says. NULL: they are in found. */
+/* Appends matches. number maps join_row to indices in `found`; NULL: they are
+ * indices already. */
 static oj_status append_matches_of_tile(struct oj_tiled_join *join,
                                         const struct oj_matches *matches,
                                         const int32_t *number,
@@ -738,7 +749,7 @@ static oj_status append_matches_of_tile(struct oj_tiled_join *join,
     return OJ_OK;
 }
 
-/* ---- merging ------------------------------------------------------------ */
+/* ---- merging ------------------------------------------------------------- */
 
 static int compare_found(const void *left, const void *right)
 {
@@ -772,8 +783,8 @@ static int compare_place(const void *left, const void *right)
     return (a->place > b->place) - (a->place < b->place);
 }
 
-/* Writes number of the join features; those of a row that could not be decided
- * are in ascending order again. */
+/* Applies number to the join features; the undecided features of each row are
+ * then sorted again. */
 static void renumber_matches(struct oj_matches *out, const int32_t *number)
 {
     int32_t *list = out->undecided_join;
@@ -795,8 +806,8 @@ static void renumber_matches(struct oj_matches *out, const int32_t *number)
     }
 }
 
-/* Leaves in found what it begins with and what else out names, which is
- * numbered anew, in the order of the places. */
+/* Removes from `found` the features that do not occur in *out, except the first
+ * n_first; sorts the rest by place and renumbers *out. */
 static oj_status drop_unmatched_found_features(struct oj_tiled_join *join,
                                                struct oj_matches *out,
                                                struct oj_error *err)
@@ -822,29 +833,29 @@ static oj_status drop_unmatched_found_features(struct oj_tiled_join *join,
     return OJ_OK;
 }
 
-/* Makes the answers of the tiles so far those of one layer. */
+/* Merges the answers of the tiles so far into the answer of one layer. */
 static oj_status merge_answers_of_tiles(struct oj_tiled_join *join,
                                         int64_t n_rows, struct oj_matches *out,
                                         struct oj_error *err)
 {
     struct oj_relation relation = join->relation;
     const int32_t *rank;
-    relation.max_distance = INFINITY; /* the engines have looked at it */
+    relation.max_distance = INFINITY; /* the engines have applied it */
     OJ_TRY(oj_tiled_join_rank_ties(join, &rank, err));
     OJ_TRY(oj_answers_to_matches(&join->answers, 1, n_rows, &relation, rank,
                                  out, err));
     return drop_unmatched_found_features(join, out, err);
 }
 
-/* 1 when of a row's pairs in all tiles only the k best stay. */
+/* 1 when only the k best pairs of a row are kept. */
 static int keeps_k_best(const struct oj_relation *relation)
 {
     return oj_relation_sorts_by_measure(relation) &&
            relation->k < OJ_EVERY_PAIR;
 }
 
-/* Of the nearest join features in each tile only the nearest of all are kept,
- * so that their number does not grow with that of the tiles. */
+/* Keeps the k best pairs per row among the tiles so far, so that the number of
+ * pairs does not grow with the number of tiles. */
 static oj_status prune_to_k_best(struct oj_tiled_join *join, int64_t n_rows,
                                  struct oj_error *err)
 {
@@ -858,8 +869,9 @@ static oj_status prune_to_k_best(struct oj_tiled_join *join, int64_t n_rows,
 
 /* ---- all tiles ----------------------------------------------------------- */
 
-/* Every other batch goes through the tiles backwards: the one in memory is
- * used again.  The bound on pairs is not for the nearest, of which most go. */
+/* Alternate batches visit the tiles in reverse order, so that the loaded tile
+ * is used again. Pairs of k-best joins are not limited, since most are
+ * pruned. */
 static oj_status join_batch_with_tiles(struct oj_tiled_join *join,
                                        const struct oj_flat *input,
                                        struct oj_error *err)
@@ -911,7 +923,7 @@ start_with_features_found_before(struct oj_tiled_join *join,
     for (int64_t i = 0; i < n; i++)
     {
         join->found[i].place = first->place[i];
-        join->found[i].tie_key = 0; /* no matter until it is found */
+        join->found[i].tie_key = 0; /* set when the feature is matched */
     }
     return OJ_OK;
 }

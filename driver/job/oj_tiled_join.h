@@ -1,20 +1,19 @@
-/** A join side that is larger than memory: its features as records in a
- *  temporary file, cut into tiles that can each be joined in memory.
+/** Join with a join side larger than memory: its features are records in a
+ *  temporary file, divided into tiles that fit in memory.
  *
- *   record record record | record record | record record record ...
- *   tile 0                 tile 1          tile 2
+ *    record record record | record record | record record record ...
+ *    tile 0                 tile 1          tile 2
  *
- *   record:  struct head | WKB | of each text its set: size, bits, tokens |
- *            vector | attributes: per column 0, or 1 and the value
+ *    record:  struct head | WKB | per text its set: size, bits, tokens |
+ *             vector | attributes: per column 0, or 1 and the value
  *
- *  Each batch is joined with one tile after the other, and the answers are
- *  merged into what a join with the whole layer gives, pair for pair and in the
- *  same order.  Records stay in the order of the layer, so a place in the file
- *  orders features as reading did.  Where the cuts are decides time, never an
- *  answer.
+ *  Each batch is joined with one tile after another, and the answers are merged
+ *  into the answer of a join with the whole layer, with equal pairs in equal
+ *  order.  Records keep the order of the layer, so the offset of a record
+ *  orders features as reading did.  The division into tiles affects time only.
  *
- *  The matches of a batch speak of features that are no longer in memory, so
- *  they come with those features: join_row is an ordinal among them.
+ *  The matched features of a batch are no longer in memory when it is answered,
+ *  so the answer includes them: join_row is an index into these features.
  *
  *  Records are in native byte order; every piece starts at a multiple of 8
  *  bytes.
@@ -27,86 +26,88 @@
 #include "../../flatten/base/oj_temporary_file.h"
 #include "../source/oj_side_compared_columns.h"
 
-/** Bytes that grow. Owner; zeroed memory is a valid empty one. */
+/** Growing array of bytes. Owner; a zeroed one is valid and empty. */
 struct oj_bytes
 {
     int64_t n, capacity;
     unsigned char *byte;
 };
 
-/* ---- some features of a layer -------------------------------------------- */
+/* ---- features of a layer ------------------------------------------------- */
 
-/** Some features of a layer, with all that is known of them.  Owner; zeroed
- *  memory is a valid empty one. */
+/** Some features of a layer, with attributes and compared columns.  Owner; a
+ *  zeroed one is valid and empty. */
 struct oj_feature_set
 {
     struct oj_flat_buf buf;
     struct oj_table *table; /**< owned; NULL: no attributes */
-    int64_t *ordinal;       /**< [buf.n_features] place in the layer */
-    int64_t *place;         /**< [buf.n_features] of their records; only where
-                                 they come from tiles */
+    int64_t *ordinal;       /**< [buf.n_features] index in the layer */
+    /** [buf.n_features] offset of the record; only for features from tiles */
+    int64_t *place;
     struct oj_compared_columns columns;
     int64_t cap_ordinal, cap_place;
-    struct oj_bytes piece; /**< scratch: what was read of the file */
+    struct oj_bytes piece; /**< scratch: bytes read from the file */
 };
 
-/** The features as a flat layer; valid until they are next changed. */
+/** The features as a flat layer, valid until *features changes. */
 struct oj_flat oj_feature_set_view(const struct oj_feature_set *features);
 
-/** Frees what is held; features is a valid empty one afterwards. */
+/** Frees what it owns; *features is then valid and empty. */
 void oj_feature_set_free(struct oj_feature_set *features);
 
 /* ---- tiles --------------------------------------------------------------- */
 
-/** Owner; zeroed memory is a valid empty one. */
+/** The file of records and its division. Owner; a zeroed one is valid and
+ *  empty. */
 struct oj_tiles
 {
     struct oj_temporary_file file;
-    int64_t stretch_bytes;    /**< after which a tile may end */
-    struct oj_bytes held;     /**< records that are not in the file yet */
-    struct oj_table *columns; /**< owned: an empty table with the columns of the
-                                   attributes to keep, or NULL; the caller makes
-                                   it first */
-    enum oj_op op;            /**< of the join; the caller's to set, */
-    int n_texts;              /**< texts of each feature, */
-    int has_vectors;          /**< before the first is added */
-    int64_t n_dimensions;     /**< of vectors, 0: not known yet */
+    int64_t stretch_bytes; /**< bytes between possible ends of a tile */
+    struct oj_bytes held;  /**< records not yet written to the file */
+    /** owned: empty table with the columns of the attributes to keep, or NULL;
+     *  set by the caller before the first feature is added */
+    struct oj_table *columns;
+    /** the join; set by the caller before the first feature is added */
+    enum oj_op op;
+    /** texts per feature; set by the caller likewise */
+    int n_texts;
+    int has_vectors;      /**< set by the caller likewise */
+    int64_t n_dimensions; /**< dimensions of the vectors; 0: not known yet */
     int64_t n_tiles, cap_tiles;
     struct oj_tile *tile;
 };
 
-/** Bytes of memory that features take, of which bytes are their own, together
- *  with what a join builds over them. */
+/** Estimated memory of features that occupy `bytes`, including the index that a
+ *  join builds. */
 int64_t oj_join_tiles_estimate(enum oj_op op, int64_t bytes, int64_t n_vertices,
                                int64_t n_tokens);
 
-/** Opens tiles for features.
- *  near    a path beside which the file is to be (oj_temporary_file.h)
- *  memory  estimate of the memory given to oj_join_tiles_finish() */
+/** Creates the file for features.
+ *  near    path next to which the file is created (oj_temporary_file.h)
+ *  memory  estimate of the later argument of oj_join_tiles_finish() */
 OJ_MUST_USE oj_status oj_join_tiles_open(struct oj_tiles *tiles,
                                          const char *near, int64_t memory,
                                          struct oj_error *err);
 
-/** Adds the features of flat that have parts, texts or vectors; row i of values
- * and ordinal first_ordinal + i belong to feature i. */
+/** Adds the features of flat that have parts, texts or vectors; feature i has
+ *  row i of values and the ordinal first_ordinal + i. */
 OJ_MUST_USE oj_status oj_join_tiles_add(struct oj_tiles *tiles,
                                         const struct oj_flat *flat,
                                         const struct oj_attributes *values,
                                         int64_t first_ordinal,
                                         struct oj_error *err);
 
-/** No more features.
- *  memory  bytes that a tile takes at most when it is loaded, or it is of one
- *          feature
- *  number  [n_texts] the numbers that tokens have from now on, for those so far
- *          (oj_token_dictionary_order()); NULL: as they are */
+/** Ends the adding and forms the tiles.
+ *  memory  maximum bytes of a loaded tile; a tile of one feature may exceed it
+ *  number  [n_texts] new token numbers, applied to all records
+ *          (oj_token_dictionary_order()); NULL: unchanged */
 OJ_MUST_USE oj_status oj_join_tiles_finish(struct oj_tiles *tiles,
                                            int64_t memory,
                                            uint32_t *const *number,
                                            struct oj_error *err);
 
-/** Makes side the n features whose records are at these places. Several threads
- *  may do so, each with a side of its own. */
+/** Loads the n features with records at these offsets into *side. Thread-safe
+ *  if each thread has its own side. */
 OJ_MUST_USE oj_status oj_join_tiles_fetch(const struct oj_tiles *tiles,
                                           const int64_t *place, int64_t n,
                                           int with_attributes,
@@ -117,76 +118,81 @@ void oj_join_tiles_close(struct oj_tiles *tiles);
 
 /* ---- the join ------------------------------------------------------------ */
 
-/** What answers a batch.  Features are named by their numbers in found, so that
- *  32 bits are enough for a layer of any size. */
+/** A join with tiles.  join_row is the index of a feature in `found`, so that
+ *  32 bits suffice for a layer of any size. */
 struct oj_tiled_join
 {
     const struct oj_tiles *tiles;
     struct oj_relation relation;
     struct oj_options options;
     const char *backend; /**< NULL: the default */
-    int fids_are_unique; /**< 1: equal measures are in the order of FIDs, 0: in
-                              that of ordinals */
-    struct oj_stats stats;         /**< of tiles that were in memory */
-    struct oj_stats total;         /**< and of the one that is, after a batch */
-    const struct oj_backend *used; /**< by the last tile, or wanted */
+    /** 1: FIDs break ties of equal measures; 0: ordinals do */
+    int fids_are_unique;
+    struct oj_stats stats; /**< statistics of the tiles that were unloaded */
+    /** after a batch: `stats` and those of the loaded tile */
+    struct oj_stats total;
+    /** backend of the last tile, or the requested one */
+    const struct oj_backend *used;
     int n_threads;
 
-    /* The tile in memory. */
-    int64_t loaded; /**< -1: none */
+    /* The loaded tile. */
+    int64_t loaded; /**< index of the loaded tile; -1: none */
     struct oj_feature_set side;
     struct oj_flat flat;
     struct oj_join *engine;
 
-    /* Of the batch. */
-    struct oj_matches matches;    /**< with one tile */
-    struct oj_answers answers;    /**< of all tiles so far */
-    struct oj_pair_budget budget; /**< of these */
+    /* The current batch. */
+    struct oj_matches matches;    /**< answer of one tile */
+    struct oj_answers answers;    /**< pairs of all tiles so far */
+    struct oj_pair_budget budget; /**< limit of the pairs in `answers` */
     int64_t n_found, cap_found, cap_number, cap_tie_rank;
-    int64_t n_first;             /**< what found begins with in any case */
-    struct found_feature *found; /**< [n_found] */
-    int32_t *number;   /**< [features of the tile] in found, or -1; scratch of
-                            dropping the unmatched, too */
+    /** number of leading features in `found` that are kept even if unmatched */
+    int64_t n_first;
+    struct found_feature *found; /**< [n_found] matched features */
+    /** [features of the tile] index in `found`, or -1; also scratch of
+     *  drop_unmatched_found_features() */
+    int32_t *number;
     int32_t *tie_rank; /**< [n_found] */
 };
 
-/** tiles and backend outlive *out; relation and options are copied.
- * fids_are_unique: 0 when FIDs repeat: then read order alone breaks ties, and
- * self joins are not recognised. */
+/** tiles and backend must outlive *out; relation and options are copied.
+ *  fids_are_unique: 0 when FIDs repeat: then only the reading order breaks
+ *  ties, and self joins are not recognised. */
 OJ_MUST_USE oj_status oj_tiled_join_open(
     const struct oj_tiles *tiles, const struct oj_relation *relation,
     const char *backend, const struct oj_options *options, int fids_are_unique,
     struct oj_tiled_join **out, struct oj_error *err);
 
-/** Where the records of features are, in ascending order. */
+/** Offsets of the records of features, ascending. */
 struct oj_answer_places
 {
     int64_t n;
     const int64_t *place; /**< [n] */
 };
 
-/** As oj_join_batch(). side becomes the features that are matched, or
- *  undecided, in the order of their places, with geometry and, where they are
- *  asked for, attributes: side row j is what join_row j and undecided_join j
- *  mean.
- *  first: NULL, or features that side begins with, matched or not, so that two
+/** Like oj_join_batch(). Fills *side with the features that are matched or
+ *  undecided, in the order of their places, with geometry and, if
+ *  with_attributes, attributes: join_row j and undecided_join j are row j of
+ *  *side.
+ *  first: NULL, or features that *side begins with, matched or not, so that two
  *  answers can be compared by join_row.
- *  Cost: loading and indexing every tile, which large batches share. */
+ *  Cost: loads and indexes every tile once per batch; large batches amortise
+ *  it. */
 OJ_MUST_USE oj_status oj_tiled_join_batch(
     struct oj_tiled_join *join, const struct oj_flat *input,
     const struct oj_answer_places *first, int with_attributes,
     struct oj_matches *out, struct oj_feature_set *side, struct oj_error *err);
 
-/** The tie order of the features that the last answer came with, valid until
- *  the next: *rank [features of side]. */
+/** Ranks the features of the last answer in tie order: *rank [features of
+ *  side], valid until the next batch. */
 OJ_MUST_USE oj_status oj_tiled_join_rank_ties(struct oj_tiled_join *join,
                                               const int32_t **rank,
                                               struct oj_error *err);
 
-/** Gives the memory of the tile back; the next batch loads one. */
+/** Frees the loaded tile; the next batch loads one. */
 void oj_tiled_join_unload(struct oj_tiled_join *join);
 
-/** Accepts NULL. */
+/** Frees it. Accepts NULL. */
 void oj_tiled_join_close(struct oj_tiled_join *join);
 
 #endif

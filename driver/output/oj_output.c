@@ -22,13 +22,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Text formats are counted by reading them again; only up to so many rows. */
+/* Text formats can be counted only by reading them again, which is done up to
+ * this number of rows. */
 enum
 {
     MAX_SLOW_COUNT = 1000000
 };
 
-/* ---- what is decided before anything is read or written ------------------ */
+/* ---- planning ------------------------------------------------------------ */
 
 int oj_output_is_stdout(const char *dst)
 {
@@ -36,15 +37,15 @@ int oj_output_is_stdout(const char *dst)
            strcmp(dst, "/dev/stdout") == 0;
 }
 
-/* The output is none of the inputs. */
+/* Refuses an output that is one of the inputs. */
 static oj_status check_not_input(const struct oj_output *o,
                                  struct oj_error *err)
 {
     for (int i = 0; i < 2; i++)
     {
         const struct oj_source *side = o->sides[i];
-        /* Two tables of one database are two things; two layers of one file
-         * cannot be read and written at once. */
+        /* Two tables of a database may be read and written at once, two layers
+         * of a file may not. */
         int is_other_table = o->kind == OJ_OUTPUT_TRANSACTION &&
                              oj_driver_is_database(o->driver) &&
                              strcasecmp(side->name, o->layers[0].name) != 0;
@@ -109,12 +110,12 @@ static oj_status check_output_can_be_updated(const struct oj_output *o,
     if (asked->format != NULL &&
         strcasecmp(asked->format, GDALGetDescription(o->driver)) != 0)
         return oj_fail(
-            err, OJ_ERR_ARG, "%s exists and is of format %s, not %s as -f says",
+            err, OJ_ERR_ARG, "%s exists in the format %s, but -f asks for %s",
             o->asked->dst, GDALGetDescription(o->driver), asked->format);
     return check_transactions(o, err);
 }
 
-/* The layer of that name, or the only one. */
+/* The layer of this name, or the only layer if there is one. */
 static OGRLayerH find_named_or_only_layer(GDALDatasetH dataset,
                                           const char *name)
 {
@@ -139,7 +140,7 @@ static oj_status fail_layer_exists(const struct oj_output *o,
                    o->asked->dst, l->name);
 }
 
-/* A layer of a dataset that exists, and is open. */
+/* Plans a layer in an existing dataset, which is open. */
 static oj_status plan_layer_in_open_dataset(const struct oj_output *o,
                                             struct oj_output_layer *l,
                                             struct oj_error *err)
@@ -153,7 +154,7 @@ static oj_status plan_layer_in_open_dataset(const struct oj_output *o,
     if (l->appends)
     {
         l->layer = there;
-        if (l->option == NULL) /* the only one has any name */
+        if (l->option == NULL) /* the name of an only layer need not match */
             l->name = OGR_L_GetName(there);
         return OJ_OK;
     }
@@ -169,7 +170,7 @@ static oj_status plan_layer_in_open_dataset(const struct oj_output *o,
     return OJ_OK;
 }
 
-/* A layer of an existing dataset, or of a database. */
+/* Plans a layer in an existing dataset or a database. */
 static oj_status plan_transaction(struct oj_output *o, struct oj_error *err)
 {
     o->kind = OJ_OUTPUT_TRANSACTION;
@@ -178,8 +179,8 @@ static oj_status plan_transaction(struct oj_output *o, struct oj_error *err)
     return plan_layer_in_open_dataset(o, &o->layers[0], err);
 }
 
-/* 1 when the dataset holds something that a new file of the layer alone would
- * not: other layers, or rasters. */
+/* 1 when the dataset contains other layers, or rasters, which a new file of the
+ * layer alone would lose. */
 static int has_other_layers_or_rasters(GDALDatasetH dataset,
                                        const char *layer_name)
 {
@@ -193,8 +194,8 @@ static int has_other_layers_or_rasters(GDALDatasetH dataset,
     return n > 1;
 }
 
-/* -overwrite of something that exists: the whole file is replaced when it holds
- * no more than the layer, else the layer in it. */
+/* -overwrite: replaces the whole file if it contains only the layer, else the
+ * layer in it. */
 static oj_status plan_overwrite(struct oj_output *o, int is_folder,
                                 struct oj_error *err)
 {
@@ -211,10 +212,11 @@ static oj_status plan_overwrite(struct oj_output *o, int is_folder,
     if (old == NULL && oj_transaction_recover(o->path, NULL))
         old = GDALOpenEx(o->path, GDAL_OF_READONLY, NULL, NULL, NULL);
     if (old == NULL)
-        return oj_fail(err, OJ_ERR_IO,
-                       "%s exists and is no dataset that GDAL can open, so it "
-                       "is not overwritten; remove it or write elsewhere",
-                       o->asked->dst);
+        return oj_fail(
+            err, OJ_ERR_IO,
+            "%s exists and is not a dataset that GDAL can open, so it "
+            "is not overwritten; remove it or write elsewhere",
+            o->asked->dst);
     driver = GDALGetDatasetDriver(old);
     more = GDALGetMetadataItem(driver, GDAL_DCAP_MULTIPLE_VECTOR_LAYERS,
                                NULL) != NULL &&
@@ -263,13 +265,14 @@ static oj_status plan_virtual(struct oj_output *o, struct oj_error *err)
                    o->asked->dst);
 }
 
-/* A new file, unless kind says otherwise. */
+/* Sets o->kind: a new file, unless the destination is a stream, a database, or
+ * a dataset to be changed. */
 static oj_status choose_how_output_is_written(struct oj_output *o,
                                               struct oj_error *err)
 {
     const struct oj_output_options *asked = o->asked;
     struct stat info;
-    /* Without files: nothing to move into place, nor to read back. */
+    /* These datasets have no files to move or to read back. */
     if (asked->format != NULL &&
         oj_words_find("Memory|MEM", asked->format) >= 0)
     {
@@ -283,7 +286,7 @@ static oj_status choose_how_output_is_written(struct oj_output *o,
     if (lstat(o->path, &info) == 0)
     {
         if (stat(o->path, &info) != 0)
-            return oj_fail(err, OJ_ERR_IO, "%s is a link to nowhere",
+            return oj_fail(err, OJ_ERR_IO, "%s is a link without a target",
                            asked->dst);
         if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
             return plan_existing(o, S_ISDIR(info.st_mode), err);
@@ -296,8 +299,8 @@ static oj_status choose_how_output_is_written(struct oj_output *o,
     return OJ_OK;
 }
 
-/* What is said of making or opening the output and does not come to it: an
- * output that is added to again and again is made only once. */
+/* Warns of options for creating or opening that do not apply. Not an error: a
+ * script that appends in a loop creates the output only the first time. */
 static void warn_ignored_options(const struct oj_output *o)
 {
     const struct oj_output_options *asked = o->asked;
@@ -325,7 +328,7 @@ oj_status oj_output_plan(const struct oj_output_options *asked,
     o.layers[0].rows_before = -1;
     o.n_layers = 1;
     o.temporary.lock = -1;
-    /* By its own name stdout could be a file that exists. */
+    /* Opened by its own name, stdout could be a regular file that exists. */
     snprintf(o.path, sizeof o.path, "%s",
              strcmp(asked->dst, "/dev/stdout") == 0 ? "/vsistdout/"
                                                     : asked->dst);
@@ -336,7 +339,8 @@ oj_status oj_output_plan(const struct oj_output_options *asked,
         status = oj_driver_choose(asked->format, o.path, &o.driver, err);
     if (status == OJ_OK || status == OJ_ERR_ARG)
     {
-        /* Said first: what exists is then an input, not an old output. */
+        /* Checked first: if the destination exists because it is an input, the
+         * other errors would mislead. */
         oj_status same = check_not_input(&o, err);
         status = same != OJ_OK ? same : status;
     }
@@ -350,21 +354,21 @@ oj_status oj_output_plan(const struct oj_output_options *asked,
     return OJ_OK;
 }
 
-/* ---- layers beside the main one ----------------------------------------- */
+/* ---- further layers ------------------------------------------------------ */
 
-/* Drivers that write several layers of a dataset at the same time. */
+/* Drivers that can write several layers of a dataset alternately. */
 static const char many_layers[] =
     "GPKG|SQLite|LIBKML|XLSX|ODS|Memory|PostgreSQL|MySQL|MSSQLSpatial|"
     "OpenFileGDB";
 
-/* Drivers whose datasets are folders of layers. */
+/* 1 for drivers whose datasets are folders of files, one per layer. */
 static int writes_layer_folders(GDALDriverH driver)
 {
     return oj_driver_is(driver, "ESRI Shapefile|CSV");
 }
 
-/* Their further layers become files beside the first, where that has the name
- * of a file. */
+/* 1 when further layers become files beside the first, because the destination
+ * names a file. */
 static int adds_layers_as_files(const struct oj_output *o)
 {
     return writes_layer_folders(o->driver) &&
@@ -372,14 +376,14 @@ static int adds_layers_as_files(const struct oj_output *o)
             EQUAL(CPLGetExtension(o->path), "csv"));
 }
 
-/* An archive takes one layer. */
+/* 1 when the output is a folder of layers. An archive takes one layer only. */
 static int is_output_layer_folder(const struct oj_output *o)
 {
     return writes_layer_folders(o->driver) &&
            CPLGetExtension(o->path)[0] == '\0';
 }
 
-/* A file that is there goes with the dataset that is replaced. */
+/* Adds an existing file to those that are replaced with the dataset. */
 static oj_status plan_file_replacement(struct oj_output *o, const char *path,
                                        struct oj_error *err)
 {
@@ -387,10 +391,11 @@ static oj_status plan_file_replacement(struct oj_output *o, const char *path,
         GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
     char **files;
     if (old == NULL)
-        return oj_fail(err, OJ_ERR_IO,
-                       "%s exists and is no dataset that GDAL can open, so it "
-                       "is not overwritten",
-                       path);
+        return oj_fail(
+            err, OJ_ERR_IO,
+            "%s exists and is not a dataset that GDAL can open, so it "
+            "is not overwritten",
+            path);
     files = GDALGetFileList(old);
     o->old_members = CSLInsertStrings(o->old_members, -1, files);
     o->old_members = CSLAddString(o->old_members, path);
@@ -399,7 +404,7 @@ static oj_status plan_file_replacement(struct oj_output *o, const char *path,
     return OJ_OK;
 }
 
-/* The file of a layer, in the folder of the output. */
+/* Plans a layer as a file in the folder of the output. */
 static oj_status plan_layer_file(struct oj_output *o, struct oj_output_layer *l,
                                  struct oj_error *err)
 {
@@ -468,7 +473,7 @@ oj_status oj_output_plan_layer(struct oj_output *o, const char *option,
     OJ_TRY(check_extra_layer_name(o, l, err));
     if (o->kind == OJ_OUTPUT_STREAM)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "-%s: %s is written as it comes and takes one layer; "
+                       "-%s: %s is a stream and takes one layer; "
                        "write to a file",
                        option, o->asked->dst);
     if (o->kind == OJ_OUTPUT_TRANSACTION)
@@ -495,7 +500,7 @@ static oj_status fail_gdal(struct oj_error *err, const char *what,
                    CPLGetLastErrorMsg());
 }
 
-/* New files are written in a transaction, too: it is faster. */
+/* New files are also written in a transaction, for speed. */
 static oj_status begin_transaction(struct oj_output *o, struct oj_error *err)
 {
     CPLErrorReset();
@@ -523,11 +528,12 @@ static oj_status delete_layer(const struct oj_output *o, const char *name,
             return fail_gdal(err, "cannot replace the layer in", o->asked->dst);
         return OJ_OK;
     }
-    return oj_fail(err, OJ_ERR_IO, "the layer '%s' is gone from %s", name,
-                   o->asked->dst);
+    return oj_fail(err, OJ_ERR_IO, "the layer '%s' has disappeared from %s",
+                   name, o->asked->dst);
 }
 
-/* What is replaced goes, and what is added to is counted. */
+/* Deletes layers that are replaced and counts the rows of layers that are
+ * appended to. */
 static oj_status clear_replaced_layers(struct oj_output *o,
                                        struct oj_error *err)
 {
@@ -553,7 +559,8 @@ static oj_status create_dataset(struct oj_output *o, const char *path,
     return begin_transaction(o, err);
 }
 
-/* Messages of drivers then name the file that the user named. */
+/* Makes drivers' messages show the destination instead of the temporary
+ * path. */
 static void hide_temporary_path(const struct oj_output *o)
 {
     const char *dst = o->asked->dst, *slash = strrchr(dst, '/');
@@ -586,7 +593,7 @@ oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
 
 /* ---- finish -------------------------------------------------------------- */
 
-/* The lane that its rows may be written by, or NULL. */
+/* The lane that can write the rows of this output, or NULL. */
 static const struct oj_lane_row *find_lane(const struct oj_output *o)
 {
     struct oj_lane_dataset dataset = {.driver = o->driver, .path = o->path};
@@ -624,7 +631,7 @@ const char *oj_output_lane(const struct oj_output *o)
     return lane != NULL ? lane->name : NULL;
 }
 
-/* The file with the rows in place of the one without. */
+/* Renames the file that the lane wrote over the driver's file without rows. */
 static oj_status move_rows_file_into_place(const struct oj_output *o,
                                            struct oj_error *err)
 {
@@ -640,7 +647,7 @@ static oj_status move_rows_file_into_place(const struct oj_output *o,
     return OJ_OK;
 }
 
-/* Some drivers tell of failed writes only while they close. */
+/* Some drivers report failed writes only when they close. */
 static oj_status close_dataset(struct oj_output *o, struct oj_error *err)
 {
     GDALDatasetH dataset = o->dataset;
@@ -711,7 +718,7 @@ static oj_status check_written_layer(const struct oj_output *o,
     return check_row_count_of_layer(o, l, OGR_L_GetFeatureCount(layer, 1), err);
 }
 
-/* An empty layer is no dataset to the readers of some formats. */
+/* Warns: in some formats a file without rows cannot be opened. */
 static void warn_empty_unreadable(const struct oj_output *o)
 {
     oj_warn("no rows were written, and a file of the driver %s without rows "
@@ -722,8 +729,8 @@ static void warn_empty_unreadable(const struct oj_output *o)
                 : "");
 }
 
-/* Opens the finished file of a layer again; no dataset, a warning and no error
- * where the layer is empty and cannot be opened. */
+/* Reopens the finished file of a layer. If an empty layer's file cannot be
+ * opened, warns and sets *out to NULL. */
 static oj_status open_finished(const struct oj_output *o,
                                const struct oj_output_layer *l,
                                GDALDatasetH *dataset, struct oj_error *err)
@@ -743,8 +750,8 @@ static oj_status open_finished(const struct oj_output *o,
     return OJ_OK;
 }
 
-/* Opens the finished files again and counts; further layers are in the file of
- * the first, or in files of their own. */
+/* Reopens the finished files and counts the rows. Further layers are in the
+ * first file or in their own. */
 static oj_status reopen_and_check_files(struct oj_output *o,
                                         struct oj_error *err)
 {
@@ -792,8 +799,8 @@ oj_status oj_output_explain(const struct oj_output *o, oj_status status,
     return status;
 }
 
-/* What was committed is complete, and stays, whatever a driver complains of
- * while it closes. */
+/* After the commit the output is complete: errors while closing become a
+ * warning. */
 static void close_committed_dataset(struct oj_output *o)
 {
     struct oj_error late;
@@ -803,7 +810,7 @@ static void close_committed_dataset(struct oj_output *o)
 
 static oj_status finish_transaction(struct oj_output *o, struct oj_error *err)
 {
-    if (!o->in_transaction) /* of a layer that is changed all the same */
+    if (!o->in_transaction) /* -in_place into a layer without transactions */
         return close_dataset(o, err);
     OJ_TRY(oj_transaction_flush(o->dataset, o->asked->dst, err));
     for (int i = 0; i < o->n_layers; i++)
@@ -817,7 +824,7 @@ static oj_status finish_transaction(struct oj_output *o, struct oj_error *err)
     return OJ_OK;
 }
 
-/* What was written to stdout may still wait there. */
+/* Flushes stdout and reports a write error. */
 static oj_status check_stdout(const struct oj_output *o, struct oj_error *err)
 {
     if (oj_output_is_stdout(o->path) && (fflush(stdout) != 0 || ferror(stdout)))

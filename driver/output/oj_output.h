@@ -1,13 +1,13 @@
-/** Where the answer goes, never half-written.
+/** The output: created so that it is complete or absent.
  *
  *  A new dataset (also one that replaces an old one) is made in a temporary
- *  folder next to its place and moved there after a checked close.  A layer in
- *  an existing dataset, rows added to one, and databases are written in one
- *  transaction on one handle.  Streams such as /vsistdout/ are written as they
- *  come.
+ *  folder next to its destination and moved there after it was closed and
+ *  checked.  A layer in an existing dataset, appended rows, and databases are
+ *  written in one transaction through one handle.  Streams such as /vsistdout/
+ *  are written directly.
  *
- *   plan -> open -> (oj_schema makes the layer, rows are written) -> finish
- *                                                              \-> abort
+ *    plan -> open -> (oj_schema creates the layer, rows are written) -> finish
+ *                                                                \-> abort
  */
 #ifndef OJ_OUTPUT_H
 #define OJ_OUTPUT_H
@@ -20,34 +20,37 @@
 
 enum oj_output_kind
 {
-    OJ_OUTPUT_FILE = 0,   /**< a dataset of its own, moved into place */
-    OJ_OUTPUT_STREAM,     /**< written as it comes: /vsistdout/ and the like */
-    OJ_OUTPUT_TRANSACTION /**< part of an existing dataset */
+    OJ_OUTPUT_FILE = 0, /**< a new dataset, moved into place when complete */
+    /** written directly: /vsistdout/, a device, a pipe */
+    OJ_OUTPUT_STREAM,
+    OJ_OUTPUT_TRANSACTION /**< changes in an existing dataset */
 };
 
-/** A layer of the output. The first is that of the join; further ones are in
- * the same dataset, or, where the driver's datasets are files of one layer, in
- * a file beside it. */
+/** A layer of the output. The first has the rows of the join; further ones are
+ *  in the same dataset, or in files beside it if the driver writes one layer
+ *  per file. */
 struct oj_output_layer
 {
-    const char *option; /**< that asked for it, for messages; NULL: the first */
+    /** option that requested it, for messages; NULL: first layer */
+    const char *option;
     const char *name;
-    int has_file;        /**< 1: a file beside the first one */
-    int replaces;        /**< something of that name exists and will go */
-    int appends;         /**< rows are added to layer */
-    OGRLayerH layer;     /**< set by oj_schema, or the layer added to */
-    int64_t rows_before; /**< in a layer that is added to; -1 unknown */
-    int rows_in_file;    /**< 1: the rows are in oj_output_rows_file(), which
-                              takes the place of the dataset once that is closed;
-                              set by who writes */
+    int has_file; /**< 1: a separate file beside the first one */
+    /** an existing layer or file of this name will be removed */
+    int replaces;
+    int appends;         /**< rows are appended to `layer` */
+    OGRLayerH layer;     /**< created by oj_schema, or the layer to append to */
+    int64_t rows_before; /**< rows before appending; -1: unknown */
+    /** 1: the rows are in oj_output_rows_file(), which replaces the dataset's
+     *  file after that is closed; set by the writer of the rows */
+    int rows_in_file;
 
-    /** Set by who writes, before the output is finished. */
+    /** Set by the writer of the rows, before the output is finished. */
     int64_t n_rows, n_no_geometry;
-    const char *lane; /**< of the rows; NULL: they were features */
+    const char *lane; /**< lane that wrote the rows; NULL: GDAL features */
 
-    /** Set when the output is finished, as far as that could be counted. */
+    /** Set by oj_output_finish(), as far as rows can be counted. */
     int64_t n_checked;  /**< rows counted after closing; -1: not counted */
-    int64_t n_left_out; /**< rows without geometry the driver dropped */
+    int64_t n_left_out; /**< rows without geometry that the driver dropped */
 };
 
 enum
@@ -55,15 +58,15 @@ enum
     OJ_MAX_OUTPUT_LAYERS = 3
 };
 
-/** Zeroed memory is a valid closed one. */
+/** A zeroed one is valid and closed. */
 struct oj_output
 {
     const struct oj_output_options *asked;
     const struct oj_source *sides[2]; /**< input and join */
     enum oj_output_kind kind;
     GDALDriverH driver;
-    char path[OJ_PATH_MAX]; /**< what the user named, links resolved */
-    char **old_members;     /**< owned: files of the dataset replaced */
+    char path[OJ_PATH_MAX]; /**< the destination, links resolved */
+    char **old_members;     /**< owned: files of the replaced dataset */
     struct oj_temporary temporary;
     GDALDatasetH dataset;
     int in_transaction;
@@ -71,10 +74,10 @@ struct oj_output
     int n_layers;
 };
 
-/** Decides driver and kind, and refuses what cannot end well: an existing
- *  output without leave to touch it, an output that is an input, a driver that
- *  cannot write or undo. Writes nothing. asked, layer_name and both sides
- * outlive the output. */
+/** Chooses driver and kind, and checks: an existing output needs an option that
+ *  allows changing it, it must not be an input, and the driver must be able to
+ *  write and to roll back. Writes nothing. asked, layer_name and both sides
+ *  must outlive the output. */
 OJ_MUST_USE oj_status oj_output_plan(const struct oj_output_options *asked,
                                      const char *layer_name,
                                      const struct oj_source *input,
@@ -82,33 +85,35 @@ OJ_MUST_USE oj_status oj_output_plan(const struct oj_output_options *asked,
                                      struct oj_output *output,
                                      struct oj_error *err);
 
-/** Plans a further layer, between plan and open; option is the one that asks
- * for it. Refuses what the output cannot hold. name outlives the output. */
+/** Plans a further layer, between plan and open. Refuses it if the output
+ *  cannot hold it. option: the option that requests it. name must outlive the
+ *  output. */
 OJ_MUST_USE oj_status oj_output_plan_layer(struct oj_output *output,
                                            const char *option, const char *name,
                                            struct oj_error *err);
 
-/** In place of a plan: opens asked->dst for changes to rows of its layer of
- * that name, layers[0].layer, also where its driver has no transactions.
- * n_layers is 0, as no rows are added.  Undoes what output was before. */
+/** Instead of oj_output_plan(): opens asked->dst for updating rows of its layer
+ *  of this name, which becomes layers[0].layer, even if its driver has no
+ *  transactions. n_layers is 0, as no rows are added.  Aborts what *output was
+ *  before. */
 OJ_MUST_USE oj_status oj_output_open_layer(
     const struct oj_output_options *asked, const char *layer_name,
     struct oj_output *output, struct oj_error *err);
 
-/** Creates the dataset, or begins the transaction in the existing one; in the
- *  latter layers to be replaced are deleted. */
+/** Creates the dataset, or begins a transaction in the existing one and deletes
+ *  the layers that are replaced. */
 OJ_MUST_USE oj_status oj_output_open(struct oj_output *output,
                                      struct oj_error *err);
 
-/** Where the rows of the only layer may be written as a file of the format, in
- *  place of the driver's; 0: the driver writes them. */
+/** Path of the file into which a lane may write the rows of the only layer, in
+ *  place of the driver; 0: the driver writes them. */
 int oj_output_rows_file(const struct oj_output *output, char *path, int size);
 
-/** The lane that rows will go by, but those that it leaves to GDAL; NULL: none.
- */
+/** Name of the lane that will write the rows (it may leave some to GDAL); NULL:
+ *  none. */
 const char *oj_output_lane(const struct oj_output *output);
 
-/** The dataset, where rows may be written to its layers past the driver; else
+/** The dataset, if a lane may write rows directly into its layers; else
  *  NULL. */
 GDALDatasetH oj_output_rows_dataset(const struct oj_output *output);
 
@@ -117,22 +122,22 @@ GDALDatasetH oj_output_rows_dataset(const struct oj_output *output);
 OJ_MUST_USE oj_status oj_output_flush(const struct oj_output *output,
                                       struct oj_error *err);
 
-/** Commits, closes, checks that the rows of all layers arrived (less those
+/** Commits, closes, checks that the rows of all layers were written (less rows
  *  without geometry that some drivers drop) and moves the dataset into place.
- *  Whatever is returned, nothing is open afterwards; layers[] can be read until
+ *  Afterwards nothing is open, even on failure; layers[] can be read until
  *  oj_output_abort(). */
 OJ_MUST_USE oj_status oj_output_finish(struct oj_output *output,
                                        struct oj_error *err);
 
-/** Replaces the text of a failure when the disk is full, which drivers tell in
- *  ways of their own; returns status. */
+/** Replaces the error text if the disk is full, since drivers report that in
+ *  different ways. Returns status. */
 oj_status oj_output_explain(const struct oj_output *output, oj_status status,
                             struct oj_error *err);
 
-/** Undoes all that was done. Accepts a closed one. */
+/** Undoes everything and closes. Accepts a closed one. */
 void oj_output_abort(struct oj_output *output);
 
-/** 1 when dst is a stream on which nothing else may be printed. */
+/** 1 when dst writes to stdout, where nothing else may then be printed. */
 int oj_output_is_stdout(const char *dst);
 
 #endif

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Whose field the column is a copy of, or NULL. */
+/* The side whose field the column copies, or NULL. */
 static const struct oj_source *side_of_column(const struct oj_schema *schema,
                                               const struct oj_column *column)
 {
@@ -22,7 +22,7 @@ static const struct oj_source *side_of_column(const struct oj_schema *schema,
                                               : NULL;
 }
 
-/* The field of a side that a column is a copy of, or NULL. */
+/* The field that the column copies, or NULL. */
 static OGRFieldDefnH source_field_of(const struct oj_schema *schema,
                                      const struct oj_column *column)
 {
@@ -53,7 +53,8 @@ void oj_schema_take_layer(struct oj_schema *schema, GDALDriverH driver,
 
 /* ---- columns as fields --------------------------------------------------- */
 
-/* Fields that a row may have; the caller frees out->field. */
+/* Describes the fields of a side (none if is_asked is 0). The caller frees
+ * *fields. */
 static oj_status describe_side_fields(const struct oj_source *side,
                                       int is_asked,
                                       struct oj_field_description **fields,
@@ -96,7 +97,7 @@ static oj_status name_columns(const struct oj_schema_request *request,
     return status;
 }
 
-/* Of a computed column. */
+/* The type of a computed column. */
 static struct oj_computed_type
 type_of_computed(const struct oj_schema_request *request, int64_t i)
 {
@@ -112,9 +113,8 @@ type_of_computed(const struct oj_schema_request *request, int64_t i)
     return type;
 }
 
-/* A copy of a side's field. What an unmatched row needs is kept possible:
- * values are never unique, and a default counts where a row always has the
- * field. */
+/* Defines a copy of a side's field so that unmatched rows are possible: never
+ * unique, nullable if some rows lack it, a default only if all rows have it. */
 static void define_side_field(const struct oj_schema *schema,
                               const struct oj_named_column *column,
                               OGRFieldDefnH from)
@@ -166,7 +166,7 @@ static void define_fields(const struct oj_schema_request *request,
     }
 }
 
-/* One notice of all fields that could not keep their names. */
+/* Prints one notice with all fields that were renamed. */
 static void notice_renamed_fields(const struct oj_row_columns *columns)
 {
     char renamed[700] = "";
@@ -179,7 +179,8 @@ static void notice_renamed_fields(const struct oj_row_columns *columns)
                 CPLSPrintf("%s -> %s", column->original, column->name));
     }
     if (renamed[0] != '\0')
-        oj_notice("fields renamed, because their names are taken: %s", renamed);
+        oj_notice("fields renamed, because their names are in use: %s",
+                  renamed);
 }
 
 oj_status oj_schema_plan(const struct oj_schema_request *request,
@@ -205,9 +206,9 @@ oj_status oj_schema_plan(const struct oj_schema_request *request,
     return status;
 }
 
-/* ---- fields in a layer ------------------------------------------------- */
+/* ---- fields in a layer --------------------------------------------------- */
 
-/* What ogr2ogr does, too: what a format has no type for becomes text. */
+/* Like ogr2ogr, replaces a type that the format lacks by text. */
 static void fit_type(GDALDriverH driver, OGRFieldDefnH defn)
 {
     OGRFieldType type = OGR_Fld_GetType(defn);
@@ -225,12 +226,13 @@ static void fit_type(GDALDriverH driver, OGRFieldDefnH defn)
     }
     else if (!oj_driver_takes_subtype(driver, subtype))
     {
-        /* The values stay, only the narrower type is lost. */
+        /* the values stay; only the subtype is lost */
         OGR_Fld_SetSubType(defn, OFSTNone);
     }
 }
 
-/* Brings the field's domain along, where both sides can; else forgets it. */
+/* Copies the field's domain if both datasets support it; otherwise the field
+ * has none. */
 static void copy_field_domain(GDALDatasetH dataset,
                               const struct oj_source *from, OGRFieldDefnH defn)
 {
@@ -273,7 +275,7 @@ oj_status oj_schema_create_field(GDALDatasetH dataset, OGRLayerH layer,
     copy_field_domain(dataset, side_of_column(schema, &schema->columns[i]),
                       defn);
     CPLErrorReset();
-    /* What GDAL says of shortened names is said better below. */
+    /* GDAL's message on shortened names is replaced by the notice below. */
     CPLPushErrorHandler(CPLQuietErrorHandler);
     result = OGR_L_CreateField(layer, defn, 1);
     CPLPopErrorHandler();
@@ -289,7 +291,7 @@ oj_status oj_schema_create_field(GDALDatasetH dataset, OGRLayerH layer,
                              "choose another format");
     name = OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(there, n));
     if (strcmp(name, OGR_Fld_GetNameRef(defn)) != 0)
-        oj_notice("the format %s calls the field '%s' '%s'",
+        oj_notice("the format %s renames the field '%s' to '%s'",
                   GDALGetDescription(driver), OGR_Fld_GetNameRef(defn), name);
     schema->columns[i].target = n;
     return OJ_OK;
@@ -307,10 +309,11 @@ const char *oj_schema_name_beside(const struct oj_source *input,
     return name != NULL ? name : "";
 }
 
-/* The output's FID or geometry column is called like the input's, name, and
- * never like one of the input's fields, whose values would be taken for FIDs.
- *  option   of the layer, that names the column
- *  others   names to choose from where the driver's is a field, too */
+/* Adds a layer option that names the output's FID or geometry column like the
+ * input's, but not like a field of the input: its values would be taken for
+ * FIDs.
+ * option  the layer option that sets the name
+ * others  alternatives if the driver's default name is also a field */
 static char **choose_special_column_name(const struct oj_output *o,
                                          const struct oj_source *input,
                                          const char *option, const char *name,
@@ -347,8 +350,8 @@ OGRwkbGeometryType oj_schema_layer_type(const struct oj_output_options *asked,
     return type;
 }
 
-/* Formats that are read by their geometries: without them FlatGeobuf's file is
- * one that cannot be opened, and Shapefile's is another file. */
+/* Without geometry a FlatGeobuf file cannot be opened, and a Shapefile has no
+ * .shp. */
 static oj_status check_format_can_lack_geometry(const struct oj_output *o,
                                                 struct oj_error *err)
 {
@@ -407,7 +410,7 @@ static oj_status create_fields(const struct oj_output *o,
     if (schema->n_fields > 0 &&
         !OGR_L_TestCapability(place->layer, OLCCreateField))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the format %s stores no fields of the user's; choose "
+                       "the format %s stores no user-defined fields; choose "
                        "another one",
                        GDALGetDescription(o->driver));
     for (int i = 0; i < (int)schema->n_fields; i++)
@@ -416,7 +419,7 @@ static oj_status create_fields(const struct oj_output *o,
     return OJ_OK;
 }
 
-/* 1 when every value of type from can be stored in a field of type to. */
+/* 1 when every value of type `from` can be stored in a field of type `to`. */
 static int type_fits(OGRFieldType from, OGRFieldType to)
 {
     if (from == to)
@@ -428,7 +431,7 @@ static int type_fits(OGRFieldType from, OGRFieldType to)
     return 0;
 }
 
-/* The option that leaves the field out, or "" where none does. */
+/* The option that leaves the field out, or "" if there is none. */
 static const char *field_omission_hint(enum oj_column_origin origin)
 {
     static const char *const options[] = {
@@ -485,10 +488,10 @@ static oj_status check_append_crs(const struct oj_output_layer *at,
                    at->name, OSRGetName(there), OSRGetName(crs->output));
 }
 
-/* FIDs are kept where every row of the output has the FID of another row of
- * the input; rows without input feature then get what the driver gives them:
- * one that no other row has, but of GeoJSON, where readers count the features,
- * and of a script of SQL, which leaves it to a sequence that has not moved. */
+/* FIDs of the input are kept if no two output rows would have the same FID.
+ * Rows without input feature get an unused FID from the driver, except in
+ * GeoJSON, where readers number the features, and in an SQL script, whose
+ * sequence has not advanced. */
 static int may_keep_fids(const struct oj_schema_request *request,
                          const struct oj_output *o,
                          const struct oj_output_layer *at)

@@ -633,6 +633,8 @@ static PyObject *new_index(PyObject *module, PyObject *args)
     w.layer = layer->layer;
     w.settings = make_settings(settings, &self->cancel);
     if (w.settings != NULL)
+        err.status = ogrjoin_settings_check_pairs(w.settings, &err);
+    if (w.settings != NULL && err.status == OGRJOIN_OK)
         err.status =
             ogrjoin_settings_use_crs(w.settings, left_crs, right_crs, &err);
     if (err.status != OGRJOIN_OK)
@@ -886,6 +888,175 @@ static PyObject *py_trim(PyObject *module, PyObject *capsule)
     return Py_None;
 }
 
+/* --- columns of numpy as Arrow, and classes of their values ----------------
+ */
+
+static void destroy_schema_capsule(PyObject *capsule);
+static void destroy_array_capsule(PyObject *capsule);
+
+enum
+{
+    COLUMN_BUFFERS = 3 /* which are valid, offsets of texts, values */
+};
+
+/* A column whose buffers Python has. */
+struct column_array
+{
+    Py_buffer view[COLUMN_BUFFERS];
+    const void *buffers[COLUMN_BUFFERS];
+};
+
+/* Called on any thread. */
+static void release_column(struct ArrowArray *array)
+{
+    struct column_array *self = array->private_data;
+    PyGILState_STATE state = PyGILState_Ensure();
+    for (int i = 0; i < COLUMN_BUFFERS; i++)
+        PyBuffer_Release(&self->view[i]);
+    PyGILState_Release(state);
+    free(self);
+    array->release = NULL;
+}
+
+static void release_column_schema(struct ArrowSchema *schema)
+{
+    schema->release = NULL;
+}
+
+/* Formats that numpy's columns come in. */
+static const char *find_column_format(const char *name)
+{
+    static const char *const formats[] = {"l", "L", "g", "U", "tsn:"};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+    {
+        if (strcmp(formats[i], name) == 0)
+            return formats[i];
+    }
+    return NULL;
+}
+
+/* column(n, format, bits or None, offsets or None, values) -> (schema, array)
+ */
+static PyObject *py_column(PyObject *module, PyObject *args)
+{
+    struct ArrowSchema *schema = NULL;
+    struct ArrowArray *array = NULL;
+    struct column_array *self = NULL;
+    PyObject *from[COLUMN_BUFFERS], *one = NULL, *two = NULL;
+    const char *format;
+    Py_ssize_t n;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "nsOOO", &n, &format, &from[0], &from[1],
+                          &from[2]))
+        return NULL;
+    format = find_column_format(format);
+    schema = calloc(1, sizeof *schema);
+    array = calloc(1, sizeof *array);
+    self = calloc(1, sizeof *self);
+    if (format == NULL || schema == NULL || array == NULL || self == NULL)
+    {
+        PyErr_NoMemory();
+        goto failed;
+    }
+    schema->format = format;
+    schema->flags = ARROW_FLAG_NULLABLE;
+    schema->release = release_column_schema;
+    array->length = n;
+    array->null_count = from[0] == Py_None ? 0 : -1;
+    array->n_buffers = 1;
+    array->buffers = self->buffers;
+    array->private_data = self;
+    array->release = release_column;
+    for (int i = 0; i < COLUMN_BUFFERS; i++)
+    {
+        if (from[i] == Py_None)
+            continue;
+        if (PyObject_GetBuffer(from[i], &self->view[i], PyBUF_SIMPLE) != 0)
+            goto failed;
+        self->buffers[i == 0 ? 0 : array->n_buffers++] =
+            self->view[i].buf != NULL ? self->view[i].buf : "";
+    }
+    one = PyCapsule_New(schema, "arrow_schema", destroy_schema_capsule);
+    two = one != NULL
+              ? PyCapsule_New(array, "arrow_array", destroy_array_capsule)
+              : NULL;
+    if (two != NULL)
+        return Py_BuildValue("NN", one, two);
+    if (one != NULL)
+        schema = NULL; /* the capsule's */
+    Py_XDECREF(one);
+failed:
+    if (array != NULL && array->release != NULL)
+        array->release(array);
+    else
+        free(self);
+    free(array);
+    free(schema);
+    return NULL;
+}
+
+#define CLASSES "ogrjoin.classes"
+
+static void destroy_classes_capsule(PyObject *capsule)
+{
+    ogrjoin_classes_free(PyCapsule_GetPointer(capsule, CLASSES));
+}
+
+/* classes(schema, array): of the join side's values; the array is used up */
+static PyObject *py_classes(PyObject *module, PyObject *args)
+{
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    struct ogrjoin_classes *classes = NULL;
+    struct ArrowSchema *schema;
+    struct ArrowArray *array;
+    PyObject *one, *two, *capsule;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO", &one, &two) ||
+        (schema = PyCapsule_GetPointer(one, "arrow_schema")) == NULL ||
+        (array = PyCapsule_GetPointer(two, "arrow_array")) == NULL)
+        return NULL;
+    err.status = ogrjoin_classes_new(schema, array, &classes, &err);
+    if (err.status != OGRJOIN_OK)
+        return raise_error(&err);
+    capsule = PyCapsule_New(classes, CLASSES, destroy_classes_capsule);
+    if (capsule == NULL)
+        ogrjoin_classes_free(classes);
+    return capsule;
+}
+
+/* find_classes(classes, schema, array, out, n) -> buffer of the n join rows
+ * classes: int32; those of the array, which is used up, are written to out */
+static PyObject *py_find_classes(PyObject *module, PyObject *args)
+{
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    struct ogrjoin_classes *classes;
+    struct ArrowSchema *schema;
+    struct ArrowArray *array;
+    const int32_t *of_join = NULL;
+    PyObject *one, *two, *three, *to;
+    Py_ssize_t n_join;
+    Py_buffer out;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOOOn", &one, &two, &three, &to, &n_join) ||
+        (classes = PyCapsule_GetPointer(one, CLASSES)) == NULL ||
+        (schema = PyCapsule_GetPointer(two, "arrow_schema")) == NULL ||
+        (array = PyCapsule_GetPointer(three, "arrow_array")) == NULL ||
+        PyObject_GetBuffer(to, &out, PyBUF_WRITABLE) != 0)
+        return NULL;
+    if (array->length != out.len / 4)
+    {
+        PyBuffer_Release(&out);
+        PyErr_SetString(PyExc_ValueError, "columns are not as long as a layer");
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS err.status =
+        ogrjoin_classes_find(classes, schema, array, out.buf, &of_join, &err);
+    Py_END_ALLOW_THREADS PyBuffer_Release(&out);
+    if (err.status != OGRJOIN_OK)
+        return raise_error(&err);
+    return new_array(one, of_join, n_join, 'i');
+}
+
 /* --- a stream that is read layer by layer ----------------------------------
  */
 
@@ -1021,7 +1192,7 @@ struct rows_handle
 struct joined_handle
 {
     struct ArrowArrayStream stream;
-    PyObject *rows; /* the capsule */
+    PyObject *rows, *index; /* the capsules; index may be None */
     PyObject *notices;
     PyObject *progress; /* called with rows done and of all, or None */
     PyObject *raised;   /* what it raised, or NULL */
@@ -1087,6 +1258,7 @@ static void free_joined(struct joined_handle *self)
     Py_BEGIN_ALLOW_THREADS if (self->stream.release != NULL)
         self->stream.release(&self->stream);
     Py_END_ALLOW_THREADS Py_XDECREF(self->rows);
+    Py_XDECREF(self->index);
     Py_XDECREF(self->notices);
     Py_XDECREF(self->progress);
     Py_XDECREF(self->raised);
@@ -1103,6 +1275,7 @@ struct rows_work
     struct ArrowArrayStream *stream;
     struct ogrjoin_settings *settings;
     struct ogrjoin_rows *rows;
+    struct ogrjoin_index *index;  /* to join with, or NULL */
     struct ArrowArrayStream *out; /* NULL: rows are to be made */
     struct ArrowArray *array;     /* NULL: out is to be made */
 };
@@ -1124,7 +1297,8 @@ static int run_rows_work(void *data, struct ogrjoin_error *err)
                                                  : OGRJOIN_ERR_DATA;
     }
     if (w->out != NULL)
-        return ogrjoin_rows_join(w->rows, w->stream, w->settings, w->out, err);
+        return ogrjoin_rows_join_index(w->rows, w->index, w->stream,
+                                       w->settings, w->out, err);
     return ogrjoin_rows_open(w->stream, w->settings, &w->rows, err);
 }
 
@@ -1189,29 +1363,36 @@ static PyObject *make_schema_capsule(struct ArrowArrayStream *stream)
     return capsule;
 }
 
-/* py_join_rows(rows, stream, settings, progress or None) -> (joined, schema,
- * number of the geometry's column or -1, notices): an Arrow stream, which is
- * used up */
+/* py_join_rows(rows, stream, settings, progress or None, index or None) ->
+ * (joined, schema, number of the geometry's column or -1, notices): an Arrow
+ * stream, which is used up */
 static PyObject *py_join_rows(PyObject *module, PyObject *args)
 {
     struct rows_work w = {0};
     struct rows_handle *rows;
     struct joined_handle *self;
-    PyObject *one, *stream, *settings, *progress, *schema, *capsule = NULL;
+    struct index_handle *index = NULL;
+    PyObject *one, *stream, *settings, *progress, *two, *schema;
+    PyObject *capsule = NULL;
     int is_cancelled;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOO!O", &one, &stream, &PyDict_Type, &settings,
-                          &progress) ||
+    if (!PyArg_ParseTuple(args, "OOO!OO", &one, &stream, &PyDict_Type,
+                          &settings, &progress, &two) ||
         (rows = PyCapsule_GetPointer(one, ROWS)) == NULL ||
+        (two != Py_None &&
+         (index = PyCapsule_GetPointer(two, INDEX)) == NULL) ||
         (w.stream = PyCapsule_GetPointer(stream, "arrow_array_stream")) == NULL)
         return NULL;
     if ((self = calloc(1, sizeof *self)) == NULL)
         return PyErr_NoMemory();
     Py_INCREF(one);
     self->rows = one;
+    Py_INCREF(two);
+    self->index = two;
     Py_INCREF(progress);
     self->progress = progress;
     w.rows = rows->rows;
+    w.index = index != NULL ? index->index : NULL;
     w.out = &self->stream;
     if ((self->notices = PyList_New(0)) != NULL)
         w.settings = make_row_settings(settings, &self->cancel, self->notices);
@@ -1565,6 +1746,9 @@ static PyMethodDef methods[] = {
     {"rows", py_rows, METH_VARARGS, NULL},
     {"join_rows", py_join_rows, METH_VARARGS, NULL},
     {"next_rows", py_next_rows, METH_O, NULL},
+    {"classes", py_classes, METH_VARARGS, NULL},
+    {"find_classes", py_find_classes, METH_VARARGS, NULL},
+    {"column", py_column, METH_VARARGS, NULL},
     {"count", count_layer_features, METH_O, NULL},
     {"index", new_index, METH_VARARGS, NULL},
     {"backend", py_backend, METH_O, NULL},

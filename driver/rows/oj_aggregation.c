@@ -16,8 +16,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Of -memory, the share of values that are held to be sorted; the rest is for
- * the side in memory and the batches. */
+/* -memory: values that are sorted get 1/MEMORY_SHARE of it; the rest is for the
+ * join side and the batches. */
 #define MEMORY_SHARE 4
 
 enum
@@ -30,33 +30,35 @@ enum
 /* Memory of one column of values. */
 struct memory
 {
-    void *value; /* of the column's type */
+    void *value; /* array of the column's type */
     uint8_t *is_null;
-    char *pool; /* bytes that are nowhere else, value by value */
+    char *pool; /* copies of the values' bytes that are not stored elsewhere */
     int64_t cap_value, cap_null, n_pool, cap_pool;
 };
 
-/* Values of many features, a column for each field. */
+/* Values of several features, one column per field. */
 struct values
 {
-    struct oj_aggregate_column *column; /* of memory */
+    struct oj_aggregate_column *column; /* views of `memory` */
     struct memory *memory;
 };
 
-/* Pairs on their way into aggregates, many at once. */
+/* Pairs collected for the aggregates, added many at once. */
 struct block
 {
-    const struct oj_attributes *source; /* of the features */
-    const int64_t *fid;                 /* of the source's features, or NULL */
-    const int64_t *ordinal; /* their places in the join layer, or NULL: */
-    int64_t first_place;    /* that of the first, others follow */
+    const struct oj_attributes *source; /* attributes of the features */
+    const int64_t *fid;                 /* [features of source], or NULL */
+    /* [features of source] indices in the join layer; NULL: consecutive */
+    const int64_t *ordinal;
+    /* index in the join layer of row 0 of source, if ordinal is NULL */
+    int64_t first_place;
 
     struct values values;
     int64_t n_features, n_pairs;
-    int32_t feature[BLOCK_FEATURES]; /* in source */
+    int32_t feature[BLOCK_FEATURES]; /* rows of source */
     int64_t fids[BLOCK_FEATURES], places[BLOCK_FEATURES];
     int64_t row[BLOCK_PAIRS];
-    int32_t at[BLOCK_PAIRS]; /* in feature */
+    int32_t at[BLOCK_PAIRS]; /* indices in `feature` */
     double share[BLOCK_PAIRS];
 };
 
@@ -66,24 +68,27 @@ struct oj_aggregation
     struct oj_aggregate_words words;
     struct oj_computed_column *columns; /* [words.n] */
     struct oj_computed_type *types;     /* [words.n] of columns */
-    struct oj_side_field *fields; /* [words.n_fields] where they are read */
+    /* [words.n_fields] fields that the aggregates read */
+    struct oj_side_field *fields;
     int needs_overlap;
     struct oj_held_files files;
     struct oj_aggregate_plan plan;
     struct oj_aggregates *state;
     struct block *block;
-    struct oj_matches rows; /* of the last answer */
+    struct oj_matches rows; /* rows of the last answer */
     int64_t first_row;
 
-    /* The join layer, streamed past n_input rows. */
+    /* For the join layer streamed past n_input rows. */
     int64_t n_input;
-    struct oj_aggregates *sums; /* without pairs; NULL: none */
+    /* aggregates summed without pairs; NULL: none */
+    struct oj_aggregates *sums;
     struct values summed;
 };
 
-/* ---- bound to fields ---------------------------------------------------- */
+/* ---- result columns ------------------------------------------------------ */
 
-/* The column of a result. from: the field; NULL for counts of pairs. */
+/* Defines the column of a result. from: the aggregated field; NULL: a count of
+ * pairs. */
 static void define_result_column(const struct oj_aggregate_word *word,
                                  int source, OGRFieldDefnH from,
                                  struct oj_computed_column *column,
@@ -122,7 +127,7 @@ static oj_status bind_aggregate(struct oj_aggregation *a, int i,
     return OJ_OK;
 }
 
-/* Of points the share is 1. */
+/* 1 when a weighted sum needs the overlap. For points its share is always 1. */
 static int needs_overlap(const struct oj_aggregation *a)
 {
     OGRwkbGeometryType type = wkbFlatten(a->job->join.type);
@@ -130,9 +135,9 @@ static int needs_overlap(const struct oj_aggregation *a)
            type != wkbMultiPoint;
 }
 
-/* ---- open and close ----------------------------------------------------- */
+/* ---- open and close ------------------------------------------------------ */
 
-/* Beside the output, whose disk has to have room anyway. */
+/* Creates the file next to the output, whose disk needs free space anyway. */
 static int open_aggregate_spill_file(void *user)
 {
     const struct oj_aggregation *a = user;
@@ -245,10 +250,10 @@ int oj_aggregation_takes_sums(const struct oj_aggregation *a)
     return oj_aggregates_take_sums(a->state);
 }
 
-/* ---- dates and times as bytes ------------------------------------------- */
+/* ---- dates and times as bytes -------------------------------------------- */
 
-/* Milliseconds in UTC first, which are the order; then what it takes to get
- * the value back as it was. */
+/* First the milliseconds in UTC, which define the order; then the OGR value as
+ * it was. */
 static void encode_sortable_time(const OGRField *raw, char bytes[TIME_BYTES])
 {
     OGRField parts = *raw;
@@ -256,7 +261,8 @@ static void encode_sortable_time(const OGRField *raw, char bytes[TIME_BYTES])
         oj_value_days(raw) * 86400000 + raw->Date.Hour * INT64_C(3600000) +
         raw->Date.Minute * INT64_C(60000) +
         (int64_t)((double)raw->Date.Second * 1000.0 + 0.5) -
-        /* 100 is UTC, a step a quarter of an hour; 0 and 1: there is none */
+        /* TZFlag: 100 is UTC, one step is a quarter of an hour; 0 and 1: no
+         * time zone */
         (raw->Date.TZFlag > 1 ? INT64_C(900000) * (raw->Date.TZFlag - 100) : 0);
     uint64_t key = (uint64_t)ms ^ UINT64_C(1) << 63;
     CPL_MSBPTR64(&key);
@@ -267,9 +273,9 @@ static void encode_sortable_time(const OGRField *raw, char bytes[TIME_BYTES])
     memcpy(bytes + sizeof key, &parts.Date, sizeof parts.Date);
 }
 
-/* ---- values of fields --------------------------------------------------- */
+/* ---- values of fields ---------------------------------------------------- */
 
-/* Has bytes that the next value overwrites kept in the pool. */
+/* Copies bytes into the pool if the next value would overwrite them. */
 static oj_status copy_bytes_to_pool(struct memory *memory,
                                     const struct oj_aggregate_bytes *bytes,
                                     struct oj_error *err)
@@ -319,7 +325,7 @@ static oj_status read_value(struct oj_side_field *field,
     return OJ_OK;
 }
 
-/* A column of n features: first, first + 1, ... or, unless order is NULL,
+/* Reads a column of n features: first, first + 1, ...; if order is not NULL:
  * order[first], order[first + 1], ... */
 static oj_status read_field(struct oj_side_field *field,
                             enum oj_aggregate_form form,
@@ -339,7 +345,7 @@ static oj_status read_field(struct oj_side_field *field,
         if (!memory->is_null[i])
             OJ_TRY(read_value(field, form, &value, memory, i, err));
     }
-    /* the pool stays where it is now */
+    /* the pool does not move any more */
     for (int64_t i = 0; memory->n_pool > 0 && i < n; i++)
     {
         struct oj_aggregate_bytes *bytes =
@@ -352,8 +358,8 @@ static oj_status read_field(struct oj_side_field *field,
     return OJ_OK;
 }
 
-/* All columns. They are valid until the next call, and texts as long as source
- * is. OJ_FORM_WRITTEN: one thread for all values. */
+/* Reads all columns. They are valid until the next call, texts as long as
+ * source. OJ_FORM_WRITTEN: values are formatted by one thread. */
 static oj_status read_values(const struct oj_aggregation *a,
                              const struct oj_attributes *source, int64_t first,
                              int64_t n, const int32_t *order,
@@ -378,7 +384,8 @@ static oj_status read_values(const struct oj_aggregation *a,
                                  memory->value, memory->is_null, &any_null))
             OJ_TRY(read_field(field, a->words.fields[f].form, source, first, n,
                               order, memory, err));
-        column->real = memory->value; /* in the array of its type */
+        /* the member that matches the type is used */
+        column->real = memory->value;
         column->integer = memory->value;
         column->bytes = memory->value;
         column->is_null = any_null ? memory->is_null : NULL;
@@ -386,9 +393,9 @@ static oj_status read_values(const struct oj_aggregation *a,
     return OJ_OK;
 }
 
-/* ---- adding pairs ------------------------------------------------------- */
+/* ---- adding pairs -------------------------------------------------------- */
 
-/* Hands over the pairs that are waiting. */
+/* Adds the collected pairs to the aggregates and empties the block. */
 static oj_status flush_block(struct oj_aggregation *a, struct oj_error *err)
 {
     struct block *block = a->block;
@@ -436,7 +443,8 @@ static inline oj_status put_pair(struct oj_aggregation *a, int64_t row,
     return block->n_pairs < BLOCK_PAIRS ? OJ_OK : flush_block(a, err);
 }
 
-/* What is still there after a failure is not of this source. */
+/* Starts with an empty block: after a failure it may hold pairs of another
+ * source. */
 static void start_block(struct block *block, const struct oj_attributes *source,
                         const int64_t *fid, const int64_t *ordinal,
                         int64_t first_place)
@@ -448,9 +456,9 @@ static void start_block(struct block *block, const struct oj_attributes *source,
     block->n_features = block->n_pairs = 0;
 }
 
-/* All pairs of an answer: of row i of matches, which is row first + i of all,
- * with features of side; or where the join layer streams, side NULL, of its
- * feature first + i of the source with rows. */
+/* Adds all pairs of an answer. Row i of matches is input row first + i, paired
+ * with features of side. With a streamed join layer (side NULL) it is feature
+ * first + i of source, paired with input rows. */
 static oj_status put_pairs(struct oj_aggregation *a,
                            const struct oj_matches *matches, int64_t first,
                            const struct oj_flat *side,
@@ -501,7 +509,7 @@ oj_status oj_aggregation_add(struct oj_aggregation *a, int64_t first,
 
 oj_status oj_aggregation_finish(struct oj_aggregation *a, struct oj_error *err)
 {
-    /* what was summed without pairs goes to its rows */
+    /* add the sums made without pairs */
     if (a->sums != NULL)
         OJ_TRY(oj_aggregates_merge(a->state, a->sums, err));
     oj_aggregates_close(a->sums);
@@ -509,7 +517,7 @@ oj_status oj_aggregation_finish(struct oj_aggregation *a, struct oj_error *err)
     return oj_aggregates_rewind(a->state, err);
 }
 
-/* ---- results ------------------------------------------------------------ */
+/* ---- results ------------------------------------------------------------- */
 
 oj_status oj_aggregation_rows(const struct oj_aggregation *a, int64_t first,
                               int64_t n, struct oj_matches *out,
@@ -547,7 +555,7 @@ void oj_aggregation_set_first_row(struct oj_aggregation *a, int64_t first)
     a->first_row = first;
 }
 
-/* A result as a field of that type. Borrows from it. */
+/* Converts a result to a field value, which borrows from it. */
 static void result_to_field_value(const struct oj_aggregate_value *from,
                                   enum oj_aggregate_type result,
                                   OGRFieldType type, struct oj_value *to)
@@ -569,7 +577,7 @@ static void result_to_field_value(const struct oj_aggregate_value *from,
         to->raw.String = (char *)from->bytes; /* only read */
         to->n_text = from->n_bytes;
     }
-    else /* as encode_sortable_time() wrote it */
+    else /* written by encode_sortable_time() */
     {
         memcpy(&to->raw.Date, from->bytes + sizeof(uint64_t),
                sizeof to->raw.Date);
@@ -594,10 +602,11 @@ oj_status oj_aggregation_value(void *user, int source, int64_t row,
     return OJ_OK;
 }
 
-/* ---- the join layer streamed: whether ----------------------------------- */
+/* ---- when to stream the join layer --------------------------------------- */
 
-/* The k of nearest belong to input rows; the overlaps behind weighted sums are
- * computed for input rows; the reference joins input rows. */
+/* Streaming is not possible for the k nearest (they belong to input rows),
+ * weighted sums (overlaps are computed per input row) and -validate (the
+ * reference joins input rows). */
 static int can_stream_join_layer(const struct oj_aggregation *a)
 {
     const struct oj_job *job = a->job;
@@ -623,11 +632,11 @@ int oj_aggregation_streams_join(const struct oj_aggregation *a)
     return n_input >= 0 && n_join > n_input;
 }
 
-/* ---- the join layer streamed -------------------------------------------- */
+/* ---- streaming the join layer -------------------------------------------- */
 
-/* Summed by the join without pairs; *n_pairs: how many they are. On another
- * thread than what adds pairs. OJ_ERR_UNSUPPORTED: the join has to give
- * pairs. */
+/* Sums the values inside the join, without pairs; *n_pairs: their number. Runs
+ * on the join thread, not on the one that adds pairs. OJ_ERR_UNSUPPORTED: the
+ * join must return pairs. */
 static oj_status sum_pairs(struct oj_aggregation *a, struct oj_join *join,
                            const struct oj_pipeline_part *part,
                            const struct oj_attributes *source, int64_t *n_pairs,

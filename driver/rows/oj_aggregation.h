@@ -1,12 +1,12 @@
-/** -agg in one run: the aggregates that the command asks for, bound to the
- *  fields of the join layer, fed with pairs and read by the writer.
+/** -agg in one run: the aggregates, bound to fields of the join layer, filled
+ *  with pairs and read by the writer.
  *
- *   answers of the join ----------------.
- *     (one after the other)              \
- *                                         > oj_aggregates -> columns of rows
- *   or the whole join layer, streamed ---/
+ *    answers of the join ----------------.
+ *      (batch by batch)                   \
+ *                                          > oj_aggregates -> columns of rows
+ *    or the whole join layer, streamed ---/
  *
- *  What the words of -agg mean: algs/api/rows/oj_aggregate_words.h.
+ *  Syntax and meaning of -agg: algs/api/rows/oj_aggregate_words.h.
  */
 #ifndef OJ_AGGREGATION_H
 #define OJ_AGGREGATION_H
@@ -17,29 +17,29 @@
 
 struct oj_aggregation;
 
-/** Reads -agg of the job's command, finds the fields in the join layer and has
- *  these read; after oj_job_open(). The job outlives *out. Sets the columns of
- *  the output in fields, owned by the aggregation, and in want
- *  [OJ_N_PAIR_VALUES] the values of pairs that oj_aggregation_add() needs.
- *  OJ_ERR_ARG for what makes no sense, with the fields or the functions that
- *  there are. */
+/** Parses -agg of the job's command and adds its fields to those read from the
+ *  join layer. Call it after oj_job_open(); the job must outlive *out. fields:
+ *  receives the output columns, owned by the aggregation. want
+ *  [OJ_N_PAIR_VALUES]: receives the pair values that oj_aggregation_add()
+ *  needs. OJ_ERR_ARG for an invalid -agg; the text lists the fields or
+ *  functions that exist. */
 OJ_MUST_USE oj_status oj_aggregation_open(struct oj_job *job,
                                           struct oj_schema_request *fields,
                                           unsigned char *want,
                                           struct oj_aggregation **out,
                                           struct oj_error *err);
 
-/** 1 when nothing but counts, sums and means is asked for: then the join may
- *  sum the values of features instead of giving pairs. */
+/** 1 when only counts, sums and means are needed: the join may then sum values
+ *  instead of returning pairs. */
 int oj_aggregation_takes_sums(const struct oj_aggregation *aggregation);
 
-/** Forgets all pairs; there will be n_rows input rows. */
+/** Discards all pairs and prepares for n_rows input rows. */
 OJ_MUST_USE oj_status oj_aggregation_start(struct oj_aggregation *aggregation,
                                            int64_t n_rows,
                                            struct oj_error *err);
 
-/** Adds the pairs of an answer; row 0 of matches is row first of all. first 0:
- *  begins anew. values may be NULL where no overlap is needed. */
+/** Adds the pairs of an answer; row 0 of matches is input row `first`. first 0:
+ *  starts anew. values may be NULL if no overlap is needed. */
 OJ_MUST_USE oj_status oj_aggregation_add(struct oj_aggregation *aggregation,
                                          int64_t first,
                                          const struct oj_matches *matches,
@@ -47,18 +47,18 @@ OJ_MUST_USE oj_status oj_aggregation_add(struct oj_aggregation *aggregation,
                                          const struct oj_pair_values *values,
                                          struct oj_error *err);
 
-/** After the last pair, and before values are asked for once more from the
- *  first row on. */
+/** Call after the last pair, and again before values are read from the first
+ *  row once more. */
 OJ_MUST_USE oj_status oj_aggregation_finish(struct oj_aggregation *aggregation,
                                             struct oj_error *err);
 
-/** Row 0 of oj_aggregation_value() is this one. */
+/** Sets the input row that row 0 of oj_aggregation_value() means. */
 void oj_aggregation_set_first_row(struct oj_aggregation *aggregation,
                                   int64_t first);
 
-/** The answer of a join whose rows are about to be written, added and finished.
- *  rows  one entry for each row, a pair where the row has any, n_pairs counting
- *        them all; owned by the aggregation, valid until the next answer */
+/** Adds and finishes the answer of a join whose rows are written next.
+ *  rows  one entry per row, a pair if the row has any; n_pairs counts all
+ *        pairs. Owned by the aggregation, valid until the next answer */
 OJ_MUST_USE oj_status oj_aggregation_answer(struct oj_aggregation *aggregation,
                                             const struct oj_matches *matches,
                                             const struct oj_answer_side *side,
@@ -66,25 +66,25 @@ OJ_MUST_USE oj_status oj_aggregation_answer(struct oj_aggregation *aggregation,
                                             const struct oj_matches **rows,
                                             struct oj_error *err);
 
-/** For struct oj_write_options.aggregate; user is the aggregation, rows come
- *  in ascending order. */
+/** Callback for struct oj_write_options.aggregate; user is the aggregation.
+ *  Rows must be requested in ascending order. */
 oj_status oj_aggregation_value(void *user, int source, int64_t row,
                                struct oj_value *value, struct oj_error *err);
 
-/** Accepts NULL. Before oj_job_close(). */
+/** Frees it. Accepts NULL. Call it before oj_job_close(). */
 void oj_aggregation_close(struct oj_aggregation *aggregation);
 
-/* ---- the other way round: the join layer streams past the input layer ---- */
+/* ---- streaming the join layer past the indexed input layer --------------- */
 
-/** 1 when the join layer should stream: it is the larger side, as far as that
- *  is known, and may.  The configuration option OGRJOIN_AGG_STREAM (join or
- *  input) decides where both may. */
+/** 1 when the join layer should be streamed: this is possible, and it is the
+ *  larger side as far as the sizes are known.  If both ways are possible, the
+ *  configuration option OGRJOIN_AGG_STREAM (join or input) decides. */
 int oj_aggregation_streams_join(const struct oj_aggregation *aggregation);
 
-/** As oj_join_batch() of the exchanged join, for a part of a batch of the join
- *  layer with its fields.  Pairs that the join can sum are none of the answer,
- *  but in its number.  After oj_aggregation_start(); on one thread, on which
- *  pairs are not added. */
+/** Joins a part of a batch of the join layer with the indexed input, like
+ *  oj_join_batch().  Pairs that the join sums itself are counted, but not
+ *  returned.  Call it after oj_aggregation_start(), always on one thread, which
+ *  must not be the one that adds pairs. */
 OJ_MUST_USE oj_status oj_aggregation_join(struct oj_aggregation *aggregation,
                                           struct oj_join *join,
                                           const struct oj_pipeline_part *part,
@@ -98,10 +98,10 @@ OJ_MUST_USE oj_status oj_aggregation_add_streamed(
     const struct oj_batch *batch, const struct oj_matches *matches,
     struct oj_error *err);
 
-/** Input rows first to first + n - 1, as oj_aggregation_answer() gives them.
- *  Who takes them calls oj_aggregation_set_first_row(first) before values are
- *  asked for.  May be done any number of times, each beginning with
- *  oj_aggregation_finish(). */
+/** The answer for input rows [first, first + n), in the form of
+ *  oj_aggregation_answer(). The caller calls
+ *  oj_aggregation_set_first_row(first) before reading values.  The rows may be
+ *  read several times; call oj_aggregation_finish() before each time. */
 OJ_MUST_USE oj_status
 oj_aggregation_rows(const struct oj_aggregation *aggregation, int64_t first,
                     int64_t n, struct oj_matches *out, struct oj_error *err);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the progress bar, what streaming the join layer takes. */
+/* part of the progress bar for streaming the join layer */
 #define STREAM_SHARE 0.9
 
 /* ---- states -------------------------------------------------------------- */
@@ -27,13 +27,14 @@ static int is_choosing(const struct oj_pass *pass)
     return state_of(pass) == OJ_PASS_CHOOSING;
 }
 
-/* 1 when input rows are read for the second time: their answers are there. */
+/* 1 when input rows are read for the second time, after their pairs were
+ * found. */
 static int is_input_read_again(const struct oj_pass *pass)
 {
     return pass->answers_from != OJ_ANSWERS_JOINED;
 }
 
-/* A pass of the command takes all rows once, and is not shared. */
+/* A pass of the command runs once, and is not shared. */
 static int is_shared(const struct oj_pass *pass)
 {
     return pass->command != NULL;
@@ -73,15 +74,16 @@ static void leave_pass(struct entered_pass *entered)
     oj_cancel_use(entered->flag);
 }
 
-/* Enters the pass; leaves it where the block ends. */
+/* Enters the pass until the end of the enclosing block. */
 #define WORK_ON(pass)                                                          \
     __attribute__((cleanup(leave_pass))) struct entered_pass entered_pass_;    \
     enter_pass(pass, &entered_pass_)
 
-/* ---- reading ------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------- */
 
-/* Shows the progress bar, too. One of the threads joins, meanwhile. (Sums of a
- * GeoPackage on two processors: 0.62 to 0.70 s, with both 0.68 to 0.80.) */
+/* Opens pass->reader and starts the progress bar. The reader gets one thread
+ * less, since one thread joins meanwhile (sums of a GeoPackage on two
+ * processors: 0.62 to 0.70 s; with all threads 0.68 to 0.80 s). */
 static oj_status open_reader(struct oj_pass *pass, struct oj_source *source,
                              const struct oj_read_options *reading,
                              struct oj_error *err)
@@ -109,7 +111,7 @@ static int show_progress(int64_t n_rows, void *user)
     if (n > 0)
         done = n_rows < n ? (double)n_rows / (double)n : 1.0;
     done = pass->progress_start + share * done;
-    /* The last step is shown when the output is complete. */
+    /* 100 % is shown when the output is complete. */
     if (pass->job.show_progress)
         GDALTermProgress(done < 0.999 ? done : 0.999, NULL, NULL);
     return oj_is_cancelled();
@@ -123,7 +125,7 @@ static void run_pipeline_thread(void *user,
     stages(pipeline);
 }
 
-/* Nothing reads the layers any more. */
+/* Frees the batches and closes the reader. */
 static void close_reader_and_batches(struct oj_pass *pass)
 {
     for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
@@ -135,10 +137,10 @@ static void close_reader_and_batches(struct oj_pass *pass)
     pass->reader = NULL;
 }
 
-/* ---- join features that match nothing ----------------------------------- */
+/* ---- join features that match nothing ------------------------------------ */
 
-/* A side that is read for the second time: of the state of its first reading,
- * where that is still held; else its files show whether it has changed. */
+/* Called before a side is read again: OJ_ERR_DATA if its files have changed
+ * since the first reading, unless oj_source_hold() has kept the state. */
 static oj_status check_read_again_unchanged(const struct oj_pass *pass,
                                             int side, struct oj_error *err)
 {
@@ -152,9 +154,8 @@ static oj_status check_read_again_unchanged(const struct oj_pass *pass,
         "was changed while it was read; read it again", err);
 }
 
-/* Before the second reading, or as soon as it is known that there is one: a
- * side that was not held yet comes from an earlier pass, or from another job.
- */
+/* Holds a side that will be read again. If it was not held before, its first
+ * reading was by an earlier pass or another job, and its files are checked. */
 static oj_status hold_side_to_read_again(struct oj_pass *pass, int side,
                                          struct oj_error *err)
 {
@@ -166,18 +167,20 @@ static oj_status hold_side_to_read_again(struct oj_pass *pass, int side,
     return OJ_OK;
 }
 
-/* The input layer has been read. */
+/* Opens the reader of the second reading. Precondition: the input layer has
+ * been read completely. */
 static oj_status open_join_reader(struct oj_pass *pass, struct oj_error *err)
 {
     struct oj_job *job = &pass->job;
     struct oj_read_options reading = oj_job_read_options(job, 1, 1);
-    reading.skipped = NULL; /* not by the join, but these rows are written */
+    /* the join does not need these fields, but the rows are written */
+    reading.skipped = NULL;
     OJ_TRY(check_read_again_unchanged(pass, 1, err));
     return oj_layer_reader_open(job->join.layer, &reading, &pass->reader, err);
 }
 
-/* Reads the next batch of all join rows; *there 0: there is none any more.
- * OJ_ERR_DATA when the layer is no longer as it was. */
+/* Reads the next batch of the join layer and marks its matched rows; *there 0:
+ * no batch is left. OJ_ERR_DATA when the layer has changed. */
 static oj_status read_next_unmatched_batch(struct oj_pass *pass, int *there,
                                            struct oj_error *err)
 {
@@ -195,11 +198,11 @@ static oj_status read_next_unmatched_batch(struct oj_pass *pass, int *there,
     return check_read_again_unchanged(pass, 1, err);
 }
 
-/* ---- open --------------------------------------------------------------- */
+/* ---- open ---------------------------------------------------------------- */
 
-/* The columns of a reader name fields by their places, which a changed file may
- * have filled with others; further ones at the end do no harm.
- * before: of the side when it was first opened; NULL: now. */
+/* OJ_ERR_DATA if the fields differ from those at the first opening: readers
+ * address fields by index. Additional fields at the end do no harm. before: the
+ * fields at the first opening; NULL: this is the first opening. */
 static oj_status check_fields_unchanged(const struct oj_source *source,
                                         char ***before, struct oj_error *err)
 {
@@ -287,13 +290,13 @@ oj_status oj_pass_open_layer(const struct oj_command *command,
 {
     if (command->output.layer_type == OJ_LAYER_NONE)
         return oj_fail(err, OJ_ERR_ARG,
-                       "-nlt NONE is for runs that write a dataset; who reads "
-                       "rows of a join chooses what to read of them");
+                       "-nlt NONE is for runs that write a dataset: leave it "
+                       "out, and ignore the geometries where they are read");
     OJ_TRY(oj_pass_open_shared(command, NULL, pass, err));
     return plan_output_schema(pass, schema, err);
 }
 
-/* Nothing of an exchanged join is left, so that the job can be prepared. */
+/* Closes the join with exchanged sides, so that the job can be prepared. */
 static void close_exchanged_join(struct oj_pass *pass)
 {
     close_reader_and_batches(pass);
@@ -346,9 +349,9 @@ static oj_status set_filters(struct oj_pass *pass, struct oj_error *err)
     return oj_source_filter(&pass->job.input, pass->box, pass->where, err);
 }
 
-/* ---- the join side ------------------------------------------------------ */
+/* ---- the join side ------------------------------------------------------- */
 
-/* A row without pair is one, too. */
+/* At least 1, since an unmatched row is a row of the output, too. */
 int64_t oj_pass_most_rows(const struct oj_pass *pass)
 {
     const struct oj_relation *relation = &pass->job.relation;
@@ -361,7 +364,8 @@ int64_t oj_pass_most_rows(const struct oj_pass *pass)
     return n > 1 ? n : 1;
 }
 
-/* The row that was joined first is read for the second time. */
+/* Answers from the aggregates; OJ_ERR_DATA if the second reading has other rows
+ * than the first. */
 static oj_status answer_with_added_up(struct oj_pass *pass,
                                       const struct oj_flat *flat, int64_t first,
                                       struct oj_matches *out,
@@ -372,8 +376,9 @@ static oj_status answer_with_added_up(struct oj_pass *pass,
     if (first + n > input->n_features ||
         memcmp(flat->fid, input->fid + first, (size_t)n * sizeof *input->fid) !=
             0)
-        return oj_source_fail_changed(&pass->job.input,
-                                      "changed while it was read", err);
+        return oj_source_fail_changed(
+            &pass->job.input, "was changed while it was read; read it again",
+            err);
     return oj_aggregation_rows(pass->rows.aggregation, first, n, out, err);
 }
 
@@ -409,7 +414,7 @@ join_rows_on_pipeline_thread(void *user, const struct oj_pipeline_part *part,
                : oj_rows_after_join(&pass->rows, part, &batch->flat, out, err);
 }
 
-/* Both run on the join thread. */
+/* This function and the next run on the join thread. */
 static int may_sample_on_pipeline_thread(void *user)
 {
     const struct oj_pass *pass = user;
@@ -447,7 +452,7 @@ static struct oj_pipeline_work make_pipeline_callbacks(struct oj_pass *pass)
     return work;
 }
 
-/* Reads the input layer and indexes it. */
+/* Reads and indexes the input layer for the join with exchanged sides. */
 static oj_status read_and_index_input(struct oj_pass *pass,
                                       struct oj_error *err)
 {
@@ -493,8 +498,8 @@ static oj_status add_pairs_to_one_to_one(struct oj_pass *pass,
     return oj_pass_choice_add(&pass->choice, &pass->job, part, matches, err);
 }
 
-/* Joins all rows of a side: of the join layer what it streams, of the input
- * what -one_to_one chooses from; the calling thread takes the answers. */
+/* Joins all rows of a side and consumes the answers on the calling thread: the
+ * join layer if it is streamed, the input layer for -one_to_one. */
 static oj_status stream_rows(struct oj_pass *pass, int side,
                              const struct oj_read_options *reading,
                              struct oj_pipeline_counts *counts,
@@ -554,8 +559,8 @@ static void release_sides(struct oj_pass *pass)
     oj_source_release(&pass->job.join);
 }
 
-/* Reads and indexes one of the sides, and streams the join layer past the input
- * for aggregates of all rows. */
+/* Reads and indexes one side; if it is the input, streams the join layer past
+ * it for the aggregates of all rows. */
 static oj_status make_join(struct oj_pass *pass, int single,
                            struct oj_error *err)
 {
@@ -575,8 +580,8 @@ static oj_status make_join(struct oj_pass *pass, int single,
     return status;
 }
 
-/* single: rows are asked for by their FIDs; what was added up for all rows is
- * no help for one of them. */
+/* single: for rows by FID, which need the join side indexed, not the aggregates
+ * of all rows. */
 static oj_status prepare_job_for_reading(struct oj_pass *pass, int single,
                                          struct oj_error *err)
 {
@@ -621,13 +626,15 @@ static oj_status join_all_for_one_to_one(struct oj_pass *pass,
     return oj_pass_choice_finish(&pass->choice, err);
 }
 
-/* What is joined of the input is made once more, for measures of the pairs. */
+/* 1 when measures of the chosen pairs are needed, for which the input is
+ * preprocessed again. */
 static int needs_values_of_chosen_pairs(const struct oj_pass *pass)
 {
     return oj_pair_request_is_needed(&pass->rows.request);
 }
 
-/* Of all rows: filters of the pass are for those that are asked for. */
+/* Joins all input rows and chooses pairs. The filters of the pass are not
+ * applied here: they restrict the output only. */
 static oj_status choose_one_to_one_pairs(struct oj_pass *pass,
                                          struct oj_error *err)
 {
@@ -641,7 +648,8 @@ static oj_status choose_one_to_one_pairs(struct oj_pass *pass,
     OJ_TRY(oj_pass_state_enter(&pass->state, OJ_PASS_CHOOSING, err));
     status = join_all_for_one_to_one(pass, err);
     close_reader_and_batches(pass);
-    if (needs_values_of_chosen_pairs(pass)) /* it is found once more */
+    if (needs_values_of_chosen_pairs(
+            pass)) /* the second preprocessing counts anew */
         pass->job.sides.reshape[0].found = nothing;
     if (status == OJ_OK)
         pass->answers_from = OJ_ANSWERS_CHOSEN;
@@ -682,7 +690,7 @@ oj_status oj_pass_start(struct oj_pass *pass, int marks, struct oj_error *err)
     return status;
 }
 
-/* ---- the pipeline ------------------------------------------------------- */
+/* ---- the pipeline -------------------------------------------------------- */
 
 static oj_status open_input_reader_on_thread(struct oj_pass *pass,
                                              struct oj_error *err)
@@ -713,7 +721,7 @@ static oj_status read_batch_on_reader_thread(void *user, int slot,
     struct oj_batch *batch = &pass->batches[slot];
     const enum oj_pass_state state = state_of(pass);
     const int is_join = state == OJ_PASS_STREAMING;
-    /* In these states the reader is open. */
+    /* in these states the reader is already open */
     if (!is_join && state != OJ_PASS_CHOOSING && state != OJ_PASS_INPUT_ROWS)
         OJ_TRY(open_input_reader_on_thread(pass, err));
     if (pass->events.is_open && oj_cancel_input_has_ended() &&
@@ -734,7 +742,8 @@ static oj_status read_batch_on_reader_thread(void *user, int slot,
                             &pass->batch_work[slot], flat, err);
 }
 
-/* What the calling thread gives to those of the pipeline. */
+/* Sets filters, and copies the calling thread's configuration options for the
+ * threads of the pipeline. */
 static oj_status copy_config_and_set_filters(struct oj_pass *pass,
                                              struct oj_error *err)
 {
@@ -753,13 +762,14 @@ static oj_status start_input_pipeline(struct oj_pass *pass,
     int streams = oj_pass_state_has_join_side(state_of(pass))
                       ? pass->answers_from == OJ_ANSWERS_ADDED_UP
                       : pass->rows.streams_join;
-    if (!streams) /* else they were bounded when they were added up */
+    if (!streams) /* streamed pairs were limited when they were aggregated */
         work.max_pairs = pass->job.command->max_pairs;
     OJ_TRY(copy_config_and_set_filters(pass, err));
     return oj_pipeline_open(&work, &pass->pipeline, err);
 }
 
-/* At the end, and before it: its threads end, and nothing reads. */
+/* Ends the threads of the pipeline, also before the last answer. Afterwards no
+ * thread reads the layers. */
 static oj_status close_pipeline(struct oj_pass *pass, oj_status status,
                                 struct oj_error *err)
 {
@@ -775,7 +785,7 @@ static oj_status close_pipeline(struct oj_pass *pass, oj_status status,
     return status;
 }
 
-/* OJ_ERR_DATA where rows are missing. */
+/* OJ_ERR_DATA when the second reading has other rows than the first. */
 static oj_status check_input_unchanged(struct oj_pass *pass, oj_status status,
                                        struct oj_error *err)
 {
@@ -785,8 +795,9 @@ static oj_status check_input_unchanged(struct oj_pass *pass, oj_status status,
         job->counts.join_s = pass->join_s;
         if (status == OJ_OK &&
             job->counts.n_rows != pass->held_input.flat.n_features)
-            return oj_source_fail_changed(&job->input,
-                                          "changed while it was read", err);
+            return oj_source_fail_changed(
+                &job->input, "was changed while it was read; read it again",
+                err);
     }
     if (pass->answers_from == OJ_ANSWERS_CHOSEN)
     {
@@ -812,7 +823,7 @@ static oj_status check_input_unchanged(struct oj_pass *pass, oj_status status,
                                  job->input_counts.n_rows, err);
 }
 
-/* After the last answer, or an error. */
+/* Called after the last answer or an error. */
 static oj_status close_input(struct oj_pass *pass, oj_status status,
                              struct oj_error *err)
 {
@@ -825,7 +836,7 @@ static oj_status close_input(struct oj_pass *pass, oj_status status,
     return status;
 }
 
-/* Input rows have ended. */
+/* Called when all input rows are answered. */
 static oj_status begin_other_rows(struct oj_pass *pass, struct oj_error *err)
 {
     oj_status status = close_input(pass, OJ_OK, err);
@@ -835,9 +846,9 @@ static oj_status begin_other_rows(struct oj_pass *pass, struct oj_error *err)
     return status;
 }
 
-/* ---- answers ------------------------------------------------------------ */
+/* ---- answers ------------------------------------------------------------- */
 
-/* Of aggregates, one row per input row. */
+/* Makes the answer of aggregates: one row per input row. */
 static oj_status make_aggregate_answer(struct oj_pass *pass,
                                        struct oj_answer *answer,
                                        struct oj_error *err)
@@ -939,7 +950,7 @@ oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
     return OJ_OK;
 }
 
-/* Of a pass whose threads have ended. */
+/* Called when the threads of the pass have ended. */
 static oj_status leave_rows(struct oj_pass *pass, oj_status status,
                             struct oj_error *err)
 {
@@ -966,7 +977,7 @@ oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
     return leave_rows(pass, status, err);
 }
 
-/* ---- counts ------------------------------------------------------------- */
+/* ---- counts -------------------------------------------------------------- */
 
 static int64_t count_output_rows(enum oj_how how,
                                  const struct oj_matches *entries)
@@ -984,7 +995,8 @@ static int64_t count_output_rows(enum oj_how how,
     return n;
 }
 
-/* A row of aggregates stands for all pairs. */
+/* Number of output rows of an answer. With aggregates, one row stands for all
+ * its pairs. */
 static int64_t count_output_rows_of_answer(const struct oj_pass *pass,
                                            const struct oj_answer *answer)
 {
@@ -1016,7 +1028,7 @@ oj_status oj_pass_count(struct oj_pass *pass, int64_t *n, struct oj_error *err)
     return status;
 }
 
-/* ---- what the input layer knows ------------------------------------------ */
+/* ---- counts and extent by the input layer -------------------------------- */
 
 oj_status oj_pass_ask_input(struct oj_pass *pass, int force, int64_t *n,
                             OGREnvelope *extent, struct oj_error *err)
@@ -1040,10 +1052,10 @@ oj_status oj_pass_ask_input(struct oj_pass *pass, int force, int64_t *n,
     return OJ_OK;
 }
 
-/* ---- single rows -------------------------------------------------------- */
+/* ---- single rows --------------------------------------------------------- */
 
-/* Of the input, into batch 0: by the filters on the layer, which let through
- * this row at most, or by random access. */
+/* Reads one input row into batch 0: through the filters on the layer, plus one
+ * for its FID, or by random access. */
 static oj_status read_input_row_by_fid(struct oj_pass *pass, int64_t fid,
                                        struct oj_error *err)
 {
@@ -1054,10 +1066,11 @@ static oj_status read_input_row_by_fid(struct oj_pass *pass, int64_t fid,
     reading.limit = -1;
     reading.lanes = 0;
     reading.batch_rows = 1;
-    reading.all_rows_filter = NULL; /* would replace that of the FID */
+    /* the filter would replace that of the FID */
+    reading.all_rows_filter = NULL;
     if (is_filtered)
     {
-        close_reader_and_batches(pass); /* of the last row */
+        close_reader_and_batches(pass); /* closes those of the previous row */
         OJ_TRY(oj_source_filter_fid(&job->input, fid, err));
     }
     if (pass->reader == NULL)
@@ -1082,7 +1095,7 @@ static oj_status answer_one(struct oj_pass *pass, int64_t *fid,
     part.flat = &flat;
     OJ_TRY(prepare_job_for_reading(pass, 1, err));
     status = oj_pass_start(pass, 0, err);
-    release_sides(pass); /* single rows are read once */
+    release_sides(pass); /* a single row is read only once */
     OJ_TRY(status);
     feature = oj_row_places_unspread(*fid, oj_pass_most_rows(pass), fid);
     status = read_input_row_by_fid(pass, feature, err);
@@ -1095,7 +1108,7 @@ static oj_status answer_one(struct oj_pass *pass, int64_t *fid,
                             &pass->batch_work[0], &flat, err));
     OJ_TRY(join_rows_on_pipeline_thread(pass, &part, &pass->one, err));
     OJ_TRY(make_answer(pass, &part, &pass->one, answer, err));
-    answer->part = NULL; /* it ends here */
+    answer->part = NULL; /* the part ends with this function */
     return OJ_OK;
 }
 
@@ -1112,14 +1125,15 @@ oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
     return status;
 }
 
-/* ---- the end ------------------------------------------------------------ */
+/* ---- the end ------------------------------------------------------------- */
 
 void oj_pass_end_progress(struct oj_pass *pass)
 {
     if (pass->progress_open)
     {
         GDALTermProgress(1.0, NULL, NULL);
-        fflush(stdout); /* before the summary, also where both go to a file */
+        /* the summary must follow the bar, if both go to one file */
+        fflush(stdout);
     }
     pass->progress_open = 0;
 }
@@ -1128,7 +1142,7 @@ void oj_pass_close(struct oj_pass *pass)
 {
     const struct oj_pass closed = {0};
     struct oj_error ignored;
-    /* An error is reported on a line of its own. */
+    /* an error message needs a line of its own */
     if (pass->progress_open)
         printf("\n");
     (void)!oj_pass_stop(pass, OJ_OK, &ignored);

@@ -44,9 +44,10 @@ oj_status oj_pass_choice_finish(struct oj_pass_choice *choice,
     return oj_one_to_one_finish(choice->pairs, err);
 }
 
-/* ---- rows that are read twice -------------------------------------------- */
+/* ---- check of the second reading ----------------------------------------- */
 
-/* FIDs, and coordinates, as rows of a SELECT are numbered whatever they are. */
+/* Sums hashes of FIDs and of coordinates, since rows of a SELECT may have any
+ * FIDs. */
 void oj_pass_choice_note_rows(struct oj_pass_choice *choice, int reading,
                               const struct oj_flat *flat, int64_t first_row)
 {
@@ -71,7 +72,8 @@ int oj_pass_choice_rows_differ(const struct oj_pass_choice *choice)
 
 /* ---- answers ------------------------------------------------------------- */
 
-/* Fetches the join features of an answer out of the tiles, by found. */
+/* Fetches the join features of an answer from the tiles, as listed in
+ * `found`. */
 static oj_status fetch_answer_features(struct oj_pass_choice *choice,
                                        struct oj_job *job, int answer,
                                        struct oj_matches *out,

@@ -2,12 +2,13 @@
 
 #define TO(state) (1u << OJ_PASS_##state)
 
-/* By enum oj_pass_state. */
+/* Transition table, indexed by enum oj_pass_state. */
 static const struct
 {
     const char *name;
     int has_join_side;
-    unsigned next; /* one bit a state; BROKEN is always possible */
+    /* possible next states, one bit each; BROKEN is always possible */
+    unsigned next;
 } states[OJ_N_PASS_STATES] = {
     {"CLOSED", 0, TO(OPEN)},
     {"OPEN", 0, TO(PREPARING)},

@@ -7,7 +7,7 @@
 #include "../base/oj_message.h"
 #include "../source/oj_layer_field_kind.h"
 
-/* ---- what is asked for -------------------------------------------------- */
+/* ---- planning ------------------------------------------------------------ */
 
 static oj_status plan_pick(struct oj_rows *rows, const char *rule,
                            struct oj_error *err)
@@ -24,7 +24,7 @@ static oj_status plan_pick(struct oj_rows *rows, const char *rule,
     return oj_row_pick_check_field("-", &description, err);
 }
 
-/* What becomes of the pairs of an input row. */
+/* The rule that chooses among the pairs of an input row. */
 static struct oj_row_choice choice_of(const struct oj_rows *rows)
 {
     const struct oj_command *command = rows->job->command;
@@ -34,7 +34,7 @@ static struct oj_row_choice choice_of(const struct oj_rows *rows)
                                   .aggregates = command->aggregates != NULL};
 }
 
-/* The columns of pairs. */
+/* Plans the columns with values of pairs. */
 static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
 {
     const struct oj_command *c = rows->job->command;
@@ -108,7 +108,7 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     return OJ_OK;
 }
 
-/* ---- scores ------------------------------------------------------------- */
+/* ---- scores of -pick ----------------------------------------------------- */
 
 static double utc_seconds(const OGRField *raw)
 {
@@ -118,7 +118,7 @@ static double utc_seconds(const OGRField *raw)
            (double)raw->Date.Minute * 60 + (double)raw->Date.Second - zone;
 }
 
-/* A number, a date or a time, as a number of the same order. */
+/* The value as a number in equal order: a number, a date or a time. */
 static struct oj_plain_value ordered_value(const struct oj_table *table,
                                            int64_t row, int column)
 {
@@ -156,9 +156,10 @@ static oj_status fill_scores(struct oj_rows *rows, const struct oj_table *table,
     return OJ_OK;
 }
 
-/* ---- the stage ---------------------------------------------------------- */
+/* ---- values of pairs ----------------------------------------------------- */
 
-/* The join side of an answer: all of it, or what lies beside the answer. */
+/* Gives the stage the join features of an answer: all of the side, or with
+ * tiles those of the answer. */
 static oj_status set_join_side(struct oj_rows *rows, int answer,
                                struct oj_error *err)
 {
@@ -211,14 +212,14 @@ oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err)
         return OJ_OK;
     if (job->tiled != NULL && oj_reshape_makes_points(&job->sides.reshape[1]))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "under -memory only the points that -centroid_of and "
-                       "-point_on_surface_of make of the join side are kept: "
-                       "-pick, -overlap and -geometry need more memory");
+                       "-pick, -overlap and -geometry need the join features, "
+                       "but with this -memory only the points of -centroid_of "
+                       "and -point_on_surface_of are kept; raise -memory");
     OJ_TRY(oj_pair_stage_open(&rows->request, &rows->stage, err));
     return job->tiled == NULL ? set_join_side(rows, 0, err) : OJ_OK;
 }
 
-/* Also of those that become multi-geometries. */
+/* 1 for multi-geometry types and for types that are promoted to them. */
 static int is_multi(OGRwkbGeometryType of)
 {
     OGRwkbGeometryType type = OGR_GT_Flatten(of);
@@ -254,15 +255,14 @@ void oj_rows_warn(const struct oj_rows *rows)
     int64_t n =
         rows->stage != NULL ? oj_pair_stage_undecided(rows->stage, &first) : 0;
     if (n > 0)
-        oj_warn("the overlap of %s is not known, because GEOS cannot make the "
+        oj_warn("the overlap of %s is unknown, because GEOS cannot compute the "
                 "intersection (%s); -invalid fix may help",
                 oj_counted(n, "pair", "pairs"), first);
 }
 
 /* ---- the geometry type of the output ------------------------------------- */
 
-/* The dimension that the declared type tells, as the kind of its parts; 0:
- * anything. */
+/* Kind of part that the declared type implies by its dimension; 0: any. */
 static unsigned part_kind_of_type(OGRwkbGeometryType type)
 {
     OGRwkbGeometryType flat = OGR_GT_Flatten(type);
@@ -276,7 +276,7 @@ static unsigned part_kind_of_type(OGRwkbGeometryType type)
                : OJ_PART_POLYGON;
 }
 
-/* Shapes from arrays: two-dimensional, without curves. */
+/* The type of shapes made from arrays: two-dimensional, without curves. */
 static OGRwkbGeometryType linear_2d_type(OGRwkbGeometryType type)
 {
     OGRwkbGeometryType flat = OGR_GT_Flatten(type);
@@ -285,7 +285,7 @@ static OGRwkbGeometryType linear_2d_type(OGRwkbGeometryType type)
                                  : OGR_GT_GetLinear(flat);
 }
 
-/* Z and M of either stay. */
+/* Adds Z and M if one of the types has them. */
 static OGRwkbGeometryType keep_zm_of_either(OGRwkbGeometryType flat,
                                             OGRwkbGeometryType a,
                                             OGRwkbGeometryType b)
@@ -294,7 +294,7 @@ static OGRwkbGeometryType keep_zm_of_either(OGRwkbGeometryType flat,
                               OGR_GT_HasM(a) || OGR_GT_HasM(b));
 }
 
-/* Of a Shapefile, for shapes of this kind. */
+/* The Shapefile type for shapes of this kind. */
 static OGRwkbGeometryType shapefile_type_of_kind(unsigned kind,
                                                  OGRwkbGeometryType points)
 {
@@ -303,8 +303,8 @@ static OGRwkbGeometryType shapefile_type_of_kind(unsigned kind,
                                    : points;
 }
 
-/* Shapefile tells neither single from multi nor one type from another later:
- * rows of one kind are all it takes. */
+/* A Shapefile has one type of geometry for all rows, fixed when it is
+ * created. */
 static oj_status set_shapefile_outer_type(struct oj_rows *rows, unsigned a,
                                           unsigned b, struct oj_error *err)
 {
@@ -314,15 +314,15 @@ static oj_status set_shapefile_outer_type(struct oj_rows *rows, unsigned a,
         (a == OJ_PART_POINT && OGR_GT_Flatten(of_a) != OGR_GT_Flatten(of_b)))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "a Shapefile has one geometry type, and join rows that "
-                       "match nothing bring another one; write GPKG, or leave "
+                       "match nothing have another one; write GPKG, or leave "
                        "out -how right or full");
     rows->fields.type = keep_zm_of_either(
         shapefile_type_of_kind(a, OGR_GT_Flatten(of_a)), of_a, of_b);
     return OJ_OK;
 }
 
-/* In a Shapefile: what two features of these kinds can have in common at most,
- * and nothing of lower dimension. */
+/* Shapefile: the type of the intersections is that of the highest possible
+ * dimension for these kinds; parts of lower dimension are left out. */
 static oj_status set_shapefile_overlap_type(struct oj_rows *rows, unsigned a,
                                             unsigned b, struct oj_error *err)
 {
@@ -359,7 +359,8 @@ oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
             *type = wkbLineString;
             break;
         case OJ_WRITE_SHAPE:
-            /* A point has a point in common with anything; else it is open. */
+            /* The intersection with a point is a point; otherwise the type
+             * varies. */
             *type =
                 OGR_GT_Flatten(a) == wkbPoint || OGR_GT_Flatten(b) == wkbPoint
                     ? wkbPoint

@@ -1,5 +1,5 @@
-/** What a row of the output holds: which rows there are, which one of a row's
- *  pairs stays, which fields there are, and what a row's geometry is. */
+/** Plan of the output rows: which rows are written, which pairs of an input row
+ *  are kept, their fields and their geometry. */
 #ifndef OJ_ROW_PLAN_H
 #define OJ_ROW_PLAN_H
 
@@ -10,61 +10,73 @@
 #include "../output/oj_schema.h"
 #include "oj_aggregation.h"
 
-/** Zeroed memory is a valid closed one. An open one stays where it is. */
+/** A zeroed one is valid and closed. An open one must not be moved in
+ *  memory. */
 struct oj_rows
 {
     struct oj_job *job;
-    enum oj_how how; /**< of input rows: right and full joins take them as inner
-                          and left ones do */
-    struct oj_schema_request fields; /**< type: of oj_rows_type() */
+    /** for input rows: right joins keep them like inner joins, full joins like
+     *  left joins */
+    enum oj_how how;
+    /** fields.type is set by oj_rows_type() */
+    struct oj_schema_request fields;
     enum oj_write_geometry geometry;
-    struct oj_computed_columns computed; /**< without -agg */
+    /** columns with values of pairs; not used with -agg */
+    struct oj_computed_columns computed;
 
     struct oj_aggregation *aggregation; /**< NULL without -agg */
-    int streams_join; /**< 1: of -agg, the join layer is the one to stream */
+    int streams_join;                   /**< 1: -agg streams the join layer */
 
     struct oj_pair_request request;
     struct oj_row_pick pick;
-    int score_column; /**< of the join table, -pick max:F and min:F; or -1 */
-    struct oj_pair_stage *stage; /**< NULL: nothing is asked of the pairs */
-    int64_t *score;              /**< of the join features at hand */
+    /** field of the join table for -pick max:F and min:F; or -1 */
+    int score_column;
+    /** computes values of pairs; NULL: none are needed */
+    struct oj_pair_stage *stage;
+    /** [features of join_joined] scores for -pick */
+    int64_t *score;
     int64_t cap_score;
     struct oj_flat join_as_read, join_joined;
-    struct oj_flat_slice slice; /**< of the batch as it was read */
-    struct oj_pair_values values[OJ_PIPELINE_SLOTS]; /**< of the answers, where
-                                                          there is a stage */
+    struct oj_flat_slice slice; /**< the current part, as read */
+    /** values of the pairs of each answer in flight, if there is a stage */
+    struct oj_pair_values values[OJ_PIPELINE_SLOTS];
 };
 
-/** The job is open and not prepared; it outlives the rows. Has the fields read
- *  that are needed. OJ_ERR_ARG, OJ_ERR_UNSUPPORTED: what makes no sense. */
+/** Plans the rows and adds the fields that they need to those read.
+ *  Precondition: the job is open and not prepared; it must outlive the rows.
+ *  OJ_ERR_ARG or OJ_ERR_UNSUPPORTED for options that cannot be combined. */
 OJ_MUST_USE oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
                                    struct oj_error *err);
 
-/** Sets fields.type, that of the geometries before promotion, in a format of
- *  this driver (NULL: in none); OJ_ERR_UNSUPPORTED when it cannot hold them. */
+/** Sets fields.type, the geometry type before promotion, for a format of this
+ *  driver (NULL: no particular format). OJ_ERR_UNSUPPORTED when the format
+ *  cannot hold it. */
 OJ_MUST_USE oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
                                    struct oj_error *err);
 
-/** The job is prepared; from now on its answers pass here. */
+/** Prepares for answers. Precondition: the job is prepared. */
 OJ_MUST_USE oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err);
 
-/** Finds out what is asked about the pairs of an answer; on the join thread.
- *  batch  of the part, as it was read */
+/** Computes the values of the pairs of an answer that the rows need, and
+ *  applies -pick. Runs on the join thread.
+ *  batch  the batch of the part, as read */
 OJ_MUST_USE oj_status oj_rows_after_join(struct oj_rows *rows,
                                          const struct oj_pipeline_part *part,
                                          const struct oj_flat_buf *batch,
                                          const struct oj_matches *matches,
                                          struct oj_error *err);
 
-/** How the rows are made, as a layer of this schema. The job is prepared. */
+/** Fills *options so that a writer can make the rows of a layer with this
+ *  schema. Precondition: the job is prepared. */
 void oj_rows_fill_write_options(const struct oj_rows *rows,
                                 const struct oj_schema *schema,
                                 struct oj_write_options *options);
 
-/** After the last row: a line on pairs that could not be overlaid. */
+/** Call after the last row: warns if overlaps of pairs could not be
+ *  computed. */
 void oj_rows_warn(const struct oj_rows *rows);
 
-/** Accepts a closed one. Before oj_job_close(). */
+/** Frees what it owns. Accepts a closed one. Call it before oj_job_close(). */
 void oj_rows_close(struct oj_rows *rows);
 
 #endif

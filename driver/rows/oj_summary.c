@@ -12,15 +12,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Room for all reasons with 19 digits each. */
+/* room for all reasons, with numbers of 19 digits */
 #define SKIPPED_SIZE 512
 
-/* Features that join nothing, by reason. */
+/* A number of features that match nothing for one reason. */
 struct reason
 {
     int64_t n;
-    const char *words; /* for people */
-    const char *key;   /* for machines */
+    const char *words; /* text in the summary */
+    const char *key;   /* key in JSON */
 };
 
 enum
@@ -51,11 +51,13 @@ static void fill_skip_reasons(const struct oj_job *job, int side,
         {reshape->found.missing.n_no_vector, "without vector", "no_vector"},
     };
     memcpy(reasons, all, sizeof all);
-    if (!oj_command_needs_shapes(job->command)) /* these join all the same */
+    if (!oj_command_needs_shapes(
+            job->command)) /* without shapes these features match */
         reasons[0].n = reasons[1].n = reasons[2].n = 0;
 }
 
-/* "3 skipped (2 without geometry, 1 empty)", after before; "" where none is. */
+/* Formats "3 skipped (2 without geometry, 1 empty)" after `before`; "" if there
+ * are none. */
 static void format_skipped_counts(const struct oj_job *job, int side,
                                   const char *before, char *text, size_t size)
 {
@@ -80,22 +82,23 @@ static void format_skipped_counts(const struct oj_job *job, int side,
     oj_message_append(text, size, ")");
 }
 
-/* OGR passes on the bytes of texts as they are in the file where it does not
- * recode them, and so do we, as ogr2ogr does. */
+/* Warns of texts that are not UTF-8. Like ogr2ogr, the run copies them
+ * unchanged if OGR does not recode them. */
 static void warn_of_bad_texts(const struct oj_source *source, int64_t n)
 {
     GDALDriverH driver = GDALGetDatasetDriver(source->dataset);
     if (n == 0)
         return;
-    oj_warn("%s layer '%s': %s not UTF-8, and compared and written as %s; %s",
-            source->role, source->name,
-            oj_counted(n, "text value is", "text values are"),
-            oj_word_for(n, "it is", "they are"),
-            oj_driver_has_open_option(driver, "ENCODING")
-                ? CPLSPrintf("say what it is, as with -%s ENCODING=ISO-8859-1",
-                             source->role[0] == 'i' ? "oo" : "joo")
-                : "recode the file first, as with iconv -f ISO-8859-1 -t "
-                  "UTF-8");
+    oj_warn(
+        "%s layer '%s': %s not UTF-8, and compared and written as %s; %s",
+        source->role, source->name,
+        oj_counted(n, "text value is", "text values are"),
+        oj_word_for(n, "it is", "they are"),
+        oj_driver_has_open_option(driver, "ENCODING")
+            ? CPLSPrintf("name its encoding, as with -%s ENCODING=ISO-8859-1",
+                         source->role[0] == 'i' ? "oo" : "joo")
+            : "recode the file first, as with iconv -f ISO-8859-1 -t "
+              "UTF-8");
 }
 
 static void warn_of_antimeridian(const struct oj_source *source,
@@ -137,7 +140,7 @@ static void warn_of_reading(const struct oj_source *source,
     warn_of_antimeridian(source, counts);
 }
 
-/* Boxes of -window are there always. */
+/* Warns if the join layer has no features. With -window it always has some. */
 static void warn_of_empty_join_layer(const struct oj_job *job)
 {
     if (job->join_side->counts.n_rows == 0)
@@ -176,7 +179,7 @@ static void report_side_notices(const struct oj_source *source,
             oj_word_for(shapes->n_rings_closed, "ring was", "rings were"));
 }
 
-/* What -invalid and the representative points did. */
+/* Reports what -invalid and the representative points changed. */
 static void report_reshaped_features(const struct oj_reshape *r)
 {
     const struct oj_side_findings *found = &r->found;
@@ -218,7 +221,7 @@ static void warn_undecided(const struct oj_job *job)
 {
     const struct oj_stats *stats = oj_job_stats(job);
     if (stats->n_undecided_pairs > 0)
-        oj_warn("GEOS cannot say whether %s left out (%.*s)%s",
+        oj_warn("GEOS cannot decide whether %s left out (%.*s)%s",
                 oj_counted(stats->n_undecided_pairs, "pair matches, and it is",
                            "pairs match, and they are"),
                 oj_message_reason_length(stats->undecided_text),
@@ -232,7 +235,7 @@ static void notice_rounding_backend(const struct oj_job *job)
 {
     const struct oj_backend *backend = oj_job_backend(job);
     if (backend->rounds_as_geos)
-        oj_notice("backend %s: the answers are rounded as GEOS rounds; where "
+        oj_notice("backend %s: its answers have GEOS's rounding errors; where "
                   "shapes nearly touch, -backend cpu decides exactly",
                   backend->name);
 }
@@ -263,14 +266,15 @@ static void warn_rows_without_geometry_lost(int64_t n)
                 oj_word_for(n, "it", "them"), oj_word_for(n, "it", "them"));
 }
 
-/* Tiles are indexed while they are joined. */
+/* Seconds of joining; with tiles, including their indexing. */
 static double join_seconds(const struct oj_job *job)
 {
     double index_s = job->tiled != NULL ? 0.0 : oj_job_stats(job)->index_s;
     return index_s + job->counts.join_s;
 }
 
-/* The choice is worth a word where a GPU works, or was wanted in vain. */
+/* The backend; the reason for the choice is added if a GPU is used or was
+ * requested in vain. */
 static const char *backend_text(const struct oj_job *job)
 {
     const struct oj_backend *backend = oj_job_backend(job);
@@ -281,7 +285,7 @@ static const char *backend_text(const struct oj_job *job)
     return CPLSPrintf("%s (%s)", backend->name, reason);
 }
 
-/* What is said of pairs that the output does not have one by one either. */
+/* Text about pairs that were only counted on a GPU, or "". */
 static const char *text_of_pairs_summed_on_gpu(const struct oj_job *job)
 {
     int64_t n = oj_job_stats(job)->n_pairs_unmade;
@@ -423,7 +427,7 @@ static void write_number_or_null(FILE *file, const char *key, double value,
         fprintf(file, "  \"%s\": null,\n", key);
 }
 
-/* null, all of them, where nothing was validated. */
+/* Writes the counts of -validate, or null if there was no validation. */
 static void write_validation(FILE *file, const struct oj_validation *found)
 {
     static const struct oj_validation none = {0};
@@ -524,7 +528,7 @@ oj_status oj_summary_end(struct oj_summary *summary, struct oj_proof *proof,
         print_and_write_summary(summary, proof, is_different, err);
     if (status == OJ_OK || err == NULL)
         return status;
-    /* The rows were in place before. */
+    /* Writing the output had succeeded before this error. */
     bare = *err;
     return oj_fail(err, status, "%.700s; all rows are written to %.250s",
                    bare.message, destination_of(summary->job));

@@ -15,20 +15,22 @@
 
 /* ---- the reference ------------------------------------------------------- */
 
-/* The backend of -validate, with the join side that it needs: all of it beside
- * the join's own, or where that lies in tiles, one tile at a time of its own.
- */
+/* The backend of -validate with its own index of the join side; with tiles, one
+ * tile of its own at a time. */
 struct reference
 {
-    struct oj_join *engine; /* NULL: in tiles */
-    struct oj_flat side;    /* what join_row means, until the next batch */
+    struct oj_join *engine; /* NULL: the join side is in tiles */
+    /* features that join_row indexes, until the next batch */
+    struct oj_flat side;
 
-    /* In tiles. */
+    /* For tiles. */
     struct oj_tiled_join *tiled;
-    struct oj_feature_set own; /* ours, and what is only of the reference */
+    /* features of the join's answer, followed by the others that the reference
+     * found */
+    struct oj_feature_set own;
 };
 
-/* Indexes the join side once more. */
+/* Indexes the join side again, for the reference. */
 static oj_status open_reference(const struct oj_job *job,
                                 struct reference *reference,
                                 struct oj_error *err)
@@ -58,9 +60,9 @@ static void close_reference(struct reference *reference)
     oj_feature_set_free(&reference->own);
 }
 
-/* As oj_join_batch().  ours: the side of the join's own answer for these rows.
- * join_row of *out, and of that answer, mean rows of reference->side, which
- * begins with the features of ours. */
+/* Like oj_join_batch(). ours: features of the join's answer for these rows.
+ * reference->side begins with the features of ours, so that join_row of *out
+ * and of that answer index it alike. */
 static oj_status join_by_reference(struct reference *reference,
                                    const struct oj_flat *input,
                                    const struct oj_answer_side *ours,
@@ -81,7 +83,8 @@ enum report_field
 {
     INPUT_FID,
     KIND,
-    JOIN_FID, /* ours, and after the distance the reference's */
+    /* JOIN_FID, DISTANCE: of the join; the next two: of the reference */
+    JOIN_FID,
     DISTANCE,
     N_REPORT_FIELDS = DISTANCE + 3
 };
@@ -93,21 +96,21 @@ struct oj_proof
     struct oj_matches matches;
     struct oj_validation validation;
 
-    /* The reference takes parts of a batch, where all of its pairs and of what
-     * it cannot decide would be too many. */
+    /* The reference joins a batch in parts if its pairs or undecided pairs
+     * would be too many. */
     struct oj_flat_slice part;
     struct oj_batch_parts parts;
 
-    /* The batch at hand. */
+    /* The current batch. */
     const struct oj_flat *flat;
     int64_t first_row;
 
-    /* FIDs of validation.first: of the input row, and of the join rows of ours
-     * and of the reference's. */
+    /* FIDs of validation.first: [0] input row, [1] the join's feature, [2] the
+     * reference's feature. */
     int64_t first_fid[OJ_N_FIRST_DIFFERENCES][3];
     int64_t n_first_fids;
 
-    /* -validate_report */
+    /* For -validate_report. */
     struct oj_output_options report_asked;
     const char *report_options[2];
     struct oj_output report;
@@ -129,7 +132,7 @@ static int64_t join_fid(const struct oj_proof *proof, int32_t row)
     return flat->fid != NULL ? flat->fid[row] : row;
 }
 
-/* The first vertex of an input row stands for its place. */
+/* The point of a report row: the first vertex of the input row. */
 static OGRGeometryH make_point(const struct oj_flat *flat, int64_t row)
 {
     int64_t vertex, end;
@@ -164,7 +167,7 @@ static oj_status write_difference(struct oj_proof *proof,
             continue;
         OGR_F_SetFieldInteger64(feature, JOIN_FID + 2 * i,
                                 join_fid(proof, row));
-        if (!isnan(measure)) /* NULL where the join has no distance */
+        if (!isnan(measure)) /* NULL if the join has no measure */
             OGR_F_SetFieldDouble(feature, DISTANCE + 2 * i, measure);
     }
     proof->report.layers[0].n_rows++;
@@ -222,7 +225,7 @@ static oj_status create_report_fields(struct oj_proof *proof,
     return OJ_OK;
 }
 
-/* The report is an output like any other, but may always be replaced. */
+/* The report is an output like others, but may always be overwritten. */
 static oj_status open_report(struct oj_proof *proof, struct oj_error *err)
 {
     const char *path = proof->job->command->validate_report;
@@ -257,11 +260,10 @@ static oj_status open_proof(struct oj_proof *proof, struct oj_error *err)
     OJ_TRY(open_reference(job, &proof->reference, err));
     proof->validation.join_side = &proof->reference.side;
     if (reference_backend(&proof->reference) == oj_job_backend(job))
-        return oj_fail(
-            err, OJ_ERR_ARG,
-            "-validate %s: the join itself runs on this backend, and "
-            "a comparison with itself proves nothing",
-            job->command->validate);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-validate %s: the join itself runs on this backend, so "
+                       "the comparison would prove nothing; name another one",
+                       job->command->validate);
     if (job->command->validate_report == NULL)
         return OJ_OK;
     return open_report(proof, err);
@@ -282,7 +284,7 @@ oj_status oj_validation_run_open(const struct oj_job *job,
     return status;
 }
 
-/* The pairs of rows on their way to the proof. */
+/* The pairs of rows that are passed to the proof. */
 struct rows_to_prove
 {
     struct oj_proof *proof;
@@ -322,7 +324,7 @@ oj_status oj_validation_run_batch(struct oj_proof *proof,
     return OJ_OK;
 }
 
-/* "12 at 3.25", "12" where the join has no distance, or "nothing". */
+/* "12 at 3.25", "12" if the join has no measure, or "nothing". */
 static const char *describe_pair(int32_t row, int64_t fid, double measure)
 {
     if (row < 0)
@@ -353,8 +355,8 @@ static void print_first_differences(const struct oj_proof *proof)
         oj_say("  and %lld more", (long long)n_more);
 }
 
-/* GEOS's reason for the first pair that was left out, from whichever of the two
- * knows one. */
+/* GEOS's reason for the first undecided pair, from the join or the
+ * reference. */
 static const char *first_undecided_reason(const struct oj_proof *proof)
 {
     const struct reference *reference = &proof->reference;
@@ -394,7 +396,8 @@ static void describe_undecided(const struct oj_proof *proof, char *text,
                           oj_message_reason_length(reason), reason);
 }
 
-/* What is no difference, and still worth a word. */
+/* Describes accepted differences: rounding, and pairs decided by exact
+ * arithmetic. */
 static void describe_proved_or_rounding(const struct oj_validation *v,
                                         char *text, size_t size)
 {
@@ -412,7 +415,7 @@ static void describe_proved_or_rounding(const struct oj_validation *v,
     if (v->n_within_ulps > 0 && v->relation->metric == OJ_METRIC_SPHERE)
         oj_message_append(
             text, size,
-            "; GEOS knows no sphere: %s equal up to the rounding of "
+            "; the sphere is outside of GEOS: %s equal up to the rounding of "
             "chords, 0.1 micrometres, more towards the opposite point",
             oj_counted(v->n_within_ulps, "distance is", "distances are"));
     else if (v->n_within_ulps > 0)

@@ -1,4 +1,5 @@
-/** -validate: the same batches through a second backend, pair by pair. */
+/** -validate: joins the batches with a second backend and compares the answers,
+ *  pair by pair. */
 #ifndef OJ_VALIDATION_RUN_H
 #define OJ_VALIDATION_RUN_H
 
@@ -7,28 +8,29 @@
 
 struct oj_proof;
 
-/** Indexes the join side once more, with the backend of -validate, and opens
- *  the report of -validate_report; where the join side lies in tiles, so does
- *  the reference's. job is prepared and outlives the proof. */
+/** Indexes the join side for the backend of -validate (in tiles, if the join
+ *  side is in tiles) and creates the report of -validate_report. Precondition:
+ *  job is prepared; it must outlive the proof. */
 OJ_MUST_USE oj_status oj_validation_run_open(const struct oj_job *job,
                                              struct oj_proof **out,
                                              struct oj_error *err);
 
-/** Joins a batch again and compares.  side: what the join rows of ours, the
- *  answer to be proved, mean. */
+/** Joins a batch by the reference and compares.  side: the features that
+ *  join_row of ours, the join's answer, indexes. */
 OJ_MUST_USE oj_status oj_validation_run_batch(struct oj_proof *proof,
                                               const struct oj_flat *flat,
                                               const struct oj_answer_side *side,
                                               const struct oj_matches *ours,
                                               struct oj_error *err);
 
-/** Prints what was compared and what differs, and completes the report. *found:
- *  the counts of all batches, valid until the proof is closed. */
+/** Prints what was compared and which differences were found, and completes the
+ *  report. *found: the counts of all batches, valid until the proof is
+ *  closed. */
 OJ_MUST_USE oj_status oj_validation_run_finish(
     struct oj_proof *proof, const struct oj_validation **found,
     struct oj_error *err);
 
-/** Accepts NULL. A report that was not finished is removed. */
+/** Frees it. Accepts NULL. Removes a report that was not finished. */
 void oj_validation_run_close(struct oj_proof *proof);
 
 #endif

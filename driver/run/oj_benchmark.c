@@ -14,7 +14,7 @@
 
 struct method
 {
-    const char *name; /* for people */
+    const char *name; /* shown in the table */
     const char *backend;
     int all_threads;
 };
@@ -40,37 +40,43 @@ static const struct method methods[] = {
 enum
 {
     N_METHODS = sizeof methods / sizeof *methods,
-    TRIAL_ROWS = 2000,      /* a method's speed is estimated on so many */
-    GPU_TRIAL_ROWS = 500000 /* which a GPU hardly notices */
+    /* rows of the trial run that estimates a method's speed */
+    TRIAL_ROWS = 2000,
+    GPU_TRIAL_ROWS =
+        500000 /* trial rows on a GPU, which joins them in milliseconds */
 };
 
 /* ---- the table ----------------------------------------------------------- */
 
-/* What was measured of one method; wall seconds. */
+/* Measurements of one method; wall seconds. */
 struct method_row
 {
     const struct method *method;
     int n_threads;
     int64_t n_all;    /* rows of the input side */
-    int64_t n_run;    /* rows that this method ran on */
-    double index_s;   /* join side indexed and input points ordered */
-    double filter_s;  /* candidates found; a sum over threads */
-    double refine_s;  /* exact distances; a sum over threads */
-    double total_s;   /* of the rows that ran */
-    double all_s;     /* of all rows: measured, or extrapolated */
-    int64_t n_pairs;  /* of the rows that ran */
-    int64_t n_differ; /* rows with another answer than the cpu backend */
-    int64_t n_apart;  /* rows left out, or proved against GEOS */
-    int64_t n_undecided_pairs; /* that GEOS cannot decide; ours is proved */
-    int64_t n_within_ulps;     /* distances equal only up to some ulps */
+    int64_t n_run;    /* rows joined by this method */
+    double index_s;   /* indexing the join side and ordering the input points */
+    double filter_s;  /* finding candidates; summed over threads */
+    double refine_s;  /* exact distances; summed over threads */
+    double total_s;   /* time for the n_run rows */
+    double all_s;     /* time for all rows: measured, or extrapolated */
+    int64_t n_pairs;  /* pairs of the n_run rows */
+    int64_t n_differ; /* rows whose answer differs from the cpu backend's */
+    /* rows not compared, or confirmed by exact arithmetic against GEOS */
+    int64_t n_apart;
+    /* pairs that GEOS cannot decide; the cpu backend's are proved */
+    int64_t n_undecided_pairs;
+    /* distances that are equal up to some ulps only */
+    int64_t n_within_ulps;
 };
 
 struct benchmark
 {
     struct oj_job *job;
-    struct oj_join_side input; /* all of it, but for an engine */
-    struct oj_join *cpu;       /* what the others are compared with */
-    struct oj_matches answer;  /* of cpu, all rows */
+    struct oj_join_side input; /* the input side in memory, without engine */
+    /* the cpu backend, with which the others are compared */
+    struct oj_join *cpu;
+    struct oj_matches answer; /* answer of the cpu backend for all rows */
     struct method_row rows[N_METHODS];
     int n_rows;
 };
@@ -208,11 +214,11 @@ static oj_status compare_with_reference_answer(const struct benchmark *b,
     return status;
 }
 
-/* Rows of the input that a method ran on: all, or evenly spread ones. */
+/* A timed join of all input rows, or of rows at even intervals. */
 struct timed_join
 {
     struct oj_flat input;
-    struct oj_flat_buf shapes; /* of the latter, */
+    struct oj_flat_buf shapes; /* copies of the selected rows */
     struct oj_compared_columns columns;
     struct oj_matches matches;
     double seconds;
@@ -261,7 +267,7 @@ static int is_on_gpu(const struct method *method)
            strcmp(method->backend, "cuda_zlists") == 0;
 }
 
-/* As many rows as fit into the time that the user grants. */
+/* Chooses as many rows as the method can join within -benchmark_seconds. */
 static oj_status choose_benchmark_rows(const struct benchmark *b,
                                        const struct method *method,
                                        struct oj_join *join, int64_t *n_rows,
@@ -351,8 +357,9 @@ static oj_status open_join(const struct benchmark *b, const char *backend,
                         &options, join, err);
 }
 
-/* Where no kernel takes the join the backend cuda asks the CPU, and that has a
- * row of its own. What a process pays once for the GPU is paid here. */
+/* Fails if no kernel can answer the join: the backend cuda would then use the
+ * CPU, which has its own row. Also pays the one-time cost of the GPU before
+ * measuring. */
 static oj_status warm_up_gpu(const struct benchmark *b, const char *backend,
                              struct oj_error *err)
 {
@@ -369,8 +376,8 @@ static oj_status warm_up_gpu(const struct benchmark *b, const char *backend,
     return OJ_OK;
 }
 
-/* OJ_ERR_UNSUPPORTED or OJ_ERR_NO_DEVICE where the method cannot do this join.
- */
+/* OJ_ERR_UNSUPPORTED or OJ_ERR_NO_DEVICE when the method cannot answer this
+ * join. */
 static oj_status run_method(struct benchmark *b, const struct method *method,
                             struct method_row *row, struct oj_error *err)
 {
@@ -384,7 +391,7 @@ static oj_status run_method(struct benchmark *b, const struct method *method,
     return status;
 }
 
-/* All methods that can do the join; rows of others are left out. */
+/* Runs all methods; those that cannot answer the join are left out. */
 static oj_status run_methods(struct benchmark *b, int *is_different,
                              struct oj_error *err)
 {
@@ -426,7 +433,7 @@ static oj_status run_benchmark(struct benchmark *b, struct oj_command_run *run,
               oj_counted(input->n_features, "input row", "input rows"),
               oj_counted(join->n_features, "join feature", "join features"),
               oj_counted(join->n_vertices, "vertex", "vertices"));
-    /* also warms up memory and caches */
+    /* this join also warms up memory and caches */
     OJ_TRY(open_join(b, "cpu", 1, 0, &b->cpu, err));
     OJ_TRY(oj_join_batch(b->cpu, input, &b->answer, err));
     OJ_TRY(run_methods(b, &run->is_different, err));

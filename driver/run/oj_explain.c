@@ -18,17 +18,19 @@
 
 enum
 {
-    MOST_JOIN_ROWS = 500000, /* of a larger join side only the beginning */
-    SAMPLE_ROWS = 20000      /* of the input */
+    /* maximum rows read of the join side */
+    MOST_JOIN_ROWS = 500000,
+    SAMPLE_ROWS = 20000 /* rows of the input that are read */
 };
 
 struct explanation
 {
     struct oj_command_run *run;
-    struct oj_job *job;      /* of run */
-    int64_t n_input, n_join; /* rows; -1: not known without reading */
-    int is_part;             /* the join side was too large to read it all */
-    struct oj_flat sample;   /* the first rows of the input, and their pairs: */
+    struct oj_job *job;      /* the job of `run` */
+    int64_t n_input, n_join; /* numbers of rows; -1: unknown without reading */
+    /* only the first rows of the join side were read */
+    int is_part;
+    struct oj_flat sample; /* the first rows of the input, and their answer */
     struct oj_matches *matches;
 };
 
@@ -45,7 +47,7 @@ static void print_line(const char *key, const char *format, ...)
     printf("\n");
 }
 
-/* ---- what is asked ------------------------------------------------------ */
+/* ---- sides and options --------------------------------------------------- */
 
 static void print_side(const char *key, const struct oj_source *source,
                        int64_t n)
@@ -87,8 +89,8 @@ static void print_distances(const struct oj_job *job)
                    unit);
 }
 
-/* The family's own, from the table of joins; those in units of the CRS are
- * distances. */
+/* Prints the parameters of the join, except distances, which are printed
+ * elsewhere. */
 static void print_parameters(const struct oj_relation *relation)
 {
     const char *op = oj_op_get(relation->op)->name;
@@ -206,9 +208,9 @@ static void print_join_and_conditions(const struct explanation *e)
             : "");
 }
 
-/* ---- the sample --------------------------------------------------------- */
+/* ---- the sample ---------------------------------------------------------- */
 
-/* A join side that is too large stands with its first rows. */
+/* Reads the join side, or only its first rows if it is too large. */
 static oj_status read_join_side_or_first_rows(struct explanation *e,
                                               struct oj_error *err)
 {
@@ -220,7 +222,7 @@ static oj_status read_join_side_or_first_rows(struct explanation *e,
     return OJ_OK;
 }
 
-/* The first rows of the input, as they are read at once. */
+/* Reads the first rows of the input, in one batch. */
 static oj_status read_first_input_rows(struct explanation *e,
                                        struct oj_error *err)
 {
@@ -244,7 +246,7 @@ static oj_status join_rows_of_sample(void *user, const struct oj_flat *rows,
     return oj_join_batch(user, rows, out, err);
 }
 
-/* Of a sample with too many pairs its first rows stand for it. */
+/* Joins the sample; if it has too many pairs, uses its first rows only. */
 static oj_status join_sample(struct explanation *e, struct oj_error *err)
 {
     struct oj_batch_parts parts = {
@@ -271,7 +273,7 @@ static oj_status read_and_join_sample(struct explanation *e,
     return join_sample(e, err);
 }
 
-/* ---- what it tells ------------------------------------------------------ */
+/* ---- results ------------------------------------------------------------- */
 
 static const char *bytes_text(double bytes)
 {
@@ -282,7 +284,7 @@ static const char *bytes_text(double bytes)
     return CPLSPrintf("%.*f %s", i > 0, bytes, units[i]);
 }
 
-/* The short form has no parts and rings. */
+/* Points in the short form have no parts and rings. */
 static double coordinate_bytes(const struct oj_flat *flat)
 {
     double bytes = 16.0 * (double)flat->n_vertices +
@@ -293,7 +295,7 @@ static double coordinate_bytes(const struct oj_flat *flat)
     return bytes;
 }
 
-/* Whether the exchanged join, of what was read of both sides, would do without
+/* 1 when the join with exchanged sides would aggregate the sample without
  * pairs. */
 static int aggregates_on_gpu(const struct explanation *e)
 {
@@ -408,7 +410,7 @@ static const char *text_of_reading_method(const char *lane)
     return lane != NULL ? CPLSPrintf("lane %s", lane) : "features of GDAL";
 }
 
-/* Lanes of the rows that were read. */
+/* Prints the lanes that read the rows. */
 static void print_reading_methods(const struct explanation *e)
 {
     const struct oj_layer_reader *reader = e->run->pass.reader;
@@ -469,7 +471,7 @@ oj_status oj_explain_run(struct oj_command_run *run, struct oj_error *err)
     print_estimate_from_sample(&e);
     print_reading_methods(&e);
     print_output(&e);
-    fflush(stdout); /* before what follows on stderr */
+    fflush(stdout); /* flushed before the next messages on stderr */
     job->input_counts = *oj_layer_reader_counts(run->pass.reader);
     oj_summary_warn_of_reading(job);
     return OJ_OK;

@@ -16,19 +16,21 @@
 #include <string.h>
 #include <strings.h>
 
-/* What is kept of a row of the input until all rows are joined. */
+/* The result of an input row, stored until all rows are joined. */
 struct record
 {
     int64_t fid;
     int64_t n_pairs;
     double measure;
-    int64_t join_row; /* or its place in tiles; -1: nothing matched */
-    double value[OJ_N_PAIR_VALUES]; /* not in the file unless asked for */
+    /* row of the join side, or offset in tiles; -1: no match */
+    int64_t join_row;
+    /* stored only if the run needs values of pairs */
+    double value[OJ_N_PAIR_VALUES];
 };
 
 enum
 {
-    MAX_HELD = 256 /* records between two accesses to their file */
+    MAX_HELD = 256 /* records per access to the file */
 };
 
 struct update
@@ -36,25 +38,26 @@ struct update
     const struct oj_command *command;
     struct oj_pass *pass;
     struct oj_schema schema;
-    int first_own;     /* place of the columns, from an earlier run; -1: none */
-    const char *layer; /* its name */
+    /* index of the first column of an earlier run; -1: none */
+    int first_own;
+    const char *layer; /* the layer's name */
 
-    /* Records in the order of rows: written, then read once. */
+    /* Records in the order of the rows: all written, then all read. */
     struct oj_temporary_file file;
-    int64_t record_size; /* in the file */
+    int64_t record_size; /* bytes per record in the file */
     int64_t n_records;
 
-    /* The second handle, which writes. */
+    /* The second handle, which writes the layer. */
     struct oj_output_options asked;
-    struct oj_output *output; /* of the run */
+    struct oj_output *output; /* the output of the run */
     struct oj_row_cursor *cursor;
-    void *table; /* changes rows past OGR; or NULL */
+    void *table; /* writes rows directly into the table, without OGR; or NULL */
 
-    /* The join feature at hand, where they lie in tiles. */
+    /* With tiles: the join feature of the current row. */
     struct oj_feature_set fetched;
 };
 
-/* Said before the join, not after it. */
+/* Checked before the join, to fail early. */
 static oj_status check_layer_updatable(struct update *u, struct oj_error *err)
 {
     OGRLayerH layer;
@@ -62,8 +65,7 @@ static oj_status check_layer_updatable(struct update *u, struct oj_error *err)
     OJ_TRY(oj_output_open_layer(&u->asked, u->layer, u->output, err));
     layer = u->output->layers[0].layer;
     driver = GDALGetDescription(u->output->driver);
-    /* SQLite's driver knows that there are FIDs only when it knows the fields.
-     */
+    /* SQLite's driver detects the FID column when it reads the fields. */
     OGR_L_GetLayerDefn(layer);
     if (!OGR_L_TestCapability(layer, OLCRandomRead) ||
         !OGR_L_TestCapability(layer, OLCRandomWrite) ||
@@ -90,7 +92,7 @@ static const char *layer_field_name(OGRLayerH layer, int i)
         OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(layer), i));
 }
 
-/* All names of the layer but those of fields [first, first + n). */
+/* Reserves all names of the layer except fields [first, first + n). */
 static void reserve_existing_field_names(struct update *u, int first, int n)
 {
     const struct oj_source *input = &u->pass->job.input;
@@ -105,8 +107,8 @@ static void reserve_existing_field_names(struct update *u, int first, int n)
     }
 }
 
-/* 1 when a format may have made the name out of the planned one: Shapefile
- * keeps ten letters. */
+/* 1 when `there` may be `planned` as shortened by the format: Shapefile keeps
+ * ten letters. */
 static int matches_truncated_name(const char *there, const char *planned)
 {
     size_t n = strlen(there);
@@ -114,7 +116,7 @@ static int matches_truncated_name(const char *there, const char *planned)
            (n >= 10 && strncasecmp(there, planned, n) == 0);
 }
 
-/* 1 when the fields of the layer from first on are the planned ones. */
+/* 1 when the layer's fields from `first` on are the planned ones. */
 static int are_columns_of_earlier_run(OGRLayerH layer, int first,
                                       const struct oj_schema *schema)
 {
@@ -143,8 +145,8 @@ static oj_status fail_foreign_column(const struct update *u, int field,
                    u->layer, layer_field_name(u->pass->job.input.layer, field));
 }
 
-/* Plans the columns and finds out whether they are there already, from an
- * earlier run. One without the first of them is somebody else's. */
+/* Plans the columns and detects those of an earlier run. A layer with some of
+ * these names, but without the first column, is an error. */
 static oj_status plan_columns_or_reuse_earlier(struct update *u,
                                                struct oj_error *err)
 {
@@ -217,7 +219,8 @@ static oj_status write_update_records_to_file(struct update *u,
     return OJ_OK;
 }
 
-/* Aggregates that were not streamed are added up as answers come. */
+/* The aggregation if answers are added to it one by one; NULL if the join layer
+ * is streamed or there is none. */
 static struct oj_aggregation *aggregation_fed_by_answers(const struct update *u)
 {
     struct oj_aggregation *aggregation = u->pass->rows.aggregation;
@@ -261,7 +264,7 @@ static oj_status join_and_spill_answers(struct update *u, struct oj_error *err)
                : OJ_OK;
 }
 
-/* Nothing may read the dataset while the transaction is open. */
+/* Closes all readers: none may be open during the transaction. */
 static void close_readers(struct update *u)
 {
     struct oj_job *job = &u->pass->job;
@@ -286,7 +289,7 @@ static oj_status create_columns(struct update *u, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Makes row 0 of the cursor's join side the feature at place. */
+/* Loads the join feature at this offset as row 0 of the cursor's join side. */
 static oj_status load_join_feature_from_tiles(struct update *u, int64_t place,
                                               struct oj_error *err)
 {
@@ -331,7 +334,7 @@ static oj_status update_row(struct update *u, int64_t row,
     feature = OGR_L_GetFeature(layer, record->fid);
     if (feature == NULL)
         return oj_fail(err, OJ_ERR_IO,
-                       "the feature %lld of layer '%s' is gone: %s",
+                       "the feature %lld of layer '%s' has disappeared: %s",
                        (long long)record->fid, u->layer, CPLGetLastErrorMsg());
     status = oj_row_cursor_set_columns(u->cursor, feature, &place, err);
     if (status == OJ_OK && OGR_L_SetFeature(layer, feature) != OGRERR_NONE)

@@ -10,38 +10,40 @@
 
 #include <string.h>
 
-/* A layer that is written. */
+/* An output layer and its writer. */
 struct target
 {
-    struct oj_output_layer *at; /* in output.layers; NULL: not wanted */
+    /* points into output.layers; NULL: not requested */
+    struct oj_output_layer *at;
     struct oj_schema schema;
-    struct oj_layer_writer *writer; /* NULL: not wanted, or not open */
+    struct oj_layer_writer *writer; /* NULL: not requested or not open */
 };
 
 enum
 {
     MAIN,
-    UNMATCHED,      /* input rows without a pair, alone */
-    UNMATCHED_JOIN, /* join rows without a pair, alone */
+    UNMATCHED,      /* input rows without a pair, in a layer of their own */
+    UNMATCHED_JOIN, /* join rows without a pair, in a layer of their own */
     N_TARGETS
 };
 
 /* Between two savings of the state of events that are handed on. */
 #define STATE_SECONDS 60.0
 
-/* What a run to a destination holds beside the rest. */
+/* State of a run that writes a destination. */
 struct writing
 {
     struct oj_command_run *run;
-    struct oj_pass *pass; /* of run */
+    struct oj_pass *pass; /* the pass of `run` */
     struct oj_output *output;
     struct target target[N_TARGETS];
-    double state_saved;        /* when the state of events was, last */
-    const char *infinite_side; /* of a row that is not finite; NULL: none */
+    double state_saved; /* when the state of events was, last */
+    /* side of a row with an infinite or NaN coordinate; NULL: none */
+    const char *infinite_side;
     int64_t infinite_fid;
 };
 
-/* ---- rows --------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------- */
 
 static oj_status write_answer_if_open(struct oj_layer_writer *writer,
                                       const struct oj_answer *answer,
@@ -65,7 +67,7 @@ static oj_status write_answer_to_layers(struct writing *w,
     return write_answer_if_open(w->target[UNMATCHED].writer, answer, NULL, err);
 }
 
-/* Rows of the join layer, in the main layer and alone. */
+/* Writes unmatched join rows to the main layer and to their own layer. */
 static oj_status write_unmatched_join_rows(struct writing *w,
                                            const struct oj_answer *answer,
                                            struct oj_error *err)
@@ -91,7 +93,7 @@ static oj_status hand_events_on(struct writing *w, struct oj_error *err)
     return oj_pass_events_save(&w->pass->events, err);
 }
 
-/* *input_end: when the last input row was written. */
+/* *input_end: time when the last input row was written. */
 static oj_status write_answers(struct writing *w, double *input_end,
                                struct oj_error *err)
 {
@@ -113,9 +115,9 @@ static oj_status write_answers(struct writing *w, double *input_end,
     }
 }
 
-/* ---- layers ------------------------------------------------------------- */
+/* ---- layers -------------------------------------------------------------- */
 
-/* Of a layer that holds rows of one side alone, as they are. */
+/* Fields of a layer with unchanged rows of one side. */
 static struct oj_schema_request
 schema_request_of_one_side(const struct oj_source *side)
 {
@@ -188,7 +190,7 @@ static oj_status plan_output(struct writing *w, struct oj_error *err)
     return oj_rows_type(&w->pass->rows, w->output->driver, err);
 }
 
-/* ---- the end of writing ------------------------------------------------- */
+/* ---- after the last row -------------------------------------------------- */
 
 static void warn_of_writing(const struct writing *w)
 {
@@ -206,7 +208,8 @@ static void warn_of_writing(const struct writing *w)
     oj_rows_warn(&w->pass->rows);
 }
 
-/* What drivers say of such rows names none of them. */
+/* Records the first row with an infinite coordinate: drivers' errors do not
+ * name it. */
 static void note_infinite_row_of_writers(struct writing *w)
 {
     for (int i = 0; i < N_TARGETS && w->infinite_side == NULL; i++)
@@ -222,7 +225,8 @@ static void note_infinite_row_of_writers(struct writing *w)
     }
 }
 
-/* A full disk is the reason that it is. */
+/* Adds the row with an infinite coordinate to an error, unless the disk is
+ * full, which is then the cause. */
 static oj_status explain_infinite(const struct writing *w, oj_status status,
                                   struct oj_error *err)
 {
@@ -238,7 +242,7 @@ static oj_status explain_infinite(const struct writing *w, oj_status status,
                    w->infinite_side[0] == 'j' ? "join_" : "");
 }
 
-/* Says more than the driver does, where more is known. */
+/* Adds likely causes to a driver's error. */
 static oj_status explain_failure(struct writing *w, oj_status status,
                                  struct oj_error *err)
 {
@@ -296,7 +300,8 @@ static oj_status save_event_state(const struct writing *w, struct oj_error *err)
                    bare.message, w->output->asked->dst);
 }
 
-/* The rows, then the close that can fail, and only then the last word. */
+/* Writes the rows, closes the output, which can fail, and then prints the
+ * summary. */
 static oj_status write_output(struct writing *w, struct oj_error *err)
 {
     double start = oj_clock_seconds();
@@ -350,7 +355,7 @@ static oj_status write_join_output(struct oj_command_run *run,
     return status;
 }
 
-/* ---- what all ways of running share -------------------------------------- */
+/* ---- common to all ways of running --------------------------------------- */
 
 oj_status oj_run_plan_output(struct oj_command_run *run, struct oj_error *err)
 {

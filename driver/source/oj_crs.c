@@ -22,7 +22,7 @@ const char *oj_crs_describe(OGRSpatialReferenceH srs)
     return CPLSPrintf("%.255s", name != NULL ? name : "unnamed");
 }
 
-/* *out = the CRS that the words of an option name; *out is replaced. */
+/* Replaces *out by the CRS that the value of an option describes. */
 static oj_status read_crs(const char *words, const char *option,
                           OGRSpatialReferenceH *out, struct oj_error *err)
 {
@@ -36,10 +36,12 @@ static oj_status read_crs(const char *words, const char *option,
         OSRRelease(srs);
         return oj_fail(
             err, OJ_ERR_ARG,
-            "-%s '%.100s' is no CRS that PROJ knows; write %sEPSG:%s", option,
-            words, is_number ? "" : "for example ", is_number ? words : "2263");
+            "-%s '%.100s' is not a CRS that PROJ knows; write %sEPSG:%s",
+            option, words, is_number ? "" : "for example ",
+            is_number ? words : "2263");
     }
-    /* x is east and y is north, whatever the authority says. */
+    /* Coordinates are x (east), y (north), whatever axis order the authority
+     * defines. */
     OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
     if (*out != NULL)
         OSRRelease(*out);
@@ -47,7 +49,7 @@ static oj_status read_crs(const char *words, const char *option,
     return OJ_OK;
 }
 
-/* A layer can carry its coordinates in another order than x, y. */
+/* 1 when the layer's coordinates are in the order x, y. */
 static int has_x_y_axis_order(OGRSpatialReferenceH srs)
 {
     OGRSpatialReferenceH usual = OSRClone(srs);
@@ -93,7 +95,7 @@ static oj_status make_transformation(struct oj_source *source,
     return OJ_OK;
 }
 
-/* Gives to a side without a CRS the other side's. */
+/* Assumes the other side's CRS for a side without one. */
 static oj_status fill_missing_crs(const struct oj_command *command,
                                   struct oj_source *input,
                                   struct oj_source *join, struct oj_error *err)
@@ -103,18 +105,20 @@ static oj_status fill_missing_crs(const struct oj_command *command,
     if (has->srs == NULL || lacks->srs != NULL || command->crs == OJ_CRS_IGNORE)
         return OJ_OK;
     if (command->crs == OJ_CRS_STRICT)
-        return oj_fail(err, OJ_ERR_DATA,
-                       "%s layer '%s' has no CRS, and -crs strict takes none "
-                       "for granted; name it with -%s",
-                       lacks->role, lacks->name,
-                       lacks->role[0] == 'i' ? "s_srs" : "join_srs");
+        return oj_fail(
+            err, OJ_ERR_DATA,
+            "%s layer '%s' has no CRS, and -crs strict assumes none; "
+            "name it with -%s",
+            lacks->role, lacks->name,
+            lacks->role[0] == 'i' ? "s_srs" : "join_srs");
     oj_warn("%s layer '%s' has no CRS; taken to be %s, that of the %s layer",
             lacks->role, lacks->name, oj_crs_describe(has->srs), has->role);
     lacks->srs = OSRClone(has->srs);
     return OJ_OK;
 }
 
-/* -t_srs: both sides are brought into it. Boxes are there already. */
+/* -t_srs: transforms both sides into it. The boxes of -window are already in
+ * it. */
 static oj_status transform_both_to_target_crs(const struct oj_command *command,
                                               struct oj_source *input,
                                               struct oj_source *join,
@@ -141,7 +145,8 @@ static oj_status transform_both_to_target_crs(const struct oj_command *command,
         err);
 }
 
-/* Without -t_srs the join is in the input side's CRS, and so are boxes. */
+/* Without -t_srs the join is in the input side's CRS, and so are the boxes of
+ * -window. */
 static oj_status transform_join_to_input_crs(const struct oj_command *command,
                                              const struct oj_source *input,
                                              struct oj_source *join,
@@ -162,7 +167,7 @@ static oj_status transform_join_to_input_crs(const struct oj_command *command,
                    oj_crs_describe(input->srs), oj_crs_describe(join->srs));
 }
 
-/* ---- distances ---------------------------------------------------------- */
+/* ---- distances ----------------------------------------------------------- */
 
 static enum oj_crs_kind kind_of_crs(OGRSpatialReferenceH srs)
 {
@@ -174,7 +179,8 @@ static enum oj_crs_kind kind_of_crs(OGRSpatialReferenceH srs)
                                   : OJ_CRS_KIND_LOCAL;
 }
 
-/* The name of the CRS is kept for a few calls. */
+/* The frame's name of the CRS is from CPLSPrintf(): overwritten after a few
+ * more calls. */
 static struct oj_distance_frame distance_frame(const struct oj_command *command,
                                                const struct oj_crs *crs)
 {
@@ -222,8 +228,8 @@ static oj_status convert_distances(const struct oj_command *command,
     return oj_distances_convert(&frame, &request, relation, err);
 }
 
-/* X, Y and Z from the middle of the Earth: without Z, which joins do not look
- * at, the two sides of the Earth are one. */
+/* Geocentric coordinates are X, Y, Z from the centre of the Earth. Joins ignore
+ * Z, so opposite points of the Earth would coincide. */
 static oj_status check_not_geocentric(const struct oj_command *command,
                                       const char *option,
                                       OGRSpatialReferenceH srs,

@@ -1,4 +1,4 @@
-/** Fields of OGR layers as descriptions that the rooms below GDAL decide by. */
+/** Descriptions of OGR fields for the rooms without GDAL. */
 #ifndef OJ_LAYER_FIELD_KIND_H
 #define OJ_LAYER_FIELD_KIND_H
 
@@ -6,7 +6,7 @@
 
 #include <ogr_api.h>
 
-/** Of values of this type. */
+/** The kind of values of this OGR type. */
 static inline enum oj_field_kind oj_layer_field_kind_of(OGRFieldType type,
                                                         OGRFieldSubType subtype)
 {
@@ -49,7 +49,7 @@ static inline enum oj_field_kind oj_layer_field_kind(OGRFieldDefnH field)
                                   OGR_Fld_GetSubType(field));
 }
 
-/** The description of a field; its name is borrowed from the field. */
+/** Description of a field; its name is borrowed from the field. */
 static inline struct oj_field_description
 oj_layer_field_describe(OGRFieldDefnH field)
 {

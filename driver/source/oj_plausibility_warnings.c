@@ -11,15 +11,15 @@
 
 #define SAMPLE_ROWS 1000
 
-/* Where the features of a side are. */
+/* Bounding box of a side's features. */
 struct side_extent
 {
     int is_known;
-    int is_sample; /* of the first SAMPLE_ROWS rows only */
+    int is_sample; /* covers the first SAMPLE_ROWS rows only */
     OGREnvelope box;
 };
 
-/* ---- extents ------------------------------------------------------------ */
+/* ---- extents ------------------------------------------------------------- */
 
 static int is_finite_envelope(const OGREnvelope *box)
 {
@@ -28,7 +28,7 @@ static int is_finite_envelope(const OGREnvelope *box)
            box->MinY <= box->MaxY;
 }
 
-/* Whether the first rows can be read at no great cost, and then again. */
+/* 1 when the first rows can be read quickly, and read again afterwards. */
 static int can_read_first_rows_cheaply(const struct oj_source *source)
 {
     const char *dataset = source->side->dataset;
@@ -78,8 +78,8 @@ static void sample_extent(const struct oj_source *source,
     extent->is_sample = n == SAMPLE_ROWS;
 }
 
-/* In the layer's own CRS, where the driver has it at hand; all of a layer is
- * read for it only with force, else its first rows. */
+/* Extent in the layer's own CRS, if the driver has it without a scan or force
+ * is 1; else the extent of the first rows. */
 static struct side_extent extent_of(const struct oj_source *source, int force)
 {
     struct side_extent extent = {0};
@@ -97,7 +97,7 @@ static struct side_extent extent_of(const struct oj_source *source, int force)
     return extent;
 }
 
-/* In the CRS of the join; unknown where that is not possible. */
+/* Extent in the CRS of the join; unknown if the transformation fails. */
 static struct side_extent
 transform_extent(struct side_extent extent,
                  OGRCoordinateTransformationH transformation)
@@ -112,7 +112,7 @@ transform_extent(struct side_extent extent,
                                          &to->MinY, &to->MaxX, &to->MaxY, 21);
     CPLErrorReset();
     CPLPopErrorHandler();
-    /* Across the antimeridian the bounds come with MinX > MaxX. */
+    /* A box across the antimeridian has MinX > MaxX; it counts as unknown. */
     extent.is_known = extent.is_known && is_finite_envelope(to);
     return extent;
 }
@@ -131,7 +131,7 @@ static int looks_like_degrees(const struct side_extent *e)
            e->box.MaxY <= 91;
 }
 
-/* ---- layers that do not meet -------------------------------------------- */
+/* ---- layers that are disjoint -------------------------------------------- */
 
 static const char *unit_of(const struct oj_crs *crs)
 {
@@ -144,8 +144,8 @@ static int is_by_distance(const struct oj_command *command)
            oj_command_given(command, "max_distance");
 }
 
-/* How far apart two features may be and still be a pair; INFINITY where that is
- * not known beforehand. */
+/* Maximum distance of the boxes of a pair; INFINITY if it depends on the
+ * rows. */
 static double largest_pair_gap(const struct oj_command *command,
                                double max_distance)
 {
@@ -158,8 +158,8 @@ static double largest_pair_gap(const struct oj_command *command,
     return oj_relation_needs_contact(&command->relation) ? 0.0 : INFINITY;
 }
 
-/* 1 when the box of a side, with x and y exchanged, meets that of the other
- * side; to be nearer than before is no sign of a mistake, and neither is a box
+/* 1 when the box of a side, with x and y exchanged, intersects the box of the
+ * other side. A box that only comes nearer is no evidence, and neither is one
  * whose latitudes would be beyond the poles. */
 static int do_layers_meet_if_swapped(const struct oj_source *source,
                                      const struct side_extent *own,
@@ -176,8 +176,8 @@ static int do_layers_meet_if_swapped(const struct oj_source *source,
     return swapped.is_known && gap_between(&swapped, other) <= 0.0;
 }
 
-/* Which of the two layers has its axes swapped, if that is what it looks
- * like. own: of input and join, in their CRS; joined: in that of the join. */
+/* Warns if one of the layers seems to have its axes swapped. own: extents in
+ * the layers' CRS; joined: in the CRS of the join. */
 static void warn_of_axes(const struct oj_source *const source[2],
                          const struct side_extent own[2],
                          const struct side_extent joined[2])
@@ -187,15 +187,15 @@ static void warn_of_axes(const struct oj_source *const source[2],
         fits[i] = do_layers_meet_if_swapped(source[i], &own[i], &joined[1 - i]);
     which = fits[0] ? 0 : 1;
     if (fits[0] && fits[1])
-        oj_warn("x and y look swapped in one of the two layers: so read, they "
-                "would meet");
+        oj_warn("x and y look swapped in one of the two layers: with them "
+                "exchanged, the layers would intersect");
     else if (fits[which])
-        oj_warn("x and y look swapped in the %s layer '%s': so read, it would "
-                "meet the other",
+        oj_warn("x and y look swapped in the %s layer '%s': with them "
+                "exchanged, the layers would intersect",
                 source[which]->role, source[which]->name);
 }
 
-/* The usual reason is a CRS that is not what the layer says. */
+/* The usual cause is a layer that declares a wrong CRS. */
 static void warn_of_unexpected_degrees(const struct oj_source *source,
                                        const struct side_extent *own,
                                        const struct side_extent *other)
@@ -219,8 +219,8 @@ static double extent_diagonal(const struct side_extent *e)
     return hypot(e->box.MaxX - e->box.MinX, e->box.MaxY - e->box.MinY);
 }
 
-/* The first rows may lie to one side of the others: only a gap that is wider
- * than all that was seen says something. */
+/* A sample may not represent its layer: a gap counts only if it is wider than
+ * the sampled extents together. */
 static int is_gap_conclusive(const struct side_extent *a,
                              const struct side_extent *b, double gap)
 {
@@ -268,14 +268,15 @@ static void warn_if_layers_do_not_meet(const struct oj_command *command,
     else if (isfinite(reach) || !is_by_distance(command))
         return;
     warn_of_axes(source, own, joined);
-    /* A box of -window is in the CRS of the join, whatever that is. */
+    /* The boxes of -window are in the CRS of the join, so they warn only if the
+     * input side has one. */
     if (command->n_windows == 0 || source[0]->srs != NULL)
         warn_of_unexpected_degrees(source[0], &own[0], &own[1]);
     if (command->n_windows == 0)
         warn_of_unexpected_degrees(source[1], &own[1], &own[0]);
 }
 
-/* ---- distances ---------------------------------------------------------- */
+/* ---- distances ----------------------------------------------------------- */
 
 static void warn_of_distance(const struct oj_command *command,
                              const struct side_extent *own,
@@ -305,8 +306,8 @@ static void warn_of_distance(const struct oj_command *command,
                 value, value);
 }
 
-/* As ogr2ogr does, ogrjoin takes the first; which of them is meant no one can
- * see. */
+/* Like ogr2ogr, ogrjoin joins the first geometry column; the notice helps a
+ * user who means another one. */
 static void notice_geometry_columns(const struct oj_source *source)
 {
     OGRFeatureDefnH defn =

@@ -1,7 +1,7 @@
-/** What can be seen to be wrong before the long work: layers that do not meet,
- *  axes that were swapped, distances in the wrong unit.  What the drivers know
- *  without reading the layers is looked at, and where they know nothing, as of
- *  CSV, the first rows. */
+/** Warnings about likely mistakes before the long work: layers that are
+ *  disjoint, swapped axes, distances in the wrong unit.  Uses the extents that
+ *  drivers have without reading the layer; for formats without them (CSV), the
+ *  first rows. */
 #ifndef OJ_PLAUSIBILITY_WARNINGS_H
 #define OJ_PLAUSIBILITY_WARNINGS_H
 
@@ -9,9 +9,9 @@
 #include "oj_crs.h"
 #include "oj_source.h"
 
-/** Prints a warning for each of them. Both sides are open, their CRS known;
- * of a layer at most 1000 rows are read, and none of what can be read but once
- * or may have to be searched for them. */
+/** Prints the warnings. Precondition: both sides are open and their CRS known.
+ *  Reads at most 1000 rows of a layer, and none of a stream or of a filtered
+ *  layer, where the first rows may be expensive to find. */
 void oj_plausibility_warn(const struct oj_command *command,
                           const struct oj_source *input,
                           const struct oj_source *join,

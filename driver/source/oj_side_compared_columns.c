@@ -24,7 +24,8 @@ oj_status oj_side_field_text(struct oj_side_field *field,
             oj_value_scratch(field->type, field->subtype, &field->defn);
     if (field->scratch == NULL)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a value");
-    /* GDAL 3.4 takes values without const, and does not change them. */
+    /* The parameter is not const in GDAL 3.4; GDAL does not change the
+     * value. */
     OGR_F_SetFieldRaw(field->scratch, 0, (OGRField *)&value->raw);
     *text = OGR_F_GetFieldAsString(field->scratch, 0);
     *n = (int64_t)strlen(*text);
@@ -41,7 +42,8 @@ void oj_side_field_free(struct oj_side_field *field)
     field->scratch = NULL;
 }
 
-/* Of a text as CSV has them, too; NaN: it has none. */
+/* The number of a value; texts are parsed, since CSV has only texts. NaN:
+ * none. */
 static double number_of_value(OGRFieldType type, const struct oj_value *value)
 {
     const char *text;
@@ -66,15 +68,15 @@ static double number_of_value(OGRFieldType type, const struct oj_value *value)
 
 /* ---- classes ------------------------------------------------------------- */
 
-/* Rows of one side, for the classes of their values. */
+/* Rows of one side whose values are mapped to classes. */
 struct class_rows
 {
     const struct oj_side_fields *fields;
     const struct oj_attributes *values;
 };
 
-/* As a reader of plain values: anything but numbers and texts as the text that
- * OGR writes. */
+/* Reads one value for oj_value_classes. Types other than numbers and texts are
+ * read as the text that OGR writes. */
 static oj_status read_class_value(void *user, int i, int64_t row,
                                   struct oj_plain_value *out,
                                   struct oj_error *err)
@@ -160,8 +162,8 @@ static oj_status make_max_distances(const struct oj_side_columns *c, int side,
 
 /* ---- vectors ------------------------------------------------------------- */
 
-/* Of a field its list, or its one number. Returns how many, at most one more
- * than there may be. */
+/* Reads the list of a field, or its one number. Returns the count, at most
+ * OJ_MOST_DIMENSIONS + 1. */
 static int64_t read_vector_of_value(OGRFieldType type,
                                     const struct oj_value *value, double *out)
 {
@@ -189,7 +191,7 @@ static int64_t read_vector_of_value(OGRFieldType type,
     return n;
 }
 
-/* number: of the row, [OJ_MOST_DIMENSIONS + 1] */
+/* number: out, [OJ_MOST_DIMENSIONS + 1] */
 static int64_t read_vector_of_row(const struct oj_side_fields *fields,
                                   const struct oj_attributes *values,
                                   int64_t row, double *number)
@@ -206,7 +208,8 @@ static int64_t read_vector_of_row(const struct oj_side_fields *fields,
     return fields->n;
 }
 
-/* By the first row that has numbers; 0 while a piece to come may have it. */
+/* Takes the number of dimensions from the first row that has numbers; 0 if
+ * there is none yet and more rows may be inserted. */
 static oj_status count_dimensions(const struct oj_side_columns *c, int side,
                                   int insert,
                                   const struct oj_attributes *values,
@@ -260,7 +263,7 @@ static oj_status make_vectors(const struct oj_side_columns *c, int side,
 
 /* ---- texts --------------------------------------------------------------- */
 
-/* Appends the text of a row to made->bytes, of which *n are in use. */
+/* Appends the text of a row to made->bytes and adds its length to *n. */
 static oj_status append_text_of_row(const struct oj_side_fields *fields,
                                     const struct oj_attributes *values,
                                     int64_t row,
@@ -355,7 +358,7 @@ static oj_status make_texts(const struct oj_side_columns *c, int side,
         OJ_TRY(make_token_sets(c, i, insert, flat, made, err));
         made->texts[i] = oj_token_sets_view(&made->sets[i]);
     }
-    if (insert == OJ_INSERT_ALL) /* no more of them */
+    if (insert == OJ_INSERT_ALL) /* no more texts follow */
     {
         oj_free(made->bytes);
         made->bytes = NULL;
@@ -378,7 +381,7 @@ oj_status oj_side_columns_order(struct oj_side_columns *columns,
     return OJ_OK;
 }
 
-/* ---- what is asked ------------------------------------------------------- */
+/* ---- the conditions ------------------------------------------------------ */
 
 oj_status oj_side_columns_open(struct oj_side_columns *columns,
                                const char *word_map, struct oj_error *err)
@@ -466,7 +469,7 @@ void oj_vocabulary_free(struct oj_vocabulary *vocabulary)
     oj_free(vocabulary);
 }
 
-/* ---- what is made -------------------------------------------------------- */
+/* ---- the columns --------------------------------------------------------- */
 
 oj_status oj_side_columns_make(struct oj_side_columns *columns, int side,
                                int insert, const struct oj_attributes *values,

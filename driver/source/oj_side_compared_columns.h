@@ -1,34 +1,35 @@
-/** What -on, -exclude field=, -similar, -vector and fields of distances ask of
- *  the rows of a side, as columns of struct oj_flat.
+/** Columns of struct oj_flat that -on, -exclude field=, -similar, -vector and
+ *  fields of distances need, made from the fields of both sides.
  *
- *   fields of both sides --> of the side that is inserted --> vocabulary
- *                                                                 |
- *                        columns of the other <-- looked up ------'
+ *   fields of the inserted side --> vocabulary --> columns
+ *                                       ^
+ *   fields of the other side --- look up -------> columns
  *
- *  Classes: rows with equal values get equal small numbers, so that the join
- *  compares numbers.  Which values are equal: algs/api/rows/oj_value_classes.h;
- *  dates, lists and binaries are the texts that OGR writes.
+ *  Classes: rows with equal values get equal small integers, so that the join
+ *  compares integers.  algs/api/rows/oj_value_classes.h defines which values
+ *  are equal; dates, lists and binaries are compared as the texts that OGR
+ *  writes.
  *
- *  Texts: fields of a row put together, and what they are as sets of tokens.
+ *  Texts: the fields of a row, concatenated, and their sets of tokens.
  *
  *   -similar name+street=NAME
  *     row    name "Bar"  street "Elm St"      NAME "Bar, Elm Street"
  *     text   "Bar Elm St"                     "Bar, Elm Street"
  *     set    flatten/text/oj_token_sets.h
  *
- *  Values are put together with a space, as the texts that OGR writes; NULL
- *  adds nothing.  The dictionary is that of the side whose rows are inserted.
+ *  Values are the texts that OGR writes, separated by a space; NULL adds
+ *  nothing.  The dictionary is made from the side whose rows are inserted.
  *
- *  Vectors: numbers of a row, from fields or from one list.
+ *  Vectors: numbers of a row, from several fields or from one list.
  *
  *   -vector price:0.001+area=PRICE+AREA     (0.001 price, area)
- *   -vector emb                             a list, or a text as "[0.1, 2]",
- *                                           which is how GeoPackage keeps lists
+ *   -vector emb                             a list, or a text "[0.1, 2]"
  *
- *  A weight multiplies both sides before anything else.  As many dimensions as
- *  fields, or as the first list of the side whose rows are inserted.  Not a
- *  vector: one with a NULL, a NaN or a number beyond OJ_FLAT_MOST, a list of
- *  another length, and for a cosine one whose squared length is below DBL_MIN.
+ *  GeoPackage stores lists as texts.  A weight multiplies the values of both
+ *  sides first.  The number of dimensions is the number of fields, or the
+ *  length of the first list on the inserted side.  A row has no vector if it
+ *  has a NULL, a NaN or a number beyond OJ_FLAT_MOST, a list of another length,
+ *  or (for cosine) a squared length below DBL_MIN.
  */
 #ifndef OJ_SIDE_COMPARED_COLUMNS_H
 #define OJ_SIDE_COMPARED_COLUMNS_H
@@ -42,40 +43,40 @@
 
 /* ---- values of fields ---------------------------------------------------- */
 
-/** A field of one side: its place among the fields read, and its type. */
+/** A field of one side: its index among the fields read, and its type. */
 struct oj_side_field
 {
     int column;
     OGRFieldType type;
     OGRFieldSubType subtype;
-    OGRFeatureH scratch; /**< owned; writes values; NULL: not needed yet */
+    OGRFeatureH scratch; /**< owned; formats values; NULL until it is needed */
     OGRFeatureDefnH defn;
 };
 
-/** The text of a value that is there, as OGR writes it, *n bytes, borrowed
- *  until the next one or as long as the value. */
+/** The text of a value that is not NULL, as OGR writes it, *n bytes; borrowed:
+ *  valid until the next call and as long as the value. */
 OJ_MUST_USE oj_status oj_side_field_text(struct oj_side_field *field,
                                          const struct oj_value *value,
                                          const char **text, int64_t *n,
                                          struct oj_error *err);
 
-/** Frees what writes values. */
+/** Frees the scratch feature and its definition. */
 void oj_side_field_free(struct oj_side_field *field);
 
-/* ---- what is asked ------------------------------------------------------- */
+/* ---- the conditions ------------------------------------------------------ */
 
-/** What fields are made into. */
+/** Columns made from fields. */
 enum oj_made_column
 {
     OJ_MADE_ON_CLASS,
     OJ_MADE_EXCLUDE_CLASS,
     OJ_MADE_MAX_DISTANCE,
     OJ_MADE_VECTOR,
-    OJ_MADE_TEXT, /**< of the first condition on texts; others follow */
+    OJ_MADE_TEXT, /**< texts of the first -similar; those of others follow */
     OJ_N_MADE_COLUMNS = OJ_MADE_TEXT + OJ_MOST_TEXTS
 };
 
-/** Fields of one side, in their order. Owner. */
+/** The fields of one side that one column is made from, in order. Owner. */
 struct oj_side_fields
 {
     int n;
@@ -83,109 +84,112 @@ struct oj_side_fields
     struct oj_side_field *field; /**< [n] */
 };
 
-/** What the inserted rows have in common with those that are looked up,
- *  without the fields that they came from: after the last insert, any number of
- *  columns can look up in it, each on a thread of its own. */
+/** Values of the inserted rows, numbered, independent of the fields that they
+ *  came from. After the last insert it is read-only: any number of struct
+ *  oj_side_columns may look up in it, each on its own thread. */
 struct oj_vocabulary
 {
-    int n_holders;                      /**< counted atomically */
-    struct oj_value_classes classes[2]; /**< of -on and -exclude */
-    struct oj_word_map *word_map; /**< or NULL; the dictionaries borrow it */
-    struct oj_dictionary *dictionary[OJ_MOST_TEXTS]; /**< NULL: not made yet */
-    int64_t n_dimensions; /**< of vectors; 0: not known yet */
+    int n_holders;                      /**< reference count; atomic */
+    struct oj_value_classes classes[2]; /**< [0] for -on, [1] for -exclude */
+    struct oj_word_map *word_map; /**< or NULL; borrowed by the dictionaries */
+    /** NULL until it is made */
+    struct oj_dictionary *dictionary[OJ_MOST_TEXTS];
+    int64_t n_dimensions; /**< dimensions of the vectors; 0: not known yet */
 };
 
-/** Zeroed memory is a valid one that asks for nothing. */
+/** A zeroed one is valid and makes no columns. */
 struct oj_side_columns
 {
-    /** Of input and join layer. None: not asked for. */
+    /** [column][side]; n = 0: the column is not needed. */
     struct oj_side_fields fields[OJ_N_MADE_COLUMNS][2];
-    struct oj_vocabulary *vocabulary; /**< held */
+    struct oj_vocabulary *vocabulary; /**< holds one reference */
 
-    /* Set by the caller. */
-    double distance_scale; /**< from a field's unit to that of the CRS */
-    const double *weight;  /**< of each field of vectors */
+    /* Set by the caller, before the columns are made. */
+    /** factor from the unit of a field to the unit of the CRS */
+    double distance_scale;
+    const double *weight; /**< weight of each field of -vector */
     enum oj_vector_norm norm;
-    int n_texts;                 /**< conditions on texts */
-    struct oj_token_rules rules; /**< but the word map */
-    int n_threads;               /**< for texts, 0: all */
+    int n_texts;                 /**< number of -similar */
+    struct oj_token_rules rules; /**< except the word map */
+    int n_threads;               /**< threads for texts; 0: all */
     const int *cancel;           /**< may be NULL */
 
-    struct oj_value_key key; /* of a row */
+    struct oj_value_key key; /* scratch: key of one row */
 };
 
-/** Makes a vocabulary of its own; columns->rules are set.  word_map: lines of
- *  two columns (oj_word_replacements.h), or NULL. */
+/** Makes a new vocabulary. Precondition: columns->rules are set.  word_map:
+ *  lines of two columns (oj_word_replacements.h), or NULL. */
 OJ_MUST_USE oj_status oj_side_columns_open(struct oj_side_columns *columns,
                                            const char *word_map,
                                            struct oj_error *err);
 
-/** Adds field, without scratch, to those of this side that are made into one
- *  column.  made: enum oj_made_column */
+/** Adds field (without scratch) to the fields of this side from which column
+ *  `made` (enum oj_made_column) is made. */
 OJ_MUST_USE oj_status oj_side_columns_add(struct oj_side_columns *columns,
                                           int made, int side,
                                           const struct oj_side_field *field,
                                           struct oj_error *err);
 
-/** 1 when a field of that side is asked for. */
+/** 1 when a field of that side is needed. */
 int oj_side_columns_need(const struct oj_side_columns *columns, int side);
 
-/** Looks up in vocabulary from now on, which was made by columns that ask the
- *  same of the inserted side, in place of its own; nothing may be inserted. */
+/** Replaces the vocabulary of *columns by this one, which was made by columns
+ *  with the same options; *columns must then only look up. */
 void oj_side_columns_use(struct oj_side_columns *columns,
                          struct oj_vocabulary *vocabulary);
 
-/** Accepts zeroed memory. */
+/** Frees what it owns. Accepts a zeroed one. */
 void oj_side_columns_close(struct oj_side_columns *columns);
 
-/** Held for the caller until oj_vocabulary_free(). */
+/** Adds a reference, which oj_vocabulary_free() drops. */
 struct oj_vocabulary *oj_vocabulary_hold(struct oj_vocabulary *vocabulary);
 
-/** Bytes of the memory that it holds. Accepts NULL. */
+/** Bytes of memory that it owns. Accepts NULL. */
 int64_t oj_vocabulary_bytes(const struct oj_vocabulary *vocabulary);
 
-/** Accepts NULL. */
+/** Drops one reference. Accepts NULL. */
 void oj_vocabulary_free(struct oj_vocabulary *vocabulary);
 
-/* ---- what is made -------------------------------------------------------- */
+/* ---- the columns --------------------------------------------------------- */
 
-/** The columns of some rows. Owner; zeroed memory is a valid empty one and may
- *  be used for many batches. */
+/** The columns of some rows. Owner; a zeroed one is valid and empty, and may be
+ *  refilled batch after batch. */
 struct oj_compared_columns
 {
     int32_t *on_class, *exclude_class;
-    double *max_distance, *vector; /**< n_dimensions of each row */
-    struct oj_token_sets_buf sets[OJ_MOST_TEXTS]; /**< of texts, */
-    struct oj_token_sets texts[OJ_MOST_TEXTS];    /**< and their views */
+    double *max_distance, *vector; /**< vector: n_dimensions values per row */
+    /** sets of tokens, one per -similar */
+    struct oj_token_sets_buf sets[OJ_MOST_TEXTS];
+    struct oj_token_sets texts[OJ_MOST_TEXTS]; /**< views of `sets` */
     int n_texts;
     int64_t n_dimensions;
     int64_t cap_on_class, cap_exclude_class, cap_max_distance, cap_vector;
-    int64_t *offset; /* the texts of one condition at a time */
+    int64_t *offset; /* scratch: the texts of one -similar */
     char *bytes;
     int64_t cap_offset, cap_bytes;
 };
 
-/** Rows that join nothing, because a value is missing. */
+/** Numbers of rows that match nothing because a value is missing. */
 struct oj_missing_values
 {
-    int64_t n_no_reach;  /**< rows without a usable distance of their own:
-                              NULL or negative */
-    int64_t n_no_text;   /**< -similar: rows without such a text */
-    int64_t n_no_vector; /**< -vector: the same without a vector */
+    /** -max_distance_field: rows whose distance is NULL or negative */
+    int64_t n_no_reach;
+    int64_t n_no_text;   /**< -similar: rows without text */
+    int64_t n_no_vector; /**< -vector: rows without a vector */
 };
 
-/** What rows are to columns that both sides are compared by. */
+/** How rows are used with the vocabulary. */
 enum oj_insertion
 {
     OJ_LOOK_UP = 0,
-    OJ_INSERT_ALL, /**< all rows of the side that is looked up */
-    OJ_INSERT_SOME /**< of a side that comes in pieces */
+    OJ_INSERT_ALL, /**< insert; these are all rows of the side */
+    OJ_INSERT_SOME /**< insert; more rows of the side follow */
 };
 
-/** Sets the columns of flat, which borrows from made, for its rows; adds to
- *  missing.  Of classes a row with a NULL gets -1, and without insert so does
- *  one whose values no inserted row has.  insert: enum oj_insertion.  One
- *  thread at a time.
+/** Makes the columns of the rows of flat, which then borrows them from made;
+ *  adds to missing.  A row has the class -1 if a value is NULL or, when looking
+ *  up, if no inserted row has its values.  insert: enum oj_insertion.  Not
+ *  thread-safe.
  *  OJ_ERR_DATA: the first list is longer than OJ_MOST_DIMENSIONS. */
 OJ_MUST_USE oj_status oj_side_columns_make(struct oj_side_columns *columns,
                                            int side, int insert,
@@ -195,26 +199,26 @@ OJ_MUST_USE oj_status oj_side_columns_make(struct oj_side_columns *columns,
                                            struct oj_missing_values *missing,
                                            struct oj_error *err);
 
-/** The last piece of a side has been inserted: tokens have new numbers from now
- *  on, of condition i number[i] [tokens so far], the caller's, also after an
- *  error; NULL stays where there was no row. */
+/** Renumbers the tokens after the last piece of a side was inserted. number[i]
+ *  maps old to new numbers of the texts of -similar i, [tokens so far]; the
+ *  caller frees it, also after an error; NULL if there was no row. */
 OJ_MUST_USE oj_status oj_side_columns_order(struct oj_side_columns *columns,
                                             uint32_t *number[OJ_MOST_TEXTS],
                                             struct oj_error *err);
 
-/** Copies the columns of row from of flat behind the n rows of made. */
+/** Copies the columns of row `from` of flat into made, as its row n. */
 OJ_MUST_USE oj_status oj_compared_columns_append(
     struct oj_compared_columns *made, int64_t n, const struct oj_flat *flat,
     int64_t from, struct oj_error *err);
 
-/** Sets the columns of flat, which borrows from made. */
+/** Sets the columns of flat, which then borrows them from made. */
 void oj_compared_columns_view(const struct oj_compared_columns *made,
                               struct oj_flat *flat);
 
-/** Bytes of the memory that it holds. */
+/** Bytes of memory that it owns. */
 int64_t oj_compared_columns_bytes(const struct oj_compared_columns *made);
 
-/** It is a valid empty one afterwards. */
+/** Frees the columns; *made is then valid and empty. */
 void oj_compared_columns_free(struct oj_compared_columns *made);
 
 #endif

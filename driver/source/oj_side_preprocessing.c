@@ -19,15 +19,15 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- self joins --------------------------------------------------------- */
+/* ---- self joins ---------------------------------------------------------- */
 
 static int is_same_text(const char *a, const char *b)
 {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* FIDs are different for different rows, so filters may differ, but open
- * options may not: they can change what a row is. */
+/* 1 when both sides read one layer, so that equal FIDs mean one row. Filters
+ * may differ, but open options may not: they can change the rows. */
 static int is_same_layer(const struct oj_source *a, const struct oj_source *b)
 {
     return oj_path_is_same_file(a->side->dataset, b->side->dataset) &&
@@ -67,7 +67,7 @@ check_self_join(const struct oj_command *command, const struct oj_source *input,
     return OJ_OK;
 }
 
-/* Rows that all have the FID -1 would all be one feature. */
+/* Rows with the FID -1 could not be distinguished. */
 static oj_status check_rows_have_fids(const struct oj_sides *sides, int side,
                                       const struct oj_flat *flat,
                                       struct oj_error *err)
@@ -77,17 +77,17 @@ static oj_status check_rows_have_fids(const struct oj_sides *sides, int side,
     for (int64_t i = 0; i < flat->n_features; i++)
     {
         if (flat->fid[i] == OGRNullFID)
-            return oj_fail(err, OJ_ERR_DATA,
-                           "%s layer '%s' has rows without a FID, so it cannot "
-                           "be told whether two features are one: -exclude "
-                           "same_geometry needs no FIDs",
-                           sides->reshape[side].role,
-                           sides->reshape[side].name);
+            return oj_fail(
+                err, OJ_ERR_DATA,
+                "%s layer '%s' has rows without a FID, so a feature "
+                "cannot be kept from matching itself: write -exclude "
+                "same_geometry, which needs no FIDs",
+                sides->reshape[side].role, sides->reshape[side].name);
     }
     return OJ_OK;
 }
 
-/* ---- the sphere --------------------------------------------------------- */
+/* ---- the sphere ---------------------------------------------------------- */
 
 static const char points_only[] =
     "-metric sphere measures from points and multipoints of the input layer; "
@@ -121,15 +121,16 @@ static oj_status check_rows_are_points(const struct oj_sides *sides,
     for (int64_t i = 0; i < flat->n_features; i++)
     {
         if ((oj_flat_kinds(flat, i) & ~(unsigned)OJ_PART_POINT) != 0)
-            return oj_fail(err, OJ_ERR_DATA,
-                           "feature %lld of input layer '%s' is no point; %s",
-                           (long long)(flat->fid != NULL ? flat->fid[i] : i),
-                           sides->reshape[0].name, points_only);
+            return oj_fail(
+                err, OJ_ERR_DATA,
+                "feature %lld of input layer '%s' is not a point; %s",
+                (long long)(flat->fid != NULL ? flat->fid[i] : i),
+                sides->reshape[0].name, points_only);
     }
     return OJ_OK;
 }
 
-/* Features of which a vertex is nowhere on the sphere. */
+/* Number of features with a vertex beyond a pole. */
 static int64_t count_beyond_poles(const struct oj_flat *flat)
 {
     int64_t n = 0;
@@ -144,9 +145,9 @@ static int64_t count_beyond_poles(const struct oj_flat *flat)
     return n;
 }
 
-/* ---- conditions on fields: the words ------------------------------------- */
+/* ---- conditions on fields: parsing --------------------------------------- */
 
-/* Has the field read, and made into a column of this side. */
+/* Adds a field to those read, and to those of the column on this side. */
 static oj_status add_compared_field(struct oj_source *const sources[2],
                                     int side, const char *name,
                                     const char *option, int made,
@@ -176,8 +177,9 @@ static oj_status add_field_pairs(struct oj_source *const source[2],
     return status;
 }
 
-/* "F", or "F:unit" where no field is called so, or a name in double quotes with
- * a unit or without. Writes the name to name, which has room for word. */
+/* Parses "F", "F:unit" (unless a field has this whole name), or a name in
+ * double quotes with or without unit. name: buffer of at least the size of
+ * word. */
 static oj_status read_distance_field(const char *option, const char *word,
                                      OGRLayerH layer, char *name,
                                      enum oj_unit *unit, struct oj_error *err)
@@ -217,12 +219,12 @@ static oj_status add_distance_field(struct oj_source *const source[2], int side,
     if (type != OFTInteger && type != OFTInteger64 && type != OFTReal &&
         type != OFTString)
         return oj_fail(err, OJ_ERR_ARG,
-                       "-%s: the field '%s' of the %s layer holds no numbers",
+                       "-%s: the field '%s' of the %s layer is not numeric",
                        option, name, source[side]->role);
     return OJ_OK;
 }
 
-/* word NULL: not given. */
+/* word: argument of the option; NULL: not given. */
 static oj_status resolve_distance_field(
     const struct oj_command *command, struct oj_source *const source[2],
     int side, const char *option, const char *word, const struct oj_crs *crs,
@@ -284,7 +286,7 @@ static oj_status add_similar_fields(const struct oj_command *command,
     return OJ_OK;
 }
 
-/* Numbers, texts, or of a single field a list. */
+/* Accepts numbers, texts and, as the single field of a -vector, a list. */
 static oj_status check_vector_field(const struct oj_source *source,
                                     const char *name, int is_single,
                                     OGRFieldType type, struct oj_error *err)
@@ -294,13 +296,13 @@ static oj_status check_vector_field(const struct oj_source *source,
     if (is_list && !is_single)
         return oj_fail(err, OJ_ERR_ARG,
                        "-vector: the field '%s' of the %s layer holds lists, "
-                       "each of which is a vector of its own: name it alone",
+                       "each of which is a whole vector: name this field alone",
                        name, source->role);
     if (!is_list && type != OFTInteger && type != OFTInteger64 &&
         type != OFTReal && type != OFTString)
         return oj_fail(err, OJ_ERR_ARG,
-                       "-vector: the field '%s' of the %s layer holds no "
-                       "numbers",
+                       "-vector: the field '%s' of the %s layer holds neither "
+                       "numbers nor lists",
                        name, source->role);
     return OJ_OK;
 }
@@ -350,9 +352,9 @@ static oj_status open_compared_columns(const struct oj_command *command,
                                   columns, err);
 }
 
-/* ---- what is joined in place of the features ---------------------------- */
+/* ---- reshaping of features ----------------------------------------------- */
 
-/* What the command asks of a side: 0 the input, 1 the join side. */
+/* The reshaping that the command requests for a side; 0: input, 1: join. */
 static struct oj_reshape shape_options_of_side(const struct oj_command *command,
                                                int side, const char *name)
 {
@@ -373,7 +375,7 @@ static struct oj_reshape shape_options_of_side(const struct oj_command *command,
     return reshape;
 }
 
-/* ---- validity ----------------------------------------------------------- */
+/* ---- validity ------------------------------------------------------------ */
 
 static int is_valid(OGRGeometryH geometry, char *reason, size_t size)
 {
@@ -398,7 +400,8 @@ static oj_status fail_invalid(const struct oj_reshape *r,
         r->role, r->name, fid, reason);
 }
 
-/* Replaces *geometry by what -invalid makes of it; NULL: skipped. */
+/* Replaces *geometry by the result of -invalid; NULL: the feature is
+ * skipped. */
 static oj_status handle_invalid_geometry(struct oj_reshape *r,
                                          const struct oj_flat *from,
                                          int64_t feature,
@@ -431,7 +434,7 @@ static oj_status handle_invalid_geometry(struct oj_reshape *r,
     return OJ_OK;
 }
 
-/* ---- points ------------------------------------------------------------- */
+/* ---- points -------------------------------------------------------------- */
 
 static OGRGeometryH centroid_of(OGRGeometryH geometry)
 {
@@ -459,7 +462,7 @@ static oj_status add_representative(struct oj_reshape *r, int64_t fid,
     return status;
 }
 
-/* ---- features ----------------------------------------------------------- */
+/* ---- features ------------------------------------------------------------ */
 
 static oj_status add_reshaped_feature(struct oj_reshape *r,
                                       const struct oj_flat *from,
@@ -473,7 +476,8 @@ static oj_status add_reshaped_feature(struct oj_reshape *r,
     oj_flat_vertices(from, feature, &v, &end);
     if (v == end)
         return oj_flat_buf_add_null(to, fid, err);
-    if (oj_flat_is_one_point(from, feature)) /* valid, and its own centroid */
+    if (oj_flat_is_one_point(from,
+                             feature)) /* valid, and equal to its centroid */
         return oj_flat_buf_add_point(to, fid, from->x[v], from->y[v], err);
     if (r->shape == OJ_SHAPE_ENVELOPE && r->invalid == OJ_INVALID_USE)
     {
@@ -491,9 +495,8 @@ static oj_status add_reshaped_feature(struct oj_reshape *r,
     return status;
 }
 
-/* Appends to *to, for each feature of from, what is joined in its place; FIDs
- * and order stay.  GEOS gives its reasons as warnings, which are not for the
- * user's screen. */
+/* Appends the reshaped features of `from` to *to; FIDs and order stay. GEOS
+ * reports reasons as warnings, which are suppressed here. */
 static oj_status reshape_features(struct oj_reshape *reshape,
                                   const struct oj_flat *from,
                                   struct oj_flat_buf *to, struct oj_error *err)
@@ -514,7 +517,7 @@ static oj_status reshape_features(struct oj_reshape *reshape,
     return status;
 }
 
-/* ---- both sides --------------------------------------------------------- */
+/* ---- both sides ---------------------------------------------------------- */
 
 oj_status oj_sides_open(const struct oj_command *command,
                         struct oj_source *input, struct oj_source *join,

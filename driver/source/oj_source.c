@@ -20,10 +20,11 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-/* "input layer 'lots'" */
+/* e.g. "input layer 'lots'" */
 #define LAYER_FORMAT "%s layer '%s'"
 
-/* What GDAL wants before the name of a packed file; NULL: it is none. */
+/* The prefix that GDAL needs before the name of an archive; NULL: name is
+ * none. */
 static const char *prefix_of_archive(const char *name)
 {
     const char *end = CPLGetExtension(name);
@@ -39,9 +40,9 @@ static const char *prefix_of_archive(const char *name)
                                                                : "/vsigzip/";
 }
 
-/* Writes what is wrong with a name that stands for something in another program
- * or nearly so in GDAL: a packed file, QGIS's name of a layer, a stream without
- * a format.  Returns 0 where the name is none of these. */
+/* Writes a hint for a name that is valid in another program, or almost in GDAL:
+ * an archive without prefix, a layer in QGIS's syntax, a stream without format.
+ * Returns 0 if it is none of these. */
 static int write_hint_for_foreign_name(const char *name, const char *role,
                                        char *text, size_t size)
 {
@@ -93,7 +94,7 @@ static oj_status open_dataset(struct oj_source *s, struct oj_error *err)
         oj_transaction_recover(side->dataset,
                                (const char *const *)side->open_options))
     {
-        oj_notice("%s: the changes of a run that was killed are undone",
+        oj_notice("%s: the changes of a killed run were rolled back",
                   side->dataset);
         s->dataset = open_to_read(side);
     }
@@ -102,7 +103,7 @@ static oj_status open_dataset(struct oj_source *s, struct oj_error *err)
     why = write_hint_for_foreign_name(side->dataset, s->role, hint, sizeof hint)
               ? hint
               : CPLGetLastErrorMsg();
-    /* Most drivers name the dataset, some do not. */
+    /* Most drivers name the dataset in their message, some do not. */
     if (why != hint && strstr(why, side->dataset) != NULL)
         return oj_fail(err, OJ_ERR_IO, "cannot open the %s dataset: %s",
                        s->role, why);
@@ -137,7 +138,7 @@ static oj_status choose_named_layer(struct oj_source *s, struct oj_error *err)
                    s->side->dataset, s->side->layer, names);
 }
 
-/* The only layer, or the only one with a geometry. */
+/* Chooses the only layer, or the only one with a geometry. */
 static oj_status choose_only_layer(struct oj_source *s, struct oj_error *err)
 {
     char names[600];
@@ -212,13 +213,12 @@ static oj_status fail_where(const struct oj_source *s, const char *where,
     return oj_fail(err, OJ_ERR_ARG,
                    "the %s condition '%.200s' fails: %.500s%s%s%s", s->role,
                    where, CPLGetLastErrorMsg(),
-                   is_csv(s) ? "; without types all is text: -" : "",
+                   is_csv(s) ? "; all fields are text here: -" : "",
                    is_csv(s) && s->role[0] != 'i' ? "j" : "",
-                   is_csv(s) ? "oo AUTODETECT_TYPE=YES tells them" : "");
+                   is_csv(s) ? "oo AUTODETECT_TYPE=YES detects numbers" : "");
 }
 
-/* A condition of our own that fails is the driver's affair: the row is looked
- * at again by who asked for it. */
+/* Sets the attribute filter of the layer and has_where. */
 static oj_status set_where(struct oj_source *s, const char *where,
                            struct oj_error *err)
 {
@@ -229,8 +229,8 @@ static oj_status set_where(struct oj_source *s, const char *where,
     return OJ_OK;
 }
 
-/* Drivers that hand a condition on to SQLite learn only with the first row that
- * it makes no sense. */
+/* GeoPackage and SQLite detect an invalid condition only when the first row is
+ * read, so it is tried in a SELECT. */
 static oj_status check_where(const struct oj_source *s, struct oj_error *err)
 {
     const char *where = s->side->where;
@@ -280,8 +280,8 @@ int oj_source_is_filtered(const struct oj_source *source)
     return source->side->where != NULL || source->spat != NULL;
 }
 
-/* The smaller of two boxes where one lies in the other.  Else the command's,
- * which may not let through more. */
+/* Sets the smaller of box and -spat if one contains the other, else -spat: its
+ * rows may not grow. */
 static void set_smaller_of_two_filters(const struct oj_source *s,
                                        const OGREnvelope *box)
 {
@@ -292,7 +292,7 @@ static void set_smaller_of_two_filters(const struct oj_source *s,
     set_box_filter(s, is_inside ? both : spat);
 }
 
-/* where: further condition; NULL: none. */
+/* Sets the command's condition and `where` (NULL: none). */
 static oj_status set_where_and_condition(struct oj_source *s, const char *where,
                                          struct oj_error *err)
 {
@@ -336,7 +336,7 @@ oj_status oj_source_filter_fid(struct oj_source *source, int64_t fid,
     return oj_source_filter(source, NULL, where, err);
 }
 
-/* "it has: a, b", with the one that was probably meant first. */
+/* Fails with "it has: a, b", the most similar name first. */
 static oj_status fail_field(const struct oj_source *s, const char *option,
                             const char *name, struct oj_error *err)
 {
@@ -362,7 +362,7 @@ static oj_status fail_field(const struct oj_source *s, const char *option,
         names[0] != '\0' ? "it has: " : "it has none", names);
 }
 
-/* Adds the field of that name once; the geometry column goes without saying. */
+/* Adds the field once. The geometry column needs no entry. */
 static oj_status select_field(struct oj_source *s, const char *name,
                               struct oj_error *err)
 {
@@ -404,9 +404,9 @@ static oj_status select_fields(struct oj_source *s, struct oj_error *err)
     return status;
 }
 
-/* A join side that only decides who is kept brings no columns, and one that is
- * added up those that are asked for; its rows without a match are read again,
- * then with all columns. */
+/* Drops join fields that are not written: all with -how semi or anti, and with
+ * -agg all but those aggregated. With -unmatched_join_layer they are only
+ * skipped, since its rows are written later with all fields. */
 static void drop_unwritten_fields(const struct oj_command *command,
                                   struct oj_source *s)
 {
@@ -432,7 +432,7 @@ oj_status oj_source_need_field(struct oj_source *source, const char *name,
         i++;
     if (i == n)
     {
-        source->fields[n] = field; /* there is room for all, once each */
+        source->fields[n] = field; /* the array has room for every field once */
         source->n_hidden++;
     }
     source->needed[i] = 1;
@@ -467,7 +467,7 @@ void oj_source_skip(struct oj_source *source, int column, int is_skipped)
     source->skipped[column] = is_skipped && !source->needed[column];
 }
 
-/* A CRS that says of itself that it is none, as some GeoPackages have. */
+/* 1 for the "undefined" CRS of some GeoPackages. */
 static int is_undefined_crs(OGRSpatialReferenceH srs)
 {
     const char *name = OSRGetName(srs);
@@ -485,7 +485,7 @@ static oj_status find_crs(struct oj_source *s, struct oj_error *err)
     return OJ_OK;
 }
 
-/* ---- the boxes of -window, as a layer in memory -------------------------- */
+/* ---- the boxes of -window as a layer in memory --------------------------- */
 
 static oj_status make_box(const double *box, OGRGeometryH *out,
                           struct oj_error *err)
@@ -510,7 +510,7 @@ static oj_status create_window_layer(struct oj_source *s, const double *boxes,
                                           wkbUnknown, NULL);
     if (s->layer == NULL)
         return oj_fail(err, OJ_ERR_INTERNAL,
-                       "GDAL cannot hold a layer in memory");
+                       "GDAL cannot create a layer in memory");
     for (int64_t i = 0; i < n; i++)
     {
         OGRFeatureH feature;
@@ -529,12 +529,12 @@ static oj_status create_window_layer(struct oj_source *s, const double *boxes,
     return OJ_OK;
 }
 
-/* ---- a side, opened ------------------------------------------------------ */
+/* ---- opening a side ------------------------------------------------------ */
 
-/* FlatGeobuf's stream of columns (seen in GDAL 3.6) shifts the texts of a field
- * that is NOT NULL after a row without a value, which the format allows, and
- * does not end in a file whose header has no count of features. No filter is
- * set yet, under which there would be no count either. */
+/* 1 when FlatGeobuf's Arrow stream would be wrong (seen in GDAL 3.6): it shifts
+ * the texts of a NOT NULL field after a row without a value, which the format
+ * allows, and it does not end if the header has no feature count. Precondition:
+ * no filter is set, since the count is unknown under a filter. */
 static int has_wrong_stream(const struct oj_source *s)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(s->layer);
@@ -639,7 +639,8 @@ oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
                                 int64_t n_rows, struct oj_error *err)
 {
     int64_t n_promised;
-    /* Only there is the count part of the file's own structure. */
+    /* Only in FlatGeobuf the count is part of the file's structure; elsewhere
+     * it can be an estimate. */
     if (!oj_driver_is(GDALGetDatasetDriver(source->dataset), "FlatGeobuf") ||
         source->is_result_set)
         return OJ_OK;

@@ -1,5 +1,4 @@
-/** One of the two inputs: an open dataset, the layer in it, the filters on it
- *  and the fields that are wanted. */
+/** One of the two inputs: an open dataset, its layer, filters and fields. */
 #ifndef OJ_SOURCE_H
 #define OJ_SOURCE_H
 
@@ -10,128 +9,131 @@
 #include <ogr_api.h>
 #include <ogr_srs_api.h>
 
-/** Zeroed memory is a valid closed one. */
+/** A zeroed one is valid and closed. */
 struct oj_source
 {
     const char *role; /**< "input" or "join", for messages */
-    const struct oj_source_options *side; /**< what was asked; the command's */
+    /** the command's options for this side */
+    const struct oj_source_options *side;
     GDALDatasetH dataset;
     OGRLayerH layer;
     struct oj_report_stream *stream; /**< that fills layer; NULL: none */
-    int is_result_set;               /**< layer comes from a SELECT */
-    int has_wrong_stream;    /**< the driver's stream of columns is wrong */
-    const double *spat;      /**< the command's filter box, or NULL */
+    int is_result_set;               /**< the layer is the result of a SELECT */
+    /** the driver's Arrow stream has wrong values; not to be used */
+    int has_wrong_stream;
+    const double *spat;      /**< the box of -spat, or NULL */
     int has_where;           /**< an attribute filter is set on layer */
-    char name[256];          /**< of the layer */
-    OGRwkbGeometryType type; /**< declared by the layer; wkbNone: it has none */
-    OGRSpatialReferenceH srs; /**< owned; NULL: none. See oj_crs.h */
-    int *fields, n_fields;    /**< owned; places of the wanted fields */
-    unsigned char *needed;    /**< owned; by place in fields: the join itself
-                                   looks at the values */
-    unsigned char *skipped;   /**< owned; the same: nobody does, at present */
-    int n_hidden; /**< fields[n_fields .. n_fields + n_hidden): read for the
-                       join, but not written; see oj_source_need_field() */
+    char name[256];          /**< name of the layer */
+    OGRwkbGeometryType type; /**< declared by the layer; wkbNone: no geometry */
+    OGRSpatialReferenceH srs; /**< owned; NULL: none; see oj_crs.h */
+    int *fields, n_fields;    /**< owned; indices of the fields that are read */
+    /** owned; [i] is 1 when the join itself uses fields[i] */
+    unsigned char *needed;
+    /** owned; [i] is 1 when fields[i] is not used for now */
+    unsigned char *skipped;
+    /** number of fields[n_fields ...] that are read for the join, but not
+     *  written; see oj_source_need_field() */
+    int n_hidden;
 
     int is_held; /**< see oj_source_hold() */
 
-    /** Owned; into the CRS of the join, or NULL. Set by oj_crs_choose(). */
+    /** Owned; transforms into the CRS of the join; NULL: none. Set by
+     *  oj_crs_choose(). */
     OGRCoordinateTransformationH transformation;
 };
 
-/** Opens what command asks for of a side, 0: the input, 1: the join side,
- *  read-only, and checks that it has a geometry, where the join looks at one.
- * The boxes of -window are a layer in memory with the FIDs 1 to n; those
- * without area are lines or points. Fields that nobody will look at are left
- * out.  command outlives the source.
- */
+/** Opens one side of the command read-only (0: input, 1: join) and checks that
+ *  it has a geometry if the join needs one. The boxes of -window become a layer
+ *  in memory with the FIDs 1 to n; boxes without area become lines or points.
+ *  Unused fields are not read.  command must outlive the source. */
 OJ_MUST_USE oj_status oj_source_open(const struct oj_command *command, int side,
                                      struct oj_source *source,
                                      struct oj_error *err);
 
-/** Has the field of that name read, whether it is written or not; *column: its
- *  place in fields, which is its column in an oj_table and its number in a
- *  batch; *defn: its definition, the layer's.  OJ_ERR_ARG, naming option and
- *  listing the fields, when there is none. */
+/** Adds a field to those read, whether it is written or not. *column: its index
+ *  in source->fields, in oj_table and in batches; *defn: its definition, owned
+ *  by the layer.  OJ_ERR_ARG, naming option and listing the fields, if there is
+ *  none of this name. */
 OJ_MUST_USE oj_status oj_source_need_field(struct oj_source *source,
                                            const char *name, const char *option,
                                            int *column, OGRFieldDefnH *defn,
                                            struct oj_error *err);
 
-/** The definition of fields[i], the layer's. */
+/** Definition of fields[i], owned by the layer. */
 OGRFieldDefnH oj_source_field(const struct oj_source *source, int i);
 
-/** "NAME TYPE SUBTYPE" of the first n of fields; freed with CSLDestroy(). */
+/** "NAME TYPE SUBTYPE" of the first n fields; free with CSLDestroy(). */
 char **oj_source_describe_fields(const struct oj_source *source, int n);
 
-/** Has the values of fields[column] not be read from now on (is_skipped 1), or
- *  read again, unless the join itself looks at them.  Of no account to a reader
- *  that is open. */
+/** Stops (is_skipped 1) or resumes reading the values of fields[column]; the
+ *  fields that the join itself uses are always read.  A reader that is already
+ *  open is not affected. */
 void oj_source_skip(struct oj_source *source, int column, int is_skipped);
 
-/** 1 when the command filters the rows by -where or -spat. */
+/** 1 when -where or -spat filters the rows. */
 int oj_source_is_filtered(const struct oj_source *source);
 
-/** Sets filters on the layer, beside those of the command and in place of what
- *  was set here before; nothing reads it.  No row is passed over that both
- *  would let through; a box may let through more.
- *  box    geometries that meet it, or NULL
- *  where  a condition in the driver's own SQL, or NULL; not on a SELECT */
+/** Sets filters on the layer in addition to the command's. They replace those
+ *  of the last call. Precondition: no reader is open.  All rows that pass all
+ *  filters are read; a box may let more rows through.
+ *  box    geometries that intersect it, or NULL
+ *  where  a condition in the driver's SQL, or NULL; not on a SELECT */
 OJ_MUST_USE oj_status oj_source_filter(struct oj_source *source,
                                        const OGREnvelope *box,
                                        const char *where, struct oj_error *err);
 
-/** Sets a filter for the one row with this FID, if the command lets it through.
- */
+/** Sets a filter for the row with this FID, in addition to the command's
+ *  filters. */
 OJ_MUST_USE oj_status oj_source_filter_fid(struct oj_source *source,
                                            int64_t fid, struct oj_error *err);
 
-/** Rows under the filters, or -1 where counting would be a pass over the
- *  data. limit: -1 or the most rows that will be read. */
+/** Number of rows under the filters, at most limit (-1: no limit), or -1 if
+ *  counting would scan the layer. */
 int64_t oj_source_count(const struct oj_source *source, int64_t limit);
 
-/** After the last row: OJ_ERR_DATA when the file's header promises more rows
- *  than n_rows and its driver, which reads such a file as if it ended there,
- *  has said nothing. */
+/** Call after the last row: OJ_ERR_DATA when a FlatGeobuf file has fewer rows
+ *  (n_rows) than its header states; GDAL's driver reads a truncated file
+ *  without an error. */
 OJ_MUST_USE oj_status oj_source_check_count(const struct oj_source *source,
                                             int64_t limit, int64_t n_rows,
                                             struct oj_error *err);
 
-/** The lanes that may read it, for the reader (oj_lane_table.h). */
+/** Lanes that may read it, as bits, for the reader (oj_lane_table.h). */
 unsigned oj_source_lanes(const struct oj_source *source);
 
-/** For the reader's options (oj_layer_read.h): of a table of GeoPackage without
- *  an attribute filter, or NULL. */
+/** all_rows_filter of a reader (oj_layer_read.h): for a GeoPackage table
+ *  without an attribute filter, else NULL. */
 const char *oj_source_all_rows_filter(const struct oj_source *source);
 
-/** 0 when the layer says that it holds no points; 1 also where it says nothing
- *  or holds them among others. */
+/** 0 when the layer's type excludes points, else 1. */
 int oj_source_can_hold_points(const struct oj_source *source);
 
-/** 1 when path is the dataset of the source or one of the files behind it. */
+/** 1 when path is the dataset of the source or one of its files. */
 int oj_source_is_behind(const struct oj_source *source, const char *path);
 
-/** 1 for a stream, of which rows come once. */
+/** 1 for a stream, whose rows can be read only once. */
 int oj_source_reads_once(const struct oj_source *source);
 
-/** Before a reading: all that is read from here on, by whatever way and however
- *  often, is of one state of the source, until oj_source_release().  Only with
- *  SQLite's databases; any other source stays as it is, and is_held 0.  Nothing
- *  happens while it is held.  OJ_ERR_IO where another program keeps it locked.
- */
+/** Fixes the state of the source: until oj_source_release() all readings see
+ *  one state.  Works for SQLite databases; for others nothing happens, and
+ *  is_held stays 0. A second call has no effect.  OJ_ERR_IO if another program
+ *  keeps the database locked. */
 OJ_MUST_USE oj_status oj_source_hold(struct oj_source *source,
                                      struct oj_error *err);
 
-/** Others may change it again: under a rollback journal they could not. */
+/** Ends oj_source_hold(). Until then no other program can write to a database
+ *  with a rollback journal. */
 void oj_source_release(struct oj_source *source);
 
-/** OJ_ERR_DATA: the layer of the source "how", as "was changed ...". */
+/** Returns OJ_ERR_DATA with "the ROLE layer 'NAME' " and how, e.g. "was changed
+ *  ...". */
 oj_status oj_source_fail_changed(const struct oj_source *source,
                                  const char *how, struct oj_error *err);
 
-/** Closes the dataset and keeps the rest, for messages. */
+/** Closes the dataset, but keeps the names for messages. */
 void oj_source_close_dataset(struct oj_source *source);
 
-/** Accepts a closed one. */
+/** Frees what it owns. Accepts a closed one. */
 void oj_source_close(struct oj_source *source);
 
 #endif

@@ -5,14 +5,14 @@
 #include "../base/oj_utf8.h"
 #include "oj_wkb.h"
 
-/* Of a chunk, in one column, about: it ends, so that memory stays flat. */
+/* Bytes of a column after which a chunk ends, so that memory is bounded. */
 #define MOST_BYTES (INT64_C(48) << 20)
 
-/* The piece that a thread is at. */
+/* The piece that a thread decodes. */
 struct chunk_work
 {
-    struct oj_chunk_rows *part; /* of the chunk; owned, or NULL */
-    int64_t n;                  /* its rows */
+    struct oj_chunk_rows *part; /* the decoded rows; owned, or NULL */
+    int64_t n;                  /* number of decoded rows */
 };
 
 oj_status oj_chunk_new(int n_fields, void *owner, void (*free_owner)(void *),
@@ -39,7 +39,7 @@ struct oj_slice oj_slice_cut(struct oj_slice *rest, int64_t max_rows)
         slice.n_rows = max_rows;
     rest->first += slice.n_rows;
     rest->n_rows -= slice.n_rows;
-    if (rest->n_rows == 0) /* its share goes with the last rows */
+    if (rest->n_rows == 0) /* the last slice takes over the reference */
         memset(rest, 0, sizeof *rest);
     else
         __atomic_fetch_add(&slice.chunk->n_users, 1, __ATOMIC_RELAXED);
@@ -58,7 +58,7 @@ void oj_slice_free(struct oj_slice *slice)
     memset(slice, 0, sizeof *slice);
 }
 
-/* Texts of n consecutive rows lie one behind the other. */
+/* Counts the texts of n rows that are not UTF-8; their bytes are contiguous. */
 static int64_t count_bad_texts_of_column(const struct oj_column_view *column,
                                          int64_t first, int64_t n)
 {
@@ -144,7 +144,7 @@ static void free_rows(void *owner)
     oj_free(rows);
 }
 
-/* Room for max_rows rows. */
+/* Allocates columns for max_rows rows. */
 static oj_status make_rows(const struct oj_chunk_maker *maker, int64_t max_rows,
                            struct oj_chunk_rows **out, struct oj_error *err)
 {
@@ -170,9 +170,9 @@ static oj_status make_rows(const struct oj_chunk_maker *maker, int64_t max_rows,
 
 /* ---- parts --------------------------------------------------------------- */
 
-/* Makes *part one of some rows of whole, which begin where a byte of bits does:
- * bits and values are those of whole, bytes are its own. *part is NULL or an
- * earlier one, whose memory is used again. */
+/* Makes *part a part of whole: it shares bits and values, and has bytes of its
+ * own. Its first row must begin a byte of bits. *part is NULL, or an earlier
+ * part whose memory is used again. */
 static oj_status begin_row_slice(const struct oj_chunk_rows *whole,
                                  struct oj_chunk_rows **part,
                                  struct oj_error *err)
@@ -192,8 +192,8 @@ static oj_status begin_row_slice(const struct oj_chunk_rows *whole,
     return OJ_OK;
 }
 
-/* Adds the bytes of a part, with n_rows rows from row on, to whole: parts are
- * added in the order of their rows. */
+/* Appends the bytes of a part with n_rows rows from row on to whole. Parts must
+ * be appended in row order. */
 static oj_status append_rows_of_part(struct oj_chunk_rows *whole,
                                      const struct oj_chunk_rows *part,
                                      int64_t row, int64_t n_rows,
@@ -218,7 +218,8 @@ static oj_status append_rows_of_part(struct oj_chunk_rows *whole,
     return OJ_OK;
 }
 
-/* Those of n rows from row on that have no value: bytes end where they did. */
+/* Counts the rows among row .. row + n - 1 without a value, and fills in their
+ * values or offsets. */
 static void count_nulls_and_fill_offsets(struct oj_chunk_column *column,
                                          int64_t row, int64_t n)
 {
@@ -239,8 +240,8 @@ static void count_nulls_and_fill_offsets(struct oj_chunk_column *column,
     }
 }
 
-/* Of n texts from row on: their bytes are one run, which is looked at as a
- * whole; no text may begin in the middle of a code point. */
+/* Returns 1 if one of n texts from row on is not UTF-8. Checks their contiguous
+ * bytes as a whole; then no text may begin within a code point. */
 static int has_bad_text(const struct oj_chunk_column *column, int64_t row,
                         int64_t n)
 {
@@ -260,7 +261,7 @@ static int has_bad_text(const struct oj_chunk_column *column, int64_t row,
     return 0;
 }
 
-/* One thread needs no part. */
+/* Decodes a piece: into a part, or, with a single thread, into the chunk. */
 static oj_status decode_rows_of_piece(int64_t task, int thread, void *user,
                                       struct oj_error *err)
 {
@@ -289,7 +290,8 @@ static oj_status decode_rows_of_piece(int64_t task, int thread, void *user,
     return status;
 }
 
-/* Adds it to the chunk, which ends at the first row that is left. */
+/* Appends a decoded piece to the chunk, which ends at the first row that cannot
+ * be decoded. */
 static oj_status append_piece(int64_t task, int thread, oj_status status,
                               void *user, struct oj_error *err)
 {
@@ -332,7 +334,7 @@ static oj_status is_row_wanted(const struct oj_chunk_maker *maker, int64_t row,
     return request->meets(request->user, point, sizeof point, is_wanted, err);
 }
 
-/* To row to <= from. */
+/* Moves a value to row to <= from. */
 static void move_value(struct oj_chunk_column *column, int64_t from, int64_t to)
 {
     int64_t *start = column->values;
@@ -348,13 +350,14 @@ static void move_value(struct oj_chunk_column *column, int64_t from, int64_t to)
         return;
     }
     column->n_bytes = start[to] + start[from + 1] - start[from];
-    if (start[from + 1] > start[from]) /* or there may be no bytes at all */
+    /* Without values there may be no bytes at all. */
+    if (start[from + 1] > start[from])
         memmove(column->bytes + start[to], column->bytes + start[from],
                 (size_t)(start[from + 1] - start[from]));
     start[to + 1] = column->n_bytes;
 }
 
-/* From row first on. */
+/* Removes unwanted rows from row first on. */
 static oj_status drop_unwanted_rows(struct oj_chunk_maker *maker, int64_t first,
                                     struct oj_error *err)
 {
@@ -485,7 +488,7 @@ void oj_chunk_maker_free(struct oj_chunk_maker *maker)
 oj_status oj_chunk_room(struct oj_chunk_column *column, int64_t n,
                         struct oj_error *err)
 {
-    /* one more, so that there is memory where nothing has bytes */
+    /* one more byte, so that memory exists even if all texts are empty */
     int64_t n_needed = column->n_bytes + n + 1;
     if (n_needed <= column->cap_bytes)
         return OJ_OK;

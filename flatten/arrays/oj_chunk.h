@@ -4,8 +4,8 @@
  *  rows    0 1 2 3 4 5 6 7 8 9   10 11 12
  *  slices  [first 0 ][first 4]   [first 0]     (chunk, first, n_rows)
  *
- *  A chunk is what a lane, one of the ways to read a layer, hands out at once.
- *  It is freed with its last slice, on whichever thread that happens.
+ *  A lane (a way to read a layer) returns one chunk at a time. A chunk is freed
+ *  with its last slice, on any thread.
  */
 #ifndef OJ_CHUNK_H
 #define OJ_CHUNK_H
@@ -15,57 +15,61 @@
 
 #include <string.h>
 
-/** Numbers of columns; the wanted fields, in their order, follow. */
+/** Column numbers; the requested fields follow in their order. */
 enum
 {
     OJ_CHUNK_FID,      /**< format l */
-    OJ_CHUNK_GEOMETRY, /**< WKB, or of format P */
+    OJ_CHUNK_GEOMETRY, /**< WKB, or format P */
     OJ_CHUNK_FIELDS
 };
 
 struct oj_chunk
 {
-    int n_users; /**< changed by atomic operations alone */
+    int n_users; /**< number of references; changed atomically */
     int64_t n_rows;
-    int may_have_bad_texts; /**< 0: all texts of formats u and U are UTF-8 */
-    void *owner;            /**< of what the columns point at */
+    /** 0: all texts of formats u and U are valid UTF-8. */
+    int may_have_bad_texts;
+    void *owner; /**< owner of the memory of the columns */
     void (*free_owner)(void *owner);
-    struct oj_column_view column[]; /**< OJ_CHUNK_FIELDS and the fields */
+    struct oj_column_view column[]; /**< [OJ_CHUNK_FIELDS + number of fields] */
 };
 
-/** Rows first to first + n_rows - 1 of a chunk; holds one share of it. Zeroed
- *  memory is a valid empty one. */
+/** Rows first .. first + n_rows - 1 of a chunk; holds one reference to it.
+ *  Zeroed memory is a valid empty slice. */
 struct oj_slice
 {
-    struct oj_chunk *chunk; /**< NULL: nothing */
+    struct oj_chunk *chunk; /**< NULL: empty */
     int64_t first, n_rows;
 };
 
-/** What is to be read of a layer. The handles are GDAL's and outlive the lane,
+/** What to read of a layer. The handles are GDAL's; they must outlive the lane,
  *  which uses them on its thread. */
 struct oj_lane_request
 {
     void *dataset;    /**< GDALDatasetH of a GeoPackage, or NULL */
     void *layer;      /**< OGRLayerH */
-    const char *file; /**< of a FlatGeobuf, or NULL; read now */
+    const char *file; /**< path of a FlatGeobuf, or NULL; used by open() only */
 
-    const int *fields;   /**< [n_fields] wanted ones */
-    const char *formats; /**< [n_fields] of values of their types, outlives the
-                              lane; 0: nobody looks at them */
+    const int *fields; /**< [n_fields] requested fields */
+    /** [n_fields] format of each field; outlives the lane; 0: values are not
+     *  needed. */
+    const char *formats;
     int n_fields;
-    int are_points;     /**< 1: only coordinates are wanted, and nearly all rows
-                             are plain points: may come by format P */
-    int64_t batch_rows; /**< most rows of a chunk */
-    int n_threads;      /**< that make rows, the calling one included */
+    /** 1: only coordinates are needed, and nearly all rows are plain points:
+     *  geometries may have format P. */
+    int are_points;
+    int64_t batch_rows; /**< maximum rows of a chunk */
+    /** Threads that decode rows, including the calling one. */
+    int n_threads;
 
-    const char *all_rows_filter; /**< of oj_read_options */
+    const char *all_rows_filter; /**< from oj_read_options */
 
-    /** NULL, or only rows are wanted whose geometry meets this box: least and
-     *  greatest x, least and greatest y. */
+    /** NULL, or a box (minimum and maximum x, minimum and maximum y): only rows
+     *  whose geometry intersects it are wanted. */
     const double *box;
 
-    /** Decides of a row without (NULL) or with a geometry, as ISO WKB.
-     *  OJ_ERR_UNSUPPORTED: that row is left to others. */
+    /** Decides whether a row without (wkb NULL) or with a geometry (ISO WKB) is
+     *  wanted. OJ_ERR_UNSUPPORTED: the lane cannot read this row. */
     oj_status (*meets)(void *user, const uint8_t *wkb, size_t n, int *is_met,
                        struct oj_error *err);
     void *user;
@@ -75,50 +79,54 @@ struct oj_lane_request
 /** A way to read the rows of a layer. */
 struct oj_lane
 {
-    /** Starts at the first row. *stream is set, or NULL, in any case, and the
-     *  caller's to close. OJ_ERR_UNSUPPORTED: the layer has to be read in
-     *  another way. */
+    /** Starts at the first row. Sets *stream, also on failure, to NULL or a
+     *  stream that the caller closes. OJ_ERR_UNSUPPORTED: GDAL has to read the
+     *  layer. */
     oj_status (*open)(const struct oj_lane_request *request, void **stream,
                       struct oj_error *err);
-    int nulls_are_sure; /**< 1: a row without geometry has none; 0: it may have
-                             one that the lane could not read */
+    /** 1: a row without geometry has none; 0: it may have one that the lane
+     *  could not read. */
+    int nulls_are_sure;
 
-    /** The next rows; *chunk is NULL at the end. The lane's own text, or NULL,
-     *  is in *text when this fails with OJ_ERR_IO. OJ_ERR_UNSUPPORTED: from
-     *  here on the layer has to be read in another way. */
+    /** Returns the next rows; *chunk is NULL at the end. On OJ_ERR_IO, *text is
+     *  the lane's message, or NULL. OJ_ERR_UNSUPPORTED: GDAL has to read the
+     *  layer from here on. */
     oj_status (*next)(void *stream, struct oj_chunk **chunk, const char **text,
                       struct oj_error *err);
-    void (*close)(void *stream); /**< accepts NULL; chunks may outlive it */
-    int is_by_fid;               /**< 1: rows come in the order of their FIDs */
-    int keeps_state; /**< 1: until it is closed all ways of reading the layer
-                          see the state that the lane has seen */
+    /** Accepts NULL; chunks may outlive the stream. */
+    void (*close)(void *stream);
+    int is_by_fid; /**< 1: rows come in FID order */
+    /** 1: until the stream is closed, all readers of the layer see the state of
+     *  the data that the lane sees. */
+    int keeps_state;
 };
 
-/** What a lane, or the way to it, says of what it does not know. */
+/** Fails with OJ_ERR_UNSUPPORTED: the lane does not support something, so GDAL
+ *  has to read it. */
 static inline oj_status oj_leave_to_gdal(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
 }
 
-/** A chunk without rows, with one share, and n_fields columns that have no
- *  values beside FID and geometry, which may have bad texts. Takes owner when
- * it succeeds. */
+/** Makes a chunk without rows and with one reference. Columns of the n_fields
+ *  fields, FID and geometry are empty; texts may be invalid UTF-8. On success
+ *  the chunk owns owner. */
 OJ_MUST_USE oj_status oj_chunk_new(int n_fields, void *owner,
                                    void (*free_owner)(void *),
                                    struct oj_chunk **out, struct oj_error *err);
 
-/** The first up to max_rows rows of rest, which loses them. */
+/** Removes the first rows of *rest, at most max_rows, and returns them. */
 struct oj_slice oj_slice_cut(struct oj_slice *rest, int64_t max_rows);
 
-/** Gives the slice's share back; zeroed afterwards. Any thread. */
+/** Drops the slice's reference and zeroes the slice. Any thread. */
 void oj_slice_free(struct oj_slice *slice);
 
-/** The number of texts of the slice, in its fields of format u or U, that are
- *  not UTF-8. */
+/** Counts the texts of the slice, in fields of format u or U, that are not
+ *  valid UTF-8. */
 int64_t oj_slice_count_bad_texts(const struct oj_slice *slice, int n_fields);
 
-/** WKB of row 0 <= row < n_rows, not of format P; NULL where there is no
- *  geometry. */
+/** Returns the WKB of row 0 <= row < n_rows; NULL if it has no geometry. Not
+ *  for format P. */
 static inline const uint8_t *oj_slice_wkb(const struct oj_slice *slice,
                                           int64_t row, size_t *n_bytes)
 {
@@ -132,98 +140,102 @@ static inline const uint8_t *oj_slice_wkb(const struct oj_slice *slice,
     return (const uint8_t *)bytes;
 }
 
-/* ---- making --------------------------------------------------------------
- */
+/* ---- making chunks
+ * -------------------------------------------------------- */
 
-/** A column of format i, l, g, U, Z, P or F while rows come: a value per row,
- *  or none, in the order of the rows. */
+/** A column of format i, l, g, U, Z, P or F that is being filled in row order;
+ *  a row may have no value. */
 struct oj_chunk_column
 {
     char format;
-    size_t size; /* of one of values */
+    size_t size; /* size of a value */
     uint8_t *bits;
     void *values;
     char *bytes;
     int64_t n_bytes, cap_bytes;
-    int64_t n_before; /* bytes of rows before the piece */
+    int64_t n_before; /* number of bytes before the current piece */
     int n_null;
-    int has_bad_text; /* of format U: a text is not UTF-8 */
+    int has_bad_text; /* format U: a text is not valid UTF-8 */
 };
 
 struct oj_chunk_rows
 {
     int n_columns;
-    struct oj_chunk_column column[]; /**< [OJ_CHUNK_FIELDS and the fields] */
+    /** [OJ_CHUNK_FIELDS + number of fields]. */
+    struct oj_chunk_column column[];
 };
 
-/** Where rows begin that one thread makes: for the lane, and in the chunk. */
+/** Start of the rows that one thread decodes: position in the lane's data (at)
+ *  and row of the chunk. */
 struct oj_chunk_piece
 {
     int64_t at, row;
 };
 
-/** Makes chunks of what a lane reads, on several threads, for lanes that make
- *  columns themselves.
+/** Makes chunks from the data that a lane reads, on several threads; for lanes
+ *  that fill columns themselves.
  *
  *   read    | rows ...     | rows ...     |   one thread
- *   pieces  | 0  | 1  | 2  | 0  | 1  |        each by one thread, as a part
- *   chunk   | 0  | 1  | 2  | 3  | 4  |        parts in order, each time without
- *                                            rows that are not wanted
+ *   pieces  | 0  | 1  | 2  | 0  | 1  |        each decoded by one thread
+ *   chunk   | 0  | 1  | 2  | 3  | 4  |        appended in order, less the rows
+ *                                            that are not wanted
  *
- *  Zeroed memory with the first members set is a valid one. It is the first
- *  member of what a lane's stream is. */
+ *  Zeroed memory with the first members set is valid. It must be the first
+ *  member of the lane's stream.
+ */
 struct oj_chunk_maker
 {
-    size_t field_size; /**< of a value of format F */
+    size_t field_size; /**< size of a value of format F */
 
-    /** Reads on, unless it has rows, and cuts rows first to end - 1, or fewer,
-     *  of the chunk with oj_chunk_cut(); no rows: there are no more. */
+    /** Reads the next data if needed, and cuts rows first .. end - 1 of the
+     *  chunk, or fewer, by oj_chunk_cut(). No call of oj_chunk_cut(): there are
+     *  no more rows. */
     oj_status (*read)(void *stream, int64_t first, int64_t end,
                       struct oj_error *err);
 
-    /** Adds the values, but NULLs, of the rows of a piece, which ends where the
-     *  next one begins, and counts them in *n. Any thread. OJ_ERR_UNSUPPORTED:
-     *  the row behind them, and all after it, have to be read in another way.
-     */
+    /** Adds the values of a piece, except NULLs; the piece ends where the next
+     *  one begins. *n: number of its rows. Any thread. OJ_ERR_UNSUPPORTED: GDAL
+     *  has to read the following row and all after it. */
     oj_status (*add)(void *stream, int thread,
                      const struct oj_chunk_piece *piece,
                      struct oj_chunk_rows *to, int64_t *n,
                      struct oj_error *err);
-    const char *broken; /**< what read and add mean by OJ_ERR_IO */
+    const char *broken; /**< message for OJ_ERR_IO of read and add */
 
     struct oj_lane_request request;
-    struct chunk_work *work;      /**< [request.n_threads] owned */
-    struct oj_chunk_piece *piece; /**< [n_pieces], the last one an end; owned */
+    struct chunk_work *work; /**< [request.n_threads] owned */
+    /** [n_pieces] owned; the last one is an end. */
+    struct oj_chunk_piece *piece;
     int64_t n_pieces, cap_pieces;
-    struct oj_chunk_rows *rows; /**< on their way */
+    struct oj_chunk_rows *rows; /**< rows of the next chunk */
     int64_t n_rows;
     int is_left;
 };
 
-/** For rows of what is asked for; read, add and field_size are set. */
+/** Prepares the maker for a request; read, add and field_size must be set. */
 OJ_MUST_USE oj_status oj_chunk_maker_open(struct oj_chunk_maker *maker,
                                           const struct oj_lane_request *request,
                                           struct oj_error *err);
 
-/** The lane's next(): chunks of fewer rows where these are large. */
+/** The lane's next(). Chunks of large rows have fewer rows. */
 OJ_MUST_USE oj_status oj_chunk_make(void *stream, struct oj_chunk **out,
                                     const char **text, struct oj_error *err);
 
-/** A piece begins at the row, a multiple of 8 or the first one; the one before
- *  ends. The last call says where all end. */
+/** Begins a piece at row, which is the first row or a multiple of 8, and ends
+ *  the piece before. The last call marks the end of all pieces. */
 OJ_MUST_USE oj_status oj_chunk_cut(struct oj_chunk_maker *maker, int64_t at,
                                    int64_t row, struct oj_error *err);
 
-/** Zeroed memory will do. */
+/** Frees the maker's memory; accepts zeroed memory. */
 void oj_chunk_maker_free(struct oj_chunk_maker *maker);
 
-/** The row has a value, which the caller puts into values. */
+/** Marks that the row has a value, which the caller stores in values. */
 static inline void oj_chunk_mark(struct oj_chunk_column *column, int64_t row)
 {
     column->bits[row >> 3] |= (uint8_t)(1u << (row & 7));
 }
 
-/** The row's value, of format P. */
+/** Stores the row's value, of format P. */
 static inline void oj_chunk_add_point(struct oj_chunk_column *column,
                                       int64_t row, const uint8_t *point)
 {
@@ -231,18 +243,18 @@ static inline void oj_chunk_add_point(struct oj_chunk_column *column,
     oj_chunk_mark(column, row);
 }
 
-/** 1 when the row has a value. */
+/** Returns 1 if the row has a value. */
 static inline int oj_chunk_has(const struct oj_chunk_column *column,
                                int64_t row)
 {
     return (column->bits[row >> 3] >> (row & 7) & 1) != 0;
 }
 
-/** Room for n bytes behind those of the rows before, of format U or Z. */
+/** Makes room for n bytes after those of earlier rows, for format U or Z. */
 OJ_MUST_USE oj_status oj_chunk_room(struct oj_chunk_column *column, int64_t n,
                                     struct oj_error *err);
 
-/** The row's value is the next n bytes, which were put there. */
+/** Makes the n bytes that the caller has stored there the row's value. */
 static inline void oj_chunk_end_bytes(struct oj_chunk_column *column,
                                       int64_t row, int64_t n)
 {
@@ -251,7 +263,7 @@ static inline void oj_chunk_end_bytes(struct oj_chunk_column *column,
     oj_chunk_mark(column, row);
 }
 
-/** The row's value, of format U or Z. */
+/** Stores the row's value, of format U or Z. */
 OJ_MUST_USE static inline oj_status
 oj_chunk_add_bytes(struct oj_chunk_column *column, int64_t row,
                    const void *bytes, int64_t n, struct oj_error *err)

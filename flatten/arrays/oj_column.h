@@ -1,28 +1,29 @@
-/** Columns of values in memory, as readers make them and writers take them. */
+/** Columns of values in memory, from readers to writers. */
 #ifndef OJ_COLUMN_H
 #define OJ_COLUMN_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/** A column of values as it lies in memory, a letter saying how:
+/** A column of values in memory. Its format is a letter:
  *
  *   format  values                       bytes
  *   s i l   2, 4 or 8 bytes each
  *   f g     4 or 8 bytes each
  *   u z     int32_t offsets [rows + 1]   texts, binaries
- *   U Z     int64_t offsets [rows + 1]   the same
- *   P       16 bytes each, as WKB has them: plain points
+ *   U Z     int64_t offsets [rows + 1]   texts, binaries
+ *   P       16 bytes each: x, y as in WKB, for plain points
  *   F       OGRField: all other types
  */
 struct oj_column_view
 {
-    char format;         /**< 0: no column; no row has a value */
-    char gap;            /**< 1: a zero byte ends each of bytes */
-    const uint8_t *bits; /**< 0: no value; NULL: all rows have one */
+    char format; /**< 0: no column; no row has a value */
+    char gap;    /**< 1: a zero byte follows each value in bytes */
+    /** Bit per row, 0: no value; NULL: all rows have one. */
+    const uint8_t *bits;
     const void *values;
     const char *bytes;
-    int64_t first; /**< where row 0 is, in bits too */
+    int64_t first; /**< position of row 0, also in bits */
 };
 
 static inline int oj_column_has(const struct oj_column_view *column,
@@ -34,7 +35,7 @@ static inline int oj_column_has(const struct oj_column_view *column,
             (column->bits[at >> 3] >> (at & 7) & 1) != 0);
 }
 
-/** The bytes of a row of format u, z, U or Z that has a value. */
+/** Returns the bytes of a row with a value, of format u, z, U or Z. */
 static inline const char *oj_column_bytes(const struct oj_column_view *column,
                                           int64_t row, int64_t *n)
 {

@@ -6,12 +6,12 @@
 #include <math.h>
 #include <string.h>
 
-/* In the long form the offsets are valid after every call, also in the middle
- * of a feature: part_offset[n_features] is where the feature in work starts,
+/* In the long form the offsets are valid after every call, also within a
+ * feature: part_offset[n_features] is the first part of the unfinished feature,
  * ring_offset[n_parts] == n_rings and vertex_offset[n_rings] == n_vertices. So
- * dropping a feature is reading its start back. */
+ * the feature is dropped by setting the counts back to its start. */
 
-/* 1 for a coordinate that joins take; 0 for NaN, too. */
+/* Returns 1 if joins accept the coordinate; 0 for NaN. */
 static int is_joinable_coordinate(double x)
 {
     return fabs(x) <= OJ_FLAT_MOST;
@@ -19,7 +19,7 @@ static int is_joinable_coordinate(double x)
 
 int oj_flat_are_joinable(const double *x, int64_t n)
 {
-    /* compilers make vectors of this form, not of an integer that is summed */
+    /* compilers vectorise this form, but not a sum of integers */
     double refused = 0;
     for (int64_t i = 0; i < n; i++)
         refused = is_joinable_coordinate(x[i]) ? refused : 1;
@@ -108,7 +108,7 @@ static oj_status reserve_vertices(struct oj_flat_buf *buf, int64_t n,
     return OJ_OK;
 }
 
-/* Room for the features there are and one more; the offsets get values. */
+/* Reserves memory for the features and one more, and fills in the offsets. */
 static oj_status convert_points_to_long_form(struct oj_flat_buf *buf,
                                              struct oj_error *err)
 {
@@ -191,7 +191,7 @@ void oj_flat_buf_drop(struct oj_flat_buf *buf)
     buf->n_vertices = buf->vertex_offset[buf->n_rings];
 }
 
-/* Whether joins take vertices first <= v < end. */
+/* Returns 1 if joins accept vertices first <= v < end. */
 static int are_vertices_in_range(const struct oj_flat_buf *buf, int64_t first,
                                  int64_t end)
 {
@@ -199,7 +199,7 @@ static int are_vertices_in_range(const struct oj_flat_buf *buf, int64_t first,
            oj_flat_are_joinable(buf->y + first, end - first);
 }
 
-/* 1 when a ring lacks its first vertex at its end. */
+/* Returns 1 if a ring does not end with its first vertex. */
 static int is_ring_open(const struct oj_flat *flat, int64_t ring)
 {
     int64_t first = flat->vertex_offset[ring];
@@ -217,7 +217,8 @@ static int is_empty_part(const struct oj_flat *flat, int64_t part)
            isnan(flat->y[v]);
 }
 
-/* 1 when of the feature in work nothing is empty, open or not to be taken. */
+/* Returns 0 if the unfinished feature has an empty part, an open ring, or a
+ * coordinate that joins do not accept. */
 static int is_feature_tidy(const struct oj_flat_buf *buf)
 {
     const struct oj_flat flat = oj_flat_buf_view(buf);
@@ -268,9 +269,9 @@ oj_status oj_flat_buf_copy_part(struct oj_flat_buf *buf,
     return OJ_OK;
 }
 
-/* Makes the feature in work anew, without what is empty and with its rings
- * closed; without parts when a coordinate is not to be taken, *not_finite.
- * *n_dropped: parts that were left out. */
+/* Rebuilds the unfinished feature without empty parts and with closed rings;
+ * without any parts if joins do not accept a coordinate (*not_finite).
+ * *n_dropped: number of empty parts. */
 static oj_status tidy_feature(struct oj_flat_buf *buf, int *not_finite,
                               int64_t *n_dropped, struct oj_error *err)
 {
@@ -322,7 +323,7 @@ oj_status oj_flat_buf_end(struct oj_flat_buf *buf, struct oj_error *err)
     return OJ_OK;
 }
 
-/* The long form's way to a point. */
+/* Adds a point to the long form. */
 static oj_status append_point_in_long_form(struct oj_flat_buf *buf, int64_t fid,
                                            double x, double y,
                                            struct oj_error *err)
@@ -395,7 +396,7 @@ oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf, int64_t fid, double x,
     return OJ_OK;
 }
 
-/* Four corners and the first again, or of a line two that are opposite. */
+/* Adds four corners and the first one again; for a line, two opposite ones. */
 static oj_status add_corners(struct oj_flat_buf *buf, double x0, double y0,
                              double x1, double y1, struct oj_error *err)
 {
@@ -462,7 +463,7 @@ static int64_t drop_not_finite_points(struct oj_flat_buf *buf, int64_t first)
     for (int64_t i = first; i < buf->n_features; i++)
     {
         if (isnan(buf->x[i]) && isnan(buf->y[i]))
-            continue; /* had no geometry before */
+            continue; /* it had no geometry before */
         if (are_vertices_in_range(buf, i, i + 1))
             continue;
         buf->x[i] = buf->y[i] = (double)NAN;
@@ -471,7 +472,8 @@ static int64_t drop_not_finite_points(struct oj_flat_buf *buf, int64_t first)
     return n;
 }
 
-/* Makes the features from first on anew, where there is one. */
+/* If a vertex of the features from `first` on is out of range, copies them into
+ * `rest` and back; the copy leaves out the geometries with such vertices. */
 oj_status oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first,
                                       int64_t *n_dropped, struct oj_error *err)
 {
@@ -590,7 +592,7 @@ static oj_status check_offsets(const int64_t *offset, int64_t n, int64_t total,
                            (long long)(i + 1));
     }
     if (offset[n] != total)
-        return oj_fail(err, OJ_ERR_ARG, "%s ends at %lld, but there are %lld",
+        return oj_fail(err, OJ_ERR_ARG, "%s ends at %lld, but must end at %lld",
                        name, (long long)offset[n], (long long)total);
     return OJ_OK;
 }
@@ -653,18 +655,21 @@ static oj_status check_points(const struct oj_flat *flat, struct oj_error *err)
 oj_status oj_flat_check(const struct oj_flat *flat, struct oj_error *err)
 {
     if (flat->n_features < 0 || flat->n_vertices < 0)
-        return oj_fail(err, OJ_ERR_ARG, "negative count");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "n_features and n_vertices must be 0 or more");
     if (flat->n_vertices > 0 && (flat->x == NULL || flat->y == NULL))
-        return oj_fail(err, OJ_ERR_ARG, "x or y is missing");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "there are vertices, but x or y is NULL");
     if (oj_flat_is_points(flat))
         return check_points(flat, err);
     if (flat->n_parts < 0 || flat->n_rings < 0)
-        return oj_fail(err, OJ_ERR_ARG, "negative count");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "n_parts and n_rings must be 0 or more");
     if (flat->ring_offset == NULL || flat->vertex_offset == NULL ||
         (flat->n_parts > 0 && flat->part_kind == NULL))
         return oj_fail(err, OJ_ERR_ARG,
-                       "part_offset without part_kind, ring_offset or "
-                       "vertex_offset");
+                       "with part_offset, part_kind, ring_offset and "
+                       "vertex_offset must not be NULL");
     OJ_TRY(check_offsets(flat->part_offset, flat->n_features, flat->n_parts,
                          "part_offset", err));
     OJ_TRY(check_offsets(flat->ring_offset, flat->n_parts, flat->n_rings,

@@ -39,8 +39,8 @@ extern "C" {
 
 struct oj_token_sets;
 
-/** The greatest size of a coordinate.  The engines multiply differences of
- *  coordinates; of larger ones, which mark missing data as a rule, the products
+/** Maximum absolute coordinate. The engines multiply differences of
+ *  coordinates; products of larger ones, which usually mark missing data, would
  *  overflow. */
 #define OJ_FLAT_MOST 1e150
 
@@ -54,45 +54,46 @@ enum oj_part_kind
 /** A view: owns nothing. */
 struct oj_flat
 {
-    /** In the short form n_parts and n_rings say nothing. */
+    /** n_parts and n_rings are unused in the short form. */
     int64_t n_features, n_parts, n_rings, n_vertices;
     unsigned part_kinds;        /**< all enum oj_part_kind that occur, or'ed */
-    const int64_t *fid;         /**< [n_features] or NULL: no FIDs */
-    const int64_t *part_offset; /**< [n_features + 1] into parts, or NULL */
+    const int64_t *fid;         /**< [n_features]; NULL: no FIDs */
+    const int64_t *part_offset; /**< [n_features + 1] first part, or NULL */
     const uint8_t *part_kind;   /**< [n_parts] enum oj_part_kind, or NULL */
-    const int64_t *ring_offset; /**< [n_parts + 1] into rings, or NULL */
-    const int64_t *vertex_offset; /**< [n_rings + 1] into x, y, or NULL */
-    const double *x, *y;          /**< [n_vertices] layer CRS units */
+    const int64_t *ring_offset; /**< [n_parts + 1] first ring, or NULL */
+    const int64_t *vertex_offset; /**< [n_rings + 1] first vertex, or NULL */
+    /** [n_vertices] in units of the layer's CRS. */
+    const double *x, *y;
 
-    /* Columns that a join may ask for, [n_features] each, or NULL. */
+    /* Columns for conditions of a join, [n_features] each, or NULL: */
 
-    /** dwithin: the greatest distance of this feature, in place of the join's
-     *  (one side at most has them); NaN or negative: it joins nothing. */
+    /** dwithin: maximum distance of the feature, which replaces the join's (at
+     *  most one side has this column); NaN or negative: it matches nothing. */
     const double *max_distance;
-    /** Only pairs of one class count; a class < 0 joins nothing.  Both sides or
-     *  none have them. */
+    /** Only features of equal class match; a class < 0 matches nothing. Both
+     *  sides have the column, or none. */
     const int32_t *on_class;
-    /** Pairs of one class do not count, a class < 0 aside. Both or none. */
+    /** Features of equal class do not match, unless the class is < 0. Both
+     *  sides have the column, or none. */
     const int32_t *exclude_class;
-    /** [n_texts], of n_features rows each (text/oj_token_sets.h): conditions on
-     *  texts look at them; a feature that has no token in one of them joins
-     *  nothing. */
+    /** [n_texts], each with n_features rows (text/oj_token_sets.h): texts for
+     *  conditions; a feature without a token in one of them matches nothing. */
     const struct oj_token_sets *texts;
     int n_texts;
-    /** Of n_features rows: a condition on vectors looks at them. */
+    /** n_features rows: vectors for a condition. */
     struct oj_vectors vectors;
 
-    /** Set by the join, for predicates: 1 where polygon parts of the feature
-     *  overlap or share edges, so that its area is not what even-odd over all
-     *  of its rings says, and it is taken part by part.  NULL: nowhere. */
+    /** Set by the join, for predicates: 1 if polygon parts of the feature
+     *  overlap or share edges. Even-odd over all its rings would then be wrong,
+     *  so it is tested part by part. NULL: no such feature. */
     const uint8_t *overlaps;
 };
 
-/** What flattening left out or mended, for the summary. */
+/** Features that flattening left out or repaired, for the summary. */
 struct oj_flat_counts
 {
     int64_t n_null;          /**< features without a geometry */
-    int64_t n_empty;         /**< features with nothing but empty members */
+    int64_t n_empty;         /**< features with empty members only */
     int64_t n_not_finite;    /**< features with a coordinate that is NaN,
                                   infinite or beyond OJ_FLAT_MOST */
     int64_t n_empty_members; /**< empty members inside other geometries */
@@ -100,13 +101,12 @@ struct oj_flat_counts
     int64_t n_linearized;    /**< features whose curves became line strings */
 };
 
-/** An owner that grows. Zeroed memory is a valid empty one. Read it through
- *  oj_flat_buf_view(): after a clear, arrays that are not in use keep their
- *  memory. */
+/** A layer that grows. Owner; zeroed memory is a valid empty one. Read it by
+ *  oj_flat_buf_view(): after a clear, unused arrays keep their memory. */
 struct oj_flat_buf
 {
     struct oj_flat_counts counts;
-    int long_form; /**< 0: part_offset ... vertex_offset are not in use */
+    int long_form; /**< 0: part_offset .. vertex_offset are unused */
     unsigned part_kinds;
     int64_t n_features, n_parts, n_rings, n_vertices;
     int64_t cap_features, cap_part_offset, cap_parts, cap_ring_offset;
@@ -117,13 +117,13 @@ struct oj_flat_buf
     double *x, *y;
 };
 
-/** 1 when flat is in the short form. */
+/** Returns 1 if flat is in the short form. */
 static inline int oj_flat_is_points(const struct oj_flat *flat)
 {
     return flat->part_offset == NULL;
 }
 
-/** 1 when a feature is one part that is a point; in the short form all are. */
+/** Returns 1 if a feature is a single point; always in the short form. */
 static inline int oj_flat_is_one_point(const struct oj_flat *flat,
                                        int64_t feature)
 {
@@ -135,11 +135,12 @@ static inline int oj_flat_is_one_point(const struct oj_flat *flat,
            flat->part_kind[part] == OJ_PART_POINT;
 }
 
-/** Kinds of the parts of a feature, enum oj_part_kind or'ed; 0: no parts. */
+/** Returns the kinds of the parts of a feature, enum oj_part_kind or'ed; 0: no
+ *  parts. */
 unsigned oj_flat_kinds(const struct oj_flat *flat, int64_t feature);
 
-/** The vertices of a feature, *first <= v < *end: one run of the arrays, in
- *  either form; none where it has no geometry. */
+/** Finds the vertices *first <= v < *end of a feature, in either form; none if
+ *  it has no geometry. */
 static inline void oj_flat_vertices(const struct oj_flat *flat, int64_t feature,
                                     int64_t *first, int64_t *end)
 {
@@ -154,41 +155,40 @@ static inline void oj_flat_vertices(const struct oj_flat *flat, int64_t feature,
     *end = flat->vertex_offset[ring[flat->part_offset[feature + 1]]];
 }
 
-/** The arrays of buf, valid until buf is next changed. */
+/** Returns the arrays of buf; valid until buf is changed. */
 struct oj_flat oj_flat_buf_view(const struct oj_flat_buf *buf);
 
-/** Empties buf, its counts too, and keeps its memory; the next feature starts
- *  a new layer, in the short form. */
+/** Removes all features and counts; keeps the memory. The next feature starts a
+ *  layer in the short form. */
 void oj_flat_buf_clear(struct oj_flat_buf *buf);
 
-/** Frees everything; buf is a valid empty one afterwards. */
+/** Frees all memory; buf is then a valid empty one. */
 void oj_flat_buf_free(struct oj_flat_buf *buf);
 
 /** Adds a feature without geometry (counted as NULL). */
 OJ_MUST_USE oj_status oj_flat_buf_add_null(struct oj_flat_buf *buf, int64_t fid,
                                            struct oj_error *err);
 
-/** Adds a feature that is one point. A coordinate that is not finite or beyond
- *  OJ_FLAT_MOST makes it a feature that joins nothing, counted: both NaN as
- *  empty (that is how WKB writes POINT EMPTY), anything else as not finite. */
+/** Adds a feature that is a single point. If a coordinate is not finite or
+ *  beyond OJ_FLAT_MOST, the feature has no geometry; it is counted as empty if
+ *  both are NaN (as WKB writes POINT EMPTY), else as not finite. */
 OJ_MUST_USE oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf,
                                             int64_t fid, double x, double y,
                                             struct oj_error *err);
 
-/** Adds a box as a polygon; without width or height a line, without both a
- *  point. */
+/** Adds a box as a polygon; as a line if its width or height is 0, as a point
+ *  if both are. */
 OJ_MUST_USE oj_status oj_flat_buf_add_box(struct oj_flat_buf *buf, int64_t fid,
                                           double x0, double y0, double x1,
                                           double y1, struct oj_error *err);
 
-/* Building a feature of any shape: begin, then parts, rings and vertices in
- * order, then end. On an error inside, oj_flat_buf_drop() restores the state
- * before begin; add_null and add_point do that themselves. oj_flat_buf_end
- * drops empty rings, empty parts and polygons whose shell is empty, closes
- * polygon rings, empties the feature when a coordinate is not finite or beyond
- * OJ_FLAT_MOST, and counts; a point part that is NaN NaN is an empty one.
- * Nothing is reordered, merged or reoriented. begin turns a short form into the
- * long one. */
+/* Add a feature of any shape: call begin, then part, ring and vertices in
+ * order, then end. begin turns a short form into the long one. On an error in
+ * between, oj_flat_buf_drop() restores the state before begin; add_null and
+ * add_point do so themselves. oj_flat_buf_end() drops empty rings, empty parts
+ * and polygons with an empty shell, closes polygon rings, removes all parts if
+ * a coordinate is not finite or beyond OJ_FLAT_MOST, and counts; a point part
+ * NaN NaN is empty. Nothing is reordered, merged or reoriented. */
 OJ_MUST_USE oj_status oj_flat_buf_begin(struct oj_flat_buf *buf, int64_t fid,
                                         struct oj_error *err);
 OJ_MUST_USE oj_status oj_flat_buf_part(struct oj_flat_buf *buf,
@@ -197,13 +197,13 @@ OJ_MUST_USE oj_status oj_flat_buf_part(struct oj_flat_buf *buf,
 OJ_MUST_USE oj_status oj_flat_buf_ring(struct oj_flat_buf *buf,
                                        struct oj_error *err);
 
-/** Room for n more vertices of the current ring; *x and *y point at them. The
- *  caller fills all n. */
+/** Adds n vertices to the current ring; *x and *y point to them. The caller
+ *  must fill all n. */
 OJ_MUST_USE oj_status oj_flat_buf_vertices(struct oj_flat_buf *buf, int64_t n,
                                            double **x, double **y,
                                            struct oj_error *err);
-/** Adds part number part of flat, which is in the long form, with its rings
- *  and vertices, but for empty rings; closes rings of polygons. */
+/** Adds a part of flat, which must be in the long form, with its rings and
+ *  vertices. Leaves out empty rings; closes rings of polygons. */
 OJ_MUST_USE oj_status oj_flat_buf_copy_part(struct oj_flat_buf *buf,
                                             const struct oj_flat *flat,
                                             int64_t part, struct oj_error *err);
@@ -212,23 +212,23 @@ OJ_MUST_USE oj_status oj_flat_buf_end(struct oj_flat_buf *buf,
 void oj_flat_buf_drop(struct oj_flat_buf *buf);
 
 /** Adds a copy of a feature of flat, in either form, with this FID. On failure
- *  buf has the features it had. */
+ *  buf is unchanged. */
 OJ_MUST_USE oj_status oj_flat_buf_copy(struct oj_flat_buf *buf,
                                        const struct oj_flat *flat,
                                        int64_t feature, int64_t fid,
                                        struct oj_error *err);
 
-/** Takes the parts from those features >= first that have a coordinate which is
- *  not finite or beyond OJ_FLAT_MOST, *n_dropped of them: for coordinates that
- *  were changed in place after end (a reprojection). Not added to counts. In
+/** Removes the parts of those features >= first, *n_dropped of them, that have
+ *  a coordinate which is not finite or beyond OJ_FLAT_MOST: for coordinates
+ *  changed in place after end (a reprojection). buf->counts stays unchanged. In
  *  the short form NaN NaN still means that there was no geometry before. */
 OJ_MUST_USE oj_status oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf,
                                                   int64_t first,
                                                   int64_t *n_dropped,
                                                   struct oj_error *err);
 
-/** Some consecutive features of a layer, as a layer of their own. Owner of
- *  offsets; zeroed memory is a valid empty one and may be used again. */
+/** Consecutive features of a layer as a layer. Owner of the offsets; zeroed
+ *  memory is a valid empty one and may be used again. */
 struct oj_flat_slice
 {
     struct oj_flat flat; /**< borrows vertices and columns of the layer */
@@ -237,29 +237,28 @@ struct oj_flat_slice
     struct oj_token_sets *texts; /**< views */
 };
 
-/** Makes slice->flat the n features of flat from first on. It is valid as long
+/** Sets slice->flat to features first .. first + n - 1 of flat. Valid as long
  *  as flat is. O(parts and rings of these features). */
 OJ_MUST_USE oj_status oj_flat_slice_make(const struct oj_flat *flat,
                                          int64_t first, int64_t n,
                                          struct oj_flat_slice *slice,
                                          struct oj_error *err);
 
-/** Frees what a slice owns; it is a valid empty one afterwards. */
+/** Frees the memory of a slice, which is then a valid empty one. */
 void oj_flat_slice_free(struct oj_flat_slice *slice);
 
-/** counts of one batch onto the sum of all. */
+/** Adds the counts of a batch to *sum. */
 void oj_flat_counts_add(struct oj_flat_counts *sum,
                         const struct oj_flat_counts *counts);
 
-/** 1: joins take all n coordinates; none is NaN, infinite or beyond
+/** Returns 1 if joins accept all n coordinates: none is NaN, infinite or beyond
  *  OJ_FLAT_MOST. */
 int oj_flat_are_joinable(const double *x, int64_t n);
 
-/** Checks what the engine relies on: offsets start at 0, never decrease and end
- *  at their counts; kinds are valid; points have one vertex, lines two or more
- *  (one is taken as a point-like segment), polygon rings are closed; parts
- *  have finite coordinates, none beyond OJ_FLAT_MOST. O(vertices). For arrays
- * that a caller of the library made. */
+/** Checks the arrays of a caller of the library: offsets start at 0, never
+ *  decrease and end at their counts; kinds are valid; points have one vertex,
+ *  lines at least one, polygon rings are closed; coordinates of parts are
+ *  finite and within OJ_FLAT_MOST. O(vertices). */
 OJ_MUST_USE oj_status oj_flat_check(const struct oj_flat *flat,
                                     struct oj_error *err);
 

@@ -1,9 +1,10 @@
 #include "oj_hilbert.h"
 
-/* Three levels of quadrants at once. At a level, of the bits of x and y in the
- * quadrant: the code is 3 x ^ y; where y is 0, those below are swapped, and
- * turned over if x is 1. Entry [turned][swapped][3 bits of x][3 of y]: 6 bits
- * of the code, under what is turned and swapped below. */
+/* Table that encodes three levels of quadrants at once. At each level, with one
+ * bit of x and of y: the code is 3 x ^ y; if y is 0, the lower bits of x and y
+ * are swapped, and also inverted if x is 1. Index: [inverted][swapped][3 bits
+ * of x][3 bits of y]. Entry: inverted and swapped for the levels below, then 6
+ * bits of the code. */
 static const uint8_t three_levels[256] = {
     64,  1,   142, 79,  16,  147, 84,  21,  195, 2,   141, 204, 81,  82,  215,
     22,  4,   135, 8,   139, 222, 221, 88,  25,  69,  70,  73,  74,  31,  156,
@@ -28,7 +29,8 @@ static const uint8_t three_levels[256] = {
 static uint32_t code_of_cell(uint32_t x, uint32_t y)
 {
     uint32_t code = 0, entry = 0;
-    for (int k = 15; k >= 0; k -= 3) /* 2 of 18 levels are 0: as none */
+    /* 18 levels for 16 bits; the top two levels are 0 and have no effect. */
+    for (int k = 15; k >= 0; k -= 3)
     {
         entry = three_levels[(entry & 192) | (x >> k & 7) << 3 | (y >> k & 7)];
         code = code << 6 | (entry & 63);
@@ -50,7 +52,7 @@ uint32_t oj_hilbert_code(const double box[4], const double extent[4])
         hilbert_cell_of(box[1], box[3], extent[1], extent[3] - extent[1]));
 }
 
-/* 11 bits at a time. */
+/* Radix sort by 11 bits at a time. */
 void oj_hilbert_sort(uint64_t *order[2], int64_t n)
 {
     for (int shift = 32; shift < 64; shift += 11)
@@ -60,7 +62,7 @@ void oj_hilbert_sort(uint64_t *order[2], int64_t n)
         for (int64_t i = 0; i < n; i++)
             start[from[i] >> shift & 2047]++;
         if (n > 0 && start[from[0] >> shift & 2047] == n)
-            continue; /* all are equal */
+            continue; /* all digits are equal */
         for (int d = 0; d < 2048; d++)
         {
             int64_t n_digit = start[d];

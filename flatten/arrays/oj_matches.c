@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Arrays of n entries in place of lent ones, of which n_used are kept. */
+/* Replaces lent arrays by own ones of n entries; keeps the first n_used. */
 static oj_status replace_lent_arrays(struct oj_matches *m, int64_t n_used,
                                      int64_t n, struct oj_error *err)
 {
@@ -63,9 +63,9 @@ oj_status oj_matches_grow(struct oj_matches *m, int64_t n_used,
                       sizeof *m->measure, err);
 }
 
-/* offset is public state (NULL in one-to-one form), so its memory has to be
- * freed when the form changes: keeping it aside would need a second pointer,
- * and a caller changes the form at most once. */
+/* The caller changes the form at most once: so the memory of offset, which is
+ * public and NULL in one-to-one form, is freed then instead of kept in a second
+ * pointer. */
 oj_status oj_matches_reserve(struct oj_matches *m, int64_t n_rows,
                              int64_t n_entries, int lists, struct oj_error *err)
 {

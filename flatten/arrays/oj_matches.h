@@ -1,22 +1,23 @@
 /** The answer of a join for one batch of input features.
  *
  *  One-to-one form (offset == NULL): entry i belongs to input row i;
- *  join_row[i] is -1 and measure[i] NaN where nothing matched.
+ *  join_row[i] is -1 and measure[i] NaN if nothing matched.
  *
- *  One-to-one but for ties (n_tied > 0): of a row that is listed apart
- *  join_row[i] is OJ_TIED_ROW - t, measure[i] NaN, and its pairs are
- *  tied_offset[t] <= p < tied_offset[t + 1], behind the entries of the rows,
- *  sorted as in a list; there may be none.  What few rows need costs the others
- * nothing.
+ *  One-to-one form with separate lists for ties (n_tied > 0): if row i is
+ *  number t of the tied rows, join_row[i] is OJ_TIED_ROW - t and measure[i]
+ *  NaN. Its pairs are tied_offset[t] <= p < tied_offset[t + 1], behind the
+ *  entries of the rows, sorted as in a list; there may be none. Other rows need
+ *  no offsets.
  *
  *  List form: the pairs of input row i are offset[i] <= p < offset[i + 1],
  *  sorted by (measure, tie rank) for the nearest join and by tie rank, which is
- *  join FID, for all others; no entries where nothing matched.
+ *  the order of join FIDs, for all others; no entries if nothing matched.
  *
- *  Scattered lists, only for a relation with any_order: those of row i are
+ *  Scattered lists, only for a relation with any_order: the pairs of row i are
  *  offset[2 i] <= p < offset[2 i + 1], anywhere in the arrays; entries between
- *  lists mean nothing, so n_entries may be more than n_pairs.
- *  oj_matches_first() and oj_matches_end() read all forms of rows.
+ *  lists are unused, so n_entries may exceed n_pairs.
+ *
+ *  oj_matches_first() and oj_matches_end() read all forms.
  */
 #ifndef OJ_MATCHES_H
 #define OJ_MATCHES_H
@@ -30,35 +31,34 @@
 extern "C" {
 #endif
 
-/** In join_row, of the first row that is listed apart; less by one for each
- *  that follows. */
+/** join_row of the first tied row; one less for each tied row that follows. */
 #define OJ_TIED_ROW (-2)
 
-/** Owner; zeroed memory is a valid empty one, and one object may be reused for
- *  many batches (its memory is kept). */
+/** Owner; zeroed memory is a valid empty one, and an object may be used for
+ *  many batches (it keeps its memory). */
 struct oj_matches
 {
     int64_t n_rows;    /**< input features */
     int64_t n_entries; /**< of join_row and measure */
     int64_t n_pairs;   /**< entries that are pairs */
     int64_t n_matched; /**< input rows with at least one pair */
-    int64_t *offset;   /**< [n_rows + 1] or NULL: one-to-one form; scattered:
-                            [2 n_rows] */
+    /** [n_rows + 1]; scattered: [2 n_rows]; NULL: one-to-one form. */
+    int64_t *offset;
     int scattered;     /**< 1: scattered lists, else 0 */
-    int is_lent;       /**< 1: join_row and measure are another's memory */
+    int is_lent;       /**< 1: join_row and measure belong to another owner */
     int32_t *join_row; /**< [n_entries] ordinal in the join layer */
     double *measure;   /**< [n_entries] distance in CRS units; NaN for joins
                             without a measure */
 
-    int64_t n_tied;       /**< rows that are listed apart; 0 in list form */
+    int64_t n_tied;       /**< number of tied rows; 0 in list form */
     int64_t *tied_row;    /**< [n_tied] ascending */
-    int64_t *tied_offset; /**< [n_tied + 1] into the entries */
+    int64_t *tied_offset; /**< [n_tied + 1] offsets of their entries */
 
-    /** What the backend could not decide (GEOS raised): input row undecided[i]
-     *  with join feature undecided_join[i], or all of the row where that is -1
-     *  (nearest: a feature that cannot be measured may move the others), and
-     *  where undecided_join is NULL.  Ascending, each once; none of them is a
-     *  pair. */
+    /** Pairs that the backend could not decide (GEOS raised an exception):
+     *  input row undecided[i] with join feature undecided_join[i]; the whole
+     *  row if that is -1 (nearest: a feature that cannot be measured may change
+     *  the others) or if undecided_join is NULL. Ascending, without duplicates;
+     *  none of them is a pair. */
     int64_t n_undecided;
     int64_t *undecided;
     int32_t *undecided_join;
@@ -68,35 +68,35 @@ struct oj_matches
     int64_t cap_undecided, cap_undecided_join;
 };
 
-/** Makes room for n_rows rows and n_entries entries, list form or not, and sets
- *  n_rows, n_entries and clears the counts; contents are not initialised.
- *  offset is NULL after this in one-to-one form; lists are not scattered, and
- *  no row is listed apart. */
+/** Makes room for n_rows rows and n_entries entries, in list form or
+ *  one-to-one; sets n_rows and n_entries and clears the counts. Contents are
+ *  uninitialised. In one-to-one form offset is then NULL. Lists are not
+ *  scattered, and no row is tied. */
 OJ_MUST_USE oj_status oj_matches_reserve(struct oj_matches *matches,
                                          int64_t n_rows, int64_t n_entries,
                                          int lists, struct oj_error *err);
 
-/** Makes room for n_entries entries, of which the first n_used are kept; counts
- *  stay as they are. */
+/** Makes room for n_entries entries; keeps the first n_used. Counts stay
+ *  unchanged. */
 OJ_MUST_USE oj_status oj_matches_grow(struct oj_matches *matches,
                                       int64_t n_used, int64_t n_entries,
                                       struct oj_error *err);
 
-/** Gives matches the arrays of another, with room for n entries, which are
- *  written in place of own ones for as long as they are large enough.  They
- *  outlive matches, or what follows. */
+/** Lends arrays of n entries to matches, which uses them instead of its own as
+ *  long as they are large enough. They must outlive matches, or its next change
+ *  to own arrays. */
 void oj_matches_lend(struct oj_matches *matches, int32_t *join_row,
                      double *measure, int64_t n);
 
-/** Copies the entries to own arrays, where they lie in lent ones. */
+/** If the entries are in lent arrays, copies them to own ones. */
 OJ_MUST_USE oj_status oj_matches_unlend(struct oj_matches *matches,
                                         struct oj_error *err);
 
-/** Makes room for n rows that are listed apart, and sets n_tied. */
+/** Makes room for n tied rows, and sets n_tied. */
 OJ_MUST_USE oj_status oj_matches_reserve_tied(struct oj_matches *matches,
                                               int64_t n, struct oj_error *err);
 
-/** As oj_matches_reserve(), for scattered lists. */
+/** Like oj_matches_reserve(), for scattered lists. */
 OJ_MUST_USE oj_status oj_matches_reserve_scattered(struct oj_matches *matches,
                                                    int64_t n_rows,
                                                    int64_t n_entries,
@@ -104,7 +104,7 @@ OJ_MUST_USE oj_status oj_matches_reserve_scattered(struct oj_matches *matches,
 
 void oj_matches_free(struct oj_matches *matches);
 
-/** First and one-past-last entry of row, in any form. */
+/** First entry of a row, and one past the last, in any form. */
 static inline int64_t oj_matches_first(const struct oj_matches *m, int64_t row)
 {
     if (m->offset != NULL)

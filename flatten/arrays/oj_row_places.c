@@ -62,8 +62,8 @@ void oj_row_places_begin_unmatched(struct oj_row_places *places, int64_t n_rows,
     places->n_rows = n_rows;
 }
 
-/* 1 when a row of the answer gives places; its entries then are first .. end -
- * 1, of which there may be none. */
+/* Returns 1 if a row of the answer becomes output rows; sets its entries first
+ * .. end - 1, which may be none. */
 static inline int row_gives_places(const struct oj_row_places *places,
                                    int64_t row, int64_t *first, int64_t *end)
 {
@@ -77,14 +77,14 @@ static inline int row_gives_places(const struct oj_row_places *places,
                           : how != OJ_HOW_ANTI;
 }
 
-/* 1 when such a row is one place without an entry. */
+/* Returns 1 if such a row becomes a single output row without an entry. */
 static inline int row_is_one_place(const struct oj_row_places *places,
                                    int64_t first, int64_t end)
 {
     return first == end || places->how == OJ_HOW_SEMI;
 }
 
-/* Goes to row at; it gives no place when entry is end_entry afterwards. */
+/* Moves to the next row; it has no place if entry == end_entry afterwards. */
 static void move_to_next_row(struct oj_row_places *places)
 {
     int64_t row = places->at++, first, end;
@@ -104,8 +104,9 @@ static void move_to_next_row(struct oj_row_places *places)
     places->end_entry = end;
 }
 
-/* What 64 bits cannot hold has no FID. Below 0 the feature's first row can be
- * out of range while a later one is not: those are counted from the end. */
+/* Returns OJ_NO_FID if the FID exceeds 64 bits. FIDs below 0 are counted back
+ * from the end of the feature's range, whose beginning may exceed 64 bits
+ * although the FID does not. */
 static int64_t fid_of_pair_rank(int64_t stride, int64_t fid, int32_t rank)
 {
     int64_t n = rank > 0 ? rank - 1 : 0, first;
@@ -122,7 +123,7 @@ static int64_t fid_of_pair_rank(int64_t stride, int64_t fid, int32_t rank)
                : first;
 }
 
-/* Of the current entry, which is then done. */
+/* Describes the current entry and moves to the next one. */
 static void set_place_of_next_entry(struct oj_row_places *places,
                                     struct oj_row_place *place)
 {
@@ -148,7 +149,7 @@ static void set_place_of_next_entry(struct oj_row_places *places,
 int64_t oj_row_places_take(struct oj_row_places *places,
                            struct oj_row_place *out, int64_t n)
 {
-    struct oj_row_places p = *places; /* in registers */
+    struct oj_row_places p = *places; /* a copy in registers */
     int64_t n_taken = 0;
     while (n_taken < n)
     {

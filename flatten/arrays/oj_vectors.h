@@ -1,10 +1,9 @@
-/** Vectors of features, a column beside the geometries: row after row of as
- *  many numbers each.
+/** Vectors of features: a column of n_dimensions numbers per row.
  *
  *   row      0        1        2
- *   value   [a b c    a b c    NaN . .]      2 has no vector: it joins nothing
+ *   value   [a b c    a b c    NaN . .]      row 2 has no vector: no match
  *
- *  No number is larger than OJ_FLAT_MOST, so that no sum of squares overflows.
+ *  No number exceeds OJ_FLAT_MOST, so that sums of squares do not overflow.
  */
 #ifndef OJ_VECTORS_H
 #define OJ_VECTORS_H
@@ -19,7 +18,7 @@ enum
 /** A view: owns nothing. */
 struct oj_vectors
 {
-    int64_t n_dimensions; /**< 1 to OJ_MOST_DIMENSIONS */
+    int64_t n_dimensions; /**< 1 .. OJ_MOST_DIMENSIONS */
     const double *value;  /**< [n_rows * n_dimensions]; NULL: no such column */
 };
 
@@ -29,7 +28,7 @@ static inline const double *oj_vector_at(const struct oj_vectors *vectors,
     return vectors->value + row * vectors->n_dimensions;
 }
 
-/** 1 when the row has a vector. */
+/** Returns 1 if the row has a vector. */
 static inline int oj_vector_is_there(const struct oj_vectors *vectors,
                                      int64_t row)
 {

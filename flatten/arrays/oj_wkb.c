@@ -24,15 +24,17 @@ struct wkb_reader
 {
     const uint8_t *start, *at, *end;
     struct oj_error *err;
-    int is_strict; /* takes only what oj_wkb_is_iso() says; adds nothing */
-    uint32_t dimensions; /* is_strict: of the geometry, 0 to 3 */
+    /* 1: fails for bytes that oj_wkb_is_iso() refuses; adds nothing. */
+    int is_strict;
+    /* With is_strict: dimensions of the geometry, 0 to 3. */
+    uint32_t dimensions;
 };
 
 struct header
 {
-    uint32_t type;    /* enum wkb_type, flags and dimensions taken off */
+    uint32_t type;    /* enum wkb_type, without flags and dimensions */
     int big_endian;   /* of this geometry; its members have their own */
-    size_t ordinates; /* per vertex: 2 to 4 */
+    size_t ordinates; /* numbers per vertex: 2 to 4 */
 };
 
 static oj_status fail_noncanonical_wkb(const struct wkb_reader *in)
@@ -71,8 +73,8 @@ static double get_double(const uint8_t *p, int big_endian)
     return oj_wkb_double(turned);
 }
 
-/* ISO types count dimensions in thousands, extended ones in flags; a type that
- * has both says the same twice. */
+/* ISO types encode dimensions in thousands, extended types in flags; a type may
+ * have both. */
 static oj_status read_header(struct wkb_reader *in, struct header *out)
 {
     uint32_t type, dimensions;
@@ -108,7 +110,8 @@ static oj_status read_header(struct wkb_reader *in, struct header *out)
     }
     if (out->type >= WKB_FIRST_UNSUPPORTED)
         return oj_fail(in->err, OJ_ERR_UNSUPPORTED,
-                       "geometry type %lu (curve, surface or triangle)",
+                       "geometry type %lu (curve, surface or triangle) is not "
+                       "supported; use lines and polygons",
                        (unsigned long)out->type);
     z = (type & EWKB_Z) != 0 || (dimensions & 1) != 0;
     m = (type & EWKB_M) != 0 || (dimensions & 2) != 0;
@@ -116,7 +119,7 @@ static oj_status read_header(struct wkb_reader *in, struct header *out)
     return OJ_OK;
 }
 
-/* A count of things that take at least min_bytes each. */
+/* Reads a count of elements that take at least min_bytes each. */
 static oj_status read_count(struct wkb_reader *in, const struct header *header,
                             size_t min_bytes, uint32_t *count)
 {
@@ -144,7 +147,7 @@ static oj_status append_part_unless_checking(struct wkb_reader *in,
     return in->is_strict ? OJ_OK : oj_flat_buf_part(buf, kind, in->err);
 }
 
-/* n vertices, known to be there. */
+/* Adds n vertices; their bytes have been checked. */
 static oj_status read_vertices(struct wkb_reader *in,
                                const struct header *header, uint32_t n,
                                struct oj_flat_buf *buf)
@@ -181,7 +184,8 @@ static oj_status read_point(struct wkb_reader *in, const struct header *header,
 {
     if (bytes_left(in) < header->ordinates * 8)
         return fail_short(in);
-    /* An empty point is NaN NaN, of which there are many. */
+    /* An empty point is written as NaN NaN. NaN has many bit patterns, so OGR
+     * might not write these bytes again. */
     if (in->is_strict &&
         (isnan(oj_wkb_double(in->at)) || isnan(oj_wkb_double(in->at + 8))))
         return fail_noncanonical_wkb(in);
@@ -213,7 +217,7 @@ static oj_status read_polygon(struct wkb_reader *in,
     return OJ_OK;
 }
 
-/* The type that members of a multi-geometry must have; 0: any. */
+/* Returns the type that members of a multi-geometry must have; 0: any. */
 static uint32_t member_type(uint32_t type)
 {
     return type == WKB_COLLECTION ? 0 : type - WKB_MULTIPOINT + WKB_POINT;
@@ -246,7 +250,7 @@ static oj_status read_geometry(struct wkb_reader *in, struct oj_flat_buf *buf,
         return oj_fail(in->err, OJ_ERR_DATA,
                        "WKB collections are nested more than %d deep",
                        OJ_WKB_MAX_DEPTH);
-    /* The shortest member is a header and a count: 9 bytes. */
+    /* The shortest member has a header and a count: 9 bytes. */
     OJ_TRY(read_count(in, &header, 9, &n));
     if (n == 0 && depth > 0) /* counts as an empty member */
         return oj_flat_buf_part(buf, OJ_PART_POINT, in->err);
@@ -279,7 +283,7 @@ int oj_wkb_is_iso(const uint8_t *wkb, size_t n)
            (read_geometry(&in, NULL, 0, 0) == OJ_OK && in.at == in.end);
 }
 
-/* n of them, of so many ordinates. */
+/* Skips n vertices of n_ordinates numbers each and extends the box by them. */
 static void skip_and_box_vertices(struct oj_wkb_walk *walk, int64_t n,
                                   int n_ordinates, int has_z)
 {
@@ -388,7 +392,7 @@ oj_status oj_wkb_add(struct oj_flat_buf *buf, int64_t fid, const uint8_t *wkb,
 enum
 {
     HEAD = 5,   /* byte order and type */
-    COUNTED = 9 /* and a count */
+    COUNTED = 9 /* byte order, type and count */
 };
 
 static uint8_t *put_u32(uint8_t *at, uint32_t value)
@@ -452,7 +456,7 @@ static uint8_t *write_part_as_wkb(uint8_t *at, const struct oj_flat *flat,
     return at;
 }
 
-/* The type of a geometry that holds several parts. */
+/* Returns the type of a geometry that consists of several parts. */
 static uint32_t multi_type_of_parts(const struct oj_flat *flat, int64_t first,
                                     int64_t end)
 {

@@ -1,12 +1,9 @@
-/** Well-known binary -> flat layer, and back.
- *
- *  One parser for what OGR, GeoPackage and PostGIS write: ISO types (Z 1000, M
- *  2000, ZM 3000), the extended flags (Z 0x80000000, M 0x40000000, SRID
- *  0x20000000; OGR's old 2.5-D is the first), both byte orders, also mixed.
- *  Only x and y are kept. The bytes are not trusted: every length is checked
- *  before it is used, and nothing is allocated for more coordinates than the
- *  bytes can hold.
- */
+/** Well-known binary -> flat layer, and back. One parser for the WKB of OGR,
+ *  GeoPackage and PostGIS: ISO types (Z 1000, M 2000, ZM 3000), extended flags
+ *  (Z 0x80000000, M 0x40000000, SRID 0x20000000; OGR's old 2.5-D is the first),
+ *  both byte orders, also mixed. Only x and y are kept. The bytes are not
+ *  trusted: every length is checked before use, and memory is never allocated
+ *  for more coordinates than the bytes can hold. */
 #ifndef OJ_WKB_H
 #define OJ_WKB_H
 
@@ -15,51 +12,52 @@
 #include <math.h>
 #include <string.h>
 
-/** Collections inside collections deeper than this are refused. */
+/** Maximum depth of collections in collections; deeper ones are refused. */
 #define OJ_WKB_MAX_DEPTH 32
 
-/** Adds one feature: the geometry in wkb[0..n-1], all of it. A multipoint
- * of one point is taken as a point (short form). OJ_ERR_DATA when the bytes
- * are broken, OJ_ERR_UNSUPPORTED for curves, surfaces and triangles (types
- * 8 to 17), which somebody has to turn into lines and polygons first. On
- * failure buf has the features it had. O(n). */
+/** Adds one feature, the geometry in wkb[0 .. n - 1], which must be complete. A
+ *  multipoint with one point becomes a point (short form). OJ_ERR_DATA: invalid
+ *  bytes. OJ_ERR_UNSUPPORTED: curves, surfaces and triangles (types 8 to 17),
+ *  which the caller has to turn into lines and polygons. On failure buf is
+ *  unchanged. O(n). */
 OJ_MUST_USE oj_status oj_wkb_add(struct oj_flat_buf *buf, int64_t fid,
                                  const uint8_t *wkb, size_t n,
                                  struct oj_error *err);
 
-/** The parts of wkb only, between oj_flat_buf_begin() and
- * oj_flat_buf_end(); may be called several times for one feature. On
- * failure the caller drops the feature. */
+/** Adds only the parts of wkb, between oj_flat_buf_begin() and
+ *  oj_flat_buf_end(); may be called several times per feature. On failure the
+ *  caller drops the feature. */
 OJ_MUST_USE oj_status oj_wkb_add_parts(struct oj_flat_buf *buf,
                                        const uint8_t *wkb, size_t n,
                                        struct oj_error *err);
 
-/** 1 when OGR would write these bytes again after it has read them: ISO types,
- *  little-endian throughout, members of one dimension, no curve or surface,
- *  nothing empty, and nothing but the geometry. The bytes are not trusted. */
+/** Returns 1 if OGR would write the very same bytes after reading them: ISO
+ *  types, little-endian, members of one dimension, no curve or surface, no
+ *  empty part, no trailing bytes. The bytes are not trusted. */
 int oj_wkb_is_iso(const uint8_t *wkb, size_t n);
 
-/** A way through geometries of ISO WKB, little-endian and whole, as OGR and
- *  oj_wkb_write() write them: all types. */
+/** A walk over geometries in valid, little-endian ISO WKB of any type, as OGR
+ *  and oj_wkb_write() write it. */
 struct oj_wkb_walk
 {
-    const uint8_t *at;    /**< of the next geometry */
-    int64_t n_vertices;   /**< so far; empty points have none */
-    int64_t n_geometries; /**< so far, members and what has them */
-    int has_curves;       /**< 1: one is a curve, a surface or a triangle */
+    const uint8_t *at;    /**< the next geometry */
+    int64_t n_vertices;   /**< vertices so far; empty points have none */
+    int64_t n_geometries; /**< geometries so far, including members */
+    int has_curves;       /**< 1: there was a curve, a surface or a triangle */
 
-    /** NULL, or least and greatest x, y and z so far; doubt is then NaN where a
-     *  coordinate is not finite. */
+    /** NULL, or minimum and maximum x, y and z so far; doubt is NaN if a
+     *  coordinate was not finite. */
     double *box;
     double doubt;
 };
 
-/** Goes behind a geometry. O(1) for each run of vertices without a box. */
+/** Moves behind a geometry. O(1) per run of vertices without a box. */
 void oj_wkb_pass(struct oj_wkb_walk *walk);
 
-/** Bytes of a feature as ISO WKB; 0: it has no parts. One part gives a point, a
- *  line string or a polygon, or with multi its multi type; several of one kind
- *  give that, of several kinds a collection. */
+/** Returns the bytes of a feature as ISO WKB; 0: it has no parts. One part is
+ *  written as a point, line string or polygon, with multi as a multi type of
+ *  one member; several parts as a multi type if they are of one kind, else as a
+ *  collection. */
 int64_t oj_wkb_size(const struct oj_flat *flat, int64_t feature, int multi);
 
 /** Writes these bytes, little-endian. */
@@ -68,8 +66,8 @@ void oj_wkb_write(const struct oj_flat *flat, int64_t feature, int multi,
 
 #define OJ_WKB_POINT_BYTES 21
 
-/** Where x starts if wkb is one plain point with n bytes of the length its
- * type asks for, little-endian, 2-D; NULL for anything else. */
+/** Returns the address of x if wkb is a plain 2-D point, little-endian and of
+ *  the right length n; else NULL. */
 static inline const uint8_t *oj_wkb_plain_point(const uint8_t *wkb, size_t n)
 {
     static const uint8_t head[5] = {1, 1};
@@ -78,7 +76,7 @@ static inline const uint8_t *oj_wkb_plain_point(const uint8_t *wkb, size_t n)
                : NULL;
 }
 
-/** The little-endian double at bytes. */
+/** Reads a little-endian double. */
 static inline double oj_wkb_double(const uint8_t *bytes)
 {
     union
@@ -93,7 +91,7 @@ static inline double oj_wkb_double(const uint8_t *bytes)
     return u.value;
 }
 
-/** oj_wkb_plain_point() of one that is not empty. */
+/** Like oj_wkb_plain_point(), NULL for an empty point. */
 static inline const uint8_t *oj_wkb_iso_point(const uint8_t *wkb, size_t n)
 {
     const uint8_t *point = oj_wkb_plain_point(wkb, n);

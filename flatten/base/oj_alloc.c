@@ -7,10 +7,10 @@
 
 #define OJ_ALIGNMENT 64
 
-/* Arrays of two of them and more ask for huge pages, for what fills them: their
- * first use otherwise costs a page fault every 4 KB, a fifth of the time of a
- * join in memory.  With those of one page, columns of batches, a virtual
- * machine that gave pages back to its host takes longer. */
+/* Arrays of two huge pages and more ask the kernel for huge pages: their first
+ * use otherwise costs a page fault every 4 KB, a fifth of the time of a join in
+ * memory. Arrays of one huge page (columns of batches) do not: a virtual
+ * machine that has given memory back to its host would take longer. */
 #define HUGE_PAGE ((size_t)2 << 20)
 
 static atomic_llong n_allocations;
@@ -30,7 +30,7 @@ static int is_test_failure_due(void)
     return at > 0 && n >= at;
 }
 
-/* Bytes of n elements, rounded up to the alignment; 0 when that overflows. */
+/* Returns n * size bytes, rounded up to the alignment; 0 on overflow. */
 static size_t aligned_size_or_0_on_overflow(int64_t n, size_t size)
 {
     size_t bytes;
@@ -85,7 +85,9 @@ oj_status oj_reserve(void *array_pointer, int64_t n_used, int64_t n_needed,
     grown = oj_malloc(n, size);
     if (grown == NULL)
         return oj_fail_nomem(err, n, size);
-    if (array != NULL && n_used > 0) /* offsets count a first one */
+    /* n_used may count the first entry of an offset array that does not exist
+     * yet */
+    if (array != NULL && n_used > 0)
         memcpy(grown, array, (size_t)n_used * size);
     oj_free(array);
     memcpy(array_pointer, &grown, sizeof grown);

@@ -1,6 +1,5 @@
-/** The only malloc of the project: counts times sizes are checked for overflow,
- *  arrays start on a cache line, and the tests can make the n-th call fail.
- */
+/** The only malloc of the project. Sizes are checked for overflow, arrays start
+ *  on a cache line, and tests can make the n-th allocation fail. */
 #ifndef OJ_ALLOC_H
 #define OJ_ALLOC_H
 
@@ -13,15 +12,15 @@
 extern "C" {
 #endif
 
-/** Uninitialised array of n elements of size bytes, 64-byte aligned.
- *  n == 0 gives a valid pointer.  NULL when out of memory, n < 0 or overflow.
- *  Free with oj_free(). */
+/** Allocates an uninitialised array of n elements of size bytes, 64-byte
+ *  aligned. n == 0 gives a valid pointer. NULL if memory is missing, n < 0 or
+ *  the size overflows. Free it with oj_free(). */
 void *oj_malloc(int64_t n, size_t size);
 
-/** An array like oj_malloc()'s, of zeros. */
+/** Like oj_malloc(), with zeroed elements. */
 void *oj_calloc(int64_t n, size_t size);
 
-/** Accepts NULL. */
+/** Frees an array; accepts NULL. */
 void oj_free(void *array);
 
 /** Makes *array (elements of size bytes, n_used in use, *capacity allocated)
@@ -31,20 +30,19 @@ OJ_MUST_USE oj_status oj_reserve(void *array_pointer, int64_t n_used,
                                  int64_t n_needed, int64_t *capacity,
                                  size_t size, struct oj_error *err);
 
-/** oj_reserve() of an array of its own type, from a function that returns a
- *  status: returns it when there is no memory. */
+/** oj_reserve() for an array of any type; on failure it returns the status from
+ *  the enclosing function. */
 #define OJ_ROOM(array, n_used, n_needed, capacity, err)                        \
     OJ_TRY(oj_reserve(&(array), (n_used), (n_needed), &(capacity),             \
                       sizeof *(array), (err)))
 
 /** Tests only: the n-th allocation from now on (1 = the next) and all after it
  *  fail; 0 switches this off. Process-wide. Returns the number of allocations
- *  counted since the last call. The emulated CUDA module shows its own. */
+ *  since the last call. The emulated CUDA module exports its own copy. */
 OJ_EXPORT int64_t oj_alloc_fail_at(int64_t n);
 
-/** Allocates an array and returns OJ_ERR_NOMEM from the enclosing function
- *  when that fails.  For functions that own nothing yet; others test for NULL
- *  themselves. */
+/** Allocates an array; on failure it returns OJ_ERR_NOMEM from the enclosing
+ *  function. Use it only where the function owns nothing yet. */
 #define OJ_NEW(pointer, n, err)                                                \
     do                                                                         \
     {                                                                          \
@@ -53,7 +51,7 @@ OJ_EXPORT int64_t oj_alloc_fail_at(int64_t n);
             return oj_fail_nomem((err), (n), sizeof *(pointer));               \
     } while (0)
 
-/** OJ_NEW() of an array of zeros. */
+/** Like OJ_NEW(), with zeroed elements. */
 #define OJ_NEW_ZEROED(pointer, n, err)                                         \
     do                                                                         \
     {                                                                          \
@@ -62,8 +60,8 @@ OJ_EXPORT int64_t oj_alloc_fail_at(int64_t n);
             return oj_fail_nomem((err), (n), sizeof *(pointer));               \
     } while (0)
 
-/** OJ_ERR_NOMEM, with the megabytes of n elements of size bytes and what a user
- *  can do. */
+/** Returns OJ_ERR_NOMEM; the message has the megabytes of n elements of size
+ *  bytes and advice for the user. */
 oj_status oj_fail_nomem(struct oj_error *err, int64_t n, size_t size);
 
 #ifdef __cplusplus

@@ -1,10 +1,10 @@
-/** Wall time, for what is told of how long things took. */
+/** Wall-clock time, for durations in summaries and logs. */
 #ifndef OJ_CLOCK_H
 #define OJ_CLOCK_H
 
 #include <time.h>
 
-/** Seconds since some fixed moment; never goes backwards. */
+/** Returns the seconds since some fixed moment; monotonic. */
 static inline double oj_clock_seconds(void)
 {
     struct timespec t;

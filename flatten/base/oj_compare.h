@@ -1,12 +1,11 @@
 /** Comparison functions for qsort() and bsearch(): ascending numbers, or
- * structs by the number that they begin with.
- */
+ *  structs by their first member, a number. */
 #ifndef OJ_COMPARE_H
 #define OJ_COMPARE_H
 
 #include <stdint.h>
 
-/** None of them NaN. */
+/** Neither number may be NaN. */
 static inline int oj_compare_doubles(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;

@@ -25,7 +25,7 @@ int oj_folder_each(int folder,
                    int (*visit)(int folder, const char *name, void *user),
                    void *user)
 {
-    /* A descriptor of its own: the place in the folder belongs to it. */
+    /* A new descriptor: its reading position is independent of folder's. */
     int file = oj_folder_open(folder, "."), result = 0;
     DIR *names = file >= 0 ? fdopendir(file) : NULL;
     const struct dirent *entry;
@@ -77,8 +77,8 @@ static int remove_name(int folder, const char *name, void *user)
     return 0;
 }
 
-/* Names may be left out while others are removed, so it is read again until
- * nothing more can be removed. */
+/* Reads the names again until nothing more can be removed: reading may miss
+ * names while others are removed. */
 int oj_folder_clear(int folder, const char *last)
 {
     struct clearing clearing = {last, 0, 0};
@@ -96,8 +96,8 @@ int oj_folder_clear(int folder, const char *last)
     return clearing.first_errno == 0 ? 0 : -1;
 }
 
-/* ---- to the disk ----------------------------------------------------------
- */
+/* ---- writing to disk
+ * ------------------------------------------------------ */
 
 int oj_folder_sync(int folder)
 {

@@ -1,14 +1,12 @@
-/** A step of a hash of numbers, one after another.  For numbers that are
- *  compared afterwards, or whose change is to be noticed; not against people
- *  who choose them. */
+/** A step of a hash over numbers. For hash tables, where equal hashes are
+ *  followed by a comparison, and to detect changes; not against adversaries. */
 #ifndef OJ_HASH_MIX_H
 #define OJ_HASH_MIX_H
 
 #include <stdint.h>
 #include <string.h>
 
-/** The hash of what hash is of and then of 8 bytes, those of an integer or of a
- *  double. */
+/** Extends a hash by 8 bytes, those of an integer or of a double. */
 static inline uint64_t oj_hash_mix(uint64_t hash, const void *number)
 {
     uint64_t bits;

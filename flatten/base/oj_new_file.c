@@ -29,7 +29,7 @@ int oj_new_file_create(int folder, const char *name, unsigned mode)
                   (mode_t)mode);
 }
 
-/* 0, or -1 with errno. */
+/* Returns 0, or -1 with errno. */
 static int put_random_letters(char letters[N_LETTERS])
 {
     static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz"

@@ -1,28 +1,31 @@
-/** Creation of files.  Every file that the product opens for writing under a
- * new name is created here: a name that is taken is an error and no link is
- *  followed, so that nothing that another user has put under the name is
- *  opened, cut or written. */
+/** Creates files. Every file that the product opens for writing under a new
+ *  name is created here: if the name exists, that is an error, and no link is
+ *  followed. So the product never opens, truncates or writes a file that
+ *  another user has put under the name. */
 #ifndef OJ_NEW_FILE_H
 #define OJ_NEW_FILE_H
 
 #include <stddef.h>
 #include <stdio.h>
 
-/** A new empty file, open for reading and writing and closed on exec.
+/** Creates an empty file, open for reading and writing, closed on exec.
  *
- *  folder   descriptor that a relative name starts from, or AT_FDCWD
+ *  folder   descriptor to which a relative name refers, or AT_FDCWD
  *  mode     permissions, less the umask
  *
- *  Returns its descriptor, or -1 with errno; EEXIST where anything, a link
- *  included, has the name. */
+ *  Returns its descriptor, or -1 with errno; EEXIST if the name exists, also as
+ *  a link.
+ */
 int oj_new_file_create(int folder, const char *name, unsigned mode);
 
-/** A new file as above in a folder given by n letters of its path, named
- *  .ogrjoin- and random letters, which others cannot guess.
+/** Like oj_new_file_create(), in the folder given by the first n bytes of
+ *  folder. The name is .ogrjoin- and random letters, which other users cannot
+ *  guess.
  *
- *  path     of size bytes: receives the path of the file
+ *  path     [size] receives the path of the file
  *
- *  Returns its descriptor, or -1 with errno. */
+ *  Returns its descriptor, or -1 with errno.
+ */
 int oj_new_file_create_unpredictable(const char *folder, size_t n,
                                      unsigned mode, char *path, size_t size);
 

@@ -1,22 +1,24 @@
-/** Numbers in texts, written as in C whatever the locale. */
+/** Numbers in texts, in the notation of C, independent of the locale. */
 #ifndef OJ_NUMBER_H
 #define OJ_NUMBER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/** As strtod(), with a point in any locale. */
+/** Like strtod(), with a decimal point in any locale. */
 double oj_number_read(const char *text, char **end);
 
-/** Writes number with up to so many digits, as printf's %g; returns the length
- *  of text [size], which is zero-terminated and long enough for it. */
+/** Writes number with up to `digits` digits, like printf's %g; returns the
+ *  length. text [size] must be large enough; it is zero-terminated. */
 int oj_number_write(double number, int digits, char *text, size_t size);
 
-/** The number that n bytes of text are, blanks around it aside; NaN: none. */
+/** Parses n bytes as a number, ignoring white space around it; NaN if they are
+ *  none. */
 double oj_text_number(const char *text, int64_t n);
 
-/** The numbers of a list, "[1, 2.5]"; what is no list is one number.  Returns
- *  how many; of more than most, which is 1 or more, the first ones are read. */
+/** Parses a list of numbers, "[1, 2.5]"; any other text is parsed as one
+ *  number. Returns how many numbers it has; writes at most `most` (>= 1) of
+ *  them. */
 int64_t oj_text_numbers(const char *text, int64_t n, int64_t most, double *out);
 
 #endif

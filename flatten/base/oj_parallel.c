@@ -1,4 +1,4 @@
-/* sched_getaffinity and CPU_COUNT are GNU's */
+/* for sched_getaffinity and CPU_COUNT */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -144,7 +144,7 @@ struct fallible_loop
     oj_status (*body)(int64_t, int, void *, struct oj_error *);
     void *user;
     atomic_int status;
-    struct oj_error *err; /* written by the thread that sets status */
+    struct oj_error *err; /* written only by the thread that sets status */
 };
 
 static void run_body_until_error(int64_t task, int thread, void *user)

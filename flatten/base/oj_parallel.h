@@ -6,22 +6,21 @@
 
 #include <stdint.h>
 
-/** Processors this process may use; at least 1. */
+/** Returns the number of processors that this process may use; at least 1. */
 int oj_cpu_count(void);
 
-/** Runs body(task, thread, user) for every task 0 <= task < n_tasks, taken in
- *  ascending order by n_threads threads, the calling one included; thread is
- *  below n_threads.  Threads that cannot be started are done without.  Results
+/** Runs body(task, thread, user) for every task 0 <= task < n_tasks. n_threads
+ *  threads, including the calling one, take tasks in ascending order; 0 <=
+ *  thread < n_threads. If threads cannot be started, fewer are used. Results
  *  must not depend on which thread takes which task. */
 void oj_parallel_for(int n_threads, int64_t n_tasks,
                      void (*body)(int64_t task, int thread, void *user),
                      void *user);
 
-/** Runs a body that can fail for every task; a thread that is done with it
- * calls end(task, thread, status, user, err) before its next task: one after
- * another, in the order of the tasks. status, err: those of body. The first end
- * that does not return OJ_OK is the last one; its status and error are given.
- */
+/** Runs body, which can fail, for every task. A thread that has finished a task
+ *  calls end(task, thread, status, user, err) before its next task; calls of
+ *  end are serialised in task order. status, err: result of body. No end is
+ *  called after one that fails; its status and error are returned. */
 OJ_MUST_USE oj_status oj_parallel_in_order(
     int n_threads, int64_t n_tasks,
     oj_status (*body)(int64_t task, int thread, void *user,
@@ -30,15 +29,15 @@ OJ_MUST_USE oj_status oj_parallel_in_order(
                      struct oj_error *err),
     void *user, struct oj_error *err);
 
-/** Runs body for all of 0 <= i < n in the same way, in slices first <= i < end
- *  of at_once that begin at its multiples. */
+/** Runs body for slices [first, end) of 0 <= i < n in parallel, as
+ *  oj_parallel_for() does; each begins at a multiple of at_once. */
 void oj_parallel_slices(int n_threads, int64_t n, int64_t at_once,
                         void (*body)(int64_t first, int64_t end, void *user),
                         void *user);
 
-/** Runs body for 0 <= i < n in the same way, at_once of them in a row on one
- *  thread, where body can fail: after an error, which is then in err, no
- *  further one is begun.  Of several errors the first in time counts. */
+/** Runs body, which can fail, for 0 <= i < n in parallel, in runs of at_once on
+ *  one thread. After a failure no further one is begun; the status and error of
+ *  the first failure (in time) are returned. */
 OJ_MUST_USE oj_status oj_parallel_try(int n_threads, int64_t n, int64_t at_once,
                                       oj_status (*body)(int64_t i, int thread,
                                                         void *user,

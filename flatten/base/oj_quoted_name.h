@@ -1,14 +1,14 @@
-/** A name in quotes, as options hold it where it has letters that mean
- * something there: "a=b", 'x, y', "say ""x""". */
+/** Quoted names in options, for names with characters that have a meaning
+ *  there: "a=b", 'x, y', "say ""x""". */
 #ifndef OJ_QUOTED_NAME_H
 #define OJ_QUOTED_NAME_H
 
 #include <stddef.h>
 
-/** Copies what stands in the quotes at *at, ' or ", to *to, and an end behind
- *  it; inside, a quote is doubled to stand for itself.  *at is then behind the
- *  closing quote, *to behind the end: no more letters than were read. 0: the
- *  quote is not closed.  to NULL: only passes over it. */
+/** Copies the name in the quotes at *at (' or ") to *to, zero-terminated; a
+ *  doubled quote stands for one. Moves *at behind the closing quote and *to
+ *  behind the terminator; writes no more bytes than it reads. Returns 0 if the
+ *  quote is not closed. to NULL: only skips the name. */
 static inline int oj_quoted_name_read(const char **at, char **to)
 {
     const char quote = *(*at)++;

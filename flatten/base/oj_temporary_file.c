@@ -21,8 +21,8 @@ static oj_status fail_file(const char *what, struct oj_error *err)
                    what, strerror(errno));
 }
 
-/* The descriptor of a file without a name in a folder, n letters of text, or
- * -1. */
+/* Returns the descriptor of a file without a name in the folder given by n
+ * bytes, or -1. */
 static int open_unlinked_in(const char *folder, size_t n)
 {
     char path[PATH_SIZE];
@@ -33,7 +33,7 @@ static int open_unlinked_in(const char *folder, size_t n)
     return file;
 }
 
-/* In the folder that path is in. */
+/* Like open_unlinked_in(), in the folder that contains path. */
 static int open_unlinked_beside(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -87,7 +87,7 @@ int oj_read_at(int descriptor, int64_t at, void *bytes, int64_t n)
         if (read < 0 && errno == EINTR)
             continue;
         if (read == 0)
-            errno = ENODATA; /* it ends early */
+            errno = ENODATA; /* the file ends before */
         if (read <= 0)
             return -1;
         to += read;

@@ -1,13 +1,13 @@
-/** Waits that end after some time, for threads that look at a flag meanwhile.
- *  They go by the monotonic clock: when an administrator or a time server sets
- *  the clock of the machine, no wait becomes longer. */
+/** Waits with a time limit, for threads that check a flag in between. They use
+ *  the monotonic clock: a change of the system time does not lengthen a
+ *  wait. */
 #ifndef OJ_TIMED_WAIT_H
 #define OJ_TIMED_WAIT_H
 
 #include <pthread.h>
 #include <time.h>
 
-/** Makes a condition for oj_timed_wait().  1, or 0 when it cannot be made;
+/** Initialises a condition for oj_timed_wait(). Returns 1, or 0 on failure;
  *  pthread_cond_destroy() frees it. */
 static inline int oj_timed_wait_init(pthread_cond_t *condition)
 {
@@ -21,11 +21,12 @@ static inline int oj_timed_wait_init(pthread_cond_t *condition)
     return is_made;
 }
 
-/** How often threads that wait look at their cancel flag, in ms. */
+/** Time between two checks of the cancel flag by a waiting thread, in ms. */
 #define OJ_LOOK_MS 50
 
-/** Waits for the condition, ms (below 1000) at most; mutex is locked.  0 when
- *  it was signalled, or for no reason, as pthread_cond_wait() does. */
+/** Waits for the condition, at most ms (below 1000) milliseconds; mutex must be
+ *  locked. Returns 0 if it was signalled, or spuriously like
+ *  pthread_cond_wait(). */
 static inline int oj_timed_wait(pthread_cond_t *condition,
                                 pthread_mutex_t *mutex, int ms)
 {
@@ -40,7 +41,7 @@ static inline int oj_timed_wait(pthread_cond_t *condition,
     return pthread_cond_timedwait(condition, mutex, &until);
 }
 
-/** Waits for the condition, or until it is time to look at a cancel flag. */
+/** Waits for the condition, at most until the next check of a cancel flag. */
 static inline void oj_wait_or_look(pthread_cond_t *condition,
                                    pthread_mutex_t *mutex)
 {

@@ -6,11 +6,11 @@
 
 enum
 {
-    VECTOR = 32, /* bytes that are looked at together */
-    BLOCK = 64,  /* and until the next decision */
-    BEFORE = 3,  /* before the first one, which decide about it */
-    /* Behind one with a code point of three bytes blocks are expected to have
-     * one, too, so many of them. */
+    VECTOR = 32, /* bytes per vector */
+    BLOCK = 64,  /* bytes per check */
+    BEFORE = 3,  /* bytes before a vector on which its check depends */
+    /* Blocks that are checked for three-byte code points after a block that has
+     * one: neighbours are usually alike. */
     BLOCKS_ALIKE = 8
 };
 
@@ -40,25 +40,27 @@ int oj_utf8_is_ascii(const char *bytes, int64_t n)
     return (high | high_bits(bytes + n - 8)) == 0;
 }
 
-/* In one vector register, or two, of any processor (GCC and Clang). A
- * comparison gives -1 for each byte where it holds. Vectors are handed on by
- * their place: by value a call would depend on the instruction set. */
+/* A vector of bytes in one or two registers of any processor (GCC and Clang). A
+ * comparison gives -1 for each byte where it holds. Vectors are passed by
+ * pointer: passed by value, the call would depend on the instruction set. */
 typedef unsigned char bytes32 __attribute__((vector_size(VECTOR)));
 typedef signed char signed32 __attribute__((vector_size(VECTOR)));
 
 #define LOAD(v, s) memcpy(&(v), (s), sizeof(v))
 
-/* Sets the first bits of bytes that are wrong, or may be, in the vector at s.
- * s[-3] to s[-1] are there. */
+/* Sets the top bit of each byte of *found whose byte in the vector at s is
+ * wrong, or may be. s[-3] .. s[-1] must be readable. */
 typedef void find_bytes(const unsigned char *s, signed32 *found);
 
-/* A byte is wrong that is a tail where the three before it ask for none, or
- * none where they ask for one:
+/* A byte is wrong if it is a tail byte although the three bytes before it do
+ * not demand one, or is none although they do:
  *
  *   C0..DF, E0..EF, F0..FF    are followed by 1, 2 or 3 bytes 80..BF
  *
- * and where the byte before never occurs (C0, C1, F5..FF) or bounds this one:
- * E0 A0..BF, ED 80..9F, F0 90..BF, F4 80..8F. */
+ * or if the byte before never occurs (C0, C1, F5..FF) or limits this one:
+ *
+ *   E0 A0..BF, ED 80..9F, F0 90..BF, F4 80..8F
+ */
 OJ_INLINE void find_bad_bytes(const unsigned char *s, signed32 *found)
 {
     bytes32 c, before, second, third;
@@ -76,9 +78,9 @@ OJ_INLINE void find_bad_bytes(const unsigned char *s, signed32 *found)
               ((signed32)(before == 0xF4) & (signed32)(c > 0x8F));
 }
 
-/* A third of the work, where every code point takes one or two bytes, as in
- * most texts of most languages: bytes behind C2..DF have to be tails, and no
- * others; the bytes before may be ASCII, C2..DF and tails. */
+/* For texts whose code points have one or two bytes, as in most languages; a
+ * third of the work. Tail bytes must follow C2..DF, and nothing else; bytes
+ * before may be ASCII, C2..DF and tail bytes. */
 OJ_INLINE void find_bytes_beyond_two(const unsigned char *s, signed32 *found)
 {
     bytes32 c, before;
@@ -90,8 +92,8 @@ OJ_INLINE void find_bytes_beyond_two(const unsigned char *s, signed32 *found)
               ((signed32)before & ~(begins | ((signed32)before < -64)));
 }
 
-/* Half the work, where every code point takes up to three bytes: also bytes
- * behind E0 and ED, which bound them, may be wrong. */
+/* For texts whose code points have up to three bytes; half the work. Bytes
+ * after E0 and ED, which limit them, also count as possibly wrong. */
 OJ_INLINE void find_bytes_beyond_three(const unsigned char *s, signed32 *found)
 {
     bytes32 c, before, second;
@@ -115,7 +117,7 @@ OJ_INLINE int is_any_found(const signed32 *found)
     return (all & FIRST_BITS) != 0;
 }
 
-/* Blocks from at on until one does not pass; its place. */
+/* Checks blocks from `at` on; returns the start of the first one that fails. */
 OJ_INLINE int64_t pass_blocks(const unsigned char *s, int64_t n, int64_t at,
                               find_bytes find)
 {
@@ -130,8 +132,8 @@ OJ_INLINE int64_t pass_blocks(const unsigned char *s, int64_t n, int64_t at,
     return at;
 }
 
-/* The faster checks do not see what a longer code point before asks of these
- * bytes. */
+/* The faster checks ignore code points of three or four bytes that begin before
+ * the block: such blocks are left to the next check. */
 OJ_CLONES static int64_t pass_blocks_up_to_two(const unsigned char *s,
                                                int64_t n, int64_t at)
 {
@@ -154,8 +156,8 @@ OJ_CLONES static int64_t pass_blocks_exactly(const unsigned char *s, int64_t n,
     return pass_blocks(s, n, at, find_bad_bytes);
 }
 
-/* Blocks from at on that are valid: by the fastest check, some by the next one
- * where that does not do, and single ones exactly. */
+/* Passes valid blocks from `at` on: by the fastest check; where it fails, some
+ * blocks by the next one; where that fails, one block exactly. */
 static int64_t pass_valid_blocks(const unsigned char *s, int64_t n, int64_t at)
 {
     int64_t from, end;
@@ -171,7 +173,7 @@ static int64_t pass_valid_blocks(const unsigned char *s, int64_t n, int64_t at)
     return at;
 }
 
-/* The last bytes, from at on, of n: some of them twice. */
+/* Checks the bytes from `at` on, n - at < BLOCK; some of them twice. */
 OJ_CLONES static int is_end_valid(const unsigned char *s, int64_t n, int64_t at)
 {
     signed32 found = {0};
@@ -181,7 +183,8 @@ OJ_CLONES static int is_end_valid(const unsigned char *s, int64_t n, int64_t at)
     return !is_any_found(&found);
 }
 
-/* Code points that begin before end; *at: where the next one does. */
+/* Returns 1 if the code points that begin before end are valid; *at: where the
+ * next one begins. */
 static int are_code_points(const unsigned char *s, int64_t n, int64_t end,
                            int64_t *at)
 {
@@ -196,7 +199,7 @@ static int are_code_points(const unsigned char *s, int64_t n, int64_t end,
     return 1;
 }
 
-/* The bytes behind the last one would be asked to follow. */
+/* Returns 1 if the last code point is cut off. */
 static int ends_within_code_point(const unsigned char *s, int64_t n)
 {
     return s[n - 1] >= 0xC0 || s[n - 2] >= 0xE0 || s[n - 3] >= 0xF0;

@@ -1,12 +1,12 @@
-/** UTF-8 as RFC 3629 has it: no sequence that is longer than needed, no half of
- *  a surrogate pair, nothing beyond U+10FFFF. */
+/** UTF-8 as defined by RFC 3629: no overlong sequences, no surrogates, no code
+ *  points above U+10FFFF. */
 #ifndef OJ_UTF8_H
 #define OJ_UTF8_H
 
 #include <stdint.h>
 
-/** Bytes of the code point that begins at s, of n > 0 more bytes; 0: none does,
- *  and *code is as it was. */
+/** Returns the number of bytes of the code point at s, of which n > 0 bytes are
+ *  readable; 0 if they are invalid: *code is then unchanged. */
 static inline int oj_utf8_decode(const unsigned char *s, int64_t n,
                                  uint32_t *code)
 {
@@ -32,13 +32,12 @@ static inline int oj_utf8_decode(const unsigned char *s, int64_t n,
     return length;
 }
 
-/** 1 when none of n bytes is beyond ASCII. */
+/** Returns 1 if all n bytes are ASCII. */
 int oj_utf8_is_ascii(const char *bytes, int64_t n);
 
-/** 1 when n bytes are whole code points.  Blocks of bytes are looked at by
- *  vector instructions, since every text that is read comes by here: with AVX2
- *  half an instruction a byte where code points take one or two bytes, one
- *  where they take three. */
+/** Returns 1 if n bytes are valid UTF-8. All texts that are read are checked,
+ *  so it uses vector instructions: with AVX2, half an instruction per byte if
+ *  code points have one or two bytes, one if they have three. */
 int oj_utf8_is_valid(const char *bytes, int64_t n);
 
 #endif

@@ -1,11 +1,12 @@
-/** Lists of words in one text, as "a|b|c". */
+/** Lists of words in one string: "a|b|c". */
 #ifndef OJ_WORD_LIST_H
 #define OJ_WORD_LIST_H
 
 #include <string.h>
 #include <strings.h>
 
-/** The place of word, without case, in a list; -1: it is none of them. */
+/** Returns the position of word in a list, ignoring case; -1 if it is not in
+ *  it. */
 static inline int oj_words_find(const char *list, const char *word)
 {
     size_t n = strlen(word);
@@ -21,7 +22,7 @@ static inline int oj_words_find(const char *list, const char *word)
     }
 }
 
-/** Word number i of a list, *n letters; NULL past its end. */
+/** Returns word i of a list, of *n bytes; NULL past its end. */
 static inline const char *oj_words_at(const char *list, int i, int *n)
 {
     for (; i > 0; i--)

@@ -1,15 +1,14 @@
-/** Reading flatbuffers: tables of fields that point at each other by offsets,
- *  little-endian.
+/** Reads FlatBuffers: tables of fields linked by offsets, little-endian.
  *
- *   root: u32 -> table: i32 back to its vtable, then the fields
- *   vtable: u16 size, u16 size of the table, u16 place of field 0, 1, ... in it
- *   vector: u32 count, then the elements
+ *    root    u32 -> table: i32 back to its vtable, then the fields
+ *    vtable  u16 size, u16 size of the table, u16 offset of field 0, 1, ...
+ *    vector  u32 count, then the elements
  *
- *  The bytes are not trusted: whatever leads out of them, or has the wrong
- *  size, sets is_broken and reads as a field that is not there. So does what
- *  the verifier of the format's own library refuses: tables, offsets and counts
- *  that do not stand at multiples of 4, vtables at odd places or of odd size,
- *  offsets of 0 or above 2^31.
+ *  The bytes are untrusted: an offset out of bounds or a wrong size sets
+ *  is_broken, and the field reads as absent. So does everything that the
+ *  verifier of the FlatBuffers library refuses: tables, offsets and counts not
+ *  aligned to 4, vtables at odd offsets or of odd size, offsets of 0 or above
+ *  2^31.
  *
  *  Source: the format's specification, "FlatBuffers Internals".
  */
@@ -28,8 +27,8 @@ struct oj_flatbuffer
 
 struct oj_flat_table
 {
-    int64_t at;     /**< in the bytes */
-    int64_t vtable; /**< the same */
+    int64_t at;     /**< offset in the bytes */
+    int64_t vtable; /**< offset in the bytes */
     int n_fields, size;
 };
 
@@ -50,7 +49,7 @@ static inline uint64_t oj_flatbuffer_le64(const uint8_t *at)
            (uint64_t)oj_flatbuffer_le32(at + 4) << 32;
 }
 
-/** A number of 1, 2, 4 or 8 bytes without sign. */
+/** An unsigned number of 1, 2, 4 or 8 bytes. */
 static inline int64_t oj_flatbuffer_le(const uint8_t *at, int size)
 {
     return size == 1   ? *at
@@ -59,8 +58,8 @@ static inline int64_t oj_flatbuffer_le(const uint8_t *at, int size)
                        : (int64_t)oj_flatbuffer_le64(at);
 }
 
-/** The table at a place, a multiple of 4; 0, and broken, when none can be
- *  there. */
+/** Reads the table at an offset. Returns 0 and sets is_broken if the offset is
+ *  not a multiple of 4 or the table is invalid. */
 static inline int oj_flatbuffer_table(struct oj_flatbuffer *buffer, int64_t at,
                                       struct oj_flat_table *table)
 {
@@ -97,7 +96,7 @@ static inline int oj_flatbuffer_root(struct oj_flatbuffer *buffer,
                                table);
 }
 
-/** A field of size bytes, or NULL where the table does not have it. */
+/** A field of size bytes, or NULL if the table lacks it. */
 static inline const uint8_t *
 oj_flatbuffer_field(struct oj_flatbuffer *buffer,
                     const struct oj_flat_table *table, int field, int size)
@@ -116,8 +115,8 @@ oj_flatbuffer_field(struct oj_flatbuffer *buffer,
     return buffer->bytes + table->at + place;
 }
 
-/** What a field points at, a multiple of 4; 0 where the table does not have
- *  it. */
+/** The offset to which a field points, a multiple of 4; 0 if the table lacks
+ *  the field. */
 static inline int64_t oj_flatbuffer_target(struct oj_flatbuffer *buffer,
                                            const uint8_t *field)
 {
@@ -134,8 +133,8 @@ static inline int64_t oj_flatbuffer_target(struct oj_flatbuffer *buffer,
     return 0;
 }
 
-/** The elements, of size bytes each, of a vector or a string; NULL, and
- *  *n == 0, where the table does not have it. */
+/** The elements of a vector or string, size bytes each; NULL and *n == 0 if the
+ *  table lacks it. */
 static inline const uint8_t *
 oj_flatbuffer_vector(struct oj_flatbuffer *buffer,
                      const struct oj_flat_table *table, int field, int size,
@@ -154,7 +153,7 @@ oj_flatbuffer_vector(struct oj_flatbuffer *buffer,
     return NULL;
 }
 
-/** Table number i of a vector of n tables. */
+/** Reads table i of a vector of n tables. */
 static inline int oj_flatbuffer_element(struct oj_flatbuffer *buffer,
                                         const uint8_t *vector, int64_t i,
                                         struct oj_flat_table *table)

@@ -1,12 +1,12 @@
-/** Numbers of the format: fields of its tables, and types of geometry, which
- *  have those of WKB.
+/** Constants of the format: indices of the fields of its tables, and types of
+ *  geometry, which equal those of WKB.
  *
  *  Source: specification of FlatGeobuf, version 3: header.fbs, feature.fbs.
  */
 #ifndef OJ_FLATGEOBUF_FORMAT_H
 #define OJ_FLATGEOBUF_FORMAT_H
 
-/** Of the table Header. */
+/** Fields of the table Header. */
 enum
 {
     OJ_FGB_HEADER_ENVELOPE = 1,
@@ -18,14 +18,14 @@ enum
     OJ_FGB_HEADER_INDEX_NODE_SIZE = 9
 };
 
-/** Of the table Column. */
+/** Fields of the table Column. */
 enum
 {
     OJ_FGB_COLUMN_NAME = 0,
     OJ_FGB_COLUMN_TYPE = 1
 };
 
-/** Of the table Feature. */
+/** Fields of the table Feature. */
 enum
 {
     OJ_FGB_FEATURE_GEOMETRY = 0,
@@ -33,10 +33,10 @@ enum
     OJ_FGB_FEATURE_COLUMNS = 2
 };
 
-/** Of the table Geometry, and the number of them. */
+/** Fields of the table Geometry, and their number. */
 enum
 {
-    OJ_FGB_ENDS = 0, /**< of each ring or line, counted in vertices */
+    OJ_FGB_ENDS = 0, /**< end of each ring or line, as a count of vertices */
     OJ_FGB_XY = 1,
     OJ_FGB_Z = 2,
     OJ_FGB_M = 3,

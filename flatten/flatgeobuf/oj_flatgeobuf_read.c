@@ -8,23 +8,24 @@
 #include <cpl_vsi.h>
 #include <ogr_api.h>
 
-/* Bytes of the file that a thread takes at once: much against its start. */
+/* Bytes of the file per thread and chunk: large enough to amortise starting
+ * threads. */
 #define BLOCK_BYTES (1 << 19)
 #define PIECE_BYTES (BLOCK_BYTES / 2)
 
-/* A box with fewer rows than this part of all is left to GDAL: there as many
- * cost as much as a pass over the file. */
+/* A box with fewer than 1/SMALL_PART of all rows is left to GDAL and its index.
+ * At that share GDAL takes as long as a scan of the file. */
 #define SMALL_PART 8
 
-/* Nodes of the index that are read at once. */
+/* Nodes of the index per read. */
 #define NODES_AT_ONCE 256
 
-/* Collections inside collections deeper than this are left to GDAL, and
- * features of more tables, which GDAL refuses. */
+/* Features with more deeply nested collections, or with more tables (which GDAL
+ * refuses), are left to GDAL. */
 #define MOST_DEPTH 32
 #define MOST_TABLES 1000000
 
-/* Types of columns as in the file, those that others are told from. */
+/* Types of columns in the file that need special treatment. */
 enum
 {
     TYPE_BYTE = 0,
@@ -35,9 +36,9 @@ enum
     N_TYPES = 15
 };
 
-/* What becomes of a type: bytes in the file (0: a length and so many bytes),
- * and the field that GDAL makes of it: (u)byte, bool, (u)short, (u)int,
- * (u)long, float, double, string, JSON, datetime, binary. */
+/* For each type: its bytes in the file (0: a length and that many bytes) and
+ * the field that GDAL makes of it: (u)byte, bool, (u)short, (u)int, (u)long,
+ * float, double, string, JSON, datetime, binary. */
 static const struct type
 {
     int size;
@@ -48,35 +49,38 @@ static const struct type
                     {4, OFTReal},      {8, OFTReal},      {0, OFTString},
                     {0, OFTString},    {0, OFTDateTime},  {0, OFTBinary}};
 
-/* A longer text is no time. */
+/* Maximum length of a text that is parsed as a time. */
 #define MOST_TIME 32
 
 struct file_column
 {
     int type;
-    int to; /* number of the wanted field; -1: nobody looks at it */
+    int to; /* column of the chunk; -1: not used */
 };
 
 struct oj_flatgeobuf_reader
 {
-    struct oj_chunk_maker maker; /* first */
+    struct oj_chunk_maker maker; /* must be the first member */
     VSILFILE *file;
-    int64_t left; /* bytes of the file that are not in block */
+    int64_t left; /* bytes of the file after the block */
     uint8_t *block;
-    int64_t at, n_block, cap_block; /* at: of the next feature in block */
+    /* at: offset of the next feature in block */
+    int64_t at, n_block, cap_block;
 
-    int64_t n_features; /* 0: the header does not say */
-    int64_t n_done;     /* features that were cut */
-    int64_t before; /* and those of earlier blocks, less rows of the chunk */
+    int64_t n_features; /* 0: unknown */
+    int64_t n_done;     /* features cut so far */
+    /* features cut before this block, less the chunk's rows before it */
+    int64_t before;
     int geometry_type, has_z, has_m;
 
     int n_columns;
-    struct file_column *column; /* [n_columns] of the file */
+    struct file_column *column; /* [n_columns] columns of the file */
 };
 
 /* ---- bytes of the file --------------------------------------------------- */
 
-/* Has n bytes of the file in block at at; leaves a file that ends before. */
+/* Ensures that n bytes from r->at on are in the block; leaves the file to GDAL
+ * if it ends before. */
 static oj_status ensure_bytes_in_block(struct oj_flatgeobuf_reader *r,
                                        int64_t n, struct oj_error *err)
 {
@@ -106,7 +110,8 @@ static int64_t read_scalar_field(struct oj_flatbuffer *buffer,
     return at != NULL ? oj_flatbuffer_le(at, size) : otherwise;
 }
 
-/* The columns are the fields of the layer, each wanted once. */
+/* Maps the file's columns to the wanted fields; each must match exactly
+ * once. */
 static oj_status match_file_columns(struct oj_flatgeobuf_reader *r,
                                     const struct oj_lane_request *from,
                                     struct oj_flatbuffer *buffer,
@@ -152,8 +157,8 @@ static oj_status match_file_columns(struct oj_flatgeobuf_reader *r,
     return OJ_OK;
 }
 
-/* Bytes of the index of n features, nodes of 40 bytes, node_size of which have
- * one above them; -1: too many. */
+/* Size in bytes of the index of n features: nodes of 40 bytes, node_size
+ * children per node; -1: too large. */
 static int64_t size_of_spatial_index(int64_t n, int64_t node_size)
 {
     int64_t nodes = n;
@@ -171,8 +176,9 @@ static int64_t size_of_spatial_index(int64_t n, int64_t node_size)
     return 40 * nodes;
 }
 
-/* By the nodes above the rows' own, which end at end: GDAL, and the index, are
- * better at a box of few rows. The file stays where it is. */
+/* Leaves a box with few rows to GDAL, which uses the index. Estimates the share
+ * from the nodes above the leaf nodes, which end at `end`. Keeps the file's
+ * position. */
 static oj_status check_box_has_many_rows(struct oj_flatgeobuf_reader *r,
                                          const double *box, int64_t end,
                                          struct oj_error *err)
@@ -199,7 +205,7 @@ static oj_status check_box_has_many_rows(struct oj_flatgeobuf_reader *r,
                : oj_leave_to_gdal(err);
 }
 
-/* Goes to the first feature. */
+/* Reads the header and positions the file at the first feature. */
 static oj_status read_header(struct oj_flatgeobuf_reader *r,
                              const struct oj_lane_request *from,
                              struct oj_error *err)
@@ -230,7 +236,8 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r,
     n_index = size_of_spatial_index(r->n_features, node_size);
     OJ_TRY(match_file_columns(r, from, &buffer, &header, err));
     r->at += buffer.size;
-    n_skipped = n_index - (r->n_block - r->at); /* behind the block */
+    /* bytes of the index after the block */
+    n_skipped = n_index - (r->n_block - r->at);
     if (buffer.is_broken || n_index < 0 || n_skipped > r->left ||
         r->geometry_type > OJ_FGB_COLLECTION)
         return oj_leave_to_gdal(err);
@@ -274,7 +281,7 @@ static void add_number(struct oj_chunk_column *column, int64_t row, int type,
         ((int64_t *)column->values)[row] = whole;
 }
 
-/* A text that is no time leaves the row without a value, as in GDAL. */
+/* A text that is not a time gives NULL, as in GDAL. */
 static void add_time(struct oj_chunk_column *column, int64_t row,
                      const uint8_t *at, int64_t n)
 {
@@ -287,16 +294,16 @@ static void add_time(struct oj_chunk_column *column, int64_t row,
         oj_chunk_mark(column, row);
 }
 
-/* Eight bytes, one of which is 0. */
+/* 1 when one of the eight bytes is 0. */
 static inline int has_nul(uint64_t word)
 {
     return ((word - UINT64_C(0x0101010101010101)) & ~word &
             UINT64_C(0x8080808080808080)) != 0;
 }
 
-/* OGR's texts end with their first NUL. Six bytes of its property and the count
- * of the vector, four, stand before a text: the last eight bytes can be read.
- */
+/* OGR's texts end with their first NUL. Six bytes of the property and four of
+ * the vector's count precede a text, so that its last eight bytes can be read
+ * as one word. */
 static inline int64_t length_of_text(const uint8_t *at, int64_t n)
 {
     uint64_t word;
@@ -315,7 +322,8 @@ static inline int64_t length_of_text(const uint8_t *at, int64_t n)
     return has_nul(word) ? (int64_t)strnlen((const char *)at, (size_t)n) : n;
 }
 
-/* The value of a property at at, *n bytes of it, whole and set once. */
+/* Adds the value of a property at `at`, of *n bytes; each column at most once.
+ * *n becomes the bytes used. */
 static oj_status add_value(struct oj_chunk_rows *rows,
                            const struct file_column *from, int64_t row,
                            const uint8_t *at, int64_t left, int64_t *n,
@@ -365,8 +373,7 @@ static oj_status add_properties(const struct oj_flatgeobuf_reader *r,
     return OJ_OK;
 }
 
-/* ---- geometry -> well-known binary -----------------------------------------
- */
+/* ---- geometry -> well-known binary --------------------------------------- */
 
 struct wkb_writer
 {
@@ -400,9 +407,9 @@ static int put_head(struct wkb_writer *w, int type)
     return put_u32(w, type + 1000 * w->has_z + 2000 * w->has_m);
 }
 
-/* Fields from first on that GDAL verifies though no geometry of that type has
- * them. 0: broken, or parts, which are left to GDAL. Points and their like have
- * no field behind first. */
+/* Verifies the fields from `first` on, which GDAL verifies even if this type of
+ * geometry does not use them. Returns 0 if one is invalid, or if there are
+ * parts, which are left to GDAL. Points and multi-points have no such field. */
 static int are_unread_fields_sound(struct wkb_writer *w,
                                    const struct oj_flat_table *table, int first,
                                    int has_parts)
@@ -458,7 +465,7 @@ static int put_vertices(struct wkb_writer *w, const struct vertices *v,
     return 1;
 }
 
-/* A count of vertices and these. */
+/* Writes a count of vertices and the vertices. */
 static int put_counted_vertices(struct wkb_writer *w, const struct vertices *v,
                                 int64_t first, int64_t end)
 {
@@ -466,16 +473,16 @@ static int put_counted_vertices(struct wkb_writer *w, const struct vertices *v,
            put_vertices(w, v, first, end);
 }
 
-/* GDAL's versions differ in what they make of lines without ends, or of one
- * that ends before the last vertex: these are left to it. */
+/* Lines without ends, or with an end before the last vertex, are left to GDAL,
+ * whose versions differ in treating them. */
 static int are_line_ends_plain(const struct vertices *v)
 {
     return v->n_ends > 1 ||
            (v->n_ends == 1 && oj_flatbuffer_le32(v->ends) == v->n);
 }
 
-/* The rings of a polygon, or the points or lines of a multi-geometry. A single
- * ring has all vertices, whatever ends say. */
+/* Writes the rings of a polygon, or the points or lines of a multi-geometry. A
+ * single ring has all vertices, regardless of `ends`. */
 static int write_rings_or_members(struct wkb_writer *w,
                                   const struct vertices *v, int type)
 {
@@ -550,7 +557,7 @@ static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
     struct oj_flat_table geometry;
     struct wkb_writer w = {feature, r->has_z, r->has_m, NULL, NULL, 0};
     struct vertices point = {0};
-    int64_t room = 8 * feature->size + 64; /* more is odd */
+    int64_t room = 8 * feature->size + 64; /* enough for valid features */
     if (!oj_flatbuffer_table(feature, at, &geometry))
         return oj_leave_to_gdal(err);
     if (column->format == 'P')
@@ -611,11 +618,11 @@ static oj_status add_features(void *stream, int thread,
     return OJ_OK;
 }
 
-/* ---- chunks --------------------------------------------------------------
- */
+/* ---- chunks -------------------------------------------------------------- */
 
-/* Cuts the features that are whole in the block, the first of which is there.
- * Pieces begin where a byte of bits does. */
+/* Divides the complete features of the block, at least one, into pieces for the
+ * threads. Pieces start at rows that are multiples of 8, so that threads do not
+ * share bytes of validity bits. */
 static oj_status cut_block_into_feature_runs(struct oj_flatgeobuf_reader *r,
                                              int64_t row, int64_t end,
                                              struct oj_error *err)

@@ -1,12 +1,12 @@
-/** Files of FlatGeobuf as a lane: features are found by their sizes, one after
- *  another, and become columns without a feature of OGR's.
+/** The lane FlatGeobuf, reading: finds features one after another by their
+ *  sizes, and converts them to columns without OGR features.
  *
- *   magic | u32, header | packed R-tree | u32, feature | u32, feature | ...
+ *    magic | u32, header | packed R-tree | u32, feature | u32, feature | ...
  *
- *  GDAL opens the layer and says what it is; the lane reads the same file over
- *  VSI. The bytes are not trusted; what is broken or odd (curves, features
- *  without a vertex, a file that ends too early) is left to GDAL, from that row
- *  on, which says what is wrong with it.
+ *  GDAL opens the layer and describes it; the lane reads the file itself
+ *  through VSI. The bytes are untrusted. From the first row that is invalid or
+ *  unusual (curves, features without a vertex, a truncated file), the rows are
+ *  left to GDAL, which reports the problem.
  *
  *  Source: specification of FlatGeobuf, version 3.
  */
@@ -15,8 +15,8 @@
 
 #include "../arrays/oj_chunk.h"
 
-/** Not for a file that is not what the layer is, or a version that is not
- *  known; wants each field once. */
+/** Refuses a file that does not match the layer or has an unknown version. The
+ *  file must have each wanted field once. */
 extern const struct oj_lane oj_flatgeobuf_lane;
 
 #endif

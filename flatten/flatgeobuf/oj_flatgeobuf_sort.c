@@ -8,18 +8,18 @@
 #include <math.h>
 #include <string.h>
 
-/* Of a block, and about those of a bucket: many rows make them large, so that
- * there are not too many places to read from. */
+/* Bounds of the size of a block, which buckets have approximately, too. It
+ * grows with the rows, to limit the number of places to read from. */
 #define LEAST_BYTES (INT64_C(2) << 20)
 #define MOST_BYTES (INT64_C(16) << 20)
 #define BLOCKS 64
 
-/* All that threads hold at once, about. */
+/* Approximate limit of the memory of all threads. */
 #define MOST_HELD (INT64_C(400) << 20)
 
 #define MOST_BUCKETS 2048
-#define MOST_LEVELS 16     /* of 16 nodes each: 2^64 rows */
-#define NODES_AT_ONCE 4096 /* of an upper level */
+#define MOST_LEVELS 16     /* levels of 16-fold nodes: 2^64 rows */
+#define NODES_AT_ONCE 4096 /* nodes of an upper level per task */
 
 #define NODE_BYTES ((int64_t)sizeof(struct oj_flatgeobuf_node))
 #define BOX_BYTES ((int64_t)(4 * sizeof(double)))
@@ -32,8 +32,7 @@ oj_status oj_flatgeobuf_write_at(int file, int64_t at, const void *bytes,
     return oj_fail(err, OJ_ERR_IO, "cannot write: %s", strerror(errno));
 }
 
-/* ---- rows as they come -----------------------------------------------------
- */
+/* ---- collecting rows ----------------------------------------------------- */
 
 void oj_flatgeobuf_grow_box(double *box, const double *by)
 {
@@ -74,7 +73,7 @@ static oj_status record_end_of_block(struct oj_flatgeobuf_unsorted *rows,
     return OJ_OK;
 }
 
-/* Memory is asked for once: what is not used costs nothing. */
+/* Allocated once at full size: pages that are not written use no memory. */
 static oj_status init_unsorted_rows(struct oj_flatgeobuf_unsorted *rows,
                                     struct oj_error *err)
 {
@@ -85,7 +84,7 @@ static oj_status init_unsorted_rows(struct oj_flatgeobuf_unsorted *rows,
     return OJ_OK;
 }
 
-/* Rows to the file, those in memory before them. */
+/* Appends rows to the temporary file, after those in memory, if any. */
 static oj_status
 write_rows_to_temporary_file(struct oj_flatgeobuf_unsorted *rows,
                              const uint8_t *bytes, int64_t n,
@@ -131,44 +130,47 @@ void oj_flatgeobuf_unsorted_free(struct oj_flatgeobuf_unsorted *rows)
     memset(rows, 0, sizeof *rows);
 }
 
-/* ---- plan ------------------------------------------------------------------
- */
+/* ---- plan ---------------------------------------------------------------- */
 
-/* Rows in their order, and as they go to the file, with their nodes: memory of
- * one thread. */
+/* Memory of one thread: sorted rows, in the form of the output file, with their
+ * nodes. */
 struct row_run
 {
     struct oj_flatgeobuf_extent n;
     int64_t cap_from, cap_to, cap_node, cap_order[2];
-    uint8_t *from; /* of the temporary file; else rows are where they were */
+    /* rows read from the temporary file; not used if rows are in memory */
+    uint8_t *from;
     uint8_t *to;
     struct oj_flatgeobuf_node *node;
-    uint64_t *order[2]; /* key, and place in units of 8 bytes, of each; the
-                           other */
+    /* [0]: key of each row, and its offset in units of 8 bytes; [1]: scratch */
+    uint64_t *order[2];
 };
 
 struct sorting
 {
     struct oj_flatgeobuf_unsorted *rows;
     int file, n_threads;
-    int64_t rows_at; /* in file */
+    int64_t rows_at; /* offset of the rows in the output file */
 
-    /* The index: level 0 are the rows' own nodes. */
+    /* The index; level 0 are the nodes of the rows. */
     int n_levels;
     int64_t n_level[MOST_LEVELS], level_at[MOST_LEVELS];
-    int64_t first[MOST_LEVELS]; /* of all nodes */
-    int level;                  /* the one that is made */
+    /* index of a level's first node among all nodes */
+    int64_t first[MOST_LEVELS];
+    int level; /* the level being made */
 
-    /* Keys from first_key[k] on, below the next bucket's, are in bucket k. */
+    /* Bucket k has the keys from first_key[k] to below first_key[k + 1]. */
     int n_buckets;
-    uint32_t *first_key;                  /* [n_buckets] */
-    struct oj_flatgeobuf_extent *stretch; /* [n_blocks][n_buckets], and the end:
-                                      where each begins in the sorted blocks */
-    struct oj_flatgeobuf_extent *bucket; /* [n_buckets + 1] where each begins */
-    struct row_run *run;                 /* [n_threads] */
+    uint32_t *first_key; /* [n_buckets] */
+    /* [n_blocks][n_buckets] start of each bucket in each sorted block; then the
+     * end */
+    struct oj_flatgeobuf_extent *stretch;
+    /* [n_buckets + 1] start of each bucket */
+    struct oj_flatgeobuf_extent *bucket;
+    struct row_run *run; /* [n_threads] */
 };
 
-/* What nodes are sorted by, upwards. */
+/* The ascending sort key of a row. */
 static uint32_t hilbert_sort_key(const struct sorting *s, const double *box)
 {
     return UINT32_MAX - oj_hilbert_code(box, s->rows->box);
@@ -207,8 +209,9 @@ static void compute_bucket_offsets(struct sorting *s)
     s->bucket[s->n_buckets] = at;
 }
 
-/* How many threads may hold twice the rows of any of the n blocks, or buckets,
- * that begin at at. A bucket of one key is not held. */
+/* Number of threads that may each hold two copies of any of the n blocks (or
+ * buckets) that start at `at`. A bucket of a single key is processed block by
+ * block, and does not count. */
 static int threads_within_memory(const struct sorting *s,
                                  const struct oj_flatgeobuf_extent *at,
                                  int64_t n)
@@ -228,8 +231,7 @@ static int threads_within_memory(const struct sorting *s,
                                       : s->n_threads;
 }
 
-/* ---- blocks and buckets ----------------------------------------------------
- */
+/* ---- blocks and buckets -------------------------------------------------- */
 
 static void free_row_run(struct row_run *run)
 {
@@ -260,7 +262,8 @@ nth_row_of_run(const struct sorting *s, const struct row_run *run, int64_t i)
     return row_at(s, run, (int64_t)(run->order[0][i] & UINT32_MAX) * 8);
 }
 
-/* Adds the rows between two places, which have their keys but in blocks. */
+/* Appends the rows between two positions to run. Their keys are computed if
+ * they are not set yet (in blocks). */
 static oj_status add_rows_to_run(const struct sorting *s, struct row_run *run,
                                  const struct oj_flatgeobuf_extent *at,
                                  int has_keys, struct oj_error *err)
@@ -293,8 +296,8 @@ static oj_status add_rows_to_run(const struct sorting *s, struct row_run *run,
     return OJ_OK;
 }
 
-/* By the sample. A key of which there is more than a bucket has one of its
- * own. */
+/* Chooses the buckets from the sample. A key with more rows than a bucket
+ * becomes a bucket of its own. */
 static oj_status choose_buckets(struct sorting *s, struct oj_error *err)
 {
     struct row_run *run = s->run;
@@ -320,8 +323,7 @@ static oj_status choose_buckets(struct sorting *s, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Rows of block b go where it was, in their order; where the stretches of the
- * buckets begin in it. */
+/* Sorts block b in place and records where each bucket starts in it. */
 static oj_status sort_block(int64_t b, int thread, void *user,
                             struct oj_error *err)
 {
@@ -353,7 +355,8 @@ static oj_status sort_block(int64_t b, int thread, void *user,
     return OJ_OK;
 }
 
-/* Rows in their order as they are in the file, and their nodes. */
+/* Converts sorted rows to the form of the output file, and makes their
+ * nodes. */
 static oj_status make_rows_of_file(const struct sorting *s, struct row_run *run,
                                    struct oj_error *err)
 {
@@ -378,7 +381,7 @@ static oj_status make_rows_of_file(const struct sorting *s, struct row_run *run,
     return OJ_OK;
 }
 
-/* Rows of the file, and their nodes, go there at *at. */
+/* Writes rows and nodes to the output file at *at, which is advanced. */
 static oj_status write_rows_and_nodes(const struct sorting *s,
                                       const struct row_run *run,
                                       struct oj_flatgeobuf_extent *at,
@@ -396,7 +399,8 @@ static oj_status write_rows_and_nodes(const struct sorting *s,
                                   run->n.in_file, err);
 }
 
-/* Rows of one key are in order. */
+/* Merges a bucket's stretches of all blocks. A bucket of a single key is
+ * already in order, so it is written block by block. */
 static oj_status sort_and_write_bucket(int64_t k, int thread, void *user,
                                        struct oj_error *err)
 {
@@ -433,8 +437,7 @@ static oj_status sort_rows_by_buckets(struct sorting *s, struct oj_error *err)
                            s->n_buckets, 1, sort_and_write_bucket, s, err);
 }
 
-/* ---- index -----------------------------------------------------------------
- */
+/* ---- index --------------------------------------------------------------- */
 
 static void compute_index_level_offsets(struct sorting *s, int64_t at)
 {
@@ -456,7 +459,7 @@ static void compute_index_level_offsets(struct sorting *s, int64_t at)
     s->rows_at = s->level_at[0] + NODE_BYTES * s->n_level[0];
 }
 
-/* The node above n of them, the first of which is number first. */
+/* The parent of n nodes, the first of which has the index `first`. */
 static struct oj_flatgeobuf_node
 parent_of_nodes(const struct oj_flatgeobuf_node *below, int64_t n,
                 int64_t first)
@@ -469,7 +472,7 @@ parent_of_nodes(const struct oj_flatgeobuf_node *below, int64_t n,
     return up;
 }
 
-/* Nodes from task * NODES_AT_ONCE on of the level that is made. */
+/* Makes the nodes from task * NODES_AT_ONCE on of the current level. */
 static oj_status make_index_nodes_of_level(int64_t task, int thread, void *user,
                                            struct oj_error *err)
 {
@@ -486,7 +489,7 @@ static oj_status make_index_nodes_of_level(int64_t task, int thread, void *user,
     OJ_ROOM(run->node, 0, n_below, run->cap_node, err);
     if (oj_read_at(s->file, s->level_at[s->level - 1] + NODE_BYTES * below,
                    run->node, NODE_BYTES * n_below) != 0)
-        return oj_fail(err, OJ_ERR_IO, "cannot read what was written: %s",
+        return oj_fail(err, OJ_ERR_IO, "cannot read back the file: %s",
                        strerror(errno));
     for (int64_t i = 0; i < n; i++)
     {
@@ -500,8 +503,7 @@ static oj_status make_index_nodes_of_level(int64_t task, int thread, void *user,
                                   run->node, NODE_BYTES * n, err);
 }
 
-/* ---- all of it -------------------------------------------------------------
- */
+/* ---- all steps ----------------------------------------------------------- */
 
 static oj_status sort_and_index_rows(struct sorting *s, struct oj_error *err)
 {

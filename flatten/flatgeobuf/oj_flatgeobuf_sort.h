@@ -1,20 +1,20 @@
-/** Rows in the order of the curve, and the index over them, in memory that does
- *  not grow with the rows.
+/** Sorts rows along a Hilbert curve and makes the packed index, in bounded
+ *  memory.
  *
- *   memory, or a temporary file where rows are too many
- *                    rows of block 0 | of block 1 | ...
- *   file             header | upper nodes, root first | nodes of rows | rows
- *                                                       bucket 0 | bucket 1 ..
+ *    memory, or a temporary file if there are too many rows
+ *                     rows of block 0 | of block 1 | ...
+ *    file             header | upper nodes, root first | nodes of rows | rows
+ *                                                        bucket 0 | bucket 1 ..
  *
- *  Rows are sorted by the Hilbert codes of their centres, downwards, equal ones
- *  as they came. First each block is sorted where it is, then each bucket: a
- *  range of codes, which has a stretch of every block. Ranges of about equal
- *  bytes come from a sample of the rows. Blocks, then buckets, are done side by
- *  side, each within memory.
+ *  Rows are sorted by the Hilbert codes of their centres, descending, equal
+ *  codes in input order. First each block is sorted in place, then each bucket:
+ *  a range of codes, which has a stretch in every block. Ranges of about equal
+ *  bytes are chosen from a sample of the rows. Blocks, then buckets, are
+ *  processed in parallel, each within memory.
  *
- *  Plain points begin with the bytes of one head, which are not kept, and are
- *  their own box: less than half of each waits. New pages of memory are what an
- *  index costs most.
+ *  Plain points share the bytes of one head, which are not stored, and their
+ *  coordinates are their box, so that less than half of each is stored: writing
+ *  to new pages of memory is the main cost of an index.
  *
  *  Source: specification of FlatGeobuf, version 3; Hilbert 1891.
  *  Pays: rows in memory, and heads: a file of 1 M points with its index, see
@@ -27,68 +27,70 @@
 
 #define OJ_FGB_NODE_SIZE 16
 
-/** Of the index, as in the file. */
+/** A node of the index, as in the file. */
 struct oj_flatgeobuf_node
 {
-    double box[4]; /**< least x, least y, greatest x, greatest y */
+    double box[4]; /**< minimum x, minimum y, maximum x, maximum y */
     uint64_t offset;
 };
 
-/** A row as it comes: n bytes of it follow, a multiple of 8. */
+/** A collected row, followed by n bytes, a multiple of 8. */
 struct oj_flatgeobuf_row
 {
-    uint32_t key; /**< of the order, once it is known */
+    uint32_t key; /**< sort key, once it is computed */
     uint32_t n : 31;
     uint32_t is_point : 1;
 
-    /** is_point   x, y, the rest of the row; the file has the head before them,
-     *             which begins with the size of the row
-     *  else       least x, least y, greatest x, greatest y, the row */
+    /** is_point: x, y, the rest of the row; in the file the head precedes them,
+     *  which begins with the size of the row.
+     *  Otherwise: minimum x, minimum y, maximum x, maximum y, the row. */
     double box[];
 };
 
-/** So many rows, their bytes as they come and in the file: a size, or a place
- *  behind them. */
+/** Counts of rows, of their bytes as collected, and of their bytes in the
+ *  output file; a size, or a position. */
 struct oj_flatgeobuf_extent
 {
     int64_t rows, bytes, in_file;
 };
 
-/** Rows as they come. Zeroed memory and an open file are a valid empty one; it
- *  is closed with it. */
+/** Collected rows. Zeroed, with an open file, it is valid and empty; freeing it
+ *  closes the file. */
 struct oj_flatgeobuf_unsorted
 {
     struct oj_temporary_file rows;
     struct oj_flatgeobuf_extent n;
-    double box[4];     /**< of all rows; set by who adds them */
-    int64_t most_kept; /**< bytes in memory; with more, all are in the file */
-    uint8_t head[96];  /**< of points, [n_head]; set by who adds them */
+    double box[4]; /**< box of all rows; set by the caller */
+    /** maximum bytes in memory; beyond it all rows are in the file */
+    int64_t most_kept;
+    uint8_t head[96]; /**< [n_head] head of points; set by the caller */
     uint32_t n_head;
 
-    uint8_t *bytes; /**< [n.bytes] of rows in memory, or NULL */
-    struct oj_flatgeobuf_extent *block; /**< [n_blocks + 1] where each begins */
+    uint8_t *bytes; /**< [n.bytes] the rows, if in memory, or NULL */
+    /** [n_blocks + 1] start of each block */
+    struct oj_flatgeobuf_extent *block;
     int64_t n_blocks, cap_blocks;
     double (*sample)[4]; /**< [n_samples] box of the first row of each add */
     int64_t n_samples, cap_samples;
 };
 
-/** Adds n->rows > 0 rows, one behind another. */
+/** Adds n->rows > 0 consecutive rows. */
 OJ_MUST_USE oj_status oj_flatgeobuf_unsorted_add(
     struct oj_flatgeobuf_unsorted *rows, const uint8_t *bytes,
     const struct oj_flatgeobuf_extent *n, struct oj_error *err);
 
-/** Writes index and rows to file from at on, on up to n_threads. Nothing is
- *  added to rows any more, of which there is at least one. O(rows). */
+/** Sorts the rows (at least one) and writes index and rows to file from offset
+ *  `at` on, on up to n_threads. No rows may be added afterwards. O(rows). */
 OJ_MUST_USE oj_status oj_flatgeobuf_sort(struct oj_flatgeobuf_unsorted *rows,
                                          int file, int64_t at, int n_threads,
                                          struct oj_error *err);
 
 void oj_flatgeobuf_unsorted_free(struct oj_flatgeobuf_unsorted *rows);
 
-/** Makes box one of both. */
+/** Extends box to contain `by`. */
 void oj_flatgeobuf_grow_box(double *box, const double *by);
 
-/** Writes all of n bytes at a place of a file. */
+/** Writes n bytes at an offset of a file. */
 OJ_MUST_USE oj_status oj_flatgeobuf_write_at(int file, int64_t at,
                                              const void *bytes, int64_t n,
                                              struct oj_error *err);

@@ -103,7 +103,7 @@ oj_status oj_sqlite_numbers(sqlite3 *connection, int n, double *values,
     return status;
 }
 
-/* ---- rows as a table ----------------------------------------------------- */
+/* ---- rows as a virtual table --------------------------------------------- */
 
 struct row_table
 {
@@ -151,7 +151,7 @@ static int choose_virtual_table_cost(sqlite3_vtab *table,
                                      sqlite3_index_info *info)
 {
     (void)table;
-    info->estimatedCost = 1.0; /* first in every join */
+    info->estimatedCost = 1.0; /* the outer table of every join */
     return SQLITE_OK;
 }
 

@@ -1,7 +1,7 @@
-/** SQLite: GDAL's own library and connection, statements with failures as ours,
- *  rows of ours as a table.
+/** SQLite through GDAL's own library and connection: statements with our
+ *  errors, and rows of ours as a virtual table.
  *
- *  A build without SQLite's header (OJ_HAVE_SQLITE is 0) has nothing of this.
+ *  Empty in a build without SQLite's header (OJ_HAVE_SQLITE is 0).
  */
 #ifndef OJ_GDAL_SQLITE_H
 #define OJ_GDAL_SQLITE_H
@@ -12,67 +12,65 @@
 #include <sqlite3.h>
 
 /** GDAL's own connection to a GeoPackage, as oj_sqlite_connection_of(); NULL
- *  also where the library is not the one that we are linked with. */
+ *  also if GDAL uses another copy of SQLite than the one linked here. */
 sqlite3 *oj_sqlite_of(GDALDatasetH dataset);
 
 /* ---- statements ---------------------------------------------------------- */
 
-/** What failed last on the connection: OJ_ERR_IO, or OJ_ERR_CANCELLED after an
- *  interrupt, or OJ_ERR_NOMEM. */
+/** Fails with the last error of the connection: OJ_ERR_IO, OJ_ERR_CANCELLED
+ *  after an interrupt, or OJ_ERR_NOMEM. */
 oj_status oj_sqlite_fail(sqlite3 *connection, const char *what,
                          struct oj_error *err);
 
-/** Runs statements that give no rows. The text is made as by
+/** Runs statements without result rows. The text is formatted by
  *  sqlite3_mprintf(). */
 OJ_MUST_USE oj_status oj_sqlite_run(sqlite3 *connection, struct oj_error *err,
                                     const char *format, ...);
 
-/** A statement for sqlite3_finalize(). */
+/** Prepares a statement; free it by sqlite3_finalize(). */
 OJ_MUST_USE oj_status oj_sqlite_prepare(sqlite3 *connection, sqlite3_stmt **out,
                                         struct oj_error *err,
                                         const char *format, ...);
 
-/** The first n values of the first row; those that are NULL, or without a row,
- *  stay as they are. */
+/** Reads the first n values of the first row. Values stay unchanged if they are
+ *  NULL or there is no row. */
 OJ_MUST_USE oj_status oj_sqlite_numbers(sqlite3 *connection, int n,
                                         double *values, struct oj_error *err,
                                         const char *format, ...);
 
-/** Runs a statement that gives no rows, and makes it ready for the next time.
- */
+/** Runs a statement without result rows and resets it. */
 OJ_MUST_USE oj_status oj_sqlite_step(sqlite3_stmt *statement,
                                      struct oj_error *err);
 
-/* ---- rows as a table ----------------------------------------------------- */
+/* ---- rows as a virtual table --------------------------------------------- */
 
-/** Where rows come from that INSERT INTO ... SELECT takes: one statement for
- *  many rows, which opens its tables and looks up the latest rowid once. (A
- *  quarter of the instructions of a statement for each row.) */
+/** Source of rows for INSERT INTO ... SELECT: one statement for many rows,
+ *  which opens its tables and looks up the last rowid once (a quarter of the
+ *  instructions of one statement per row). */
 struct oj_sqlite_rows
 {
-    const char *columns; /**< their names, in SQL */
+    const char *columns; /**< column definitions, in SQL */
 
-    /** Goes to the next row; *there is 0 after the last. The row before it was
-     *  taken. */
+    /** Advances to the next row; *there is 0 after the last. The previous row
+     *  has then been inserted. */
     oj_status (*next)(void *user, int *there, struct oj_error *err);
 
-    /** Gives the value of a column to SQLite; what it points at lasts until
-     *  next(). */
+    /** Returns the value of a column to SQLite; it may borrow until next(). */
     void (*column)(void *user, int column, sqlite3_context *to);
     void *user;
 
-    /** Set by next() where that fails; zeroed before a statement is run. */
+    /** Set when next() fails; zero it before running a statement. */
     oj_status status;
     struct oj_error error;
     int there;
 };
 
-/** Makes rows, which outlive this, a table of that name on the connection. */
+/** Registers rows as a virtual table of this name. rows must outlive it. */
 OJ_MUST_USE oj_status oj_sqlite_rows_open(sqlite3 *connection, const char *name,
                                           struct oj_sqlite_rows *rows,
                                           struct oj_error *err);
 
-/** No statement may use it any more. */
+/** Unregisters it. No statement may use it any more. */
 void oj_sqlite_rows_close(sqlite3 *connection, const char *name);
 
 #endif

@@ -8,16 +8,16 @@
 #include <cpl_error.h>
 #include <limits.h>
 
-/* Bytes of leaves that a thread takes at once. */
+/* Bytes of leaf pages per thread and chunk. */
 #define BLOCK_BYTES (1 << 19)
 #define PIECE_BYTES (BLOCK_BYTES / 2)
 
-/* A box with fewer rows than this part of all is left to GDAL: there half as
- * many cost as much as a pass over the table. */
+/* If a box has fewer than 1/SMALL_PART of all rows, GDAL reads with its index;
+ * at half that share it takes as long as a scan of the table. */
 #define SMALL_PART 16
 
-/* The number of a row in the leaves that were read: its leaf, and where in it.
- */
+/* Position of a row among the leaves in memory: the leaf, and the index in it
+ * (low ROW_BITS). */
 #define ROW_BITS 16
 #define ROW_MASK ((1 << ROW_BITS) - 1)
 
@@ -25,44 +25,48 @@ struct stored_column
 {
     OGRFieldType type;
     OGRFieldSubType subtype;
-    int to;          /* column of the chunk; -1: nobody looks at it */
-    int has_default; /* rows of before it was added have that */
+    int to;          /* column of the chunk; -1: not used */
+    int has_default; /* rows that are older than the column have its default */
 };
 
 struct oj_geopackage_reader
 {
-    struct oj_chunk_maker maker; /* first */
-    sqlite3_stmt *anchor; /* stands at a row, so that the file stays as it is */
+    struct oj_chunk_maker maker; /* must be the first member */
+    /* open statement at a row, which prevents changes of the file */
+    sqlite3_stmt *anchor;
     struct oj_sqlite_pages pages;
-    int64_t at; /* the next row */
+    int64_t at; /* position of the next row */
 
-    int n_columns;                /* up to the last that is wanted */
+    /* number of columns up to the last one that is used */
+    int n_columns;
     struct stored_column *column; /* [n_columns] */
     struct record_layout *layout; /* [n_threads] */
 };
 
-/* A value of a record: a type above 11 has the bytes of a blob, if it is even,
- * or of a text. */
+/* A value of a record: a type above 11 means a blob if it is even, a text if
+ * odd. */
 struct stored_value
 {
     const struct stored_column *column;
     uint64_t type;
-    int64_t start, n;  /* bytes of the record */
-    const uint8_t *at; /* in the record at hand */
+    int64_t start, n;  /* offset and size in the record */
+    const uint8_t *at; /* address in the current record */
 };
 
-/* Where a record has values that are wanted. The next one often begins with the
- * same bytes, the types, and has them there, too.
+/* Offsets of the values that are used in a record. If the next record begins
+ * with equal types, its values have these offsets, too.
  * Pays: sums of 10 M rows of a GeoPackage, a fifth of the reader's time. */
 struct record_layout
 {
-    uint8_t head[64], mask[8]; /* mask: of its first bytes */
-    size_t n_head;             /* 0: not told, or too long */
-    int64_t end;  /* of the columns up to the last that is wanted */
-    int64_t most; /* bytes of the record: if it has no more columns, end */
+    /* bytes of the types; mask: which of the first 8 bytes count */
+    uint8_t head[64], mask[8];
+    size_t n_head; /* 0: unknown, or too long */
+    int64_t end;   /* size of the values up to the last column that is used */
+    /* maximum size of the record: `end` if it has no more columns */
+    int64_t most;
     int n_values;
     struct stored_value *value;       /* [n_columns] owned */
-    struct oj_sqlite_record long_one; /* a record */
+    struct oj_sqlite_record long_one; /* scratch for records on several pages */
 };
 
 /* ---- values -------------------------------------------------------------- */
@@ -72,8 +76,8 @@ static int is_blob(const struct stored_value *value)
     return value->type > 11 && value->type % 2 == 0;
 }
 
-/* The only forms that the format has: YYYY-MM-DD and, for moments,
- * YYYY-MM-DDThh:mm:ss.sssZ. 0 for all others. */
+/* Parses the format's only forms: YYYY-MM-DD and, for date-times, YYYY-MM-
+ * DDThh:mm:ss.sssZ. Returns 0 for all others. */
 static int add_date_value(const struct stored_value *value,
                           struct oj_chunk_column *column, int64_t row)
 {
@@ -92,7 +96,7 @@ static int add_date_value(const struct stored_value *value,
     return OGRParseDate(text, field, 0) && field->Date.Second < 60;
 }
 
-/* SQLite has no NaN: it reads one as NULL. */
+/* SQLite reads NaN as NULL. */
 static inline int is_nan(int64_t bits)
 {
     return (bits & INT64_MAX) > INT64_C(0x7FF0000000000000);
@@ -121,9 +125,8 @@ static inline int add_number(const struct stored_value *value,
                                   : 1;
 }
 
-/* What a row has stored in a column of another type is left to GDAL, and so are
- * numbers that the subtype does not have: GDAL's versions differ in what they
- * make of them. */
+/* A value of another type than the column's, or out of the range of its
+ * subtype, is left to GDAL, whose versions differ in converting it. */
 static inline oj_status add_value(const struct stored_value *value,
                                   struct oj_chunk_column *column, int64_t row,
                                   struct oj_error *err)
@@ -158,7 +161,7 @@ static inline oj_status add_value(const struct stored_value *value,
 
 /* ---- geometries ---------------------------------------------------------- */
 
-/* Where the WKB of a blob starts; 0: this is none that is known. */
+/* Offset of the WKB in a blob; 0: unknown encoding. */
 static int64_t header_bytes(const uint8_t *blob, int64_t n)
 {
     static const uint8_t envelope[8] = {0, 32, 48, 48, 64};
@@ -170,7 +173,7 @@ static int64_t header_bytes(const uint8_t *blob, int64_t n)
     return size < n ? size : 0;
 }
 
-/* A line, a polygon or a collection of nothing. */
+/* 1 for the WKB of an empty line, polygon, multi-geometry or collection. */
 static int is_empty_non_point_wkb(const uint8_t *wkb, int64_t n)
 {
     static const uint8_t nothing[6] = {0};
@@ -179,7 +182,7 @@ static int is_empty_non_point_wkb(const uint8_t *wkb, int64_t n)
            code % 1000 >= 2 && code % 1000 <= 7 && code / 1000 < 4;
 }
 
-/* Bytes stay as they are where OGR would write them so. */
+/* Copies the WKB if OGR would write equal bytes. */
 static inline oj_status add_geometry(const struct stored_value *value,
                                      struct oj_chunk_column *column,
                                      int64_t row, struct oj_error *err)
@@ -209,17 +212,17 @@ static inline oj_status add_geometry(const struct stored_value *value,
 
 /* ---- rows ---------------------------------------------------------------- */
 
-/* SQLite refuses a longer list of types. */
+/* Maximum size of the list of types that SQLite accepts. */
 #define MOST_TYPE_BYTES 98307
 
-/* Of a value by its type. */
+/* Size of a value, from its type. */
 static inline int64_t size_of_serial_type(uint64_t type)
 {
     static const int32_t bytes[12] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0};
     return type < 12 ? bytes[type] : (int64_t)((type - 12) / 2);
 }
 
-/* Copies the bytes of the types, if there are not too many. */
+/* Copies the bytes of the types, if they fit. */
 static void set_layout_head(struct record_layout *layout, const uint8_t *record,
                             int64_t n)
 {
@@ -231,8 +234,8 @@ static void set_layout_head(struct record_layout *layout, const uint8_t *record,
         layout->mask[i] = i < layout->n_head ? 255 : 0;
 }
 
-/* Adds the value of column c if it is wanted. Types 10 and 11 are not in use,
- * and the FID is the number of the row: nothing is stored. */
+/* Adds the value of column c if it is used. Types 10 and 11 are reserved; the
+ * FID is the row number, so nothing may be stored for it. */
 static oj_status add_value_to_layout(const struct oj_geopackage_reader *r,
                                      int c, struct stored_value *value,
                                      struct record_layout *to,
@@ -247,10 +250,10 @@ static oj_status add_value_to_layout(const struct oj_geopackage_reader *r,
     return OJ_OK;
 }
 
-/* A row of before a column was added ends early. Refuses what SQLite does: a
- * type that its list cuts off, a value that ends behind the record, and bytes
- * behind the value of the last type. Without any list (0 bytes of types) SQLite
- * takes all columns for missing. */
+/* Finds the values of a record. Records older than a column end before it.
+ * Refuses what SQLite refuses: a truncated type, a value beyond the end of the
+ * record, and bytes after the last value. A record without types is left to
+ * GDAL: SQLite treats all its columns as missing. */
 static oj_status find_values(const struct oj_geopackage_reader *r,
                              const uint8_t *record, int64_t n_record,
                              struct record_layout *to, struct oj_error *err)
@@ -294,7 +297,8 @@ static inline int has_layout(const uint8_t *record,
                              const struct record_layout *layout)
 {
     uint64_t own, head, mask;
-    memcpy(&own, record, sizeof own); /* there are bytes behind it */
+    /* the record is followed by readable bytes */
+    memcpy(&own, record, sizeof own);
     memcpy(&head, layout->head, sizeof head);
     memcpy(&mask, layout->mask, sizeof mask);
     return layout->n_head > 0 && ((own ^ head) & mask) == 0 &&
@@ -323,14 +327,15 @@ decode_record_to_row(const struct oj_geopackage_reader *r,
     return OJ_OK;
 }
 
-/* The numbers of the rows of a leaf: how they have to go on. */
+/* Bounds of the row numbers of a leaf: greater than `before`, at most
+ * `greatest`, and ascending. */
 struct row_numbers
 {
     int has_before;
     int64_t before, greatest;
 };
 
-/* Of those from row i on. */
+/* Sets the bounds for the rows from row i on. */
 static oj_status begin_row_numbers(const struct oj_sqlite_pages *pages,
                                    int64_t leaf, int i,
                                    struct row_numbers *numbers,
@@ -430,8 +435,8 @@ static oj_status read_leaf_pages_and_cut_them(void *stream, int64_t row,
 
 /* ---- open and close ------------------------------------------------------ */
 
-/* A column of the table by its name: what the layer takes of it, of types that
- * the format has. */
+/* Matches a column of the table by name with the layer's FID, geometry or
+ * wanted fields; leaves unexpected types to GDAL. */
 static oj_status match_table_column(const struct oj_lane_request *from,
                                     const char *name,
                                     struct stored_column *column,
@@ -459,9 +464,9 @@ static oj_status match_table_column(const struct oj_lane_request *from,
     return OJ_OK;
 }
 
-/* Rows of root page, name, whether computed, has a default, is a key of whole
- * numbers: columns in the order of records.  Numbers of rows are FIDs if that
- * is such a key. */
+/* Reads the table's columns in the order of records. Each result row has: root
+ * page, name, whether hidden, whether it has a default, whether it is an
+ * INTEGER primary key. Only such a key makes row numbers the FIDs. */
 static oj_status match_table_columns(struct oj_geopackage_reader *r,
                                      const struct oj_lane_request *from,
                                      sqlite3_stmt *columns, int64_t *root,
@@ -470,7 +475,7 @@ static oj_status match_table_columns(struct oj_geopackage_reader *r,
     int n_geometries =
         OGR_FD_GetGeomFieldCount(OGR_L_GetLayerDefn(from->layer));
     int64_t cap = 0;
-    int n = 0, n_missing = 1 + n_geometries; /* and the FID */
+    int n = 0, n_missing = 1 + n_geometries; /* counts the FID */
     for (int i = 0; i < from->n_fields; i++)
         n_missing += from->formats[i] != 0;
     while (sqlite3_step(columns) == SQLITE_ROW)
@@ -494,7 +499,7 @@ static oj_status match_table_columns(struct oj_geopackage_reader *r,
     return n_missing == 0 && n_geometries <= 1 ? OJ_OK : oj_leave_to_gdal(err);
 }
 
-/* GDAL, and the index, are better at a box of few rows. */
+/* Leaves a box with few rows to GDAL, which uses the index. */
 static oj_status check_box_has_many_rows(sqlite3 *db,
                                          const struct oj_lane_request *from,
                                          struct oj_error *err)
@@ -514,7 +519,7 @@ static oj_status check_box_has_many_rows(sqlite3 *db,
     return is_small > 0 ? oj_leave_to_gdal(err) : OJ_OK;
 }
 
-/* Has the file stay as it is until the anchor is closed. */
+/* Opens the table. The file cannot change until the anchor is closed. */
 static oj_status open_table(struct oj_geopackage_reader *r, sqlite3 *db,
                             const struct oj_lane_request *from,
                             struct oj_error *err)
@@ -570,7 +575,7 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
     sqlite3 *db = from->dataset != NULL ? oj_sqlite_of(from->dataset) : NULL;
     oj_status status;
     *out = NULL;
-    /* A connection that writes has changes of its own. */
+    /* A writable connection may have uncommitted changes. */
     if (db == NULL || sqlite3_db_readonly(db, "main") != 1)
         return oj_leave_to_gdal(err);
     OJ_NEW_ZEROED(r, 1, err);

@@ -14,17 +14,18 @@ enum
     LOOK_EACH = 1 << 16
 };
 
-/* So many times the rows to come, or more, in an index are left where they are:
- * a row is packed in a fifteenth of the time in which it is inserted. */
+/* If an index already has MANY_TIMES the new rows or more, they are inserted
+ * one by one instead of packing all: packing takes a fifteenth of the time of
+ * inserting per row. */
 #define MANY_TIMES 16
 
-/* More rows would need wider numbers in their order. */
+/* The order stores row numbers in 32 bits. */
 #define MOST_ROWS 4294967295LL
 
 /* ---- rows ---------------------------------------------------------------- */
 
-/* Rounded away from the middle, as SQLite does it: an index is told the same
- * whichever way a row came into it. */
+/* Rounds outwards as SQLite does, so that queries find a row alike whether it
+ * was packed or inserted. */
 static float round_down(double value)
 {
     float single = (float)value;
@@ -54,16 +55,16 @@ void oj_rtree_free(struct oj_rtree *tree)
     memset(tree, 0, sizeof *tree);
 }
 
-/* An index on its way into its tables, level by level, that of the rows first.
- */
+/* State of packing an index, level by level, starting with the rows. */
 struct packing
 {
     const struct oj_rtree *tree;
-    uint64_t *order[2];          /* rows by their places on the curve: the row
-                                    is the lower half; the other */
-    struct oj_rtree_entry *cell; /* of nodes, for the level above; owned */
-    int capacity;                /* cells of a node */
-    uint8_t *node;               /* [node_bytes] owned */
+    /* [0]: Hilbert code and, in the lower half, row number, sorted; [1]:
+     * scratch */
+    uint64_t *order[2];
+    struct oj_rtree_entry *cell; /* cells of the current level's nodes; owned */
+    int capacity;                /* maximum cells per node */
+    uint8_t *node;               /* [node_bytes] scratch; owned */
     int node_bytes;
     sqlite3_stmt *put_node, *put_parent;
     const int *cancel;
@@ -132,9 +133,9 @@ static int64_t nodes_needed_for_cells(const struct packing *p, int64_t n_cells)
     return (n_cells + p->capacity - 1) / p->capacity;
 }
 
-/* Node i of a level with n_nodes, the first of which is number first, over
- * cells begin to end - 1: itself, whose it is, and its own cell. The root is
- * number 1. */
+/* Writes node i of a level with n_nodes, whose first node has the number
+ * `first`, over the cells [i * capacity, end); also its parent, and its own
+ * cell. The root has the number 1. */
 static oj_status write_node(const struct packing *p, int level, int64_t i,
                             int64_t n_nodes, int64_t first, int64_t end,
                             struct oj_error *err)
@@ -153,7 +154,9 @@ static oj_status write_node(const struct packing *p, int level, int64_t i,
         write_cell(p->node + HEAD_BYTES + (k - begin) * CELL_BYTES, cell);
         grow_box(own.box, cell->box);
     }
-    p->cell[i] = own; /* before those that are still to come */
+    /* overwrites a cell that was read: those still needed have larger
+     * indices */
+    p->cell[i] = own;
     sqlite3_bind_int64(p->put_node, 1, own.id);
     sqlite3_bind_blob(p->put_node, 2, p->node, p->node_bytes, SQLITE_STATIC);
     OJ_TRY(oj_sqlite_step(p->put_node, err));
@@ -187,15 +190,16 @@ static oj_status write_nodes(const struct packing *p, struct oj_error *err)
     return OJ_OK;
 }
 
-/* ---- rows as a table ----------------------------------------------------- */
+/* ---- rows as a virtual table --------------------------------------------- */
 
-/* Most often upwards by id: tables then grow at their ends. */
+/* The rows of the tree as a virtual table. Usually ascending by id, so that
+ * tables grow at their ends. */
 struct row_source
 {
     const struct oj_rtree *tree;
-    const uint64_t *node; /* [tree->n] of each row; may be NULL */
+    const uint64_t *node; /* [tree->n] node of each row; may be NULL */
     const int *cancel;
-    int64_t at; /* the row at hand */
+    int64_t at; /* the current row */
 };
 
 static oj_status advance_to_next_row(void *user, int *there,
@@ -219,7 +223,7 @@ static void return_row_column(void *user, int column, sqlite3_context *to)
                                              : (int64_t)all->node[all->at]);
 }
 
-/* Runs a statement about the index and this table of rows. */
+/* Runs a statement on the index and this virtual table. */
 static oj_status insert_rows(struct row_source *all, sqlite3 *connection,
                              const char *format, const char *name,
                              struct oj_error *err)
@@ -255,7 +259,8 @@ static oj_status write_rowid_table(const struct packing *p, sqlite3 *connection,
 
 /* ---- the index ----------------------------------------------------------- */
 
-/* Nodes are as long as SQLite made the first one: the page's size decides. */
+/* Reads the node size that SQLite chose for the root; it depends on the page
+ * size. */
 static oj_status read_cells_per_node(struct packing *p, sqlite3 *connection,
                                      const char *name, struct oj_error *err)
 {
@@ -290,7 +295,8 @@ static oj_status pack_rtree(struct packing *p, sqlite3 *connection,
     return write_rowid_table(p, connection, name, err);
 }
 
-/* Rows of the index come to those of the tree; its root stays. */
+/* Moves the rows of the index into the tree and deletes all nodes but the
+ * root. */
 static oj_status take_rows_of_index(struct oj_rtree *tree, sqlite3 *connection,
                                     const char *name, struct oj_error *err)
 {
@@ -335,7 +341,8 @@ oj_status oj_rtree_write(struct oj_rtree *tree, sqlite3 *connection,
     if (n_there > 0)
         OJ_TRY(take_rows_of_index(tree, connection, name, err));
     if (tree->n > MOST_ROWS)
-        return oj_fail(err, OJ_ERR_LIMIT, "more than %lld rows have no index",
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "a spatial index cannot hold more than %lld rows",
                        MOST_ROWS);
     if (tree->n > 0)
         status = pack_rtree(&p, connection, name, err);

@@ -1,13 +1,13 @@
-/** A spatial index of a GeoPackage, made in one go: the tables behind SQLite's
- *  R*Tree module are filled with full nodes, bottom up, of rows in the order of
- *  a Hilbert curve.
+/** Bulk load of a GeoPackage's spatial index: fills the tables behind SQLite's
+ *  R*Tree module with full nodes, bottom up, from rows in the order of a
+ *  Hilbert curve.
  *
- *      2 3 ...        0     | number of cells | id and box of rows
- *      ...            0     | number of cells | cells of the level before
- *      node 1         depth | number of cells | cells of the level before
+ *       2 3 ...        0     | number of cells | id and box of rows
+ *       ...            0     | number of cells | cells of the level below
+ *       node 1         depth | number of cells | cells of the level below
  *
- *  A cell is 8 bytes of id (of a row or a node) and four floats, least x,
- *  greatest x, least y, greatest y, big-endian, rounded outwards.
+ *  A cell has 8 bytes of id (of a row or node) and four floats: minimum x,
+ *  maximum x, minimum y, maximum y; big-endian, rounded outwards.
  *
  *  Source: file format of SQLite's rtree.c; Kamel and Faloutsos 1993 (packing).
  *  Pays: an index of 1 M points in 0.6 s, where inserts take 18 s.
@@ -21,34 +21,34 @@
 
 struct sqlite3;
 
-/** A row of the index. */
+/** A row or node with its box. */
 struct oj_rtree_entry
 {
     int64_t id;
-    float box[4]; /**< least x, least y, greatest x, greatest y */
+    float box[4]; /**< minimum x, minimum y, maximum x, maximum y */
 };
 
-/** Rows to come into an index: 24 bytes each, and 16 more while it is written.
- *  Zeroed memory is a valid empty one. */
+/** Rows to be added to an index: 24 bytes each, and 16 more while it is
+ *  written. A zeroed one is valid and empty. */
 struct oj_rtree
 {
     struct oj_rtree_entry *entry; /**< [n] owned */
     int64_t n, cap;
 };
 
-/** Adds a row with a box: least x, greatest x, least y, greatest y, rounded
+/** Adds a row with a box: minimum x, maximum x, minimum y, maximum y; rounded
  *  outwards. */
 OJ_MUST_USE oj_status oj_rtree_add(struct oj_rtree *tree, int64_t id,
                                    const double box[4], struct oj_error *err);
 
-/** Adds the rows to the index of that name, which is packed anew, rows that it
- *  has included, unless these are far more. The rows are gone afterwards. */
+/** Adds the rows to the index of this name. Packs it anew with its existing
+ *  rows, unless these are far more than the new ones. *tree is then empty. */
 OJ_MUST_USE oj_status oj_rtree_write(struct oj_rtree *tree,
                                      struct sqlite3 *connection,
                                      const char *name, const int *cancel,
                                      struct oj_error *err);
 
-/** Zeroed afterwards. */
+/** Frees the rows; *tree is then zeroed. */
 void oj_rtree_free(struct oj_rtree *tree);
 
 #endif

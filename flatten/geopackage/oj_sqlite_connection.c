@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* SQLite's functions, as far as they are needed. */
+/* The SQLite functions that are used. */
 static struct
 {
     int (*exec)(void *, const char *, void *, void *, char **);
@@ -25,7 +25,7 @@ static struct
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int is_gdals;
 
-/* Connections of other threads are none of GDAL's that is looked at. */
+/* Per thread, so that connections opened by other threads do not count. */
 static _Thread_local int was_called;
 
 /* ---- the library --------------------------------------------------------- */
@@ -64,7 +64,7 @@ static int mark_callback_called(void *db, char **text, const void *functions)
     return 0;
 }
 
-/* By whichever driver of the two there is. */
+/* Uses the SQLite or GPKG driver, whichever exists. */
 static GDALDatasetH open_database_in_memory(void)
 {
     GDALDriverH driver = GDALGetDriverByName("SQLite");
@@ -126,7 +126,7 @@ void oj_sqlite_connection_interrupt(void *connection)
 
 /* ---- reading ------------------------------------------------------------- */
 
-/* BEGIN alone takes no lock: the state is that of the first look. */
+/* BEGIN alone takes no lock; the state is fixed by the first read. */
 oj_status oj_sqlite_connection_begin_reading(void *connection,
                                              struct oj_error *err)
 {

@@ -7,16 +7,17 @@
 
 enum
 {
-    HEADER_BYTES = 100, /* of the file */
-    LEAF_HEAD = 8,      /* of a leaf, before where rows begin */
-    INTERIOR_HEAD = 12, /* of an interior page */
-    IS_INTERIOR = 5,    /* first bytes of pages of tables */
+    HEADER_BYTES = 100, /* header of the file */
+    /* header of a leaf page; the cell pointer array follows */
+    LEAF_HEAD = 8,
+    INTERIOR_HEAD = 12, /* header of an interior page */
+    IS_INTERIOR = 5,    /* page types of tables */
     IS_LEAF = 13,
-    LEAST_CELL = 6,  /* bytes of a cell with its entry in the page's head */
-    MOST_LEVELS = 20 /* of a tree */
+    LEAST_CELL = 6,  /* minimum bytes of a cell with its pointer */
+    MOST_LEVELS = 20 /* maximum depth of a tree */
 };
 
-/* The page with this byte of the file is for locks and holds nothing. */
+/* The page that contains this byte is used for locks only. */
 #define LOCK_BYTE INT64_C(0x40000000)
 
 static int be16(const uint8_t *at)
@@ -32,7 +33,7 @@ static uint32_t be32(const uint8_t *at)
 
 /* ---- pages --------------------------------------------------------------- */
 
-/* The first page is no table's: it holds the schema. */
+/* Page 1 is refused: it has the schema. */
 static oj_status read_page(struct oj_sqlite_pages *pages, int64_t number,
                            uint8_t *to, struct oj_error *err)
 {
@@ -47,8 +48,8 @@ static oj_status read_page(struct oj_sqlite_pages *pages, int64_t number,
     return code == SQLITE_OK ? OJ_OK : oj_leave_to_gdal(err);
 }
 
-/* The log of a file that has one is empty; it stays out of what we see if it
- * grows. */
+/* 1 when the write-ahead log is empty. Later additions to it are not part of
+ * the state that we read. */
 static int has_empty_wal(sqlite3 *connection)
 {
     sqlite3_file *log = NULL;
@@ -60,8 +61,8 @@ static int has_empty_wal(sqlite3 *connection)
            log->pMethods->xFileSize(log, &n) == SQLITE_OK && n == 0;
 }
 
-/* The header's number of pages holds if the file was last written by a version
- * that keeps it: then two counters are equal. */
+/* The header's page count is valid only if the file was last written by a
+ * version of SQLite that maintains it: then two counters are equal. */
 static int64_t count_pages(const uint8_t *header, int64_t n_bytes,
                            int64_t page_bytes)
 {
@@ -72,7 +73,7 @@ static int64_t count_pages(const uint8_t *header, int64_t n_bytes,
                : n_bytes / page_bytes;
 }
 
-/* Source: the format's section 1.3. */
+/* Source: section 1.3 of the format. Returns 0 if the file is not supported. */
 static int read_file_header(struct oj_sqlite_pages *pages, sqlite3 *connection)
 {
     uint8_t header[HEADER_BYTES];
@@ -82,7 +83,7 @@ static int read_file_header(struct oj_sqlite_pages *pages, sqlite3 *connection)
         pages->file->pMethods->xRead(pages->file, header, HEADER_BYTES, 0) !=
             SQLITE_OK ||
         memcmp(header, "SQLite format 3", 16) != 0 || be32(header + 56) != 1)
-        return 0; /* not of UTF-8 */
+        return 0; /* not UTF-8 */
     pages->page_bytes = be16(header + 16) == 1 ? 65536 : be16(header + 16);
     if (pages->page_bytes < 512)
         return 0;
@@ -94,11 +95,11 @@ static int read_file_header(struct oj_sqlite_pages *pages, sqlite3 *connection)
 
 /* ---- tree ---------------------------------------------------------------- */
 
-/* Pages of one level of a tree, from left to right. */
+/* The pages of one level of a tree, from left to right. */
 struct tree_level
 {
     uint32_t *number;
-    int64_t *greatest; /* number of a row below */
+    int64_t *greatest; /* greatest row number in or below each page */
     int64_t n, cap_number, cap_greatest;
 };
 
@@ -108,8 +109,8 @@ static void free_tree_level(struct tree_level *level)
     oj_free(level->greatest);
 }
 
-/* Greatest numbers ascend along a level. That way a page is named once: what it
- * has would not ascend the second time. */
+/* Greatest row numbers must ascend along a level. This also excludes that a
+ * page occurs twice, since its rows would not ascend the second time. */
 static oj_status add_page_to_level(struct tree_level *level, uint32_t number,
                                    int64_t greatest, struct oj_error *err)
 {
@@ -122,7 +123,8 @@ static oj_status add_page_to_level(struct tree_level *level, uint32_t number,
     return OJ_OK;
 }
 
-/* A page of so many cells, one at least, after its head. */
+/* 1 for a page of this type with at least one cell and consistent bounds.
+ * n_head: size of its header. */
 static int is_good_page(const struct oj_sqlite_pages *pages,
                         const uint8_t *page, int type, int n_head)
 {
@@ -132,8 +134,8 @@ static int is_good_page(const struct oj_sqlite_pages *pages,
            n_head + 2 * n <= area && area < pages->usable_bytes;
 }
 
-/* Adds the pages below an interior page, the last one of which has the greatest
- * number of the page. */
+/* Adds the children of an interior page; the last one has the page's greatest
+ * number. */
 static oj_status list_child_pages(const struct oj_sqlite_pages *pages,
                                   const uint8_t *page, int64_t greatest,
                                   struct tree_level *to, struct oj_error *err)
@@ -157,8 +159,8 @@ static oj_status list_child_pages(const struct oj_sqlite_pages *pages,
     return add_page_to_level(to, be32(page + 8), greatest, err);
 }
 
-/* Goes from the pages of one level, number[0] alone at first, down to the
- * leaves, all of which have as many levels above. */
+/* Descends from the pages of one level (at first only number[0]) to the leaves,
+ * which must all have equal depth. */
 static oj_status list_leaves(struct oj_sqlite_pages *pages,
                              struct oj_error *err)
 {
@@ -201,7 +203,7 @@ oj_status oj_sqlite_pages_open(sqlite3 *connection, int64_t root,
         return oj_leave_to_gdal(err);
     pages->cap_leaves = n_bytes / pages->page_bytes + 1;
     OJ_NEW(pages->leaf, pages->cap_leaves * pages->page_bytes + 8,
-           err); /* for numbers */
+           err); /* readable bytes after the last leaf */
     OJ_NEW(pages->number, 1, err);
     OJ_NEW(pages->greatest, 1, err);
     pages->number[0] = (uint32_t)root;
@@ -220,7 +222,7 @@ void oj_sqlite_pages_close(struct oj_sqlite_pages *pages)
 
 /* ---- leaves -------------------------------------------------------------- */
 
-/* An empty table has an empty leaf, which is the only one. */
+/* The only leaf of an empty table is empty. */
 oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
                                struct oj_error *err)
 {
@@ -245,9 +247,9 @@ oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
 
 /* ---- rows ---------------------------------------------------------------- */
 
-/* Source: the format's section 1.6, of payloads of table leaves. A record
- * begins in its leaf, the others in pages that each lead to the next.  A page
- * is read over the last bytes before its own, which are put back. */
+/* Source: section 1.6 of the format, payloads of table leaves. A record begins
+ * in its leaf and continues on a chain of overflow pages.  Each page is read
+ * over the last 4 bytes before its content, which are then restored. */
 oj_status oj_sqlite_assemble(struct oj_sqlite_pages *pages, int64_t room,
                              uint64_t size, struct oj_sqlite_record *to,
                              const uint8_t **record, struct oj_error *err)

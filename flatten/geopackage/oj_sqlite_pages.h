@@ -1,20 +1,20 @@
-/** Tables of SQLite by the pages of their file: rows without a statement, which
- *  costs a part of what SQLite's virtual machine takes for them.
+/** Reads SQLite tables from the pages of their file: rows without a statement,
+ *  in a fraction of the time of SQLite's virtual machine.
  *
- *   root      interior page: pages below, in the order of their rows
- *   ...       interior pages
- *   leaves    number of rows | where each begins | ... | row | row
- *   row       bytes | number | record, if it is long followed by
- *   overflow  next page | more of the record
- *   record    bytes of the types | type of column 0, 1, ... | their values
+ *    root      interior page: child pages, in the order of their rows
+ *    ...       interior pages
+ *    leaves    number of rows | offset of each | ... | row | row
+ *    row       size | number | record; a long one continues in
+ *    overflow  next page | more of the record
+ *    record    size of the types | type of column 0, 1, ... | their values
  *
- *  The file is read through SQLite's own handle, within a statement of the
- *  connection that stands at a row: nobody changes the pages until it is
- *  finished. The bytes are not trusted: OJ_ERR_IO, malformed, for whatever
- *  SQLite refuses when it reads such pages, and also for what only its
- *  integrity check finds but a lookup by number would answer differently:
- *  numbers of rows that do not ascend or lie outside of the keys above them,
- *  cells outside of the cell area, chains of overflow pages that are too long.
+ *  The file is read through SQLite's own handle, while a statement of the
+ *  connection is open at a row, so that no other connection changes the pages.
+ *  The bytes are untrusted: OJ_ERR_IO, malformed, for everything that SQLite
+ *  refuses when it reads such pages, and for what only its integrity check
+ *  finds but would change the result of a lookup by number: row numbers that do
+ *  not ascend or are outside of the keys above them, cells outside of the cell
+ *  area, chains of overflow pages that are too long.
  *
  *  Source: "Database File Format" of SQLite.
  *  Pays: sums of 10 M rows of a GeoPackage, see BENCHMARKS.md.
@@ -31,27 +31,29 @@
 struct oj_sqlite_pages
 {
     sqlite3_file *file;
-    pthread_mutex_t mutex; /**< of file */
-    int64_t n_pages;       /**< of the file, by its header */
+    pthread_mutex_t mutex; /**< guards `file` */
+    int64_t n_pages;       /**< page count of the file, from its header */
     int page_bytes, usable_bytes;
 
-    uint32_t *number;  /**< [n_numbers] of all leaves, n_done of which were
-                            read; owned */
-    int64_t *greatest; /**< [n_numbers] number that a row of each may have, more
-                            than in the leaf before; owned */
+    /** [n_numbers] page numbers of all leaves, of which n_done were read;
+     *  owned */
+    uint32_t *number;
+    /** [n_numbers] upper bound of the row numbers of each leaf; the rows'
+     *  numbers exceed that of the leaf before; owned */
+    int64_t *greatest;
     int64_t n_numbers, n_done;
-    uint8_t *leaf; /**< [n_leaves] pages that were read last; owned */
+    uint8_t *leaf; /**< [n_leaves] the pages read last; owned */
     int64_t n_leaves, cap_leaves;
 };
 
-/** A long record, put together. Zeroed memory is a valid empty one. */
+/** Buffer for a record on several pages. A zeroed one is valid and empty. */
 struct oj_sqlite_record
 {
     uint8_t *bytes; /**< owned */
     int64_t cap;
 };
 
-/** What OJ_ERR_IO of these functions means. */
+/** Error text of OJ_ERR_IO in these functions. */
 #define OJ_SQLITE_MALFORMED                                                    \
     "its pages are malformed (PRAGMA integrity_check of SQLite lists where)"
 
@@ -60,31 +62,33 @@ static inline oj_status oj_sqlite_fail_malformed(struct oj_error *err)
     return oj_fail(err, OJ_ERR_IO, "%s", OJ_SQLITE_MALFORMED);
 }
 
-/** Prepares the table whose tree begins at page root, about n_bytes of which
- *  are read at once. OJ_ERR_UNSUPPORTED: the file's pages are no state of it (a
- *  log has some), or of a kind that is not known. OJ_ERR_IO: malformed. */
+/** Prepares reading the table with this root page; about n_bytes are read at a
+ *  time. OJ_ERR_UNSUPPORTED: the pages are not the current state (part of it is
+ *  in a log), or the file is of an unknown kind. OJ_ERR_IO: malformed. */
 OJ_MUST_USE oj_status oj_sqlite_pages_open(sqlite3 *connection, int64_t root,
                                            int64_t n_bytes,
                                            struct oj_sqlite_pages *pages,
                                            struct oj_error *err);
 
-/** Zeroed memory will do. */
+/** Frees what it owns. Accepts a zeroed one. */
 void oj_sqlite_pages_close(struct oj_sqlite_pages *pages);
 
-/** The next leaves, none at the end. OJ_ERR_IO: one of them is malformed.
- *  OJ_ERR_UNSUPPORTED: one cannot be read. */
+/** Reads the next leaves; n_leaves is 0 at the end. OJ_ERR_IO: one of them is
+ *  malformed. OJ_ERR_UNSUPPORTED: one cannot be read. */
 OJ_MUST_USE oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
                                            struct oj_error *err);
 
-/** Puts a record of n bytes together that begins at *record, of which room
- *  bytes at most are there. OJ_ERR_IO: malformed. */
+/** Assembles a record of n bytes that starts at *record, of which at most
+ *  `room` bytes are in the leaf, from its overflow pages. OJ_ERR_IO:
+ *  malformed. */
 OJ_MUST_USE oj_status oj_sqlite_assemble(struct oj_sqlite_pages *pages,
                                          int64_t room, uint64_t n,
                                          struct oj_sqlite_record *to,
                                          const uint8_t **record,
                                          struct oj_error *err);
 
-/** Reads a number of 1 to 9 bytes before end; its bytes, 0: it is not whole. */
+/** Reads a number of 1 to 9 bytes before `end`. Returns its size; 0: it is
+ *  truncated. */
 static inline int oj_sqlite_varint(const uint8_t *at, const uint8_t *end,
                                    uint64_t *value)
 {
@@ -106,8 +110,7 @@ static inline int oj_sqlite_varint(const uint8_t *at, const uint8_t *end,
     return 0;
 }
 
-/** The signed number of n <= 8 bytes of a record, behind which others may be
- *  read. */
+/** A signed number of n <= 8 bytes. 8 bytes must be readable. */
 static inline int64_t oj_sqlite_integer(const uint8_t *at, int n)
 {
     uint64_t bits = (uint64_t)at[0] << 56 | (uint64_t)at[1] << 48 |
@@ -117,27 +120,28 @@ static inline int64_t oj_sqlite_integer(const uint8_t *at, int n)
     return n == 0 ? 0 : (int64_t)bits >> (64 - 8 * n);
 }
 
-/** A leaf that was read. */
+/** A leaf in memory. */
 static inline const uint8_t *oj_sqlite_leaf(const struct oj_sqlite_pages *pages,
                                             int64_t leaf)
 {
     return pages->leaf + leaf * pages->page_bytes;
 }
 
-/** The rows of a leaf, one at least, or the pages below another one. */
+/** Number of cells: the rows of a leaf, or the children but one of an interior
+ *  page. */
 static inline int oj_sqlite_page_n_cells(const uint8_t *page)
 {
     return page[3] << 8 | page[4];
 }
 
-/** Where the cells of a page begin that has some: none begins before. */
+/** Offset at which the cells of a page begin. */
 static inline int oj_sqlite_page_cell_area(const uint8_t *page)
 {
     return page[5] << 8 | page[6];
 }
 
-/** Greatest number that a row of the leaf before this one may have. *has: there
- *  is such a leaf. */
+/** Upper bound of the row numbers of the leaf before this one. *has: 0 for the
+ *  first leaf. */
 static inline int64_t
 oj_sqlite_greatest_before(const struct oj_sqlite_pages *pages, int64_t leaf,
                           int *has)
@@ -147,16 +151,16 @@ oj_sqlite_greatest_before(const struct oj_sqlite_pages *pages, int64_t leaf,
     return i > 0 ? pages->greatest[i - 1] : INT64_MIN;
 }
 
-/** Greatest number that a row of this leaf may have. */
+/** Upper bound of the row numbers of this leaf. */
 static inline int64_t
 oj_sqlite_greatest_of_leaf(const struct oj_sqlite_pages *pages, int64_t leaf)
 {
     return pages->greatest[pages->n_done - pages->n_leaves + leaf];
 }
 
-/** Where the record of row i of a leaf begins, its bytes and the row's number;
- *  NULL: the row is malformed. SQLite writes no size in more than 5 bytes, and
- *  reads the ninth of one differently. */
+/** Returns the record of row i of a leaf, its size *n and the row's number;
+ *  NULL: malformed. A size of more than 5 bytes is refused: SQLite never writes
+ *  it, and reads the ninth byte differently. */
 static inline const uint8_t *
 oj_sqlite_leaf_row(const struct oj_sqlite_pages *pages, const uint8_t *leaf,
                    int i, uint64_t *n, int64_t *number)
@@ -176,8 +180,8 @@ oj_sqlite_leaf_row(const struct oj_sqlite_pages *pages, const uint8_t *leaf,
     return n_head > 0 ? at + n_head : NULL;
 }
 
-/** The n bytes of a record that begins at at, most often there. Any thread.
- *  OJ_ERR_IO: malformed. */
+/** Returns the record of n bytes that starts at `at`; it is copied only if it
+ *  continues on other pages. Any thread may call it. OJ_ERR_IO: malformed. */
 OJ_MUST_USE static inline oj_status
 oj_sqlite_record(struct oj_sqlite_pages *pages, const uint8_t *leaf,
                  const uint8_t *at, uint64_t n,

@@ -5,22 +5,22 @@
 
 #include <math.h>
 
-/* Degrees between two places at which a transformation is asked, and how far
- * apart their images are, as a multiple of a place further away, where the
- * plane ends between them. */
+/* The plane ends between two points STEP degrees apart if their images are LEAP
+ * times further apart than those of two points nearby. */
 #define STEP 1e-6
 #define LEAP 1e4
 
-/* Of a turn: how far from the line pieces end (0.1 mm) unless it is opposite to
- * 0. PROJ reduces longitudes more than once, and a place on the line can come
- * out at either end of the plane; 180 and -180 degrees from 0 it keeps apart.
- */
+/* Fraction of a turn: pieces end this far from the line (0.1 mm), unless it is
+ * opposite to the meridian 0. PROJ reduces longitudes several times, so a point
+ * exactly on the line can be mapped to either end of the plane; only 180 and
+ * -180 degrees from 0 stay apart. */
 #define GAP 2.5e-12
 
-/* Pieces of one geometry: more turns than any real data have. */
+/* Limit on the pieces of a geometry, in turns around the Earth; real data have
+ * far fewer. */
 #define MOST_TURNS 64
 
-/* The distance between the images of two places; NaN: one has none. */
+/* Distance between the images of two points; NaN: one has no image. */
 static double image_distance(OGRCoordinateTransformationH transformation,
                              double x0, double x1, double y)
 {
@@ -33,7 +33,7 @@ static double image_distance(OGRCoordinateTransformationH transformation,
     return is_good[0] && is_good[1] ? sqrt(dx * dx + dy * dy) : (double)NAN;
 }
 
-/* Of the projection, in degrees; those without such a parameter have 0. */
+/* The projection's central meridian in degrees; 0 if it has none. */
 static double central_meridian(OGRSpatialReferenceH srs)
 {
     static const char *const names[] = {
@@ -54,7 +54,7 @@ static int has_degrees(OGRSpatialReferenceH srs)
            fabs(OSRGetAngularUnits(srs, NULL) - 0.0174532925199433) < 1e-12;
 }
 
-/* Of degrees into a plane. */
+/* Finds the end of the plane of a transformation from degrees. */
 static void find_end_of_plane(OGRCoordinateTransformationH transformation,
                               struct oj_antimeridian *found)
 {
@@ -72,8 +72,9 @@ static void find_end_of_plane(OGRCoordinateTransformationH transformation,
     }
 }
 
-/* Of a plane into degrees: where meridians are straight lines of equal
- * distance, as in all cylindrical projections, 180 degrees are one of them. */
+/* Finds the meridian of 180 degrees in the plane of a transformation into
+ * degrees. It is a line x = const if meridians are parallel lines at equal
+ * distances, as in all cylindrical projections. */
 static void find_end_of_degrees(OGRCoordinateTransformationH transformation,
                                 struct oj_antimeridian *found)
 {
@@ -82,7 +83,7 @@ static void find_end_of_degrees(OGRCoordinateTransformationH transformation,
     int is_good[9] = {0}, is_straight = inverse != NULL;
     for (int i = 0; i < 9; i++)
     {
-        x[i] = 180.0 - 10.0 * (i % 3); /* 180, 170, 160 */
+        x[i] = 180.0 - 10.0 * (i % 3); /* 180, 170, 160 degrees */
         y[i] = 40.0 * (i / 3 - 1);
     }
     if (inverse != NULL)
@@ -122,7 +123,7 @@ oj_antimeridian_find(OGRCoordinateTransformationH transformation)
     return found;
 }
 
-/* The first of these lines that is beyond x. */
+/* The first line beyond x. */
 static double next_line(const struct oj_antimeridian *antimeridian, double x)
 {
     const double at = antimeridian->at, turn = antimeridian->turn;
@@ -167,8 +168,8 @@ static void shift_x(OGRGeometryH geometry, double by)
     }
 }
 
-/* Adds the members of piece, or itself, that are of this dimension: where a
- * polygon only touches the meridian there are lines, too. */
+/* Adds piece, or its members, if they have this dimension: where a polygon only
+ * touches the meridian, the cut also returns lines. */
 static void add_pieces(OGRGeometryH to, OGRGeometryH piece, int dimension)
 {
     if (OGR_GT_IsSubClassOf(OGR_G_GetGeometryType(piece),
@@ -179,7 +180,7 @@ static void add_pieces(OGRGeometryH to, OGRGeometryH piece, int dimension)
         OGR_G_AddGeometry(to, piece);
 }
 
-/* Adds the pieces of a line or a polygon, or of several that are alike. */
+/* Cuts a line or polygon, or a multi-geometry of these, and adds the pieces. */
 static int add_cut(const struct oj_antimeridian *antimeridian, OGRGeometryH to,
                    OGRGeometryH geometry)
 {

@@ -8,11 +8,12 @@ struct table_column
 {
     OGRFieldType type;
     OGRFieldSubType subtype;
-    uint8_t *has_value; /* bits */
-    void *values;       /* int, int64_t, double, OGRField, or offsets */
-    char *pool;         /* strings and binaries */
+    uint8_t *has_value; /* one bit per row */
+    /* array of int, int64_t, double, OGRField, or offsets into pool */
+    void *values;
+    char *pool; /* bytes of strings and binaries */
     int64_t n_pool;
-    int64_t n_lists; /* values that hold a pointer, or zero */
+    int64_t n_lists; /* values that are pointers to free, or zero */
     int64_t cap_has_value, cap_values, cap_pool;
 };
 
@@ -47,7 +48,7 @@ static oj_status init_column(struct table_column *column, OGRFieldType type,
     return OJ_OK;
 }
 
-/* With the columns of like, or with those of fields of defn. */
+/* Makes a table with the columns of `like`, or of these fields of defn. */
 static oj_status make_table(const struct oj_table *like, OGRFeatureDefnH defn,
                             const int *fields, int n_columns,
                             struct oj_table **out, struct oj_error *err)
@@ -92,10 +93,10 @@ oj_status oj_table_new_like(const struct oj_table *like, struct oj_table **out,
     return make_table(like, NULL, NULL, like->n_columns, out, err);
 }
 
-/* ---- filling ------------------------------------------------------------ */
+/* ---- filling ------------------------------------------------------------- */
 
-/* One block for a list, so that freeing it is freeing one pointer; strings
- * follow their array of pointers. */
+/* Copies a list into one block, so that one free suffices; strings follow their
+ * array of pointers. */
 static oj_status copy_list(OGRFieldType type, const OGRField *from,
                            OGRField *to, int64_t *n_bytes, struct oj_error *err)
 {
@@ -159,7 +160,7 @@ static void set_validity_bit(struct table_column *column, int64_t row,
         column->has_value[row >> 3] |= bit;
 }
 
-/* All members of an OGRField begin where it does. */
+/* All members of the union OGRField start at its address. */
 static void store_fixed_size_value(struct table_column *column, int64_t row,
                                    const OGRField *raw)
 {
@@ -173,7 +174,7 @@ static void store_fixed_size_value(struct table_column *column, int64_t row,
         memcpy(to, raw, sizeof *raw);
 }
 
-/* What a row without value holds is never read, but it is defined. */
+/* Stores a defined value, which is never read. */
 static void append_null(struct table_column *column, int64_t row)
 {
     OGRField zero;
@@ -184,7 +185,7 @@ static void append_null(struct table_column *column, int64_t row)
         store_fixed_size_value(column, row, &zero);
 }
 
-/* Room for rows up to end. */
+/* Allocates for rows up to `end`. */
 static oj_status reserve_column(const struct oj_table *table,
                                 struct table_column *column, int64_t end,
                                 struct oj_error *err)
@@ -194,8 +195,8 @@ static oj_status reserve_column(const struct oj_table *table,
                       &column->cap_values, value_size(column->type), err));
     OJ_ROOM(column->has_value, (first + 7) / 8, (end + 7) / 8,
             column->cap_has_value, err);
-    if (oj_type_is_list(
-            column->type)) /* so that a failure in between is no leak */
+    if (oj_type_is_list(column->type)) /* so that a failure in between frees
+                                          only valid pointers */
     {
         memset((OGRField *)column->values + first, 0,
                (size_t)(end - first) * sizeof(OGRField));
@@ -260,7 +261,7 @@ void oj_table_end_row(struct oj_table *table)
     table->n_rows++;
 }
 
-/* ---- reading ------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------- */
 
 int64_t oj_table_rows(const struct oj_table *table)
 {
@@ -345,7 +346,7 @@ void oj_table_free(struct oj_table *table)
     oj_free(table);
 }
 
-/* ---- of a batch, or a table ---------------------------------------------- */
+/* ---- attributes of a batch or a table ------------------------------------ */
 
 void oj_attributes_clear(struct oj_attributes *attributes)
 {

@@ -9,31 +9,32 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Chunks no larger than this are asked for: their text columns count bytes in
- * 32 bits. */
+/* Maximum rows requested per chunk: Arrow string columns have 32-bit
+ * offsets. */
 #define MOST_ROWS 524288
 
-/* Which child of the stream a column is, and the letter of its format:
- * i s l f g u U z Z. */
+/* A column of the stream: its child, and the letter of its format: i s l f g u
+ * U z Z. */
 struct arrow_column
 {
-    int child; /* < 0: none */
+    int child; /* index of the child; < 0: none */
     char format;
 };
 
 struct oj_arrow_stream
 {
     struct ArrowArrayStream stream;
-    OGRLayerH filtered; /* has a filter of ours; NULL: none has */
+    /* the layer on which this stream has set a filter; NULL: none */
+    OGRLayerH filtered;
     int n_columns;
     struct arrow_column column[];
 };
 
-/* ---- schema ------------------------------------------------------------- */
+/* ---- schema -------------------------------------------------------------- */
 
-/* The format that values of this type have in a stream, 0 where something is
- * lost (times lose their zone; GDAL 3.6 mixes up the bits of booleans) or where
- * it is not worth it (lists). */
+/* Arrow format in which values of this type arrive; 0: not used, because values
+ * would lose information (times lose their zone; GDAL 3.6 mixes up the bits of
+ * booleans) or because it is not faster (lists). */
 static char lossless_arrow_format(OGRFieldDefnH field)
 {
     OGRFieldSubType subtype = OGR_Fld_GetSubType(field);
@@ -56,7 +57,7 @@ static char lossless_arrow_format(OGRFieldDefnH field)
     }
 }
 
-/* Formats with 64-bit offsets are written in capitals. */
+/* Formats with 64-bit offsets have capital letters. */
 static int has_format(const struct ArrowSchema *child, char format)
 {
     char large = format == 'u' ? 'U' : format == 'z' ? 'Z' : format;
@@ -65,7 +66,7 @@ static int has_format(const struct ArrowSchema *child, char format)
            child->format[1] == '\0' && child->dictionary == NULL;
 }
 
-/* A dictionary would have to be looked up: not worth it. */
+/* Columns with a dictionary are refused: looking values up is not faster. */
 static int find_column(const struct ArrowSchema *schema, const char *name,
                        char format, struct arrow_column *column)
 {
@@ -75,7 +76,7 @@ static int find_column(const struct ArrowSchema *schema, const char *name,
         if (child->name == NULL || strcmp(child->name, name) != 0)
             continue;
         if (column->child >= 0 || !has_format(child, format))
-            return 0; /* twice the same name, or not as expected */
+            return 0; /* the name occurs twice, or the format is unexpected */
         column->child = (int)c;
         column->format = child->format[0];
     }
@@ -172,15 +173,16 @@ static oj_status open_stream(const struct oj_lane_request *from, void **out,
                : oj_leave_to_gdal(err);
 }
 
-/* ---- chunks ------------------------------------------------------------- */
+/* ---- chunks -------------------------------------------------------------- */
 
-/* GeoPackage (seen in GDAL 3.6) answers a broken page with chunks of no rows,
- * without end, and reports it on a thread of its own where nobody listens. */
+/* GeoPackage (seen in GDAL 3.6) returns empty chunks without end after a
+ * corrupt page; it reports the error on a thread of its own, where it is
+ * lost. */
 #define MAX_EMPTY_CHUNKS 16
 
-/* FlatGeobuf (seen with GDAL 3.10) forgets in its streams that a row has
- * no geometry, and writes the next ones over others: a WKB of no bytes, or of
- * less, in a row that is not NULL. */
+/* FlatGeobuf's stream (seen in GDAL 3.10) is wrong for layers with rows without
+ * geometry: later geometries overwrite each other, which shows as a WKB of 0 or
+ * fewer bytes in a row that is not NULL. */
 static int are_geometry_bytes_sound(const struct oj_chunk *chunk)
 {
     const struct oj_column_view *column = &chunk->column[OJ_CHUNK_GEOMETRY];
@@ -226,7 +228,7 @@ static void free_array(void *owner)
     oj_free(array);
 }
 
-/* One chunk as it comes, maybe without rows; NULL at the end. */
+/* Reads one chunk, which may be empty; NULL at the end. */
 static oj_status read_arrow_array_as_chunk(struct oj_arrow_stream *stream,
                                            struct oj_chunk **out,
                                            const char **text,
@@ -240,7 +242,7 @@ static oj_status read_arrow_array_as_chunk(struct oj_arrow_stream *stream,
     {
         array->release = NULL;
         *text = stream->stream.get_last_error(&stream->stream);
-        status = oj_fail(err, OJ_ERR_IO, "the stream of rows broke off");
+        status = oj_fail(err, OJ_ERR_IO, "the stream of rows ended early");
     }
     else if (array->release != NULL)
         status = oj_chunk_new(stream->n_columns - OJ_CHUNK_FIELDS, array,

@@ -1,6 +1,5 @@
-/** A layer's Arrow stream as a lane. GDAL before 3.6 has no streams, and then
- *  there is no such lane.
- */
+/** The lane Arrow: reads a layer through its Arrow stream. It does not exist
+ *  before GDAL 3.6. */
 #ifndef OJ_LAYER_ARROW_H
 #define OJ_LAYER_ARROW_H
 
@@ -14,8 +13,8 @@
 #define OJ_HAVE_ARROW 0
 #endif
 
-/** Under the fields that are ignored when it is opened. Not where the stream is
- *  missing or does not carry one of the fields without loss. */
+/** Respects the ignored fields at the time of opening. Refuses layers without
+ *  stream, or with a field that the stream does not carry without loss. */
 extern const struct oj_lane oj_arrow_lane;
 
 #endif

@@ -27,7 +27,7 @@ oj_status oj_layer_geometry_wkb(struct oj_layer_geometry *work,
     return OJ_OK;
 }
 
-/* A ring of the vertices of a line. */
+/* Adds the vertices of a line as a ring. */
 static oj_status add_ring(struct oj_flat_buf *flat, OGRGeometryH line,
                           struct oj_error *err)
 {
@@ -38,8 +38,8 @@ static oj_status add_ring(struct oj_flat_buf *flat, OGRGeometryH line,
     return OJ_OK;
 }
 
-/* A curve polygon ring by ring: of one that is not closed, OGR as a whole makes
- * nothing but an error. */
+/* Converts a curve polygon ring by ring: for one with an open ring OGR's
+ * conversion of the whole fails. */
 static oj_status add_curve_polygon(struct oj_flat_buf *flat,
                                    OGRGeometryH curves, struct oj_error *err)
 {
@@ -52,13 +52,13 @@ static oj_status add_curve_polygon(struct oj_flat_buf *flat,
         status = line != NULL
                      ? add_ring(flat, line, err)
                      : oj_fail(err, OJ_ERR_DATA,
-                               "OGR cannot make lines of a ring of curves");
+                               "OGR cannot convert a ring of curves to lines");
         OGR_G_DestroyGeometry(line);
     }
     return status;
 }
 
-/* The parts of a copy of geometry without curves. */
+/* Converts a copy of geometry to one without curves and adds its parts. */
 static oj_status add_parts_without_curves(struct oj_layer_geometry *work,
                                           struct oj_flat_buf *flat,
                                           OGRGeometryH geometry,
@@ -76,15 +76,15 @@ static oj_status add_parts_without_curves(struct oj_layer_geometry *work,
         linear = OGR_G_GetLinearGeometry(geometry, 0.0, NULL);
     if (linear == NULL)
         return oj_fail(err, OJ_ERR_DATA,
-                       "OGR cannot make lines of a geometry of type %s",
+                       "OGR cannot convert a geometry of type %s to lines",
                        OGR_G_GetGeometryName(geometry));
     status = oj_layer_geometry_wkb(work, linear, &n, err);
     OGR_G_DestroyGeometry(linear);
     return status == OJ_OK ? oj_wkb_add_parts(flat, work->wkb, n, err) : status;
 }
 
-/* Collections and surfaces member by member: OGR makes lines of curves inside
- * a collection, but leaves surfaces in it as they are. */
+/* Adds collections and surfaces member by member: OGR converts curves inside a
+ * collection, but not surfaces. */
 static oj_status append_members_recursively(struct oj_layer_geometry *work,
                                             struct oj_flat_buf *flat,
                                             OGRGeometryH geometry, int depth,

@@ -1,6 +1,5 @@
-/** OGR geometries -> flat layer: points directly, everything else over WKB,
- *  curves and surfaces after OGR made lines and polygons of them.
- */
+/** OGR geometries -> flat layer: points directly, other types through WKB,
+ *  curves and surfaces after OGR converted them to lines and polygons. */
 #ifndef OJ_LAYER_GEOMETRY_H
 #define OJ_LAYER_GEOMETRY_H
 
@@ -8,7 +7,7 @@
 
 #include <ogr_api.h>
 
-/** Memory that is used again for every geometry. Zeroed memory is valid. */
+/** Scratch memory, reused for every geometry. A zeroed one is valid. */
 struct oj_layer_geometry
 {
     uint8_t *wkb;
@@ -17,20 +16,20 @@ struct oj_layer_geometry
 
 void oj_layer_geometry_free(struct oj_layer_geometry *geometry);
 
-/** The ISO WKB of geometry, little-endian, in work->wkb: n bytes. */
+/** Writes the ISO WKB of geometry, little-endian, to work->wkb: *n bytes. */
 OJ_MUST_USE oj_status oj_layer_geometry_wkb(struct oj_layer_geometry *work,
                                             OGRGeometryH geometry, size_t *n,
                                             struct oj_error *err);
 
 /** Adds one feature. geometry may be NULL. Curves become line strings with
- * OGR's own step (4 degrees unless OGR_ARC_STEPSIZE says otherwise); surfaces
- * become their patches; such features are counted as linearised. */
+ *  OGR's step (4 degrees unless OGR_ARC_STEPSIZE is set); surfaces become their
+ *  patches; such features are counted as linearised. */
 OJ_MUST_USE oj_status oj_layer_geometry_add(struct oj_layer_geometry *work,
                                             struct oj_flat_buf *flat,
                                             int64_t fid, OGRGeometryH geometry,
                                             struct oj_error *err);
 
-/** Adds one feature by the WKB that a driver gave. */
+/** Adds one feature from a driver's WKB. */
 OJ_MUST_USE oj_status oj_layer_geometry_add_wkb(struct oj_layer_geometry *work,
                                                 struct oj_flat_buf *flat,
                                                 int64_t fid, const uint8_t *wkb,

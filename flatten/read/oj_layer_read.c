@@ -15,10 +15,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows of a whole layer between two reports of progress, or reprojections. */
+/* Rows of a whole layer between two progress reports or transformations. */
 #define CHUNK_ROWS 65536
 
-/* Vertices per call: small against a cache, large against the cost of a
+/* Vertices per transformation call: they fit in a cache and amortise the
  * call. */
 #define CHUNK_VERTICES 16384
 
@@ -27,54 +27,60 @@ struct oj_layer_reader
     OGRLayerH layer;
     struct oj_read_options options;
     struct oj_fields fields;
-    struct oj_field *field; /* what fields points at */
-    char *format;           /* of each; 0: nobody looks at it */
+    struct oj_field *field; /* storage of `fields` */
+    /* [fields.n] formats for lanes; 0: the values are not used */
+    char *format;
     struct oj_read_counts counts;
     struct oj_ogr_errors errors;
     struct oj_layer_geometry geometry;
-    struct oj_antimeridian antimeridian; /* of the transformation */
+    /* the line at which options.transformation tears geometries */
+    struct oj_antimeridian antimeridian;
 
-    /* Rows come from a stream of chunks; from the feature loop with lane NULL
-     * or is_left, when the stream is kept for what it holds. */
+    /* Rows come from a lane's stream of chunks; with lane NULL or is_left from
+     * GDAL's features. After is_left the stream may stay open for memory that
+     * it owns. */
     const struct oj_lane *lane;
     int is_left;
     void *stream;
-    struct oj_slice rest; /* of the last chunk, not handed out yet */
+    /* rows of the last chunk that were not returned yet */
+    struct oj_slice rest;
 
-    /* Where GDAL goes on after a lane whose rows come by FID, it passes over
-     * rows up to last_fid, the first ones, and all others ascend. */
+    /* GDAL reads on after a lane that reads in the order of FIDs: rows up to
+     * last_fid are skipped (skips_fids), and the FIDs of the rest must ascend
+     * (checks_fids). */
     int64_t last_fid;
     int skips_fids, checks_fids;
-    double box[4]; /* of the spatial filter: least and greatest x, and y */
+    /* spatial filter: minimum x, maximum x, minimum y, maximum y */
+    double box[4];
 
-    /* Where rows go. carried: attributes outlive the call, so their geometry
-     * counts too. */
+    /* Destination of rows. carried: attributes are returned to the caller, so
+     * their geometries must be transformed, too. */
     struct oj_flat_buf *flat;
-    struct oj_attributes *attributes; /* NULL: nowhere */
+    struct oj_attributes *attributes; /* NULL: none */
     int carried;
 
-    /* Rows of a stream without geometry, to be looked at again: the streams of
-     * GeoPackage make no difference between NULL and a broken blob. */
+    /* FIDs of rows without geometry, to be read again: GeoPackage's streams
+     * return NULL also for a corrupt blob. */
     int64_t *null_fid;
     int64_t n_null_fids, cap_null_fids;
     int has_ignored_fields, at_end;
     int has_order_filter; /* all_rows_filter is set on the layer */
 
-    /* Of the vertices of one call that transforms them. */
+    /* Scratch of one transformation call. */
     int is_good[CHUNK_VERTICES];
     uint8_t has_none[CHUNK_VERTICES];
 };
 
 /* ---- reprojection of the vertices, in bulk ------------------------------- */
 
-/* In the short form NaN means that there is no geometry, and must not become
- * one that was lost; infinity marks what was lost. */
+/* NaN in the short form means "no geometry" and is kept; infinity marks a
+ * vertex that cannot be transformed. */
 static void transform_vertices(struct oj_layer_reader *reader, double *x,
                                double *y, int n)
 {
     for (int i = 0; i < n; i++)
     {
-        reader->is_good[i] = 0; /* when the call fails as a whole */
+        reader->is_good[i] = 0; /* kept if the call fails as a whole */
         reader->has_none[i] = (uint8_t)(isnan(x[i]) != 0);
         if (reader->has_none[i])
             x[i] = y[i] = 0.0;
@@ -91,7 +97,8 @@ static void transform_vertices(struct oj_layer_reader *reader, double *x,
     }
 }
 
-/* Of n > 1 vertices; four at a time, since each minimum waits for the last. */
+/* Width of n > 1 vertices. Four minima and maxima are kept, since each depends
+ * on the one before. */
 static double width_of(const double *x, int64_t n)
 {
     double least[4] = {x[0], x[0], x[0], x[0]};
@@ -113,7 +120,8 @@ static double width_of(const double *x, int64_t n)
            fmin(fmin(least[0], least[1]), fmin(least[2], least[3]));
 }
 
-/* Features >= first with a ring or line of such a width. */
+/* Counts features from `first` on with a ring or line of a width in [least,
+ * most). */
 static int64_t count_wide_features(const struct oj_flat_buf *flat,
                                    int64_t first, double least, double most)
 {
@@ -135,8 +143,9 @@ static int64_t count_wide_features(const struct oj_flat_buf *flat,
     return n_wide;
 }
 
-/* What is nearly as wide as the Earth crosses the antimeridian, as a rule, and
- * goes the other way in the plane. All of 360 degrees is a band around it. */
+/* A feature nearly as wide as the Earth usually crosses the antimeridian and
+ * would go the wrong way around in the plane. One of 360 degrees is a band
+ * around the Earth. */
 static void count_wide_in_source(struct oj_layer_reader *reader, int64_t first)
 {
     if (reader->options.has_degrees &&
@@ -145,7 +154,8 @@ static void count_wide_in_source(struct oj_layer_reader *reader, int64_t first)
             count_wide_features(reader->flat, first, 350.0, 360.0);
 }
 
-/* And what is wider than half of it after a plane became degrees. */
+/* Counts features that became wider than half the Earth when a plane was
+ * transformed into degrees: they were probably torn. */
 static void count_torn_by_transformation(struct oj_layer_reader *reader,
                                          int64_t first)
 {
@@ -154,9 +164,9 @@ static void count_torn_by_transformation(struct oj_layer_reader *reader,
             count_wide_features(reader->flat, first, 180.0, INFINITY);
 }
 
-/* Transforms every vertex of the features >= first in place, unless the
- * features themselves were. A feature with a vertex that has no place in the
- * other CRS gets no parts. */
+/* Transforms the vertices of the features from `first` on in place, unless OGR
+ * transformed their geometries. A feature with a vertex that cannot be
+ * transformed loses its parts. */
 static oj_status transform_new_features(struct oj_layer_reader *reader,
                                         int64_t first, struct oj_error *err)
 {
@@ -179,7 +189,7 @@ static oj_status transform_new_features(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
-/* ---- open and close ----------------------------------------------------- */
+/* ---- open and close ------------------------------------------------------ */
 
 static int is_field_wanted(const struct oj_fields *fields, int field)
 {
@@ -189,8 +199,8 @@ static int is_field_wanted(const struct oj_fields *fields, int field)
     return i < fields->n && !fields->field[i].is_skipped;
 }
 
-/* OGR ignores fields by name, so a name that leads to another field (they may
- * repeat, or differ in case only) is not ignored. */
+/* OGR ignores fields by name. A name that finds another field (names may repeat
+ * or differ in case only) is not ignored. */
 static void ignore_fields(struct oj_layer_reader *reader)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(reader->layer);
@@ -241,8 +251,8 @@ static oj_status init_wanted_fields(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
-/* As OGR decides it of a feature: a box in the other meets it, for the rest it
- * asks GEOS. */
+/* Spatial filter as in OGR: compares boxes if these decide, otherwise asks
+ * GEOS. */
 static oj_status does_geometry_meet_box(void *user, const uint8_t *wkb,
                                         size_t n, int *is_met,
                                         struct oj_error *err)
@@ -270,7 +280,7 @@ static oj_status does_geometry_meet_box(void *user, const uint8_t *wkb,
     return OJ_OK;
 }
 
-/* To OGR a filter without an area is no rectangle. */
+/* OGR does not treat a filter of zero area as a rectangle. */
 static int init_filter_box(struct oj_layer_reader *reader)
 {
     OGREnvelope box;
@@ -291,8 +301,8 @@ static void close_fast_reader(struct oj_layer_reader *reader)
     reader->stream = NULL;
 }
 
-/* Until the reader is closed. Where the driver refuses it, the order is the
- * index's. */
+/* Sets all_rows_filter until the reader is closed. If the driver refuses it,
+ * rows come in the order of the spatial index. */
 static void set_order_filter(struct oj_layer_reader *reader)
 {
     if (reader->options.all_rows_filter != NULL &&
@@ -302,8 +312,9 @@ static void set_order_filter(struct oj_layer_reader *reader)
                 reader->layer, reader->options.all_rows_filter) == OGRERR_NONE;
 }
 
-/* The first one that will do, if any. Geometries of chunks are not transformed,
- * and which rows come first under a filter is up to GDAL. */
+/* Opens the first lane that can read this layer, if any. Lanes do not transform
+ * carried geometries, and not every limit can be combined with a filter, whose
+ * row order is up to GDAL. */
 static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
                                                  struct oj_error *err)
 {
@@ -373,7 +384,7 @@ oj_status oj_layer_reader_open(OGRLayerH layer,
             set_order_filter(reader);
         oj_ogr_errors_end(&reader->errors);
     }
-    /* The caller's. */
+    /* Owned by the caller, who may free them now. */
     reader->options.fields = NULL;
     reader->options.file = NULL;
     if (status == OJ_OK)
@@ -405,7 +416,7 @@ oj_layer_reader_counts(const struct oj_layer_reader *reader)
     return &reader->counts;
 }
 
-/* ---- rows --------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------- */
 
 static oj_status fail_row(const struct oj_layer_reader *reader, int64_t fid,
                           oj_status status, const char *text,
@@ -425,8 +436,8 @@ static oj_status fail_read(const struct oj_layer_reader *reader, int64_t row,
                    OGR_L_GetName(reader->layer), (long long)row, text);
 }
 
-/* The geometry, cut where the CRS of the join ends, or NULL: it does not cross
- * that meridian, or cannot be cut, which is counted. */
+/* Returns the geometry cut where the CRS of the join ends. NULL: it does not
+ * cross that meridian, or it cannot be cut, which is counted. */
 static OGRGeometryH cut_geometry(struct oj_layer_reader *reader,
                                  OGRGeometryH geometry)
 {
@@ -445,7 +456,8 @@ static OGRGeometryH cut_geometry(struct oj_layer_reader *reader,
     return cut;
 }
 
-/* Of a row of a lane; most need no geometry of OGR to see that. */
+/* cut_geometry() for the WKB of a lane. The box usually shows that no cut is
+ * needed. */
 static OGRGeometryH cut_wkb(struct oj_layer_reader *reader,
                             const uint8_t *bytes, size_t n)
 {
@@ -469,8 +481,9 @@ static OGRGeometryH cut_wkb(struct oj_layer_reader *reader,
     return cut;
 }
 
-/* The geometry of a feature that stays with the batch is transformed itself,
- * so that what is written is what was joined. *is_lost: it could not be. */
+/* Transforms the geometry of a feature that is returned to the caller, so that
+ * the written geometry equals the joined one. *is_lost: it cannot be
+ * transformed. */
 static void transform_feature(struct oj_layer_reader *reader,
                               OGRFeatureH feature, int *is_lost)
 {
@@ -492,7 +505,7 @@ static int is_bad_text(const char *text)
     return text != NULL && !oj_utf8_is_valid(text, (int64_t)strlen(text));
 }
 
-/* Of the fields that somebody looks at. */
+/* Counts texts that are not UTF-8, in the fields that are used. */
 static int64_t count_bad_texts(const struct oj_fields *fields,
                                OGRFeatureH feature)
 {
@@ -516,7 +529,7 @@ static int64_t count_bad_texts(const struct oj_fields *fields,
     return n_bad;
 }
 
-/* Takes feature. */
+/* Adds a feature and takes ownership of it. */
 static oj_status add_feature(struct oj_layer_reader *reader,
                              OGRFeatureH feature, struct oj_error *err)
 {
@@ -535,7 +548,7 @@ static oj_status add_feature(struct oj_layer_reader *reader,
         status = fail_row(reader, fid, status, reason.message, err);
     else if (is_lost)
     {
-        reader->flat->counts.n_null--; /* it has its own count */
+        reader->flat->counts.n_null--; /* counted as not transformed instead */
         reader->counts.n_not_transformed++;
     }
     if (status == OJ_OK && reader->attributes != NULL)
@@ -549,7 +562,7 @@ static oj_status add_feature(struct oj_layer_reader *reader,
     return status;
 }
 
-/* The first feature that the lane has not given. */
+/* The first feature that the lane has not returned. */
 static OGRFeatureH next_feature_after_lane(struct oj_layer_reader *reader)
 {
     OGRFeatureH feature = OGR_L_GetNextFeature(reader->layer);
@@ -562,8 +575,8 @@ static OGRFeatureH next_feature_after_lane(struct oj_layer_reader *reader)
     return feature;
 }
 
-/* After a lane whose rows came by FID. A row that comes too late may be one of
- * a tree that is malformed, and was passed over or read by the lane. */
+/* Checks the order after a lane that read by FID: a smaller FID may come from a
+ * malformed tree and may have been read or missed by the lane. */
 static int does_fid_ascend(struct oj_layer_reader *reader, int64_t fid)
 {
     int ascends =
@@ -573,8 +586,8 @@ static int does_fid_ascend(struct oj_layer_reader *reader, int64_t fid)
     return ascends;
 }
 
-/* A NULL feature is the end of the layer only when the driver complained about
- * nothing; a complaint with a feature means that part of it is missing. */
+/* A NULL feature is the end of the layer only if the driver reported no error;
+ * an error along with a feature means that part of it is missing. */
 static oj_status next_feature(struct oj_layer_reader *reader, int64_t row,
                               OGRFeatureH *feature, struct oj_error *err)
 {
@@ -617,7 +630,7 @@ static oj_status read_features(struct oj_layer_reader *reader, int64_t max_rows,
     for (int64_t n = 0; n < max_rows; n++)
     {
         OGRFeatureH feature;
-        /* now and then: a batch can take a second to read */
+        /* a batch can take a second to read */
         if (n % 1024 == 0)
             OJ_TRY(oj_check_cancel(reader->options.cancel, err));
         OJ_TRY(next_feature(reader, reader->counts.n_rows + n, &feature, err));
@@ -638,7 +651,8 @@ static oj_status read_features(struct oj_layer_reader *reader, int64_t max_rows,
     return OJ_OK;
 }
 
-/* A layer that has no random access would be read from its start for each. */
+/* Records a row to be read again, if the layer has random access; without it
+ * each would be read by a scan. */
 static oj_status record_null_fid(struct oj_layer_reader *reader, int64_t fid,
                                  struct oj_error *err)
 {
@@ -653,7 +667,7 @@ static oj_status record_null_fid(struct oj_layer_reader *reader, int64_t fid,
     return OJ_OK;
 }
 
-/* After the last row, when no thread of the driver reads any more. */
+/* Called after the last row, when no thread of the driver reads any more. */
 static oj_status reread_null_rows(struct oj_layer_reader *reader,
                                   struct oj_error *err)
 {
@@ -719,9 +733,9 @@ static oj_status append_chunk_rows(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
-/* From here on. A stream that gives nothing at all is no proof of anything:
- * FlatGeobuf's does not end for a layer without rows (GDAL 3.6), GeoPackage's
- * not for a broken file. The feature loop knows which it is. */
+/* Reads the remaining rows as features. Also used if a stream failed before its
+ * first row: FlatGeobuf's stream does not end for an empty layer (GDAL 3.6),
+ * nor GeoPackage's for a corrupt file; reading features shows which it is. */
 static oj_status fall_back_to_features(struct oj_layer_reader *reader,
                                        int64_t max_rows, struct oj_error *err)
 {
@@ -792,7 +806,7 @@ static oj_status read_and_append_chunk_rows(struct oj_layer_reader *reader,
     return status;
 }
 
-/* The next rows at the end of flat. */
+/* Appends the next rows to reader->flat. */
 static oj_status read_rows_up_to_limit(struct oj_layer_reader *reader,
                                        int64_t max_rows, struct oj_error *err)
 {
@@ -804,7 +818,7 @@ static oj_status read_rows_up_to_limit(struct oj_layer_reader *reader,
     if (reader->at_end)
         return OJ_OK;
     oj_ogr_errors_begin(&reader->errors);
-    if (max_rows <= 0) /* the limit */
+    if (max_rows <= 0) /* the limit is reached */
         status = reread_null_rows(reader, err);
     else if (reader->lane != NULL && !reader->is_left)
         status = read_and_append_chunk_rows(reader, max_rows, err);
@@ -832,7 +846,7 @@ void oj_batch_free(struct oj_batch *batch)
     memset(batch, 0, sizeof *batch);
 }
 
-/* An empty batch that rows go to from now on. */
+/* Empties batch and makes it the destination of rows. */
 static oj_status clear_batch(struct oj_layer_reader *reader,
                              struct oj_batch *batch, struct oj_error *err)
 {
@@ -870,9 +884,9 @@ oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
     return status;
 }
 
-/* ---- one feature -------------------------------------------------------- */
+/* ---- one feature --------------------------------------------------------- */
 
-/* Drivers complain of a FID that is not there, or say nothing. */
+/* Drivers may or may not report an error for a FID that does not exist. */
 static oj_status get_feature(struct oj_layer_reader *reader, int64_t fid,
                              struct oj_error *err)
 {
@@ -902,9 +916,9 @@ oj_status oj_layer_reader_get(struct oj_layer_reader *reader, int64_t fid,
     return status;
 }
 
-/* ---- a whole layer ------------------------------------------------------ */
+/* ---- a whole layer ------------------------------------------------------- */
 
-/* attributes hold one chunk at a time, on its way into the table. */
+/* reader->attributes holds one chunk at a time. */
 static oj_status read_all_rows_into_table(struct oj_layer_reader *reader,
                                           struct oj_table *table,
                                           struct oj_read_counts *counts,

@@ -104,7 +104,8 @@ void oj_value_setter_free(struct oj_setter *setter)
     memset(setter, 0, sizeof *setter);
 }
 
-/* The shortest of 15, 16 or 17 digits that reads back as the same number. */
+/* Formats with the fewest of 15, 16 or 17 digits that read back as the
+ * value. */
 static void format_real(char *text, size_t size, double value)
 {
     for (int digits = 15; digits <= 17; digits++)
@@ -160,7 +161,8 @@ static void set_time(const struct oj_setter *s, OGRFeatureH feature)
 static void convert_value(const struct oj_setter *s, OGRFeatureH feature)
 {
     GIntBig whole;
-    if (s->from == s->to && !oj_type_is_number(s->from)) /* subtypes differ */
+    if (s->from == s->to &&
+        !oj_type_is_number(s->from)) /* only the subtypes differ */
     {
         OGR_F_SetFieldRaw(feature, s->target,
                           OGR_F_GetRawFieldRef(s->scratch, 0));
@@ -214,21 +216,22 @@ oj_status oj_value_setter_set(struct oj_setter *s, OGRFeatureH feature,
         OGR_F_SetFieldRaw(feature, s->target, (OGRField *)raw);
         return OJ_OK;
     }
-    /* OGR leaves a field as it was when it cannot make sense of a text, and
-     * the feature is used for many rows. */
+    /* OGR leaves a field unchanged if it cannot convert a text, and this
+     * feature is reused for many rows. */
     OGR_F_SetFieldNull(feature, s->target);
     OGR_F_SetFieldRaw(s->scratch, 0, (OGRField *)raw);
     convert_value(s, feature);
     return OJ_OK;
 }
 
-/* Years are counted from March on, so that leap days are the last ones. */
+/* Counts years from March, so that a leap day is the last day of a year. */
 int64_t oj_value_days(const OGRField *raw)
 {
     int64_t month = (raw->Date.Month + 9) % 12;
     int64_t year = (int64_t)raw->Date.Year - (raw->Date.Month < 3) + 400000;
     int64_t leap_days = year / 4 - year / 100 + year / 400;
-    const int64_t first_of_1970 = 146816468; /* from March of year -400000 */
+    /* days since March of the year -400000 */
+    const int64_t first_of_1970 = 146816468;
     return year * 365 + leap_days + (153 * month + 2) / 5 + raw->Date.Day - 1 -
            first_of_1970;
 }

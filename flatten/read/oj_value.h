@@ -1,6 +1,5 @@
-/** One attribute value on its way from a layer, an Arrow column or a table to a
- *  field of an OGR feature.
- */
+/** One attribute value: from a layer, an Arrow column or a table to a field of
+ *  an OGR feature. */
 #ifndef OJ_VALUE_H
 #define OJ_VALUE_H
 
@@ -28,29 +27,32 @@ static inline int oj_type_is_list(OGRFieldType type)
            type == OFTRealList || type == OFTStringList;
 }
 
-/** A field that a reader was asked for. */
+/** A field that a reader reads. */
 struct oj_field
 {
-    int index; /**< in the layer's definition */
+    int index; /**< index in the layer's definition */
     OGRFieldType type;
     OGRFieldSubType subtype;
-    int is_skipped; /**< nobody looks at its values, which can be missing */
+    int is_skipped; /**< 1: its values are not used and may be missing */
 };
 
-/** A view. */
+/** The fields that a reader reads. A view. */
 struct oj_fields
 {
     int n;
     const struct oj_field *field; /**< [n] */
-    int has_geometry;             /**< the layer has one; the first is meant */
+    /** the layer has a geometry (the first one is read) */
+    int has_geometry;
 };
 
-/** Borrows: valid as long as where it came from is. */
+/** A value. Borrowed: valid as long as its source. */
 struct oj_value
 {
-    OGRField raw; /**< as OGR holds it; NULL and unset are marked as OGR does */
+    /** value in OGR's representation, including its markers of NULL and
+     *  unset */
+    OGRField raw;
 
-    /** OFTString: -1 when raw.String is zero-terminated; else the length of
+    /** OFTString: -1 if raw.String is zero-terminated; else the length of a
      *  text that is not. */
     int64_t n_text;
 };
@@ -61,8 +63,8 @@ static inline void oj_value_set_null(struct oj_value *value)
     value->n_text = -1;
 }
 
-/** A number: all bytes of raw are defined, so that it is never taken for the
- *  mark of NULL or unset. */
+/** Prepares for a number: all bytes of raw are set, so that no marker of NULL
+ *  or unset appears. */
 static inline void oj_value_set_zero(struct oj_value *value)
 {
     value->raw.Set.nMarker1 = 0;
@@ -71,7 +73,7 @@ static inline void oj_value_set_zero(struct oj_value *value)
     value->n_text = -1;
 }
 
-/** The letter for values of a type that we keep ourselves. */
+/** The letter of the column format for values of this type. */
 static inline char oj_format_of(OGRFieldType type)
 {
     return type == OFTInteger     ? 'i'
@@ -82,18 +84,18 @@ static inline char oj_format_of(OGRFieldType type)
                                   : 'F';
 }
 
-/** The value of a row, borrowed from the column. */
+/** Reads the value of a row, borrowed from the column. */
 void oj_column_value(const struct oj_column_view *column, int64_t row,
                      struct oj_value *value);
 
-/** 1 unless value is NULL or unset. */
+/** 1 unless the value is NULL or unset. */
 static inline int oj_value_is_there(const struct oj_value *value)
 {
     return !OGR_RawField_IsNull(&value->raw) &&
            !OGR_RawField_IsUnset(&value->raw);
 }
 
-/** The bytes of a text or a binary that is there. */
+/** The bytes of a text or binary that is not NULL. */
 static inline const void *oj_value_bytes(const struct oj_value *value,
                                          OGRFieldType type, int64_t *n)
 {
@@ -107,47 +109,49 @@ static inline const void *oj_value_bytes(const struct oj_value *value,
     return value->raw.String;
 }
 
-/** The way of one column into one field of the output. */
+/** Copies values of one column into one field of the output. */
 struct oj_setter
 {
     OGRFieldType from, to;
-    int target;           /**< field index of the output feature */
-    int is_same;          /**< the value can be copied as it is */
-    OGRFeatureH scratch;  /**< for conversions: one field of type from */
-    OGRFeatureDefnH defn; /**< of scratch */
-    char *text;           /**< for text that is not zero-terminated */
+    int target;  /**< index of the output field */
+    int is_same; /**< the value can be copied without conversion */
+    /** feature for conversions, with one field of type `from` */
+    OGRFeatureH scratch;
+    OGRFeatureDefnH defn; /**< definition of scratch */
+    char *text;           /**< zero-terminated copy of a text */
     int64_t cap_text;
 };
 
-/** Fills *setter (zeroed before) for values of the given type that go to field
- *  target of a layer with the definition output. */
+/** Initialises *setter (zeroed) for values of this type and the field `target`
+ *  of a layer with the definition `output`. */
 OJ_MUST_USE oj_status oj_value_setter_init(struct oj_setter *setter,
                                            OGRFieldType from,
                                            OGRFieldSubType subtype,
                                            OGRFeatureDefnH output, int target,
                                            struct oj_error *err);
 
-/** Zeroed afterwards. */
+/** Frees what it owns; *setter is then zeroed. */
 void oj_value_setter_free(struct oj_setter *setter);
 
-/** Sets the field of feature. Where the types differ the value is converted as
- *  OGR does; a number that the field's type cannot hold becomes NULL. */
+/** Sets the field of feature. A value of another type is converted as OGR does;
+ *  a number out of the field's range becomes NULL. */
 OJ_MUST_USE oj_status oj_value_setter_set(struct oj_setter *setter,
                                           OGRFeatureH feature,
                                           const struct oj_value *value,
                                           struct oj_error *err);
 
-/** A feature of one field, to convert values with; NULL when out of memory.
- *  Destroy the feature, then release the definition. */
+/** A feature with one field, for conversions; NULL when out of memory. Destroy
+ *  the feature, then release *defn. */
 OGRFeatureH oj_value_scratch(OGRFieldType type, OGRFieldSubType subtype,
                              OGRFeatureDefnH *defn);
 
-/** Days from 1 January 1970 to a date, in the Gregorian calendar, before it was
- *  made, too. Also for dates that do not exist. */
+/** Days from 1 January 1970 to a date in the proleptic Gregorian calendar. Also
+ *  for dates that do not exist. */
 int64_t oj_value_days(const OGRField *raw);
 
-/** A date, a time or both as XML has it, 2026-01-31T10:20:30.500+02:00;
- *  milliseconds where there are any, or always. Returns the length of text. */
+/** Formats a date, a time or both as in XML, 2026-01-31T10:20:30.500+02:00;
+ *  with milliseconds if there are any, or if with_milliseconds. Returns the
+ *  length of text. */
 int oj_value_xml_time(const OGRField *raw, int with_milliseconds, char *text,
                       size_t size);
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes oj_fold_table.c: python3 make_fold_table.py > oj_fold_table.c
 
-What a code point becomes is defined here, by the Unicode database of the Python
-that runs this.  Answers of joins hang on it, so the table is made once and kept.
+Defines the folding of code points by rules on the Unicode database of the Python
+that runs it. Answers of joins depend on the table, so it is made once and kept.
 """
 import re
 import sys
@@ -11,7 +11,7 @@ import unicodedata
 PLAIN = {'ø': 'o', 'đ': 'd', 'ł': 'l', 'ħ': 'h', 'ŧ': 't', 'æ': 'ae',
          'œ': 'oe', 'ı': 'i', 'ð': 'd', 'þ': 'th', 'ŋ': 'n'}
 APOSTROPHES = set("'\u2019\u2018\u201b\u02bc\u02bb\u02bd`\u00b4\u2032")
-END = 0x31400  # oj_fold.c knows what is behind it
+END = 0x31400  # oj_fold.c handles code points from here on
 
 
 def full(c):
@@ -37,18 +37,19 @@ def case(c):
 
 
 def checksum_of(fold):
-    """Of all that code points become, each text ended by a zero."""
+    """FNV-1a of the folded texts of all code points, each ended by a zero."""
     checksum = 0xcbf29ce484222325
     for cp in range(sys.maxunicode + 1):
-        is_valid = not 0xd800 <= cp < 0xe000  # UTF-8 has no others
+        is_valid = not 0xd800 <= cp < 0xe000  # surrogates are not valid UTF-8
         for d in [ord(d) for d in fold(chr(cp))] + [0] if is_valid else []:
             checksum = (checksum ^ d) * 0x100000001b3 % 2**64
     return checksum
 
 
 def count(texts, first, step, rise):
-    """Code points from first on, each step of them, whose texts rise so from
-    one to the next; those in between stay."""
+    """Number of code points for one item: from first on, in steps of step, as
+    long as the text rises by rise from one to the next and those in between
+    stay."""
     cp, text = first, texts[first]
     while cp < END and texts[cp] == text and (
             step == 1 or texts[cp + 1] == chr(cp + 1)):
@@ -58,7 +59,7 @@ def count(texts, first, step, rise):
 
 
 def items_of(texts):
-    """The items of oj_fold_table.h."""
+    """Yields the items of a list: text, mark, number (oj_fold_table.h)."""
     cp, stay = 0, 0
     while cp < END:
         text = texts[cp]
@@ -79,7 +80,8 @@ def items_of(texts):
 
 
 def written(text):
-    """As a C string has it: marks, and what is read from the right, in digits."""
+    """Text as in a C string; combining marks, and letters of scripts that are
+    written from right to left, as \\u escapes."""
     return ''.join(
         c if c.isascii() or (unicodedata.category(c)[0] in 'LN' and
                              unicodedata.bidirectional(c) == 'L')

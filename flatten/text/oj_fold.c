@@ -9,21 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What code points become. */
+/* Folded code points of each code point. */
 struct fold_map
 {
-    uint16_t place[OJ_FOLD_END]; /* in pool; 0: the code point itself */
-    uint32_t pool[OJ_FOLD_POOL]; /* at a place how many, and which */
-    uint32_t n_pool, n_codes;    /* while it is made */
+    uint16_t place[OJ_FOLD_END]; /* index in pool; 0: folds to itself */
+    /* At each index: a count, then the code points. */
+    uint32_t pool[OJ_FOLD_POOL];
+    uint32_t n_pool, n_codes; /* used while the map is made */
 };
 
 static struct fold_map full, case_only;
 static pthread_once_t are_made = PTHREAD_ONCE_INIT;
 
-/* Adds the item at; returns what is behind it. */
+/* Adds the item at `at`; returns the place behind it. */
 static const char *expand_folding_item(struct fold_map *map, const char *at)
 {
-    uint32_t text[1 + OJ_FOLD_MOST] = {0}; /* how many, and which */
+    uint32_t text[1 + OJ_FOLD_MOST] = {0}; /* a count, then the code points */
     uint32_t n = 1, step, rise;
     char kind = '*', *end;
     while (strchr("*+/=;", *at) == NULL)
@@ -65,7 +66,7 @@ static void make_maps(void)
     make_map(&case_only, oj_fold_case);
 }
 
-/* What a code point becomes: *n code points. */
+/* Returns the *n code points to which *code folds. */
 static const uint32_t *fold_code_point(enum oj_fold fold, const uint32_t *code,
                                        int *n)
 {
@@ -77,7 +78,8 @@ static const uint32_t *fold_code_point(enum oj_fold fold, const uint32_t *code,
         return code;
     if (*code >= OJ_FOLD_END)
     {
-        *n = *code < 0xe0100 || *code > 0xe01ef; /* variation selectors */
+        /* Variation selectors are dropped. */
+        *n = *code < 0xe0100 || *code > 0xe01ef;
         return &space;
     }
     if (map->place[*code] == 0)
@@ -102,7 +104,7 @@ oj_status oj_fold(enum oj_fold fold, const char *bytes, int64_t n,
         n_bad += length == 0;
         i += length > 0 ? length : 1;
         folded = fold_code_point(fold, &code, &n_folded);
-        /* one for each byte that is left, but for the few that grow */
+        /* reserves one code point per remaining byte; few grow when folded */
         if (to + n_folded + (n - i) > out->cap_code)
             OJ_ROOM(out->code, to, to + n_folded + (n - i), out->cap_code, err);
         for (int j = 0; j < n_folded; j++)

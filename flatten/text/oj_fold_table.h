@@ -1,12 +1,14 @@
-/** What code points become, as oj_fold.h says.
+/** The table of folded code points; see oj_fold.h.
  *
- *  A list of lines holds items, one after the other, for the code points from 0
- *  on; an item is a text, a mark with a number of code points, and a semicolon:
+ *  A list of strings holds items for consecutive code points from 0 on. An item
+ *  is a text, a mark with a number n of code points, and a semicolon:
  *
- *   text;    one code point becomes text      text+n;  text, its successor, ...
- *   text*n;  n of them do                     text/n;  every other one text,
- * text =n;      n stay as they are                        + 2, ..., the others
- * stay
+ *   text;    one code point becomes text
+ *   text+n;  n code points become text, its successor, ...
+ *   text*n;  n code points become text
+ *   text/n;  every second of n code points becomes text, text + 2, ...; the
+ *            others stay
+ *   =n;      n code points stay
  */
 #ifndef OJ_FOLD_TABLE_H
 #define OJ_FOLD_TABLE_H
@@ -15,16 +17,17 @@
 
 enum
 {
-    OJ_FOLD_END = 0x31400, /* behind it: oj_fold.c */
-    OJ_FOLD_MOST = 18,     /* code points of one */
-    OJ_FOLD_POOL = 16384   /* of all items of a list, and their numbers */
+    /* First code point beyond the table: see oj_fold.c. */
+    OJ_FOLD_END = 0x31400,
+    OJ_FOLD_MOST = 18,   /* maximum code points to which one folds */
+    OJ_FOLD_POOL = 16384 /* maximum code points and counts of a list */
 };
 
-extern const char oj_fold_version[]; /**< of the Unicode database */
-/** FNV-1a of what all code points but surrogates become, each ended by a zero,
- *  by the rules that the table was made from: full, case. */
+extern const char oj_fold_version[]; /**< version of the Unicode database */
+/** FNV-1a of the folded texts of all code points but surrogates, each followed
+ *  by a zero, computed from the rules, not from the table: full, case. */
 extern const uint64_t oj_fold_checksum[2];
-extern const char *const oj_fold_full[]; /**< ended by NULL */
-extern const char *const oj_fold_case[]; /**< the same */
+extern const char *const oj_fold_full[]; /**< NULL-terminated */
+extern const char *const oj_fold_case[]; /**< NULL-terminated */
 
 #endif

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Long words are cut: they are no typing errors. */
+/* Ignores the rest of long words: they are not typing errors. */
 static int edit_distance(const char *a, const char *b)
 {
     enum

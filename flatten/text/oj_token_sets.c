@@ -12,33 +12,35 @@
 
 enum
 {
-    TRIGRAMS_OF_WORDS = 0, /* places in OJ_TOKEN_NAMES; then 1grams .. */
+    TRIGRAMS_OF_WORDS = 0, /* positions in OJ_TOKEN_NAMES; 1grams .. follow */
     WHOLE_WORDS = 1,
-    SHORT_CODES = 3,   /* code points of a short token */
-    MOST_COUNTED = 32, /* tokens of a set that is sorted by counting */
-    ROWS_AT_ONCE = 512 /* between looks at the cancel flag */
+    SHORT_CODES = 3,   /* maximum code points of a short token */
+    MOST_COUNTED = 32, /* maximum tokens of a set that is sorted by counting */
+    ROWS_AT_ONCE = 512 /* rows between two checks of the cancel flag */
 };
 
 struct oj_dictionary
 {
     struct oj_token_rules rules;
-    struct oj_token_table table; /* rare ones first, once they are ordered */
-    int64_t *n_rows;             /* [table.n] that have it, until then */
+    /* Rare tokens first, after oj_token_dictionary_order(). */
+    struct oj_token_table table;
+    /* [table.n] rows with the token; used until then. */
+    int64_t *n_rows;
     int64_t cap_n_rows;
 };
 
-/* Rows that one thread takes, and their tokens by numbers of its own. */
+/* The rows of one thread. Its tokens have numbers of its own. */
 struct text_slice
 {
-    int64_t first, end; /* rows */
+    int64_t first, end; /* rows first .. end - 1 */
     struct oj_token_table table;
-    int64_t *last_row; /* [table.n] the row that met the token last */
-    int64_t *n_rows;   /* [table.n] rows that have it */
-    uint32_t *token;   /* [n_tokens] numbers of table, row after row */
+    int64_t *last_row; /* [table.n] last row with the token */
+    int64_t *n_rows;   /* [table.n] number of rows with the token */
+    uint32_t *token;   /* [n_tokens] numbers in table, row by row */
     int64_t n_tokens, n_bad_bytes;
     int64_t cap_last_row, cap_n_rows, cap_token;
     struct oj_folded folded, mapped;
-    uint32_t *number; /* [table.n] of the dictionary; NOT_THERE */
+    uint32_t *number; /* [table.n] number in the dictionary, or NOT_THERE */
 };
 
 #define NOT_THERE UINT32_MAX
@@ -55,7 +57,7 @@ struct tokenising
     int n_slices, n_threads;
 };
 
-/* ---- a text's tokens ----------------------------------------------------- */
+/* ---- tokens of a text ---------------------------------------------------- */
 
 static oj_status add_token(struct text_slice *s, int64_t row,
                            const struct oj_token *token, struct oj_error *err)
@@ -79,7 +81,7 @@ static oj_status add_token(struct text_slice *s, int64_t row,
     return OJ_OK;
 }
 
-/* A token of 1 to 3 code points, all of which fit into its key. */
+/* Adds a token of 1 to 3 code points, which fit into its key. */
 static oj_status add_packed_token(struct text_slice *s, int64_t row,
                                   const uint32_t *code, int64_t n,
                                   struct oj_error *err)
@@ -90,7 +92,7 @@ static oj_status add_packed_token(struct text_slice *s, int64_t row,
     return add_token(s, row, &token, err);
 }
 
-/* Three code points in a row of "  word ". */
+/* Adds all runs of three code points of " word ". */
 static oj_status add_trigrams(struct text_slice *s, int64_t row,
                               const uint32_t *code, int64_t n,
                               struct oj_error *err)
@@ -129,7 +131,7 @@ static oj_status add_words(struct text_slice *s, int64_t row,
     return OJ_OK;
 }
 
-/* All runs of q code points, or the text where it is shorter. */
+/* Adds all runs of q code points, or the whole text if it is shorter. */
 static oj_status add_grams(struct text_slice *s, int64_t row,
                            const struct oj_folded *text, int64_t q,
                            struct oj_error *err)
@@ -189,7 +191,7 @@ static oj_status tokenise_slice(int64_t i, int thread, void *user,
 {
     const struct tokenising *t = user;
     struct text_slice *s = &t->slice[i];
-    /* at most a token a byte and one more a word; what is not used costs
+    /* at most one token per byte and one more per word; unused memory costs
      * nothing */
     int64_t n_bytes = t->texts->offset[s->end] - t->texts->offset[s->first];
     (void)thread;
@@ -205,7 +207,7 @@ static oj_status tokenise_slice(int64_t i, int thread, void *user,
     return OJ_OK;
 }
 
-/* ---- numbers of the dictionary ------------------------------------------- */
+/* ---- numbers in the dictionary ------------------------------------------- */
 
 struct counted_token
 {
@@ -213,8 +215,8 @@ struct counted_token
     struct oj_token token;
 };
 
-/* By rows, and then by what the token is: so numbers do not depend on the order
- * of rows or threads. */
+/* Compares by rows, then by the token itself: numbers do not depend on the
+ * order of rows or threads. */
 static int compare_tokens_by_frequency(const void *left, const void *right)
 {
     const struct counted_token *a = left, *b = right;
@@ -231,7 +233,7 @@ static int compare_tokens_by_frequency(const void *left, const void *right)
     return order != 0 ? order : (n > m) - (n < m);
 }
 
-/* Adds the tokens of all slices, each once, and how many rows have it. */
+/* Adds the distinct tokens of all slices, and the number of rows with each. */
 static oj_status merge_slice_tokens(const struct tokenising *t,
                                     struct oj_dictionary *all,
                                     struct oj_error *err)
@@ -253,7 +255,7 @@ static oj_status merge_slice_tokens(const struct tokenising *t,
     return OJ_OK;
 }
 
-/* Their numbers by rarity; number[old] is the new one. */
+/* Numbers the tokens by rarity; number[old] is the new number. */
 static oj_status number_tokens_by_rarity(const struct oj_dictionary *d,
                                          struct oj_token_table *numbered,
                                          uint32_t *number, struct oj_error *err)
@@ -300,8 +302,8 @@ oj_status oj_token_dictionary_order(struct oj_dictionary *dictionary,
     return OJ_OK;
 }
 
-/* The dictionary's numbers of a slice's tokens, and how many of each row's
- * tokens have one: in offset, behind the row. */
+/* Looks up the slice's tokens in the dictionary. Stores how many tokens of each
+ * row were found in offset[row + 1]. */
 static oj_status look_up_slice_tokens(int64_t i, int thread, void *user,
                                       struct oj_error *err)
 {
@@ -326,8 +328,8 @@ static oj_status look_up_slice_tokens(int64_t i, int thread, void *user,
     return OJ_OK;
 }
 
-/* Each goes behind those that are less: no branch depends on the tokens, of
- * which no two are the same. */
+/* Places each token behind all smaller ones. There is no branch that depends on
+ * the tokens, which are distinct. */
 static void rank_sort_few_tokens(uint32_t *token, int64_t n)
 {
     int32_t key[MOST_COUNTED], place[MOST_COUNTED] = {0};
@@ -342,7 +344,7 @@ static void rank_sort_few_tokens(uint32_t *token, int64_t n)
         token[place[i]] = (uint32_t)key[i] ^ UINT32_C(1) << 31;
 }
 
-/* Shell's, of more: sets are short as a rule, and never longer than 2^20. */
+/* Shell sort for larger sets: most have few tokens, none more than 2^20. */
 static void sort_tokens(uint32_t *token, int64_t n)
 {
     int64_t gap = 1;
@@ -437,7 +439,7 @@ static oj_status tokenise_texts(struct tokenising *t, int n_threads,
                            err);
 }
 
-/* The sets, of tokenised slices and their dictionary. */
+/* Makes the sets from tokenised slices and the dictionary. */
 static oj_status fill_sets(struct tokenising *t, struct oj_error *err)
 {
     struct oj_token_sets_buf *sets = t->sets;
@@ -460,13 +462,14 @@ static oj_status fill_sets(struct tokenising *t, struct oj_error *err)
     return OJ_OK;
 }
 
-/* is_all: there are no other texts. */
+/* is_all: no other texts will follow. */
 static oj_status add_texts_to_dictionary(struct tokenising *t, int n_threads,
                                          int is_all,
                                          struct oj_dictionary *dictionary,
                                          struct oj_error *err)
 {
-    uint32_t *number = NULL; /* of no use: no set has an earlier one */
+    /* Not needed: there are no sets with earlier numbers. */
+    uint32_t *number = NULL;
     OJ_TRY(tokenise_texts(t, n_threads, err));
     OJ_TRY(merge_slice_tokens(t, dictionary, err));
     if (is_all)

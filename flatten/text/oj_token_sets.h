@@ -6,11 +6,11 @@
  *  offset      [0              5 5           8]
  *  size        [12             0 3]
  *
- *  Numbers of tokens are those of the dictionary, which the join side makes:
- *  rare ones first, so that a set's first tokens are its rarest.  Tokens of an
- *  input text that the dictionary has not can be common to nothing: they count
- *  in size alone.  A text without tokens (NULL, empty, punctuation) has size 0
- *  and joins nothing.
+ *  The join side makes the dictionary, which numbers tokens by rarity: the
+ *  first tokens of a set are its rarest. Tokens of an input text that are not
+ *  in the dictionary cannot be common to two texts: they only count in size. A
+ *  text without tokens (NULL, empty, punctuation) has size 0 and matches
+ *  nothing.
  */
 #ifndef OJ_TOKEN_SETS_H
 #define OJ_TOKEN_SETS_H
@@ -21,22 +21,22 @@
 
 enum
 {
-    OJ_MOST_TOKENS = 1 << 20 /* of a text */
+    OJ_MOST_TOKENS = 1 << 20 /* maximum tokens of a text */
 };
 
-/** Texts one after another. A view; a NULL is an empty text. */
+/** Consecutive texts. A view; a NULL is an empty text. */
 struct oj_texts
 {
     int64_t n;
-    const int64_t *offset; /**< [n + 1] into bytes */
-    const char *bytes;     /**< UTF-8; a bad byte counts as a space */
+    const int64_t *offset; /**< [n + 1] offsets into bytes */
+    const char *bytes;     /**< UTF-8; an invalid byte counts as a space */
 };
 
-/** How a text becomes tokens. Plain values; borrows the word map. */
+/** Rules that turn a text into tokens. Plain values; borrows the word map. */
 struct oj_token_rules
 {
-    int fold;                           /**< place in OJ_FOLD_NAMES */
-    int tokens;                         /**< place in OJ_TOKEN_NAMES */
+    int fold;                           /**< position in OJ_FOLD_NAMES */
+    int tokens;                         /**< position in OJ_TOKEN_NAMES */
     const struct oj_word_map *word_map; /**< or NULL */
 };
 
@@ -44,26 +44,26 @@ struct oj_token_rules
 #define OJ_TOKEN_NAMES                                                         \
     "trgm|words|1grams|2grams|3grams|4grams|5grams|6grams|7grams|8grams"
 
-/** A hash of a set: sets with o tokens in common differ in at least
- *  a + b - 2 o of its bits less those that fall together, so that
- *  o <= (a + b - popcount(x ^ y)) / 2. */
+/** A bitmap of a set. Bitmaps x, y of sets with a and b tokens, o of them in
+ *  common, differ in at most a + b - 2 o bits: o <= (a + b - popcount(x ^ y)) /
+ *  2. */
 struct oj_token_bits
 {
     uint64_t word[2];
 };
 
-/** A view. */
+/** Sets of tokens. A view. */
 struct oj_token_sets
 {
     int64_t n_rows;
-    const int64_t *offset;            /**< [n_rows + 1] into token */
-    const uint32_t *token;            /**< ascending within a row */
-    const int32_t *size;              /**< [n_rows] */
-    const struct oj_token_bits *bits; /**< [n_rows] of all tokens of the row,
-                                           also unknown ones */
+    const int64_t *offset; /**< [n_rows + 1] offsets into token */
+    const uint32_t *token; /**< ascending within a row */
+    const int32_t *size;   /**< [n_rows] */
+    /** [n_rows] of all tokens of the row, also those not in the dictionary. */
+    const struct oj_token_bits *bits;
 };
 
-/** n rows from first on, as sets of their own. */
+/** Returns rows first .. first + n - 1 as a view. */
 static inline struct oj_token_sets
 oj_token_sets_slice(const struct oj_token_sets *sets, int64_t first, int64_t n)
 {
@@ -72,14 +72,14 @@ oj_token_sets_slice(const struct oj_token_sets *sets, int64_t first, int64_t n)
     return slice;
 }
 
-/** Number of bits that differ. Plain arithmetic: without an instruction for it
- *  the compiler's own is a call and a table. */
+/** Returns the number of bits that differ. Plain arithmetic: without a popcount
+ *  instruction, the compiler's builtin calls a function with a table. */
 static inline int64_t oj_token_bits_apart(const struct oj_token_bits *s,
                                           const struct oj_token_bits *t)
 {
     const uint64_t ones = ~UINT64_C(0) / 3, twos = ~UINT64_C(0) / 5;
     const uint64_t fours = ~UINT64_C(0) / 17;
-    uint64_t sum = 0; /* of every four bits, then of every eight */
+    uint64_t sum = 0; /* first sums of four bits, then of eight */
     for (int w = 0; w < 2; w++)
     {
         uint64_t x = s->word[w] ^ t->word[w];
@@ -90,8 +90,8 @@ static inline int64_t oj_token_bits_apart(const struct oj_token_bits *s,
     return (int64_t)(sum * (~UINT64_C(0) / 255) >> 56);
 }
 
-/** The most tokens that two rows can have in common, by their sizes and bits.
- */
+/** Returns an upper bound of the tokens that two rows have in common, by their
+ *  sizes and bitmaps. */
 static inline int64_t oj_token_sets_bound(const struct oj_token_sets *a,
                                           int64_t row_a,
                                           const struct oj_token_sets *b,
@@ -101,11 +101,13 @@ static inline int64_t oj_token_sets_bound(const struct oj_token_sets *a,
     return (both - oj_token_bits_apart(&a->bits[row_a], &b->bits[row_b])) / 2;
 }
 
-/** Owner; zeroed memory is a valid empty one, and one object may be used for
- *  many batches (its memory is kept). After an error it has no rows. */
+/** Sets of tokens that grow. Owner; zeroed memory is a valid empty one, and an
+ *  object may be used for many batches (it keeps its memory). After an error it
+ *  has no rows. */
 struct oj_token_sets_buf
 {
-    int64_t n_rows, n_bad_bytes, n_without; /**< rows that have no token */
+    /** n_without: rows without a token. */
+    int64_t n_rows, n_bad_bytes, n_without;
     int64_t *offset;
     uint32_t *token;
     int32_t *size;
@@ -115,46 +117,48 @@ struct oj_token_sets_buf
 
 struct oj_token_sets oj_token_sets_view(const struct oj_token_sets_buf *sets);
 
-/** Adds the set of a row. */
+/** Appends the set of a row of *from. */
 OJ_MUST_USE oj_status oj_token_sets_add(struct oj_token_sets_buf *to,
                                         const struct oj_token_sets *from,
                                         int64_t row, struct oj_error *err);
 
-/** Gives the n tokens of a set their new numbers, which
- * oj_token_dictionary_order() says. */
+/** Replaces the n tokens of a set by their new numbers from
+ *  oj_token_dictionary_order(). */
 void oj_tokens_renumber(uint32_t *token, int64_t n, const uint32_t *number);
 
 void oj_token_sets_free(struct oj_token_sets_buf *sets);
 
-/** The tokens of the join side and their numbers. Does not change once all of
- *  the side is in it: to be read by any number of threads. */
+/** The tokens of the join side and their numbers. Read-only, and so
+ *  thread-safe, once the whole join side has been added. */
 struct oj_dictionary;
 
-/** Makes the dictionary of texts and their sets, on n_threads (0: all).
+/** Makes the dictionary of texts, and their sets, on n_threads (0: all).
  *  fid     [texts->n] or NULL, for messages
- *  Errors  OJ_ERR_LIMIT: a text with more than OJ_MOST_TOKENS, with its FID, or
- *          2^32 - 1 different tokens; OJ_ERR_NOMEM; OJ_ERR_CANCELLED */
+ *  Errors  OJ_ERR_LIMIT: a text with more than OJ_MOST_TOKENS tokens (with its
+ *          FID), or 2^32 - 1 distinct tokens; OJ_ERR_NOMEM; OJ_ERR_CANCELLED
+ */
 OJ_MUST_USE oj_status
 oj_token_dictionary_make(const struct oj_texts *texts, const int64_t *fid,
                          const struct oj_token_rules *rules, int n_threads,
                          const int *cancel, struct oj_dictionary **out,
                          struct oj_token_sets_buf *sets, struct oj_error *err);
 
-/** Of a side that comes in pieces: adds the tokens of some texts to
- * *dictionary, NULL at first, which is the caller's also after an error.
- *  is_all: of all texts, otherwise tokens are numbered as they come */
+/** For a side that is read in pieces: adds the tokens of some texts to
+ *  *dictionary. *dictionary is NULL before the first piece; the caller owns it,
+ *  also after an error. is_all: these are all texts; otherwise tokens get
+ *  provisional numbers until oj_token_dictionary_order(). */
 OJ_MUST_USE oj_status oj_token_dictionary_add(
     const struct oj_texts *texts, const int64_t *fid,
     const struct oj_token_rules *rules, int is_all, int n_threads,
     const int *cancel, struct oj_dictionary **dictionary,
     struct oj_token_sets_buf *sets, struct oj_error *err);
 
-/** The last piece has come: rare tokens first from now on. *number [tokens],
- *  the caller's, says what has become of the earlier numbers. */
+/** Call it after the last piece: renumbers the tokens by rarity. *number
+ *  [n_tokens], which the caller frees, maps old numbers to new ones. */
 OJ_MUST_USE oj_status oj_token_dictionary_order(
     struct oj_dictionary *dictionary, uint32_t **number, struct oj_error *err);
 
-/** The sets of a batch of the other side, by the dictionary's rules. */
+/** Makes the sets of a batch of the other side, by the dictionary's rules. */
 OJ_MUST_USE oj_status oj_token_dictionary_find(
     const struct oj_dictionary *dictionary, const struct oj_texts *texts,
     const int64_t *fid, int n_threads, const int *cancel,
@@ -162,11 +166,11 @@ OJ_MUST_USE oj_status oj_token_dictionary_find(
 
 int64_t oj_token_dictionary_bytes(const struct oj_dictionary *dictionary);
 
-/** Tokens of the row of one in the row of the other. */
+/** Returns the number of tokens that two rows have in common. */
 int64_t oj_token_sets_common(const struct oj_token_sets *a, int64_t row_a,
                              const struct oj_token_sets *b, int64_t row_b);
 
-/** Accepts NULL. */
+/** Frees the dictionary; accepts NULL. */
 void oj_token_dictionary_free(struct oj_dictionary *dictionary);
 
 #endif

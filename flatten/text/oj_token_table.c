@@ -26,7 +26,8 @@ static int is_same_token(const struct oj_token_table *table, int64_t number,
                   (size_t)token->n_codes * sizeof *token->code) == 0;
 }
 
-/* The slot of a token, or the free one where it belongs; there is one. */
+/* Returns the slot of a token, or the free slot where it belongs; there must be
+ * one. */
 static uint32_t *find_slot(const struct oj_token_table *table,
                            const struct oj_token *token)
 {
@@ -44,7 +45,7 @@ int64_t oj_token_table_find(const struct oj_token_table *table,
     return table->n_slots > 0 ? (int64_t)*find_slot(table, token) - 1 : -1;
 }
 
-/* Twice as many slots. */
+/* Doubles the number of slots. */
 static oj_status grow_slots(struct oj_token_table *table, struct oj_error *err)
 {
     int64_t n = table->n_slots > 0 ? 2 * table->n_slots : 1024;

@@ -1,9 +1,9 @@
-/** Different tokens, numbered as they come.
+/** A table of distinct tokens, numbered in the order of insertion.
  *
- *  A token is up to three code points, or any run of them:
+ *  A token is short, up to three code points, or a run of any length:
  *
  *   short  key = three times 21 bits, each a code point + 1, or 0
- *   long   key = a hash, and the code points themselves decide
+ *   long   key = a hash; tokens are equal if their code points are
  *
  *  A table holds tokens of one kind.
  */
@@ -15,26 +15,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** A view. */
+/** A token. A view. */
 struct oj_token
 {
     uint64_t key;
-    const uint32_t *code; /**< [n_codes]; NULL: a short one */
+    const uint32_t *code; /**< [n_codes]; NULL: a short token */
     int64_t n_codes;
 };
 
 /** Owner; zeroed memory is a valid empty one. */
 struct oj_token_table
 {
-    int64_t n; /**< tokens */
+    int64_t n; /**< number of tokens */
     uint64_t *key;
-    int64_t *start; /**< [n + 1] into code, of long tokens */
+    int64_t *start; /**< [n + 1] offsets into code, for long tokens */
     uint32_t *code;
-    uint32_t *slot; /**< [n_slots], a power of 2: number + 1, or 0 */
+    /** [n_slots], n_slots is a power of 2: number + 1, or 0 if free. */
+    uint32_t *slot;
     int64_t n_slots, cap_key, cap_start, cap_code;
 };
 
-/** All bits of a key into all bits. */
+/** Mixes the key: each of its bits affects all bits of the result. */
 static inline uint64_t oj_token_mix(uint64_t key)
 {
     key *= UINT64_C(0x9e3779b97f4a7c15);
@@ -44,12 +45,12 @@ static inline uint64_t oj_token_mix(uint64_t key)
 
 struct oj_token oj_token_of_codes(const uint32_t *code, int64_t n);
 
-/** Its number; -1: not there. */
+/** Returns the number of a token; -1 if it is not in the table. */
 int64_t oj_token_table_find(const struct oj_token_table *table,
                             const struct oj_token *token);
 
-/** Its number, a new one where it is not there.  OJ_ERR_LIMIT beyond 2^32 - 2
- *  tokens. */
+/** Sets *number to the number of a token, which is added if it is new.
+ *  OJ_ERR_LIMIT: more than 2^32 - 2 tokens. */
 OJ_MUST_USE oj_status oj_token_table_put(struct oj_token_table *table,
                                          const struct oj_token *token,
                                          int64_t *number, struct oj_error *err);

@@ -9,12 +9,14 @@
 struct oj_word_map
 {
     struct oj_token_table words;
-    int64_t *offset; /* [words.n + 1] into code: what stands for them */
+    /* [words.n + 1] offsets into code: the replacement of each word. */
+    int64_t *offset;
     uint32_t *code;
     int64_t cap_offset, cap_code;
 };
 
-/* The first word of text from *at on, which moves behind it; 0: none. */
+/* Reads the next word of text and moves *at behind it. Returns 0 if there is
+ * none. */
 static int next_word(const struct oj_folded *text, int64_t *at,
                      struct oj_token *word)
 {
@@ -34,7 +36,8 @@ static oj_status fail_line(int64_t line, const char *why, struct oj_error *err)
                    (long long)line, why);
 }
 
-/* The field from *at on, folded; *at moves behind the comma, or to the end. */
+/* Reads and folds the field at *at; moves *at behind the comma, or to the
+ * end. */
 static oj_status read_field(const char *line, int64_t n, int64_t *at,
                             enum oj_fold fold, struct oj_folded *out,
                             struct oj_error *err)
@@ -81,9 +84,7 @@ static oj_status read_line(struct oj_word_map *map, const char *line, int64_t n,
             (field[1].n > 0 &&
              memcmp(map->code + start, field[1].code,
                     (size_t)field[1].n * sizeof *map->code) != 0))
-            return fail_line(number,
-                             "has a word that stood for something else "
-                             "before",
+            return fail_line(number, "repeats a word with another replacement",
                              err);
         return OJ_OK;
     }

@@ -1,6 +1,8 @@
-/** Ways of rows of a layer of pairs to a file or a table, without features.
+/** Writers of rows into a file or table without GDAL's features: the writing
+ *  part of a lane.
  *
- *  Part of a layer's writer, which writes as features what is left to it.
+ *  Used by a layer's writer, which writes the rows that they leave as
+ *  features.
  */
 #ifndef OJ_DIRECT_ROW_WRITER_H
 #define OJ_DIRECT_ROW_WRITER_H
@@ -8,50 +10,51 @@
 #include "../read/oj_lane_table.h"
 #include "oj_row_cursor.h"
 
-/** What became of the rows of an answer. */
+/** Counts of the rows of an answer that a lane has written. */
 struct oj_rows_written
 {
-    int64_t n_rows, n_empty; /**< empty: their geometry has no vertex */
-    int has_failed;          /**< 1: a row failed, not the file */
-    int64_t failed_fid;      /**< of the feature that it is about */
+    int64_t n_rows, n_empty; /**< n_empty: rows whose geometry has no vertex */
+    int has_failed;          /**< 1: a row failed, rather than the file */
+    int64_t failed_fid;      /**< FID of the input feature of that row */
 };
 
 struct oj_row_lane
 {
     enum oj_lane_id id;
 
-    /** Rows of the cursor, which outlives it, to a layer that GDAL made; or, of
-     *  an in-place update, changes of its columns in rows that are there.
-     *  *rows is NULL, without error, where GDAL has to write. */
+    /** Opens for rows of the cursor, which must outlive it, in a layer that
+     *  GDAL created; with is_update, for changes of the cursor's columns in
+     *  existing rows. *rows is NULL, without error, if GDAL has to write
+     *  all. */
     oj_status (*open)(OGRLayerH layer, int is_update,
                       struct oj_row_cursor *cursor, void **rows,
                       struct oj_error *err);
 
-    /** Writes rows of the answer that the cursor has begun, until there are no
-     *  more (left->fid is not touched and *is_left is 0) or GDAL has to write
-     *  the next one, *left.  *written is filled in every case. */
+    /** Writes the remaining rows of the cursor's answer. Stops before a row
+     *  that GDAL has to write: *is_left is then 1 and *left that row; otherwise
+     *  *is_left is 0 and *left unchanged.  *written is always set. */
     oj_status (*write)(void *rows, struct oj_rows_written *written,
                        struct oj_row_place *left, int *is_left,
                        struct oj_error *err);
 
-    /** Changes row fid to the pair that the cursor has begun; *is_left is 1
-     *  where GDAL has to.  NULL: it has no updates. */
+    /** Changes row fid to the cursor's current pair; *is_left is 1 if GDAL has
+     *  to do it.  NULL: updates are not supported. */
     oj_status (*update)(void *rows, int64_t fid,
                         const struct oj_row_place *place, int *is_left,
                         struct oj_error *err);
 
-    /** After GDAL wrote what was left as feature. */
+    /** Called after GDAL wrote a row that was left, as this feature. */
     oj_status (*took)(void *rows, OGRFeatureH feature, struct oj_error *err);
 
-    /** After the last row: completes the layer. *has_file is 1 when the rows
-     *  are in options.file, and not in the layer. O(rows). */
+    /** Completes the layer after the last row. *has_file is 1 if the rows are
+     *  in options.file, not in the layer. O(rows). */
     oj_status (*finish)(void *rows, int *has_file, struct oj_error *err);
 
-    /** Accepts NULL. */
+    /** Frees it. Accepts NULL. */
     void (*close)(void *rows);
 };
 
-/** Of the options of the cursor, read file, or write to dataset. */
+/** Writers of the lanes: they use options.file and options.dataset. */
 extern const struct oj_row_lane oj_flatgeobuf_rows;
 
 /** NULL in a build without SQLite. */

@@ -5,8 +5,8 @@
 
 #include <limits.h>
 
-/* Takes a geometry and makes a multi geometry of a point, line string or
- * polygon; all others stay as they are. */
+/* Converts a point, line string or polygon to its multi type; other types are
+ * returned unchanged. Takes ownership of geometry. */
 static OGRGeometryH shape_to_multi(OGRGeometryH geometry)
 {
     switch (wkbFlatten(OGR_G_GetGeometryType(geometry)))
@@ -46,9 +46,9 @@ oj_status oj_flat_to_ogr_shape(const struct oj_flat *flat, int64_t feature,
     return OJ_OK;
 }
 
-/* ---- of rows ------------------------------------------------------------ */
+/* ---- geometries of rows -------------------------------------------------- */
 
-/* As the reader gave it, Z and M kept. *is_made is 0 where OGR cannot. */
+/* Copies the geometry as read, with Z and M. *is_made is 0 on failure. */
 static OGRGeometryH copy_geometry_as_read(const struct oj_attributes *rows,
                                           int64_t row, int *is_made)
 {

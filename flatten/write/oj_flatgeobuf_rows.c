@@ -1,11 +1,11 @@
-/* Rows of a layer of pairs -> a file of FlatGeobuf. GDAL makes the layer, whose
- * definition the file has, and the header; rows, order and index are made here,
- * as GDAL's driver makes them.
+/* Writes the rows of a layer of pairs to a FlatGeobuf file. GDAL makes the
+ * layer and the header; rows, their order and the index are made here, as
+ * GDAL's driver makes them.
  *
  *   u32 size | u32 root | table Feature | table Geometry, its vectors and parts
  *   | properties
  *
- * Vectors of doubles begin at multiples of 8 bytes, counted from the size, as
+ * Vectors of doubles are aligned to 8 bytes, counted from the size field, as
  * other readers expect.
  *
  * Source: specification of FlatGeobuf, version 3.
@@ -34,22 +34,22 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Most bytes of a feature. */
+/* Maximum bytes of a feature. */
 #define MOST_BYTES 2147483647LL
 
-/* And of a time as text. */
+/* Maximum bytes of a time as text. */
 #define MOST_TIME 80
 
-/* Of rows that wait for their order, in memory. */
+/* Maximum bytes of rows held in memory before sorting. */
 #define MOST_KEPT (INT64_C(256) << 20)
 
-/* Rows that one thread makes at once: some hundred KB. */
+/* Rows per task: some hundred KB. */
 #define SLICE_ROWS 4096
 
-/* Slices of a thread between two looks for more rows. */
+/* Slices per thread between two calls of oj_row_cursor_take(). */
 #define SLICES_AT_ONCE 4
 
-/* What GDAL does with a row without geometry. */
+/* How GDAL treats a row without geometry. */
 enum empty_row
 {
     EMPTY_LEFT_OUT,
@@ -57,34 +57,35 @@ enum empty_row
     EMPTY_REFUSED
 };
 
-/* A field of the file, in its order. */
+/* A field of the file, in the file's order. */
 struct file_field
 {
     struct oj_row_column column;
-    int n_bytes;   /* of a number in the file: its first ones; 0: no number */
-    int is_single; /* 1: a float, which is a double elsewhere */
+    int n_bytes;   /* bytes of a number in the file; 0: not a number */
+    int is_single; /* 1: float in the file, from a double */
 };
 
-/* Bytes that grow. */
+/* Growing array of bytes. */
 struct bytes
 {
     uint8_t *at; /* owned */
     int64_t n, cap;
 };
 
-/* The rows that a thread makes. */
+/* Rows encoded by one thread. */
 struct row_slice
 {
     struct oj_layer_geometry wkb;
-    OGRFeatureH scratch; /* for values */
+    OGRFeatureH scratch; /* feature for conversions */
 
-    struct bytes bytes; /* features, all of multiples of 8 bytes; with an index
-                           each as an oj_flatgeobuf_row */
+    /* encoded features, padded to multiples of 8 bytes; with an index each
+     * after an oj_flatgeobuf_row */
+    struct bytes bytes;
     struct oj_flatgeobuf_extent n;
-    double box[4]; /* of all */
+    double box[4]; /* box of all its rows */
 
-    /* Of the row that is made: its box, the first byte that the file has, and
-     * the count of its properties. */
+    /* The current row: its box, the offset of its first byte in the file, and
+     * the offset of the size of its properties. */
     double row_box[4];
     int64_t start, properties;
 
@@ -98,27 +99,26 @@ struct flatgeobuf_rows
     struct file_field *field; /* [n_fields] */
 
     struct bytes header;
-    int64_t count_at, envelope_at; /* in the header; 0: not there */
-    int type;                      /* of all rows, as in WKB; 0: any */
+    int64_t count_at, envelope_at; /* offsets in the header; 0: absent */
+    int type;                      /* WKB type of all rows; 0: any */
     int has_z, has_m, has_index;
     enum empty_row empty_row;
 
     int file, n_threads;
-    struct oj_flatgeobuf_unsorted sorted; /* without index: counts, box and head
-                                      alone. The head is what plain points begin
-                                      with, up to x */
-    struct row_slice *slice;              /* [n_threads] */
+    /* rows to be sorted; without index only counts, box and head are used. The
+     * head is the encoding of a plain point up to x */
+    struct oj_flatgeobuf_unsorted sorted;
+    struct row_slice *slice; /* [n_threads] */
 
-    /* Those on their way to the file. */
+    /* Rows being encoded. */
     struct oj_row_place *place; /* [n_threads * SLICES_AT_ONCE * SLICE_ROWS] */
     int64_t n_places;
     struct oj_rows_written *written;
 };
 
-/* ---- header ---------------------------------------------------------------
- */
+/* ---- header -------------------------------------------------------------- */
 
-/* Two rows, the second without geometry. 0: no. */
+/* Writes two rows, the second without geometry. Returns 0 on failure. */
 static int write_template_rows(struct flatgeobuf_rows *w, OGRLayerH layer)
 {
     static const char *const wkt[] = {"POINT (0 0)",
@@ -152,7 +152,7 @@ static int write_template_rows(struct flatgeobuf_rows *w, OGRLayerH layer)
     return is_written;
 }
 
-/* A file of the layer's definition at path. 0: no. */
+/* Makes a file with the layer's definition at path. Returns 0 on failure. */
 static int make_template(struct flatgeobuf_rows *w, OGRLayerH layer,
                          const struct oj_flatgeobuf_file *file,
                          const char *path)
@@ -175,8 +175,8 @@ static int make_template(struct flatgeobuf_rows *w, OGRLayerH layer,
     return is_made;
 }
 
-/* Takes the header from the bytes of the template, and where in it stands what
- * rows decide. OJ_ERR_UNSUPPORTED: it is not as expected. */
+/* Copies the header of the template and locates the parts that depend on the
+ * rows. OJ_ERR_UNSUPPORTED: it is not as expected. */
 static oj_status parse_template_header(struct flatgeobuf_rows *w,
                                        const uint8_t *bytes, int64_t n,
                                        struct oj_error *err)
@@ -197,7 +197,7 @@ static oj_status parse_template_header(struct flatgeobuf_rows *w,
         oj_flatbuffer_field(&header, &table, OJ_FGB_HEADER_INDEX_NODE_SIZE, 2);
     w->has_index = node_size == NULL || oj_flatbuffer_le16(node_size) != 0;
     n_rows = count != NULL ? (int64_t)oj_flatbuffer_le64(count) : 0;
-    /* Without a count nobody knows what becomes of empty rows. */
+    /* The count shows how GDAL treats empty rows. */
     if (header.is_broken || (n_rows != 1 && n_rows != 2) ||
         (node_size != NULL && w->has_index &&
          oj_flatbuffer_le16(node_size) != OJ_FGB_NODE_SIZE))
@@ -232,8 +232,7 @@ static oj_status read_template(struct flatgeobuf_rows *w, OGRLayerH layer,
     return status;
 }
 
-/* ---- bytes ----------------------------------------------------------------
- */
+/* ---- bytes --------------------------------------------------------------- */
 
 static oj_status reserve_bytes(struct bytes *to, int64_t n,
                                struct oj_error *err)
@@ -245,7 +244,7 @@ static oj_status reserve_bytes(struct bytes *to, int64_t n,
 
 static void set_uint16(uint8_t *to, int64_t value)
 {
-    memcpy(to, &value, 2); /* the first bytes count */
+    memcpy(to, &value, 2); /* little-endian */
 }
 
 static void set_uint32(uint8_t *to, int64_t value)
@@ -259,8 +258,9 @@ static void set_empty_box(double *box)
     box[2] = box[3] = (double)-INFINITY;
 }
 
-/* There is room: n zero bytes, and more before them, until n_before bytes after
- * the first is a multiple of align. Where the first is. */
+/* Appends n zero bytes, after padding such that the byte n_before bytes after
+ * the first is at a multiple of align. Returns the offset of the first.
+ * Precondition: the memory is reserved. */
 static int64_t grow_aligned(struct bytes *to, int64_t n, int64_t n_before,
                             int64_t align)
 {
@@ -270,8 +270,8 @@ static int64_t grow_aligned(struct bytes *to, int64_t n, int64_t n_before,
     return at;
 }
 
-/* A table with these fields, if any, 4 bytes each; place[slot] is where the
- * field is. Where it is itself. */
+/* Appends a table with these fields of 4 bytes (or none); place[slot] receives
+ * the offset of a field. Returns the offset of the table. */
 static int64_t put_flatbuffer_table(struct bytes *to, const int *slots,
                                     int n_slots, int64_t *place)
 {
@@ -289,8 +289,8 @@ static int64_t put_flatbuffer_table(struct bytes *to, const int *slots,
     return table;
 }
 
-/* A vector of n elements that the field at place points at; the first. NULL:
- * place is 0. */
+/* Appends a vector of n elements and sets the field at `place` to point to it.
+ * Returns its first element; NULL if place is 0. */
 static uint8_t *put_flatbuffer_vector(struct bytes *to, int64_t place,
                                       int64_t n, int size)
 {
@@ -303,21 +303,22 @@ static uint8_t *put_flatbuffer_vector(struct bytes *to, int64_t place,
     return to->at + vector + 4;
 }
 
-/* ---- geometries ------------------------------------------------------------
- */
+/* ---- geometries ---------------------------------------------------------- */
 
 static int wkb_type_code(const uint8_t *wkb)
 {
     return (int)oj_flatbuffer_le32(wkb + 1);
 }
 
-/* The vertices of one geometry on their way from WKB. */
+/* State of copying vertices from the WKB of one geometry. */
 struct vertex_run
 {
     const uint8_t *from;
-    uint8_t *xy, *z, *m; /* where they begin; NULL: nowhere */
-    uint8_t *ends;       /* where the next one goes; NULL: nowhere */
-    int64_t n;           /* vertices so far */
+    /* destinations of the coordinates; NULL: not written */
+    uint8_t *xy, *z, *m;
+    /* destination of the next end offset; NULL: not written */
+    uint8_t *ends;
+    int64_t n; /* vertices so far */
 };
 
 static int64_t read_vertex_count(struct vertex_run *v)
@@ -349,8 +350,8 @@ static void record_end_of_vertex_run(struct vertex_run *v)
     v->ends += 4;
 }
 
-/* Those of a geometry without parts. Members that are empty are left out, rings
- * of polygons are not. */
+/* Copies the vertices of a geometry without parts. Empty members are dropped,
+ * empty rings of polygons are not. */
 static void write_vertex_runs_of_wkb(struct vertex_run *v)
 {
     int code = wkb_type_code(v->from), type = code % 1000;
@@ -388,7 +389,7 @@ static int64_t put_geometry(const struct flatgeobuf_rows *rows,
                             struct bytes *to, const uint8_t *wkb,
                             int64_t n_vertices, int is_part);
 
-/* The n members at wkb that are not empty. */
+/* Appends the n members at wkb that are not empty. */
 static void write_parts_as_flatbuffers(const struct flatgeobuf_rows *rows,
                                        struct bytes *to, const uint8_t *wkb,
                                        int64_t n, int64_t place)
@@ -426,7 +427,7 @@ static void write_ends_and_coordinate_vectors(struct bytes *to,
         set_uint32(ends - 4, (v.ends - ends) / 4);
 }
 
-/* One that has vertices. Where its table is. */
+/* Appends a geometry with vertices. Returns the offset of its table. */
 static int64_t put_geometry(const struct flatgeobuf_rows *rows,
                             struct bytes *to, const uint8_t *wkb,
                             int64_t n_vertices, int is_part)
@@ -439,7 +440,8 @@ static int64_t put_geometry(const struct flatgeobuf_rows *rows,
     int64_t place[OJ_FGB_GEOMETRY_FIELDS] = {0};
     int64_t n = type != OJ_FGB_POINT ? oj_flatbuffer_le32(wkb + 5) : 0, table;
     int n_slots = 0;
-    /* One ring has all vertices; GDAL wants the end of one line. */
+    /* A single ring needs no ends, but GDAL requires them for a multi line
+     * string with one line. */
     if (has_ends && (n > 1 || type == OJ_FGB_MULTILINE))
         slots[n_slots++] = OJ_FGB_ENDS;
     if (!has_parts)
@@ -462,10 +464,9 @@ static int64_t put_geometry(const struct flatgeobuf_rows *rows,
     return table;
 }
 
-/* ---- features -------------------------------------------------------------
- */
+/* ---- features ------------------------------------------------------------ */
 
-/* Arcs go beyond their vertices. */
+/* Box of a geometry with curves: arcs extend beyond their vertices. */
 static oj_status find_box_of_curves(double *to, const uint8_t *wkb, int64_t n,
                                     struct oj_error *err)
 {
@@ -483,7 +484,7 @@ static oj_status find_box_of_curves(double *to, const uint8_t *wkb, int64_t n,
     return OJ_OK;
 }
 
-/* OJ_OK, or why GDAL would refuse the row. */
+/* OJ_OK, or GDAL's error if it would refuse the row. */
 static oj_status check_gdal_would_accept_row(const struct flatgeobuf_rows *rows,
                                              const uint8_t *wkb, int is_empty,
                                              struct oj_error *err)
@@ -497,8 +498,8 @@ static oj_status check_gdal_would_accept_row(const struct flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-/* A feature with a geometry that walk has passed, n bytes, if it has vertices,
- * up to the count of its properties. */
+/* Appends a feature with its geometry (n bytes of WKB that walk has passed;
+ * omitted if it has no vertices), up to the size of its properties. */
 static oj_status put_feature(const struct flatgeobuf_rows *rows,
                              struct row_slice *slice, const uint8_t *wkb,
                              int64_t n, const struct oj_wkb_walk *walk,
@@ -509,8 +510,8 @@ static oj_status put_feature(const struct flatgeobuf_rows *rows,
     struct bytes *to = &slice->bytes;
     int first = walk->n_vertices > 0 ? 0 : 1;
     int64_t place[2], at, table;
-    /* Tables, counts and gaps of a geometry have less than 128 bytes, a vertex
-     * may get Z and M. */
+    /* Tables, counts and padding take less than 128 bytes per geometry; a
+     * vertex may get Z and M, 16 bytes. */
     OJ_TRY(reserve_bytes(
         to, n + 16 * walk->n_vertices + 128 * (walk->n_geometries + 1), err));
     at = grow_aligned(to, 8, 0, 4);
@@ -525,8 +526,8 @@ static oj_status put_feature(const struct flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-/* Any but a plain point; *is_left_out, as this version of GDAL does it, where
- * it has no vertex. */
+/* Appends a feature whose geometry is not a plain point. *is_left_out: this
+ * version of GDAL drops rows without vertices, and so does this function. */
 static oj_status write_feature_geometry(const struct flatgeobuf_rows *rows,
                                         struct row_slice *slice,
                                         const uint8_t *wkb, int64_t n,
@@ -560,7 +561,7 @@ static int is_plain_point(const struct flatgeobuf_rows *rows,
            !isnan(oj_wkb_double(wkb + 5)) && !isnan(oj_wkb_double(wkb + 13));
 }
 
-/* With an index the head follows when rows have their order. */
+/* With an index the head is added when the rows are sorted. */
 static oj_status put_plain_point(const struct flatgeobuf_rows *rows,
                                  struct row_slice *slice, const uint8_t *wkb,
                                  struct oj_error *err)
@@ -577,7 +578,8 @@ static oj_status put_plain_point(const struct flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-/* A layer of points, or of anything, has plain ones. */
+/* Makes the head of plain points, if the layer may have them: layers of points,
+ * or of any type. */
 static oj_status make_head_of_points(struct flatgeobuf_rows *rows,
                                      struct oj_error *err)
 {
@@ -593,7 +595,8 @@ static oj_status make_head_of_points(struct flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-/* A value of field i, which oj_row_column_value() has found: there is room. */
+/* Appends the value `at` of field i, which is not NULL. Precondition: the
+ * memory is reserved. */
 static void add_value(struct bytes *to, int i, const struct file_field *field,
                       const void *at, int64_t n)
 {
@@ -608,7 +611,9 @@ static void add_value(struct bytes *to, int i, const struct file_field *field,
     else if (field->n_bytes == 8)
         memcpy(out, at, 8);
     else if (field->n_bytes > 0)
-        memcpy(out, at, 4); /* of a smaller one the first bytes count */
+        /* Types of 1 or 2 bytes keep only their low-order bytes (little-
+         * endian); the next value overwrites the rest. */
+        memcpy(out, at, 4);
     else
     {
         if (oj_type_is_time(field->column.type))
@@ -643,7 +648,8 @@ static oj_status add_values(const struct flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-/* There is room for the gap. */
+/* Ends a feature: sets the size of its properties and pads it. Precondition:
+ * memory for the padding is reserved. */
 static oj_status end_feature(const struct flatgeobuf_rows *rows,
                              struct row_slice *slice, int64_t begin,
                              int is_point, struct oj_error *err)
@@ -707,8 +713,7 @@ static oj_status encode_row(const struct flatgeobuf_rows *rows,
     return end_feature(rows, slice, begin, is_point, err);
 }
 
-/* ---- slices ---------------------------------------------------------------
- */
+/* ---- slices -------------------------------------------------------------- */
 
 static oj_status encode_slice(int64_t task, int thread, void *user,
                               struct oj_error *err)
@@ -763,8 +768,8 @@ static oj_status write_slice_in_order(int64_t task, int thread,
     return status == OJ_OK ? write_slice(rows, slice, err) : status;
 }
 
-/* Finds where values lie. Returns 1 when rows of the answer can be made on
- * several threads. */
+/* Finds the arrays of the columns' values. Returns 1 if rows of the answer can
+ * be encoded on several threads. */
 static int can_rows_be_encoded_in_parallel(struct flatgeobuf_rows *rows)
 {
     int are_plain = 1;
@@ -806,15 +811,14 @@ static oj_status encode_and_write_rows(void *of,
     return OJ_OK;
 }
 
-/* ---- open and close --------------------------------------------------------
- */
+/* ---- open and close ------------------------------------------------------ */
 
 static oj_status fail_write(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_IO, "cannot write: %s", strerror(errno));
 }
 
-/* OJ_ERR_UNSUPPORTED: values of a field are not written here as GDAL does. */
+/* OJ_ERR_UNSUPPORTED: the values of a field would not be written as by GDAL. */
 static oj_status plan_file_fields(struct flatgeobuf_rows *rows,
                                   OGRFeatureDefnH defn, struct oj_error *err)
 {
@@ -928,7 +932,7 @@ static oj_status open_flatgeobuf_writer(OGRLayerH layer, int is_update,
     return status == OJ_ERR_UNSUPPORTED ? OJ_OK : status;
 }
 
-/* Without rows GDAL's own file is the one to take. */
+/* If there are no rows, GDAL's own file is used. */
 static oj_status write_header_and_index(void *of, int *has_file,
                                         struct oj_error *err)
 {

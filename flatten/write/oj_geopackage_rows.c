@@ -1,5 +1,5 @@
-/* Rows of a layer of pairs -> a table of a GeoPackage, inside of GDAL's layer
- * and transaction. */
+/* Writes the rows of a layer of pairs into a GeoPackage table, within GDAL's
+ * layer and transaction. */
 #include "oj_direct_row_writer.h"
 
 #if OJ_HAVE_SQLITE
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Columns of rows as a table: FID, geometry, and from here on fields. */
+/* Columns of the virtual table of rows: FID, geometry, then the fields. */
 #define FIRST_FIELD 2
 
 #define POINT 1
@@ -28,10 +28,11 @@ enum
     MOST_HEAD = 8 + 6 * 8
 };
 
-/* What is known of a column, or of rows with a kind of geometry. */
+/* Who writes a column's values, or rows with a kind of geometry. */
 enum
 {
-    UNSEEN = 0, /* GDAL writes the first one, which is compared */
+    /* undecided: GDAL writes the next one, which is compared with ours */
+    UNSEEN = 0,
     OURS,
     GDALS
 };
@@ -39,37 +40,40 @@ enum
 struct row_column
 {
     struct oj_row_column from;
-    int target;          /* its field's number in the layer */
-    int width;           /* of texts: 0 any */
-    uint8_t is_whose;    /* where it has a value */
-    uint8_t is_fleeting; /* 1: its texts last until the next value */
-    char *copy;          /* owned: a fleeting text */
+    int target; /* index of its field in the layer */
+    int width;  /* maximum width of texts; 0: any */
+    /* UNSEEN, OURS or GDALS, for values that are not NULL */
+    uint8_t is_whose;
+    /* 1: a text is valid only until the next value is read */
+    uint8_t is_fleeting;
+    char *copy; /* owned: copy of such a text */
     int64_t cap_copy;
 
-    /* In the row at hand, as oj_row_column_value() says. */
+    /* Value of the current row, from oj_row_column_value(). */
     const void *at;
     int64_t n;
     struct oj_value value;
 };
 
-/* What is told of a geometry without OGR. */
+/* Properties of a geometry, found without OGR. */
 struct shape
 {
-    /* Type, dimensions and whether it is empty, as one number; 0: there is no
-     * geometry; -1: one that is left to GDAL: curves and surfaces, coordinates
-     * that are not finite. */
+    /* Type, dimensions and emptiness as one number; 0: no geometry; -1: left to
+     * GDAL (curves, surfaces, coordinates that are not finite). */
     int kind;
     int type, has_z, is_empty;
-    double box[6]; /* least and greatest x, y and z; unless empty */
+    double box[6]; /* minimum and maximum x, y and z; unset if empty */
 };
 
 struct geopackage_rows
 {
     OGRLayerH layer;
     sqlite3 *db;
-    const char *table, *fid, *geometry; /* the layer's */
-    char *index;                        /* owned; its name; NULL: none */
-    char *drop, *restore; /* owned: statements for the index' triggers */
+    const char *table, *fid, *geometry; /* names, owned by the layer */
+    /* owned; name of the spatial index; NULL: none */
+    char *index;
+    /* owned: statements that drop and recreate the index' triggers */
+    char *drop, *restore;
     int32_t srs_id;
     sqlite3_stmt *insert, *compare, *update;
     const int *cancel;
@@ -79,37 +83,41 @@ struct geopackage_rows
     int n;
     struct row_column *column; /* [n] as in the cursor */
     uint8_t is_whose[N_KINDS];
-    int is_blocked; /* a trigger stands: all rows are GDAL's */
+    /* a trigger prevents direct inserts: GDAL writes all rows */
+    int is_blocked;
 
-    struct oj_sqlite_rows rows; /* this as a table */
-    char name[40];              /* of that table */
-    char *columns;              /* owned; its columns */
-    int is_open;                /* it is there */
-    int is_again;               /* it gives the row at hand, and no other */
-    int has_row;                /* one was given and not yet taken */
+    struct oj_sqlite_rows rows; /* this writer as a virtual table */
+    char name[40];              /* name of that table */
+    char *columns;              /* owned; column definitions of that table */
+    int is_open;                /* the virtual table is registered */
+    /* the virtual table returns only the current row, once */
+    int is_again;
+    int has_row; /* a row was returned and not yet counted */
 
-    /* The row at hand. */
+    /* The current row. */
     struct oj_row_place place;
     struct oj_layer_geometry work;
     const uint8_t *wkb; /* NULL: no geometry */
     int64_t n_wkb;
     struct shape shape;
-    uint8_t *blob; /* owned: its geometry */
+    uint8_t *blob; /* owned: its geometry in GeoPackage's encoding */
     int64_t n_blob, cap_blob;
-    int is_odd;  /* it has a text that OGR may change */
-    int is_left; /* GDAL has to write it */
+    int is_odd;  /* 1: it has a text that OGR may change */
+    int is_left; /* 1: GDAL has to write it */
 
     struct oj_rtree tree;
-    double box[4];    /* least and greatest x and y of the table */
-    int64_t n_before; /* rows that were there */
-    int has_count;    /* GDAL keeps their number */
+    /* extent of the table: minimum and maximum x, minimum and maximum y */
+    double box[4];
+    int64_t n_before; /* rows before the first one was added */
+    int has_count;    /* GDAL maintains a row count */
     int64_t n_rows, n_of_gdal;
-    struct oj_rows_written *written; /* of the answer */
+    struct oj_rows_written *written; /* counts of the current answer */
 };
 
 /* ---- geometries ---------------------------------------------------------- */
 
-/* Looks at ISO WKB, little-endian, which is whole (NULL: no geometry). */
+/* Reads type, dimensions and box of ISO WKB, little-endian and valid (NULL: no
+ * geometry). */
 static void describe_wkb_shape(const uint8_t *wkb, struct shape *shape)
 {
     struct oj_wkb_walk walk = {.at = wkb, .box = shape->box};
@@ -134,11 +142,11 @@ static void describe_wkb_shape(const uint8_t *wkb, struct shape *shape)
         shape->kind = -1;
 }
 
-/* Puts what stands before the WKB; its length.  Points and what is empty have
- * no envelope, as GDAL writes them.
+/* Writes the header before the WKB and returns its length.  Like GDAL, without
+ * envelope for points and empty geometries.
  *   "GP" | version 0 | flags | i32 srs_id | envelope | WKB
- *   flags   1: little-endian; 0, 1 or 2 times 2: envelope of nothing, of x and
- *           y, of x, y and z; 16: empty
+ *   flags   1: little-endian; 0, 2 or 4: no envelope, x and y, or x, y and z;
+ *   16: empty
  * Source: OGC 12-128r18, 2.1.3. */
 static int put_head(const struct shape *shape, int32_t srs_id,
                     uint8_t head[MOST_HEAD])
@@ -163,7 +171,7 @@ static oj_status make_blob(struct geopackage_rows *w, struct oj_error *err)
     return OJ_OK;
 }
 
-/* A row with a box has come into the layer. */
+/* Adds a row's box to the spatial index and the extent. */
 static oj_status add_box_to_rtree_and_extent(struct geopackage_rows *w,
                                              int64_t fid, const double box[4],
                                              struct oj_error *err)
@@ -178,14 +186,15 @@ static oj_status add_box_to_rtree_and_extent(struct geopackage_rows *w,
 
 /* ---- values -------------------------------------------------------------- */
 
-/* OGR looks at texts that can be too long, or are no UTF-8. */
+/* 1 when OGR may change the text: it can be too long for the field or invalid
+ * UTF-8. */
 static int needs_ogr_text_check(const struct row_column *column,
                                 const char *text, int64_t n)
 {
     return (column->width > 0 && n > column->width) || !CPLIsUTF8(text, (int)n);
 }
 
-/* A fleeting one is copied. */
+/* Copies the text if it is valid only until the next value. */
 static oj_status fetch_text_value(struct geopackage_rows *rows,
                                   struct row_column *column,
                                   struct oj_error *err)
@@ -200,7 +209,7 @@ static oj_status fetch_text_value(struct geopackage_rows *rows,
     return OJ_OK;
 }
 
-/* Of the row at hand. */
+/* Reads the values of the current row. */
 static oj_status fetch_row_values(struct geopackage_rows *rows,
                                   struct oj_error *err)
 {
@@ -263,8 +272,8 @@ static void return_value_to_sqlite(const struct row_column *column,
 
 /* ---- rows as a table ----------------------------------------------------- */
 
-/* *there is 0 after the last row of the answer and before one that GDAL has to
- * write, behind which they go on. */
+/* Reads the next row; *there 0: the answer has no more, or GDAL has to write
+ * this row before the next ones. */
 static oj_status fetch_next_row(struct geopackage_rows *rows, int *there,
                                 struct oj_error *err)
 {
@@ -283,7 +292,7 @@ static oj_status fetch_next_row(struct geopackage_rows *rows, int *there,
     return OJ_OK;
 }
 
-/* The row at hand was inserted. */
+/* Called after the current row was inserted. */
 static oj_status count_inserted_row(struct geopackage_rows *w,
                                     struct oj_error *err)
 {
@@ -329,7 +338,8 @@ static void return_column_to_sqlite(void *user, int column, sqlite3_context *to)
 
 /* ---- the table ----------------------------------------------------------- */
 
-/* Defaults are for values that are not set, which is not told apart here. */
+/* Fields with defaults are not supported: unset and NULL are not distinguished
+ * here. */
 static int are_fields_supported(OGRLayerH layer)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
@@ -349,8 +359,8 @@ static int are_fields_supported(OGRLayerH layer)
     return 1;
 }
 
-/* A connection that may write what is behind the spatial index, inside of a
- * transaction. */
+/* 1 for a writable connection within a transaction that allows writing to the
+ * tables of the spatial index. */
 static int is_connection_in_transaction(sqlite3 *db)
 {
     int is_defensive = 0;
@@ -360,15 +370,15 @@ static int is_connection_in_transaction(sqlite3 *db)
     return !is_defensive && !sqlite3_get_autocommit(db);
 }
 
-/* What is known of the table and of what GDAL keeps beside it. */
+/* Facts about the table and GDAL's metadata, as indices in an array. */
 enum
 {
     IS_TABLE,
     HAS_ROWS,
     SRS_ID,
-    N_INDEX_TABLES, /* the index, and the trigger of inserts that keeps it */
+    N_INDEX_TABLES, /* the index, and its trigger on inserts */
     N_COUNT_TABLES,
-    N_OTHER_TRIGGERS, /* on what is done, that GDAL does not make */
+    N_OTHER_TRIGGERS, /* triggers on the table that GDAL does not create */
     N_FACTS
 };
 
@@ -411,9 +421,8 @@ static oj_status read_count_and_extent(struct geopackage_rows *w,
     return OJ_OK;
 }
 
-/* *fits is 0 when the table is none as GDAL makes it, or nobody knows how many
- * rows it has, or it has triggers of others: one can hang on which columns are
- * written. */
+/* *fits is 0 if the table differs from GDAL's, its row count is unknown, or it
+ * has other triggers: these can depend on the statement's columns. */
 static oj_status check_table(struct geopackage_rows *w, int is_update,
                              int *fits, struct oj_error *err)
 {
@@ -428,9 +437,10 @@ static oj_status check_table(struct geopackage_rows *w, int is_update,
         OJ_TRY(read_count_and_extent(w, err));
     *fits = facts[HAS_ROWS] == 0 || w->n_before > 0;
     w->srs_id = (int32_t)facts[SRS_ID];
-    /* GDAL looks whether the index is whole while it is. */
+    /* Makes GDAL check the spatial index while it is still complete. */
     (void)OGR_L_TestCapability(w->layer, OLCFastSpatialFilter);
-    /* An index of a filled table that nothing keeps up to date stays so. */
+    /* If a table with rows has an index without triggers, the index is not
+     * maintained. */
     if (facts[N_INDEX_TABLES] < (w->n_before > 0 ? 2 : 1))
     {
         CPLFree(w->index);
@@ -439,9 +449,9 @@ static oj_status check_table(struct geopackage_rows *w, int is_update,
     return OJ_OK;
 }
 
-/* Sets the triggers aside that keep the index up to date; in updates, which
- * leave geometries as they are, those on updates. They are dropped and made
- * again inside the transaction, so that nobody else ever sees them missing. */
+/* Drops the triggers that maintain the index; for updates, which do not change
+ * geometries, only those on updates. They are recreated in this transaction, so
+ * that other connections never see them missing. */
 static oj_status drop_index_triggers(struct geopackage_rows *w, int is_update,
                                      struct oj_error *err)
 {
@@ -466,11 +476,13 @@ static oj_status drop_index_triggers(struct geopackage_rows *w, int is_update,
 
 /* ---- statements ---------------------------------------------------------- */
 
-/* A table of this, with the columns of the other one, whose fields are a, ...:
- *  INSERT INTO t (fid, geometry, a, ...) SELECT fid, geometry, a, ... FROM rows
- *  SELECT geometry IS ..., (fid, a, ...) IS (?1, a, ...) FROM rows
- *  UPDATE t SET (a, ...) = (SELECT a, ... FROM rows) WHERE fid = ?1
- * The first keeps the rows before one that is refused. */
+/* Creates the virtual table with the columns of the layer's table, whose fields
+ * are a, ..., and prepares:
+ *   INSERT INTO t (fid, geometry, a, ...) SELECT fid, geometry, a, ... FROM
+ *   rows
+ *   SELECT geometry IS ..., (fid, a, ...) IS (?1, a, ...) FROM rows
+ *   UPDATE t SET (a, ...) = (SELECT a, ... FROM rows) WHERE fid = ?1
+ * If the first fails at a row, the rows before it are kept. */
 static oj_status prepare_row_statements(struct geopackage_rows *w,
                                         int is_update, struct oj_error *err)
 {
@@ -488,7 +500,8 @@ static oj_status prepare_row_statements(struct geopackage_rows *w,
     if (w->columns == NULL)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a statement");
     fields = w->columns + n_first;
-    /* Layers of a dataset can be written in turn, on one connection. */
+    /* Unique, since several layers can be written alternately on one
+     * connection. */
     snprintf(w->name, sizeof w->name, "ogrjoin_rows_%llx",
              (unsigned long long)(uintptr_t)w);
     w->rows.next = advance_to_next_row;
@@ -517,7 +530,7 @@ static oj_status prepare_row_statements(struct geopackage_rows *w,
 
 /* ---- open and close ------------------------------------------------------ */
 
-/* *fits is 0 where the layer is better left to GDAL. */
+/* *fits is 0 if GDAL has to write the layer. */
 static oj_status start_if_table_is_suitable(struct geopackage_rows *w,
                                             int is_update, int *fits,
                                             struct oj_error *err)
@@ -553,7 +566,7 @@ static oj_status init_row_columns(struct geopackage_rows *rows,
     return rows->scratch != NULL ? OJ_OK : oj_fail_nomem(err, 1, 1024);
 }
 
-/* GDAL makes the tables of a new layer, and says what it knows of its rows. */
+/* Makes GDAL create the tables of a new layer and write its metadata. */
 static oj_status sync_layer(OGRLayerH layer, struct oj_error *err)
 {
     CPLErrorReset();
@@ -649,10 +662,11 @@ static oj_status insert_rows_of_answer(void *rows,
         return OJ_OK;
     if (w->rows.status != OJ_OK)
         return oj_fail(err, w->rows.status, "%s", w->rows.error.message);
-    /* A full disk and the like can end the transaction: nothing may follow. */
+    /* A full disk, for example, can end the transaction: nothing may be written
+     * then. */
     if ((code & 255) != SQLITE_CONSTRAINT || sqlite3_get_autocommit(w->db))
         return oj_sqlite_fail(w->db, "failed to execute insert", err);
-    *is_left = 1; /* refused: GDAL knows what to say */
+    *is_left = 1; /* GDAL reports why the row is refused */
     return OJ_OK;
 }
 
@@ -664,7 +678,8 @@ static oj_status update_row(void *rows, int64_t fid,
     int code;
     w->place = *place;
     w->shape.kind = -1;
-    w->is_left = w->n_of_gdal == 0; /* it then notes the change */
+    /* GDAL must change one row itself to note that the layer changed */
+    w->is_left = w->n_of_gdal == 0;
     OJ_TRY(fetch_row_values(w, err));
     *is_left = w->is_left;
     if (w->is_left)
@@ -677,7 +692,7 @@ static oj_status update_row(void *rows, int64_t fid,
     if (code != SQLITE_DONE &&
         ((code & 255) != SQLITE_CONSTRAINT || sqlite3_get_autocommit(w->db)))
         return oj_sqlite_fail(w->db, "failed to execute update", err);
-    /* no such row, or it is refused */
+    /* no such row, or the change is refused */
     *is_left = code != SQLITE_DONE || sqlite3_changes(w->db) != 1;
     return OJ_OK;
 }
@@ -694,9 +709,9 @@ static oj_status add_box_of_ogr_geometry(struct geopackage_rows *w, int64_t fid,
         w, fid, (double[]){box.MinX, box.MaxX, box.MinY, box.MaxY}, err);
 }
 
-/* Rows that GDAL writes without a trigger that stood until the first: it sets
- * the one that counts rows aside. With one SQLite takes all rows of ours before
- * it inserts the first. */
+/* Called after GDAL's first row: a trigger on inserts may remain (GDAL drops
+ * the one that counts rows). With a trigger SQLite would read all our rows
+ * before it inserts the first. */
 static oj_status check_insert_triggers(struct geopackage_rows *w,
                                        struct oj_error *err)
 {
@@ -710,7 +725,7 @@ static oj_status check_insert_triggers(struct geopackage_rows *w,
     return OJ_OK;
 }
 
-/* Compares the row at hand with what GDAL wrote as feature fid. */
+/* Compares the current row with what GDAL wrote for feature fid. */
 static oj_status compare_with_row_of_gdal(struct geopackage_rows *w,
                                           int64_t fid, int is_equal[2],
                                           struct oj_error *err)
@@ -730,7 +745,8 @@ static oj_status compare_with_row_of_gdal(struct geopackage_rows *w,
                : oj_sqlite_fail(w->db, "a statement failed", err);
 }
 
-/* After GDAL wrote the row at hand, or changed it (its kind is then -1). */
+/* Called after GDAL wrote the current row, or changed it (its kind is then
+ * -1). */
 static oj_status account_for_row_written_by_gdal(void *rows,
                                                  OGRFeatureH feature,
                                                  struct oj_error *err)
@@ -741,7 +757,7 @@ static oj_status account_for_row_written_by_gdal(void *rows,
     if (w->update == NULL && w->n_of_gdal == 0)
         OJ_TRY(check_insert_triggers(w, err));
     w->n_of_gdal++;
-    if (fid == OGRNullFID) /* GDAL 3.6 forgets 0 */
+    if (fid == OGRNullFID) /* GDAL 3.6 does not return FID 0 */
         fid = sqlite3_last_insert_rowid(w->db);
     if (w->update == NULL)
         OJ_TRY(add_box_of_ogr_geometry(w, fid, OGR_F_GetGeometryRef(feature),
@@ -760,7 +776,7 @@ static oj_status account_for_row_written_by_gdal(void *rows,
 
 /* ---- finish -------------------------------------------------------------- */
 
-/* In the digits that GDAL's own statement has. */
+/* Writes the extent with as many digits as GDAL does. */
 static oj_status set_extent(const struct geopackage_rows *w,
                             struct oj_error *err)
 {
@@ -768,7 +784,7 @@ static oj_status set_extent(const struct geopackage_rows *w,
     if (!(b[0] <= b[1]))
         return OJ_OK;
     if (!isfinite(b[0]) || !isfinite(b[1]) || !isfinite(b[2]) ||
-        !isfinite(b[3])) /* GDAL fails, too */
+        !isfinite(b[3])) /* GDAL fails as well */
         return oj_fail(err, OJ_ERR_IO, "the extent of %s is not finite",
                        w->table);
     return oj_sqlite_run(w->db, err,
@@ -778,8 +794,7 @@ static oj_status set_extent(const struct geopackage_rows *w,
                          b[0], b[2], b[1], b[3], w->table);
 }
 
-/* GDAL counted the rows that it wrote itself; where it keeps no count there is
- * none. */
+/* Adds our rows to GDAL's count, if it maintains one. */
 static oj_status update_feature_count(const struct geopackage_rows *w,
                                       struct oj_error *err)
 {
@@ -807,7 +822,8 @@ static oj_status write_rtree_count_and_extent(void *rows, int *has_file,
     }
     OJ_TRY(set_extent(w, err));
     OJ_TRY(update_feature_count(w, err));
-    /* Under a condition the layer counts what is in the table. */
+    /* With an attribute filter GDAL's layer counts the rows in the table
+     * instead of using a stale count. */
     OGR_L_SetAttributeFilter(w->layer, "1 = 1");
     return OJ_OK;
 }

@@ -10,11 +10,11 @@ struct oj_layer_writer
 {
     OGRLayerH layer;
     struct oj_row_cursor *cursor;
-    OGRFeatureH feature; /* one for all rows */
+    OGRFeatureH feature; /* reused for all rows */
 
     const struct oj_row_lane *lane;
-    void *rows;      /* of the lane; NULL: rows go as features */
-    int is_deferred; /* 1: it is opened with the first answer */
+    void *rows;      /* state of the lane; NULL: rows are written as features */
+    int is_deferred; /* 1: the lane is opened with the first answer */
     struct oj_write_counts counts;
     struct oj_ogr_errors errors;
     int looks_for_infinite; /* the batch has features that are not finite */
@@ -124,7 +124,7 @@ static oj_status create_row(struct oj_layer_writer *writer,
     return OJ_OK;
 }
 
-/* A failure that names no row yet. */
+/* Completes the text of a failure that does not name the row yet. */
 static oj_status explain_failed_row(const struct oj_layer_writer *writer,
                                     oj_status status, int64_t fid,
                                     const struct oj_error *reason,
@@ -137,8 +137,8 @@ static oj_status explain_failed_row(const struct oj_layer_writer *writer,
     return fail_row(writer, fid, side, reason->message, err);
 }
 
-/* Rows by the lane, as far as they can go there, and the next one, if it is
- * *there, as a feature. */
+/* Writes rows by the lane as far as it can, and then one as a feature, if
+ * *there. */
 static oj_status write_rows_by_direct_writer(struct oj_layer_writer *writer,
                                              int *there, struct oj_error *err)
 {
@@ -166,8 +166,8 @@ static oj_status write_rows_by_direct_writer(struct oj_layer_writer *writer,
                : oj_fail(err, status, "%s", reason.message);
 }
 
-/* With the first answer: what stands in the way, as another program that
- * writes, is met by GDAL here, too. */
+/* Opens the lane at the first answer: an obstacle, such as another program that
+ * writes, then causes GDAL's error here. */
 static oj_status open_deferred_direct_writer(struct oj_layer_writer *writer,
                                              struct oj_error *err)
 {
@@ -184,7 +184,7 @@ static oj_status open_deferred_direct_writer(struct oj_layer_writer *writer,
                        : reason.message);
 }
 
-/* The rows of the answer that the cursor has begun. */
+/* Writes the rows of the cursor's answer. */
 static oj_status write_rows_of_answer(struct oj_layer_writer *writer,
                                       const struct oj_batch *batch,
                                       struct oj_error *err)

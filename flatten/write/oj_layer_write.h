@@ -1,7 +1,7 @@
-/** Batches and their matches -> rows of an OGR layer that exists already.
+/** Writes batches and their matches as rows of an existing OGR layer.
  *
- *  One writer per layer and thread. Transactions, files and layer creation are
- *  the caller's (driver/).  Includes GDAL's C API.
+ *  One writer per layer and thread. The caller (driver/) handles transactions,
+ *  files and layer creation.  Uses GDAL's C API.
  */
 #ifndef OJ_LAYER_WRITE_H
 #define OJ_LAYER_WRITE_H
@@ -13,10 +13,12 @@ struct oj_layer_writer;
 struct oj_write_counts
 {
     int64_t n_rows;
-    int64_t n_without_geometry; /**< of these; or it is empty */
-    const char *lane;   /**< that rows go by; NULL: as features, all so far */
-    int64_t n_warnings; /**< that the driver raised */
-    const char *first_warning; /**< or ""; the writer's memory */
+    /** rows without geometry, or with an empty one */
+    int64_t n_without_geometry;
+    /** lane that wrote the rows; NULL: all were features */
+    const char *lane;
+    int64_t n_warnings;        /**< warnings of the driver while writing */
+    const char *first_warning; /**< or ""; owned by the writer */
 
     /** Side ("input" or "join") and FID of the first row given to the driver
      *  whose geometry has a coordinate that is not finite; NULL: none. */
@@ -24,19 +26,19 @@ struct oj_write_counts
     int64_t infinite_fid;
 };
 
-/** layer outlives the writer. */
+/** layer must outlive the writer. */
 OJ_MUST_USE oj_status
 oj_layer_writer_open(OGRLayerH layer, const struct oj_write_options *options,
                      struct oj_layer_writer **out, struct oj_error *err);
 
-/** The rows of the writer: their join side is set there. */
+/** The writer's cursor, through which its join side is set. */
 struct oj_row_cursor *oj_layer_writer_cursor(struct oj_layer_writer *writer);
 
-/** Writes the output rows of the rows of a batch from first_row on that matches
- *  answers, in input order, pairs of a row in the order of the matches.  The
- *  geometry of the input is written as it was read (Z and M kept).
- *  values: what lies beside matches, or NULL
- *  OJ_ERR_IO with OGR's own text when a row is refused. */
+/** Writes the output rows for matches, whose row 0 is row first_row of batch:
+ *  in input order, the pairs of a row in the order of the matches.  The
+ *  geometry of the input is written as read, with Z and M.
+ *  values: further values of the pairs, or NULL
+ *  OJ_ERR_IO with OGR's text when a row is refused. */
 OJ_MUST_USE oj_status oj_layer_writer_write(struct oj_layer_writer *writer,
                                             const struct oj_batch *batch,
                                             int64_t first_row,
@@ -44,28 +46,28 @@ OJ_MUST_USE oj_status oj_layer_writer_write(struct oj_layer_writer *writer,
                                             const struct oj_pair_values *values,
                                             struct oj_error *err);
 
-/** Writes rows of the join layer that match nothing, as rows of a layer of
- *  pairs: columns of the input are NULL, FIDs are left to the driver.
- *  batch      of the join layer, with attributes; its fields are the columns of
- *             the join table
- *  is_matched [batch->n_rows] nonzero: passed over
- *  Their geometry is written as it was read where rows have the input's, and
- *  from the arrays where rows have the join feature's; else there is none. */
+/** Writes unmatched rows of the join layer: columns of the input are NULL, FIDs
+ *  are chosen by the driver.
+ *  batch       of the join layer, with attributes; its fields are the columns
+ *              of the join table
+ *  is_matched  [batch->n_rows] nonzero: not written
+ *  If rows have the input's geometry, it is written as read; if they have the
+ *  join feature's, from the arrays; else there is none. */
 OJ_MUST_USE oj_status oj_layer_writer_write_join_rows(
     struct oj_layer_writer *writer, const struct oj_batch *batch,
     const uint8_t *is_matched, struct oj_error *err);
 
-/** After the last row: *has_file is 1 when the rows are in options.file, which
- *  is complete, and not in the layer. */
+/** Call after the last row. *has_file is 1 if the rows are in options.file,
+ *  which is complete, and not in the layer. */
 OJ_MUST_USE oj_status oj_layer_writer_finish(struct oj_layer_writer *writer,
                                              int *has_file,
                                              struct oj_error *err);
 
-/** What was written so far. */
+/** Counts of the rows written so far. */
 const struct oj_write_counts *
 oj_layer_writer_counts(const struct oj_layer_writer *writer);
 
-/** Accepts NULL. */
+/** Frees it. Accepts NULL. */
 void oj_layer_writer_close(struct oj_layer_writer *writer);
 
 #endif

@@ -12,28 +12,30 @@ struct oj_row_cursor
 {
     OGRFeatureDefnH defn;
     struct oj_write_options options;
-    struct oj_flat join_side; /* the latest set, or not in use */
+    struct oj_flat join_side; /* copy of the current join side */
 
-    /* The columns and the way of each into its field. */
+    /* The columns, and how their values are set. */
     int n;
-    struct oj_column *column;       /* [n] a copy */
-    struct oj_setter *setter;       /* [n] the input's: once fields are set */
-    const struct oj_fields *fields; /* the reader's; NULL: not seen yet */
+    struct oj_column *column; /* [n] copy */
+    /* [n] those of the input are set up with the first batch */
+    struct oj_setter *setter;
+    /* the reader's fields; NULL: no batch yet */
+    const struct oj_fields *fields;
 
-    uint8_t *is_wanted; /* [n] 1: the field is not ignored in defn */
+    uint8_t *is_wanted; /* [n] 0: the field is ignored in defn */
 
-    int has_geometry; /* and it is not ignored */
+    int has_geometry; /* rows have a geometry that is not ignored */
 
     struct oj_row_places places;
-    struct oj_row_sources sources; /* the answer */
+    struct oj_row_sources sources; /* the current answer */
 
-    int64_t origin_fid; /* of the latest row that was made */
+    int64_t origin_fid; /* FID of the feature of the last row made */
 };
 
-/* ---- columns and their fields ------------------------------------------- */
+/* ---- columns and their fields -------------------------------------------- */
 
-/* Columns of the input get theirs with the first batch, which knows the
- * types. */
+/* Initialises the setter of column i. For the input the types are known only
+ * with the first batch. */
 static oj_status init_setter(struct oj_row_cursor *cursor, int i,
                              struct oj_error *err)
 {
@@ -43,7 +45,7 @@ static oj_status init_setter(struct oj_row_cursor *cursor, int i,
     switch (column->origin)
     {
         case OJ_COLUMN_INPUT:
-            cursor->setter[i].target = column->target; /* for NULLs */
+            cursor->setter[i].target = column->target; /* used for NULL */
             if (cursor->fields == NULL)
                 return OJ_OK;
             if (column->source < 0 || column->source >= cursor->fields->n)
@@ -98,7 +100,8 @@ static oj_status init_setters(struct oj_row_cursor *cursor,
     return OJ_OK;
 }
 
-/* The input's fields, once or again when batches come from another reader. */
+/* Sets up the setters of the input's columns, again if the reader has
+ * changed. */
 static oj_status set_input_fields_of_reader(struct oj_row_cursor *cursor,
                                             const struct oj_fields *fields,
                                             struct oj_error *err)
@@ -123,7 +126,7 @@ static void find_wanted_columns(struct oj_row_cursor *cursor)
             OGR_FD_GetFieldDefn(cursor->defn, cursor->column[i].target));
 }
 
-/* ---- open and close ----------------------------------------------------- */
+/* ---- open and close ------------------------------------------------------ */
 
 oj_status oj_row_cursor_open(OGRFeatureDefnH defn,
                              const struct oj_write_options *options,
@@ -135,7 +138,7 @@ oj_status oj_row_cursor_open(OGRFeatureDefnH defn,
     memset(cursor, 0, sizeof *cursor);
     cursor->defn = defn;
     cursor->options = *options;
-    cursor->options.columns = NULL; /* the caller's; copied */
+    cursor->options.columns = NULL; /* owned by the caller; copied */
     cursor->places = oj_row_places_make(options->how);
     status = init_setters(cursor, options, err);
     if (status == OJ_OK)
@@ -181,7 +184,7 @@ void oj_row_cursor_spread(struct oj_row_cursor *cursor, int64_t stride)
     oj_row_places_spread(&cursor->places, stride);
 }
 
-/* ---- answers ------------------------------------------------------------ */
+/* ---- answers ------------------------------------------------------------- */
 
 void oj_row_cursor_end(struct oj_row_cursor *cursor)
 {
@@ -246,10 +249,10 @@ oj_status oj_row_cursor_begin_join_rows(struct oj_row_cursor *cursor,
     return OJ_OK;
 }
 
-/* ---- places ------------------------------------------------------------- */
+/* ---- places -------------------------------------------------------------- */
 
-/* Rows of the join side come in no order: what will be needed of them is
- * fetched some rows ahead, in two steps because texts hang on their offsets. */
+/* Join rows are accessed in random order, so they are prefetched some rows
+ * ahead, in two steps: first the offsets of texts, then the texts. */
 #define FETCH_AHEAD 16
 
 void oj_row_cursor_fetch(const struct oj_row_cursor *cursor,
@@ -283,9 +286,9 @@ oj_row_cursor_sources(const struct oj_row_cursor *cursor)
     return &cursor->sources;
 }
 
-/* ---- geometry ----------------------------------------------------------- */
+/* ---- geometry ------------------------------------------------------------ */
 
-/* A value of the pair, NaN where there is none. */
+/* A value of the pair; NaN: none. */
 static double pair_value(const struct oj_row_sources *sources,
                          enum oj_pair_value which, int64_t entry)
 {
@@ -295,7 +298,7 @@ static double pair_value(const struct oj_row_sources *sources,
     return values->value[which][entry];
 }
 
-/* The point that is nearest, or the line to it. */
+/* Makes the nearest point, or the line to it. */
 static void make_nearest_point_or_line(const struct oj_row_cursor *cursor,
                                        int64_t entry,
                                        struct oj_row_geometry *shape)
@@ -357,7 +360,7 @@ void oj_row_cursor_geometry(const struct oj_row_cursor *cursor,
         make_nearest_point_or_line(cursor, place->entry, shape);
 }
 
-/* ---- columns ------------------------------------------------------------ */
+/* ---- columns ------------------------------------------------------------- */
 
 /* Entries may be events of features that are no pairs, and have no measure. */
 static int has_events(const struct oj_row_sources *sources)
@@ -377,7 +380,7 @@ static void find_event_name(const struct oj_row_sources *sources,
         oj_value_set_null(value);
 }
 
-/* Of a row with a pair. */
+/* The value of a column in a row with a pair. */
 static void find_pair_value(const struct oj_row_cursor *cursor,
                             const struct oj_column *column,
                             const struct oj_row_place *place,
@@ -551,7 +554,7 @@ oj_status oj_row_cursor_set_columns(const struct oj_row_cursor *cursor,
     return set_columns(cursor, feature, 0, place, err);
 }
 
-/* ---- rows --------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------- */
 
 oj_status oj_row_cursor_fill(struct oj_row_cursor *cursor,
                              const struct oj_row_place *place,

@@ -1,6 +1,5 @@
-/** What the rows of a layer of pairs hold: which rows there are, where the
- * values of their columns come from, what their geometry is.
- */
+/** Layout of the rows of a layer of pairs: which rows there are, the source of
+ *  each column, and the geometry. */
 #ifndef OJ_ROW_LAYOUT_H
 #define OJ_ROW_LAYOUT_H
 
@@ -12,71 +11,74 @@
 
 #include <gdal.h>
 
-/** One column of the output: where its values come from. */
+/** A column of the output and the source of its values. */
 struct oj_column
 {
     enum oj_column_origin origin;
-    int source; /**< of a side: place in the reader's options.fields, column of
-                     the table; of an aggregate what options.aggregate takes */
-    int target; /**< field index in the output layer */
+    /** sides: index in the reader's options.fields or column of the table;
+     *  aggregates: argument of options.aggregate */
+    int source;
+    int target; /**< index of the field in the output layer */
 
-    /** OJ_COLUMN_AGGREGATE: of the values. */
+    /** OJ_COLUMN_AGGREGATE: type of the values. */
     OGRFieldType type;
     OGRFieldSubType subtype;
 };
 
-/** A file of FlatGeobuf to write, and what its layer was made with that GDAL
- *  does not tell. */
+/** A FlatGeobuf file to write, and those properties of its layer that GDAL does
+ *  not return. */
 struct oj_flatgeobuf_file
 {
-    const char *path;         /**< of the local file system */
+    const char *path;         /**< path in the local file system */
     char **layer_options;     /**< creation options */
-    OGRSpatialReferenceH crs; /**< or NULL */
+    OGRSpatialReferenceH crs; /**< CRS of the layer, or NULL */
     int n_threads;
 };
 
 struct oj_write_options
 {
-    enum oj_how how;                 /**< of the first four */
+    enum oj_how how;                 /**< one of the first four values */
     const struct oj_column *columns; /**< [n_columns]; copied */
     int n_columns;
-    int keep_fids;        /**< 1: output FIDs are the input's */
-    int promote_to_multi; /**< 1: single shapes become multi */
+    int keep_fids;        /**< 1: FIDs are the input's */
+    int promote_to_multi; /**< 1: single geometries become multi-geometries */
     enum oj_write_geometry geometry;
-    OGRSpatialReferenceH crs; /**< of geometries of features, which outlives
-                                   them; NULL: none is set */
-    int multi_shapes; /**< 1: shapes made from arrays are multi, always */
-    const struct oj_flat *join_side;   /**< for FIDs; outlives the writer */
-    const struct oj_table *join_table; /**< outlives the writer */
+    /** assigned to features' geometries, which it must outlive; NULL: none */
+    OGRSpatialReferenceH crs;
+    /** 1: geometries made from arrays are always multi-geometries */
+    int multi_shapes;
+    const struct oj_flat *join_side;   /**< for FIDs; must outlive the writer */
+    const struct oj_table *join_table; /**< must outlive the writer */
     const int *cancel; /**< nonzero stops within a batch; may be NULL */
 
-    /** NULL, or a file that may be written in place of the layer's rows; read
-     *  while the writer is opened. oj_layer_writer_finish() says whether it
-     *  was. */
+    /** NULL, or a file that may be written instead of the layer's rows; read
+     *  when the writer is opened. oj_layer_writer_finish() returns whether it
+     *  was used. */
     const struct oj_flatgeobuf_file *file;
 
-    /** NULL, or the dataset of the layer, where rows may be written past OGR's
-     *  features, inside of the transaction that it is in. */
+    /** NULL, or the layer's dataset, if a lane may write rows directly into it,
+     *  within its transaction. */
     GDALDatasetH dataset;
 
-    /** Value of an OJ_COLUMN_AGGREGATE column for a row of the matches that are
-     *  being written; valid until the next call. May be NULL where there is no
+    /** Returns the value of an OJ_COLUMN_AGGREGATE column for a row of the
+     *  current matches; valid until the next call. May be NULL if there is no
      *  such column. */
     oj_status (*aggregate)(void *user, int source, int64_t row,
                            struct oj_value *value, struct oj_error *err);
     void *aggregate_user;
 };
 
-/** What the geometry of a row is made from. */
+/** Source of a row's geometry. */
 struct oj_row_geometry
 {
-    int is_as_read; /**< 1: what the reader gave for the row of the batch */
-    const struct oj_flat *flat; /**< else feature of it; NULL: no geometry */
+    int is_as_read; /**< 1: the geometry of the batch's row as read */
+    /** otherwise: feature `feature` of flat; NULL: no geometry */
+    const struct oj_flat *flat;
     int64_t feature;
-    int multi; /**< 1: single shapes become multi */
+    int multi; /**< 1: single geometries become multi-geometries */
 
-    struct oj_flat own; /**< where flat may point */
-    double x[2], y[2];  /**< and own */
+    struct oj_flat own; /**< storage to which flat may point */
+    double x[2], y[2];  /**< storage to which own may point */
 };
 
 #endif

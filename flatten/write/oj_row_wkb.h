@@ -1,13 +1,13 @@
-/** The geometries of output rows as well-known binary. */
+/** Geometries of output rows as well-known binary. */
 #ifndef OJ_ROW_WKB_H
 #define OJ_ROW_WKB_H
 
 #include "../read/oj_layer_geometry.h"
 #include "oj_row_cursor.h"
 
-/** The geometry of a row of the cursor's answer as ISO WKB, little-endian: the
- *  bytes that OGR writes for the feature.  NULL where it has none.  Valid until
- *  the next call with work, and as long as the answer is. */
+/** Makes the geometry of a row as ISO WKB, little-endian, byte for byte as OGR
+ *  writes it for the feature; NULL: none.  Valid until the next call with
+ *  `work` and as long as the answer. */
 OJ_MUST_USE oj_status oj_row_wkb_make(struct oj_layer_geometry *work,
                                       const struct oj_row_cursor *cursor,
                                       const struct oj_row_place *place,

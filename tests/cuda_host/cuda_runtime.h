@@ -1,12 +1,11 @@
-/** Stands for the CUDA Toolkit's header of this name when the sources of the
- *  module are compiled by the host's C++ compiler (see README.md).  Included
- *  before each source, as nvcc does: what nvcc defines is defined here.
- */
+/** Replaces the CUDA Toolkit's header of this name when the module's sources
+ *  are compiled by the host's C++ compiler (see README.md). Included before
+ *  each source, as nvcc does, and defines the macros that nvcc defines. */
 #ifndef OJ_HOST_CUDA_RUNTIME_H
 #define OJ_HOST_CUDA_RUNTIME_H
 
-/* All of the C++ library that is used: __noinline__ below is a word that its
- * headers write in another sense. */
+/* All C++ headers that are used come first: they use the word __noinline__, a
+ * macro below, in another sense. */
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -30,9 +29,8 @@
 #include <math.h>
 #include <stdint.h>
 
-/* What the module's sources may have and the host's warnings may not, to the
- * end of each: parameters that a kernel leaves out, loops that stay as they
- * are. */
+/* Disables warnings for constructs that the module may use: kernels with unused
+ * parameters, loops that are not unrolled. */
 #ifdef __clang__
 #pragma clang diagnostic ignored "-Wunused-parameter"
 #pragma clang diagnostic ignored "-Wpass-failed"
@@ -41,10 +39,10 @@
 #define __CUDACC__ 1
 #define __CUDACC_VER_MAJOR__ 0
 #define __CUDACC_VER_MINOR__ 0
-/* Functions for both sides take the device's way on the host too: there is one
- * compilation for the two. */
+/* Functions for host and device use their device version also on the host: they
+ * are compiled only once. */
 #define __CUDA_ARCH__ 900
-/* Where instructions are written as such. */
+/* Selects emulation instead of inline assembly. */
 #define OJ_CUDA_HOST 1
 
 #define __host__

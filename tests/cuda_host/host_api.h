@@ -1,8 +1,10 @@
-/** The part of CUDA's runtime that the module uses, on the emulated device. */
+/** The part of CUDA's runtime API that the module uses, on the emulated
+ *  device. */
 #ifndef OJ_HOST_API_H
 #define OJ_HOST_API_H
 
-/* Names with CUDA's texts; values are of no account but that of success. */
+/* Error codes with CUDA's messages; their values are arbitrary, except that of
+ * success. */
 #define OJ_HOST_ERRORS(E)                                                      \
     E(cudaSuccess, "no error")                                                 \
     E(cudaErrorInvalidValue, "invalid argument")                               \

@@ -1,16 +1,17 @@
-/* Runs the blocks of a kernel. A block belongs to one thread of the host, and
- * each of its threads is a fiber, which leaves the processor only where it
- * meets others:
+/* Runs the blocks of a kernel. A block runs on one thread of the host; each of
+ * its threads is a fiber, which is switched only where it waits for others:
  *
  *   lane  ready --> runs --> ended
  *           ^         |
  *           |         v
  *           +--- waits for lanes of its warp, or for the block
  *
- * OJ_CUDA_HOST_ORDER says in which order: forward (lane 0 first), backward, or
- * a number, the seed of a random one. OJ_CUDA_HOST_THREADS=n: blocks of a
- * kernel that run at a time. OJ_CUDA_HOST_FAULTS=stay: a thread that touches
- * what is no memory loses the device, as on a real one, not the process. */
+ * OJ_CUDA_HOST_ORDER: order of the lanes: forward (lane 0 first), backward, or
+ * a number, the seed of a random order. OJ_CUDA_HOST_THREADS=n: blocks of a
+ * kernel that run at a time. OJ_CUDA_HOST_FAULTS=stay: a thread that accesses
+ * invalid memory loses the device, as on a real one; otherwise the process
+ * ends.
+ */
 #include "cuda_runtime.h"
 #include "host_fiber.h"
 
@@ -44,7 +45,7 @@ size_t shared_place(size_t size)
         SHARED_HEAD + (size + SHARED_HEAD - 1) / SHARED_HEAD * SHARED_HEAD;
     size_t place = end.fetch_add(bytes);
     if (place + bytes > SHARED_BYTES)
-        die("SHARED_BYTES is too little");
+        die("SHARED_BYTES is too small");
     return place;
 }
 
@@ -62,12 +63,12 @@ enum
 enum thread_state : uint8_t
 {
     BEGINS,
-    WAITS_FOR_WARP, /* or did, and can go on */
+    WAITS_FOR_WARP, /* waits, or has waited and is ready */
     WAITS_FOR_BLOCK,
     ENDED
 };
 
-/* In one line of the cache. */
+/* State of a thread of the block, in a cache line of its own. */
 struct alignas(64) lane
 {
     fiber *on; /* NULL: has not begun */
@@ -81,29 +82,32 @@ struct alignas(64) lane
     enum warp_meeting what;
 };
 
-/* The way of one thread of the host through the blocks of a kernel. */
+/* A thread of the host that runs blocks of a kernel. */
 struct runner
 {
     struct thread_place place;
     fiber scheduler;
-    std::vector<fiber *> idle; /* parked at the start of a lane */
+    std::vector<fiber *> idle; /* fibers parked at the start of a lane */
     std::vector<std::unique_ptr<fiber>> fibers;
     std::vector<char *> stacks;
     const launch_shape *shape;
     const std::function<void()> *body;
     lane lanes[MOST_THREADS];
-    unsigned ready[MOST_WARPS], waiting[MOST_WARPS]; /* lanes of each */
+    /* Lanes of each warp, as masks. */
+    unsigned ready[MOST_WARPS], waiting[MOST_WARPS];
     unsigned ready_warps;
     int n, n_warps, n_ended, warp, at;
-    int is_spoiled; /* by a fault: its fibers are of no use any more */
+    /* A fault has happened: the fibers cannot be used any more. */
+    int is_spoiled;
     uint64_t random;
     alignas(SHARED_HEAD) unsigned char shared[SHARED_BYTES];
 };
 
 thread_local runner *mine;
 
-/* That of the thread that runs the fiber now: a compiler may keep the address
- * of mine, and fibers go on in other threads. */
+/* Returns the runner of the thread that currently runs the fiber. Not inlined:
+ * a fiber may continue on another thread, so the compiler must not reuse the
+ * address of mine. */
 [[gnu::noinline]] runner *runner_here(void)
 {
     asm volatile("" ::: "memory");
@@ -146,7 +150,8 @@ uint64_t draw(runner *r)
     return mix(r->random);
 }
 
-/* One of bits: the first or last, or the next after a random one. */
+/* Returns one bit of bits: the first or last one, or the next one after a
+ * random position. */
 int pick_bit(runner *r, unsigned bits)
 {
     unsigned from;
@@ -163,8 +168,8 @@ int pick_bit(runner *r, unsigned bits)
     }
 }
 
-/* -1: no lane can go on. The warp that ran last goes on while it can, but for
- * the random order. */
+/* Returns the warp to run next; -1: no lane is ready. Except in random order,
+ * the last warp continues as long as it can. */
 int next_warp(runner *r)
 {
     if (r->ready_warps == 0)
@@ -194,7 +199,7 @@ uint64_t block_in_order(uint64_t i, uint64_t n)
 
 /* --- fibers --------------------------------------------------------------- */
 
-/* What every fiber does for ever: a lane from its start to its end. */
+/* Main loop of every fiber: runs one lane after the other. */
 void leave(runner *r, fiber *self);
 
 void run_lanes(void)
@@ -214,8 +219,9 @@ void run_lanes(void)
     }
 }
 
-/* The stacks begin at different places of a page, so that they do not want the
- * same lines of the cache. Below each is a page that cannot be touched. */
+/* Adds a fiber. Stacks begin at different offsets within a page, so that they
+ * do not compete for the same cache lines. Below each stack is a protected
+ * page. */
 void add_fiber(runner *r)
 {
     size_t shift = (r->fibers.size() * 7 % 56) * 64;
@@ -223,7 +229,7 @@ void add_fiber(runner *r)
         (char *)mmap(nullptr, STACK_BYTES + PAGE, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED || mprotect(memory, PAGE, PROT_NONE) != 0)
-        die("no memory for stacks");
+        die("cannot allocate stacks");
     r->stacks.push_back(memory);
     r->fibers.emplace_back(new fiber);
     fiber_make(r->fibers.back().get(), memory + PAGE, STACK_BYTES - shift,
@@ -231,7 +237,7 @@ void add_fiber(runner *r)
     r->idle.push_back(r->fibers.back().get());
 }
 
-/* What goes on next: the scheduler when no lane can. */
+/* Returns the fiber to run next; the scheduler if no lane is ready. */
 fiber *next_fiber(runner *r)
 {
     int w = next_warp(r);
@@ -255,7 +261,7 @@ fiber *next_fiber(runner *r)
     return l->on;
 }
 
-/* Lets others go on. */
+/* Switches to the next fiber. */
 void leave(runner *r, fiber *self)
 {
     fiber *next = next_fiber(r);
@@ -263,7 +269,7 @@ void leave(runner *r, fiber *self)
         fiber_switch(self, next);
 }
 
-/* --- meetings ------------------------------------------------------------- */
+/* --- synchronisation ------------------------------------------------------ */
 
 void describe(const runner *r)
 {
@@ -283,7 +289,7 @@ void describe(const runner *r)
     }
 }
 
-/* The lanes of mask that brought value. */
+/* Returns the lanes of mask whose value equals value. */
 unsigned who_brought(const lane *warp, unsigned mask, uint64_t value)
 {
     unsigned same = 0;
@@ -297,7 +303,7 @@ unsigned who_brought(const lane *warp, unsigned mask, uint64_t value)
 
 uint64_t asked_value(const lane *warp, const lane *l, int at)
 {
-    /* a width is a power of two */
+    /* width is a power of two */
     int group = at & -(int)l->width, asked = at;
     if (l->what == MEET_SHUFFLE)
         asked = group + (int)(l->asked & (l->width - 1));
@@ -329,7 +335,7 @@ void answer(lane *warp, unsigned mask, enum warp_meeting what)
     }
 }
 
-/* Lets the lanes of mask go on when all are there for the same. */
+/* Resumes the lanes of mask if all of them wait for the same operation. */
 void try_meeting(runner *r, int w, unsigned mask, enum warp_meeting what)
 {
     lane *warp = &r->lanes[w * WARP];
@@ -346,7 +352,8 @@ void try_meeting(runner *r, int w, unsigned mask, enum warp_meeting what)
     make_ready(r, w, mask);
 }
 
-/* All that have not ended are there, or nobody will ever go on. */
+/* Resumes all threads of the block. Called when no thread is ready: aborts
+ * unless all that have not ended wait at one barrier. */
 void release_block(runner *r)
 {
     const lane *first = nullptr;
@@ -412,7 +419,7 @@ void run_block(runner *r, uint64_t block)
     }
 }
 
-/* Runners are kept, for their stacks. */
+/* Runners are kept between kernels: their stacks are used again. */
 std::mutex kept_lock;
 std::vector<std::unique_ptr<runner>> &kept_runners(void)
 {
@@ -441,7 +448,7 @@ void keep_runner(std::unique_ptr<runner> r)
 
 struct sigaction before;
 
-/* On the stack of the fiber, which is left for ever. */
+/* Runs on the stack of the fiber, which never continues. */
 void on_fault(int, siginfo_t *info, void *)
 {
     runner *r = mine;

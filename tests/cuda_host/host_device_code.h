@@ -1,6 +1,5 @@
-/** What code of the device may use beside C++: where a thread is, vectors,
- *  atomics, and the meetings of threads.
- */
+/** Functions that device code may use beside C++: thread indexes, vectors,
+ *  atomics, and synchronisation. */
 #ifndef OJ_HOST_DEVICE_CODE_H
 #define OJ_HOST_DEVICE_CODE_H
 
@@ -48,26 +47,26 @@ static inline float4 make_float4(float x, float y, float z, float w)
     return {x, y, z, w};
 }
 
-/* --- where a thread is ---------------------------------------------------- */
+/* --- thread indexes ------------------------------------------------------- */
 
 namespace oj_host
 {
-/** The thread of the device that this thread of the host is at. */
+/** The device thread that this host thread currently runs. */
 struct thread_place
 {
     uint3 thread, block;
     dim3 block_size, grid_size;
-    uint64_t serial;       /**< of the block, in the process */
-    unsigned char *shared; /**< memory of the block [SHARED_BYTES] */
+    uint64_t serial;       /**< number of the block, unique in the process */
+    unsigned char *shared; /**< shared memory of the block [SHARED_BYTES] */
 };
 
 extern __thread struct thread_place *now;
 
-/** Ends the process: an error of the module. */
+/** Prints a message and aborts: the module has a bug. */
 [[noreturn]] void die(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
-/** What threads of a warp meet for. */
+/** Operations for which threads of a warp wait for each other. */
 enum warp_meeting : uint8_t
 {
     MEET_SYNC,
@@ -80,25 +79,28 @@ enum warp_meeting : uint8_t
     MEET_SHUFFLE_XOR
 };
 
-/** Waits for the lanes of mask; value: what this lane brings; lane: which
- *  other one it asks, in stretches of width lanes. */
+/** Waits for the lanes of mask. value: contribution of this lane; lane: the
+ *  lane whose value it wants, within groups of width lanes. */
 uint64_t meet(enum warp_meeting what, unsigned mask, uint64_t value,
               unsigned lane, unsigned width, const char *file, int line);
 
-/** Waits for all threads of the block: how many brought something else than
+/** Waits for all threads of the block; returns how many have a value other than
  *  0. */
 int meet_block(int value, const char *file, int line);
 
 enum
 {
     SHARED_BYTES = 1 << 20, /**< for all variables of all kernels */
-    SHARED_HEAD = 64        /**< before each: the block that it is of */
+    /** Before each variable: serial of the block that has initialised it. */
+    SHARED_HEAD = 64
 };
 
-/** Where in the memory of every block a variable of size bytes lies. */
+/** Returns the offset of a variable of size bytes in the shared memory of every
+ *  block. */
 size_t shared_place(size_t size);
 
-/** The variable at place, in each block filled once with what nobody wrote. */
+/** Returns the variable at offset place. Fills it with a pattern when a block
+ *  uses it first: shared memory is uninitialised on a device. */
 template <typename T> inline T &shared_memory(size_t place)
 {
     unsigned char *head = now->shared + place;
@@ -131,7 +133,7 @@ inline T shuffle(enum warp_meeting what, unsigned mask, T value, unsigned lane,
 #define blockDim (::oj_host::now->block_size)
 #define gridDim (::oj_host::now->grid_size)
 
-/* --- meetings ------------------------------------------------------------- */
+/* --- synchronisation ------------------------------------------------------ */
 
 #define OJ_HOST_HERE                                                           \
     const char *file = __builtin_FILE(), int line = __builtin_LINE()
@@ -195,7 +197,7 @@ static inline T __shfl_xor_sync(unsigned mask, T value, int bits,
 
 /* --- matrices ------------------------------------------------------------- */
 
-/** The half with these bits. */
+/** Converts the bits of a half. */
 static inline float oj_host_half(uint64_t half)
 {
     int exponent = (int)(half >> 10 & 31), rest = (int)(half & 1023);
@@ -204,7 +206,7 @@ static inline float oj_host_half(uint64_t half)
     return (half & 0x8000) != 0 ? -x : x;
 }
 
-/** mma.m16n8k16 of halves: c, a and b as lanes 4 g + t have them. */
+/** mma.m16n8k16 of halves. Lane 4 g + t has its elements of c, a and b. */
 static inline void oj_host_multiply(float c[4], unsigned a0, unsigned a1,
                                     unsigned a2, unsigned a3, unsigned b0,
                                     unsigned b1, OJ_HOST_HERE)
@@ -241,7 +243,7 @@ static inline void __threadfence(void)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* For the types that CUDA has, and no others. */
+/* For the types that CUDA's atomics have, and no others. */
 #define OJ_HOST_ATOMICS(T)                                                     \
     static inline T atomicAdd(T *at, T value)                                  \
     {                                                                          \
@@ -299,12 +301,13 @@ static inline double atomicAdd(double *at, double value)
     return old;
 }
 
-/* A load or store of more than one word must be aligned as a whole. */
+/* Loads and stores of more than one word must be aligned to their size. */
 template <typename T> static inline T __ldg(const T *at)
 {
     T value;
     if ((uintptr_t)at % alignof(T) != 0)
-        oj_host::die("a load of %zu bytes at %p", sizeof(T), (const void *)at);
+        oj_host::die("a load of %zu bytes at %p is not aligned", sizeof(T),
+                     (const void *)at);
     memcpy((void *)&value, (const void *)at, sizeof value);
     return value;
 }
@@ -319,7 +322,8 @@ template <typename T> static inline T __ldcg(const T *at)
 template <typename T> static inline void __stcs(T *at, T value)
 {
     if ((uintptr_t)at % alignof(T) != 0)
-        oj_host::die("a store of %zu bytes at %p", sizeof(T), (void *)at);
+        oj_host::die("a store of %zu bytes at %p is not aligned", sizeof(T),
+                     (void *)at);
     memcpy((void *)at, (const void *)&value, sizeof value);
 }
 template <typename T> static inline void __stcg(T *at, T value)
@@ -347,7 +351,7 @@ static inline float __fdividef(float a, float b)
 }
 static inline float __saturatef(float v)
 {
-    return v > 0.0f ? (v < 1.0f ? v : 1.0f) : 0.0f; /* 0 of NaN */
+    return v > 0.0f ? (v < 1.0f ? v : 1.0f) : 0.0f; /* 0 if v is NaN */
 }
 static inline float rsqrtf(float v)
 {

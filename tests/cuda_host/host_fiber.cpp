@@ -8,7 +8,8 @@
 #endif
 
 #ifdef __x86_64__
-/* What a called function must keep goes on the stack that is left. */
+/* Pushes the registers that a called function must preserve on the stack that
+ * is left, and pops them from the other one. */
 asm(".text\n"
     ".globl oj_host_switch\n"
     ".hidden oj_host_switch\n"
@@ -42,8 +43,9 @@ void fiber_make(fiber *f, char *stack, size_t bytes, void (*body)(void))
     f->stack = stack;
     f->bytes = bytes;
 #ifdef __x86_64__
-    /* Six registers, where to return to, and what a body that has none would
-     * return to itself: with that, its stack lies as that of any function. */
+    /* Initial stack: six registers, the address of body, and its return
+     * address, 0 since it never returns; it aligns the stack as in any
+     * function. */
     void **top = (void **)(void *)(stack + bytes) - 8;
     memset(top, 0, 8 * sizeof *top);
     top[6] = (void *)(uintptr_t)body;
@@ -59,7 +61,8 @@ void fiber_make(fiber *f, char *stack, size_t bytes, void (*body)(void))
 #if OJ_HOST_ASAN
 static thread_local fiber *left;
 
-/* Where the stack of a thread lies is known once it is left. */
+/* The position of a thread's own stack is known when it is left for the first
+ * time. */
 static void arrive(void *fake_stack)
 {
     const void *bottom;

@@ -1,4 +1,4 @@
-/** Fibers: several stacks of one thread of the host, of which one runs. */
+/** Fibers: several stacks of one host thread; one of them runs at a time. */
 #ifndef OJ_HOST_FIBER_H
 #define OJ_HOST_FIBER_H
 
@@ -21,26 +21,26 @@
 
 namespace oj_host
 {
-/** What is kept of a stack that does not run. */
+/** State of a fiber that does not run. */
 struct fiber
 {
 #ifdef __x86_64__
-    void *top; /**< what it goes on with lies there */
+    void *top; /**< top of its stack, with its registers */
 #else
     ucontext_t context;
 #endif
-    char *stack; /**< its lower end */
+    char *stack; /**< lower end of its stack */
     size_t bytes;
-    void *fake_stack; /**< the address sanitizer's */
+    void *fake_stack; /**< for the address sanitizer */
 };
 
-/** body starts with fiber_arrived(), and never returns. */
+/** Makes a fiber. body must start with fiber_arrived() and never return. */
 void fiber_make(fiber *f, char *stack, size_t bytes, void (*body)(void));
 
-/** Leaves from for to; returns when somebody switches back. */
+/** Switches from `from` to `to`; returns when another fiber switches back. */
 void fiber_switch(fiber *from, fiber *to);
 
-/** First thing of a body. */
+/** The first call of every body. */
 void fiber_arrived(void);
 } // namespace oj_host
 

@@ -1,8 +1,8 @@
-/* What the process holds of the emulated devices, and takings that fail.
- *
- * Nothing of a device may be left when its last stream is destroyed, nor when
- * the process ends. Pinned memory may: the module keeps some for the next join.
- * Tests ask for more (host_held.h). */
+/* Counts the resources of emulated devices that the process holds, and makes
+ * allocations fail. Device memory, streams and events must be freed when the
+ * process ends, and a device's memory when its last stream is destroyed;
+ * otherwise the process aborts. Pinned memory may remain: the module keeps some
+ * for the next join. Tests can query more (host_held.h). */
 #include "host_held.h"
 #include "host_state.h"
 
@@ -16,7 +16,7 @@ std::atomic<int64_t> n_takings, first_failing, end_failing;
 const char *const names[N_THINGS] = {"blocks of device memory", "", "streams",
                                      "events"};
 
-/* The memory of a device that is lost is lost with it. */
+/* A lost device takes its memory with it: it need not be freed. */
 struct last_look
 {
     ~last_look()
@@ -26,7 +26,7 @@ struct last_look
         if (any_device_is_lost())
             n_held[DEVICE_MEMORY] = 0;
         if (!keeps && oj_host_held(text) > 0)
-            die("left when the process ends: %s", text);
+            die("not freed when the process ends: %s", text);
     }
 } at_end;
 } // namespace

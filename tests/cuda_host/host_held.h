@@ -1,6 +1,6 @@
-/** What the emulated device lets tests ask and do. Its module shows these
- *  functions beside the one of every module; dlsym() finds none of them in a
- *  module for real devices. */
+/** Functions by which tests query and control the emulated device. Its module
+ *  exports them beside the function of every module; in a module for real
+ *  devices dlsym() does not find them. */
 #ifndef OJ_HOST_HELD_H
 #define OJ_HOST_HELD_H
 
@@ -12,26 +12,28 @@
 extern "C" {
 #endif
 
-/** From now on the first-th taking of memory of a device, of pinned memory, of
- *  a stream or an event fails, and the n - 1 after it; n 0: none does. */
+/** Makes allocations number first .. first + n - 1 from now on fail: of device
+ *  memory, pinned memory, streams or events. n == 0: none fails. */
 __attribute__((visibility("default"))) void oj_host_fail_at(int64_t first,
                                                             int64_t n);
 
-/** Takings since then, failed ones too. */
+/** Returns the number of allocations since then, including those that
+ *  failed. */
 __attribute__((visibility("default"))) int64_t oj_host_takings(void);
 
-/** Blocks of pinned memory that are held. */
+/** Returns the number of blocks of pinned memory that are held. */
 __attribute__((visibility("default"))) int64_t oj_host_pinned(void);
 
-/** How many of the other things are held, and which, in words. */
+/** Returns the number of other resources that are held; text: which ones. */
 __attribute__((visibility("default"))) int64_t
 oj_host_held(char text[OJ_HOST_HELD_TEXT]);
 
-/** Bytes copied between a device and the host so far. */
+/** Returns the bytes copied between devices and the host so far. */
 __attribute__((visibility("default"))) int64_t oj_host_copied(void);
 
-/** Memory of the first device that is a caller's, who may read and write it
- *  while nothing of the device is under way; NULL: none is left. */
+/** Allocates memory on the first device that belongs to the caller, who may
+ *  access it directly while no work of the device runs. NULL: no memory is
+ *  left. */
 __attribute__((visibility("default"))) void *oj_host_take(int64_t bytes);
 __attribute__((visibility("default"))) void oj_host_give_back(void *memory);
 

@@ -1,6 +1,6 @@
-/** Work for streams.  rewrite.py makes kernel<<<grid, block, ...>>>(arguments)
- *  a call of oj_host::launch("kernel", kernel, grid, block, ...)(arguments).
- */
+/** Work on streams. rewrite.py turns kernel<<<grid, block, ...>>>(arguments)
+ *  into a call of oj_host::launch("kernel", kernel, grid, block,
+ *  ...)(arguments). */
 #ifndef OJ_HOST_LAUNCH_H
 #define OJ_HOST_LAUNCH_H
 
@@ -14,17 +14,18 @@ struct launch_shape
     cudaStream_t stream;
 };
 
-/** Done when all that was given to stream before is; the module's thread goes
- *  on at once or then (see OJ_CUDA_HOST_STREAMS). */
+/** Enqueues work on stream. It runs before enqueue() returns or later,
+ *  depending on OJ_CUDA_HOST_STREAMS. */
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
 
-/** Runs body as every thread of shape, in turn on stream. */
+/** Enqueues body, to be run once per thread of shape. */
 void enqueue_kernel(const launch_shape &shape, std::function<void()> body);
 
-/** The same now; 0: a thread touched what is no memory. */
+/** Runs body now, once per thread of shape. Returns 0 if a thread accessed
+ *  invalid memory. */
 int run_blocks(const launch_shape &shape, const std::function<void()> &body);
 
-/** Dies unless [at, at + bytes) is memory of a device. */
+/** Aborts unless [at, at + bytes) is device memory. */
 void must_be_device(const void *at, size_t bytes, const char *what);
 
 template <typename... P> struct launcher

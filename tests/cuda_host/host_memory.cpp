@@ -1,11 +1,12 @@
-/* Memory of the emulated device: blocks of the host's, each known, filled with
- * what nobody wrote when it is got, and followed by bytes that must not change.
+/* Memory of the emulated device: blocks of host memory, all registered in a
+ * map, filled with a pattern when allocated, and followed by guard bytes.
  * OJ_CUDA_HOST_MEMORY=n: MB of each device. */
 #include "host_fiber.h"
 #include "host_held.h"
 #include "host_state.h"
 
-/* Memory that is kept for the pool though nobody has it counts as used up. */
+/* A memory pool. Memory that it reserves counts as in use, also when it is
+ * free. */
 struct oj_host_pool
 {
     int device;
@@ -21,7 +22,7 @@ enum memory_kind
 {
     DEVICE,
     PINNED,    /* cudaHostAlloc() */
-    REGISTERED /* the caller's */
+    REGISTERED /* memory of the caller */
 };
 
 struct memory_block
@@ -30,10 +31,11 @@ struct memory_block
     enum memory_kind kind;
     int device;
     oj_host_pool *pool;
-    int is_callers = 0; /* not the module's: it may be left */
+    /* 1: allocated for a caller of the module, who may keep it. */
+    int is_callers = 0;
 };
 
-/* Bytes behind each block; the address sanitizer has its own. */
+/* Guard bytes behind each block; the address sanitizer has its own. */
 const size_t FENCE = OJ_HOST_ASAN ? 0 : 256;
 const size_t ALIGNMENT = 256;
 
@@ -50,7 +52,7 @@ unsigned poison(void)
     return byte;
 }
 
-/* The block that at lies in; end: or ends at. */
+/* Returns the block that contains address at; *start: its start. */
 const memory_block *find(const void *at, uintptr_t *start)
 {
     auto &all = blocks();
@@ -64,7 +66,8 @@ const memory_block *find(const void *at, uintptr_t *start)
     return &next->second;
 }
 
-/* What the memory is; ends the process when it is so in part only. */
+/* Returns the kind of the memory; -1: pageable host memory. Aborts if the bytes
+ * extend beyond a block. */
 int kind_of(const void *at, size_t bytes, const char *what)
 {
     std::lock_guard<std::mutex> hold(lock);
@@ -75,13 +78,12 @@ int kind_of(const void *at, size_t bytes, const char *what)
         auto next = blocks().upper_bound(first);
         if (next != blocks().end() && next->first < first + bytes &&
             next->second.kind == DEVICE)
-            die("%s: %zu bytes at %p run into memory of a device", what, bytes,
-                at);
+            die("%s: %zu bytes at %p overlap device memory", what, bytes, at);
         return -1;
     }
     if (first + bytes > start + b->bytes && b->kind != REGISTERED)
-        die("%s: %zu bytes at %p, of which %zu are there", what, bytes, at,
-            (size_t)(start + b->bytes - first));
+        die("%s: %zu bytes at %p, but the block ends after %zu", what, bytes,
+            at, (size_t)(start + b->bytes - first));
     return b->kind;
 }
 
@@ -129,12 +131,12 @@ void give_back(void *memory, enum memory_kind kind)
     std::lock_guard<std::mutex> hold(lock);
     auto at = blocks().find((uintptr_t)memory);
     if (at == blocks().end() || at->second.kind != kind)
-        die("memory at %p is given back that is not there", memory);
+        die("memory at %p is freed, but not allocated", memory);
     memory_block b = at->second;
     for (size_t i = 0; i < FENCE; i++)
     {
         if (((unsigned char *)memory)[b.bytes + i] != poison())
-            die("something was written %zu bytes behind the %zu bytes at %p", i,
+            die("a byte was written %zu bytes behind the %zu bytes at %p", i,
                 b.bytes, memory);
     }
     if (b.kind == DEVICE && b.pool == nullptr)
@@ -156,7 +158,7 @@ void give_back(void *memory, enum memory_kind kind)
 void must_be_device(const void *at, size_t bytes, const char *what)
 {
     if (bytes > 0 && kind_of(at, bytes, what) != DEVICE)
-        die("%s: %p is no memory of a device", what, at);
+        die("%s: %p is not device memory", what, at);
 }
 
 void must_hold_nothing(int ordinal)
@@ -173,14 +175,15 @@ void must_hold_nothing(int ordinal)
         n++;
     }
     if (n > 0)
-        die("%zu bytes in %d blocks of device %d are left without a stream",
+        die("%zu bytes in %d blocks of device %d are not freed when its last "
+            "stream is destroyed",
             bytes, n, ordinal);
 }
 } // namespace oj_host
 
 using namespace oj_host;
 
-/* --- of devices ----------------------------------------------------------- */
+/* --- device memory -------------------------------------------------------- */
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
@@ -225,7 +228,8 @@ cudaError_t cudaMallocFromPoolAsync(void **out, size_t bytes,
     return told(get(out, bytes, pool->device, DEVICE, pool));
 }
 
-/* What was not waited for sees the end of the memory. */
+/* Frees in stream order: work that runs later without waiting finds the memory
+ * overwritten. */
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream)
 {
     if (lost() != cudaSuccess)
@@ -251,7 +255,8 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
     device &d = device_at(pool->device);
     std::lock_guard<std::mutex> hold(lock);
     if (pool->used > 0)
-        die("a pool is destroyed that has %zu bytes out", pool->used);
+        die("a pool is destroyed while %zu of its bytes are allocated",
+            pool->used);
     d.pools.erase(std::find(d.pools.begin(), d.pools.end(), pool));
     delete pool;
     return told(lost());
@@ -289,7 +294,7 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t,
     return told(lost());
 }
 
-/* --- of the host ---------------------------------------------------------- */
+/* --- host memory ---------------------------------------------------------- */
 
 cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned)
 {
@@ -333,7 +338,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out,
 
 /* --- copies --------------------------------------------------------------- */
 
-static std::atomic<int64_t> n_copied; /* between a device and the host */
+static std::atomic<int64_t> n_copied; /* bytes between devices and the host */
 
 int64_t oj_host_copied(void)
 {
@@ -356,8 +361,8 @@ static void check_sides(const void *to, const void *from, size_t bytes,
             bytes, from, to, (int)kind);
 }
 
-/* As CUDA does it: ordinary memory has been read on return, and is there on
- * return; pinned memory is read and written when the stream gets there. */
+/* Like CUDA's: pageable memory has been read, or written, on return; pinned
+ * memory is accessed when the stream reaches the copy. */
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
                             enum cudaMemcpyKind kind, cudaStream_t stream)
 {
@@ -378,7 +383,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
     return told(lost());
 }
 
-/* In the order of the stream, as between devices without a link. */
+/* Copies in stream order, as between devices without a link. */
 cudaError_t cudaMemcpyPeerAsync(void *to, int, const void *from, int,
                                 size_t bytes, cudaStream_t stream)
 {

@@ -1,10 +1,11 @@
-/** What the emulated runtime knows of devices, streams and memory. */
+/** State of the emulated runtime: devices, streams and memory. */
 #ifndef OJ_HOST_STATE_H
 #define OJ_HOST_STATE_H
 
 #include "cuda_runtime.h"
 
-/** Work in order. Done by the thread that gives it, or by an own one. */
+/** A queue of work. It runs on the thread that enqueues it, or on a thread of
+ *  the stream. */
 struct oj_host_stream
 {
     int device;
@@ -12,39 +13,40 @@ struct oj_host_stream
     std::condition_variable changed;
     std::queue<std::function<void()>> work;
     uint64_t n_given, n_done;
-    std::atomic<int> n_waiting{0}; /**< threads in drain_device() */
+    std::atomic<int> n_waiting{0}; /**< number of threads in drain_device() */
     int closes;
-    std::thread thread; /**< not there: work is done at once */
+    std::thread thread; /**< not joinable: work runs at once */
 };
 
 namespace oj_host
 {
 struct device
 {
-    std::atomic<int> lost;  /**< a cudaError_t that stays */
-    oj_host_stream *stream; /**< that without a name */
+    /** A cudaError_t that is permanent; cudaSuccess: not lost. */
+    std::atomic<int> lost;
+    oj_host_stream *stream; /**< the default stream */
     std::vector<oj_host_stream *> streams;
-    size_t total, plain; /**< bytes; plain: of no pool */
+    size_t total, plain; /**< bytes; plain: allocated outside of pools */
     std::vector<oj_host_pool *> pools;
 };
 
-/** Notes error for cudaGetLastError(). */
+/** Stores the error for cudaGetLastError() and returns it. */
 cudaError_t told(cudaError_t error);
 
 int current_device(void);
 device &device_at(int ordinal);
 
-/** The error that stays with the current device, or cudaSuccess. */
+/** Returns the permanent error of the current device, or cudaSuccess. */
 cudaError_t lost(void);
 
-/** Waits for all that was given to stream. */
+/** Waits for all work enqueued on stream. */
 void drain(oj_host_stream *stream);
 oj_host_stream *stream_or_default(cudaStream_t stream);
 
 /** Waits for all streams of a device. */
 void drain_device(int ordinal);
 
-/** Things that are taken and have to be given back. */
+/** Kinds of resources that must be freed. */
 enum thing
 {
     DEVICE_MEMORY,
@@ -54,19 +56,21 @@ enum thing
     N_THINGS
 };
 
-/** Counts one more taking; false: it is to fail, as for lack of memory. */
+/** Counts an allocation; returns false if it must fail, as if memory were
+ *  missing. */
 bool may_take(void);
 
-/** n more are held, or fewer. */
+/** Adds n, which may be negative, to the resources held. */
 void holds(enum thing thing, int n);
 
-/** 1 when a device is lost, and its memory with it. */
+/** Returns 1 if a device is lost, and its memory with it. */
 int any_device_is_lost(void);
 
-/** Ends the process when memory of the device is held. */
+/** Aborts if memory of the device is still held. */
 void must_hold_nothing(int ordinal);
 
-/** A number of the environment. */
+/** Returns a number from an environment variable; otherwise if it is not
+ *  set. */
 int64_t setting(const char *name, int64_t otherwise);
 } // namespace oj_host
 

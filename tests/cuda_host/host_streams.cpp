@@ -1,8 +1,6 @@
-/* Devices, streams and events.
- *
- * OJ_CUDA_HOST_DEVICES=n: so many of them. OJ_CUDA_HOST_STREAMS=threads: every
- * stream has a thread of its own, and what is given to it is done later; else
- * it is done at once. */
+/* Devices, streams and events. OJ_CUDA_HOST_DEVICES=n: number of devices.
+ * OJ_CUDA_HOST_STREAMS=threads: each stream has a thread, which runs its work
+ * later; otherwise work runs when it is enqueued. */
 #include "host_state.h"
 
 #include <chrono>
@@ -19,7 +17,7 @@ struct oj_host_event
         std::chrono::steady_clock::time_point at;
     };
     std::shared_ptr<progress>
-        state; /* outlives the event where it is on its way */
+        state; /* shared: an enqueued record may outlive the event */
 };
 
 namespace oj_host
@@ -97,7 +95,8 @@ int current_device(void)
     return chosen;
 }
 
-/* They live as long as the process: threads of others may still ask. */
+/* Returns a device. Devices are never freed: other threads may still use them
+ * when the process ends. */
 device &device_at(int ordinal)
 {
     static device *all[MOST_DEVICES];
@@ -131,7 +130,8 @@ cudaError_t lost(void)
 
 oj_host_stream *stream_or_default(cudaStream_t stream)
 {
-    const uintptr_t per_thread = 2; /* and 1 the legacy one by name */
+    /* cudaStreamPerThread; 1 is cudaStreamLegacy. */
+    const uintptr_t per_thread = 2;
     return (uintptr_t)stream > per_thread ? stream : device_at(chosen).stream;
 }
 
@@ -326,7 +326,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
         std::lock_guard<std::mutex> hold(devices_lock);
         auto at = std::find(d.streams.begin(), d.streams.end(), stream);
         if (at == d.streams.end())
-            die("a stream is destroyed that is none");
+            die("a stream is destroyed that does not exist");
         d.streams.erase(at);
         is_last = d.streams.empty();
     }
@@ -355,7 +355,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     return told(lost());
 }
 
-/* What is enqueued runs when it is asked for. */
+/* Waits for the stream instead of polling it: the result is final. */
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     return cudaStreamSynchronize(stream);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes C++ of a CUDA source: kernel<<<shape>>>(arguments) becomes a call, and
-shared memory becomes a place in that of the block. Lines stay where they are.
+"""Turns a CUDA source into C++: kernel<<<shape>>>(arguments) becomes a call, and
+a variable in shared memory a reference into the block's. Line numbers are kept.
 
     rewrite.py SOURCE OUTPUT
 """

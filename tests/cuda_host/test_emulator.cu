@@ -1,6 +1,6 @@
-/* What the emulated device promises: kernels get the right answers, and what a
- * real device leaves undefined ends the process with a line that names it.
- * Kind: unit. */
+/* Tests the emulated device: kernels compute the right answers, and code whose
+ * behaviour is undefined on a real device ends the process with a message that
+ * names the place. Kind: unit. */
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -16,7 +16,7 @@ enum
     N_BLOCKS = 100
 };
 
-/* --- what is wrong -------------------------------------------------------- */
+/* --- errors that end the process ------------------------------------------ */
 
 static __global__ void never(int *out)
 {
@@ -105,7 +105,7 @@ static void free_twice(void)
     (void)cudaFree(out);
 }
 
-/* --- what is right -------------------------------------------------------- */
+/* --- correct code --------------------------------------------------------- */
 
 static __global__ void add_up(unsigned *out)
 {
@@ -140,7 +140,7 @@ static void sums(void)
     }
 }
 
-/* Errors that are told and go. */
+/* Tests errors that are returned and can be cleared. */
 static void told(void)
 {
     int *out = memory(N);
@@ -159,7 +159,7 @@ struct emulator_trial
 {
     const char *name;
     void (*body)(void);
-    const char *words; /* NULL: all is well */
+    const char *words; /* expected in the message; NULL: success is expected */
 };
 
 static const struct emulator_trial trials[] = {
@@ -170,12 +170,12 @@ static const struct emulator_trial trials[] = {
     {"load not aligned", load_not_aligned, "a load of 16 bytes"},
     {"copy too much", copy_too_much, "260 bytes"},
     {"copy the wrong way", copy_the_wrong_way, "the wrong direction"},
-    {"free twice", free_twice, "that is not there"},
+    {"free twice", free_twice, "not allocated"},
     {"sums", sums, NULL},
     {"errors", told, NULL},
 };
 
-/* In a process of its own: 1 when it ends as it should. */
+/* Runs a trial in a child process; returns 1 if it ends as expected. */
 static int passes(const struct emulator_trial *t)
 {
     static char text[1 << 16];

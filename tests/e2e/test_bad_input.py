@@ -195,7 +195,7 @@ def check_conditions_on_text():
         file.write("id,x,y\n1,980100,200100\n2,980200,200200\n")
     words = ["-oo", "X_POSSIBLE_NAMES=x", "-oo", "Y_POSSIBLE_NAMES=y", "-s_srs", "EPSG:2263"]
     fails("o.gpkg", "p.csv", "lots.gpkg", *words, "-where", "id > 1",
-          says=["input condition 'id > 1'", "; without types all is text: -oo AUTODETECT_TYPE=YES"])
+          says=["input condition 'id > 1'", "; all fields are text here: -oo AUTODETECT_TYPE=YES"])
     join("o.gpkg", "p.csv", "lots.gpkg", *words, "-where", "id > 1", "-oo", "AUTODETECT_TYPE=YES")
     same(Layer("o.gpkg").column("id"), [2])
     same(run("-op", "nearest", "o2.gpkg", "lots.gpkg", "p.csv", "-join_where", "id > 1", "-joo",

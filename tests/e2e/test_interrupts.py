@@ -364,7 +364,7 @@ def check_in_place():
     same(table("copy.gpkg"), before, "as before: kill -9")
     # The next run, of whatever kind, finds the layer as it was.
     r = succeeds(*words)
-    true("undone" in r.err, str(r))
+    true("rolled back" in r.err, str(r))
     base = sqlite3.connect("file:points.gpkg?mode=ro", uri=True)
     names = [c[0] for c in base.execute("SELECT * FROM points LIMIT 1").description]
     same(names, ["fid", "geom", "name", "join_fid", "join_distance", "use", "area"])

@@ -203,7 +203,7 @@ def check_texts_that_are_not_utf8():
 
 def check_crs_by_number():
     words = layers()
-    fails("o.gpkg", *words, "-s_srs", "2263", says="-s_srs '2263' is no CRS that PROJ "
+    fails("o.gpkg", *words, "-s_srs", "2263", says="-s_srs '2263' is not a CRS that PROJ "
           "knows; write EPSG:2263")
     fails("o.gpkg", *words, "-t_srs", "here", says="write for example EPSG:2263")
 

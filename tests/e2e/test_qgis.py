@@ -252,7 +252,7 @@ def check_what_qgis_shows_is_joined():
         ("both", {**half, "subset": "pickup_id < 100"},
          lambda i: i % 2 == 0 and i < 100, "selected"),
         ("edits", {"layer": p, "edit": "pickup_id > 10"}, lambda i: i <= 10, "edits"),
-        ("limit", {"layer": p, "limit": 7}, None, "not all"),
+        ("limit", {"layer": p, "limit": 7}, None, "limited"),
         ("virtual", {"layer": p, "virtual": "twice"}, lambda i: True, "virtual"),
     ]
     jobs = [("ogrjoin:joinbynearest", {"INPUT": layer, "INPUT_2": lots,

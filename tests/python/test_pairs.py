@@ -99,7 +99,7 @@ def test_separated_points_are_not_copied():
     table = pa.table([column], schema=pa.schema([field]))
     assert column.field(0).buffers()[1].address == x.ctypes.data
     layer = _core.from_stream(table.__arrow_c_stream__(), None, {})
-    index = ogrjoin.Index(boxes)._index(boxes, {"op": "intersects", "crs": "check"})
+    index = ogrjoin.Index(boxes)._index(None, {"op": "intersects", "crs": "check"})
     assert not np.frombuffer(_core.join(index, layer)[1], "q").any()
     x[:], y[:] = X, Y
     offsets = np.frombuffer(_core.join(index, layer)[1], "q")

@@ -1,8 +1,7 @@
-/** The Arrow C data and stream interfaces: structs that programs hand each
- *  other in memory.
- *  Source: https://arrow.apache.org/docs/format/CDataInterface.html and
- *  CStreamInterface.html, whose names and layout these are.
- */
+/** The Arrow C data and stream interfaces: structs by which programs pass data
+ * in memory. Source (names and layout):
+ * https://arrow.apache.org/docs/format/CDataInterface.html and
+ * CStreamInterface.html. */
 #ifndef ARROW_ABI_H
 #define ARROW_ABI_H
 

@@ -51,8 +51,8 @@ oj_status arrow_find_column(const struct ArrowArray *array, int64_t child,
     return OJ_OK;
 }
 
-/* Offsets first to first + n begin at 0 or later and never decrease, up to
- * most. */
+/* Checks that the offsets first .. first + n start at 0 or later, never
+ * decrease, and end at `most` at the latest. */
 static oj_status check_offsets(const void *offset, int is_large, int64_t first,
                                int64_t n, int64_t most, struct oj_error *err)
 {
@@ -67,7 +67,7 @@ static oj_status check_offsets(const void *offset, int is_large, int64_t first,
     return OJ_OK;
 }
 
-/* An array of no rows may have none. */
+/* An array without rows may lack the buffer. */
 static const void *offset_buffer_or_zero(const struct ArrowArray *array)
 {
     static const int64_t none[1] = {0};
@@ -121,7 +121,7 @@ oj_status arrow_bytes_read(const struct ArrowArray *array, const char *format,
     out->n_bytes =
         arrow_offset_at(out->offset, out->is_large, out->first + n_rows);
     if (out->bytes != NULL)
-        return OJ_OK; /* arrow_bytes_find() looks at each */
+        return OJ_OK; /* arrow_bytes_find() checks each view */
     return check_offsets(
         out->offset, out->is_large, out->first, n_rows,
         arrow_offset_at(out->offset, out->is_large, out->first), err);
@@ -129,8 +129,8 @@ oj_status arrow_bytes_read(const struct ArrowArray *array, const char *format,
 
 enum
 {
-    VIEW_BYTES = 16, /* length; then up to 12 bytes, or a prefix of 4, the
-                        number of a block and the place in it */
+    VIEW_BYTES = 16, /* length, then up to 12 bytes; or the length, a prefix
+                        of 4, the number of a block, and the offset in it */
     MOST_INSIDE = 12
 };
 
@@ -170,4 +170,32 @@ oj_status arrow_bytes_find(const struct arrow_bytes *b, int64_t row,
     *bytes = b->bytes + at;
     *n = (size_t)(end - at);
     return OJ_OK;
+}
+
+int64_t arrow_run_end_size(const char *format)
+{
+    return format[0] == 's' ? 2 : format[0] == 'i' ? 4 : 8;
+}
+
+int64_t arrow_run_end(const struct ArrowArray *ends, int64_t size, int64_t i)
+{
+    const void *values = ends->buffers[1];
+    i += ends->offset;
+    return size == 8   ? ((const int64_t *)values)[i]
+           : size == 4 ? ((const int32_t *)values)[i]
+                       : ((const int16_t *)values)[i];
+}
+
+int64_t arrow_run_find(const struct ArrowArray *ends, int64_t size, int64_t at)
+{
+    int64_t low = 0, high = ends->length;
+    while (low < high)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if (arrow_run_end(ends, size, middle) > at)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
 }

@@ -105,8 +105,8 @@ static void release_view(struct ArrowArray *array)
     oj_arrow_unshare(shared);
 }
 
-/* Consumers may move a child out of its parent: each has a struct of its own,
- * and a use of the shared array. */
+/* Makes a view of a node. Consumers may move a child out of its parent, so each
+ * child has a struct of its own and keeps the shared array alive itself. */
 static oj_status view_node(struct oj_arrow_shared *shared,
                            const struct ArrowArray *node,
                            struct ArrowArray *out, struct oj_error *err)
@@ -163,7 +163,7 @@ static void release_schema(struct ArrowSchema *schema)
     memset(schema, 0, sizeof *schema);
 }
 
-/* Of the key or value at at, which is passed over. */
+/* Reads the length of the key or value at *at and advances past the length. */
 static int32_t read_count(const char **at)
 {
     int32_t n;

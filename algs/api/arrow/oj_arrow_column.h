@@ -1,4 +1,4 @@
-/** Columns that are computed, as Arrow arrays.
+/** Makes Arrow arrays of computed columns.
  *
  *   numbers  values of 4 or 8 bytes, and which rows have one
  *   bytes    texts or WKB, appended row by row
@@ -8,22 +8,22 @@
 
 #include "oj_arrow_array.h"
 
-/** Makes room for n values of size bytes, all of which are there: *values is
- *  filled by the caller, who says which rows have none. */
+/** Makes an array of n values of size bytes, none of them NULL. The caller
+ * fills *values and marks NULLs by oj_arrow_column_set_null(). */
 OJ_MUST_USE oj_status oj_arrow_column_numbers(int64_t n, size_t size,
                                               struct ArrowArray *out,
                                               void **values,
                                               struct oj_error *err);
 
-/** Row i of an array of numbers has no value. */
+/** Marks row i of an array of numbers as NULL. */
 OJ_MUST_USE oj_status oj_arrow_column_set_null(struct ArrowArray *array,
                                                int64_t i, struct oj_error *err);
 
-/** Texts or bytes that are appended. Owner; zeroed memory is a valid empty one
- *  with offsets of 32 bits. */
+/** A column of texts or bytes that is filled row by row. Owner; zeroed memory
+ * is a valid empty one with 32-bit offsets. */
 struct oj_arrow_bytes_column
 {
-    int is_large; /**< offsets of 64 bits */
+    int is_large; /**< 1: 64-bit offsets */
     int64_t n, n_bytes, n_null;
     void *offset;
     char *bytes;
@@ -31,13 +31,13 @@ struct oj_arrow_bytes_column
     int64_t cap_offset, cap_bytes, cap_valid;
 };
 
-/** Adds a row of n bytes, to be written to *to; n below 0: one without value.
- *  OJ_ERR_LIMIT: 32-bit offsets do not hold it. */
+/** Adds a row of n bytes, which the caller writes to *to; n < 0: NULL.
+ * OJ_ERR_LIMIT: 32-bit offsets cannot hold it. */
 OJ_MUST_USE oj_status
 oj_arrow_bytes_column_add(struct oj_arrow_bytes_column *column, int64_t n,
                           char **to, struct oj_error *err);
 
-/** Hands the rows over; the column is empty afterwards. */
+/** Moves the rows into an array; the column is then empty. */
 OJ_MUST_USE oj_status
 oj_arrow_bytes_column_finish(struct oj_arrow_bytes_column *column,
                              struct ArrowArray *out, struct oj_error *err);

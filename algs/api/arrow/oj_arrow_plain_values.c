@@ -123,30 +123,14 @@ static int64_t integer_at(const struct ArrowArray *array, char format,
     }
 }
 
-/* The last run that begins at or before row. */
-static int64_t run_of_row(const struct ArrowArray *ends, char format,
-                          int64_t row)
-{
-    int64_t low = 0, high = ends->length;
-    while (low < high)
-    {
-        int64_t middle = low + (high - low) / 2;
-        if (integer_at(ends, format, middle) > row)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
 static int is_null_at(const struct ArrowArray *array, int64_t row)
 {
     return array->n_buffers > 0 &&
            !arrow_bit(arrow_validity(array), array->offset + row);
 }
 
-/* Goes through dictionaries and runs to the array that has the value of row;
- * *row -1: NULL. */
+/* Follows dictionaries and run ends to the array that has the value of row;
+ * *row is -1 for NULL. */
 static oj_status find_value(const struct ArrowSchema **schema,
                             const struct ArrowArray **array, int64_t *row,
                             struct oj_error *err)
@@ -164,9 +148,10 @@ static oj_status find_value(const struct ArrowSchema **schema,
             return OJ_OK;
         if (is_runs)
         {
-            *row =
-                run_of_row(here->children[0], (*schema)->children[0]->format[0],
-                           here->offset + *row);
+            *row = arrow_run_find(
+                here->children[0],
+                arrow_run_end_size((*schema)->children[0]->format),
+                here->offset + *row);
             *array = here->children[1];
             *schema = (*schema)->children[1];
         }
@@ -197,11 +182,12 @@ static double half_to_double(uint16_t half)
 
 enum
 {
-    MOST_WORDS = 8,   /* 32 bits of a decimal of 256 bits */
-    MOST_DIGITS = 100 /* of it, with a sign, and an exponent */
+    MOST_WORDS = 8,   /* 32-bit words of a decimal of 256 bits */
+    MOST_DIGITS = 100 /* of such a decimal, with sign and exponent */
 };
 
-/* The digits of a number of n words, which becomes 0, backwards. */
+/* Writes the digits of a number of n words in reverse order; the number becomes
+ * 0. */
 static int write_digits(uint32_t *word, int n, char *to)
 {
     int n_digits = 0;
@@ -221,7 +207,7 @@ static int write_digits(uint32_t *word, int n, char *to)
     }
 }
 
-/* "d:precision,scale[,bits]": rounded once, as the text of it would be. */
+/* Reads a decimal "d:precision,scale[,bits]" as a double, rounded once. */
 static double decimal_at(const struct ArrowArray *array, const char *format,
                          int64_t row)
 {
@@ -261,7 +247,7 @@ static double real_at(const struct ArrowArray *array, const char *format,
     return ((const double *)values)[at];
 }
 
-/* Beyond what 64 bits hold with a sign it is a real. */
+/* Reads a number; integers beyond int64 become reals. */
 static struct oj_plain_value number_at(const struct ArrowArray *array,
                                        const char *format, int64_t row)
 {
@@ -280,7 +266,7 @@ static struct oj_plain_value number_at(const struct ArrowArray *array,
 /* ---- times -----------------------------------------------------------------
  */
 
-/* Bytes of a time, and how many of its units a second has; 0: days. */
+/* Size of a time in bytes, and its units per second (0: days). */
 static int unit_of_time(const char *format, int64_t *per_second)
 {
     static const char units[] = "smun";
@@ -329,8 +315,8 @@ static void date_of_days(int64_t days, int64_t *year, int *month, int *day)
     *year = year_of_era + era * 400 + (*month <= 2);
 }
 
-/* As OGR writes times: 2020/01/31, 12:30:00, both, with milliseconds where
- * there are some, +00 where there is a zone. */
+/* Writes a time like OGR: 2020/01/31, 12:30:00, or both; with milliseconds
+ * unless they are 0, and +00 if there is a time zone. */
 static int64_t write_time(int64_t time, const char *format, char *to,
                           size_t size)
 {

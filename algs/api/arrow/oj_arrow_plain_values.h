@@ -1,5 +1,5 @@
-/** Values of Arrow columns one by one: which kind of field a column is, and
- * what a row holds as a plain value, a time as a number, or a text.
+/** Reads single values of Arrow columns: the kind of a column, and the value of
+ *  a row as a plain value, a time as a number, or a text.
  *
  *   column                   kind       plain value
  *   uint8, int32, bool ...   integers   integer
@@ -18,18 +18,20 @@
 
 enum oj_field_kind oj_arrow_kind(const struct ArrowSchema *schema);
 
-/** The column that holds the values: that of dictionaries or run ends. */
+/** The schema of the values: for dictionaries and run ends, that of their
+ * values. */
 const struct ArrowSchema *
 oj_arrow_value_schema(const struct ArrowSchema *schema);
 
-/** Room for what a value borrows; of one thread, for one value at a time. */
+/** Buffer for a value; one per thread, for one value at a time. */
 struct oj_arrow_room
 {
     char text[80];
 };
 
-/** The value of a row of an array that oj_arrow_check_array() has taken; NULL
- *  for kinds that have none. OJ_ERR_DATA: offsets or places are broken. */
+/** Reads the value of a row of an array that oj_arrow_check_array() has
+ * accepted; NULL for kinds without plain values. OJ_ERR_DATA: offsets or
+ * indices are invalid. */
 OJ_MUST_USE oj_status oj_arrow_plain_value(const struct ArrowSchema *schema,
                                            const struct ArrowArray *array,
                                            int64_t row,
@@ -37,20 +39,20 @@ OJ_MUST_USE oj_status oj_arrow_plain_value(const struct ArrowSchema *schema,
                                            struct oj_plain_value *out,
                                            struct oj_error *err);
 
-/** The time of a row in the unit of its column, as an integer; NULL: it is none
- *  or another kind. */
+/** Reads the time of a row in the unit of its column, as an integer; NULL if it
+ * is NULL or no time. */
 OJ_MUST_USE oj_status oj_arrow_time(const struct ArrowSchema *schema,
                                     const struct ArrowArray *array, int64_t row,
                                     struct oj_plain_value *out,
                                     struct oj_error *err);
 
-/** 1 when a row has a value. */
+/** Sets *has to 1 if the row is not NULL. */
 OJ_MUST_USE oj_status oj_arrow_has_value(const struct ArrowSchema *schema,
                                          const struct ArrowArray *array,
                                          int64_t row, int *out,
                                          struct oj_error *err);
 
-/** The number of a row; NaN: NULL, or no number. */
+/** Reads the number of a row; NaN if it is NULL or no number. */
 OJ_MUST_USE oj_status oj_arrow_number(const struct ArrowSchema *schema,
                                       const struct ArrowArray *array,
                                       int64_t row, double *out,

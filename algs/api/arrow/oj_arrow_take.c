@@ -12,7 +12,7 @@
 
 enum storage
 {
-    STORES_NOTHING, /* NULL type */
+    STORES_NOTHING, /* the null type */
     STORES_BITS,
     STORES_FIXED,
     STORES_BYTES,
@@ -27,10 +27,11 @@ enum storage
 struct arrow_type
 {
     enum storage storage;
-    int64_t size; /* of a value, an offset, or values of a fixed list */
+    int64_t size; /* bytes of a value or an offset; or values per fixed-size
+                     list */
 };
 
-/* Bytes of a decimal: "d:precision,scale[,bits]". */
+/* Bytes of a decimal type "d:precision,scale[,bits]". */
 static int64_t size_of_decimal(const char *format)
 {
     const char *comma = strchr(format, ',');
@@ -78,7 +79,7 @@ static int read_nested_type(const char *format, struct arrow_type *out)
     }
 }
 
-/* 0: none that is taken. */
+/* Returns 0 for types that are not supported. */
 static int read_type(const char *format, struct arrow_type *out)
 {
     static const char fixed[] = "cCsSeiIflLg";
@@ -133,7 +134,7 @@ static struct arrow_type type_of(const struct ArrowSchema *schema)
     return type;
 }
 
-/* Children that a type has; -1: any number. */
+/* Number of children of a type; -1: any number. */
 static int64_t children_of_type(struct arrow_type type)
 {
     switch (type.storage)
@@ -207,7 +208,7 @@ static int64_t buffers_of_type(struct arrow_type type)
     }
 }
 
-/* Buffers that hold something of each element are there. */
+/* Checks that the buffers with entries per element exist. */
 static oj_status check_buffers(struct arrow_type type,
                                const struct ArrowArray *array,
                                struct oj_error *err)
@@ -228,7 +229,7 @@ static oj_status check_buffers(struct arrow_type type,
     return OJ_OK;
 }
 
-/* Structs and lists of a fixed size lie in as many elements as they have. */
+/* Checks that children of structs and fixed-size lists are long enough. */
 static oj_status check_length_of_children(struct arrow_type type,
                                           const struct ArrowArray *array,
                                           struct oj_error *err)
@@ -269,14 +270,13 @@ oj_status oj_arrow_check_array(const struct ArrowSchema *schema,
                : OJ_OK;
 }
 
-/* Elements that follow each other: places of the values of lists are such, too.
- */
+/* Runs of consecutive elements; also used for the child elements of lists. */
 struct runs
 {
     int64_t n;
-    const int32_t *chunk; /* [n] or NULL: chunk 0 */
-    const int64_t *row;   /* [n] the first; -1: all NULL */
-    const int64_t *count; /* [n] or NULL: one each */
+    const int32_t *chunk; /* [n] chunk of each; NULL: chunk 0 */
+    const int64_t *row;   /* [n] first element; -1: all NULL */
+    const int64_t *count; /* [n] number of elements; NULL: 1 each */
     int64_t total;
 };
 
@@ -323,7 +323,7 @@ static int may_have_nulls(const struct oj_arrow_chunks *from,
     return 0;
 }
 
-/* Bits of buffer number which, those of the validity where it is 0. */
+/* Copies the bits of buffer `which`; 0: of the validity. */
 static void copy_bits(const struct oj_arrow_chunks *from, const struct runs *r,
                       int which, uint8_t *to)
 {
@@ -345,7 +345,8 @@ static void copy_bits(const struct oj_arrow_chunks *from, const struct runs *r,
 static int64_t count_set_bits(const uint8_t *bits, int64_t n)
 {
     int64_t n_set = 0;
-    for (int64_t i = 0; i < (n + 7) / 8; i++) /* those behind n are 0 */
+    for (int64_t i = 0; i < (n + 7) / 8; i++) /* clears the bits after the
+                                                 last element */
         n_set += __builtin_popcount(bits[i]);
     return n_set;
 }
@@ -373,7 +374,7 @@ static oj_status take_validity(const struct oj_arrow_chunks *from,
 /* ---- values of a fixed size ------------------------------------------------
  */
 
-/* Where value 0 of each chunk lies. */
+/* Sets the address of value 0 for each chunk. */
 static oj_status find_values(const struct oj_arrow_chunks *from, int64_t size,
                              const char ***out, struct oj_error *err)
 {
@@ -387,7 +388,7 @@ static oj_status find_values(const struct oj_arrow_chunks *from, int64_t size,
     return OJ_OK;
 }
 
-/* Copies a value of a row each; the size is a constant of the type. */
+/* Copies one value per run; the size is a compile-time constant. */
 #define COPY_EACH(type)                                                        \
     do                                                                         \
     {                                                                          \
@@ -487,9 +488,9 @@ static void put_offset(void *offset, int64_t size, int64_t i, int64_t value)
         ((int32_t *)offset)[i] = (int32_t)value;
 }
 
-/* Makes the offsets of buffer 1 from those of the chunks, and for each run the
- * first of what its elements hold, and how many.  most: of what each chunk has,
- * or NULL: up to the last offset. */
+/* Makes buffer 1, the offsets, from those of the chunks, and for each run the
+ * first child element and the number of child elements.  most: child length of
+ * each chunk; NULL: up to its last offset. */
 static oj_status take_offsets(const struct oj_arrow_chunks *from, int64_t size,
                               const struct runs *r, const int64_t *most,
                               struct ArrowArray *out, int64_t *first,
@@ -509,7 +510,7 @@ static oj_status take_offsets(const struct oj_arrow_chunks *from, int64_t size,
         const void *there = NULL;
         first[i] = -1;
         count[i] = 0;
-        if (row >= 0 && elements > 0) /* an empty array may have no offsets */
+        if (row >= 0 && elements > 0) /* an empty array may lack the offsets */
         {
             int64_t chunk = chunk_of(r, i), last;
             array = from->array[chunk];
@@ -544,7 +545,7 @@ static oj_status take_offsets(const struct oj_arrow_chunks *from, int64_t size,
     return OJ_OK;
 }
 
-/* Room for what take_offsets() finds. */
+/* Allocates the results of take_offsets(). */
 static oj_status make_ranges(const struct runs *r, int64_t **first,
                              int64_t **count, struct oj_error *err)
 {
@@ -597,10 +598,11 @@ static oj_status take_bytes(const struct oj_arrow_chunks *from, int64_t size,
 enum
 {
     VIEW_SIZE = 16,
-    MOST_INSIDE = 12 /* bytes that a view holds itself */
+    MOST_INSIDE = 12 /* maximum bytes inside of a view */
 };
 
-/* Bytes of a view that lie in a block; 0: in the view; -1: it is broken. */
+/* Number of bytes that a view has in a block; 0: they are inside of the view;
+ * -1: the view is invalid. */
 static int64_t bytes_outside(const struct ArrowArray *array, const char *view)
 {
     int64_t n_blocks = array->n_buffers - 3;
@@ -619,8 +621,8 @@ static int64_t bytes_outside(const struct ArrowArray *array, const char *view)
     return length;
 }
 
-/* Bytes of the block of the views taken; views of elements that are NULL may
- * hold anything and become empty. */
+/* Total bytes in blocks of the views taken; views of NULL elements are
+ * undefined and become empty. */
 static oj_status empty_views_of_nulls(const struct oj_arrow_chunks *from,
                                       const struct runs *r,
                                       const uint8_t *valid, char *view,
@@ -680,7 +682,7 @@ static void copy_bytes_of_views(const struct oj_arrow_chunks *from,
     }
 }
 
-/* Buffers: validity, views, the only block, its size. */
+/* The buffers are: validity, views, the only block, sizes of blocks. */
 static oj_status take_byte_views(const struct oj_arrow_chunks *from,
                                  const struct runs *r, struct ArrowArray *out,
                                  struct oj_error *err)
@@ -707,7 +709,7 @@ static oj_status take_byte_views(const struct oj_arrow_chunks *from,
 /* ---- lists and structs -----------------------------------------------------
  */
 
-/* Child number i of all chunks; freed by oj_free(). */
+/* Collects child i of all chunks; free it with oj_free(). */
 static oj_status find_children(const struct oj_arrow_chunks *from, int64_t i,
                                struct oj_arrow_chunks *out,
                                const struct ArrowArray ***children,
@@ -768,7 +770,7 @@ static oj_status take_lists(const struct oj_arrow_chunks *from, int64_t size,
     return status;
 }
 
-/* Of each list a run of its own, in the order of the lists; NULLs have none. */
+/* Makes a run for each list view, in order; NULLs have none. */
 static oj_status find_viewed_lists(const struct oj_arrow_chunks *from,
                                    int64_t size, const struct runs *r,
                                    struct ArrowArray *out, int32_t *chunk,
@@ -839,8 +841,8 @@ static oj_status take_list_views(const struct oj_arrow_chunks *from,
     return status;
 }
 
-/* The elements of a child that lie below r: as many for each, those behind the
- * offset of its array. */
+/* Takes the child elements that belong to r: n_each per element, after the
+ * offset of their array. */
 static oj_status take_below(const struct oj_arrow_chunks *from, int64_t n_each,
                             const struct runs *r, struct ArrowArray *out,
                             struct oj_error *err)
@@ -888,31 +890,6 @@ static oj_status take_structs(const struct oj_arrow_chunks *from,
 /* ---- runs of equal values --------------------------------------------------
  */
 
-static int64_t run_end_at(const struct ArrowArray *ends, int64_t size,
-                          int64_t i)
-{
-    const void *values = ends->buffers[1];
-    i += ends->offset;
-    return size == 8   ? ((const int64_t *)values)[i]
-           : size == 4 ? ((const int32_t *)values)[i]
-                       : ((const int16_t *)values)[i];
-}
-
-/* The first run that ends behind element at. */
-static int64_t find_run(const struct ArrowArray *ends, int64_t size, int64_t at)
-{
-    int64_t low = 0, high = ends->length;
-    while (low < high)
-    {
-        int64_t middle = low + (high - low) / 2;
-        if (run_end_at(ends, size, middle) > at)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
 /* Runs that are taken: those of the values, and where each ends. */
 struct taken_runs
 {
@@ -958,10 +935,10 @@ static oj_status find_runs_of_values(const struct oj_arrow_chunks *from,
         row += array->offset;
         while (n > 0)
         {
-            int64_t value = find_run(ends, size, row), here;
+            int64_t value = arrow_run_find(ends, size, row), here;
             if (value >= ends->length || value >= array->children[1]->length)
                 return arrow_fail(err);
-            here = run_end_at(ends, size, value) - row;
+            here = arrow_run_end(ends, size, value) - row;
             here = here < n ? here : n;
             OJ_TRY(add_taken_run(t, chunk_of(r, i), value, here, err));
             row += here;
@@ -1019,7 +996,7 @@ static oj_status take_run_ends(const struct oj_arrow_chunks *from,
 /* ---- dictionaries ----------------------------------------------------------
  */
 
-/* 1: the buffers of two arrays are those of one. */
+/* 1 if two arrays share all buffers. */
 static int is_one_array(const struct ArrowArray *a, const struct ArrowArray *b)
 {
     if (a->length != b->length || a->offset != b->offset ||
@@ -1040,8 +1017,8 @@ static int is_one_array(const struct ArrowArray *a, const struct ArrowArray *b)
             is_one_array(a->dictionary, b->dictionary));
 }
 
-/* 1: two dictionaries of texts, binaries or values of a fixed size are equal
- * byte by byte; others are not compared. */
+/* 1 if two dictionaries of texts, binaries or fixed-size values are equal byte
+ * by byte; other types are never equal. */
 static int are_equal_values(const struct ArrowSchema *schema,
                             const struct ArrowArray *a,
                             const struct ArrowArray *b)
@@ -1082,12 +1059,12 @@ static int are_equal_values(const struct ArrowSchema *schema,
     return 1;
 }
 
-/* Where the values of each chunk begin in a dictionary that all have, or -1 of
- * chunks that are not used. */
+/* A dictionary for all chunks: the position of each chunk's values in it, -1
+ * for unused chunks. */
 struct common_dictionary
 {
     int64_t *first; /* [chunks] */
-    int32_t *chunk; /* [n] whose dictionaries follow each other */
+    int32_t *chunk; /* [n] chunks whose dictionaries are concatenated */
     int64_t *row, *count;
     int64_t n, total;
 };
@@ -1109,7 +1086,7 @@ static void mark_used_chunks(const struct runs *r, int64_t *first)
     }
 }
 
-/* The place of the dictionary of a chunk among those that were found, or -1. */
+/* Index of an equal dictionary among those found so far; -1: none. */
 static int64_t find_equal_dictionary(const struct oj_arrow_chunks *from,
                                      const struct common_dictionary *d,
                                      int64_t chunk)
@@ -1156,7 +1133,7 @@ static oj_status find_common_dictionary(const struct oj_arrow_chunks *from,
     return OJ_OK;
 }
 
-/* The greatest place that an index of this format holds. */
+/* Greatest index that an index type can hold. */
 static int64_t most_place(const char *format)
 {
     switch (format[0])
@@ -1178,7 +1155,7 @@ static int64_t most_place(const char *format)
     }
 }
 
-/* Adds to the places of a chunk where its dictionary begins. */
+/* Adds the position of each chunk's dictionary to its indices. */
 static void move_places(const struct runs *r, const int64_t *first,
                         int64_t size, char *to)
 {
@@ -1261,7 +1238,7 @@ static oj_status take_nothing(const struct runs *r, struct ArrowArray *out,
     return OJ_OK;
 }
 
-/* out->release may be set after an error, too. */
+/* out->release may be set also after an error. */
 static oj_status take_runs(const struct oj_arrow_chunks *from,
                            const struct runs *r, struct ArrowArray *out,
                            struct oj_error *err)
@@ -1295,7 +1272,7 @@ static oj_status take_runs(const struct oj_arrow_chunks *from,
     return arrow_fail(err);
 }
 
-/* The chunk that rows lie in one after another, or -1. */
+/* The chunk, if all places are consecutive rows of it; else -1. */
 static int64_t find_run_of_places(const struct oj_arrow_places *places)
 {
     int32_t chunk;
@@ -1347,7 +1324,8 @@ static int64_t bytes_of_views(const struct ArrowArray *array, int64_t first,
     return sum;
 }
 
-/* Of what offsets first to first + n enclose; broken ones enclose nothing. */
+/* Number of child elements or bytes between offsets first and first + n; 0 if
+ * they are invalid. */
 static int64_t range_of_offsets(const struct ArrowArray *array, int64_t size,
                                 int64_t first, int64_t n, int64_t *begin)
 {
@@ -1391,7 +1369,7 @@ int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
                 sum += oj_arrow_bytes(schema->children[i], array->children[i],
                                       array->offset + first, n);
             return sum;
-        default: /* as if values were evenly spread */
+        default: /* estimate: values evenly spread over the elements */
             for (int64_t i = 0; i < schema->n_children; i++)
                 sum += oj_arrow_bytes(schema->children[i], array->children[i],
                                       0, array->children[i]->length);
@@ -1402,7 +1380,7 @@ int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
     }
 }
 
-/* The most that two neighbours of n + 1 offsets enclose. */
+/* Maximum difference of neighbours among n + 1 offsets. */
 static int64_t most_between_offsets(const struct ArrowArray *array,
                                     int64_t size, int64_t first, int64_t n)
 {
@@ -1468,6 +1446,7 @@ int64_t oj_arrow_most_bytes(const struct ArrowSchema *schema,
             return oj_arrow_most_bytes(schema->children[1], array->children[1],
                                        0, array->children[1]->length);
         default:
-            return INT32_MAX; /* views of lists may share what they hold */
+            return INT32_MAX; /* list views may share child elements: no
+                                 bound */
     }
 }

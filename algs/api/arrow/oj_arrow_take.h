@@ -1,4 +1,5 @@
-/** Rows of Arrow columns of any type, by their places: what Arrow calls take.
+/** Takes rows of Arrow columns of any type by their places, like Arrow's
+ *  compute function take.
  *
  *   chunk 0: a b c     chunk 1: d e
  *   places   (1, 0) (0, 2) (0, -1) (0, 2)
@@ -18,53 +19,53 @@
 
 #include "oj_arrow_array.h"
 
-/** OJ_ERR_UNSUPPORTED: a type that is not taken, with the column's name.
- *  OJ_ERR_DATA: the schema is broken. */
+/** Checks that a type is supported; otherwise OJ_ERR_UNSUPPORTED with the
+ * column's name. OJ_ERR_DATA: the schema is invalid. */
 OJ_MUST_USE oj_status oj_arrow_check_type(const struct ArrowSchema *schema,
                                           struct oj_error *err);
 
-/** OJ_ERR_DATA: an array does not have the buffers, children and length that
- *  its schema, which was checked, asks for. */
+/** Checks an array: OJ_ERR_DATA if it lacks buffers, children or elements that
+ * its schema (already checked) requires. */
 OJ_MUST_USE oj_status oj_arrow_check_array(const struct ArrowSchema *schema,
                                            const struct ArrowArray *array,
                                            struct oj_error *err);
 
-/** Chunks of one column, all checked. */
+/** The chunks of one column, all checked. */
 struct oj_arrow_chunks
 {
     const struct ArrowSchema *schema;
     const struct ArrowArray *const *array; /**< [n] */
-    struct oj_arrow_shared *const *shared; /**< [n] whose parts they are, or
-                                                NULL: nothing may be kept */
+    struct oj_arrow_shared *const *shared; /**< [n] owners of the chunks;
+                                                NULL: chunks must not be kept */
     int64_t n;
 };
 
-/** Which rows; rows of an array are counted behind its offset. */
+/** The rows to take; row numbers do not include the array's offset. */
 struct oj_arrow_places
 {
     int64_t n;
-    const int32_t *chunk; /**< [n]; NULL: chunk 0 throughout */
-    const int64_t *row;   /**< [n]; -1: none, which is NULL */
+    const int32_t *chunk; /**< [n]; NULL: always chunk 0 */
+    const int64_t *row;   /**< [n]; -1: NULL */
 };
 
-/** *out becomes an array of places->n rows.  Rows that follow each other and
- *  are most of one chunk stay where they are: *out keeps the chunk.
- *  Errors  OJ_ERR_LIMIT: they do not fit into one array (32-bit offsets, places
- *          in dictionaries, run ends): to be taken in smaller parts, of which
- *          one row fits always unless it alone has more than 2 GB;
- *          OJ_ERR_DATA; OJ_ERR_NOMEM */
+/** Makes *out an array of places->n rows.  Consecutive rows that are most of
+ * one chunk are not copied: *out then keeps the chunk alive. Errors:
+ * OJ_ERR_LIMIT if they do not fit into one array (32-bit offsets, dictionary
+ * indices, run ends): take fewer rows; one row always fits, unless it has more
+ * than 2 GB; OJ_ERR_DATA; OJ_ERR_NOMEM */
 OJ_MUST_USE oj_status oj_arrow_take(const struct oj_arrow_chunks *chunks,
                                     const struct oj_arrow_places *places,
                                     struct ArrowArray *out,
                                     struct oj_error *err);
 
-/** Bytes that n rows of an array take up, from row first on, about: what
- *  bounds a batch. */
+/** Approximate bytes of n rows of an array, from row `first` on; used to limit
+ * batches. */
 int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
                        const struct ArrowArray *array, int64_t first,
                        int64_t n);
 
-/** No row of n rows takes up more. O(rows of it and of what lists hold). */
+/** Upper bound of the bytes of a single row among n rows. O(rows, and elements
+ * of their lists). */
 int64_t oj_arrow_most_bytes(const struct ArrowSchema *schema,
                             const struct ArrowArray *array, int64_t first,
                             int64_t n);

@@ -14,7 +14,7 @@ static const struct oj_engine *const on_cpu[] = {
 _Static_assert(sizeof on_cpu / sizeof *on_cpu <= OJ_MOST_ENGINES + 1,
                "a join has room for so many");
 
-/* The list of a backend that has one engine. */
+/* A list of engines with a single one. */
 #define ONLY(engine)                                                           \
     (const struct oj_engine *const[])                                          \
     {                                                                          \
@@ -46,7 +46,7 @@ static const struct oj_backend backends[] = {
     {"geos_sorted",
      "the same with the input in Morton order and prepared geometries", 1, 1, 0,
      OJ_NO_DEVICE, ONLY(oj_geos_sorted_engine)},
-#ifdef OJ_SPATIALINDEX /* the library is made without */
+#ifdef OJ_SPATIALINDEX /* not part of the library for other programs */
     {"spatialindex",
      "reference: libspatialindex R-tree and GEOS predicates, one thread", 1, 1,
      0, OJ_NO_DEVICE, ONLY(oj_spatialindex_engine)},

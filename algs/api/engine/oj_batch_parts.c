@@ -5,23 +5,23 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows for which a sampled one stands, at least, and where the parts before
- * are so sparse that all rows together had far fewer pairs than allowed. */
+/* Minimum rows per sample; the second if earlier parts are so sparse that the
+ * whole batch would have far fewer pairs than allowed. */
 #define LEAST_STRETCH 128
 #define LEAST_SPARSE_STRETCH 256
 
-/* Fewer samples say too little. */
+/* With fewer samples, none are taken. */
 #define LEAST_SAMPLES 4
 
-/* The first part is one of so many of the batch's rows where nothing is known
- * of them. */
+/* If nothing is known of the rows, the first part is this fraction of the
+ * batch. */
 #define FIRST_PART 16
 
-/* Sampled rows before and after one that count for its stretch as well: where
- * only some rows have pairs, in any order, one row says little. */
+/* Samples before and after one that also count for its stretch: if only some
+ * rows, in any order, have pairs, a single sample says little. */
 #define NEIGHBOURS 4
 
-/* Rows at places of a batch as a layer of their own. */
+/* Copies of the sampled rows, as a layer. */
 struct oj_sampled_rows
 {
     struct oj_flat_buf buf;
@@ -41,8 +41,8 @@ void oj_batch_parts_free(struct oj_batch_parts *parts)
 
 /* --- samples -------------------------------------------------------------- */
 
-/* A row of stretch i, not at one place of all stretches: rows may repeat with
- * a period. */
+/* Picks a row of stretch i, pseudo-randomly, since rows may repeat with a
+ * period. */
 static int64_t choose_row_of_stretch(int64_t i, int64_t stretch, int64_t n_rows)
 {
     uint64_t mixed = (uint64_t)(i + 1) * UINT64_C(0x9E3779B97F4A7C15);
@@ -51,7 +51,8 @@ static int64_t choose_row_of_stretch(int64_t i, int64_t stretch, int64_t n_rows)
     return first + (int64_t)((mixed >> 33) % (uint64_t)n);
 }
 
-/* Columns of texts and vectors are not copied: such rows are not sampled. */
+/* 1 if rows can be copied; columns of texts and vectors are not copied, so such
+ * batches are not sampled. */
 static int can_copy_rows(const struct oj_flat *batch)
 {
     return batch->n_texts == 0 && batch->vectors.value == NULL &&
@@ -89,16 +90,17 @@ static oj_status copy_sampled_rows(const struct oj_flat *batch, int64_t n,
     return OJ_OK;
 }
 
-/* Pairs of sampled row i; where there is none, as of the row next to it. */
+/* Pairs of sampled row i; beyond the ends, those of the first or last sample.
+ */
 static double count_sampled_pairs(const struct oj_matches *found, int64_t i)
 {
     i = i < 0 ? 0 : i < found->n_rows ? i : found->n_rows - 1;
     return (double)(oj_matches_end(found, i) - oj_matches_first(found, i));
 }
 
-/* The greatest of: the pairs of the stretch's own row; the mean with those
- * around; what the next two rows on either side have at least, since a dense
- * area may begin or end within the stretch. */
+/* Predicted pairs per row of stretch i. The maximum of: the pairs of its
+ * sample; the mean over its neighbours; and, on either side, the minimum of the
+ * next two samples, since a dense area may begin or end within the stretch. */
 static double predict_rate(const struct oj_matches *found, int64_t i)
 {
     double rate = count_sampled_pairs(found, i), mean = 0.0;
@@ -123,15 +125,15 @@ static void learn_from_sample(struct oj_batch_parts *parts,
         parts->rate[i] = predict_rate(found, i);
     }
     parts->more = 1.0;
-    /* the mean, and twice its standard error: of few rows with many pairs a
-     * sample may have missed most */
+    /* The mean plus twice its standard error: if few rows have many pairs, a
+     * sample may have missed most of them. */
     parts->pairs_per_row =
         fmax(parts->pairs_per_row,
              (sum + 2.0 * sqrt(squares)) / (double)parts->n_samples);
 }
 
-/* Joins a row of each of n_samples stretches; fewer where they have too many
- * pairs.  n_samples stays 0 where one row has. */
+/* Samples the batch: joins one row of each of n_samples stretches; fewer if
+ * they have too many pairs.  n_samples of parts stays 0 if even one has. */
 static oj_status sample_batch(struct oj_batch_parts *parts,
                               const struct oj_flat *batch, int64_t n_samples,
                               struct oj_matches *out, struct oj_error *err)
@@ -149,7 +151,7 @@ static oj_status sample_batch(struct oj_batch_parts *parts,
                 choose_row_of_stretch(i, parts->stretch, batch->n_features);
         OJ_TRY(copy_sampled_rows(batch, n_samples, parts->rows, &rows, err));
         if (oj_flat_is_points(&rows) != oj_flat_is_points(batch))
-            return OJ_OK; /* none of them has a geometry */
+            return OJ_OK; /* no sampled row has a geometry */
         status = parts->sample(parts->user, &rows, out, err);
         if (status == OJ_OK)
         {
@@ -187,8 +189,8 @@ static oj_status begin_batch(struct oj_batch_parts *parts,
 
 /* --- prediction ----------------------------------------------------------- */
 
-/* The rows from first on, end - 1 the last one at most, that are predicted to
- * have most pairs; *predicted is set to what they are predicted to have. */
+/* Number of rows from `first` on, up to end - 1, that are predicted to have at
+ * most `most` pairs together; *predicted: their predicted pairs. */
 static int64_t count_rows_with_pairs(const struct oj_batch_parts *parts,
                                      int64_t first, int64_t end, double most,
                                      double *predicted)
@@ -214,7 +216,7 @@ static int64_t count_rows_with_pairs(const struct oj_batch_parts *parts,
     return row - first;
 }
 
-/* Rows of the next part of a batch, of which left are left. */
+/* Number of rows of the next part; `left` rows of the batch are left. */
 static int64_t predict_rows(const struct oj_batch_parts *parts, int64_t first,
                             int64_t left)
 {
@@ -233,9 +235,8 @@ static int64_t predict_rows(const struct oj_batch_parts *parts, int64_t first,
     return n < 1 ? 1 : n;
 }
 
-/* A greater rate than that of the last n rows falls to a quarter where they
- * would have had half of the pairs that are allowed, and less where they were
- * fewer: few rows say little. */
+/* The old rate, faded after n more rows: to a quarter if they were expected to
+ * have half of the allowed pairs, less for fewer rows, which say little. */
 static double fade_rate(const struct oj_batch_parts *parts, int64_t n)
 {
     double expected = parts->pairs_per_row * (double)n;
@@ -253,7 +254,7 @@ static void learn_from_part(struct oj_batch_parts *parts, int64_t first,
                                     &predicted);
     parts->pairs_per_row = fmax(rate, fade_rate(parts, n));
     parts->n_joined++;
-    /* after a part in vain parts grow again, slowly */
+    /* after a failed part, the limit grows again, slowly */
     if (parts->most_rows > 0 && parts->most_rows < INT64_MAX / 2)
         parts->most_rows += (parts->most_rows + 3) / 4;
     if (predicted > 0.0)

@@ -1,19 +1,17 @@
-/** Cutting of batches into parts, runs of their rows, each of which has no more
- *  pairs than one answer may hold (struct oj_options.max_batch_pairs).
+/** Cuts batches into parts: runs of rows with no more pairs than one answer may
+ *  hold (struct oj_options.max_batch_pairs).
  *
  *   rows of a batch    |................|:::|#|#|#|#|#|#|:::::|..............|
  *   sampled rows       | .    .    .    :    #    #    #    :    .    .    . |
  *   parts              |--------- 1 --------|-2-|-3-|-4-|-5-|------ 6 -------|
  *
- *  A part that turns out to have too many pairs is joined again with fewer
- *  rows, and the join of it was in vain.  So the size of a part is predicted,
- *  such that it has about half of the pairs that are allowed: from the pairs
- *  per row of the part before and from a sample of the batch's rows, which is
- *  joined beforehand: one row of 128 at most, and one of 256 where the parts
- *  before are sparse.  The sample follows the density along the rows: where a
- *  city centre lies in the middle of sparse rows, the mean of the rows so far
- *  says nothing about the next ones.
- *  Where there is neither a part before nor a sample, the first part is small.
+ *  A part that has too many pairs is joined again with fewer rows, which wastes
+ *  the first join. So its size is predicted, to have about half of the allowed
+ *  pairs: from the pairs per row of earlier parts, and from a sample of the
+ *  batch's rows, which is joined beforehand: at most one row in 128, or in 256
+ *  if earlier parts are sparse.  The sample follows the density along the rows:
+ *  the mean so far predicts nothing if a city centre follows sparse rows.
+ *  Without earlier parts and sample, the first part is small.
  */
 #ifndef OJ_BATCH_PARTS_H
 #define OJ_BATCH_PARTS_H
@@ -23,57 +21,58 @@
 
 enum
 {
-    OJ_MOST_SAMPLED_ROWS = 256 /* of a batch */
+    OJ_MOST_SAMPLED_ROWS = 256 /* maximum samples of a batch */
 };
 
-/** Joins rows: all or some of a batch. */
+/** Joins rows: a batch or a part of it. */
 typedef oj_status (*oj_rows_join)(void *user, const struct oj_flat *rows,
                                   struct oj_matches *out, struct oj_error *err);
 
-/** Owner of what is sampled. Zeroed memory is a valid one, to which the caller
- *  gives the first three members. */
+/** State across batches; owns the samples. The caller zeroes it and sets the
+ * first three members. */
 struct oj_batch_parts
 {
-    int64_t max_pairs; /**< of a part; 0: the bound is not known */
+    int64_t max_pairs; /**< maximum pairs of a part; 0: no bound */
 
-    /** Joins rows only to count their pairs.  NULL: none are sampled, nor is
-     *  the first part a small one, which is right where each join of a few rows
-     *  is as dear as that of a batch, or where the device that joins is chosen
-     *  by the number of rows. */
+    /** Joins sampled rows to count their pairs.  NULL: no samples and no small
+     * first part. This is right if joining a few rows costs as much as a
+     * batch, or if the number of rows decides which device joins. */
     oj_rows_join sample;
-    void *user; /**< of sample */
+    void *user; /**< argument of sample */
 
-    /** Pairs that were found and thrown away, about: those of samples, and for
-     *  each part that was joined in vain max_pairs. */
+    /** Approximate number of pairs that were found and discarded: those of
+     * samples, and max_pairs for each part that had too many. */
     int64_t n_pairs_again;
 
-    /* Prediction, across batches. */
-    double pairs_per_row; /**< of the parts before; a greater one fades */
-    int64_t n_joined;     /**< parts before */
-    int64_t most_rows;    /**< of a part after one in vain; 0: any number */
+    /* For the prediction, across batches. */
+    double pairs_per_row; /**< of earlier parts; greater values fade slowly */
+    int64_t n_joined;     /**< number of earlier parts */
+    int64_t most_rows;    /**< maximum rows of a part after one with too many
+                               pairs; 0: no bound */
 
-    /* Of the batch that is being joined. */
-    int64_t n_samples; /**< 0: it has none */
-    int64_t stretch;   /**< rows for which a sampled one stands */
-    double more; /**< pairs of the part before to those that were predicted */
-    double rate[OJ_MOST_SAMPLED_ROWS]; /**< [n_samples] pairs per row */
-    struct oj_sampled_rows *rows;      /**< NULL: not needed yet */
+    /* For the current batch. */
+    int64_t n_samples; /**< 0: not sampled */
+    int64_t stretch;   /**< rows per sample */
+    double more; /**< actual pairs of the last part divided by predicted ones */
+    double rate[OJ_MOST_SAMPLED_ROWS]; /**< [n_samples] predicted pairs per
+                                            row */
+    struct oj_sampled_rows *rows;      /**< NULL: not used yet */
 };
 
-/** Joins the next rows of batch, from first on: *n of them, as many as do not
- *  have too many pairs.
- *  slice      holds the view of the rows; zeroed at first, used again
- *  join       may be called several times, with rows from first on; user is
- *             its own.  OJ_ERR_TOO_MANY_PAIRS for more rows than one: it is
- *             called again for fewer.
- *  out        as the last call of join left it; also used for the sample
- *  Errors     those of join; OJ_ERR_NOMEM */
+/** Joins the next rows of batch, from `first` on: *n of them, as many as do not
+ * have too many pairs.
+ *     slice      receives the view of the rows; zeroed at first, reused
+ *     join       may be called several times, with rows from first on; user is
+ *                its argument.  If it fails with OJ_ERR_TOO_MANY_PAIRS for
+ *                several rows, it is called again with fewer
+ *     out        result of the last call of join; also used for the sample
+ *     Errors     those of join; OJ_ERR_NOMEM */
 OJ_MUST_USE oj_status oj_batch_parts_join(
     struct oj_batch_parts *parts, const struct oj_flat *batch, int64_t first,
     struct oj_flat_slice *slice, oj_rows_join join, void *user,
     struct oj_matches *out, int64_t *n, struct oj_error *err);
 
-/** Frees what it owns; the counts stay. */
+/** Frees the samples; the counts are kept. */
 void oj_batch_parts_free(struct oj_batch_parts *parts);
 
 #endif

@@ -24,30 +24,30 @@
 
 /* Which engine answers a batch.
  *
- * On the CPU: the first of the backend's list that takes it, indexed when a
- * batch needs it; the one that is expected at once, so that errors of the join
- * side do not wait for it.
+ * On the CPU: the first engine of the backend's list that takes it; its index
+ * is made when a batch needs it.  The index of the engine that is expected to
+ * be used is made at once, so that errors of the join side are reported early.
  *
  * OJ_DEVICE: a batch goes to the CUDA module if one of its kernels takes it,
- * else to the CPU.  Of lines and polygons on both sides the module finds the
- * pairs whose boxes pass, and decides which of them meet
- * (oj_screen.h); the CPU decides the rest.  What the module cannot
- * hold, for its coordinates or for want of memory, the CPU answers.
+ * else to the CPU.  For lines and polygons on both sides, the module finds the
+ * pairs whose boxes pass and decides which of them intersect (oj_screen.h); the
+ * CPU decides the rest.  If the module cannot hold the data, because of
+ * coordinates or memory, the CPU answers.
  *
- * OJ_DEVICE_IF_PAYS: the choice is made when the join side is known and the
- * number of input rows is (n_expected of the options); else at the first batch,
- * by its size.  A device that fails is left for the CPU.
+ * OJ_DEVICE_IF_PAYS: the choice is made at open if the number of input rows is
+ * known (n_expected of the options); else by the size of the first batch. If a
+ * device fails, the CPU takes over.
  *
- * The answers are the same.
+ * The answers do not depend on the choice.
  *
- * Similar texts within a distance are found by the distance, with the texts as
- * a condition of each pair, and then put in their order.
+ * A join by similar texts with a maximum distance is run as a distance join
+ * with the texts as a condition; its pairs are then ranked by similarity.
  *
- * Where it is sure that no device is used, threads have joins of their own,
- * copies of one that only prepares the join side (oj_join_take()).
+ * If no device can be used, each thread works with a copy of the join, which
+ * itself only prepares the join side (oj_join_take()).
  *
- * Within this file err is that of the join, never NULL, and what is in it is
- * read as the reason why another engine has to answer. */
+ * In this file err is never NULL: its text becomes the reason why another
+ * engine has to answer. */
 
 #define REASON_SIZE 320
 
@@ -55,7 +55,7 @@
 #define IN_PART "ran in part on the CPU, since "
 #define NOT_TAKEN "no CUDA kernel answers such a join"
 
-/* A thread's place in the line, on its stack. */
+/* A waiting thread's entry in the queue, on its stack. */
 struct join_turn
 {
     struct join_turn *next;
@@ -64,61 +64,67 @@ struct join_turn
 struct oj_join
 {
     const struct oj_backend *backend;
-    struct oj_index_args args; /* its join side is the one below */
-    struct oj_flat join_side;  /* the caller's, with overlaps */
-    struct oj_dense dense[2];  /* of the join side, and of a batch, where
-                                  vertices are put in */
-    uint8_t *overlaps;         /* or NULL: nowhere, or of no matter */
-    int has_overlaps;          /* 1: that is what it should be for points */
-    struct oj_overlapping_points *overlapping; /* NULL: not needed yet */
-    int32_t *tie_rank; /* [features], or NULL: the ordinal */
+    struct oj_index_args args; /* its join_side is the next member */
+    struct oj_flat join_side;  /* the caller's layer, densified if wanted,
+                                  with overlaps set */
+    struct oj_dense dense[2];  /* buffers of the densified join side and
+                                  batch */
+    uint8_t *overlaps;         /* [features] marks of oj_self_overlap.h;
+                                  NULL: none, or not needed */
+    int has_overlaps;          /* set when overlaps was computed: points must
+                                  be tested against the union of the parts */
+    struct oj_overlapping_points *overlapping; /* NULL: not used yet */
+    int32_t *tie_rank; /* [features]; NULL: the ordinal is the rank */
     struct oj_stats stats;
 
-    int is_ranked; /* the pairs of args.relation are those of the next one, */
-    struct oj_relation ranked; /* by similarity, and for k */
-    struct oj_matches found;   /* before that; its memory is used again */
+    int is_ranked; /* 1: args.relation only finds the pairs; they are ranked */
+    struct oj_relation ranked; /* by this relation: by similarity, cut at k */
+    struct oj_matches found;   /* pairs before the ranking; the memory is
+                                  reused */
 
-    /* Guards the members that all copies share, of a join that is not taken
-     * itself: its indexes and stats, and the members below. */
+    /* Guards members that copies share: the indexes and stats of a join that is
+     * not itself taken, and the members below. */
     pthread_mutex_t lock;
     pthread_cond_t was_given_back;
-    int is_taken;             /* itself, not a copy */
-    struct join_turn *line;   /* of threads that wait to take it, in order */
-    struct oj_join *original; /* of a copy, else NULL */
+    int is_taken;             /* the join itself is taken, not a copy */
+    struct join_turn *line;   /* queue of threads that wait to take it */
+    struct oj_join *original; /* of a copy: its original; else NULL */
     struct oj_join *idle;     /* free list of copies */
-    struct oj_join *next;     /* of a copy in that list */
+    struct oj_join *next;     /* next copy in the free list */
 
-    int has_cpu;                          /* what is expected of it is ready */
-    struct oj_index *of[OJ_MOST_ENGINES]; /* of the backend's engines; NULL: not
-                                          needed yet */
+    int has_cpu;                          /* the index of the expected engine
+                                             is ready */
+    struct oj_index *of[OJ_MOST_ENGINES]; /* index of each engine of the
+                                             backend; NULL: not used yet */
 
-    /* OJ_DEVICE_IF_PAYS. */
-    int is_settled[2]; /* no more choice: for lines and polygons, for points */
-    char choice[REASON_SIZE]; /* why */
+    /* For OJ_DEVICE_IF_PAYS. */
+    int is_settled[2];        /* [input is points] 1: the choice is final */
+    char choice[REASON_SIZE]; /* reason of the choice */
 
-    /* The rest while a device is to be used. */
+    /* The members below are used while a device is in use. */
     int uses_gpu;
     const struct oj_gpu_module *module;
-    struct oj_gpu_index *on_gpu; /* NULL: not needed yet */
-    int sums_refused; /* it has no sums of such a join, or no memory for them */
-    int n_sum_words;  /* of a join feature in the last batch that was summed */
-    int is_refused;   /* the module cannot hold these data: the CPU answers */
-    char reason[REASON_SIZE]; /* why the CPU answered, after ON_CPU; "": it did
-                                 not */
-    char slower[REASON_SIZE]; /* why the GPU did not do it the best way; "": it
-                                 did */
+    struct oj_gpu_index *on_gpu; /* NULL: not used yet */
+    int sums_refused; /* the module cannot sum pairs of such a join, or lacks
+                         memory for it */
+    int n_sum_words;  /* words per join feature in the last batch that was
+                         summed */
+    int is_refused;   /* the module cannot hold the data: the CPU answers */
+    char reason[REASON_SIZE]; /* why the CPU answered, after ON_CPU; "": it
+                                 did not */
+    char slower[REASON_SIZE]; /* why a slower method was used on the GPU; "" */
 
-    /* The module as a screen of the predicates on the CPU. */
-    int has_screen;                    /* -1: not asked yet */
-    struct oj_screen_pairs candidates; /* of batches; used again */
+    /* For the module as a screen of joins by predicate on the CPU. */
+    int has_screen;                    /* -1: not determined yet */
+    struct oj_screen_pairs candidates; /* of a batch; reused */
     struct oj_screen_rule rule;
-    struct oj_gpu_screen *screen_index; /* NULL: not needed yet */
+    struct oj_gpu_screen *screen_index; /* NULL: not used yet */
     int screen_refused; /* it cannot be made, or the device is lost */
-    char screen_reason[REASON_SIZE]; /* why a batch went without, after
-                                        IN_PART */
+    char screen_reason[REASON_SIZE]; /* why a batch was joined without the
+                                        screen, after IN_PART */
 };
 
-/* Set when a join has used a device. */
+/* Set once a join of the process has used a device. */
 static atomic_int is_started;
 
 const char *oj_version(void)
@@ -128,8 +134,8 @@ const char *oj_version(void)
 
 /* --- tie order ------------------------------------------------------------ */
 
-/* Tie order is (FID, read order), and read order alone where FIDs are missing
- * or repeat. *out stays NULL when that is the order of the ordinals. */
+/* Tie order is (FID, reading order), or reading order if FIDs are missing or
+ * repeat. *out stays NULL if that is the order of the ordinals. */
 static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
                                struct oj_error *err)
 {
@@ -147,7 +153,7 @@ static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
     OJ_NEW(at, 2 * n, err);
     for (i = 0; i < n; i++)
     {
-        /* negative ones before the others */
+        /* so that negative FIDs sort before others */
         at[i].key = (uint64_t)flat->fid[i] ^ (UINT64_C(1) << 63);
         at[i].value = i;
     }
@@ -165,7 +171,7 @@ static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
 
 /* --- the CPU -------------------------------------------------------------- */
 
-/* The place of the first engine that takes such a batch, or -1. */
+/* Index of the first engine that takes such a batch; -1: none. */
 static int choose_engine(const struct oj_join *join,
                          const struct oj_flat *input)
 {
@@ -180,7 +186,8 @@ static int choose_engine(const struct oj_join *join,
     return -1;
 }
 
-/* For the batches that are expected: of points, as a rule, one to a feature. */
+/* Index of the engine for the batches that are expected: usually points, one
+ * per feature. */
 static int choose_expected_engine(const struct oj_join *join)
 {
     static const int64_t none[1] = {0};
@@ -233,7 +240,7 @@ static void free_cpu_indexes(struct oj_join *join)
 
 /* --- the module as a screen ----------------------------------------------- */
 
-/* Other kinds of features are the CPU's. */
+/* 1 if points may come as input. */
 static int may_input_have_points(const struct oj_join *join)
 {
     unsigned kinds = join->args.options.input_kinds;
@@ -245,7 +252,7 @@ static int may_input_have_shapes(const struct oj_join *join)
     return join->args.options.input_kinds != OJ_PART_POINT;
 }
 
-/* Errors of the module that the CPU does not have. */
+/* 1 for errors of the module that the CPU does not have. */
 static int is_memory_or_unsupported_error(oj_status status)
 {
     return status == OJ_ERR_UNSUPPORTED || status == OJ_ERR_NOMEM;
@@ -264,7 +271,8 @@ static int uses_gpu_screen_for_batch(const struct oj_join *join,
            !oj_flat_is_points(input);
 }
 
-/* Memory may be enough for the next batch; other errors stay. */
+/* Runs the screen. After a lack of memory it may work again for the next batch;
+ * other errors switch it off. */
 static oj_status run_gpu_screen(struct oj_join *join,
                                 const struct oj_flat *input, int64_t most,
                                 struct oj_screen_pairs *out,
@@ -292,7 +300,7 @@ static oj_status run_gpu_screen(struct oj_join *join,
     return status;
 }
 
-/* *are_found 0: the engine has to find the candidates of the batch itself. */
+/* *are_found 0: the engine must find the candidates of the batch itself. */
 static oj_status find_candidates_on_gpu(struct oj_join *join,
                                         const struct oj_engine *engine,
                                         const struct oj_flat *input,
@@ -338,8 +346,8 @@ static oj_status join_on_cpu(struct oj_join *join, const struct oj_flat *input,
                : engine->join(join->of[i], input, out, &join->stats, err);
 }
 
-/* Where the module finds candidates of such a join. What the CPU has made so
- * far was made to find them itself. */
+/* Installs the module's screen if it supports the join. Existing CPU indexes
+ * are freed, since they were made for finding candidates without it. */
 static void install_gpu_screen(struct oj_join *join)
 {
     if (join->has_screen >= 0)
@@ -362,7 +370,7 @@ static int gpu_module_supports_join(const struct oj_join *join,
            join->module->takes(&join->args.relation, &join->join_side, input);
 }
 
-/* The CPU answers, in part or all, since why. */
+/* Makes the CPU answer the batch, wholly or in part; why: the reason. */
 static oj_status turn_to_cpu(struct oj_join *join, const char *why,
                              struct oj_error *err)
 {
@@ -379,7 +387,8 @@ static void free_gpu_index(struct oj_join *join)
     join->on_gpu = NULL;
 }
 
-/* No batch goes to the module any more. advice: against want of memory. */
+/* Makes the CPU answer all further batches. advice: appended if memory ran out.
+ */
 static oj_status turn_to_cpu_for_all_batches(struct oj_join *join,
                                              oj_status status,
                                              const char *advice,
@@ -392,7 +401,8 @@ static oj_status turn_to_cpu_for_all_batches(struct oj_join *join,
     return turn_to_cpu(join, err->message, err);
 }
 
-/* After each success of the module: it may have turned to another method. */
+/* Called after each success of the module: it may have switched to another
+ * method. */
 static void record_slower_gpu_method(struct oj_join *join)
 {
     const char *why = join->module->why_refused(join->on_gpu);
@@ -401,7 +411,8 @@ static void record_slower_gpu_method(struct oj_join *join)
                  "took a slower method on the GPU, since %.260s", why);
 }
 
-/* What the module cannot hold is only found when its index is made. */
+/* Makes the module's index. Only this shows whether the module can hold the
+ * data. */
 static oj_status build_gpu_index_if_needed(struct oj_join *join,
                                            struct oj_error *err)
 {
@@ -422,9 +433,9 @@ static oj_status build_gpu_index_if_needed(struct oj_join *join,
     return status;
 }
 
-/* Makes the module's index for a batch that its kernels take; *is_taken 0: they
- * do not, or the index cannot be made.  Columns that one side lacks are the
- * caller's mistake here as everywhere. */
+/* Prepares the module for a batch; *is_taken is 0 if no kernel takes it or the
+ * index cannot be made.  A column that one side lacks is an error, as on the
+ * CPU. */
 static oj_status prepare_gpu_for_batch(struct oj_join *join,
                                        const struct oj_flat *input,
                                        int *is_taken, struct oj_error *err)
@@ -440,7 +451,7 @@ static oj_status prepare_gpu_for_batch(struct oj_join *join,
     return OJ_OK;
 }
 
-/* 1: features of any kinds are the same to the module. */
+/* 1 if the kernels take features of any kinds. */
 static int gpu_join_ignores_geometry_kind(const struct oj_join *join)
 {
     const struct oj_relation *relation = &join->args.relation;
@@ -448,7 +459,7 @@ static int gpu_join_ignores_geometry_kind(const struct oj_join *join)
            oj_relation_compares_shapes(relation);
 }
 
-/* What points need is made ready at once, as on the CPU. */
+/* Opens the devices; prepares the index for points at once, as on the CPU. */
 static oj_status open_gpu(struct oj_join *join, struct oj_error *err)
 {
     struct oj_options *options = &join->args.options;
@@ -506,29 +517,28 @@ static oj_status join_with_gpu(struct oj_join *join,
 
 /* --- whether a device pays ------------------------------------------------ */
 
-/* Lines and polygons of which nothing is known but how many there are have at
- * least so many vertices, as a rule. */
+/* Assumed minimum of vertices per line or polygon if only their number is
+ * known. */
 #define LEAST_VERTICES 4
 
 /* Rates in seconds, fitted to joins of 0.3 to 100 million rows on 2 and 16
- * threads and on one H200 beside them (BENCHMARKS.md); those of points on the
- * CPU are the engines'.  Only sizes matter to the choice: a smaller device and
- * a faster core both mean that it is a little early or late, never that an
- * answer differs. */
+ * threads and on one H200 (BENCHMARKS.md). Rates for points on the CPU are
+ * those of the engines.  On other hardware the switch to the GPU comes a little
+ * early or late; answers never differ. */
 static const double gpu_row_s = 5e-9, gpu_vertex_s = 7e-9;
 
-/* Lines and polygons that intersect, a vertex of either side. */
+/* For lines and polygons that intersect, per vertex of either side. */
 static const double cpu_shape_vertex_s = 140e-9;
 static const double gpu_shape_vertex_s = 3e-9;
-static const double stage_shape_vertex_s = 30e-9; /* of one core */
+static const double stage_shape_vertex_s = 30e-9; /* on one core */
 
-/* n threads do as much as n to this power of them alone. */
+/* The speed of n threads is n to this power. */
 static const double thread_gain = 0.8;
 
-/* Starting CUDA and taking memory, once in a process. */
+/* Starting CUDA and allocating memory, once per process. */
 static const double gpu_start_s = 0.25;
 
-/* The estimates are rough: only a clear gain counts. */
+/* The estimates are rough: the GPU must be faster by this factor. */
 static const double clear_gain = 1.15;
 
 static double n_vertices(const struct oj_flat *flat)
@@ -545,7 +555,7 @@ static const struct oj_engine_cost *cost_of(const struct oj_join *join,
     return i >= 0 ? join->backend->engines[i]->points_cost : NULL;
 }
 
-/* Of rows points, on one core. */
+/* Estimated time to join `rows` points on one core. */
 static double estimate_cpu_seconds(const struct oj_join *join,
                                    const struct oj_engine_cost *cost,
                                    double rows)
@@ -557,8 +567,8 @@ static double estimate_cpu_seconds(const struct oj_join *join,
            rows * (cost->row_s + (k > 1 ? (double)k * cost->place_s : 0.0));
 }
 
-/* 1 when the join is clearly faster on a device, by what is known of the input
- * side: of a batch, or of what is to come (NULL); says why in choice. */
+/* 1 if a device is clearly faster, judged by a batch, or by the expected input
+ * if batch is NULL; writes the reason to choice. */
 static int is_gpu_clearly_faster(struct oj_join *join,
                                  const struct oj_flat *batch)
 {
@@ -612,10 +622,9 @@ static int is_gpu_clearly_faster(struct oj_join *join,
     return cpu_s > clear_gain * gpu_s;
 }
 
-/* OK when such a join could run on the devices: module, driver and devices are
- * there, and a kernel that answers it for points, or for what else options say
- * will come.  The first call of a process that finds a kernel starts CUDA,
- * which takes tenths of a second. */
+/* OJ_OK if the join can run on a device: module, driver and devices exist, and
+ * a kernel takes points or the other expected input.  The first call in a
+ * process that finds a kernel starts CUDA, which takes tenths of a second. */
 static oj_status check_gpu_can_join(const struct oj_join *join,
                                     struct oj_error *err)
 {
@@ -643,8 +652,8 @@ static void abandon_gpu(struct oj_join *join, const char *why)
     join->is_settled[0] = join->is_settled[1] = 1;
 }
 
-/* Where there is the choice, devices that cannot hold the data leave all to
- * the CPU. */
+/* If the device is optional and cannot hold the data, switches to the CPU for
+ * good. */
 static void abandon_gpu_if_refused(struct oj_join *join)
 {
     if (!is_gpu_use_optional(join))
@@ -657,7 +666,7 @@ static void abandon_gpu_if_refused(struct oj_join *join)
                               : "");
 }
 
-/* 1 when the CPU can go on after such an error of a device. */
+/* 1 if the CPU can take over after this error of a device. */
 static int can_go_on_without_gpu(const struct oj_join *join, oj_status status)
 {
     return is_gpu_use_optional(join) &&
@@ -681,8 +690,8 @@ static oj_status open_gpu_or_fall_back(struct oj_join *join,
     return OJ_OK;
 }
 
-/* When the join side is known. Of lines and polygons the first batch says
- * more. */
+/* Chooses CPU or GPU when the join side is known. For lines and polygons, the
+ * first batch may change the choice. */
 static oj_status choose_processor_at_open(struct oj_join *join,
                                           struct oj_error *err)
 {
@@ -698,7 +707,8 @@ static oj_status choose_processor_at_open(struct oj_join *join,
     return join->uses_gpu ? OJ_OK : build_cpu_index_if_needed(join, err);
 }
 
-/* Where the number of rows is not known, each batch is asked anew. */
+/* Chooses CPU or GPU by the first batch, or by every batch if the number of
+ * rows is unknown. */
 static oj_status open_gpu_if_faster_for_batch(struct oj_join *join,
                                               const struct oj_flat *input,
                                               struct oj_error *err)
@@ -720,8 +730,8 @@ static int may_use_device(const struct oj_join *join)
            (is_gpu_use_optional(join) && oj_gpu_load(&module, NULL) == OJ_OK);
 }
 
-/* 1 when an engine takes all rings of a feature together, as those on devices
- * do, so that features whose parts overlap are joined apart. */
+/* 1 if an engine uses all rings of a feature together, as kernels do, so that
+ * features with overlapping parts must be joined separately. */
 static int must_find_overlapping_parts(const struct oj_join *join)
 {
     return oj_is_points_in_polygons(&join->args.relation, &join->join_side,
@@ -746,7 +756,7 @@ static oj_status mark_overlapping_parts(struct oj_join *join,
     return OJ_OK;
 }
 
-/* Vertices are put into a side where that is asked. */
+/* Densifies a side if the relation asks for it. */
 static oj_status densify(struct oj_join *join, const struct oj_flat *flat,
                          struct oj_dense *dense, struct oj_flat *out,
                          struct oj_error *err)
@@ -760,7 +770,7 @@ static oj_status densify(struct oj_join *join, const struct oj_flat *flat,
     return OJ_OK;
 }
 
-/* What the chosen backend needs of the join side. */
+/* Makes the index that the chosen backend needs for the expected input. */
 static oj_status prepare_and_index_join_side(struct oj_join *join,
                                              const struct oj_flat *join_side,
                                              struct oj_error *err)
@@ -880,7 +890,8 @@ int oj_join_may_sample(const struct oj_join *join)
            oj_relation_gives_lists(&join->args.relation);
 }
 
-/* 1 when batches change nothing but what is in their engine's index. */
+/* 1 if a batch changes only the index of its engine, so that copies of the join
+ * can share everything else. */
 static int can_share_indexes_in_copies(const struct oj_join *join)
 {
     const struct oj_engine *engine;
@@ -904,7 +915,7 @@ static void set_cancel_flag_of_copy(struct oj_join *copy, const int *cancel)
     }
 }
 
-/* Of a join whose lock is held. */
+/* The lock of join must be held. */
 static oj_status copy_join_for_concurrent_batch(struct oj_join *join,
                                                 const int *cancel,
                                                 struct oj_join **out,
@@ -937,8 +948,8 @@ static void leave_line(struct oj_join *join, const struct join_turn *turn)
     *at = turn->next;
 }
 
-/* Waits until this thread's turn has come and the join itself is not taken; its
- * lock is held. */
+/* Waits until it is this thread's turn and the join itself is not taken. The
+ * lock must be held. */
 static oj_status wait_until_join_is_free(struct oj_join *join,
                                          const int *cancel,
                                          struct oj_error *err)
@@ -956,7 +967,7 @@ static oj_status wait_until_join_is_free(struct oj_join *join,
         status = oj_check_cancel(cancel, NULL);
     }
     leave_line(join, &turn);
-    /* the next one may be able to go on as well */
+    /* wakes the next waiting thread, which may be able to go on, too */
     pthread_cond_broadcast(&join->was_given_back);
     return status == OJ_OK ? OJ_OK
                            : oj_fail(err, status, "interrupted while waiting");
@@ -989,8 +1000,8 @@ oj_status oj_join_take(struct oj_join *join, const int *cancel,
     return status;
 }
 
-/* What batches of a copy added to indexes that it shares counts with the join.
- */
+/* Bytes that batches of a copy added to shared indexes are counted in the
+ * original. */
 void oj_join_give_back(struct oj_join *taken)
 {
     struct oj_join *join = taken->original != NULL ? taken->original : taken;
@@ -1022,8 +1033,8 @@ int64_t oj_join_index_bytes(struct oj_join *taken)
 
 /* --- a batch -------------------------------------------------------------- */
 
-/* A distance has to come from somewhere, and from one place. Without features a
- * side has none to give, and no array of them either. */
+/* Checks that a dwithin has a maximum distance, and not from both sides. A side
+ * without features need not have the array. */
 static oj_status check_max_distances_are_given(const struct oj_join *join,
                                                const struct oj_flat *input,
                                                struct oj_error *err)
@@ -1042,7 +1053,8 @@ static oj_status check_max_distances_are_given(const struct oj_join *join,
     return OJ_OK;
 }
 
-/* Points that were not expected: what has to be left out of indexes was not. */
+/* For points that were not expected: indexes made so far contain features that
+ * must be left out. */
 static oj_status exclude_overlapping_from_indexes(struct oj_join *join,
                                                   struct oj_error *err)
 {
@@ -1068,7 +1080,7 @@ static oj_status check_batch_and_mark_overlaps(struct oj_join *join,
                : OJ_OK;
 }
 
-/* 1 when the engine left features out of such a join, or would have to. */
+/* 1 if the engine left out features that the batch must be joined with. */
 static int needs_points_in_overlapping_parts(const struct oj_join *join,
                                              const struct oj_flat *input)
 {
@@ -1146,8 +1158,8 @@ oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *given,
 
 /* --- counts and sums in place of pairs ------------------------------------ */
 
-/* Counts and sums come back once for each batch: where they are many more than
- * rows, the pairs are less to fetch. */
+/* Sums are fetched once per batch: if they are so many times more than rows,
+ * fetching the pairs is cheaper. */
 #define WORDS_PER_ROW 4
 
 static int are_sums_smaller_than_batch(const struct oj_join *join,
@@ -1165,8 +1177,7 @@ static oj_status fail_sums(const struct oj_join *join, int is_sum,
                    is_sum ? "summed" : "counted", join->backend->name);
 }
 
-/* Words of each join feature in place of the pairs: sums, or one each, counts.
- */
+/* Counts (one word) or sums for each join feature instead of pairs. */
 static oj_status sum_pairs_by_module(struct oj_join *join,
                                      const struct oj_flat *input,
                                      const struct oj_sum_request *request,

@@ -1,5 +1,5 @@
-/** A join: its join side, indexed, and batches of input features joined with
- *  it, by whichever engine answers.
+/** A join: the indexed join side, with which batches of input features are
+ *  joined by the engine that fits.
  *
  *  struct oj_flat lots = ..., pickups = ...;            // views, oj_flat.h
  *  struct oj_relation relation = oj_relation_default(); // nearest
@@ -31,19 +31,19 @@ extern "C" {
 struct oj_aggregate_column;
 struct oj_aggregates;
 
-/** A join side, indexed, ready for any number of batches. */
+/** An indexed join side, ready for any number of batches. */
 struct oj_join;
 
 /** Version of the library in use: "1.0.0". */
 const char *oj_version(void);
 
 /** Checks and indexes the join side.
- *  join_side  outlives *out; struct oj_flat says what it must hold, and a
- *             caller that made it by hand may ask oj_flat_check() first
- *  relation   what is asked; copied
+ *  join_side  must outlive *out; struct oj_flat documents its contents, and
+ *             oj_flat_check() checks a hand-made one
+ *  relation   the parameters of the join; copied
  *  backend    name of a backend, NULL or "auto": the fastest that can do it
  *  options    copied; NULL: all threads
- *  Errors     OJ_ERR_ARG: relation or backend make no sense; OJ_ERR_LIMIT:
+ *  Errors     OJ_ERR_ARG: relation or backend are invalid; OJ_ERR_LIMIT:
  *             more than 2^31 - 1 join features or segments; OJ_ERR_NOMEM;
  *             OJ_ERR_CANCELLED.
  *  Cost       O(n log n) in the segments of the join side. */
@@ -57,57 +57,58 @@ OJ_MUST_USE oj_status oj_join_open(const struct oj_flat *join_side,
  *  input      features of any kinds (on the sphere: points), up to 2^31 - 1 of
  *             them.  The answer for a feature does not depend on the other
  *             features of its batch, on threads or on the backend.
- *  out        owned by the caller; its memory is used again.  Pairs of a row
- *             are sorted by (measure, FID, ordinal); where the join side has no
+ *  out        owned by the caller; its memory is reused.  Pairs of a row are
+ *             sorted by (measure, FID, ordinal); where the join side has no
  *             FIDs, or repeated ones, by (measure, ordinal).
  *  Errors     as above; OJ_ERR_UNSUPPORTED: the backend cannot join such
  *             features; OJ_ERR_TOO_MANY_PAIRS: see max_batch_pairs of the
- *             options.  *out then holds nothing of use but can be freed.
+ *             options.  *out is then undefined, but can be freed.
  *  One thread at a time. */
 OJ_MUST_USE oj_status oj_join_batch(struct oj_join *join,
                                     const struct oj_flat *input,
                                     struct oj_matches *out,
                                     struct oj_error *err);
 
-/** For several threads: a join with the side of join that is the caller's alone
- *  until it is given back.  Where the backend is sure to be the CPU, *out has
- *  working memory of its own, so batches run side by side; else *out is join,
- *  and threads take turns, in the order in which they ask.  Its stats are its
- *  own.  join itself has no batches then, and outlives what was taken.
- *  cancel     a flag that outlives the taking: stops the waiting and, where
- *             *out is not join, its batches; those of join look at the flag of
- *             its options.  NULL: that of the options, and waiting has no end.
- *  Errors     OJ_ERR_NOMEM; OJ_ERR_CANCELLED while it waited */
+/** For several threads: gives the calling thread a join with the join side of
+ * `join`, until oj_join_give_back().  If only the CPU can be used, *out is a
+ * copy with working memory and stats of its own, so batches run concurrently;
+ * otherwise *out is join itself, and threads take turns in the order of their
+ * calls.  While copies are in use, join itself must have no batches and must
+ * not be closed.
+ * cancel     flag that stops the waiting and, if *out is a copy, its batches;
+ *            must outlive the use of *out.  NULL: the flag of the options;
+ *            waiting is then not limited
+ * Errors     OJ_ERR_NOMEM; OJ_ERR_CANCELLED while waiting */
 OJ_MUST_USE oj_status oj_join_take(struct oj_join *join, const int *cancel,
                                    struct oj_join **out, struct oj_error *err);
 void oj_join_give_back(struct oj_join *taken);
 
-/** Frees the working memory that was given back and is kept for those who take
- *  next, but that of n_kept: after a large batch it is as large. */
+/** Frees the working memory of idle copies, except n_kept of them. After a
+ * large batch it is as large as the batch. */
 void oj_join_trim(struct oj_join *join, int n_kept);
 
-/** Bytes of all indexes of the join side. taken: by the calling thread. */
+/** Bytes of all indexes of the join side. taken: a join that the calling thread
+ * has taken. */
 int64_t oj_join_index_bytes(struct oj_join *taken);
 
-/** 1: the backend is sure to be the CPU, so that oj_join_take() gives a copy
- * and nothing depends on how rows are cut into batches. */
+/** 1 if only the CPU can be used: oj_join_take() then gives copies, and nothing
+ * depends on how rows are cut into batches. */
 int oj_join_is_on_cpu(struct oj_join *join);
 
-/** 1: to join some rows beforehand, in order to count their pairs, costs little
- *  and changes nothing: rows may have several pairs, and no device is chosen by
- *  their number. */
+/** 1 if joining some rows beforehand, to count their pairs, is cheap and has no
+ * side effect: rows may have several pairs, and no device is chosen by the
+ * number of rows. */
 int oj_join_may_sample(const struct oj_join *join);
 
-/** 1 when oj_join_sum_pairs() with columns is worth asking for batches like
- *  input. */
+/** 1 if oj_join_sum_pairs() with columns pays for batches like input. */
 int oj_join_sums(const struct oj_join *join, const struct oj_flat *input);
 
-/** Adds a batch's pairs and the sums of their columns, whose rows are those of
- *  input, to aggregates, which take sums and have a row for each join feature;
- *  sets *n_pairs to the number of all pairs.
- *  Errors     as of oj_join_batch(); OJ_ERR_UNSUPPORTED, with aggregates as
- * they were: oj_join_batch() is the way for this batch (on the CPU it always
- * is). */
+/** Counts the pairs of a batch, and sums columns over them, without making
+ * pairs: adds both to aggregates, which must take sums and have a row per join
+ * feature. The rows of columns are those of input; *n_pairs is the number of
+ * pairs.
+ * Errors     those of oj_join_batch(); OJ_ERR_UNSUPPORTED, always on the CPU:
+ *            aggregates are unchanged, use oj_join_batch() for this batch */
 OJ_MUST_USE oj_status oj_join_sum_pairs(
     struct oj_join *join, const struct oj_flat *input,
     const struct oj_aggregate_column *columns, struct oj_aggregates *aggregates,
@@ -116,24 +117,24 @@ OJ_MUST_USE oj_status oj_join_sum_pairs(
 /** Times and counts since oj_join_open(). */
 const struct oj_stats *oj_join_stats(const struct oj_join *join);
 
-/** The backend at work; with "auto" the one that was chosen, which may change
- *  with a batch. */
+/** The backend in use; for "auto" the chosen one, which may change with a
+ * batch. */
 const struct oj_backend *oj_join_backend(const struct oj_join *join);
 
-/** Why "auto" chose it, in words, or why "cuda" left something to the CPU or to
- *  another method; "" when there is nothing to say. */
+/** Why "auto" chose the backend, or why "cuda" left something to the CPU or to
+ * a slower method; "" if there is nothing to report. */
 const char *oj_join_reason(const struct oj_join *join);
 
-/** What answers a batch like input, in words for people: a backend can have
- *  several ways. input NULL: a batch of points. */
+/** Description of the method that joins a batch like input: a backend can have
+ * several. input NULL: a batch of points. */
 const char *oj_join_method(const struct oj_join *join,
                            const struct oj_flat *input);
 
-/** Threads that this join uses. */
+/** Number of threads in use. */
 int oj_join_threads(const struct oj_join *join);
 
-/** [join features] place of each in tie order, which is FID order, or NULL
- * where that is the order of the ordinals. Valid as long as join is. */
+/** [join features] tie ranks, by FID; NULL if they are the ordinals. Valid as
+ * long as join. */
 const int32_t *oj_join_tie_rank(const struct oj_join *join);
 
 /** Accepts NULL. */

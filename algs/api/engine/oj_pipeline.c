@@ -6,48 +6,48 @@
 
 #include <pthread.h>
 
-/* An answer on its way. */
+/* An answer in the ring. */
 struct joined_part
 {
     struct oj_pipeline_part part;
-    struct oj_flat_slice slice; /* part.flat, when it is not the whole batch */
+    struct oj_flat_slice slice; /* part.flat, unless it is the whole batch */
     struct oj_matches matches;
     int ends_batch;
 };
 
-/* Batch b lives in slot b % OJ_PIPELINE_SLOTS, answer a in answer
- * a % OJ_PIPELINE_SLOTS.  n_released <= n_read <= n_released + SLOTS and
- * n_written <= n_joined <= n_written + SLOTS hold at all times, and the
- * counters are all that the stages tell each other. */
+/* Batch b lives in slot b % OJ_PIPELINE_SLOTS, answer a in answer a %
+ * OJ_PIPELINE_SLOTS.  n_released <= n_read <= n_released + SLOTS and n_written
+ * <= n_joined <= n_written + SLOTS always hold. The stages communicate by these
+ * counters only. */
 struct oj_pipeline
 {
     struct oj_pipeline_work work;
-    struct oj_pipeline_counts counts; /* each stage's own members */
+    struct oj_pipeline_counts counts; /* each stage writes its own members */
     pthread_t reader, joiner;
     struct oj_flat batches[OJ_PIPELINE_SLOTS];
     struct joined_part answers[OJ_PIPELINE_SLOTS];
 
-    /* The joiner's own. */
+    /* Used by the join thread only. */
     int64_t n_batches_joined;
     struct oj_batch_parts parts;
 
-    /* The caller's own. */
+    /* Used by the calling thread only. */
     struct joined_part *in_use; /* NULL: none */
     double in_use_since;
 
-    pthread_mutex_t mutex; /* guards all below */
-    pthread_cond_t moved;  /* any of it has changed */
-    int64_t n_read;        /* batches */
-    int64_t n_released;    /* batches that may be read over */
-    int64_t n_joined;      /* answers */
-    int64_t n_written;     /* answers */
+    pthread_mutex_t mutex; /* guards the members below */
+    pthread_cond_t moved;  /* signalled when one of them changes */
+    int64_t n_read;        /* number of batches read */
+    int64_t n_released;    /* number of batches whose slot may be reused */
+    int64_t n_joined;      /* number of answers made */
+    int64_t n_written;     /* number of answers used */
     int64_t read_ended;    /* 1: n_read is final */
     int64_t join_ended;    /* 1: n_joined is final */
     oj_status status;
     struct oj_error error;
 };
 
-/* Later errors are consequences of the first. */
+/* Stores the first error; later ones are its consequences. */
 static void stop_pipeline(struct oj_pipeline *p, oj_status status,
                           const struct oj_error *error)
 {
@@ -61,7 +61,7 @@ static void stop_pipeline(struct oj_pipeline *p, oj_status status,
     pthread_mutex_unlock(&p->mutex);
 }
 
-/* Waits until *ready(p) or nothing can come any more; 1: go on. */
+/* Waits until *ready(p) or *ended(p), or an error; returns 1 if ready. */
 static int wait_until_ready_or_ended(struct oj_pipeline *p,
                                      int (*ready)(const struct oj_pipeline *),
                                      int (*ended)(const struct oj_pipeline *))
@@ -151,7 +151,7 @@ static void read_batches_until_end(struct oj_pipeline *p)
     }
 }
 
-/* A part on its way. */
+/* A part that is being joined. */
 struct part_to_join
 {
     struct oj_pipeline *pipeline;
@@ -169,7 +169,7 @@ static oj_status join_part(void *user, const struct oj_flat *rows,
     return work->join(work->user, part, out, err);
 }
 
-/* Joins the next rows of a batch, as many as do not have too many pairs. */
+/* Joins the next rows of a batch: as many as do not have too many pairs. */
 static oj_status join_rows_within_pair_limit(struct oj_pipeline *p,
                                              struct joined_part *answer,
                                              int slot, int64_t first,
@@ -189,7 +189,8 @@ static oj_status join_rows_within_pair_limit(struct oj_pipeline *p,
 static oj_status join_batch_in_parts(struct oj_pipeline *p, int slot,
                                      struct oj_error *err)
 {
-    /* Asked once: after its last answer the slot is read into again. */
+    /* Read once: after the last answer of the batch its slot may be
+     * overwritten. */
     int64_t n_rows = p->batches[slot].n_features, first = 0, n = 0;
     if (p->n_batches_joined == 0 && p->work.sample != NULL &&
         p->work.may_sample(p->work.user))
@@ -200,7 +201,7 @@ static oj_status join_batch_in_parts(struct oj_pipeline *p, int slot,
         double start;
         oj_status status;
         if (!wait_until_ready_or_ended(p, has_free_answer_slot, always_false))
-            return OJ_OK; /* stopped elsewhere */
+            return OJ_OK; /* another stage has stopped the pipeline */
         answer = &p->answers[p->n_joined % count_slots(p)];
         start = oj_clock_seconds();
         status = join_rows_within_pair_limit(p, answer, slot, first, &n, err);
@@ -251,7 +252,7 @@ static void *join_main(void *pipeline)
 
 /* ---- the caller --------------------------------------------------------- */
 
-/* *answer NULL: there is none any more. */
+/* *answer is NULL after the last one. */
 static oj_status wait_for_next_answer(struct oj_pipeline *p,
                                       struct joined_part **answer,
                                       struct oj_error *err)
@@ -273,7 +274,7 @@ static oj_status wait_for_next_answer(struct oj_pipeline *p,
     return status;
 }
 
-/* The answer was used. */
+/* Releases an answer after its use. */
 static oj_status release_answer(struct oj_pipeline *p, struct oj_error *err)
 {
     struct oj_pipeline_counts *counts = &p->counts;
@@ -377,7 +378,8 @@ oj_status oj_pipeline_open(const struct oj_pipeline_work *work,
     return status;
 }
 
-/* One that has come to its end stops no thread that is still at work. */
+/* Stops the threads as if cancelled; after the last answer they have already
+ * ended, so this changes nothing. */
 oj_status oj_pipeline_close(struct oj_pipeline *p, oj_status status,
                             struct oj_pipeline_counts *counts,
                             struct oj_error *err)
@@ -393,7 +395,8 @@ oj_status oj_pipeline_close(struct oj_pipeline *p, oj_status status,
     p->counts.n_pairs_again = p->parts.n_pairs_again;
     if (counts != NULL)
         *counts = p->counts;
-    /* a thread may have seen first that the caller ends it */
+    /* a thread may have noticed the caller's end before the caller's own error
+     */
     if (status != OJ_OK && p->status != OJ_ERR_CANCELLED)
         status = oj_fail(err, p->status, "%s", p->error.message);
     free_pipeline(p);

@@ -1,20 +1,19 @@
 /** Read | join | use, overlapped.
  *
- *   reader thread        join thread          calling thread
- *   read(slot) --[ring of slots]--> join --[the same ring]-->
- * oj_pipeline_next()
+ *  reader thread                   join thread            calling thread
+ *  read(slot) --[ring of slots]--> join() --[its ring]--> oj_pipeline_next()
  *
- *  Batches go round in a ring of slots and keep their order; a slot's memory is
- *  used again, so that OJ_PIPELINE_SLOTS batches are held however long the
- *  input is.  A batch whose pairs are too many for one answer is joined in
- *  parts, runs of its rows in their order; answers have a ring of their own.
- *  The caller owns what a slot means (an array of batches, say) and gives two
- *  functions; nothing here knows OGR, files or backends.
+ *  Batches pass through a ring of slots in order; memory is reused, so at most
+ *  OJ_PIPELINE_SLOTS batches are held, however long the input is.  A batch with
+ *  too many pairs for one answer is joined in parts, runs of its rows; answers
+ *  have a ring of their own. The caller defines what a slot is (an element of
+ *  its array of batches, for example) and provides read() and join(); this file
+ *  is independent of OGR, files and backends.
  *
- *  Only read() runs on the reader thread and only join() on the join thread;
- *  the answers are asked for by the caller, one after the other, and progress()
- *  runs within that.  Errors travel as values: the first one in time stops all
- *  stages and is what the caller gets.
+ *  Only read() runs on the reader thread, and only join() on the join thread;
+ *  the calling thread fetches the answers one by one, and progress() runs
+ *  during that.  The first error stops all stages and is returned to the
+ *  caller.
  */
 #ifndef OJ_PIPELINE_H
 #define OJ_PIPELINE_H
@@ -25,67 +24,73 @@
 
 struct oj_pipeline;
 
-/** Rows of a batch that are joined and used together: all, or a run. */
+/** A run of rows of a batch (or all) that is joined and used at once. */
 struct oj_pipeline_part
 {
-    int slot;                   /**< the batch: what read() was given */
-    int answer;                 /**< below OJ_PIPELINE_SLOTS: for what a caller
-                                     keeps beside the matches; join() of another
-                                     part has it only after this one's use */
-    int64_t first_row;          /**< of the batch: row 0 of the matches */
-    const struct oj_flat *flat; /**< its rows: row 0 is first_row */
+    int slot;                   /**< slot of the batch: argument of read() */
+    int answer;                 /**< below OJ_PIPELINE_SLOTS: index for data
+                                     that the caller stores beside the
+                                     matches; reused by join() only after
+                                     this part is released */
+    int64_t first_row;          /**< first row of the batch: row 0 of the
+                                     matches */
+    const struct oj_flat *flat; /**< the rows; row 0 is first_row of the
+                                     batch */
 };
 
-/** What the stages do. */
+/** The functions and limits of a pipeline. */
 struct oj_pipeline_work
 {
-    /** Fills slot with the next batch and *flat with a view of it that is
-     *  valid until the slot is read into again; n_features == 0: the end. */
+    /** Fills slot with the next batch, and *flat with a view of it that stays
+     * valid until the slot is read into again; n_features == 0: the end. */
     oj_status (*read)(void *user, int slot, struct oj_flat *flat,
                       struct oj_error *err);
 
-    /** Joins a part; *out belongs to the pipeline.  OJ_ERR_TOO_MANY_PAIRS for
-     *  one of more than one row: it is asked for again in smaller parts
-     *  (oj_batch_parts.h). */
+    /** Joins a part; *out is owned by the pipeline.  If it fails with
+     * OJ_ERR_TOO_MANY_PAIRS for several rows, it is called again with fewer
+     * (oj_batch_parts.h). */
     oj_status (*join)(void *user, const struct oj_pipeline_part *part,
                       struct oj_matches *out, struct oj_error *err);
 
-    /** Called after each use with the rows done; nonzero stops all. May be
-     *  NULL. */
+    /** Called after each part with the number of rows done; nonzero stops the
+     * pipeline. May be NULL. */
     int (*progress)(int64_t rows_done, void *user);
 
-    /** Runs stages(pipeline) on one of the two threads, with what the caller
-     *  needs there set up before and undone after it. NULL: just runs it. */
+    /** Runs stages(pipeline) on one of the two threads, with thread-local
+     * settings of the caller before and after. NULL: stages is called
+     * directly. */
     void (*on_thread)(void *user, void (*stages)(struct oj_pipeline *),
                       struct oj_pipeline *pipeline);
     void *user;
 
-    const int *cancel; /**< nonzero stops all, also while the caller waits; may
-                            be NULL */
-    int64_t max_pairs; /**< > 0: more pairs than this in all are OJ_ERR_LIMIT */
+    const int *cancel; /**< nonzero stops the pipeline, also while the caller
+                            waits; may be NULL */
+    int64_t max_pairs; /**< > 0: more pairs in total are OJ_ERR_LIMIT */
 
-    /** Batches that are held, and answers, at most OJ_PIPELINE_SLOTS; the first
-     *  read() may still set it. NULL: as many. */
+    /** Number of batches and of answers in the rings, at most
+     * OJ_PIPELINE_SLOTS; the first read() may still set it. NULL:
+     * OJ_PIPELINE_SLOTS. */
     const int *n_slots;
 
-    int64_t max_part_pairs; /**< with more join() fails; 0: not known */
+    int64_t max_part_pairs; /**< maximum pairs of a part, above which join()
+                                 fails; 0: unknown */
 
-    /** Joins rows only to count their pairs, on the join thread; may be NULL
-     *  (struct oj_batch_parts.sample). */
+    /** Joins sampled rows to count their pairs, on the join thread; may be NULL
+     * (struct oj_batch_parts.sample). */
     oj_rows_join sample;
 
-    /** 1: sample() may be called, and parts may be small; asked on the join
-     *  thread once the first batch is there. */
+    /** 1 if sample() may be called and parts may be small; called on the join
+     * thread once the first batch is read. */
     int (*may_sample)(void *user);
 };
 
-/** Sums over all parts that were used. Seconds are wall time in each function,
- *  and between the answers; the stages overlap. */
+/** Sums over all parts used. Wall-clock seconds in each function, and between
+ * calls of oj_pipeline_next(); the stages overlap. */
 struct oj_pipeline_counts
 {
     int64_t n_parts, n_rows, n_matched, n_pairs;
-    int64_t n_pairs_again; /**< found and thrown away, about: struct
-                                oj_batch_parts */
+    int64_t n_pairs_again; /**< approximate number of pairs found and
+                                discarded (struct oj_batch_parts) */
     double read_s, join_s, write_s;
 };
 
@@ -94,19 +99,20 @@ OJ_MUST_USE oj_status oj_pipeline_open(const struct oj_pipeline_work *work,
                                        struct oj_pipeline **out,
                                        struct oj_error *err);
 
-/** Lets the answer before go and waits for the next one; *part is NULL after
- *  the last.  Both are valid until the next call.  After an error the pipeline
- *  is only to be closed.  OJ_ERR_CANCELLED: *cancel, or progress(). */
+/** Releases the answer before and waits for the next one; *part is NULL after
+ * the last.  Both are valid until the next call.  After an error only
+ * oj_pipeline_close() is allowed.  OJ_ERR_CANCELLED: by *cancel or progress().
+ */
 OJ_MUST_USE oj_status oj_pipeline_next(struct oj_pipeline *pipeline,
                                        const struct oj_pipeline_part **part,
                                        const struct oj_matches **matches,
                                        struct oj_error *err);
 
-/** Ends both threads, which end after what they are at, and frees all.
- *  status, err  in: why the caller ends it, OJ_OK: for no error of its own
- *  counts       of the answers that were let go; NULL: not wanted
- *  Returns the first error in time, of the stages or the caller's, with *err.
- *  Accepts NULL. */
+/** Ends both threads, after their present call, and frees everything.
+ *     status, err  in: the caller's reason to end; OJ_OK: no error of its own
+ *     counts       counts of the answers released; NULL: not wanted
+ * Returns the first error of the stages or the caller, with *err. Accepts
+ * NULL. */
 OJ_MUST_USE oj_status oj_pipeline_close(struct oj_pipeline *pipeline,
                                         oj_status status,
                                         struct oj_pipeline_counts *counts,

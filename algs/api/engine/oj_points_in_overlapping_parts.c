@@ -13,15 +13,16 @@ struct point_pair
 
 struct oj_overlapping_points
 {
-    struct oj_index_args args; /* of the join */
-    uint8_t *others;           /* [features] 1: none of them */
-    struct oj_flat flat;       /* the join side, whose others are left out */
-    struct oj_box box;         /* of all of them */
+    struct oj_index_args args; /* as for the join's own engine */
+    uint8_t *others;           /* [features] 1: features without overlaps */
+    struct oj_flat flat;       /* the join side; features in `others` are
+                                  left out */
+    struct oj_box box;         /* box of all remaining features */
     struct oj_index *index;
-    struct oj_matches found; /* of points with flat */
+    struct oj_matches found; /* pairs of `points` with flat */
 
-    /* Of a batch. */
-    struct oj_flat_buf points; /* those in box; their FIDs are their rows */
+    /* For a batch. */
+    struct oj_flat_buf points; /* [n_pairs] by row, then in tie order */
     struct point_pair *pair;   /* [n_pairs] by row, in tie order */
     int64_t n_pairs, cap_pairs;
 };
@@ -44,7 +45,7 @@ mark_features_without_overlaps(struct oj_overlapping_points *self,
     }
     self->flat = *flat;
     self->flat.overlaps = self->others;
-    /* its columns are asked of the pairs that are found */
+    /* conditions are tested on the found pairs instead */
     self->flat.max_distance = NULL;
     self->flat.on_class = self->flat.exclude_class = NULL;
     self->flat.n_texts = 0;
@@ -52,7 +53,7 @@ mark_features_without_overlaps(struct oj_overlapping_points *self,
     return OJ_OK;
 }
 
-/* They are joined without exclusions, and with no bound before these. */
+/* The index has no exclusions and no bounds: these are tested later. */
 static oj_status build_index_of_overlapping(struct oj_overlapping_points *self,
                                             struct oj_stats *stats,
                                             struct oj_error *err)
@@ -113,7 +114,7 @@ static oj_status select_points_in_box(struct oj_overlapping_points *self,
     return OJ_OK;
 }
 
-/* Fills pair. */
+/* Fills pair with the pairs of the batch. */
 static oj_status find_pairs(struct oj_overlapping_points *self,
                             const struct oj_flat *input, struct oj_stats *stats,
                             struct oj_error *err)
@@ -148,8 +149,8 @@ static oj_status find_pairs(struct oj_overlapping_points *self,
 
 /* --- one answer ----------------------------------------------------------- */
 
-/* Merges the pairs with the engine's own, from the last on: each entry moves
- * once, into room that is free. */
+/* Merges the pairs with the engine's own, from the end: each entry moves once,
+ * into free room. */
 static void merge_pairs_into_matches(const struct oj_overlapping_points *self,
                                      struct oj_matches *out)
 {

@@ -1,4 +1,4 @@
-/** Layers and indexes of the library, as its own files see them. */
+/** Internal structs and functions of layers and indexes. */
 #ifndef API_INDEX_H
 #define API_INDEX_H
 
@@ -12,33 +12,36 @@ struct ogrjoin_layer
 {
     atomic_int n_users;
     struct oj_flat flat;
-    struct arrow_features features; /* of flat; zeroed: the caller's arrays */
-    struct arrow_columns columns;   /* of texts and vectors, likewise */
-    const int64_t *score;           /* of the caller, or NULL */
+    struct arrow_features features; /* owner of flat's arrays; zeroed if they
+                                       are the caller's */
+    struct arrow_columns columns;   /* owner of texts and vectors, likewise */
+    const int64_t *score;           /* the caller's array, or NULL */
     struct oj_texts texts[OJ_MOST_TEXTS];
     int n_texts;
     const int64_t *number_offset; /* [features + 1]; NULL: no vectors */
     const double *number;
-    int64_t first_row;    /* number of the first feature */
-    pthread_mutex_t lock; /* of what follows */
-    int64_t *row_number;  /* [features], or NULL: not needed yet */
+    int64_t first_row;    /* number of the first feature in its stream */
+    pthread_mutex_t lock; /* guards row_number */
+    int64_t *row_number;  /* [features] row numbers as FIDs; NULL: not used
+                             yet */
 
-    struct ogrjoin_layer *of; /* whose features and texts it shows, or NULL */
+    struct ogrjoin_layer *of; /* layer whose features and texts this one
+                                 shares, or NULL */
 
-    /* What the layer owns of its columns, or NULL. */
+    /* Columns that the layer itself owns, or NULL. */
     double *own_x, *own_y, *own_max_distance;
     int64_t *own_id, *own_score;
     int32_t *own_on_class, *own_exclude_class;
 };
 
-/* What is read of Arrow arrays. */
+/* Layout of a schema: its geometries, and the columns to compare. */
 struct arrow_record
 {
     struct arrow_layout layout;
     struct arrow_fields fields;
 };
 
-/* The texts of a layer as sets of tokens, and its vectors. Zeroed: none. */
+/* The texts of a layer as token sets, and its vectors. Zeroed: none. */
 struct layer_sets
 {
     double *vector;
@@ -51,30 +54,30 @@ struct ogrjoin_index
     atomic_int n_users;
     struct ogrjoin_layer *join_side;
     struct ogrjoin_settings settings;
-    struct oj_flat flat;  /* the join side as it is joined */
-    struct oj_join *join; /* taken for each batch */
+    struct oj_flat flat;  /* view of the join side, as it is joined */
+    struct oj_join *join; /* each batch takes it (oj_join_take()) */
     struct api_pair_maker maker;
     struct compared_fields compared;
-    int64_t n_dimensions; /* of vectors; 0: not known yet */
+    int64_t n_dimensions; /* dimensions of vectors; 0: not known yet */
     struct oj_word_map *word_map;
     struct oj_dictionary *dictionary[OJ_MOST_TEXTS];
-    struct layer_sets sets; /* of the join side */
+    struct layer_sets sets; /* token sets and vectors of the join side */
     struct device_joins devices;
 };
 
-/** An empty layer with one user. */
+/** Makes an empty layer with one user. */
 OJ_MUST_USE oj_status api_layer_new(struct ogrjoin_layer **out,
                                     struct oj_error *err);
 
-/** A layer of the features, FIDs and texts of another, which it keeps, for
- *  columns of its own. */
+/** Makes a layer with columns of its own that shares features, FIDs and texts
+ * of another layer, which it keeps alive. */
 OJ_MUST_USE oj_status api_layer_show(struct ogrjoin_layer *of,
                                      struct ogrjoin_layer **out,
                                      struct oj_error *err);
 
-/** Into zeroed *out. compared: what is read of side (enum api_layer_side)
- *  beside the geometries, which may be missing where the join does not look at
- *  them. */
+/** Reads a schema into zeroed *out. compared: columns to read for this side
+ * (enum api_layer_side); geometries may be missing if the join does not use
+ * them. */
 OJ_MUST_USE oj_status api_record_read(const struct ArrowSchema *schema,
                                       const char *column,
                                       const struct compared_fields *compared,
@@ -83,23 +86,25 @@ OJ_MUST_USE oj_status api_record_read(const struct ArrowSchema *schema,
                                       struct arrow_record *out,
                                       struct oj_error *err);
 
-/** 1: no geometry decides a pair. */
+/** 1 if geometries play no part in the join. */
 int api_compares_only_attributes(const struct oj_relation *relation);
 
-/** Adds the rows of array to a layer that is being made; array is moved, in
- *  any case. */
+/** Adds the rows of array to a layer that is being made; array is moved, also
+ * on failure. */
 OJ_MUST_USE oj_status api_layer_add(struct ogrjoin_layer *layer,
                                     const struct arrow_record *record,
                                     struct ArrowArray *array,
                                     struct oj_error *err);
 
-/** After the last array. settings: threads and cancel; or NULL. */
+/** Completes a layer after its last array. settings: for threads and cancel;
+ * may be NULL. */
 OJ_MUST_USE oj_status api_layer_finish(struct ogrjoin_layer *layer,
                                        const struct arrow_record *record,
                                        const struct ogrjoin_settings *settings,
                                        struct oj_error *err);
 
-/** The layer as it is joined with index, whose texts lie in zeroed sets. */
+/** Views the layer as it is joined with index; its token sets and vectors are
+ * made in sets, which must be zeroed. */
 OJ_MUST_USE oj_status api_index_view_input(struct ogrjoin_index *index,
                                            struct ogrjoin_layer *input,
                                            struct layer_sets *sets,
@@ -108,26 +113,32 @@ OJ_MUST_USE oj_status api_index_view_input(struct ogrjoin_index *index,
 
 void api_layer_sets_free(struct layer_sets *sets);
 
-/** ogrjoin_index_new() with settings that are not NULL. */
+/** ogrjoin_index_new(), for settings that are not NULL. */
 OJ_MUST_USE oj_status api_index_new(struct ogrjoin_layer *join_side,
                                     const struct ogrjoin_settings *settings,
                                     struct ogrjoin_index **out,
                                     struct oj_error *err);
 
+/** 1: index holds the features as they came, and its pairs are those that
+ *  settings, whose distances are in the CRS, ask for. */
+int api_index_answers(const struct ogrjoin_index *index,
+                      const struct ogrjoin_settings *settings);
+
 /* ---- Arrow streams --------------------------------------------------------
  */
 
-/** Into *schema, released by the caller, after an error too. */
+/** Reads the schema into *schema. The caller releases it, also after an error.
+ */
 OJ_MUST_USE oj_status api_stream_schema(struct ArrowArrayStream *stream,
                                         struct ArrowSchema *schema,
                                         struct oj_error *err);
 
-/** array->release NULL: the end. */
+/** Reads the next array; array->release is NULL at the end. */
 OJ_MUST_USE oj_status api_stream_next(struct ArrowArrayStream *stream,
                                       struct ArrowArray *array,
                                       struct oj_error *err);
 
-/** What get_next() and get_schema() of a stream give for a status. */
+/** The errno that get_next() and get_schema() return for a status. */
 int api_errno_of(oj_status status);
 
 #endif

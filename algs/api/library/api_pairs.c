@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the lists of a choice one to one that are held in memory. */
+/* Maximum bytes of one_to_one lists in memory. */
 #define MOST_HELD (INT64_C(512) << 20)
 
 /* --- opening ---------------------------------------------------------------
@@ -28,16 +28,17 @@ static oj_status check_settings(const struct api_pair_settings *s,
 {
     unsigned takes = oj_op_get(relation->op)->takes;
     if (s->one_to_one && s->pick != OJ_PICK_ALL)
-        return oj_fail(err, OJ_ERR_ARG, "one_to_one picks by itself: no pick");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "one_to_one chooses the pairs: leave pick out");
     if (s->pick == OJ_PICK_MOST_SIMILAR &&
         !oj_relation_compares_attributes(relation))
         return oj_fail(err, OJ_ERR_ARG,
-                       "pick most_similar takes a similar or a vector");
+                       "pick most_similar needs the setting similar or vector");
     if (s->pick == OJ_PICK_NEAREST && (takes & OJ_TAKES_DISTANCE) == 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "pick nearest takes op nearest or dwithin");
+                       "pick nearest needs op nearest or dwithin");
     if (s->pick == OJ_PICK_SCORE && score == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "pick score takes a column of scores");
+        return oj_fail(err, OJ_ERR_ARG, "pick score needs a column of scores");
     if (relation->metric == OJ_METRIC_SPHERE && wants_overlap(s))
         return oj_fail(err, OJ_ERR_ARG,
                        "overlaps are not measured on the "
@@ -157,8 +158,8 @@ static oj_status choose_one_to_one(const struct api_pair_maker *maker,
 /* --- pairs -----------------------------------------------------------------
  */
 
-/* Pairs to make room for: where more rows are to come, all that they are likely
- * to have by those so far. Pages that stay unused cost nothing. */
+/* Number of pairs to allocate: if more rows are expected, extrapolated from the
+ * rows so far. Pages that are never touched cost nothing. */
 static int64_t estimate_pairs_of_all_rows(const struct ogrjoin_pairs *pairs,
                                           int64_t n_rows, int64_t n_pairs)
 {
@@ -189,7 +190,7 @@ static oj_status reserve_pair_arrays(struct ogrjoin_pairs *pairs,
     return OJ_OK;
 }
 
-/* Room for the pairs of matches behind those that are there. */
+/* Allocates room for the pairs of matches after the existing ones. */
 static oj_status make_room_for_matches(struct ogrjoin_pairs *pairs,
                                        const struct oj_matches *matches,
                                        struct oj_error *err)
@@ -200,20 +201,20 @@ static oj_status make_room_for_matches(struct ogrjoin_pairs *pairs,
     int64_t more = estimate_pairs_of_all_rows(pairs, n_rows, n_pairs);
     int64_t rows = n_rows > pairs->n_expected ? n_rows : pairs->n_expected;
     if (n_pairs == 0)
-        n_pairs = 1; /* arrays without pairs are there, too */
+        n_pairs = 1; /* so that the arrays exist even without pairs */
     if (more > n_pairs &&
         reserve_pair_arrays(pairs, rows, more, &too_much) == OJ_OK)
         return OJ_OK;
     return reserve_pair_arrays(pairs, n_rows, n_pairs, err);
 }
 
-/* Similarities are negated in the answers. */
+/* -1 for similarities, which answers hold negated; else 1. */
 static double sign_of_measure(const struct api_pair_maker *maker)
 {
     return oj_relation_ranks_by_similarity(&maker->relation) ? -1 : 1;
 }
 
-/* 1: the arrays of matches are those of lists. */
+/* 1 if the arrays of matches have the layout of lists. */
 static int are_matches_dense_lists(const struct oj_matches *matches)
 {
     return matches->offset != NULL && !matches->scattered &&
@@ -275,7 +276,8 @@ static void copy_dense_matches_to_lists(const struct oj_matches *matches,
                (size_t)n * sizeof *matches->measure);
 }
 
-/* 1: matches were written into the arrays of pairs, behind what is there. */
+/* 1 if the join wrote its pairs into the arrays of *pairs, after the existing
+ * ones (api_pairs_lend_room()). */
 static int are_matches_in_place(const struct ogrjoin_pairs *pairs,
                                 const struct oj_matches *matches)
 {
@@ -294,7 +296,7 @@ void api_pairs_lend_room(struct ogrjoin_pairs *pairs,
         oj_matches_lend(matches, NULL, NULL, 0);
 }
 
-/* Room for what matches that are in place do not have. */
+/* Allocates room for what is not in place already. */
 static oj_status make_room_for_lists(struct ogrjoin_pairs *pairs,
                                      int is_in_place,
                                      const struct oj_matches *matches,
@@ -307,7 +309,8 @@ static oj_status make_room_for_lists(struct ogrjoin_pairs *pairs,
                       sizeof *pairs->offset, err);
 }
 
-/* Lists, from the answer for all rows or for those that come next. */
+/* Appends the pairs as lists; is_all: matches are for the whole side, so their
+ * arrays may be taken over. */
 static oj_status append_lists(const struct api_pair_maker *maker, int is_all,
                               struct oj_matches *matches,
                               struct ogrjoin_pairs *pairs, struct oj_error *err)
@@ -356,7 +359,7 @@ static oj_status append_columns(const struct api_pair_maker *maker,
     return OJ_OK;
 }
 
-/* What is computed of the pairs of the whole side, in their order. */
+/* Stores the computed values of the pairs, in their order. */
 static oj_status fill_pair_values(const struct api_pair_maker *maker,
                                   const struct oj_matches *matches,
                                   const struct oj_pair_values *values,
@@ -392,7 +395,7 @@ static oj_status fill_pair_values(const struct api_pair_maker *maker,
     return OJ_OK;
 }
 
-/* The intersections of the entries with a pair as WKB, one after another. */
+/* Writes the intersections of all pairs as WKB, one after another. */
 static oj_status write_intersections_as_wkb(const struct oj_matches *matches,
                                             const struct oj_pair_values *values,
                                             struct ogrjoin_pairs *pairs,
@@ -421,7 +424,8 @@ static oj_status write_intersections_as_wkb(const struct oj_matches *matches,
     return OJ_OK;
 }
 
-/* values is of this call alone, the stage is not. */
+/* The lock guards the stage, which threads share; values belongs to this call.
+ */
 static oj_status compute_pair_values_locked(struct api_pair_maker *maker,
                                             const struct oj_flat *input,
                                             const struct oj_matches *matches,
@@ -442,7 +446,7 @@ static oj_status compute_pair_values_locked(struct api_pair_maker *maker,
     return status;
 }
 
-/* Values are computed before lists are taken from the answer. */
+/* Values are computed first, because lists may be taken over from matches. */
 static oj_status add_values_and_pairs(struct api_pair_maker *maker,
                                       const struct oj_flat *input, int is_all,
                                       struct oj_matches *matches,
@@ -450,7 +454,7 @@ static oj_status add_values_and_pairs(struct api_pair_maker *maker,
                                       struct oj_error *err)
 {
     struct oj_pair_values values = {0};
-    struct oj_matches *of = matches; /* or what is picked of them */
+    struct oj_matches *of = matches; /* or the picked pairs */
     oj_status status = OJ_OK;
     if (maker->stage != NULL)
     {
@@ -576,7 +580,7 @@ const double *ogrjoin_pairs_value(const struct ogrjoin_pairs *pairs,
         if (strcmp(named[i].name, name) == 0)
             return pairs->value[named[i].value];
     }
-    /* similarity_2 is that of the second condition */
+    /* similarity_2 is that of the second condition, and so on */
     if (sscanf(name, "similarity_%d", &condition) == 1 && condition >= 2 &&
         condition <= pairs->n_similar)
         return pairs->value[OJ_PAIR_SIMILARITY + condition - 1];
@@ -705,12 +709,12 @@ check_aggregate_values(const struct ogrjoin_pairs *pairs,
         return oj_fail(err, OJ_ERR_ARG,
                        "size must be sizeof(struct ogrjoin_values)");
     if (function->kind == OJ_AGG_WEIGHTED_SUM && pairs->share == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "weighted_sum takes the setting share");
+        return oj_fail(err, OJ_ERR_ARG, "weighted_sum needs the setting share");
     *type = values->real != NULL      ? OJ_AGG_REAL
             : values->integer != NULL ? OJ_AGG_INTEGER
                                       : OJ_AGG_BYTES;
     if (*type == OJ_AGG_BYTES && values->offset == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "%s takes a column of values",
+        return oj_fail(err, OJ_ERR_ARG, "%s needs a column of values",
                        function->name);
     if (*type != OJ_AGG_BYTES && function->takes == OJ_AGG_TAKES_WRITTEN)
         return oj_fail(err, OJ_ERR_ARG, "%s takes texts", function->name);
@@ -747,7 +751,7 @@ static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
         column.bytes = bytes;
     }
     else if (what.kind != OJ_AGG_COUNT)
-        return oj_fail(err, OJ_ERR_ARG, "%s takes a column of values",
+        return oj_fail(err, OJ_ERR_ARG, "%s needs a column of values",
                        function->name);
     if (status == OJ_OK)
         status = oj_aggregates_open(&plan, &all, err);

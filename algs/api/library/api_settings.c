@@ -12,13 +12,14 @@
 #include <string.h>
 #include <strings.h>
 
-#define MOST_WHOLE 9007199254740992.0 /* 2^53 */
+/* 2^53: up to here doubles are exact integers */
+#define MOST_WHOLE 9007199254740992.0
 
 #define VALUE(type, field)                                                     \
     .kind = OJ_PARAMETER_##type,                                               \
     .offset = offsetof(struct ogrjoin_settings, field)
 
-/* Beside the parameters of joins. */
+/* Settings other than the parameters of joins. */
 static const struct oj_parameter own_settings[] = {
     {"op", .help = "what makes a pair: nearest (default), intersects, ...",
      VALUE(OP, relation.op)},
@@ -114,8 +115,8 @@ static const struct oj_parameter own_settings[] = {
      VALUE(TEXT, word_map)},
 };
 
-/* Of rows alone. Texts that are read when rows are opened are kept as they are
- * given. */
+/* Settings of joins of rows only. Texts that are parsed when rows are opened
+ * are stored as given. */
 static const struct oj_parameter row_settings[] = {
     {"how", OJ_HOW_WORDS,
      .help = "rows: left (default), every input row; inner, one for each pair; "
@@ -223,15 +224,15 @@ static const struct oj_parameter row_settings[] = {
              "row",
      .kind = OJ_PARAMETER_KEPT},
     {"batch_rows",
-     .help = "rows: rows of the input that are read and joined at once; 0: a "
-             "million (0)",
+     .help = "rows: rows of the input that are read and joined at once; 0: up "
+             "to a million, as suits the join (0)",
      VALUE(COUNT, rows.batch_rows), .most = INT32_MAX},
     {"input_rows",
      .help = "rows: how many the input has, for progress; 0: unknown (0)",
      VALUE(COUNT, rows.input_rows), .most = MOST_WHOLE},
 };
 
-/* An offset in the relation is one in the settings. */
+/* So that offsets in the relation are valid in the settings. */
 _Static_assert(offsetof(struct ogrjoin_settings, relation) == 0,
                "the relation comes first");
 
@@ -245,7 +246,7 @@ static const struct oj_parameter *setting_at(int i)
                               : oj_parameter_at(i - n_own - n_rows);
 }
 
-/* The setting whose name is spelled most like name, or NULL. */
+/* The setting with the most similar name, or NULL. */
 static const char *closest_setting(const char *name)
 {
     const struct oj_parameter *setting;
@@ -381,8 +382,7 @@ static oj_status set_backend(struct ogrjoin_settings *s, const char *value,
     return OJ_OK;
 }
 
-/* A condition for each word of a list: columns with thresholds, or these alone.
- */
+/* Parses a list of similar: columns with thresholds, or thresholds alone. */
 static oj_status parse_similar(const char *list, struct compared_fields *out,
                                struct oj_error *err)
 {
@@ -456,7 +456,7 @@ static oj_status set_vector(struct ogrjoin_settings *settings,
     return OJ_OK;
 }
 
-/* Which of the distances with units a setting is, or NULL. */
+/* The distance with a unit that this setting sets, or NULL. */
 static struct oj_distance *distance_of_setting(struct ogrjoin_settings *s,
                                                const struct oj_parameter *of)
 {
@@ -472,7 +472,8 @@ static struct oj_distance *distance_of_setting(struct ogrjoin_settings *s,
                : NULL;
 }
 
-/* "100ft": with a unit the number waits for a CRS. */
+/* Sets a distance such as "100ft". With a unit, the number is converted later,
+ * when the CRS is known. */
 static oj_status set_distance(struct ogrjoin_settings *settings,
                               const struct oj_parameter *setting,
                               const char *value, struct oj_error *err)
@@ -487,7 +488,8 @@ static oj_status set_distance(struct ogrjoin_settings *settings,
     return OJ_OK;
 }
 
-/* A score of rows is that of a column, which is named when they are opened. */
+/* For rows, a score is a column, whose name is resolved when they are opened.
+ */
 static oj_status set_pick(struct ogrjoin_settings *settings, const char *value,
                           struct oj_error *err)
 {
@@ -548,7 +550,7 @@ static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
         case OJ_PARAMETER_DISTANCE:
             OJ_TRY(set_distance(settings, setting, value, err));
             break;
-        case OJ_PARAMETER_PATTERN: /* means the join that takes it */
+        case OJ_PARAMETER_PATTERN: /* sets the op that uses it as well */
             OJ_TRY(oj_mask_read("", name, value, at, err));
             OJ_TRY(set_op(settings, setting->ops, err));
             break;
@@ -558,7 +560,8 @@ static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
     return duplicate_text(&settings->given[place], value, err);
 }
 
-/* 0.6 as it is written, not the double next to it. */
+/* Converts 0.6 to the decimal fraction that was meant, not to the nearest
+ * double. */
 static oj_status set_threshold(const char *name, double value, int64_t *to,
                                struct oj_error *err)
 {
@@ -730,7 +733,7 @@ oj_status api_settings_copy(const struct ogrjoin_settings *settings,
     return status;
 }
 
-/* What pairs do not depend on. */
+/* Settings that do not affect which pairs are found. */
 static const char of_rows[] =
     "pick|one_to_one|overlap_area|overlap_length|overlap_percent|nearest_point|"
     "from_point|intersection|bearing|share|side|how|agg|overlap|"
@@ -778,7 +781,7 @@ oj_status api_settings_check_units(const struct ogrjoin_settings *settings,
     return OJ_OK;
 }
 
-/* Options of the command that settings of several names mean. */
+/* Command options that correspond to several settings. */
 static const struct
 {
     const char *option, *settings;
@@ -789,7 +792,7 @@ static const struct
     {"join_select", "right_select"},
 };
 
-/* The place of the first setting of a list that was given, or -1. */
+/* Index of the first setting of the list that was set; -1: none. */
 static int find_given(const struct ogrjoin_settings *settings, const char *list)
 {
     const struct oj_parameter *setting;
@@ -812,7 +815,7 @@ static const char *settings_of_option(const char *option)
     return option;
 }
 
-/* 0 and "" of a flag and a list are as if they were not given. */
+/* The value of an option as set; NULL if it was not set, or to 0. */
 static const char *word_given(const void *user, const char *option)
 {
     const struct ogrjoin_settings *settings = user;
@@ -832,10 +835,12 @@ static void spell_setting(const void *user, const char *option,
              word != NULL ? "=" : "", word != NULL ? word : "");
 }
 
-/* What only the library has, and what has no effect alone. */
+/* Clashes of settings that the command does not have, and settings that have no
+ * effect alone. */
 static const struct
 {
-    const char *setting, *others, *why; /* why NULL: it takes one of others */
+    const char *setting, *others, *why; /* why NULL: the setting needs one of
+                                           others */
 } beside[] = {
     {"unordered", "unordered_pairs", "they are one setting"},
     {"left_column", "left_x|left_y", "both say where the input is"},
@@ -910,17 +915,62 @@ static oj_status check_distances_of_rows(const struct ogrjoin_settings *s,
     return OJ_OK;
 }
 
+static oj_status check_option_clashes(const struct ogrjoin_settings *s,
+                                      struct oj_error *err)
+{
+    struct oj_relation relation = s->relation;
+    const struct oj_given_options given = {
+        &relation, oj_op_get(relation.op)->name, word_given, spell_setting, s};
+    if (oj_relation_sorts_by_measure(&relation) && !s->has_k)
+        relation.k = oj_op_get(relation.op)->k;
+    return oj_option_clash_check(&given, err);
+}
+
 oj_status api_settings_check_rows(const struct ogrjoin_settings *settings,
                                   struct oj_error *err)
 {
-    struct oj_relation relation = settings->relation;
-    const struct oj_given_options given = {&relation,
-                                           oj_op_get(relation.op)->name,
-                                           word_given, spell_setting, settings};
-    if (oj_relation_sorts_by_measure(&relation) && !settings->has_k)
-        relation.k = oj_op_get(relation.op)->k;
     OJ_TRY(check_settings_fit_op(settings, err));
     OJ_TRY(check_beside_each_other(settings, err));
     OJ_TRY(check_distances_of_rows(settings, err));
-    return oj_option_clash_check(&given, err);
+    return check_option_clashes(settings, err);
+}
+
+/* ---- pairs -----------------------------------------------------------------
+ */
+
+/* Settings beside those of pairs that joins of layers take, too. */
+static const char of_pairs_too[] =
+    "unordered_pairs|nearest_point_fields|bearing_field|crs";
+
+static oj_status check_no_settings_of_rows(const struct ogrjoin_settings *s,
+                                           struct oj_error *err)
+{
+    const int n_rows = (int)(sizeof row_settings / sizeof *row_settings);
+    for (int i = 0; i < n_rows; i++)
+    {
+        const char *name = row_settings[i].name;
+        if (api_setting_given(s, name) != NULL &&
+            oj_words_find(of_pairs_too, name) < 0)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "%s has no effect on pairs: leave it out, or join "
+                           "rows, which have it",
+                           name);
+    }
+    return OJ_OK;
+}
+
+static oj_status check_pairs(const struct ogrjoin_settings *s,
+                             struct oj_error *err)
+{
+    OJ_TRY(check_no_settings_of_rows(s, err));
+    OJ_TRY(check_settings_fit_op(s, err));
+    OJ_TRY(check_beside_each_other(s, err));
+    return check_option_clashes(s, err);
+}
+
+int ogrjoin_settings_check_pairs(const struct ogrjoin_settings *settings,
+                                 struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(check_pairs(settings, &why), &why, err);
 }

@@ -1,5 +1,5 @@
-/** Settings of the library by name: the parameters of joins, how they run, what
- *  is made of pairs, and what rows hold. */
+/** The settings of the library by name: parameters of joins, how they run,
+ * values of pairs, and the content of rows. */
 #ifndef API_SETTINGS_H
 #define API_SETTINGS_H
 
@@ -18,7 +18,7 @@ enum
     API_MOST_SETTINGS = 120
 };
 
-/** enum layer_side: which side a layer is that is read from Arrow. */
+/** The side for which a layer is read from Arrow. */
 enum api_layer_side
 {
     API_SIDE_NONE = 0,
@@ -26,8 +26,7 @@ enum api_layer_side
     API_SIDE_RIGHT
 };
 
-/** What is asked of rows, beside the words that are kept as they are written.
- */
+/** Settings of joins of rows, except texts that are stored as given. */
 struct api_row_settings
 {
     int how;      /**< enum oj_how */
@@ -36,7 +35,7 @@ struct api_row_settings
     int64_t batch_rows, input_rows;
     struct oj_distance max_distance, min_distance, densify;
 
-    /* What callers do; not compared by api_settings_are_equal(). */
+    /* Callbacks; api_settings_find_alike() ignores them. */
     int (*report)(void *user, int64_t rows, int64_t n_rows);
     void *report_user;
     void (*notice)(void *user, const char *message);
@@ -56,59 +55,64 @@ enum api_crs_mode
     API_CRS_IGNORE
 };
 
-/** relation comes first: the offsets of parameters are those in it. */
+/** relation must be the first member: the table of parameters has offsets into
+ * it. */
 struct ogrjoin_settings
 {
     struct oj_relation relation;
     struct oj_options options;
     char backend[API_BACKEND_NAME];
     struct api_pair_settings pairs;
-    struct oj_token_rules rules; /**< of texts */
-    int measure;                 /**< enum oj_text_measure of all conditions */
-    int64_t min_similarity[2];   /**< numerator, denominator; 0, 0: none */
+    struct oj_token_rules rules; /**< tokenisation of texts */
+    int measure;                 /**< enum oj_text_measure, for all
+                                      conditions */
+    int64_t min_similarity[2];   /**< numerator, denominator; 0, 0: not set */
     int has_k;
-    int side; /**< of a layer that is read, enum api_layer_side */
+    int side; /**< enum api_layer_side, for layers that are read from Arrow */
     struct api_row_settings rows;
 
-    /* Owned; not in the copy that an index has. */
-    char *word_map;                 /**< what the file holds, or NULL */
-    char *similar, *vector;         /**< the words, or NULL */
-    char *given[API_MOST_SETTINGS]; /**< as each was set last; NULL: it was not
-                                         or to its default by "" */
+    /* Owned; NULL in the copy that an index has. */
+    char *word_map;                 /**< content of the file, or NULL */
+    char *similar, *vector;         /**< values of the settings, or NULL */
+    char *given[API_MOST_SETTINGS]; /**< last value of each setting; NULL:
+                                         not set, or reset to the default by
+                                         "" */
 };
 
-/** The words of a setting as they were given, or NULL. */
+/** The value of a setting as it was given; NULL: not set. */
 const char *api_setting_given(const struct ogrjoin_settings *settings,
                               const char *name);
 
-/** A copy, without what is owned. */
+/** A copy of the struct without the owned texts. */
 struct ogrjoin_settings
 api_settings_view(const struct ogrjoin_settings *settings);
 
-/** A copy; settings NULL: the defaults. */
+/** A deep copy; settings NULL: the defaults. */
 OJ_MUST_USE oj_status api_settings_copy(const struct ogrjoin_settings *settings,
                                         struct ogrjoin_settings **out,
                                         struct oj_error *err);
 
-/** 1: the pairs that two settings ask for, and how they are found, are alike,
- *  whatever is made of them. */
+/** 1 if two settings find equal pairs in an equal way, whatever is then made of
+ * the pairs. */
 int api_settings_find_alike(const struct ogrjoin_settings *a,
                             const struct ogrjoin_settings *b);
 
-/** Threads that settings ask for, which may be NULL. */
+/** Number of threads; settings may be NULL. */
 int api_settings_threads(const struct ogrjoin_settings *settings);
 
-/** What settings compare; freed by the caller, after an error too. */
+/** Parses the settings similar and vector. The caller frees *out, also after an
+ * error. */
 OJ_MUST_USE oj_status
 api_settings_compared(const struct ogrjoin_settings *settings,
                       struct compared_fields *out, struct oj_error *err);
 
-/** OJ_ERR_ARG: a distance in a unit, which only rows have a CRS for. */
+/** OJ_ERR_ARG if a distance has a unit: only joins of rows have a CRS to
+ * convert it. */
 OJ_MUST_USE oj_status api_settings_check_units(
     const struct ogrjoin_settings *settings, struct oj_error *err);
 
-/** OJ_ERR_ARG: one of what is given has no effect on a join of rows, or does
- *  not go together with another. */
+/** OJ_ERR_ARG if a setting has no effect on a join of rows, or clashes with
+ * another. */
 OJ_MUST_USE oj_status api_settings_check_rows(
     const struct ogrjoin_settings *settings, struct oj_error *err);
 

@@ -51,7 +51,7 @@ static oj_status fail_format(const struct ArrowSchema *column,
                    column->dictionary != NULL ? ", a dictionary" : "");
 }
 
-/* Lists of numbers, where the format is one of lists. */
+/* Parses a list format; other formats are left to the caller. */
 static oj_status parse_list_column_format(const struct ArrowSchema *column,
                                           struct arrow_field *out,
                                           struct oj_error *err)
@@ -178,10 +178,11 @@ struct field_values
     struct arrow_presence is;
     struct arrow_bytes bytes;
 
-    const uint8_t *word_valid; /* of a dictionary */
+    const uint8_t *word_valid; /* validity of a dictionary's values */
     int64_t n_words;
 
-    const void *number; /* of rows, of the elements of lists, or places */
+    const void *number; /* the numbers: of rows, of list elements, or
+                           dictionary indices */
     struct arrow_list list;
     const uint8_t *element_valid;
     int64_t first_element;
@@ -257,7 +258,7 @@ static int64_t integer_of_format_at(char format, const void *number, int64_t i)
             return ((const int32_t *)number)[i];
         case 'I':
             return ((const uint32_t *)number)[i];
-        default: /* l, and L of the same bytes */
+        default: /* l and L have equal sizes */
             return ((const int64_t *)number)[i];
     }
 }
@@ -280,7 +281,8 @@ static double number_at(char format, const void *number, int64_t i)
 /* --- texts -----------------------------------------------------------------
  */
 
-/* written has room for the digits of a number; *text NULL: there is none. */
+/* written: room for the digits of a number; *text is NULL if the value is NULL.
+ */
 static oj_status text_of_field_in_row(const struct field_values *v, int64_t row,
                                       char written[24], const char **text,
                                       size_t *n, struct oj_error *err)
@@ -344,7 +346,7 @@ static oj_status append_row_texts(struct arrow_text_column *to,
         }
         to->offset[n_before + row + 1] = at;
     }
-    /* an address also where all are empty */
+    /* so that the address is valid even if all texts are empty */
     OJ_ROOM(to->bytes, at, at + 1, to->cap_bytes, err);
     return OJ_OK;
 }
@@ -352,7 +354,8 @@ static oj_status append_row_texts(struct arrow_text_column *to,
 /* --- numbers ---------------------------------------------------------------
  */
 
-/* Of a row that is there, most at most, which out has room for. */
+/* Reads the numbers of a row that is not NULL into out, which has room for
+ * `most`; returns how many there are. */
 static oj_status numbers_of_field_in_row(const struct field_values *v,
                                          int64_t row, int64_t most, double *out,
                                          int64_t *n, struct oj_error *err)
@@ -394,7 +397,7 @@ static oj_status numbers_of_field_in_row(const struct field_values *v,
     return OJ_OK;
 }
 
-/* Of all rows, where they are lists. */
+/* Total of numbers in all rows, if they are lists. */
 static int64_t count_numbers(const struct field_values *v, int64_t n_rows)
 {
     int64_t first, end;

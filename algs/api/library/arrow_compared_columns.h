@@ -1,5 +1,5 @@
-/** Columns that a join compares, out of Arrow record batches: texts, those of
- *  one condition put together, and the numbers of vectors.
+/** Copies the columns that a join compares from Arrow record batches: texts
+ *  (concatenated per condition) and numbers of vectors.
  *
  *   similar name+street   u U vu, dictionaries of them, and whole numbers as
  *                         they are written
@@ -17,35 +17,39 @@
 #include "../../foundations/relation/oj_text_similarity_condition.h"
 #include "../arrow/arrow_abi.h"
 
-/** What is compared, as it was written. */
+/** The parsed settings similar and vector. */
 struct compared_fields
 {
     struct oj_similar similar[OJ_MOST_TEXTS];
-    int n_similar; /**< without fields where thresholds alone were */
-    struct oj_vector_words vector; /**< n 0: nothing was */
+    int n_similar; /**< a condition has no fields if only its threshold was
+                        given */
+    struct oj_vector_words vector; /**< n 0: vector was not set */
 };
 
 void compared_fields_free(struct compared_fields *fields);
 
 struct arrow_field
 {
-    int64_t child;     /**< of the struct */
-    char list;         /**< l L w: of lists; 0 */
-    int64_t list_size; /**< of w */
-    char format[4];    /**< of values */
-    char index;        /**< format of places in a dictionary of them; 0 */
+    int64_t child;     /**< index of the column in the struct */
+    char list;         /**< list format: l, L or w; 0: no list */
+    int64_t list_size; /**< for w */
+    char format[4];    /**< format of the values */
+    char index;        /**< format of the indices into a dictionary of
+                            values; 0: no dictionary */
 };
 
-/** Where they are among the columns. Owner; zeroed memory is a valid empty one.
+/** The compared columns of a schema. Owner; zeroed memory is a valid empty one.
  */
 struct arrow_fields
 {
-    int n_texts, n_vector; /**< conditions; fields of the vector */
+    int n_texts, n_vector; /**< number of text conditions; of vector fields */
     int n_fields[OJ_MOST_TEXTS];
-    struct arrow_field *field; /**< those of texts, then those of the vector */
+    struct arrow_field *field; /**< fields of the texts, then those of the
+                                    vector */
 };
 
-/** Owner; zeroed memory is a valid empty one. */
+/** The values of compared columns. Owner; zeroed memory is a valid empty one.
+ */
 struct arrow_columns
 {
     int64_t n_rows;
@@ -55,14 +59,14 @@ struct arrow_columns
         char *bytes;
         int64_t cap_offset, cap_bytes;
     } text[OJ_MOST_TEXTS];
-    int64_t *offset; /**< [n_rows + 1] into number */
+    int64_t *offset; /**< [n_rows + 1] first number of each row */
     double *number;
     int64_t cap_offset, cap_number;
 };
 
-/** Finds what is compared of side 0 (left) or 1 among the columns of a schema
- *  that arrow_layout_read() has taken.  Errors OJ_ERR_ARG: there is no such
- *  column; OJ_ERR_UNSUPPORTED: its format. */
+/** Finds the columns to compare for side 0 (left) or 1 in a schema that
+ * arrow_layout_read() has accepted.  Errors: OJ_ERR_ARG if a column is
+ * missing; OJ_ERR_UNSUPPORTED for its format. */
 OJ_MUST_USE oj_status arrow_fields_find(const struct ArrowSchema *schema,
                                         const struct compared_fields *compared,
                                         int side, struct arrow_fields *out,
@@ -70,7 +74,7 @@ OJ_MUST_USE oj_status arrow_fields_find(const struct ArrowSchema *schema,
 
 void arrow_fields_free(struct arrow_fields *fields);
 
-/** Adds the rows of an array, of the same fields each time. */
+/** Appends the rows of an array; fields must be equal in all calls. */
 OJ_MUST_USE oj_status arrow_columns_add(struct arrow_columns *columns,
                                         const struct arrow_fields *fields,
                                         const struct ArrowArray *array,

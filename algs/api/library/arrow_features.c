@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Rows of a slice, at least. */
+/* Minimum rows of a piece. */
 #define SLICE_ROWS 4096
 
 /* --- a column, checked -----------------------------------------------------
@@ -31,7 +31,7 @@ struct geometry_column
     int64_t n_coordinates;
 };
 
-/* NULLs inside a geometry mean nothing that could be joined. */
+/* NULLs inside of a geometry are refused. */
 static oj_status check_no_nulls_inside_geometry(const struct ArrowArray *array,
                                                 int is_row,
                                                 struct oj_error *err)
@@ -98,7 +98,7 @@ static oj_status read_separated(struct geometry_column *c,
     return OJ_OK;
 }
 
-/* Lists are relative to the first element of what they hold. */
+/* List offsets are relative to the first element of the child. */
 static oj_status read_native_column(struct geometry_column *c,
                                     const struct ArrowArray *array,
                                     struct oj_error *err)
@@ -153,7 +153,7 @@ static oj_status add_ring(const struct geometry_column *c,
     return OJ_OK;
 }
 
-/* The part that is element at of list number i, or coordinate at. */
+/* Appends one part: element `at` of list i, or coordinate `at`. */
 static oj_status append_part_of_lists(const struct geometry_column *c,
                                       struct oj_flat_buf *buf, int i,
                                       int64_t at, struct oj_error *err)
@@ -238,14 +238,15 @@ static oj_status append_geometry_of_row(const struct geometry_column *c,
 /* --- rows in pieces, for threads -------------------------------------------
  */
 
-/** An array that is kept until the layer is made. */
+/** An array that is kept until the layer is complete. */
 struct arrow_held
 {
     struct ArrowArray array;
     struct geometry_column column;
 };
 
-/* How much of a layer some rows are, or the rows before. */
+/* Counts of some rows; after prefix_sum_extents(), counts of all rows before.
+ */
 struct extent
 {
     int64_t parts, rings, vertices;
@@ -254,8 +255,8 @@ struct extent
 struct arrow_piece
 {
     const struct geometry_column *column;
-    int64_t first, end;   /* rows of the column */
-    struct extent extent; /* of shapes in plain WKB */
+    int64_t first, end;   /* range of rows of the column */
+    struct extent extent; /* for shapes in simple WKB */
 };
 
 struct reading
@@ -265,8 +266,9 @@ struct reading
     int64_t n_pieces;
     int n_threads;
     const int *cancel;
-    struct oj_flat_buf *to; /* the layer, or one of each piece */
-    atomic_int has_others;  /* than a layer takes without a way over bufs */
+    struct oj_flat_buf *to; /* the arrays of the layer, or a buffer per piece */
+    atomic_int has_others;  /* 1: some geometry needs the general way, by
+                               buffers */
     atomic_uint kinds;
 };
 
@@ -293,9 +295,10 @@ static oj_status cut_rows_into_pieces(struct reading *r, struct oj_error *err)
     return OJ_OK;
 }
 
-/* body(piece i) on all threads, on each a run of pieces: of threads that fill
- * neighbouring pieces of new memory each clears the huge page that they are in,
- * which is an eighth of the time of a million points. */
+/* Runs body(piece i) on all threads, with a contiguous run of pieces for each
+ * thread: threads that fill neighbouring pieces of new memory would each clear
+ * the huge page they share, which took an eighth of the time for a million
+ * points. */
 static oj_status run_for_each_slice(struct reading *r,
                                     oj_status (*body)(int64_t i, int thread,
                                                       void *user,
@@ -321,8 +324,8 @@ static oj_status append_geometries_of_slice(int64_t i, int thread, void *user,
 /* --- coordinates in place ---------------------------------------------------
  */
 
-/* Rows are rings of the coordinates, in order, and each is as a layer wants
- * it: none empty, those of polygons closed. */
+/* 1 if elements first .. end - 1 are valid rings or lines of a layer: none is
+ * empty, and those of polygons are closed. */
 static int are_rings_nonempty_and_closed(const struct geometry_column *c, int i,
                                          int64_t first, int64_t end)
 {
@@ -338,7 +341,8 @@ static int are_rings_nonempty_and_closed(const struct geometry_column *c, int i,
     return 1;
 }
 
-/* n + 1 offsets of elements first .. of list i, or of single elements. */
+/* Copies n + 1 offsets of list i from element `first` on; list -1: one element
+ * each. */
 static oj_status copy_offsets(const struct geometry_column *c, int i,
                               int64_t first, int64_t n, int64_t **out,
                               int64_t *begin, int64_t *end,
@@ -366,9 +370,9 @@ static oj_status copy_offsets(const struct geometry_column *c, int i,
     return OJ_OK;
 }
 
-/* *fits is 0 where a row is not as a layer wants it. Features of n_parts parts
- * of n_rings rings each have one list a level; levels that the kind lacks are
- * one to one. */
+/* Views shapes without copying coordinates; *fits is 0 if a row is not valid
+ * for a layer. Parts, rings and vertices have a list each; a level that the
+ * kind lacks has one element per element above. */
 static oj_status view_shapes_in_place(const struct geometry_column *c,
                                       struct arrow_features *features,
                                       int *fits, struct oj_error *err)
@@ -429,7 +433,8 @@ static oj_status view_points_in_place(const struct geometry_column *c,
 /* --- WKB in place ----------------------------------------------------------
  */
 
-/* Nothing is joined by a point whose coordinates are not taken. */
+/* A point with coordinates that a layer does not accept becomes NaN: it has no
+ * pairs. */
 static void write_point_or_nan(const uint8_t *xy, double *x, double *y)
 {
     *x = *y = NAN;
@@ -467,7 +472,7 @@ static oj_status read_piece_wkb_points(int64_t i, int thread, void *user,
     return OJ_OK;
 }
 
-/* A layer of single points that have been read. */
+/* Views the points that were read as a layer. */
 static void view_read_points_as_layer(const struct reading *r,
                                       struct oj_flat *flat)
 {
@@ -478,7 +483,7 @@ static void view_read_points_as_layer(const struct reading *r,
     flat->y = r->to->y;
 }
 
-/* WKB that is all of single points, two-dimensional, or NULL. */
+/* Reads WKB that consists of two-dimensional points and NULLs only. */
 static oj_status read_wkb_points(struct reading *r, struct oj_flat *flat,
                                  struct oj_error *err)
 {
@@ -494,17 +499,16 @@ enum
 {
     WKB_LINE = 2,
     WKB_POLYGON = 3,
-    WKB_MULTI = 3 /* more than the type of a member */
+    WKB_MULTI = 3 /* type of a multi geometry minus type of its members */
 };
 
-/* Bytes of WKB that are taken as they are: lines and polygons, also multi, as
- * most programs write them. */
+/* Cursor in simple WKB: little-endian lines and polygons, also multi. */
 struct plain_wkb
 {
     const uint8_t *at, *end;
-    struct extent extent;   /* so far */
-    struct oj_flat_buf *to; /* NULL: it is only counted */
-    int is_taken;           /* 0: a coordinate is not */
+    struct extent extent;   /* counts so far */
+    struct oj_flat_buf *to; /* NULL: only count */
+    int is_taken;           /* 0: a coordinate is out of range */
     unsigned kinds;
 };
 
@@ -539,7 +543,7 @@ static void put_vertices(struct plain_wkb *w, const uint8_t *from, int64_t n)
     w->to->vertex_offset[w->extent.rings + 1] = w->extent.vertices + n;
 }
 
-/* 0: not as a layer has it, with as many vertices as are there. */
+/* Returns 0 if the ring is not valid for a layer, or is truncated. */
 static int read_ring(struct plain_wkb *w, int is_closed)
 {
     const uint8_t *last;
@@ -599,7 +603,8 @@ static int read_shape(struct plain_wkb *w)
     return w->at == w->end;
 }
 
-/* Counts the shapes of a piece, or puts them where its extent says. */
+/* Counts the shapes of a piece, or writes them from the position in its extent
+ * on. */
 static oj_status read_piece_wkb_shapes(int64_t i, int thread, void *user,
                                        struct oj_error *err)
 {
@@ -632,7 +637,7 @@ static oj_status read_piece_wkb_shapes(int64_t i, int thread, void *user,
     return OJ_OK;
 }
 
-/* Extents become what is before each; returns that of all. */
+/* Replaces each extent by the sum of those before; returns the total. */
 static struct extent prefix_sum_extents(struct reading *r)
 {
     struct extent all = {0, 0, 0};
@@ -662,7 +667,7 @@ static oj_status allocate_layer_arrays(struct oj_flat_buf *to,
     return OJ_OK;
 }
 
-/* WKB that is all of plain shapes, or NULL. */
+/* Reads WKB that consists of simple shapes and NULLs only. */
 static oj_status read_wkb_shapes(struct reading *r, struct oj_flat *flat,
                                  struct oj_error *err)
 {
@@ -696,7 +701,7 @@ static void copy_offsets_shifted(int64_t *to, const int64_t *from, int64_t n,
         to[i] = from[i] + shift;
 }
 
-/* from may be NULL where there is nothing. */
+/* from may be NULL if n is 0. */
 static void copy_items(void *to, const void *from, int64_t n, size_t size)
 {
     if (n > 0)
@@ -707,7 +712,7 @@ struct joined_slices
 {
     struct oj_flat_buf *slice;
     struct oj_flat_buf *to;
-    struct oj_flat_buf *first; /* [slices] counts of what is before each */
+    struct oj_flat_buf *first; /* [slices] counts of all slices before */
 };
 
 static void copy_slice_into_layer(int64_t i, int thread, void *user)
@@ -732,7 +737,7 @@ static void copy_slice_into_layer(int64_t i, int thread, void *user)
                          at->n_vertices);
 }
 
-/* A slice of points beside one of other features is of parts, too. */
+/* A slice of single points is converted to parts if other slices have parts. */
 static oj_status convert_points_to_parts(struct oj_flat_buf *slice,
                                          struct oj_error *err)
 {
@@ -836,7 +841,7 @@ static void release_all(struct arrow_features *features)
     features->n_held = features->cap_held = 0;
 }
 
-/* Starts again with another way to read. */
+/* Prepares to read everything again in another way. */
 static void reset_before_reading_again(struct reading *r, struct oj_flat *flat)
 {
     oj_flat_buf_free(r->to);
@@ -846,7 +851,7 @@ static void reset_before_reading_again(struct reading *r, struct oj_flat *flat)
     atomic_store(&r->has_others, 0);
 }
 
-/* As points, none of which is there. */
+/* Makes a layer of points that are all NaN. */
 static oj_status fill_layer_of_missing_points(struct reading *r,
                                               struct oj_flat *flat,
                                               struct oj_error *err)
@@ -874,7 +879,7 @@ static oj_status read_wkb(struct reading *r, struct oj_flat *flat,
     return read_slices(r, flat, err);
 }
 
-/* *fits: coordinates of one array are used where they are. */
+/* Uses the coordinates of a single array without a copy, if *fits. */
 static oj_status use_arrow_coordinates_in_place(struct arrow_features *features,
                                                 int *fits, struct oj_error *err)
 {

@@ -1,7 +1,7 @@
 /** Geometries of Arrow arrays -> the arrays of a layer.
  *
- *  All arrays are kept until the last has come, and then read by pieces of
- *  their rows, on all threads, in the first of these ways that takes all:
+ *  All arrays are kept until the last has come. Then pieces of their rows are
+ *  read on all threads, in the first of these ways that fits all rows:
  *
  *  separated coordinates, one array --> x, y in place, offsets as int64
  *  WKB of single points, 2-D        --> x, y
@@ -13,7 +13,7 @@
 
 #include "../arrow/arrow_schema.h"
 
-/** Accepts a released one. */
+/** Releases an array; accepts a released one. */
 static inline void arrow_array_release(struct ArrowArray *array)
 {
     if (array->release != NULL)
@@ -21,27 +21,28 @@ static inline void arrow_array_release(struct ArrowArray *array)
     array->release = NULL;
 }
 
-/** Owner of the features of some arrays; zeroed memory is a valid empty one. */
+/** The features of some arrays. Owner; zeroed memory is a valid empty one. */
 struct arrow_features
 {
     struct arrow_held *held; /**< in the order of the rows */
     int64_t n_held, cap_held;
-    int64_t first_fid; /**< of the first row; FIDs are the numbers of rows */
+    int64_t first_fid; /**< FID of the first row; FIDs are row numbers */
     int64_t n_rows;
 
-    struct oj_flat_buf made; /**< what of flat is owned */
-    struct oj_flat flat;     /**< after arrow_features_end() */
+    struct oj_flat_buf made; /**< arrays of flat that are owned */
+    struct oj_flat flat;     /**< valid after arrow_features_end() */
 };
 
-/** Adds the rows of array, whose column has this layout, which is read until
- *  the end.  In any case array is released or kept, and marked as released. On
- *  failure features can only be freed. */
+/** Adds the rows of array, whose column has this layout; layout must stay valid
+ * until arrow_features_end(). array is moved, also on failure. After a failure
+ * features can only be freed. */
 OJ_MUST_USE oj_status arrow_features_add(struct arrow_features *features,
                                          const struct arrow_layout *layout,
                                          struct ArrowArray *array,
                                          struct oj_error *err);
 
-/** Makes features->flat. Its FIDs are the row numbers, or NULL for these. */
+/** Makes features->flat. FIDs are row numbers, or NULL which means the same
+ * numbers. */
 OJ_MUST_USE oj_status arrow_features_end(struct arrow_features *features,
                                          int n_threads, const int *cancel,
                                          struct oj_error *err);

@@ -1,5 +1,5 @@
 /** Pairs as a record batch of left and right (int64) and measure (float64, NULL
- *  where the join has none). */
+ * if the join has none). */
 #ifndef ARROW_PAIRS_H
 #define ARROW_PAIRS_H
 
@@ -8,7 +8,8 @@
 OJ_MUST_USE oj_status arrow_pairs_schema(struct ArrowSchema *out,
                                          struct oj_error *err);
 
-/** Takes the arrays of pairs, which is empty afterwards. */
+/** Moves the arrays of *pairs into a record batch; *pairs is then empty. On
+ * failure *pairs is unchanged. */
 OJ_MUST_USE oj_status arrow_pairs_take(struct ogrjoin_pairs *pairs,
                                        struct ArrowArray *out,
                                        struct oj_error *err);

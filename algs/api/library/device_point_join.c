@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What pairs need to be freed and waited for. */
+/* State that pairs need to be waited for and freed. */
 struct device_answer
 {
     struct ogrjoin_index *index;
@@ -21,15 +21,17 @@ static oj_status check_device_points(const struct ogrjoin_device_points *points,
 {
     if (points->size < sizeof *points || out->size < sizeof *out)
         return oj_fail(err, OJ_ERR_ARG,
-                       "size must be that of the struct of the header");
+                       "size must be sizeof the struct of ogrjoin.h, for "
+                       "points and for pairs");
     if (points->n < 0 || points->n > INT32_MAX || points->stride < 1)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "there are no %lld points with a stride of %lld",
-                       (long long)points->n, (long long)points->stride);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "n must be 0 to 2^31 - 1 and stride 1 or more, not %lld and %lld",
+            (long long)points->n, (long long)points->stride);
     return OJ_OK;
 }
 
-/* The device of the points; no points are on the first. */
+/* Finds the device that has the points; without points, the first one. */
 static oj_status
 find_device_of_points(const struct oj_gpu_module *module,
                       const struct ogrjoin_device_points *points, int *ordinal,
@@ -46,7 +48,8 @@ find_device_of_points(const struct oj_gpu_module *module,
                : oj_fail(err, OJ_ERR_ARG, "x and y lie on two devices");
 }
 
-/* The index on a device; the caller has the lock. */
+/* Returns the index on a device, built on first use; the caller holds the lock.
+ */
 static oj_status get_or_build_device_index(const struct oj_gpu_module *module,
                                            struct device_joins *joins,
                                            const struct device_join_side *side,

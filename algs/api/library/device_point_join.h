@@ -1,5 +1,5 @@
-/** Joins of points that lie on CUDA devices: the join side is copied to each
- *  device at the first join with points there. */
+/** Joins of points in the memory of CUDA devices: the join side is copied to a
+ * device at the first join with points there. */
 #ifndef DEVICE_POINT_JOIN_H
 #define DEVICE_POINT_JOIN_H
 
@@ -9,14 +9,14 @@
 
 #include <pthread.h>
 
-/** Zeroed but for the lock: none was asked yet. */
+/** The indexes per device; zeroed except the lock: none yet. */
 struct device_joins
 {
-    pthread_mutex_t lock; /**< of all */
+    pthread_mutex_t lock; /**< guards all members */
     struct oj_gpu_index *of[OJ_GPU_MAX_DEVICES];
 };
 
-/** What is joined with; outlives all that is made of it. */
+/** The join side; must outlive everything made from it. */
 struct device_join_side
 {
     const struct oj_flat *flat;
@@ -25,7 +25,8 @@ struct device_join_side
     const struct oj_options *options;
 };
 
-/** index: the owner of joins, whose user *out becomes. */
+/** Joins points on a device. index: the owner of joins; *out becomes a user of
+ * it. */
 OJ_MUST_USE oj_status device_join(struct device_joins *joins,
                                   const struct device_join_side *side,
                                   struct ogrjoin_index *index,

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The entry that joins two Arrow streams into one of rows.
+/* Joins two Arrow streams into a stream of rows.
  *
  *   join side --read--> struct ogrjoin_rows --> struct rows_index, kept for
  *                                                joins with equal settings
@@ -23,23 +23,26 @@
 
 enum
 {
-    MOST_PLACES = 1 << 17,     /* rows of a record batch */
-    MOST_BATCH_ROWS = 1 << 20, /* of the input, joined at once */
-    MOST_PART_PAIRS = 1 << 22  /* pairs that are in memory */
+    MOST_PLACES = 1 << 16,      /* rows of a record batch */
+    MOST_BATCH_ROWS = 1 << 20,  /* input rows joined at once */
+    LEAST_BATCH_ROWS = 1 << 14, /* for each thread, see below */
+    MOST_PART_PAIRS = 1 << 22   /* pairs in memory at once */
 };
 
-/* Bytes of the lists of a choice one to one that are held in memory. */
+/* Maximum bytes of one_to_one lists in memory. */
 #define MOST_HELD (INT64_C(512) << 20)
 
 /* ---- the join side ---------------------------------------------------------
  */
 
-/* The join side as it is joined by some settings. */
+/* The join side, indexed for particular settings. */
 struct rows_index
 {
     atomic_int n_users;
-    struct ogrjoin_settings *settings; /* complete: distances in the CRS */
-    struct rows_side side;             /* as these settings read it */
+    struct ogrjoin_settings *settings; /* complete: distances are in the unit
+                                          of the CRS */
+    struct rows_side side;             /* the roles of its columns under
+                                          these settings */
     struct ogrjoin_layer *layer;
     struct ogrjoin_index *index;
     struct rows_classes_of_values classes;
@@ -52,10 +55,10 @@ struct ogrjoin_rows
     struct rows_chunks chunks;
     struct ogrjoin_settings *settings;
     pthread_mutex_t lock;
-    struct rows_index *kept; /* of the last join, or NULL */
+    struct rows_index *kept; /* index of the last join, or NULL */
 
-    /* Its features, and the settings that they were read with. They do not
-     * depend on what is asked of them. */
+    /* Its features, and the settings with which they were read; reused for
+     * other settings that read them alike. */
     struct ogrjoin_layer *layer;
     struct ogrjoin_settings *read_with;
 };
@@ -95,7 +98,7 @@ int64_t ogrjoin_rows_count(const struct ogrjoin_rows *rows)
     return rows_chunks_rows(&rows->chunks);
 }
 
-/* The arrays of a stream, up to its end. */
+/* Reads all arrays of a stream. */
 static oj_status read_chunks(struct ArrowArrayStream *stream,
                              const struct rows_side *side, const int *cancel,
                              struct rows_chunks *chunks, struct oj_error *err)
@@ -114,7 +117,7 @@ static oj_status read_chunks(struct ArrowArrayStream *stream,
     }
 }
 
-/* A copy of the schema, as settings read it. */
+/* Interprets a copy of the schema by these settings. */
 static oj_status open_side(const struct ogrjoin_rows *rows,
                            const struct ogrjoin_settings *settings,
                            struct rows_side *side, struct oj_error *err)
@@ -187,8 +190,8 @@ static oj_status read_exclude(struct ogrjoin_settings *s, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Distances become numbers in the unit of the join; *scale: that of a column of
- * distances of either side. */
+/* Converts distances to numbers in the unit of the join; *scale: factor for a
+ * column of distances, of either side. */
 static oj_status resolve_distances(struct ogrjoin_settings *s,
                                    const struct rows_side *input,
                                    const struct rows_side *join, double *scale,
@@ -254,7 +257,7 @@ static int is_alike(const struct rows_index *a, const struct rows_index *b)
            api_settings_find_alike(a->settings, b->settings);
 }
 
-/* 1: features of the join side are read alike. */
+/* 1 if both settings read the features of the join side alike. */
 static int reads_alike(const struct ogrjoin_settings *a,
                        const struct ogrjoin_settings *b)
 {
@@ -272,7 +275,8 @@ static int reads_alike(const struct ogrjoin_settings *a,
            api_compares_only_attributes(&b->relation);
 }
 
-/* Reads the features of the join side, unless the last join has. */
+/* Reads the features of the join side, unless those of the last join can be
+ * reused. */
 static oj_status read_features(struct ogrjoin_rows *rows,
                                const struct rows_index *index,
                                struct oj_error *err)
@@ -297,6 +301,19 @@ static oj_status read_features(struct ogrjoin_rows *rows,
     return OJ_OK;
 }
 
+/* 1: the caller's index, which may be NULL, is one for the join. */
+static int is_for_join(const struct ogrjoin_index *given,
+                       const struct ogrjoin_rows *rows,
+                       const struct rows_index *index)
+{
+    const struct rows_side *side = &index->side;
+    return given != NULL && side->fid < 0 && side->max_distance < 0 &&
+           side->n_compared[ROWS_ON] == 0 &&
+           side->n_compared[ROWS_EXCLUDE] == 0 &&
+           given->flat.n_features == rows_chunks_rows(&rows->chunks) &&
+           api_index_answers(given, index->settings);
+}
+
 static oj_status build_index(struct ogrjoin_rows *rows,
                              struct rows_index *index, double scale,
                              struct oj_error *err)
@@ -311,7 +328,8 @@ static oj_status build_index(struct ogrjoin_rows *rows,
     OJ_TRY(api_layer_show(rows->layer, &index->layer, err));
     OJ_TRY(rows_side_add_columns(&index->side, &rows->chunks, &index->classes,
                                  1, scale, index->layer, err));
-    s->pairs = nothing; /* what is made of pairs is the stream's */
+    s->pairs = nothing; /* values of pairs are computed by the stream, not by
+                           the index */
     s->rows.max_distance.unit = s->rows.min_distance.unit =
         s->rows.densify.unit = OJ_UNIT_CRS;
     s->options.max_batch_pairs = MOST_PART_PAIRS;
@@ -322,12 +340,21 @@ static oj_status build_index(struct ogrjoin_rows *rows,
     return status;
 }
 
-/* The kept one where it is alike, else *index itself; index is the caller's. */
+/* Replaces *index by the kept index if that is alike, else builds *index. The
+ * caller is a user of the result. What is made of given, an index of the
+ * caller's own, is not kept. */
 static oj_status find_or_build_index(struct ogrjoin_rows *rows,
+                                     struct ogrjoin_index *given,
                                      struct rows_index **index, double scale,
                                      struct oj_error *err)
 {
     oj_status status = OJ_OK;
+    if (is_for_join(given, rows, *index))
+    {
+        atomic_fetch_add(&given->n_users, 1);
+        (*index)->index = given;
+        return OJ_OK;
+    }
     pthread_mutex_lock(&rows->lock);
     if (rows->kept != NULL && is_alike(rows->kept, *index))
     {
@@ -344,7 +371,8 @@ static oj_status find_or_build_index(struct ogrjoin_rows *rows,
         }
     }
     if (status == OJ_OK)
-        atomic_fetch_add(&(*index)->n_users, 1); /* that of rows and ours */
+        atomic_fetch_add(&(*index)->n_users, 1); /* one user is rows, one the
+                                                    caller */
     pthread_mutex_unlock(&rows->lock);
     return status;
 }
@@ -354,10 +382,11 @@ static oj_status find_or_build_index(struct ogrjoin_rows *rows,
 
 enum stream_state
 {
-    STREAM_READS,  /* the next batch of the input is to be read */
-    STREAM_JOINS,  /* rows of the batch are to be joined */
-    STREAM_GIVES,  /* places are to become rows */
-    STREAM_OTHERS, /* and they are the last: join rows that match nothing */
+    STREAM_READS,  /* next: read a batch of the input */
+    STREAM_JOINS,  /* next: join rows of the batch */
+    STREAM_GIVES,  /* next: make rows from places */
+    STREAM_OTHERS, /* likewise, for the join rows that match nothing, at the
+                      end */
     STREAM_ENDED
 };
 
@@ -365,28 +394,30 @@ struct rows_stream
 {
     struct ogrjoin_rows *rows;
     struct ogrjoin_settings *settings; /* complete */
-    double scale;                      /* of a column of distances */
+    double scale;                      /* factor for a column of distances */
     struct ArrowArrayStream source;
     struct rows_side input;
-    struct rows_side join; /* columns as this join has them */
+    struct rows_side join; /* roles of columns for this join */
     struct rows_index *index;
     struct rows_output output;
     struct oj_row_pick pick;
     int64_t *score;
-    struct oj_pair_stage *stage; /* NULL: nothing is asked of pairs */
-    struct oj_flat join_flat;    /* as it is joined */
-    uint8_t *is_matched;         /* [join rows], or NULL */
+    struct oj_pair_stage *stage; /* NULL: no values or picks are wanted */
+    struct oj_flat join_flat;    /* the join side, as it is joined */
+    uint8_t *is_matched;         /* [join rows] 1: it has a pair; or NULL:
+                                    not needed */
 
     enum stream_state state;
     int source_ended;
-    struct oj_arrow_shared *large; /* an array that is read in parts, or NULL */
-    int64_t large_at;              /* its rows that were read */
-    struct rows_chunks chunks;     /* of the batch */
-    struct ogrjoin_layer *layer;   /* of them */
+    struct oj_arrow_shared *large; /* array that is read in parts, or NULL */
+    int64_t large_at;              /* number of its rows that were read */
+    struct rows_chunks chunks;     /* arrays of the current batch */
+    struct ogrjoin_layer *layer;   /* layer of the current batch */
     struct layer_sets sets;
     struct oj_flat flat;
-    int64_t n_before, at; /* rows of batches before, and joined of this one */
-    int64_t n_pairs;      /* of all */
+    int64_t n_before, at; /* rows of earlier batches; rows of this batch
+                             joined so far */
+    int64_t n_pairs;      /* pairs so far */
     struct oj_batch_parts parts;
     struct oj_flat_slice slice;
     struct oj_matches matches, chosen, added_up;
@@ -407,7 +438,7 @@ struct rows_stream
     int64_t cap_key_number, cap_key_is_null, cap_key_bytes;
 
     struct oj_error error;
-    oj_status failed; /* of the call that failed */
+    oj_status failed; /* status of the call that failed */
 };
 
 static void close_stream(struct rows_stream *s)
@@ -659,7 +690,8 @@ static oj_status save_events(const struct rows_stream *s, struct oj_error *err)
                : OJ_OK;
 }
 
-static oj_status make_index(struct rows_stream *s, struct oj_error *err)
+static oj_status make_index(struct rows_stream *s, struct ogrjoin_index *given,
+                            struct oj_error *err)
 {
     struct rows_index *index;
     oj_status status;
@@ -675,7 +707,7 @@ static oj_status make_index(struct rows_stream *s, struct oj_error *err)
         status =
             choose_comparisons(&s->input, &index->side, &index->classes, err);
     if (status == OJ_OK)
-        status = find_or_build_index(s->rows, &index, s->scale, err);
+        status = find_or_build_index(s->rows, given, &index, s->scale, err);
     if (status == OJ_OK)
         s->index = index;
     else
@@ -686,7 +718,9 @@ static oj_status make_index(struct rows_stream *s, struct oj_error *err)
 static oj_status sample_rows(void *user, const struct oj_flat *rows,
                              struct oj_matches *out, struct oj_error *err);
 
-static oj_status open_rows_stream(struct rows_stream *s, struct oj_error *err)
+static oj_status open_rows_stream(struct rows_stream *s,
+                                  struct ogrjoin_index *given,
+                                  struct oj_error *err)
 {
     struct ArrowSchema schema;
     OJ_TRY(api_settings_check_rows(s->settings, err));
@@ -697,7 +731,7 @@ static oj_status open_rows_stream(struct rows_stream *s, struct oj_error *err)
     OJ_TRY(rows_side_open(&schema, API_SIDE_LEFT, s->settings, &s->input, err));
     OJ_TRY(open_side(s->rows, s->settings, &s->join, err));
     OJ_TRY(resolve_distances(s->settings, &s->input, &s->join, &s->scale, err));
-    OJ_TRY(make_index(s, err));
+    OJ_TRY(make_index(s, given, err));
     s->join_flat = s->index->index->flat;
     s->parts.max_pairs = MOST_PART_PAIRS;
     s->parts.sample = sample_rows;
@@ -709,8 +743,8 @@ static oj_status open_rows_stream(struct rows_stream *s, struct oj_error *err)
 /* ---- the input -------------------------------------------------------------
  */
 
-/* The next array of the source, but at most n rows of it at a time; released at
- * the end. */
+/* Reads the next array of the source, split so that it has at most n rows; out
+ * is released at the end. */
 static oj_status read_array(struct rows_stream *s, int64_t n,
                             struct ArrowArray *out, struct oj_error *err)
 {
@@ -737,14 +771,34 @@ static oj_status read_array(struct rows_stream *s, int64_t n,
     return OJ_OK;
 }
 
-/* Arrays of some rows, or all of them; none at the end. Events of an array are
- * given before the next one is waited for. */
+/* Rows that are joined at once.  Distances are found faster for many points,
+ * which lie close together, and a device wants much work.  Predicates on the
+ * CPU are not: of a million points in lots 65,536 at a time take no more time
+ * and half of the memory.  Aggregates make few rows of many pairs. */
+static int64_t choose_batch_rows(const struct rows_stream *s)
+{
+    const struct ogrjoin_settings *all = s->settings;
+    const struct oj_relation *relation = &s->index->index->settings.relation;
+    int64_t most = LEAST_BATCH_ROWS * (int64_t)api_settings_threads(all);
+    if (all->pairs.one_to_one)
+        return INT64_MAX;
+    if (all->rows.batch_rows > 0)
+        return all->rows.batch_rows;
+    if (!oj_relation_needs_contact(relation) ||
+        oj_relation_compares_attributes(relation) ||
+        !oj_join_is_on_cpu(s->index->index->join))
+        return MOST_BATCH_ROWS;
+    if (s->output.aggregates == NULL)
+        most *= 4;
+    return most < MOST_BATCH_ROWS ? most : MOST_BATCH_ROWS;
+}
+
+/* Reads the arrays of a batch, or all arrays; none at the end. Events of an
+ * array are given before the next one is waited for. */
 static oj_status read_arrays(struct rows_stream *s, struct oj_error *err)
 {
     const struct ogrjoin_settings *all = s->settings;
-    int64_t most = all->pairs.one_to_one      ? INT64_MAX
-                   : all->rows.batch_rows > 0 ? all->rows.batch_rows
-                                              : MOST_BATCH_ROWS;
+    int64_t most = choose_batch_rows(s);
     rows_chunks_clear(&s->chunks);
     while (!s->source_ended && rows_chunks_rows(&s->chunks) < most &&
            (s->events == NULL || rows_chunks_rows(&s->chunks) == 0))
@@ -781,7 +835,7 @@ static oj_status report_progress(struct rows_stream *s, struct oj_error *err)
     return oj_fail_cancelled(err);
 }
 
-/* A batch of the input as it is joined. */
+/* Reads a batch of the input and prepares it for joining. */
 static oj_status read_batch(struct rows_stream *s, struct oj_error *err)
 {
     s->n_before += s->at;
@@ -821,7 +875,7 @@ static oj_status join_part(void *user, const struct oj_flat *rows,
     return status;
 }
 
-/* On a device a few rows are as dear as many. */
+/* Sampling is refused on a device, where a few rows cost as much as many. */
 static oj_status sample_rows(void *user, const struct oj_flat *rows,
                              struct oj_matches *out, struct oj_error *err)
 {
@@ -841,7 +895,7 @@ static oj_status count_pairs(struct rows_stream *s, int64_t n,
     return OJ_OK;
 }
 
-/* The next rows of the batch, *n of them. */
+/* Joins the next rows of the batch; *n: their number. */
 static oj_status join_next_part(struct rows_stream *s, int64_t *n,
                                 struct oj_error *err)
 {
@@ -871,7 +925,7 @@ static oj_status add_parts_to_choice(struct rows_stream *s,
     return OJ_OK;
 }
 
-/* All rows at once. */
+/* Makes the one-to-one choice over all rows. */
 static oj_status choose_one_to_one(struct rows_stream *s, struct oj_error *err)
 {
     struct oj_one_to_one *choice;
@@ -901,7 +955,8 @@ static void mark_matched(struct rows_stream *s, const struct oj_matches *pairs)
     }
 }
 
-/* What is asked of the pairs of a part, whose n rows begin at first. */
+/* Computes the requested values for the pairs of a part, whose n rows begin at
+ * `first`. */
 static oj_status begin_answer(struct rows_stream *s, const struct oj_flat *part,
                               int64_t first, const struct oj_matches *pairs,
                               struct oj_error *err)
@@ -930,6 +985,7 @@ static oj_status begin_answer(struct rows_stream *s, const struct oj_flat *part,
     s->answer.input = &s->chunks;
     s->answer.is_join_rows = 0;
     s->answer.entries = entries;
+    s->answer.input_side = &s->flat;
     s->answer.join_side = &s->join_flat;
     s->answer.first_row = first;
     oj_row_places_begin(&s->places, entries, pairs, first, NULL);
@@ -961,7 +1017,7 @@ static oj_status join_rows_of_batch(struct rows_stream *s, struct oj_error *err)
     return report_progress(s, err);
 }
 
-/* Join rows that match nothing, with what they have. */
+/* Begins the output of join rows that match nothing. */
 static void begin_join_rows(struct rows_stream *s)
 {
     free_batch(s);
@@ -987,7 +1043,7 @@ static oj_status notice_undecided(const struct rows_stream *s)
     return OJ_OK;
 }
 
-/* Takes places, or goes on where there are none. */
+/* Takes the next places; if there are none left, changes to the next state. */
 static oj_status find_places(struct rows_stream *s, struct oj_error *err)
 {
     int is_last = s->state == STREAM_OTHERS;
@@ -1002,7 +1058,7 @@ static oj_status find_places(struct rows_stream *s, struct oj_error *err)
                : oj_check_cancel(s->settings->options.cancel, err);
 }
 
-/* Until there are places, or the end. */
+/* Runs the state machine until there are places, or to the end. */
 static oj_status advance(struct rows_stream *s, struct oj_error *err)
 {
     while (s->n_places == 0 && s->state != STREAM_ENDED)
@@ -1033,7 +1089,7 @@ static oj_status advance(struct rows_stream *s, struct oj_error *err)
     return OJ_OK;
 }
 
-/* out->release NULL: the end. */
+/* Makes the next record batch; out->release is NULL at the end. */
 static oj_status next_rows(struct rows_stream *s, struct ArrowArray *out,
                            struct oj_error *err)
 {
@@ -1068,11 +1124,12 @@ static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
     struct rows_stream *s = stream->private_data;
     oj_status status;
     memset(out, 0, sizeof *out);
-    if (s->failed != OJ_OK) /* what was read may be half an answer */
+    if (s->failed != OJ_OK) /* after an error the answer may be incomplete */
         return api_errno_of(s->failed);
     status = next_rows(s, out, &s->error);
     s->failed = status;
-    if (status == OJ_OK) /* what was tried in vain and then done is no error */
+    if (status == OJ_OK) /* forgets the text of an attempt that was replaced
+                            by a successful one */
         s->error.message[0] = '\0';
     return api_errno_of(status);
 }
@@ -1089,8 +1146,9 @@ static void release_stream(struct ArrowArrayStream *stream)
     memset(stream, 0, sizeof *stream);
 }
 
-/* input is moved, in any case. */
+/* input is moved, also on failure. */
 static oj_status open_stream(struct ogrjoin_rows *rows,
+                             struct ogrjoin_index *given,
                              struct ArrowArrayStream *input,
                              const struct ogrjoin_settings *settings,
                              struct ArrowArrayStream *out, struct oj_error *err)
@@ -1111,7 +1169,7 @@ static oj_status open_stream(struct ogrjoin_rows *rows,
     status = api_settings_copy(settings != NULL ? settings : rows->settings,
                                &s->settings, err);
     if (status == OJ_OK)
-        status = open_rows_stream(s, err);
+        status = open_rows_stream(s, given, err);
     if (status != OJ_OK)
     {
         close_stream(s);
@@ -1150,8 +1208,20 @@ int ogrjoin_rows_join(struct ogrjoin_rows *rows, struct ArrowArrayStream *input,
                       struct ArrowArrayStream *out, struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return api_error_export(open_stream(rows, input, settings, out, &why), &why,
-                            err);
+    return api_error_export(open_stream(rows, NULL, input, settings, out, &why),
+                            &why, err);
+}
+
+int ogrjoin_rows_join_index(struct ogrjoin_rows *rows,
+                            struct ogrjoin_index *index,
+                            struct ArrowArrayStream *input,
+                            const struct ogrjoin_settings *settings,
+                            struct ArrowArrayStream *out,
+                            struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(
+        open_stream(rows, index, input, settings, out, &why), &why, err);
 }
 
 int ogrjoin_join_rows(struct ArrowArrayStream *input,

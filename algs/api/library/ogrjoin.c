@@ -20,10 +20,10 @@
 #include <string.h>
 #include <strings.h>
 
-/* The outer side of the library: handles that live as long as somebody uses
- * them, settings by name, errors in their public form. */
+/* The public functions of the library: reference-counted handles, joins, and
+ * errors in their public form. */
 
-/* Rows whose vectors a thread makes at once. */
+/* Rows per task when vectors are made. */
 #define ROWS_AT_ONCE 256
 
 int api_error_export(oj_status status, const struct oj_error *from,
@@ -121,7 +121,7 @@ int ogrjoin_layer_set_columns(struct ogrjoin_layer *layer,
     return api_error_export(status, &why, err);
 }
 
-/* Offsets of the layer's features, from 0 on. */
+/* Checks that offsets start at 0 or above and never decrease. */
 static oj_status check_offsets(const struct ogrjoin_layer *layer,
                                const int64_t *offset, const char *what,
                                struct oj_error *err)
@@ -129,7 +129,9 @@ static oj_status check_offsets(const struct ogrjoin_layer *layer,
     for (int64_t i = 0; i < layer->flat.n_features; i++)
     {
         if (offset[i] < 0 || offset[i] > offset[i + 1])
-            return oj_fail(err, OJ_ERR_ARG, "offsets of %s descend", what);
+            return oj_fail(err, OJ_ERR_ARG,
+                           "offsets of %s must be 0 or more and never decrease",
+                           what);
     }
     return OJ_OK;
 }
@@ -226,15 +228,14 @@ int ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
     return api_error_export(layer_from_arrays(arrays, out, &why), &why, err);
 }
 
-/* No geometry decides a pair. */
+/* See api_index.h. */
 int api_compares_only_attributes(const struct oj_relation *relation)
 {
     return (oj_op_get(relation->op)->takes & OJ_TAKES_ATTRIBUTES) != 0 &&
            isinf(relation->max_distance);
 }
 
-/* Into zeroed *out. compared: what is read of side beside the geometries, which
- * may be missing where the join does not look at them. */
+/* See api_index.h. */
 oj_status api_record_read(const struct ArrowSchema *schema, const char *column,
                           const struct compared_fields *compared, int side,
                           const struct oj_relation *relation,
@@ -247,7 +248,7 @@ oj_status api_record_read(const struct ArrowSchema *schema, const char *column,
                              &out->fields, err);
 }
 
-/* Of a layer, into zeroed *out; settings may be NULL. */
+/* Reads the schema of a layer into zeroed *out; settings may be NULL. */
 static oj_status read_layer_schema(const struct ArrowSchema *schema,
                                    const char *column,
                                    const struct ogrjoin_settings *settings,
@@ -299,7 +300,7 @@ oj_status api_layer_finish(struct ogrjoin_layer *layer,
     return OJ_OK;
 }
 
-/* Releases array in any case. */
+/* Makes a layer of one array, which is moved, also on failure. */
 static oj_status layer_from_array(const struct arrow_record *record,
                                   struct ArrowArray *array, int64_t first_row,
                                   const struct ogrjoin_settings *settings,
@@ -343,7 +344,7 @@ int ogrjoin_layer_from_array(const struct ArrowSchema *schema,
 /* --- streams ---------------------------------------------------------------
  */
 
-/* A stream of features, as its consumer sees it. */
+/* A stream of features with its schema. */
 struct arrow_source
 {
     struct ArrowArrayStream stream;
@@ -355,7 +356,7 @@ static oj_status fail_stream(struct ArrowArrayStream *stream, int code,
 {
     const char *text = stream->get_last_error(stream);
     return oj_fail(err, code == ENOMEM ? OJ_ERR_NOMEM : OJ_ERR_IO,
-                   "the Arrow stream says: %.900s",
+                   "the Arrow stream reports: %.900s",
                    text != NULL ? text : strerror(code));
 }
 
@@ -447,8 +448,8 @@ static int compares_feature_ids(const struct oj_relation *relation)
     return relation->exclude_self || relation->unordered_pairs != 0;
 }
 
-/* The layer's features, with their numbers where the join compares ids that the
- * caller did not give. */
+/* Views the layer's features, with row numbers as ids if the join compares ids
+ * and the caller gave none. */
 static oj_status view_layer_with_ids(struct ogrjoin_layer *layer,
                                      const struct oj_relation *relation,
                                      struct oj_flat *out, struct oj_error *err)
@@ -479,7 +480,8 @@ void api_layer_sets_free(struct layer_sets *sets)
     oj_free(sets->vector);
 }
 
-/* The numbers of vectors, by the first row of the join side that has any. */
+/* Sets the number of dimensions from the first row of the join side that has
+ * numbers. */
 static oj_status find_number_of_dimensions(struct ogrjoin_index *index,
                                            const struct ogrjoin_layer *layer,
                                            struct oj_error *err)
@@ -528,7 +530,7 @@ static void weigh_vectors_of_rows(int64_t first, int64_t end, void *user)
     }
 }
 
-/* Sets flat->vectors, which are those of the layer. */
+/* Sets flat->vectors to the layer's vectors. */
 static oj_status make_vectors(struct ogrjoin_index *index,
                               const struct ogrjoin_layer *layer,
                               struct layer_sets *sets, struct oj_flat *flat,
@@ -547,8 +549,8 @@ static oj_status make_vectors(struct ogrjoin_index *index,
     return OJ_OK;
 }
 
-/* Sets flat->texts, which are those of the layer, by dictionaries that are made
- * where there are none. */
+/* Sets flat->texts to the layer's token sets; makes the dictionaries if there
+ * are none yet. */
 static oj_status make_layer_token_sets(struct ogrjoin_index *index,
                                        const struct ogrjoin_layer *layer,
                                        struct layer_sets *sets,
@@ -598,8 +600,7 @@ void ogrjoin_index_free(struct ogrjoin_index *index)
     oj_free(index);
 }
 
-/* How many pairs of a row count, what may be compared without a limit, and how
- * much of it counts. */
+/* Completes k and the conditions on texts and vectors by their defaults. */
 static oj_status complete_ranking_conditions(struct ogrjoin_settings *s,
                                              struct oj_error *err)
 {
@@ -675,6 +676,28 @@ oj_status api_index_new(struct ogrjoin_layer *join_side,
     return status;
 }
 
+/* Both come from default settings, and are compared as they are held: what is
+ * alike but for bytes between members is another one. */
+int api_index_answers(const struct ogrjoin_index *index,
+                      const struct ogrjoin_settings *settings)
+{
+    const struct ogrjoin_settings *mine = &index->settings;
+    struct ogrjoin_settings asked = api_settings_view(settings);
+    const struct oj_flat *flat = &index->join_side->flat;
+    asked.options.n_threads = api_settings_threads(settings);
+    return flat->fid == NULL && flat->on_class == NULL &&
+           flat->exclude_class == NULL && flat->max_distance == NULL &&
+           !oj_relation_compares_attributes(&asked.relation) &&
+           complete_ranking_conditions(&asked, NULL) == OJ_OK &&
+           memcmp(&mine->relation, &asked.relation, sizeof asked.relation) ==
+               0 &&
+           strcmp(mine->backend, asked.backend) == 0 &&
+           mine->options.n_threads == asked.options.n_threads &&
+           mine->options.max_batch_pairs == 0 &&
+           mine->options.gpus == asked.options.gpus &&
+           mine->options.gpu_memory == asked.options.gpu_memory;
+}
+
 int ogrjoin_index_new(struct ogrjoin_layer *join_side,
                       const struct ogrjoin_settings *settings,
                       struct ogrjoin_index **out, struct ogrjoin_error *err)
@@ -699,7 +722,8 @@ const char *ogrjoin_index_backend(struct ogrjoin_index *index)
 {
     const char *name;
     struct oj_join *join;
-    /* without memory for a copy: those do not change what answers */
+    /* a failed copy for lack of memory: then the backend cannot change either
+     */
     if (oj_join_take(index->join, NULL, &join, NULL) != OJ_OK)
         return oj_join_backend(index->join)->name;
     name = oj_join_backend(join)->name;
@@ -710,7 +734,8 @@ const char *ogrjoin_index_backend(struct ogrjoin_index *index)
 /* --- pairs -----------------------------------------------------------------
  */
 
-/* A batch of an input side, of whose other rows n_before pairs are known. */
+/* Joins a batch of an input side; n_before: number of pairs of its other rows.
+ */
 static oj_status compute_batch_matches(const struct ogrjoin_index *index,
                                        struct oj_join *join,
                                        const struct oj_flat *flat,
@@ -738,7 +763,7 @@ static oj_status compute_layer_matches(struct ogrjoin_index *index,
     return status;
 }
 
-/* The layer as it is joined with index, whose texts lie in zeroed sets. */
+/* See api_index.h. */
 oj_status api_index_view_input(struct ogrjoin_index *index,
                                struct ogrjoin_layer *input,
                                struct layer_sets *sets, struct oj_flat *flat,
@@ -748,16 +773,15 @@ oj_status api_index_view_input(struct ogrjoin_index *index,
     return make_layer_token_sets(index, input, sets, flat, err);
 }
 
-/* On the CPU a large side is joined in pieces of its rows, with one working
- * memory, and their pairs are put where they belong at once.  Pieces are as
- * large as to have some 8 million pairs, since points that lie close together
- * are cheaper, and have a million rows at least.  Of SpatialBench's Q12, 30
- * million pairs, this is a third of the memory, and of the time that which the
- * kernel takes to clear it. */
+/* On the CPU, points of a large side are joined in pieces that share working
+ * memory, and their pairs are written to their final position. A piece has at
+ * least a million rows and about 8 million pairs.  For SpatialBench's Q12 with
+ * 30 million pairs, this needs a third of the memory, and saves the time in
+ * which the kernel clears it. */
 #define PIECE_PAIRS (INT64_C(8) << 20)
 #define LEAST_PIECE_ROWS (INT64_C(1) << 20)
 
-/* Rows of a piece; INT32_MAX: the side is joined as a whole. */
+/* Rows per piece; INT32_MAX: the side is joined as a whole. */
 static int64_t count_rows_of_piece(const struct ogrjoin_index *index)
 {
     const struct oj_relation *relation = &index->settings.relation;
@@ -773,12 +797,12 @@ static int64_t count_rows_of_piece(const struct ogrjoin_index *index)
     return rows;
 }
 
-/* Pairs that are being made, piece by piece. */
+/* Pairs that are being made piece by piece. */
 struct pairs_in_work
 {
     struct ogrjoin_index *index;
     struct ogrjoin_pairs *pairs;
-    struct oj_join *join; /* NULL: taken for each piece */
+    struct oj_join *join; /* NULL: taken for each batch */
     struct oj_matches matches;
 };
 
@@ -796,7 +820,7 @@ static oj_status begin_pairs(struct ogrjoin_index *index, int is_lists,
     return OJ_OK;
 }
 
-/* Moves the pairs to *out, or frees them. */
+/* Moves the pairs to *out, or frees them after an error. */
 static oj_status end_pairs(struct pairs_in_work *w, oj_status status,
                            struct ogrjoin_pairs **out)
 {
@@ -810,7 +834,7 @@ static oj_status end_pairs(struct pairs_in_work *w, oj_status status,
     return status;
 }
 
-/* Without a join of its own a piece is the whole side. */
+/* Joins a piece; if w->join is NULL, the piece is the whole side. */
 static oj_status join_piece(struct pairs_in_work *w, const struct oj_flat *flat,
                             struct oj_error *err)
 {
@@ -826,7 +850,7 @@ static oj_status join_piece(struct pairs_in_work *w, const struct oj_flat *flat,
                          w->pairs, err);
 }
 
-/* Points first to end - 1; NULL stays NULL. */
+/* Views points first to end - 1; FROM() keeps NULL. */
 #define FROM(array, first) ((array) != NULL ? (array) + (first) : NULL)
 
 static struct oj_flat view_points_of_piece(const struct oj_flat *all,
@@ -844,7 +868,7 @@ static struct oj_flat view_points_of_piece(const struct oj_flat *all,
     return piece;
 }
 
-/* Layers of other features than points are joined as a whole. */
+/* Joins a side in pieces; features other than points are joined as a whole. */
 static oj_status join_flat(struct pairs_in_work *w, const struct oj_flat *flat,
                            struct oj_error *err)
 {
@@ -972,7 +996,8 @@ static oj_status validate_layer(struct ogrjoin_index *index,
     struct oj_options options = index->settings.options;
     struct oj_join *other = NULL;
     oj_status status;
-    /* ours has kept to the bound, and a reference counts undecided pairs */
+    /* the bound was applied to the index's answer; a reference also counts
+     * undecided pairs */
     options.max_batch_pairs = 0;
     if (out->size < sizeof *out)
         return oj_fail(err, OJ_ERR_ARG,
@@ -1038,14 +1063,14 @@ int ogrjoin_pairs_to_arrow(struct ogrjoin_pairs *pairs,
 struct ogrjoin_source
 {
     struct arrow_source from;
-    struct ogrjoin_settings settings; /* threads and cancel */
-    struct oj_arrow_shared *held;     /* of which rows are left, or NULL */
-    int64_t at;                       /* the first of them */
-    int64_t n_read;                   /* rows of all layers so far */
-    int n_layers;                     /* 0: none yet, else 1 */
+    struct ogrjoin_settings settings; /* for threads and cancel */
+    struct oj_arrow_shared *held;     /* array with rows left, or NULL */
+    int64_t at;                       /* first row of it that is left */
+    int64_t n_read;                   /* rows in all layers so far */
+    int n_layers;                     /* 0: no layer yet, else 1 */
 };
 
-/* held stays NULL after the last array. */
+/* Holds the next array; held stays NULL after the last. */
 static oj_status hold_next_array(struct ogrjoin_source *source,
                                  struct oj_error *err)
 {
@@ -1058,7 +1083,8 @@ static oj_status hold_next_array(struct ogrjoin_source *source,
     return OJ_OK;
 }
 
-/* Adds rows up to n_rows of a layer; *is_end is set when there are no more. */
+/* Appends rows to a layer until it has n_rows; *is_end is set if there are no
+ * more. */
 static oj_status add_held_rows(struct ogrjoin_source *source, int64_t n_rows,
                                struct ogrjoin_layer *layer, int *is_end,
                                struct oj_error *err)
@@ -1149,7 +1175,7 @@ void ogrjoin_source_free(struct ogrjoin_source *source)
     oj_free(source);
 }
 
-/* From is the source's after this, after an error too. */
+/* The source owns `from` afterwards, also after an error. */
 static oj_status open_source(const struct arrow_source *from,
                              const char *column,
                              const struct ogrjoin_settings *settings,
@@ -1216,8 +1242,9 @@ static oj_status join_source(struct ogrjoin_index *index,
     w.pairs->first = source->n_read;
     w.pairs->n_expected = n_rows;
     status = is_whole ? OJ_OK : oj_join_take(index->join, NULL, &w.join, err);
-    source->n_layers = 0;              /* of no rows there is a layer, too */
-    if (!is_whole && n_rows > at_once) /* pieces of one size */
+    source->n_layers = 0;              /* makes a layer even if there are no
+                                          rows */
+    if (!is_whole && n_rows > at_once) /* balances the sizes of pieces */
         at_once = n_rows / (n_rows / at_once + 1) + 1;
     while (status == OJ_OK && !is_end)
     {
@@ -1251,7 +1278,7 @@ struct pair_stream
 {
     struct ogrjoin_index *index;
     struct arrow_source source;
-    int64_t n_read; /* rows */
+    int64_t n_read; /* number of rows read */
     struct oj_error error;
 };
 

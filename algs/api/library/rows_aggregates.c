@@ -2,6 +2,7 @@
 
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../pairs/values/oj_pair_stage.h"
+#include "../arrow/arrow_values.h"
 #include "../arrow/oj_arrow_column.h"
 
 #include <math.h>
@@ -10,17 +11,20 @@
 
 enum
 {
-    TIME_BYTES = 8 /* of a time whose order memcmp() has */
+    TIME_BYTES = 8, /* bytes of a time in an order that memcmp() respects */
+    PAIRS_AT_ONCE = 1 << 16 /* pairs listed for the aggregates in one call */
 };
 
-/* The values of a field in one form, of all rows of the join side. */
+/* The values of a field for all rows of the join side, in one of these forms.
+ */
 struct join_values
 {
     uint8_t *is_null;
     int64_t *integer;
     double *real;
     struct oj_aggregate_bytes *bytes;
-    char *text; /* that bytes of times and written values point at */
+    char *text; /* holds the bytes of times and of texts made from other
+                   types */
     int64_t n_text, cap_text;
 };
 
@@ -34,11 +38,12 @@ struct rows_aggregates
     struct oj_aggregate_plan plan;
     struct oj_aggregates *state;
     int64_t *place;   /* [join rows] 0, 1, 2 ... */
-    int64_t last_row; /* that results were asked of; -1: none yet */
-    int64_t *row;     /* [pairs], of one call */
+    int64_t last_row; /* last row whose results were read; -1: none yet */
+
+    /* [PAIRS_AT_ONCE] pairs of one call; share: of weighted sums, else NULL */
+    int64_t *row;
     int32_t *at;
     double *share;
-    int64_t cap_row, cap_at, cap_share;
 };
 
 /* ---- values of the join side -----------------------------------------------
@@ -49,13 +54,13 @@ static oj_status keep_text(struct join_values *v, int64_t row, const char *text,
 {
     OJ_ROOM(v->text, v->n_text, v->n_text + n + 1, v->cap_text, err);
     memcpy(v->text + v->n_text, text, (size_t)n);
-    v->bytes[row].bytes = NULL; /* when all texts are there */
+    v->bytes[row].bytes = NULL; /* pointers are set when all texts are stored */
     v->bytes[row].n = n;
     v->n_text += n;
     return OJ_OK;
 }
 
-/* Bytes that memcmp() orders as integers are. */
+/* Writes a time as bytes that memcmp() orders like integers. */
 static void write_ordered(int64_t time, char to[TIME_BYTES])
 {
     uint64_t bits = (uint64_t)time ^ (UINT64_C(1) << 63);
@@ -71,7 +76,7 @@ static int64_t read_ordered(const char *from)
     return (int64_t)(bits ^ (UINT64_C(1) << 63));
 }
 
-/* Integers are added up with a sign and 64 bits. */
+/* Reads a number; integers must fit into int64. */
 static oj_status read_number(struct join_values *v, int64_t row,
                              const struct oj_plain_value *value,
                              struct oj_error *err)
@@ -145,7 +150,7 @@ static oj_status read_value(const struct ArrowSchema *schema,
                                   : read_text(v, row, form, &value, err);
 }
 
-/* Where texts lie that were kept one after another. */
+/* Sets the pointers to texts that were stored one after another. */
 static void point_at_kept_texts(struct join_values *v, int64_t n)
 {
     int64_t at = 0;
@@ -158,6 +163,77 @@ static void point_at_kept_texts(struct join_values *v, int64_t n)
     }
 }
 
+/* 1: the column has the numbers as the aggregates take them. */
+static int is_plain_number(const struct rows_aggregates *a, int i)
+{
+    const struct oj_aggregate_field *field = &a->words.fields[i];
+    const struct ArrowSchema *schema = a->join->schema.children[field->column];
+    return field->form == OJ_FORM_NUMBER && schema->dictionary == NULL &&
+           strcmp(schema->format,
+                  a->words.types[i] == OJ_AGG_INTEGER ? "l" : "g") == 0;
+}
+
+/* Which rows of chunk k have no value; is_null stays NULL where all have one.
+ */
+static oj_status read_nulls_of_chunk(const struct rows_chunks *chunks,
+                                     int64_t k, int column,
+                                     struct join_values *v,
+                                     struct oj_error *err)
+{
+    const struct ArrowArray *record = oj_arrow_shared_array(chunks->shared[k]);
+    const struct ArrowArray *array = record->children[column];
+    const uint8_t *outer = arrow_validity(record);
+    const uint8_t *valid = arrow_validity(array);
+    if (outer == NULL && valid == NULL)
+        return OJ_OK;
+    if (v->is_null == NULL)
+        OJ_NEW_ZEROED(v->is_null, rows_chunks_rows(chunks), err);
+    for (int64_t row = chunks->first[k]; row < chunks->first[k + 1]; row++)
+    {
+        int64_t at = record->offset + row - chunks->first[k];
+        v->is_null[row] =
+            !arrow_bit(outer, at) || !arrow_bit(valid, array->offset + at);
+    }
+    return OJ_OK;
+}
+
+/* Numbers of 8 bytes stay where they are in the only array, and are copied from
+ * several. */
+static oj_status read_plain_numbers(const struct rows_aggregates *a, int i,
+                                    struct oj_error *err)
+{
+    const struct rows_chunks *chunks = a->chunks;
+    int column = a->words.fields[i].column;
+    struct join_values *v = &a->values[i];
+    const void *values = NULL;
+    char *copy = NULL;
+    if (chunks->n > 1)
+    {
+        OJ_NEW(v->integer, rows_chunks_rows(chunks), err);
+        values = copy = (char *)v->integer;
+    }
+    for (int64_t k = 0; k < chunks->n; k++)
+    {
+        const struct ArrowArray *record =
+            oj_arrow_shared_array(chunks->shared[k]);
+        const struct ArrowArray *array = record->children[column];
+        const char *from = (const char *)array->buffers[1] +
+                           8 * (array->offset + record->offset);
+        if (copy != NULL)
+            memcpy(copy + 8 * chunks->first[k], from,
+                   8 * (size_t)(chunks->first[k + 1] - chunks->first[k]));
+        else
+            values = from;
+        OJ_TRY(read_nulls_of_chunk(chunks, k, column, v, err));
+    }
+    if (a->words.types[i] == OJ_AGG_INTEGER)
+        a->column[i].integer = values;
+    else
+        a->column[i].real = values;
+    a->column[i].is_null = v->is_null;
+    return OJ_OK;
+}
+
 static oj_status read_field(const struct rows_aggregates *a, int i,
                             struct oj_error *err)
 {
@@ -165,6 +241,8 @@ static oj_status read_field(const struct rows_aggregates *a, int i,
     const struct ArrowSchema *schema = a->join->schema.children[field->column];
     struct join_values *v = &a->values[i];
     int64_t n = rows_chunks_rows(a->chunks);
+    if (is_plain_number(a, i))
+        return read_plain_numbers(a, i, err);
     OJ_NEW(v->is_null, n, err);
     if (a->words.types[i] == OJ_AGG_INTEGER)
         OJ_NEW(v->integer, n, err);
@@ -223,6 +301,10 @@ static oj_status open_aggregates(struct rows_aggregates *a, const char *words,
         for (int64_t i = 0; i < n_join; i++)
             a->place[i] = i;
     }
+    OJ_NEW(a->row, PAIRS_AT_ONCE, err);
+    OJ_NEW(a->at, PAIRS_AT_ONCE, err);
+    if (a->words.has_weighted_sum)
+        OJ_NEW(a->share, PAIRS_AT_ONCE, err);
     a->plan.aggregates = a->words.aggregates;
     a->plan.n_aggregates = a->words.n;
     a->plan.types = a->words.types;
@@ -280,37 +362,51 @@ rows_aggregates_words(const struct rows_aggregates *a)
 /* ---- pairs -----------------------------------------------------------------
  */
 
-static oj_status put_pairs(struct rows_aggregates *a,
+/* Lists the pairs of matches from pair *p of row *row on, as many as have room,
+ * and moves both behind them. */
+static void list_pairs(struct rows_aggregates *a,
+                       const struct oj_matches *matches,
+                       const struct oj_flat *join_side,
+                       const struct oj_pair_values *values, int64_t *row,
+                       int64_t *p, struct oj_aggregate_pairs *all)
+{
+    int64_t n = 0;
+    while (*row < matches->n_rows && n < PAIRS_AT_ONCE)
+    {
+        int64_t end = oj_matches_end(matches, *row);
+        for (; *p < end && n < PAIRS_AT_ONCE; ++*p, n++)
+        {
+            a->row[n] = *row;
+            a->at[n] = matches->join_row[*p];
+            if (a->share != NULL)
+                a->share[n] = oj_pair_share(join_side, a->at[n], values, *p);
+        }
+        if (*p >= end && ++*row < matches->n_rows)
+            *p = oj_matches_first(matches, *row);
+    }
+    all->n = n;
+}
+
+static oj_status add_pairs(struct rows_aggregates *a,
                            const struct oj_matches *matches,
                            const struct oj_flat *join_side,
                            const struct oj_pair_values *values,
-                           struct oj_aggregate_pairs *all, struct oj_error *err)
+                           struct oj_error *err)
 {
-    int64_t n = 0, n_pairs = matches->n_pairs;
-    int shares = a->words.has_weighted_sum;
-    OJ_ROOM(a->row, 0, n_pairs + 1, a->cap_row, err);
-    OJ_ROOM(a->at, 0, n_pairs + 1, a->cap_at, err);
-    if (shares)
-        OJ_ROOM(a->share, 0, n_pairs + 1, a->cap_share, err);
-    for (int64_t row = 0; row < matches->n_rows; row++)
-    {
-        int64_t end = oj_matches_end(matches, row);
-        for (int64_t p = oj_matches_first(matches, row); p < end; p++, n++)
-        {
-            a->row[n] = row;
-            a->at[n] = matches->join_row[p];
-            if (shares)
-                a->share[n] = oj_pair_share(join_side, a->at[n], values, p);
-        }
-    }
-    all->n = n;
-    all->row = a->row;
-    all->at = a->at;
-    all->columns = a->column;
-    all->place = a->place;
-    all->fid =
+    struct oj_aggregate_pairs all = {.row = a->row,
+                                     .at = a->at,
+                                     .columns = a->column,
+                                     .place = a->place,
+                                     .share = a->share};
+    int64_t row = 0, p = matches->n_rows > 0 ? oj_matches_first(matches, 0) : 0;
+    all.fid =
         a->place != NULL && join_side->fid != NULL ? join_side->fid : a->place;
-    all->share = shares ? a->share : NULL;
+    while (row < matches->n_rows)
+    {
+        list_pairs(a, matches, join_side, values, &row, &p, &all);
+        if (all.n > 0)
+            OJ_TRY(oj_aggregates_add(a->state, &all, err));
+    }
     return OJ_OK;
 }
 
@@ -320,11 +416,8 @@ oj_status rows_aggregates_add(struct rows_aggregates *a,
                               const struct oj_pair_values *values,
                               struct oj_matches *out, struct oj_error *err)
 {
-    struct oj_aggregate_pairs all;
-    memset(&all, 0, sizeof all);
     OJ_TRY(oj_aggregates_start(a->state, matches->n_rows, err));
-    OJ_TRY(put_pairs(a, matches, join_side, values, &all, err));
-    OJ_TRY(oj_aggregates_add(a->state, &all, err));
+    OJ_TRY(add_pairs(a, matches, join_side, values, err));
     OJ_TRY(oj_aggregates_rewind(a->state, err));
     a->last_row = -1;
     OJ_TRY(oj_matches_reserve(out, matches->n_rows, matches->n_rows, 0, err));
@@ -343,9 +436,9 @@ oj_status rows_aggregates_add(struct rows_aggregates *a,
 /* ---- results ---------------------------------------------------------------
  */
 
-/* The format of the results of word i. A decimal is read as a real, and half a
- * float is, too; dictionaries and runs are what their values are; of a column
- * without a type there are NULLs alone, of integers. */
+/* The Arrow format of the results of word i. Decimals and half floats become
+ * float64; dictionaries and run-ends are taken as their values; a column of the
+ * null type has only NULLs, of int64. */
 static const char *format_of_result(const struct rows_aggregates *a, int i)
 {
     const struct oj_aggregate_word *word = &a->words.word[i];
@@ -374,7 +467,7 @@ oj_status rows_aggregates_schema(const struct rows_aggregates *a, int i,
                                 ARROW_FLAG_NULLABLE, 0, out, err);
 }
 
-/* Bytes of a value of this format; 0: bits. */
+/* Bytes per value of this format; 0: it is a bitmap. */
 static size_t size_of_format(const char *format)
 {
     switch (format[0])
@@ -425,7 +518,7 @@ static void write_number(const struct oj_aggregate_value *value,
             (uint8_t)(((uint8_t *)to)[i >> 3] | 1u << (i & 7));
 }
 
-/* A column of results that is being filled. */
+/* A result column that is being filled. */
 struct result_column
 {
     const char *format;
@@ -448,7 +541,7 @@ static oj_status start_column(const struct rows_aggregates *a, int i, int64_t n,
     if (is_text_format(column->format))
         return OJ_OK;
     size = size_of_format(column->format);
-    size = size > 0 ? size : 1; /* bits have more room than they need */
+    size = size > 0 ? size : 1; /* bitmaps get more room than they need */
     OJ_TRY(oj_arrow_column_numbers(n, size, out, &column->numbers, err));
     if (n > 0)
         memset(column->numbers, 0, (size_t)n * size);
@@ -474,7 +567,7 @@ static oj_status put_result(const struct oj_aggregate_value *value, int64_t i,
     return OJ_OK;
 }
 
-/* Row by row: values that are held sorted are read once. */
+/* Row by row, because sorted values can be read only once. */
 static oj_status fill_columns(struct rows_aggregates *a, const int64_t *rows,
                               int64_t n, struct result_column *columns,
                               struct ArrowArray *const *out,

@@ -1,5 +1,4 @@
-/** Aggregates of the join rows that each input row is paired with, as columns
- *  of Arrow. */
+/** Aggregates over the pairs of each input row, as Arrow columns. */
 #ifndef ROWS_AGGREGATES_H
 #define ROWS_AGGREGATES_H
 
@@ -9,8 +8,8 @@
 
 struct rows_aggregates;
 
-/** Reads the words of the setting agg and the columns of the join side that
- *  they name. */
+/** Parses the setting agg and reads the columns of the join side that it names.
+ */
 OJ_MUST_USE oj_status rows_aggregates_open(const char *words,
                                            const struct rows_side *join,
                                            const struct rows_chunks *chunks,
@@ -23,14 +22,14 @@ void rows_aggregates_close(struct rows_aggregates *aggregates);
 const struct oj_aggregate_words *
 rows_aggregates_words(const struct rows_aggregates *aggregates);
 
-/** The schema of the results of word i, under this name. */
+/** The schema of the results of word i, with this name. */
 OJ_MUST_USE oj_status rows_aggregates_schema(
     const struct rows_aggregates *aggregates, int i, const char *name,
     struct ArrowSchema *out, struct oj_error *err);
 
-/** Adds up the pairs of matches, whose rows are 0 to n_rows - 1 from now on,
- *  and makes *out rows of an answer: one for each row, with a pair or without.
- *  values  their overlaps, where weighted_sum is asked for */
+/** Starts over and adds the pairs of matches. Makes *out the rows of the
+ * answer: one for each row, with a pair or without.
+ * values  values of the pairs with their overlaps, if weighted_sum is used */
 OJ_MUST_USE oj_status rows_aggregates_add(struct rows_aggregates *aggregates,
                                           const struct oj_matches *matches,
                                           const struct oj_flat *join_side,
@@ -38,8 +37,8 @@ OJ_MUST_USE oj_status rows_aggregates_add(struct rows_aggregates *aggregates,
                                           struct oj_matches *out,
                                           struct oj_error *err);
 
-/** The results of rows [n], which ascend: out[i] becomes the column of word i.
- *  After an error some of them are set. */
+/** Makes the results for rows [n], ascending: out[i] is the column of word i.
+ * After an error some of them may be set. */
 OJ_MUST_USE oj_status rows_aggregates_results(
     struct rows_aggregates *aggregates, const int64_t *rows, int64_t n,
     struct ArrowArray *const *out, struct oj_error *err);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of a batch, about. */
+/* Approximate maximum size of a record batch. */
 #define MOST_BATCH_BYTES (INT64_C(256) << 20)
 
 /* ---- fields of the two sides -----------------------------------------------
@@ -21,8 +21,8 @@ static int is_made_geometry(int geometry)
            geometry == OJ_WRITE_CONNECTION || geometry == OJ_WRITE_SHAPE;
 }
 
-/* A geometry that is made stands where that of the input does, or behind its
- * columns. */
+/* 1 if the column is in the output. A computed geometry takes the place of the
+ * input's geometry, or comes after its columns. */
 static int keeps_input_column(const struct rows_output *o, int64_t column)
 {
     if (column != o->input->geometry)
@@ -30,18 +30,19 @@ static int keeps_input_column(const struct rows_output *o, int64_t column)
     return o->geometry == OJ_WRITE_INPUT || is_made_geometry(o->geometry);
 }
 
-/* Geometries of the join side are columns of rows where they are theirs. */
+/* 1 if the column is in the output. The geometry of the join side is, only if
+ * it is the geometry of the rows. */
 static int keeps_join_column(const struct rows_output *o, int64_t column)
 {
     const struct rows_side *join = o->join;
     if (column == join->fid)
-        return 0; /* that is join_fid */
+        return 0; /* the column is output as join_fid */
     return o->geometry == OJ_WRITE_JOIN ||
            (column != join->geometry &&
             !rows_side_is_geometry(join->schema.children[column]));
 }
 
-/* Fields and their columns in the schema of the side. */
+/* Lists the fields of a side and their columns in its schema. */
 static oj_status choose_fields(const struct rows_output *o,
                                const struct rows_side *side,
                                struct oj_field_description **fields,
@@ -78,7 +79,7 @@ static oj_status choose_fields(const struct rows_output *o,
 /* ---- the schema ------------------------------------------------------------
  */
 
-/* A JSON text as a value: what is JSON itself as it is. */
+/* Writes a text as a JSON value; JSON itself is written unchanged. */
 static int64_t write_json(const char *words, char *to)
 {
     int64_t n = 0;
@@ -111,7 +112,8 @@ static char *put_counted(char *to, const char *bytes, int32_t n)
     return to + sizeof n + n;
 }
 
-/* geoarrow.wkb in the CRS of the input, or else of the join side. */
+/* Makes a geoarrow.wkb column with the CRS of the input, or else of the join
+ * side. */
 static oj_status make_wkb_schema(const struct rows_output *o, const char *name,
                                  struct ArrowSchema *out, struct oj_error *err)
 {
@@ -182,7 +184,8 @@ static oj_status make_field(const struct rows_output *o,
                                     NULL, ARROW_FLAG_NULLABLE, 0, out, err);
     source = column->origin == OJ_COLUMN_INPUT ? o->input_column[source]
                                                : o->join_column[source];
-    if (source < 0)
+    if (source < 0 || (o->is_in_wkb && column->origin == OJ_COLUMN_INPUT &&
+                       source == o->input->geometry))
         return make_wkb_schema(o, column->name, out, err);
     OJ_TRY(oj_arrow_schema_copy(side->schema.children[source], column->name,
                                 out, err));
@@ -191,8 +194,8 @@ static oj_status make_field(const struct rows_output *o,
     return OJ_OK;
 }
 
-/* The metadata of the schema are those of the input, but for what GeoParquet
- * says of its columns. */
+/* Makes the schema. Its metadata are those of the input, without GeoParquet's
+ * metadata on columns. */
 static oj_status make_schema(struct rows_output *o, struct oj_error *err)
 {
     OJ_TRY(
@@ -254,7 +257,7 @@ static oj_status choose_computed(const struct rows_output *o,
     return oj_computed_columns_choose(&words, computed, request->want, err);
 }
 
-/* Of aggregates; into memory of the caller. */
+/* Chooses the aggregate columns, in memory of the caller. */
 static oj_status choose_aggregates(const struct rows_output *o,
                                    struct oj_pair_request *request,
                                    struct oj_computed_column **out, int *n,
@@ -352,8 +355,25 @@ static int is_one_type(const struct ArrowSchema *a, const struct ArrowSchema *b)
     return a->dictionary == NULL || is_one_type(a->dictionary, b->dictionary);
 }
 
-static oj_status check_geometry(const struct rows_output *o,
-                                struct oj_error *err)
+/* Of the coordinates of a column of geometries that is not WKB. */
+static int64_t count_ordinates(const struct ArrowSchema *schema)
+{
+    while (schema->format[0] == '+' &&
+           (schema->format[1] == 'l' || schema->format[1] == 'L'))
+        schema = schema->children[0];
+    return schema->format[1] == 'w' ? schema->format[3] - '0'
+                                    : schema->n_children;
+}
+
+/* 1: WKB of the side's geometries has all that they have. */
+static int can_be_wkb(const struct rows_side *side)
+{
+    return side->record.layout.storage == ARROW_WKB ||
+           count_ordinates(side->schema.children[side->geometry]) == 2;
+}
+
+/* Sets is_in_wkb. */
+static oj_status check_geometry(struct rows_output *o, struct oj_error *err)
 {
     const struct ArrowSchema *mine, *other;
     if (o->geometry != OJ_WRITE_INPUT && o->geometry != API_GEOMETRY_NONE &&
@@ -371,14 +391,17 @@ static oj_status check_geometry(const struct rows_output *o,
     other = o->join->schema.children[o->join->geometry];
     if (is_wkb_format(mine) || is_one_type(mine, other))
         return OJ_OK;
+    o->is_in_wkb = can_be_wkb(o->input) && can_be_wkb(o->join);
+    if (o->is_in_wkb)
+        return OJ_OK;
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
                    "how=%s puts geometries of both sides into one column, and "
-                   "they are stored in two ways: give the left ones as WKB, "
-                   "binary or large_binary, or both in one type",
+                   "they are stored in two ways, with Z or M: give the left "
+                   "ones as WKB, binary or large_binary, or both in one type",
                    o->how == OJ_HOW_RIGHT ? "right" : "full");
 }
 
-/* WKB of a feature, or none. */
+/* Adds the WKB of a feature, or NULL if it has no geometry. */
 static oj_status add_wkb(struct oj_arrow_bytes_column *column,
                          const struct oj_flat *flat, int64_t feature,
                          struct oj_error *err)
@@ -394,7 +417,7 @@ static oj_status add_wkb(struct oj_arrow_bytes_column *column,
 /* ---- values ----------------------------------------------------------------
  */
 
-/* What a batch is made of. */
+/* Input of one record batch. */
 struct batch
 {
     const struct rows_output *output;
@@ -402,13 +425,13 @@ struct batch
     const struct oj_row_place *place;
     int64_t n;
 
-    /* Places in the chunks of either side. */
+    /* Chunk and row of each place, for either side. */
     struct oj_arrow_places rows[2];
     int32_t *chunk[2];
     int64_t *row[2];
 };
 
-/* The row of a side at a place; -1: none. */
+/* The row of a side at place i; -1: none. */
 static int64_t row_of_side(const struct batch *b, int side, int64_t i)
 {
     if (b->answer->is_join_rows)
@@ -421,7 +444,8 @@ static const struct rows_chunks *chunks_of_side(const struct batch *b, int side)
     return side == 1 ? b->output->join_chunks : b->answer->input;
 }
 
-/* Rows of the input ascend, so the chunk of the row before is tried first. */
+/* Finds the chunks of all rows. Input rows ascend, so the chunk of the row
+ * before is tried first. */
 static oj_status find_rows(struct batch *b, int side, struct oj_error *err)
 {
     const struct rows_chunks *chunks = chunks_of_side(b, side);
@@ -468,57 +492,82 @@ static oj_status take_column(const struct batch *b, int side, int64_t column,
     return status;
 }
 
-/* The geometry of join rows alone, in the column of the input's. */
-static oj_status take_join_geometry(const struct batch *b,
-                                    struct ArrowArray *out,
-                                    struct oj_error *err)
+/* Adds the bytes of a row of WKB, which is there. */
+static oj_status copy_wkb(const struct ArrowArray *array, const char *format,
+                          int64_t row, struct oj_arrow_bytes_column *column,
+                          struct oj_error *err)
+{
+    struct arrow_bytes bytes;
+    const uint8_t *from;
+    char *to;
+    size_t n;
+    OJ_TRY(arrow_bytes_read(array, format, row, 1, &bytes, err));
+    OJ_TRY(arrow_bytes_find(&bytes, 0, &from, &n, err));
+    OJ_TRY(oj_arrow_bytes_column_add(column, (int64_t)n, &to, err));
+    if (n > 0)
+        memcpy(to, from, n);
+    return OJ_OK;
+}
+
+/* The geometries of a side as WKB: its bytes, or what they are joined as. */
+static oj_status add_wkb_of_side(const struct batch *b, int side,
+                                 struct oj_arrow_bytes_column *column,
+                                 struct oj_error *err)
 {
     const struct rows_output *o = b->output;
-    const struct ArrowSchema *mine =
-        o->input->schema.children[o->input->geometry];
-    struct oj_arrow_bytes_column column;
-    struct arrow_bytes bytes;
-    const struct ArrowSchema *other;
-    oj_status status = OJ_OK;
-    int is_bytes;
-    if (o->join->geometry < 0)
-        return take_column(b, 0, o->input->geometry, out, err);
-    other = o->join->schema.children[o->join->geometry];
-    if (is_one_type(mine, other))
-        return take_column(b, 1, o->join->geometry, out, err);
-    memset(&column, 0, sizeof column);
-    column.is_large = mine->format[0] == 'Z';
-    is_bytes = o->join->record.layout.storage == ARROW_WKB;
-    for (int64_t i = 0; i < b->n && status == OJ_OK; i++)
+    const struct rows_side *of = side == 1 ? o->join : o->input;
+    const struct oj_flat *flat =
+        side == 1 ? b->answer->join_side : b->answer->input_side;
+    const char *format = of->schema.children[of->geometry]->format;
+    char *to;
+    for (int64_t i = 0; i < b->n; i++)
     {
-        int64_t row = row_of_side(b, 1, i), at;
-        const struct ArrowArray *array =
-            rows_chunks_at(o->join_chunks, o->join->geometry, row, &at);
-        const uint8_t *from;
-        char *to;
-        size_t n;
-        if (!is_bytes)
+        int64_t row = row_of_side(b, side, i), at;
+        const struct ArrowArray *array;
+        if (of->record.layout.storage != ARROW_WKB)
         {
-            status = add_wkb(&column, b->answer->join_side, row, err);
+            OJ_TRY(add_wkb(column, flat, row, err));
             continue;
         }
+        array = rows_chunks_at(chunks_of_side(b, side), of->geometry, row, &at);
         if (at < 0 || !arrow_bit(arrow_validity(array), array->offset + at))
-        {
-            status = oj_arrow_bytes_column_add(&column, -1, &to, err);
-            continue;
-        }
-        status = arrow_bytes_read(array, other->format, at, 1, &bytes, err);
-        if (status == OJ_OK)
-            status = arrow_bytes_find(&bytes, 0, &from, &n, err);
-        if (status == OJ_OK)
-            status = oj_arrow_bytes_column_add(&column, (int64_t)n, &to, err);
-        if (status == OJ_OK && n > 0)
-            memcpy(to, from, n);
+            OJ_TRY(oj_arrow_bytes_column_add(column, -1, &to, err));
+        else
+            OJ_TRY(copy_wkb(array, format, at, column, err));
     }
+    return OJ_OK;
+}
+
+static oj_status make_wkb_of_side(const struct batch *b, int side, int is_large,
+                                  struct ArrowArray *out, struct oj_error *err)
+{
+    struct oj_arrow_bytes_column column;
+    oj_status status;
+    memset(&column, 0, sizeof column);
+    column.is_large = is_large;
+    status = add_wkb_of_side(b, side, &column, err);
     if (status == OJ_OK)
         status = oj_arrow_bytes_column_finish(&column, out, err);
     oj_arrow_bytes_column_free(&column);
     return status;
+}
+
+/* The column of the input's geometries: of join rows alone those of the join
+ * side. */
+static oj_status take_geometry(const struct batch *b, struct ArrowArray *out,
+                               struct oj_error *err)
+{
+    const struct rows_output *o = b->output;
+    const struct ArrowSchema *mine =
+        o->input->schema.children[o->input->geometry];
+    int side = b->answer->is_join_rows && o->join->geometry >= 0;
+    if (o->is_in_wkb)
+        return make_wkb_of_side(b, side, 0, out, err);
+    if (side == 0)
+        return take_column(b, 0, o->input->geometry, out, err);
+    if (is_one_type(mine, o->join->schema.children[o->join->geometry]))
+        return take_column(b, 1, o->join->geometry, out, err);
+    return make_wkb_of_side(b, 1, mine->format[0] == 'Z', out, err);
 }
 
 static double pair_value(const struct batch *b, int which, int64_t i)
@@ -531,7 +580,7 @@ static double pair_value(const struct batch *b, int which, int64_t i)
     return values->value[which][entry];
 }
 
-/* The nearest point, or the line to it. */
+/* Adds the nearest point, or the line to it. */
 static oj_status add_point_or_line(const struct batch *b, int64_t i,
                                    struct oj_arrow_bytes_column *column,
                                    struct oj_error *err)
@@ -602,7 +651,7 @@ static oj_status make_fids(const struct batch *b, struct ArrowArray *out,
     return OJ_OK;
 }
 
-/* The measure, or a value of the pairs; which -1: the measure. */
+/* Makes a column of measures (which -1) or of a value of pairs. */
 static oj_status make_reals(const struct batch *b, int which,
                             struct ArrowArray *out, struct oj_error *err)
 {
@@ -683,8 +732,8 @@ static oj_status make_column(const struct batch *b, int64_t i,
             source = o->input_column[source];
             if (source < 0)
                 return make_geometry(b, out, err);
-            if (b->answer->is_join_rows && source == o->input->geometry)
-                return take_join_geometry(b, out, err);
+            if (source == o->input->geometry)
+                return take_geometry(b, out, err);
             return take_column(b, 0, source, out, err);
         case OJ_COLUMN_JOIN:
             return take_column(b, 1, o->join_column[source], out, err);
@@ -701,7 +750,7 @@ static oj_status make_column(const struct batch *b, int64_t i,
         case OJ_COLUMN_EVENT:
             return make_event_names(b, out, err);
         case OJ_COLUMN_AGGREGATE:
-            break; /* all of them at once */
+            break; /* all aggregates are made together elsewhere */
     }
     return OJ_OK;
 }
@@ -765,7 +814,7 @@ int64_t rows_output_most_bytes(const struct rows_output *o,
     return most;
 }
 
-/* Bytes of the columns of one side at a place. */
+/* Bytes that one side needs at a place. */
 static int64_t bytes_of_place(const struct rows_output *o,
                               const struct rows_side *side,
                               const struct rows_chunks *chunks, int64_t row)
@@ -791,7 +840,7 @@ static int64_t bytes_of_place(const struct rows_output *o,
     return sum;
 }
 
-/* How many of n places have no more bytes than a batch may; 1 at least. */
+/* Number of the n places that fit into a batch, at least 1. */
 static int64_t count_fitting(const struct rows_output *o,
                              const struct rows_answer *answer,
                              const struct oj_row_place *place, int64_t n)

@@ -34,7 +34,7 @@ struct oj_field_description rows_side_field(const struct rows_side *side,
         (schema->flags & ARROW_FLAG_NULLABLE) != 0};
 }
 
-/* The name that is spelled most like name, or NULL. */
+/* The column with the most similar name, or NULL. */
 static const char *closest_column(const struct rows_side *side,
                                   const char *name)
 {
@@ -52,7 +52,7 @@ static const char *closest_column(const struct rows_side *side,
     return best;
 }
 
-/* As it is written, else without case where one name alone is meant. */
+/* An exact match, else one without case if that is unique. */
 oj_status rows_side_find(const struct rows_side *side, const char *option,
                          const char *name, int64_t *out, struct oj_error *err)
 {
@@ -83,7 +83,7 @@ oj_status rows_side_find(const struct rows_side *side, const char *option,
         closest != NULL ? closest : "", closest != NULL ? "\"?" : "");
 }
 
-/* The setting left_WORD or right_WORD. */
+/* The value of the setting left_WORD or right_WORD. */
 static const char *side_setting(const struct rows_side *side,
                                 const struct ogrjoin_settings *settings,
                                 const char *word, char name[40])
@@ -92,7 +92,7 @@ static const char *side_setting(const struct rows_side *side,
     return api_setting_given(settings, name);
 }
 
-/* *out: the column that it names, or -1. */
+/* *out: the column named by such a setting; -1: not set. */
 static oj_status find_named(const struct rows_side *side,
                             const struct ogrjoin_settings *settings,
                             const char *word, int64_t *out,
@@ -147,7 +147,7 @@ static int64_t count_columns(const struct rows_side *side,
     return n;
 }
 
-/* The only column marked as geoarrow, else the only one of bytes. */
+/* Chooses the only column marked as geoarrow, else the only one of bytes. */
 static oj_status choose_geometry(struct rows_side *side, int is_needed,
                                  struct oj_error *err)
 {
@@ -200,7 +200,7 @@ static oj_status find_features(struct rows_side *side,
     {
         OJ_TRY(check_is_number(side, side->x, "x", err));
         OJ_TRY(check_is_number(side, side->y, "y", err));
-        relation.op = OJ_OP_SIMILAR; /* reads no geometry */
+        relation.op = OJ_OP_SIMILAR; /* a relation that needs no geometry */
         relation.max_distance = INFINITY;
         return api_record_read(&side->schema, NULL, compared, side->side,
                                &relation, &side->record, err);
@@ -221,7 +221,7 @@ int rows_side_has_shapes(const struct rows_side *side)
 /* ---- what else columns mean ------------------------------------------------
  */
 
-/* The columns of this side in "LEFT=RIGHT,F". */
+/* Finds this side's columns in a list "LEFT=RIGHT,F". */
 static oj_status find_compared(struct rows_side *side, const char *option,
                                const char *list, enum rows_classes which,
                                struct oj_error *err)
@@ -290,7 +290,7 @@ static oj_status find_excluded(struct rows_side *side, const char *list,
     return OJ_OK;
 }
 
-/* F or F:km */
+/* Parses F or F:km. */
 static oj_status find_distances(struct rows_side *side,
                                 const struct ogrjoin_settings *settings,
                                 struct oj_error *err)
@@ -359,7 +359,8 @@ static oj_status select_named(struct rows_side *side, const char *option,
     return status;
 }
 
-/* In the order of the side. The geometry stays: it is no field. */
+/* Selects columns, in the order of the side. The geometry is always kept: it is
+ * no field. */
 static oj_status select_columns(struct rows_side *side,
                                 const struct ogrjoin_settings *settings,
                                 struct oj_error *err)
@@ -383,7 +384,7 @@ static oj_status select_columns(struct rows_side *side,
 /* ---- its CRS ---------------------------------------------------------------
  */
 
-/* What the extension type of the geometries states, if anything. */
+/* Reads the CRS of the geometry column's extension type, if it has one. */
 static oj_status copy_crs_of_column(struct rows_side *side,
                                     struct oj_error *err)
 {
@@ -403,7 +404,7 @@ static oj_status copy_crs_of_column(struct rows_side *side,
     return status;
 }
 
-/* What left_crs says, or else the extension type of the geometries. */
+/* Reads the CRS of left_crs or right_crs, or else of the geometry column. */
 static oj_status read_crs(struct rows_side *side,
                           const struct ogrjoin_settings *settings,
                           struct oj_error *err)
@@ -501,7 +502,7 @@ static oj_status check_record(const struct rows_side *side,
         if (array->children[i] == NULL ||
             array->children[i]->length < array->offset + array->length)
             return arrow_fail(err);
-        /* Columns that are not taken may be of any type. */
+        /* Columns that are not in the output may be of any type. */
         if (oj_arrow_check_type(side->schema.children[i], &ignored) == OJ_OK)
             OJ_TRY(oj_arrow_check_array(side->schema.children[i],
                                         array->children[i], err));
@@ -598,7 +599,7 @@ const struct ArrowArray *rows_chunks_at(const struct rows_chunks *chunks,
 /* ---- values of a column ----------------------------------------------------
  */
 
-/* The numbers of a column, NaN where there is none. */
+/* Reads the numbers of a column; NaN for NULL. */
 static oj_status read_numbers(const struct rows_side *side,
                               const struct rows_chunks *chunks, int64_t column,
                               double scale, double **out, struct oj_error *err)
@@ -646,13 +647,12 @@ static oj_status read_fids(const struct rows_side *side,
     return OJ_OK;
 }
 
-/* Values of the columns of on or exclude. */
+/* Reads the values of the columns of on or exclude. */
 struct compared_reader
 {
     const struct rows_side *side;
     const struct rows_chunks *chunks;
     const int64_t *column;
-    const enum oj_value_comparison *comparison;
     struct oj_arrow_room room;
 };
 
@@ -667,14 +667,8 @@ static oj_status read_compared_value(void *user, int field, int64_t row,
     memset(value, 0, sizeof *value);
     if (at < 0)
         return OJ_OK;
-    OJ_TRY(oj_arrow_plain_value(r->side->schema.children[column], array, at,
-                                &r->room, value, err));
-    if (r->comparison[field] != OJ_COMPARE_TEXTS ||
-        (value->form != OJ_PLAIN_INTEGER && value->form != OJ_PLAIN_REAL))
-        return OJ_OK;
-    *value =
-        oj_plain_text(r->room.text, oj_plain_value_write(value, r->room.text));
-    return OJ_OK;
+    return oj_arrow_plain_value(r->side->schema.children[column], array, at,
+                                &r->room, value, err);
 }
 
 static oj_status make_classes(const struct rows_side *side,
@@ -683,10 +677,8 @@ static oj_status make_classes(const struct rows_side *side,
                               struct rows_classes_of_values *classes,
                               int insert, int32_t **out, struct oj_error *err)
 {
-    struct compared_reader reader = {.side = side,
-                                     .chunks = chunks,
-                                     .column = side->compared[which],
-                                     .comparison = classes->comparison[which]};
+    struct compared_reader reader = {
+        .side = side, .chunks = chunks, .column = side->compared[which]};
     const struct oj_plain_reader rows = {read_compared_value, &reader};
     struct oj_value_key key;
     oj_status status;
@@ -722,7 +714,7 @@ static oj_status add_chunks(const struct rows_side *side,
     return OJ_OK;
 }
 
-/* Points of two columns of numbers. */
+/* Makes points of two columns of numbers. */
 static oj_status read_points(const struct rows_side *side,
                              const struct rows_chunks *chunks,
                              struct ogrjoin_layer *layer, struct oj_error *err)

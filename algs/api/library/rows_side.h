@@ -1,5 +1,5 @@
-/** One side of a join of rows: which of its columns mean what, its arrays, and
- *  the layer that is made of them.
+/** One side of a join of rows: the roles of its columns, its arrays, and the
+ *  layer that is made of them.
  *
  *   schema --open--> struct rows_side: geometry, x and y, FIDs, columns
  * compared arrays --add---> struct rows_chunks, kept as they are both --make-->
@@ -13,7 +13,8 @@
 #include "../rows/oj_value_classes.h"
 #include "api_index.h"
 
-/** Columns of equal values: those of on, and of exclude field=. */
+/** Groups of columns that are compared for equality: those of on, and those of
+ * exclude field=. */
 enum rows_classes
 {
     ROWS_ON = 0,
@@ -21,30 +22,31 @@ enum rows_classes
     ROWS_N_CLASSES
 };
 
-/** Owner; zeroed memory is a valid empty one. */
+/** The roles of a side's columns. Owner; zeroed memory is a valid empty one. */
 struct rows_side
 {
     int side; /**< enum api_layer_side */
     struct ArrowSchema schema;
     struct arrow_record record;
 
-    /* Columns of the schema; -1: none. */
+    /* Columns in the schema; -1: none. */
     int64_t geometry, x, y, fid, max_distance;
-    enum oj_unit distance_unit; /**< of max_distance */
+    enum oj_unit distance_unit; /**< unit of max_distance */
     int64_t *compared[ROWS_N_CLASSES];
     int n_compared[ROWS_N_CLASSES];
 
-    int64_t *selected; /**< [n_selected] columns that rows may have */
+    int64_t *selected; /**< [n_selected] columns for the output */
     int64_t n_selected;
 
-    char *crs_words; /**< NULL: none */
+    char *crs_words; /**< the CRS as given; NULL: none */
     struct oj_crs_text crs;
 };
 
 /** "left" or "right". */
 const char *rows_side_name(const struct rows_side *side);
 
-/** Reads what schema has for settings. schema is moved, in any case. */
+/** Reads the roles of the columns of schema by the settings. schema is moved,
+ * also on failure. */
 OJ_MUST_USE oj_status rows_side_open(struct ArrowSchema *schema, int of,
                                      const struct ogrjoin_settings *settings,
                                      struct rows_side *side,
@@ -52,13 +54,13 @@ OJ_MUST_USE oj_status rows_side_open(struct ArrowSchema *schema, int of,
 
 void rows_side_free(struct rows_side *side);
 
-/** 1: a column is marked as one of geometries. */
+/** 1 if the column is marked as geometries. */
 int rows_side_is_geometry(const struct ArrowSchema *schema);
 
-/** 1: its rows have places. */
+/** 1 if the side has geometries or points. */
 int rows_side_has_shapes(const struct rows_side *side);
 
-/** The column of a name, which option asked for. */
+/** Finds a column by name; option: the setting that named it, for errors. */
 OJ_MUST_USE oj_status rows_side_find(const struct rows_side *side,
                                      const char *option, const char *name,
                                      int64_t *out, struct oj_error *err);
@@ -71,13 +73,14 @@ struct oj_field_description rows_side_field(const struct rows_side *side,
 struct rows_chunks
 {
     struct oj_arrow_shared **shared; /**< [n] */
-    int64_t *first;                  /**< [n + 1] rows before each */
+    int64_t *first;                  /**< [n + 1] number of rows before each
+                                          array */
     int64_t n, cap_shared, cap_first;
 };
 
 int64_t rows_chunks_rows(const struct rows_chunks *chunks);
 
-/** Adds an array, which is moved, in any case, and checked. */
+/** Checks and adds an array, which is moved, also on failure. */
 OJ_MUST_USE oj_status rows_chunks_add(struct rows_chunks *chunks,
                                       const struct rows_side *side,
                                       struct ArrowArray *array,
@@ -86,11 +89,11 @@ OJ_MUST_USE oj_status rows_chunks_add(struct rows_chunks *chunks,
 void rows_chunks_clear(struct rows_chunks *chunks);
 void rows_chunks_free(struct rows_chunks *chunks);
 
-/** The chunk of a row. O(log chunks). */
+/** The chunk that contains a row. O(log chunks). */
 int64_t rows_chunks_find(const struct rows_chunks *chunks, int64_t row);
 
-/** One column of all chunks, to take rows of. Its arrays are freed by
- *  oj_free(). */
+/** One column of all chunks, for taking rows. Free its arrays with oj_free().
+ */
 OJ_MUST_USE oj_status rows_chunks_column(const struct rows_chunks *chunks,
                                          const struct rows_side *side,
                                          int64_t column,
@@ -98,36 +101,36 @@ OJ_MUST_USE oj_status rows_chunks_column(const struct rows_chunks *chunks,
                                          const struct ArrowArray ***arrays,
                                          struct oj_error *err);
 
-/** Where row is in its column: the array of the column, and the row in it, -1
- *  where the row of the record batch is NULL. */
+/** Locates a row: returns the array of the column, and its row in it; -1 if the
+ * row of the record batch is NULL. */
 const struct ArrowArray *rows_chunks_at(const struct rows_chunks *chunks,
                                         int64_t column, int64_t row,
                                         int64_t *in_array);
 
-/** Features, FIDs and what similar and vector compare. */
+/** Makes a layer with features, FIDs, and the columns of similar and vector. */
 OJ_MUST_USE oj_status rows_side_make_layer(
     const struct rows_side *side, const struct rows_chunks *chunks,
     int64_t first_row, const struct ogrjoin_settings *settings,
     struct ogrjoin_layer **out, struct oj_error *err);
 
-/** What of on and exclude both sides share. Zeroed: nothing. */
+/** The value classes of on and exclude, shared by both sides. Zeroed: none. */
 struct rows_classes_of_values
 {
     struct oj_value_classes classes[ROWS_N_CLASSES];
     enum oj_value_comparison *comparison[ROWS_N_CLASSES];
 };
 
-/** Adds classes and greatest distances to a layer of rows of this side.
- *  insert  1: of the join side, whose values make the classes
- *  scale   of distances in a column */
+/** Adds classes and own maximum distances to a layer of this side.
+ * insert  1: for the join side, whose values define the classes
+ * scale   factor for a column of distances */
 OJ_MUST_USE oj_status rows_side_add_columns(
     const struct rows_side *side, const struct rows_chunks *chunks,
     struct rows_classes_of_values *classes, int insert, double scale,
     struct ogrjoin_layer *layer, struct oj_error *err);
 
-/** The end of the first of the things that the setting exclude lists: the comma
- *  behind it, or the end of the list. Columns of field= have commas between
- *  them, up to self or same_geometry. */
+/** End of the first item of the setting exclude: the comma after it, or the end
+ * of the list. The columns of field= are separated by commas, too, up to self
+ * or same_geometry. */
 const char *rows_exclusion_end(const char *list);
 
 #endif

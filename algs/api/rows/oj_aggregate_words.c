@@ -12,7 +12,7 @@
 struct aggregate_scanner
 {
     const char *dash, *words, *at;
-    char *to; /* where the next word is put down */
+    char *to; /* position in text where the next word is stored */
 };
 
 static void skip_spaces(struct aggregate_scanner *s)
@@ -34,7 +34,8 @@ static oj_status read_quoted(struct aggregate_scanner *s, const char **out,
     return OJ_OK;
 }
 
-/* Up to one of the letters in ends, less spaces on both sides; or quoted. */
+/* Reads a word, quoted or up to one of the letters in ends, without spaces
+ * around it. */
 static oj_status read_word(struct aggregate_scanner *s, const char *ends,
                            const char **out, struct oj_error *err)
 {
@@ -52,7 +53,7 @@ static oj_status read_word(struct aggregate_scanner *s, const char *ends,
     return OJ_OK;
 }
 
-/* After "(": the field, for concat a separator, and ")". */
+/* After "(": reads the field, for concat a separator, and ")". */
 static oj_status read_arguments(struct aggregate_scanner *s,
                                 const char *function, struct oj_aggregate *what,
                                 const char **field, struct oj_error *err)
@@ -85,7 +86,7 @@ static oj_status read_arguments(struct aggregate_scanner *s,
     return OJ_OK;
 }
 
-/* "as NAME", or sum_fare and the like. */
+/* Reads "as NAME", or makes a name like sum_fare. */
 static oj_status read_column_name(struct aggregate_scanner *s,
                                   struct oj_aggregate_word *word,
                                   struct oj_error *err)
@@ -110,7 +111,8 @@ static oj_status read_column_name(struct aggregate_scanner *s,
     return OJ_OK;
 }
 
-/* "find" and the words of errors come with the dash. */
+/* Reads a function name. Error texts of oj_aggregate_find() begin with the
+ * dash. */
 static oj_status read_function(struct aggregate_scanner *s,
                                struct oj_aggregate_word *word,
                                struct oj_error *err)
@@ -141,7 +143,8 @@ static oj_status parse_aggregate(struct aggregate_scanner *s,
                        s->dash, name, name);
     if (what->kind == OJ_AGG_COUNT && word->field != NULL)
     {
-        if (strcmp(word->field, "*") == 0) /* SQL's word for all rows */
+        if (strcmp(word->field, "*") == 0) /* count(*): SQL's word for all
+                                              rows */
             word->field = NULL;
         else
             what->kind = OJ_AGG_COUNT_VALUES;
@@ -163,7 +166,7 @@ static oj_status parse_aggregate_list(struct oj_aggregate_words *words,
     for (const char *comma = text; (comma = strchr(comma, ',')) != NULL;
          comma++)
         n++;
-    /* all words, fields once more in usual names, and four ends */
+    /* room for all words, for fields again in default names, and four ends */
     size = 2 * (int64_t)strlen(text) +
            n * ((int64_t)sizeof OJ_AGGREGATE_NAMES + 4);
     OJ_NEW(words->text, size, err);
@@ -219,7 +222,7 @@ static oj_status choose_value_form(const struct oj_aggregate_words *words,
                kind == OJ_FIELD_NULL ||
                (takes == OJ_AGG_TAKES_WRITTEN && kind != OJ_FIELD_BYTES) ||
                (takes >= OJ_AGG_TAKES_ORDERED && (is_time || is_text));
-    if (takes == OJ_AGG_TAKES_WRITTEN) /* concat */
+    if (takes == OJ_AGG_TAKES_WRITTEN) /* for concat */
         *form = is_text ? OJ_FORM_TEXT : OJ_FORM_WRITTEN;
     else if (is_number)
         *form = OJ_FORM_NUMBER;
@@ -244,7 +247,7 @@ type_of_values(const struct oj_aggregate_field *field)
     return oj_field_kind_is_integer(field->kind) ? OJ_AGG_INTEGER : OJ_AGG_REAL;
 }
 
-/* The place of this field in this form, which is made when there is none. */
+/* Index of this field in this form; added if there is none yet. */
 static int find_or_add_field(struct oj_aggregate_words *words,
                              const struct oj_aggregate_field *wanted)
 {
@@ -260,7 +263,7 @@ static int find_or_add_field(struct oj_aggregate_words *words,
     return words->n_fields++;
 }
 
-/* The column of the results. field NULL: counts of pairs. */
+/* Sets type and kind of the result column. field NULL: counts of pairs. */
 static void define_result(const struct oj_aggregate_words *words, int i,
                           const struct oj_field_description *field)
 {

@@ -1,5 +1,5 @@
-/** The words of -agg: what they mean, which fields they may name, and which
- *  columns they make. No door reads them itself.
+/** Parses the text of -agg, and decides which fields it may name and which
+ *  columns it makes, for the command, the library and all other entries.
  *
  *   count, sum(fare) as total, max("odd, name"), concat(name, '; ')
  *
@@ -23,69 +23,69 @@
 extern "C" {
 #endif
 
-/** What the values of a field become before they are aggregated. */
+/** How the values of a field are converted before they are aggregated. */
 enum oj_aggregate_form
 {
     OJ_FORM_NUMBER = 0, /**< int64_t, or double for reals */
     OJ_FORM_TEXT,       /**< the bytes of the text */
-    OJ_FORM_TIME,       /**< bytes that memcmp() orders as the times are, and of
-                             which the value can be made again */
-    OJ_FORM_WRITTEN,    /**< of any kind: the text that it is written as */
-    OJ_FORM_PRESENCE    /**< of any kind: 1 where there is a value */
+    OJ_FORM_TIME,       /**< bytes that memcmp() orders like the times, and
+                             that can be converted back */
+    OJ_FORM_WRITTEN,    /**< any kind: the text that it is written as */
+    OJ_FORM_PRESENCE    /**< any kind: 1 if the value is not NULL */
 };
 
-/** A field that is aggregated, in one form: two forms of a field are two. */
+/** A field to aggregate in one form; a field in two forms has two entries. */
 struct oj_aggregate_field
 {
-    int column; /**< what oj_aggregate_words_bind() was given */
+    int column; /**< argument of oj_aggregate_words_bind() */
     enum oj_field_kind kind;
     enum oj_aggregate_form form;
 };
 
-/** An aggregate as it was written, and the column of its results. */
+/** A parsed aggregate, and its result column. */
 struct oj_aggregate_word
 {
     const struct oj_aggregate_function *function;
-    const char *field; /**< unquoted; NULL: pairs are counted */
-    const char *name;  /**< of the result column */
-    int is_named;      /**< 1: by "as NAME" */
+    const char *field; /**< unquoted; NULL: counts pairs */
+    const char *name;  /**< name of the result column */
+    int is_named;      /**< 1: named by "as NAME" */
 
     /* Set by oj_aggregate_words_bind(). */
-    enum oj_aggregate_type type; /**< of the results */
-    enum oj_field_kind kind;     /**< of the result column */
-    int gives_value; /**< 1: results are values of the field, so that the column
-                          has the field's exact type */
+    enum oj_aggregate_type type; /**< type of the results */
+    enum oj_field_kind kind;     /**< kind of the result column */
+    int gives_value; /**< 1: results are values of the field, so the column
+                          gets the field's exact type */
 };
 
-/** Owner; zeroed memory is a valid empty one. All arrays but fields and types
- *  have n entries. */
+/** The parsed aggregates. Owner; zeroed memory is a valid empty one. All arrays
+ * except fields and types have n elements. */
 struct oj_aggregate_words
 {
-    const char *dash; /**< as given */
+    const char *dash; /**< the dash of oj_aggregate_words_parse() */
     int n;
     struct oj_aggregate_word *word;
-    struct oj_aggregate *aggregates; /**< their column: in fields */
+    struct oj_aggregate *aggregates; /**< their column is an index in fields */
     struct oj_aggregate_field *fields;
-    enum oj_aggregate_type *types; /**< [n_fields] of the values of fields */
+    enum oj_aggregate_type *types; /**< [n_fields] types of the converted
+                                        values */
     int n_fields;
-    int has_weighted_sum; /**< 1: pairs need the share of the join feature that
-                               the row overlaps; that of a point is 1 */
+    int has_weighted_sum; /**< 1: pairs need the share of the join feature
+                               that the row overlaps, which is 1 for points */
     int needs_places; /**< 1: pairs need FID and place of the join feature */
-    char *text;       /**< all words and names */
+    char *text;       /**< memory of all words and names */
 };
 
-/** Reads text.  dash: "-" or "", what options begin with in the caller's
- *  messages; it outlives *out.  OJ_ERR_ARG: the text is no list of aggregates,
- *  with what to write instead. */
+/** Parses text.  dash: "-" or "", the prefix of option names in messages; it
+ * must outlive *out.  OJ_ERR_ARG with the expected syntax. */
 OJ_MUST_USE oj_status oj_aggregate_words_parse(const char *dash,
                                                const char *text,
                                                struct oj_aggregate_words *out,
                                                struct oj_error *err);
 
-/** Binds words->word[i] to its field, which is column of the caller's; field is
- *  not looked at where word[i].field is NULL. To be called once for each i, in
- *  ascending order. OJ_ERR_ARG: the function takes no such values, or two
- *  columns have one name (compared without case). */
+/** Binds words->word[i] to its field, the caller's column number `column`;
+ * field is ignored if word[i].field is NULL. Call once for each i, ascending.
+ * OJ_ERR_ARG: the function does not take such values, or two columns have
+ * equal names (compared without case). */
 OJ_MUST_USE oj_status oj_aggregate_words_bind(
     struct oj_aggregate_words *words, int i, int column,
     const struct oj_field_description *field, struct oj_error *err);

@@ -16,15 +16,15 @@ enum
     MOST_PARAMETERS = 24
 };
 
-/* What a CRS is defined by, as far as it decides whether two are one. Names
- * hold letters and digits alone, in lower case. */
+/* The defining parts of a CRS, for comparison. Names consist of letters and
+ * digits, in lower case. */
 struct crs_definition
 {
-    int is_complete;  /* 0: there is more than is held here */
-    int is_wkt1;      /* names of methods and parameters are those of WKT 1,
-                         which has no units of parameters, either */
-    int is_derived;   /* of another CRS, which has no projection */
-    double base_unit; /* is_wkt1: of angles of the base; else 0 */
+    int is_complete;  /* 0: the text has parts that are not stored here */
+    int is_wkt1;      /* 1: names of methods and parameters are those of WKT
+                         1, whose parameters have no units */
+    int is_derived;   /* 1: derived from another CRS, by no projection */
+    double base_unit; /* is_wkt1: unit of angles of the base CRS; else 0 */
     char datum[NAME_BYTES];
     double semi_major, inverse_flattening, prime_meridian;
     char method[NAME_BYTES];
@@ -34,21 +34,23 @@ struct crs_definition
         char name[NAME_BYTES];
         double value;
     } parameter[MOST_PARAMETERS];
-    char extension[512]; /* WKT 1, of GDAL: a PROJ string that decides */
+    char extension[512]; /* WKT 1 by GDAL: the PROJ string of an EXTENSION
+                            node */
 };
 
-/* A text that was read. */
+/* The result of reading a text. */
 struct crs_reading
 {
     struct oj_crs_text text;
-    /* The identity of the part that counts; "": none. */
+    /* Identity of the horizontal part; "": none. */
     char horizontal[sizeof((struct oj_crs_text *)0)->identity];
-    struct crs_definition definition; /* incomplete where a code is alone */
+    struct crs_definition definition; /* incomplete if the text is a code
+                                         alone */
 };
 
 /* ---- codes --------------------------------------------------------------- */
 
-/* Codes whose CRS is read without a database. */
+/* Codes whose CRS is known without a database. */
 static const struct
 {
     const char *identity;
@@ -65,7 +67,7 @@ static const struct
     {"EPSG:3857", OJ_CRS_KIND_PROJECTED, 0},
 };
 
-/* Its place among them, or -1. */
+/* Index of a code in known_codes, or -1. */
 static int find_known_code(const char *identity)
 {
     for (size_t i = 0; i < sizeof known_codes / sizeof *known_codes; i++)
@@ -76,7 +78,7 @@ static int find_known_code(const char *identity)
     return -1;
 }
 
-/* "EPSG:2263"; 0: there is no room. */
+/* Writes "EPSG:2263"; returns 0 if there is no room. */
 static int write_identity(const char *authority, int n_authority,
                           const char *code, int n_code, char *identity,
                           size_t size)
@@ -93,8 +95,8 @@ static int write_identity(const char *authority, int n_authority,
     return 1;
 }
 
-/* The authority and the code behind a prefix of an address, between which are
- * two separators and a version that may be empty; or as AUTHORITY:CODE. */
+/* Parses an authority and a code: after the prefix of a URN or URL, with two
+ * separators and an optional version between them; or as AUTHORITY:CODE. */
 static int parse_code(const char *text, int n, char *identity, size_t size)
 {
     static const char *const prefixes[] = {
@@ -123,18 +125,20 @@ static int parse_code(const char *text, int n, char *identity, size_t size)
     code++;
     if (has_version)
         code += strcspn(code, separator);
-    if (code < end && *code == separator[0]) /* EPSG::2263, too */
+    if (code < end && *code == separator[0]) /* also EPSG::2263 */
         code++;
     else if (has_version)
         return 0;
     n = (int)strspn(code, letters);
-    while (code + n < end && code[n] == '+' && n > 0) /* a compound CRS */
+    while (code + n < end && code[n] == '+' &&
+           n > 0) /* the + of a compound CRS */
         n += 1 + (int)strspn(code + n + 1, letters);
     return code + n == end &&
            write_identity(text, n_authority, code, n, identity, size);
 }
 
-/* What is known of a code alone. 1: all of it. */
+/* Sets the properties that a code implies without any text. Returns 1 if they
+ * are complete. */
 static int describe_code(const char *identity, struct crs_reading *out)
 {
     int known;
@@ -178,7 +182,8 @@ static int is_crs_of_wkt(const struct oj_crs_tree *tree, int32_t node)
                                            "|" COMPOUND_WORDS "|GEOCCS");
 }
 
-/* The horizontal CRS of a compound one, the source of a bound one; -1: none. */
+/* The horizontal CRS of a compound one, or the source of a bound one; -1:
+ * neither. */
 static int32_t find_part_of_compound(const struct oj_crs_tree *tree,
                                      int32_t node)
 {
@@ -221,7 +226,7 @@ static int is_compound(const struct oj_crs_tree *tree, int32_t node)
                          : oj_crs_tree_is(tree, node, COMPOUND_WORDS);
 }
 
-/* The CRS that counts, or -1. */
+/* The node of the horizontal CRS, or -1. */
 static int32_t find_horizontal_part(const struct oj_crs_tree *tree)
 {
     int32_t node = 0;
@@ -230,7 +235,7 @@ static int32_t find_horizontal_part(const struct oj_crs_tree *tree)
     return node;
 }
 
-/* What a geodetic CRS is by its axes; the word may be missing. */
+/* The kind of a geodetic CRS by its axes, whose type may be missing. */
 static enum oj_crs_kind kind_of_axes(const struct oj_crs_tree *tree,
                                      int32_t node)
 {
@@ -279,13 +284,13 @@ static enum oj_crs_kind kind_of_wkt(const struct oj_crs_tree *tree,
     return OJ_CRS_KIND_LOCAL;
 }
 
-/* The identity that a node states, "" without one. The catalogues of IAU are
- * one authority each, IAU_2015 and so on. */
+/* Reads the identity that a node states; "" if none. Each version of IAU's
+ * catalogue is an authority of its own: IAU_2015 and so on. */
 static void read_identity(const struct oj_crs_tree *tree, int32_t node,
                           char *identity, size_t size)
 {
     char authority[64], code[64];
-    int32_t id, place[3]; /* of authority, code, version */
+    int32_t id, place[3]; /* nodes of authority, code and version */
     id = oj_crs_tree_find(tree, node, tree->is_json ? "id" : "ID|AUTHORITY");
     if (id < 0 && tree->is_json)
         id = oj_crs_tree_child(tree, oj_crs_tree_find(tree, node, "ids"), 0);
@@ -318,8 +323,8 @@ static void read_name(const struct oj_crs_tree *tree, int32_t node, char *name,
 
 /* ---- units --------------------------------------------------------------- */
 
-/* WKT has 15 digits or fewer of factors that are exact. PROJ reads those of
- * WKT, but not those of PROJJSON, as exact: so does this, to the last bit. */
+/* WKT writes exact factors with 15 digits or fewer. PROJ takes those of WKT as
+ * exact, but not those of PROJJSON; so does this, to the last bit. */
 static double exact_factor(double factor)
 {
     static const double exact[] = {1.0, 0.3048, 12.0 / 39.37,
@@ -332,7 +337,7 @@ static double exact_factor(double factor)
     return factor;
 }
 
-/* ESRI's names of units as EPSG has them. */
+/* Maps ESRI's names of units to EPSG's. */
 static const char *usual_unit_name(const char *name)
 {
     static const char *const names[][2] = {{"Meter", "metre"},
@@ -349,8 +354,8 @@ static const char *usual_unit_name(const char *name)
     return name;
 }
 
-/* The factor of a unit, and whether it is an angle's: 1 yes, 0 no, -1 not
- * stated; its name unless NULL. NaN: there is no such. */
+/* Reads the factor of a unit, and whether it is a unit of angles: 1 yes, 0 no,
+ * -1 not stated; also its name unless NULL. NaN: there is no unit. */
 static double read_unit(const struct oj_crs_tree *tree, int32_t node,
                         int *is_angle, char *name, size_t size)
 {
@@ -392,7 +397,8 @@ static double read_unit(const struct oj_crs_tree *tree, int32_t node,
     return tree->is_json ? factor : exact_factor(factor);
 }
 
-/* The unit of the first axis that states one, else that of all axes; or -1. */
+/* The unit of the first axis that states one, else the unit of all axes; or -1.
+ */
 static int32_t find_axis_unit(const struct oj_crs_tree *tree, int32_t node)
 {
     int32_t axis, unit;
@@ -409,8 +415,8 @@ static int32_t find_axis_unit(const struct oj_crs_tree *tree, int32_t node)
     return unit >= 0 ? unit : oj_crs_tree_find(tree, node, UNIT_WORDS);
 }
 
-/* The unit of the axes in radians where the kind is geographic, else in metres;
- * NaN where it is not stated, or of another kind. */
+/* Sets the unit of the axes: radians if the kind is geographic, else metres;
+ * NaN if it is not stated or of another kind. */
 static void read_axis_unit(const struct oj_crs_tree *tree, int32_t node,
                            struct oj_crs_text *out)
 {
@@ -426,8 +432,8 @@ static void read_axis_unit(const struct oj_crs_tree *tree, int32_t node,
 
 /* ---- definitions --------------------------------------------------------- */
 
-/* Letters and digits, in lower case, "+" (CH1903+ is not CH1903), and what is
- * not ASCII as it is. */
+/* Keeps letters, digits, "+" (CH1903+ differs from CH1903) and non-ASCII
+ * characters; letters in lower case. */
 static void normalize_name(const char *name, char *out, size_t size)
 {
     size_t n = 0;
@@ -440,7 +446,8 @@ static void normalize_name(const char *name, char *out, size_t size)
     out[n] = '\0';
 }
 
-/* WGS_1984 and D_WGS_1984 are WKT 1's and ESRI's, an ensemble EPSG's. */
+/* Unifies names of WGS 84: WGS_1984 of WKT 1, D_WGS_1984 of ESRI, the ensemble
+ * of EPSG. */
 static void normalize_datum(const char *name, char *out, size_t size)
 {
     static const char *const wgs84[] = {"wgs84", "wgs1984",
@@ -460,8 +467,8 @@ static void normalize_datum(const char *name, char *out, size_t size)
     }
 }
 
-/* A number that may be {"value": ..., "unit": ...} in JSON; times its unit,
- * or usual where it has none. */
+/* Reads a number, in JSON perhaps as {"value": ..., "unit": ...}, times its
+ * unit, or times `usual` if it has none. */
 static double read_measure(const struct oj_crs_tree *tree, int32_t node,
                            double usual)
 {
@@ -502,7 +509,8 @@ static void define_by_json_base(const struct oj_crs_tree *tree, int32_t base,
                            oj_units[OJ_UNIT_DEG].size);
 }
 
-/* Number i of a node of WKT, times the unit that follows it, or usual. */
+/* Reads number i of a WKT node, times the unit that follows it, or times
+ * `usual`. */
 static double read_wkt_measure(const struct oj_crs_tree *tree, int32_t node,
                                int i, double usual)
 {
@@ -536,8 +544,8 @@ static void define_by_wkt_base(const struct oj_crs_tree *tree, int32_t base,
                                    &is_angle, NULL, 0);
 }
 
-/* Methods of WKT 1, as GDAL writes it, that have one name elsewhere. Two polar
- * stereographic methods share a name there: it is not among them. */
+/* Methods of WKT 1 as GDAL writes it, with their other name. The two polar
+ * stereographic methods share a name in WKT 1, so they are not listed. */
 static const char *const methods_of_wkt1[][2] = {
     {"transversemercator", "transversemercator"},
     {"lambertconformalconic1sp", "lambertconicconformal1sp"},
@@ -555,7 +563,8 @@ enum parameter_unit
     PARAMETER_SCALE
 };
 
-/* Names of parameters in WKT 1, and in EPSG for one and for two parallels. */
+/* Names of parameters in WKT 1, and in EPSG for one and for two standard
+ * parallels. */
 static const struct
 {
     const char *name[3];
@@ -580,7 +589,8 @@ static const struct
     {{"falsenorthing", "falsenorthing", "northingatfalseorigin"},
      PARAMETER_LENGTH}};
 
-/* The place of a name among those of EPSG (1 and 2) or of WKT 1 (0), or -1. */
+/* Index of a parameter by its name in EPSG (1 and 2) or in WKT 1 (0); -1: none.
+ */
 static int find_usual_parameter(const char *name, int is_wkt1)
 {
     for (size_t i = 0; i < sizeof usual_parameters / sizeof *usual_parameters;
@@ -595,7 +605,7 @@ static int find_usual_parameter(const char *name, int is_wkt1)
     return -1;
 }
 
-/* The method by its one name; 0: only WKT 1 has it. */
+/* Replaces a WKT 1 method name by the other one; returns 0 if there is none. */
 static int rename_method_of_wkt1(char *method, size_t size)
 {
     for (size_t i = 0; i < sizeof methods_of_wkt1 / sizeof *methods_of_wkt1;
@@ -610,7 +620,8 @@ static int rename_method_of_wkt1(char *method, size_t size)
     return 0;
 }
 
-/* Keeps parameters sorted by name, of several usual ones the first of EPSG. */
+/* Adds a parameter, sorted by name; of several names the first of EPSG is used.
+ */
 static void add_parameter(struct crs_definition *out, const char *name,
                           double value)
 {
@@ -653,8 +664,8 @@ static void define_by_json_conversion(const struct oj_crs_tree *tree,
     }
 }
 
-/* The unit of a parameter of WKT 1, which is that of the axes or of the base;
- * 0: only WKT 1 has this one. */
+/* The unit of a WKT 1 parameter: that of the axes or of the base CRS; 0: the
+ * parameter exists in WKT 1 only. */
 static double unit_of_wkt1_parameter(const struct crs_definition *definition,
                                      const char *name, double axis_unit)
 {
@@ -670,7 +681,7 @@ static double unit_of_wkt1_parameter(const struct crs_definition *definition,
                                                               : 1.0;
 }
 
-/* WKT 1 has projection and parameters beside the axes. */
+/* In WKT 1, projection and parameters are siblings of the axes. */
 static void define_by_wkt_conversion(const struct oj_crs_tree *tree,
                                      int32_t node, double axis_unit,
                                      struct crs_definition *out)
@@ -703,15 +714,14 @@ static void define_by_wkt_conversion(const struct oj_crs_tree *tree,
         }
         add_parameter(out, name, read_wkt_measure(tree, at, 1, unit));
     }
-    if (is_usual) /* all of it is as elsewhere */
+    if (is_usual) /* everything has a name outside of WKT 1 */
     {
         out->is_wkt1 = 0;
         out->base_unit = 0.0;
     }
 }
 
-/* The CRS that node is made of by a projection or another conversion, or node
- * itself. */
+/* The base CRS of a projected or derived CRS; otherwise node itself. */
 static int32_t find_base(const struct oj_crs_tree *tree, int32_t node)
 {
     int32_t base = tree->is_json
@@ -736,7 +746,7 @@ static void define_crs(const struct oj_crs_tree *tree, int32_t node,
     out->is_wkt1 =
         !tree->is_json && oj_crs_tree_is(tree, node, "PROJCS|GEOGCS");
     if (find_base(tree, base) != base)
-        out->is_complete = 0; /* derived of what is derived */
+        out->is_complete = 0; /* derived from a derived CRS */
     extension = oj_crs_tree_find(tree, node, "EXTENSION");
     oj_crs_tree_copy(tree, oj_crs_tree_child(tree, extension, 1),
                      out->extension, sizeof out->extension);
@@ -819,8 +829,8 @@ static oj_status read_text(const char *text, const char *whose,
                            const struct oj_crs_callbacks *callbacks,
                            struct crs_reading *out, struct oj_error *err);
 
-/* The content of a text of the tree, owned by the caller; escapes are longer
- * than what they stand for. */
+/* Copies the content of a text node, for the caller to free; escapes are never
+ * shorter than their characters. */
 static oj_status copy_content(const struct oj_crs_tree *tree, int32_t node,
                               char **out, struct oj_error *err)
 {
@@ -832,7 +842,7 @@ static oj_status copy_content(const struct oj_crs_tree *tree, int32_t node,
     return OJ_OK;
 }
 
-/* A JSON string is what it holds. */
+/* Reads the content of a JSON string as a CRS text. */
 static oj_status read_json_string(const struct oj_crs_tree *tree,
                                   const char *whose,
                                   const struct oj_crs_callbacks *callbacks,
@@ -865,7 +875,8 @@ static oj_status read_tree(const char *text, const char *whose,
     return status;
 }
 
-/* The text that the caller has for words; NULL: none. Owned. */
+/* Gets a text for words from the caller's callback; NULL: none. The caller
+ * frees *text. */
 static oj_status expand_words(const char *words,
                               const struct oj_crs_callbacks *callbacks,
                               char **text, struct oj_error *err)
@@ -897,7 +908,8 @@ static oj_status expand_words(const char *words,
     }
 }
 
-/* Words that the caller may expand, once. identity: of a code, or "". */
+/* Reads words after expanding them by the callback, once. identity: of a code,
+ * or "". */
 static oj_status read_expanded(const char *words, const char *identity,
                                const char *whose,
                                const struct oj_crs_callbacks *callbacks,
@@ -922,7 +934,8 @@ static oj_status read_expanded(const char *words, const char *identity,
     return OJ_OK;
 }
 
-/* Neither JSON nor WKT: a code, or what the caller has a text for. */
+/* Reads a text that is neither JSON nor WKT: a code, or a name that the
+ * callback can expand. */
 static oj_status read_words(const char *text, int n, const char *whose,
                             const struct oj_crs_callbacks *callbacks,
                             struct crs_reading *out, struct oj_error *err)
@@ -946,7 +959,7 @@ static oj_status read_words(const char *text, int n, const char *whose,
     return OJ_OK;
 }
 
-/* KEYWORD[ or KEYWORD(" begins WKT; "NAD83(2011)" is a name. */
+/* WKT begins with KEYWORD[ or KEYWORD("; "NAD83(2011)" is a name. */
 static int begins_like_wkt(const char *text)
 {
     const char *at = text;
@@ -1027,7 +1040,7 @@ static int are_parameters_equal(const struct crs_definition *a,
     return are_close(a->base_unit, b->base_unit);
 }
 
-/* Without a projection WKT 1 has the names of the others. */
+/* Without a projection, WKT 1 uses no names of its own. */
 static enum oj_crs_equality compare_definitions(const struct crs_reading *x,
                                                 const struct crs_reading *y)
 {
@@ -1051,7 +1064,7 @@ static enum oj_crs_equality compare_definitions(const struct crs_reading *x,
     return are_parameters_equal(a, b) ? OJ_CRS_EQUAL : OJ_CRS_DIFFERENT;
 }
 
-/* By what was read alone. */
+/* Compares without callbacks. */
 static enum oj_crs_equality compare_readings(const struct crs_reading *x,
                                              const struct crs_reading *y)
 {
@@ -1095,8 +1108,8 @@ static oj_status compare_texts(const char *a, const char *b,
     return OJ_OK;
 }
 
-/* What a JSON string holds, owned by the caller in *owned; *text is then that,
- * and "" for NULL. */
+/* If *text is a JSON string, replaces it by its content, which *owned holds for
+ * the caller to free; NULL becomes "". */
 static oj_status unquote(const char **text, char **owned, struct oj_error *err)
 {
     struct oj_crs_tree tree;
@@ -1130,7 +1143,7 @@ oj_status oj_crs_text_compare(const char *a, const char *b,
 
 /* ---- GeoArrow ------------------------------------------------------------ */
 
-/* As it is written, or the content of a string. */
+/* Copies a JSON value as written; for a string, its content. */
 static oj_status copy_json_value(const struct oj_crs_tree *tree, int32_t node,
                                  char **out, struct oj_error *err)
 {

@@ -1,4 +1,5 @@
-/** A coordinate reference system given as text, as far as a join depends on it.
+/** Reads the properties of a coordinate reference system (CRS) that a join
+ *  needs from its text.
  *
  *   PROJJSON     {"type": "ProjectedCRS", ..., "id": {"authority": ...}}
  *   WKT2         PROJCRS["...", ..., ID["EPSG", 2263]]       2015 and 2019
@@ -31,40 +32,45 @@ extern "C" {
 
 enum oj_crs_kind
 {
-    OJ_CRS_KIND_NONE = 0, /**< there is no CRS: NULL, "" or null */
-    OJ_CRS_KIND_UNKNOWN,  /**< a code alone, or a text that does not state it */
+    OJ_CRS_KIND_NONE = 0,   /**< no CRS: NULL, "" or null */
+    OJ_CRS_KIND_UNKNOWN,    /**< a code alone, or a text that does not state
+                                 the kind */
     OJ_CRS_KIND_GEOGRAPHIC, /**< longitude and latitude */
     OJ_CRS_KIND_PROJECTED,
-    OJ_CRS_KIND_GEOCENTRIC, /**< X, Y, Z: no plane */
-    OJ_CRS_KIND_LOCAL       /**< engineering: a plane of unknown place */
+    OJ_CRS_KIND_GEOCENTRIC, /**< X, Y, Z; has no plane */
+    OJ_CRS_KIND_LOCAL       /**< engineering: a plane without a known
+                                 location */
 };
 
-/** What a text states. A plain value. */
+/** Properties that a text states. A plain value. */
 struct oj_crs_text
 {
     enum oj_crs_kind kind;
-    int is_wgs84; /**< WGS 84 in degrees from Greenwich, of any realization
-                       that does not name itself, with heights or not */
-    double unit;  /**< of the horizontal axes: metres, or radians where
-                       kind is geographic; NaN: not stated */
-    char unit_name[64]; /**< "US survey foot", "degree"; "": not stated */
-    char identity[128]; /**< "EPSG:2263", authority in upper case; "": none */
-    char name[256]; /**< for messages: the identity, else the CRS's name, else
-                         "unnamed"; "none" where there is no CRS */
+    int is_wgs84;       /**< 1: WGS 84 in degrees from Greenwich, of any
+                             realization that has no name of its own, with or
+                             without heights */
+    double unit;        /**< unit of the horizontal axes: metres, or radians if
+                             kind is geographic; NaN: not stated */
+    char unit_name[64]; /**< for example "US survey foot", "degree"; "": not
+                             stated */
+    char identity[128]; /**< for example "EPSG:2263", the authority in upper
+                             case; "": none */
+    char name[256];     /**< name for messages: the identity, else the CRS's
+                             name, else "unnamed"; "none" if there is no CRS */
 };
 
-/** Functions that add to what texts state. Zeroed: none. Called on the thread
- *  of the function that is given it. */
+/** Callbacks for what texts do not state. Zeroed: none. Called on the thread
+ * that calls the function to which they are passed. */
 struct oj_crs_callbacks
 {
-    /** Writes PROJJSON or WKT of crs, a code, into text [size], with an end,
-     * and returns its length without the end; of a longer text as much as has
-     * room (like snprintf(); it is called again with room).  0 or less: not
-     * known. NULL: no code is. */
+    /** Writes the PROJJSON or WKT of the code crs into text [size],
+     * zero-terminated, and returns its length without the zero, like
+     * snprintf(); if that is size or more, it is called again with more room.
+     * 0 or less: unknown. NULL: all codes are unknown. */
     int (*expand)(void *user, const char *crs, char *text, size_t size);
 
-    /** 1: a and b, texts, are one CRS but for the order of axes; 0: they are
-     *  not; below 0: not known. NULL: not known. */
+    /** Returns 1 if the texts a and b are one CRS except for the order of axes,
+     * 0 if not, below 0 if unknown. NULL: unknown. */
     int (*compare)(void *user, const char *a, const char *b);
 
     void *user;
@@ -77,31 +83,31 @@ enum oj_crs_equality
     OJ_CRS_NOT_KNOWN
 };
 
-/** Reads text, a zero-terminated string or NULL: no CRS.  A JSON string, as
- *  "\"EPSG:4326\"", counts as its content.  whose: of errors, as "left_crs" or
- *  "the CRS of the left side".  callbacks may be NULL.  OJ_ERR_DATA: broken or
- *  none of these.  Any text is safe; nesting is bounded.  Linear in the text.
- */
+/** Reads text, a zero-terminated string, or NULL for no CRS.  A JSON string
+ * such as "\"EPSG:4326\"" is read as its content.  whose: the origin of the
+ * text for errors, as "left_crs" or "the CRS of the left side".  callbacks may
+ * be NULL.  OJ_ERR_DATA: invalid, or none of these forms.  Any text is safe;
+ * nesting is limited.  Linear in the text. */
 OJ_MUST_USE oj_status oj_crs_text_read(const char *text, const char *whose,
                                        const struct oj_crs_callbacks *callbacks,
                                        struct oj_crs_text *out,
                                        struct oj_error *err);
 
-/** Whether two texts that oj_crs_text_read() has read are one CRS but for the
- *  order of axes and heights: WGS 84 in all its spellings is one; else equal
- *  text or identity; then callbacks->compare; then the datum, the ellipsoid,
- *  the prime meridian, the units, the method and its parameters, where both
- *  texts state them (names of CRS, identities, remarks and areas of use aside).
- *  Some methods of WKT 1, and ESRI's names, have no equals elsewhere that are
- *  known here: OJ_CRS_NOT_KNOWN.  callbacks may be NULL. */
+/** Compares two texts that oj_crs_text_read() accepts: are they one CRS, except
+ * for the order of axes and heights? They are if both are WGS 84 in any
+ * spelling, or have equal text or identity. Otherwise callbacks->compare
+ * decides; then datum, ellipsoid, prime meridian, units, method and its
+ * parameters, if both texts state them (names of CRS, identities, remarks and
+ * areas of use are ignored). Some methods of WKT 1 and names of ESRI have no
+ * known equivalent: OJ_CRS_NOT_KNOWN.  callbacks may be NULL. */
 OJ_MUST_USE oj_status oj_crs_text_compare(
     const char *a, const char *b, const struct oj_crs_callbacks *callbacks,
     enum oj_crs_equality *out, struct oj_error *err);
 
-/** The CRS that metadata of a GeoArrow column (ARROW:extension:metadata, a JSON
- *  object; NULL or "": none) has as "crs", as a text for oj_crs_text_read();
- *  NULL: none.  *crs is the caller's, freed by oj_free(). OJ_ERR_DATA: the
- *  metadata are no JSON. */
+/** Extracts "crs" from the metadata of a GeoArrow column
+ * (ARROW:extension:metadata, a JSON object; NULL or "": none), as a text for
+ * oj_crs_text_read(); NULL: none.  The caller frees *crs with oj_free().
+ * OJ_ERR_DATA: the metadata are not JSON. */
 OJ_MUST_USE oj_status oj_crs_text_of_metadata(const char *metadata, char **crs,
                                               struct oj_error *err);
 

@@ -34,7 +34,8 @@ static oj_status add_node(struct crs_tree_reader *r, enum oj_crs_node_kind kind,
     return OJ_OK;
 }
 
-/* After a node of the children of parent, or first of them. */
+/* Links a node after *last, the last child of parent so far, or as its first
+ * child. */
 static void link_node(struct oj_crs_tree *tree, int32_t parent, int32_t *last,
                       int32_t node)
 {
@@ -50,15 +51,15 @@ static void skip_white_space(struct crs_tree_reader *r)
     r->at += strspn(r->at, " \t\r\n");
 }
 
-/* The text of node ends at the place that is reached. */
+/* Ends the text of node at the present position. */
 static void end_node(struct crs_tree_reader *r, int32_t node)
 {
     struct oj_crs_node *n = &r->tree->node[node];
     n->n_text = (int32_t)(r->at - n->text);
 }
 
-/* A number that ends at one of the letters in ends, white space or the end of
- * the text; others, and hexadecimal ones and infinity, are none. */
+/* Reads a number that is followed by a letter in ends, white space or the end
+ * of the text. Hexadecimal numbers and infinity are no numbers. */
 static int read_number(struct crs_tree_reader *r, const char *ends,
                        double *number)
 {
@@ -74,9 +75,21 @@ static int read_number(struct crs_tree_reader *r, const char *ends,
     return 1;
 }
 
+/* A node for the value that comes, a word until it is known to be more. */
+static oj_status begin_value(struct crs_tree_reader *r, int depth,
+                             int32_t *node, struct oj_error *err)
+{
+    skip_white_space(r);
+    if (depth > OJ_CRS_TREE_DEPTH)
+        return fail_broken(r, "too many levels of brackets", err);
+    OJ_TRY(add_node(r, OJ_CRS_NODE_WORD, node, err));
+    r->tree->node[*node].text = r->at;
+    return OJ_OK;
+}
+
 /* ---- JSON ---------------------------------------------------------------- */
 
-/* Past a string; its content is text [n]. */
+/* Skips a string; its content is text [n]. */
 static oj_status skip_json_string(struct crs_tree_reader *r, const char **text,
                                   int32_t *n, struct oj_error *err)
 {
@@ -102,7 +115,7 @@ static oj_status skip_json_string(struct crs_tree_reader *r, const char **text,
 static oj_status read_json_value(struct crs_tree_reader *r, int depth,
                                  int32_t *added, struct oj_error *err);
 
-/* "key":, which is that of node. */
+/* Reads "key": of a member. */
 static oj_status read_json_key(struct crs_tree_reader *r, const char **key,
                                int32_t *n_key, struct oj_error *err)
 {
@@ -116,7 +129,7 @@ static oj_status read_json_key(struct crs_tree_reader *r, const char **key,
     return OJ_OK;
 }
 
-/* An object or an array. */
+/* Reads an object or an array. */
 static oj_status read_json_children(struct crs_tree_reader *r, int depth,
                                     int32_t parent, struct oj_error *err)
 {
@@ -173,12 +186,8 @@ static oj_status read_json_value(struct crs_tree_reader *r, int depth,
     int32_t node;
     const char *text, *from;
     double number = (double)NAN;
-    skip_white_space(r);
-    if (depth > OJ_CRS_TREE_DEPTH)
-        return fail_broken(r, "too many levels of brackets", err);
-    OJ_TRY(add_node(r, OJ_CRS_NODE_WORD, &node, err));
+    OJ_TRY(begin_value(r, depth, &node, err));
     from = r->at;
-    r->tree->node[node].text = from;
     *added = node;
     if (*from == '"')
     {
@@ -227,7 +236,7 @@ static oj_status read_wkt_string(struct crs_tree_reader *r, int32_t node,
 static oj_status read_wkt_value(struct crs_tree_reader *r, int depth,
                                 int32_t *added, struct oj_error *err);
 
-/* KEYWORD[...] or KEYWORD(...), from the bracket on. */
+/* Reads the arguments of KEYWORD[...] or KEYWORD(...), from the bracket on. */
 static oj_status read_wkt_arguments(struct crs_tree_reader *r, int depth,
                                     int32_t parent, struct oj_error *err)
 {
@@ -253,12 +262,8 @@ static oj_status read_wkt_value(struct crs_tree_reader *r, int depth,
     int32_t node;
     const char *from;
     double number = (double)NAN;
-    skip_white_space(r);
-    if (depth > OJ_CRS_TREE_DEPTH)
-        return fail_broken(r, "too many levels of brackets", err);
-    OJ_TRY(add_node(r, OJ_CRS_NODE_WORD, &node, err));
+    OJ_TRY(begin_value(r, depth, &node, err));
     from = r->at;
-    r->tree->node[node].text = from;
     *added = node;
     if (*from == '"')
         return read_wkt_string(r, node, err);
@@ -393,7 +398,7 @@ static uint32_t read_hex4(const char *digits)
     return code;
 }
 
-/* After a backslash; *at is then behind the escape. */
+/* Reads the escape after a backslash; *at is moved behind it. */
 static uint32_t read_json_escape(const char **at, const char *end)
 {
     uint32_t code, low;
@@ -421,7 +426,7 @@ static uint32_t read_json_escape(const char **at, const char *end)
     return 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
 }
 
-/* The next code point of a text, '?' where it is no UTF-8. */
+/* The next code point of a text; '?' if it is not UTF-8. */
 static uint32_t next_code_point(const struct oj_crs_tree *tree, const char **at,
                                 const char *end)
 {
@@ -432,7 +437,7 @@ static uint32_t next_code_point(const struct oj_crs_tree *tree, const char **at,
         ++*at;
         return read_json_escape(at, end);
     }
-    if (**at == '"') /* doubled in WKT, not there in JSON */
+    if (**at == '"') /* a doubled quote of WKT; cannot occur in JSON */
         ++*at;
     n = *at < end ? oj_utf8_decode((const unsigned char *)*at, end - *at, &code)
                   : 0;
@@ -440,7 +445,8 @@ static uint32_t next_code_point(const struct oj_crs_tree *tree, const char **at,
     return code;
 }
 
-/* Bytes that were put down at out, at most 4. */
+/* Encodes a code point; returns the number of bytes written to out, at most 4.
+ */
 static size_t encode_utf8(uint32_t code, char *out)
 {
     size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;

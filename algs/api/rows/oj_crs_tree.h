@@ -20,29 +20,30 @@
 
 enum oj_crs_node_kind
 {
-    OJ_CRS_NODE_TEXT, /**< in quotes */
+    OJ_CRS_NODE_TEXT, /**< a text in quotes */
     OJ_CRS_NODE_NUMBER,
-    OJ_CRS_NODE_WORD, /**< JSON's true, false and null; WKT's east and the
-                           like, and dates */
+    OJ_CRS_NODE_WORD, /**< JSON: true, false, null; WKT: east and similar
+                           words, dates */
     OJ_CRS_NODE_LIST, /**< a JSON array */
-    OJ_CRS_NODE_GROUP /**< a JSON object; a keyword of WKT with arguments */
+    OJ_CRS_NODE_GROUP /**< JSON object; WKT keyword with arguments */
 };
 
 struct oj_crs_node
 {
     enum oj_crs_node_kind kind;
-    const char *name; /**< [n_name] the key of a member of an object, as
-                           written; the keyword of a group of WKT */
-    const char *text; /**< [n_text] as written, without quotes; of a group or a
-                           list all of it, brackets included */
+    const char *name; /**< [n_name] JSON: the key of a member, as written;
+                           WKT: the keyword of a group */
+    const char *text; /**< [n_text] as written, without quotes; for a group
+                           or list the whole text with brackets */
     int32_t n_name, n_text;
     double number;
-    int32_t first, next; /**< the first child, the next sibling; -1: none */
+    int32_t first, next; /**< index of the first child, of the next sibling;
+                              -1: none */
 };
 
-/** Owner of node; borrows the text. Zeroed memory is a valid empty one. Node 0
- *  is the root; several groups of WKT with commas between them, as ESRI writes
- *  compound CRS, are siblings of it. */
+/** The nodes of a text. Owns node; borrows the text. Zeroed memory is a valid
+ * empty one. Node 0 is the root; if a WKT has several groups with commas
+ * between them, as ESRI writes compound CRS, they are its siblings. */
 struct oj_crs_tree
 {
     int is_json;
@@ -52,32 +53,33 @@ struct oj_crs_tree
 
 enum
 {
-    OJ_CRS_TREE_DEPTH = 64,     /**< of groups in groups; deeper is an error */
-    OJ_CRS_TREE_BYTES = 1 << 22 /**< longer is an error */
+    OJ_CRS_TREE_DEPTH = 64,     /**< maximum nesting of groups; deeper is an
+                                     error */
+    OJ_CRS_TREE_BYTES = 1 << 22 /**< maximum length; longer is an error */
 };
 
-/** Reads all of text, JSON where it begins with {, [ or a quote, else WKT.
- *  whose: whose text it is, for errors. OJ_ERR_DATA: broken. Linear. */
+/** Reads a whole text: JSON if it begins with {, [ or a quote, else WKT. whose:
+ * origin of the text, for errors. OJ_ERR_DATA: invalid. Linear. */
 OJ_MUST_USE oj_status oj_crs_tree_read(const char *text, const char *whose,
                                        struct oj_crs_tree *out,
                                        struct oj_error *err);
 
-/** The first child of node (-1: none has any) that is called name, or -1.
- *  Keywords of WKT are compared without case; name may be several, as
- *  "DATUM|GEODETICDATUM". */
+/** The first child of node with this name, or -1 (also for node -1). WKT
+ * keywords are compared without case; name may list several,
+ * "DATUM|GEODETICDATUM". */
 int32_t oj_crs_tree_find(const struct oj_crs_tree *tree, int32_t node,
                          const char *name);
 
-/** 1 when node is called one of the names. */
+/** 1 if the name of node is one of names. */
 int oj_crs_tree_is(const struct oj_crs_tree *tree, int32_t node,
                    const char *names);
 
 /** Child i of node, whatever its name, or -1. */
 int32_t oj_crs_tree_child(const struct oj_crs_tree *tree, int32_t node, int i);
 
-/** Copies a text, a number or a word as it is written, without escapes, to out
- *  [size], size > 0; cut before the code point that has no room, and control
- *  characters become blanks. "" for others and for -1. */
+/** Copies a text, number or word to out [size], size > 0, with escapes
+ * resolved; cut before a code point for which there is no room; control
+ * characters become blanks. "" for other nodes and for -1. */
 void oj_crs_tree_copy(const struct oj_crs_tree *tree, int32_t node, char *out,
                       size_t size);
 

@@ -22,7 +22,7 @@ static int is_command(const struct oj_distance_frame *frame)
     return frame->dash[0] != '\0';
 }
 
-/* Between an option and its value. */
+/* Separates an option from its value in messages. */
 static const char *value_sign(const struct oj_distance_frame *frame)
 {
     return is_command(frame) ? " " : "=";
@@ -64,7 +64,7 @@ static oj_status fail_unknown_crs(const struct oj_distance_frame *frame,
 
 /* ---- the rule ------------------------------------------------------------ */
 
-/* What a plain number means, and degrees do not, is a length in metres. */
+/* On the sphere: a plain number is in metres, and degrees are refused. */
 static oj_status scale_on_sphere(const struct oj_distance_frame *frame,
                                  const char *option, const char *written,
                                  enum oj_unit unit, double *scale,
@@ -117,7 +117,7 @@ fail_plain_number_in_degrees(const struct oj_distance_frame *frame,
         use_projected(frame), frame->dash, sign);
 }
 
-/* Where a plain number is refused, so is nearest without a maximum. */
+/* If plain numbers are refused, so is nearest without a maximum. */
 static oj_status check_nearest_is_defined(const struct oj_distance_frame *frame,
                                           struct oj_error *err)
 {
@@ -148,12 +148,13 @@ static oj_status fail_unit_without_crs(const struct oj_distance_frame *frame,
                    is_command(frame) ? "-s_srs" : "left_crs");
 }
 
-/* What a unit, which fits the kind of the CRS, is multiplied by. */
+/* Factor of a unit that fits the kind of the CRS. */
 static double scale_of_unit(const struct oj_distance_frame *frame,
                             enum oj_unit unit)
 {
     double scale = oj_units[unit].size / frame->unit;
-    /* 100us-ft in a CRS of US feet must stay 100 exactly. */
+    /* Rounding must not matter: 100us-ft stays exactly 100 in a CRS of US feet.
+     */
     return fabs(scale - 1.0) < 1e-12 ? 1.0 : scale;
 }
 

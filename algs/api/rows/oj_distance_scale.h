@@ -1,5 +1,6 @@
-/** What a distance in a unit is in the unit of the join, and when degrees or
- *  units are refused: the one rule of every door.
+/** Converts distances with units to the unit of the join, and decides when
+ *  degrees or units are refused, for the command, the library and all other
+ *  entries.
  *
  *   CRS of the join   plain number     m, km, ft, us-ft, mi   deg
  *   none              as it is         refused                refused
@@ -25,51 +26,54 @@
 extern "C" {
 #endif
 
-/** In what distances are measured. Borrows. */
+/** How distances are measured. Borrows its texts. */
 struct oj_distance_frame
 {
-    const char *dash; /**< "-": messages are the command's, which has -t_srs and
-                           -s_srs; "": those of the library's settings */
+    const char *dash; /**< "-": messages are for the command, which has
+                           -t_srs and -s_srs; "": for the settings of the
+                           library */
     enum oj_metric metric;
-    enum oj_crs_kind kind; /**< of the CRS of the join */
-    double unit;           /**< of its axes, as in struct oj_crs_text */
+    enum oj_crs_kind kind; /**< kind of the CRS of the join */
+    double unit;           /**< unit of its axes, as in struct oj_crs_text */
     const char *unit_name;
-    const char *crs;         /**< its name in messages */
-    int takes_plain_numbers; /**< 1: also in degrees and unknown units, as they
-                                  are, and the sphere without a CRS: the user
-                                  asked for coordinates as they are */
+    const char *crs;         /**< name of the CRS for messages */
+    int takes_plain_numbers; /**< 1: plain numbers are accepted also in
+                                  degrees and unknown units, and the sphere
+                                  without a CRS, because the user asked to
+                                  take coordinates as they are */
 };
 
-/** Distances that were asked for; NULL: not given. */
+/** The distances given by the user; NULL: not given. */
 struct oj_distance_request
 {
     const struct oj_distance *max_distance, *min_distance, *densify;
 };
 
-/** The frame of a CRS that was read; borrows crs. */
+/** Makes the frame of a CRS; borrows crs. */
 struct oj_distance_frame
 oj_distance_frame_of_crs_text(const char *dash, enum oj_metric metric,
                               const struct oj_crs_text *crs);
 
-/** *scale: what a distance of the given unit is multiplied by to be in the unit
- *  of the join.  option (without dash) and its value as written are for the
- *  error text: OJ_ERR_ARG where the unit has no fixed length here. */
+/** Sets *scale, the factor from the given unit to the unit of the join.  option
+ * (without dash) and its value as written are for messages. OJ_ERR_ARG if the
+ * unit has no fixed length here. */
 OJ_MUST_USE oj_status oj_distance_scale(const struct oj_distance_frame *frame,
                                         const char *option, const char *written,
                                         enum oj_unit unit, double *scale,
                                         struct oj_error *err);
 
-/** Sets relation's max_distance, min_distance and densify, in the unit of the
- *  join, where its join measures distances or a maximum is given; else
- *  unbounded and 0.  relation->metric counts as frame->metric.  OJ_ERR_ARG: a
- *  distance that is refused, a minimum above the maximum or unbounded. */
+/** Converts max_distance, min_distance and densify to the unit of the join and
+ * stores them in relation, if the join measures distances or a maximum is
+ * given; otherwise they are unbounded and 0.  frame->metric is used for
+ * relation->metric.  OJ_ERR_ARG: a distance is refused, or the minimum is
+ * above the maximum or unbounded. */
 OJ_MUST_USE oj_status
 oj_distances_convert(const struct oj_distance_frame *frame,
                      const struct oj_distance_request *request,
                      struct oj_relation *relation, struct oj_error *err);
 
-/** The name of the unit that measures are in: "metre" on the sphere, that of
- *  the CRS, or "" where it is unknown. */
+/** Name of the unit of measures: "metre" on the sphere, otherwise that of the
+ * CRS; "" if unknown. */
 const char *oj_distance_unit_name(const struct oj_distance_frame *frame);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
-/** What a field of a layer or a column of an Arrow table holds, as far as the
- *  rows of a join depend on it. The rooms that read and write values keep the
- *  exact types of OGR or Arrow and translate these into kinds.
+/** Kinds of fields of a layer or columns of an Arrow table, as far as the rows
+ *  of a join depend on them. The readers and writers keep the exact types of
+ *  OGR or Arrow and translate them to kinds.
  */
 #ifndef OJ_FIELD_KIND_H
 #define OJ_FIELD_KIND_H
@@ -9,30 +9,30 @@
 extern "C" {
 #endif
 
-/** Kinds with a comment stand for several types. */
+/** Some kinds stand for several types; see their comments. */
 enum oj_field_kind
 {
     OJ_FIELD_BOOLEAN = 0,
-    OJ_FIELD_INT16,   /**< and all that are narrower, signed or not */
-    OJ_FIELD_INT32,   /**< and unsigned ones of 16 bits */
-    OJ_FIELD_INT64,   /**< and unsigned ones of 32 and 64 bits */
-    OJ_FIELD_FLOAT32, /**< and those of 16 bits */
-    OJ_FIELD_FLOAT64, /**< and decimals, whose values are read as this */
+    OJ_FIELD_INT16,   /**< and narrower integers, signed or unsigned */
+    OJ_FIELD_INT32,   /**< and unsigned 16-bit integers */
+    OJ_FIELD_INT64,   /**< and unsigned 32- and 64-bit integers */
+    OJ_FIELD_FLOAT32, /**< and 16-bit floats */
+    OJ_FIELD_FLOAT64, /**< and decimals, which are read as doubles */
     OJ_FIELD_TEXT,    /**< and dictionaries of texts */
     OJ_FIELD_BYTES,
     OJ_FIELD_DATE,
-    OJ_FIELD_TIME, /**< of a day */
+    OJ_FIELD_TIME, /**< time of day */
     OJ_FIELD_DATETIME,
     OJ_FIELD_INT32_LIST,
     OJ_FIELD_INT64_LIST,
     OJ_FIELD_FLOAT64_LIST,
     OJ_FIELD_TEXT_LIST,
-    OJ_FIELD_NULL, /**< a column without any value or type: every aggregate
-                        takes it, and gives NULL or 0 */
-    OJ_FIELD_OTHER /**< durations, structs, maps, lists of others */
+    OJ_FIELD_NULL, /**< a column without type or values: all aggregates
+                        accept it, with result NULL or 0 */
+    OJ_FIELD_OTHER /**< durations, structs, maps, other lists */
 };
 
-/** A field or column. Borrows. */
+/** A field or column. Borrows its texts. */
 struct oj_field_description
 {
     const char *name;
@@ -46,7 +46,7 @@ static inline int oj_field_kind_is_number(enum oj_field_kind kind)
     return kind <= OJ_FIELD_FLOAT64;
 }
 
-/** 1 for what is added up as 64-bit integers: booleans and integers. */
+/** 1 for kinds that are summed as 64-bit integers: booleans and integers. */
 static inline int oj_field_kind_is_integer(enum oj_field_kind kind)
 {
     return kind <= OJ_FIELD_INT64;
@@ -59,8 +59,8 @@ static inline int oj_field_kind_is_time(enum oj_field_kind kind)
            kind == OJ_FIELD_DATETIME;
 }
 
-/** The word that messages use, which is OGR's where OGR has the kind:
- * "Integer", "DateTime". Never NULL. */
+/** Name of a kind for messages; OGR's name if it has one: "Integer",
+ * "DateTime". Never NULL. */
 const char *oj_field_kind_name(enum oj_field_kind kind);
 
 #ifdef __cplusplus

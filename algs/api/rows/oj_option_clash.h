@@ -1,5 +1,5 @@
-/** Options that clash: one table of those that do not go together, with each
- *  other or with the join, for everyone who takes them.
+/** The table of options that clash with each other or with the join, for the
+ *  command, the library and all other entries.
  *
  *   options given by name --> the first row of the table that fits --> message
  *
@@ -18,33 +18,32 @@
 extern "C" {
 #endif
 
-/** What was given, and the join that it means. */
+/** The options given, and the resulting relation. */
 struct oj_given_options
 {
     const struct oj_relation *relation;
-    const char *op; /**< the name of the join as the user wrote it */
+    const char *op; /**< name of the join as the user wrote it */
 
-    /** The word that an option of this name was given; "" where it has none or
-     *  any other than a text or one of several choices. NULL: it was not given,
-     *  or this caller has no such option. */
+    /** The value of an option; "" if it has none, or if it is neither a text
+     * nor one of several choices. NULL: it was not given, or this caller does
+     * not have it. */
     const char *(*word)(const void *user, const char *name);
 
     /** Writes the option as the user has to write it, with word unless that is
-     *  NULL. NULL: as the command, "-name word". */
+     * NULL. A NULL function: like the command, "-name word". */
     void (*spell)(const void *user, const char *name, const char *word,
                   char *text, size_t size);
     const void *user;
 };
 
-/** OJ_ERR_ARG for the first clash in the order of the table. Costs a pass over
- *  some 50 rows. */
+/** OJ_ERR_ARG for the first row of the table that applies. Costs a pass over
+ * some 50 rows. */
 OJ_MUST_USE oj_status oj_option_clash_check(
     const struct oj_given_options *given, struct oj_error *err);
 
-/** Names of options in row i of the table, for the tests of those who have
- *  options; NULL past the end.
- *  which  0: the option of the row, 1: the others, as "a|b|c", 2: those that
- *         must be missing; "": none */
+/** Option names in row i of the table, for tests; NULL past the end.
+ * which  0: the option of the row; 1: the others, as "a|b|c"; 2: options that
+ *        must be missing; "": none */
 const char *oj_option_clash_names(int i, int which);
 
 #ifdef __cplusplus

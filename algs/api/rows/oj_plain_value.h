@@ -25,19 +25,19 @@ enum oj_plain_form
     OJ_PLAIN_TEXT
 };
 
-/** Zeroed memory is NULL. Borrows its text. */
+/** A value. Zeroed memory is NULL. Borrows its text. */
 struct oj_plain_value
 {
-    enum oj_plain_form form; /**< which of the others counts */
+    enum oj_plain_form form; /**< selects the valid member */
     int64_t integer;
     double real;
-    const char *text; /**< [n] bytes, without an end */
+    const char *text; /**< [n] bytes, not zero-terminated */
     int64_t n;
 };
 
-/** How rows of a table are read, whatever holds them. read() gives the value of
- *  a field in a row, and leaves *value, whose form is OJ_PLAIN_NULL, where it
- *  has none; what it borrows is valid until the next call. */
+/** Reads rows of a table of any kind. read() sets *value to the value of a
+ * field in a row; for NULL it leaves *value, whose form is OJ_PLAIN_NULL.
+ * Borrowed memory is valid until the next call. */
 struct oj_plain_reader
 {
     oj_status (*read)(void *user, int field, int64_t row,
@@ -65,7 +65,7 @@ static inline struct oj_plain_value oj_plain_text(const char *text, int64_t n)
 
 enum
 {
-    OJ_PLAIN_TEXT_BYTES = 40 /* of a number that is written, its end included */
+    OJ_PLAIN_TEXT_BYTES = 40 /* room for a written number with its final zero */
 };
 
 /** Writes an integer or a real as OGR does (%d, %.15g) to text

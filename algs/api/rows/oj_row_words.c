@@ -11,7 +11,7 @@
 
 /* ---- pick ---------------------------------------------------------------- */
 
-/* word: the name of a field, maybe in double quotes. */
+/* word: the name of a field, perhaps in double quotes. */
 static oj_status read_pick_field(const char *dash, const char *word,
                                  struct oj_row_pick *out, struct oj_error *err)
 {
@@ -33,7 +33,7 @@ oj_status oj_row_pick_read(const char *dash, const char *rule,
 {
     static const char rules[] = "all|first|nearest|largest_overlap|"
                                 "smallest_area|largest_area|most_similar";
-    int place = oj_words_find(rules, rule); /* enum oj_pick_rule */
+    int place = oj_words_find(rules, rule); /* value of enum oj_pick_rule */
     struct oj_row_pick pick = {0};
     if (strncasecmp(rule, "max:", 4) == 0 || strncasecmp(rule, "min:", 4) == 0)
     {
@@ -86,8 +86,8 @@ void oj_row_pick_free(struct oj_row_pick *pick)
 
 /* ---- overlap ------------------------------------------------------------- */
 
-/* The next word of a list with commas, without spaces around it, put down in
- * *word of *n letters; 0 at its end. Empty words are passed over. */
+/* Finds the next word of a comma-separated list, without spaces around it:
+ * *word with *n letters. Returns 0 at the end. Empty words are skipped. */
 static int next_list_word(const char **at, const char **word, size_t *n)
 {
     for (;;)
@@ -106,7 +106,7 @@ static int next_list_word(const char **at, const char **word, size_t *n)
     }
 }
 
-/* The place of a word of n letters in OJ_OVERLAP_WORDS; -1: none of them. */
+/* Index of a word of n letters in OJ_OVERLAP_WORDS; -1: not one of them. */
 static int find_overlap_word(const char *word, size_t n)
 {
     char copy[sizeof OJ_OVERLAP_WORDS];

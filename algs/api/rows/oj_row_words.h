@@ -1,6 +1,6 @@
-/** The words that say which rows a join gives and what they hold: -how, -pick,
- *  -overlap and -geometry of the command, the settings of these names in the
- *  library.
+/** Parses the options that select the rows of a join and their content: -how,
+ *  -pick, -overlap and -geometry of the command, and the settings of these
+ *  names in the library.
  *
  *   word                       becomes
  *   how right                  enum oj_how
@@ -25,51 +25,52 @@
 #define OJ_HOW_WORDS "left|inner|semi|anti|right|full"
 #define OJ_ROW_GEOMETRY_WORDS "input|join|nearest_point|connection|intersection"
 
-/** The words of overlap, of which a list with commas may have several. */
+/** The words of overlap, which takes a comma-separated list of them. */
 #define OJ_OVERLAP_WORDS "area|length|percent"
 
-/** The words of pick, with the starts of those that name a field. */
+/** The words of pick, with the prefixes of those that name a field. */
 #define OJ_PICK_WORDS                                                          \
     "first|nearest|largest_overlap|smallest_area|largest_area|most_similar|"   \
     "max:|min:"
 
-/** Which pair of a row stays. Owner of field; zeroed memory keeps all pairs. */
+/** The rule that selects one pair per row. Owns field; zeroed memory keeps all
+ * pairs. */
 struct oj_row_pick
 {
     enum oj_pick_rule rule;
-    char *field;  /**< of the join layer, OJ_PICK_SCORE; else NULL */
-    int is_least; /**< 1: the pair with its least value stays */
+    char *field;  /**< OJ_PICK_SCORE: field of the join layer; else NULL */
+    int is_least; /**< 1: selects the smallest value of field; 0: the
+                       greatest */
 };
 
-/** Reads a rule of pick. A field may be in double quotes
- *  (oj_compared_fields.h). Whether the rule goes with the join:
- *  oj_option_clash.h. */
+/** Parses a rule of pick. A field may be in double quotes
+ * (oj_compared_fields.h). oj_option_clash.h checks whether the rule fits the
+ * join. */
 OJ_MUST_USE oj_status oj_row_pick_read(const char *dash, const char *rule,
                                        struct oj_row_pick *out,
                                        struct oj_error *err);
 
-/** Fails unless the field has an order that pick can take, as numbers, dates
- * and times have. */
+/** OJ_ERR_ARG unless the field's kind has an order for pick: numbers, dates and
+ * times. */
 OJ_MUST_USE oj_status oj_row_pick_check_field(
     const char *dash, const struct oj_field_description *field,
     struct oj_error *err);
 
-/** The score (oj_pick.h) of a join feature with this value of the field, which
- *  is NULL, an integer or a real. */
+/** The score (oj_pick.h) of a join feature whose field has this value: NULL, an
+ * integer or a real. */
 int64_t oj_row_pick_score(const struct oj_row_pick *pick,
                           const struct oj_plain_value *value);
 
-/** Accepts zeroed memory, which it is afterwards. */
+/** Accepts zeroed memory; leaves zeroed memory. */
 void oj_row_pick_free(struct oj_row_pick *pick);
 
-/** Sets want [OJ_N_PAIR_VALUES] of the sizes in a list, "area,length,percent";
- *  empty words are passed over. OJ_ERR_ARG for an unknown word, and for a list
- *  without any. */
+/** Sets want [OJ_N_PAIR_VALUES] for a list such as "area,length,percent"; empty
+ * words are skipped. OJ_ERR_ARG for an unknown word or an empty list. */
 OJ_MUST_USE oj_status oj_row_overlap_read(const char *dash, const char *list,
                                           unsigned char *want,
                                           struct oj_error *err);
 
-/** Sets what rows with this geometry need of their pairs. */
+/** Requests the values of pairs that this geometry of rows needs. */
 void oj_row_geometry_request(enum oj_write_geometry geometry,
                              struct oj_pair_request *request);
 

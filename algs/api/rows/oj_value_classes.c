@@ -29,7 +29,8 @@ static oj_status append_bytes(struct oj_value_key *key, const void *from,
     return OJ_OK;
 }
 
-/* Texts begin with their length, so that "a", "bc" is not "ab", "c". */
+/* Texts are preceded by their length, so that ("a", "bc") differs from ("ab",
+ * "c"). */
 static oj_status append_text(struct oj_value_key *key, const char *text,
                              int64_t n, struct oj_error *err)
 {
@@ -37,8 +38,8 @@ static oj_status append_text(struct oj_value_key *key, const char *text,
     return append_bytes(key, text, n, err);
 }
 
-/* A number is its integer where it is one, else its bits, which then are never
- * those of an integer's key: the first byte says which. */
+/* Appends an integer if the number is one, else the bits of the double; the
+ * first byte distinguishes the two. */
 static oj_status append_number(struct oj_value_key *key,
                                const struct oj_plain_value *value,
                                struct oj_error *err)
@@ -81,7 +82,7 @@ static int value_is_missing(const struct oj_plain_value *value)
            (value->form == OJ_PLAIN_REAL && isnan(value->real));
 }
 
-/* Makes key that of a row; *is_missing: it has none. */
+/* Makes the key of a row; *is_missing: a value is NULL or NaN. */
 static oj_status make_key(struct oj_value_key *key,
                           const enum oj_value_comparison *comparison,
                           int n_fields, const struct oj_plain_reader *rows,
@@ -109,7 +110,7 @@ void oj_value_key_free(struct oj_value_key *key)
 
 /* ---- classes ------------------------------------------------------------- */
 
-/* The class of a key; -1: there is none, and none is made without insert. */
+/* The class of a key; -1 if it is new and insert is 0. */
 static oj_status find_class(struct oj_value_classes *classes,
                             const struct oj_value_key *key, int insert,
                             int32_t *out, struct oj_error *err)

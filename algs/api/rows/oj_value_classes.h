@@ -1,6 +1,6 @@
-/** Classes of rows with equal values, as -on and -exclude field= compare them:
- *  rows of both sides get small numbers, and two rows are equal exactly where
- *  their numbers are.
+/** Classes of rows with equal values, for -on and -exclude field=: rows of both
+ *  sides are numbered such that two rows have equal values exactly if their
+ *  numbers are equal.
  *
  *   -on zone=id,kind        zone, kind   text, text     id, kind   int64, text
  *
@@ -21,56 +21,54 @@
 #include "oj_field_kind.h"
 #include "oj_plain_value.h"
 
-/** Owner; zeroed memory is a valid one without classes. After the last insert
- *  any number of threads may look up in it, each with a key of its own. */
+/** The classes. Owner; zeroed memory is a valid one without classes. After the
+ * last insert several threads may look up at once, each with its own key. */
 struct oj_value_classes
 {
-    struct oj_token_table table; /* of keys, a long token each */
+    struct oj_token_table table; /* keys, as long tokens */
 };
 
-/** How the values of a field of the input layer and one of the join layer are
- *  compared. */
+/** How values of a field of the input layer are compared with those of a field
+ * of the join layer. */
 enum oj_value_comparison
 {
     OJ_COMPARE_TEXTS = 0,
     OJ_COMPARE_NUMBERS
 };
 
-/** Which of the two, for fields of these kinds. */
+/** The comparison for fields of these kinds. */
 enum oj_value_comparison oj_value_comparison_of(enum oj_field_kind input,
                                                 enum oj_field_kind join);
 
-/** The bytes that decide the class of a row. Owner, of one thread; zeroed
- * memory is a valid empty one, and one object serves many rows. */
+/** The bytes that identify the class of a row. Owner, one per thread, reused
+ * for many rows; zeroed memory is a valid empty one. */
 struct oj_value_key
 {
-    uint32_t *code; /* [n] each value filled up with zeroes */
+    uint32_t *code; /* [n] each value padded with zeros */
     int64_t n, capacity;
 };
 
 void oj_value_key_free(struct oj_value_key *key);
 
 /** Finds the classes of rows.
- *
- *  comparison  [n_fields] how the values of each field are compared
- *  rows        values of fields 0 to n_fields - 1 of one side. For
- *              OJ_COMPARE_NUMBERS they are integers and reals; for
- *              OJ_COMPARE_TEXTS texts, and numbers are written as OGR does
- *  insert      1: a row with values that no row before it had is a new class
- *  class_of    [n_rows] set: -1 for a row with NULL or NaN, and without insert
- *              for one whose values no inserted row has
- *
- *  OJ_ERR_LIMIT beyond 2^31 - 2 classes. */
+ * comparison  [n_fields] how the values of each field are compared
+ * rows        reads fields 0 to n_fields - 1 of one side. For
+ *             OJ_COMPARE_NUMBERS they are integers and reals; for
+ *             OJ_COMPARE_TEXTS texts, and numbers are written like OGR does
+ * insert      1: a row with new values makes a new class
+ * class_of    [n_rows] output: -1 for a row with NULL or NaN, and without
+ *             insert for a row whose values were not inserted
+ * OJ_ERR_LIMIT beyond 2^31 - 2 classes. */
 OJ_MUST_USE oj_status oj_value_classes_find(
     struct oj_value_classes *classes, struct oj_value_key *key,
     const enum oj_value_comparison *comparison, int n_fields,
     const struct oj_plain_reader *rows, int64_t n_rows, int insert,
     int32_t *class_of, struct oj_error *err);
 
-/** Bytes of the memory that it holds. */
+/** Memory in bytes. */
 int64_t oj_value_classes_bytes(const struct oj_value_classes *classes);
 
-/** It is a valid empty one afterwards. */
+/** Frees the memory and leaves an empty object. */
 void oj_value_classes_free(struct oj_value_classes *classes);
 
 #endif

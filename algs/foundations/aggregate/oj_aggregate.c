@@ -14,8 +14,8 @@
 __extension__ typedef __int128 s128;
 __extension__ typedef unsigned __int128 u128;
 
-/* The state of a row is one run of words, so that adding a pair touches few
- * cache lines:
+/* The state of a row is contiguous, so that adding a pair touches few cache
+ * lines:
  *
  *   row 0                                            row 1
  *   [pairs | n of column 0 | sum ... | min ... | ...][pairs | ...
@@ -23,32 +23,32 @@ __extension__ typedef unsigned __int128 u128;
 enum
 {
     WORD = 8,
-    PAIRS_UNCHECKED = 256, /* between two looks at the memory in use */
-    AHEAD = 16 /* pairs between asking the memory for a row and its use */
+    PAIRS_UNCHECKED = 256, /* pairs between two checks of the memory in use */
+    AHEAD = 16             /* prefetch distance, in pairs */
 };
 
 #define WORDS_OF(type) ((int)(sizeof(type) / WORD))
 
-/* The value that min, max, first or last has chosen so far; valid when the
- *  column has values. */
+/* The value chosen so far by min, max, first or last; valid if the column has
+ * values. */
 struct chosen
 {
-    int64_t key[2]; /* what decides: first, last: FID and place; min, max: the
-                       number in order, unless bytes do */
-    uint64_t bits;  /* of the number */
+    int64_t key[2]; /* sort key: (FID, place) for first and last; the number
+                       for min and max, unless bytes decide */
+    uint64_t bits;  /* the value, if it is a number */
     char *bytes;    /* [capacity], owned */
     int64_t n_bytes, capacity;
 };
 
-/* Where a column's part of a row's state is: words from its start; < 0: not
- *  kept. */
+/* Offsets in words of a column's part in the state of a row; < 0: not needed.
+ */
 struct column_state
 {
-    int n;        /* int64_t: values */
+    int n;        /* int64_t: number of values */
     int long_sum; /* integer of 128 bits in two's complement */
     int sum;      /* struct oj_exact_sum */
     int squares;  /* struct oj_exact_sum */
-    int sorted;   /* place of the store of all values, in order; < 0: none */
+    int sorted;   /* index of the store of sorted values; < 0: none */
 };
 
 struct text
@@ -57,37 +57,39 @@ struct text
     int64_t n, capacity;
 };
 
-/* Values of one column that are held, and what was made of those of a row. */
+/* Stored values of one column, and the results for one row. */
 struct store
 {
     struct oj_value_sort *held;
     int column;
     enum oj_held_order order;
-    const char *separator; /* by place: all its aggregates are one */
-    int64_t row;           /* what follows is of this row; -1: of none */
+    const char *separator; /* used by place; aggregates with another
+                              separator have another store */
+    int64_t row;           /* row of the members below; -1: none */
     int64_t n_unique;
-    uint64_t middle[2]; /* by number: the one or two in the middle */
-    uint64_t mode;      /* by number */
-    struct text text;   /* the mode by bytes, or the joined text */
-    struct text other;  /* by bytes: whose equals are counted */
+    uint64_t middle[2]; /* by number: the median's one or two values */
+    uint64_t mode;      /* by number: the mode */
+    struct text text;   /* the mode (by bytes) or the concatenated text */
+    struct text other;  /* by bytes: the value whose frequency is being
+                           counted */
 };
 
 struct oj_aggregates
 {
     struct oj_aggregate_plan plan;
     struct column_state *columns; /* [plan.n_columns] */
-    int *state; /* [plan.n_aggregates] of min, max, first, last (struct
-                     chosen) and weighted sums (struct oj_exact_sum): words
-                     from the start; of concat: its store; else -1 */
+    int *state; /* [plan.n_aggregates] min, max, first, last (struct chosen)
+                   and weighted sums (struct oj_exact_sum): offset in words;
+                   concat: index of its store; otherwise -1 */
     struct store *stores;
     int n_stores;
-    int words;      /* of a row */
+    int words;      /* state of a row, in words */
     uint64_t *rows; /* [n_rows * words] */
     int64_t n_rows, cap_words;
-    int64_t n_to_check; /* pairs until the memory is looked at again */
-    int owns_memory;    /* a row may own memory: chosen bytes, wide sums */
-    int n_single;       /* aggregates with a state of their own */
-    int64_t *sum_words; /* [cap_sum_words] that a backend fills */
+    int64_t n_to_check; /* pairs until the next check of the memory in use */
+    int owns_memory;    /* rows may own memory: chosen bytes, wide sums */
+    int n_single;       /* aggregates with a state of their own (SINGLE) */
+    int64_t *sum_words; /* [cap_sum_words] filled by a backend */
     int64_t cap_sum_words;
 };
 
@@ -105,7 +107,7 @@ static const struct oj_aggregate_function functions[] = {
     {"count", OJ_AGG_COUNT, OJ_AGG_TAKES_ANY},
     {"sum", OJ_AGG_SUM, OJ_AGG_TAKES_NUMBERS},
     {"mean", OJ_AGG_MEAN, OJ_AGG_TAKES_NUMBERS},
-    {"avg", OJ_AGG_MEAN, OJ_AGG_TAKES_NUMBERS}, /* as SQL has it */
+    {"avg", OJ_AGG_MEAN, OJ_AGG_TAKES_NUMBERS}, /* the name in SQL */
     {"min", OJ_AGG_MIN, OJ_AGG_TAKES_ORDERED_GIVES_ONE},
     {"max", OJ_AGG_MAX, OJ_AGG_TAKES_ORDERED_GIVES_ONE},
     {"median", OJ_AGG_MEDIAN, OJ_AGG_TAKES_NUMBERS},
@@ -127,7 +129,8 @@ oj_status oj_aggregate_find(const char *before, const char *name,
         if (strcasecmp(functions[i].name, name) != 0)
             continue;
         while (i > 0 && functions[i - 1].kind == functions[i].kind)
-            i--; /* columns are called mean, not avg */
+            i--; /* the first name of a kind is used for columns: mean, not
+                    avg */
         *out = &functions[i];
         return OJ_OK;
     }
@@ -188,7 +191,7 @@ static void decode_sortable_number(enum oj_aggregate_type type, uint64_t number,
 
 /* ---- open --------------------------------------------------------------- */
 
-/* The place of the store for a column in this order, made when needed. */
+/* Index of the store of a column in this order; made if there is none yet. */
 static int find_or_add_value_store(struct oj_aggregates *a, int column,
                                    enum oj_held_order order,
                                    const char *separator)
@@ -208,16 +211,16 @@ static int find_or_add_value_store(struct oj_aggregates *a, int column,
     return a->n_stores++;
 }
 
-/* What a kind of aggregate takes and keeps. */
+/* What each kind of aggregate needs. */
 enum
 {
-    OF_NUMBERS = 1, /* values are numbers */
-    OF_TEXTS = 2,   /* or texts, held by place */
-    SINGLE = 4,     /* a state of its own, besides that of its column: a value
-                       that is chosen, or a weighted sum */
-    SUMMED = 8,     /* the sum of its column */
-    SQUARED = 16, /* that, of numbers as reals, and the sum of their squares */
-    SORTED = 32   /* all values of its column, in order */
+    OF_NUMBERS = 1, /* takes numbers only */
+    OF_TEXTS = 2,   /* takes texts only; stored by place */
+    SINGLE = 4,     /* has a state of its own: a chosen value or a weighted
+                       sum */
+    SUMMED = 8,     /* uses the sum of its column */
+    SQUARED = 16,   /* uses the sum (as reals) and the sum of squares */
+    SORTED = 32     /* uses all values of its column, sorted */
 };
 
 static const unsigned char traits[] = {
@@ -255,7 +258,7 @@ static void assign_offset_if_unset(struct oj_aggregates *a, int *at, int n)
         *at = assign_state_offset(a, n);
 }
 
-/* What aggregate i needs of a row. */
+/* Assigns the offsets of aggregate i in the state of a row. */
 static void assign_offsets_of_aggregate(struct oj_aggregates *a, int i)
 {
     const struct oj_aggregate *what = &a->plan.aggregates[i];
@@ -298,12 +301,15 @@ static oj_status check_aggregate_columns(const struct oj_aggregate_plan *plan,
         if (what->kind == OJ_AGG_COUNT)
             continue;
         if (what->column < 0 || what->column >= plan->n_columns)
-            return oj_fail(err, OJ_ERR_ARG, "aggregate %d has no column", i);
+            return oj_fail(err, OJ_ERR_ARG,
+                           "aggregate %d names no column of the plan", i);
         is_bytes = plan->types[what->column] == OJ_AGG_BYTES;
         if ((traits[what->kind] & OF_NUMBERS) && is_bytes)
-            return oj_fail(err, OJ_ERR_ARG, "aggregate %d needs numbers", i);
+            return oj_fail(err, OJ_ERR_ARG,
+                           "aggregate %d needs a column of numbers", i);
         if ((traits[what->kind] & OF_TEXTS) && !is_bytes)
-            return oj_fail(err, OJ_ERR_ARG, "aggregate %d needs texts", i);
+            return oj_fail(err, OJ_ERR_ARG,
+                           "aggregate %d needs a column of texts", i);
     }
     return OJ_OK;
 }
@@ -326,7 +332,7 @@ static oj_status make_aggregates(struct oj_aggregates *a, struct oj_error *err)
 {
     OJ_TRY(check_aggregate_columns(&a->plan, err));
     OJ_TRY(allocate_state_layout(a, err));
-    a->words = 1; /* the pairs */
+    a->words = 1; /* word 0: the number of pairs */
     for (int i = 0; i < a->plan.n_aggregates; i++)
         assign_offsets_of_aggregate(a, i);
     for (int i = 0; i < a->n_stores; i++)
@@ -356,7 +362,7 @@ static void clear_sum(uint64_t *state, int at)
         oj_exact_sum_clear((struct oj_exact_sum *)(void *)(state + at));
 }
 
-/* Memory that single rows own. */
+/* Frees the memory that rows own. */
 static void free_rows(struct oj_aggregates *a)
 {
     for (int64_t row = 0; a->owns_memory && row < a->n_rows; row++)
@@ -435,7 +441,7 @@ static struct oj_exact_sum *sum_at(uint64_t *state, int at)
     return (void *)(state + at);
 }
 
-/* To an integer of 128 bits, which 2^63 values do not overflow. */
+/* Adds x to a sum of 128 bits, which 2^63 values cannot overflow. */
 static void add_to_128bit_sum(uint64_t *state, s128 x)
 {
     u128 sum;
@@ -462,7 +468,7 @@ static inline oj_status add_to_exact_sum(struct oj_aggregates *a,
     return OJ_OK;
 }
 
-/* A value of column c, to the sum and the sum of squares of a deviation. */
+/* Adds a value of column c to the sum and the sum of squares (for stddev). */
 static oj_status
 add_to_sum_and_squares(struct oj_aggregates *a, uint64_t *state, int c,
                        const struct oj_aggregate_column *column, int32_t at,
@@ -485,7 +491,8 @@ add_to_sum_and_squares(struct oj_aggregates *a, uint64_t *state, int c,
     return OJ_OK;
 }
 
-/* A value of column c, to what the aggregates of a column share. */
+/* Adds a value of column c to the state that all aggregates of the column
+ * share. */
 static inline oj_status
 add_to_column_state(struct oj_aggregates *a, uint64_t *state, int c,
                     const struct oj_aggregate_column *column, int32_t at,
@@ -525,7 +532,7 @@ read_column_value(enum oj_aggregate_type type,
     return value;
 }
 
-/* 1 when the value takes the place of the one chosen so far. */
+/* 1 if the new value replaces the one chosen so far. */
 static int replaces_chosen_value(enum oj_aggregate_kind kind,
                                  enum oj_aggregate_type type,
                                  const struct chosen *old,
@@ -540,8 +547,8 @@ static int replaces_chosen_value(enum oj_aggregate_kind kind,
     return kind == OJ_AGG_MIN || kind == OJ_AGG_FIRST ? c < 0 : c > 0;
 }
 
-/* Makes one the choice of aggregate i where it is better than what there is, if
- * the column has values so far; its bytes are copied. */
+/* Makes `one` the choice of aggregate i if it is better than the present
+ * choice, or the first. Its bytes are copied. */
 static oj_status replace_chosen_if_better(struct oj_aggregates *a,
                                           uint64_t *state, int i,
                                           const struct chosen *one,
@@ -567,7 +574,7 @@ static oj_status replace_chosen_if_better(struct oj_aggregates *a,
     return OJ_OK;
 }
 
-/* Pair p, to aggregate i, which has a state of its own. */
+/* Adds pair p to the own state of aggregate i. */
 static oj_status add_to_own_state(struct oj_aggregates *a, uint64_t *state,
                                   int i, const struct oj_aggregate_pairs *pairs,
                                   int64_t p, struct oj_error *err)
@@ -586,14 +593,14 @@ static oj_status add_to_own_state(struct oj_aggregates *a, uint64_t *state,
             (pairs->share != NULL ? pairs->share[p] : 1.0) *
                 (type == OJ_AGG_INTEGER ? (double)value.integer : value.real),
             err);
-    one.bytes = (char *)value.bytes; /* only read */
+    one.bytes = (char *)value.bytes; /* cast only: never written through */
     one.n_bytes = value.n_bytes;
     if (what->kind == OJ_AGG_MIN || what->kind == OJ_AGG_MAX)
     {
         uint64_t number = encode_sortable_number(type, &value);
         one.key[0] = (int64_t)(number ^ sign_bit);
-        decode_sortable_number(type, number,
-                               &value); /* one of all that are equal */
+        decode_sortable_number(type, number, &value); /* equal numbers become
+                                                         identical (0 for -0) */
     }
     else
     {
@@ -606,7 +613,8 @@ static oj_status add_to_own_state(struct oj_aggregates *a, uint64_t *state,
     return replace_chosen_if_better(a, state, i, &one, err);
 }
 
-/* Spills the largest stores until the rest is within the bound. */
+/* Spills the largest stores to files until the memory in use is below the
+ * bound. */
 static oj_status spill_above_memory_bound(struct oj_aggregates *a,
                                           struct oj_error *err)
 {
@@ -716,24 +724,26 @@ int oj_aggregates_take_sums(const struct oj_aggregates *a)
     return a->plan.n_columns <= OJ_SUM_MOST_COLUMNS;
 }
 
-/* All of a row is the number of its pairs then. */
+/* words == 1: the state of a row is its number of pairs. */
 int64_t *oj_aggregates_counts(struct oj_aggregates *a)
 {
     return a->words == 1 ? (int64_t *)a->rows : NULL;
 }
 
-/* Rows that a thread looks at at once. */
+/* Rows per unit of work of a thread. */
 #define ROWS_AT_ONCE 65536
 
-/* What the values of a column are like. */
+/* Properties of the values of a column, which decide the limbs that its sum
+ * needs. */
 struct reach
 {
     const struct oj_aggregate_column *column;
     int is_integer, wants_sum;
-    /* 2^low is in no value cut, and all are below 2^-minus_high */
+    /* no value has a bit below 2^low; all are below 2^-minus_high in magnitude
+     */
     _Atomic int low, minus_high;
     _Atomic int any_null, any_odd;
-    _Atomic uint64_t integers; /* or'ed: x, or ~x where x < 0 */
+    _Atomic uint64_t integers; /* OR over all x, or ~x if x < 0 */
 };
 
 static void atomic_min(_Atomic int *least, int value)
@@ -800,8 +810,8 @@ static int assign_sum_word_offset(struct oj_sum_request *request, int n)
     return n > 0 ? at : 0;
 }
 
-/* Sums of column c, over n rows of from: looks at all values to learn how many
- * limbs they need. */
+/* Plans the sum of column c: scans the n values of `from` to find how many
+ * limbs an exact sum needs. */
 static void choose_limbs_for_backend_sum(const struct oj_aggregates *a, int c,
                                          const struct oj_aggregate_column *from,
                                          int64_t n, int n_threads,
@@ -971,7 +981,7 @@ static oj_status append_text(struct text *text, const char *bytes, int64_t n,
     return OJ_OK;
 }
 
-/* The value under the cursor if it is of store->row, else NULL. */
+/* The value under the cursor if it belongs to store->row, else NULL. */
 static const struct oj_held_value *peek_row_value(const struct store *store)
 {
     const struct oj_held_value *value = oj_value_sort_peek(store->held);
@@ -1008,7 +1018,7 @@ static oj_status find_mode_and_median_of_numbers(struct store *store,
     return OJ_OK;
 }
 
-/* The most frequent value, of several the first. */
+/* Finds the most frequent value; the smallest of several. */
 static oj_status mode_of_bytes(struct store *store, struct oj_error *err)
 {
     struct text *other = &store->other, text;
@@ -1159,7 +1169,7 @@ static void set_result_to_chosen_value(const struct chosen *chosen,
     memcpy(&value->real, &chosen->bits, sizeof value->real);
 }
 
-/* Where there are n > 0 values. */
+/* Precondition: the row has n > 0 values. */
 static oj_status compute_aggregate_result(struct oj_aggregates *a,
                                           const uint64_t *state, int64_t row,
                                           int i, int64_t n,

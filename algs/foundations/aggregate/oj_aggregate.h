@@ -3,14 +3,14 @@
  *   start(n rows) -> add(pairs), add(pairs), ... -> rewind -> result(row 0),
  * ... add_sums(by row), ...
  *
- *  Pairs come in any order and the results are the same bits: sums are exact
- *  (oj_exact_sum.h), and what depends on an order has one of its own.  So
- * either side of the join may be the one that streams.
+ *  Pairs may come in any order without changing a bit of the results: sums are
+ *  exact (oj_exact_sum.h), and aggregates that depend on an order sort by (FID,
+ *  place) or by value.  So either side of the join may be streamed.
  *
- *  Values are those of the join feature's fields.  NULLs count nowhere but in
- *  OJ_AGG_COUNT.  A row without values has no result (NULL), and 0 for counts.
- *  Numbers are ordered as usual, NaN after all others and equal to itself, -0
- *  like 0; bytes as memcmp() orders them.
+ *  Values are fields of the join feature.  NULLs are ignored, except by
+ *  OJ_AGG_COUNT.  The result of a row without values is NULL; for counts it is
+ *  0. Numbers are ordered as usual, NaN after all others and equal to itself,
+ *  -0 like 0; bytes as memcmp() orders them.
  *
  *  count, sums, extremes, first and last need some bytes for each row; median,
  *  mode, unique and concat hold the values of their field, sorted, in memory or
@@ -24,20 +24,23 @@
 
 enum oj_aggregate_kind
 {
-    OJ_AGG_COUNT = 0,    /**< pairs */
-    OJ_AGG_COUNT_VALUES, /**< values */
+    OJ_AGG_COUNT = 0,    /**< number of pairs */
+    OJ_AGG_COUNT_VALUES, /**< number of values that are not NULL */
     OJ_AGG_SUM,  /**< integers: exact or an error; reals: rounded once */
-    OJ_AGG_MEAN, /**< the sum by the number of values */
+    OJ_AGG_MEAN, /**< sum divided by the number of values */
     OJ_AGG_MIN,
     OJ_AGG_MAX,
-    OJ_AGG_MEDIAN, /**< of an even number: the mean of the two in the middle */
-    OJ_AGG_STDDEV, /**< of a sample: the divisor is n - 1; none for n < 2 */
-    OJ_AGG_FIRST,  /**< the value of the smallest (FID, place) that has one */
+    OJ_AGG_MEDIAN, /**< of an even number of values: mean of the two in the
+                        middle */
+    OJ_AGG_STDDEV, /**< sample standard deviation (divisor n - 1); NULL for n
+                        < 2 */
+    OJ_AGG_FIRST,  /**< first value that is not NULL, in the order of (FID,
+                        place) */
     OJ_AGG_LAST,
-    OJ_AGG_MODE,        /**< the most frequent value, of several the smallest */
-    OJ_AGG_UNIQUE,      /**< how many different values */
-    OJ_AGG_CONCAT,      /**< values in the order of (FID, place) */
-    OJ_AGG_WEIGHTED_SUM /**< of value times the pair's share */
+    OJ_AGG_MODE,        /**< most frequent value; of several the smallest */
+    OJ_AGG_UNIQUE,      /**< number of different values */
+    OJ_AGG_CONCAT,      /**< values joined in the order of (FID, place) */
+    OJ_AGG_WEIGHTED_SUM /**< sum of value times the share of its pair */
 };
 
 /** A value or a result, in the member of its type. */
@@ -53,23 +56,25 @@ struct oj_aggregate_value
 struct oj_aggregate
 {
     enum oj_aggregate_kind kind;
-    int column;            /**< of the values; OJ_AGG_COUNT has none */
-    const char *separator; /**< OJ_AGG_CONCAT */
+    int column;            /**< column of the values; unused by OJ_AGG_COUNT */
+    const char *separator; /**< used by OJ_AGG_CONCAT */
 };
 
-/** What to compute, of which values. Borrows. */
+/** The aggregates to compute and the types of their columns. Borrows its
+ * arrays. */
 struct oj_aggregate_plan
 {
     const struct oj_aggregate *aggregates; /**< [n_aggregates] */
     int n_aggregates;
     const enum oj_aggregate_type *types; /**< [n_columns] */
     int n_columns;
-    int64_t memory; /**< bytes that held values may take; 0: no bound */
-    const struct oj_held_files *files; /**< NULL only without bound */
+    int64_t memory; /**< maximum bytes of stored values in memory; 0: no
+                         bound */
+    const struct oj_held_files *files; /**< may be NULL if memory is 0 */
 };
 
-/** Pairs, and what their join features have: pair p is of row row[p], and its
- *  feature is the one at place at[p] of columns, fid and place. Borrows. */
+/** Pairs with the values of their join features: pair p belongs to row row[p];
+ * its feature has index at[p] in columns, fid and place. Borrows its arrays. */
 struct oj_aggregate_pairs
 {
     int64_t n;
@@ -77,24 +82,26 @@ struct oj_aggregate_pairs
     const int32_t *at;                         /**< [n] */
     const struct oj_aggregate_column *columns; /**< [n_columns] */
 
-    /* first, last and concat; else NULL. */
-    const int64_t *fid;   /**< of the join feature */
-    const int64_t *place; /**< of it in its layer, in read order */
+    /* Needed by first, last and concat; else NULL. */
+    const int64_t *fid;   /**< of join features */
+    const int64_t *place; /**< positions of join features in their layer, in
+                               reading order */
 
-    const double *share; /**< [n] of the join feature, that the row is given;
-                              NULL: all of it */
+    const double *share; /**< [n] share of the join feature that the row
+                              gets; NULL: all of it */
 };
 
 struct oj_aggregates;
 
-/** What values a function takes. */
+/** The types of values that a function takes. */
 enum oj_aggregate_takes
 {
     OJ_AGG_TAKES_ANY,
     OJ_AGG_TAKES_NUMBERS,
-    OJ_AGG_TAKES_WRITTEN, /**< as texts */
+    OJ_AGG_TAKES_WRITTEN, /**< any type, converted to text */
     OJ_AGG_TAKES_ORDERED,
-    OJ_AGG_TAKES_ORDERED_GIVES_ONE /**< the result is one of the values */
+    OJ_AGG_TAKES_ORDERED_GIVES_ONE /**< values with an order; the result is
+                                        one of them */
 };
 
 struct oj_aggregate_function
@@ -108,77 +115,75 @@ struct oj_aggregate_function
     "count, sum, mean (or avg), min, max, median, stddev, first, last, mode, " \
     "unique, concat, weighted_sum"
 
-/** The function of a name (without case). Errors begin with before. */
+/** Finds a function by name (without case). Errors begin with `before`. */
 OJ_MUST_USE oj_status oj_aggregate_find(
     const char *before, const char *name,
     const struct oj_aggregate_function **out, struct oj_error *err);
 
-/** The type of a result. */
+/** The type of the result for a column of this type. */
 enum oj_aggregate_type oj_aggregate_type(enum oj_aggregate_kind kind,
                                          enum oj_aggregate_type column);
 
-/** plan's arrays and separators outlive *out; the struct itself is copied.
- *  OJ_ERR_ARG for aggregates that bytes do not have. */
+/** The plan's arrays and separators must outlive *out; the struct itself is
+ * copied. OJ_ERR_ARG if an aggregate does not take the type of its column. */
 OJ_MUST_USE oj_status oj_aggregates_open(const struct oj_aggregate_plan *plan,
                                          struct oj_aggregates **out,
                                          struct oj_error *err);
 
-/** Forgets everything; rows 0 to n_rows - 1 have no pairs. */
+/** Starts over: rows 0 to n_rows - 1 have no pairs. */
 OJ_MUST_USE oj_status oj_aggregates_start(struct oj_aggregates *aggregates,
                                           int64_t n_rows, struct oj_error *err);
 
-/** More rows, without pairs: 0 to n_rows - 1 there are then. */
+/** Adds rows without pairs, so that there are n_rows. */
 OJ_MUST_USE oj_status oj_aggregates_extend(struct oj_aggregates *aggregates,
                                            int64_t n_rows,
                                            struct oj_error *err);
 
-/** Adds pairs, 0 <= row[p] < n_rows; bytes are copied.  Some nanoseconds each
- *  where nothing but counts and sums is asked for, else tens of them. */
+/** Adds pairs, 0 <= row[p] < n_rows; bytes are copied.  A few nanoseconds per
+ * pair if the plan has only counts and sums, else tens of them. */
 OJ_MUST_USE oj_status oj_aggregates_add(struct oj_aggregates *aggregates,
                                         const struct oj_aggregate_pairs *pairs,
                                         struct oj_error *err);
 
-/** 1 when the plan has nothing but counts, sums and means: then pairs may be
- *  counted and values summed elsewhere (oj_sum_request.h). */
+/** 1 if the plan has only counts, sums and means: then a backend may count and
+ * sum without making pairs (oj_sum_request.h). */
 int oj_aggregates_take_sums(const struct oj_aggregates *aggregates);
 
-/** [n_rows] the numbers of pairs, to add to, when the plan asks for nothing
- *  else; NULL when it does. */
+/** [n_rows] the pair counts, which the caller may increase, if the plan asks
+ * only for these; otherwise NULL. */
 int64_t *oj_aggregates_counts(struct oj_aggregates *aggregates);
 
-/** What to sum for the plan, over n features, fewer than 2^31, and zeroed room
- *  for the words of all rows.  columns outlives *request; *words is valid until
- *  the next call. */
+/** Plans the sums over n features (fewer than 2^31) for a backend, and
+ * allocates zeroed words for all rows.  columns must outlive *request; *words
+ * is valid until the next call. */
 OJ_MUST_USE oj_status oj_aggregates_ask_sums(
     struct oj_aggregates *aggregates, const struct oj_aggregate_column *columns,
     int64_t n, int n_threads, struct oj_sum_request *request, int64_t **words,
     struct oj_error *err);
 
-/** Adds these words, as a backend has filled them.  OJ_ERR_NOMEM: some were
- *  added. */
+/** Adds words filled by a backend.  On OJ_ERR_NOMEM a part was added. */
 OJ_MUST_USE oj_status oj_aggregates_add_sums(
     struct oj_aggregates *aggregates, const struct oj_sum_request *request,
     struct oj_error *err);
 
-/** Adds all pairs of the rows of from, another one of the same plan, which has
- *  nothing but counts, sums and means, to the same rows.  OJ_ERR_NOMEM: some
- *  were added. */
+/** Adds all rows of `from`, which must have an equal plan of only counts, sums
+ * and means.  On OJ_ERR_NOMEM a part was added. */
 OJ_MUST_USE oj_status oj_aggregates_merge(struct oj_aggregates *aggregates,
                                           const struct oj_aggregates *from,
                                           struct oj_error *err);
 
-/** After the last pair. */
+/** Ends adding; results can be read from row 0 on. */
 OJ_MUST_USE oj_status oj_aggregates_rewind(struct oj_aggregates *aggregates,
                                            struct oj_error *err);
 
-/** Pairs of row. */
+/** Number of pairs of row. */
 int64_t oj_aggregates_pairs(const struct oj_aggregates *aggregates,
                             int64_t row);
 
 /** The result of plan->aggregates[i] for row; its bytes are valid until the
- *  next call.  Rows are asked in ascending order, and of one row each
- *  aggregate any number of times.  OJ_ERR_LIMIT when it does not fit: a sum of
- *  integers into 64 bits, a text into two GB. */
+ * next call.  Rows must be read in ascending order; each aggregate of a row
+ * any number of times.  OJ_ERR_LIMIT if the result is too large: an integer
+ * sum beyond 64 bits, a text beyond 2 GB. */
 OJ_MUST_USE oj_status oj_aggregates_result(struct oj_aggregates *aggregates,
                                            int64_t row, int i,
                                            struct oj_aggregate_value *value,

@@ -1,11 +1,11 @@
-/** Pairs counted and values summed by join feature, without the pairs.
+/** Counts and sums per join feature, made by a backend without storing pairs.
  *
  *   columns of a batch --request--> backend --words of limbs--> aggregates
  *
- *  A backend adds what a batch's points have, as whole numbers
- * (oj_sum_limbs.h), to a run of words for each join feature, in any order;
- * afterwards the words go to sums that hold every bit.  So the results are
- * those of pairs that are added one by one.
+ *  A backend adds the values of a batch's points, cut into limbs
+ *  (oj_sum_limbs.h), to the words of each join feature, in any order.  The
+ *  words are then added to exact sums, so the results equal those of adding the
+ *  pairs one by one.
  */
 #ifndef OJ_SUM_REQUEST_H
 #define OJ_SUM_REQUEST_H
@@ -32,33 +32,37 @@ struct oj_aggregate_bytes
     int64_t n;
 };
 
-/** Values of one column, in the array of its type. */
+/** Values of one column, in the array of its type; the other arrays are NULL.
+ */
 struct oj_aggregate_column
 {
     const double *real;
     const int64_t *integer;
-    const uint8_t *is_null; /**< NULL: none is */
+    const uint8_t *is_null; /**< NULL: no value is NULL */
     const struct oj_aggregate_bytes *bytes;
 };
 
 #define OJ_SUM_MOST_COLUMNS 8
 
-/** A column of the points, and where its sums are among a feature's words. */
+/** A column of the points' values, and the positions of its sums in the words
+ * of a feature. */
 struct oj_sum_column
 {
-    const uint64_t *value;  /**< [rows] bits of doubles, or of integers; NULL:
-                                 no sum is wanted */
-    const uint8_t *is_null; /**< [rows]; NULL: none is */
+    const uint64_t *value;  /**< [rows] bits of doubles, or integers; NULL:
+                                 no sum */
+    const uint8_t *is_null; /**< [rows]; NULL: no value is NULL */
     int is_integer;
-    int base;    /**< limb k counts in 2^(base + 32 k) */
-    int n_limbs; /**< 0: no sum is wanted, or all values are 0 or odd */
-    int limb_at; /**< word of limb 0 */
-    int n_at;    /**< word of the number of values; 0: as many as pairs */
-    int odd_at;  /**< words of the numbers of +infinities, -infinities and NaNs;
-                      0: there are none */
+    int base;    /**< limb k has the weight 2^(base + 32 k) */
+    int n_limbs; /**< 0: no sum, or all values are 0, infinite or NaN */
+    int limb_at; /**< index of limb 0 in the words */
+    int n_at;    /**< index of the word that counts values; 0: no NULLs, so
+                      equal to the pair count */
+    int odd_at;  /**< index of the words that count +infinities, -infinities
+                      and NaNs; 0: the column has none */
 };
 
-/** Word 0 of a feature counts its pairs. All words are signed. */
+/** Layout of a feature's words. Word 0 counts its pairs. All words are signed.
+ */
 struct oj_sum_request
 {
     int n_words, n_columns;

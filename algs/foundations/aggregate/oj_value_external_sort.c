@@ -10,16 +10,16 @@
 
 enum
 {
-    FEW = 24,             /* so many are sorted by insertion */
-    KEPT_BYTES = 1 << 20, /* memory that clear leaves in place */
-    READ_WORDS = 512,     /* read of a run at once */
+    FEW = 24,             /* at most this many are sorted by insertion */
+    KEPT_BYTES = 1 << 20, /* memory that clear() keeps */
+    READ_WORDS = 512,     /* words read from a run at a time */
     WORD = 8
 };
 
-/* A value in memory: its row, and its number or where it is in the pool.
+/* A value in memory: its row, and the number itself or its offset in the pool.
  *
  * In the pool: FID and place (only by place), the number of bytes, and the
- * bytes filled up to whole words.  In a file: the row, and the number or the
+ * bytes padded to whole words.  In a file: the row, then the number or the
  * words of the pool. */
 struct entry
 {
@@ -27,13 +27,14 @@ struct entry
     uint64_t at;
 };
 
-/* Values in order, one after the other in the file. */
+/* A sorted run in the file, while it is read. */
 struct run
 {
-    int64_t at, end; /* words of the file that are not read yet */
-    uint64_t *word;  /* [n_words] read, and gone through up to next */
+    int64_t at, end; /* unread range of the file, in words */
+    uint64_t *word;  /* [n_words] buffer; words before `next` are consumed */
     int64_t next, n_words, capacity;
-    struct oj_held_value value; /* its bytes are in word, before next */
+    struct oj_held_value value; /* current value; its bytes are in `word`,
+                                   before `next` */
 };
 
 struct oj_value_sort
@@ -43,15 +44,17 @@ struct oj_value_sort
     struct entry *entry;
     int64_t n, cap_entries;
     uint64_t *pool;
-    int64_t n_pool, cap_pool; /* words */
+    int64_t n_pool, cap_pool; /* in words */
 
-    FILE *file;        /* of the runs, side by side; NULL: there are none */
-    int64_t n_in_file; /* words */
-    struct run *run;   /* [n_runs] read: a heap, the first value at the top */
+    FILE *file;        /* all runs, one after the other; NULL: none yet */
+    int64_t n_in_file; /* in words */
+    struct run *run;   /* [n_runs] heap of runs by current value, the first
+                          value at the top */
     int64_t n_runs, cap_runs;
 
-    int64_t next;               /* entry after value, when there are no runs */
-    struct oj_held_value value; /* of peek, the same */
+    int64_t next;               /* without runs: index of the entry after
+                                   value */
+    struct oj_held_value value; /* current value; returned by peek */
     int has_value;
 };
 
@@ -118,7 +121,7 @@ int64_t oj_value_sort_bytes(const struct oj_value_sort *held)
     return held->n * (int64_t)sizeof *held->entry + held->n_pool * WORD;
 }
 
-/* The value of these words of the pool, or of a file after the row. */
+/* Decodes a value from its words in the pool, or in a file after the row. */
 static inline struct oj_held_value
 decode_held_value(const struct oj_value_sort *held, int64_t row,
                   const uint64_t *word)
@@ -154,7 +157,7 @@ int oj_bytes_compare(const char *a, int64_t n_a, const char *b, int64_t n_b)
     return c != 0 ? c : (n_a > n_b) - (n_a < n_b);
 }
 
-/* < 0, 0, > 0: the place of a before, like or after b. */
+/* Compares a and b in this order: < 0, 0 or > 0. */
 static int compare_held_values(enum oj_held_order order,
                                const struct oj_held_value *a,
                                const struct oj_held_value *b)
@@ -216,9 +219,9 @@ static void sort_three(const struct oj_value_sort *held, struct entry *a,
         swap_entries(a, b);
 }
 
-/* Quicksort, in place.  One of the three that the pivot is chosen of is drawn,
- * so that no order of values is a bad one.  Equal values are spread over both
- * halves, so that many of them do no harm. */
+/* Quicksort, in place.  The pivot is the median of three, one of them random,
+ * so that no input order is slow.  Equal values are spread over both halves, so
+ * that many of them are not slow either. */
 static void sort_entries(const struct oj_value_sort *held, struct entry *e,
                          int64_t n, uint64_t *drawn)
 {
@@ -239,7 +242,7 @@ static void sort_entries(const struct oj_value_sort *held, struct entry *e,
             if (i <= k)
                 swap_entries(&e[i++], &e[k--]);
         }
-        /* the shorter half by a call, so that the stack stays low */
+        /* recursion into the shorter half bounds the depth of the stack */
         if (k + 1 < n - i)
         {
             sort_entries(held, e, k + 1, drawn);
@@ -282,7 +285,7 @@ static oj_status open_file(struct oj_value_sort *held, struct oj_error *err)
     return fail_file("keeping", err);
 }
 
-/* Has n words of a run at hand, from run->next on. */
+/* Makes sure that the n words from run->next on are in the buffer. */
 static oj_status read_run_words_if_needed(const struct oj_value_sort *held,
                                           struct run *run, int64_t n,
                                           struct oj_error *err)
@@ -306,7 +309,7 @@ static oj_status read_run_words_if_needed(const struct oj_value_sort *held,
     return OJ_OK;
 }
 
-/* The next value of a run; *is_there: 0 after the last. */
+/* Reads the next value of a run; *is_there is 0 after the last. */
 static oj_status read_next_of_run(const struct oj_value_sort *held,
                                   struct run *run, int *is_there,
                                   struct oj_error *err)
@@ -327,7 +330,7 @@ static oj_status read_next_of_run(const struct oj_value_sort *held,
     return OJ_OK;
 }
 
-/* Of the heap of runs only number i may come too late for its place. */
+/* Restores the heap of runs when only run i may be too far up. */
 static void sift_down(struct oj_value_sort *held, int64_t i)
 {
     struct run *heap = held->run;
@@ -346,7 +349,7 @@ static void sift_down(struct oj_value_sort *held, int64_t i)
     }
 }
 
-/* The next value of the run at the top, which goes when it has none. */
+/* Advances the run at the top; an exhausted run is removed. */
 static oj_status advance_top_run_of_heap(struct oj_value_sort *held,
                                          struct oj_error *err)
 {

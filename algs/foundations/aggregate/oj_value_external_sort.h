@@ -1,8 +1,9 @@
-/** Values that an aggregate has to see together: all of a row, in order.
+/** External sort of the values of aggregates that need all values of a row, in
+ *  order.
  *
- *  They come in any order and are given back sorted by row, and within a row by
- *  number, by bytes, or by the place of their join features.  What is too much
- *  for memory is put aside as sorted runs in a file and merged at the end:
+ *  Values are added in any order and read sorted by row, and within a row by
+ *  number, by bytes, or by the (FID, place) of their join features.  If memory
+ *  is short, sorted runs are written to a file and merged at the end:
  *
  *     add, add, ... -> [memory] --spill--> run 0 | run 1 | run 2 ...
  *                          \___________________________/
@@ -17,33 +18,34 @@
 
 enum oj_held_order
 {
-    OJ_HELD_BY_NUMBER, /**< 16 bytes a value */
-    OJ_HELD_BY_BYTES,  /**< as memcmp() says, the shorter first */
-    OJ_HELD_BY_PLACE   /**< by (FID, place), which differ within a row */
+    OJ_HELD_BY_NUMBER, /**< numbers; 16 bytes per value */
+    OJ_HELD_BY_BYTES,  /**< bytes in the order of memcmp(), the shorter first */
+    OJ_HELD_BY_PLACE   /**< by (FID, place), unique within a row */
 };
 
-/** Where runs go. */
+/** Provides files for the runs. */
 struct oj_held_files
 {
-    /** An open file descriptor, for reading and writing, of an empty file that
-     *  goes away when it is closed; < 0 with errno. */
+    /** Returns a descriptor, open for reading and writing, of an empty file
+     * that is deleted when it is closed; < 0 with errno on failure. */
     int (*open)(void *user);
     void *user;
 };
 
-/** A value, on its way in or out. */
+/** A value that is added or read. */
 struct oj_held_value
 {
     int64_t row;
     uint64_t number;    /**< BY_NUMBER */
     int64_t fid, place; /**< BY_PLACE */
-    const char *bytes;  /**< not BY_NUMBER; going out, valid until the next */
+    const char *bytes;  /**< not with BY_NUMBER; when read, valid until the
+                             next value is read */
     int64_t n_bytes;
 };
 
 struct oj_value_sort;
 
-/** An empty store. files outlives it; NULL: it cannot spill. */
+/** Opens an empty store. files must outlive it; NULL: it cannot spill. */
 OJ_MUST_USE oj_status oj_value_sort_open(enum oj_held_order order,
                                          const struct oj_held_files *files,
                                          struct oj_value_sort **out,
@@ -53,32 +55,34 @@ OJ_MUST_USE oj_status oj_value_sort_add(struct oj_value_sort *held,
                                         const struct oj_held_value *value,
                                         struct oj_error *err);
 
-/** Memory in use by values. */
+/** Memory used by the values, in bytes. */
 int64_t oj_value_sort_bytes(const struct oj_value_sort *held);
 
-/** Puts what is in memory aside as a sorted run, and gives the memory back. */
+/** Writes the values in memory to a file as a sorted run, and frees the memory.
+ */
 OJ_MUST_USE oj_status oj_value_sort_spill(struct oj_value_sort *held,
                                           struct oj_error *err);
 
-/** Ends adding: the next value read is the first. */
+/** Ends adding and moves the cursor to the first value. */
 OJ_MUST_USE oj_status oj_value_sort_rewind(struct oj_value_sort *held,
                                            struct oj_error *err);
 
-/** The next value, without taking it; NULL after the last. */
+/** The value at the cursor; NULL after the last. */
 const struct oj_held_value *
 oj_value_sort_peek(const struct oj_value_sort *held);
 
-/** Goes on to the value after it. */
+/** Moves the cursor to the next value. */
 OJ_MUST_USE oj_status oj_value_sort_skip(struct oj_value_sort *held,
                                          struct oj_error *err);
 
-/** Empty again, ready for adding; keeps a moderate amount of memory. */
+/** Empties the store for new values; keeps a moderate amount of memory. */
 void oj_value_sort_clear(struct oj_value_sort *held);
 
 /** Accepts NULL. */
 void oj_value_sort_close(struct oj_value_sort *held);
 
-/** < 0, 0, > 0: bytes as memcmp() orders them, the shorter first. */
+/** Compares bytes in the order of memcmp(), the shorter first: < 0, 0 or > 0.
+ */
 int oj_bytes_compare(const char *a, int64_t n_a, const char *b, int64_t n_b);
 
 #endif

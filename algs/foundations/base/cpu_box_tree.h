@@ -6,8 +6,8 @@
  *  level n_levels-1 one box
  *
  *  A box of d dimensions is d lower bounds and then d upper ones, as struct
- *  oj_box has them.  Where the boxes are is the caller's affair.  Entries come
- *  in an order that keeps neighbours together.
+ *  oj_box has them.  The caller owns the array of boxes.  Entries must be
+ *  sorted so that neighbours are close together (Morton order or similar).
  *  Source: packed R-trees (Kamel and Faloutsos 1993).
  */
 #ifndef CPU_BOX_TREE_H
@@ -19,24 +19,27 @@
 #define OJ_BOX_FANOUT 8
 #define OJ_BOX_LEVELS 12 /* 8^11 entries */
 
-/* Eight children pushed a level, seven left behind on the way down. */
+/* Stack size: each level on the way down pushes at most eight children and pops
+ * one of them. */
 #define OJ_BOX_STACK (OJ_BOX_LEVELS * OJ_BOX_FANOUT)
 
 struct oj_box_levels
 {
-    int n_levels;                     /**< 0: no entries */
-    int64_t first[OJ_BOX_LEVELS + 1]; /**< box of each level; the end */
+    int n_levels; /**< 0: no entries */
+    /** index of the first box of each level, then the end of the last level */
+    int64_t first[OJ_BOX_LEVELS + 1];
 };
 
-/** A box on the way down, and its squared distance to what is looked for. */
+/** A box on the search stack, with its squared distance to the query box. */
 struct oj_box_child
 {
     double d2;
-    int64_t node; /**< of its level */
+    int64_t node; /**< index in its level */
     int level;
 };
 
-/** Levels over n entries, whose boxes lie from first on. */
+/** Sets the level starts of a tree over n entries; first: index of entry 0's
+ * box in the box array. */
 static inline void oj_box_levels_make(struct oj_box_levels *levels, int64_t n,
                                       int64_t first)
 {
@@ -50,7 +53,7 @@ static inline void oj_box_levels_make(struct oj_box_levels *levels, int64_t n,
     }
 }
 
-/** The boxes of all levels. */
+/** Number of boxes of all levels together. */
 static inline int64_t oj_box_levels_count(const struct oj_box_levels *levels)
 {
     return levels->first[levels->n_levels] - levels->first[0];
@@ -95,10 +98,10 @@ static inline double oj_box_gap2(int n_dims, const double *a, const double *b)
     return sum;
 }
 
-/** Pushes the children of `at`, which is above level 0, that are at most most2
- *  from `to` on a stack of this depth, the nearest last; of those that are as
- *  near the first one last with first_last, the last one otherwise.  Returns
- *  the new depth. */
+/** Pushes those children of `at` (level 1 or above) whose squared distance to
+ * `to` is at most most2, farthest first, so that the nearest is popped first.
+ * Equal distances: with first_last the first child is popped first, otherwise
+ * the last one.  Returns the new stack depth. */
 static inline int oj_box_levels_push(const struct oj_box_levels *levels,
                                      int n_dims, const double *box,
                                      struct oj_box_child at, const double *to,

@@ -3,9 +3,9 @@
  *
  *  They are plain loops over array elements c behind OJ_EIGHT or OJ_SIXTEEN,
  *  which keep the compiler from unrolling them before its vectoriser sees them.
- *  Lane by lane these are the ordinary operations, so width changes no bit.
- *  Functions made of them are inlined into one function per instruction set
- *  (OJ_CLONES), chosen when the library is loaded.
+ *  Each lane does ordinary scalar operations, so the result does not depend on
+ *  the vector width.  Functions made of such loops are inlined into one
+ *  function per instruction set (OJ_CLONES), chosen when the library is loaded.
  */
 #ifndef CPU_LANE_LOOPS_H
 #define CPU_LANE_LOOPS_H

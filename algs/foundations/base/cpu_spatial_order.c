@@ -13,7 +13,7 @@
 #define NO_KEY UINT32_MAX
 #define MOST_DIGIT_BITS 10
 
-/* A bit more than what holds the middle 98 % of v. */
+/* Range of the middle 98 % of v, slightly enlarged. */
 static void range_of_middle_98_percent(double *v, int n, double *low,
                                        double *high)
 {
@@ -49,7 +49,8 @@ struct oj_box oj_order_frame(int64_t n, const double *x, const double *y)
     return frame;
 }
 
-/* Columns of keys in a square: 65,536 to its side. */
+/* Scale from coordinates to Morton columns: 65,536 along each side of a square
+ * around the frame. */
 static double compute_morton_key_scale(const struct oj_box *frame)
 {
     double width = frame->x1 - frame->x0, height = frame->y1 - frame->y0;
@@ -74,76 +75,79 @@ void oj_order_slices_place(int64_t n_slices, int64_t n_buckets, int64_t *start,
     offset[n_buckets] = total;
 }
 
+/* NO_KEY: it is no point. */
+static inline uint32_t compute_key(const struct oj_order *order, double x,
+                                   double y)
+{
+    uint32_t key;
+    if (x != x || y != y)
+        return NO_KEY;
+    key = oj_morton(oj_morton_column(x, order->frame.x0, order->scale),
+                    oj_morton_column(y, order->frame.y0, order->scale));
+    return key - (key == NO_KEY);
+}
+
 struct order_build
 {
     struct oj_order *order;
-    struct oj_box frame;
-    double scale;
     int64_t n;
     int64_t n_slices;
     const double *x, *y;
-    int64_t n_prefixes;   /* of keys: 1 where one bucket holds all points */
-    int prefix_shift;     /* of a key to its prefix */
+    int is_listed;        /* 1: places alone are written */
+    int64_t n_prefixes;   /* Morton key prefixes; 1 if one bucket holds all
+                             points */
+    int prefix_shift;     /* right shift from a key to its prefix */
     uint32_t *histogram;  /* [n_slices][n_prefixes] */
     uint16_t *bucket_of;  /* [n_prefixes] */
     int64_t *slice_start; /* [n_slices][n_buckets] */
 };
 
-static void compute_and_count_morton_keys(int64_t slice, int thread, void *user)
+static void count_morton_keys(int64_t slice, int thread, void *user)
 {
     struct order_build *b = user;
+    const struct oj_order order = *b->order;
     uint32_t *histogram = b->histogram + slice * b->n_prefixes;
     int shift = b->prefix_shift;
-    uint32_t *keys = b->order->keys;
-    struct oj_box f = b->frame;
-    double scale = b->scale;
     int64_t end = oj_order_slice_begin(b->n, b->n_slices, slice + 1);
+    (void)thread;
+    for (int64_t i = oj_order_slice_begin(b->n, b->n_slices, slice); i < end;
+         i++)
+    {
+        uint32_t key = compute_key(&order, b->x[i], b->y[i]);
+        if (key != NO_KEY)
+            histogram[(uint64_t)key >> shift]++;
+    }
+}
+
+/* Keys are computed again: that takes no longer than to write and read them. */
+static void scatter_points_of_slice_to_buckets(int64_t slice, int thread,
+                                               void *user)
+{
+    struct order_build *b = user;
+    const struct oj_order order = *b->order;
+    int64_t *start = b->slice_start + slice * order.n_buckets;
+    int64_t end = oj_order_slice_begin(b->n, b->n_slices, slice + 1);
+    int shift = b->prefix_shift;
     (void)thread;
     for (int64_t i = oj_order_slice_begin(b->n, b->n_slices, slice); i < end;
          i++)
     {
         double x = b->x[i], y = b->y[i];
-        uint32_t key = NO_KEY;
-        if (x == x && y == y)
-        {
-            key = oj_morton(oj_morton_column(x, f.x0, scale),
-                            oj_morton_column(y, f.y0, scale));
-            /* the last code of all stands for "not a point" */
-            key -= key == NO_KEY;
-            histogram[(uint64_t)key >> shift]++;
-        }
-        keys[i] = key;
-    }
-}
-
-static void scatter_keys_of_slice_to_buckets(int64_t slice, int thread,
-                                             void *user)
-{
-    struct order_build *b = user;
-    struct oj_order *order = b->order;
-    int64_t *start = b->slice_start + slice * order->n_buckets;
-    const uint32_t *keys = order->keys;
-    int64_t end = oj_order_slice_begin(b->n, b->n_slices, slice + 1);
-    int shift = b->prefix_shift;
-    (void)thread;
-    for (int64_t i = oj_order_slice_begin(b->n, b->n_slices, slice); i < end;
-         i++)
-    {
-        uint32_t key = keys[i];
-        struct oj_ordered_point *point;
+        uint32_t key = compute_key(&order, x, y);
+        int64_t at;
         if (key == NO_KEY)
             continue;
-        point = order->point + start[b->bucket_of[(uint64_t)key >> shift]]++;
-        point->x = b->x[i];
-        point->y = b->y[i];
-        point->key = key;
-        point->index = (uint32_t)i;
+        at = start[b->bucket_of[(uint64_t)key >> shift]]++;
+        if (b->is_listed)
+            order.listed[at] = (uint32_t)i;
+        else
+            order.point[at] = (struct oj_ordered_point){x, y, key, (uint32_t)i};
     }
 }
 
-/* Cuts the prefixes of the keys into runs of about
- * OJ_BUCKET_POINTS points and turns the counts of each slice into the place
- * where it writes. */
+/* Cuts the range of key prefixes into buckets of about OJ_BUCKET_POINTS points.
+ * Turns the counts of each slice into the positions at which that slice writes.
+ */
 static oj_status cut_key_prefixes_into_buckets(struct order_build *b,
                                                struct oj_error *err)
 {
@@ -189,61 +193,67 @@ static oj_status cut_key_prefixes_into_buckets(struct order_build *b,
     return OJ_OK;
 }
 
-oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,
-                         const double *x, const double *y, struct oj_error *err)
+/* Everything but the room that the points or their places are written to. */
+static oj_status distribute_over_buckets(struct order_build *b, int n_threads,
+                                         struct oj_error *err)
 {
-    struct order_build b;
+    struct oj_order *order = b->order;
+    int64_t n = b->n;
     oj_status status;
-    if (n < 0 || n >= UINT32_MAX)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "%lld points in one batch; at most %lld can be ordered "
-                       "at once",
-                       (long long)n, (long long)UINT32_MAX - 1);
-    OJ_ROOM(order->point, 0, n, order->cap_points, err);
-    OJ_ROOM(order->keys, 0, n, order->cap_keys, err);
-    memset(&b, 0, sizeof b);
-    b.order = order;
-    b.n = n;
-    b.n_slices = n < 65536 ? 1 : n_threads;
-    b.x = x;
-    b.y = y;
-    b.frame = oj_order_frame(n, x, y);
-    b.scale = compute_morton_key_scale(&b.frame);
-    /* sixteen times as many codes as points are told apart; finer sorting
-     * would only cost time */
+    b->n_slices = n < 65536 ? 1 : n_threads;
+    order->frame = oj_order_frame(n, b->x, b->y);
+    order->scale = compute_morton_key_scale(&order->frame);
+    /* Sort only as many upper key bits as give sixteen times as many codes as
+     * points: finer sorting costs more than it gains. */
     order->sort_from_bit = 28;
     while (order->sort_from_bit > 0 && (n >> (28 - order->sort_from_bit)) > 0)
         order->sort_from_bit--;
-    b.n_prefixes = n <= OJ_BUCKET_POINTS ? 1 : N_PREFIXES;
-    b.prefix_shift = b.n_prefixes == 1 ? 32 : 16;
-    b.histogram = oj_calloc(b.n_slices * b.n_prefixes, sizeof(uint32_t));
-    b.bucket_of = oj_malloc(b.n_prefixes, sizeof(uint16_t));
-    if (b.histogram == NULL || b.bucket_of == NULL)
+    b->n_prefixes = n <= OJ_BUCKET_POINTS ? 1 : N_PREFIXES;
+    b->prefix_shift = b->n_prefixes == 1 ? 32 : 16;
+    b->histogram = oj_calloc(b->n_slices * b->n_prefixes, sizeof(uint32_t));
+    b->bucket_of = oj_malloc(b->n_prefixes, sizeof(uint16_t));
+    if (b->histogram == NULL || b->bucket_of == NULL)
         status =
-            oj_fail_nomem(err, b.n_slices * b.n_prefixes, sizeof(uint32_t));
+            oj_fail_nomem(err, b->n_slices * b->n_prefixes, sizeof(uint32_t));
     else
     {
-        oj_parallel_for(n_threads, b.n_slices, compute_and_count_morton_keys,
-                        &b);
-        status = cut_key_prefixes_into_buckets(&b, err);
+        oj_parallel_for(n_threads, b->n_slices, count_morton_keys, b);
+        status = cut_key_prefixes_into_buckets(b, err);
         if (status == OJ_OK)
-            oj_parallel_for(n_threads, b.n_slices,
-                            scatter_keys_of_slice_to_buckets, &b);
+            oj_parallel_for(n_threads, b->n_slices,
+                            scatter_points_of_slice_to_buckets, b);
     }
-    oj_free(b.histogram);
-    oj_free(b.bucket_of);
-    oj_free(b.slice_start);
+    oj_free(b->histogram);
+    oj_free(b->bucket_of);
+    oj_free(b->slice_start);
     return status;
 }
 
-void oj_order_sort_bucket(struct oj_order *order, int64_t bucket,
-                          struct oj_ordered_point *scratch)
+static oj_status check_count(int64_t n, struct oj_error *err)
 {
-    struct oj_ordered_point *from = order->point + order->bucket_offset[bucket];
-    int64_t n = order->bucket_offset[bucket + 1] - order->bucket_offset[bucket];
-    struct oj_ordered_point *to = scratch;
+    if (n >= 0 && n < UINT32_MAX)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_LIMIT,
+                   "%lld points in one batch; at most %lld can be ordered "
+                   "at once",
+                   (long long)n, (long long)UINT32_MAX - 1);
+}
+
+oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,
+                         const double *x, const double *y, struct oj_error *err)
+{
+    struct order_build b = {.order = order, .n = n, .x = x, .y = y};
+    OJ_TRY(check_count(n, err));
+    OJ_ROOM(order->point, 0, n, order->cap_points, err);
+    return distribute_over_buckets(&b, n_threads, err);
+}
+
+static void sort_points(struct oj_ordered_point *point, int64_t n,
+                        int sort_from_bit, struct oj_ordered_point *scratch)
+{
+    struct oj_ordered_point *from = point, *to = scratch;
     uint32_t differ = 0;
-    int high = 0, low = order->sort_from_bit, n_passes, width;
+    int high = 0, low = sort_from_bit, n_passes, width;
     for (int64_t i = 1; i < n; i++)
         differ |= from[i].key ^ from[0].key;
     while (high < 32 && (differ >> high) != 0)
@@ -274,8 +284,15 @@ void oj_order_sort_bucket(struct oj_order *order, int64_t bucket,
         to = swap;
     }
     if (from == scratch)
-        memcpy(order->point + order->bucket_offset[bucket], scratch,
-               (size_t)n * sizeof *scratch);
+        memcpy(point, scratch, (size_t)n * sizeof *scratch);
+}
+
+void oj_order_sort_bucket(struct oj_order *order, int64_t bucket,
+                          struct oj_ordered_point *scratch)
+{
+    const int64_t *first = order->bucket_offset + bucket;
+    sort_points(order->point + first[0], first[1] - first[0],
+                order->sort_from_bit, scratch);
 }
 
 struct order_sorting
@@ -320,10 +337,79 @@ oj_status oj_order_sort(struct oj_order *order, int n_threads,
     return status;
 }
 
+/* ---- buckets that are made one at a time --------------------------------- */
+
+/* Of one thread. */
+struct bucket_room
+{
+    struct oj_ordered_point *point, *scratch;
+    int64_t cap_point, cap_scratch;
+};
+
+struct order_visit
+{
+    struct oj_order *order;
+    const double *x, *y;
+    struct bucket_room *room; /* [n_threads] */
+    oj_order_visitor *visitor;
+    void *user;
+};
+
+static oj_status visit_bucket(int64_t bucket, int thread, void *user,
+                              struct oj_error *err)
+{
+    const struct order_visit *v = user;
+    const struct oj_order *order = v->order;
+    struct bucket_room *room = &v->room[thread];
+    const uint32_t *listed = order->listed + order->bucket_offset[bucket];
+    int64_t n = order->bucket_offset[bucket + 1] - order->bucket_offset[bucket];
+    OJ_ROOM(room->point, 0, n, room->cap_point, err);
+    OJ_ROOM(room->scratch, 0, n, room->cap_scratch, err);
+    for (int64_t i = 0; i < n; i++)
+    {
+        double x = v->x[listed[i]], y = v->y[listed[i]];
+        int64_t ahead = i + 24 < n ? listed[i + 24] : listed[i];
+        __builtin_prefetch(&v->x[ahead]);
+        __builtin_prefetch(&v->y[ahead]);
+        room->point[i] = (struct oj_ordered_point){
+            x, y, compute_key(order, x, y), listed[i]};
+    }
+    sort_points(room->point, n, order->sort_from_bit, room->scratch);
+    return v->visitor(room->point, n, thread, v->user, err);
+}
+
+oj_status oj_order_list(struct oj_order *order, int n_threads, int64_t n,
+                        const double *x, const double *y, struct oj_error *err)
+{
+    struct order_build b = {
+        .order = order, .n = n, .x = x, .y = y, .is_listed = 1};
+    OJ_TRY(check_count(n, err));
+    OJ_ROOM(order->listed, 0, n, order->cap_listed, err);
+    return distribute_over_buckets(&b, n_threads, err);
+}
+
+oj_status oj_order_visit(struct oj_order *order, int n_threads, const double *x,
+                         const double *y, oj_order_visitor *visitor, void *user,
+                         struct oj_error *err)
+{
+    struct order_visit v = {order, x, y, NULL, visitor, user};
+    oj_status status;
+    OJ_NEW_ZEROED(v.room, n_threads, err);
+    status =
+        oj_parallel_try(n_threads, order->n_buckets, 1, visit_bucket, &v, err);
+    for (int t = 0; t < n_threads; t++)
+    {
+        oj_free(v.room[t].point);
+        oj_free(v.room[t].scratch);
+    }
+    oj_free(v.room);
+    return status;
+}
+
 void oj_order_free(struct oj_order *order)
 {
     oj_free(order->bucket_offset);
     oj_free(order->point);
-    oj_free(order->keys);
+    oj_free(order->listed);
     memset(order, 0, sizeof *order);
 }

@@ -1,11 +1,11 @@
 /** Points in Morton order, in buckets that fit a processor's cache.
  *
- *  key     Morton code of 16 + 16 bits in a frame that the bulk of the points
- *          fills; what lies outside is clamped to its rim
- *  bucket  points whose keys share a range of upper halves, about
- *          OJ_BUCKET_POINTS of them, more only where one upper half has more
+ *  key     Morton code of 16 + 16 bits in a frame around the bulk of the
+ *          points; points outside are clamped to its border
+ *  bucket  points whose keys share a range of upper halves: about
+ *          OJ_BUCKET_POINTS of them, more only if one upper half has more
  *
- *  The order decides speed, never an answer.
+ *  The order affects speed only, never an answer.
  */
 #ifndef CPU_SPATIAL_ORDER_H
 #define CPU_SPATIAL_ORDER_H
@@ -14,26 +14,30 @@
 
 #define OJ_BUCKET_POINTS 8192
 
-/** A point on its way: where it is and who it is. */
+/** A point while it is sorted: its coordinates and its index. */
 struct oj_ordered_point
 {
     double x, y;
     uint32_t key;
-    uint32_t index; /**< place in the arrays that were ordered */
+    uint32_t index; /**< index in the input arrays */
 };
 
 /** Owner; zeroed memory is valid, and one object may be reused. */
 struct oj_order
 {
-    int64_t n_points; /**< those ordered: points that are NaN are left out */
+    int64_t n_points; /**< points that were ordered: points with a NaN
+                           coordinate are left out */
     int64_t n_buckets;
-    int64_t *bucket_offset; /**< [n_buckets + 1] into point */
+    int64_t *bucket_offset; /**< [n_buckets + 1] first point of each bucket */
     struct oj_ordered_point *point;
     int64_t cap_points;
     int64_t largest_bucket;
-    int sort_from_bit; /**< of the key; those below do not matter */
-    uint32_t *keys;
-    int64_t cap_keys;
+    int sort_from_bit;   /**< lowest key bit that is sorted by; lower bits are
+                              ignored */
+    struct oj_box frame; /**< of the keys, and columns per unit in it */
+    double scale;
+    uint32_t *listed; /**< [n_points] places by bucket, of oj_order_list() */
+    int64_t cap_listed;
 };
 
 /** Distributes n points (n < 2^32 - 1) over buckets, stable, with n_threads.
@@ -43,38 +47,57 @@ OJ_MUST_USE oj_status oj_order_build(struct oj_order *order, int n_threads,
                                      int64_t n, const double *x,
                                      const double *y, struct oj_error *err);
 
-/** A bit more than where the middle 98 % of the points are, by each coordinate,
- *  as a sample says, so that a few points a thousand kilometres away do not
- *  squeeze all others together; 0 throughout when it has no finite ones. */
+/** Slightly enlarged range of the middle 98 % of the points in x and in y,
+ * estimated from a sample: a few outliers far away must not squeeze all other
+ * points into few columns.  All 0 if the sample has no finite point. */
 struct oj_box oj_order_frame(int64_t n, const double *x, const double *y);
 
-/** Where slice (n_slices: the end) of n elements begins. */
+/** First element of a slice, when n elements are cut into n_slices equal ones.
+ * slice == n_slices gives n. */
 static inline int64_t oj_order_slice_begin(int64_t n, int64_t n_slices,
                                            int64_t slice)
 {
     return slice == n_slices ? n : n / n_slices * slice;
 }
 
-/** Counts by slice and bucket become places, those of a bucket together and the
- *  slices of each in their order.
- *  start   [n_slices][n_buckets]
- *  offset  [n_buckets + 1] out */
+/** Prefix sum: turns counts by slice and bucket into write positions. Buckets
+ * follow one another; within a bucket, slices are in their order.
+ *     start   [n_slices][n_buckets] counts in, positions out
+ *     offset  [n_buckets + 1] out */
 void oj_order_slices_place(int64_t n_slices, int64_t n_buckets, int64_t *start,
                            int64_t *offset);
 
-/** Sorts bucket by the upper bits of the key, stable; scratch holds as many
- * points as the bucket. Different buckets may be sorted by different threads at
- * once. */
+/** Sorts one bucket by the upper bits of the key, stably. scratch has room for
+ * the points of the bucket. Thread-safe for different buckets. */
 void oj_order_sort_bucket(struct oj_order *order, int64_t bucket,
                           struct oj_ordered_point *scratch);
 
-/** Sorts all buckets with n_threads. then, unless it is NULL, is called for
- *  each by the thread that has just sorted it; its errors end the work. */
+/** Sorts all buckets with n_threads. If `then` is not NULL, the thread that has
+ * sorted a bucket calls it for that bucket; an error from it ends the work. */
 OJ_MUST_USE oj_status oj_order_sort(struct oj_order *order, int n_threads,
                                     oj_status (*then)(int64_t bucket,
                                                       int thread, void *user,
                                                       struct oj_error *err),
                                     void *user, struct oj_error *err);
+
+/** As oj_order_build(), for points that are looked at once: 4 bytes are held of
+ *  a point in place of 24, and a bucket is made when oj_order_visit() comes to
+ *  it. */
+OJ_MUST_USE oj_status oj_order_list(struct oj_order *order, int n_threads,
+                                    int64_t n, const double *x, const double *y,
+                                    struct oj_error *err);
+
+/** n sorted points of a bucket, which are there until it returns. */
+typedef oj_status oj_order_visitor(const struct oj_ordered_point *point,
+                                   int64_t n, int thread, void *user,
+                                   struct oj_error *err);
+
+/** Calls visitor for each bucket of an order that was listed, of the x and y
+ *  that it was listed of, with n_threads; its errors end the work. */
+OJ_MUST_USE oj_status oj_order_visit(struct oj_order *order, int n_threads,
+                                     const double *x, const double *y,
+                                     oj_order_visitor *visitor, void *user,
+                                     struct oj_error *err);
 
 void oj_order_free(struct oj_order *order);
 

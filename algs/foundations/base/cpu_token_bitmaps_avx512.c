@@ -1,4 +1,4 @@
-/* Eight sets at a time, for processors with AVX-512 that count bits. */
+/* Bitmap kernel for eight sets at a time: needs AVX-512 with VPOPCNTDQ. */
 #include "cpu_token_bitmaps.h"
 
 #include "cpu_lane_loops.h"
@@ -11,7 +11,7 @@
 
 #define WIDE __attribute__((target("avx512f,avx512vl,avx512vpopcntdq")))
 
-/* A few words of eight sets: how many bits differ. */
+/* Adds the number of differing bits in n words of eight sets to `differ`. */
 WIDE OJ_INLINE __m512i count_differing_bits(const uint64_t *word,
                                             int64_t stride, int n,
                                             __mmask8 lanes,
@@ -26,7 +26,8 @@ WIDE OJ_INLINE __m512i count_differing_bits(const uint64_t *word,
     return differ;
 }
 
-/* Which of eight sets that lanes tell differ in few enough bits. */
+/* Of the eight sets in the mask `lanes`, those within the limit of their class.
+ */
 WIDE static __mmask8 near_of_eight(const struct oj_token_planes *planes,
                                    int64_t at, __mmask8 lanes,
                                    const uint64_t *query, const int32_t *limit)
@@ -55,7 +56,8 @@ WIDE static __mmask8 near_of_eight(const struct oj_token_planes *planes,
     return lanes;
 }
 
-/* Which of eight sets differ in at most so many bits of two words. */
+/* Of the sets in `lanes`, those that differ from the query in at most `most`
+ * bits of the first two words. */
 WIDE OJ_INLINE __mmask8 may_be_near(const uint64_t *word, int64_t stride,
                                     __mmask8 lanes, const uint64_t *query,
                                     __m512i most)

@@ -6,10 +6,10 @@
  *  level n_levels-1 one node, the root
  *
  *  Boxes are single precision, rounded outward, relative to an origin in the
- *  middle of the entries and scaled by a power of two, so that they lose little
- *  where most of the data are; they only ever decide what is looked at.
- *  Entries come in an order that keeps neighbours together
- * (cpu_spatial_order.h).
+ *  middle of the entries and scaled by a power of two, so that little precision
+ *  is lost where most of the data are. They only select candidates, never
+ *  decide a pair. Entries must be sorted so that neighbours are close together
+ *  (cpu_spatial_order.h).
  */
 #ifndef CPU_TREE_H
 #define CPU_TREE_H
@@ -29,17 +29,18 @@ struct oj_tree
 {
     int64_t n_entries;
     int n_levels;                        /**< 0: no entries */
-    int64_t level_first[OJ_TREE_LEVELS]; /**< into node */
+    int64_t level_first[OJ_TREE_LEVELS]; /**< first node of each level in
+                                              node */
     int64_t n_nodes;
     struct oj_tree_node *node;
     double origin_x, origin_y, scale;
-    double slack; /**< CRS units by which stored boxes may be too small: the
-                       rounding of the shift to the origin */
+    double slack; /**< CRS units by which stored boxes may be too small,
+                       from rounding at the shift to the origin */
 };
 
-/** Builds over n entries whose boxes are box[0..n-1].  n_threads are used.
- *  Source: packed R-trees (Kamel and Faloutsos 1993), Morton instead of
- *  Hilbert order. */
+/** Builds the tree over n entries with boxes box[0..n-1], with n_threads.
+ * Source: packed R-trees (Kamel and Faloutsos 1993), in Morton instead of
+ * Hilbert order. */
 OJ_MUST_USE oj_status oj_tree_build(struct oj_tree *tree, int n_threads,
                                     int64_t n, const struct oj_box *box,
                                     struct oj_error *err);
@@ -48,8 +49,8 @@ int64_t oj_tree_bytes(const struct oj_tree *tree);
 
 void oj_tree_free(struct oj_tree *tree);
 
-/* v relative to the tree, rounded down or up: twice what the rounding to single
- * precision can be off, so that no branch is needed. */
+/* v in tree coordinates, rounded down or up by twice the single-precision
+ * error: safe without a branch. */
 static inline float oj_tree_down(double v, double origin, double scale)
 {
     float f = (float)((v - origin) * scale);
@@ -62,10 +63,10 @@ static inline float oj_tree_up(double v, double origin, double scale)
     return f + (fabsf(f) * 1.2e-7f + 1e-30f);
 }
 
-/** The square of a reach as the tree compares it: a child farther than this
- *  cannot be within reach.  Rounded up, and widened by what single precision
- *  and the shift to the origin may lose.  Never infinite, because absent
- *  children are at infinity; present ones are within 1e37. */
+/** The squared search radius in tree coordinates: a child farther away cannot
+ * be within reach.  Rounded up and widened by the rounding errors of single
+ * precision and of the shift to the origin.  Always finite, so that absent
+ * children (at infinity) never pass; present ones are within 1e37. */
 static inline float oj_tree_reach2(const struct oj_tree *tree, double reach)
 {
     double r = (reach + tree->slack) * tree->scale * (1.0 + 1e-6);

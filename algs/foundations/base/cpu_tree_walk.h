@@ -1,4 +1,4 @@
-/** The way down a packed tree (cpu_tree.h) from a box, nearest first. */
+/** Best-first descent in a packed tree (cpu_tree.h) from a query box. */
 #ifndef CPU_TREE_WALK_H
 #define CPU_TREE_WALK_H
 
@@ -7,23 +7,23 @@
 
 struct oj_tree_child
 {
-    int32_t child; /**< node of the level; entry, where level is -1 */
+    int32_t child; /**< node of its level; entry, if level is -1 */
     int32_t level;
     float d2; /**< squared distance of its box */
 };
 
-/** On the stack: eight children pushed a level, seven of them left behind on
- *  the way down; entries may be pushed, too, and more are written than stay. */
+/** State of a descent.  Stack size: each level pushes eight children and pops
+ * one; one more level for entries, and room for eight writes beyond the top. */
 struct oj_tree_descent
 {
-    float q[4]; /**< the box that is asked about, relative to the tree */
+    float q[4]; /**< the query box in tree coordinates */
     int depth;
     struct oj_tree_child stack[(OJ_TREE_LEVELS + 2) * OJ_FANOUT];
 };
 
-/** Box relative to a tree.  Boxes absurdly far away are pulled in to where
- *  single precision still has squares: that only brings them nearer, which a
- *  box filter may. */
+/** Converts box to tree coordinates.  Far-away boxes are clamped to where
+ * squares fit into single precision: that only brings them nearer, which is
+ * safe for a filter. */
 OJ_INLINE void oj_tree_relative(const struct oj_tree *tree,
                                 const struct oj_box *box, float q[4])
 {
@@ -38,7 +38,7 @@ OJ_INLINE void oj_tree_relative(const struct oj_tree *tree,
     }
 }
 
-/** Begins at the root, if there is one. */
+/** Begins at the root; the stack stays empty if the tree is empty. */
 OJ_INLINE void oj_tree_descent_begin(struct oj_tree_descent *descent,
                                      const struct oj_tree *tree,
                                      const struct oj_box *box)
@@ -49,7 +49,8 @@ OJ_INLINE void oj_tree_descent_begin(struct oj_tree_descent *descent,
     descent->stack[0] = root;
 }
 
-/** The lowest node over a run of entries, to begin at in place of the root. */
+/** The lowest node whose subtree holds entries first to last: a start below the
+ * root. */
 OJ_INLINE struct oj_tree_child oj_tree_node_over(int32_t first, int32_t last)
 {
     struct oj_tree_child over = {first / OJ_FANOUT, 0, 0.0f};
@@ -61,7 +62,8 @@ OJ_INLINE struct oj_tree_child oj_tree_node_over(int32_t first, int32_t last)
     return over;
 }
 
-/** 1 when there are entries of the run below a child (or it is one). */
+/** 1 if the subtree of child (or child itself, an entry) holds an entry of
+ * first to last. */
 OJ_INLINE int oj_tree_child_overlaps(struct oj_tree_child child, int32_t first,
                                      int32_t last)
 {
@@ -70,8 +72,8 @@ OJ_INLINE int oj_tree_child_overlaps(struct oj_tree_child child, int32_t first,
            child.child <= (int64_t)last >> shift;
 }
 
-/** Squared distances from box q to eight boxes.  May be too large by a relative
- *  3e-7, which oj_tree_reach2() allows for.  An absent box is at infinity. */
+/** Squared distances from box q to eight boxes, with a relative error of up to
+ * 3e-7, which oj_tree_reach2() allows for.  Absent boxes are at infinity. */
 OJ_INLINE void oj_boxes_distance2(const struct oj_tree_node *restrict box,
                                   const float q[4], float *restrict d2)
 {
@@ -88,10 +90,11 @@ OJ_INLINE void oj_boxes_distance2(const struct oj_tree_node *restrict box,
     }
 }
 
-/** Pushes the children of the visited node that are within reach2 and, unless
- *  it is NULL, within own_reach2 [OJ_FANOUT]; the farthest first, so that the
- *  nearest comes off first.  Of those that are as near, the first comes off
- *  first with first_first, the last otherwise; that is a constant. */
+/** Pushes the children of `visited` that are within reach2 and, unless
+ * own_reach2 [OJ_FANOUT] is NULL, within their own; farthest first, so that
+ * the nearest is popped first.  Equal distances: with first_first the first
+ * child is popped first, otherwise the last one.  first_first is a
+ * compile-time constant. */
 OJ_INLINE void oj_tree_descent_push(struct oj_tree_descent *descent,
                                     const struct oj_tree_node *node,
                                     struct oj_tree_child visited, float reach2,

@@ -24,7 +24,7 @@ int oj_integer_exponent(double value)
     return exponent;
 }
 
-/* Forgets zeros at the top. */
+/* Drops leading zero limbs. */
 static void trim_top_zeros(struct oj_integer *out)
 {
     while (out->n > 0 && out->limb[out->n - 1] == 0)
@@ -72,7 +72,7 @@ void oj_integer_copy(struct oj_integer *out, const struct oj_integer *a)
     memmove(out->limb, a->limb, (size_t)a->n * sizeof *a->limb);
 }
 
-/* Compares without the signs. */
+/* Compares |a| with |b|. */
 static int compare_magnitudes(const struct oj_integer *a,
                               const struct oj_integer *b)
 {
@@ -130,7 +130,7 @@ static void subtract_magnitudes(struct oj_integer *out,
     out->n = n;
 }
 
-/* out = a + b, b with the sign given. */
+/* out = a + b, with the sign of b replaced by the given one. */
 static void add_with_sign_of_second(struct oj_integer *out,
                                     const struct oj_integer *a,
                                     const struct oj_integer *b, int b_sign)
@@ -227,8 +227,8 @@ void oj_integer_negate(struct oj_integer *out)
     out->sign = -out->sign;
 }
 
-/* |a| as mantissa * 2^exponent, from its three highest limbs: off by less than
- * 2^-51 of itself. a is not 0. */
+/* |a| as mantissa * 2^exponent from its three highest limbs, with a relative
+ * error below 2^-51. a is not 0. */
 static double approximate_magnitude(const struct oj_integer *a, int *exponent)
 {
     double value = 0.0;

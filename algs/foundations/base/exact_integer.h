@@ -1,10 +1,11 @@
-/** Whole numbers with a sign, wide enough for everything that the exact
- *  reference computes: no rounding, no allocation, no failure.
+/** Signed integers, wide enough for every number that the exact reference
+ *  computes: no rounding, no allocation, no failure.
  *
- *  Coordinates of a pair, scaled to whole numbers, have up to 2,098 bits (all
- *  finite doubles).  With L such bits a crossing point has up to 3 L + 5 bits,
- *  the middle of two of them 5 L + 10, and the side of a segment on which that
- *  lies 6 L + 14: 12,602 bits.  Operations take the time of the limbs in use.
+ *  The coordinates of a pair of features, scaled to integers, have up to 2,098
+ *  bits (all finite doubles).  With L such bits a crossing point has up to 3 L
+ *  + 5 bits, the middle of two of them 5 L + 10, and the side of a segment on
+ *  which that lies 6 L + 14: 12,602 bits.  Operations take the time of the
+ *  limbs in use.
  *
  *  Source: ours; schoolbook arithmetic (Knuth, volume 2, section 4.3.1).
  */
@@ -18,8 +19,8 @@ enum
     OJ_INTEGER_LIMBS = 400 /* 12,800 bits */
 };
 
-/** A value that is copied by assignment at the cost of all its limbs: pass it
- *  by pointer. Needs no initial value and is never freed. */
+/** A signed integer.  Assignment copies all limbs: pass it by pointer. Needs no
+ * initial value and is never freed. */
 struct oj_integer
 {
     int sign;                        /* -1, 0, 1 */
@@ -27,11 +28,11 @@ struct oj_integer
     uint32_t limb[OJ_INTEGER_LIMBS]; /* least significant first */
 };
 
-/** The largest exponent e for which value is a whole number of 2^e; INT_MAX
- *  for 0.  value is finite. */
+/** The largest exponent e for which value is an integer times 2^e; INT_MAX for
+ * 0.  value is finite. */
 int oj_integer_exponent(double value);
 
-/** out = value / 2^exponent, which must be a whole number. */
+/** out = value / 2^exponent, which must be an integer. */
 void oj_integer_set(struct oj_integer *out, double value, int exponent);
 
 /** out = value */
@@ -46,15 +47,15 @@ void oj_integer_add(struct oj_integer *out, const struct oj_integer *a,
 void oj_integer_subtract(struct oj_integer *out, const struct oj_integer *a,
                          const struct oj_integer *b);
 
-/** out = a * b; out is neither. */
+/** out = a * b; out is neither a nor b. */
 void oj_integer_multiply(struct oj_integer *out, const struct oj_integer *a,
                          const struct oj_integer *b);
 
-/** out = to - from, in whole numbers of 2^exponent */
+/** out = (to - from) / 2^exponent, which must be an integer. */
 void oj_integer_difference(struct oj_integer *out, double to, double from,
                            int exponent);
 
-/** out = a * b + c * d, a * b - c * d; out is none of them. */
+/** out = a * b + c * d, and a * b - c * d; out is none of the operands. */
 void oj_integer_add_products(struct oj_integer *out, const struct oj_integer *a,
                              const struct oj_integer *b,
                              const struct oj_integer *c,
@@ -66,11 +67,11 @@ void oj_integer_cross(struct oj_integer *out, const struct oj_integer *a,
 /** out = -out */
 void oj_integer_negate(struct oj_integer *out);
 
-/** -1, 0, 1: a is less than, equal to, greater than b. */
+/** Returns -1, 0 or 1: a is less than, equal to or greater than b. */
 int oj_integer_compare(const struct oj_integer *a, const struct oj_integer *b);
 
-/** a / b = *mantissa * 2^*exponent for b > 0; the mantissa is off by 2^-50 of
- *  itself at most, and 0 exactly for a = 0. */
+/** a / b = *mantissa * 2^*exponent for b > 0.  The mantissa has a relative
+ * error of at most 2^-50 and is exactly 0 for a = 0. */
 void oj_integer_ratio(const struct oj_integer *a, const struct oj_integer *b,
                       double *mantissa, int *exponent);
 

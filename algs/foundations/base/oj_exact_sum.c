@@ -10,21 +10,20 @@ __extension__ typedef unsigned __int128 u128;
 
 enum
 {
-    /* A wide sum reaches below the smallest square, 2^-2148, by the room that a
-     * window may have there, and above the sum of 2^63 largest squares, 2^2111.
-     */
+    /* Range of a wide sum: from ROOM_BELOW and a window below the smallest
+     * square, 2^-2148, to above the sum of 2^63 largest squares, 2^2111. */
     WIDE_LIMBS = 70,
     WIDE_SCALE = -2240,
 
-    /* Bits below the first value of a window that are kept free for smaller
-     * ones. */
+    /* Bits kept free below the first value of a narrow sum, for smaller values.
+     */
     ROOM_BELOW = 40,
 
-    /* Values reach up to this bit of a window, and the sum stays as far from
-     * its sign bit, so that adding the one to the other cannot overflow. */
+    /* Values must lie below this bit of a narrow sum. The sum is bounded
+     * likewise (top_bound), so that adding one value cannot overflow. */
     WINDOW_BITS = 64 * OJ_SUM_LIMBS - 3,
 
-    /* The difference of sum squared and squares, for any two sums. */
+    /* Size of n * squares - sum^2, for any two wide sums. */
     SQUARE_LIMBS = 2 * WIDE_LIMBS + 4,
     SQUARE_SCALE = 2 * WIDE_SCALE
 };
@@ -39,8 +38,8 @@ static int bit_length(u128 m)
     return low != 0 ? 64 - __builtin_clzll(low) : 0;
 }
 
-/* Adds m * 2^shift, or subtracts it, in two's complement; what is carried out
- * of the last limb is the sign's. */
+/* Adds m * 2^shift to the n limbs, or subtracts it, in two's complement. A
+ * carry out of the last limb is dropped. */
 static inline void add_shifted_to_limbs(uint64_t *limb, int n, u128 m,
                                         int negative, int shift)
 {
@@ -69,7 +68,8 @@ static inline void add_shifted_to_limbs(uint64_t *limb, int n, u128 m,
     }
 }
 
-/* Magnitude of n limbs, in place; 1 when they were negative. */
+/* Replaces n limbs in two's complement by their magnitude; returns 1 if they
+ * were negative. */
 static int negate_if_negative(uint64_t *limb, int n)
 {
     unsigned carry = 1;
@@ -101,7 +101,7 @@ static oj_status widen_sum_to_all_exponents(struct oj_exact_sum *sum,
     return OJ_OK;
 }
 
-/* 1 when m * 2^e has its place in the window. */
+/* 1 if m * 2^e fits into the bits of a narrow sum. */
 static int fits_in_narrow_sum(const struct oj_exact_sum *sum, u128 m, int e)
 {
     int64_t top = (int64_t)sum->bits.limb[OJ_SUM_LIMBS - 1];
@@ -122,7 +122,7 @@ static oj_status add_integer_times_power_of_2(struct oj_exact_sum *sum, u128 m,
     }
     if (!sum->is_wide && !fits_in_narrow_sum(sum, m, e))
         OJ_TRY(widen_sum_to_all_exponents(sum, err));
-    if (e < sum->scale) /* by bits that are 0 */
+    if (e < sum->scale) /* drops low bits, all of which are 0 */
     {
         m >>= sum->scale - e;
         e = sum->scale;
@@ -133,7 +133,8 @@ static oj_status add_integer_times_power_of_2(struct oj_exact_sum *sum, u128 m,
     return OJ_OK;
 }
 
-/* |x| = m * 2^e.  0 when x is zero or not finite, which is noted. */
+/* Splits x: |x| = m * 2^e. Returns 0 if x is zero or not finite; the latter is
+ * recorded in sum. */
 static int split_double(struct oj_exact_sum *sum, double x, uint64_t *m, int *e,
                         int *negative)
 {
@@ -189,7 +190,8 @@ oj_status oj_exact_sum_add_integer_square(struct oj_exact_sum *sum, int64_t x,
     return x != 0 ? add_integer_times_power_of_2(sum, m * m, 0, 0, err) : OJ_OK;
 }
 
-/* The limbs of a sum, their count and their scale; they may be negative. */
+/* Copies the limbs and the scale of a sum, narrow or wide; returns the number
+ * of limbs. They are in two's complement. */
 static int read_limbs(const struct oj_exact_sum *sum, uint64_t *limb,
                       int *scale)
 {
@@ -240,8 +242,8 @@ void oj_exact_sum_meet(struct oj_exact_sum *sum, int plus_infinity,
                                  (minus_infinity ? 2 : 0) | (nan ? 4 : 0));
 }
 
-/* The top 64 bits of a magnitude, the last one set when anything below is
- * nonzero, and their scale; 0 for zero. */
+/* The top 64 bits of a magnitude and their scale. The lowest bit is set if any
+ * bit below is (sticky bit). Returns 0 for zero. */
 static uint64_t top_64_bits_of_limbs(const uint64_t *limb, int n, int *scale)
 {
     uint64_t top, rest = 0;
@@ -265,8 +267,8 @@ static uint64_t top_64_bits_of_limbs(const uint64_t *limb, int n, int *scale)
     return top | (rest != 0);
 }
 
-/* Rounds top, whose first bit is set, to a whole number after dropping its
- * last bits: to nearest, ties to even. */
+/* Drops the lowest `drop` bits of top, whose highest bit is set, and rounds to
+ * nearest, ties to even. */
 static uint64_t round_to_even_dropping_bits(uint64_t top, int drop)
 {
     uint64_t kept, rest, half;
@@ -341,7 +343,7 @@ double oj_exact_sum_deviation(const struct oj_exact_sum *sum,
     top = top_64_bits_of_limbs(d, SQUARE_LIMBS, &scale);
     if (top == 0)
         return 0.0;
-    /* An even power of two comes out of the root as it is. */
+    /* The root needs an even power of two. */
     top = round_to_even_dropping_bits(top, 11);
     scale += 11;
     if (scale % 2 != 0)

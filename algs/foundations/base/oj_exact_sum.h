@@ -1,4 +1,4 @@
-/** Sums of doubles that are exact until they are asked for.
+/** Exact sums of doubles, rounded once when the result is read.
  *
  *  A sum is an integer of 192 bits in two's complement times a power of two:
  *
@@ -27,32 +27,34 @@ extern "C" {
 
 #define OJ_SUM_LIMBS 3
 
-/** The last limb is within +-2^OJ_SUM_TOP_BITS before a value is added. */
+/** Before a value is added, the top limb, read as signed, is within
+ * +-2^OJ_SUM_TOP_BITS. */
 #define OJ_SUM_TOP_BITS 61
 
-/** Digits of 32 bits between the smallest and the largest double. */
+/** Number of 32-bit digits from the smallest to the largest double. */
 #define OJ_SUM_MOST_WORDS 66
 
-/** Zeroed memory is a valid empty sum.  Owns memory only when it is wide. */
+/** Zeroed memory is a valid empty sum.  It owns memory only if is_wide. */
 struct oj_exact_sum
 {
     union
     {
         uint64_t limb[OJ_SUM_LIMBS];
-        uint64_t *wide; /**< when is_wide */
+        uint64_t *wide; /**< used if is_wide */
     } bits;
     int32_t scale;
     uint8_t has_value; /**< a nonzero number was added */
     uint8_t is_wide;
-    uint8_t not_finite; /**< 1 met +infinity, 2 -infinity, 4 NaN, or'ed */
+    uint8_t not_finite; /**< bits: 1 +infinity, 2 -infinity, 4 NaN was
+                             added */
 };
 
-/** Adds x.  Fails only when memory for a wide sum runs out; the sum is as
- *  before then.  Some nanoseconds. */
+/** Adds x.  Fails only if memory for a wide sum runs out; the sum is then
+ * unchanged.  Takes a few nanoseconds. */
 OJ_MUST_USE oj_status oj_exact_sum_add(struct oj_exact_sum *sum, double x,
                                        struct oj_error *err);
 
-/** Adds x * x, not rounded. */
+/** Adds the exact x * x. */
 OJ_MUST_USE oj_status oj_exact_sum_add_square(struct oj_exact_sum *sum,
                                               double x, struct oj_error *err);
 
@@ -63,23 +65,24 @@ OJ_MUST_USE oj_status oj_exact_sum_add_integer_square(struct oj_exact_sum *sum,
                                                       int64_t x,
                                                       struct oj_error *err);
 
-/** Adds all that was added to other. */
+/** Adds the exact value of other. */
 OJ_MUST_USE oj_status oj_exact_sum_merge(struct oj_exact_sum *sum,
                                          const struct oj_exact_sum *other,
                                          struct oj_error *err);
 
-/** Adds limb[0] * 2^scale + limb[1] * 2^(scale + 32) + ..., as oj_sum_limbs.h
- * has them; n <= OJ_SUM_MOST_WORDS.  OJ_ERR_NOMEM: it may be added in part. */
+/** Adds limb[0] * 2^scale + limb[1] * 2^(scale + 32) + ... (layout:
+ * oj_sum_limbs.h); n <= OJ_SUM_MOST_WORDS.  On OJ_ERR_NOMEM a part may have
+ * been added. */
 OJ_MUST_USE oj_status oj_exact_sum_add_limbs(struct oj_exact_sum *sum,
                                              const int64_t *limb, int n,
                                              int scale, struct oj_error *err);
 
-/** Whether infinities or NaNs were among the values. */
+/** Records that infinities or NaNs were among the values. */
 void oj_exact_sum_meet(struct oj_exact_sum *sum, int plus_infinity,
                        int minus_infinity, int nan);
 
-/** Adds x where that is simple, which it is for most values: 1; or does
- * nothing: 0.  A few instructions. */
+/** Fast path: adds x and returns 1 if x is a normal number that fits into a
+ * narrow sum, as most values are; otherwise does nothing and returns 0. */
 static inline int oj_exact_sum_try(struct oj_exact_sum *sum, double x)
 {
     uint64_t bits, m, low, high, top = sum->bits.limb[2];
@@ -87,7 +90,8 @@ static inline int oj_exact_sum_try(struct oj_exact_sum *sum, double x)
     memcpy(&bits, &x, sizeof bits);
     exponent = (int)(bits >> 52 & 0x7ff);
     shift = exponent - 1075 - sum->scale;
-    /* the top is as far from its sign bit as OJ_SUM_TOP_BITS say */
+    /* The top limb, read as signed, must be in [-2^OJ_SUM_TOP_BITS,
+     * 2^OJ_SUM_TOP_BITS): then adding one value cannot overflow it. */
     if (!sum->has_value || sum->is_wide || exponent == 0 || exponent == 0x7ff ||
         shift < 0 || shift > 61 ||
         top + (UINT64_C(1) << OJ_SUM_TOP_BITS) >= UINT64_C(2)
@@ -99,7 +103,7 @@ static inline int oj_exact_sum_try(struct oj_exact_sum *sum, double x)
     if (bits >> 63 == 0)
     {
         uint64_t sum0 = sum->bits.limb[0] + low, sum1, carry = sum0 < low;
-        high += carry; /* below 2^50: nothing is carried out */
+        high += carry; /* high is below 2^50 here, so this does not overflow */
         sum1 = sum->bits.limb[1] + high;
         sum->bits.limb[2] = top + (sum1 < high);
         sum->bits.limb[1] = sum1;
@@ -116,19 +120,18 @@ static inline int oj_exact_sum_try(struct oj_exact_sum *sum, double x)
     return 1;
 }
 
-/** The sum as the nearest double; beyond the largest one, an infinity. An empty
- *  sum, and zeros of any sign, give +0. */
+/** The sum rounded to the nearest double; infinity if beyond the largest one.
+ * An empty sum, and a sum of zeros of any sign, is +0. */
 double oj_exact_sum_value(const struct oj_exact_sum *sum);
 
-/** The standard deviation of the sample of n values whose sum is sum and whose
- *  squares' sum is squares: the root of (squares - sum^2 / n) / (n - 1). What
- *  is under the root is exact but for one rounding of its numerator and one of
- *  the division, and never negative.  NaN for n < 2, and where a value was not
- *  finite. */
+/** The sample standard deviation of n values with this sum and sum of squares:
+ * sqrt((squares - sum^2 / n) / (n - 1)).  Only the numerator (exact before)
+ * and the division are rounded before the root; the radicand is never
+ * negative.  NaN for n < 2 or if a value was not finite. */
 double oj_exact_sum_deviation(const struct oj_exact_sum *sum,
                               const struct oj_exact_sum *squares, int64_t n);
 
-/** Empty afterwards. */
+/** Frees memory and makes the sum empty. */
 void oj_exact_sum_clear(struct oj_exact_sum *sum);
 
 #ifdef __cplusplus

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Features looked at to learn the layer's scale; each look is a pass over all
- * boxes, so this stays a fraction of what building a tree costs. */
+/* Sample size for the typical distance between features. Each sample scans all
+ * boxes, so few keep this a fraction of the cost of building a tree. */
 #define N_SAMPLES 31
 
 struct oj_box oj_box_of_feature(const struct oj_flat *flat, int64_t feature)
@@ -32,8 +32,8 @@ static double middle_y(const struct oj_box *box)
     return 0.5 * box->y0 + 0.5 * box->y1;
 }
 
-/* Distance from the middle of sample to the nearest middle elsewhere; INFINITY
- * when all lie in one place. */
+/* Distance from the centre of box `sample` to the nearest different centre;
+ * INFINITY if all centres are equal. */
 static double nearest_middle_distance(const struct oj_boxes *boxes,
                                       int64_t sample)
 {
@@ -80,8 +80,8 @@ static double typical_spacing(const struct oj_boxes *boxes)
         qsort(distance, (size_t)n, sizeof *distance, oj_compare_doubles);
         return distance[n / 2];
     }
-    /* One feature, or all in one place: any start is right, growing finds it.
-     */
+    /* One feature, or all in one place: any value will do, because the search
+     * window grows. */
     spacing = oj_box_size(&boxes->all) * 1e-6;
     return spacing > 0.0 && spacing < INFINITY ? spacing : 1.0;
 }

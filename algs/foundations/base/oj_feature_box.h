@@ -1,4 +1,4 @@
-/** The boxes of a layer's features, as a filter may use them.
+/** The boxes of a layer's features, widened so that a filter may use them.
  *
  *  Every box is a little larger than its feature, so that a box filter never
  *  loses a candidate to rounding: a distance computed as d by GEOS's order of
@@ -28,9 +28,10 @@ struct oj_boxes
     int64_t n;          /**< features */
     int64_t n_boxes;    /**< features that have a box */
     struct oj_box *box; /**< [n] widened; empty for features without parts */
-    struct oj_box all;  /**< around every box; empty when n_boxes == 0 */
-    double spacing;     /**< typical distance from a feature's middle to the
-                             next one's, > 0: where an unbounded search starts */
+    struct oj_box all;  /**< union of all boxes; empty if n_boxes == 0 */
+    double spacing;     /**< typical distance from a feature's centre to
+                             its nearest neighbour's, > 0; an unbounded
+                             search starts with it */
 };
 
 static inline int oj_box_has(const struct oj_box *box, double x, double y)
@@ -41,13 +42,13 @@ static inline int oj_box_has(const struct oj_box *box, double x, double y)
 static inline struct oj_box oj_box_of_segment(double ax, double ay, double bx,
                                               double by)
 {
-    /* comparisons that differ make no branch: 1.2 times as fast */
+    /* Comparisons that compile without branches: 1.2 times as fast. */
     struct oj_box box = {ax < bx ? ax : bx, ay < by ? ay : by,
                          ax > bx ? ax : bx, ay > by ? ay : by};
     return box;
 }
 
-/** Around n points; those with a NaN coordinate add nothing by it. */
+/** Box of n points; a NaN coordinate is ignored. */
 static inline struct oj_box oj_box_of(const double *x, const double *y,
                                       int64_t n)
 {
@@ -57,9 +58,9 @@ static inline struct oj_box oj_box_of(const double *x, const double *y,
     return box;
 }
 
-/** Between these sizes the differences, products and reciprocals that cells of
- *  any kind are made with stay finite and normal.  Beyond them nothing has
- *  cells, and edges are walked over one by one. */
+/** Cells are only made for sizes between these bounds: there the differences,
+ * products and reciprocals in their arithmetic stay finite and normal.  For
+ * other sizes edges are scanned one by one. */
 #define OJ_LEAST_SAFE_SIZE 1e-130
 #define OJ_GREATEST_SAFE_SIZE 1e130
 
@@ -70,8 +71,9 @@ static inline int oj_box_is_safe(const struct oj_box *box)
            oj_box_size(box) < OJ_GREATEST_SAFE_SIZE;
 }
 
-/** At most the distance between any point of a and any point of b, also as
- *  kernels compute it, in whose squares small numbers underflow: 0 then. */
+/** A lower bound of the distance between any point of a and any point of b,
+ * also of distances as kernels compute them; 0 where their squares may
+ * underflow. */
 static inline double oj_box_distance(const struct oj_box *a,
                                      const struct oj_box *b)
 {
@@ -80,12 +82,12 @@ static inline double oj_box_distance(const struct oj_box *a,
     double square = dx * dx + dy * dy;
     if (!(square > DBL_MIN / DBL_EPSILON))
         return 0.0;
-    if (!(square < INFINITY)) /* it says nothing */
+    if (!(square < INFINITY)) /* the square overflows */
         return oj_larger(dx, dy);
     return sqrt(square) * (1.0 - 8.0 * DBL_EPSILON);
 }
 
-/** At least the distance between any point of a and any point of b. */
+/** An upper bound of the distance between any point of a and any point of b. */
 static inline double oj_box_farthest(const struct oj_box *a,
                                      const struct oj_box *b)
 {
@@ -104,9 +106,9 @@ struct oj_box oj_box_of_feature(const struct oj_flat *flat, int64_t feature);
 OJ_MUST_USE oj_status oj_boxes_make(const struct oj_flat *flat,
                                     struct oj_boxes *out, struct oj_error *err);
 
-/** 1 when a window of this reach holds so many features at their typical
- *  distance (more than 4,096 + 16 k) that a search does better to begin with a
- *  smaller one and grow it. Windows of the usual sizes are not wide. */
+/** 1 if a window of this reach would hold more than 4,096 + 16 k features at
+ * their typical distance.  A search then does better to begin with a smaller
+ * window and to grow it. */
 int oj_boxes_window_is_wide(const struct oj_boxes *boxes, double reach,
                             int64_t k);
 

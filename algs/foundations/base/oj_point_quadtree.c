@@ -45,7 +45,7 @@ oj_status oj_points_make(const struct oj_flat *input, struct oj_points *out,
                 append_point(&points, input, row, row);
             continue;
         }
-        /* points have one ring of one vertex each */
+        /* a point is a part with one ring of one vertex */
         for (int64_t part = input->part_offset[row];
              part < input->part_offset[row + 1]; part++)
             append_point(&points, input,
@@ -114,7 +114,7 @@ oj_status oj_points_sort(struct oj_points *points, struct oj_error *err)
     return status;
 }
 
-/* What quadrants are made of, and how large they may be. */
+/* The points to split, the maximum size of a quadrant, and the output. */
 struct splitting
 {
     const struct oj_points *points;
@@ -138,8 +138,8 @@ static oj_status append_quadrant(const struct splitting *splitting,
     return OJ_OK;
 }
 
-/* Splits the points of one square (codes alike but for low_bits bits) that is
- * too large. */
+/* Splits the points of a square that holds too many. Their codes differ in the
+ * low_bits lowest bits only. */
 static oj_status split_square(const struct splitting *splitting, int64_t first,
                               int64_t end, int low_bits, struct oj_error *err)
 {

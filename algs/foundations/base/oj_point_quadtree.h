@@ -1,9 +1,9 @@
 /** The points of a batch of the input side, and their grouping in quadrants.
  *
- *  Input features are points or multipoints.  Here every point stands for
- *  itself and knows its row, so a method handles one point at a time and
- *  oj_answers_to_matches() puts the rows together.  Features without geometry
- *  have no point.
+ *  Input features are points or multipoints.  Here every point is an entry of
+ *  its own with the number of its row: a method handles one point at a time,
+ *  and oj_answers_to_matches() merges the answers by row.  Features without
+ *  geometry have no point.
  *
  *  A quadrant is a run of points in Morton order: all that lie in one
  *  Morton-aligned square, split until it holds at most K points - the leaves
@@ -26,15 +26,15 @@ struct oj_points
 {
     int64_t n;
     double *x, *y;  /**< [n] */
-    int32_t *row;   /**< [n] input row */
+    int32_t *row;   /**< [n] number of the input row */
     uint64_t *code; /**< [n] Morton codes, ascending; NULL until sorted */
 };
 
-/** Points of a quadrant: first <= p < end. */
+/** The points first <= p < end. */
 struct oj_quadrant
 {
     int64_t first, end;
-    struct oj_box box; /**< around its points, not widened */
+    struct oj_box box; /**< box of its points, not widened */
 };
 
 /** Owner; zeroed memory is a valid empty one. */
@@ -44,14 +44,14 @@ struct oj_quadrants
     struct oj_quadrant *quadrant;
 };
 
-/** The points of input, in its order. OJ_ERR_ARG when input has parts that are
- *  no points; OJ_ERR_LIMIT beyond 2^31 - 1 rows. */
+/** The points of input, in its order. OJ_ERR_ARG if input has parts other than
+ * points; OJ_ERR_LIMIT beyond 2^31 - 1 rows. */
 OJ_MUST_USE oj_status oj_points_make(const struct oj_flat *input,
                                      struct oj_points *out,
                                      struct oj_error *err);
 
-/** Sorts points by Morton code (32 bits per axis over their own box), points
- *  with the same code in their present order. O(n). */
+/** Sorts points by Morton code (32 bits per axis over their own box), stably.
+ * O(n). */
 OJ_MUST_USE oj_status oj_points_sort(struct oj_points *points,
                                      struct oj_error *err);
 

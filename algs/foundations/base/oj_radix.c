@@ -19,7 +19,7 @@ struct oj_keyed *oj_radix_sort(struct oj_keyed *a, struct oj_keyed *scratch,
         int64_t place[N_DIGITS] = {0}, sum = 0;
         struct oj_keyed *other;
         if (digit_of_key(differing, shift) == 0)
-            continue; /* all alike in this byte */
+            continue; /* all keys have an equal byte here */
         for (int64_t i = 0; i < n; i++)
             place[digit_of_key(a[i].key, shift)]++;
         for (int d = 0; d < N_DIGITS; d++)

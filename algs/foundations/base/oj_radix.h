@@ -1,4 +1,4 @@
-/** Stable sort of 64-bit keys that carry a value. */
+/** Stable radix sort of 64-bit keys with a value each. */
 #ifndef OJ_RADIX_H
 #define OJ_RADIX_H
 
@@ -10,9 +10,9 @@ struct oj_keyed
     int64_t value;
 };
 
-/** Sorts a[0 .. n) by key, equal keys in their given order, with scratch of n
- *  more. Returns a or scratch, whichever holds the result. O(n), one pass for
- *  each byte in which the keys differ. */
+/** Sorts a[0 .. n) by key, stably, with scratch [n]. Returns a or scratch,
+ * whichever holds the result. O(n), one pass for each byte in which keys
+ * differ. */
 struct oj_keyed *oj_radix_sort(struct oj_keyed *a, struct oj_keyed *scratch,
                                int64_t n);
 

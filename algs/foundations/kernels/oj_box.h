@@ -10,19 +10,20 @@ struct oj_box
     double x0, y0, x1, y1;
 };
 
-/** By so much may a computed distance be off because squares underflow
- *  (oj_validation.h has the proof): what is nearer may be 0 apart, and whatever
- *  leaves out pairs by boxes has to allow for that. */
+/** Squares that underflow may change a computed distance by up to this much
+ * (proof: oj_validation.h): nearer features may have a computed distance of 0.
+ * Filters by boxes must allow for it. */
 #define OJ_LEAST_DISTANCE 0x1p-510
 
-/** More than the rounding error of a distance that involved coordinates as
- *  large as size: 32 ulp of it, where the analysis needs 7. */
+/** An upper bound of the rounding error of a distance whose coordinates are at
+ * most size in magnitude: 32 ulp of size, where the analysis needs 7. */
 OJ_FN double oj_box_slack(double size)
 {
     return 0x1p-47 * size + OJ_LEAST_DISTANCE;
 }
 
-/** The larger of two numbers, neither of them NaN. (fmax() is a call.) */
+/** The larger of two numbers, neither of them NaN. (fmax() would be a function
+ * call.) */
 OJ_FN double oj_larger(double a, double b)
 {
     return a > b ? a : b;
@@ -57,7 +58,7 @@ OJ_FN void oj_box_add_point(struct oj_box *box, double x, double y)
     box->y1 = y > box->y1 ? y : box->y1;
 }
 
-/** An empty b adds nothing. */
+/** Enlarges box to hold b, which may be empty. */
 OJ_FN void oj_box_add_box(struct oj_box *box, const struct oj_box *b)
 {
     box->x0 = b->x0 < box->x0 ? b->x0 : box->x0;
@@ -66,7 +67,7 @@ OJ_FN void oj_box_add_box(struct oj_box *box, const struct oj_box *b)
     box->y1 = b->y1 > box->y1 ? b->y1 : box->y1;
 }
 
-/** The largest coordinate of box, without its sign. */
+/** The largest magnitude of box's coordinates. */
 OJ_FN double oj_box_size(const struct oj_box *box)
 {
     double x = oj_larger(fabs(box->x0), fabs(box->x1));
@@ -74,15 +75,15 @@ OJ_FN double oj_box_size(const struct oj_box *box)
     return oj_larger(x, y);
 }
 
-/** box grown by reach (>= 0, may be INFINITY) on every side, widened against
- *  rounding, and kept within the finite numbers. */
+/** box grown by reach (>= 0, may be INFINITY) on every side and by the rounding
+ * error, then clamped to finite numbers. */
 OJ_FN struct oj_box oj_box_around(const struct oj_box *box, double reach)
 {
     const double most = 1.7976931348623157e308;
     double by = reach + oj_box_slack(oj_box_size(box) + reach);
     struct oj_box grown = {box->x0 - by, box->y0 - by, box->x1 + by,
                            box->y1 + by};
-    /* NaN, from infinite numbers, is the bound too */
+    /* a NaN (infinity minus infinity) also becomes the bound */
     grown.x0 = grown.x0 > -most ? grown.x0 : -most;
     grown.y0 = grown.y0 > -most ? grown.y0 : -most;
     grown.x1 = grown.x1 < most ? grown.x1 : most;

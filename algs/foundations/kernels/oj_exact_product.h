@@ -1,10 +1,10 @@
-/** Products of two doubles without rounding, overflow or underflow, and the
- * sign of a sum of them: for all finite doubles, subnormal ones included.
+/** Exact products of two doubles, and the exact sign of a sum of them, without
+ *  rounding, overflow or underflow: for all finite doubles, subnormal ones
+ *  included.
  *
- *   a * b = sign * m * 2^exponent,   m = high * 2^64 + low,   m < 2^106
+ *      a * b = sign * m * 2^exponent,   m = high * 2^64 + low,   m < 2^106
  *
- *  Source: ours.
- */
+ *  Source: ours. */
 #ifndef OJ_EXACT_PRODUCT_H
 #define OJ_EXACT_PRODUCT_H
 
@@ -27,7 +27,7 @@ OJ_FN struct oj_exact_product oj_exact_product_of(double a, double b)
     memcpy(&bits_b, &b, sizeof bits_b);
     oj_limbs_split(bits_a, &of_a, &exponent_a);
     oj_limbs_split(bits_b, &of_b, &exponent_b);
-    /* upper halves have 21 bits, so that middle has 54 */
+    /* the upper halves have 21 bits, so middle has 54 and cannot overflow */
     middle = (of_a >> 32) * (of_b & 0xffffffffu) +
              (of_a & 0xffffffffu) * (of_b >> 32);
     low = (of_a & 0xffffffffu) * (of_b & 0xffffffffu);
@@ -48,14 +48,14 @@ struct oj_exact_product_sum
     int32_t exponent;
 };
 
-/* Goes to a smaller unit. Returns 0, and leaves the sum, when its size is 2^110
- * or more of these units. */
+/* Converts the sum to units of the smaller 2^exponent. Returns 0 and leaves the
+ * sum unchanged if its magnitude is 2^110 or more of these units. */
 OJ_FN int oj_exact_product_sum_lower(struct oj_exact_product_sum *sum,
                                      int exponent)
 {
     int by = sum->exponent - exponent, most = 110 - by;
     uint64_t high = sum->high, low = sum->low;
-    if (high >> 63 != 0) /* its size */
+    if (high >> 63 != 0) /* magnitude */
     {
         low = ~low + 1;
         high = ~high + (low == 0);
@@ -95,12 +95,11 @@ OJ_FN void oj_exact_product_sum_add(struct oj_exact_product_sum *sum,
     }
 }
 
-/** -1, 0, 1: the sign of the sum of n products, at most 8; sorts them.
- *
- *  They are added from the greatest exponent down.  A sum that is 2^110 units
- *  of the next exponent or more is greater than all that follow together, which
- *  are below 8 * 2^106 units, and decides.  A smaller one fits into 128 bits
- *  together with them. */
+/** Returns the sign (-1, 0, 1) of the sum of n products, n <= 8; sorts them.
+ * They are added from the greatest exponent down.  Once the sum is at least
+ * 2^110 units of the next exponent, it exceeds all remaining products together
+ * (below 8 * 2^106 units), so its sign decides.  A smaller sum fits into 128
+ * bits together with them. */
 OJ_FN int oj_exact_product_sum_sign(struct oj_exact_product *product, int n)
 {
     struct oj_exact_product_sum sum = {0, 0, 0};

@@ -1,4 +1,4 @@
-/** What every kernel header starts with.
+/** Included by every kernel header.
  *
  *  Kernels are compiled by the C compiler and by nvcc and must give the same
  *  bits: only + - * / sqrt fabs and comparisons, built with -ffp-contract=off
@@ -10,7 +10,8 @@
 #include <math.h>
 #include <stdint.h>
 
-/* OJ_FN_APART: seldom needed; calls of it do not take registers of the rest. */
+/* OJ_FN_APART: for functions that are rarely called. They are not inlined on
+ * the GPU, so that they take no registers of their caller. */
 #ifdef __CUDACC__
 #define OJ_FN static __host__ __device__ __forceinline__
 #define OJ_FN_APART static inline __host__ __device__ __noinline__

@@ -17,7 +17,8 @@ OJ_FN uint32_t oj_morton_spread(uint32_t v)
     return v;
 }
 
-/** Code of column x, row y, both below 2^16; x in the even bits. */
+/** Morton code of column x and row y, both below 2^16; x is in the even bits.
+ */
 OJ_FN uint32_t oj_morton(uint32_t x, uint32_t y)
 {
     return oj_morton_spread(x) | (oj_morton_spread(y) << 1);
@@ -33,10 +34,13 @@ OJ_FN uint32_t oj_morton_column(double v, double origin, double scale)
     return c >= 65535.0 ? 65535u : (uint32_t)c;
 }
 
-/** Column of v in 2^32 columns over lowest .. highest; NaN is 0. */
+/** Column of v, when lowest .. highest is divided into 2^32 columns; NaN is 0.
+ */
 OJ_FN uint32_t oj_morton_column32(double v, double lowest, double highest)
 {
-    double extent = highest * 0.5 - lowest * 0.5; /* halves do not overflow */
+    double extent = highest * 0.5 - lowest * 0.5; /* halves first, so that the
+                                                     difference cannot
+                                                     overflow */
     double share = extent > 0.0 ? (v * 0.5 - lowest * 0.5) / extent : 0.0;
     double c = share * 4294967296.0;
     if (!(c > 0.0))
@@ -44,7 +48,7 @@ OJ_FN uint32_t oj_morton_column32(double v, double lowest, double highest)
     return c >= 4294967295.0 ? UINT32_MAX : (uint32_t)c;
 }
 
-/** Code of column x, row y of 32 bits each. */
+/** Morton code of column x and row y, 32 bits each. */
 OJ_FN uint64_t oj_morton64(uint32_t x, uint32_t y)
 {
     return (uint64_t)oj_morton(x >> 16, y >> 16) << 32 |

@@ -1,6 +1,6 @@
-/** Quadrants of points against features in reach, piece by piece: how squares
- *  split, which cells a box touches, where a pair is counted, and how a point
- *  meets the segments of a feature.
+/** Building blocks of the join of point quadrants with features within a
+ *  distance: how squares split, which cells a box touches, in which cell a pair
+ *  is counted, and how a point is compared with the segments of a feature.
  *  Source: Zhang, You, Gruenwald 2012, sections 3.2 to 3.4.  A pair of boxes is
  *  counted in the first cell that both touch; the paper sorts pairs and drops
  *  repeats.
@@ -12,16 +12,16 @@
 #include "oj_morton.h"
 #include "oj_ring.h"
 
-/** Bits of a code that squares are split by, two at a time. */
+/** Bits of a Morton code; each split of a square uses up two. */
 #define OJ_QUADRANT_CODE_BITS 64
 
-/** The code of a point that is not there, behind all others. */
+/** The code of a missing point; sorts behind all others. */
 #define OJ_QUADRANT_NO_CODE UINT64_MAX
 
 /* --- quadrants ------------------------------------------------------------ */
 
-/** Code of a point among those that frame is around; x NaN: none. Codes of the
- *  last two places in the order are one. */
+/** Morton code of a point in frame, the box of all points; none if x is NaN.
+ * The last two codes are merged, because the last one means "no point". */
 OJ_FN uint64_t oj_quadrant_code(double x, double y, const struct oj_box *frame)
 {
     uint64_t code;
@@ -32,8 +32,8 @@ OJ_FN uint64_t oj_quadrant_code(double x, double y, const struct oj_box *frame)
     return code == OJ_QUADRANT_NO_CODE ? code - 1 : code;
 }
 
-/** Of sorted codes first .. end - 1, first < end, the first that lies in
- *  another square of 2^low_bits codes than code[first]. */
+/** In code[first .. end), sorted and not empty: index of the first code outside
+ * of the square of 2^low_bits codes that holds code[first]. */
 OJ_FN int64_t oj_quadrant_square_end(const uint64_t *code, int64_t first,
                                      int64_t end, int low_bits)
 {
@@ -51,23 +51,23 @@ OJ_FN int64_t oj_quadrant_square_end(const uint64_t *code, int64_t first,
 
 /* --- cells ---------------------------------------------------------------- */
 
-/** Where cells lie: corner and side; side INFINITY: one cell. */
+/** The grid of cells: its corner and the side of a cell. INFINITY: one cell. */
 struct oj_quadrant_frame
 {
     double x0, y0, size;
 };
 
-/** Cells that a box touches, both ends included. */
+/** The range of cells that a box touches, both ends included. */
 struct oj_quadrant_cells
 {
     uint32_t column0, row0, column1, row1;
 };
 
-/** Cells there can be along an axis; the last also has all beyond. */
+/** The last column or row of the grid; everything beyond is clamped into it. */
 #define OJ_QUADRANT_LAST_COLUMN 2147483647u
 
-/** Never decreases with v, so boxes that meet share a cell whatever rounding
- *  does to the cells' borders. */
+/** Column of v.  Monotone in v, so boxes that intersect share a cell, however
+ * the borders of cells are rounded. */
 OJ_FN uint32_t oj_quadrant_column(double v, double origin, double size)
 {
     double c = (v - origin) / size;
@@ -89,7 +89,7 @@ oj_quadrant_cells_of(const struct oj_quadrant_frame *frame,
     return cells;
 }
 
-/** How many they are; they may be more than integers hold. */
+/** Number of cells, as a double, because it may exceed an int64_t. */
 OJ_FN double oj_quadrant_n_cells(const struct oj_quadrant_cells *cells)
 {
     return ((double)cells->column1 - cells->column0 + 1.0) *
@@ -101,7 +101,7 @@ OJ_FN uint64_t oj_quadrant_cell(uint32_t row, uint32_t column)
     return (uint64_t)row << 32 | column;
 }
 
-/** First of n sorted cells that is key or comes after it. */
+/** Index of the first of n sorted cells that is >= key. */
 OJ_FN int64_t oj_quadrant_lower_bound(const uint64_t *cell, int64_t n,
                                       uint64_t key)
 {
@@ -117,8 +117,8 @@ OJ_FN int64_t oj_quadrant_lower_bound(const uint64_t *cell, int64_t n,
     return first;
 }
 
-/** The entries of one row of cells, of n sorted by cell, are a run: *first up
- *  to *end. Returns the next row that may have entries. */
+/** Finds the entries of one row of cells among n entries sorted by cell: *first
+ * .. *end - 1. Returns the next row that may have entries. */
 OJ_FN uint32_t oj_quadrant_run(const uint64_t *cell, int64_t n, uint32_t row,
                                const struct oj_quadrant_cells *cells,
                                int64_t *first, int64_t *end)
@@ -139,8 +139,8 @@ OJ_FN uint32_t oj_quadrant_run(const uint64_t *cell, int64_t n, uint32_t row,
     return found > row ? found : row + 1;
 }
 
-/** 1 when a pair of things that touch cells a and b is counted in this cell:
- *  the first that both touch. */
+/** 1 if a pair is counted in this cell: it is the first cell of both ranges, a
+ * and b. So each pair is counted once. */
 OJ_FN int oj_quadrant_counts_in(uint64_t cell,
                                 const struct oj_quadrant_cells *a,
                                 const struct oj_quadrant_cells *b)
@@ -152,19 +152,19 @@ OJ_FN int oj_quadrant_counts_in(uint64_t cell,
 
 /* --- a point against a feature -------------------------------------------- */
 
-/** What the last segment of a part, and only that, says of it. */
+/** Set on the last segment of a part: the kind of the part. */
 enum oj_quadrant_flag
 {
     OJ_QUADRANT_POLYGON_END = 1,
     OJ_QUADRANT_LINE_END = 2 /**< the part is a line or a point */
 };
 
-/** A point on its way along the segments of a feature. */
+/** State while a point is compared with the segments of a feature. */
 struct oj_quadrant_state
 {
-    double least;     /**< distance so far */
-    int odd, on_edge; /**< of the part */
-    int is_in;        /**< a part of the feature holds the point */
+    double least;     /**< minimum distance so far */
+    int odd, on_edge; /**< of the current part */
+    int is_in;        /**< the point is in an earlier part of the feature */
 };
 
 OJ_FN void oj_quadrant_start(struct oj_quadrant_state *s)
@@ -173,8 +173,8 @@ OJ_FN void oj_quadrant_start(struct oj_quadrant_state *s)
     s->odd = s->on_edge = s->is_in = 0;
 }
 
-/** A part has ended: a polygon holds points on its rings and inside an odd
- *  number of them. Lines decide nothing. */
+/** Ends a part: a polygon contains points on its rings and points inside of an
+ * odd number of them. Lines contain nothing. */
 OJ_FN void oj_quadrant_end_part(struct oj_quadrant_state *s, unsigned flag)
 {
     if (flag == OJ_QUADRANT_POLYGON_END)
@@ -182,8 +182,8 @@ OJ_FN void oj_quadrant_end_part(struct oj_quadrant_state *s, unsigned flag)
     s->odd = s->on_edge = 0;
 }
 
-/** The next segment a -> b of the feature. interior: distances to the inside
- *  of polygons are 0; flag: enum oj_quadrant_flag, or 0. */
+/** Adds the next segment a -> b of the feature. interior: points inside of
+ * polygons have distance 0; flag: enum oj_quadrant_flag, or 0. */
 OJ_FN void oj_quadrant_step(struct oj_quadrant_state *s, double px, double py,
                             double ax, double ay, double bx, double by,
                             int interior, unsigned flag)
@@ -204,15 +204,15 @@ OJ_FN void oj_quadrant_step(struct oj_quadrant_state *s, double px, double py,
         oj_quadrant_end_part(s, flag);
 }
 
-/** The best of a point so far. */
+/** The best feature of a point so far. */
 struct oj_quadrant_best
 {
     double distance;
-    int32_t rank; /**< INT32_MAX: none */
+    int32_t rank; /**< INT32_MAX: none yet */
 };
 
-/** Takes the feature that s has gone along: the least distance wins, and the
- *  least rank of those. */
+/** Keeps the feature of s if it is better: the smallest distance wins, then the
+ * smallest rank. */
 OJ_FN void oj_quadrant_take(struct oj_quadrant_best *best, double distance,
                             int32_t rank, double max_distance)
 {

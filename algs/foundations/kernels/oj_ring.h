@@ -1,6 +1,6 @@
-/** Point in ring by even-odd, exact, edge by edge.
- *  Source: the crossing rules are the usual half-open ones (an edge owns its
- *  lower end), so that every closed ring gives a defined answer, valid or not.
+/** Exact point-in-ring test by the even-odd rule, edge by edge. Source: the
+ *  crossing rules are the usual half-open ones (an edge owns its lower end), so
+ *  that every closed ring gives a defined answer, valid or not.
  */
 #ifndef OJ_RING_H
 #define OJ_RING_H
@@ -14,15 +14,17 @@ enum oj_location
     OJ_ON_BOUNDARY = 2
 };
 
-/** One edge a -> b of a ring against the ray from p towards +x: bit 0 flips
- *  when the ray crosses the edge; OJ_ON_BOUNDARY when p lies on the edge. */
+/** Tests edge a -> b of a ring against the ray from p towards +x. Returns 1 if
+ * the ray crosses the edge (callers xor the results), else 0; OJ_ON_BOUNDARY
+ * if p lies on the edge. */
 OJ_FN int oj_ring_edge(double px, double py, double ax, double ay, double bx,
                        double by)
 {
     int side;
     if ((ay > py) == (by > py))
     {
-        /* no crossing; p may still be an end or on a horizontal edge */
+        /* no crossing; p may still be an end of the edge or on a horizontal one
+         */
         if (ay == py && by == py)
             return (ax <= px && px <= bx) || (bx <= px && px <= ax)
                        ? OJ_ON_BOUNDARY
@@ -39,7 +41,8 @@ OJ_FN int oj_ring_edge(double px, double py, double ax, double ay, double bx,
     return (side > 0) == (by > ay);
 }
 
-/** Where p is in the closed ring x[0..n-1] (last vertex == first).  O(n). */
+/** Location of p relative to the closed ring x[0..n-1] (last vertex == first).
+ * O(n). */
 OJ_FN enum oj_location oj_ring_locate(double px, double py, const double *x,
                                       const double *y, int64_t n)
 {
@@ -55,8 +58,8 @@ OJ_FN enum oj_location oj_ring_locate(double px, double py, const double *x,
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/** By even-odd over rings first .. end - 1 together; offset: vertices of ring
- *  r are offset[r] .. offset[r + 1] - 1. */
+/** Location by the even-odd rule over rings first .. end - 1 together; ring r
+ * has the vertices offset[r] .. offset[r + 1] - 1. */
 OJ_FN enum oj_location oj_rings_locate_all(double px, double py,
                                            const double *x, const double *y,
                                            const int64_t *offset, int64_t first,

@@ -19,14 +19,15 @@ OJ_FN double oj_point_distance(double px, double py, double qx, double qy)
     return sqrt(dx * dx + dy * dy);
 }
 
-/** Distance from p to the segment a -> b, CRS units.  The direction matters in
- *  the last bit.  The rounding of it: OJ_VALIDATION_SLACK (oj_validation.h). */
+/** Distance from p to the segment a -> b, CRS units.  Exchanging a and b may
+ * change the last bit.  Bound of the rounding error: OJ_VALIDATION_SLACK
+ * (oj_validation.h). */
 OJ_FN double oj_segment_distance(double px, double py, double ax, double ay,
                                  double bx, double by)
 {
     double dx = bx - ax, dy = by - ay, len2 = dx * dx + dy * dy, r, s;
-    if (!(len2 >= DBL_MIN)) /* a point, or as good as one: shorter than 2^-511,
-                               and GEOS has any number */
+    if (!(len2 >= DBL_MIN)) /* A point, or a segment shorter than 2^-511, for
+                               which GEOS's result is arbitrary. */
     {
         r = oj_point_distance(px, py, ax, ay);
         s = oj_point_distance(px, py, bx, by);
@@ -57,8 +58,8 @@ OJ_FN int oj_orientation_exact(double ax, double ay, double bx, double by,
     return oj_exact_product_sum_sign(product, 6);
 }
 
-/** 1 when c is left of a -> b, -1 when right, 0 when on the line; exact for
- *  coordinates of up to 1e150 in size, however small they are. */
+/** 1 if c is left of a -> b, -1 if right, 0 if on the line.  Exact for
+ * coordinates of magnitude up to 1e150, subnormal ones included. */
 OJ_FN int oj_orientation(double ax, double ay, double bx, double by, double cx,
                          double cy)
 {
@@ -66,9 +67,9 @@ OJ_FN int oj_orientation(double ax, double ay, double bx, double by, double cx,
     double right = (ay - cy) * (bx - cx);
     double det = left - right;
     double size = fabs(left) + fabs(right);
-    /* Shewchuk's bound A: (3 + 16 u) u, where (3 + 12 u) u and the rounding of
-     * the bound need 15.  The rest, u^2 size, is more than products lose by
-     * underflow, 2^-1074, unless they are tiny. */
+    /* Shewchuk's bound A: (3 + 16 u) u; (3 + 12 u) u is needed, and 15 u would
+     * cover the rounding of the bound.  The rest, u^2 size, exceeds what
+     * products lose by underflow (2^-1074) unless they are tiny. */
     double bound = 3.3306690738754716e-16 * size;
     if (size > 1e-280)
     {
@@ -77,7 +78,8 @@ OJ_FN int oj_orientation(double ax, double ay, double bx, double by, double cx,
         if (-det > bound)
             return -1;
     }
-    /* what the filter leaves is mostly c on an end, or a line along an axis */
+    /* Most pairs that pass the filter have c on an end, or lie on a line along
+     * an axis: their sign is 0 without exact products. */
     if (((ax == cx) & (ay == cy)) | ((bx == cx) & (by == cy)) |
         ((ax == cx) & (bx == cx)) | ((ay == cy) & (by == cy)))
         return 0;

@@ -1,6 +1,6 @@
-/** How two segments meet, exactly.
- *  Source: four orientation signs (oj_segment.h), as in every textbook; the
- *  collinear cases are left to the boxes of the segments.
+/** Exact test of how two segments intersect. Source: four orientation signs
+ *  (oj_segment.h), as in every textbook; the collinear cases are left to the
+ *  boxes of the segments.
  */
 #ifndef OJ_SEGMENT_INTERSECTION_H
 #define OJ_SEGMENT_INTERSECTION_H
@@ -11,7 +11,7 @@ enum oj_contact
 {
     OJ_APART = 0,
     OJ_TOUCHING = 1, /**< an end on the other segment, or an overlap */
-    OJ_CROSSING = 2  /**< in one point that is an end of neither */
+    OJ_CROSSING = 2  /**< one common point, an end of neither */
 };
 
 /** 1 when the boxes of the closed segments a b and c d have a common point. */
@@ -25,8 +25,8 @@ OJ_FN int oj_segment_boxes_meet(double ax, double ay, double bx, double by,
     return (x0 <= u1) & (u0 <= x1) & (y0 <= v1) & (v0 <= y1);
 }
 
-/** How the closed segments a b and c d meet whose boxes do. Segments of no
- *  length are points. */
+/** How the closed segments a b and c d intersect. Precondition: their boxes
+ * intersect. A segment of length 0 is a point. */
 OJ_FN enum oj_contact oj_segments_contact(double ax, double ay, double bx,
                                           double by, double cx, double cy,
                                           double dx, double dy)
@@ -40,8 +40,8 @@ OJ_FN enum oj_contact oj_segments_contact(double ax, double ay, double bx,
     b = oj_orientation(cx, cy, dx, dy, bx, by);
     if (a * b > 0)
         return OJ_APART;
-    /* On one line, boxes that meet mean segments that meet; on two lines a sign
-     * of 0 is the end of one on the other. */
+    /* Collinear segments intersect if their boxes do. Otherwise a sign of 0
+     * means that an end of one segment is on the other. */
     return a != 0 && b != 0 && c != 0 && d != 0 ? OJ_CROSSING : OJ_TOUCHING;
 }
 
@@ -53,12 +53,13 @@ OJ_FN int oj_on_segment(double px, double py, double ax, double ay, double bx,
            oj_orientation(ax, ay, bx, by, px, py) == 0;
 }
 
-/** 1 when the line through a and b surely misses the box: all of it lies
- *  strictly on one side. */
+/** 1 if the line through a and b surely misses the box: the box lies strictly
+ * on one side of it. */
 OJ_FN int oj_line_misses_box(double ax, double ay, double bx, double by,
                              double x0, double y0, double x1, double y1)
 {
-    /* the two corners that are farthest apart across the line */
+    /* the two corners with the greatest distance from each other across the
+     * line */
     int rising = (bx > ax) == (by > ay);
     int first = rising ? oj_orientation(ax, ay, bx, by, x0, y1)
                        : oj_orientation(ax, ay, bx, by, x0, y0);

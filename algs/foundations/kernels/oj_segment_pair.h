@@ -1,9 +1,9 @@
-/** Crossing of two segments and the distance between them.
- *  Source: the order of operations of the distance is that of GEOS
- *  (Distance::segmentToSegment: a segment without length counts as its first
- *  or last vertex, then the least of the four distances from a vertex to the
- *  other segment).  Whether the segments meet is decided by exact orientation,
- *  not in rounded numbers as there, so that 0 means that they do.
+/** Crossing of two segments and the distance between them. Source: the order of
+ *  operations of the distance is that of GEOS (Distance::segmentToSegment: a
+ *  segment without length counts as its first or last vertex, then the least of
+ *  the four distances from a vertex to the other segment).  Whether the
+ *  segments intersect is decided by exact orientation, unlike in GEOS: a
+ *  distance is 0 exactly if they do.
  */
 #ifndef OJ_SEGMENT_PAIR_H
 #define OJ_SEGMENT_PAIR_H
@@ -19,8 +19,8 @@ OJ_FN int oj_spans_overlap(double u, double v, double s, double t)
 }
 
 /** Distance between the segments a -> b and c -> d, CRS units; a segment with
- *  equal ends is a point.  The direction and the order of the two matter in the
- *  last bit. */
+ * equal ends is a point.  Exchanging ends or segments may change the last bit.
+ */
 OJ_FN double oj_segment_pair_distance(double ax, double ay, double bx,
                                       double by, double cx, double cy,
                                       double dx, double dy)

@@ -51,10 +51,10 @@ OJ_FN double oj_sphere_chord2(struct oj_vec3 p, struct oj_vec3 q)
     return oj_sphere_vec3_dot(d, d);
 }
 
-/** The normal n of the great circle through a and b, not scaled, and its
- *  squared length.  1 when the point of the circle that is nearest to p lies on
- *  the shorter arc a -> b: p is ahead of a and not yet past b.  What comes near
- *  1e-16 is no direction. */
+/** Computes the normal n of the great circle through a and b, not scaled, and
+ * its squared length n2.  Returns 1 if the point of that circle nearest to p
+ * lies inside of the shorter arc a -> b.  Returns 0 for n below about 1e-16: a
+ * and b are then equal or opposite. */
 OJ_FN int oj_sphere_arc_has_foot(struct oj_vec3 p, struct oj_vec3 a,
                                  struct oj_vec3 b, struct oj_vec3 *n,
                                  double *n2)
@@ -68,8 +68,8 @@ OJ_FN int oj_sphere_arc_has_foot(struct oj_vec3 p, struct oj_vec3 a,
                               oj_sphere_vec3_sub(p, b)) < 0.0;
 }
 
-/** Squared chord from p to the nearest point of the shorter great-circle arc
- *  a -> b.  Of opposite points there is no shorter one: then only a and b. */
+/** Squared chord from p to the nearest point of the shorter great-circle arc a
+ * -> b.  Equal or opposite a and b have no arc: then the nearer of the two. */
 OJ_FN double oj_sphere_arc_chord2(struct oj_vec3 p, struct oj_vec3 a,
                                   struct oj_vec3 b)
 {
@@ -86,8 +86,8 @@ OJ_FN double oj_sphere_arc_chord2(struct oj_vec3 p, struct oj_vec3 a,
     return chord2 < least ? chord2 : least;
 }
 
-/** The point at that distance: 1 when it is a, 2 when it is b, 0 when it lies
- *  between them and is *foot, a unit vector. */
+/** The point of the arc nearest to p. Returns 1 if it is a, 2 if b, 0 if it
+ * lies between them; then *foot is that point, a unit vector. */
 OJ_FN int oj_sphere_arc_nearest(struct oj_vec3 p, struct oj_vec3 a,
                                 struct oj_vec3 b, struct oj_vec3 *foot)
 {
@@ -111,9 +111,9 @@ OJ_FN int oj_sphere_arc_nearest(struct oj_vec3 p, struct oj_vec3 a,
     return 0;
 }
 
-/** 1 when the arc a -> b crosses the arc p -> r; m is p x r.  A vertex on the
- *  great circle of p and r counts as on its positive side, which makes the
- *  crossings of a closed ring come out right wherever its vertices are. */
+/** 1 if the arc a -> b crosses the arc p -> r; m is p x r.  A vertex on the
+ * great circle of p and r counts as on its positive side, so that the number
+ * of crossings of a closed ring is right wherever its vertices are. */
 OJ_FN int oj_sphere_arcs_cross(struct oj_vec3 p, struct oj_vec3 r,
                                struct oj_vec3 m, struct oj_vec3 a,
                                struct oj_vec3 b)
@@ -123,7 +123,7 @@ OJ_FN int oj_sphere_arcs_cross(struct oj_vec3 p, struct oj_vec3 r,
     struct oj_vec3 c;
     if ((side_a >= 0.0) == (side_b >= 0.0))
         return 0;
-    /* where they meet */
+    /* the intersection of the two great circles */
     c.x = of_a * a.x + of_b * b.x;
     c.y = of_a * a.y + of_b * b.y;
     c.z = of_a * a.z + of_b * b.z;

@@ -1,9 +1,7 @@
-/** Limits of squared distances.
- *
- *  sqrt rounds correctly and never falls, so sqrt(dx * dx + dy * dy) <= d just
- *  when the sum is at most the greatest double whose root is <= d: pairs are
- *  decided by squares and yet exactly as oj_point_distance() does.
- */
+/** Limits of squared distances.  sqrt is rounded correctly and monotone.  So
+ * sqrt(dx * dx + dy * dy) <= d holds exactly if the sum is at most the
+ * greatest double whose root is <= d: comparing squares decides exactly like
+ * oj_point_distance(). */
 #ifndef OJ_SQUARE_LIMIT_H
 #define OJ_SQUARE_LIMIT_H
 

@@ -5,8 +5,8 @@
  *   value             | digit 2 | digit 1 | digit 0 |  * 2^base
  *   limbs of a sum    | sum of digits 2 | sum of digits 1 | sum of digits 0 |
  *
- *  A digit has its value's sign.  Of fewer than 2^31 values no limb overflows;
- *  limbs overlap, and whoever reads them carries from one to the next
+ *  A digit has the sign of its value.  With fewer than 2^31 values no limb
+ *  overflows.  Limbs overlap: the reader must propagate carries
  *  (oj_exact_sum_add_limbs()).
  */
 #ifndef OJ_SUM_LIMBS_H
@@ -16,10 +16,10 @@
 
 #define OJ_LIMB_BITS 32
 
-/** A value has at most three digits that are not 0, one after another. */
+/** The digits of a value: at most three, adjacent. */
 struct oj_limbs
 {
-    int first; /**< the limb that digit[0] goes to */
+    int first; /**< the limb that digit[0] is added to */
     int64_t digit[3];
 };
 
@@ -34,7 +34,7 @@ enum oj_limb_kind
 
 #define OJ_LIMBS_MANTISSA (((uint64_t)1 << 52) - 1)
 
-/** |x| = *m * 2^*e for the bits of a double that is finite. */
+/** Splits a finite double, given as bits: |x| = *m * 2^*e. */
 OJ_FN void oj_limbs_split(uint64_t bits, uint64_t *m, int *e)
 {
     int exponent = (int)(bits >> 52 & 0x7ff);
@@ -44,7 +44,8 @@ OJ_FN void oj_limbs_split(uint64_t bits, uint64_t *m, int *e)
     *e = (exponent > 0 ? exponent : 1) - 1075;
 }
 
-/** Cuts the double of these bits, no bit of which is below 2^base. */
+/** Cuts a double, given as bits, into digits. It must have no bit below 2^base.
+ */
 OJ_FN enum oj_limb_kind oj_limbs_of_real(uint64_t bits, int base,
                                          struct oj_limbs *out)
 {
@@ -61,7 +62,7 @@ OJ_FN enum oj_limb_kind oj_limbs_of_real(uint64_t bits, int base,
     if (m == 0)
         return OJ_LIMBS_NONE;
     shift -= base;
-    if (shift < 0) /* its last bits are zeros */
+    if (shift < 0) /* the bits that are dropped are zeros */
     {
         m >>= -shift;
         shift = 0;
@@ -75,8 +76,8 @@ OJ_FN enum oj_limb_kind oj_limbs_of_real(uint64_t bits, int base,
     return OJ_LIMBS_DIGITS;
 }
 
-/** Cuts an integer for a sum of one limb, which takes those from -2^31 to
- *  2^31 - 1, or of two; base is 0. Here the last digit has the sign. */
+/** Cuts an integer into digits; base is 0. n_limbs 1: x must be in [-2^31,
+ * 2^31); 2: any x. Here only the last digit has the sign. */
 OJ_FN enum oj_limb_kind oj_limbs_of_integer(int64_t x, int n_limbs,
                                             struct oj_limbs *out)
 {
@@ -88,7 +89,7 @@ OJ_FN enum oj_limb_kind oj_limbs_of_integer(int64_t x, int n_limbs,
     return x != 0 ? OJ_LIMBS_DIGITS : OJ_LIMBS_NONE;
 }
 
-/** The digit that goes to limb k, or 0. */
+/** The digit to add to limb k; 0 if there is none. */
 OJ_FN int64_t oj_limbs_digit(const struct oj_limbs *limbs, int k)
 {
     int i = k - limbs->first;

@@ -1,10 +1,9 @@
-/** Vectors in single precision, in a frame that the join side gives: their
- *  coordinates tell which pairs may be within a difference, for the engines of
- *  the CPU and of the GPU.
+/** A filter in single precision for pairs of vectors, for CPU and GPU engines.
+ *  Vectors are shifted and scaled to the frame of the join side.
  *
- *  A sum in single precision is compared with a limit; what passes is decided
- *  by oj_vector_difference().  No pair is lost.  n dimensions, u = 2^-24;
- *  everything else is real.
+ *  A sum in single precision is compared with a limit; oj_vector_difference()
+ *  decides the pairs that pass.  No pair is lost; proof, with n dimensions, u =
+ *  2^-24, and real arithmetic where no rounding is named:
  *
  *  1. Of a pair whose rounded difference is v, the difference of the numbers
  *     themselves is at most v (1 + (n + 4) 2^-52) + sqrt(n) 2^-536: sums of n
@@ -38,7 +37,7 @@
 #include <float.h>
 #include <stdlib.h>
 
-/** Of a dimension of the join side. */
+/** Spread of the join side's vectors in one dimension. */
 struct oj_vector_spread
 {
     double apart; /**< sum of distances from the first vector */
@@ -53,7 +52,7 @@ OJ_FN float oj_vector_coordinate(double x, double centre, double scale)
     return (float)(at > -(double)FLT_MAX ? at : -(double)FLT_MAX);
 }
 
-/** L for differences of at most most. */
+/** L of the proof above, for differences of at most `most`. */
 OJ_FN double oj_vector_reach(enum oj_vector_norm norm, int64_t n_dimensions,
                              double scale, double most)
 {
@@ -67,13 +66,14 @@ OJ_FN double oj_vector_reach(enum oj_vector_norm norm, int64_t n_dimensions,
     return most * scale;
 }
 
-/** The distance of coordinates whose vectors have the l2 distance reach. */
+/** Upper bound of the l2 distance in the frame, rounding included, for pairs
+ * within `reach`. */
 OJ_FN double oj_vector_reach_l2(int64_t n_dimensions, double reach)
 {
     return reach + sqrt((double)n_dimensions) * (0x1p-23 * (2.0 + reach));
 }
 
-/** The limit of sums for differences of at most most. */
+/** The limit of the proof: pairs within `most` have a sum of at most this. */
 OJ_FN float oj_vector_limit_of(enum oj_vector_norm norm, int64_t n_dimensions,
                                double scale, double most)
 {
@@ -93,7 +93,7 @@ OJ_FN float oj_vector_limit_of(enum oj_vector_norm norm, int64_t n_dimensions,
                : (float)INFINITY;
 }
 
-/* For the host alone. */
+/* qsort() order by falling spread; host only. */
 
 static inline int oj_vector_by_spread(const void *left, const void *right)
 {
@@ -104,15 +104,16 @@ static inline int oj_vector_by_spread(const void *left, const void *right)
     return (int)(a->dimension - b->dimension);
 }
 
-/** Puts the n dimensions into order by falling spread: dimension and centre
- *  [n] of each place; returns the scale. */
+/** Sorts the n dimensions by falling spread. Writes the dimension and its
+ * centre for each place; returns the scale. */
 static inline double oj_vector_frame_make(struct oj_vector_spread *spread,
                                           int64_t n, int32_t *dimension,
                                           double *centre)
 {
     enum
     {
-        LEAST_EXPONENT = -900 /* of what is scaled to 1: scale stays finite */
+        LEAST_EXPONENT = -900 /* smallest exponent of an extent, so that the
+                                 scale stays finite */
     };
     double most = 0.0;
     int exponent;

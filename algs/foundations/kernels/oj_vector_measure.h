@@ -1,13 +1,11 @@
-/** The difference of two vectors of n numbers, for the engines of the CPU and
- *  of the GPU:
+/** The difference of two vectors of n numbers, for CPU and GPU engines:
  *
  *   l2    sqrt(sum (a - b)^2)     l1      sum |a - b|
  *   linf  max |a - b|             cosine  1 - a.b / (|a| |b|)
  *
- *  Every sum is made in the order of dimensions, and the rounded difference is
- *  what is compared and written.  That of cosine is never below 0, and 0 for
- *  vectors of one direction: those that are equal, or of which one is exactly a
- *  positive multiple of the other.
+ *  Every sum is made in the order of dimensions; the rounded difference is
+ *  compared and written.  The cosine difference is never below 0.  It is
+ *  exactly 0 if one vector is a positive multiple of the other.
  */
 #ifndef OJ_VECTOR_MEASURE_H
 #define OJ_VECTOR_MEASURE_H
@@ -22,8 +20,8 @@ enum oj_vector_norm
     OJ_NORM_COSINE
 };
 
-/* 1 when a and b, not zero, are exact multiples of each other. What rounds to
- * different products is different, and most vectors differ so. */
+/* 1 if a and b, neither zero, are exact multiples of each other. Products that
+ * differ after rounding settle most pairs without exact arithmetic. */
 OJ_FN_APART int oj_vectors_are_parallel(const double *a, const double *b,
                                         int64_t n)
 {
@@ -53,16 +51,16 @@ OJ_FN double oj_vector_cosine(const double *a, const double *b, int64_t n)
         of_both += a[i] * b[i];
     }
     difference = 1.0 - of_both / (sqrt(of_a) * sqrt(of_b));
-    /* that of parallel vectors is rounding, of so many units at most
-     * (oj_vector_frame.h) */
+    /* Rounding can give parallel vectors a difference of at most this
+     * (oj_vector_frame.h). */
     if (difference > (2.0 * (double)n + 8.0) * 0x1p-52)
         return difference;
     return difference < 0.0 || oj_vectors_are_parallel(a, b, n) ? 0.0
                                                                 : difference;
 }
 
-/** No number is beyond OJ_FLAT_MOST.  With OJ_NORM_COSINE both squared lengths
- *  are normal numbers. O(n). */
+/** Precondition: no number beyond OJ_FLAT_MOST; with OJ_NORM_COSINE both
+ * squared lengths are normal numbers. O(n). */
 OJ_FN double oj_vector_difference(enum oj_vector_norm norm, const double *a,
                                   const double *b, int64_t n)
 {

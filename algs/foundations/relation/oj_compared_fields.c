@@ -9,8 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Writes the name at *at, up to one of the letters in ends or in double quotes,
- * to *to, which then is behind its end; 0: none. */
+/* Copies the name at *at to *to and advances both: a name in double quotes, or
+ * all up to one of the letters in ends. Returns 0 if it is empty or badly
+ * quoted. */
 static int read_name(const char **at, const char *ends, char **to)
 {
     const char *first = *to;
@@ -24,7 +25,8 @@ static int read_name(const char **at, const char *ends, char **to)
     return n > 0;
 }
 
-/* ":0.001" after a name; 0: there is another word than a number above 0. */
+/* Reads ":0.001" after a name; without a colon the weight is 1. Returns 0 if no
+ * finite number above 0 follows the colon. */
 static int read_weight(const char **at, double *weight)
 {
     char *end;
@@ -38,8 +40,8 @@ static int read_weight(const char **at, double *weight)
     return 1;
 }
 
-/* "a+b", up to what follows. weight: each name may have one; NULL: none has.
- * *n is how many there are, or -1: one is missing. */
+/* Reads the names of "a+b". weight != NULL: each name may have a weight. *n is
+ * the number of names, or -1 if a name is empty. */
 static oj_status read_names(const char **at, char ***names, double **weight,
                             int *n, struct oj_error *err)
 {
@@ -48,7 +50,7 @@ static oj_status read_names(const char **at, char ***names, double **weight,
     char *to;
     for (const char *c = *at; *c != '\0'; c++)
         n_most += *c == '+';
-    /* the texts lie behind their addresses */
+    /* One allocation: the pointers, then the texts. */
     *names =
         oj_malloc((n_most + 1) * (int64_t)sizeof **names + (int64_t)n_bytes, 1);
     if (*names == NULL)
@@ -70,8 +72,8 @@ static oj_status read_names(const char **at, char ***names, double **weight,
     }
 }
 
-/* Both sides of "a+b=c+d", the second like the first where there is no =;
- * *has_both 1: there is one. */
+/* Reads both sides of "a+b=c+d"; without =, the second side repeats the first
+ * and *has_both is 0. */
 static oj_status parse_fields_of_both_sides(const char **at, char **fields[2],
                                             double **weight, int n[2],
                                             int *has_both, struct oj_error *err)
@@ -174,7 +176,8 @@ static const char *skip_spaces(const char *at)
     return at;
 }
 
-/* A name between spaces, up to one of the letters in ends. */
+/* Reads a name with optional spaces around it, up to one of the letters in
+ * ends. */
 static int read_spaced_name(const char **at, const char *ends, char **to)
 {
     int is_quoted;
@@ -182,14 +185,15 @@ static int read_spaced_name(const char **at, const char *ends, char **to)
     is_quoted = **at == '"';
     if (!read_name(at, ends, to))
         return 0;
-    /* of a name without quotes these are its own end */
+    /* Trailing spaces are part of a quoted name, not of an unquoted one. */
     for (; !is_quoted && ((*to)[-2] == ' ' || (*to)[-2] == '\t'); --*to)
         (*to)[-2] = '\0';
     *at = skip_spaces(*at);
     return 1;
 }
 
-/* "LEFT=RIGHT", or "F" for both, up to a comma; 0: it is neither. */
+/* Reads "LEFT=RIGHT", or "F" for both sides, up to a comma. Returns 0 on a
+ * syntax error. */
 static int read_field_pair(const char **at, char **to,
                            struct oj_field_pairs *pairs)
 {
@@ -219,7 +223,8 @@ static oj_status parse_field_pairs(const char *dash, const char *option,
         n_most += *c == ',';
     OJ_NEW(pairs->fields[0], 2 * n_most, err);
     pairs->fields[1] = pairs->fields[0] + n_most;
-    /* each name has an end where a comma, = or the end of the list was */
+    /* The copies need no more room than the list: each ends with a 0 in place
+     * of a comma, an = or the end. */
     OJ_NEW(pairs->text, (int64_t)strlen(list) + 1, err);
     to = pairs->text;
     while (*(at = skip_spaces(at)) != '\0')
@@ -235,19 +240,6 @@ static oj_status parse_field_pairs(const char *dash, const char *option,
     return pairs->n > 0
                ? OJ_OK
                : oj_fail(err, OJ_ERR_ARG, "%s%s names no field", dash, option);
-}
-
-oj_status oj_field_pairs_parse(const char *dash, const char *option,
-                               const char *list, struct oj_field_pairs *out,
-                               struct oj_error *err)
-{
-    struct oj_field_pairs pairs = {0};
-    oj_status status = parse_field_pairs(dash, option, list, &pairs, err);
-    if (status == OJ_OK)
-        *out = pairs;
-    else
-        oj_field_pairs_free(&pairs);
-    return status;
 }
 
 void oj_field_pairs_free(struct oj_field_pairs *pairs)
@@ -289,17 +281,34 @@ static oj_status parse_field_names(const char *dash, const char *option,
     return OJ_OK;
 }
 
+/* What parse makes of a list; after an error *out is untouched. */
+static oj_status
+parse_list(oj_status (*parse)(const char *, const char *, const char *,
+                              struct oj_field_pairs *, struct oj_error *),
+           const char *dash, const char *option, const char *list,
+           struct oj_field_pairs *out, struct oj_error *err)
+{
+    struct oj_field_pairs made = {0};
+    oj_status status = parse(dash, option, list, &made, err);
+    if (status == OJ_OK)
+        *out = made;
+    else
+        oj_field_pairs_free(&made);
+    return status;
+}
+
+oj_status oj_field_pairs_parse(const char *dash, const char *option,
+                               const char *list, struct oj_field_pairs *out,
+                               struct oj_error *err)
+{
+    return parse_list(parse_field_pairs, dash, option, list, out, err);
+}
+
 oj_status oj_field_names_parse(const char *dash, const char *option,
                                const char *list, struct oj_field_pairs *out,
                                struct oj_error *err)
 {
-    struct oj_field_pairs names = {0};
-    oj_status status = parse_field_names(dash, option, list, &names, err);
-    if (status == OJ_OK)
-        *out = names;
-    else
-        oj_field_pairs_free(&names);
-    return status;
+    return parse_list(parse_field_names, dash, option, list, out, err);
 }
 
 const char *oj_similar_end(const char *list)

@@ -8,14 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the one attempt gave. */
+/* Result of the single attempt to load the module. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct oj_gpu_module *loaded;
 static struct oj_error why_not;
 
-/* Loads what was checked: by its descriptor, since another file may have its
- * name by now. The descriptor stays open, so that no other library of the
- * process is taken for this one by its name in /proc. */
+/* Opens the checked file through its descriptor, because another file may have
+ * its name by now. The descriptor stays open: its number is part of the path in
+ * /proc by which dlopen() tells libraries apart. */
 static void *open_library(int file)
 {
     char name[64];
@@ -23,7 +23,7 @@ static void *open_library(int file)
     return dlopen(name, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* dlerror() without the name that open_library() gave it. */
+/* dlerror() without the /proc path of open_library(). */
 static const char *loading_error(void)
 {
     const char *text = dlerror(), *colon;
@@ -62,7 +62,8 @@ static oj_status open_module(const char *path, int file,
                        "ogrjoin",
                        path);
     }
-    /* Never closed: CUDA's run time does not like to be unloaded. */
+    /* The module is never closed: the CUDA runtime does not support unloading.
+     */
     *out = module;
     return OJ_OK;
 }
@@ -95,7 +96,8 @@ oj_status oj_gpu_load(const struct oj_gpu_module **out, struct oj_error *err)
 
 /* ---- devices ------------------------------------------------------------- */
 
-/* The devices of n that work; the reason of the first where none does. */
+/* Of n devices, sets the bits of those that work; if none works, fails with the
+ * reason of the first. */
 static oj_status find_usable_devices(const struct oj_gpu_module *module, int n,
                                      uint64_t *gpus, struct oj_error *err)
 {

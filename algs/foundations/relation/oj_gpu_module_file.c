@@ -24,17 +24,18 @@
 enum
 {
     PATH_SIZE = OJ_GPU_MODULE_PATH_MAX,
-    MAX_SEGMENTS = 64, /* a library has some ten */
-    NAMES_SIZE = 16384 /* of a group and its members */
+    MAX_SEGMENTS = 64, /* program headers of the file; a library has about
+                          ten */
+    NAMES_SIZE = 16384 /* bytes for the names of a group and its members */
 };
 
 /* ---- where it lies --------------------------------------------------------
  */
 
-/* Places of the file relative to the folder of the library or of the program
- * that contains it: that folder itself, and the folder of installed libraries,
- * which is the parent of the folder of plugin drivers.  From the folder of the
- * command OJ_FOLDER_FROM_COMMAND leads there. */
+/* Folders of the module, relative to the folder of the library or of the
+ * program that contains it: that folder itself; its parent (libraries, if the
+ * library is a plugin driver); and the path from the command's folder to the
+ * libraries. */
 static const char *const places[] = {
     "",
 #ifdef OJ_MODULE_FOLDER
@@ -43,7 +44,8 @@ static const char *const places[] = {
 #endif
 };
 
-/* The file in such a place; 0: it is not there. */
+/* Writes the path of the module in folder + place; returns 0 if no such file
+ * exists. */
 static int find_module_in(const char *folder, size_t n, const char *place,
                           char path[PATH_SIZE])
 {
@@ -52,8 +54,9 @@ static int find_module_in(const char *folder, size_t n, const char *place,
            access(path, F_OK) == 0;
 }
 
-/* The folder of the library, or of the program that holds it, which is known by
- * what it was called: found in PATH, without a folder. Returns its length. */
+/* Finds the folder of the library, or of the program that it is linked into. If
+ * the name has no folder, as for a program found through PATH, /proc/self/exe
+ * has it. Returns the length; 0: unknown. */
 static size_t find_own_folder(char path[PATH_SIZE])
 {
     const char *slash;
@@ -72,8 +75,9 @@ static size_t find_own_folder(char path[PATH_SIZE])
     return slash == NULL ? 0 : (size_t)(slash - path) + 1;
 }
 
-/* Where it should be: the first of the places that has it, else the folder of
- * installed libraries, or, without one, beside the library. */
+/* Path of the module: the environment variable, else the first of `places` that
+ * has the file, else the folder of installed libraries or, without one, the
+ * library's own. */
 static void find_module(char path[PATH_SIZE])
 {
     const char *named = getenv(MODULE_VARIABLE);
@@ -81,7 +85,7 @@ static void find_module(char path[PATH_SIZE])
     size_t n;
     if (named != NULL && named[0] != '\0')
     {
-        /* dlopen() looks for a bare name elsewhere than here */
+        /* without a slash dlopen() would search the library path */
         snprintf(path, PATH_SIZE, "%s%s",
                  strchr(named, '/') == NULL ? "./" : "", named);
         return;
@@ -112,8 +116,8 @@ static int read_at_offset(int file, void *out, size_t n_bytes, uint64_t offset)
     return pread(file, out, n_bytes, (off_t)offset) == (ssize_t)n_bytes;
 }
 
-/* The parts of the file that its headers name are in it: dlopen() maps them
- * without looking, and a page that is not there is a SIGBUS. */
+/* 1 if every segment named by the program headers lies in the file. dlopen()
+ * maps them unchecked, and a missing page would be a SIGBUS. */
 static int is_file_complete(int file, uint64_t size)
 {
     ElfW(Ehdr) header;
@@ -134,7 +138,8 @@ static int is_file_complete(int file, uint64_t size)
                                    size))
             return 0;
     }
-    /* The linker puts it last: with it, all of the file is there. */
+    /* The linker writes the section headers last: if they are there, the file
+     * is complete. */
     return is_byte_range_in_file(
         header.e_shoff, (uint64_t)header.e_shnum * header.e_shentsize, size);
 }
@@ -158,8 +163,8 @@ static oj_status fail_to_load(const char *path, struct oj_error *err,
                    "the CUDA module %s cannot be loaded: %s", path, why);
 }
 
-/* 1 when the group is the private one of the effective user: it has the user's
- * name, and no other member. Root has none. */
+/* 1 if the group is the private group of the effective user: named like the
+ * user, with no other member. Never for root. */
 static int is_private_group(gid_t id)
 {
     struct passwd user, *found_user = NULL;
@@ -182,7 +187,7 @@ static int is_private_group(gid_t id)
     return 1;
 }
 
-/* name: of the folder, or the file itself, that is open. */
+/* Checks an open file or folder; name is for messages. */
 static oj_status check_no_other_user_writes(const char *path, const char *name,
                                             int file, struct oj_error *err)
 {
@@ -202,7 +207,7 @@ static oj_status check_no_other_user_writes(const char *path, const char *name,
     return OJ_OK;
 }
 
-/* The folder of a file with an absolute or relative path, open and checked. */
+/* Opens and checks the folder of a file with an absolute or relative path. */
 static oj_status open_checked_folder(const char *path, const char *file_path,
                                      int *folder, struct oj_error *err)
 {
@@ -225,7 +230,8 @@ static oj_status open_checked_folder(const char *path, const char *file_path,
     return status;
 }
 
-/* Where links lead from the path: the folder of the link itself counts, too. */
+/* Opens the file at path, with symbolic links resolved. Checks two folders: the
+ * one in path and the one of the resolved file. */
 static oj_status open_in_checked_folders(const char *path, int *file,
                                          struct oj_error *err)
 {

@@ -1,5 +1,5 @@
-/** The file of the CUDA module, which is code that the process runs: where it
- *  lies, and whether it may be taken.
+/** Finds the file of the CUDA module and checks that loading it is safe, since
+ *  its code runs in the process.
  *
  *  It is the file that OGRJOIN_CUDA_MODULE names, else the one beside the
  *  library, else that of the installed libraries, which a build for a wheel
@@ -13,13 +13,12 @@
 
 #define OJ_GPU_MODULE_PATH_MAX 4096
 
-/** Opens the file for reading, checked and whole.
+/** Opens the file for reading, after the checks.
  *
  *  path     receives its name, for messages
  *  file     receives the descriptor; the caller closes it
  *
- *  OJ_ERR_NO_DEVICE: there is none, or one that is not taken, with the reason.
- */
+ *  OJ_ERR_NO_DEVICE with the reason: there is no file, or it is refused. */
 OJ_MUST_USE oj_status oj_gpu_module_file_open(char path[OJ_GPU_MODULE_PATH_MAX],
                                               int *file, struct oj_error *err);
 

@@ -1,4 +1,5 @@
-/** Joins of points with polygons that ask only where each point is. */
+/** Joins of points with polygons for which the location of each point decides.
+ */
 #ifndef OJ_IS_POINTS_IN_POLYGONS_H
 #define OJ_IS_POINTS_IN_POLYGONS_H
 
@@ -6,8 +7,8 @@
 #include "../kernels/oj_ring.h"
 #include "oj_relation.h"
 
-/** Locations of a point in a feature at which the join holds, bits 1 << enum
- *  oj_location; 0: a join that asks for more. */
+/** Set of point locations (bits 1 << enum oj_location) for which the join
+ * holds; 0: the location alone does not decide. */
 static inline unsigned oj_point_locations_of_op(enum oj_op op)
 {
     switch (op)
@@ -24,7 +25,7 @@ static inline unsigned oj_point_locations_of_op(enum oj_op op)
     }
 }
 
-/** 1 when the join is such a one. input: NULL where it is not known yet. */
+/** 1 if the join is of this kind. input NULL: not known yet. */
 static inline int oj_is_points_in_polygons(const struct oj_relation *relation,
                                            const struct oj_flat *join_side,
                                            const struct oj_flat *input)

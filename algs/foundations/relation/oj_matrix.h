@@ -1,4 +1,4 @@
-/** The DE-9IM matrix of two features, and which joins it fulfils.
+/** The DE-9IM matrix of two features, and the joins that hold for it.
  *
  *              interior  boundary  exterior      of the join feature
  *   interior      [0]       [1]       [2]
@@ -6,8 +6,8 @@
  *   exterior      [6]       [7]       [8]
  *   of the input feature
  *
- *  Each place has the greatest dimension of what the two sets of points have in
- *  common: 'F' nothing, '0' points, '1' lines, '2' areas.
+ *  Each entry is the dimension of the intersection of the two point sets: 'F'
+ *  empty, '0' points, '1' lines, '2' areas.
  *
  *  The sets of points of a feature, a union of its parts, decided exactly:
  *
@@ -32,21 +32,21 @@
 
 #include "oj_relation.h"
 
-/** A matrix as text, nine letters and a 0. */
+/** A matrix as text: nine letters and a 0. */
 struct oj_matrix
 {
     char at[10];
 };
 
-/** Nothing in common but the exterior: what points, lines and areas are added
- *  to. */
+/** The matrix of two features without a common point; intersections are added
+ * to it. */
 static inline struct oj_matrix oj_matrix_empty(void)
 {
     struct oj_matrix matrix = {"FFFFFFFF2"};
     return matrix;
 }
 
-/** Where a point lies with regard to a feature: rows and columns. */
+/** Location of a point relative to a feature: a row or column of the matrix. */
 enum oj_matrix_place
 {
     OJ_PLACE_INTERIOR = 0,
@@ -54,8 +54,8 @@ enum oj_matrix_place
     OJ_PLACE_EXTERIOR = 2
 };
 
-/** Adds points (dimension 0), lines (1) or areas (2) that lie in these places
- *  of the two features. */
+/** Adds an intersection of the given dimension (0 points, 1 lines, 2 areas)
+ * that lies at these locations of the two features. */
 static inline void oj_matrix_add(struct oj_matrix *matrix,
                                  enum oj_matrix_place of_input,
                                  enum oj_matrix_place of_join, int dimension)
@@ -66,14 +66,13 @@ static inline void oj_matrix_add(struct oj_matrix *matrix,
         *at = digit;
 }
 
-/** 1 when the pattern of nine of T F * 0 1 2, in any case, fits. */
+/** 1 if the matrix fits pattern: nine of T F * 0 1 2, in any case. */
 int oj_matrix_fits(const struct oj_matrix *matrix, const char *pattern);
 
-/** Whether a join by predicate holds for two features of this matrix.
- *  Dimensions are taken from the matrix.  Aborts for joins by distance, by
- *  envelopes and by attributes, which no matrix decides: an answer of 0 would
- * be taken for a join without pairs, by the reference as well.  The compiler
- * warns of an op that has no case. */
+/** 1 if a join by predicate holds for two features with this matrix.  Aborts
+ * for joins by distance, envelopes or attributes, which no matrix decides: a 0
+ * would look like a join without pairs, to the reference as well.  The
+ * compiler warns about an op without a case. */
 int oj_matrix_holds(const struct oj_matrix *matrix,
                     const struct oj_relation *relation);
 

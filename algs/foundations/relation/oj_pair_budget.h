@@ -6,16 +6,16 @@
  *   worker 2  found   812, of which     0 are counted --'
  *
  *  A worker adds its pairs to the total a block at a time, so that threads
- *  seldom write to the total.  A batch is stopped once the counted pairs pass
- *  the budget; at that time it holds at most a block more for each worker. At
- *  its end the engine asks oj_pairs_fit() for its exact number of pairs.  So a
- *  batch fails where its total passes the budget, whichever threads found the
- *  pairs, and nowhere else.
+ *  seldom write to the total.  A batch stops once the counted pairs exceed the
+ *  budget; it then holds at most one block per worker beyond it. At its end the
+ *  engine asks oj_pairs_fit() for its exact number of pairs.  So a batch fails
+ *  exactly if its total exceeds the budget, however its pairs are spread over
+ *  the threads.
  *
  *  A batch of a single row cannot be joined in parts and has no bound.
  *
- *  The pairs that count are those an engine holds: undecided ones with them,
- *  and of a multipoint the nearest features of each of its points.
+ *  Counted are the pairs that an engine holds in memory: undecided ones, too,
+ *  and for a multipoint the nearest features of each of its points.
  */
 #ifndef OJ_PAIR_BUDGET_H
 #define OJ_PAIR_BUDGET_H
@@ -28,12 +28,12 @@
 extern "C" {
 #endif
 
-/** Pairs that a worker leaves uncounted, at most, and the part of the budget
- *  that all workers together do: one of so many. */
+/** Upper bounds of what stays uncounted: pairs per worker, and 1/16 of the
+ * budget for all workers together. */
 #define OJ_MOST_UNCOUNTED_PAIRS INT64_C(4096)
 #define OJ_UNCOUNTED_PART 16
 
-/** Plain values. One of zeroes has no bound. */
+/** Plain values. All zeros: no bound. */
 struct oj_pair_budget
 {
     int64_t most;      /**< 0: no bound */
@@ -41,17 +41,17 @@ struct oj_pair_budget
     int64_t n_counted; /**< atomic */
 };
 
-/** The most pairs that a batch of n_rows may have, 0: any number.  max_pairs:
- *  struct oj_options.max_batch_pairs. */
+/** Maximum number of pairs for a batch of n_rows; 0: no bound.  max_pairs:
+ * struct oj_options.max_batch_pairs. */
 static inline int64_t oj_most_pairs_of_batch(int64_t max_pairs, int64_t n_rows)
 {
     return max_pairs > 0 && n_rows > 1 ? max_pairs : 0;
 }
 
-/** The most candidates of pairs that are held for a batch with such a bound on
- *  pairs, 0: any number.  A candidate takes 5 bytes, a pair 12 of its matches
- *  and as many of what is made of it.  Some are held in any case, so that a
- *  small bound on pairs is none on work. */
+/** Maximum number of candidates to hold for a batch with this bound on pairs;
+ * 0: no bound.  Four per pair: a candidate takes 5 bytes, a pair 12 in the
+ * matches and as many in what is made of it.  At least a million, so that a
+ * small bound on pairs does not slow the work. */
 static inline int64_t oj_most_candidates_of_batch(int64_t most_pairs)
 {
     const int64_t per_pair = 4, least = INT64_C(1) << 20;
@@ -60,18 +60,18 @@ static inline int64_t oj_most_candidates_of_batch(int64_t most_pairs)
     return most_pairs * per_pair > least ? most_pairs * per_pair : least;
 }
 
-/** OJ_ERR_TOO_MANY_PAIRS where n_pairs are more than most (0: any number). */
+/** OJ_ERR_TOO_MANY_PAIRS if n_pairs > most (0: no bound). */
 OJ_MUST_USE static inline oj_status oj_pairs_fit(int64_t most, int64_t n_pairs,
                                                  struct oj_error *err)
 {
     if (most == 0 || n_pairs <= most)
         return OJ_OK;
     return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                   "the batch has more pairs than fit, which are %lld",
+                   "the batch has more than %lld pairs (max_batch_pairs)",
                    (long long)most);
 }
 
-/** Begins a batch of n_rows that n_workers join. */
+/** Starts the count for a batch of n_rows, joined by n_workers. */
 static inline void oj_pair_budget_start(struct oj_pair_budget *budget,
                                         int64_t max_pairs, int64_t n_rows,
                                         int n_workers)
@@ -84,8 +84,8 @@ static inline void oj_pair_budget_start(struct oj_pair_budget *budget,
     budget->n_counted = 0;
 }
 
-/** For a worker that has found n pairs in this batch, *n_counted of which are
- *  in the total: adds the others once they are a block. */
+/** Called by a worker that has found n pairs in this batch, *n_counted of which
+ * are in the total: adds the rest once it is a block. */
 OJ_MUST_USE static inline oj_status
 oj_pair_budget_count(struct oj_pair_budget *budget, int64_t n,
                      int64_t *n_counted, struct oj_error *err)

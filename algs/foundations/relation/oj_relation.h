@@ -1,6 +1,7 @@
-/** What a join asks: the table of joins, that of their parameters, and the
- *  parameters of one of them.  Command line, help, man page, completion, names
- *  of datasets and settings of the library are made from the two. */
+/** The definition of joins: the table of joins, the table of their parameters,
+ *  and struct oj_relation, the parameters of one join.  Command line, help, man
+ *  page, completion, names of datasets and settings of the library are made
+ *  from the two. */
 #ifndef OJ_RELATION_H
 #define OJ_RELATION_H
 
@@ -30,7 +31,7 @@ enum oj_op
     OJ_OP_OVERLAPS,
     OJ_OP_EQUALS,
     OJ_OP_DISJOINT,
-    OJ_OP_RELATE,  /**< the DE-9IM pattern in struct oj_relation.mask */
+    OJ_OP_RELATE,  /**< the DE-9IM pattern in struct oj_relation.mask holds */
     OJ_OP_BBOX,    /**< envelopes intersect */
     OJ_OP_SIMILAR, /**< similar texts or vectors */
     OJ_N_OPS
@@ -38,139 +39,147 @@ enum oj_op
 
 enum oj_ties
 {
-    OJ_TIES_FIRST = 0, /**< k pairs; equal distances in tie order */
-    OJ_TIES_ALL        /**< and all that are as far as the k-th */
+    OJ_TIES_FIRST = 0, /**< k pairs; equal distances are ordered by tie rank */
+    OJ_TIES_ALL        /**< also all that are as near as the k-th */
 };
 
 enum oj_distance_to
 {
-    OJ_TO_INTERIOR = 0, /**< 0 for a point in a polygon, as GEOS says */
-    OJ_TO_BOUNDARY      /**< to the rings, also from inside (the paper) */
+    OJ_TO_INTERIOR = 0, /**< 0 for a point in a polygon, as in GEOS */
+    OJ_TO_BOUNDARY      /**< distance to the rings, also from inside */
 };
 
-/** What is measured between two features. All but the first compare shapes,
- *  with polygons as their rings, and in the plane are what GEOS gives, bit for
- *  bit; each is at least the least distance. */
+/** The distance between two features. All but the first compare shapes, with
+ * polygons as their rings; in the plane they equal GEOS's results bit for bit.
+ * Each is at least the minimum distance. */
 enum oj_distance_kind
 {
-    OJ_DISTANCE_LEAST = 0, /**< between the nearest points of the two */
-    OJ_DISTANCE_HAUSDORFF, /**< greatest from a vertex of either one to the
+    OJ_DISTANCE_LEAST = 0, /**< minimum distance */
+    OJ_DISTANCE_HAUSDORFF, /**< maximum over the vertices of either to the
                                 other */
-    OJ_DISTANCE_DIRECTED_HAUSDORFF, /**< from a vertex of the input feature to
-                                         the join feature; GEOS's half of it */
-    OJ_DISTANCE_HAUSDORFF_POINTS,   /**< from a vertex of either one to the
-                                         vertices of the other */
-    OJ_DISTANCE_FRECHET, /**< discrete: both walked from end to end, vertex by
-                              vertex, on the shortest leash */
-    OJ_DISTANCE_DIRECTED_FROM_JOIN /**< the directed one from the join feature;
-                                        only of oj_relation_transpose() */
+    OJ_DISTANCE_DIRECTED_HAUSDORFF, /**< maximum over the vertices of the
+                                         input feature; one direction of
+                                         GEOS's Hausdorff distance */
+    OJ_DISTANCE_HAUSDORFF_POINTS,   /**< maximum over the vertices of either
+                                         of the distance to the other's
+                                         vertices */
+    OJ_DISTANCE_FRECHET, /**< discrete Frechet distance over vertices */
+    OJ_DISTANCE_DIRECTED_FROM_JOIN /**< the directed one with sides
+                                        exchanged; set only by
+                                        oj_relation_transpose() */
 };
 
 enum oj_metric
 {
-    OJ_METRIC_PLANAR = 0, /**< in the units of the coordinates */
-    OJ_METRIC_SPHERE      /**< great circles, metres; x longitude, y latitude
-                               in degrees; for the least distance the input
-                               side is points */
+    OJ_METRIC_PLANAR = 0, /**< in units of the coordinates */
+    OJ_METRIC_SPHERE      /**< great circles, in metres; x longitude, y
+                               latitude in degrees; minimum distances need
+                               points as input */
 };
 
-/** k of a join that takes all pairs that count. */
+/** Value of k for all pairs. */
 #define OJ_EVERY_PAIR INT32_MAX
 
-/** One join, asked. Plain values; owns nothing. A pair counts when the join
- *  holds and none of the exclusions does; the k nearest are chosen among the
- *  pairs that count. */
+/** The parameters of one join. Plain values; owns nothing. A pair is a result
+ * if the join holds and no exclusion applies; the k nearest are chosen among
+ * such pairs. */
 struct oj_relation
 {
     enum oj_op op;
-    double max_distance; /**< nearest, dwithin, similar: CRS units, >= 0;
-                              INFINITY: unbounded (similar: geometries do not
-                              matter); features may have their own, but not of
-                              similar (struct oj_flat.max_distance) */
-    int64_t k;           /**< nearest, similar: join features per input
+    double max_distance; /**< nearest, dwithin, similar: maximum distance,
+                              CRS units, >= 0; INFINITY: unbounded (similar:
+                              geometries are ignored). Features may have
+                              their own maximum (struct
+                              oj_flat.max_distance), except with similar */
+    int64_t k;           /**< nearest, similar: maximum pairs per input
                               feature, >= 1 */
     enum oj_ties ties;
     enum oj_distance_to distance_to;
     enum oj_distance_kind distance; /**< nearest, dwithin */
-    double densify; /**< of shapes: vertices are put in so that no segment is
-                         longer, in units of distances; 0: none */
-    double min_distance; /**< nearest, dwithin: only pairs at least so far */
+    double densify;      /**< with a distance of shapes: maximum length of
+                              segments, to which both sides are densified, in
+                              units of distances; 0: none */
+    double min_distance; /**< nearest, dwithin: minimum distance of a pair */
     enum oj_metric metric;
     char mask[10]; /**< OJ_OP_RELATE: nine of T F * 0 1 2, input side first */
     int exclude_self;          /**< 1: no pairs of equal FIDs (self joins) */
     int unordered_pairs;       /**< 1: only pairs with input FID < join FID;
                                     -1: only those with input FID > join FID */
-    int exclude_same_geometry; /**< 1: no pairs of equal vertices */
-    int n_similar;             /**< conditions on texts, which both sides have
-                                    (struct oj_flat.texts) */
+    int exclude_same_geometry; /**< 1: no pairs of geometries with equal
+                                    vertices */
+    int n_similar;             /**< conditions on texts; both sides have the
+                                    texts (struct oj_flat.texts) */
     struct oj_text_condition similar[OJ_MOST_TEXTS]; /**< [n_similar] */
-    struct oj_vector_condition vector; /**< on vectors, which both sides have
-                                            (struct oj_flat.vectors) */
-    int any_order; /**< 1: pairs of a row may come in any order (not nearest),
-                        which saves the sorting, and lists may be scattered
-                        (oj_matches.h), which saves much of the rest */
+    struct oj_vector_condition vector; /**< condition on vectors; both sides
+                                            have them (struct
+                                            oj_flat.vectors) */
+    int any_order; /**< 1: the pairs of a row may come in any order (not with
+                        nearest), which saves sorting; lists may also be
+                        scattered (oj_matches.h), which saves copying */
 };
 
-/** What decides the pairs of a join, and how. */
+/** What a join decides by, and how it selects pairs. */
 enum oj_op_takes
 {
-    OJ_TAKES_DISTANCE = 1, /**< distances of features, which are its measure and
-                                can be bounded */
-    OJ_TAKES_K = 2,        /**< of a row's pairs the first k by measure */
-    OJ_TAKES_SHAPES = 4,   /**< what features or their envelopes have in
-                                common */
-    OJ_TAKES_ATTRIBUTES = 8 /**< their texts or vectors: the first condition
-                                  on texts is its measure, without one that on
-                                  vectors; geometries do not matter without a
-                                  greatest distance */
+    OJ_TAKES_DISTANCE = 1,  /**< distances of features; the distance is the
+                                 measure and can be bounded */
+    OJ_TAKES_K = 2,         /**< only the first k pairs of a row, by measure */
+    OJ_TAKES_SHAPES = 4,    /**< intersections of shapes or envelopes */
+    OJ_TAKES_ATTRIBUTES = 8 /**< texts or vectors: the measure is the first
+                                 condition on texts, or else the one on
+                                 vectors; geometries are ignored without a
+                                 maximum distance */
 };
 
-/** A row of the table of joins. Texts that are not named may be NULL. */
+/** A row of the table of joins. A text may be NULL unless the comment excludes
+ * it. */
 struct oj_op_info
 {
     const char *name;        /**< value of -op; never NULL */
     const char *description; /**< one line for --help; never NULL */
-    const char *measure; /**< the column that holds it; pairs hold similarities
-                              negated, so that the best is the least */
-    unsigned takes;      /**< enum oj_op_takes or'ed */
-    int64_t k;           /**< where OJ_TAKES_K: pairs of a row without -k */
-    enum oj_op transposed;  /**< the join with its sides exchanged (see
-                                 oj_relation_transpose) */
-    const char *synonyms;   /**< its names in other systems, "a|b" */
-    const char *pattern;    /**< of DE-9IM, where one decides */
-    const char *needs;      /**< one of these options there must be, "a|b" */
-    const char *needs_text; /**< the same in words */
-    const char *reference;  /**< the backend that it is compared with where no
-                                 geometry decides; NULL: one of geometries */
+    const char *measure;     /**< column of the measure; pairs hold similarities
+                                  negated, so that smaller is better */
+    unsigned takes;          /**< enum oj_op_takes or'ed */
+    int64_t k;               /**< with OJ_TAKES_K: default of -k */
+    enum oj_op transposed;   /**< the join with its sides exchanged (see
+                                  oj_relation_transpose) */
+    const char *synonyms;    /**< names in other systems, "a|b" */
+    const char *pattern;     /**< DE-9IM pattern, if a single one decides */
+    const char *needs;       /**< options of which one is required, "a|b" */
+    const char *needs_text;  /**< description of needs for messages */
+    const char *reference;   /**< default backend for -validate, for joins
+                                  that no geometry decides; NULL: a backend
+                                  for geometries */
 };
 
 enum oj_parameter_kind
 {
-    OJ_PARAMETER_DISTANCE, /**< double, from least to most */
-    OJ_PARAMETER_COUNT,    /**< int64_t, from least to most */
-    OJ_PARAMETER_CHOICE,   /**< int or an enum: place in arguments, "a|b" */
+    OJ_PARAMETER_DISTANCE, /**< double, least to most */
+    OJ_PARAMETER_COUNT,    /**< int64_t, least to most */
+    OJ_PARAMETER_CHOICE,   /**< int or enum: index in arguments, "a|b" */
     OJ_PARAMETER_PATTERN,  /**< char[10]: a DE-9IM pattern */
 
-    /* Of settings of the library alone. */
-    OJ_PARAMETER_INT,        /**< int, from least to most */
+    /* Only for settings of the library. */
+    OJ_PARAMETER_INT,        /**< int, least to most */
     OJ_PARAMETER_OP,         /**< enum oj_op: a name of the table */
     OJ_PARAMETER_BACKEND,    /**< char[]: a backend's name, or auto */
     OJ_PARAMETER_THRESHOLD,  /**< int64_t[2]: a fraction */
     OJ_PARAMETER_THRESHOLDS, /**< n_similar conditions: a list of fractions */
     OJ_PARAMETER_VECTOR,     /**< fields of vectors, with their weights */
     OJ_PARAMETER_TEXT,       /**< char *: a text of any length */
-    OJ_PARAMETER_KEPT        /**< a text that is kept as it is written */
+    OJ_PARAMETER_KEPT        /**< a text that is stored exactly as written */
 };
 
-/** What a join can be told: an option of the command, and a setting of the
- *  library. */
+/** A parameter of joins: an option of the command and a setting of the library.
+ */
 struct oj_parameter
 {
     const char *name, *arguments, *ops; /**< as in struct oj_option */
     const char *help;                   /**< one line */
-    const char *option_help;            /**< that of the command, or NULL */
+    const char *option_help;            /**< help for the command, if it
+                                             differs; or NULL */
     enum oj_parameter_kind kind;
-    size_t offset; /**< in struct oj_relation */
+    size_t offset; /**< of the member in struct oj_relation */
     double least, most;
 };
 
@@ -180,76 +189,76 @@ const struct oj_op_info *oj_op_get(enum oj_op op);
 /** The op of a name (without case), or -1. */
 int oj_op_find(const char *name);
 
-/** The names of all, with between between them; cut to size bytes. */
+/** Writes the names of all joins, separated by `between`; cut to size bytes. */
 void oj_op_names(const char *between, char *names, size_t size);
 
 /** Row i of the table of parameters, or NULL past its end. */
 const struct oj_parameter *oj_parameter_at(int i);
 
-/** The value of a parameter of a join, not of a setting, as it is written, cut
- *  to size bytes. */
+/** Writes the value of a join's parameter (not of a setting) as a user would
+ * write it; cut to size bytes. */
 void oj_parameter_put(const struct oj_parameter *parameter,
                       const struct oj_relation *relation, char *text,
                       size_t size);
 
-/** The place of value in choices, "a|b".  Errors begin with dash and name. */
+/** Finds value in choices, "a|b", and returns its index in *out.  Errors begin
+ * with dash and name. */
 OJ_MUST_USE oj_status oj_choice_read(const char *dash, const char *name,
                                      const char *choices, const char *value,
                                      int *out, struct oj_error *err);
 
-/** A DE-9IM pattern: nine of the letters T F * 0 1 2, in any case. Errors begin
- *  with dash and name. */
+/** Reads a DE-9IM pattern: nine of the letters T F * 0 1 2, in any case. Errors
+ * begin with dash and name. */
 OJ_MUST_USE oj_status oj_mask_read(const char *dash, const char *name,
                                    const char *value, char out[10],
                                    struct oj_error *err);
 
-/** OJ_OP_NEAREST, unbounded, k 1, first of ties, to the interior, planar,
- *  nothing excluded. */
+/** The default relation: OJ_OP_NEAREST, unbounded, k 1, OJ_TIES_FIRST,
+ * OJ_TO_INTERIOR, planar, no exclusions. */
 struct oj_relation oj_relation_default(void);
 
-/** The backend that a join is compared with where none is named. */
+/** Name of the backend that -validate compares with by default. */
 const char *oj_relation_reference(const struct oj_relation *relation);
 
-/** OJ_ERR_ARG with a clear line when the values make no sense together. */
+/** OJ_ERR_ARG with the reason if the values are invalid or contradict one
+ * another. */
 OJ_MUST_USE oj_status oj_relation_check(const struct oj_relation *relation,
                                         struct oj_error *err);
 
-/** *relation with its sides exchanged: row b of the other side has the pair
- *  (b, a) exactly where row a has the pair (a, b) under *relation.  Not for
- *  OJ_OP_NEAREST, whose k belong to one side.  unordered_pairs, which tells the
- *  sides apart, becomes negative: input FID > join FID.  So does the direction
- *  of a directed distance. */
+/** The relation with sides exchanged: row b of the other side has the pair (b,
+ * a) exactly if row a has the pair (a, b) under *relation.  Not for
+ * OJ_OP_NEAREST, whose k is per input row.  unordered_pairs and the direction
+ * of a directed distance are reversed. */
 struct oj_relation oj_relation_transpose(const struct oj_relation *relation);
 
-/** 1 when only features with a common point (OJ_OP_BBOX: their envelopes) can
- * be pairs; 0 for joins by distance, OJ_OP_DISJOINT, and a pattern that asks
- * for nothing in common of interiors and boundaries. */
+/** 1 if only features with a common point (OJ_OP_BBOX: intersecting envelopes)
+ * can be pairs; 0 for joins by distance, OJ_OP_DISJOINT, and patterns that no
+ * intersection of interiors and boundaries needs to be nonempty for. */
 int oj_relation_needs_contact(const struct oj_relation *relation);
 
-/** 1 for joins by distance and by what features have in common. */
+/** 1 for joins by distance and joins by predicate. */
 static inline int oj_relation_is_of_shapes(const struct oj_relation *relation)
 {
     return (oj_op_get(relation->op)->takes &
             ((unsigned)OJ_TAKES_DISTANCE | (unsigned)OJ_TAKES_SHAPES)) != 0;
 }
 
-/* The kinds of joins that engines tell apart. By the value of op: the CUDA
- * module does not have the table. */
+/* The kinds of joins that engines distinguish, decided by the value of op: the
+ * CUDA module does not have the table of joins. */
 
-/** 1: of a row's pairs the k of least distance. */
+/** 1: only the k nearest of a row are pairs. */
 static inline int oj_relation_is_nearest(const struct oj_relation *r)
 {
     return r->op == OJ_OP_NEAREST;
 }
 
-/** 1: all pairs within a distance. */
+/** 1: all features within the maximum distance are pairs. */
 static inline int oj_relation_is_dwithin(const struct oj_relation *r)
 {
     return r->op == OJ_OP_DWITHIN;
 }
 
-/** Makes it dwithin: all pairs within its greatest distance, in place of those
- *  that it would choose. */
+/** Makes the relation a dwithin: all pairs within its maximum distance. */
 static inline void oj_relation_make_dwithin(struct oj_relation *r)
 {
     r->op = OJ_OP_DWITHIN;
@@ -261,20 +270,20 @@ static inline int oj_relation_is_by_distance(const struct oj_relation *r)
     return oj_relation_is_nearest(r) || oj_relation_is_dwithin(r);
 }
 
-/** 1 when similar texts or vectors make the pairs, and not only restrict them.
- */
+/** 1 if similar texts or vectors make the pairs, rather than restrict those of
+ * another join. */
 static inline int oj_relation_is_similar(const struct oj_relation *r)
 {
     return r->op == OJ_OP_SIMILAR;
 }
 
-/** 1 when envelopes make the pairs, whatever features are. */
+/** 1 if envelopes alone make the pairs. */
 static inline int oj_relation_is_bbox(const struct oj_relation *r)
 {
     return r->op == OJ_OP_BBOX;
 }
 
-/** 1 when shapes are compared instead of the least distance taken. */
+/** 1 if the distance is one of shapes, not the minimum distance. */
 static inline int oj_relation_compares_shapes(const struct oj_relation *r)
 {
     return r->distance != OJ_DISTANCE_LEAST &&
@@ -293,8 +302,8 @@ static inline int oj_relation_ranks_by_similarity(const struct oj_relation *r)
     return oj_relation_is_similar(r) && r->n_similar > 0;
 }
 
-/** 1 when pairs of a row are sorted by (measure, tie rank) and the first k are
- *  taken, 0: all, by tie rank: the joins of OJ_TAKES_K. */
+/** 1 if the pairs of a row are sorted by (measure, tie rank) and cut at k
+ * (OJ_TAKES_K); 0: all pairs, sorted by tie rank. */
 static inline int oj_relation_sorts_by_measure(const struct oj_relation *r)
 {
     return oj_relation_is_nearest(r) || oj_relation_is_similar(r);

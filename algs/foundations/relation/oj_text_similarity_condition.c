@@ -17,11 +17,11 @@ oj_status oj_text_condition_check(const struct oj_text_condition *condition,
 
 enum
 {
-    MOST_DIGITS = 9 /* after the point, or of either half of a fraction */
+    MOST_DIGITS = 9 /* after the decimal point, or in numerator and
+                       denominator */
 };
 
-/* Appends digits to *number; returns how many, those that are too many not
- * read. */
+/* Appends at most `most` digits to *number; returns how many it read. */
 static int read_digits(const char **at, int most, int64_t *number)
 {
     int n = 0;

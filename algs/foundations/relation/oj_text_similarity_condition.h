@@ -1,6 +1,5 @@
-/** A condition on the texts of two features, as sets of tokens: their
- *  similarity is at least a fraction, decided in integers.
- */
+/** A condition on the texts of two features, compared as sets of tokens: their
+ * similarity is at least a fraction. Decided in integers. */
 #ifndef OJ_TEXT_SIMILARITY_CONDITION_H
 #define OJ_TEXT_SIMILARITY_CONDITION_H
 
@@ -11,15 +10,15 @@
 
 enum
 {
-    OJ_MOST_TEXTS = 8 /* conditions of one join */
+    OJ_MOST_TEXTS = 8 /* maximum conditions of a join */
 };
 
-/** OJ_ERR_ARG: a similarity is not what is said above. */
+/** OJ_ERR_ARG: the measure or the minimum similarity is invalid. */
 OJ_MUST_USE oj_status oj_text_condition_check(
     const struct oj_text_condition *condition, struct oj_error *err);
 
-/** A least similarity as it is written, exactly: a decimal of up to nine digits
- *  or a fraction. Errors begin with dash and option. */
+/** Parses a minimum similarity exactly: a decimal of up to nine digits or a
+ * fraction. Errors begin with dash and option. */
 OJ_MUST_USE oj_status oj_text_threshold_parse(
     const char *dash, const char *option, const char *text, int64_t *numerator,
     int64_t *denominator, struct oj_error *err);

@@ -1,6 +1,5 @@
 /** A condition on the vectors of two features: their difference is at most a
- *  number.
- */
+ * given number. */
 #ifndef OJ_VECTOR_CONDITION_H
 #define OJ_VECTOR_CONDITION_H
 
@@ -14,16 +13,16 @@ struct oj_vector_condition
 {
     int is_asked; /**< 0: no vectors are compared */
     enum oj_vector_norm norm;
-    double max_difference; /**< >= 0; INFINITY: any */
+    double max_difference; /**< >= 0; INFINITY: any difference */
 };
 
-/** OJ_ERR_ARG: a value is not what is said above. */
+/** OJ_ERR_ARG: the norm or the maximum difference is invalid. */
 OJ_MUST_USE oj_status oj_vector_condition_check(
     const struct oj_vector_condition *condition, struct oj_error *err);
 
-/** 1 when n numbers, each times its weight, are a vector, which then is in out:
- *  none is NaN or beyond OJ_FLAT_MOST, and for a cosine the squared length is
- *  DBL_MIN at least.  n_weights: n, or 1: one for all. */
+/** Multiplies n numbers by their weights into out. Returns 1 if the result is a
+ * valid vector: no NaN, none beyond OJ_FLAT_MOST, and for a cosine a squared
+ * length of at least DBL_MIN.  n_weights: n, or 1 weight for all. */
 int oj_vector_weigh(enum oj_vector_norm norm, const double *number, int64_t n,
                     const double *weight, int64_t n_weights, double *out);
 

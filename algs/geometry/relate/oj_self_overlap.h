@@ -1,12 +1,12 @@
-/** Features whose rings, taken all together by even-odd, do not say what the
- *  feature is (oj_matrix.h): the areas of two polygon parts overlap or share a
- *  piece of an edge, or a polygon encloses nothing and so is a line.  Engines
- *  that take all rings of a feature together have to leave these out.
+/** Finds features for which the even-odd rule over all rings does not give the
+ *  point set of the feature (oj_matrix.h): two polygon parts overlap or share a
+ *  piece of an edge, or a polygon encloses no area and is a line.  Engines that
+ *  use all rings of a feature together must leave these features to others.
  *
- *  Parts that touch in single points only are none of these: their areas are
- *  apart, and what surrounds such a point is never covered all round.  Whether
- * a point is anywhere on a feature is said by the rings of a flat polygon, too.
- *  Source: ours.
+ *  Parts that touch in single points only are not a problem: their areas are
+ *  disjoint and never cover the whole surroundings of such a point. The rings
+ *  of a polygon without area still decide whether a point is on it. Source:
+ *  ours.
  */
 #ifndef OJ_SELF_OVERLAP_H
 #define OJ_SELF_OVERLAP_H
@@ -17,13 +17,12 @@
 extern "C" {
 #endif
 
-/** Sets *out to [n_features], 1 for every such feature, 0 for the others, or to
- *  NULL where there is none; free with oj_free().  Now and then a feature is
- *  marked without need (parts that are not valid), never one left out.
- *  flat_too: 0 leaves out polygons that enclose nothing and have no other part
- *  O(features), with flat_too O(vertices), and oj_shape_is_nice() of those
- * whose parts' boxes meet.  cancel: as struct oj_options has it, may be NULL.
- */
+/** Sets *out to [n_features] marks, 1 for such features, or to NULL if there
+ * are none; free with oj_free().  A mark may be unnecessary (for invalid
+ * parts), but none is missing. flat_too 0: ignores polygons without area that
+ * are their feature's only part. Cost: O(features), with flat_too O(vertices),
+ * and oj_shape_is_nice() for features whose parts' boxes intersect.  cancel:
+ * as in struct oj_options; may be NULL. */
 OJ_MUST_USE oj_status oj_overlapping_parts(const struct oj_flat *flat,
                                            int flat_too, int n_threads,
                                            const int *cancel, uint8_t **out,

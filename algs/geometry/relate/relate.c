@@ -4,13 +4,13 @@
 
 #include <string.h>
 
-/* Nodes between two looks at the cancel flag. */
+/* Nodes between two polls of the cancel flag. */
 #define NODES_PER_LOOK 1024
 
-/* One pair on its way. */
+/* State while a pair is related. */
 struct relate
 {
-    const struct oj_relation *relation; /* NULL: the whole matrix */
+    const struct oj_relation *relation; /* NULL: compute the whole matrix */
     struct oj_figure *side[2];
     struct oj_node_scratch *node;
     struct oj_matrix *matrix;
@@ -33,7 +33,7 @@ static int are_both_features_simple(const struct relate *r)
     return r->side[0]->is_simple && r->side[1]->is_simple;
 }
 
-/* 1 when what is in the matrix, to which more is only added, decides. */
+/* 1 if the matrix so far decides the relation; entries can only be added. */
 static int does_matrix_so_far_decide(const struct relate *r)
 {
     const char *m = r->matrix->at;
@@ -43,7 +43,7 @@ static int does_matrix_so_far_decide(const struct relate *r)
         return 0;
     if (m[0] == '2' && m[2] != 'F' && m[6] != 'F' &&
         r->relation->op != OJ_OP_RELATE)
-        return 1; /* both are areas, each with a rest of its own */
+        return 1; /* both have area, and each an area outside of the other */
     switch (r->relation->op)
     {
         case OJ_OP_INTERSECTS:
@@ -61,7 +61,8 @@ static int does_matrix_so_far_decide(const struct relate *r)
             return a_outside || b_outside;
         case OJ_OP_TOUCHES:
             return m[0] != 'F';
-        case OJ_OP_CROSSES: /* with dimensions that are known */
+        case OJ_OP_CROSSES: /* these also depend on the dimensions of the
+                               features */
             return are_both_features_simple(r) && m[0] != 'F' &&
                    ((m[2] != 'F' && m[6] == '2') ||
                     (m[6] != 'F' && m[2] == '2'));
@@ -102,9 +103,9 @@ static int is_kind(const struct oj_figure *f, unsigned kind)
     return f->shape->kinds == kind;
 }
 
-/* What a vertex adds that is not on the other shape, with the edges that leave
- * it: of a nice shape edges of rings have its interior on one side. other: the
- * interior (of polygons) or the exterior. */
+/* Adds a vertex that is not on the other shape, with the edges that leave it.
+ * other: location of the vertex, interior (of polygons) or exterior.  Near a
+ * ring of a nice shape, its interior is on one side of the edges. */
 static void add_vertex_not_on_other_boundary(struct relate *r, int figure,
                                              double x, double y,
                                              enum oj_matrix_place other)
@@ -127,7 +128,7 @@ static void add_vertex_not_on_other_boundary(struct relate *r, int figure,
     add_to_matrix(m, figure, OJ_PLACE_EXTERIOR, other, 2);
 }
 
-/* One vertex of a simple shape. */
+/* Adds one vertex of a simple shape. */
 static oj_status relate_simple_vertex(struct relate *r, int figure, double x,
                                       double y, struct oj_error *err)
 {
@@ -143,7 +144,7 @@ static oj_status relate_simple_vertex(struct relate *r, int figure, double x,
     return OJ_OK;
 }
 
-/* 1 when points of f outside of the other's box have nothing to add. */
+/* 1 if points of f outside of the other's box add nothing to the matrix. */
 static int is_exterior_row_complete(const struct relate *r, int figure)
 {
     const char *m = r->matrix->at;
@@ -151,7 +152,7 @@ static int is_exterior_row_complete(const struct relate *r, int figure)
            m[figure == 0 ? 5 : 7] == '1';
 }
 
-/* One vertex; the short way is for two simple shapes. */
+/* Adds one vertex; pairs of simple shapes have a fast path. */
 static oj_status relate_vertex_if_needed(struct relate *r, int figure, double x,
                                          double y, struct oj_error *err)
 {
@@ -184,10 +185,10 @@ static oj_status relate_all_vertices(struct relate *r, int figure,
     return OJ_OK;
 }
 
-/* 1 when crossings have nothing to add.  All crossings of simple shapes add the
- * same, unless they are vertices, which were looked at: nice polygons have no
- * other edge there.  Lines may, so that of lines only the point itself is sure;
- * what else lies along them begins at vertices. */
+/* 1 if crossings cannot add anything to the matrix.  All crossings of simple
+ * shapes add the same entries, unless they are vertices, which have been added
+ * already.  A crossing of two lines surely adds only the point itself, because
+ * lines may have other edges there; their other entries come from vertices. */
 static int can_crossings_change_nothing(const struct relate *r)
 {
     int a_is_area = is_kind(r->side[0], OJ_PART_POLYGON);
@@ -220,7 +221,7 @@ static inline struct oj_box box_of_edge(const struct oj_edge *e)
     return oj_box_of_segment(e->ax, e->ay, e->bx, e->by);
 }
 
-/* box: of e */
+/* box: the box of edge e */
 static inline int edges_cross(const struct oj_edge *e, const struct oj_box *box,
                               const struct oj_edge *f)
 {
@@ -237,8 +238,9 @@ static int edge_box_intersects(const struct oj_edge *e,
     return oj_box_intersects(&own, box);
 }
 
-/* Crossings of an edge with those of figure to whose ordinal is at least least,
- * each once: in the first band that both edges are in. */
+/* Adds the crossings of an edge with the edges of `to` whose ordinal is at
+ * least `least`. Each is added once, in the first band that contains both
+ * edges. */
 static oj_status relate_edge_crossings(struct relate *r,
                                        const struct oj_edge *e,
                                        const struct oj_figure *to,
@@ -288,7 +290,8 @@ static oj_status relate_all_crossings(struct relate *r, struct oj_error *err)
 
 /* --- all other shapes ----------------------------------------------------- */
 
-/* A figure's edges with one another. */
+/* 1 if the ring is closed, no vertex equals the one before it, and no edge
+ * turns back along the one before it. */
 static oj_status relate_own_crossings(struct relate *r, int figure,
                                       struct oj_error *err)
 {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fewer edges are read one by one. */
+/* With fewer edges there is one band. */
 #define EDGES_FOR_BANDS 48
 
 /* --- spots ---------------------------------------------------------------- */
@@ -31,8 +31,8 @@ int oj_relate_spots_have(const struct oj_spots *spots, double x, double y)
                    compare_points_by_x_y) != NULL;
 }
 
-/* Sorts them, and keeps one of each place; odd_only: only of those that are
- * there an odd number of times. */
+/* Sorts the points and drops repeats; odd_only: keeps only points that occur an
+ * odd number of times. */
 static void sort_and_deduplicate_points(struct oj_spots *spots, int odd_only)
 {
     struct oj_spot *spot = spots->spot;
@@ -60,7 +60,8 @@ static oj_status append_point(struct oj_spots *spots, double x, double y,
 
 /* --- edges ---------------------------------------------------------------- */
 
-/* The edges of a ring or line that have a length; there is room. */
+/* Appends the edges of a ring or line, except those of length 0; there is room.
+ */
 static void add_edges(struct oj_figure *f, int64_t first, int64_t end,
                       enum oj_edge_kind kind, int32_t group)
 {
@@ -141,8 +142,8 @@ static void band_range(const struct oj_bands *b, const struct oj_edge *e,
     *last = oj_relate_band_of(b, e->ay < e->by ? e->by : e->ay);
 }
 
-/* Counts, then fills; long edges that would be in very many bands make fewer
- * bands. */
+/* Counts the edges of each band, then fills the lists. If edges are long, there
+ * are fewer bands, so that the lists stay short. */
 static oj_status make_bands(struct oj_figure *f, struct oj_error *err)
 {
     struct oj_bands *b = &f->bands;
@@ -155,7 +156,7 @@ static oj_status make_bands(struct oj_figure *f, struct oj_error *err)
         rise += fabs(f->edge[i].by - f->edge[i].ay);
     if (f->n_edges < EDGES_FOR_BANDS || !(height > 0.0) || !isfinite(rise))
         return OJ_OK;
-    /* rise / height bands' worth of edges are at any height */
+    /* rise / height: average number of edges at a height */
     n = 2.0 * (double)f->n_edges / (1.0 + rise / height);
     n = n < 2.0 ? 2.0 : n > 1e6 ? 1e6 : n;
     b->per_unit = n / height;
@@ -211,7 +212,8 @@ enum oj_location oj_relate_figure_locate(const struct oj_figure *f, double px,
 
 /* --- a feature taken apart ------------------------------------------------ */
 
-/* But that polygons which enclose nothing are not found.  O(vertices). */
+/* Lists edges and bands; polygons without area are not detected.  O(vertices).
+ */
 static oj_status list_figure_edges_and_bands(struct oj_figure *f,
                                              const struct oj_shape *shape,
                                              int is_nice, struct oj_error *err)
@@ -231,8 +233,8 @@ static oj_status list_figure_edges_and_bands(struct oj_figure *f,
                       sizeof *f->encloses, err);
 }
 
-/* Then, with encloses filled unless is_nice: rings of one point whose polygon
- * encloses nothing are spots, and spots are sorted. */
+/* Second step, with encloses filled unless is_nice: one-point rings of polygons
+ * without area become spots; sorts the spots. */
 static oj_status list_zero_area_rings_as_points(struct oj_figure *f,
                                                 struct oj_error *err)
 {
@@ -259,10 +261,10 @@ static int sign_of(double v)
 
 /* --- a crossing and an edge ----------------------------------------------- */
 
-/* Rounding errors of this many units of the last place of what is added up. */
+/* Bound of the relative rounding error of a sum of products. */
 #define UNITS 1e-14
 
-/* Products of this size or more lose nothing that counts by underflow. */
+/* From this size on, underflow of a product does not matter. */
 #define LEAST_SIZE 1e-280
 
 static void lower_exponent_to_edge(const struct oj_edge *e, int *exponent)
@@ -302,8 +304,8 @@ static int is_same_edge(const struct oj_edge *e, const struct oj_edge *f)
             e->by == f->ay);
 }
 
-/* The sign of the cross product of the directions of two edges that have a
- * point in common: where an end of f lies off the line of e, its side says. */
+/* Sign of the cross product of the directions of two edges that have a point in
+ * common. If an end of f is off the line of e, its side decides. */
 static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
 {
     double left = (e->bx - e->ax) * (f->by - f->ay);
@@ -312,15 +314,15 @@ static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
     int side;
     if (size > LEAST_SIZE && fabs(det) > 1e-15 * size)
         return sign_of(det);
-    if (is_same_edge(e, f)) /* the borders of neighbours */
+    if (is_same_edge(e, f)) /* frequent: shared edges of neighbours */
         return 0;
     side = oj_edge_side(e, f->bx, f->by);
     return side != 0 ? side : -oj_edge_side(e, f->ax, f->ay);
 }
 
-/* On which side of edge e the point is in which p and q cross.  With the point
- * p.a + t (p.b - p.a), t = T / W:  W cross(e, p.a - e.a) + T cross(e, p)  over
- * W. */
+/* Side of edge e on which the crossing of p and q lies.  The crossing is p.a +
+ * t (p.b - p.a), t = T / W; the side is the sign of W cross(e, p.a - e.a) + T
+ * cross(e, p)  over W. */
 static int exact_side_of_crossing(const struct oj_edge *p,
                                   const struct oj_edge *q,
                                   const struct oj_edge *e)
@@ -345,7 +347,7 @@ static int exact_side_of_crossing(const struct oj_edge *p,
     return sum.sign * w.sign;
 }
 
-/* 1 when the node is left of the line of e, -1: right, 0: on it. */
+/* 1, -1 or 0: the node is left of the line of e, right of it, or on it. */
 static int side_of_node_to_edge(const struct oj_node *node,
                                 const struct oj_edge *e)
 {
@@ -365,7 +367,7 @@ static int side_of_node_to_edge(const struct oj_node *node,
     return exact_side_of_crossing(node->cross[0], node->cross[1], e);
 }
 
-/* The sign of the node's y, or x, less v. */
+/* Sign of the node's y (or x) minus v. */
 static int compare_node_y(const struct oj_node *node, double v)
 {
     const struct oj_edge level = {0.0, v, 1.0, v, 0, OJ_EDGE_LINE};
@@ -420,7 +422,7 @@ static oj_status add_ray(struct oj_node_scratch *s, const struct oj_edge *e,
                          int sign, int figure, struct oj_error *err)
 {
     struct oj_ray *ray;
-    /* differences of doubles have the right sign */
+    /* the sign of a difference of doubles is exact */
     double dx = e->bx - e->ax, dy = e->by - e->ay;
     OJ_ROOM(s->ray, s->n_rays, s->n_rays + 1, s->cap_rays, err);
     ray = &s->ray[s->n_rays++];
@@ -431,7 +433,7 @@ static oj_status add_ray(struct oj_node_scratch *s, const struct oj_edge *e,
     return OJ_OK;
 }
 
-/* e contains the node. */
+/* Adds the rays in which edge e, which contains the node, leaves it. */
 static oj_status add_rays(struct oj_node_scratch *s, const struct oj_edge *e,
                           const struct oj_node *node, int figure,
                           struct oj_error *err)
@@ -454,11 +456,11 @@ enum passing
     ENDS_THERE, /* and ends there */
 };
 
-/* As oj_ring_edge(), for nodes of either kind. */
+/* Like oj_ring_edge(), for nodes of both kinds. */
 OJ_INLINE enum passing classify_edge_against_ray(const struct oj_node *node,
                                                  const struct oj_edge *e)
 {
-    int above_a, above_b, side; /* of the node */
+    int above_a, above_b, side; /* relative to the node */
     if (e == node->cross[0] || e == node->cross[1])
         return CONTAINS;
     above_a = compare_node_y(node, e->ay);
@@ -482,11 +484,11 @@ OJ_INLINE enum passing classify_edge_against_ray(const struct oj_node *node,
     return (side > 0) == (e->by > e->ay) ? PASSES : PASSES_NOT;
 }
 
-/* The edges of a figure at the height of a node. */
+/* The edges of a figure that may be at the height of a node. */
 struct node_band
 {
-    double low, high; /* of the node */
-    int32_t band;     /* -1: it is in several */
+    double low, high; /* range of the node's y */
+    int32_t band;     /* -1: the range spans several bands */
     int64_t next, n;
 };
 
@@ -518,7 +520,8 @@ OJ_INLINE const struct oj_edge *next_edge_in_band(const struct oj_figure *f,
     return NULL;
 }
 
-/* Casts the ray, and lists the edges that contain the node. */
+/* Casts the ray for even-odd counts, and lists the edges that contain the node.
+ */
 static oj_status cast_ray_and_list_edges_at_node(
     struct oj_figure *f, int figure, const struct oj_node *node,
     struct oj_node_scratch *s, int *is_vertex, struct oj_error *err)
@@ -543,8 +546,7 @@ static oj_status cast_ray_and_list_edges_at_node(
 
 /* --- rays by angle -------------------------------------------------------- */
 
-/* -1, 0, 1: r comes before, with, after q, from the angle 0 to 2 pi, which
- * is last. */
+/* Compares the directions of two rays by angle, in (0, 2 pi]: -1, 0 or 1. */
 static int compare_rays(const struct oj_ray *r, const struct oj_ray *q)
 {
     int sign;
@@ -570,16 +572,18 @@ static void sort_rays(struct oj_node_scratch *s)
 
 /* --- what lies around ----------------------------------------------------- */
 
-/* A figure on the way around the node. */
+/* State of a figure while the directions around a node are swept. */
 struct node_round
 {
     struct oj_figure *f;
-    int32_t n_on;             /* groups that hold the sector at hand */
-    int32_t n_always;         /* groups that hold all, and have no edge here */
-    int32_t n_groups;         /* groups that have edges here */
-    int64_t n_lines, n_rings; /* edges here */
-    int64_t n_flat_ends;      /* flat groups' pieces that end here */
-    int is_covered;           /* all sectors are interior so far */
+    int32_t n_on;             /* groups that contain the current sector */
+    int32_t n_always;         /* groups that contain all sectors and have no
+                                 edge at the node */
+    int32_t n_groups;         /* groups with edges at the node */
+    int64_t n_lines, n_rings; /* line edges and ring edges at the node */
+    int64_t n_flat_ends;      /* pieces of groups without area that end at
+                                 the node */
+    int is_covered;           /* 1: all sectors so far are interior */
 };
 
 static void count_ring_edge_at_node(struct node_round *r, int32_t group)
@@ -592,8 +596,8 @@ static void count_ring_edge_at_node(struct node_round *r, int32_t group)
     }
 }
 
-/* Groups that hold all of the surroundings are those that hold the node; the
- * others with rings at the node are marked. */
+/* Initialises the sweep. Groups that contain the node and have no ring edge
+ * there contain all sectors; groups with ring edges at the node are marked. */
 static void start_sweep_around_node(struct node_round *r, struct oj_figure *f,
                                     int figure, const struct oj_node *node,
                                     const struct oj_node_scratch *s)
@@ -622,9 +626,9 @@ static void start_sweep_around_node(struct node_round *r, struct oj_figure *f,
     r->is_covered = s->n_rays > 0 || r->n_on > 0;
 }
 
-/* The place of the rays first .. end, which have one direction, in a figure;
- * what follows them is the sector at hand afterwards.  number is that of the
- * direction, from 1 on. */
+/* Location in a figure of the rays first .. end - 1, which have one direction.
+ * Afterwards the current sector is the next one. number: number of the
+ * direction, from 1. */
 static enum oj_matrix_place
 de9im_place_of_ray_direction(struct node_round *r, int figure,
                              const struct oj_node_scratch *s, int64_t first,
@@ -655,7 +659,8 @@ de9im_place_of_ray_direction(struct node_round *r, int figure,
         f->is_on[e->group] ^= 1;
         r->n_on += f->is_on[e->group] ? 1 : -1;
     }
-    if (before > n_before) /* a group without an edge here */
+    if (before > n_before) /* a group that contains the ray and has no edge
+                              here */
         return OJ_PLACE_INTERIOR;
     if (n_own > 1 && before > 0 && r->n_on > 0)
         return OJ_PLACE_INTERIOR;
@@ -672,7 +677,7 @@ static enum oj_matrix_place de9im_place_of_sector(struct node_round *r)
     return OJ_PLACE_EXTERIOR;
 }
 
-/* The node itself. */
+/* Location of the node itself. */
 static enum oj_matrix_place de9im_place_of_node(const struct node_round *r,
                                                 const struct oj_node *node)
 {
@@ -740,8 +745,8 @@ oj_status oj_relate_node_relate(struct oj_figure *a, struct oj_figure *b,
     return OJ_OK;
 }
 
-/* Goes around a point of one figure.  *depth: the most groups that hold one
- * sector around it; for a group >= 0, 1 where that one holds a sector by
+/* Sweeps around a point of one figure.  *depth: maximum number of groups that
+ * contain one sector; for a given group >= 0: 1 if it contains a sector by
  * even-odd. */
 static oj_status count_overlapping_parts_at_point(struct oj_figure *f, double x,
                                                   double y, int32_t group,
@@ -788,8 +793,8 @@ static int lines_have_length(const struct oj_shape *shape)
     return 1;
 }
 
-/* 1 when two edges, whose boxes meet, have at most an end of one of them in
- * common. */
+/* 1 if two edges with intersecting boxes share at most an end of one of them.
+ */
 static int share_at_most_an_end(const struct oj_edge *e,
                                 const struct oj_edge *f)
 {
@@ -802,7 +807,7 @@ static int share_at_most_an_end(const struct oj_edge *e,
                        oj_orientation(f->ax, f->ay, f->bx, f->by, e->bx,
                                       e->by) >=
                    0;
-    /* on one line */
+    /* collinear edges: compare their ranges */
     e0 = e->ax == e->bx ? e->ay : e->ax;
     e1 = e->ax == e->bx ? e->by : e->bx;
     f0 = e->ax == e->bx ? f->ay : f->ax;
@@ -811,7 +816,7 @@ static int share_at_most_an_end(const struct oj_edge *e,
            (f0 < f1 ? f1 : f0) <= (e0 < e1 ? e0 : e1);
 }
 
-/* 1 when no sector around the point is in two parts. */
+/* Sets *is to 1 if no sector around the point is in two parts. */
 static oj_status are_parts_apart_around_point(struct oj_figure *f, double x,
                                               double y,
                                               struct oj_node_scratch *scratch,
@@ -823,8 +828,8 @@ static oj_status are_parts_apart_around_point(struct oj_figure *f, double x,
     return OJ_OK;
 }
 
-/* Edges of two parts, which are apart but for an end: in that the rings may
- * cross all the same. */
+/* For edges of two parts that share at most an end: the rings may still cross
+ * there. */
 static oj_status check_parts_disjoint_at_shared_end(
     struct oj_figure *f, const struct oj_edge *e, const struct oj_edge *other,
     struct oj_node_scratch *scratch, int *touch, struct oj_error *err)
@@ -866,8 +871,8 @@ static oj_status check_no_edges_of_band_cross(struct oj_figure *f, int32_t band,
     return OJ_OK;
 }
 
-/* Of rings that do not cross one vertex tells whether the ring's part is in
- * another one. */
+/* For rings that do not cross: one vertex decides whether the part of the ring
+ * is inside of another part. */
 static oj_status check_parts_do_not_overlap(struct oj_figure *f,
                                             struct oj_node_scratch *scratch,
                                             int *are, struct oj_error *err)
@@ -877,15 +882,15 @@ static oj_status check_parts_do_not_overlap(struct oj_figure *f,
     {
         const struct oj_edge *e = &f->edge[i];
         if (i > 0 && e[-1].bx == e->ax && e[-1].by == e->ay)
-            continue; /* the ring goes on */
+            continue; /* not the first edge of its ring */
         OJ_TRY(
             are_parts_apart_around_point(f, e->ax, e->ay, scratch, are, err));
     }
     return OJ_OK;
 }
 
-/* Of rings that do not cross: 1 when an odd number of the other rings of its
- * part are around ring. 0 also when all its vertices are on others. */
+/* For rings that do not cross: 1 if the ring is inside an odd number of the
+ * other rings of its part. 0 also if all its vertices are on other rings. */
 static int is_inside_other_rings(const struct oj_flat *flat, int64_t part,
                                  int64_t ring)
 {
@@ -912,7 +917,7 @@ static int is_inside_other_rings(const struct oj_flat *flat, int64_t part,
     return 0;
 }
 
-/* Holes lie in their shells, and in no other hole. */
+/* 1 if each hole is in its shell and in no other hole. */
 static int holes_are_in_shells(const struct oj_shape *shape)
 {
     const struct oj_flat *flat = shape->flat;
@@ -956,8 +961,8 @@ oj_status oj_shape_is_nice(const struct oj_shape *shape,
 
 /* --- figures of shapes that are not nice ---------------------------------- */
 
-/* 1 when the edges first .. end - 1 lie on one line: they enclose nothing,
- * which vertex by vertex would take long to find, as all are in one band. */
+/* 1 if the edges first .. end - 1 are collinear and so enclose nothing. The
+ * general test would be slow for them, because all may be in one band. */
 static int are_all_edges_collinear(const struct oj_figure *f, int64_t first,
                                    int64_t end)
 {
@@ -973,7 +978,8 @@ static int are_all_edges_collinear(const struct oj_figure *f, int64_t first,
     return 1;
 }
 
-/* Polygons whose rings enclose nothing are lines. */
+/* Finds polygons whose rings enclose no area; their edges become OJ_EDGE_FLAT.
+ */
 static oj_status find_zero_area_polygons(struct oj_figure *f,
                                          struct oj_node_scratch *scratch,
                                          struct oj_error *err)

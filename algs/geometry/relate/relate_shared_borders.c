@@ -6,23 +6,24 @@
 
 #include <string.h>
 
-/* What is known of an edge. */
+/* Bits of the state of an edge. */
 enum edge_state
 {
-    STARTS_AT_NODE = 1, /* its first vertex is a vertex of the other, too */
+    STARTS_AT_NODE = 1, /* its first vertex is also a vertex of the other
+                           polygon */
     ENDS_AT_NODE = 2,
-    IS_SHARED = 4 /* it is an edge of the other, too */
+    IS_SHARED = 4 /* it is also an edge of the other polygon */
 };
 
 enum contact_kind
 {
-    SHARED_FORWARD,  /* one edge, in the direction of both rings */
-    SHARED_BACKWARD, /* one edge, in opposite directions */
+    SHARED_FORWARD,  /* a common edge, with equal direction in both rings */
+    SHARED_BACKWARD, /* a common edge, with opposite directions */
     COMMON_VERTEX,
     BOXES_MEET
 };
 
-/* More edges are not compared to find whether a shape is apart. */
+/* Maximum edges for the test whether a shape is apart. */
 #define MOST_EDGES_COMPARED 2048
 
 /* --- edges of a window ---------------------------------------------------- */
@@ -50,8 +51,8 @@ OJ_INLINE int edge_meets_window(const double *x, const double *y,
            ((y[0] >= w->y0) | (y[1] >= w->y0));
 }
 
-/* Of the eight edges from i on those from least on whose boxes meet the window;
- * out has room for eight. */
+/* Of the eight edges from i on, lists those with index >= least whose boxes
+ * intersect the window; out has room for eight. */
 OJ_INLINE int64_t list_eight_in_window(const double *x, const double *y,
                                        int64_t i, int64_t least,
                                        const struct oj_box *window,
@@ -75,8 +76,8 @@ OJ_INLINE int64_t list_eight_in_window(const double *x, const double *y,
     return n;
 }
 
-/* Of the edges first .. end - 1 of x, y those whose boxes meet the window; out
- * has room for all and for seven more. */
+/* Of the edges first .. end - 1, lists those whose boxes intersect the window;
+ * out has room for all and seven more. */
 OJ_CLONES static int64_t list_edges_in_window(const double *restrict x,
                                               const double *restrict y,
                                               int64_t first, int64_t end,
@@ -129,7 +130,7 @@ static struct oj_box box_around(const struct oj_border_boxes *boxes)
     return box;
 }
 
-/* Boxes of fewer eights are looked at one by one, without groups. */
+/* With fewer boxes, groups are not worth it. */
 #define LEAST_GROUPED 5
 
 static int64_t eights_of(int64_t n)
@@ -164,7 +165,7 @@ static oj_status fill_border_boxes(struct oj_border *border,
     return OJ_OK;
 }
 
-/* Bits of the boxes that box meets. */
+/* Bit mask of the boxes that intersect box. */
 OJ_INLINE unsigned boxes_that_meet(const struct oj_border_boxes *boxes,
                                    const struct oj_box *box)
 {
@@ -180,8 +181,8 @@ OJ_INLINE unsigned boxes_that_meet(const struct oj_border_boxes *boxes,
     return (unsigned)bits;
 }
 
-/* The edges of one eight of border, from place least on, whose boxes meet box.
- */
+/* Lists the edges of one eight of border, from index least on, whose boxes
+ * intersect box. */
 OJ_INLINE int64_t list_edges_of_eight(const struct oj_border *border,
                                       int64_t eight, const struct oj_box *box,
                                       int64_t least, int32_t *restrict out)
@@ -197,8 +198,8 @@ OJ_INLINE int64_t list_edges_of_eight(const struct oj_border *border,
     return n;
 }
 
-/* The edges of border, from place least on, whose boxes meet box: their places,
- * ascending; out has room for all. */
+/* Lists the edges of border, from index least on, whose boxes intersect box:
+ * ascending indices; out has room for all. */
 OJ_INLINE int64_t list_edges_near(const struct oj_border *border,
                                   const struct oj_box *box, int64_t least,
                                   int32_t *restrict out)
@@ -226,7 +227,7 @@ OJ_INLINE int64_t list_edges_near(const struct oj_border *border,
 
 /* --- a border ------------------------------------------------------------- */
 
-/* The edges of shape whose boxes meet the window, ring by ring. */
+/* Lists the edges of shape whose boxes intersect the window, ring by ring. */
 static oj_status list_border(struct oj_border *border,
                              const struct oj_shape *shape,
                              const struct oj_box *window, struct oj_error *err)
@@ -249,7 +250,7 @@ static oj_status list_border(struct oj_border *border,
     return OJ_OK;
 }
 
-/* 1 when the edges from p to q and from p to r run along each other. */
+/* 1 if the edges from p to q and from p to r overlap. */
 static int edges_run_together(double px, double py, double qx, double qy,
                               double rx, double ry)
 {
@@ -260,7 +261,7 @@ static int edges_run_together(double px, double py, double qx, double qy,
     return oj_edge_side(&e, rx, ry) == 0;
 }
 
-/* As oj_segments_contact(), for edges whose boxes meet. */
+/* Like oj_segments_contact(), for edges with intersecting boxes. */
 static enum oj_contact contact_of_edges(const struct oj_edge *e,
                                         const struct oj_edge *f)
 {
@@ -277,9 +278,9 @@ static enum oj_contact contact_of_edges(const struct oj_edge *e,
 
 /* --- whether a polygon is apart ------------------------------------------- */
 
-/* 1 when two edges, whose boxes meet, have no point in common, or are the last
- * and the first of a ring.  Where rings meet in a vertex, two edges start
- * there, and they are among those compared. */
+/* 1 if two edges with intersecting boxes are disjoint, or are the last and the
+ * first of a ring.  Where rings meet in a vertex, the two edges that start
+ * there are among the compared pairs. */
 static int are_edges_apart(const struct oj_edge *e, const struct oj_edge *f)
 {
     if (e->ax == f->bx && e->ay == f->by)
@@ -288,8 +289,8 @@ static int are_edges_apart(const struct oj_edge *e, const struct oj_edge *f)
     return contact_of_edges(e, f) == OJ_APART;
 }
 
-/* 1 when the ring is closed, no vertex is repeated, and no edge runs back along
- * the one before it. */
+/* 1 if the ring is closed, no vertex equals the one before it, and no edge
+ * turns back along the one before it. */
 static int do_edges_of_ring_go_on(const struct oj_shape *shape, int64_t ring)
 {
     int64_t n, first = oj_shape_ring_start(shape, ring, &n);
@@ -354,8 +355,8 @@ static uint8_t edge_states_of_equal_ends(int a_is_start, int a_is_end)
                      (a_is_end ? ENDS_AT_NODE : 0));
 }
 
-/* What edges e and f have in common by their vertices: of which their states
- * take note, that of e being at *of_e. */
+/* Compares the ends of edges e and f. Returns the kind of contact and records
+ * equal vertices in both states (of_e, of_f). */
 OJ_INLINE enum contact_kind mark_equal_vertices(const struct oj_edge *e,
                                                 const struct oj_edge *f,
                                                 uint8_t *of_e, uint8_t *of_f)
@@ -385,7 +386,7 @@ OJ_INLINE void add_contact(struct oj_border_pair *p, int64_t i, int64_t k,
     contact->kind = (uint8_t)kind;
 }
 
-/* Edges i and k are one: so may those be that come next. */
+/* Edges i and k are equal: also matches the edges that follow them. */
 OJ_INLINE void follow_shared_edges(struct oj_border_pair *p, int64_t i,
                                    int64_t k, int64_t step)
 {
@@ -404,10 +405,10 @@ OJ_INLINE void follow_shared_edges(struct oj_border_pair *p, int64_t i,
     }
 }
 
-/* The contacts of edges from place *next on, as long as there is room.  Of an
- * edge that is shared it takes note of that alone: each node of an edge that is
- * not shared is found from such an edge, since where all edges of one border
- * are shared, those of the other are, too. */
+/* Lists the contacts of the edges from *next on while there is room; skips
+ * edges that are shared.  This misses no node of an unshared edge, because the
+ * search that starts at the unshared edge finds it. (If all edges of one border
+ * are shared, so are those of the other.) */
 OJ_CLONES static void list_contacts(struct oj_border_pair *p, int64_t *next)
 {
     struct oj_border *a = &p->border[0], *b = &p->border[1];
@@ -442,9 +443,8 @@ static oj_status make_states(struct oj_border *border, struct oj_error *err)
     return OJ_OK;
 }
 
-/* More contacts a listed edge are not kept, nor are more pairs of edges
- * compared: neighbours have few, and the matrix of others has a way of its own.
- */
+/* Limits per listed edge and per pair. Neighbours have few contacts; the matrix
+ * of other pairs is left to oj_shapes_relate(). */
 #define MOST_CONTACTS_PER_EDGE 16
 #define MOST_PAIRS_COMPARED (INT64_C(1) << 24)
 
@@ -482,18 +482,20 @@ oj_status oj_borders_find(const struct oj_shape *a, const struct oj_shape *b,
 
 /* --- sides ---------------------------------------------------------------- */
 
-/* What edges and pairs of edges say; of the two borders where there are two. */
+/* Facts about the two borders, from their edges and pairs of edges. */
 struct border_facts
 {
     int has_crossing, has_node, has_shared;
-    int has_opening;      /* a vertex inside an edge of the other */
-    int runs_along;       /* edges overlap that are not equal */
+    int has_opening;      /* a vertex lies inside an edge of the other */
+    int runs_along;       /* unequal edges overlap */
     int shares_interior;  /* a shared edge has both interiors on one side */
-    int shares_line_only; /* .. one interior on either side */
-    int is_inside[2], is_outside[2]; /* some chain of the border */
+    int shares_line_only; /* a shared edge has the interiors on opposite
+                             sides */
+    int is_inside[2], is_outside[2]; /* [border] some chain of it is inside,
+                                        outside of the other */
 };
 
-/* The ring that vertex v of shape belongs to. */
+/* Index of the ring that has vertex v of shape. */
 static int64_t ring_of_vertex(const struct oj_shape *shape, int64_t v)
 {
     int64_t n, ring = 0;
@@ -503,7 +505,7 @@ static int64_t ring_of_vertex(const struct oj_shape *shape, int64_t v)
     return ring;
 }
 
-/* 1 when the ring goes around a hole of its part. */
+/* 1 if the ring is a hole of its part. */
 static int is_ring_a_hole(const struct oj_shape *shape, int64_t ring)
 {
     const struct oj_flat *flat = shape->flat;
@@ -516,9 +518,9 @@ static int is_ring_a_hole(const struct oj_shape *shape, int64_t ring)
     return 1;
 }
 
-/* 1 when the interior is left of the ring that starts at vertex v of shape,
- * which is nice and apart: the ring turns to its own inside at its least
- * vertex. */
+/* 1 if the interior is left of the ring of shape, which is nice and apart: at
+ * its lexicographically smallest vertex, a ring turns towards its own inside.
+ */
 static int is_interior_left(const struct oj_shape *shape, int64_t ring)
 {
     int64_t n, first = oj_shape_ring_start(shape, ring, &n), least = 0;
@@ -548,7 +550,7 @@ static int is_interior_left_of_edge(struct oj_border *border, int64_t i)
 
 /* --- pairs of edges ------------------------------------------------------- */
 
-/* The edges of a contact that is COMMON_VERTEX, from that vertex. */
+/* For a COMMON_VERTEX contact: 1 if the edges overlap from that vertex on. */
 static int common_vertex_edges_run_together(const struct oj_edge *e,
                                             const struct oj_edge *f)
 {
@@ -561,8 +563,8 @@ static int common_vertex_edges_run_together(const struct oj_edge *e,
                               f_ends ? f->ax : f->bx, f_ends ? f->ay : f->by);
 }
 
-/* Two edges of which neither is shared.  Such as lie on one line, have no
- * vertex in common and boxes that meet overlap in more than a point. */
+/* Adds a contact of two unshared edges.  If they are collinear without a common
+ * vertex, intersecting boxes mean that they overlap. */
 static void add_facts_of_open_contact(const struct oj_border_pair *p,
                                       const struct oj_border_contact *contact,
                                       struct border_facts *facts)
@@ -588,7 +590,7 @@ static int has_one_ring(const struct oj_shape *shape)
     return shape->n_rings == 1;
 }
 
-/* Of single rings the chains say as much (add_interiors()). */
+/* For two single rings, the chains decide instead (add_interiors()). */
 static void add_sides_of_shared_edge(struct oj_border_pair *p,
                                      const struct oj_border_contact *contact,
                                      struct border_facts *facts)
@@ -603,8 +605,8 @@ static void add_sides_of_shared_edge(struct oj_border_pair *p,
     facts->shares_line_only |= !is_one_side;
 }
 
-/* An edge that is shared meets others of the other polygon nowhere but in its
- * vertices, as that one is apart. */
+/* Adds all contacts. A shared edge touches other edges of the other polygon
+ * only in vertices, because that polygon is apart. */
 static void add_facts_of_contacts(struct oj_border_pair *p,
                                   struct border_facts *facts)
 {
@@ -627,17 +629,18 @@ static void add_facts_of_contacts(struct oj_border_pair *p,
 
 /* --- chains --------------------------------------------------------------- */
 
-/* Edges first .. end - 1 of a border, all that its list has of one ring. */
+/* The listed edges of one ring: first .. end - 1 of a border. */
 struct border_ring
 {
     const struct oj_border *border;
     struct oj_border *other;
     const struct oj_box *window;
     int64_t first, end;
-    int is_closed; /* the edge after the last of them is the first */
+    int is_closed; /* the last listed edge is followed by the first */
 };
 
-/* A vertex outside of the window is outside of the other polygon. */
+/* 1 if a vertex of edge i is outside of the window, and so outside of the other
+ * polygon. */
 OJ_INLINE int leaves_window(const struct border_ring *ring, int64_t i)
 {
     const struct oj_edge e = border_edge(ring->border, i);
@@ -645,7 +648,7 @@ OJ_INLINE int leaves_window(const struct border_ring *ring, int64_t i)
     return !(oj_box_has(w, e.ax, e.ay) & oj_box_has(w, e.bx, e.by));
 }
 
-/* 1 when the edge before edge i is not in the list, or meets it in a node. */
+/* 1 if the edge before edge i is not listed, or meets it in a node. */
 OJ_INLINE int starts_chain(const struct border_ring *ring, int64_t i)
 {
     const int32_t *edge = ring->border->edge;
@@ -654,8 +657,8 @@ OJ_INLINE int starts_chain(const struct border_ring *ring, int64_t i)
     return i == ring->first ? !ring->is_closed : edge[i - 1] + 1 != edge[i];
 }
 
-/* 1 when direction d from the vertex p of a ring, with the vertices u before
- * and v after it, points into what is left of the ring. */
+/* 1 if direction d from the vertex p of a ring points to the left of the ring.
+ * u and v: the vertices before and after p. */
 static int points_left(const double p[2], const double u[2], const double v[2],
                        const double d[2])
 {
@@ -663,13 +666,14 @@ static int points_left(const double p[2], const double u[2], const double v[2],
     const struct oj_edge to_v = {p[0], p[1], v[0], v[1], 0, OJ_EDGE_RING};
     int d_of_u = oj_edge_side(&to_u, d[0], d[1]);
     int d_of_v = oj_edge_side(&to_v, d[0], d[1]);
-    if (oj_edge_side(&to_v, u[0], u[1]) > 0) /* less than a half turn */
+    if (oj_edge_side(&to_v, u[0], u[1]) > 0) /* the sector on the left is
+                                                less than a half turn */
         return d_of_v > 0 && d_of_u < 0;
     return !(d_of_u > 0 && d_of_v < 0);
 }
 
-/* Where edge i, which starts at a node and is not shared, is next to it:
- * between the two edges of the other polygon there, or not. */
+/* Location of edge i near its start, a node, in the other polygon: inside if it
+ * is between that polygon's two edges there. The edge is not shared. */
 static enum oj_location locate_edge_at_node(const struct border_ring *ring,
                                             int64_t i)
 {
@@ -704,9 +708,9 @@ static int64_t next_of_ring(const struct border_ring *ring, int64_t i)
     return i + 1 < ring->end ? i + 1 : ring->first;
 }
 
-/* Where the edges from first on are that are not shared, and which no node
- * parts; leaves: some vertex of theirs is outside of the window.  Others begin
- * at a node, or are all of a ring that has none. */
+/* Location of the chain of unshared edges from first on, in the other polygon.
+ * leaves: a vertex of it is outside of the window.  A chain begins at a node,
+ * or is a whole ring without nodes. */
 static enum oj_location locate_chain(const struct border_ring *ring,
                                      int64_t first, int leaves)
 {
@@ -719,7 +723,7 @@ static enum oj_location locate_chain(const struct border_ring *ring,
     return oj_shape_locate(ring->other->shape, e.bx, e.by);
 }
 
-/* Chain by chain. */
+/* Splits a ring into chains and locates each. */
 static void add_facts_of_ring(const struct border_ring *ring, int of,
                               struct border_facts *facts)
 {
@@ -775,13 +779,15 @@ static void add_facts_of_border(struct oj_border_pair *p, int of,
 
 /* --- the matrix ----------------------------------------------------------- */
 
-/* Where no edges cross, an area that both have, or one alone, is bounded by
- * edges, which say so: shared ones, with both interiors on one side or on
- * either, and chains inside or outside of the other polygon.  Of two single
- * rings the chains suffice: with none inside and one outside shared edges have
- * the interiors on either side, since what is in both would be bounded by
- * shared edges alone, which then are all of a ring; and with none outside and
- * none of the other inside one polygon is part of the other. */
+/* Adds the entries for the interiors, when no edges cross.  A common area, or
+ * an area of one polygon alone, is bounded by shared edges (interiors on one
+ * side, or on opposite sides) or by chains inside or outside of the other
+ * polygon.
+ *
+ * For two single rings the chains suffice. With none inside and some outside, a
+ * common area would be bounded by shared edges alone, hence by whole rings: so
+ * the interiors are disjoint.  With none inside and none of the first outside,
+ * all edges of the first are shared, so the rings are equal. */
 static void add_interiors(const struct oj_border_pair *p,
                           const struct border_facts *f,
                           struct oj_matrix *matrix)
@@ -814,10 +820,10 @@ static void add_borders(const struct border_facts *f, struct oj_matrix *matrix)
         oj_matrix_add(matrix, OJ_PLACE_BOUNDARY, OJ_PLACE_BOUNDARY, 1);
 }
 
-/* Two single rings of which no chain of the first is inside of the second: one
- * of the second inside of the first would bound an area that both have, with
- * more of the second ring alone, and so with all of it. Then its box is in the
- * other's. */
+/* 1 if the second of two single rings has no chain inside of the first.
+ * Precondition of the argument: no chain of the first is inside of the second.
+ * A chain of the second inside of the first would then bound a common area and
+ * put all of the second into the first, hence also its box. */
 static int is_second_ring_outside(const struct oj_border_pair *p,
                                   const struct border_facts *facts)
 {
@@ -833,7 +839,8 @@ int oj_borders_relate(struct oj_border_pair *p, struct oj_matrix *matrix)
         return 0;
     memset(&facts, 0, sizeof facts);
     add_facts_of_contacts(p, &facts);
-    if (facts.has_crossing) /* each has points of every kind next to it */
+    if (facts.has_crossing) /* Near a crossing there are points of every
+                               kind. */
     {
         memcpy(matrix->at, "212101212", 10);
         if (facts.has_shared || facts.runs_along)

@@ -8,17 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Runs of equal Morton codes longer than this are searched for repetitions. */
+/* Longer runs of equal Morton codes are searched for repeated segments. */
 #define LONG_RUN 32
 #define BUNDLES_AT_ONCE 1024
 #define FEATURES_PER_TASK 4096
 
-/* A segment on its way into a bundle. */
+/* A segment before it is put into a bundle. */
 struct item
 {
-    uint32_t vertex; /* where it starts */
+    uint32_t vertex; /* first vertex */
     int32_t feature;
-    uint8_t is_point; /* ends where it starts */
+    uint8_t is_point; /* 1: its ends are equal */
 };
 
 struct segments_build
@@ -27,13 +27,14 @@ struct segments_build
     const struct oj_flat *flat;
     const int32_t *tie_rank;
     int64_t k_distinct;
-    int64_t n_items, n_listed; /* those kept, those in item */
+    int64_t n_items, n_listed; /* items that are kept; items in `item` */
     int64_t *first_item;       /* [n_feature_tasks + 1] */
     struct item *item;
-    double *x, *y; /* [n_items] middles */
+    double *x, *y; /* [n_items] centres of the segments */
     struct oj_order order;
-    uint32_t *sorted; /* [n_items] items, bucket by bucket */
-    int64_t *kept; /* [n_buckets + 1] how many of a bucket, then their place */
+    uint32_t *sorted;   /* [n_items] indices of items, bucket by bucket */
+    int64_t *kept;      /* [n_buckets + 1] items kept of each bucket, then their
+                           prefix sums */
     struct oj_box *box; /* [n_bundles] */
 };
 
@@ -49,7 +50,7 @@ static int64_t rings_before(const struct oj_flat *flat, int64_t feature)
                : flat->ring_offset[flat->part_offset[feature]];
 }
 
-/* Visits the segments of the features of a task: counts, or fills items. */
+/* Visits the segments of a task's features: counts them, or fills items. */
 static int64_t list_segments_of_task(struct segments_build *b, int64_t task,
                                      int64_t at, int fill)
 {
@@ -66,7 +67,7 @@ static int64_t list_segments_of_task(struct segments_build *b, int64_t task,
             int64_t last = ring_start(flat, r + 1) - 1;
             int is_point = v == last;
             if (is_point && !(isfinite(flat->x[v]) && isfinite(flat->y[v])))
-                continue; /* short form: no geometry */
+                continue; /* short form: a feature without geometry */
             for (; v < last || is_point; v++)
             {
                 int64_t w = is_point ? v : v + 1;
@@ -127,7 +128,7 @@ static oj_status list_segments(struct segments_build *b, int n_threads,
     return OJ_OK;
 }
 
-/* A segment by its bits, for finding repetitions. */
+/* The coordinates of a segment, for finding repetitions. */
 struct segment_bits
 {
     double at[4];
@@ -148,9 +149,10 @@ static int compare_segments_by_coordinates(const void *a, const void *b)
     return u->item < v->item ? -1 : u->item > v->item;
 }
 
-/* Drops, from a run of items, all but the k_distinct lowest ranks of each
- * repeated segment. A million identical points would otherwise be candidates
- * of every query near them. Returns how many stay; without memory all stay. */
+/* Removes from a run of items, for each repeated segment, all but the
+ * k_distinct lowest ranks. Otherwise a million identical points would all be
+ * candidates of every query near them. Returns the number of items left; if
+ * memory runs out, all are left. */
 static int64_t drop_repeated_segments(const struct segments_build *b, int64_t n,
                                       uint32_t *run)
 {
@@ -174,7 +176,7 @@ static int64_t drop_repeated_segments(const struct segments_build *b, int64_t n,
     qsort(twin, (size_t)n, sizeof *twin, compare_segments_by_coordinates);
     for (int64_t i = 0; i < n; i++)
     {
-        /* values, not bytes: 0.0 and -0.0 are one place */
+        /* compared as numbers, not bytes: 0.0 equals -0.0 */
         int repeats = i > 0 && twin[i].at[0] == twin[i - 1].at[0] &&
                       twin[i].at[1] == twin[i - 1].at[1] &&
                       twin[i].at[2] == twin[i - 1].at[2] &&
@@ -211,7 +213,7 @@ static oj_status sort_and_deduplicate_bucket(int64_t bucket, int thread,
     return OJ_OK;
 }
 
-/* Closes the gaps that dropped repetitions left; buckets only move down. */
+/* Closes the gaps left by removed repetitions; buckets only move down. */
 static void compact_buckets_after_drops(struct segments_build *b)
 {
     int64_t at = 0;
@@ -230,8 +232,8 @@ static void compact_buckets_after_drops(struct segments_build *b)
 /* --- classes --------------------------------------------------------------
  */
 
-/* Puts the sorted items in the order of their classes, stable, without those
- * that are of none; *keyed is the caller's to free. */
+/* Sorts the items by class, stably, and leaves out those without a class. The
+ * caller frees *keyed. */
 static oj_status sort_items_by_class(struct segments_build *b,
                                      struct oj_keyed **keyed,
                                      struct oj_error *err)
@@ -258,7 +260,7 @@ static int32_t class_of_item(const struct segments_build *b, int64_t i)
     return b->flat->on_class[b->item[b->sorted[i]].feature];
 }
 
-/* Lists the runs of items of one class. */
+/* Records the run of items of each class. */
 static oj_status list_classes(struct segments_build *b, struct oj_error *err)
 {
     struct oj_segments *segments = b->segments;
@@ -308,7 +310,7 @@ static oj_status group_items_by_class(struct segments_build *b,
     return status == OJ_OK ? list_classes(b, err) : status;
 }
 
-/* How many features a class has, and how large its bundles are. */
+/* Counts the features of each class and averages the size of its bundles. */
 static void measure_classes(struct segments_build *b)
 {
     struct oj_segments *segments = b->segments;
@@ -323,7 +325,7 @@ static void measure_classes(struct segments_build *b)
                     (b->box[at].y1 - b->box[at].y0);
         of->bundle_size = size / (double)(end - first + 1);
     }
-    /* items are listed feature by feature */
+    /* items are listed feature by feature, so a feature's items are adjacent */
     for (int64_t i = 0; segments->of_class != NULL && i < b->n_listed; i++)
     {
         int32_t feature = b->item[i].feature;

@@ -5,16 +5,15 @@
  *  bx[8] by[8]        bx[8] by[8]
  *  feature[8]         feature[8]              whose segment it is
  *
- *  A point is a segment with equal ends.  The last bundle is filled up with
+ *  A point is a segment with equal ends.  The last bundle is padded with
  *  repetitions, which change no answer.
  *
- *  Features are known by their rank, their place in tie order: the lower rank
- *  wins a tie.
+ *  Features are stored as their tie rank: the lower rank wins a tie.
  *
- *  Where only pairs of one class count (struct oj_flat.on_class), the segments
- *  are in the order of their classes and in Morton order within a class, so
- *  that a class is a run of slots; a bundle may hold the end of a class and the
- *  beginning of the next one.
+ *  If only features of equal class can be pairs (struct oj_flat.on_class),
+ *  segments are sorted by class, and in Morton order within a class, so that a
+ *  class is a run of slots.  A bundle may contain the end of one class and the
+ *  begin of the next.
  */
 #ifndef CPU_LAYER_SEGMENT_TREE_H
 #define CPU_LAYER_SEGMENT_TREE_H
@@ -29,12 +28,13 @@ struct oj_bundle
     double ax[OJ_BUNDLE], ay[OJ_BUNDLE], bx[OJ_BUNDLE], by[OJ_BUNDLE];
 };
 
-/** The segments of the features of a class. */
+/** The run of segments of a class. */
 struct oj_segments_class
 {
-    int64_t first, end; /**< slots, bundle * OJ_BUNDLE + place */
-    int64_t n_features; /**< that have segments */
-    double bundle_size; /**< as that of all segments */
+    int64_t first, end; /**< slots first .. end - 1; slot = bundle *
+                             OJ_BUNDLE + position */
+    int64_t n_features; /**< features of the class that have segments */
+    double bundle_size; /**< mean width + height of its bundles' boxes */
     int32_t on_class;
 };
 
@@ -43,28 +43,28 @@ struct oj_segments
     int64_t n_bundles;
     struct oj_bundle *bundle; /**< [n_bundles] */
     int32_t *feature;         /**< [n_bundles * OJ_BUNDLE] */
-    struct oj_tree tree;      /**< entry i is bundle i */
+    struct oj_tree tree;      /**< entry i of the tree is bundle i */
     double bundle_size;       /**< mean width + height of a bundle's box */
     int64_t n_classes;
-    struct oj_segments_class *of_class; /**< [n_classes] by on_class, or NULL */
+    struct oj_segments_class *of_class; /**< [n_classes] sorted by on_class,
+                                             or NULL */
 };
 
 /** Indexes the segments of flat.
- *  tie_rank   [n_features] place of a feature in tie order, NULL: its ordinal
- *  k_distinct of segments that are equal in every bit only those of the
- *             k_distinct features first in tie order are kept; INT64_MAX keeps
- *             all
- *  Errors     OJ_ERR_LIMIT: more than 2^31 - 1 segments; OJ_ERR_NOMEM. */
+ *     tie_rank   [n_features] tie ranks; NULL: the ordinals
+ *     k_distinct of equal segments, only those of the first k_distinct
+ *                features in tie order are kept; INT64_MAX keeps all
+ * Errors: OJ_ERR_LIMIT for more than 2^31 - 1 segments; OJ_ERR_NOMEM. */
 OJ_MUST_USE oj_status oj_segments_build(struct oj_segments *segments,
                                         const struct oj_flat *flat,
                                         const int32_t *tie_rank,
                                         int64_t k_distinct, int n_threads,
                                         struct oj_error *err);
 
-/** How many features of flat have segments, but at most most. */
+/** Number of features of flat that have segments; stops counting at `most`. */
 int64_t oj_segments_count_features(const struct oj_flat *flat, int64_t most);
 
-/** The run of a class, empty where no feature is of it.  O(log classes). */
+/** The run of a class; empty if no feature has it.  O(log classes). */
 struct oj_segments_class
 oj_segments_find_class(const struct oj_segments *segments, int32_t on_class);
 

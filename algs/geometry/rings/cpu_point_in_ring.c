@@ -9,11 +9,13 @@ OJ_INLINE double greater(double a, double b)
     return a > b ? a : b;
 }
 
-/* Of eight edges, those whose boxes touch one of the way's: bit i is edge i. */
+/* Of eight edges, bit i is set if the box of edge i intersects a box of the
+ * path. */
 OJ_INLINE unsigned edges_touching_way(const struct oj_ring_way *w,
                                       const double *x, const double *y)
 {
-    double apart[OJ_LANES]; /* > 0: from both; the sign is never rounded */
+    double apart[OJ_LANES]; /* > 0: disjoint from both boxes; the sign of a
+                               difference is exact */
     unsigned bits = 0;
     OJ_EIGHT
     {

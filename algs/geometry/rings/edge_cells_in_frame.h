@@ -1,4 +1,5 @@
-/** Square cells over a box, and which of them an edge may touch.
+/** A grid of square cells over a box (a frame), and the cells that an edge may
+ *  touch.
  *
  *  The row and the column of a coordinate are computed by one function, which
  *  never decreases with the coordinate.  So whatever the rounding, an edge
@@ -25,18 +26,19 @@
 #include <emmintrin.h>
 #endif
 
-/** Most cells in a row or a column. */
+/** Maximum cells in a row or a column. */
 #define OJ_FRAME_MOST 32767
 
 struct oj_edge_frame
 {
-    double x0, y0;         /* side by side, as vector instructions load them */
+    double x0, y0;         /* Adjacent, so that one vector load reads both. */
     double last_x, last_y; /**< last column and row */
     double inverse;        /**< 1 / cell */
-    double cell;           /**< at least 1e-12 of the largest coordinate */
+    double cell;           /**< side of a cell, at least 1e-12 of the largest
+                                coordinate */
 };
 
-/** The number of v's row or column, 0 .. last; never decreases with v. */
+/** Row or column of v, 0 .. last; monotone in v. */
 static inline int32_t oj_frame_index(double v, double origin, double inverse,
                                      double last)
 {
@@ -56,13 +58,14 @@ static inline int32_t oj_frame_row(const struct oj_edge_frame *f, double y)
     return oj_frame_index(y, f->y0, f->inverse, f->last_y);
 }
 
-/** Both of a point. */
+/** Column and row of a point. */
 static inline void oj_frame_column_and_row(const struct oj_edge_frame *f,
                                            double x, double y, int32_t *column,
                                            int32_t *row)
 {
 #if defined(__SSE2__)
-    /* both at once, by the same operations; compilers make branches of them */
+    /* Both at once with vector instructions, with equal results; compilers turn
+     * the scalar code into branches. */
     __m128d p = _mm_sub_pd(_mm_set_pd(y, x), _mm_loadu_pd(&f->x0));
     __m128i at;
     p = _mm_mul_pd(p, _mm_set1_pd(f->inverse));
@@ -77,7 +80,7 @@ static inline void oj_frame_column_and_row(const struct oj_edge_frame *f,
 #endif
 }
 
-/** Columns and rows, both ends included. */
+/** A range of columns and rows, both ends included. */
 struct oj_edge_window
 {
     int32_t column0, column1, row0, row1;
@@ -93,13 +96,14 @@ oj_frame_window(const struct oj_edge_frame *f, double x0, double y0, double x1,
     return w;
 }
 
-/** An edge in the cells of a frame. */
+/** An edge, prepared for listing its cells row by row. */
 struct oj_edge_rows
 {
     struct oj_edge_window window;
     double ax, ay, bx, by; /* ay <= by */
     double slope, margin;
-    int is_narrow; /* 1: in one row it may have fewer columns than its window */
+    int is_narrow; /* 1: in a row it may touch fewer columns than its window
+                      has */
 };
 
 static inline struct oj_edge_rows oj_edge_rows_of(const struct oj_edge_frame *f,
@@ -125,12 +129,12 @@ static inline struct oj_edge_rows oj_edge_rows_of(const struct oj_edge_frame *f,
     {
         e.slope = (e.bx - e.ax) / (e.by - e.ay);
         e.margin = (1e-9 * f->cell + 1e-14 * size) * (1.0 + fabs(e.slope));
-        e.is_narrow = e.margin < f->cell; /* not of slopes beyond all numbers */
+        e.is_narrow = e.margin < f->cell; /* false if the slope overflows */
     }
     return e;
 }
 
-/** The columns of a row of its window that the edge may touch. */
+/** The columns that the edge may touch in one row of its window. */
 static inline void oj_edge_columns(const struct oj_edge_frame *f,
                                    const struct oj_edge_rows *e, int32_t row,
                                    int32_t *first, int32_t *last)

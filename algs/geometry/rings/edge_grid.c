@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* A cell is so many mean edges wide, as far as fineness allows (its edges are
- * two or three times as many then). */
+/* Width of a cell in mean edge lengths, unless fineness limits it (a cell then
+ * has two or three times as many edges). */
 #define EDGES_ALONG 8.0
 
 struct oj_edge_extent oj_edge_measure(const double *x, const double *y,
@@ -21,7 +21,7 @@ struct oj_edge_extent oj_edge_measure(const double *x, const double *y,
     return e;
 }
 
-/* 0: no cells, see n_words. */
+/* Chooses the size of cells. Returns 0 if there are to be none, see n_words. */
 static int choose_cell_size_and_frame(struct oj_edge_grid *g,
                                       const struct oj_edge_extent *e,
                                       const struct oj_edge_fineness *fineness)
@@ -36,11 +36,11 @@ static int choose_cell_size_and_frame(struct oj_edge_grid *g,
     side = sqrt(width / n) * sqrt(height);
     cell = fmin(EDGES_ALONG * e->length / n, side / sqrt(fineness->least));
     cell = fmax(cell, side / sqrt(fineness->most));
-    /* long edges do not make more than a few entries on average */
+    /* limits the average number of cells that an edge touches */
     cell = fmax(cell, e->length / (fineness->edge * n));
     cell = fmax(cell, wider / fmin(fineness->along * n, OJ_FRAME_MOST - 1.0));
-    /* far from the origin no finer than coordinates can tell, or margins would
-     * put every edge in every cell */
+    /* Far from the origin, cells must not be finer than the resolution of
+     * coordinates, or the margins would put every edge into every cell. */
     cell = fmax(cell, 1e-12 * oj_box_size(&box));
     f->cell = cell;
     f->x0 = e->x0;
@@ -54,8 +54,8 @@ static int choose_cell_size_and_frame(struct oj_edge_grid *g,
     return 1;
 }
 
-/* From cells to their numbers among those with edges, and how many runs each
- * has. */
+/* Replaces cell numbers by ranks among the cells with edges, and counts the
+ * runs of each. */
 static OJ_CLONES void
 number_nonempty_cells_of_runs(const struct oj_edge_grid *g, int64_t n,
                               struct oj_cell_run *made)
@@ -67,7 +67,7 @@ number_nonempty_cells_of_runs(const struct oj_edge_grid *g, int64_t n,
     }
 }
 
-/* Puts the runs side by side, cell by cell. */
+/* Groups the runs by cell. */
 static oj_status sort_edge_runs_by_cell(struct oj_edge_grid *g,
                                         const struct oj_edge_raster *r,
                                         int64_t n_cells, struct oj_error *err)
@@ -86,7 +86,7 @@ static oj_status sort_edge_runs_by_cell(struct oj_edge_grid *g,
     return OJ_OK;
 }
 
-/* First vertex of a chain, and how many it has. */
+/* Returns the first vertex of chain i; *n: its number of vertices. */
 static int64_t chain_at(const struct oj_edge_chains *c, int64_t i, int64_t *n)
 {
     *n = c->offset == NULL ? c->n_vertices : c->offset[i + 1] - c->offset[i];
@@ -113,7 +113,7 @@ static oj_status fill_edge_grid(struct oj_edge_grid *g,
             OJ_TRY(oj_edge_raster_draw(r, g->chains.x, g->chains.y, first, n,
                                        err));
         else
-            is_usable = 0; /* a ring that is none */
+            is_usable = 0; /* an empty run marks an unusable reference point */
     }
     if (!is_usable || r->n_runs > UINT32_MAX)
     {
@@ -186,8 +186,8 @@ void oj_edge_grid_free(struct oj_edge_grid *g)
 
 /* --- points --------------------------------------------------------------- */
 
-/* Flips *odd where the way crosses the edge; *unclear where it cannot be told.
- * 1 when p is on the edge. */
+/* Flips *odd if the path crosses the edge; sets *unclear if that cannot be
+ * decided. Returns 1 if p is on the edge. */
 OJ_INLINE int cross(const struct oj_ring_way *w, double ax, double ay,
                     double bx, double by, int *odd, int *unclear)
 {
@@ -219,7 +219,7 @@ OJ_INLINE int cross(const struct oj_ring_way *w, double ax, double ay,
     return 0;
 }
 
-/* All rings, edge by edge. */
+/* The fallback: all rings, edge by edge. */
 static enum oj_location
 locate_point_by_walking_all_edges(const struct oj_edge_grid *g, double px,
                                   double py)
@@ -289,7 +289,7 @@ enum oj_location oj_edge_grid_test(const struct oj_edge_grid *g, int64_t cell,
 /* --- all large rings of a layer --------------------------------------------
  */
 
-/* From how many vertices on a ring gets a grid. */
+/* Minimum vertices of a ring that gets a grid. */
 #define GRID_VERTICES 64
 
 struct ring_grids_build

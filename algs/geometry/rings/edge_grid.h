@@ -1,11 +1,11 @@
-/** Edges by the cells that they touch: where a point or a box is in a ring, in
- *  the rings of a feature, and which edges are near, from a few of them.
+/** A grid of edges, which locates a point or a box relative to a ring or to all
+ *  rings of a feature, and finds nearby edges, by looking at few edges.
  *
- *  The box of all edges is cut into nx x ny cells.  A cell knows the edges that
- *  touch it, as runs of consecutive ones, and whether its reference point c,
- *  just below the cell, is inside (edge_raster.h); one without edges so knows
- *  the location of all of its points, and in the others that of a point follows
- *  from those few edges:
+ *  The box of all edges is cut into nx x ny cells.  A cell stores the edges
+ *  that touch it, as runs of consecutive ones, and whether its reference point
+ *  c, just below the cell, is inside (edge_raster.h). All points of a cell
+ *  without edges have the location of c. In other cells, the location of a
+ *  point p follows from c and the edges of the cell:
  *
  *      q ----- p  p is inside iff the path p -> q -> c crosses rings an odd
  *      |          number of times and c is outside, or an even number and c is
@@ -22,74 +22,75 @@
 
 #include <stdint.h>
 
-/** Rings, lines or points, vertices side by side. A view. */
+/** Vertices of rings, lines or points, adjacent in memory. Borrows them. */
 struct oj_edge_chains
 {
     const double *x, *y;   /**< [n_vertices] */
-    int64_t n_vertices;    /**< at most OJ_EDGE_GRID_VERTICES */
-    int64_t n;             /**< chains */
-    const int64_t *offset; /**< [n + 1] chain i is vertices offset[i] -
-                              offset[0] and on; NULL: there is one */
-    int has_inside;        /**< 1: all are closed rings; 0: none encloses */
+    int64_t n_vertices;    /**< limit: OJ_EDGE_GRID_VERTICES */
+    int64_t n;             /**< number of chains */
+    const int64_t *offset; /**< [n + 1] chain i begins at vertex offset[i] -
+                                offset[0]; NULL: a single chain */
+    int has_inside;        /**< 1: all chains are closed rings; 0: no chain
+                                encloses an area */
 };
 
 #define OJ_EDGE_GRID_VERTICES (INT64_C(1) << 27)
 
-/** Owner of its cells; the coordinates stay the caller's.  What a look-up reads
- *  comes first, and in one line of the cache. */
+/** Owns its cells; borrows the coordinates.  Members that look-ups read come
+ * first, in one cache line. */
 struct oj_edge_grid
 {
-    int64_t n_words; /**< of a row; a cell's number is its column and 64 *
-                          n_words * its row.  0: no cells; coordinates of sizes
-                          at which nothing but walking is safe */
-    struct oj_edge_word *word; /**< [ny * n_words]; owned */
+    int64_t n_words; /**< words per row; the number of a cell is 64 * n_words
+                          * row + column.  0: no cells, because the size of
+                          coordinates is only safe for walking all edges */
+    struct oj_edge_word *word; /**< [ny * n_words] owned */
     struct oj_edge_frame frame;
 
     struct oj_edge_chains chains;
     const struct oj_ring_kernel *kernel;
     int64_t nx, ny;
-    double *below; /**< [ny] behind word */
+    double *below; /**< [ny] heights of the reference points; in the
+                        allocation of word */
     int64_t n_first, n_runs;
-    struct oj_edge_run *run; /**< [n_runs]; one of no edges: the reference point
-                                  is not usable; owned */
-    uint32_t *first_run; /**< [n_first] of the cells with edges, and the end;
-                              behind run */
+    struct oj_edge_run *run; /**< [n_runs] owned; an empty run: the reference
+                                  point is not usable */
+    uint32_t *first_run;     /**< [n_first] first run of each cell with edges,
+                                  then the end; in the allocation of run */
 };
 
-/** Box of chains, and the length of their edges along both axes. */
+/** Box of chains, and the total of |dx| + |dy| over their edges. */
 struct oj_edge_extent
 {
     double x0, y0, x1, y1, length;
 };
 
-/** n > 0, finite coordinates. */
+/** Precondition: n > 0, finite coordinates. */
 struct oj_edge_extent oj_edge_measure(const double *x, const double *y,
                                       int64_t n);
 
-/** How many cells: between least and most for each vertex, of some eight edges'
- *  length where that is between, but so large that an edge passes no more than
- *  some edge of them, and no more than along for each vertex are side by side.
- */
+/** Limits for the size of cells: minimum and maximum number of cells per vertex
+ * (least, most), mean number of cells per edge (edge), and columns or rows per
+ * vertex (along).  Within them a cell is about eight mean edges wide. */
 struct oj_edge_fineness
 {
     double least, most, edge, along;
 };
 
-/** Builds the grid of chains of finite coordinates.  O(vertices), in time and
- *  memory. */
+/** Builds the grid of chains with finite coordinates.  O(vertices) in time and
+ * memory. */
 OJ_MUST_USE oj_status oj_edge_grid_build(
     struct oj_edge_grid *grid, const struct oj_edge_chains *chains,
     const struct oj_edge_extent *extent,
     const struct oj_edge_fineness *fineness, struct oj_error *err);
 
-/** Builds the grid of one closed ring x, y [n]. extent: NULL where it was not
- *  measured.  It has more cells where it has fewer than n_cells and long edges
- *  allow.  OJ_ERR_LIMIT: too many vertices. */
+/** Builds the grid of one closed ring x, y [n]. extent: its extent, or NULL if
+ * not computed yet.  Aims at n_cells cells or more, unless long edges forbid
+ * it.  OJ_ERR_LIMIT: too many vertices. */
 OJ_MUST_USE oj_status oj_edge_grid_of_ring(
     struct oj_edge_grid *grid, const double *x, const double *y, int64_t n,
     const struct oj_edge_extent *extent, double n_cells, struct oj_error *err);
 
-/** The cell of p, or 0 where there are none. */
+/** Number of the cell of p; 0 if there are no cells. */
 static inline int64_t oj_edge_grid_cell(const struct oj_edge_grid *g, double px,
                                         double py)
 {
@@ -100,7 +101,7 @@ static inline int64_t oj_edge_grid_cell(const struct oj_edge_grid *g, double px,
     return row * g->n_words * 64 + column;
 }
 
-/** Where all points of a cell without edges are; -1: the cell has edges. */
+/** Location of all points of a cell without edges; -1: the cell has edges. */
 static inline int oj_edge_grid_known(const struct oj_edge_grid *g, int64_t cell)
 {
     const struct oj_edge_word *word = &g->word[(uint64_t)cell / 64];
@@ -110,7 +111,7 @@ static inline int oj_edge_grid_known(const struct oj_edge_grid *g, int64_t cell)
            -(int)(word->edges >> (uint64_t)cell % 64 & 1);
 }
 
-/** The number of a cell with edges among them. */
+/** The rank of a cell among the cells with edges. */
 static inline uint32_t oj_edge_grid_rank(const struct oj_edge_grid *g,
                                          uint32_t cell)
 {
@@ -121,8 +122,8 @@ static inline uint32_t oj_edge_grid_rank(const struct oj_edge_grid *g,
            (uint32_t)__builtin_popcountll(g->word[cell / 64].edges & before);
 }
 
-/** Where all points of a box are, or -1: they may be here and there.  Cells
- * side by side without edges are all inside, or all outside. */
+/** Location of all points of a box; -1 if they may differ.  A connected area of
+ * cells without edges is wholly inside or wholly outside. */
 static inline int oj_edge_grid_known_box(const struct oj_edge_grid *g,
                                          double left, double low, double right,
                                          double high)
@@ -151,8 +152,8 @@ static inline int oj_edge_grid_known_box(const struct oj_edge_grid *g,
     return (int)(first->inside >> (w.column0 & 63) & 1);
 }
 
-/** The runs of all edges that touch columns first .. last of a row, from *run
- *  to the returned one; those that touch several cells repeat. */
+/** The runs of all edges that touch columns first .. last of a row: from *run
+ * up to the returned end. An edge that touches several cells repeats. */
 static inline const struct oj_edge_run *
 oj_edge_grid_runs(const struct oj_edge_grid *g, int32_t row, int32_t first,
                   int32_t last, const struct oj_edge_run **run)
@@ -164,15 +165,14 @@ oj_edge_grid_runs(const struct oj_edge_grid *g, int32_t row, int32_t first,
                                  (g->word[end / 64].edges >> end % 64 & 1)];
 }
 
-/** Where p is, which is in this cell with edges of this rank, by these edges.
- */
+/** Location of p by the edges of its cell; rank: that of the cell. */
 enum oj_location oj_edge_grid_test(const struct oj_edge_grid *grid,
                                    int64_t cell, uint32_t rank, double px,
                                    double py);
 
-/* Asks the memory for what oj_edge_grid_known() will read, and then
- * oj_edge_grid_test() of a cell that is not known, step by step.  The runs are
- * where first_run has told. */
+/* Prefetches what oj_edge_grid_known() reads, and after it what
+ * oj_edge_grid_test() of an undecided cell reads, step by step: the position of
+ * runs is known only after first_run is read. */
 
 static inline void oj_edge_grid_prefetch(const struct oj_edge_grid *g,
                                          int64_t cell)
@@ -191,7 +191,7 @@ static inline void oj_edge_grid_prefetch_edges(const struct oj_edge_grid *g,
                                                uint32_t rank)
 {
     uint32_t run, end;
-    /* gcc leaves out calls of functions that do nothing but this */
+    /* gcc would remove calls of functions without side effects */
     __asm__ volatile("");
     if (g->n_words == 0)
         return;
@@ -207,7 +207,7 @@ static inline void oj_edge_grid_prefetch_edges(const struct oj_edge_grid *g,
     }
 }
 
-/** Where p is, by even-odd over all rings: equal to oj_ring_locate(). */
+/** Location of p by even-odd over all rings; equal to oj_ring_locate(). */
 static inline enum oj_location oj_edge_grid_locate(const struct oj_edge_grid *g,
                                                    double px, double py)
 {
@@ -223,18 +223,18 @@ int64_t oj_edge_grid_bytes(const struct oj_edge_grid *grid);
 
 void oj_edge_grid_free(struct oj_edge_grid *grid);
 
-/** Grids of the large ones among a layer's polygon rings: of smaller ones
- *  walking costs less than looking up a cell.  Owner; zeroed memory is a valid
- *  empty one. */
+/** Grids of a layer's large polygon rings; for smaller rings, walking the edges
+ * is faster than looking up a cell.  Owner; zeroed memory is a valid empty
+ * one. */
 struct oj_ring_grids
 {
-    int32_t *of_ring; /**< [n_rings of the layer] into grid, or -1 */
+    int32_t *of_ring; /**< [n_rings of the layer] index in grid, or -1 */
     int64_t *ring;    /**< [n] */
     int64_t n;
     struct oj_edge_grid *grid; /**< [n] */
 };
 
-/** O(vertices), on n_threads. */
+/** Builds the grids with n_threads.  O(vertices). */
 OJ_MUST_USE oj_status oj_ring_grids_build(struct oj_ring_grids *grids,
                                           const struct oj_flat *flat,
                                           int n_threads, struct oj_error *err);

@@ -5,13 +5,13 @@
 
 #include <string.h>
 
-/* Edges that are looked at together. */
+/* Edges per block. */
 #define BLOCK 256
 
-/* Row and column of a vertex: row << 16 | column. */
+/* Cell of a vertex: row << 16 | column. */
 typedef uint32_t place;
 
-/* What is drawn at the moment. */
+/* The chain that is being drawn. */
 struct drawing
 {
     struct oj_edge_raster *r;
@@ -49,7 +49,8 @@ static inline int64_t cell_index(const struct oj_edge_raster *r, int32_t row,
 
 /* --- runs ----------------------------------------------------------------- */
 
-/* There is room for BLOCK more, and what reserve_runs() has asked for. */
+/* Precondition: reserve_runs() was called, and at most BLOCK runs were appended
+ * since, beyond those it was asked for. */
 static inline void append_edge_run_of_cell(struct oj_edge_raster *r,
                                            int64_t cell, int64_t first,
                                            int64_t n)
@@ -68,8 +69,8 @@ static oj_status reserve_runs(struct oj_edge_raster *r, int64_t n,
                       &r->cap_runs, sizeof *r->run, err);
 }
 
-/* Puts edge e into every cell that it may touch, but for the two of its ends,
- * whose runs hold it already. */
+/* Adds edge e to all cells that it may touch, except the cells of its ends,
+ * whose runs contain it already. */
 static oj_status add_long_edge_to_cells(const struct drawing *d, int64_t e,
                                         place pa, place pb,
                                         struct oj_error *err)
@@ -94,9 +95,9 @@ static oj_status add_long_edge_to_cells(const struct drawing *d, int64_t e,
 
 /* --- inside or not -------------------------------------------------------- */
 
-/* How many reference points of the row lie left of an edge that crosses their
- * height.  Where one lies on the edge, its cell gets a run of no edges, which
- * says so. */
+/* Counts the reference points of the row to the left of an edge that crosses
+ * their height.  If one lies on the edge, its cell gets an empty run, which
+ * marks the reference point as unusable. */
 static oj_status count_reference_points_left_of_edge(const struct drawing *d,
                                                      int64_t e, int32_t row,
                                                      double crossing,
@@ -127,14 +128,14 @@ static oj_status count_reference_points_left_of_edge(const struct drawing *d,
     return OJ_OK;
 }
 
-/* Edge e, whose ends are in different rows, flips the state of every reference
- * point between these rows that lies left of it.  As every row is crossed an
- * even number of times, these are as well the points right of it: the flip is
- * noted at the first of them and summed up afterwards.
+/* Flips the state of all reference points to the left of edge e, for each row
+ * between the rows of its ends.  Since every row is crossed an even number of
+ * times, flipping those to the right instead gives an equal result: the flip is
+ * recorded at the first of them, and prefix sums are made at the end.
  *
- * The crossing is computed to some 8 ulp of the coordinates' size, which are
- * 0.002 cells at most (edge_cells_in_frame.h); nearer than SURE to a reference
- * point exact signs decide. */
+ * The crossing has an error of about 8 ulp of the coordinates, at most 0.002
+ * cells (edge_cells_in_frame.h). If a reference point is nearer than SURE,
+ * exact signs decide. */
 #define SURE 0.01
 
 static oj_status flip_inside_state_of_rows(const struct drawing *d, int64_t e,
@@ -154,7 +155,7 @@ static oj_status flip_inside_state_of_rows(const struct drawing *d, int64_t e,
     while (row++ < last)
     {
         double crossing = ax + (r->below[row] - ay) * slope;
-        /* reference points at 0, 1, 2 .. */
+        /* scaled so that reference points are at 0, 1, 2 .. */
         double at = (crossing - f->x0) * f->inverse - OJ_REFERENCE_X;
         int64_t column = at > SURE && at < most ? (int64_t)at + 1 : 0;
         double past = at - (double)(column - 1);
@@ -170,7 +171,8 @@ static oj_status flip_inside_state_of_rows(const struct drawing *d, int64_t e,
     return OJ_OK;
 }
 
-/* 1 when the two cells share a side: an edge between them is in no others. */
+/* 1 if the two cells share a side: an edge between them touches no other cell.
+ */
 static inline int do_cells_share_a_side(place a, place b)
 {
     int columns = column_of_cell(a) - column_of_cell(b),
@@ -178,21 +180,21 @@ static inline int do_cells_share_a_side(place a, place b)
     return columns * columns + rows * rows == 1;
 }
 
-/* Edges of a block, as ordinals in it. */
+/* Edges of a block, as indices in it. */
 struct listed
 {
     int32_t n;
     uint16_t edge[BLOCK + 1];
 };
 
-/* Adds without a branch, as nothing can be foretold here. */
+/* Appends without a branch, which would be unpredictable. */
 static inline void append_edge_if(struct listed *list, int32_t edge, int is_one)
 {
     list->edge[list->n] = (uint16_t)edge;
     list->n += is_one;
 }
 
-/* Cuts a ring of several vertices into runs of edges that touch one cell. */
+/* Cuts a chain of several vertices into runs of edges that touch one cell. */
 static oj_status draw_edges(const struct drawing *d, int64_t first,
                             int64_t n_vertices, struct oj_error *err)
 {
@@ -255,8 +257,8 @@ oj_status oj_edge_raster_draw(struct oj_edge_raster *r, const double *x,
     return OJ_OK;
 }
 
-/* From flips to states, and how many cells with edges there are before each
- * word: the number of all of them. */
+/* Turns flips into states by prefix sums, and sets each word's rank. Returns
+ * the number of cells with edges. */
 OJ_CLONES int64_t oj_edge_raster_finish(struct oj_edge_raster *r,
                                         int64_t n_rows)
 {
@@ -282,7 +284,7 @@ OJ_CLONES int64_t oj_edge_raster_finish(struct oj_edge_raster *r,
 
 /* --- reference points ----------------------------------------------------- */
 
-/* Doubles as integers of the same order, and back. */
+/* Maps doubles to integers of equal order, and back. */
 static int64_t ordered_integer_of_double(double v)
 {
     int64_t bits;
@@ -298,14 +300,14 @@ static double double_of_ordered_integer(int64_t ordinal)
     return v;
 }
 
-/* The next number, or the one before; a call of nextafter() takes longer. */
+/* The next or the previous double; nextafter() would be slower. */
 static double next_double(double v, int64_t step)
 {
     return double_of_ordered_integer(ordered_integer_of_double(v) + step);
 }
 
-/* The last double below row.  Between the computed limit and the true one there
- * are a few doubles, or near 0 very many, so they are halved, not counted. */
+/* The largest double below the row.  The computed border and the true one are a
+ * few doubles apart, near 0 very many: so this is a bisection. */
 static double greatest_double_below_row(const struct oj_edge_frame *f,
                                         int32_t row)
 {
@@ -321,7 +323,7 @@ static double greatest_double_below_row(const struct oj_edge_frame *f,
         if (oj_frame_row(f, at - off) < row && oj_frame_row(f, at + off) >= row)
             break;
     }
-    /* low and high may be farther apart than an int64_t can say */
+    /* the difference may not fit into an int64_t */
     while ((uint64_t)high - (uint64_t)low > 1)
     {
         int64_t middle = low + (int64_t)(((uint64_t)high - (uint64_t)low) / 2);
@@ -333,7 +335,7 @@ static double greatest_double_below_row(const struct oj_edge_frame *f,
     return double_of_ordered_integer(low);
 }
 
-/* 1 when every column has its reference point. */
+/* 1 if every column contains its reference point. */
 static OJ_CLONES int
 does_each_column_hold_its_reference(const struct oj_edge_frame *borrowed)
 {

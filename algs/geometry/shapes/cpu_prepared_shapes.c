@@ -9,7 +9,7 @@
 
 #define FEATURES_AT_ONCE 2048
 
-/* Parts, rings, vertices and kinds of parts first .. first + n. */
+/* Sets the parts, rings, vertices and kinds of n parts from `first` on. */
 static void set_parts(struct oj_shape *shape, int64_t first, int64_t n)
 {
     const struct oj_flat *flat = shape->flat;
@@ -41,8 +41,7 @@ static struct oj_box polygon_box(const struct oj_flat *flat, int64_t part)
     return oj_box_of(flat->x + first, flat->y + first, end - first);
 }
 
-/* Parts are few, or else one of many is likely to meet another: so many are
- * compared, and more are not. */
+/* With more parts, some probably intersect: only so many are compared. */
 #define MOST_PARTS_COMPARED 64
 
 static int parts_may_overlap(const struct oj_shape *shape)
@@ -102,9 +101,9 @@ struct shapes_build
 {
     struct oj_shape_side *side;
     struct oj_order *order;
-    struct oj_box *box;      /* [features], then [entries of the tree] */
+    struct oj_box *box;      /* [features], later [entries of the tree] */
     struct oj_box *tree_box; /* [entries of the tree] */
-    double *x, *y;           /* [features] middles */
+    double *x, *y;           /* [features] centres */
 };
 
 static double middle_of(double a, double b)
@@ -161,20 +160,17 @@ static void compute_boxes_of_point_runs(int64_t first, int64_t end, void *user)
     }
 }
 
-/* The points of b->x, b->y in order, with their shapes where there are any. */
+/* Sorts the points b->x, b->y spatially, together with their shapes, if any. */
 static oj_status sort_features_spatially(struct shapes_build *b, int n_threads,
                                          const double *x, const double *y,
                                          struct oj_error *err)
 {
     OJ_TRY(oj_order_build(b->order, n_threads, b->side->flat->n_features, x, y,
                           err));
-    oj_free(b->order->keys);
-    b->order->keys = NULL;
-    b->order->cap_keys = 0;
     OJ_TRY(oj_order_sort(b->order, n_threads,
                          b->side->shape != NULL ? fill_shapes_of_bucket : NULL,
                          b, err));
-    b->side->n = b->order->n_points; /* from now on shapes are there */
+    b->side->n = b->order->n_points; /* side->shape is valid from here on */
     return OJ_OK;
 }
 
@@ -191,7 +187,7 @@ static oj_status build_point_tree(struct shapes_build *b, int n_threads,
     return oj_tree_build(&b->side->tree, n_threads, n, b->tree_box, err);
 }
 
-/* Members of mixed shapes: counted, then filled. */
+/* Creates the members of mixed shapes: counts them, then fills. */
 static oj_status build_parts_of_mixed(struct oj_shape_side *side,
                                       struct oj_error *err)
 {
@@ -257,8 +253,8 @@ oj_status oj_shape_side_build(struct oj_shape_side *side,
 
 /* --- cells, when they are wanted ------------------------------------------ */
 
-/* Cells a vertex: many for small features, which they decide without an edge,
- * fewer for large ones, where they cost memory. */
+/* Cells per vertex: many for small features, which they then decide without an
+ * edge; few for large ones, to save memory. */
 #define CELLS_SMALL 20.0
 #define CELLS_LARGE 2.0
 
@@ -295,7 +291,7 @@ static oj_status attach_edge_cells(struct oj_shape *shape, struct oj_error *err)
     oj_status status;
     OJ_NEW_ZEROED(cells, 1, err);
     status = oj_shape_make_cells(shape, cells, err);
-    /* another thread may have been faster; its cells are the same */
+    /* another thread may have been first; its cells are equal */
     if (status == OJ_OK &&
         atomic_compare_exchange_strong(&shape->cells, &none, cells))
         return OJ_OK;
@@ -353,9 +349,9 @@ void oj_shape_side_free(struct oj_shape_side *side)
 
 #define STACK (OJ_TREE_LEVELS * OJ_FANOUT)
 
-/* A child can hold what is looked for when its low corner is at most .. and its
- * high corner at least ..: single precision, rounded to the generous side.
- * Rounding keeps order, so that no child is lost. */
+/* A child passes if its low corner is <= low and its high corner is >= high; in
+ * single precision, rounded to the safe side.  Rounding is monotone, so no
+ * child is lost. */
 struct box_query
 {
     float low_x, low_y, high_x, high_y;
@@ -413,7 +409,7 @@ static int passes_box_test(enum oj_box_test test, const struct oj_box *found,
     return 0;
 }
 
-/* Points: to meet a box is to be contained in it. */
+/* For single points: a box that intersects the query box is contained in it. */
 static void find_points_of_run_in_box(const struct oj_shape_side *side,
                                       enum oj_box_test test,
                                       const struct oj_box *asked, int64_t run,
@@ -426,7 +422,8 @@ static void find_points_of_run_in_box(const struct oj_shape_side *side,
     int is_point = asked->x0 == asked->x1 && asked->y0 == asked->y1;
     if (!is_point && (test == OJ_BOX_COVERS || test == OJ_BOX_EQUALS))
         return;
-    for (; is_point && i < end; i++) /* equal points: 1.4 times as fast */
+    for (; is_point && i < end; i++) /* fast path for equal points: 1.4 times
+                                        as fast */
     {
         if (p[i].x == asked->x0 && p[i].y == asked->y0)
             found->at[n++] = (int32_t)i;
@@ -440,7 +437,7 @@ static void find_points_of_run_in_box(const struct oj_shape_side *side,
     found->n = n;
 }
 
-/* The children that can hold what is looked for: bits. */
+/* Bit mask of the children that pass. */
 OJ_INLINE unsigned test_children(const struct oj_tree_node *restrict node,
                                  const struct box_query *q)
 {
@@ -460,7 +457,7 @@ OJ_INLINE unsigned test_children(const struct oj_tree_node *restrict node,
 
 struct box_visit
 {
-    int32_t node; /* of the level */
+    int32_t node; /* index in its level */
     int32_t level;
 };
 
@@ -487,7 +484,7 @@ OJ_CLONES oj_status oj_shape_side_find(const struct oj_shape_side *side,
         unsigned hit = test_children(node, &q);
         if (v.level > 0)
         {
-            /* the first child comes off first: places ascend */
+            /* children are popped in order, so places ascend */
             for (; hit != 0; depth++)
             {
                 int c = 31 - __builtin_clz(hit);
@@ -517,7 +514,7 @@ OJ_CLONES oj_status oj_shape_side_find(const struct oj_shape_side *side,
 
 /* --- one point ------------------------------------------------------------ */
 
-/* In a polygon by even-odd over all its rings, edge by edge. */
+/* Location in a polygon by even-odd over all its rings, edge by edge. */
 static enum oj_location locate_in_rings(const struct oj_shape *shape, double px,
                                         double py)
 {
@@ -527,7 +524,7 @@ static enum oj_location locate_in_rings(const struct oj_shape *shape, double px,
                                ring, ring + shape->n_rings);
 }
 
-/* Edges from x[i], y[i] to step farther; step 0: points. */
+/* Edges join vertex i and the vertex `step` after it; step 0: points. */
 static int is_point_on_any_edge(double px, double py, const double *x,
                                 const double *y, int64_t n, int64_t step)
 {
@@ -539,7 +536,7 @@ static int is_point_on_any_edge(double px, double py, const double *x,
     return 0;
 }
 
-/* Lines and points. */
+/* 1 if the point is on a line or point of shape. */
 static int is_point_on_lines_or_points(const struct oj_shape *shape, double px,
                                        double py)
 {
@@ -603,7 +600,8 @@ OJ_INLINE enum oj_contact edges_contact(const struct edge *e,
     return oj_segments_contact(e->ax, e->ay, e->bx, e->by, cx, cy, dx, dy);
 }
 
-/* With n edges from x[i], y[i] to step farther. */
+/* Contact of an edge with the n edges from x[i], y[i] to the vertex `step`
+ * after it. */
 static enum oj_contact contact_with_edge_run(const struct edge *e,
                                              const struct oj_box *box,
                                              const double *x, const double *y,
@@ -664,7 +662,7 @@ static enum oj_contact contact_of_edge_with_shape(const struct edge *e,
     return best;
 }
 
-/* Edge e of a large shape against all edges of a small one. */
+/* Contact of edge e of a large shape with all edges of a small one. */
 static enum oj_contact
 contact_of_edge_with_small_shape(const struct edge *e, const struct oj_box *box,
                                  const struct oj_shape *small,
@@ -678,8 +676,8 @@ contact_of_edge_with_small_shape(const struct edge *e, const struct oj_box *box,
     return contact_of_edge_with_shape(e, box, small, enough);
 }
 
-/* The edges of the cells that the small shape's box touches, against it: few
- * of them come near, and most of those not near enough. */
+/* Contact of the small shape with those edges of the grid that are in the cells
+ * its box touches; most of them are rejected by their boxes. */
 static enum oj_contact contact_of_grid_edges_in_window(
     const struct oj_shape *small, const struct oj_edge_grid *g,
     const struct oj_edge_window *w, enum oj_contact enough)
@@ -708,8 +706,8 @@ static enum oj_contact contact_of_grid_edges_in_window(
     return best;
 }
 
-/* The edges of a shape, each looked up among those of another, which may have
- * cells. */
+/* Contact of all edges of one shape with another shape, by its cells if it has
+ * some. */
 static enum oj_contact contact_of_all_edges_with_shape(
     const struct oj_shape *from, const struct oj_shape *to,
     const struct oj_edge_grid *cells, enum oj_contact enough)
@@ -767,7 +765,8 @@ enum oj_contact oj_shapes_contact(const struct oj_shape *a,
 
 /* --- points --------------------------------------------------------------- */
 
-/* Points of many parts that have cells: only those of cells near other. */
+/* For many points with cells: tests only the points in the cells that the
+ * other's box touches. */
 static int does_any_grid_point_meet(const struct oj_edge_grid *g,
                                     const struct oj_shape *other)
 {
@@ -807,7 +806,7 @@ static int points_meet(const struct oj_shape *points,
 
 /* --- two shapes ----------------------------------------------------------- */
 
-/* 1 when a part of shape begins in polygon. */
+/* 1 if the first vertex of a part of shape is in polygon. */
 static int does_a_part_start_in_polygon(const struct oj_shape *shape,
                                         const struct oj_shape *polygon)
 {
@@ -823,10 +822,10 @@ static int does_a_part_start_in_polygon(const struct oj_shape *shape,
     return 0;
 }
 
-/* Lines and polygons.  Without any contact of edges, what the two have in
- * common is whole components: where holes are in their shells, the first vertex
- * of a part tells of the part.  A polygon of one ring need not be nice for
- * that: its even-odd inside is bounded by that ring alone. */
+/* For lines and polygons.  If no edges are in contact, the intersection
+ * consists of whole components: with holes in their shells, the first vertex of
+ * a part decides for the part.  A polygon of one ring need not be nice: its
+ * even-odd interior is bounded by that ring alone. */
 static int do_lines_or_polygons_intersect(const struct oj_shape *a,
                                           const struct oj_shape *b,
                                           unsigned *rests_on)
@@ -842,7 +841,8 @@ static int do_lines_or_polygons_intersect(const struct oj_shape *a,
         return 1;
     many = (oj_shape_is_many_rings(a) ? 1u : 0u) |
            (oj_shape_is_many_rings(b) ? 2u : 0u);
-    if (window == OJ_OUTSIDE) /* as the cells of one say */
+    if (window == OJ_OUTSIDE) /* decided by the cells of the large shape
+                                 alone */
     {
         *rests_on |= many & (is_b ? 2u : 1u);
         return 0;
@@ -855,7 +855,7 @@ static int do_lines_or_polygons_intersect(const struct oj_shape *a,
     return 0;
 }
 
-/* Shapes of one kind each. */
+/* For shapes whose parts are all of one kind each. */
 static int do_single_kind_shapes_intersect(const struct oj_shape *a,
                                            const struct oj_shape *b,
                                            unsigned *rests_on)

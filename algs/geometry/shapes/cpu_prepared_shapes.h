@@ -1,5 +1,5 @@
-/** The features of a side, each prepared for questions about pairs, the
- * features of the join side near a box, and whether two of them meet.
+/** Features prepared for tests of pairs (shapes), search of the features whose
+ *  boxes pass a test, and the test whether two shapes intersect.
  *
  *  shape    a feature: where its vertices are, its box, and, when it has many
  *           edges, cells that know which edges touch them (edge_grid.h).  One
@@ -22,33 +22,35 @@
 
 #include <stdatomic.h>
 
-/** A view of a feature. */
+/** A prepared feature; borrows the layer. */
 struct oj_shape
 {
-    struct oj_box box; /**< exact; empty: no parts */
+    struct oj_box box; /**< exact; empty if there are no parts */
     const struct oj_flat *flat;
-    /** NULL: none, or not yet; of a side: owned by it */
+    /** Cells, or NULL: none (yet). Those of a side's shapes are owned by the
+     * side. */
     _Atomic(struct oj_edge_grid *) cells;
-    const struct oj_shape *member; /**< [n_parts] of mixed kinds, or NULL */
+    const struct oj_shape *member; /**< [n_parts] one shape per part if kinds
+                                        are mixed, else NULL */
     int64_t first_vertex, n_vertices;
-    int64_t first_part; /**< nothing in the short form */
+    int64_t first_part; /**< unused for the short form (points) */
     int32_t n_parts, n_rings;
     int32_t feature;
     uint8_t kinds; /**< enum oj_part_kind or'ed */
-    /** Polygon parts whose boxes meet: what several of them hold may not be
-     * what even-odd over all their rings says. */
+    /** 1: boxes of polygon parts intersect, so that even-odd over all rings may
+     * differ from the union of the parts. */
     uint8_t may_overlap;
-    _Atomic(uint8_t) n_asks; /**< how often cells were missed */
+    _Atomic(uint8_t) n_asks; /**< number of times that cells were wanted */
 };
 
-/** 1 when the parts of shape are of different kinds. */
+/** 1 if the parts of shape are of different kinds. */
 static inline int oj_shape_is_mixed(const struct oj_shape *shape)
 {
     return (shape->kinds & (shape->kinds - 1)) != 0;
 }
 
-/** 1 for polygons with holes and for several polygons: that even-odd over all
- *  rings is their inside takes that they are nice. */
+/** 1 for polygons with holes and for several polygons: their interior is
+ * even-odd over all rings only if they are nice. */
 static inline int oj_shape_is_many_rings(const struct oj_shape *shape)
 {
     return shape->kinds == OJ_PART_POLYGON && shape->n_rings > 1;
@@ -64,7 +66,8 @@ static inline int64_t oj_shape_part_start(const struct oj_shape *shape,
                : flat->vertex_offset[flat->ring_offset[shape->first_part + p]];
 }
 
-/** First vertex of ring r (0 <= r < n_rings) of shape, and how many. */
+/** First vertex of ring r (0 <= r < n_rings) of shape; *n: its number of
+ * vertices. */
 static inline int64_t oj_shape_ring_start(const struct oj_shape *shape,
                                           int64_t r, int64_t *n)
 {
@@ -80,28 +83,28 @@ static inline int64_t oj_shape_ring_start(const struct oj_shape *shape,
     return offset[0];
 }
 
-/** Points a leaf of a side of single points has. */
+/** Points per leaf, for a side of single points. */
 #define OJ_RUN_POINTS 32
 
 /** Owner; zeroed memory is a valid empty one. */
 struct oj_shape_side
 {
     const struct oj_flat *flat; /**< outlives this */
-    int64_t n;                  /**< features that have parts */
+    int64_t n;                  /**< number of features that have parts */
     struct oj_tree tree;
 
     struct oj_shape *shape;  /**< [n] in tree order; NULL: single points */
-    struct oj_shape *member; /**< those of mixed shapes */
+    struct oj_shape *member; /**< members of mixed shapes */
 
-    /** Single points: [n] in tree order, point[i].index is the feature. */
+    /** Single points: [n] in tree order; point[i].index is the feature. */
     struct oj_order points;
 };
 
-/** What was found; owner of at, reused from box to box. */
+/** Result of a search; owner of at, reused for all boxes. */
 struct oj_found
 {
     int64_t n, capacity;
-    int32_t *at; /**< [n] places in the side, ascending */
+    int32_t *at; /**< [n] positions in the side, ascending */
 };
 
 /** Prepares the features of flat. O(vertices), on n_threads. */
@@ -109,19 +112,19 @@ OJ_MUST_USE oj_status oj_shape_side_build(struct oj_shape_side *side,
                                           const struct oj_flat *flat,
                                           int n_threads, struct oj_error *err);
 
-/** Finds the features whose exact box passes test against *box. */
+/** Finds the features whose exact boxes pass the test against *box. */
 OJ_MUST_USE oj_status oj_shape_side_find(const struct oj_shape_side *side,
                                          enum oj_box_test test,
                                          const struct oj_box *box,
                                          struct oj_found *found,
                                          struct oj_error *err);
 
-/** Shapes with fewer vertices are as fast without cells, unless they are asked
- *  very often; and with fewer than few always. */
+/** Below OJ_CELLS_VERTICES vertices, cells pay only for shapes that are tested
+ * very often; below OJ_CELLS_FEW_VERTICES never. */
 #define OJ_CELLS_VERTICES 24
 #define OJ_CELLS_FEW_VERTICES 12
 
-/** 1 when shape may have cells if it has least vertices. */
+/** 1 if shape may have cells, and has at least `least` vertices. */
 static inline int oj_shape_takes_cells(const struct oj_shape *shape,
                                        int64_t least)
 {
@@ -130,24 +133,25 @@ static inline int oj_shape_takes_cells(const struct oj_shape *shape,
            !oj_shape_is_mixed(shape) && oj_box_is_safe(&shape->box);
 }
 
-/** Makes cells of shape, which takes them; cells may hold earlier ones. */
+/** Makes cells of a shape that may have them; replaces earlier contents of
+ * cells. */
 OJ_MUST_USE oj_status oj_shape_make_cells(const struct oj_shape *shape,
                                           struct oj_edge_grid *cells,
                                           struct oj_error *err);
 
-/** How often a shape is asked before it gets cells. */
+/** Number of tests of a shape after which it gets cells. */
 #define OJ_ASKS_BEFORE_CELLS 3
 
-/** Gives the shape in place at, which has none, cells when that pays: when it
- * has many vertices and was asked n_asks times (at most 255), or is about to be
- * compared with another shape of many vertices (n_vertices) that has none
- * itself. Any thread may ask for any shape at any time. */
+/** Makes cells for shape number `at`, which has none, if they pay: the shape
+ * has many vertices and was tested n_asks times (at most 255), or is about to
+ * be compared with a shape without cells of many vertices (n_vertices).
+ * Thread-safe. */
 OJ_MUST_USE oj_status oj_shape_side_want_cells(struct oj_shape_side *side,
                                                int64_t at, int64_t n_vertices,
                                                uint8_t n_asks,
                                                struct oj_error *err);
 
-/** The feature in place at. */
+/** The feature at position `at` of the side. */
 static inline int32_t oj_shape_side_feature(const struct oj_shape_side *side,
                                             int64_t at)
 {
@@ -162,7 +166,7 @@ void oj_shape_side_free(struct oj_shape_side *side);
 /** The shape of a feature, without members and cells. */
 struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature);
 
-/** The single point in place at of a side of single points. */
+/** The single point at position `at` of a side of single points. */
 static inline struct oj_shape
 oj_shape_side_point(const struct oj_shape_side *side, int64_t at)
 {
@@ -178,7 +182,7 @@ oj_shape_side_point(const struct oj_shape_side *side, int64_t at)
     return shape;
 }
 
-/** Fills the members of *shape, one a part, into member. */
+/** Fills the members of *shape, one per part, into member. */
 void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member);
 
 /* --- whether two shapes meet ------------------------------------------------
@@ -188,15 +192,15 @@ void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member);
  (kernels/oj_segment_intersection.h).
  * Source: ours. */
 
-/** Where p is: in a polygon by even-odd over all rings, which is right for what
- *  may_overlap only if that is nice; OJ_ON_BOUNDARY on a line or a point. For
- *  shapes of one kind. */
+/** Location of p; a point on a line or on a point is OJ_ON_BOUNDARY. Polygons
+ * by even-odd over all rings, which is right for shapes with may_overlap only
+ * if they are nice.  For shapes of one kind. */
 enum oj_location oj_shape_locate(const struct oj_shape *shape, double px,
                                  double py);
 
-/** The closest contact of an edge of a with an edge of b: crossing before
- *  touching before none.  Looks no further once it has found one that is at
- *  least enough.  For shapes of one kind each. */
+/** The strongest contact of an edge of a with an edge of b: crossing, touching
+ * or none.  Stops at a contact of at least `enough`.  For shapes of one kind
+ * each. */
 enum oj_contact oj_shapes_contact(const struct oj_shape *a,
                                   const struct oj_shape *b,
                                   enum oj_contact enough);
@@ -210,9 +214,9 @@ oj_shape_cells(const struct oj_shape *shape)
     return cells != NULL && cells->n_words > 0 ? cells : NULL;
 }
 
-/** Where a box, which meets that of polygon, lies in it: OJ_INSIDE or
- * OJ_OUTSIDE when all of it does, seen from the polygon's cells alone; else
- *  OJ_ON_BOUNDARY.  cells: NULL: none. */
+/** Location of a box, which intersects the box of polygon: OJ_INSIDE or
+ * OJ_OUTSIDE if cells without edges show it for the whole box; otherwise
+ * OJ_ON_BOUNDARY, also if cells is NULL. */
 static inline enum oj_location
 oj_cells_locate_box(const struct oj_edge_grid *cells,
                     const struct oj_shape *polygon, const struct oj_box *box)
@@ -226,9 +230,9 @@ oj_cells_locate_box(const struct oj_edge_grid *cells,
                : OJ_ON_BOUNDARY;
 }
 
-/** 1 when a and b have a point in common: of any kinds, collections by their
- *  members. *rests_on: 1 and 2, or'ed, where 0 holds only if a or b is nice
- *  (oj_shape_is_nice()): polygons of several rings. */
+/** 1 if a and b have a point in common; any kinds, also mixed ones. *rests_on:
+ * for a result of 0, bit 1 (bit 2) is set if it is only right if a (b) is nice
+ * (oj_shape_is_nice()), as for polygons of several rings. */
 int oj_shapes_meet(const struct oj_shape *a, const struct oj_shape *b,
                    unsigned *rests_on);
 

@@ -1,13 +1,13 @@
-/* Distances between features of any kinds: the join side's features under one
- * tree, walked for every input feature, nearest first; pairs are measured by
- * cpu_pair_distance.h.
+/* The engine for distances between features of any kinds. The join side's
+ * features are entries of one tree, which is searched best-first for every
+ * input feature; cpu_pair_distance.h measures the pairs.
  *
  *  entry          0   1   2  ...   features in Morton order of their middles
  *  feature      [ 7   3   9  ...   ordinals
  *  x, y         [                  layers of single points: where they are
  *
- * Features that join nothing (no parts, a class below 0, a distance of their
- * own that is negative or NaN) are left out. */
+ * Features that cannot have pairs (no parts, a class below 0, an own maximum
+ * distance that is negative or NaN) are left out. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../foundations/base/cpu_tree_walk.h"
 #include "../../foundations/kernels/oj_segment.h"
@@ -20,24 +20,24 @@
 struct distance_index
 {
     struct oj_row_index shared;
-    struct oj_features features; /* of the join side */
+    struct oj_features features; /* the join side */
     struct oj_tree tree;
-    int32_t *feature; /* [entries of tree] */
+    int32_t *feature; /* [entries of tree] ordinals */
     double *x, *y;    /* [entries of tree], or NULL */
 
-    /* [n_nodes * OJ_FANOUT] greatest distance of the features below a child,
-     * as the tree compares it; NULL: features have none of their own. */
+    /* [n_nodes * OJ_FANOUT] the greatest own maximum distance of the features
+     * below a child, squared, in tree coordinates; NULL: features have none. */
     float *reach2;
 
-    /* [n_nodes * OJ_FANOUT] lowest place in tie order below a child: among
-     * very many features in one place, only the first of them matter. */
+    /* [n_nodes * OJ_FANOUT] the lowest tie rank below a child: of very many
+     * features in one place, only the first few in tie order matter. */
     int32_t *first_rank;
 
-    /* of the batch at hand */
+    /* the current batch */
     struct oj_features input;
 };
 
-/* What a thread has of its own. */
+/* State of a thread. */
 struct distance_worker
 {
     struct oj_row_worker shared;
@@ -78,7 +78,7 @@ static int middle_of(const void *side, int64_t feature, double *x, double *y)
            oj_feature_may_pair(features->flat, feature);
 }
 
-/* Puts the first in tie order of n points to the front, in order. */
+/* Moves the first points in tie order to the front, sorted. */
 static void keep_first_in_tie_order(const int32_t *tie_rank, int64_t n,
                                     struct oj_ordered_point *point,
                                     int64_t most)
@@ -106,9 +106,9 @@ static int is_one_place(const struct oj_ordered_point *a,
     return a->x == b->x && a->y == b->y;
 }
 
-/* Among points in one place, in Morton order one after another as a rule, only
- * the first in tie order can be in an answer: drops the others of each run.
- * 30,000 of them were walked for each row. */
+/* Of points in one place, only the first in tie order can be in an answer:
+ * drops the others. Equal points are usually adjacent in Morton order. Without
+ * this, 30,000 of them were visited for each row. */
 static void drop_repeated_points(const struct distance_index *self,
                                  struct oj_order *order)
 {
@@ -161,8 +161,7 @@ static oj_status fill_entries_and_build_tree(struct distance_index *self,
     return status;
 }
 
-/* The greatest distances and the lowest ranks, from the features up to the
- * root. */
+/* Computes reach2 and first_rank from the features up to the root. */
 static oj_status fill_max_distance_and_min_rank(struct distance_index *self,
                                                 struct oj_error *err)
 {
@@ -238,19 +237,21 @@ static oj_status build_features(const struct oj_row_index *index,
 
 /* --- one row -------------------------------------------------------------- */
 
-/* An input row on its way. */
+/* State of the search for an input row. */
 struct distance_row_search
 {
     struct distance_index *self;
     struct distance_worker *worker;
     int64_t row;
-    double x, y;       /* of a row that is a single point */
-    float reach2;      /* children farther away are left out */
-    int32_t last_rank; /* the one nearest is at 0 and has this rank: only lower
-                          ones matter; else INT32_MAX */
+    double x, y;       /* the row, if it is a single point */
+    float reach2;      /* children farther away are skipped */
+    int32_t last_rank; /* the k nearest are at distance 0, the last with this
+                          rank: only lower ranks can be better; else
+                          INT32_MAX */
 };
 
-/* The greatest distance that matters for a feature, or below 0: none does. */
+/* Maximum distance at which a feature can still be in the answer; below 0:
+ * none. */
 static double max_distance_for_feature(const struct distance_row_search *s,
                                        int64_t feature)
 {
@@ -297,7 +298,7 @@ static oj_status measure_entry_and_add_to_ranking(struct distance_row_search *s,
     if (self->x == NULL && !oj_pair_may_count(filter, s->row, feature))
         return OJ_OK;
     distance = measure_row_to_feature(s, entry, feature, limit);
-    /* an infinite one has overflowed */
+    /* an infinite distance has overflowed */
     if (!(distance <= limit && distance < INFINITY) ||
         distance < relation->min_distance)
         return OJ_OK;
@@ -314,7 +315,7 @@ static oj_status measure_entry_and_add_to_ranking(struct distance_row_search *s,
     return OJ_OK;
 }
 
-/* The lowest tie rank below a visit; not for the root. */
+/* Lowest tie rank below a child; not for the root. */
 OJ_INLINE int32_t lowest_rank_below(const struct distance_index *self,
                                     const struct oj_tree_child *v)
 {
@@ -354,7 +355,7 @@ static double max_distance_of_row(const struct oj_row_index *index, int64_t row)
 {
     if (index->input->max_distance != NULL)
         return index->input->max_distance[row];
-    /* where join features have their own, the tree knows them */
+    /* the tree has the maximum distances of join features (reach2) */
     if (index->args.join_side->max_distance != NULL)
         return INFINITY;
     return index->args.relation.max_distance;

@@ -10,17 +10,17 @@
 
 #define FEATURES_AT_ONCE 4096
 
-/* A few large features can be all the work there is. */
+/* Small, because a few large features can be most of the work. */
 #define TREES_PER_TASK 16
 
-/* Pairs of leaves between two looks at the cancel flag. */
+/* Pairs of leaves between two polls of the cancel flag. */
 #define LEAVES_PER_LOOK 256
 
 struct features_build
 {
     struct oj_features *features;
     int with_interiors;
-    int64_t *n_segments; /* [n_features], of features that get a tree */
+    int64_t *n_segments; /* [n_features] 0 for features without a tree */
 };
 
 /* --- boxes ---------------------------------------------------------------- */
@@ -37,7 +37,7 @@ static int64_t first_ring(const struct oj_flat *flat, int64_t feature)
     return flat->ring_offset[flat->part_offset[feature]];
 }
 
-/* A line of one vertex is taken as that point. */
+/* A line of one vertex counts as a point. */
 static int64_t count_segments_of_ring(const struct oj_flat *flat, int64_t ring)
 {
     int64_t n = flat->vertex_offset[ring + 1] - flat->vertex_offset[ring];
@@ -69,7 +69,7 @@ static void make_boxes_and_count_segments(int64_t first, int64_t end,
 
 /* --- trees ---------------------------------------------------------------- */
 
-/* Where the trees' items and nodes go. */
+/* Allocates items and nodes, and assigns each tree its part. */
 static oj_status reserve_places_of_segment_trees(struct features_build *b,
                                                  struct oj_error *err)
 {
@@ -273,7 +273,7 @@ static void append_segment(struct oj_segment_list *list,
     list->by[i] = flat->y[w];
 }
 
-/* The segments of a feature that has no tree of its own. */
+/* Lists the segments of a feature that has no tree. */
 static void collect_feature_segments(const struct oj_features *features,
                                      int64_t feature,
                                      struct oj_segment_list *out)
@@ -298,7 +298,7 @@ static void collect_feature_segments(const struct oj_features *features,
     }
 }
 
-/* The segments first <= i < end of a tree, at most OJ_FEW_SEGMENTS. */
+/* Lists segments first <= i < end of a tree, at most OJ_FEW_SEGMENTS. */
 static void collect_tree_segments(const struct oj_features *features,
                                   int64_t first, int64_t end,
                                   struct oj_segment_list *out)
@@ -348,8 +348,8 @@ static int part_holds(const struct oj_features *features, int64_t part,
     return odd;
 }
 
-/* 1 when a polygon part of feature holds the point: it is on a ring of the
- * part, or inside an odd number of them. */
+/* 1 if a polygon part of feature contains the point: it is on a ring of the
+ * part, or inside an odd number of its rings. */
 static int feature_holds(const struct oj_features *features, int64_t feature,
                          double x, double y)
 {
@@ -368,20 +368,22 @@ static int feature_holds(const struct oj_features *features, int64_t feature,
 
 /* --- the distance of two features ----------------------------------------- */
 
-/* One distance on its way. */
+/* State of the computation of one distance. */
 struct pair_distance_search
 {
     const struct oj_features *a, *b;
-    const struct oj_own_tree *tree_a, *tree_b; /* NULL: a list */
+    const struct oj_own_tree *tree_a, *tree_b; /* NULL: a list of segments
+                                                  instead */
     struct oj_pair_scratch *scratch;
-    double least; /* so far */
-    double cut;   /* what is farther does not matter */
-    double cut2;  /* the same for squared distances of boxes */
-    double slack; /* what computed distances may be too small */
+    double least; /* minimum distance so far */
+    double cut;   /* greater distances do not matter */
+    double cut2;  /* cut for squared distances of boxes */
+    double slack; /* bound of how much computed distances may be too small */
     int n_leaves;
 };
 
-/* Squared boxes' distances that underflow are 0, which looks at more. */
+/* Squared distances of boxes that underflow become 0, which only visits more
+ * boxes: cut2 stays above them. */
 static void set_distance_cutoff(struct pair_distance_search *s, double cut)
 {
     double reach = cut + s->slack;
@@ -454,7 +456,8 @@ static const struct oj_box *box_of_tree_node_or_list(
     return &features->node[tree->levels.first[at.level] + at.node];
 }
 
-/* The segments of a box of level 0; those of a list are there. */
+/* Lists the segments of a box of level 0; at level -1 the list exists already.
+ */
 static void collect_leaf_segments(const struct oj_features *features,
                                   const struct oj_own_tree *tree,
                                   struct oj_box_child at,
@@ -468,8 +471,8 @@ static void collect_leaf_segments(const struct oj_features *features,
                           tree->first_item + end, list);
 }
 
-/* Measures what lies below two boxes, at level -1 a list without a tree; the
- * depth is that of both trees. */
+/* Measures all pairs of segments below two boxes (level -1: a list without a
+ * tree). Recursion depth: at most the levels of both trees. */
 static void min_distance_below_tree_nodes(struct pair_distance_search *s,
                                           struct oj_box_child at_a,
                                           struct oj_box_child at_b)
@@ -495,7 +498,7 @@ static void min_distance_below_tree_nodes(struct pair_distance_search *s,
         min_distance_of_segment_lists(s, &scratch->first, &scratch->second);
         return;
     }
-    /* the larger box is taken apart */
+    /* descends into the larger box */
     into_a = at_b.level <= 0 ||
              (at_a.level > 0 &&
               (box_a->x1 - box_a->x0) + (box_a->y1 - box_a->y0) >
@@ -517,10 +520,10 @@ segment_tree_of_feature(const struct oj_features *features, int64_t feature)
     return &features->tree[features->own[feature]];
 }
 
-/* 1 when a vertex of inner lies in a polygon part of outer: the first of each
- * ring is enough, since a ring that is partly inside also meets a ring.  Where
- * no rings meet and two areas have a point in common, a piece of it ends at
- * some ring of one that is inside the other. */
+/* 1 if a vertex of inner is in a polygon part of outer. Only the first vertex
+ * of each ring is tested: a ring partly inside also intersects a ring, and is
+ * found by that.  If no rings intersect and the areas overlap, some ring of one
+ * is wholly inside of the other. */
 static int contains_ring_start(const struct oj_features *outer, int64_t outside,
                                const struct oj_features *inner, int64_t inside)
 {

@@ -1,6 +1,6 @@
-/** The features of one side, ready for distances between two of them: boxes,
- *  a tree of their own for those with many segments, cells with a known state
- *  for large polygon rings; and the planar distance between two features.
+/** The planar distance between two features, and the features of one side
+ *  prepared for it: boxes, a segment tree for each feature with many segments,
+ *  and grids of cells for large polygon rings.
  *
  *  feature with many segments
  *    item   s0 .. s7 | s8 .. s15 | ...    segments, neighbours together
@@ -19,12 +19,12 @@
 #include "../../foundations/base/oj_feature_box.h"
 #include "../../geometry/rings/edge_grid.h"
 
-/* Features with more segments than this have a tree of their own; as many fit
- * a struct oj_segment_list. */
+/* Features with more segments have a tree; this many fit into a struct
+ * oj_segment_list. */
 #define OJ_FEW_SEGMENTS 32
 #define OJ_OWN_FANOUT OJ_BOX_FANOUT
 
-/** Set in an item that is a point: it ends where it starts. */
+/** Flag of an item that is a point: a segment with equal ends. */
 #define OJ_ITEM_POINT 0x80000000u
 
 struct oj_own_tree
@@ -37,18 +37,19 @@ struct oj_own_tree
 struct oj_features
 {
     const struct oj_flat *flat; /**< outlives this */
-    struct oj_box *box;         /**< [n_features], NULL in the short form */
-    struct oj_box *ring_box;    /**< [n_rings], layers with polygons */
-    int32_t *own;               /**< [n_features] into tree, or -1; NULL in the
-                                     short form */
+    struct oj_box *box;         /**< [n_features]; NULL in the short form
+                                     (points) */
+    struct oj_box *ring_box;    /**< [n_rings]; only for layers with polygons */
+    int32_t *own;               /**< [n_features] index in tree, or -1; NULL
+                                     in the short form */
     int64_t n_trees;
     struct oj_own_tree *tree;
-    uint32_t *item;             /**< start vertices of segments */
+    uint32_t *item;             /**< first vertex of each segment */
     struct oj_box *node;        /**< boxes of all levels of all trees */
-    struct oj_ring_grids grids; /**< where ring_box is there */
+    struct oj_ring_grids grids; /**< only if ring_box is present */
 };
 
-/** A few segments, from anywhere; points have equal ends. */
+/** A few segments of a list or tree; a point has equal ends. */
 struct oj_segment_list
 {
     int n;
@@ -57,9 +58,9 @@ struct oj_segment_list
     double bx[OJ_FEW_SEGMENTS], by[OJ_FEW_SEGMENTS];
 };
 
-/** Prepares the features of flat with n_threads. with_interiors: 0 when no
- *  polygon will be asked what it contains.
- *  Errors: OJ_ERR_LIMIT from 2^31 vertices on; OJ_ERR_NOMEM. */
+/** Prepares the features of flat with n_threads. with_interiors 0: points
+ * inside of polygons will not be asked for. Errors: OJ_ERR_LIMIT from 2^31
+ * vertices on; OJ_ERR_NOMEM. */
 OJ_MUST_USE oj_status oj_distance_features_build(struct oj_features *features,
                                                  const struct oj_flat *flat,
                                                  int with_interiors,
@@ -70,7 +71,7 @@ int64_t oj_distance_features_bytes(const struct oj_features *features);
 
 void oj_distance_features_free(struct oj_features *features);
 
-/** The exact box of a feature; empty when it has no parts. */
+/** The exact box of a feature; empty if it has no parts. */
 static inline struct oj_box
 oj_distance_features_box(const struct oj_features *features, int64_t feature)
 {
@@ -86,24 +87,22 @@ oj_distance_features_box(const struct oj_features *features, int64_t feature)
 /** Working memory of one thread; zeroed memory is valid. */
 struct oj_pair_scratch
 {
-    const int *cancel; /**< nonzero: distances are given up; may be NULL */
-    int64_t n_refined; /**< pairs of segments that were measured */
-    /* the segments of the last first feature, while it is asked again */
-    int64_t listed; /**< its ordinal + 1 */
+    const int *cancel; /**< nonzero: the computation is abandoned; may be
+                            NULL */
+    int64_t n_refined; /**< number of pairs of segments measured */
+    /* Caches the segments of the first feature for the next call. */
+    int64_t listed; /**< ordinal + 1 of the cached feature */
     struct oj_segment_list first, second;
 };
 
-/** The distance between two features with parts, where it is at most limit;
- *  anything greater than limit, INFINITY too, where it is not.
- *  to_interior: polygons are areas; 0: their rings.
- *
- *  0 when a vertex of one lies in a polygon part of the other (part by part, as
- *  GEOS's distance has it) or when two segments meet, which is decided exactly;
- *  else the least distance of all pairs of segments in GEOS's order of
- *  operations.  Two trees are walked together and whatever is farther apart
- *  than the least distance so far is left out.
- *  Source: simultaneous traversal of two R-trees (Hjaltason and Samet 1998).
- */
+/** The distance between two features with parts, if it is at most limit;
+ * otherwise any greater number, also INFINITY. to_interior: polygons are
+ * areas; 0: they are their rings.  The distance is 0 if a vertex of one is in
+ * a polygon part of the other (part by part, like GEOS's distance) or if two
+ * segments intersect (decided exactly). Otherwise it is the minimum over all
+ * pairs of segments, in GEOS's order of operations.  Two trees are traversed
+ * simultaneously; subtrees farther apart than the minimum so far are skipped.
+ * Source: simultaneous traversal of two R-trees (Hjaltason and Samet 1998). */
 double oj_pair_distance(const struct oj_features *a, int64_t feature_a,
                         const struct oj_features *b, int64_t feature_b,
                         int to_interior, double limit,

@@ -417,11 +417,15 @@ OJ_INLINE void oj_feature_pairs_measure(const struct oj_segments *segments,
         if (end > f->offset[at] && f->pair_of[end - 1] == p->feature[i])
         {
             if (d < f->pair_distance[end - 1])
+            {
                 f->pair_distance[end - 1] = d;
+                f->pair_candidate[end - 1] = p->candidate[i];
+            }
             continue;
         }
         f->pair_of[end] = p->feature[i];
         f->pair_distance[end] = d;
+        f->pair_candidate[end] = p->candidate[i];
         f->end[at] = end + 1;
     }
     p->n = 0;
@@ -461,6 +465,7 @@ OJ_INLINE oj_status oj_group_features_measure(
     }
     OJ_ROOM(f->pair_of, 0, f->offset[g->n], f->cap_pair_of, err);
     OJ_ROOM(f->pair_distance, 0, f->offset[g->n], f->cap_pair_distance, err);
+    OJ_ROOM(f->pair_candidate, 0, f->offset[g->n], f->cap_pair_candidate, err);
     pairs.n = 0;
     for (int32_t at = 0; at < f->n; at++)
     {

@@ -140,6 +140,7 @@ build_cells_of_polygon_interiors(struct nearest_points_index *self,
         return OJ_OK;
     OJ_TRY(mark_repeated_polygons(self, k_distinct, err));
     return oj_ring_cells_build(&self->cells, &self->polygons,
+                               self->options.n_expected,
                                self->options.n_threads, err);
 }
 
@@ -150,6 +151,20 @@ static int do_fids_ascend(const struct oj_flat *flat)
            flat->fid[i] > flat->fid[i - 1])
         i++;
     return flat->fid != NULL && i >= flat->n_features;
+}
+
+/* The class to exclude that all features are of, or OJ_NO_CLASS. */
+static int32_t find_only_class(const struct oj_flat *flat)
+{
+    const int32_t *of = flat->exclude_class;
+    if (of == NULL || flat->n_features == 0 || of[0] < 0)
+        return OJ_NO_CLASS;
+    for (int64_t i = 1; i < flat->n_features; i++)
+    {
+        if (of[i] != of[0])
+            return OJ_NO_CLASS;
+    }
+    return of[0];
 }
 
 static oj_status build_nearest_points(struct oj_index *wrapped,
@@ -166,6 +181,7 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
     self->options = args->options;
     self->polygons = *args->join_side;
     self->index.on_class = args->join_side->on_class;
+    self->index.only_class = find_only_class(args->join_side);
     self->index.fids_ascend = do_fids_ascend(args->join_side);
     self->index.n_features = args->join_side->n_features;
     relation->k = OJ_EVERY_PAIR;
@@ -272,21 +288,18 @@ static oj_status join_points_by_class(const struct nearest_points_batch *b,
     return OJ_OK;
 }
 
-static oj_status join_bucket(int64_t bucket, int thread, void *user,
-                             struct oj_error *err)
+static oj_status join_bucket(const struct oj_ordered_point *point, int64_t n,
+                             int thread, void *user, struct oj_error *err)
 {
     const struct nearest_points_batch *b = user;
     struct nearest_points_index *self = b->self;
-    const struct oj_order *order = &self->order;
-    int64_t first = order->bucket_offset[bucket];
-    int64_t n = order->bucket_offset[bucket + 1] - first;
     struct oj_nearest_output to = b->to;
     to.answers += thread;
     if (b->on_class != NULL)
-        return join_points_by_class(b, n, order->point + first,
-                                    &self->scratch[thread], &to, err);
-    return oj_nearest_points(&self->index, &self->scratch[thread], n,
-                             order->point + first, NULL, &to, err);
+        return join_points_by_class(b, n, point, &self->scratch[thread], &to,
+                                    err);
+    return oj_nearest_points(&self->index, &self->scratch[thread], n, point,
+                             NULL, &to, err);
 }
 
 static oj_status join_points(struct nearest_points_batch *b, int64_t n,
@@ -298,9 +311,9 @@ static oj_status join_points(struct nearest_points_batch *b, int64_t n,
     int n_threads = self->options.n_threads;
     oj_status status;
     self->cells.n_points += n;
-    OJ_TRY(oj_order_build(&self->order, n_threads, n, x, y, err));
+    OJ_TRY(oj_order_list(&self->order, n_threads, n, x, y, err));
     sorted = oj_clock_seconds();
-    status = oj_order_sort(&self->order, n_threads, join_bucket, b, err);
+    status = oj_order_visit(&self->order, n_threads, x, y, join_bucket, b, err);
     stats->sort_s += sorted - start;
     stats->index_bytes += atomic_exchange(&self->cells.new_bytes, 0);
     if (!self->options.timings)

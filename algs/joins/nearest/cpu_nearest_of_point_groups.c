@@ -102,7 +102,11 @@ OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
 {
     double d2[OJ_BUNDLE];
     float low[OJ_BUNDLE], high[OJ_BUNDLE];
-    oj_bundle_measure(&segments->bundle[bundle], place, d2, low);
+    if (k > 1 && bound->has_corners)
+        oj_bundle_measure(&segments->bundle[bundle], place, bound->corner_keep,
+                          d2, low);
+    else
+        oj_bundle_measure(&segments->bundle[bundle], place, NULL, d2, low);
     if (!s->choice.is_all)
         oj_choice_mask(segments, &s->choice, bundle, bound->keep, d2, low);
     if (has_high)
@@ -125,7 +129,9 @@ OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
 }
 
 /* Measures the boxes of the front from the group; returns the nearest. */
-OJ_INLINE int64_t oj_front_measure(struct oj_front *front, const float q[4])
+OJ_INLINE int64_t oj_front_measure(struct oj_front *front, const float q[4],
+                                   float reach2,
+                                   const struct oj_corner_boxes *corners)
 {
     float least[OJ_LANES];
     int32_t at[OJ_LANES];
@@ -139,6 +145,7 @@ OJ_INLINE int64_t oj_front_measure(struct oj_front *front, const float q[4])
     {
         struct oj_front_block *block = &front->block[i];
         oj_boxes_distance2(&block->box, q, block->d2);
+        oj_boxes_leave_out(&block->box, corners, reach2, block->d2);
         OJ_EIGHT
         {
             float d2 = block->d2[c];
@@ -202,6 +209,7 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
     const struct oj_tree *tree = &segments->tree;
     struct oj_front *front = &s->near_bundles;
     struct oj_bound bound = oj_bound_make(tree, cap);
+    struct oj_corner_boxes corners;
     int64_t many = OJ_MANY_CANDIDATES + 1, check_at;
     int64_t nearest;
     int searches;
@@ -217,7 +225,8 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
     OJ_TRY(oj_candidates_reserve(s, err));
     OJ_ROOM(s->near, 0, front->n + OJ_FANOUT, s->cap_near, err);
     oj_tree_relative(tree, &place->box, q);
-    nearest = oj_front_measure(front, q);
+    corners = oj_corner_boxes_make(tree, k, &bound, q);
+    nearest = oj_front_measure(front, q, bound.reach2, &corners);
     if (searches)
         OJ_TRY(oj_visit_nearest_box(segments, s, place, k, has_high, nearest,
                                     &bound, err));
@@ -393,7 +402,8 @@ struct nearest_search
     int64_t k; /* features that are found for each; OJ_EVERY_PAIR: those within
                   reach */
     int is_filtered;
-    int has_reaches; /* rows have reaches of their own, or none */
+    int has_reaches;         /* rows have reaches of their own, or none */
+    int excludes_only_class; /* rows of the class of all features have none */
 };
 
 static int32_t input_row_of_point(const struct oj_nearest_output *to,
@@ -457,7 +467,9 @@ static double reach_of_point(const struct nearest_search *search,
         return search->index->relation.max_distance;
     input = search->to->filter->input;
     row = input_row_of_point(search->to, point);
-    if (!oj_feature_may_pair(input, row))
+    if (!oj_feature_may_pair(input, row) ||
+        (search->excludes_only_class &&
+         input->exclude_class[row] == search->index->only_class))
         return -1.0;
     return input->max_distance != NULL ? input->max_distance[row]
                                        : search->index->relation.max_distance;
@@ -703,11 +715,59 @@ OJ_INLINE oj_status list_pairs_of_group(struct nearest_search *search,
                                      limit2, err);
 }
 
+/* Has the carry hold the features of the last point, before its pairs are
+ * sorted. */
+OJ_INLINE oj_status
+carry_pairs_of_last_point(const struct nearest_search *search,
+                          const struct oj_group *g, struct oj_error *err)
+{
+    struct oj_nearest_scratch *s = search->s;
+    const struct oj_group_features *f = &s->features;
+    struct oj_nearest_carry *carry = &s->carry;
+    int64_t first = f->offset[g->n - 1], n = f->end[g->n - 1] - first;
+    carry->x = g->x[g->n - 1];
+    carry->y = g->y[g->n - 1];
+    OJ_ROOM(carry->segment, 0, n, carry->cap, err);
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct oj_carried_segment *to = &carry->segment[i];
+        int32_t candidate = f->pair_candidate[first + i];
+        int64_t slot = candidate >= 0 ? s->candidate[candidate] : 0;
+        const struct oj_bundle *b =
+            &search->index->segments.bundle[slot / OJ_BUNDLE];
+        int at = (int)(slot % OJ_BUNDLE);
+        *to =
+            (struct oj_carried_segment){carry->x, carry->y, carry->x, carry->y,
+                                        f->pair_distance[first + i]};
+        if (candidate >= 0)
+            *to = (struct oj_carried_segment){b->ax[at], b->ay[at], b->bx[at],
+                                              b->by[at], to->distance};
+    }
+    carry->n = n;
+    return OJ_OK;
+}
+
+/* Leaves the k nearest in the carry. */
+OJ_INLINE void carry_nearest(struct oj_nearest_carry *carry, int64_t k,
+                             const struct point_pairs *pairs)
+{
+    int64_t kept = 0;
+    carry->distance = pairs->n >= k ? pairs->distance[k - 1] : INFINITY;
+    for (int64_t i = 0; i < carry->n && kept < k; i++)
+    {
+        carry->segment[kept] = carry->segment[i];
+        kept += carry->segment[kept].distance <= carry->distance;
+    }
+    carry->n = kept;
+}
+
 /* Puts the pairs of the points of the group that are marked. */
 OJ_INLINE oj_status put_listed_pairs(struct nearest_search *search,
                                      const struct oj_group *g, uint32_t marked,
                                      struct oj_error *err)
 {
+    int carries = search->k > 1 && search->k != OJ_EVERY_PAIR &&
+                  search->s->choice.filter == NULL;
     for (int i = 0; i < g->n; i++)
     {
         int32_t feature[OJ_FEW_PAIRS];
@@ -715,16 +775,11 @@ OJ_INLINE oj_status put_listed_pairs(struct nearest_search *search,
         struct point_pairs pairs;
         if ((marked >> i & 1u) == 0)
             continue;
+        if (carries && i == g->n - 1)
+            OJ_TRY(carry_pairs_of_last_point(search, g, err));
         OJ_TRY(sort_pairs_of_point(search, i, feature, distance, &pairs, err));
-        if (i == g->n - 1)
-        {
-            search->s->carry.x = g->x[i];
-            search->s->carry.y = g->y[i];
-            search->s->carry.distance =
-                pairs.n >= search->k && search->s->choice.filter == NULL
-                    ? pairs.distance[search->k - 1]
-                    : INFINITY;
-        }
+        if (carries && i == g->n - 1)
+            carry_nearest(&search->s->carry, search->k, &pairs);
         if (search->is_filtered)
             OJ_TRY(put_filtered_pairs(search, &g->point[i], &pairs, err));
         else
@@ -1115,6 +1170,13 @@ static oj_status answer_filtered(struct nearest_search *search, int64_t n,
 
 /* --- points --------------------------------------------------------------- */
 
+static int excludes_only_class(const struct oj_cpu_index *index,
+                               const struct oj_pair_filter *filter)
+{
+    return index->only_class != OJ_NO_CLASS && filter != NULL &&
+           filter->input->exclude_class != NULL;
+}
+
 static int has_reaches_of_rows(const struct oj_pair_filter *filter)
 {
     return filter != NULL &&
@@ -1162,12 +1224,15 @@ oj_status oj_nearest_points(const struct oj_cpu_index *index,
                             struct oj_error *err)
 {
     const struct oj_relation *relation = &index->relation;
-    struct nearest_search search = {index,
-                                    s,
-                                    to,
-                                    relation->k,
-                                    to->filter != NULL,
-                                    has_reaches_of_rows(to->filter)};
+    int excludes_only = excludes_only_class(index, to->filter);
+    struct nearest_search search = {
+        .index = index,
+        .s = s,
+        .to = to,
+        .k = relation->k,
+        .is_filtered = to->filter != NULL,
+        .has_reaches = has_reaches_of_rows(to->filter) || excludes_only,
+        .excludes_only_class = excludes_only};
     choose_segments(index, of, s);
     if (search.k != OJ_EVERY_PAIR && search.k > s->choice.n_features)
         search.k = s->choice.n_features > 0 ? s->choice.n_features : 1;
@@ -1178,7 +1243,7 @@ oj_status oj_nearest_points(const struct oj_cpu_index *index,
         relation->ties != OJ_TIES_ALL &&
         leaves_out_one_class(index, to->filter))
     {
-        s->choice.excludes = 1;
+        s->choice.excludes = !excludes_only;
         s->choice.excluded = to->filter->join_side->exclude_class;
         return answer_one_allowed(&search, n, point, err);
     }
@@ -1220,7 +1285,9 @@ void oj_nearest_scratch_free(struct oj_nearest_scratch *s)
                             f->close,
                             f->column,
                             f->pair_of,
-                            f->pair_distance};
+                            f->pair_distance,
+                            f->pair_candidate,
+                            s->carry.segment};
     oj_containing_free(&s->containing);
     oj_ranking_free(&s->ranking);
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)

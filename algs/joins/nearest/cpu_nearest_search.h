@@ -54,6 +54,10 @@ struct oj_cpu_index
     struct oj_segments segments; /**< of all features */
     int64_t n_features;          /**< that have segments */
     int fids_ascend;             /**< 1: each is greater than the one before */
+    /** The class to exclude that all features are of: a row of it has no pair,
+     *  and no other row leaves a feature out; OJ_NO_CLASS where there is none.
+     */
+    int32_t only_class;
 };
 
 /** Boxes near a patch of points, eight at a time. */
@@ -126,18 +130,29 @@ struct oj_group_features
     uint32_t *inside, *close; /**< [n] bits of points */
     float *column;            /**< [n] numbers of one point */
     int64_t offset[OJ_GROUP + 1], end[OJ_GROUP]; /**< of each point's pairs */
-    int32_t *pair_of;      /**< [pairs] places in feature */
-    double *pair_distance; /**< [pairs] */
+    int32_t *pair_of;        /**< [pairs] places in feature */
+    double *pair_distance;   /**< [pairs] */
+    int32_t *pair_candidate; /**< [pairs] the nearest of the feature; below 0:
+                                  the point is inside */
+    int64_t cap_pair_candidate;
     int64_t cap_key, cap_first, cap_feature, cap_least2, cap_inside, cap_close,
         cap_column, cap_pair_of, cap_pair_distance, cap_found, cap_found_of;
 };
 
-/** What the last point that was answered says of those beside it: the k-th
- *  nearest of a point is no farther than its own, and the way to it. */
+/** The nearest segment of a feature to a point, with their distance. */
+struct oj_carried_segment
+{
+    double ax, ay, bx, by, distance;
+};
+
+/** The k nearest features of the last point that was answered: a point beside
+ *  it has its k-th nearest no farther away than the farthest of these. */
 struct oj_nearest_carry
 {
     double x, y;
     double distance; /**< of its k-th nearest; INFINITY: not known */
+    int64_t n, cap;
+    struct oj_carried_segment *segment; /**< [n], one a feature */
 };
 
 /** Working memory of one thread; zeroed memory is valid. */

@@ -34,6 +34,10 @@
 /* A patch that has more boxes near it than this is taken in halves. */
 #define OJ_MANY_BOXES 1024
 
+/* k > 1: bounds of corners are looked at where the k-th nearest is so many half
+ * diagonals away; nearer, they leave out less than they cost. */
+#define OJ_FAR_OFF 16.0
+
 /* k > 1: so many of the best are moved at once. */
 #define OJ_BEST_RUN 8
 
@@ -79,6 +83,10 @@ OJ_INLINE int oj_place_take(struct oj_place *place, int64_t n, int most,
     oj_place_set(place, &box);
     return taken;
 }
+
+/* The corners of a box: bit 0 of a corner is set where it has the greater x,
+ * bit 1 where it has the greater y. */
+#define OJ_CORNERS 4
 
 /* --- how near each feature is known to be --------------------------------- */
 
@@ -137,6 +145,11 @@ struct oj_bound
     float keep;    /* the same, as lower bounds are compared */
     double cap;    /* no pair is farther: max_distance, or 0 */
     double slack;  /* of the tree */
+    /* k > 1: how far the corners have their k-th nearest at most, by k features
+     * that are known; INFINITY: by none */
+    int has_corners; /* 1: they are worth the work, far from all */
+    double corner[OJ_CORNERS];
+    float corner_keep[OJ_CORNERS]; /* the same, as lower bounds are compared */
 };
 
 /* A distance as lower bounds are compared with it. */
@@ -175,14 +188,20 @@ OJ_INLINE struct oj_bound oj_bound_make(const struct oj_tree *tree, double cap)
  * distance is a convex function, so it lies above its tangent plane at the
  * centre, d - |n.x| hx - |n.y| hy with n the unit vector away from the segment
  * and hx, hy half the box.  low is in single precision, made to err to the
- * smaller side. */
+ * smaller side.
+ *
+ * corner_keep: NULL, a constant, or what the corners need.  A segment whose
+ * plane lies above these at all corners is within no bound, even an infinite
+ * one: its low is NAN. */
 OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
                                  const struct oj_place *place,
-                                 double *restrict d2, float *restrict low)
+                                 const float *corner_keep, double *restrict d2,
+                                 float *restrict low)
 {
     double x = place->cx, y = place->cy;
     double hx = place->hx, hy = place->hy;
     double across[OJ_BUNDLE];
+    float along_x[OJ_BUNDLE], along_y[OJ_BUNDLE];
     OJ_EIGHT
     {
         double dx = b->bx[c] - b->ax[c], dy = b->by[c] - b->ay[c];
@@ -196,6 +215,11 @@ OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
         uy -= t * dy;
         d2[c] = ux * ux + uy * uy;
         across[c] = fabs(ux) * hx + fabs(uy) * hy;
+        if (corner_keep != NULL)
+        {
+            along_x[c] = (float)(ux * hx);
+            along_y[c] = (float)(uy * hy);
+        }
     }
     OJ_EIGHT
     {
@@ -206,6 +230,17 @@ OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
         /* 2e-18: what was lifted to 1e-36 above must not look far */
         low[c] =
             d - ((float)across[c] / d) * (1.0f + 1e-6f) - 1e-6f * d - 2e-18f;
+        if (corner_keep != NULL)
+        {
+            float slope_x = along_x[c] / d, slope_y = along_y[c] / d;
+            float at = d - 1e-6f * ((float)across[c] / d) - 1e-6f * d - 2e-18f;
+            int is_beyond = (at - slope_x - slope_y > corner_keep[0]) &
+                            (at + slope_x - slope_y > corner_keep[1]) &
+                            (at - slope_x + slope_y > corner_keep[2]) &
+                            (at + slope_x + slope_y > corner_keep[3]) &
+                            (f2 < 1e36f);
+            low[c] = is_beyond ? NAN : low[c];
+        }
     }
 }
 
@@ -399,7 +434,12 @@ OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
     {
         const int32_t *feature = segments->feature + bundle * OJ_BUNDLE;
         int has_own = s->own->is_used;
-        for (int i = 0; i < OJ_BUNDLE && (has_own || searches); i++)
+        double most2 =
+            searches && s->n_best == k ? s->best_d2[k - 1] : INFINITY;
+        int any = has_own;
+        if (!has_own && searches)
+            any = oj_least8(d2) < most2;
+        for (int i = 0; i < OJ_BUNDLE && any; i++)
         {
             if (!(d2[i] < INFINITY) ||
                 (has_own && !oj_own_lower(s->own, feature[i], d2[i])))
@@ -407,12 +447,136 @@ OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
             if (searches && (s->n_best < k || d2[i] < s->best_d2[k - 1]))
                 oj_best_put(s, k, feature[i], d2[i]);
         }
-        if (searches && s->n_best == k)
+        if (searches && any && s->n_best == k)
             within = sqrt(s->best_d2[k - 1]) + place->h;
     }
     within = within * (1.0 + 1e-12) + bound->slack;
     if (within < bound->within)
         oj_bound_set(bound, &segments->tree, within);
+}
+
+/* --- the bounds of corners ------------------------------------------------
+
+ * A point p has its k-th nearest no farther away than the farthest of k
+ * features that are known, F(p).  That is the greatest of convex functions and
+ * so convex itself; a plane below the distance of something else that lies
+ above
+ * F at the corners of a box lies above it in all of the box.  Far from all
+ * features, distances differ by little where they lie in one direction, and
+ * this leaves a few, where a bound for the whole box leaves all that are
+ * farther than the nearest by less than its diagonal. */
+
+/* Sets the bounds of corners by the features of the last point. */
+OJ_INLINE double oj_bound_corners(const struct oj_nearest_carry *carry,
+                                  const struct oj_place *place,
+                                  struct oj_bound *bound)
+{
+    const double px[OJ_CORNERS] = {place->box.x0, place->box.x1, place->box.x0,
+                                   place->box.x1};
+    const double py[OJ_CORNERS] = {place->box.y0, place->box.y0, place->box.y1,
+                                   place->box.y1};
+    double most2[OJ_CORNERS] = {0.0}, most = 0.0;
+    for (int64_t i = 0; i < carry->n; i++)
+    {
+        const struct oj_carried_segment *to = &carry->segment[i];
+        double dx = to->bx - to->ax, dy = to->by - to->ay;
+        double len2 = dx * dx + dy * dy;
+        double inverse = len2 > 1e-290 ? 1.0 / len2 : 0.0;
+        for (int v = 0; v < OJ_CORNERS; v++)
+        {
+            double ux = px[v] - to->ax, uy = py[v] - to->ay;
+            double t = (ux * dx + uy * dy) * inverse;
+            double d2;
+            t = t > 0.0 ? t : 0.0;
+            t = t < 1.0 ? t : 1.0;
+            ux -= t * dx;
+            uy -= t * dy;
+            d2 = ux * ux + uy * uy;
+            most2[v] = d2 > most2[v] ? d2 : most2[v];
+        }
+    }
+    for (int v = 0; v < OJ_CORNERS; v++)
+    {
+        double within = sqrt(most2[v]) * (1.0 + 1e-12) + bound->slack;
+        bound->corner[v] = within;
+        bound->corner_keep[v] = oj_keep_within(within, bound->slack);
+        most = within > most ? within : most;
+    }
+    bound->has_corners = most > OJ_FAR_OFF * place->h;
+    return most;
+}
+
+/* The bounds of corners as boxes of the tree are compared with them, which are
+ * relative to it. */
+struct oj_corner_boxes
+{
+    int is_used;
+    float cx, cy, hx, hy; /* a box around that which is asked about */
+    float reach[OJ_CORNERS];
+};
+
+OJ_INLINE struct oj_corner_boxes
+oj_corner_boxes_make(const struct oj_tree *tree, int64_t k,
+                     const struct oj_bound *bound, const float q[4])
+{
+    struct oj_corner_boxes of = {.is_used = k > 1 && bound->has_corners};
+    if (!of.is_used)
+        return of;
+    float grown = 0.0f;
+    of.cx = 0.5f * q[0] + 0.5f * q[2];
+    of.cy = 0.5f * q[1] + 0.5f * q[3];
+    of.hx = q[2] - of.cx > of.cx - q[0] ? q[2] - of.cx : of.cx - q[0];
+    of.hy = q[3] - of.cy > of.cy - q[1] ? q[3] - of.cy : of.cy - q[1];
+    of.hx *= 1.0f + 1e-6f;
+    of.hy *= 1.0f + 1e-6f;
+    for (int i = 0; i < 4; i++)
+        grown = fabsf(q[i]) > grown ? fabsf(q[i]) : grown;
+    for (int v = 0; v < OJ_CORNERS; v++)
+    {
+        double reach = (bound->corner[v] + tree->slack) * tree->scale;
+        reach = reach * (1.0 + 1e-6) + 1e-6 * grown;
+        of.reach[v] = reach < 1e18 ? (float)reach * (1.0f + 1e-6f) : INFINITY;
+    }
+    return of;
+}
+
+/* Puts those of the boxes within reach2 at infinity that are beyond the bounds
+ * of the corners. */
+OJ_INLINE void oj_boxes_leave_out(const struct oj_tree_node *restrict box,
+                                  const struct oj_corner_boxes *of,
+                                  float reach2, float *restrict d2)
+{
+    int any = 0;
+    float cx = of->cx, cy = of->cy, hx = of->hx, hy = of->hy;
+    float most0 = of->reach[0], most1 = of->reach[1];
+    float most2 = of->reach[2], most3 = of->reach[3];
+    if (!of->is_used)
+        return;
+    OJ_EIGHT any |= d2[c] <= reach2;
+    if (!any)
+        return;
+    OJ_EIGHT
+    {
+        float left = box->x0[c] - cx, right = cx - box->x1[c];
+        float below = box->y0[c] - cy, above = cy - box->y1[c];
+        float dx = left > right ? left : right;
+        float dy = below > above ? below : above;
+        float d, slope_x, slope_y, at;
+        int is_beyond;
+        dx = dx > 0.0f ? dx : 0.0f;
+        dy = dy > 0.0f ? dy : 0.0f;
+        d = sqrtf(dx * dx + dy * dy);
+        slope_x = dx * hx / d;
+        slope_y = dy * hy / d;
+        at = d - 1e-6f * (d + slope_x + slope_y);
+        slope_x = left > right ? -slope_x : slope_x;
+        slope_y = below > above ? -slope_y : slope_y;
+        is_beyond = (at - slope_x - slope_y > most0) &
+                    (at + slope_x - slope_y > most1) &
+                    (at - slope_x + slope_y > most2) &
+                    (at + slope_x + slope_y > most3);
+        d2[c] = is_beyond ? INFINITY : d2[c];
+    }
 }
 
 /* Begins a search of the k nearest.  Returns 1 where their bound is still to be
@@ -435,7 +599,7 @@ OJ_INLINE int oj_bound_begin(const struct oj_tree *tree,
     dx = fabs(s->carry.x - place->cx) + place->hx;
     dy = fabs(s->carry.y - place->cy) + place->hy;
     far = sqrt(dx * dx + dy * dy);
-    within = (s->carry.distance + far) * (1.0 + 1e-12) + bound->slack;
+    within = oj_bound_corners(&s->carry, place, bound);
     if (within < bound->within)
         oj_bound_set(bound, tree, within);
     return !(far <= 2.0 * s->carry.distance + 4.0 * place->h);
@@ -573,6 +737,7 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
     struct oj_front *front = &s->near_bundles;
     struct oj_tree_descent descent;
     struct oj_bound bound = oj_bound_make(tree, cap);
+    struct oj_corner_boxes corners;
     int64_t check_at = OJ_MANY_BOXES + expected;
     int32_t first = (int32_t)(s->choice.first / OJ_BUNDLE);
     int32_t last = (int32_t)((s->choice.end - 1) / OJ_BUNDLE);
@@ -586,6 +751,7 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
         return OJ_OK;
     oj_tree_descent_begin(&descent, tree, &patch->box);
     descent.stack[0] = oj_tree_node_over(first, last);
+    corners = oj_corner_boxes_make(tree, k, &bound, descent.q);
     while (descent.depth > 0)
     {
         struct oj_tree_child v = descent.stack[--descent.depth];
@@ -596,11 +762,22 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
             continue;
         if (v.level > 0)
         {
-            oj_tree_descent_push(&descent, node, v, bound.reach2, NULL, 0);
+            float own_reach2[OJ_FANOUT];
+            if (!corners.is_used)
+            {
+                oj_tree_descent_push(&descent, node, v, bound.reach2, NULL, 0);
+                continue;
+            }
+            OJ_EIGHT d2[c] = 0.0f;
+            oj_boxes_leave_out(node, &corners, bound.reach2, d2);
+            OJ_EIGHT own_reach2[c] = d2[c] > 0.0f ? -1.0f : bound.reach2;
+            oj_tree_descent_push(&descent, node, v, bound.reach2, own_reach2,
+                                 0);
             continue;
         }
         OJ_TRY(oj_front_reserve(front, err));
         oj_boxes_distance2(node, descent.q, d2);
+        oj_boxes_leave_out(node, &corners, bound.reach2, d2);
         for (int c = 0; !is_all && c < OJ_FANOUT; c++)
         {
             int32_t bundle = v.child * OJ_FANOUT + c;
@@ -623,7 +800,7 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
                 continue;
             if (searches)
             {
-                oj_bundle_measure(&segments->bundle[bundle], patch,
+                oj_bundle_measure(&segments->bundle[bundle], patch, NULL,
                                   from_centre2, low);
                 if (!is_all)
                     oj_choice_mask(segments, &s->choice, bundle, bound.keep,

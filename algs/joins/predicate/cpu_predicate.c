@@ -1,4 +1,4 @@
-/* The family that answers predicates.
+/* The engine for joins by predicate.
  *
  *  rows in an order that keeps neighbours together -> shapes -> features whose
  *  boxes pass (cpu_prepared_shapes.h), or what a screen has found in their
@@ -21,11 +21,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* --- what our own kernels say ----------------------------------------------
+/* --- decisions without the matrix -------------------------------------------
 
- * Lines and polygons are judged by three facts: where vertices lie, whether
- * edges cross, and whether they touch. Where they touch without crossing, it
- * takes the matrix (relate.h); most pairs never get there. */
+ * Lines and polygons are decided by three facts: the locations of vertices,
+ * whether edges cross, and whether edges touch. If they touch without crossing,
+ * the matrix (relate.h) decides; this is rare. */
 
 enum verdict
 {
@@ -34,7 +34,7 @@ enum verdict
     VERDICT_UNSURE
 };
 
-/* What a verdict rests on, or'ed: it holds if these shapes are nice
+/* Conditions of a verdict, or'ed: it is right if these shapes are nice
  * (oj_shape_is_nice()). */
 enum needs_nice
 {
@@ -44,16 +44,16 @@ enum needs_nice
 
 #define NEEDS_BOTH ((unsigned)NEEDS_NICE_A | (unsigned)NEEDS_NICE_B)
 
-/* How a shape lies inside another one. */
+/* Ways in which a shape is inside another one. */
 enum inside
 {
-    COVERED,  /* no point of it outside */
-    WITHIN,   /* and interiors meet */
-    PROPERLY, /* all of it in the interior */
+    COVERED,  /* no point outside */
+    WITHIN,   /* no point outside, and interiors intersect */
+    PROPERLY, /* all points in the interior */
 };
 
-/* 1 when the join asks whether one shape is inside the other: how, and whether
- * it is the second one in the first. */
+/* 1 if the join is by containment. Sets how, and is_around if it is the second
+ * shape that must be in the first. */
 static int classify_containment_op(enum oj_op op, enum inside *how,
                                    int *is_around)
 {
@@ -86,12 +86,13 @@ int oj_screen_decides_most_pairs(const struct oj_relation *relation)
            oj_relation_is_bbox(relation);
 }
 
-/* Where the vertices of a shape lie in another: bits 1 << enum oj_location. */
+/* Locations of vertices in another shape, bits 1 << enum oj_location. */
 #define SOME_OUTSIDE (1u << OJ_OUTSIDE)
 #define SOME_INSIDE (1u << OJ_INSIDE)
 #define SOME_ON_BOUNDARY (1u << OJ_ON_BOUNDARY)
 
-/* Looks no further once it has found one of enough. */
+/* Returns the locations of a's vertices in b; stops at the first location in
+ * `enough`. */
 static unsigned locate_vertices(const struct oj_shape *a,
                                 const struct oj_shape *b, unsigned enough)
 {
@@ -103,7 +104,7 @@ static unsigned locate_vertices(const struct oj_shape *a,
     return found;
 }
 
-/* 1 when a vertex of a lies in one of these places in b. */
+/* 1 if a vertex of a has one of these locations in b. */
 static int has_vertex_at_locations(const struct oj_shape *a,
                                    const struct oj_shape *b, unsigned places)
 {
@@ -117,7 +118,7 @@ static enum verdict verdict_yes_or_no(int condition)
     return condition ? VERDICT_YES : VERDICT_NO;
 }
 
-/* 1 when a ring of polygon b begins in polygon a. */
+/* 1 if a ring of polygon b starts inside of polygon a. */
 static int has_ring_starting_in(const struct oj_shape *b,
                                 const struct oj_shape *a)
 {
@@ -130,9 +131,9 @@ static int has_ring_starting_in(const struct oj_shape *b,
     return 0;
 }
 
-/* Where points are in polygons, even-odd over all rings says only if parts do
- * not overlap; and a point on a ring may be inside, where parts share an edge
- * or a polygon is but a line. */
+/* Shapes that must be nice so that the locations of points decide. Even-odd
+ * over all rings is wrong if parts overlap; and a point on a ring may be in the
+ * interior, if parts share an edge or a polygon has no area. */
 static unsigned validity_needed_for_points(const struct oj_shape *a,
                                            const struct oj_shape *b,
                                            unsigned found)
@@ -160,7 +161,8 @@ static enum verdict points_are_inside(const struct oj_shape *a,
         return VERDICT_NO;
     if (b->kinds == OJ_PART_POINT || how == COVERED)
         return VERDICT_YES;
-    if (b->kinds == OJ_PART_LINE) /* its ends are its boundary, mostly */
+    if (b->kinds == OJ_PART_LINE) /* points at the ends of a line are on its
+                                     boundary, usually */
         return VERDICT_UNSURE;
     return verdict_yes_or_no(how == WITHIN ? (found & SOME_INSIDE) != 0
                                            : (found & SOME_ON_BOUNDARY) == 0);
@@ -171,10 +173,10 @@ static int is_line_or_single_ring(const struct oj_shape *shape)
     return shape->kinds == OJ_PART_LINE || shape->n_rings == 1;
 }
 
-/* Lines or polygons in a polygon.  Nice ones: next to a point where edges
- * cross, both have points that the other lacks; where edges do not meet at all,
- * a lies inside or outside part by part, and inside only if no ring of b is in
- * it. */
+/* For lines or polygons in a polygon, all nice.  Next to a crossing, each shape
+ * has points outside of the other. Without any contact, each part of a is
+ * inside or outside as a whole, and a is inside only if no ring of b is in it.
+ */
 static enum verdict decide_lines_or_polygons_inside(const struct oj_shape *a,
                                                     const struct oj_shape *b,
                                                     enum inside how)
@@ -185,7 +187,7 @@ static enum verdict decide_lines_or_polygons_inside(const struct oj_shape *a,
             : OJ_OUTSIDE;
     if (window != OJ_ON_BOUNDARY)
         return verdict_yes_or_no(window == OJ_INSIDE);
-    /* properly: a vertex on the boundary of b is a contact of edges, too */
+    /* PROPERLY: a vertex on the boundary of b is already a contact */
     if (has_vertex_at_locations(
             a, b, SOME_OUTSIDE | (how == PROPERLY ? SOME_ON_BOUNDARY : 0u)))
         return VERDICT_NO;
@@ -195,7 +197,7 @@ static enum verdict decide_lines_or_polygons_inside(const struct oj_shape *a,
                              !has_ring_starting_in(b, a));
 }
 
-/* Whether a is in b. */
+/* Decides whether a is inside of b. */
 static enum verdict is_inside(const struct oj_shape *a,
                               const struct oj_shape *b, enum inside how,
                               unsigned *needs)
@@ -206,7 +208,7 @@ static enum verdict is_inside(const struct oj_shape *a,
     *needs = NEEDS_BOTH;
     if (b->kinds == OJ_PART_POLYGON)
         return decide_lines_or_polygons_inside(a, b, how);
-    /* lines in points, polygons in lines or points */
+    /* lines in points; polygons in lines or points */
     if (a->kinds != b->kinds)
         return VERDICT_NO;
     /* a line in a line */
@@ -239,7 +241,7 @@ static enum verdict shapes_touch(const struct oj_shape *a,
     }
     if (a->kinds == OJ_PART_POINT || b->kinds == OJ_PART_POINT)
         return VERDICT_UNSURE;
-    /* a vertex inside a polygon has interior of its own feature next to it */
+    /* next to a vertex inside of a polygon are interior points of both */
     *needs = NEEDS_BOTH;
     if ((b->kinds == OJ_PART_POLYGON &&
          has_vertex_at_locations(a, b, SOME_INSIDE)) ||
@@ -249,7 +251,7 @@ static enum verdict shapes_touch(const struct oj_shape *a,
     return VERDICT_UNSURE;
 }
 
-/* Crosses, of a line and a polygon, and overlaps, of two polygons. */
+/* Decides crosses for a line and a polygon, and overlaps for two polygons. */
 static enum verdict decide_crosses_or_overlaps(enum oj_op op,
                                                const struct oj_shape *a,
                                                const struct oj_shape *b,
@@ -257,7 +259,7 @@ static enum verdict decide_crosses_or_overlaps(enum oj_op op,
 {
     int crosses = op == OJ_OP_CROSSES, is_simple;
     enum oj_contact contact;
-    *needs = NEEDS_BOTH; /* else they may be of other dimensions */
+    *needs = NEEDS_BOTH; /* other dimensions are left to the matrix */
     if (crosses ? a->kinds == b->kinds && a->kinds != OJ_PART_LINE
                 : a->kinds != b->kinds)
         return VERDICT_NO;
@@ -265,14 +267,14 @@ static enum verdict decide_crosses_or_overlaps(enum oj_op op,
                 : a->kinds != OJ_PART_POLYGON)
         return VERDICT_UNSURE;
     contact = oj_shapes_contact(a, b, OJ_CROSSING);
-    /* interiors are where they should be next to a crossing, unless another
-     * ring touches its edge in that very point */
+    /* The interiors intersect next to a crossing, unless another ring touches
+     * its edge in that very point. */
     if (contact == OJ_CROSSING)
         return is_line_or_single_ring(a) && is_line_or_single_ring(b)
                    ? VERDICT_YES
                    : VERDICT_UNSURE;
-    /* without contact a line that meets a polygon is all inside, and one of two
-     * simple shapes that meet contains the other */
+    /* Without contact, a line that intersects a polygon is wholly inside, and
+     * one of two simple shapes that intersect contains the other. */
     is_simple = crosses ? (a->kinds == OJ_PART_LINE ? a : b)->n_parts == 1
                         : a->n_rings == 1 && b->n_rings == 1;
     return contact == OJ_APART && is_simple ? VERDICT_NO : VERDICT_UNSURE;
@@ -286,7 +288,8 @@ static enum verdict are_equal(const struct oj_shape *a,
         return VERDICT_NO;
     if (oj_flat_same_geometry(a->flat, a->feature, b->flat, b->feature))
         return VERDICT_YES;
-    /* every vertex of one is on the boundary of the other, or on the line */
+    /* equal only if every vertex of one is on the boundary of the other, or on
+     * the line */
     return has_vertex_at_locations(a, b, SOME_OUTSIDE | SOME_INSIDE) ||
                    has_vertex_at_locations(b, a, SOME_OUTSIDE | SOME_INSIDE)
                ? VERDICT_NO
@@ -295,8 +298,8 @@ static enum verdict are_equal(const struct oj_shape *a,
 
 /* --- features apart ------------------------------------------------------- */
 
-/* Dimensions of the interior and of the boundary, as DE-9IM writes them; 0 when
- * that takes the matrix. */
+/* Dimensions of interior and boundary, as DE-9IM letters; returns 0 if only the
+ * matrix can tell. */
 static int de9im_dimensions_of_shape(const struct oj_shape *shape,
                                      char *interior, char *boundary)
 {
@@ -346,7 +349,7 @@ decide_predicate_without_matrix(const struct oj_relation *relation,
     {
         enum verdict verdict =
             is_inside(is_around ? b : a, is_around ? a : b, how, needs);
-        if (is_around) /* what it needs was said of b, a */
+        if (is_around) /* the conditions were computed for (b, a) */
             *needs = (*needs & NEEDS_NICE_A ? (unsigned)NEEDS_NICE_B : 0u) |
                      (*needs & NEEDS_NICE_B ? (unsigned)NEEDS_NICE_A : 0u);
         return verdict;
@@ -375,13 +378,13 @@ decide_predicate_without_matrix(const struct oj_relation *relation,
 /* --- the engine ------------------------------------------------------------
  */
 
-/* Of a screen's pairs; rows with open ones are few or slow, so in small tasks.
- */
+/* Rows per task when a screen supplies the candidates. Rows with undecided
+ * pairs are few or expensive: smaller tasks. */
 #define SCREENED_PER_TASK 1024
 #define OPEN_PER_TASK 16
 
-/* Whether oj_shape_is_nice(), and oj_border_is_apart(), too, which is asked
- * when it is needed first. */
+/* Cached result of oj_shape_is_nice(), and of oj_border_is_apart(); computed on
+ * first use. */
 enum oj_niceness
 {
     OJ_NICENESS_NOT_KNOWN,
@@ -390,33 +393,37 @@ enum oj_niceness
     OJ_NICE_APART
 };
 
-/* One thread's own. */
+/* State of a thread. */
 struct predicate_worker
 {
     struct oj_row_worker shared;
     struct oj_relate_scratch relate;
     struct oj_border_pair borders;
-    struct oj_border own_border; /* of a shape that may be apart */
-    struct oj_figure figure;     /* of a shape that may be nice */
+    struct oj_border own_border; /* scratch for the test whether a shape is
+                                    apart */
+    struct oj_figure figure;     /* scratch for the test whether a shape is
+                                    nice */
     struct oj_found found;
-    struct oj_shape *member; /* of the row at hand */
+    struct oj_shape *member; /* members of the current row */
     int64_t cap_members;
-    struct oj_edge_grid cells;     /* of the current row */
-    _Atomic uint8_t own_niceness;  /* of it, enum oj_niceness */
-    _Atomic uint8_t *row_niceness; /* this, or that of an equal feature */
-    uint8_t *is_met; /* [features] disjoint: marks of the row at hand */
+    struct oj_edge_grid cells;     /* cells of the current row */
+    _Atomic uint8_t own_niceness;  /* cached niceness of the current row */
+    _Atomic uint8_t *row_niceness; /* own_niceness, or that of an equal join
+                                      feature */
+    uint8_t *is_met; /* [features] for disjoint: features that intersect the
+                        row */
     int64_t n_rows, n_to_look;
 };
 
-/* The join side, prepared. */
+/* The prepared join side. */
 struct predicate_index
 {
     struct oj_row_index shared;
     struct oj_screen_rule rule;
-    struct oj_shape_side side; /* with a screen empty until has_side */
+    struct oj_shape_side side; /* with a screen: empty until has_side */
     int has_side;
-    int32_t
-        *place_of; /* [features] in the side; NULL until a screen wants it */
+    int32_t *place_of; /* [features] position in side; NULL until a screen needs
+                          it */
     _Atomic uint8_t *niceness; /* [features] enum oj_niceness */
 };
 
@@ -432,8 +439,8 @@ static struct predicate_worker *worker_of(const struct predicate_index *index,
     return (void *)oj_row_worker(&index->shared, thread);
 }
 
-/* Pairs asked between two looks at the cancel flag; before every matrix, which
- * may take long, there is one. */
+/* Pairs between two polls of the cancel flag; it is also polled before every
+ * matrix, which may take long. */
 #define PAIRS_PER_LOOK 256
 
 static oj_status poll_cancel(const struct oj_options *options,
@@ -445,7 +452,7 @@ static oj_status poll_cancel(const struct oj_options *options,
     return oj_check_cancel(options->cancel, err);
 }
 
-/* Prepares the side if that was not done yet. */
+/* Builds the side if that was not done yet. */
 static oj_status build_side_if_needed(struct predicate_index *index,
                                       struct oj_error *err)
 {
@@ -468,13 +475,13 @@ static oj_status compute_niceness(struct predicate_worker *w,
     *niceness = OJ_NICE_APART;
     if (is_apart && shape->n_rings == 1)
         return OJ_OK;
-    w->n_to_look = 0; /* it may take its time */
+    w->n_to_look = 0; /* the test may take long: poll again afterwards */
     OJ_TRY(oj_shape_is_nice(shape, &w->figure, &w->relate.node, &is_nice, err));
     *niceness = !is_nice ? OJ_NOT_NICE : is_apart ? OJ_NICE_APART : OJ_NICE;
     return OJ_OK;
 }
 
-/* *known: what is known of shape so far, by any thread. */
+/* known: cached result for shape, shared by all threads. */
 static oj_status find_niceness(struct predicate_worker *w,
                                const struct oj_shape *shape,
                                _Atomic uint8_t *known,
@@ -502,13 +509,14 @@ static oj_status is_feature_topologically_valid(struct predicate_worker *w,
 
 /* --- pairs by their borders ----------------------------------------------- */
 
-/* Polygons of more vertices are asked what our kernels say first: these look at
- * a few cells where borders take all vertices. */
+/* For polygons with more vertices the kernels run first: they read a few cells,
+ * while the borders read all vertices. */
 #define MOST_BORDER_VERTICES 512
 
-/* Where borders come first, polygons of fewer vertices do without cells for
- * longer; for less long beside those of so many times fewer, of which cells
- * tell more. */
+/* If borders are compared first, polygons with fewer vertices get cells later
+ * than others: after BORDERS_BEFORE_CELLS tests, or after
+ * SMALL_BORDERS_BEFORE_CELLS if the other polygon has SMALL_BORDER_RATIO times
+ * fewer vertices, because cells then decide more. */
 #define BORDER_VERTICES_WITHOUT_CELLS 256
 #define BORDERS_BEFORE_CELLS 32
 #define SMALL_BORDERS_BEFORE_CELLS 12
@@ -520,8 +528,9 @@ static int takes_borders_first(const struct predicate_index *index)
     return op == OJ_OP_TOUCHES || op == OJ_OP_OVERLAPS || op == OJ_OP_RELATE;
 }
 
-/* How often shape is asked before it gets cells, beside n others that have
- * n_vertices; as_a_rule: where borders do not come first. */
+/* Number of tests of shape before it gets cells, when it is compared with n
+ * others of n_vertices in total; as_a_rule: the number if borders are not
+ * compared first. */
 static uint8_t asks_before_cells(const struct predicate_index *index,
                                  const struct oj_shape *shape, int64_t n,
                                  int64_t n_vertices, uint8_t as_a_rule)
@@ -534,8 +543,8 @@ static uint8_t asks_before_cells(const struct predicate_index *index,
                : SMALL_BORDERS_BEFORE_CELLS;
 }
 
-/* 1 when a has cells that are likely to decide: they show where b is, or b is
- * much smaller. */
+/* 1 if a has cells that probably decide: they locate the box of b, or b is much
+ * smaller. */
 static int do_cells_come_first(const struct oj_shape *a,
                                const struct oj_shape *b)
 {
@@ -557,8 +566,8 @@ static int do_borders_come_first(const struct predicate_index *index,
            !do_cells_come_first(b, a);
 }
 
-/* Of polygons of one ring whose borders have no point in common: 1 when the
- * ring of a is outside of b, whatever the rings enclose. */
+/* For single-ring polygons with disjoint borders: 1 if the ring of a is outside
+ * of b, valid or not. */
 static int is_ring_outside(const struct oj_shape *a, const struct oj_shape *b)
 {
     return !oj_box_covers(&b->box, &a->box) ||
@@ -573,7 +582,7 @@ static int are_rings_outside_each_other(const struct oj_shape *a,
            is_ring_outside(b, a);
 }
 
-/* 1 when pairs that have no point in common do not hold. */
+/* 1 if disjoint features are never a pair. */
 static int takes_contact(const struct oj_relation *relation)
 {
     return relation->op != OJ_OP_DISJOINT &&
@@ -587,7 +596,7 @@ static int may_be_apart(_Atomic uint8_t *known)
     return niceness == OJ_NICENESS_NOT_KNOWN || niceness == OJ_NICE_APART;
 }
 
-/* By the edges near the common window, where these decide. */
+/* Decides a pair by the edges near the common window, if they suffice. */
 static oj_status
 decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
                   const struct oj_shape *shape, int32_t feature,
@@ -622,7 +631,7 @@ decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
 
 /* --- pairs by the matrix -------------------------------------------------- */
 
-/* Exact for any shapes. */
+/* Decides any pair exactly. */
 static oj_status decide_by_matrix(struct predicate_index *index,
                                   struct predicate_worker *w,
                                   const struct oj_shape *shape, int32_t feature,
@@ -636,7 +645,7 @@ static oj_status decide_by_matrix(struct predicate_index *index,
                                           err));
     OJ_TRY(is_feature_topologically_valid(w, other, &index->niceness[feature],
                                           &feature_nice, err));
-    w->n_to_look = 0; /* it takes its time */
+    w->n_to_look = 0; /* the matrix may take long: poll again afterwards */
     OJ_TRY(oj_shapes_relate(relation, shape, row_nice, other, feature_nice,
                             index->shared.args.options.cancel, &w->relate,
                             &matrix, err));
@@ -663,7 +672,7 @@ static oj_status want_cells_of_feature(struct predicate_index *index,
     return oj_shape_side_want_cells(side, at, n_vertices, n_asks, err);
 }
 
-/* What our kernels say where all that this rests on is nice. */
+/* Decides a pair by the kernels, if the shapes are as nice as needed. */
 static oj_status
 decide_by_kernels(struct predicate_index *index, struct predicate_worker *w,
                   const struct oj_shape *shape, int32_t feature,
@@ -684,8 +693,8 @@ decide_by_kernels(struct predicate_index *index, struct predicate_worker *w,
     return OJ_OK;
 }
 
-/* Whether the row, and the feature in place at, are a pair: what borders and
- * our kernels say, in the order that is faster, and else the matrix. */
+/* Decides whether the row and the feature at position `at` are a pair: by
+ * borders and kernels, the faster first, and else by the matrix. */
 static oj_status decide_pair(struct predicate_index *index,
                              struct predicate_worker *w,
                              const struct oj_shape *shape, int64_t at,
@@ -723,8 +732,8 @@ static oj_status decide_pair(struct predicate_index *index,
 
 /* --- one row -------------------------------------------------------------- */
 
-/* Room for one more pair.  Growing by halves copies and touches much memory, so
- * the rest of the batch is foreseen from its rows so far. */
+/* Makes room for one more pair.  Growing step by step would copy much memory,
+ * so the size for the whole batch is extrapolated from the rows so far. */
 static oj_status reserve_pair(struct predicate_index *index,
                               struct predicate_worker *w, struct oj_error *err)
 {
@@ -742,8 +751,9 @@ static oj_status reserve_pair(struct predicate_index *index,
     return oj_answers_reserve(w->shared.answers, more, err);
 }
 
-/* Places of a point in a polygon, bits 1 << enum oj_location, in which the
- * polygon is a pair with the point; 0: that is not how the join is decided. */
+/* Locations of a point in a polygon (bits 1 << enum oj_location) for which the
+ * polygon and the point are a pair; 0: the location does not decide the join.
+ */
 static unsigned point_locations_that_satisfy_op(enum oj_op op)
 {
     switch (op)
@@ -761,8 +771,8 @@ static unsigned point_locations_that_satisfy_op(enum oj_op op)
     }
 }
 
-/* One point in the place at, and a polygon.  Of one that is not nice a ring may
- * be in the interior, too. */
+/* Decides the pair of a polygon and the single point at position `at`.  If the
+ * polygon is not nice, points on a ring may be in the interior. */
 static oj_status decide_point_in_polygon(struct predicate_index *index,
                                          struct predicate_worker *w,
                                          const struct oj_shape *shape,
@@ -791,8 +801,8 @@ static oj_status put_pair(struct predicate_index *index,
     return OJ_OK;
 }
 
-/* Disjoint: all features but those marked, which the row does not hold with;
- * then the marks go. */
+/* OJ_OP_DISJOINT: adds each feature that passes the pair filter, except those
+ * marked in is_met (they intersect the row). Then clears the marks. */
 static oj_status add_disjoint_pairs(struct predicate_index *index,
                                     struct predicate_worker *w, int64_t row,
                                     struct oj_error *err)
@@ -812,8 +822,8 @@ static oj_status add_disjoint_pairs(struct predicate_index *index,
     return OJ_OK;
 }
 
-/* The pairs of the row among what was found, whose boxes pass; disjoint: those
- * that hold are marked, and only those found can be among these. */
+/* Decides the candidates in w->found and adds the row's pairs. For disjoint,
+ * marks those that intersect the row; all other features are pairs. */
 static oj_status add_pairs_of_candidates(struct predicate_index *index,
                                          struct predicate_worker *w,
                                          int64_t row,
@@ -822,7 +832,7 @@ static oj_status add_pairs_of_candidates(struct predicate_index *index,
 {
     const struct oj_shape_side *side = &index->side;
     int is_disjoint = relation_of(index)->op == OJ_OP_DISJOINT;
-    /* single points, of which there can be very many */
+    /* fast path for single points, which may be very many */
     unsigned places =
         side->shape == NULL && shape->kinds == OJ_PART_POLYGON
             ? point_locations_that_satisfy_op(relation_of(index)->op)
@@ -859,13 +869,13 @@ static oj_status list_all_features(const struct oj_shape_side *side,
     return OJ_OK;
 }
 
-/* Rows that meet fewer features than this are not worth cells, nor are those of
- * few vertices that meet fewer than so many. */
+/* Minimum candidates of a row that gets cells, and minimum if it has few
+ * vertices. */
 #define FOUND_FOR_CELLS 8
 #define FOUND_FOR_FEW_VERTICES 256
 
-/* Where what is known of a row is kept: with a feature that has its geometry,
- * as in a join of a layer with itself, so that it is found once for both. */
+/* Where the niceness of a row is cached: with a join feature of equal geometry,
+ * if there is one, as in a self join, so that it is computed once for both. */
 static _Atomic uint8_t *
 niceness_of_equal_feature(const struct predicate_index *index,
                           struct predicate_worker *w,
@@ -888,7 +898,7 @@ niceness_of_equal_feature(const struct predicate_index *index,
     return &w->own_niceness;
 }
 
-/* How many features a row must have found to be worth cells. */
+/* Minimum number of candidates for which the row gets cells. */
 static int64_t found_for_cells(const struct predicate_index *index,
                                const struct predicate_worker *w,
                                const struct oj_shape *shape)
@@ -902,8 +912,8 @@ static int64_t found_for_cells(const struct predicate_index *index,
     return asks_before_cells(index, shape, n, n_vertices, FOUND_FOR_CELLS);
 }
 
-/* Members, where its parts are of different kinds, and cells, where it has
- * found at least so many features. */
+/* Makes members if the row has parts of different kinds; otherwise cells if it
+ * has at least `least` candidates. */
 static oj_status prepare_row_shape_members_cells(struct predicate_worker *w,
                                                  struct oj_shape *shape,
                                                  int64_t least,
@@ -950,7 +960,7 @@ static oj_status search_row(struct oj_row_index *shared,
 
 /* --- pairs that a screen has found ---------------------------------------- */
 
-/* 1 when a pair of which said is known has to be decided. */
+/* 1 if the engine must decide a pair with this verdict of the screen. */
 static int needs_decision_after_gpu_screen(const struct predicate_index *index,
                                            uint8_t said)
 {
@@ -961,8 +971,8 @@ static int needs_decision_after_gpu_screen(const struct predicate_index *index,
     return said != OJ_SAID_APART;
 }
 
-/* The screen's word on a pair without contact of edges is that of
- * cpu_prepared_shapes.c where polygons of several rings are nice. */
+/* Decides a pair whose verdict holds if polygons of several rings are nice: if
+ * they are, the verdict is the answer; else the matrix decides. */
 static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
                                               struct predicate_worker *w,
                                               const struct oj_shape *shape,
@@ -983,8 +993,8 @@ static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
     return OJ_OK;
 }
 
-/* 1 when that takes the side, with place_of; else all that is asked of the pair
- * is whether features are nice. */
+/* 1 if deciding the pair needs the prepared side and place_of; otherwise it
+ * only needs to know whether the features are nice. */
 static int
 needs_join_shape_after_gpu_screen(const struct predicate_index *index,
                                   uint8_t said)
@@ -998,17 +1008,18 @@ needs_join_shape_after_gpu_screen(const struct predicate_index *index,
 
 /* --- a batch of pairs that a screen has found ----------------------------- */
 
-/* Decided in place, counted, and filled in: a screen has millions of pairs that
- * are decided already, and lists of answers would be copied once more. */
+/* The pairs of a screen are decided in place, counted, and copied once to the
+ * result: there may be millions, most of them decided, and collecting them in
+ * struct oj_answers would copy them once more. */
 struct screened_batch
 {
     struct predicate_index *index;
     struct oj_screen_pairs *pairs;
     struct oj_matches *out;
-    int64_t *count;             /* [tasks] pairs, then their place */
-    int64_t *n_matched;         /* [tasks] rows with a pair */
-    atomic_int has_open;        /* pairs to decide */
-    atomic_int asks_shapes;     /* some of them take the side */
+    int64_t *count;             /* [tasks] number of pairs, later prefix sums */
+    int64_t *n_matched;         /* [tasks] rows with at least one pair */
+    atomic_int has_open;        /* 1: some pairs are undecided */
+    atomic_int asks_shapes;     /* 1: some of these need the prepared side */
     struct oj_row_order *order; /* [threads] */
 };
 
@@ -1026,7 +1037,8 @@ static int64_t end_row_of_task(const struct screened_batch *b, int64_t task)
     return end < b->pairs->n_rows ? end : b->pairs->n_rows;
 }
 
-/* Pairs that may not count are none; are there others that are open? */
+/* Marks pairs that the filter rejects as disjoint; sets has_open and
+ * asks_shapes. */
 static void filter_gpu_screened_rows(int64_t first, int64_t end, void *user)
 {
     struct screened_batch *b = user;
@@ -1050,9 +1062,8 @@ static void filter_gpu_screened_rows(int64_t first, int64_t end, void *user)
         atomic_store_explicit(&b->has_open, 1, memory_order_relaxed);
 }
 
-/* Decides what a screen left open of the pairs of a row: said becomes
- * OJ_SAID_MEETS for pairs and OJ_SAID_APART for others; for disjoint, whose
- * pairs are the others, the other way round. */
+/* Decides the open pairs of a row. The new verdict is OJ_SAID_MEETS for a pair
+ * of the join and OJ_SAID_APART otherwise; for disjoint it is the reverse. */
 static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
                                          struct oj_error *err)
 {
@@ -1070,7 +1081,8 @@ static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
     OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
     shape = oj_shape_of(b->index->shared.input, row);
     w->n_rows++;
-    w->found.n = 0; /* how many there are tells whether cells pay */
+    w->found.n = 0; /* the number of open pairs decides whether the row gets
+                       cells */
     for (int64_t k = i; k < end; k++)
         w->found.n += needs_join_shape_after_gpu_screen(index, said[k]);
     OJ_TRY(prepare_row_shape_members_cells(w, &shape, FOUND_FOR_CELLS, err));
@@ -1114,8 +1126,8 @@ static int has_parts(const struct oj_flat *flat, int64_t feature)
     return flat->part_offset[feature] < flat->part_offset[feature + 1];
 }
 
-/* The pairs of a row: puts their features to out, or only counts them where out
- * is NULL.  Disjoint: is_met [features] is 0, and stays so. */
+/* Writes the join features of a row's pairs to out, or only counts them if out
+ * is NULL.  Disjoint: is_met [features] must be 0, and is 0 afterwards. */
 static int64_t list_gpu_screened_pairs_of_row(const struct screened_batch *b,
                                               int64_t row, uint8_t *is_met,
                                               int32_t *out)
@@ -1269,8 +1281,8 @@ static oj_status make_matches_of_gpu_screened(struct predicate_index *index,
 
 /* --- a batch -------------------------------------------------------------- */
 
-/* A feature's first vertex is near enough to order by, and all that is read of
- * it. */
+/* Location of a feature for ordering rows: its first vertex, the only one that
+ * is read. */
 static int first_vertex(const void *layer, int64_t feature, double *x,
                         double *y)
 {
@@ -1303,7 +1315,7 @@ static oj_status prepare_workers(struct predicate_index *index,
         oj_relate_forget(&w->relate);
         if (relation_of(index)->op != OJ_OP_DISJOINT)
             continue;
-        oj_free(w->is_met); /* with marks where the last batch failed */
+        oj_free(w->is_met); /* a failed batch may have left marks */
         OJ_NEW_ZEROED(w->is_met, index->shared.args.join_side->n_features, err);
     }
     return OJ_OK;
@@ -1362,7 +1374,7 @@ static void free_side(struct oj_index *wrapped)
     oj_shape_side_free(&index->side);
 }
 
-/* With candidates that are given the side may never be needed. */
+/* With a screen, the prepared side may never be needed. */
 static oj_status build_predicate_index(struct oj_index *wrapped,
                                        const struct oj_index_args *args,
                                        struct oj_stats *stats,

@@ -10,11 +10,11 @@
 
 #include <string.h>
 
-/* Features that a thread takes at once. */
+/* Features per task of a thread. */
 #define FEATURES_AT_ONCE 64
 
-/* Vertices that are looked at before all others, from all over the feature:
- * most pairs that are too far apart end here. */
+/* Number of vertices, spread over the feature, that are measured first: most
+ * pairs beyond the limit are recognised by them. */
 #define SAMPLES 8
 
 /* --- blocks --------------------------------------------------------------- */
@@ -25,7 +25,7 @@ static int64_t count_items_of_vertex_run(const struct oj_shape_blocks *side,
     return end - first - side->of_segments;
 }
 
-/* Blocks of a run of vertices; out NULL: only counts them. */
+/* Cuts a run of vertices into blocks; out NULL: only counts them. */
 static int64_t cut_run_into_blocks(const struct oj_shape_blocks *side,
                                    int64_t first, int64_t end,
                                    struct oj_shape_block *out)
@@ -45,7 +45,7 @@ static int64_t cut_run_into_blocks(const struct oj_shape_blocks *side,
     return n_blocks;
 }
 
-/* 0: a vertex of them is nowhere on the sphere. */
+/* 0 if a vertex is not on the sphere. */
 static int are_vertices_on_sphere(const struct oj_shape_blocks *side,
                                   int64_t first, int64_t end)
 {
@@ -90,7 +90,7 @@ box_levels_of_feature(const struct oj_shape_blocks *side, int64_t feature)
     return levels;
 }
 
-/* Around n vertices, and the arcs between them. */
+/* Box around n vertices and the arcs between them. */
 static void put_sphere_box(const struct oj_shape_blocks *side, int64_t first,
                            int64_t n, double *out)
 {
@@ -230,13 +230,13 @@ void oj_shape_blocks_free(struct oj_shape_blocks *side)
 
 /* --- a vertex and a feature ----------------------------------------------- */
 
-/* One feature that vertices are measured to. */
+/* A feature to which vertices are measured. */
 struct measured_shape
 {
     const struct oj_shape_blocks *side;
-    const struct oj_shape_block *block; /* of the feature */
+    const struct oj_shape_block *block; /* first block of the feature */
     struct oj_box_levels levels;
-    int64_t served; /* the block that was nearest to the last vertex */
+    int64_t served; /* block that was nearest to the last vertex: tried first */
 };
 
 OJ_INLINE double least_of_sixteen(double *d2)
@@ -250,13 +250,14 @@ OJ_INLINE double least_of_sixteen(double *d2)
     return d2[0];
 }
 
-/* The ways to measure: in how many dimensions, and whether segments. */
+/* How distances are computed: number of dimensions; to segments or to vertices.
+ */
 struct shape_measure
 {
     int n_dims, of_segments;
 };
 
-/* From p to vertex v. */
+/* Squared distance from p to vertex v. */
 OJ_INLINE double vertex_distance2(int n_dims, const double *p,
                                   const double *const *at, int64_t v)
 {
@@ -267,7 +268,7 @@ OJ_INLINE double vertex_distance2(int n_dims, const double *p,
     return dx * dx + dy * dy + dz * dz;
 }
 
-/* From p to the segment from vertex v on. */
+/* Squared distance from p to the segment from vertex v to v + 1. */
 OJ_INLINE double segment_distance2(int n_dims, const double *p,
                                    const double *const *at, int64_t v,
                                    int is_turned)
@@ -275,7 +276,8 @@ OJ_INLINE double segment_distance2(int n_dims, const double *p,
     const double *x = at[0] + v, *y = at[1] + v, *z;
     if (n_dims == 2)
     {
-        /* both are loaded: lanes are neighbours then */
+        /* loads both vertices in any case, so that lanes read adjacent memory
+         */
         double ax = is_turned ? x[1] : x[0], ay = is_turned ? y[1] : y[0];
         double bx = is_turned ? x[0] : x[1], by = is_turned ? y[0] : y[1];
         return oj_closest_point_distance2(p[0], p[1], ax, ay, bx, by);
@@ -286,7 +288,7 @@ OJ_INLINE double segment_distance2(int n_dims, const double *p,
                                 (struct oj_vec3){x[1], y[1], z[1]});
 }
 
-/* Squared distance from a vertex to what is in a block. */
+/* Squared minimum distance from a vertex to a block. */
 OJ_INLINE double block_distance2(const struct measured_shape *to, int64_t index,
                                  const double *p, struct shape_measure by)
 {
@@ -316,8 +318,8 @@ OJ_INLINE double block_distance2(const struct measured_shape *to, int64_t index,
     return least;
 }
 
-/* Squared distance from vertex v of a to the feature; where that is at most
- * enough, anything at most that. */
+/* Squared distance from vertex v of a to the feature; if it is at most
+ * `enough`, any value up to that. */
 OJ_INLINE double nearest2(struct measured_shape *to,
                           const struct oj_shape_blocks *a, int64_t v,
                           double enough, struct shape_measure by,
@@ -359,8 +361,8 @@ OJ_INLINE double nearest2(struct measured_shape *to,
 
 /* --- directed distance ---------------------------------------------------- */
 
-/* 1 when every vertex in the box is at most enough from what served last: from
- * a vertex of it, or a closest point that rounding has moved a little. */
+/* 1 if all vertices in the box are within `enough` of the block that served
+ * last: of its middle vertex, with a slack for rounding. */
 OJ_INLINE int is_box_near_last_block(const struct measured_shape *to,
                                      const double *box, double enough,
                                      struct shape_measure by)
@@ -453,15 +455,15 @@ double oj_shape_directed2(const struct oj_shape_blocks *a, int64_t feature_a,
 
 /* --- the discrete Frechet distance ---------------------------------------- */
 
-/* A row of the table: the cells first..last are within the limit, or INFINITY
- * in between; none is with first > last. */
+/* A row of the table: cells outside of first .. last exceed the limit; so may
+ * cells in between, which are then INFINITY. Empty if first > last. */
 struct leash_row
 {
     double *leash;
     int64_t first, last;
 };
 
-/* A feature to walk along. */
+/* A feature as a sequence of vertices. */
 struct walk
 {
     const struct oj_shape_blocks *side;
@@ -484,8 +486,8 @@ static double squared_vertex_distance(const struct walk *a, int64_t i,
                                 : leash2_of(2, a, i, b, j);
 }
 
-/* The square of a leash that is long enough: that of always taking the step
- * after which the two are nearest. */
+/* A squared upper bound of the distance: the maximum along the greedy path that
+ * always takes the step to the smallest distance. */
 static double greedy_upper_bound_of_frechet2(const struct walk *a,
                                              const struct walk *b)
 {
@@ -508,7 +510,7 @@ static double greedy_upper_bound_of_frechet2(const struct walk *a,
     return most;
 }
 
-/* Sixteen cells, or fewer; the leash of the last. */
+/* Computes n <= 16 cells; returns the value of the last. */
 OJ_INLINE double step_frechet_cells(const struct leash_row *row, int64_t from,
                                     int64_t n, int64_t to, const double *d2,
                                     double corner, double left, double least2,
@@ -527,9 +529,9 @@ OJ_INLINE double step_frechet_cells(const struct leash_row *row, int64_t from,
     return left;
 }
 
-/* The next row, for the vertex p, over the columns of b.  A leash counts as
- * least2 where it could be shorter, so that most runs of cells are alike: all
- * of them least2, or none within the limit. */
+/* Computes the next row, for vertex p of a, over the columns of b.  Smaller
+ * values are raised to least2, so that most runs of cells are uniform: all
+ * least2, or all beyond the limit. */
 OJ_INLINE void next_frechet_row(int n_dims, struct leash_row *row,
                                 const double *p, const struct walk *b,
                                 double least2, double limit2)
@@ -584,14 +586,14 @@ OJ_CLONES static void next_frechet_row_sphere(struct leash_row *row,
     next_frechet_row(3, row, p, b, least2, limit2);
 }
 
-/* The table, of leashes between least2 and limit2. */
+/* Computes the table with values clamped to least2 .. limit2. */
 static double squared_discrete_frechet(const struct walk *a,
                                        const struct walk *b, double least2,
                                        double limit2,
                                        struct oj_shape_scratch *scratch)
 {
     struct leash_row row = {scratch->leash, 0, 0};
-    row.leash[0] = least2; /* above the first row, which begins there */
+    row.leash[0] = least2; /* the cell above the first row */
     for (int64_t i = 0; i < a->n && row.first <= row.last; i++)
     {
         double p[3];

@@ -1,17 +1,16 @@
-/** The features of one side, ready for distances of shapes: runs of up to
- *  sixteen vertices or segments with their boxes, under a tree of their own for
- *  each feature; and the distances between two of them.
+/** Hausdorff and Frechet distances between two features, and the features of
+ *  one side prepared for them: blocks of up to sixteen vertices or segments,
+ *  with a tree of boxes for each feature.
  *
  *  ring            v0 v1 ...               v40
  *  block           [ 0 .. 16 ) [ 16 .. 32 ) [ 25 .. 41 )   of vertices
  *  level 0   box    |           |            |             widened
  *  level 1   box around eight of them, and so on up to one box
  *
- *  The last block of a ring reaches back so that it is full, too.  Blocks of
- *  segments name the first vertices; the rings of polygons and the vertices of
- *  points are what counts.  Blocks of vertices take all rings of a feature as
- *  one run.
- *  Source: early breaking (Taha and Hanbury 2015), with boxes; ours.
+ *  The last block of a ring overlaps the one before, so that it is full, too.
+ *  Blocks of segments hold first vertices; polygons are taken as their rings,
+ *  points as their vertices. Blocks of vertices treat all rings of a feature as
+ *  one run. Source: early breaking (Taha and Hanbury 2015), with boxes; ours.
  */
 #ifndef CPU_SHAPE_BLOCKS_H
 #define CPU_SHAPE_BLOCKS_H
@@ -22,30 +21,31 @@
 
 struct oj_shape_block
 {
-    int64_t first;     /**< vertex */
-    int32_t n;         /**< vertices, or segments; a segment that is a point: 0,
-                            which is one vertex, too */
-    int32_t is_turned; /**< the first segment is turned around; then every
-                            second one */
+    int64_t first;     /**< first vertex */
+    int32_t n;         /**< number of vertices or segments; 0: a single point
+                            among segments */
+    int32_t is_turned; /**< 1: the first segment is reversed, and every
+                            second one after it; 0: every second one from the
+                            second on */
 };
 
 /** Owner; zeroed memory is a valid empty one. */
 struct oj_shape_blocks
 {
     const struct oj_flat *flat; /**< outlives this */
-    int of_segments;            /**< 0: blocks are of vertices */
-    int n_dims;                 /**< 3: on the sphere */
-    const double *at[3];   /**< [n_dims] coordinates of the vertices of flat */
-    double *vector;        /**< [3 * vertices] unit vectors, or NULL: planar */
-    int64_t *block_offset; /**< [n_features + 1] into block */
-    int64_t *node_offset;  /**< [n_features + 1] into node */
+    int of_segments;            /**< 1: blocks of segments; 0: of vertices */
+    int n_dims;                 /**< 2, or 3 on the sphere */
+    const double *at[3];        /**< [n_dims] arrays of vertex coordinates */
+    double *vector;        /**< [3 * vertices] unit vectors; NULL: planar */
+    int64_t *block_offset; /**< [n_features + 1] first block of each feature */
+    int64_t *node_offset;  /**< [n_features + 1] first node of each feature */
     struct oj_shape_block *block;
     double *node; /**< boxes of all levels of all features */
 };
 
 /** Prepares the features of flat with n_threads. O(vertices).  On the sphere
- *  distances are chords, segments the shorter arcs, and features with a
- *  latitude beyond 90 have no blocks. */
+ * distances are chords and segments the shorter arcs; features with a latitude
+ * beyond 90 have no blocks. */
 OJ_MUST_USE oj_status oj_shape_blocks_build(struct oj_shape_blocks *side,
                                             const struct oj_flat *flat,
                                             int of_segments, int on_sphere,
@@ -59,24 +59,24 @@ void oj_shape_blocks_free(struct oj_shape_blocks *side);
 /** Working memory of one thread. Owner; zeroed memory is valid. */
 struct oj_shape_scratch
 {
-    const int *cancel; /**< nonzero: distances are given up; may be NULL */
-    int64_t n_refined; /**< blocks and cells that were measured */
+    const int *cancel; /**< nonzero: computations are abandoned; may be NULL */
+    int64_t n_refined; /**< number of blocks and cells computed */
     double *leash; /**< [vertices of a feature] a row of the Frechet table */
     int64_t cap_leash;
 };
 
-/** The square of the greatest distance from a vertex of feature of a to feature
- *  of b, or so_far, whichever is more; where that is above limit2, anything
- *  above it.  Both features have blocks. */
+/** The maximum of so_far and the squared greatest distance from a vertex of
+ * feature_a to feature_b; if that exceeds limit2, any number above limit2.
+ * Both features must have blocks. */
 double oj_shape_directed2(const struct oj_shape_blocks *a, int64_t feature_a,
                           const struct oj_shape_blocks *b, int64_t feature_b,
                           double so_far, double limit2,
                           struct oj_shape_scratch *scratch);
 
-/** The square of the discrete Frechet distance of two features with blocks,
- *  all parts in order, which is known to be at least least2; where it is above
- *  limit2, anything above it.  Cells of the table above limit2 are left out:
- * O(cells within it). Source: Eiter and Mannila 1994. */
+/** The squared discrete Frechet distance of two features with blocks, all parts
+ * in order; if it exceeds limit2, any number above limit2.  least2: a known
+ * lower bound.  Cells of the table above limit2 are skipped: O(cells within
+ * it). Source: Eiter and Mannila 1994. */
 OJ_MUST_USE oj_status oj_shape_frechet2(const struct oj_shape_blocks *a,
                                         int64_t feature_a,
                                         const struct oj_shape_blocks *b,

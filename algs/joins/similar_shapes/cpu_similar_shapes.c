@@ -1,14 +1,14 @@
-/* Joins by distances of shapes: the join side's features under one tree of the
- * sides of their boxes, walked for every input feature in the order of a bound
- * from below; pairs are measured by cpu_shape_blocks.h.
+/* The engine for joins by distances of shapes. The join side's features are
+ * entries of one tree, keyed by the sides of their boxes, which is searched for
+ * every input feature in the order of a lower bound; cpu_shape_blocks.h
+ * measures the pairs.
  *
- * The leftmost vertex of a feature is at least as far from another feature as
- * their left sides are apart, and so on: the distance of the sides as
- * four-dimensional points, by the greatest difference, is the bound.  Of a
- * directed distance only those sides count by which the one sticks out.  For
- * the Frechet distance the first and last vertices make it eight dimensions.
- * On the sphere boxes are those of unit vectors in space, and squared chords
- * are compared.
+ * The bound: the leftmost vertex of a feature is at least as far from another
+ * feature as their left sides differ, and so for all four sides. So the bound
+ * is the maximum difference of the sides. A directed distance only uses sides
+ * by which the first feature protrudes.  For the Frechet distance, the first
+ * and last vertices add four dimensions. On the sphere, boxes are those of unit
+ * vectors in space, and squared chords are compared.
  *
  *  entry      0   1   2  ...   features in Morton order of their middles
  *  feature  [ 7   3   9  ...   ordinals
@@ -25,30 +25,30 @@
 
 #define MOST_DIMS 12
 
-/* What a thread has of its own. */
+/* State of a thread. */
 struct shape_worker
 {
     struct oj_row_worker shared;
     struct oj_shape_scratch scratch;
-    double around[2 * MOST_DIMS]; /* the row, as a box of the tree */
+    double around[2 * MOST_DIMS]; /* bounds of the row, as a box of the tree */
     int64_t n_open, cap_open;
-    struct oj_box_child *open; /* a heap: the one with the least bound (in d2)
-                                  first */
+    struct oj_box_child *open; /* [n_open] heap by lower bound (d2), the
+                                  smallest first */
 };
 
 struct shape_index
 {
     struct oj_row_index shared;
     int n_dims;
-    int is_directed[2]; /* from the input feature, from the join feature: which
-                           of the two is measured */
-    struct oj_shape_blocks side; /* of the join side */
+    int is_directed[2]; /* 1: only the distance from the input feature (0) or
+                           from the join feature (1) is measured */
+    struct oj_shape_blocks side; /* the join side */
     struct oj_box_levels levels;
     int32_t *feature;
     double *box;
-    double most; /* greatest distance of any join feature's own */
+    double most; /* greatest own maximum distance of a join feature */
 
-    /* of the batch at hand */
+    /* the current batch */
     struct oj_shape_blocks input;
 };
 
@@ -83,16 +83,16 @@ static int middle_of(const void *blocks, int64_t feature, double *x, double *y)
            oj_feature_may_pair(side->flat, feature);
 }
 
-/* The box around all of a feature. */
+/* Box of a whole feature. */
 static const double *root_box_of_feature(const struct oj_shape_blocks *side,
                                          int64_t feature)
 {
     return side->node + (side->node_offset[feature + 1] - 1) * 2 * side->n_dims;
 }
 
-/* The sides of a feature's box, and its ends, as a box of the tree.  On the
- * sphere a side is between that of the vertices, which are measured from, and
- * that of the arcs, which are measured to. */
+/* Writes the sides of a feature's box, and its ends if wanted, as a box of the
+ * tree.  On the sphere, a side is an interval from the side of the vertices
+ * (measured from) to that of the arcs (measured to). */
 static void write_bounds_for_tree(const struct oj_shape_blocks *side,
                                   int64_t feature, int n_dims, double *out)
 {
@@ -131,7 +131,8 @@ static void write_bounds_for_tree(const struct oj_shape_blocks *side,
     }
 }
 
-/* The feature's own distance, as it is compared; below 0: none. */
+/* Own maximum distance of a feature, converted for comparison; below 0: none.
+ */
 static double max_distance_of_feature(const struct shape_index *self,
                                       const struct oj_flat *flat,
                                       int64_t feature)
@@ -222,11 +223,11 @@ static double lower_bound_from_box_sides(int n_dims, const double *a,
         double below = a[d] - b[n_dims + d], above = b[d] - a[n_dims + d];
         most = oj_larger(most, oj_larger(below, above));
     }
-    /* squares of less than this underflow, and so may what is measured */
+    /* below this, squares underflow, and measured distances may, too */
     return most > 1e-150 ? most : 0.0;
 }
 
-/* The least that a distance can be, as it is compared: chords by squares. */
+/* Lower bound of the distance, as compared: on the sphere a squared chord. */
 static double lower_bound_of_distance(const struct shape_index *self,
                                       const double *around, const double *box)
 {
@@ -272,8 +273,9 @@ static struct oj_box_child pop_node(struct shape_worker *search)
     return first;
 }
 
-/* The square of the distance of a pair, or anything above limit2.  The Frechet
- * distance is at least the Hausdorff distance of the vertices. */
+/* Squared distance of a pair; if it exceeds limit2, any number above limit2.
+ * The Hausdorff distance of the vertices is computed first, as a lower bound of
+ * the Frechet distance. */
 static oj_status squared_hausdorff_or_frechet(struct shape_index *self,
                                               struct shape_worker *search,
                                               int64_t row, int64_t feature,
@@ -295,8 +297,8 @@ static oj_status squared_hausdorff_or_frechet(struct shape_index *self,
                              limit2, scratch, out, err);
 }
 
-/* Few more candidates than k are kept unsorted: each may make the bound
- * smaller, which saves more than the sorting costs. */
+/* Sorts soon after the list has reached k candidates, even if few are new: each
+ * may lower the bound, which saves more than the sorting costs. */
 static void sort_to_lower_kth_bound(struct oj_ranking *ranking)
 {
     if (ranking->n >= ranking->k &&
@@ -331,7 +333,7 @@ static oj_status measure_feature_and_add_to_ranking(struct shape_index *self,
         on_sphere || !(limit < INFINITY) ? limit : oj_square_most(limit), &d2,
         err));
     distance = on_sphere ? d2 : sqrt(d2);
-    /* infinite: given up */
+    /* infinite: abandoned */
     if (!(distance <= limit && distance < INFINITY) ||
         distance < relation->min_distance)
         return OJ_OK;
@@ -341,7 +343,8 @@ static oj_status measure_feature_and_add_to_ranking(struct shape_index *self,
     return OJ_OK;
 }
 
-/* A directed distance does not mind sides by which the other one sticks out. */
+/* Ignores, for a directed distance, the sides by which the other feature
+ * protrudes. */
 static void open_box_sides_if_directed(const struct shape_index *self,
                                        double *around)
 {

@@ -10,12 +10,12 @@
 
 #define DEGREE 0.017453292519943295
 
-/* A segment, and on the sphere its arc. */
+/* A segment, and its arc on the sphere. */
 struct dense_segment
 {
     double x[2], y[2];
     struct oj_vec3 from, to;
-    double angle; /* of the arc; 0: planar, or without a direction */
+    double angle; /* angle of the arc; 0: planar, or the arc is undefined */
 };
 
 static struct dense_segment segment_at(const struct oj_flat *flat, int64_t v,
@@ -33,7 +33,7 @@ static struct dense_segment segment_at(const struct oj_flat *flat, int64_t v,
     s.to = oj_sphere_vector(s.x[1], s.y[1]);
     s.angle =
         oj_sphere_metres_of(oj_sphere_chord2(s.from, s.to)) / OJ_SPHERE_RADIUS;
-    /* of opposite points there is no shorter arc */
+    /* opposite points have no shorter arc */
     s.angle = s.angle < 3.14159 ? s.angle : 0.0;
     return s;
 }
@@ -41,21 +41,21 @@ static struct dense_segment segment_at(const struct oj_flat *flat, int64_t v,
 static oj_status count_pieces(const struct dense_segment *s, double length,
                               int on_sphere, int64_t *out, struct oj_error *err)
 {
-    /* no hypot(): its last bit depends on the C library's version */
+    /* hypot() is avoided: its last bit depends on the C library's version */
     double dx = s->x[1] - s->x[0], dy = s->y[1] - s->y[0];
     double all =
         on_sphere ? s->angle * OJ_SPHERE_RADIUS : sqrt(dx * dx + dy * dy);
     double n = ceil(all / length);
     if (!(n <= MOST_PIECES))
         return oj_fail(err, OJ_ERR_ARG,
-                       "a segment of length %g has too many pieces of length "
-                       "%g",
+                       "a segment of length %g would be cut into too many "
+                       "pieces of length %g; use a greater densify",
                        all, length);
     *out = n > 1.0 ? (int64_t)n : 1;
     return OJ_OK;
 }
 
-/* Where so much of the segment lies behind. */
+/* The point at this fraction of the segment. */
 static void interpolate_on_segment(const struct dense_segment *s, double share,
                                    double *x, double *y)
 {

@@ -1,6 +1,7 @@
-/* Pairs of similar texts. With k, rows are asked one by one, with falling
- * thresholds until k pairs are found.  Of each entry the bits tell that most
- * are no pairs; the rest is counted, at the pair's first common token alone. */
+/* Pairs of similar texts. With k, rows are searched one by one, with falling
+ * thresholds until k pairs are found.  The bitmaps of entries exclude most
+ * pairs; for the rest, common tokens are counted, once per pair: at its first
+ * common token. */
 #include "cpu_similar.h"
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
@@ -12,12 +13,14 @@
 
 enum
 {
-    SHORT_LIST = 48,         /* is read from its beginning */
-    MOST_EXPECTED = 1 << 16, /* features that tell what rows cost */
-    MOST_NEEDS = 1 << 23     /* sizes of rows times classes */
+    SHORT_LIST = 48,         /* lists up to this length are read from the
+                                beginning */
+    MOST_EXPECTED = 1 << 16, /* sample size for estimating the cost of rows */
+    MOST_NEEDS = 1 << 23     /* limit of row sizes times classes */
 };
 
-#define LEAST_CHOICE_S 0.005 /* of work by lists, before it is worth a look */
+/* Minimum seconds by lists before the alternative is estimated. */
+#define LEAST_CHOICE_S 0.005
 
 /* --- the join side -------------------------------------------------------- */
 
@@ -27,7 +30,7 @@ static void free_similar_index(struct oj_index *wrapped)
     oj_similar_side_free(&self->side);
 }
 
-/* Tokens that some row has, by the greatest number. */
+/* 1 + the greatest number of a token in the sets. */
 static int64_t find_end_of_token_numbers(const struct oj_token_sets *sets)
 {
     int64_t n = 0;
@@ -83,7 +86,7 @@ void oj_similar_needs_free(struct similar_needs *needs)
     oj_free(needs->distance);
 }
 
-/* Puts the pairs of row with a list, those of classes from first to end. */
+/* Adds the pairs of row in a list, for classes first .. end - 1. */
 OJ_INLINE oj_status add_pairs_from_list(
     struct similar_batch *b, struct oj_row_worker *worker, int64_t row,
     uint32_t token, int64_t list, const struct similar_needs *needs,
@@ -122,8 +125,8 @@ OJ_INLINE oj_status add_pairs_from_list(
     return OJ_OK;
 }
 
-/* Puts all pairs of row by a condition. Tokens that the dictionary has not are
- * the rarest of all, and have no list. */
+/* Adds all pairs of row that fulfil a condition. Tokens unknown to the
+ * dictionary are the rarest, and have no list. */
 OJ_COUNT_CLONES static oj_status
 search_by_condition(struct similar_batch *b, struct oj_row_worker *worker,
                     int64_t row, const struct similar_needs *needs,
@@ -132,7 +135,7 @@ search_by_condition(struct similar_batch *b, struct oj_row_worker *worker,
     const struct oj_token_sets *in = &b->sides.input;
     const uint32_t *token = in->token + in->offset[row];
     int64_t n = in->offset[row + 1] - in->offset[row];
-    int64_t left = n, end = needs->end; /* tokens from here on */
+    int64_t left = n, end = needs->end; /* left: tokens from i on */
     for (int64_t i = 0; i < n; i++, left--)
     {
         end = oj_similar_class_beyond(needs, needs->first, end, left);
@@ -158,7 +161,7 @@ static int64_t row_at_place_by_size(const struct oj_row_index *shared,
         ->batch->input->by_size[i];
 }
 
-/* The join's own threshold last. */
+/* Tries falling thresholds; the join's own is the last. */
 static oj_status search_row(struct oj_row_index *shared,
                             struct oj_row_worker *worker, int64_t row,
                             struct oj_error *err)
@@ -212,7 +215,7 @@ static int have_sides_equal_token_sets(const struct oj_token_sets *a,
            0;
 }
 
-/* 0: there are too many sizes. */
+/* Sets *is_possible to 0 if there are too many combinations of sizes. */
 static oj_status compute_common_needed_by_sizes(struct similar_batch *b,
                                                 int *is_possible,
                                                 struct oj_error *err)
@@ -254,8 +257,9 @@ oj_status oj_similar_put_both(struct similar_batch *b, int thread, int64_t row,
                : OJ_OK;
 }
 
-/* 1 when bitmaps are less work than lists.  Seconds on one core (publications,
- * 2-grams): an entry, a word of a pair, and a pair that is counted. */
+/* Sets *pay if bitmaps cost less than lists.  Constants: seconds on one core,
+ * measured on publication titles with 2-grams, per entry, per word of a pair,
+ * and per counted pair. */
 static oj_status are_bitmaps_less_work_than_lists(const struct similar_batch *b,
                                                   int *pay,
                                                   struct oj_error *err)
@@ -395,8 +399,8 @@ static oj_status build_similar_index(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-/* Entries of lists that a row looks at, where rows are as the join side: of
- * some of its features. 0: there is no memory to tell. */
+/* Estimated entries of lists that a row reads, if rows are like the join side;
+ * from a sample of its features. 0 if memory runs out. */
 static double estimate_list_entries(const struct oj_text_condition *condition,
                                     const struct oj_token_sets *sets, int64_t n)
 {
@@ -418,7 +422,7 @@ static double estimate_list_entries(const struct oj_text_condition *condition,
                                   : 0;
              t > 0; t--)
         {
-            /* each meets those before, twice: as either side */
+            /* each meets all earlier ones twice: as row and as feature */
             sum += 2.0 * count[sets->token[first + t - 1]]++ + 1.0;
         }
     }
@@ -426,8 +430,8 @@ static double estimate_list_entries(const struct oj_text_condition *condition,
     return n_tried > 0 ? sum / (double)n_tried * (double)step : 0.0;
 }
 
-/* A row, an entry of a list, and a pair of rows by bitmaps, on one core; on a
- * device a row, and a pair (BENCHMARKS.md). */
+/* Estimates the cost: on one core per row, per entry of a list and per pair by
+ * bitmaps; on a device per row and per pair (BENCHMARKS.md). */
 static void estimate_cpu_and_gpu_seconds(const struct oj_relation *relation,
                                          const struct oj_flat *join_side,
                                          double rows, double *cpu_s,
@@ -439,7 +443,7 @@ static void estimate_cpu_and_gpu_seconds(const struct oj_relation *relation,
     int is_best = relation->k < OJ_EVERY_PAIR;
     if (is_best && condition.numerator * 10 < condition.denominator * 6)
     {
-        condition.numerator = 6; /* most rows have k pairs then */
+        condition.numerator = 6; /* at this threshold most rows have k pairs */
         condition.denominator = 10;
     }
     if (join_side->n_texts > 0)

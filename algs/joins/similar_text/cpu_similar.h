@@ -1,4 +1,5 @@
-/** Pairs of similar texts on the CPU: what its ways to candidates share.
+/** Similar texts on the CPU: data shared by its two methods, prefix lists and
+ *  bitmaps.
  *
  *  list     of each token two, of the rows of a side that have it among their
  *           first tokens, by rising size: where partners of any size find it,
@@ -6,8 +7,9 @@
  *  entry    [ bits | row | class | place ]    class: of rows with one size;
  *           place of the token in the set, at most 255
  *
- *  A set of a tokens that has o in common with another has one of them among
- *  any a - o + 1 of its own, so among its a - o + 1 rarest.
+ *  If a set of a tokens has o tokens in common with another set, one of them is
+ *  among any a - o + 1 of its tokens, so also among its a - o + 1 rarest ones:
+ *  the prefix.
  *
  *  Source: Chaudhuri, Ganti, Kaushik 2006; Bayardo, Ma, Srikant 2007 (prefixes,
  *  sizes).
@@ -22,7 +24,7 @@
 
 enum
 {
-    OJ_SIMILAR_ROUNDS = 10 /* thresholds .9, .8 .. .1, and the join's own */
+    OJ_SIMILAR_ROUNDS = 10 /* thresholds .9, .8 .. .1, then the join's own */
 };
 
 struct similar_entry
@@ -37,20 +39,22 @@ enum
     OJ_SIMILAR_MOST_PLACE = 255
 };
 
-/* The rows of a side that have tokens, by size, and lists of them. Owner;
- * zeroed memory is a valid empty one. */
+/* The rows of a side that have tokens, sorted by size, and their prefix lists.
+ * Owner; zeroed memory is a valid empty one. */
 struct similar_side
 {
     const struct oj_token_sets *sets;
     int64_t n_classes, n_tokens;
-    int32_t *class_size;  /* [n_classes] ascending */
-    int64_t *class_start; /* [n_classes + 1] into by_size */
+    int32_t *class_size;  /* [n_classes] set size of each class, ascending */
+    int64_t *class_start; /* [n_classes + 1] first place in by_size */
     int32_t *by_size;
-    int64_t *offset; /* [2 n_tokens + 1] into entry; NULL: no lists */
+    int64_t *offset; /* [2 n_tokens + 1] first entry of each list; NULL: no
+                        lists */
     struct similar_entry *entry;
 };
 
-/* How many first tokens of a set of that size every partner has one of. */
+/* Length of the prefix for sets of this size: every partner has one of its
+ * tokens. */
 int64_t oj_similar_prefix(const struct oj_text_condition *condition,
                           int64_t size);
 
@@ -58,14 +62,14 @@ OJ_MUST_USE oj_status oj_similar_side_sort(const struct oj_token_sets *sets,
                                            struct similar_side *side,
                                            struct oj_error *err);
 
-/* The lists of tokens below n_tokens, of sides that are sorted. */
+/* Makes the lists of tokens below n_tokens; the side must be sorted. */
 OJ_MUST_USE oj_status oj_similar_side_list(
     struct similar_side *side, const struct oj_text_condition *condition,
     int64_t n_tokens, struct oj_error *err);
 
 void oj_similar_side_free(struct similar_side *side);
 
-/* Of place i in by_size. */
+/* The class at place i of by_size. */
 int64_t oj_similar_class_at(const struct similar_side *side, int64_t i);
 
 enum similar_way
@@ -79,23 +83,25 @@ struct similar_index
 {
     struct oj_row_index shared;
     struct similar_side side;
-    enum similar_way way;        /* of joins that take every pair */
-    struct similar_batch *batch; /* at hand */
+    enum similar_way way;        /* method for joins without k */
+    struct similar_batch *batch; /* current batch */
 };
 
-/* What sets of one size need of those of each class; of one threshold. */
+/* What sets of one size need from sets of each class, for one threshold. */
 struct similar_needs
 {
-    int64_t size;      /* 0: nothing yet */
-    int64_t first;     /* class that is large enough, */
-    int64_t above;     /* the first that is larger than size, */
-    int64_t end;       /* and the first that is too large */
-    int32_t *common;   /* [n_classes] tokens in common */
-    int32_t *distance; /* [n_classes] bits that may differ; -1: no pair */
+    int64_t size;      /* 0: not computed yet */
+    int64_t first;     /* first class that is large enough */
+    int64_t above;     /* first class larger than size */
+    int64_t end;       /* first class that is too large */
+    int32_t *common;   /* [n_classes] minimum number of common tokens */
+    int32_t *distance; /* [n_classes] maximum differing bits; -1: no pair
+                          possible */
     int32_t most_distance;
 };
 
-/* A pair that bits leave open, and the tokens in common that it needs. */
+/* A pair that bitmaps do not exclude, and the number of common tokens that it
+ * needs. */
 struct similar_candidate
 {
     uint32_t row, feature, token;
@@ -104,7 +110,7 @@ struct similar_candidate
 
 enum
 {
-    OJ_SIMILAR_AT_ONCE = 64 /* candidates whose sets are fetched together */
+    OJ_SIMILAR_AT_ONCE = 64 /* candidates whose sets are prefetched together */
 };
 
 struct similar_worker
@@ -113,7 +119,7 @@ struct similar_worker
     struct similar_needs needs[OJ_SIMILAR_ROUNDS];
     int64_t n_open;
     struct similar_candidate open[OJ_SIMILAR_AT_ONCE];
-    /* of the list at hand */
+    /* for the current list */
     uint64_t *word, *near;
     uint32_t *class;
     int64_t cap_word, cap_near, cap_class;
@@ -121,16 +127,18 @@ struct similar_worker
 
 struct similar_batch
 {
-    struct oj_stats *stats; /* gets the choice */
+    struct oj_stats *stats; /* its `choice` is set */
     struct similar_index *self;
     struct oj_similar_sides sides;
-    struct similar_side own;          /* the input rows, */
-    const struct similar_side *input; /* or those of the join side, which */
-    int is_self;                      /* are the same: each pair is met once */
-    int64_t n;                        /* input rows that have tokens */
-    struct similar_worker *worker;    /* [n_threads], of the index */
+    struct similar_side own;          /* the input rows, unless is_self */
+    const struct similar_side *input; /* own, or the join side if is_self */
+    int is_self;                      /* 1: the input equals the join side:
+                                         each pair is found once */
+    int64_t n;                        /* number of input rows that have
+                                         tokens */
+    struct similar_worker *worker;    /* [n_threads] owned by the index */
 
-    /* of those joins */
+    /* For joins without k. */
     struct similar_needs *needs; /* [input->n_classes] */
     oj_token_planes_near *near;
 };
@@ -141,8 +149,8 @@ OJ_MUST_USE oj_status oj_similar_needs_make(
 
 void oj_similar_needs_free(struct similar_needs *needs);
 
-/* The first class from low to high whose sets need more than so many tokens in
- * common. */
+/* The first class in [low, high) whose sets need more than `common` common
+ * tokens. */
 static inline int64_t oj_similar_class_beyond(const struct similar_needs *needs,
                                               int64_t low, int64_t high,
                                               int64_t common)
@@ -158,7 +166,7 @@ static inline int64_t oj_similar_class_beyond(const struct similar_needs *needs,
     return low;
 }
 
-/* The first entry of a list whose class is at least so. */
+/* The first entry of a list with at least this class. */
 OJ_INLINE const struct similar_entry *
 oj_similar_find_class(const struct similar_entry *e, int64_t n, int64_t class)
 {
@@ -176,7 +184,8 @@ oj_similar_find_class(const struct similar_entry *e, int64_t n, int64_t class)
     return e;
 }
 
-/* Tokens in common of two sets whose first one is token; 0: it is another. */
+/* Number of common tokens of two sets; 0 if their first common token is not
+ * `token`. */
 OJ_INLINE int64_t oj_similar_common(const struct oj_token_sets *in, int64_t row,
                                     const struct oj_token_sets *join,
                                     int64_t feature, uint32_t token)
@@ -204,37 +213,37 @@ OJ_INLINE int64_t oj_similar_common(const struct oj_token_sets *in, int64_t row,
     return n;
 }
 
-/* Puts a row and a feature with so many tokens in common, which may come in
- * either of their two orders where the batch is the join side. */
+/* Adds the pair of row and feature with this number of common tokens, and also
+ * the reverse pair if is_self. */
 OJ_MUST_USE oj_status oj_similar_put_both(struct similar_batch *b, int thread,
                                           int64_t row, int64_t feature,
                                           int64_t common, struct oj_error *err);
 
-/* Entries of lists that there are to compare with rows; of some of the rows,
- * evenly spaced, scaled up. */
+/* Number of entries that the lists compare with rows, extrapolated from evenly
+ * spaced rows. */
 double oj_similar_list_work(const struct similar_batch *b);
 
-/* All pairs of the batch, token by token: the rows that have one among their
- * first tokens against the features that do. */
+/* Joins the batch by lists, token by token: rows with the token in their prefix
+ * against features with it in theirs. */
 OJ_MUST_USE oj_status oj_similar_join_lists(struct similar_batch *b,
                                             struct oj_error *err);
 
-/* What all pairs of sets with sizes that fit would cost, by a sample that does
- * not depend on anything but the sets. */
+/* Estimated cost of comparing all pairs of token sets whose sizes can satisfy
+ * the threshold. The sample depends on the sets only (reproducible). */
 struct similar_bitmap_work
 {
-    int n_words;         /* of a set */
-    double n_pairs;      /* exactly */
-    double n_words_read; /* of a pair */
-    double near;         /* share of pairs that pass the words, */
-    double near_bits;    /* and that pass the 128 bits of a set */
+    int n_words;         /* words of a set */
+    double n_pairs;      /* number of pairs, exact */
+    double n_words_read; /* mean words read per pair */
+    double near;         /* fraction of pairs that pass the words */
+    double near_bits;    /* fraction of pairs that pass the 128 bits of a set */
 };
 
 OJ_MUST_USE oj_status oj_similar_bitmap_work(const struct similar_batch *b,
                                              struct similar_bitmap_work *out,
                                              struct oj_error *err);
 
-/* All pairs of the batch, by bits of all tokens. */
+/* Joins the batch by bitmaps of all tokens. */
 OJ_MUST_USE oj_status oj_similar_join_bitmaps(struct similar_batch *b,
                                               struct oj_error *err);
 

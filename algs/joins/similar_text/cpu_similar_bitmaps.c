@@ -1,7 +1,8 @@
-/* All pairs of sets whose sizes fit, by bits of all tokens: frequent tokens
- * have bits of their own, and where there are more tokens than bits the others
- * share them.  Sets that differ in too many bits of the first words are out;
- * without shared bits the number that differ tells what is in common.
+/* Compares all pairs of sets with possible sizes, by bitmaps of all tokens.
+ * Frequent tokens have a bit each; if there are more tokens than bits, the
+ * others share bits. Pairs that differ in too many bits of the first words are
+ * dropped.  If no bits are shared, the number of differing bits gives the
+ * number of common tokens.
  *
  *  tile     words of a run of features by size, which stay in the cache
  *
@@ -15,23 +16,23 @@
 
 enum
 {
-    MOST_WORDS = 32,   /* of a set */
+    MOST_WORDS = 32,   /* words per set */
     TILE_WORDS = 8192, /* 64 kB */
-    ROWS_AT_ONCE = 64, /* of a task */
+    ROWS_AT_ONCE = 64, /* rows per task */
     SAMPLED_ROWS = 64
 };
 
 struct bitmap_join
 {
     struct similar_batch *b;
-    int is_exact; /* each token has a bit */
+    int is_exact; /* 1: each token has its own bit */
     struct oj_token_planes planes;
-    int64_t tile; /* features */
+    int64_t tile; /* features per tile */
     uint64_t *word;
     uint32_t *class;
 };
 
-/* Enough for a bit for each token, as far as that goes. */
+/* Words for one bit per token, up to MOST_WORDS. */
 static int choose_bitmap_words(const struct similar_side *self)
 {
     int n = 1;
@@ -40,8 +41,8 @@ static int choose_bitmap_words(const struct similar_side *self)
     return n;
 }
 
-/* Of the tokens that the dictionary has. word: a word is stride behind the one
- * before. */
+/* Sets the bits of the row's tokens that are in the dictionary. Word w is at
+ * word[w * stride]. */
 static void set_token_bitmap_of_row(const struct similar_side *self,
                                     int n_words,
                                     const struct oj_token_sets *sets,
@@ -59,7 +60,7 @@ static void set_token_bitmap_of_row(const struct similar_side *self,
     }
 }
 
-/* Tokens of a row that no feature has. */
+/* Number of the row's tokens that no feature has. */
 static int64_t count_tokens_not_in_dictionary(const struct similar_side *self,
                                               const struct oj_token_sets *sets,
                                               int64_t row)
@@ -113,14 +114,15 @@ static oj_status make_bitmaps_of_features(struct bitmap_join *t,
 
 struct bitmap_row
 {
-    int64_t row, n_known; /* tokens that a feature has */
-    int64_t low, high;    /* features by size */
+    int64_t row, n_known; /* n_known: tokens that some feature has */
+    int64_t low, high;    /* range in by_size of possible features */
     const struct similar_needs *needs;
-    const int32_t *limit; /* [classes] bits that may differ */
+    const int32_t *limit; /* [classes] maximum differing bits */
     uint64_t word[MOST_WORDS];
 };
 
-/* Bits that no feature has differ always. *own: memory for limits, kept. */
+/* Prepares a row. Tokens unknown to all features always differ, so they lower
+ * the limits. *own: memory for limits, kept. */
 static oj_status prepare_bitmap_row(const struct bitmap_join *t, int64_t i,
                                     struct bitmap_row *r, int32_t **own,
                                     struct oj_error *err)
@@ -167,7 +169,7 @@ static int64_t count_common_tokens(const struct bitmap_join *t,
            2;
 }
 
-/* The pairs of a row with features from low to high. */
+/* Joins row r with the features at places [low, high) of the order by size. */
 OJ_COUNT_CLONES static oj_status
 join_tile(const struct bitmap_join *t, int thread, const struct bitmap_row *r,
           int64_t low, int64_t high, struct oj_error *err)
@@ -255,7 +257,7 @@ oj_status oj_similar_join_bitmaps(struct similar_batch *b, struct oj_error *err)
 
 /* ---- what it would cost -------------------------------------------------- */
 
-/* Of eight features by size, which are compared together. */
+/* Sums over groups of eight features, which the kernel compares together. */
 struct sample
 {
     double n_pairs, n_words, n_near, n_near_bits;
@@ -317,7 +319,7 @@ oj_status oj_similar_bitmap_work(const struct similar_batch *b,
         if (i % step != 0)
             continue;
         OJ_TRY(prepare_bitmap_row(&t, i, &r, &limit, err));
-        for (uint64_t at = 0; at < 8; at++) /* places that are scattered */
+        for (uint64_t at = 0; at < 8; at++) /* scattered places */
             sample_cost_on_eight_features(
                 &t, &r,
                 r.low + (int64_t)(((uint64_t)i * 8 + at) *

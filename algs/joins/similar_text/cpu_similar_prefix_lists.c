@@ -1,4 +1,4 @@
-/* The rows of a side by size, and by their first tokens. */
+/* Sorts the rows of a side by size, and makes the prefix lists of tokens. */
 #include "cpu_similar.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -7,8 +7,8 @@
 
 /* ---- by size ------------------------------------------------------------- */
 
-/* The rows that have tokens, by rising size; *n of them, in *order, which is
- * one of the two arrays. */
+/* Sorts the rows that have tokens by size; *n: their number. *order is one of
+ * the two arrays. */
 static oj_status sort_rows_by_size(const struct oj_token_sets *sets,
                                    struct oj_keyed **first,
                                    struct oj_keyed **second, int64_t *n,
@@ -90,7 +90,7 @@ int64_t oj_similar_class_at(const struct similar_side *side, int64_t i)
 int64_t oj_similar_prefix(const struct oj_text_condition *condition,
                           int64_t size)
 {
-    int64_t low = 1, high = size; /* the smallest partner */
+    int64_t low = 1, high = size; /* finds the smallest possible partner */
     while (low < high)
     {
         int64_t middle = (low + high) / 2;
@@ -102,8 +102,8 @@ int64_t oj_similar_prefix(const struct oj_text_condition *condition,
     return size - oj_text_least_common(condition, low, size) + 1;
 }
 
-/* Puts the first tokens of a row on their lists, or counts them. Tokens without
- * a number are the rarest, and have no list. */
+/* Appends a row to the lists of its prefix tokens, or counts the entries.
+ * Tokens without a number are the rarest, and have no list. */
 static void list_row_prefix_tokens(struct similar_side *side, int64_t row,
                                    int64_t class, int64_t prefix,
                                    int64_t of_equals, int fills)

@@ -1,9 +1,9 @@
-/* Token by token: a list and the rows that look for it stay in the cache, and
- * its bits are compared eight at a time.  A pair is met at its first common
- * token alone.  Where the batch is the join side itself, each pair is met from
- * its larger set, and only the first lists are read.  Sets of pairs that bits
- * leave open lie anywhere in memory: those of many pairs are fetched before one
- * is looked at (of city names that is a third of the time).  */
+/* Joins by prefix lists, token by token: a list and the rows that need it stay
+ * in the cache, and bitmaps are compared eight at a time.  A pair counts at its
+ * first common token only.  If the batch is the join side itself, each pair is
+ * found from its larger set, and only the first lists are read.  The sets of
+ * the remaining pairs are scattered in memory: those of many pairs are
+ * prefetched together (for city names this saves a third of the time). */
 #include "cpu_similar.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -13,15 +13,15 @@
 
 enum
 {
-    TOKENS_AT_ONCE = 16, /* of a task */
+    TOKENS_AT_ONCE = 16, /* tokens per task */
     SAMPLED_ROWS = 1 << 10
 };
 
-/* The entries of features that have a token among their first. */
+/* The list of features that have a token in their prefix. */
 struct feature_list
 {
     const struct similar_entry *entry;
-    int64_t n_near, n; /* entries for partners of any size, and all */
+    int64_t n_near, n; /* entries for partners of any size; all entries */
     struct oj_token_planes planes;
 };
 
@@ -60,7 +60,7 @@ static oj_status count_tokens_of_pairs_in_doubt(struct similar_batch *b,
 
 /* ---- a token ------------------------------------------------------------- */
 
-/* The features that have the token, and their bits side by side. */
+/* Gathers the bitmaps of the token's list in adjacent memory. */
 static oj_status gather_bitmaps_of_token_list(const struct similar_batch *b,
                                               struct similar_worker *w,
                                               int64_t token,
@@ -87,7 +87,7 @@ static oj_status gather_bitmaps_of_token_list(const struct similar_batch *b,
     return OJ_OK;
 }
 
-/* The first of n classes, ascending, that is at least so. */
+/* The first position in [from, n) with at least this class; classes ascend. */
 OJ_INLINE int64_t find_class(const uint32_t *class, int64_t from, int64_t n,
                              int64_t least)
 {
@@ -102,7 +102,7 @@ OJ_INLINE int64_t find_class(const uint32_t *class, int64_t from, int64_t n,
     return from;
 }
 
-/* The pairs of a row with features from low to high of a list. */
+/* Joins a row with the features at [low, high) of a list. */
 OJ_INLINE oj_status join_entries(struct similar_batch *b, int thread,
                                  const struct similar_entry *row,
                                  uint32_t token,
@@ -131,8 +131,8 @@ OJ_INLINE oj_status join_entries(struct similar_batch *b, int thread,
     return OJ_OK;
 }
 
-/* Classes of features that a row can be similar to when the token is the first
- * in common: up to this one. */
+/* The class up to which features can be similar to the row if this token is the
+ * first common one. */
 OJ_INLINE int64_t end_class_of_row(const struct similar_batch *b,
                                    const struct similar_entry *row)
 {
@@ -142,7 +142,7 @@ OJ_INLINE int64_t end_class_of_row(const struct similar_batch *b,
         needs, needs->first, b->is_self ? needs->above : needs->end, left);
 }
 
-/* The pairs of rows, n by rising size, with the features of a list. */
+/* Joins n rows, sorted by size, with the features of a list. */
 static oj_status join_rows_with_list(struct similar_batch *b, int thread,
                                      const struct similar_entry *row, int64_t n,
                                      uint32_t token,
@@ -160,7 +160,7 @@ static oj_status join_rows_with_list(struct similar_batch *b, int thread,
         while (low < list->n_near && class[low] < needs -> first)
             low++;
         end = find_class(class, low, list->n_near, end_class);
-        if (b->is_self) /* up to the row itself */
+        if (b->is_self) /* only entries up to the row itself */
         {
             while (own < list->n_near &&
                    (class[own] < row -> class ||
@@ -225,7 +225,7 @@ double oj_similar_list_work(const struct similar_batch *b)
             const struct similar_entry *row = &b->input->entry[next];
             int64_t first = b->needs[row->class].first,
                     end = end_class_of_row(b, row);
-            /* the two lists as one, which is not much more */
+            /* treats the two lists as one, a slight overestimate */
             if (end > first)
                 sum += (double)(oj_similar_find_class(e, n, end) -
                                 oj_similar_find_class(e, n, first));

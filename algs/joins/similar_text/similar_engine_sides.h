@@ -1,38 +1,40 @@
-/** Joins by similarity of texts or vectors, row by row: what the engines and
- *  their plain references share.  The first condition on texts ranks, whose
- * sets are here; without one the condition on vectors.
+/** Common part of the engines and references for joins by similarity of texts
+ *  or vectors, row by row.  The first condition on texts ranks the pairs;
+ *  without one, the condition on vectors.
  */
 #ifndef SIMILAR_ENGINE_SIDES_H
 #define SIMILAR_ENGINE_SIDES_H
 
 #include "../../pairs/selection/oj_parallel_row_search.h"
 
-/** Of a batch; not to be moved while it is joined. */
+/** The sides of a batch; must not be moved while it is joined. */
 struct oj_similar_sides
 {
-    struct oj_token_sets input, join_side; /**< no rows: there are no pairs by
-                                                texts */
-    struct oj_relation rest; /**< the conditions that do not rank, */
-    struct oj_flat side[2];  /**< and what they look at */
+    struct oj_token_sets input, join_side; /**< token sets of the ranking
+                                                condition; without rows if
+                                                vectors rank */
+    struct oj_relation rest;               /**< the other conditions */
+    struct oj_flat side[2]; /**< sides without the ranking texts */
 };
 
-/** For struct oj_engine: 1 for -op similar by texts, of any features. */
+/** takes() of engines: 1 for -op similar by texts, for any features. */
 int oj_similar_takes(const struct oj_relation *relation,
                      const struct oj_flat *join_side,
                      const struct oj_flat *input);
 
-/** For struct oj_engine: 1 for -op similar by vectors, of any features. */
+/** takes() of engines: 1 for -op similar by vectors, for any features. */
 int oj_similar_vectors_takes(const struct oj_relation *relation,
                              const struct oj_flat *join_side,
                              const struct oj_flat *input);
 
-/** Sets up the sides of a batch that is open, and makes its filter that of the
- *  rest, which borrows from sides. */
+/** Sets up the sides of an open batch, and replaces its filter by one for the
+ * other conditions, which borrows from sides. */
 OJ_MUST_USE oj_status oj_similar_sides_make(struct oj_row_index *index,
                                             struct oj_similar_sides *sides,
                                             struct oj_error *err);
 
-/** What pairs with so many common tokens are compared by. */
+/** Ranking value of a pair with this number of common tokens: the negated
+ * similarity. */
 static inline double
 oj_negated_text_similarity(const struct oj_row_index *index,
                            const struct oj_similar_sides *sides, int64_t row,

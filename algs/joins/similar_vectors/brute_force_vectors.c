@@ -1,10 +1,10 @@
-/* The plain reference for similar vectors: all pairs. */
+/* The plain reference for similar vectors: compares all pairs. */
 #include "../similar_text/similar_engine_sides.h"
 
 struct plain_index
 {
     struct oj_row_index shared;
-    struct oj_similar_sides sides; /* of the batch at hand */
+    struct oj_similar_sides sides; /* the current batch */
 };
 
 static oj_status start_batch(struct oj_row_index *index, struct oj_error *err)

@@ -1,8 +1,9 @@
-/* Pairs of near vectors: the tree of blocks is walked for each row, the nearer
- * child first; what a block lets pass is measured in double precision.  With k,
- * the limit is that of the k-th best difference so far, so that it only falls
- * and the order of the walk does not matter to the answer.  Rows are taken in
- * the order of the blocks that they fall into, for the processor's caches. */
+/* The engine for similar vectors: searches the tree of blocks for each row, the
+ * nearer child first; pairs that pass the test of a block are measured in
+ * double precision.  With k, the limit is the k-th smallest difference so far.
+ * It only falls, so the order of the search does not affect the answer.  Rows
+ * are taken in the order of the blocks that they fall into, for the processor's
+ * caches. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_parallel.h"
 #include "../../foundations/base/oj_radix.h"
@@ -13,8 +14,8 @@
 
 enum
 {
-    MOST_WAITING = 64, /* nodes: one and a half for each level of 2^27 blocks */
-    ROWS_AT_ONCE = 64  /* whose blocks a thread finds */
+    MOST_WAITING = 64, /* stack size: 1.5 nodes per level of 2^27 blocks */
+    ROWS_AT_ONCE = 64  /* rows per task when nearest blocks are found */
 };
 
 struct vectors_index
@@ -22,13 +23,14 @@ struct vectors_index
     struct oj_row_index shared;
     struct oj_vector_blocks blocks;
 
-    /* of the batch at hand */
+    /* the current batch */
     struct oj_similar_sides sides;
-    struct oj_keyed *order, *room; /* [input rows] by block; their memory */
+    struct oj_keyed *order, *room; /* [input rows] sorted by block; order
+                                      points to the memory of one of them */
 };
 
-/* The k least differences of a row so far, the greatest of them first: a
- * heap. */
+/* The k smallest differences of a row so far, as a heap with the greatest on
+ * top. */
 struct least_differences
 {
     int64_t n, capacity;
@@ -38,7 +40,7 @@ struct least_differences
 struct vectors_worker
 {
     struct oj_row_worker shared;
-    float *at; /* coordinates of the row */
+    float *at; /* coordinates of the current row */
     struct least_differences least;
     float limit;
 };
@@ -52,7 +54,7 @@ static void free_side(struct oj_index *wrapped)
 
 /* --- the k least ---------------------------------------------------------- */
 
-/* Puts value where it belongs, from the top down. */
+/* Replaces the top of the heap by value and restores the heap. */
 static void sift_down(struct least_differences *least, double value)
 {
     int64_t i = 0, child;
@@ -183,7 +185,8 @@ OJ_CLONES static oj_status walk_blocks(const struct vectors_index *self,
             return walk(OJ_NORM_L1, self, worker, row, err);
         case OJ_NORM_LINF:
             return walk(OJ_NORM_LINF, self, worker, row, err);
-        default: /* cosines as distances of unit vectors */
+        default: /* cosine differences are compared as l2 distances of unit
+                    vectors */
             return walk(OJ_NORM_L2, self, worker, row, err);
     }
 }
@@ -204,7 +207,8 @@ static oj_status search_row(struct oj_row_index *shared,
 
 /* --- a batch -------------------------------------------------------------- */
 
-/* The block at the end of the way to the nearer child: key of a row. */
+/* Sets the key of a row: the block reached by always descending to the nearer
+ * child. */
 static oj_status find_nearest_leaf_block_of_row(int64_t i, int thread,
                                                 void *user,
                                                 struct oj_error *err)
@@ -230,7 +234,7 @@ static oj_status find_nearest_leaf_block_of_row(int64_t i, int thread,
     return OJ_OK;
 }
 
-/* The rows that have a vector, in the order of blocks. */
+/* Sorts the rows that have a vector by their nearest block. */
 static oj_status sort_rows_by_nearest_block(struct vectors_index *self,
                                             struct oj_error *err)
 {
@@ -319,8 +323,9 @@ static oj_status build_vectors_index(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-/* Clustered vectors, which boxes tell apart: others cost the CPU much more, and
- * a device hardly. A row, and a number of it (BENCHMARKS.md). */
+/* Estimates the cost per row and per number of it, for clustered vectors, which
+ * boxes separate; others cost the CPU much more, a device hardly
+ * (BENCHMARKS.md). */
 static void estimate_cpu_and_gpu_seconds(const struct oj_relation *relation,
                                          const struct oj_flat *join_side,
                                          double rows, double *cpu_s,

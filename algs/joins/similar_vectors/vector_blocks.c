@@ -10,10 +10,11 @@
 
 enum
 {
-    SPLIT_KEYS = 65535 /* places along a box, for sorting by two bytes */
+    SPLIT_KEYS = 65535 /* steps along a box, so that rows are sorted by two
+                          bytes */
 };
 
-/* A vector while the tree is made: its first dimensions, and who it is. */
+/* A vector while the tree is built: its first dimensions and its row. */
 struct split_row
 {
     float at[OJ_BOX_DIMENSIONS];
@@ -26,12 +27,12 @@ struct block_maker
     const struct oj_vectors *vectors;
     struct split_row *row, *row_room;   /* [n_rows] */
     struct oj_keyed *key, *key_room;    /* [n_rows] */
-    struct oj_vector_node *node, *next; /* [n_blocks] of a level */
+    struct oj_vector_node *node, *next; /* [n_blocks] nodes of a level */
 };
 
 /* ---- coordinates --------------------------------------------------------- */
 
-/* What a vector is divided by before anything else. */
+/* Divisor of a vector: its length for cosines, otherwise 1. */
 static double length_if_cosine_else_1(const struct oj_vector_blocks *b,
                                       const double *vector)
 {
@@ -43,7 +44,8 @@ static double length_if_cosine_else_1(const struct oj_vector_blocks *b,
     return sqrt(sum);
 }
 
-/* Of the first n_places dimensions; those behind n_dimensions are 0. */
+/* Writes the coordinates of the first n_places dimensions; beyond n_dimensions
+ * they are 0. */
 static void transform_vector(const struct oj_vector_blocks *b,
                              const double *vector, int64_t n_places,
                              int64_t step, float *out)
@@ -80,7 +82,7 @@ static void add_to_spread(const struct oj_vector_blocks *b,
     }
 }
 
-/* The order of dimensions, their centres, and the scale. */
+/* Sets the order of dimensions, their centres, and the scale. */
 static oj_status order_and_centre_dimensions(const struct block_maker *m,
                                              int64_t n_rows,
                                              struct oj_error *err)
@@ -127,9 +129,8 @@ static void make_box(const struct split_row *row, int64_t first, int64_t end,
     }
 }
 
-/* Sorts the rows of a node along the longest side of its box. Its box and those
- * below are made of the rows themselves, so that no more than speed depends on
- * how. */
+/* Sorts the rows of a node along the longest side of its box. Boxes are
+ * computed from the rows, so the sort affects speed only. */
 static void sort_node(struct block_maker *m, const struct oj_vector_node *node,
                       const struct oj_vector_box *box)
 {
@@ -145,7 +146,7 @@ static void sort_node(struct block_maker *m, const struct oj_vector_node *node,
     }
     low = box->low[longest];
     factor = (float)SPLIT_KEYS / (box->high[longest] - low);
-    if (!(factor < FLT_MAX)) /* they are one point, or nearly */
+    if (!(factor < FLT_MAX)) /* the points are equal, or nearly */
         return;
     for (int64_t i = 0; i < n; i++)
     {
@@ -174,7 +175,7 @@ static oj_status box_and_sort_node(int64_t i, int thread, void *user,
     return OJ_OK;
 }
 
-/* Level by level. */
+/* Builds the tree level by level. */
 static oj_status make_tree(struct block_maker *m, int n_threads,
                            struct oj_error *err)
 {
@@ -212,7 +213,8 @@ static oj_status fill_block(int64_t block, int thread, void *user,
     for (int64_t c = 0; c < OJ_WIDE; c++)
     {
         int64_t i = block * OJ_WIDE + c, last = b->n_rows - 1;
-        int32_t row = m->row[i < last ? i : last].row; /* of none the last */
+        int32_t row = m->row[i < last ? i : last].row; /* empty slots repeat the
+                                                          last row */
         b->row[i] = i < b->n_rows ? row : -1;
         transform_vector(b, oj_vector_at(m->vectors, row), b->n_padded, OJ_WIDE,
                          value + c);

@@ -1,12 +1,12 @@
-/** Vectors of the join side in blocks of 16, in single precision, under a tree
- *  of boxes: which of them may be within a difference of another vector.
+/** An index that finds the vectors within a given difference of another vector:
+ *  the join side in blocks of 16, in single precision, under a tree of boxes.
  *
  *   box      of 8 dimensions           [    all     ]
  *                                   [        ] [       ]
  *   block    16 vectors             [0] [1] [2] [3] [4]
  *   value    of a block: [dimension][16], dimensions by falling spread
  *
- *  A box and a block give sums in single precision that are compared with a
+ *  Boxes and blocks yield sums in single precision, which are compared with a
  *  limit (oj_vector_frame.h).
  *
  *  Source: ours; blocks behind boxes of the dimensions with the greatest spread
@@ -35,24 +35,24 @@ struct oj_vector_blocks
 {
     enum oj_vector_norm norm;
     int64_t n_dimensions;
-    int64_t n_padded;   /**< dimensions of value: a multiple of OJ_LANES, those
-                             behind n_dimensions 0 */
-    int32_t *dimension; /**< [n_dimensions] by falling spread */
+    int64_t n_padded;   /**< dimensions of value: a multiple of OJ_LANES;
+                             those beyond n_dimensions are 0 */
+    int32_t *dimension; /**< [n_dimensions] sorted by falling spread */
     double *centre;     /**< [n_dimensions], in that order */
     double scale;
 
-    int64_t n_rows; /**< that have a vector */
+    int64_t n_rows; /**< number of vectors in blocks */
     int64_t n_blocks;
     float *value; /**< [n_blocks][n_padded][OJ_WIDE] */
-    int32_t *row; /**< [n_blocks * OJ_WIDE]; -1: none */
+    int32_t *row; /**< [n_blocks * OJ_WIDE]; -1: empty slot */
 
-    /** [2 n_blocks - 1] in preorder: of blocks first to end - 1, then of those
-     *  before and from their middle on. */
+    /** [2 n_blocks - 1] boxes in preorder: of a node, then of its first half of
+     * blocks, then of its second half. */
     struct oj_vector_box *box;
 };
 
-/** Blocks of the n_rows vectors that are there. On n_threads; the blocks do not
- *  depend on how many. O(dimensions * n_rows + n_rows log n_rows). */
+/** Makes the blocks of the n_rows existing vectors, with n_threads; the result
+ * does not depend on n_threads. O(dimensions * n_rows + n_rows log n_rows). */
 OJ_MUST_USE oj_status oj_vector_blocks_make(
     const struct oj_vectors *vectors, int64_t n_rows, enum oj_vector_norm norm,
     int n_threads, struct oj_vector_blocks *out, struct oj_error *err);
@@ -61,11 +61,12 @@ int64_t oj_vector_blocks_bytes(const struct oj_vector_blocks *blocks);
 
 void oj_vector_blocks_free(struct oj_vector_blocks *blocks);
 
-/** The coordinates of a vector: out [n_padded]. */
+/** Writes the coordinates of a vector to out [n_padded]. */
 void oj_vector_blocks_put(const struct oj_vector_blocks *blocks,
                           const double *vector, float *out);
 
-/** The limit of sums for differences of at most most. */
+/** Limit for the sums, in single precision, of pairs whose difference is at
+ * most `most`. */
 static inline float oj_vector_limit(const struct oj_vector_blocks *blocks,
                                     double most)
 {
@@ -73,7 +74,7 @@ static inline float oj_vector_limit(const struct oj_vector_blocks *blocks,
                               most);
 }
 
-/** The nodes of the tree: blocks first to end - 1 under box at. */
+/** A node of the tree: blocks first to end - 1; index of its box. */
 struct oj_vector_node
 {
     int64_t first, end, at;
@@ -88,7 +89,7 @@ static inline void oj_vector_children(const struct oj_vector_node *node,
                                        node->at + 2 * (middle - node->first)};
 }
 
-/** The sum of eight terms under a norm. */
+/** Combines eight differences under a norm. */
 OJ_INLINE float oj_vector_sum(enum oj_vector_norm norm, const float d[OJ_LANES])
 {
     float s[OJ_LANES];
@@ -110,7 +111,8 @@ OJ_INLINE float oj_vector_sum(enum oj_vector_norm norm, const float d[OJ_LANES])
     return s[0];
 }
 
-/** What a vector with these coordinates has at least with all of a box. */
+/** Lower bound of the sum of a vector with all vectors of a box, over the
+ * dimensions of the box. */
 OJ_INLINE float oj_vector_box_sum(enum oj_vector_norm norm,
                                   const struct oj_vector_box *box,
                                   const float *at)
@@ -125,7 +127,7 @@ OJ_INLINE float oj_vector_box_sum(enum oj_vector_norm norm,
     return oj_vector_sum(norm, d);
 }
 
-/* Eight dimensions of a block. */
+/* Adds eight dimensions of a block to the sums. */
 OJ_INLINE void oj_vector_add_eight(enum oj_vector_norm norm, const float *value,
                                    const float *at, float sum[OJ_WIDE])
 {
@@ -158,7 +160,8 @@ OJ_INLINE void oj_vector_add_eight(enum oj_vector_norm norm, const float *value,
 #undef OJ_MAX
 }
 
-/** 1 when a vector of the block may be within the limit; sum: of each. */
+/** Computes the sum of each vector of a block; returns 0 as soon as all of them
+ * exceed the limit, else 1. */
 OJ_INLINE int oj_vector_block_sums(enum oj_vector_norm norm, const float *value,
                                    int64_t n_padded, const float *at,
                                    float limit, float sum[OJ_WIDE])

@@ -1,6 +1,7 @@
-/* nearest and dwithin on the sphere, for points as input: the join side's
- * features under a tree of boxes in space, walked for every input feature,
- * nearest first.  Squared chords decide; metres are made at the very end. */
+/* The engine for nearest and dwithin on the sphere, with points as input. The
+ * join side's features are entries of a tree of boxes in space, which is
+ * searched best-first for every input feature. Squared chords are compared;
+ * only results are converted to metres. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../pairs/selection/oj_parallel_row_search.h"
 #include "cpu_sphere_side.h"
@@ -9,12 +10,14 @@
 
 struct sphere_index
 {
-    struct oj_row_index shared;  /* its distances are squared chords */
-    struct oj_sphere_side side;  /* of the join side */
-    struct oj_sphere_side input; /* of the batch at hand */
+    struct oj_row_index shared;  /* distances in its relation are squared
+                                    chords */
+    struct oj_sphere_side side;  /* the join side */
+    struct oj_sphere_side input; /* the current batch */
     struct oj_tree3 tree;
     int32_t *feature; /* [entries of tree] */
-    double *limit2;   /* [features] their own distances, or NULL */
+    double *limit2;   /* [features] own maximum distances as squared chords,
+                         or NULL */
 };
 
 /* --- index ---------------------------------------------------------------- */
@@ -39,7 +42,7 @@ static void free_side(struct oj_index *wrapped)
     oj_sphere_side_free(&self->side);
 }
 
-/* Longitude and latitude of its first vertex. */
+/* Longitude and latitude of a feature's first vertex. */
 static int first_vertex_in_degrees(const void *user, int64_t feature, double *x,
                                    double *y)
 {
@@ -83,13 +86,13 @@ static oj_status order_and_build_tree(struct sphere_index *self,
 
 /* --- one row -------------------------------------------------------------- */
 
-/* An input row on its way. */
+/* State of the search for an input row. */
 struct sphere_row_search
 {
     struct sphere_index *self;
     struct oj_row_worker *worker;
     int64_t row, first_vertex, end_vertex;
-    double limit2; /* of the row: farther ones do not matter */
+    double limit2; /* maximum squared chord of the row */
 };
 
 static double squared_chord_limit_of_feature(const struct sphere_row_search *s,
@@ -162,7 +165,7 @@ static oj_status search_row(struct oj_row_index *shared,
     struct sphere_index *self = (void *)shared;
     struct sphere_row_search s = {
         self, worker, row, 0, 0, shared->args.relation.max_distance};
-    /* every part is a point */
+    /* all parts are points */
     oj_flat_vertices(flat, row, &s.first_vertex, &s.end_vertex);
     if (flat->max_distance != NULL)
         s.limit2 = oj_sphere_chord2_of(flat->max_distance[row]);

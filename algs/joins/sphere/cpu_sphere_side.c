@@ -7,21 +7,21 @@
 
 #define FEATURES_AT_ONCE 1024
 
-/* Rings with more edges than this have a tree. */
+/* Rings with more edges have a tree. */
 #define FEW_EDGES 32
 
-/* What caps are widened by: more than chords may be off. */
+/* Caps are widened by this, which exceeds the error of chords. */
 #define SLACK 1e-14
 
-/* From this squared chord on, a hair less than a quarter of the sphere, a cap
- * is taken for a hemisphere. */
+/* From this squared chord on (slightly less than a quarter circle), a cap is
+ * treated as a hemisphere. */
 #define WIDE_CAP 1.99
 
-/* What the side of a box of a plane may be off. */
+/* Upper bound of the rounding error in the test of a box against a plane. */
 #define PLANE_SLACK 1e-14
 
-/* Nearer than this squared chord to the opposite point, a great circle has no
- * sure direction. */
+/* Points nearer than this squared chord to the opposite point define no
+ * reliable great circle. */
 #define NO_DIRECTION 1e-12
 
 struct sphere_side_build
@@ -42,7 +42,7 @@ oj_status oj_sphere_tree3_reserve(struct oj_tree3 *tree, int64_t n,
 
 /* --- vectors and boxes ---------------------------------------------------- */
 
-/* Sine and cosine of degrees; quarter turns are exact, so that 180 and -180
+/* Sine and cosine of degrees. Multiples of 90 are exact, so that 180 and -180
  * are one meridian and a pole is one point. */
 static void sine_and_cosine(double degrees, double *sine, double *cosine)
 {
@@ -71,7 +71,7 @@ double oj_sphere_chord2_of(double metres)
     if (!(metres >= 0.0))
         return -1.0;
     if (angle >= 3.141592653589793)
-        return 5.0; /* more than there is */
+        return 5.0; /* greater than any squared chord */
     chord = 2.0 * sin(0.5 * angle);
     return chord * chord;
 }
@@ -100,7 +100,7 @@ static int64_t first_vertex(const struct oj_flat *flat, int64_t ring)
     return oj_flat_is_points(flat) ? ring : flat->vertex_offset[ring];
 }
 
-/* Around the arc a -> b. */
+/* Box of the arc a -> b. */
 static struct oj_box3 box_of_arc(struct oj_vec3 a, struct oj_vec3 b)
 {
     struct oj_box3 box = oj_sphere_box3_of(a), other = oj_sphere_box3_of(b);
@@ -131,7 +131,7 @@ static struct oj_vec3 scale_vec3(struct oj_vec3 v, double by)
     return v;
 }
 
-/* A unit vector at a right angle to v. */
+/* A unit vector perpendicular to v. */
 static struct oj_vec3 perpendicular_to(struct oj_vec3 v)
 {
     struct oj_vec3 axis = {0.0, 0.0, 0.0}, w;
@@ -145,9 +145,9 @@ static struct oj_vec3 perpendicular_to(struct oj_vec3 v)
     return scale_vec3(w, 1.0 / sqrt(oj_sphere_vec3_dot(w, w)));
 }
 
-/* The cap around the mean of the vertices (the last repeats the first).  Caps
- * below a hemisphere are convex, so all edges are in it, and what is at a right
- * angle to its centre is outside. */
+/* The cap around the mean of the vertices (the last repeats the first).  A cap
+ * below a hemisphere is convex, so it contains all edges, and points
+ * perpendicular to its centre are outside of the ring. */
 static struct oj_cap cap_of(const struct oj_sphere_side *side, int64_t first,
                             int64_t last)
 {
@@ -162,7 +162,8 @@ static struct oj_cap cap_of(const struct oj_sphere_side *side, int64_t first,
     length = sqrt(oj_sphere_vec3_dot(cap.centre, cap.centre));
     if (!(length > 1e-9 * (double)(last - first)))
     {
-        /* all around the middle of the sphere: the north counts as inside */
+        /* the mean is the centre of the sphere: the north pole counts as inside
+         */
         cap.centre = (struct oj_vec3){0.0, 0.0, 1.0};
         length = 1.0;
     }
@@ -203,7 +204,7 @@ static oj_status build_ring_tree(const struct oj_sphere_side *side,
     return OJ_OK;
 }
 
-/* Box, cap and tree of a ring; adds what it covers to the feature's box. */
+/* Computes box, cap and tree of a ring; extends the feature's box. */
 static oj_status build_ring(struct sphere_side_build *b, int64_t ring,
                             int is_polygon, struct oj_box3 *box,
                             struct oj_error *err)
@@ -412,7 +413,7 @@ static int parity_of_edges_crossed(const struct oj_sphere_side *side,
     return odd;
 }
 
-/* 1 when the box may have vertices on both sides of the plane m. */
+/* 1 if the box may have vertices on both sides of the plane with normal m. */
 static int may_plane_cut_box(const struct oj_box3 *box, struct oj_vec3 m)
 {
     const double of[3] = {m.x, m.y, m.z};
@@ -455,7 +456,7 @@ static int parity_of_tree_crossed(const struct oj_sphere_side *side,
     return odd;
 }
 
-/* 1 when the way from p to r crosses the ring an odd number of times. */
+/* 1 if the arc from p to r crosses the ring an odd number of times. */
 static int does_arc_cross_ring_oddly(const struct oj_sphere_side *side,
                                      int64_t ring, struct oj_vec3 p,
                                      struct oj_vec3 r)
@@ -469,7 +470,7 @@ static int does_arc_cross_ring_oddly(const struct oj_sphere_side *side,
                                   last, p, r, m);
 }
 
-/* A point some degrees from p. */
+/* A point a few degrees away from p. */
 static struct oj_vec3 point_beside(struct oj_vec3 p)
 {
     struct oj_vec3 w = {p.x, p.y, p.z};
@@ -485,7 +486,7 @@ static struct oj_vec3 point_beside(struct oj_vec3 p)
     return w;
 }
 
-/* 1 when p is inside the ring: the way to a point outside crosses it an odd
+/* 1 if p is inside the ring: the arc to a point outside crosses it an odd
  * number of times. */
 static int ring_holds(const struct oj_sphere_side *side, int64_t ring,
                       struct oj_vec3 p)
@@ -496,7 +497,8 @@ static int ring_holds(const struct oj_sphere_side *side, int64_t ring,
         return 0;
     if (cap->chord2 < 4.0 || oj_sphere_chord2(p, cap->centre) > NO_DIRECTION)
         return does_arc_cross_ring_oddly(side, ring, p, cap->reference);
-    /* opposite to the point outside: every way there is as short */
+    /* p is opposite to the reference point, so the arc is undefined: goes by
+     * way of a third point */
     by = point_beside(p);
     return does_arc_cross_ring_oddly(side, ring, p, by) ^
            does_arc_cross_ring_oddly(side, ring, by, cap->reference);

@@ -1,8 +1,8 @@
-/** One side of a join on the sphere: unit vectors of its vertices, and trees of
- *  boxes in space over them.
+/** One side of a join on the sphere, prepared: unit vectors of its vertices,
+ *  and trees of boxes in space over the edges.
  *
  *  x is longitude, y latitude, in degrees; longitudes are taken modulo 360, and
- *  a feature with a latitude beyond 90 joins nothing.  Edges are the shorter
+ *  a feature with a latitude beyond 90 has no pairs. Edges are the shorter
  *  great-circle arcs.  A ring's inside is the side that does not contain the
  *  point opposite to the mean of its vertices, whichever way it winds: the
  *  smaller side, for anything smaller than a hemisphere.  A polygon part
@@ -21,20 +21,21 @@ struct oj_box3
     double low[3], high[3]; /**< empty: low > high */
 };
 
-/** A packed tree; level 0 are the boxes of the entries. Owner of node. */
+/** A packed tree; level 0 has the boxes of the entries. Owns node. */
 struct oj_tree3
 {
     struct oj_box_levels levels;
     struct oj_box3 *node;
 };
 
-/** Where a polygon ring's inside is. */
+/** A cap around a polygon ring, and a point outside of the ring. */
 struct oj_cap
 {
-    struct oj_vec3 centre;    /**< of a cap around the ring */
-    double chord2;            /**< its radius; what is farther is outside;
-                                   INFINITY: as large as a hemisphere */
-    struct oj_vec3 reference; /**< a point outside */
+    struct oj_vec3 centre;    /**< centre of the cap */
+    double chord2;            /**< its radius as a squared chord; points
+                                   farther away are outside of the ring;
+                                   INFINITY: the cap is a hemisphere or more */
+    struct oj_vec3 reference; /**< a point outside of the ring */
 };
 
 /** Owner; zeroed memory is a valid empty one. */
@@ -42,19 +43,20 @@ struct oj_sphere_side
 {
     const struct oj_flat *flat; /**< outlives this */
     struct oj_vec3 *at;         /**< [n_vertices] */
-    struct oj_box3 *box;        /**< [n_features] inside and all; empty where
-                                     nothing is joined */
-    /* long form, join side */
-    struct oj_box3 *ring_box; /**< [n_rings] around the edges */
-    struct oj_cap *cap;       /**< [n_rings] of polygons; NULL: none */
-    int32_t *tree_of;         /**< [n_rings] into tree, or -1: few edges */
+    struct oj_box3 *box;        /**< [n_features] with the interiors of
+                                     polygons; empty for features without
+                                     pairs */
+    /* Only for the join side in the long form. */
+    struct oj_box3 *ring_box; /**< [n_rings] boxes of the edges */
+    struct oj_cap *cap;       /**< [n_rings] of polygons; NULL: not needed */
+    int32_t *tree_of;         /**< [n_rings] index in tree; -1: few edges */
     int64_t n_trees;
-    struct oj_tree3 *tree; /**< entry i: eight edges from vertex 8 i of the
-                                ring on */
+    struct oj_tree3 *tree; /**< entry i: the eight edges from vertex 8 i of
+                                the ring on */
 };
 
-/** with_edges: 0 for input sides of points; with_interiors: 0 when polygons
- *  are their rings only. */
+/** Prepares a side. with_edges 0: for input sides of points; with_interiors 0:
+ * polygons are only their rings. */
 OJ_MUST_USE oj_status oj_sphere_side_build(struct oj_sphere_side *side,
                                            const struct oj_flat *flat,
                                            int with_edges, int with_interiors,
@@ -64,16 +66,16 @@ void oj_sphere_side_free(struct oj_sphere_side *side);
 
 int64_t oj_sphere_side_bytes(const struct oj_sphere_side *side);
 
-/** Where a feature is nearest to a point. */
+/** The place of a feature that is nearest to a point. */
 struct oj_sphere_place
 {
-    double chord2;  /**< INFINITY: nowhere within the limit */
-    int64_t vertex; /**< the edge from it on, or the point that it is; of
-                         several the first; -1: p is inside */
+    double chord2;  /**< INFINITY: none within the limit */
+    int64_t vertex; /**< start of the nearest edge, or the nearest point
+                         itself; of equals the first; -1: p is inside */
 };
 
-/** Squared chord from p to feature and where; 0 inside a polygon part.  Only
- *  what is at most limit2 is looked for. */
+/** Squared chord from p to feature, and the nearest place; 0 inside a polygon
+ * part.  Only distances up to limit2 are searched. */
 struct oj_sphere_place oj_sphere_nearest(const struct oj_sphere_side *side,
                                          int64_t feature, struct oj_vec3 p,
                                          double limit2);
@@ -85,33 +87,34 @@ oj_sphere_chord2_to_feature(const struct oj_sphere_side *side, int64_t feature,
     return oj_sphere_nearest(side, feature, p, limit2).chord2;
 }
 
-/** 0 for what is nowhere on the sphere. */
+/** 0 if the coordinates are not on the sphere. */
 static inline int oj_sphere_has(double longitude, double latitude)
 {
     return longitude - longitude == 0.0 && fabs(latitude) <= 90.0;
 }
 
-/** By how much the box of an arc of this squared chord is larger than that of
- *  its ends, which the arc leaves by less than a quarter of it, and more than
- *  chords may be off. */
+/** Upper bound of how far an arc with this squared chord leaves the box of its
+ * ends (less than a quarter of it), with the rounding error of chords. */
 static inline double oj_sphere_bulge(double chord2)
 {
     return 0.25 * chord2 + 1e-14;
 }
 
-/** The squared chord of so many metres; below 0: no distance; and back. */
+/** Squared chord of a distance in metres; below 0 for a negative or NaN
+ * distance. oj_sphere_metres_of() is the inverse. */
 double oj_sphere_chord2_of(double metres);
 
-/** Makes the distances of relation such chords. */
+/** Converts the distances of relation to squared chords. */
 void oj_sphere_compare_chords(struct oj_relation *relation);
 double oj_sphere_metres_of(double chord2);
 
-/** The point of the unit sphere at so many degrees; 180 and -180 are one
- *  meridian and a pole is one point, to the last bit. */
+/** Unit vector of a point in degrees; 180 and -180 are one meridian, and a pole
+ * is one point, to the last bit. */
 struct oj_vec3 oj_sphere_vector(double longitude, double latitude);
 
-/** Room for a tree over n boxes, which the caller puts at node, neighbours side
- *  by side; then oj_sphere_tree3_fill().  After an error node is NULL. */
+/** Allocates a tree over n boxes. The caller fills the boxes of level 0 at
+ * node, neighbours adjacent, then calls oj_sphere_tree3_fill().  After an
+ * error node is NULL. */
 OJ_MUST_USE oj_status oj_sphere_tree3_reserve(struct oj_tree3 *tree, int64_t n,
                                               struct oj_error *err);
 
@@ -120,7 +123,7 @@ static inline void oj_sphere_tree3_fill(struct oj_tree3 *tree)
     oj_box_levels_fill(&tree->levels, 3, (double *)tree->node);
 }
 
-/** oj_box_levels_push() of a tree on a stack of OJ_BOX_STACK. */
+/** oj_box_levels_push() for this tree; the stack has OJ_BOX_STACK elements. */
 static inline int oj_sphere_tree3_push(const struct oj_tree3 *tree,
                                        struct oj_box_child at,
                                        const struct oj_box3 *box, double least,
@@ -135,8 +138,8 @@ static inline int oj_sphere_box3_is_empty(const struct oj_box3 *box)
     return !(box->low[0] <= box->high[0]);
 }
 
-/** Squared distance between two boxes: at most the squared chord between any
- *  of their points. */
+/** Squared distance of two boxes: a lower bound of the squared chord between
+ * their points. */
 static inline double oj_sphere_box3_distance2(const struct oj_box3 *a,
                                               const struct oj_box3 *b)
 {
@@ -168,7 +171,7 @@ static inline struct oj_box3 oj_sphere_box3_empty(void)
     return box;
 }
 
-/** All sides moved outward. */
+/** Moves all sides outward. */
 static inline void oj_sphere_box3_grow(struct oj_box3 *box, double by)
 {
     for (int i = 0; i < 3; i++)

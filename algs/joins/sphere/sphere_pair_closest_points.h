@@ -1,25 +1,26 @@
-/** Where a feature is nearest to points on the sphere, and in which direction.
- */
+/** The nearest points of two features on the sphere, and the bearing between
+ * them. */
 #ifndef SPHERE_PAIR_CLOSEST_POINTS_H
 #define SPHERE_PAIR_CLOSEST_POINTS_H
 
 #include "../../pairs/selection/oj_nearest_points.h"
 #include "cpu_sphere_side.h"
 
-/** As oj_nearest_points_find(), for feature a of points and feature b of a side
- *  with edges: the points in degrees, distance a squared chord.  Of several
- *  such places the first counts, by the points of a, then by the vertices of b.
- *  In a polygon (to the interior) both are the point of a.  Vertices are given
- *  as they are; other points have a longitude from -180 to 180 where the ends
- *  of their edge do, else the one next to these. */
+/** Like oj_nearest_points_find(), for feature a of points and feature b of a
+ * side with edges: points in degrees, the distance as a squared chord.  Of
+ * equally near places the first counts, by the points of a, then by the
+ * vertices of b. If the point of a is in a polygon (with interiors), it is
+ * both points.  Vertices are returned unchanged.  Other points have a
+ * longitude from -180 to 180 if the ends of their edge do, otherwise the
+ * equivalent one near these. */
 struct oj_nearest_points oj_sphere_points_find(const struct oj_flat *flat,
                                                int64_t a,
                                                const struct oj_sphere_side *b,
                                                int64_t feature);
 
-/** The direction in which the great circle from a to b sets out, degrees
- *  clockwise from north, [0, 360); at a pole north is what its longitude says.
- *  NaN when they are one point, or NaN; any where they are opposite. */
+/** Initial bearing of the great circle from a to b, degrees clockwise from
+ * north, in [0, 360); at a pole, north is defined by its longitude. NaN if the
+ * points are equal or NaN; arbitrary if they are opposite. */
 double oj_sphere_bearing(double ax, double ay, double bx, double by);
 
 #endif

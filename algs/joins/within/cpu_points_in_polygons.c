@@ -1,7 +1,8 @@
-/* The family that joins points with polygons.
+/* The engine that joins points with polygons.
  *
- *  Points go through the stages in blocks: every stage asks the memory for what
- *  the next one reads of all points, so points may lie anywhere, in any order.
+ *  Points pass through the stages in blocks. Each stage prefetches the memory
+ * that the next one reads for all points of the block, so points may be in any
+ * order.
  *
  *      points -> cells and spots -> survivors -> entries -> candidates
  *             -> grids, runs, edges -> locations in rings -> pairs
@@ -24,33 +25,35 @@
 
 #define ROWS_PER_TASK 8192
 
-/* Room is made for a pair a row beforehand, for so many rows. */
+/* Room for one pair per row is allocated in advance, for up to this many rows.
+ */
 #define MOST_FORESEEN (1 << 20)
 
-/* Most points of a block. */
+/* Maximum points of a block. */
 #define POINT_BLOCK 256
 
-/* Most entries that are looked at together. */
+/* Maximum entries compared at a time. */
 #define HELD 4096
 
-/* What is asked; the same for all blocks of a batch. Owns nothing. */
+/* The parameters of a batch. Owns nothing. */
 struct point_query
 {
     struct oj_ring_cells *cells;   /* grids may be built on the way */
-    const struct oj_ring_set *set; /* the whole */
-    const struct oj_flat *input;   /* in the short form */
+    const struct oj_ring_set *set; /* set of layers for the whole plane */
+    const struct oj_flat *input;   /* points (the short form) */
     const struct oj_pair_filter *filter;
-    unsigned accepted; /* bits 1 << enum oj_location: these are pairs */
+    unsigned accepted; /* point locations that make a pair, bits 1 << enum
+                          oj_location */
 
-    /* [features] enum solidity, filled when a point is on a ring of the
-     * feature; NULL: on the boundary is as good as inside. */
+    /* [features] enum solidity, computed when a point is on a ring of the
+     * feature; NULL: the join treats boundary and interior alike. */
     _Atomic uint8_t *solidity;
-    const int *cancel; /* or NULL */
+    const int *cancel; /* may be NULL */
     int timings;
 };
 
-/* Whether a polygon of the feature encloses nothing, so that its rings are
- *  lines: their points are in the interior. */
+/* Whether all polygons of the feature have area. The rings of a polygon without
+ * area are lines: points on them are in the interior. */
 enum solidity
 {
     SOLIDITY_NOT_KNOWN,
@@ -60,37 +63,39 @@ enum solidity
 
 #define UNKNOWN (-1)
 
-/* A ring that may hold a point of the block. */
+/* A ring that may contain a point of the block. */
 struct point_candidate
 {
     int32_t point, ring;
-    int32_t cell;                    /* of grid */
-    int32_t location;                /* in the ring, or -1: not known yet */
-    const struct oj_edge_grid *grid; /* of the ring, or NULL */
+    int32_t cell;                    /* number of the cell in grid */
+    int32_t location;                /* location in the ring; -1: not known
+                                        yet */
+    const struct oj_edge_grid *grid; /* grid of the ring, or NULL */
 };
 
-/* A candidate whose edges have to be looked at; rank: of its cell, if any. */
+/* A candidate that must be decided by edges. rank: of its cell, if the ring has
+ * a grid. */
 struct point_open
 {
     uint32_t rank;
     int32_t candidate;
 };
 
-/* Where a point is in one ring of a feature of several. */
+/* The location of a point in one of several rings. */
 struct point_state
 {
-    uint64_t key; /* feature, and in the lower half part */
+    uint64_t key; /* feature in the upper half, part in the lower half */
     int32_t location;
 };
 
-/* A point that is in a spot with rings. */
+/* A point in a spot that boxes of rings touch. */
 struct point_survivor
 {
     int32_t point, layer;
     uint32_t cell, probe;
 };
 
-/* The memory of one thread. Owner; zeroed memory is a valid empty one. */
+/* Memory of a thread. Owner; zeroed memory is a valid empty one. */
 struct point_worker
 {
     uint32_t cell[OJ_RING_LAYERS][POINT_BLOCK],
@@ -104,26 +109,26 @@ struct point_worker
     int64_t n_open, cap_open;
     struct point_open *open;
     int64_t cap_states;
-    struct point_state *state; /* of one point */
+    struct point_state *state; /* scratch for one point */
     struct oj_relate_scratch relate;
     int64_t n_pairs, cap_pairs;
-    int64_t n_pairs_counted; /* in the budget of the batch */
-    int32_t *feature; /* [n_pairs] in the order of the rows of each task */
+    int64_t n_pairs_counted; /* pairs that the budget's total includes */
+    int32_t *feature;        /* [n_pairs] by task, and by row within a task */
     struct oj_row_order order;
     int64_t n_refined;
     double filter_s, refine_s;
 };
 
-/* Candidates that are refined together at the least, but at a block's end. */
+/* Candidates are refined when there are so many, or at the end of a block. */
 #define CANDIDATES 2048
 
 /* --- refine: from candidates to pairs --------------------------------------
  */
 
-/* The edges of a ring of at most eight, all at once: OJ_INSIDE, OJ_OUTSIDE, or
- * UNKNOWN where p is so near an edge that the sign of its side is not
- * sure. Nine vertices are read, whatever n; those past the ring count for
- * nothing. */
+/* Location of p in a ring of at most eight edges, all computed at once:
+ * OJ_INSIDE, OJ_OUTSIDE, or UNKNOWN if p is so near an edge that rounding may
+ * change its side. Always reads nine vertices; those past the ring are ignored.
+ */
 static OJ_CLONES int locate_in_small_ring(double px, double py, const double *x,
                                           const double *y, int64_t n)
 {
@@ -132,7 +137,7 @@ static OJ_CLONES int locate_in_small_ring(double px, double py, const double *x,
     OJ_EIGHT
     {
         double ax = x[c], ay = y[c], bx = x[c + 1], by = y[c + 1];
-        /* as oj_orientation() does it, so that the signs are the same */
+        /* the operations of oj_orientation(), for equal signs */
         double left = (ax - px) * (by - py), right = (ay - py) * (bx - px);
         double det = left - right, size = fabs(left) + fabs(right);
         double bound = 3.3306690738754716e-16 * size;
@@ -171,7 +176,7 @@ static int by_key(const void *left, const void *right)
     return (a->key > b->key) - (a->key < b->key);
 }
 
-/* Rings of one part side by side; mostly there are one or two. */
+/* Insertion sort: usually there are one or two rings. */
 static void sort_states_by_feature_and_part(int64_t n,
                                             struct point_state *state)
 {
@@ -190,9 +195,9 @@ static void sort_states_by_feature_and_part(int64_t n,
     }
 }
 
-/* Whether the point of a candidate, which is on rings of a feature only, is in
- * its interior all the same: its parts may cover all around the point, and a
- * ring may be but a line. */
+/* Sets *is if a point that is on rings of the feature and inside none is
+ * nevertheless in its interior: parts may cover all its surroundings, or the
+ * polygon may have no area. */
 static oj_status is_boundary_point_in_interior(const struct point_query *q,
                                                struct point_worker *w,
                                                int64_t row, int32_t feature,
@@ -227,8 +232,8 @@ static oj_status is_feature_solid_cached(const struct point_query *q,
     return OJ_OK;
 }
 
-/* Adds the pair if it is one, of a point that is on rings of n_on parts of the
- * feature and inside of none. */
+/* Adds the pair, if accepted, of a point that is on rings of n_on parts of the
+ * feature and inside none. */
 static oj_status add_pair_on_boundary(const struct point_query *q,
                                       struct point_worker *w, int64_t first_row,
                                       int32_t point, int32_t feature, int n_on,
@@ -250,9 +255,9 @@ static oj_status add_pair_on_boundary(const struct point_query *q,
     return OJ_OK;
 }
 
-/* Puts together where a point is in the rings of one feature, state[0] and
- * those after it, by part: inside of an odd number of the rings of a part is
- * inside. Returns how many rings these are. */
+/* Combines the locations of a point in the rings of one feature, from state[0]
+ * on: it is inside a part if it is inside an odd number of the part's rings.
+ * Returns the number of rings. */
 static int64_t combine_ring_locations(const struct point_state *state,
                                       int64_t n, int *is_inside, int *n_on)
 {
@@ -273,13 +278,13 @@ static int64_t combine_ring_locations(const struct point_state *state,
     return i;
 }
 
-/* A point that may be in several rings. */
+/* Adds the pairs of a point with several candidates. */
 static oj_status add_pairs_of_located_point(
     const struct point_query *q, struct point_worker *w, int64_t first_row,
     int64_t n, const struct point_candidate *candidate, struct oj_error *err)
 {
     struct point_state *state;
-    int64_t n_in = 0; /* or on; what the point is outside of adds nothing */
+    int64_t n_in = 0; /* rings that the point is in or on */
     OJ_ROOM(w->state, 0, n, w->cap_states, err);
     state = w->state;
     for (int64_t i = 0; i < n; i++)
@@ -306,7 +311,8 @@ static oj_status add_pairs_of_located_point(
     return OJ_OK;
 }
 
-/* The candidates that may count, whatever their geometries say. */
+/* Removes the candidates that the pair filter rejects; returns how many are
+ * left. */
 static int64_t drop_pairs_excluded_by_filter(const struct point_query *q,
                                              int64_t first_row, int64_t n,
                                              struct point_candidate *candidate)
@@ -322,8 +328,8 @@ static int64_t drop_pairs_excluded_by_filter(const struct point_query *q,
     return n_left;
 }
 
-/* Finds the cells of the candidates in the grids of their rings, which are
- * built here if need be. */
+/* Finds the cells of the candidates in the grids of their rings; may build
+ * grids. */
 static oj_status find_ring_grid_cells_of_candidates(
     struct oj_ring_cells *cells, int64_t n, struct point_candidate *candidate,
     const double *x, const double *y, struct oj_error *err)
@@ -358,9 +364,8 @@ static oj_status find_ring_grid_cells_of_candidates(
     return OJ_OK;
 }
 
-/* Leaves out the candidates whose cells have no edges and are outside: how
- * many are left.  w->open: those among them whose edges have to be looked at.
- */
+/* Removes the candidates whose cells show that the point is outside; returns
+ * how many are left.  w->open: the candidates that must be decided by edges. */
 static OJ_CLONES int64_t drop_outside_candidates(struct point_worker *w,
                                                  int64_t n)
 {
@@ -389,7 +394,7 @@ static OJ_CLONES int64_t drop_outside_candidates(struct point_worker *w,
     return n_left;
 }
 
-/* Asks the memory for the edges that candidates are in the cells of. */
+/* Prefetches the edges in the cells of the open candidates. */
 OJ_INLINE void prefetch_edges(const struct point_worker *w)
 {
     for (int64_t i = 0; i < w->n_open; i++)
@@ -428,8 +433,8 @@ static enum oj_location locate_candidate(const struct oj_ring_cells *cells,
     return oj_ring_walk(cells->kernel, px, py, x, y, ring->n_vertices);
 }
 
-/* Appends the pairs that the candidates of whole points are, and forgets the
- * candidates. */
+/* Decides the candidates, which are those of whole points, appends their pairs
+ * and empties the list. */
 static oj_status refine_candidates(const struct point_query *q,
                                    struct point_worker *w, int64_t first_row,
                                    struct oj_error *err)
@@ -452,7 +457,7 @@ static oj_status refine_candidates(const struct point_query *q,
         at->location = (int32_t)locate_candidate(cells, &w->open[i], at,
                                                  x[at->point], y[at->point]);
     }
-    /* one more is written than counts */
+    /* the loop writes one element beyond the last pair */
     OJ_ROOM(w->feature, w->n_pairs, w->n_pairs + n + 1, w->cap_pairs, err);
     for (int64_t i = 0; i < n; i = end)
     {
@@ -467,7 +472,7 @@ static oj_status refine_candidates(const struct point_query *q,
                                         err));
         else
         {
-            /* whether it counts cannot be foretold */
+            /* without a branch, which would be unpredictable */
             uint32_t is_pair = q->accepted >> c[i].location & 1;
             w->feature[w->n_pairs] = cells->ring[c[i].ring].feature;
             w->n_pairs += is_pair;
@@ -479,8 +484,8 @@ static oj_status refine_candidates(const struct point_query *q,
 
 /* --- filter: from points to candidates ------------------------------------ */
 
-/* The cell of a point and what its entries are compared with. A point that is
- * none gets the cell that has no rings. */
+/* Cell of a point, and the value to compare its entries with. A point with a
+ * NaN coordinate gets the extra cell, which has no rings. */
 OJ_INLINE void probe(const struct oj_ring_axes *axes,
                      const struct oj_ring_layer *layer, double x, double y,
                      int is_turned, uint32_t *cell, uint32_t *out)
@@ -520,7 +525,7 @@ static inline int subcell_of_probe(uint32_t probe)
     return (int)((probe >> 8 & 0x70) >> 1 | (probe & 0x70) >> 4);
 }
 
-/* The points of the block that are in spots with rings, in their order. */
+/* Lists the points of the block that are in spots with rings, in order. */
 OJ_INLINE int64_t take_survivors(const struct oj_ring_set *set,
                                  struct point_worker *w, int64_t n,
                                  int n_layers)
@@ -553,7 +558,7 @@ OJ_INLINE oj_status add_candidates(const struct oj_ring_cells *cells,
     const struct oj_ring_entry *entry = layer->entry + layer->first[cell];
     const struct oj_ring_entry *end = layer->entry + layer->first[cell + 1];
     struct point_candidate *out;
-    /* one more is written than counts */
+    /* the loop writes one element beyond the last candidate */
     if (w->cap_candidates - w->n_candidates <= end - entry)
         OJ_ROOM(w->candidate, w->n_candidates,
                 w->n_candidates + (end - entry) + 2 * CANDIDATES,
@@ -571,8 +576,8 @@ OJ_INLINE oj_status add_candidates(const struct oj_ring_cells *cells,
     return OJ_OK;
 }
 
-/* Appends the rings of a crowded cell, which has a set of smaller cells in
- * place of entries. */
+/* Appends the rings of a crowded cell, which has a set of smaller cells instead
+ * of entries. */
 static oj_status append_rings_of_subdivided_cell(
     const struct oj_ring_cells *cells, struct point_worker *w,
     int32_t set_number, double x, double y, int32_t point, struct oj_error *err)
@@ -596,7 +601,7 @@ static oj_status append_rings_of_subdivided_cell(
 
 /* --- blocks --- */
 
-/* Refines what has come together, and stops where that is asked for. */
+/* Polls the cancel flag and refines the collected candidates. */
 static oj_status refine_candidates_timed(const struct point_query *q,
                                          struct point_worker *w,
                                          int64_t first_row,
@@ -610,7 +615,8 @@ static oj_status refine_candidates_timed(const struct point_query *q,
     return OJ_OK;
 }
 
-/* Candidates of the points of n ranges, by many entries at a time. */
+/* Appends the candidates of n points with their ranges of entries, comparing
+ * many entries at a time. */
 static oj_status append_rings_of_cell_ranges(const struct oj_ring_cells *cells,
                                              struct point_worker *w,
                                              const struct oj_ring_layer *layer,
@@ -633,8 +639,8 @@ static oj_status append_rings_of_cell_ranges(const struct oj_ring_cells *cells,
     return OJ_OK;
 }
 
-/* The ranges of survivors from first on, up to one that has a set in place of
- * its entries or whose entries find no room: how many. */
+/* Collects the ranges of survivors from `first` on, up to one whose cell is a
+ * set of its own, or until there are HELD entries; returns their number. */
 static int64_t
 collect_cell_ranges_of_survivors(const struct oj_ring_layer *borrowed,
                                  struct point_worker *w, int64_t first,
@@ -659,7 +665,7 @@ collect_cell_ranges_of_survivors(const struct oj_ring_layer *borrowed,
     return n_ranges;
 }
 
-/* Candidates of one survivor. */
+/* Appends the candidates of one survivor. */
 static oj_status append_candidate_rings_of_point(const struct point_query *q,
                                                  struct point_worker *w,
                                                  const struct point_survivor *s,
@@ -675,7 +681,8 @@ static oj_status append_candidate_rings_of_point(const struct point_query *q,
         q->input->y[first_row + s->point], s->point, err);
 }
 
-/* Candidates of the survivors, refined but for the last ones. */
+/* Finds the candidates of all survivors. Refines them when there are many; the
+ * last ones remain. */
 static oj_status find_candidates_of_survivors(const struct point_query *q,
                                               struct point_worker *w, int64_t n,
                                               int64_t first_row,
@@ -712,9 +719,8 @@ static oj_status find_candidates_of_survivors(const struct point_query *q,
     return OJ_OK;
 }
 
-/* Joins rows first_row .. first_row + n - 1, n <= POINT_BLOCK: appends the
- * features of their pairs to w->feature, in the order of the rows, and sets
- * n_pairs_of of each. */
+/* Joins rows first_row .. first_row + n - 1, n <= POINT_BLOCK: appends the join
+ * features of their pairs to w->feature, row by row, and sets n_pairs_of. */
 static oj_status join_block(const struct point_query *q, struct point_worker *w,
                             int64_t first_row, int64_t n, struct oj_error *err)
 {
@@ -804,26 +810,28 @@ struct points_in_polygons_index
     const int32_t *tie_rank;
     const struct oj_flat *flat;
     struct oj_ring_cells cells;
-    unsigned accepted;         /* bits 1 << enum oj_location */
+    unsigned accepted;         /* point locations that make a pair, bits 1 <<
+                                  enum oj_location */
     _Atomic uint8_t *solidity; /* [features] */
 
-    /* of batches; the memory is used again */
+    /* State of batches; the memory is reused. */
     struct point_worker *worker; /* [n_threads] */
     struct task *task;
     int64_t cap_tasks;
 };
 
-/* Where the pairs of a task are. */
+/* The pairs of a task. */
 struct task
 {
-    int64_t first, n; /* in feature of the worker */
-    int64_t assumed;  /* pairs before it, as its offsets have it */
-    int64_t before;   /* pairs before it, in truth */
+    int64_t first, n; /* range in `feature` of the worker */
+    int64_t assumed;  /* number of pairs before the task that its offsets
+                         assume */
+    int64_t before;   /* actual number of pairs before the task */
     int32_t worker;
     int32_t n_matched;
 };
 
-/* A batch on its way. */
+/* State of a batch. */
 struct points_in_polygons_batch
 {
     struct points_in_polygons_index *self;
@@ -852,7 +860,7 @@ static void free_side(struct oj_index *wrapped)
     oj_ring_cells_free(&self->cells);
 }
 
-/* 1 when inside and on the boundary come to the same. */
+/* 1 if the join treats points inside and on the boundary alike. */
 static int treats_boundary_as_inside(unsigned accepted)
 {
     return (accepted >> OJ_INSIDE & 1) == (accepted >> OJ_ON_BOUNDARY & 1);
@@ -871,8 +879,8 @@ static oj_status build_points_in_polygons(struct oj_index *wrapped,
     self->tie_rank = args->tie_rank;
     self->flat = join_side;
     self->accepted = oj_point_locations_of_op(args->relation.op);
-    OJ_TRY(
-        oj_ring_cells_build(&self->cells, join_side, options->n_threads, err));
+    OJ_TRY(oj_ring_cells_build(&self->cells, join_side, options->n_expected,
+                               options->n_threads, err));
     if (!treats_boundary_as_inside(self->accepted))
         OJ_NEW_ZEROED(self->solidity, join_side->n_features, err);
     stats->index_bytes += oj_ring_cells_bytes(&self->cells);
@@ -881,7 +889,7 @@ static oj_status build_points_in_polygons(struct oj_index *wrapped,
 
 /* --- rows ----------------------------------------------------------------- */
 
-/* Offsets of a block's rows, and their order. */
+/* Sets the offsets of a block's rows, and sorts the pairs of each row. */
 static oj_status
 set_offsets_and_sort_rows(const struct points_in_polygons_index *self,
                           struct point_worker *w, int64_t n, int64_t before,
@@ -923,11 +931,12 @@ static oj_status join_rows(struct points_in_polygons_batch *b,
     }
     task->n = w->n_pairs - task->first;
     if (b->self->options.timings)
-        w->filter_s += oj_clock_seconds() - start; /* less refine_s, later */
+        w->filter_s += oj_clock_seconds() - start; /* sum_stats() subtracts
+                                                      refine_s */
     return OJ_OK;
 }
 
-/* The first row of a task, and the end of its rows. */
+/* Returns the first row of a task; *end: end of its rows. */
 static int64_t rows_of_task(const struct points_in_polygons_batch *b, int64_t i,
                             int64_t *end)
 {
@@ -946,12 +955,13 @@ static oj_status join_task(int64_t i, int thread, void *user,
     memset(task, 0, sizeof *task);
     task->first = w->n_pairs;
     task->worker = thread;
-    /* one thread takes the tasks in their order */
+    /* a single thread takes the tasks in order, so the offsets are right at
+     * once */
     task->assumed = b->self->options.n_threads == 1 ? task->first : 0;
     return join_rows(b, task, w, row, end, err);
 }
 
-/* Brings a task's pairs to their place. */
+/* Moves a task's pairs to their final position. */
 static void move_pairs_of_task_into_place(int64_t i, int thread, void *user)
 {
     struct points_in_polygons_batch *b = user;
@@ -979,7 +989,7 @@ static void sum_stats(struct points_in_polygons_index *self, double seconds,
     {
         struct point_worker *w = &self->worker[t];
         stats->n_candidates += w->n_refined;
-        /* shares of the threads' time, as wall seconds */
+        /* thread time divided by the number of threads gives wall-clock time */
         stats->filter_s += (w->filter_s - w->refine_s) / n_threads;
         stats->refine_s += w->refine_s / n_threads;
         w->n_refined = 0;
@@ -1024,7 +1034,7 @@ static oj_status join_batch(struct points_in_polygons_batch *b,
         n_matched += self->task[i].n_matched;
     }
     OJ_TRY(oj_pairs_fit(b->budget.most, n_pairs, err));
-    /* the offsets keep their memory: there is room for them */
+    /* offsets are kept when the arrays grow */
     OJ_TRY(oj_matches_reserve(out, n_rows, n_pairs, 1, err));
     oj_parallel_for(n_threads, n_tasks, move_pairs_of_task_into_place, b);
     out->n_pairs = n_pairs;

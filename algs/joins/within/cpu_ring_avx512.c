@@ -1,5 +1,5 @@
-/* Eight edges or entries at a time, for processors with AVX-512, whose
- * comparisons give bits. */
+/* AVX-512 kernel: eight edges or entries at a time, with comparisons that yield
+ * bit masks. */
 #include "cpu_ring_box_index.h"
 
 #include <stddef.h>
@@ -10,21 +10,22 @@
 
 #define WIDE __attribute__((target("avx512f,popcnt")))
 
-/* Bits of the lanes that i .. n - 1 have. */
+/* Mask of the lanes for i .. n - 1. */
 static inline __mmask8 mask_of_remaining_lanes(int n, int i)
 {
     return (__mmask8)(n - i >= 8 ? 0xFF : (1 << (n - i)) - 1);
 }
 
-/* Edges with one end in these vertices. */
+/* Given bits for vertices, bits of the edges with exactly one end among them.
+ */
 static inline uint64_t bits_of_edges_with_one_end_set(uint64_t vertices)
 {
     return vertices ^ vertices >> 1;
 }
 
-/* The sides of eight edges that a point is on: *sure where the sign is beyond
- * doubt, as oj_orientation() has it. The sum and the products stay apart: a
- * fused multiply-add would decide otherwise. */
+/* On which side of eight edges the point is; *sure: lanes where rounding cannot
+ * change the sign, like in oj_orientation(). Sum and products must not be
+ * fused: a multiply-add would change signs. */
 WIDE static inline __attribute__((always_inline)) __mmask8
 sides_of_edges(__m512d ax, __m512d ay, __m512d bx, __m512d by, __mmask8 *sure)
 {
@@ -40,7 +41,7 @@ sides_of_edges(__m512d ax, __m512d ay, __m512d bx, __m512d by, __mmask8 *sure)
     return _mm512_cmp_pd_mask(det, _mm512_setzero_pd(), _CMP_GT_OQ);
 }
 
-/* Nothing is foretold: few edges are near, and which ones is chance. */
+/* Without branches: few edges are near, and which ones is unpredictable. */
 WIDE static int crossing_parity(const struct oj_ring_way *way, const double *x,
                                 const double *y, const struct oj_edge_run *run,
                                 int64_t n)
@@ -101,8 +102,8 @@ WIDE static uint64_t find_edges_at_height(double height, const double *y, int n)
            (((uint64_t)1 << n) - 1);
 }
 
-/* As oj_ring_entry_holds() has it.  Most cells have no more than eight entries,
- * so that here, too, nothing is foretold. */
+/* Like oj_ring_entry_holds().  Without branches: most cells have at most eight
+ * entries. */
 WIDE static int64_t
 find_entries_holding_points(const struct oj_ring_entry *entry,
                             const struct oj_ring_range *range, int64_t n,

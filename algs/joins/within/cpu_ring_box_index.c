@@ -13,7 +13,7 @@
 
 /* --- boxes in u and v ----------------------------------------------------- */
 
-/* The box of vertices in u and v. */
+/* Box of vertices in u and v. */
 OJ_INLINE struct oj_box box_of_vertices(const struct oj_ring_axes *axes,
                                         int is_turned, const double *x,
                                         const double *y, int64_t n)
@@ -25,8 +25,8 @@ OJ_INLINE struct oj_box box_of_vertices(const struct oj_ring_axes *axes,
     return box;
 }
 
-/* The box of a ring in u and v.  In turned axes it is wider by more than the
- * rounding of u and v of any point in the ring. */
+/* Box of a ring in u and v.  With turned axes it is widened by more than the
+ * rounding errors of u and v of any point in the ring. */
 static OJ_CLONES struct oj_box box_of_ring(const struct oj_ring_cells *cells,
                                            int64_t r)
 {
@@ -57,15 +57,14 @@ static OJ_CLONES struct oj_box box_of_ring(const struct oj_ring_cells *cells,
 
 /* --- the axes ------------------------------------------------------------- */
 
-#define N_DIRECTIONS                                                           \
-    90 /* of a degree each: edges at right angles are alike                    \
-        */
+/* One degree each; edges at right angles count as one direction. */
+#define N_DIRECTIONS 90
 #define AXES_SAMPLES 256
-#define AXES_VERTICES 24 /* rings of more say little about lots */
-#define AXES_MEAN 48     /* nor do layers of more a ring */
-#define AXES_SIZE 1e100  /* of coordinates, so that nothing overflows */
+#define AXES_VERTICES 24 /* larger rings are not used to choose the axes */
+#define AXES_MEAN 48     /* nor are layers with a larger mean */
+#define AXES_SIZE 1e100  /* limit of coordinates, so that nothing overflows */
 
-/* Product of width and height, summed over a sample of small rings. */
+/* Sum of box areas over a sample of small rings. */
 static double sum_sampled_box_areas(const struct oj_ring_cells *cells)
 {
     double sum = 0.0;
@@ -82,8 +81,8 @@ static double sum_sampled_box_areas(const struct oj_ring_cells *cells)
     return sum;
 }
 
-/* The direction, in radians, in which most of the edges of a sample go, by
- * their length. NaN: none, or coordinates of no usual size. */
+/* Main direction of the edges of a sample, weighted by length, in radians. NaN:
+ * there is none, or coordinates are too large. */
 static double main_direction(const struct oj_ring_cells *cells)
 {
     const double quarter = 1.5707963267948966;
@@ -116,7 +115,7 @@ static double main_direction(const struct oj_ring_cells *cells)
     return sum_of[best] / length_in[best];
 }
 
-/* Turns the axes where that makes boxes smaller by more than it costs. */
+/* Turns the axes if that makes the boxes so much smaller that it pays. */
 static void rotate_axes_if_boxes_shrink(struct oj_ring_cells *cells)
 {
     struct oj_ring_axes turned = {1, 0.0, 0.0, 1.0, 0.0};
@@ -141,34 +140,35 @@ static void rotate_axes_if_boxes_shrink(struct oj_ring_cells *cells)
 
 /* --- the frame of a layer ------------------------------------------------- */
 
-/* Most cells along an axis of a set's last layer. */
+/* Maximum cells along an axis of a set's last layer. */
 #define LAST_ALONG 8
 
-/* Cells for each ring. More cost memory, and with it time, to build and to look
- * up; fewer leave more rings to be told apart in each. */
+/* Cells per ring. More cells need more memory and time; fewer cells have more
+ * entries each. */
 #define CELLS_PER_RING 1.0
 #define CELLS_PER_RING_OF_FEW 4.0
 #define FEW_RINGS 4096
 #define MOST_CELLS (1 << 26)
-#define MOST_ALONG (1 << 22) /* along one axis: steps are 32-bit */
+#define MOST_ALONG (1 << 22) /* steps along an axis fit into 32 bits */
 
 #define N_SAMPLES 1024
 
-/* So few sampled rings far away do not count, 1 + n / FAR_OF at each end, if
- * the others lie within 1 / FAR_DEVIATIONS of the length. */
+/* Outliers: 1 + n / FAR_OF sampled rings at each end are ignored if all others
+ * are within 1 / FAR_DEVIATIONS of the extent. */
 #define FAR_OF 64
 #define FAR_DEVIATIONS 6.0
 
 struct ring_sample
 {
     struct oj_box all;
-    double width, height;                         /* of a ring, on average */
-    double low[2][N_SAMPLES], high[2][N_SAMPLES]; /* of rings, in x and y */
+    double width, height; /* mean size of a ring's box */
+    double low[2][N_SAMPLES],
+        high[2][N_SAMPLES]; /* sampled boxes, in x and y */
 };
 
-/* Shortens the extent of the sampled rings along an axis where a few lie so far
- * away that the others would share a cell.  Steps are clamped to the frame, so
- * none is lost. */
+/* Shortens the extent of the sampled rings along an axis if a few outliers
+ * would otherwise put all others into one cell.  Steps are clamped to the
+ * frame, so outliers are not lost. */
 static void trim_far_rings_from_extent(int64_t n, double *low, double *high,
                                        double *first, double *last)
 {
@@ -183,7 +183,7 @@ static void trim_far_rings_from_extent(int64_t n, double *low, double *high,
         sum_squares += at * at;
     }
     mean = sum / (double)n;
-    /* of evenly spread rings the length is 3.5 standard deviations */
+    /* if rings are spread evenly, the extent is 3.5 standard deviations */
     if (!(sum_squares / (double)n - mean * mean <
           1.0 / (FAR_DEVIATIONS * FAR_DEVIATIONS)))
         return;
@@ -196,7 +196,7 @@ static void trim_far_rings_from_extent(int64_t n, double *low, double *high,
     }
 }
 
-/* Rings at even distances, what of them is in clip. */
+/* Samples rings at equal distances in the list; their boxes are clipped. */
 static void sample_ring_boxes(const struct oj_ring_cells *cells,
                               const int32_t *ring, int64_t n_rings,
                               const struct oj_box *clip, struct ring_sample *s)
@@ -240,8 +240,8 @@ static double clamp_between(double v, double least, double most)
     return v > least ? v < most ? v : most : least;
 }
 
-/* Cells along an axis of this length; a length of 0 or beyond all numbers is
- * one cell. */
+/* Number of cells along an axis of this length; one if the length is 0 or
+ * infinite. */
 static int32_t count_cells_along(double length, double cell, double most)
 {
     if (!(length > 0.0) || !(length < INFINITY) || !(cell > 0.0))
@@ -255,8 +255,8 @@ static double steps_per_unit(double length, int32_t n)
     return length > 0.0 && scale > 0.0 && scale < INFINITY ? scale : 0.0;
 }
 
-/* Cells about as many as rings, of the shape of an average ring's box, but not
- * much smaller than that. */
+/* Chooses about as many cells as rings, with the shape of the mean ring box,
+ * but not much smaller than it. */
 static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
                                         const int32_t *ring, int64_t n_rings,
                                         const struct oj_box *clip, int is_last,
@@ -274,7 +274,7 @@ static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
     shape = sqrt(s.width / s.height);
     shape = shape > 0.0 ? clamp_between(shape, 1.0 / 16.0, 16.0) : 1.0;
     target = fmin(target, MOST_CELLS);
-    /* a rim without rings, for the points that are outside of all */
+    /* a margin without rings, for the points outside of all rings */
     layer->x0 = s.all.x0 - width / 64.0;
     layer->y0 = s.all.y0 - height / 64.0;
     width += width / 32.0;
@@ -293,25 +293,26 @@ static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
 
 /* --- layers --------------------------------------------------------------- */
 
-/* Rings in more cells than this go to the next layer. The last layer has so few
- * cells that none is. */
+/* Rings that touch more cells go to the next layer. The last layer has so few
+ * cells that no ring touches more. */
 #define MOST_SPAN (LAST_ALONG * LAST_ALONG)
 
-/* But where there are few cells, and the large rings add few entries to each,
- * another layer would cost more than these. */
+/* Exception: with few cells, if the large rings add few entries to each,
+ * another layer would cost more. */
 #define FEW_CELLS 32768
 #define FEW_ENTRIES 6
 
-/* A cell with more entries than this gets layers of its own, if the boxes of
- * these leave enough of it free that this tells them apart. */
+/* A cell with more entries becomes a set of layers, if the boxes of its entries
+ * cover so little of it that the layers will separate them. */
 #define MOST_ENTRIES 48
 #define MOST_COVERED 0.25
 #define MOST_DEPTH 6
 
 #define RINGS_AT_ONCE 4096
 
-/* Steps that the box of a ring covers; x0 < 0: the ring is not in the layer,
- * and if it is large, x0 is ~x0. */
+/* Range of steps that the box of a ring covers. x0 < 0: the ring is not in the
+ * layer; ~x0 if it was deferred because it is large, NO_STEPS if it has none.
+ */
 #define NO_STEPS INT32_MIN
 
 struct steps
@@ -319,22 +320,24 @@ struct steps
     int32_t x0, y0, x1, y1;
 };
 
-/* Building of one layer of one set. */
+/* State of building one layer of a set. */
 struct ring_layer_build
 {
     struct oj_ring_cells *cells;
     struct oj_ring_layer *layer;
     int n_threads;
-    const int32_t *ring; /* [n] the rings, or NULL: all */
+    const int32_t *ring; /* [n] rings, or NULL: all rings */
     int64_t n;
     struct steps *steps;            /* [n] */
-    int32_t *rest;                  /* [n_rest] for the next layer */
-    atomic_llong n_rest, rest_span; /* cells of the rest */
+    int32_t *rest;                  /* [n_rest] rings for the next layer */
+    atomic_llong n_rest, rest_span; /* rest_span: total of cells that the
+                                       rest would touch */
 };
 
 /* --- counting and filling ------------------------------------------------- */
 
-/* The next place of a cell, or one more of its entries. */
+/* Increments the counter of a cell and returns its old value. (Counting entries
+ * first, then write positions.) */
 static inline uint32_t increment_cell_counter(const struct ring_layer_build *b,
                                               int64_t cell)
 {
@@ -394,7 +397,7 @@ static void compute_and_count_ring_cells(int64_t first, int64_t end, void *user)
     }
 }
 
-/* Takes the large rings into the layer after all. */
+/* Inserts the deferred large rings into the layer after all. */
 static void insert_deferred_rings(struct ring_layer_build *b)
 {
     for (int64_t i = 0; i < b->n; i++)
@@ -408,7 +411,7 @@ static void insert_deferred_rings(struct ring_layer_build *b)
     atomic_store(&b->n_rest, 0);
 }
 
-/* Bits of the spots from step x0, y0 to x1, y1 of a cell. */
+/* Mask of a cell's spots from step (x0, y0) to (x1, y1). */
 static uint64_t mask_of_subcells_in_range(int32_t x0, int32_t y0, int32_t x1,
                                           int32_t y1)
 {
@@ -502,7 +505,7 @@ static oj_status build_grid_layer(struct ring_layer_build *b,
     OJ_NEW(layer->entry, total, err);
     oj_parallel_slices(b->n_threads, b->n, RINGS_AT_ONCE,
                        add_rings_to_their_cells, b);
-    /* filling moved every place to the start of the next cell */
+    /* filling has moved each position to the start of the next cell */
     memmove(layer->first + 1, layer->first,
             (size_t)n_cells * sizeof *layer->first);
     layer->first[0] = 0;
@@ -517,7 +520,7 @@ static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
                                             int depth, int n_threads,
                                             int64_t *out, struct oj_error *err);
 
-/* 1 when layers of their own would tell the entries of a cell apart. */
+/* 1 if layers of its own would separate the entries of a cell. */
 static int is_cell_worth_subdividing(const struct oj_ring_layer *layer,
                                      int64_t cell)
 {
@@ -535,7 +538,8 @@ static int is_cell_worth_subdividing(const struct oj_ring_layer *layer,
            MOST_COVERED * OJ_CELL_STEPS * OJ_CELL_STEPS * (double)(end - first);
 }
 
-/* What of clip lies in a cell; cells at the rim reach outward for ever. */
+/* The part of clip that is in a cell; border cells extend outward without
+ * limit. */
 static struct oj_box cell_box(const struct oj_ring_layer *layer, int64_t cell,
                               const struct oj_box *clip)
 {
@@ -590,8 +594,8 @@ static void free_layer(struct oj_ring_layer *layer)
     oj_free(layer->child);
 }
 
-/* Builds a set of the rings and appends it. Those that a layer leaves are what
- * the next one is made of. */
+/* Builds a set of the rings and appends it. Each layer leaves its large rings
+ * to the next one. */
 static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
                                             const int32_t *ring, int64_t n,
                                             const struct oj_box *clip,
@@ -603,7 +607,7 @@ static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
                                  .n_threads = n < RINGS_AT_ONCE ? 1 : n_threads,
                                  .ring = ring,
                                  .n = n};
-    int32_t *rest = NULL; /* what b.ring is, but for the first layer */
+    int32_t *rest = NULL; /* owns b.ring, from the second layer on */
     oj_status status = OJ_OK;
     memset(&set, 0, sizeof set);
     while (status == OJ_OK && b.n > 0)
@@ -646,20 +650,25 @@ static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
 
 /* --- grids of large rings ------------------------------------------------- */
 
-/* From how many vertices on a ring may get a grid. */
+/* Minimum vertices of a ring that may get a grid. */
 #define GRID_VERTICES 32
 
-/* A ring that is asked for more often than this will be asked for again. */
+/* A ring that was asked for more often will probably be asked for again. */
 #define ASKED_BEFORE 2
 
-/* And with so many points for each ring, a ring of so many vertices will be if
- * it is at all. */
+/* Likewise a ring of LARGE vertices, at the first time, if there are at least
+ * MANY_POINTS points per ring. */
 #define MANY_POINTS 8
 #define LARGE 256
 
-/* A grid has a cell for each point of a ring then, but no more than this, or
- * what rings of many vertices have anyway. */
+/* Then a grid has one cell per point of a ring, limited to this number, or the
+ * usual number for its vertices if that is greater. */
 #define MOST_PAID 4096.0
+
+/* Points that are expected where their number is unknown. A grid is built once,
+ * so the first points, which may be a few sampled ones, must not decide how
+ * fine it is. */
+#define UNKNOWN_POINTS 65536.0
 
 #define LARGE_AT_ONCE 256
 
@@ -701,7 +710,7 @@ static oj_status assign_grids_to_large_rings(struct oj_ring_cells *cells,
     return OJ_OK;
 }
 
-/* How often a ring is walked before it gets a grid. */
+/* How often a ring is walked before its grid is built. */
 static int walks_before_grid(const struct oj_ring_cells *cells,
                              const struct oj_located_ring *ring)
 {
@@ -711,14 +720,17 @@ static int walks_before_grid(const struct oj_ring_cells *cells,
                : ASKED_BEFORE;
 }
 
-/* At least so many cells, of which points pay for. */
+/* Minimum number of cells: one for each point that a ring has to expect. */
 static double min_cells_of_ring_grid(const struct oj_ring_cells *cells)
 {
-    return fmin((double)cells->n_points / (double)cells->n_rings, MOST_PAID);
+    double n =
+        cells->n_expected > 0 ? (double)cells->n_expected : UNKNOWN_POINTS;
+    return fmin(fmax(n, (double)cells->n_points) / (double)cells->n_rings,
+                MOST_PAID);
 }
 
-/* One thread builds; the others walk the ring until the grid is ready, so none
- * waits for another. */
+/* One thread builds the grid; meanwhile the others walk the ring, so that none
+ * waits. */
 oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
                                    const struct oj_located_ring *ring,
                                    const struct oj_edge_grid **out,
@@ -771,7 +783,7 @@ static void list_rings(int64_t begin, int64_t end, void *user)
             while (r >= flat->ring_offset[part + 1])
                 part++;
             ring->first_vertex = flat->vertex_offset[r];
-            /* too many are an error when the grid is built */
+            /* larger rings cause an error when their grid is built */
             n_vertices = flat->vertex_offset[r + 1] - flat->vertex_offset[r];
             if (is_left_out || flat->part_kind[part] != OJ_PART_POLYGON)
                 n_vertices = 0;
@@ -785,8 +797,8 @@ static void list_rings(int64_t begin, int64_t end, void *user)
 }
 
 oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
-                              const struct oj_flat *flat, int n_threads,
-                              struct oj_error *err)
+                              const struct oj_flat *flat, int64_t n_expected,
+                              int n_threads, struct oj_error *err)
 {
     const struct oj_box everywhere = {-INFINITY, -INFINITY, INFINITY, INFINITY};
     int64_t set;
@@ -795,6 +807,7 @@ oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
     cells->flat = flat;
     cells->kernel = oj_ring_kernel();
     cells->n_rings = flat->n_rings;
+    cells->n_expected = n_expected;
     if (cells->n_rings > INT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "the join layer has %lld polygon rings; at most %d are "

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Segments that share a box. */
+/* Segments per bounding box. */
 #define RUN 16
 
 struct oj_plain_segment
@@ -14,22 +14,22 @@ struct oj_plain_segment
     double x0, y0, x1, y1;
 };
 
-/* A part of one of the features: its segments in the order of its vertices,
- * ring by ring, a point as one segment without length. */
+/* A part of a feature as segments, in the order of its vertices, ring by ring.
+ * A point is one segment of length 0. */
 struct part_side
 {
     const struct oj_flat *flat;
     int64_t feature, n_parts;
-    struct oj_part_segments *of; /* the part at hand */
+    struct oj_part_segments *of; /* segments of the current part */
 
-    /* The part at hand. */
+    /* The current part. */
     int64_t first_ring, end_ring;
     int kind;
     int64_t n_segments, n_runs;
     struct oj_box all;
 };
 
-/* The best so far: the least distance, and of equal ones the least places. */
+/* The best pair of segments so far: minimum distance, then lowest indices. */
 struct nearest_best
 {
     double distance;
@@ -61,7 +61,7 @@ static struct part_side init_feature_parts(const struct oj_flat *flat,
     return s;
 }
 
-/* Vertices of ring r of the part at hand. */
+/* First vertex and number of vertices of ring r. */
 static int64_t first_vertex_of_ring(const struct part_side *s, int64_t r,
                                     int64_t *n)
 {
@@ -150,8 +150,7 @@ static void find_nearest_in_runs(const struct part_side *a, int64_t run_a,
     }
 }
 
-/* Segments of the parts at hand against each other: *best is replaced when they
- * are nearer. */
+/* Compares the segments of two parts; replaces *best by a nearer pair. */
 static void find_nearest_in_parts(const struct part_side *a,
                                   const struct part_side *b,
                                   struct nearest_best *best)
@@ -172,7 +171,8 @@ static void find_nearest_in_parts(const struct part_side *a,
         *best = here;
 }
 
-/* As the distance has it: on a ring, or inside an odd number of them. */
+/* 1 if the part is a polygon with the point on a ring or inside an odd number
+ * of them. */
 static int part_holds(const struct part_side *s, double x, double y)
 {
     const struct oj_box point = {x, y, x, y};
@@ -184,7 +184,7 @@ static int part_holds(const struct part_side *s, double x, double y)
 
 /* ---- points ------------------------------------------------------------- */
 
-/* The point of segment s that is nearest to x, y. */
+/* Nearest point to (x, y) on segment s. */
 static void project_on_segment(const struct oj_plain_segment *s, double x,
                                double y, double *to_x, double *to_y)
 {
@@ -213,7 +213,8 @@ static int is_point_on_segment(const struct oj_plain_segment *s, double x,
            oj_orientation(s->x0, s->y0, s->x1, s->y1, x, y) == 0;
 }
 
-/* A vertex where there is one, else where the lines cross. */
+/* Intersection of two segments: a common vertex if there is one, else the
+ * crossing point. */
 static void intersection_point_of_segments(const struct oj_plain_segment *a,
                                            const struct oj_plain_segment *b,
                                            double *x, double *y)
@@ -235,8 +236,9 @@ static void intersection_point_of_segments(const struct oj_plain_segment *a,
     *y = t > 0.0 && t < 1.0 ? a->y0 + t * dy : a->y0;
 }
 
-/* The vertex that is nearest to the other segment, and its foot there; the
- * vertices in the order in which the distance takes them. */
+/* Nearest points of two disjoint segments: the vertex nearest to the other
+ * segment, and its foot on it. Vertices are tried in the order of
+ * oj_segment_pair_distance(). */
 static void nearest_points_of_segments(const struct oj_plain_segment *a,
                                        const struct oj_plain_segment *b,
                                        struct oj_nearest_points *out)
@@ -291,8 +293,7 @@ static void set_nearest_points_from_best(const struct nearest_best *best,
     set_both_points_at_distance_0(out, x, y);
 }
 
-/* 1 when a ring of the part at hand of a, first <= ring < end, begins in that
- * of b. */
+/* 1 if one of a's rings first .. end - 1 starts inside of b. */
 static int find_ring_start_inside(const struct part_side *a,
                                   const struct part_side *b, int64_t first,
                                   int64_t end, struct oj_nearest_points *out)
@@ -309,7 +310,7 @@ static int find_ring_start_inside(const struct part_side *a,
     return 0;
 }
 
-/* The first ring tells whether one part lies in the other, or begins there. */
+/* The first rings decide whether one part starts inside of the other. */
 static int does_a_first_ring_start_in_other(const struct part_side *a,
                                             const struct part_side *b,
                                             struct oj_nearest_points *out)
@@ -319,8 +320,9 @@ static int does_a_first_ring_start_in_other(const struct part_side *a,
            find_ring_start_inside(b, a, j, j + 1, out);
 }
 
-/* The other rings, where none of the two parts meet: then one is inside only of
- * invalid polygons, with holes beyond their shells. */
+/* Tries the other rings, if the parts are still disjoint. One of them is inside
+ * of the other part only for invalid polygons, with holes outside of their
+ * shells. */
 static int does_another_ring_start_in_other(const struct part_side *a,
                                             const struct part_side *b,
                                             struct oj_nearest_points *out)

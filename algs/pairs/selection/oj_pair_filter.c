@@ -35,7 +35,7 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
     struct oj_pair_filter filter = {0, relation, input, join_side, {{0}}, {0}};
     if (input->n_features == 0 || join_side->n_features == 0)
     {
-        *out = filter; /* no pairs; an empty layer may lack the arrays */
+        *out = filter; /* an empty layer has no pairs and may lack the arrays */
         return OJ_OK;
     }
     if (asks_fids && (input->fid == NULL || join_side->fid == NULL))
@@ -43,19 +43,20 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
                        "a self join needs the FIDs of both sides");
     if ((input->on_class == NULL) != (join_side->on_class == NULL) ||
         (input->exclude_class == NULL) != (join_side->exclude_class == NULL))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "attributes can only be compared where both sides have "
-                       "them");
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "both sides must have the attributes that are compared, or "
+            "none");
     if (input->n_texts < relation->n_similar ||
         join_side->n_texts < relation->n_similar)
         return oj_fail(err, OJ_ERR_ARG,
-                       "a condition on texts needs those of both sides");
+                       "a condition on texts needs the texts of both sides");
     if (relation->vector.is_asked &&
         (input->vectors.value == NULL || join_side->vectors.value == NULL ||
          input->vectors.n_dimensions != join_side->vectors.n_dimensions))
         return oj_fail(err, OJ_ERR_ARG,
-                       "a condition on vectors needs those of both sides, of "
-                       "as many dimensions");
+                       "a condition on vectors needs vectors of equally many "
+                       "dimensions on both sides");
     filter.is_needed = oj_relation_compares_attributes(relation) || asks_fids ||
                        relation->exclude_same_geometry ||
                        input->on_class != NULL || input->exclude_class != NULL;
@@ -65,7 +66,7 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
     return OJ_OK;
 }
 
-/* As long a run of offsets, as far from the first. */
+/* 1 if n + 1 offsets of a and of b are equal relative to the first one. */
 static int have_equal_relative_offsets(const int64_t *a, const int64_t *b,
                                        int64_t n)
 {
@@ -77,7 +78,8 @@ static int have_equal_relative_offsets(const int64_t *a, const int64_t *b,
     return 1;
 }
 
-/* Ring by ring as many vertices, part by part the same kind. */
+/* 1 if the features have equal kinds of parts and equal counts of rings and
+ * vertices. */
 static int have_equal_parts_and_rings(const struct oj_flat *a,
                                       int64_t feature_a,
                                       const struct oj_flat *b,
@@ -114,7 +116,8 @@ int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
     return have_equal_parts_and_rings(a, feature_a, b, feature_b);
 }
 
-/* There is a tie rank beside the ordinals where FIDs are in another order. */
+/* 1 if FIDs are distinct: strictly ascending, or sorted by a tie rank (which
+ * exists only if they do not ascend). */
 static int are_fids_distinct(const struct oj_flat *flat,
                              const int32_t *tie_rank)
 {
@@ -134,7 +137,9 @@ int64_t oj_equals_to_keep(const struct oj_relation *relation,
         join_side->exclude_class != NULL || join_side->max_distance != NULL ||
         oj_relation_compares_attributes(relation))
         return INT64_MAX;
-    /* by the geometry: of points it is that of the segment */
+    /* These conditions look at whole geometries: of two features with an equal
+     * segment they may exclude one and keep the other. Points are their only
+     * vertex, so this cannot happen. */
     if ((relation->exclude_same_geometry || relation->min_distance > 0.0) &&
         !oj_flat_is_points(join_side))
         return INT64_MAX;
@@ -162,7 +167,8 @@ static int are_vectors_near(const struct oj_pair_filter *f, int64_t row,
                               feature) <= f->relation->vector.max_difference;
 }
 
-/* 0: by sizes and bits two texts of the first condition are not similar. */
+/* 0 if the sizes and token bitmaps exclude that the texts of the first
+ * condition are similar. */
 OJ_INLINE int may_be_similar(const struct oj_pair_filter *f, int64_t row,
                              int64_t feature)
 {
@@ -174,8 +180,8 @@ OJ_INLINE int may_be_similar(const struct oj_pair_filter *f, int64_t row,
                         [oj_token_count_class(b->size[feature])];
 }
 
-/* Sizes and bits first, which are side by side: were all that they leave open
- * in common, the condition would have to hold. */
+/* Tests sizes and bitmaps first, which are cheap to read: they give an upper
+ * bound of the number of common tokens. */
 static int are_texts_similar(const struct oj_text_condition *condition,
                              const struct oj_token_sets *a, int64_t row,
                              const struct oj_token_sets *b, int64_t feature)

@@ -1,6 +1,5 @@
-/** Which pairs of features may count at all, whatever their geometries say:
- *  equality of attributes, self joins, exclusions.
- */
+/** Conditions on a pair that do not depend on its geometries: equal attributes,
+ * similar texts and vectors, self joins, exclusions. */
 #ifndef OJ_PAIR_FILTER_H
 #define OJ_PAIR_FILTER_H
 
@@ -14,30 +13,33 @@ extern "C" {
 
 enum
 {
-    OJ_LONG_TEXT = 64 /* tokens, or more */
+    OJ_LONG_TEXT = 64 /* token count from which on sets share one class */
 };
 
-/** The conditions of a join on a batch; borrows the two sides. */
+/** The conditions of a join for a batch; borrows both sides. */
 struct oj_pair_filter
 {
-    int is_needed; /**< 0: every pair may count */
+    int is_needed; /**< 0: every pair passes */
     const struct oj_relation *relation;
     const struct oj_flat *input, *join_side;
-    /** Of the first condition on texts: bits in which similar sets of so many
-     *  tokens differ at most; -1: none are.  Bits do not tell of long ones. */
+    /** [class][class] For the first condition on texts: maximum number of
+     * differing bitmap bits of similar sets of these sizes; -1: such sets are
+     * never similar.  No limit for long sets, whose bitmaps are too full. */
     int32_t most_apart[OJ_LONG_TEXT + 1][OJ_LONG_TEXT + 1];
-    int32_t most_apart_short[OJ_LONG_TEXT + 1]; /**< from any that is short */
+    int32_t most_apart_short[OJ_LONG_TEXT + 1]; /**< [class] maximum of
+                                                     most_apart over all short
+                                                     sets */
 };
 
-/** The filter of a batch. OJ_ERR_ARG when one side lacks what the other or the
- *  relation asks for. */
+/** Makes the filter of a batch. OJ_ERR_ARG if a side lacks arrays that the
+ * relation or the other side needs. */
 OJ_MUST_USE oj_status oj_pair_filter_make(const struct oj_relation *relation,
                                           const struct oj_flat *input,
                                           const struct oj_flat *join_side,
                                           struct oj_pair_filter *out,
                                           struct oj_error *err);
 
-/** 1 when row and feature may be a pair; asked before any geometry is. */
+/** 1 if the pair passes. Called before its geometries are compared. */
 int oj_pair_filter_passes(const struct oj_pair_filter *filter, int64_t row,
                           int64_t feature);
 
@@ -47,44 +49,45 @@ static inline int oj_pair_may_count(const struct oj_pair_filter *filter,
     return !filter->is_needed || oj_pair_filter_passes(filter, row, feature);
 }
 
-/** Where most_apart has sets of so many tokens. */
+/** Class of a token count, an index of most_apart. */
 static inline int32_t oj_token_count_class(int32_t n_tokens)
 {
     return n_tokens < OJ_LONG_TEXT ? n_tokens : OJ_LONG_TEXT;
 }
 
-/** The similarity of the texts of a condition of relation; both have tokens. */
+/** Similarity of the texts of one condition of relation; both must have tokens.
+ */
 double oj_pair_similarity(const struct oj_relation *relation, int condition,
                           const struct oj_flat *input, int64_t row,
                           const struct oj_flat *join_side, int64_t feature);
 
-/** The difference of the vectors of relation's condition; both have one. */
+/** Difference of the vectors of relation's condition; both must exist. */
 double oj_pair_difference(const struct oj_relation *relation,
                           const struct oj_flat *input, int64_t row,
                           const struct oj_flat *join_side, int64_t feature);
 
-/** The measure of similar: the first similarity, negated, or where no texts are
- *  compared the difference. */
+/** Measure of op similar: the first similarity, negated; or, if no texts are
+ * compared, the difference. */
 double oj_pair_rank(const struct oj_relation *relation,
                     const struct oj_flat *input, int64_t row,
                     const struct oj_flat *join_side, int64_t feature);
 
-/** 1 when the two features have the same parts, rings and vertices, in the same
- *  order and bit for bit (0 and -0 are equal). */
+/** 1 if the two features have equal parts, rings and vertices, in equal order
+ * (0 and -0 are equal). */
 int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
                           const struct oj_flat *b, int64_t feature_b);
 
-/** Of join features that are equal, or of their equal segments, how many in tie
- *  order can be in the answer of a nearest join; INT64_MAX: any number, since
- *  which pairs count does not follow from the geometry and, in a self join, the
- *  FID.  O(features) at most. */
+/** Of features with equal geometries (or equal segments): how many, in tie
+ * order, an answer of a nearest join can contain. INT64_MAX: no bound, because
+ * conditions other than a self join's FID may exclude some of them.
+ * O(features) at most. */
 int64_t oj_equals_to_keep(const struct oj_relation *relation,
                           const struct oj_flat *join_side,
                           const int32_t *tie_rank);
 
-/** 0 when no pair of the feature can count: its class is below 0, its own
- *  greatest distance negative or NaN, one of its texts has no token, or it
- *  has no vector. */
+/** 0 if no pair of the feature can pass: its class is below 0, its own maximum
+ * distance is negative or NaN, one of its texts has no token, or its vector is
+ * missing. */
 static inline int oj_feature_may_pair(const struct oj_flat *flat,
                                       int64_t feature)
 {
@@ -100,8 +103,8 @@ static inline int oj_feature_may_pair(const struct oj_flat *flat,
            (flat->max_distance == NULL || flat->max_distance[feature] >= 0.0);
 }
 
-/** The greatest distance at which the pair counts: the input feature's own,
- *  the join feature's own, or the relation's.  Negative: at none. */
+/** Maximum distance of a pair: the smallest of the input feature's, the join
+ * feature's and the relation's.  Negative: no pair. */
 static inline double oj_pair_max_distance(const struct oj_relation *relation,
                                           const struct oj_flat *input,
                                           int64_t row,

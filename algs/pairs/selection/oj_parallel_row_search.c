@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Rows that a thread takes at once, at most. */
+/* Maximum rows per task of a thread. */
 #define ROWS_AT_ONCE 256
 
 #define FEATURES_AT_ONCE 4096
@@ -165,7 +165,8 @@ static oj_status search_row(int64_t i, int thread, void *user,
     return oj_answers_add(worker->answers, row, &worker->ranking, err);
 }
 
-/* The answers stay with the workers. */
+/* Searches all rows of the batch in parallel. Each worker keeps its answers
+ * until oj_row_batch_join(). */
 static oj_status search_rows(struct oj_row_index *index, struct oj_stats *stats,
                              struct oj_error *err)
 {
@@ -175,12 +176,12 @@ static oj_status search_rows(struct oj_row_index *index, struct oj_stats *stats,
     if (index->method->start != NULL)
         OJ_TRY(index->method->start(index, err));
     started = oj_clock_seconds();
-    /* few rows may be large ones: few at once, then */
+    /* With few rows, each may be large: then small tasks balance better. */
     at_once = index->n_rows / (16 * (int64_t)index->n_threads) + 1;
     status = oj_parallel_try(index->n_threads, index->n_rows,
                              at_once < ROWS_AT_ONCE ? at_once : ROWS_AT_ONCE,
                              search_row, index, err);
-    /* a method may have given up its last pairs */
+    /* a method may stop early without an error when it is cancelled */
     if (status == OJ_OK)
         status = oj_check_cancel(index->args.options.cancel, err);
     stats->sort_s += started - start;
@@ -189,7 +190,7 @@ static oj_status search_rows(struct oj_row_index *index, struct oj_stats *stats,
     {
         const struct oj_row_worker *worker = oj_row_worker(index, t);
         stats->n_candidates += worker->n_candidates;
-        /* shares of the threads' time, as wall seconds */
+        /* thread time divided by the number of threads gives wall-clock time */
         stats->filter_s += worker->filter_s / index->n_threads;
         stats->refine_s -= worker->filter_s / index->n_threads;
     }

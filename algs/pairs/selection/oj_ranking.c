@@ -7,15 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lists up to this length are sorted by insertion, which is also what makes
- * finishing a sorted list cheap. */
+/* Lists up to this length use insertion sort, which is fast for sorted ones,
+ * too. */
 #define SHORT_LIST 24
 
 struct oj_ranking oj_ranking_make(const struct oj_relation *relation,
                                   const int32_t *tie_rank)
 {
     double most = relation->max_distance;
-    if (oj_relation_is_similar(relation)) /* similarities are negated */
+    if (oj_relation_is_similar(relation)) /* bound for similarities, which
+                                             are negated */
         most = relation->n_similar > 0 ? 0.0 : relation->vector.max_difference;
     return (struct oj_ranking){.k = relation->k,
                                .keep_ties = relation->ties == OJ_TIES_ALL,
@@ -73,7 +74,8 @@ static void sort_candidates(struct oj_candidate *list, int64_t n,
     }
 }
 
-/* Each feature once, in order, no more than can be in the answer. */
+/* Sorts the list, drops repeated features and cuts it at k, ties kept if
+ * wanted. */
 static void drop_repeats_and_keep_k_nearest(struct oj_ranking *ranking)
 {
     struct oj_candidate *list = ranking->list;
@@ -99,10 +101,9 @@ static void drop_repeats_and_keep_k_nearest(struct oj_ranking *ranking)
     ranking->n = ranking->n_cut = n;
 }
 
-/* Up to so many are kept in order from the first one on: a walk from the
- * nearest on has its bound as soon as it has k of them.  Five nearest lots of a
- * point under a filter took 50 microseconds where the list was cut from 74 on.
- */
+/* Up to this k, the list is always kept sorted: the bound is then known as soon
+ * as k candidates are found.  With cuts from 74 candidates on, the five nearest
+ * lots of a point under a filter took 50 microseconds. */
 #define FEW_NEAREST 32
 
 static int is_kept_in_order(const struct oj_ranking *ranking)
@@ -110,7 +111,8 @@ static int is_kept_in_order(const struct oj_ranking *ranking)
     return ranking->k <= FEW_NEAREST && !ranking->keep_ties;
 }
 
-/* Puts a candidate within the bound among the k nearest, each feature once. */
+/* Inserts a candidate within the bound into the sorted list of the k nearest;
+ * replaces a farther entry of that feature. */
 static void insert_among_k_nearest(struct oj_ranking *ranking,
                                    const struct oj_candidate *candidate)
 {
@@ -142,7 +144,7 @@ oj_status oj_ranking_add(struct oj_ranking *ranking, int32_t feature,
     candidate.distance = distance;
     candidate.feature = feature;
     candidate.rank = oj_tie_rank(ranking->tie_rank, feature);
-    /* of very many features in one place few are ever listed */
+    /* keeps the list short if very many features are equally near */
     if (distance == ranking->bound && candidate.rank >= ranking->last_rank)
         return OJ_OK;
     OJ_ROOM(ranking->list, ranking->n, ranking->n + 1, ranking->capacity, err);
@@ -152,8 +154,8 @@ oj_status oj_ranking_add(struct oj_ranking *ranking, int32_t feature,
         return OJ_OK;
     }
     ranking->list[ranking->n++] = candidate;
-    /* Cutting now and then bounds the list by a few times the answer. k may be
-     * the largest number there is. */
+    /* Cutting now and then keeps the list within a few times k. k may be
+     * INT64_MAX, so the comparison must not overflow. */
     if ((ranking->n - 64) / 2 - ranking->n_cut >= ranking->k)
         drop_repeats_and_keep_k_nearest(ranking);
     return OJ_OK;
@@ -203,7 +205,7 @@ oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
     return OJ_OK;
 }
 
-/* Row and feature as one number, which sorts as the pairs do. */
+/* Row and feature as one integer that sorts like the pair. */
 static int64_t encode_row_and_feature(int64_t row, int32_t feature)
 {
     return row * (INT64_C(1) << 32) + feature + 1;
@@ -223,7 +225,7 @@ oj_status oj_answers_add_undecided(struct oj_answers *answers, int64_t row,
     return OJ_OK;
 }
 
-/* What the blocks of the budget left uncounted. */
+/* Checks the exact total, including pairs not yet counted in blocks. */
 static oj_status check_total_of_answers(const struct oj_answers *answers,
                                         int64_t n_answers, struct oj_error *err)
 {
@@ -237,7 +239,7 @@ static oj_status check_total_of_answers(const struct oj_answers *answers,
     return oj_pairs_fit(most, n, err);
 }
 
-/* What a backend could not decide: ascending, each once. */
+/* Collects the undecided pairs, ascending, each once. */
 static oj_status gather_undecided(const struct oj_answers *answers,
                                   int64_t n_answers, struct oj_matches *out,
                                   struct oj_error *err)
@@ -306,8 +308,8 @@ static void fill_matches_of_one_per_row(const struct oj_answers *answers,
     out->n_pairs = out->n_matched;
 }
 
-/* Puts the entries of each row side by side: offset becomes the prefix array of
- * their counts.  ones: of rows that have an entry there, or NULL. */
+/* Groups entries by row; offset becomes the prefix sums of their counts.  ones:
+ * rows with a single entry, or NULL. */
 static oj_status group_entries_by_row(const struct oj_ones *ones,
                                       const struct oj_answers *answers,
                                       int64_t n_answers, int64_t n_rows,
@@ -325,7 +327,8 @@ static oj_status group_entries_by_row(const struct oj_ones *ones,
         for (int64_t i = 0; i < answers[a].n_entries; i++)
             next[answers[a].row[i]]++;
     }
-    /* counts become places, and these the ends of the rows */
+    /* turns counts into write positions; after the fill they are the ends of
+     * rows */
     for (int64_t row = 0; row < n_rows; row++)
     {
         int64_t count = next[row];
@@ -353,7 +356,7 @@ static oj_status group_entries_by_row(const struct oj_ones *ones,
     return OJ_OK;
 }
 
-/* Of rows that are as they are to be. */
+/* Sets the counts of pairs and of matched rows, when all rows are final. */
 static void set_pair_and_matched_counts(struct oj_matches *out)
 {
     for (int64_t row = 0; row < out->n_rows; row++)
@@ -361,7 +364,7 @@ static void set_pair_and_matched_counts(struct oj_matches *out)
     out->n_pairs = out->n_entries;
 }
 
-/* Every row by tie rank. */
+/* Sorts each row by tie rank. */
 static oj_status sort_each_row_by_tie_rank(struct oj_matches *out,
                                            const int32_t *tie_rank,
                                            struct oj_error *err)
@@ -379,7 +382,7 @@ static oj_status sort_each_row_by_tie_rank(struct oj_matches *out,
     return status;
 }
 
-/* Ranks every row anew and closes the gaps that this leaves. */
+/* Ranks each row again and closes the gaps left by dropped entries. */
 static oj_status rank_each_row_and_close_gaps(struct oj_ranking *ranking,
                                               struct oj_matches *out,
                                               struct oj_error *err)
@@ -457,7 +460,7 @@ oj_status oj_answers_to_matches(const struct oj_answers *answers,
         oj_ranking_free(&ranking);
         OJ_TRY(status);
     }
-    else /* pairs that came once each need no ranking */
+    else /* unique pairs that need no ranking */
     {
         set_pair_and_matched_counts(out);
         if (!relation->any_order)

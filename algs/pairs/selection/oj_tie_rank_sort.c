@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Up to so many pairs are sorted by counting, a multiple of OJ_WIDE. */
+/* Up to this many pairs are sorted by counting; a multiple of OJ_WIDE. */
 #define FEW 128
 
 static int is_in_order(int64_t n, const int32_t *tie_rank,
@@ -20,7 +20,7 @@ static int is_in_order(int64_t n, const int32_t *tie_rank,
     return 1;
 }
 
-/* A pair's place is the number of pairs with a lower rank. */
+/* The position of a pair is the number of pairs with a lower rank. */
 OJ_CLONES static void sort_few(int64_t n, const int32_t *tie_rank,
                                int32_t *feature, double *measure)
 {
@@ -82,7 +82,7 @@ oj_status oj_row_order_sort(struct oj_row_order *order, int64_t n,
                             const int32_t *tie_rank, int32_t *feature,
                             double *measure, struct oj_error *err)
 {
-    /* from 5 pairs to FEW, counting costs less than looking first */
+    /* from 5 pairs to FEW, counting is faster than the test for sorted input */
     if (n < 2 || ((n < 5 || n > FEW) && is_in_order(n, tie_rank, feature)))
         return OJ_OK;
     if (n > FEW)

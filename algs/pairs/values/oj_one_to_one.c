@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows that a thread ranks at once. */
+/* Rows per task when pairs are ranked. */
 #define ROWS_AT_ONCE 256
 
-/* What pairs are ordered by before their features; never NaN. */
+/* Sort key of a pair before tie order; no NaN. */
 struct pair_rank
 {
-    double dissimilarity; /* the similarity, negated; 0 where none counts */
-    double difference;    /* the same */
+    double dissimilarity; /* the similarity, negated; 0 if none counts */
+    double difference;    /* the difference of vectors; 0 if none counts */
     double measure;
 };
 
@@ -57,7 +57,8 @@ oj_status oj_pair_ranks_make(const struct oj_relation *relation,
                              const struct oj_matches *matches, int n_threads,
                              struct oj_pair_ranks *ranks, struct oj_error *err)
 {
-    /* The measure of op similar is the one of the two that is there. */
+    /* For op similar, the measure is the similarity or the difference; if both
+     * exist, the difference must be computed. */
     int is_measure = oj_relation_is_similar(relation) &&
                      !(relation->n_similar > 0 && relation->vector.is_asked);
     struct ranked_answer answer = {relation, input, join_side, matches, ranks};
@@ -84,7 +85,8 @@ void oj_pair_ranks_free(struct oj_pair_ranks *ranks)
 /* ---- lists of rows --------------------------------------------------------
  */
 
-/* Of a list: first the label of a row, then its pairs, best first. */
+/* A record of the lists: the label of a row, or one of its pairs, which follow
+ * the label, best first. */
 struct listed_pair
 {
     union
@@ -92,8 +94,8 @@ struct listed_pair
         struct pair_rank rank;
         int64_t label;
     };
-    int64_t join; /* 2 * ordinal + 1 of the last pair of a row, 2 * ordinal of
-                     others; -1: it is the label */
+    int64_t join; /* pair: 2 * ordinal, + 1 if it is the last of its row;
+                     label: -1 */
 };
 
 /* The best pair so far of a join feature. */
@@ -101,28 +103,29 @@ struct taken
 {
     struct pair_rank rank;
     int64_t row;
-    int64_t at; /* 1 + the place of its record; 0: it has none */
+    int64_t at; /* 1 + number of its record; 0: no pair yet */
 };
 
-/* A pair of the row at hand. */
+/* A pair of the current row. */
 struct candidate
 {
     struct pair_rank rank;
-    int64_t entry; /* of the matches, which are in tie order */
+    int64_t entry; /* index of the pair in the matches, which are in tie
+                      order */
 };
 
 enum
 {
-    PIECE = 16384 /* records of a piece of memory, and that are read at once */
+    PIECE = 16384 /* records per block of memory, and per read from the file */
 };
 
 struct oj_one_to_one
 {
     int64_t n_join;
     struct taken *taken; /* [n_join] */
-    int64_t n_rows;      /* so far */
+    int64_t n_rows;      /* rows added so far */
 
-    /* Records n_filed ... are held, those before are in the file. */
+    /* Records from n_filed on are in memory, earlier ones in the file. */
     struct listed_pair **held; /* [n_pieces][PIECE] */
     int64_t n_held, n_pieces, cap_held, most_held;
     int64_t n_filed;
@@ -132,7 +135,7 @@ struct oj_one_to_one
     struct candidate *candidate;
     int64_t cap_candidates;
 
-    struct oj_one_pair *pair; /* by label */
+    struct oj_one_pair *pair; /* sorted by label */
     int64_t n_pairs, cap_pairs;
 };
 
@@ -166,8 +169,8 @@ static int compare_ranks(const struct pair_rank *a, const struct pair_rank *b)
     return order != 0 ? order : oj_compare_doubles(&a->measure, &b->measure);
 }
 
-/* Whether a pair of row a comes before one of row b, of one join feature; the
- * pairs of one row are in this order by sort_candidates(). */
+/* 1 if a pair of row a precedes a pair of row b, for one join feature.
+ * (sort_candidates() orders the pairs of one row.) */
 static int is_pair_preferred(const struct pair_rank *rank_a, int64_t a,
                              const struct pair_rank *rank_b, int64_t b)
 {
@@ -182,7 +185,7 @@ static int compare_candidates(const void *left, const void *right)
     return order != 0 ? order : (a->entry > b->entry) - (a->entry < b->entry);
 }
 
-/* Of the nearest join they are in order. */
+/* Sorts the candidates, which a nearest join gives in order already. */
 static void sort_candidates(struct candidate *c, int64_t n)
 {
     int64_t i = 1;
@@ -201,7 +204,7 @@ static int64_t join_feature_of_entry(const struct oj_matches *m, int64_t entry,
 
 /* ---- lists --------------------------------------------------------------- */
 
-/* Of the piece that begins with record at of the held ones. */
+/* Records in the block that begins with record `at` of those in memory. */
 static int64_t count_records_in_piece(const struct oj_one_to_one *choice,
                                       int64_t at)
 {
@@ -247,7 +250,7 @@ static oj_status append_record(struct oj_one_to_one *choice,
     return OJ_OK;
 }
 
-/* Of n records in the file. */
+/* Reads n records from the file. */
 static oj_status read_spilled_records(const struct oj_one_to_one *choice,
                                       int64_t at, struct listed_pair *record,
                                       int64_t n, struct oj_error *err)
@@ -269,8 +272,8 @@ static oj_status read_record_by_number(const struct oj_one_to_one *choice,
 
 /* ---- rows ---------------------------------------------------------------- */
 
-/* The row asks for the pairs of its list from the record at on; who is turned
- * out for it asks for the rest of theirs, and so on. */
+/* Offers the row to the join features of its list, from record `at` on.  A row
+ * that loses its join feature to it continues in its own list, and so on. */
 static oj_status propose_stable_matching_of_row(struct oj_one_to_one *choice,
                                                 int64_t row, int64_t at,
                                                 struct oj_error *err)
@@ -295,12 +298,12 @@ static oj_status propose_stable_matching_of_row(struct oj_one_to_one *choice,
             OJ_TRY(read_record_by_number(choice, at, &record, err));
         }
         if (record.join % 2 == 1)
-            return OJ_OK; /* no more pairs: the row stays alone */
+            return OJ_OK; /* the list is exhausted: the row has no pair */
     }
 }
 
-/* The pairs of a row, in their order, but for those that are worse than what
- * their join feature has. */
+/* Sorts the pairs of a row, without those worse than the present best pair of
+ * their join feature. */
 static oj_status sort_candidates_not_yet_beaten(
     struct oj_one_to_one *choice, const struct oj_matches *m,
     const struct oj_pair_ranks *ranks, int64_t i, const int64_t *ordinal,
@@ -370,8 +373,8 @@ oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
 
 /* ---- the pairs taken ----------------------------------------------------- */
 
-/* Takes over from n records, the first of them at; *label: of the row that the
- * records before belong to. */
+/* Collects the accepted pairs among n records, the first of which has number
+ * `at`. *label: label of the last row seen. */
 static oj_status collect_accepted_pairs(struct oj_one_to_one *choice,
                                         const struct listed_pair *record,
                                         int64_t n, int64_t at, int64_t *label,
@@ -412,7 +415,8 @@ static oj_status append_accepted_pairs_of_file(struct oj_one_to_one *choice,
     return status;
 }
 
-/* Labels are row numbers, or FIDs, which nearly always ascend. */
+/* Sorts by label, if they do not ascend already, as row numbers and most FIDs
+ * do. */
 static oj_status sort_accepted_by_label(struct oj_one_to_one *choice,
                                         struct oj_error *err)
 {
@@ -476,7 +480,7 @@ const struct oj_one_pair *oj_one_to_one_find(const struct oj_one_to_one *choice,
     int64_t low = *hint, end = choice->n_pairs;
     if (low > end || (low > 0 && pair[low - 1].label >= label))
         low = 0;
-    /* Of ascending labels the next pair is most often the one. */
+    /* With ascending labels, the next pair is most often the right one. */
     if (low < end && pair[low].label >= label)
         end = low + 1;
     while (low < end)

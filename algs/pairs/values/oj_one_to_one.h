@@ -1,26 +1,25 @@
-/** One-to-one pairs: each feature of either side in one pair at most, the best
- *  pairs first.
+/** One-to-one pairs: selects pairs, best first, so that each feature of either
+ *  side is in at most one pair.
  *
- *  The pairs of a join stand in one order: by similarity where one counts
- *  (the greatest first), then by difference where one counts, then by measure
- * (the least first, all pairs without one alike), then by input row, then in
- * tie order.  From the first to the last, a pair is taken when both its
- * features are free.
+ *  All pairs of the join have one order: by similarity if texts are compared
+ *  (greatest first), by difference if vectors are compared, by measure
+ *  (smallest first; pairs without one are equal), by input row, by tie rank. In
+ *  this order, a pair is accepted if both its features are free.
  *
- *  The answer is found without that order.  Both features of a pair rank it by
- *  the one order, so the pairs taken are those at which row after row arrives
- *  that asks for its best join feature, is turned away or turned out where that
- *  has a better pair, and asks for its next one (Gale and Shapley 1962); a pair
- *  worse than what its join feature has already is never kept.
+ *  The result is found without sorting all pairs, as a stable matching (Gale
+ *  and Shapley 1962): each row proposes to its best join feature; the feature
+ *  keeps the better of two rows, and the rejected row proposes to its next one.
+ *  Since rows and features rank pairs by one order, the matching is that of the
+ *  greedy rule.  A pair worse than the present one of its join feature is never
+ *  stored.
  *
  *   answer --add--> lists of rows: label | pair pair pair | label | pair ...
  *                     in memory, then in a temporary file
- *   finish: the pairs that join features have, in the order of rows
+ *   finish: the present pairs of all join features, in the order of rows
  *
- *  Memory: 40 bytes per join feature, 24 per pair taken, and what may be held.
- *  Where labels do not ascend, 16 more per pair taken, and 16 while sorting.
- *  Time: O(pairs), beside the order within a row where its pairs are not in the
- *  order of measures.
+ *  Memory: 40 bytes per join feature, 24 per accepted pair, and most_held. If
+ *  labels do not ascend, 16 more per accepted pair, and 16 while sorting. Time:
+ *  O(pairs), and sorting within rows whose pairs are not sorted by measure.
  */
 #ifndef OJ_ONE_TO_ONE_H
 #define OJ_ONE_TO_ONE_H
@@ -31,7 +30,7 @@
 
 struct oj_one_to_one;
 
-/** A pair that was taken. */
+/** An accepted pair. */
 struct oj_one_pair
 {
     int64_t label; /**< of the input row */
@@ -39,18 +38,18 @@ struct oj_one_pair
     double measure;
 };
 
-/** n_join: join features.
- *  most_held  bytes of lists in memory; what is more goes to a temporary file
- *  near       see oj_temporary_file_open(); outlives *out */
+/** n_join     number of join features
+ * most_held  maximum bytes of lists in memory; more go to a temporary file
+ * near       see oj_temporary_file_open(); outlives *out */
 OJ_MUST_USE oj_status oj_one_to_one_open(int64_t n_join, int64_t most_held,
                                          const char *near,
                                          struct oj_one_to_one **out,
                                          struct oj_error *err);
 
-/** What ranks the pairs of an answer before their measures: how similar texts
- *  and how different vectors are, where that is not the measure.  NULL: it does
- *  not.  Owner; zeroed memory is a valid empty one, and one object may be used
- *  for the answers of one relation (its memory is kept). */
+/** Sort keys of an answer's pairs that precede the measure: similarities of
+ * texts and differences of vectors, unless they are the measure itself; NULL:
+ * not used. Owner; zeroed memory is a valid empty one.  One object may be
+ * reused for all answers of a relation (its memory is kept). */
 struct oj_pair_ranks
 {
     double *similarity, *difference; /**< [entries of the matches] */
@@ -65,10 +64,10 @@ OJ_MUST_USE oj_status oj_pair_ranks_make(
 void oj_pair_ranks_free(struct oj_pair_ranks *ranks);
 
 /** Adds the pairs of the next rows; matches in any form, without shared lists.
- *  ordinal  [join features of the answer] their places in the join layer, or
- *           NULL: join_row itself
- *  label    [rows] by which a row is found afterwards, or NULL: its number,
- *           counted over all answers */
+ * ordinal  [join features of the answer] their ordinals in the join layer;
+ *          NULL: join_row is the ordinal
+ * label    [rows] keys by which rows are found afterwards; NULL: row numbers,
+ *          counted over all answers */
 OJ_MUST_USE oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
                                         const struct oj_matches *matches,
                                         const struct oj_pair_ranks *ranks,
@@ -76,17 +75,17 @@ OJ_MUST_USE oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
                                         const int64_t *label,
                                         struct oj_error *err);
 
-/** After the last row. OJ_ERR_DATA: two rows of one label have a pair. */
+/** Ends adding. OJ_ERR_DATA if two rows with pairs have equal labels. */
 OJ_MUST_USE oj_status oj_one_to_one_finish(struct oj_one_to_one *choice,
                                            struct oj_error *err);
 
-/** Pairs that were taken, by label ascending; after oj_one_to_one_finish(). */
+/** The accepted pairs, ascending by label; after oj_one_to_one_finish(). */
 const struct oj_one_pair *
 oj_one_to_one_pairs(const struct oj_one_to_one *choice, int64_t *n);
 
 /** The pair of the row with this label, or NULL.
- *  hint  where to look first, at the start 0; becomes where the next one up is
- *  likely to be */
+ * hint  start of the search, initially 0; set to where the next label is
+ * likely */
 const struct oj_one_pair *oj_one_to_one_find(const struct oj_one_to_one *choice,
                                              int64_t label, int64_t *hint);
 

@@ -17,41 +17,42 @@
 _Static_assert(OJ_PAIR_SIMILARITY + OJ_MOST_TEXTS == OJ_N_PAIR_VALUES,
                "one value for each condition on texts");
 
-/* Entries that a thread takes at once. */
+/* Entries per task of a thread. */
 #define ENTRIES_PER_TASK 64
 
-/* Of one thread. */
+/* State of a thread. */
 struct pair_stage_worker
 {
     struct oj_geos_pairs *geos; /* NULL: not opened yet */
-    int has_input;              /* geos knows the batch */
+    int has_input;              /* geos has the current batch */
     struct oj_nearest_work nearest;
-    struct oj_flat_buf common; /* an intersection */
-    struct oj_flat_buf shapes; /* those that are kept */
+    struct oj_flat_buf common; /* the current intersection */
+    struct oj_flat_buf shapes; /* intersections that are returned */
     int64_t n_undecided, first_undecided;
     char text[256];
 
-    /* The pair at hand. */
+    /* The current pair. */
     struct oj_pair_stage *stage;
     int64_t row, entry;
-    int32_t feature; /* -1: none */
+    int32_t feature; /* -1: no join feature */
 };
 
 struct oj_pair_stage
 {
     struct oj_pair_request request;
     struct oj_pair_side join_side;
-    struct oj_sphere_side sphere; /* of it, where points on it are asked for */
+    struct oj_sphere_side sphere; /* the join side on the sphere, if nearest
+                                     points there are wanted */
     int n_workers;
     struct pair_stage_worker *worker;
     int64_t *area_score; /* [join features], or NULL */
-    int64_t *score;      /* of entries */
-    int64_t *shape_at;   /* of entries: worker + n_workers * place, or -1 */
+    int64_t *score;      /* per entry */
+    int64_t *shape_at;   /* per entry: worker + n_workers * index, or -1 */
     int64_t cap_area_score, cap_score, cap_shape_at;
     int64_t n_undecided;
     char text[256];
 
-    /* The answer at hand. */
+    /* The current answer. */
     struct oj_pair_side input;
     const struct oj_matches *entries;
     struct oj_pair_values *values;
@@ -106,7 +107,7 @@ static int is_on_sphere(const struct oj_pair_stage *stage)
     return stage->request.relation.metric == OJ_METRIC_SPHERE;
 }
 
-/* GEOS with the join side, and with the batch, where there is one. */
+/* Opens GEOS with the join side and the current batch, if not open yet. */
 static oj_status open_geos_for_worker(struct pair_stage_worker *worker,
                                       struct oj_error *err)
 {
@@ -120,7 +121,7 @@ static oj_status open_geos_for_worker(struct pair_stage_worker *worker,
     return OJ_OK;
 }
 
-/* Where parts of a join feature overlap, the area of their union. */
+/* For join features with overlapping parts, the area is that of their union. */
 static oj_status score_features_by_union_area(struct oj_pair_stage *stage,
                                               const struct oj_flat *flat,
                                               struct oj_error *err)
@@ -191,7 +192,7 @@ double oj_pair_share(const struct oj_flat *flat, int32_t feature,
     else
         return 1.0;
     if (isnan(part))
-        return 0.0; /* GEOS could not say; the stage counts these */
+        return 0.0; /* no area: GEOS failed; the stage counts such cases */
     if (!(part < whole))
         return 1.0;
     return part / whole;
@@ -225,8 +226,8 @@ int64_t oj_pair_stage_undecided(const struct oj_pair_stage *stage,
 
 /* ---- every entry, on all threads ---------------------------------------- */
 
-/* The list that entry is in, one of n lists or more; the last of those that
- * begin there. */
+/* The list that holds entry: the last of n or more lists that starts at or
+ * before it. */
 static int64_t find_list_of_entry(const int64_t *offset, int64_t n,
                                   int64_t entry)
 {
@@ -283,7 +284,9 @@ static oj_status visit_pairs_in_parallel(
     struct oj_error *err)
 {
     int64_t n = entries->n_entries;
-    int64_t first = stage->text[0] == '\0' ? INT64_MAX : -1; /* is known */
+    int64_t first =
+        stage->text[0] == '\0' ? INT64_MAX : -1; /* an error text is stored
+                                                    already */
     stage->entries = entries;
     stage->visit = visit;
     for (int i = 0; i < stage->n_workers; i++)
@@ -308,7 +311,7 @@ static oj_status visit_pairs_in_parallel(
 
 /* ---- overlaps ----------------------------------------------------------- */
 
-/* Adds the intersection to shapes; *is_there is 0 when GEOS cannot make it. */
+/* Appends the intersection to shapes; *is_there is 0 if GEOS fails. */
 static oj_status add_intersection(struct pair_stage_worker *worker,
                                   struct oj_flat_buf *shapes, int *is_there,
                                   struct oj_error *err)
@@ -342,7 +345,7 @@ static unsigned kinds_of_feature(const struct pair_stage_worker *worker)
     return oj_flat_kinds(worker->stage->join_side.whole, worker->feature);
 }
 
-/* Area and length of what a pair has in common; NaN where GEOS cannot say. */
+/* Area and length of the intersection of a pair; NaN if GEOS fails. */
 static oj_status measure_intersection(struct pair_stage_worker *worker,
                                       double *area, double *length,
                                       struct oj_error *err)
@@ -386,7 +389,7 @@ static void set_value(const struct pair_stage_worker *worker,
         worker->stage->values->value[which][worker->entry] = value;
 }
 
-/* What takes the areas of the features themselves. */
+/* Sets the values that need the areas of the features themselves. */
 static oj_status set_percent_and_join_area(struct pair_stage_worker *worker,
                                            double area, double length,
                                            struct oj_error *err)
@@ -442,7 +445,8 @@ static oj_status copy_intersection_shape(const struct oj_pair_stage *stage,
     OJ_TRY(oj_flat_buf_begin(to, entry, err));
     if (at >= 0)
         from = oj_flat_buf_view(&stage->worker[at % stage->n_workers].shapes);
-    if (from.part_offset != NULL) /* else all of them are without parts */
+    if (from.part_offset != NULL) /* otherwise no shape of this worker has
+                                     parts */
     {
         part = from.part_offset[at / stage->n_workers];
         end = from.part_offset[at / stage->n_workers + 1];
@@ -602,14 +606,14 @@ static oj_status set_pick_score_of_pair(struct pair_stage_worker *worker,
     return OJ_OK;
 }
 
-/* Joins whose pairs meet are all at distance 0. */
+/* 1 for joins whose pairs intersect: all distances are 0. */
 static int does_join_imply_distance_zero(const struct oj_relation *relation)
 {
     return oj_relation_needs_contact(relation) &&
            !oj_relation_is_bbox(relation);
 }
 
-/* Scores of single entries, where the rule needs them. */
+/* Computes scores per entry, if the rule needs them. */
 static oj_status compute_pick_scores_if_needed(struct oj_pair_stage *stage,
                                                const struct oj_matches *matches,
                                                struct oj_pick_scores *scores,

@@ -1,7 +1,7 @@
-/** The stage between a join and what takes its answers: one pair of each row is
- *  picked, and what is asked of the pairs is computed, on all threads.
+/** Runs between a join and its output, on all threads: picks one pair of each
+ *  row (-pick) and computes the requested values of the pairs.
  *
- *  What it gives (struct oj_pair_values) depends on nothing but the pairs.
+ *  The result (struct oj_pair_values) depends on the pairs only.
  */
 #ifndef OJ_PAIR_STAGE_H
 #define OJ_PAIR_STAGE_H
@@ -9,62 +9,63 @@
 #include "../../../flatten/arrays/oj_pair_values.h"
 #include "../../foundations/relation/oj_relation.h"
 
-/** Which pair of a row; ties go to the one first in tie order. */
+/** Which pair of a row is kept; of equal ones the first in tie order. */
 enum oj_pick_rule
 {
-    OJ_PICK_ALL = 0, /**< none is picked: all pairs stay */
-    OJ_PICK_FIRST,   /**< first in tie order */
+    OJ_PICK_ALL = 0, /**< all pairs are kept */
+    OJ_PICK_FIRST,   /**< the first in tie order */
     OJ_PICK_NEAREST,
-    OJ_PICK_LARGEST_OVERLAP, /**< area where both features have polygons, else
-                                  length */
-    OJ_PICK_SMALLEST_AREA,   /**< of the join feature */
+    OJ_PICK_LARGEST_OVERLAP, /**< by area if both features have polygons,
+                                  else by length */
+    OJ_PICK_SMALLEST_AREA,   /**< area of the join feature */
     OJ_PICK_LARGEST_AREA,
-    OJ_PICK_MOST_SIMILAR, /**< of the first condition on texts; without one,
-                               of that on vectors */
+    OJ_PICK_MOST_SIMILAR, /**< by the first condition on texts; without one,
+                               by the condition on vectors */
     OJ_PICK_SCORE         /**< greatest score of the join feature */
 };
 
-/** Plain values. */
+/** The requested pick and values. Plain values. */
 struct oj_pair_request
 {
     enum oj_pick_rule pick;
     unsigned char want[OJ_N_PAIR_VALUES];
     int want_shapes;
 
-    /** Parts of intersections that stay in the shapes, enum oj_part_kind
-     *  or'ed; 0: all. */
+    /** Kinds of parts that intersections keep, enum oj_part_kind or'ed; 0: all.
+     */
     unsigned shape_kinds;
 
     struct oj_relation relation;
-    int n_threads; /**< >= 1, or 0: all that the machine has */
+    int n_threads; /**< >= 1, or 0: all processors */
     const int *cancel;
 };
 
-/** A side of the join. Where a point was joined in place of each feature,
- *  distances and nearest points are those of the points, and areas and
- *  intersections those of the features. */
+/** A side of the join. If features were joined by a point each, distances and
+ * nearest points refer to the points, but areas and intersections to the
+ * features. */
 struct oj_pair_side
 {
     const struct oj_flat *joined;
-    const struct oj_flat *whole; /**< the features; may be the same */
+    const struct oj_flat *whole; /**< the features; may equal joined */
 
-    /* Of the join side. */
-    const int64_t *score;    /**< OJ_PICK_SCORE: [features] of oj_pick.h */
-    const int32_t *tie_rank; /**< [features] or NULL: the ordinal */
+    /* For the join side. */
+    const int64_t *score;    /**< OJ_PICK_SCORE: [features] scores of
+                                  oj_pick.h */
+    const int32_t *tie_rank; /**< [features]; NULL: the ordinal is the rank */
 };
 
 struct oj_pair_stage;
 
-/** 1 when request asks for anything. */
+/** 1 if request asks for a pick or any value. */
 int oj_pair_request_is_needed(const struct oj_pair_request *request);
 
-/** request is copied. */
+/** Opens a stage; request is copied. */
 OJ_MUST_USE oj_status oj_pair_stage_open(const struct oj_pair_request *request,
                                          struct oj_pair_stage **out,
                                          struct oj_error *err);
 
-/** The join side of the answers from now on; what side points at outlives its
- *  use. Before the first run. */
+/** Sets the join side for the following runs; the data of *side must outlive
+ * them. Must precede the first run. */
 OJ_MUST_USE oj_status oj_pair_stage_set_join_side(
     struct oj_pair_stage *stage, const struct oj_pair_side *side,
     struct oj_error *err);
@@ -76,14 +77,15 @@ OJ_MUST_USE oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
                                         struct oj_pair_values *values,
                                         struct oj_error *err);
 
-/** Pairs whose intersection GEOS could not make: they have no overlap. *first:
- *  its reason for one of them (the stage's memory), or "". */
+/** Number of pairs whose intersection GEOS could not compute; they count as
+ * having no overlap. *first: GEOS's reason for one of them (owned by the
+ * stage), or "". */
 int64_t oj_pair_stage_undecided(const struct oj_pair_stage *stage,
                                 const char **first);
 
-/** Of the area of join feature of side, or of its length where it has no
- *  polygons, the part that an entry's overlap takes up, 0 to 1; 1 of points.
- *  values has the overlaps and OJ_PAIR_JOIN_AREA. */
+/** The fraction of a join feature's area (length, if it has no polygons) that
+ * the entry's overlap covers, 0 to 1; 1 for points. values must have overlaps
+ * and OJ_PAIR_JOIN_AREA. */
 double oj_pair_share(const struct oj_flat *side, int32_t feature,
                      const struct oj_pair_values *values, int64_t entry);
 

@@ -10,9 +10,9 @@ int64_t oj_pick_score_of_double(double number)
     int64_t bits;
     if (isnan(number))
         return OJ_NO_SCORE;
-    number += 0.0; /* -0 becomes 0 */
+    number += 0.0; /* turns -0 into 0 */
     memcpy(&bits, &number, sizeof bits);
-    /* Below zero, a larger pattern is a smaller number. */
+    /* For negative numbers a larger bit pattern is a smaller number. */
     return bits >= 0 ? bits : INT64_MIN - bits;
 }
 

@@ -1,8 +1,7 @@
-/* The places of the nodes of an arrangement, of its pieces, and of both sides
- * of the pieces.  These are all that two features can have in common: every
- * face of the arrangement, the outer one aside, is a side of some piece.  Then
- * the least distance of the segments of two features, squared, as a fraction.
- */
+/* Builds the arrangement of the segments of two features and locates its nodes,
+ * its pieces and the face on each side of every piece. Nothing else contributes
+ * to the matrix: every bounded face borders a piece. Also the exact squared
+ * minimum distance of two features, as a fraction. */
 #include "exact_reference.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -16,33 +15,34 @@
 
 /* --- two features as segments --------------------------------------------- */
 
-/* Segments that share a box. Neighbours in a ring are neighbours in the plane,
- * so nothing is sorted. */
+/* Segments per bounding box. Neighbours in a ring are near each other, so they
+ * need no sorting. */
 #define RUN 64
 
-/* An edge of a ring or line.  Of length 0, a dot: a point part, or a line or
- * ring of one point. */
+/* An edge of a ring or line.  One of length 0 is a dot: a point part, or a line
+ * or ring of a single point. */
 struct exact_segment
 {
     double ax, ay, bx, by;
-    int64_t part; /* of the pair */
+    int64_t part; /* index in the pair */
 };
 
 struct exact_part
 {
-    int side; /* 0: of the input feature, 1: of the join feature */
+    int side; /* 0: part of the input feature, 1: of the join feature */
     enum oj_part_kind kind;
-    int64_t first, n; /* segments, in the order of the vertices */
+    int64_t first, n; /* range of segments, in the order of the vertices */
 };
 
 struct exact_pair
 {
-    int exponent; /* coordinates are whole numbers of 2^exponent */
+    int exponent; /* all coordinates are integers times 2^exponent */
     int64_t n_parts, n_segments;
-    int64_t n_of_input; /* segments of the input feature, which come first */
+    int64_t n_of_input; /* number of segments of the input feature; they come
+                           first */
     struct exact_part *part;
     struct exact_segment *segment;
-    struct oj_box *run; /* of RUN segments each */
+    struct oj_box *run; /* boxes of RUN segments each */
 };
 
 static void free_pair(struct exact_pair *pair)
@@ -68,7 +68,7 @@ static void lower_to_exponent_of(int *exponent, double value)
     *exponent = own < *exponent ? own : *exponent;
 }
 
-/* From one vertex to another; + 0.0 makes a plain zero of a negative one. */
+/* Appends the segment between two vertices; + 0.0 turns -0 into 0. */
 static void append_segment_of_vertices(struct exact_pair *pair,
                                        const struct oj_flat *flat, int64_t from,
                                        int64_t to)
@@ -135,8 +135,8 @@ static void append_parts_and_segments(struct exact_pair *pair,
     }
 }
 
-/* Room for the parts and segments of a feature: a ring of v vertices gives v -
- * 1 segments or one dot. */
+/* Counts parts and segments of a feature: a ring of v vertices gives v - 1
+ * segments, or one dot. */
 static void count_parts_and_segments(const struct oj_flat *flat,
                                      int64_t feature, int64_t *n_parts,
                                      int64_t *n_segments)
@@ -149,8 +149,8 @@ static void count_parts_and_segments(const struct oj_flat *flat,
                                               flat->part_offset[feature];
 }
 
-/* Reads both features; on failure, too, the caller frees the pair, which is
- * zeroed before. */
+/* Reads both features into *pair, which must be zeroed. The caller frees the
+ * pair, also on failure. */
 static oj_status read_segments_of_two_features(
     struct exact_pair *pair, const struct oj_flat *input, int64_t row,
     const struct oj_flat *join_side, int64_t feature, struct oj_error *err)
@@ -165,7 +165,7 @@ static oj_status read_segments_of_two_features(
     append_parts_and_segments(pair, input, row, 0);
     pair->n_of_input = pair->n_segments;
     append_parts_and_segments(pair, join_side, feature, 1);
-    if (pair->exponent == INT_MAX) /* all numbers are 0 */
+    if (pair->exponent == INT_MAX) /* all coordinates are 0 */
         pair->exponent = 0;
     for (int64_t i = 0; i < pair->n_segments; i++)
     {
@@ -178,8 +178,8 @@ static oj_status read_segments_of_two_features(
     return OJ_OK;
 }
 
-/* The next segment from *at on whose box meets box, which may shrink from call
- * to call; -1: none before end. */
+/* The next segment from *at on whose box intersects box; -1: none before end.
+ * The box may shrink from call to call. */
 static int64_t next_segment_near_box(const struct exact_pair *pair,
                                      const struct oj_box *box, int64_t *at,
                                      int64_t end)
@@ -202,22 +202,22 @@ static int64_t next_segment_near_box(const struct exact_pair *pair,
 
 /* --- points --------------------------------------------------------------- */
 
-/* Where a node is: at a vertex (first NULL, the bounds are the vertex), or at
- * the crossing of two segments, neither of which ends there. */
+/* The location of a node: a vertex (first is NULL; bounds is the vertex), or
+ * the crossing of two segments inside both. */
 struct exact_place
 {
     struct oj_box bounds;
     const struct exact_segment *first, *second;
-    int exponent; /* of the pair */
+    int exponent; /* that of the pair */
 };
 
-/* A point to ask about: a place, or the middle of two.  Its exact coordinates
- * are x / w, y / w * 2^exponent, made when its bounds do not decide.  Large:
- * some 5 KB. */
+/* A point to locate: a place, or the midpoint of two places.  Its exact
+ * coordinates x / w, y / w * 2^exponent are computed only if its bounds do not
+ * decide.  The struct has about 5 KB. */
 struct exact_point
 {
     struct oj_box bounds;
-    const struct exact_place *from, *to; /* to NULL: it is from */
+    const struct exact_place *from, *to; /* to NULL: the point is `from` */
     int is_made;
     struct oj_integer x, y, w; /* w > 0 */
 };
@@ -228,7 +228,7 @@ static struct exact_place place_of_vertex(double x, double y, int exponent)
     return place;
 }
 
-/* out = (b - a) x (p - a): > 0 where p is left of the segment. */
+/* out = (b - a) x (p - a): > 0 if p is left of the segment. */
 static void exact_orientation_of_vertex(struct oj_integer *out,
                                         const struct exact_segment *s,
                                         double px, double py, int exponent)
@@ -254,8 +254,9 @@ static void compute_crossing_numerator(struct oj_integer *out, double a,
     oj_integer_cross(out, &whole_b, a_side, &whole_a, b_side);
 }
 
-/* The ends of second lie a_side and b_side of first, on different sides: the
- * crossing is a + (b - a) a_side / (a_side - b_side). */
+/* The ends of `second` have the orientations a_side and b_side relative to
+ * `first`, with different signs: the crossing is a + (b - a) a_side / (a_side -
+ * b_side). */
 static void compute_homogeneous_coordinates(const struct exact_place *place,
                                             struct oj_integer *x,
                                             struct oj_integer *y,
@@ -283,7 +284,7 @@ static void compute_homogeneous_coordinates(const struct exact_place *place,
     oj_integer_negate(w);
 }
 
-/* Narrows bounds to those of x / w * 2^exponent. */
+/* Tightens low and high to bounds of x / w * 2^exponent. */
 static void narrow_bounds(double *low, double *high, const struct oj_integer *x,
                           const struct oj_integer *w, int exponent)
 {
@@ -316,7 +317,7 @@ make_crossing_point_with_bounds(const struct exact_segment *first,
     return place;
 }
 
-/* Orders pointers to places by x, then by y. */
+/* Compares places by x, then by y, exactly. */
 static int compare_places(const void *left, const void *right)
 {
     const struct exact_place *a = *(const struct exact_place *const *)left;
@@ -325,7 +326,7 @@ static int compare_places(const void *left, const void *right)
     int order;
     if (a->bounds.x1 < b->bounds.x0 || a->bounds.x0 > b->bounds.x1)
         return a->bounds.x1 < b->bounds.x0 ? -1 : 1;
-    if (a->first == NULL && b->first == NULL) /* x is equal */
+    if (a->first == NULL && b->first == NULL) /* x is equal here */
         return (a->bounds.y0 > b->bounds.y0) - (a->bounds.y0 < b->bounds.y0);
     compute_homogeneous_coordinates(a, &x[0], &y[0], &w[0]);
     compute_homogeneous_coordinates(b, &x[1], &y[1], &w[1]);
@@ -339,7 +340,7 @@ static int compare_places(const void *left, const void *right)
     return oj_integer_compare(&p, &q);
 }
 
-/* What holds the middle of a and b, numbers between bounds. */
+/* Bounds of the midpoint of a number in [a0, a1] and one in [b0, b1]. */
 static void bound_midpoint(double a0, double a1, double b0, double b1,
                            double *low, double *high)
 {
@@ -388,10 +389,10 @@ static void compute_exact_point_or_midpoint(struct exact_point *point)
     oj_integer_add(&point->w, &point->w, &point->w);
 }
 
-/* 1: the vertex is left of the segment's line, -1: right, 0: on it.  Doubles
- * decide most: the products have a relative error of 2^-51 at most, and their
- * underflow does not matter beside a size of 1e-280; where something overflows,
- * no comparison holds. */
+/* 1, -1 or 0: the vertex is left of the segment's line, right of it, or on it.
+ * Doubles decide most cases: products have a relative error of at most 2^-51,
+ * and underflow does not matter for a size of 1e-280; after an overflow no
+ * comparison holds. */
 static int orientation_sign_of_vertex(const struct exact_segment *s, double x,
                                       double y, int exponent)
 {
@@ -405,7 +406,7 @@ static int orientation_sign_of_vertex(const struct exact_segment *s, double x,
     return side.sign;
 }
 
-/* The side of the segment's line on which any point lies. */
+/* Orientation of a point of any kind relative to the segment's line. */
 static int orientation_sign_of_point(const struct exact_segment *s,
                                      struct exact_point *point)
 {
@@ -427,7 +428,7 @@ static int orientation_sign_of_point(const struct exact_segment *s,
     return a.sign;
 }
 
-/* 1 when y is greater than that of the point. */
+/* 1 if y is greater than the y of the point. */
 static int has_greater_y(double y, struct exact_point *point)
 {
     struct oj_integer whole, scaled;
@@ -441,8 +442,8 @@ static int has_greater_y(double y, struct exact_point *point)
     return oj_integer_compare(&scaled, &point->y) > 0;
 }
 
-/* 1 when the ray from the point to the right, lifted by less than anything,
- * passes through the segment; 0 where the segment contains the point. */
+/* 1 if the ray from the point to the right, shifted upwards by an infinitesimal
+ * amount, crosses the segment; 0 if the segment contains the point. */
 static int ray_meets(const struct exact_segment *s, struct exact_point *point)
 {
     int a_above = has_greater_y(s->ay, point);
@@ -461,8 +462,8 @@ static int ray_meets(const struct exact_segment *s, struct exact_point *point)
  * vertices, dots, and crossings of any two segments.
  *
  * Nodes are numbered by x, then by y, and so in their order along any segment.
- * A piece is what lies of a segment between two neighbouring nodes; pieces
- * with equal ends are one piece of the plane, and lie behind each other. */
+ * A piece is a part of a segment between two neighbouring nodes. Pieces with
+ * equal ends coincide; their records are adjacent. */
 
 /* A node on a segment. */
 struct exact_cut
@@ -470,38 +471,40 @@ struct exact_cut
     int64_t segment, node;
 };
 
-/* Of one segment; from < to. */
+/* A piece of one segment; from < to. */
 struct exact_piece
 {
     int64_t from, to, part;
 };
 
-/* A part that is at a node. */
+/* A part that touches a node. */
 struct node_part
 {
-    int64_t node, part, piece; /* piece -1: a dot */
+    int64_t node, part, piece; /* piece -1: the part touches it by a dot */
 };
 
 struct exact_arrangement
 {
     struct exact_pair pair;
     int64_t n_places, cap_places, n_cuts, cap_cuts, n_nodes, n_pieces, n_visits;
-    /* Segment s has the places 2 s and 2 s + 1; those of crossings follow. */
+    /* Segment s has the places 2 s and 2 s + 1 for its ends; places of
+     * crossings follow. */
     struct exact_place *place;
-    const struct exact_place **ranked; /* [n_places] in order */
+    const struct exact_place **ranked; /* [n_places] sorted */
     const struct exact_place **node;
     int64_t *node_of_place;
     struct exact_cut *cut;
-    struct exact_piece *piece; /* by from, to, part */
-    struct node_part *visit;   /* by node, part */
-    /* [n_parts] whether the part is a polygon that encloses something */
+    struct exact_piece *piece; /* sorted by from, to, part */
+    struct node_part *visit;   /* sorted by node, part */
+    /* [n_parts] 1: the part is a polygon with area */
     uint8_t *is_area;
-    /* [n_nodes] for a side, 1: an odd number of ends of its lines */
+    /* [side][n_nodes] 1: an odd number of line ends of that feature is at the
+     * node */
     uint8_t *ends[2];
-    /* [n_pieces] bit s: areas of side s cover both sides of the piece */
+    /* [n_pieces] bit s: areas of feature s cover both sides of the piece */
     uint8_t *covered;
-    /* [n_parts] of the point at hand: of what its ray met; whether it lies on a
-     * ring of the part */
+    /* [n_parts] for the current point: parity of crossed segments; 1 if the
+     * point is on a ring of the part */
     uint8_t *parity, *on_ring;
 };
 
@@ -523,7 +526,7 @@ static void free_arrangement(struct exact_arrangement *a)
     oj_free(a->on_ring);
 }
 
-/* The place stands for its node until nodes have numbers. */
+/* Adds a cut. Its node is the index of a place until nodes are numbered. */
 static oj_status add_cut(struct exact_arrangement *a, int64_t segment,
                          int64_t place, struct oj_error *err)
 {
@@ -533,7 +536,8 @@ static oj_status add_cut(struct exact_arrangement *a, int64_t segment,
     return OJ_OK;
 }
 
-/* Segment s at those ends of t that lie on it; side: of s. */
+/* Cuts segment s at the ends of t that lie on it; side: orientations of these
+ * ends relative to s. */
 static oj_status cut_segment_at_touching_ends(struct exact_arrangement *a,
                                               int64_t s, int64_t t,
                                               const int side[2],
@@ -616,7 +620,7 @@ static oj_status sort_and_number_nodes(struct exact_arrangement *a,
     return OJ_OK;
 }
 
-/* Orders what begins with n numbers by these. */
+/* Compares two records by their first n integers. */
 static int compare_first_n_integers(const void *left, const void *right, int n)
 {
     const int64_t *a = left, *b = right;
@@ -628,7 +632,7 @@ static int compare_first_n_integers(const void *left, const void *right, int n)
     return 0;
 }
 
-/* Cuts by segment and node, visits by node and part. */
+/* For cuts (by segment and node) and visits (by node and part). */
 static int compare_by_first_two_numbers(const void *left, const void *right)
 {
     return compare_first_n_integers(left, right, 2);
@@ -660,8 +664,8 @@ static oj_status make_noded_pieces_of_segments(struct exact_arrangement *a,
     return OJ_OK;
 }
 
-/* The end of the records, from first on, that are one piece of the plane;
- * n_equal 3: and of one part as well, 2: of any. */
+/* End of the records from `first` on with equal piece (n_equal 2), or with
+ * equal piece and part (n_equal 3). */
 static int64_t end_of_equal_pieces(const struct exact_arrangement *a,
                                    int64_t first, int n_equal)
 {
@@ -681,8 +685,9 @@ static void toggle_line_end_parity(struct exact_arrangement *a, int64_t part,
     a->ends[a->pair.part[part].side][node] ^= 1;
 }
 
-/* Says which polygons enclose something: those with a piece that their rings
- * pass an odd number of times. The others are lines; then counts ends. */
+/* Finds the polygons with area: those with a piece that their rings pass an odd
+ * number of times. The others are lines. Then computes the parity of line ends.
+ */
 static oj_status classify_areas_and_count_line_ends(struct exact_arrangement *a,
                                                     struct oj_error *err)
 {
@@ -720,12 +725,12 @@ static oj_status classify_areas_and_count_line_ends(struct exact_arrangement *a,
 
 /* --- places --------------------------------------------------------------- */
 
-/* What is known of a point with regard to a feature. */
+/* Facts about a point relative to a feature. */
 struct around
 {
-    int n_rings;    /* parts that are areas, with a ring there */
-    int is_inside;  /* of a part without a ring there */
-    int is_covered; /* all of the surroundings, by areas */
+    int n_rings;    /* polygon parts with area that have a ring there */
+    int is_inside;  /* 1: inside of a part that has no ring there */
+    int is_covered; /* 1: areas cover all of the surroundings */
     int on_line, is_end, on_dot;
 };
 
@@ -742,8 +747,7 @@ de9im_place_of_surroundings(const struct around *around)
     return around->on_dot ? OJ_PLACE_INTERIOR : OJ_PLACE_EXTERIOR;
 }
 
-/* Begins with a point of which no ring, line or dot is known yet: casts the ray
- * from it to the right. */
+/* Clears parity and on_ring and casts the ray from the point to the right. */
 static void cast_ray_from_point(struct exact_arrangement *a,
                                 struct exact_point *point)
 {
@@ -761,8 +765,9 @@ static void cast_ray_from_point(struct exact_arrangement *a,
     }
 }
 
-/* One piece, records first to end - 1. Bits 0 and 1 of covers[s]: areas of side
- * s cover the right (or upper) and the left (or lower) side of the piece. */
+/* Analyses one piece, records first to end - 1. Bits 0 and 1 of covers[s]:
+ * areas of feature s cover the right (or upper) and the left (or lower) side of
+ * the piece. */
 static void find_areas_beside_piece(struct exact_arrangement *a, int64_t first,
                                     int64_t end, struct around around[2],
                                     int covers[2])
@@ -842,7 +847,7 @@ static oj_status list_and_sort_parts_at_nodes(struct exact_arrangement *a,
     return OJ_OK;
 }
 
-/* The visits of one node, first to end - 1. */
+/* Analyses one node, visits first to end - 1. */
 static void find_surroundings_of_node(struct exact_arrangement *a,
                                       int64_t first, int64_t end,
                                       struct around around[2])
@@ -883,7 +888,8 @@ static void find_surroundings_of_node(struct exact_arrangement *a,
             continue;
         if (!a->on_ring[part])
             of->is_inside = 1;
-        else if (n_pieces == 0) /* in a ring of one point, a hole */
+        else if (n_pieces == 0) /* inside of an area, at a hole that is a
+                                   single point */
             of->is_covered = 1;
     }
 }
@@ -965,14 +971,14 @@ oj_status oj_exact_holds(const struct oj_relation *relation,
 
 /* --- distances ------------------------------------------------------------ */
 
-/* The least distance squared so far: above / below, of 2^(2 exponent) of the
- * pair. */
+/* The minimum squared distance so far: above / below, in units of 2^(2
+ * exponent) of the pair. */
 struct nearness
 {
     struct exact_pair pair;
     struct oj_integer above, below; /* below > 0 */
     int is_found;
-    double bound; /* at least the distance */
+    double bound; /* upper bound of the distance */
 };
 
 static int is_distance_zero(const struct nearness *n)
@@ -980,7 +986,8 @@ static int is_distance_zero(const struct nearness *n)
     return n->is_found && n->above.sign == 0;
 }
 
-/* Takes a distance that is less than the least so far. */
+/* Keeps the squared distance above / below if it is less than the minimum so
+ * far. */
 static void keep_smaller_squared_distance(struct nearness *n,
                                           const struct oj_integer *above,
                                           const struct oj_integer *below)
@@ -1016,7 +1023,7 @@ static void set_zero_distance(struct nearness *n)
     keep_smaller_squared_distance(n, &nothing, &one);
 }
 
-/* The coordinates of to - from. */
+/* An exact vector between two points. */
 struct exact_vector
 {
     struct oj_integer x, y;
@@ -1036,7 +1043,7 @@ static void dot_product(struct oj_integer *out, const struct exact_vector *a,
     oj_integer_add_products(out, &a->x, &b->x, &a->y, &b->y);
 }
 
-/* A point and a segment, or two points. */
+/* Measures a point to a segment, which may be a dot. */
 static void measure_point_to_segment_exactly(struct nearness *n, double x,
                                              double y,
                                              const struct exact_segment *s)
@@ -1056,7 +1063,7 @@ static void measure_point_to_segment_exactly(struct nearness *n, double x,
         oj_integer_copy(&copy, &at);
         oj_integer_multiply(&above, &at, &copy);
     }
-    else /* an end is the nearest */
+    else /* an end is the nearest point */
     {
         if (at.sign > 0)
             make_vector(n, &to_point, s->bx, s->by, x, y);
@@ -1066,7 +1073,8 @@ static void measure_point_to_segment_exactly(struct nearness *n, double x,
     keep_smaller_squared_distance(n, &above, &below);
 }
 
-/* Where two segments do not cross inside both, they are as far as some end. */
+/* Segments that do not cross inside both are as far apart as an end of one is
+ * from the other. */
 static void measure_segment_distance(struct nearness *n,
                                      const struct exact_segment *s,
                                      const struct exact_segment *t)
@@ -1090,7 +1098,7 @@ static void measure_segment_distance(struct nearness *n,
     measure_point_to_segment_exactly(n, s->bx, s->by, t);
 }
 
-/* Of the segments of one side to those of the other. */
+/* Finds the minimum over all pairs of segments of the two features. */
 static oj_status find_least_squared_distance(struct nearness *n,
                                              struct oj_error *err)
 {
@@ -1115,7 +1123,7 @@ static oj_status find_least_squared_distance(struct nearness *n,
     return OJ_OK;
 }
 
-/* *order: the distance of the features, compared with (a + b) / 2. */
+/* *order: compares the distance of the features with (a + b) / 2. */
 static oj_status
 compare_distance_with_mean(const struct oj_flat *input, int64_t row,
                            const struct oj_flat *join_side, int64_t feature,
@@ -1139,8 +1147,8 @@ compare_distance_with_mean(const struct oj_flat *input, int64_t row,
     if (status == OJ_OK)
     {
         if (matrix.at[0] != 'F' || matrix.at[1] != 'F' || matrix.at[3] != 'F')
-            set_zero_distance(&n); /* one is in an area of the other */
-        /* 4 distance^2 and (a + b)^2, both times below */
+            set_zero_distance(&n); /* one has a point in an area of the other */
+        /* compares 4 distance^2 with (a + b)^2, both times `below` */
         oj_integer_set(&sum, a, n.pair.exponent);
         oj_integer_set(&other, b, n.pair.exponent);
         oj_integer_add(&sum, &sum, &other);

@@ -1,9 +1,10 @@
-/** A handle of GEOS and what GEOS last said through it.
+/** A context handle of GEOS and the last error text that GEOS reported through
+ *  it.
  *
- *  GEOS tells of a refusal twice: the call gives nothing (NULL, 2, -1), and the
- *  handle's message handler gets a text. A call that ran out of memory has no
- *  text, or that of the exception. Here the text is kept, so that "nothing" can
- *  be told apart: GEOS cannot say, or memory is out.
+ *  A failing call of GEOS returns NULL, 2 or -1, and the handle's message
+ *  handler receives a text. If memory ran out, there is no text, or that of the
+ *  exception. The text is stored here, to distinguish the two: GEOS cannot
+ *  decide, or memory is out.
  *
  *  Belongs to one thread, and must not be moved while it is open: GEOS holds
  *  its address.
@@ -21,7 +22,8 @@
 struct oj_geos_handle
 {
     GEOSContextHandle_t geos; /**< NULL: closed */
-    char message[256];        /**< the last text; who asks sets it to "" */
+    char message[256];        /**< last error text; the caller clears it
+                                   before a call */
 };
 
 static inline void oj_geos_keep_message(const char *message, void *user)
@@ -30,7 +32,7 @@ static inline void oj_geos_keep_message(const char *message, void *user)
     snprintf(handle->message, sizeof handle->message, "%s", message);
 }
 
-/** OJ_ERR_NOMEM when GEOS does not start; handle is closed then. */
+/** OJ_ERR_NOMEM if GEOS does not start; the handle is then closed. */
 OJ_MUST_USE static inline oj_status
 oj_geos_handle_open(struct oj_geos_handle *handle, struct oj_error *err)
 {
@@ -43,8 +45,8 @@ oj_geos_handle_open(struct oj_geos_handle *handle, struct oj_error *err)
     return OJ_OK;
 }
 
-/** What was made through the handle is to be destroyed before. Accepts a closed
- *  one. */
+/** Closes the handle. Objects made through it must have been destroyed. Accepts
+ * a closed handle. */
 static inline void oj_geos_handle_close(struct oj_geos_handle *handle)
 {
     if (handle->geos != NULL)

@@ -13,65 +13,66 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Features of a side that are kept, unless all are; and their vertices: about
- * 25 MB of coordinates in GEOS, and prepared ones need some times as much. */
+/* Maximum cached features of a side (unless all are kept) and of their
+ * vertices: about 25 MB of coordinates in GEOS; prepared geometries need a few
+ * times as much. */
 #define MOST_KEPT 4096
 #define MOST_VERTICES (INT64_C(1) << 20)
 
-/* Parts that are united where a point lies on the boundaries of all of them;
- * of more the whole feature is. */
+/* Maximum parts united for a point on the boundaries of several parts; with
+ * more, the union of the whole feature is used. */
 #define MOST_BESIDE 8
 
-/* A geometry and what is prepared of it; NULL: not made yet. */
+/* A geometry and its prepared form; NULL: not made yet. */
 struct prepared
 {
     GEOSGeometry *geometry;
     const GEOSPreparedGeometry *prepared;
 };
 
-/* A feature that is kept. */
+/* A cached feature. */
 struct kept
 {
     int64_t feature; /* -1: none */
     unsigned kinds;  /* enum oj_part_kind or'ed */
     int64_t n_vertices, n_components;
     GEOSGeometry *geometry;
-    int is_apart;             /* polygon parts: 1 they are apart, 0 not, -1 not
-                                 known */
-    struct prepared whole;    /* the union of the parts; without geometry also
-                                 where that is geometry */
-    struct prepared *locator; /* [n_locators] of the rings */
-    int64_t n_locators;       /* 0: none asked for yet; 1 for all polygon parts
-                                 together, or one for each part */
-    struct oj_box *box;       /* [n_components] widened; NULL: not made yet */
+    int is_apart;             /* polygon parts: 1 disjoint or touching in
+                                 points only, 0 not, -1 unknown */
+    struct prepared whole;    /* union of the parts; its geometry is NULL
+                                 also if it is that of the feature */
+    struct prepared *locator; /* [n_locators] geometries of the rings */
+    int64_t n_locators;       /* 0: not made yet; 1: all polygon parts
+                                 together; otherwise one per part */
+    struct oj_box *box;       /* [n_components] widened boxes; NULL: not made
+                                 yet */
 };
 
-/* The features of one side as GEOS geometries, made when they are first asked
- * for.  A feature always has the same place, its number modulo n_kept, and
- * keeps it until another takes it: neighbours in space, asked for in turn, are
- * made once. */
+/* A cache of one side's features as GEOS geometries, made on first use.
+ * Feature f is in slot f modulo n_kept until another feature needs the slot, so
+ * neighbouring features used in turn are made once. */
 struct geos_side
 {
     GEOSContextHandle_t geos;
     const struct oj_flat *flat;
-    int rings_as_lines; /* 1: polygons are taken for their rings */
-    int as_vertices;    /* 1: features are taken for their vertices */
-    int keep_all;       /* 1: for a side that is to be kept as a whole */
+    int rings_as_lines; /* 1: polygons are replaced by their rings */
+    int as_vertices;    /* 1: features are replaced by their vertices */
+    int keep_all;       /* 1: all features of the side are kept */
     int64_t n_kept, n_vertices;
-    struct kept *kept; /* [n_kept]; NULL: nothing was asked for */
+    struct kept *kept; /* [n_kept]; NULL: not used yet */
 };
 
 struct oj_geos_pairs
 {
-    struct oj_relation relation; /* unless it was opened without one */
+    struct oj_relation relation; /* not set if opened without one */
     int prepare;
     struct oj_geos_handle handle;
     struct geos_side input, join_side;
-    struct oj_flat_buf united; /* a union whose area is taken */
+    struct oj_flat_buf united; /* buffer for a union whose area is computed */
 };
 
-/* GEOS's refusals are NULL, or 2, -1; every one that is not for lack of memory
- * has a text. */
+/* Classifies a failed call (NULL, 2 or -1). All failures but those for lack of
+ * memory have a text. */
 static enum oj_geos_verdict
 classify_geos_failure(const struct oj_geos_pairs *pairs)
 {
@@ -83,11 +84,12 @@ classify_geos_failure(const struct oj_geos_pairs *pairs)
 
 /* ---- arrays -> GEOS ------------------------------------------------------
 
- * Nothing is mended.  What GEOS refuses (a ring that is not closed) is NULL,
- * with its text at the handle; the caller owns what comes back. */
+ * Geometries are not repaired.  If GEOS refuses one (a ring that is not
+ * closed), the result is NULL and the handle has the text. The caller owns the
+ * results. */
 
-/* GEOS takes no line of less than two vertices and no ring of less than four:
- * then the last one is repeated, which adds no point to the line. */
+/* GEOS requires two vertices of a line and four of a ring: with fewer, the last
+ * vertex is repeated, which adds no point. */
 static GEOSCoordSequence *ring_coordinates(GEOSContextHandle_t geos,
                                            const struct oj_flat *flat,
                                            int64_t ring, int64_t least)
@@ -119,12 +121,12 @@ static GEOSGeometry *make_ring(GEOSContextHandle_t geos,
     return sequence ? GEOSGeom_createLinearRing_r(geos, sequence) : NULL;
 }
 
-/* A ring, or the vertices of a line, as a LineString. */
+/* A ring, or a line, as a LineString. */
 static GEOSGeometry *make_line(GEOSContextHandle_t geos,
                                const struct oj_flat *flat, int64_t ring)
 {
     GEOSCoordSequence *sequence = ring_coordinates(geos, flat, ring, 2);
-    /* takes the sequence, also when it fails */
+    /* GEOS takes over the sequence, also on failure */
     return sequence ? GEOSGeom_createLineString_r(geos, sequence) : NULL;
 }
 
@@ -134,15 +136,16 @@ static GEOSGeometry *make_point(GEOSContextHandle_t geos,
     return GEOSGeom_createPointFromXY_r(geos, flat->x[vertex], flat->y[vertex]);
 }
 
-/* Members of a geometry in the making. */
+/* The members of a multi geometry or collection that is being made. */
 struct geos_members
 {
     GEOSContextHandle_t geos;
     int64_t n;
-    GEOSGeometry **list; /* NULL: one is missing, and all are given up */
+    GEOSGeometry **list; /* NULL: a member could not be made; all were
+                            destroyed */
 };
 
-/* For most members at most. */
+/* Allocates a list for at most `most` members. */
 static struct geos_members allocate_member_list(GEOSContextHandle_t geos,
                                                 int64_t most)
 {
@@ -152,7 +155,7 @@ static struct geos_members allocate_member_list(GEOSContextHandle_t geos,
     return members;
 }
 
-/* Takes a member; NULL: it could not be made. */
+/* Appends a member and takes ownership; NULL: making it has failed. */
 static void add_member(struct geos_members *members, GEOSGeometry *member)
 {
     if (member != NULL)
@@ -166,8 +169,8 @@ static void add_member(struct geos_members *members, GEOSGeometry *member)
     members->list = NULL;
 }
 
-/* The collection of them, or the polygon with them as holes; GEOS takes what it
- * is given, also when it fails. */
+/* Makes the collection, or the polygon with the members as holes. GEOS takes
+ * ownership of its arguments, also on failure. */
 static GEOSGeometry *make_collection(struct geos_members *members, int type,
                                      GEOSGeometry *shell)
 {
@@ -229,10 +232,10 @@ static int collection_type(unsigned kinds)
     }
 }
 
-/* The parts of a feature, in the long form, of these kinds, of which there is
- * one at least: a multi geometry, where they are of one kind, or a
- * GeometryCollection.  Polygons are taken for the lines of their rings where
- * asked. */
+/* Makes the parts of a feature (long form) that are of these kinds, at least
+ * one: the members of a multi geometry, if they are of one kind, or of a
+ * GeometryCollection.  Polygons become the lines of their rings if the side
+ * wants that. */
 static struct geos_members make_list_of_parts(const struct geos_side *side,
                                               int64_t feature, unsigned kinds,
                                               unsigned *found)
@@ -270,7 +273,7 @@ make_geometry_of_parts_of_kinds(const struct geos_side *side, int64_t feature,
     return make_collection(&members, collection_type(found), NULL);
 }
 
-/* The vertices of a feature that has parts. */
+/* The vertices of a feature as points; the feature must have parts. */
 static GEOSGeometry *make_vertices(const struct geos_side *side,
                                    int64_t feature)
 {
@@ -283,7 +286,7 @@ static GEOSGeometry *make_vertices(const struct geos_side *side,
     return make_collection(&members, GEOS_MULTIPOINT, NULL);
 }
 
-/* A whole feature that has parts: its only part, or all of them. */
+/* The whole feature, which must have parts: its only part, or all of them. */
 static GEOSGeometry *make_feature(const struct geos_side *side, int64_t feature)
 {
     struct geos_members members;
@@ -301,7 +304,7 @@ static GEOSGeometry *make_feature(const struct geos_side *side, int64_t feature)
     return only;
 }
 
-/* n polygon parts of a feature, by their places in it. */
+/* n polygon parts of a feature, given by their indices in it. */
 static GEOSGeometry *make_polygons(const struct geos_side *side,
                                    int64_t feature, const int64_t *part,
                                    int64_t n)
@@ -314,9 +317,9 @@ static GEOSGeometry *make_polygons(const struct geos_side *side,
     return make_collection(&members, GEOS_MULTIPOLYGON, NULL);
 }
 
-/* The rings of polygon parts first to end - 1, each as a polygon of its own: of
- * these GEOS's prepared geometry tells even-odd over all rings, also where a
- * hole lies outside of its shell's envelope. */
+/* The rings of polygon parts first to end - 1, each as a polygon: GEOS's
+ * prepared geometry then locates points by even-odd over all rings, also for a
+ * hole outside of its shell's envelope. */
 static GEOSGeometry *make_rings_as_polygons(const struct geos_side *side,
                                             int64_t first, int64_t end)
 {
@@ -342,7 +345,7 @@ static void drop_prepared(GEOSContextHandle_t geos, struct prepared *one)
     memset(one, 0, sizeof *one);
 }
 
-/* Prepares what has a geometry. */
+/* Returns the prepared form; the geometry must exist. */
 static const GEOSPreparedGeometry *prepare_geometry(GEOSContextHandle_t geos,
                                                     struct prepared *one)
 {
@@ -372,7 +375,7 @@ static void evict_all_features(struct geos_side *side)
     side->n_vertices = 0;
 }
 
-/* Takes another layer. */
+/* Switches to another layer. */
 static void set_layer(struct geos_side *side, const struct oj_flat *flat)
 {
     evict_all_features(side);
@@ -393,8 +396,9 @@ static int allocate_cache_slots(struct geos_side *side)
     return side->kept != NULL;
 }
 
-/* A feature that has parts, valid until the next call for this side. NULL when
- * GEOS refuses it or memory is out, as in all functions below. */
+/* Returns the feature, which must have parts; valid until the next call for
+ * this side. NULL if GEOS refuses it or memory is out, as in all functions
+ * below. */
 static struct kept *get_feature(struct geos_side *side, int64_t feature)
 {
     struct kept *kept;
@@ -433,7 +437,7 @@ static struct oj_box box_of(const struct oj_flat *flat, int64_t first,
     return oj_box_around(&box, 0.0);
 }
 
-/* The boxes of kept's components: of its parts, or of the rings of these. */
+/* Boxes of the feature's components: its parts, or their rings. */
 static const struct oj_box *component_boxes(const struct geos_side *side,
                                             struct kept *kept)
 {
@@ -472,9 +476,9 @@ static int64_t count_polygons(const struct oj_flat *flat, int64_t feature)
     return n;
 }
 
-/* 1 when the polygon parts are apart, or touch in points, which is asked of
- * GEOS (a valid MultiPolygon): then the collection of them is the union.  0:
- * not; -1: memory is out. */
+/* 1 if GEOS accepts the polygon parts as a valid MultiPolygon: they are
+ * disjoint or touch in points, so the collection is its own union.  0: not; -1:
+ * memory is out. */
 static int check_polygons_apart(const struct geos_side *side, struct kept *kept)
 {
     GEOSGeometry *polygons = NULL;
@@ -503,8 +507,8 @@ static int are_polygon_parts_apart(const struct geos_side *side,
     return kept->is_apart;
 }
 
-/* 1 when each polygon part is valid by itself; -1: memory is out, or GEOS
- * raised. */
+/* 1 if each polygon part is valid by itself; -1: memory is out, or GEOS failed.
+ */
 static int parts_are_valid(const struct geos_side *side,
                            const struct kept *kept)
 {
@@ -519,7 +523,7 @@ static int parts_are_valid(const struct geos_side *side,
     return 1;
 }
 
-/* GEOS's union of a collection, which it takes; NULL for NULL. */
+/* The union of a collection, which is destroyed; NULL for NULL. */
 static GEOSGeometry *unite_collection(GEOSContextHandle_t geos,
                                       GEOSGeometry *all)
 {
@@ -552,9 +556,9 @@ static GEOSGeometry *unite_polygons(const struct geos_side *side,
     return make_collection(&members, GEOS_GEOMETRYCOLLECTION, NULL);
 }
 
-/* The feature as the union of its parts: kept's geometry where its polygon
- * parts are apart, else the union of them, with the parts of other kinds.  What
- * is not valid within a part stays as it is. */
+/* The feature as the union of its parts: its geometry if the polygon parts are
+ * apart, else their union with the parts of other kinds.  A feature with an
+ * invalid part is returned unchanged. */
 static const GEOSGeometry *get_union_of_parts(const struct geos_side *side,
                                               struct kept *kept)
 {
@@ -583,7 +587,7 @@ prepare_union_of_parts(const struct geos_side *side, struct kept *kept)
     return kept->whole.prepared;
 }
 
-/* The two features of a pair; NO when one has no parts. */
+/* Fetches the two features of a pair; OJ_GEOS_NO if one has no parts. */
 static enum oj_geos_verdict
 get_cached_features_of_pair(struct oj_geos_pairs *pairs, int64_t row,
                             int64_t feature, struct kept **a, struct kept **b)
@@ -657,19 +661,21 @@ void oj_geos_pairs_close(struct oj_geos_pairs *pairs)
 
 /* ---- points in polygons -------------------------------------------------- */
 
-/* Polygons that points are located in. */
+/* Polygons in which points are located. */
 struct asked_polygon
 {
     struct oj_geos_pairs *pairs;
     struct geos_side *side;
     struct kept *kept;
-    const struct oj_box *box; /* of its parts; NULL: one locator for all */
-    int tells_boundary;       /* 0: on the boundary is as good as inside */
+    const struct oj_box *box; /* boxes of its parts; NULL: a single locator
+                                 for all parts */
+    int tells_boundary;       /* 0: the join treats boundary and interior
+                                 alike */
 };
 
-/* Makes the list of prepared geometries that tell where points lie in kept: one
- * of all rings, by even-odd, where the parts are apart, else one of the rings
- * of each part.  They are made when asked for. */
+/* Allocates the locators of the feature: one for all rings, by even-odd, if the
+ * parts are apart; else one per part.  Their geometries are made on first use.
+ */
 static int allocate_locators(struct asked_polygon *asked)
 {
     struct kept *kept = asked->kept;
@@ -723,8 +729,8 @@ static int box_holds(const struct oj_geos_pairs *pairs,
            oj_box_has(box, x, y);
 }
 
-/* Where a point on the boundaries of n parts, of which the first are listed,
- * is in the union of them. */
+/* Locates, in the union of n parts, a point on the boundaries of all of them;
+ * up to MOST_BESIDE of them are listed. */
 static enum oj_geos_verdict locate_in_union(const struct asked_polygon *asked,
                                             const GEOSGeometry *point,
                                             const int64_t *part, int64_t n,
@@ -739,12 +745,12 @@ static enum oj_geos_verdict locate_in_union(const struct asked_polygon *asked,
     {
         snprintf(pairs->handle.message, sizeof pairs->handle.message,
                  "a part of a collection is not valid");
-        return OJ_GEOS_CANNOT_SAY; /* there is no union */
+        return OJ_GEOS_CANNOT_SAY; /* a part is invalid, so there is no union */
     }
     if (n > MOST_BESIDE)
         return locate_by_prepared_geometry(
             pairs, prepare_union_of_parts(side, kept), point, where);
-    /* without the nodes that other parts would bring, which are rounded */
+    /* unites only these parts: nodes with other parts would be rounded */
     beside.geometry = unite_collection(
         side->geos, make_polygons(side, kept->feature, part, n));
     located = locate_by_prepared_geometry(
@@ -753,9 +759,9 @@ static enum oj_geos_verdict locate_in_union(const struct asked_polygon *asked,
     return located;
 }
 
-/* Parts that overlap are asked one by one: a point inside of one is inside,
- * one on the boundary of one only is on the boundary, and of one on the
- * boundary of several the union of these is asked. */
+/* Locates a point. Overlapping parts are tested one by one: a point inside of
+ * one is inside; on the boundary of one only, it is on the boundary; on the
+ * boundary of several, their union decides. */
 static enum oj_geos_verdict locate_point(const struct asked_polygon *asked,
                                          const GEOSGeometry *point,
                                          enum oj_location *where)
@@ -786,8 +792,8 @@ static enum oj_geos_verdict locate_point(const struct asked_polygon *asked,
     return locate_in_union(asked, point, part, n, where);
 }
 
-/* Whether points and polygons are a pair, by their DE-9IM matrix, points first;
- * relation: with the points as input. */
+/* Decides whether points and polygons are a pair, by their DE-9IM matrix with
+ * the points first. relation: with the points as input. */
 static enum oj_geos_verdict
 relate_points_to_polygons(struct asked_polygon *asked,
                           const struct kept *points,
@@ -821,7 +827,7 @@ relate_points_to_polygons(struct asked_polygon *asked,
 
 /* ---- predicates ---------------------------------------------------------- */
 
-/* Prepared geometries decide these by signs alone, for less. */
+/* Predicates that prepared geometries decide faster, by exact signs alone. */
 static char (*const prepared_predicate[OJ_N_OPS])(GEOSContextHandle_t,
                                                   const GEOSPreparedGeometry *,
                                                   const GEOSGeometry *) = {
@@ -833,7 +839,8 @@ static char (*const prepared_predicate[OJ_N_OPS])(GEOSContextHandle_t,
     [OJ_OP_COVERS] = GEOSPreparedCovers_r,
 };
 
-/* NULL: a pattern decides, that of the table of joins or of -relate. */
+/* Plain predicates. NULL: a pattern decides, from the table of joins or
+ * -relate. */
 static char (*const plain_predicate[OJ_N_OPS])(GEOSContextHandle_t,
                                                const GEOSGeometry *,
                                                const GEOSGeometry *) = {
@@ -849,7 +856,7 @@ static int is_one_kind(const struct kept *kept)
     return (kept->kinds & (kept->kinds - 1)) == 0;
 }
 
-/* 2: a refusal. */
+/* Returns 0, 1, or 2 if GEOS fails. */
 static char test_prepared_predicate(struct oj_geos_pairs *pairs, struct kept *a,
                                     struct kept *b)
 {
@@ -866,7 +873,7 @@ static char test_prepared_predicate(struct oj_geos_pairs *pairs, struct kept *a,
     return prepared_predicate[op](pairs->handle.geos, prepared, other);
 }
 
-/* 2: a refusal. */
+/* Returns 0, 1, or 2 if GEOS fails. */
 static char test_plain_predicate(struct oj_geos_pairs *pairs,
                                  struct kept *kept_a, struct kept *kept_b)
 {
@@ -884,8 +891,8 @@ static char test_plain_predicate(struct oj_geos_pairs *pairs,
         pattern = relation->mask;
     if (relation->op != OJ_OP_CONTAINS_PROPERLY)
         return GEOSRelatePattern_r(geos, a, b, pattern);
-    /* known to prepared geometries only */
-    answer = GEOSContains_r(geos, a, b); /* looks at envelopes */
+    /* only prepared geometries have containsProperly */
+    answer = GEOSContains_r(geos, a, b); /* compares envelopes first */
     return answer == 1 ? GEOSRelatePattern_r(geos, a, b, pattern) : answer;
 }
 
@@ -920,10 +927,10 @@ enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
 
 /* ---- distances ----------------------------------------------------------- */
 
-/* Of a polygon with holes GEOS looks at a ring only if the ring's box, by a
- * rounded distance, is nearer than what it has; now and then that costs an ulp.
- * So where such a polygon is not around the point, its rings are measured one
- * by one. 0 when GEOS raised. */
+/* GEOS skips a ring of a polygon with holes if a rounded distance of its box is
+ * not below the minimum so far, which sometimes costs an ulp. So if such a
+ * polygon does not contain the point, its rings are measured one by one.
+ * Returns 0 if GEOS fails. */
 static int measure_point_to_rings(GEOSContextHandle_t geos,
                                   const GEOSGeometry *point,
                                   const GEOSGeometry *polygon, double *distance)
@@ -945,7 +952,7 @@ static int measure_point_to_rings(GEOSContextHandle_t geos,
     return 1;
 }
 
-/* Distance of two components. 0 when GEOS raised. */
+/* Distance of two components. Returns 0 if GEOS fails. */
 static int measure_component_distance(GEOSContextHandle_t geos,
                                       const GEOSGeometry *a,
                                       const GEOSGeometry *b, double *distance)
@@ -1027,7 +1034,7 @@ static oj_status add_wkb_as_feature(struct oj_flat_buf *shapes,
     return oj_flat_buf_end(shapes, err);
 }
 
-/* As one more feature; on failure the caller drops it. */
+/* Appends a geometry as one more feature; on failure the caller removes it. */
 static oj_status append_geometry(GEOSContextHandle_t geos,
                                  const GEOSGeometry *one,
                                  struct oj_flat_buf *shapes,
@@ -1044,7 +1051,7 @@ static oj_status append_geometry(GEOSContextHandle_t geos,
 
 /* ---- intersections ------------------------------------------------------- */
 
-/* The members of a kind that a feature has, its polygons as their union. */
+/* The members of a feature that are of one kind; polygons as their union. */
 static GEOSGeometry *copy_members_of_kind(const struct geos_side *side,
                                           struct kept *kept, unsigned kind)
 {
@@ -1057,7 +1064,7 @@ static GEOSGeometry *copy_members_of_kind(const struct geos_side *side,
     return make_geometry_of_parts_of_kinds(side, kept->feature, kind);
 }
 
-/* What the members of a kind of each have in common. */
+/* The intersection of the members of kind_a of a with those of kind_b of b. */
 static GEOSGeometry *
 intersect_parts_of_two_kinds(struct oj_geos_pairs *pairs, struct kept *a,
                              unsigned kind_a, struct kept *b, unsigned kind_b)
@@ -1073,8 +1080,9 @@ intersect_parts_of_two_kinds(struct oj_geos_pairs *pairs, struct kept *a,
     return common;
 }
 
-/* The union of what each kind of one has in common with each of the other.
- * Empty members are left out: unions of points and empty polygons crash. */
+/* The union of the intersections of each kind of a with each kind of b. Empty
+ * members are left out: GEOS crashes for unions of points and empty polygons.
+ */
 static GEOSGeometry *union_of_intersections_by_kind(struct oj_geos_pairs *pairs,
                                                     struct kept *a,
                                                     struct kept *b)
@@ -1098,8 +1106,8 @@ static GEOSGeometry *union_of_intersections_by_kind(struct oj_geos_pairs *pairs,
     return members.n < 2 ? all : unite_collection(geos, all);
 }
 
-/* GEOS intersects no collections of several kinds: those are taken kind by
- * kind.  NULL: it raised, or memory is out. */
+/* GEOS does not intersect collections of several kinds: these are intersected
+ * kind by kind.  NULL: GEOS failed, or memory is out. */
 static GEOSGeometry *intersect_cached_features(struct oj_geos_pairs *pairs,
                                                struct kept *a, struct kept *b)
 {

@@ -30,7 +30,7 @@ const char *oj_validation_difference_name(enum oj_difference_kind kind)
     return names[kind];
 }
 
-/* A join without a measure has NaN on both sides. */
+/* Bitwise equality; a join without a measure has NaN on both sides. */
 static int are_measures_identical(double a, double b)
 {
     return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
@@ -47,9 +47,9 @@ static int is_on_sphere(const struct oj_validation *v)
            v->relation->metric == OJ_METRIC_SPHERE;
 }
 
-/* On the sphere the two come by different ways, whose roundings are those of
- * unit vectors: the nearer two points are to being opposite, the less a chord
- * says about the way between them. */
+/* On the sphere, ours and the reference compute by different ways, with the
+ * rounding of unit vectors. The nearer two points are to being opposite, the
+ * less precise a chord is. */
 static int equals_on_sphere(double a, double b)
 {
     double flatness = cos(0.5 * a / OJ_SPHERE_RADIUS);
@@ -58,7 +58,7 @@ static int equals_on_sphere(double a, double b)
     return fabs(a - b) <= OJ_SPHERE_RADIUS * OJ_VALIDATION_CHORD / flatness;
 }
 
-/* Whether a and b, distances, are the same but for rounding. */
+/* 1 if two distances differ by rounding at most. */
 static int equals_within_rounding(const struct oj_validation *v, double a,
                                   double b)
 {
@@ -77,7 +77,7 @@ static int has_points_only(const struct oj_flat *flat, int64_t feature)
     return (oj_flat_kinds(flat, feature) & ~(unsigned)OJ_PART_POINT) == 0;
 }
 
-/* Whether the distance of the pair may be off by rounding. */
+/* 1 if the distance of the pair may differ by rounding. */
 static int may_be_off_by_rounding(const struct oj_validation *v,
                                   int64_t feature)
 {
@@ -108,8 +108,8 @@ static oj_status add_difference(struct oj_validation *v,
     return v->report != NULL ? v->report(&difference, v->user, err) : OJ_OK;
 }
 
-/* By join row, then measure: a pair that a broken answer repeats has a defined
- * place too. */
+/* Sorts by join row, then by measure, so that the order is defined even if a
+ * wrong answer repeats a pair. */
 static int by_join_row_and_measure(const void *left, const void *right)
 {
     const struct oj_row_pair *a = left, *b = right;
@@ -125,7 +125,8 @@ static int is_undecided(const struct oj_validated_row *of, int32_t feature)
                    sizeof feature, oj_compare_int32) != NULL;
 }
 
-/* The pairs that both could decide, in the order of the answer. */
+/* Copies the pairs that neither answer left undecided, in the order of the
+ * answer. */
 static void copy_pairs_both_could_decide(const struct oj_validation *v,
                                          struct oj_validated_row *of)
 {
@@ -141,7 +142,8 @@ static void copy_pairs_both_could_decide(const struct oj_validation *v,
     }
 }
 
-/* The first place where the same pairs stand in other order, if any. */
+/* Reports the first position at which equal sets of pairs are in different
+ * order, if any. */
 static oj_status find_order_difference(struct oj_validation *v,
                                        struct oj_error *err)
 {
@@ -173,8 +175,8 @@ static int64_t count_pairs_of_row(const struct oj_validated_row *of)
            oj_matches_first(of->matches, of->row);
 }
 
-/* Whether an answer of the k nearest has as many: what it lacks may be farther
- * than its farthest then, and cannot be otherwise. */
+/* 1 if an answer of the k nearest has k pairs: pairs that it lacks must then
+ * only be farther than its farthest. */
 static int has_k_pairs(const struct oj_validation *v,
                        const struct oj_validated_row *of)
 {
@@ -182,8 +184,8 @@ static int has_k_pairs(const struct oj_validation *v,
            count_pairs_of_row(of) >= v->relation->k;
 }
 
-/* Whether a pair that only one side has lies so near a bound that ulps decide:
- * the greatest or least distance, or the farthest pair of the other side. */
+/* 1 if a pair that only one side has is so near a bound that ulps decide: the
+ * maximum or minimum distance, or the farthest pair of the other side. */
 static int is_within_rounding_of_a_bound(const struct oj_validation *v,
                                          const struct oj_row_pair *pair,
                                          const struct oj_validated_row *other)
@@ -209,8 +211,8 @@ static int is_distance_join(const struct oj_validation *v)
     return (oj_op_get(v->relation->op)->takes & OJ_TAKES_DISTANCE) != 0;
 }
 
-/* Asked of planar joins of geometries whose layers are known: exact arithmetic
- * needs both, and does not know distances of shapes. */
+/* 1 for planar joins of geometries if the layers are known. Exact arithmetic
+ * needs the layers and does not cover distances of shapes. */
 static int can_be_proved_by_exact_arithmetic(const struct oj_validation *v)
 {
     return has_layers_and_relation(v) && !is_on_sphere(v) &&
@@ -218,7 +220,7 @@ static int can_be_proved_by_exact_arithmetic(const struct oj_validation *v)
            !oj_relation_compares_shapes(v->relation);
 }
 
-/* -1, 0, 1: how the exact distance of a pair compares with limit. */
+/* Compares the exact distance of a pair with limit: -1, 0 or 1. */
 static oj_status
 compare_exact_distance_with_limit(const struct oj_validation *v,
                                   int64_t feature, double limit, int *order,
@@ -232,7 +234,8 @@ compare_exact_distance_with_limit(const struct oj_validation *v,
                                      order, err);
 }
 
-/* Whether the exact distance of a pair is within the bounds of the join. */
+/* Sets *is_within to 1 if the exact distance of a pair is within the bounds of
+ * the join. */
 static oj_status is_within_bounds(const struct oj_validation *v,
                                   int64_t feature, int *is_within,
                                   struct oj_error *err)
@@ -253,7 +256,7 @@ static oj_status is_within_bounds(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Whether the distance that ours has is the exact one but for its rounding. */
+/* Sets *is to 1 if our distance is the correctly rounded exact one. */
 static oj_status is_correctly_rounded(const struct oj_validation *v,
                                       const struct oj_row_pair *ours, int *is,
                                       struct oj_error *err)
@@ -272,7 +275,7 @@ static oj_status is_correctly_rounded(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Whether a pair of ours may be among the k nearest of our row. */
+/* 1 if a pair of ours may be among the k nearest of our row. */
 static int is_among_k_nearest(const struct oj_validation *v,
                               const struct oj_row_pair *ours)
 {
@@ -285,10 +288,9 @@ static int is_among_k_nearest(const struct oj_validation *v,
            (v->relation->ties == OJ_TIES_ALL || v->ours.n <= v->relation->k);
 }
 
-/* Whether a pair that our row of the k nearest lacks ties with the farthest of
- * it, and comes after all that are as far: by FID, where that is equal by
- * place.
- */
+/* For a pair that our row of the k nearest lacks: sets *is to 1 if it ties with
+ * our farthest pair and comes after all pairs at that distance, by FID, then by
+ * ordinal. */
 static oj_status is_excluded_by_tie_order(const struct oj_validation *v,
                                           const struct oj_row_pair *reference,
                                           int *is, struct oj_error *err)
@@ -318,7 +320,7 @@ static oj_status is_excluded_by_tie_order(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Whether exclusions, classes and own distances let the pair count. */
+/* Sets *may to 1 if exclusions, classes and own distances allow the pair. */
 static oj_status passes_pair_filter(const struct oj_validation *v,
                                     int64_t feature, int *may,
                                     struct oj_error *err)
@@ -330,8 +332,8 @@ static oj_status passes_pair_filter(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Whether exact arithmetic confirms that we have a pair (or lack it: ours NULL)
- * which the reference lacks (or has). */
+/* Sets *is_proved if exact arithmetic confirms that we have a pair which the
+ * reference lacks, or lack one (ours NULL) which it has. */
 static oj_status prove_missing_or_extra_pair(
     const struct oj_validation *v, const struct oj_row_pair *ours,
     const struct oj_row_pair *reference, int *is_proved, struct oj_error *err)
@@ -372,7 +374,8 @@ static oj_status prove_missing_or_extra_pair(
     return OJ_OK;
 }
 
-/* Whether our distance is as near to the exact one as the reference's. */
+/* Sets *is_proved if our distance is at least as near to the exact one as the
+ * reference's. */
 static oj_status prove_our_distance_is_nearer(
     const struct oj_validation *v, const struct oj_row_pair *ours,
     const struct oj_row_pair *reference, int *is_proved, struct oj_error *err)
@@ -389,11 +392,11 @@ static oj_status prove_our_distance_is_nearer(
 
 /* --- the rounding of our formula ------------------------------------------ */
 
-/* Of the segments of a pair. */
+/* Segment lengths of a pair. */
 struct segment_lengths
 {
     double longest;
-    int has_short; /* one whose squared length underflows */
+    int has_short; /* 1: the squared length of a segment underflows */
 };
 
 static void measure_segments(const struct oj_flat *flat, int64_t feature,
@@ -424,10 +427,10 @@ segment_lengths_of_pair(const struct oj_validation *v, int64_t feature)
     return lengths;
 }
 
-/* By how much our distance of a pair may be off when it is about this one.  Of
- * points the formula and its rounding are the reference's, too: where exact
- * arithmetic does not refute that, only underflow counts.  0 is exact but for
- * underflow. */
+/* Bound of the error of our distance, if it is about `distance`.  For points
+ * the reference uses an equal formula with equal rounding: unless exact
+ * arithmetic refutes the reference, only underflow is allowed.  A distance of 0
+ * is exact but for underflow. */
 static double rounding_of_distance(const struct oj_validation *v,
                                    int64_t feature, double distance,
                                    int is_reference_refuted)
@@ -440,8 +443,8 @@ static double rounding_of_distance(const struct oj_validation *v,
            OJ_LEAST_DISTANCE;
 }
 
-/* Whether a distance of ours is within off of the exact one.  Shapes that meet
- * are at distance 0, but for underflow. */
+/* Sets *is to 1 if our distance is within `off` of the exact one.  For shapes
+ * that intersect it must be 0, but for underflow. */
 static oj_status is_within_rounding_of_formula(const struct oj_validation *v,
                                                const struct oj_row_pair *ours,
                                                double off, int *is,
@@ -469,8 +472,8 @@ static oj_status is_within_rounding_of_formula(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Whether rounding may take the distance of a pair to the upper side of a
- * bound; meets: the exact one is 0. */
+/* Sets *may to 1 if rounding can move the distance of a pair above a bound.
+ * meets: the exact distance is 0. */
 static oj_status may_round_above(const struct oj_validation *v, int64_t feature,
                                  double bound, int meets, int *may,
                                  struct oj_error *err)
@@ -502,9 +505,9 @@ static oj_status may_round_below(const struct oj_validation *v, int64_t feature,
     return OJ_OK;
 }
 
-/* Whether a pair that we lack would be beyond a bound, or beyond the farthest
- * of our k nearest, by rounding.  Shapes that meet are at 0, but where their
- * segments are so short that squares underflow. */
+/* Sets *is to 1 if a pair that we lack can, by rounding, be beyond a bound or
+ * beyond the farthest of our k nearest.  Shapes that intersect have distance 0,
+ * unless their segments are so short that squares underflow. */
 static oj_status is_lacked_by_rounding(const struct oj_validation *v,
                                        int64_t feature, int *is,
                                        struct oj_error *err)
@@ -526,8 +529,8 @@ static oj_status is_lacked_by_rounding(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Whether a pair that only we have is there by its distance, which is right but
- * for rounding. */
+/* Sets *is to 1 if a pair that only we have is justified by its distance, which
+ * is right but for rounding. */
 static oj_status is_had_by_rounding(const struct oj_validation *v,
                                     const struct oj_row_pair *ours, int *is,
                                     struct oj_error *err)
@@ -550,7 +553,8 @@ static oj_status is_had_by_rounding(const struct oj_validation *v,
         is, err);
 }
 
-/* Whether a difference that is not proved is the rounding of our formula. */
+/* Sets *is to 1 if an unproved difference is explained by the rounding of our
+ * formula. */
 static oj_status is_rounding_of_formula(const struct oj_validation *v,
                                         const struct oj_row_pair *ours,
                                         const struct oj_row_pair *reference,
@@ -572,7 +576,8 @@ static oj_status is_rounding_of_formula(const struct oj_validation *v,
         is, err);
 }
 
-/* The kind of a difference: that one, or one that does not count. */
+/* Sets the final kind of a difference: `kind`, or a kind that does not count as
+ * one. */
 static oj_status kind_of_difference(const struct oj_validation *v,
                                     enum oj_difference_kind kind, int is_proved,
                                     const struct oj_row_pair *ours,
@@ -589,7 +594,7 @@ static oj_status kind_of_difference(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* A pair that only one side has. */
+/* Handles a pair that only one side has. */
 static oj_status report_missing_or_extra_pair(
     struct oj_validation *v, const struct oj_row_pair *ours,
     const struct oj_row_pair *reference, struct oj_error *err)
@@ -610,7 +615,7 @@ static oj_status report_missing_or_extra_pair(
     return add_difference(v, kind, ours, reference, err);
 }
 
-/* A pair that both have. */
+/* Handles a pair that both sides have. */
 static oj_status compare_measures(struct oj_validation *v,
                                   const struct oj_row_pair *ours,
                                   const struct oj_row_pair *reference,
@@ -632,7 +637,7 @@ static oj_status compare_measures(struct oj_validation *v,
     return add_difference(v, kind, ours, reference, err);
 }
 
-/* Merges the two rows, which are sorted by join row. */
+/* Merges the two lists, which are sorted by join row. */
 static oj_status compare_sorted_pairs_of_row(struct oj_validation *v,
                                              struct oj_error *err)
 {
@@ -694,7 +699,7 @@ static oj_status compare_row(struct oj_validation *v, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Goes to a row of one answer, and to what that could not decide of it. */
+/* Moves to a row of one answer, and to the pairs that it left undecided. */
 static void move_to_row_and_its_undecided(struct oj_validated_row *of,
                                           int64_t row)
 {
@@ -713,8 +718,8 @@ static void move_to_row_and_its_undecided(struct oj_validated_row *of,
     of->n_left_out = of->at - first;
 }
 
-/* Counts what ours leaves out of the row at hand. Returns 1 when that is all,
- * or when the reference leaves all of it out. */
+/* Counts the undecided pairs of ours. Returns 1 if either side left the whole
+ * row undecided. */
 static int count_undecided(struct oj_validation *v)
 {
     const struct oj_validated_row *ours = &v->ours, *reference = &v->reference;
@@ -728,8 +733,8 @@ static int count_undecided(struct oj_validation *v)
     return 0;
 }
 
-/* Of pairs that the reference could not decide, and we could, the exact word is
- * there instead. */
+/* Pairs that only the reference left undecided are checked by exact arithmetic
+ * instead. */
 static oj_status prove_pairs_reference_left_undecided(struct oj_validation *v,
                                                       struct oj_error *err)
 {
@@ -755,7 +760,8 @@ static oj_status prove_pairs_reference_left_undecided(struct oj_validation *v,
         if (is_proved)
             continue;
         if (!can_be_proved_by_exact_arithmetic(v) ||
-            is_distance_join(v)) /* a rounded one, at a bound */
+            is_distance_join(v)) /* no proof: our distance may be rounded at
+                                    a bound */
             v->n_undecided_pairs++;
         else
             OJ_TRY(add_difference(

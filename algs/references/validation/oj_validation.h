@@ -1,32 +1,30 @@
 /** Comparing two answers to the same join: ours and a reference's.
  *
- *  Row by row the sets of pairs are compared, and of the pairs that both have,
- *  the measures, where the join has one.  Distances from or to points must be
- *  equal bit for bit.  Between lines and polygons GEOS passes over some parts
- *  by a rounded distance of their boxes, so there two ulps are equal, too, also
- *  where they decide which side of a bound a pair is on; such pairs are
- *  counted.  Distances of shapes must be equal bit for bit.
+ *  For each row the sets of pairs are compared, and the measures of common
+ *  pairs, if the join has a measure.  Distances from or to points must be equal
+ *  bit for bit.  Between lines and polygons GEOS skips some parts by a rounded
+ *  distance of their boxes, so a difference of two ulps is allowed there, also
+ *  if it moves a pair across a bound; such pairs are counted.  Distances of
+ *  shapes must be equal bit for bit.
  *
- *  The reference rounds: every pair on which the two differ is decided by exact
- *  arithmetic (exact_reference.h). What that confirms of ours, a pair or that
- *  our distance is no farther from the exact one than the reference's, is set
- *  aside and counted as proved.  So is, as a kind of its own, a distance of
- *  ours that is off by the rounding of its formula alone (OJ_VALIDATION_SLACK),
- *  where exact arithmetic refutes the reference's: shapes that miss each other
- *  by 1e-17 can be 0 apart for it.  And pairs that such a distance has on one
- *  side of a bound, or of the k-th nearest.  Everything else is a
- *  difference.  So is a pair
- *  that the reference could not decide (struct oj_matches).  Rows of the
- * nearest join that one of the two could not decide are left out and counted.
- * All this takes the layers; without them every pair that differs is a
- * difference.
+ *  The reference rounds, so every pair on which the two differ is decided by
+ *  exact arithmetic (exact_reference.h). If it confirms our pair, or that our
+ *  distance is no farther from the exact one than the reference's, the pair is
+ *  counted as proved.  If exact arithmetic refutes the reference, and our
+ *  distance is off by the rounding of its formula alone (OJ_VALIDATION_SLACK),
+ *  the pair is counted as rounding: GEOS can find distance 0 for shapes 1e-17
+ *  apart.  So are pairs that such rounding moves across a bound, or across the
+ *  k-th nearest.  All other pairs are differences.  Pairs that the reference
+ *  could not decide (struct oj_matches) are decided exactly as well.  Rows of a
+ *  nearest join that either side could not decide are left out and counted.
+ *  Exact decisions need the layers; without them every pair that differs is a
+ *  difference.
  *
- *  On the sphere every distance is compared up to the rounding of unit vectors
- *  (OJ_VALIDATION_CHORD), and pairs that are equal but for it are counted the
- *  same way.
+ *  On the sphere distances may differ by the rounding of unit vectors
+ *  (OJ_VALIDATION_CHORD); such pairs are counted like those within two ulps.
  *
- *  Batches are compared as they come; every difference goes to the report, the
- *  first few are kept.
+ *  Batches are compared one by one; every difference is passed to the report
+ *  function, and the first few are stored.
  */
 #ifndef OJ_VALIDATION_H
 #define OJ_VALIDATION_H
@@ -38,7 +36,7 @@
 
 #define OJ_N_FIRST_DIFFERENCES 10
 
-/** By so many ulps may distances between lines and polygons differ. */
+/** Allowed difference of distances between lines and polygons, in ulps. */
 #define OJ_VALIDATION_ULPS 2
 
 /** The distance that the kernels compute for a pair differs from the exact one
@@ -76,26 +74,27 @@
  *  Together less than 2^-510. */
 #define OJ_VALIDATION_SLACK 0x1p-48
 
-/** By so much may chords between points of the unit sphere differ, which is
- * 0.06 micrometres on the Earth (more towards the opposite point). */
+/** Allowed difference of chords between points of the unit sphere: 0.06
+ * micrometres on the Earth (more near the opposite point). */
 #define OJ_VALIDATION_CHORD 1e-14
 
 enum oj_difference_kind
 {
     OJ_DIFFERENCE_MISSING = 0, /**< the reference has this pair, we do not */
     OJ_DIFFERENCE_EXTRA,       /**< we have this pair, the reference does not */
-    OJ_DIFFERENCE_DISTANCE,    /**< both have it, at other distances */
-    OJ_DIFFERENCE_ORDER,       /**< the same pairs of the row in other order */
-    OJ_DIFFERENCE_PROVED,      /**< any of these, where exact arithmetic
-                                    confirms ours; this and what follows are
-                                    reported, but no differences */
-    OJ_DIFFERENCE_ROUNDING,    /**< any of these, where our distance is the
-                                    exact one but for its formula's rounding */
+    OJ_DIFFERENCE_DISTANCE,    /**< both have the pair, with different
+                                    distances */
+    OJ_DIFFERENCE_ORDER,       /**< equal pairs of the row in different order */
+    OJ_DIFFERENCE_PROVED,      /**< any of these, but exact arithmetic
+                                    confirms ours; this kind and the next are
+                                    reported, but do not count as differences */
+    OJ_DIFFERENCE_ROUNDING,    /**< any of these, but our distance is right
+                                    except for the rounding of its formula */
     OJ_N_DIFFERENCE_KINDS
 };
 
-/** Where one side has no such pair, its join_row is -1 and its measure NaN.
- *  A row in other order gives one difference: the first place that differs. */
+/** A difference. If a side lacks the pair, its join_row is -1 and its measure
+ * NaN. Of a row in different order only the first position is reported. */
 struct oj_difference
 {
     enum oj_difference_kind kind;
@@ -104,78 +103,87 @@ struct oj_difference
     double measure_ours, measure_reference;
 };
 
-/** Takes a difference; any status but OJ_OK ends the comparison with it. */
+/** Receives a difference; any status but OJ_OK ends the comparison with that
+ * status. */
 typedef oj_status (*oj_difference_report)(
     const struct oj_difference *difference, void *user, struct oj_error *err);
 
-/* Internal. */
+/* Defined in oj_validation.c. */
 struct oj_row_pair;
 
-/** The row at hand, as one answer has it. */
+/** The current row in one of the two answers. */
 struct oj_validated_row
 {
     const struct oj_matches *matches;
-    int64_t row, at;          /**< at: where to look for what was left out */
-    int64_t n;                /**< pairs that both could decide */
-    struct oj_row_pair *pair; /**< [n] by join row, as a rule */
-    int64_t n_left_out;       /**< what the answer did not decide of it: */
-    const int32_t *left_out;  /**< a part of its undecided_join */
+    int64_t row, at;          /**< at: cursor in the undecided pairs of the
+                                   matches */
+    int64_t n;                /**< number of pairs that both could decide */
+    struct oj_row_pair *pair; /**< [n] usually sorted by join row */
+    int64_t n_left_out;       /**< pairs that the answer left undecided */
+    const int32_t *left_out;  /**< points into its undecided_join */
 };
 
-/** Owner of its scratch. Zeroed memory, with report and user set or not, is
- *  ready for the first batch. */
+/** State and result of a comparison; owns its scratch memory. Zeroed memory is
+ * ready for the first batch; report and user are optional. */
 struct oj_validation
 {
     oj_difference_report report; /**< or NULL */
     void *user;                  /**< for report */
 
-    /* For the exact word, and to tell lines from points: the join side, the
-     * batch at hand and what was asked. Any of them NULL: every difference
-     * counts. */
+    /* For exact decisions, and to tell lines from points: join side, current
+     * batch and relation. If any is NULL, every difference counts. */
     const struct oj_flat *join_side;
     const struct oj_flat *input; /**< set before each batch */
     const struct oj_relation *relation;
 
-    int64_t n_rows;  /**< rows compared, those left out not counted */
-    int64_t n_pairs; /**< pairs that either has, those left out not counted */
+    int64_t n_rows;  /**< rows compared, without those left out */
+    int64_t n_pairs; /**< pairs that either side has, without those left out */
     int64_t n_undecided;        /**< rows left out as a whole */
-    int64_t n_undecided_pairs;  /**< pairs left out: ours did not decide them,
-                                     or there is no exact word */
-    int64_t n_undecided_proved; /**< pairs that only the reference could not
-                                     decide, where ours is right */
-    int64_t n_rows_proved;   /**< rows that differ and are proved, in n_rows */
-    int64_t n_rows_rounding; /**< other rows, with a difference that is the
-                                  rounding of our formula, in n_rows */
-    int64_t n_within_ulps;   /**< pairs of lines or polygons that are equal but
-                                  for OJ_VALIDATION_ULPS, in n_pairs */
+    int64_t n_undecided_pairs;  /**< pairs left out: ours left them
+                                     undecided, or exact arithmetic does not
+                                     cover them */
+    int64_t n_undecided_proved; /**< pairs that only the reference left
+                                     undecided and for which ours is right */
+    int64_t n_rows_proved;      /**< rows with differences that were all proved;
+                                     included in n_rows */
+    /** other rows with a difference that is the rounding of our formula;
+     * included in n_rows */
+    int64_t n_rows_rounding;
+    int64_t n_within_ulps; /**< pairs of lines or polygons that are equal
+                                but for OJ_VALIDATION_ULPS; included in
+                                n_pairs */
     int64_t n_rows_different;
-    int64_t n_differences; /**< without those proved or of rounding */
+    int64_t n_differences; /**< without those that were proved or are
+                                rounding */
     int64_t n_of_kind[OJ_N_DIFFERENCE_KINDS];
-    int64_t n_first; /**< of first; at most OJ_N_FIRST_DIFFERENCES */
+    int64_t n_first; /**< used elements of first, at most
+                          OJ_N_FIRST_DIFFERENCES */
     struct oj_difference first[OJ_N_FIRST_DIFFERENCES];
 
-    int64_t n_rows_seen;                 /**< where the next batch starts */
-    int has_kind[OJ_N_DIFFERENCE_KINDS]; /**< of the row that is compared */
+    int64_t n_rows_seen;                 /**< number of the first row of the
+                                              next batch */
+    int has_kind[OJ_N_DIFFERENCE_KINDS]; /**< for the current row */
     struct oj_row_pair *scratch;
     int64_t cap_scratch;
 
     struct oj_validated_row ours, reference;
 };
 
-/** Compares the answers for one batch; the two must have as many rows and may
- *  be in different forms. O(pairs log pairs per row). */
+/** Compares the answers for one batch; both must have equally many rows but may
+ * have different forms. O(pairs log pairs per row). */
 OJ_MUST_USE oj_status oj_validation_compare(struct oj_validation *validation,
                                             const struct oj_matches *ours,
                                             const struct oj_matches *reference,
                                             struct oj_error *err);
 
-/** Compares where reference answers only some of the rows of ours, those from
- *  first on; validation->input holds the rows of reference. */
+/** Compares a part of our rows, from `first` on, with all rows of reference;
+ * validation->input holds the rows of reference. */
 OJ_MUST_USE oj_status oj_validation_compare_part(
     struct oj_validation *validation, const struct oj_matches *ours,
     int64_t first, const struct oj_matches *reference, struct oj_error *err);
 
-/** "missing", "extra", "distance", "order", "proved" or "rounding". */
+/** The name: "missing", "extra", "distance", "order", "proved" or "rounding".
+ */
 const char *oj_validation_difference_name(enum oj_difference_kind kind);
 
 void oj_validation_free(struct oj_validation *validation);

@@ -10,7 +10,7 @@ static int polygon_holds(const struct oj_flat *flat, int64_t part, double x,
                                flat->ring_offset[part + 1]) != OJ_OUTSIDE;
 }
 
-/* A line of one vertex is taken as that point. NaN never is the least. */
+/* A line of one vertex counts as a point. A NaN is never the minimum. */
 static double ring_distance(const struct oj_flat *flat, int64_t ring, double x,
                             double y)
 {

@@ -1,14 +1,14 @@
-/** Distance from a point to a feature of a flat layer, every segment of it:
- *  the plain way, with the shared kernels, part by part as GEOS has it. */
+/** Distance from a point to a feature of a flat layer, by a loop over all
+ * segments, with the shared kernels; part by part, like GEOS. */
 #ifndef PLAIN_POINT_DISTANCE_H
 #define PLAIN_POINT_DISTANCE_H
 
 #include "../../../flatten/arrays/oj_flat.h"
 #include "../../foundations/relation/oj_relation.h"
 
-/** Least distance from x, y to the parts of feature, CRS units; INFINITY for a
- *  feature without parts. To the interior, a polygon part is at distance 0
- *  where an odd number of its rings hold the point or one passes through it. */
+/** Minimum distance from (x, y) to the parts of feature, CRS units; INFINITY
+ * for a feature without parts. With OJ_TO_INTERIOR, it is 0 if the point is
+ * inside an odd number of a polygon part's rings or on one of them. */
 double oj_flat_distance(const struct oj_flat *flat, int64_t feature,
                         enum oj_distance_to distance_to, double x, double y);
 

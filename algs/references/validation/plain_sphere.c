@@ -9,17 +9,17 @@
 
 #define PI 3.14159265358979323846264338327950288L
 
-/* Shorter vectors than this have no direction. */
+/* Shorter vectors have no defined direction. */
 #define NOTHING 1e-17L
 
-/* Vertices farther than this from their mean, in squared chords (2 is a
- * hemisphere), leave it open on which side of the ring what is near it lies. */
+/* If vertices are farther from their mean than this squared chord (2 is a
+ * hemisphere), points near the mean may be on either side of the ring. */
 #define WIDE 1.99L
 
-/* More than all that rounding may do to a chord. */
+/* Greater than all rounding errors of a chord. */
 #define SLACK 1e-9
 
-/* Wider than the sphere. */
+/* Greater than any chord. */
 #define EVERYWHERE 3.0L
 
 /* --- vectors -------------------------------------------------------------- */
@@ -50,7 +50,7 @@ static struct wide3 scale_wide3(struct wide3 a, long double by)
     return (struct wide3){a.x * by, a.y * by, a.z * by};
 }
 
-/* Straight through space. */
+/* Straight-line distance through space. */
 static long double plain_chord(struct wide3 p, struct wide3 q)
 {
     return length_of_wide3(subtract_wide3(p, q));
@@ -63,20 +63,20 @@ static struct wide3 vector_of(double longitude, double latitude)
     return (struct wide3){cosl(b) * cosl(l), cosl(b) * sinl(l), sinl(b)};
 }
 
-/* Between unit vectors; good at any angle. */
+/* Angle between unit vectors; precise at any angle. */
 static long double angle_between(struct wide3 a, struct wide3 b)
 {
     return atan2l(length_of_wide3(cross_wide3(a, b)), dot_wide3(a, b));
 }
 
-/* The nearest point to p of the arc a -> b. */
+/* The point of the arc a -> b nearest to p. */
 static struct wide3 nearest_of_arc(struct wide3 p, struct wide3 a,
                                    struct wide3 b)
 {
     struct wide3 end = dot_wide3(p, a) > dot_wide3(p, b) ? a : b;
     struct wide3 n = cross_wide3(a, subtract_wide3(b, a)), foot;
     long double n_length = length_of_wide3(n), foot_length;
-    /* near p, dot says little */
+    /* near p, the dot product is imprecise */
     if (plain_chord(p, a) != plain_chord(p, b))
         end = plain_chord(p, a) < plain_chord(p, b) ? a : b;
     if (!(n_length > NOTHING))
@@ -92,7 +92,7 @@ static struct wide3 nearest_of_arc(struct wide3 p, struct wide3 a,
 
 /* --- rings ---------------------------------------------------------------- */
 
-/* The mean direction of vertices [first, end); north where there is none. */
+/* Mean direction of vertices [first, end); north if there is none. */
 static struct wide3 mean_direction(const struct wide3 *at, int64_t first,
                                    int64_t end)
 {
@@ -108,7 +108,7 @@ static struct wide3 mean_direction(const struct wide3 *at, int64_t first,
     return scale_wide3(sum, 1 / length_of_wide3(sum));
 }
 
-/* The angle through which ring turns around the axis of p, in full turns. */
+/* Number of full turns of the ring around the axis through p. */
 static long winding_number_around_point(const struct wide3 *at, int64_t first,
                                         int64_t last, struct wide3 p)
 {
@@ -122,7 +122,7 @@ static long winding_number_around_point(const struct wide3 *at, int64_t first,
     return lroundl(sum / (2 * PI));
 }
 
-/* 1 when the arcs p -> q and a -> b cross. */
+/* 1 if the arcs p -> q and a -> b cross. */
 static int arcs_cross(struct wide3 p, struct wide3 q, struct wide3 a,
                       struct wide3 b)
 {
@@ -146,7 +146,7 @@ static int count_crossings(const struct wide3 *at, int64_t first, int64_t last,
     return n;
 }
 
-/* A point some degrees from p. */
+/* A point a few degrees away from p. */
 static struct wide3 point_beside(struct wide3 p)
 {
     struct wide3 axis = {fabsl(p.x) < 0.5L, 0, 0}, w;
@@ -166,14 +166,16 @@ static int ring_holds(const struct oj_plain_sphere *side, int64_t ring,
     long double farthest = 0;
     for (int64_t v = first; v < last; v++)
         farthest = fmaxl(farthest, plain_chord(side->at[v], middle));
-    /* in a hemisphere: it turns around p, or around the point opposite to p */
+    /* within a hemisphere, a ring that turns around p might turn around the
+     * opposite point instead: the distance to the mean tells */
     if (farthest * farthest < WIDE)
         return plain_chord(p, middle) <= farthest &&
                winding_number_around_point(side->at, first, last, p) % 2 != 0;
     opposite = scale_wide3(middle, -1);
     if (plain_chord(p, middle) > 1e-6L)
         return count_crossings(side->at, first, last, p, opposite) % 2 != 0;
-    /* every way there is as short: first a step aside */
+    /* the points are opposite, so the arc is undefined: goes by way of a third
+     * point */
     by = point_beside(middle);
     return (count_crossings(side->at, first, last, p, by) +
             count_crossings(side->at, first, last, by, opposite)) %
@@ -195,7 +197,7 @@ static int part_holds(const struct oj_plain_sphere *side, int64_t part,
 
 /* --- features ------------------------------------------------------------- */
 
-/* Metres from p to the nearest point of feature; 0 in a polygon part when
+/* Metres from p to the nearest point of feature; 0 inside a polygon part if
  * to_interior. */
 static double metres_to_feature(const struct oj_plain_sphere *side,
                                 int64_t feature, int to_interior,
@@ -227,10 +229,10 @@ static double metres_to_feature(const struct oj_plain_sphere *side,
     return (double)(angle_between(p, best) * PLAIN_RADIUS);
 }
 
-/* A ball in space that holds a feature: its radius, < 0 where the feature joins
- * nothing.  Around all vertices; wider by the longest edge, which no edge
- * leaves them by.  A polygon whose vertices are within a hemisphere does not
- * leave it, and others may be anywhere. */
+/* A ball in space that contains a feature: returns its radius, < 0 if the
+ * feature has no pairs.  It contains all vertices and is widened by the longest
+ * edge, since no edge leaves the vertices by more.  A polygon with vertices in
+ * a hemisphere stays in it; others may be anywhere. */
 static long double ball_around(const struct oj_plain_sphere *side,
                                int64_t feature, struct wide3 *centre)
 {

@@ -1,32 +1,31 @@
-/** The search that the reference backends share: candidates from a library's
- *  tree of boxes, GEOS's word on them, the answer from their ranking; every
- *  join, features of any kinds, each as a whole, one thread.
+/** The search of the reference backends: candidates come from a library's tree
+ *  of boxes, GEOS decides them, and a ranking makes the answer. For all joins
+ *  and features of any kinds, each taken as a whole; single-threaded.
  *
- *  One query of the tree with the row's box, grown by the greatest distance
- *  where the join has one; GEOS decides every candidate that the pair filter
- *  lets pass (geos_pairs.h).  disjoint, and patterns that hold for features
- *  apart: every feature is a candidate; GEOS is not asked whether features are
- *  disjoint whose envelopes are.  bbox: the exact envelopes decide.
+ *  The tree is queried once per row, with the row's box, grown by the maximum
+ *  distance if the join has one; GEOS decides every candidate that passes the
+ *  pair filter (geos_pairs.h).  For disjoint, and for patterns that can hold
+ *  for disjoint features, every feature is a candidate; disjoint envelopes are
+ *  decided without GEOS.  bbox: the exact envelopes decide.
  *
- *  nearest without a distance, or with one so wide that most of the layer would
- *  be a candidate: a smaller window first, and again with a larger one until
- *  the k-th distance lies within the window or the window holds every feature.
- *  Points are then always taken in Morton order: what the last one found says
- *  how large a window the next one begins with.  That decides time, never the
- *  answer.
+ *  nearest without a maximum distance, or with one so large that most of the
+ *  layer would be a candidate: the search begins with a smaller window and
+ *  grows it until the k-th distance is within the window or the window contains
+ *  every feature. Points are then taken in Morton order, and each begins with a
+ *  window sized by the one before. This affects time, never the answer.
  *
- *  Collective: the rows of a quadrant share one query, with the quadrant's box
- *  grown, and each takes the candidates in its own window.
+ *  Collective: the rows of a quadrant share one query with the quadrant's grown
+ *  box, and each row uses the candidates in its own window.
  *
- *  On the sphere, which GEOS does not know, boxes and windows are those of a
+ *  On the sphere, which GEOS does not support, boxes and windows are those of a
  *  projection, and plain_sphere.h measures.
  *
- *  Distances of shapes are GEOS's, too, but for directed ones, for which it has
- *  no function, and Frechet tables too large for it: those are
- * plain_shape_distances.h's.
+ *  Distances of shapes are computed by GEOS, except directed ones, for which it
+ *  has no function, and Frechet distances with too large a table: these by
+ *  plain_shape_distances.h.
  *
- *  A pair that GEOS cannot decide is listed as undecided; of the nearest join
- *  the row, where that pair could be in its answer.
+ *  A pair that GEOS cannot decide is listed as undecided; in a nearest join the
+ *  whole row, if the pair could be in its answer.
  *
  *  Source: Zhang, You, Gruenwald 2012, sections 3.1 and 4.2 ("collective
  *  query"); the growing windows are ours.
@@ -69,11 +68,11 @@ static oj_status add_found(struct box_found *found, int64_t feature,
     return OJ_OK;
 }
 
-/* A library's tree of boxes. */
+/* The interface to a library's tree of boxes. */
 struct box_library
 {
-    /* The tree of those boxes that are not empty, of which there is one at
-     * least; boxes outlive it. */
+    /* Builds the tree of the boxes that are not empty (at least one); boxes
+     * must outlive it. */
     oj_status (*build)(const struct oj_boxes *boxes, void **tree,
                        struct oj_error *err);
     /* Adds to found the features whose box intersects window. */
@@ -84,7 +83,7 @@ struct box_library
 
 /* --- GEOS's STRtree ------------------------------------------------------- */
 
-#define NODE_CAPACITY 10 /* GEOS's own default */
+#define NODE_CAPACITY 10 /* GEOS's default */
 
 struct geos_tree
 {
@@ -92,7 +91,7 @@ struct geos_tree
     GEOSSTRtree *strtree;
     GEOSGeometry **diagonal; /* [boxes.n] envelopes; outlive the tree */
     const struct oj_boxes *boxes;
-    /* of the query that is running */
+    /* For the running query. */
     struct box_found *found;
     oj_status found_status;
     struct oj_error *found_err;
@@ -105,7 +104,7 @@ static oj_status fail_geos(const struct geos_tree *tree, struct oj_error *err)
                    text[0] != '\0' ? text : "out of memory");
 }
 
-/* A geometry with this envelope: the tree looks at nothing else. */
+/* A geometry with this envelope: the tree uses nothing else of it. */
 static GEOSGeometry *make_geos_diagonal_of_box(GEOSContextHandle_t geos,
                                                const struct oj_box *box)
 {
@@ -183,7 +182,7 @@ static oj_status fill_geos_tree(struct geos_tree *tree, struct oj_error *err)
         GEOSSTRtree_insert_r(geos, tree->strtree, tree->diagonal[i],
                              &boxes->box[i]);
     }
-    /* The first query builds the tree; any window will do. */
+    /* A query builds the tree, with any window. */
     tree->handle.message[0] = '\0';
     status = query_geos_tree(tree, &boxes->box[0], &found, err);
     oj_free(found.feature);
@@ -215,11 +214,11 @@ static const struct box_library geos_library = {
  * The papers' serial baseline: an R-tree, bulk-loaded, in memory.  Source:
  * Zhang, You, Gruenwald 2012, section 4.1. */
 
-#ifdef OJ_SPATIALINDEX /* the library for other programs is made without */
+/* The library for other programs is built without this backend. */
+#ifdef OJ_SPATIALINDEX
 
-/* What the stream of boxes has got to.  The library's callback has no user
- * pointer; loading begins and ends within one call, so one place per thread
- * will do. */
+/* State of the stream of boxes.  The library's callback has no user pointer;
+ * since loading is a single call, one variable per thread suffices. */
 struct stream
 {
     const struct oj_boxes *boxes;
@@ -228,8 +227,8 @@ struct stream
 };
 static _Thread_local struct stream *loading;
 
-/* The bulk loader sorts more than a million boxes through files that it makes
- * in the current folder. */
+/* Mentions the current folder: for more than a million boxes the bulk loader
+ * sorts in files that it creates there. */
 static oj_status fail_spatialindex(struct oj_error *err)
 {
     char *text = Error_GetLastErrorMsg();
@@ -248,7 +247,7 @@ static oj_status fail_spatialindex(struct oj_error *err)
     return status;
 }
 
-/* 0: a box was handed over; -1: no more. */
+/* Returns 0 if it delivers a box, -1 at the end. */
 static int next_box_for_spatialindex_load(int64_t *id, double **low,
                                           double **high, uint32_t *dimension,
                                           const uint8_t **data, size_t *length)
@@ -282,7 +281,7 @@ static oj_status build_spatialindex(const struct oj_boxes *boxes, void **out,
     IndexH tree = NULL;
     if (properties == NULL)
         return fail_spatialindex(err);
-    /* R*-tree in memory; capacities stay the library's own (100 and 100) */
+    /* R*-tree in memory, with the library's default capacities (100 and 100) */
     if (IndexProperty_SetIndexType(properties, RT_RTree) == RT_None &&
         IndexProperty_SetDimension(properties, 2) == RT_None &&
         IndexProperty_SetIndexVariant(properties, RT_Star) == RT_None &&
@@ -331,13 +330,13 @@ static const struct box_library spatialindex_library = {
 /* --- a batch ---------------------------------------------------------------
  */
 
-/* In what order the rows of a batch are taken. */
+/* Order in which the rows of a batch are visited. */
 enum visit_order
 {
     VISIT_AS_GIVEN,
     VISIT_SORTED,     /* in Morton order, with prepared geometries */
-    VISIT_COLLECTIVE, /* in quadrants, one query for each */
-    VISIT_SPHERE      /* as given, on the sphere and without GEOS */
+    VISIT_COLLECTIVE, /* by quadrants, with one query each */
+    VISIT_SPHERE      /* as given, on the sphere, without GEOS */
 };
 
 struct box_index
@@ -347,39 +346,41 @@ struct box_index
     void *tree; /* NULL: no feature has a box */
     struct oj_boxes boxes;
     struct oj_index_args args;
-    struct oj_geos_pairs *pairs;   /* not on the sphere */
-    struct oj_plain_sphere sphere; /* or this */
-    int is_nearest, has_distance;  /* as the relation says */
-    int takes_apart;               /* features however far apart may be pairs */
-    int is_wide;  /* nearest: begin with a small window and grow it */
-    double reach; /* the window to begin with, when wide */
-    double most; /* greatest distance of any join feature's own; -1: none has */
+    struct oj_geos_pairs *pairs;   /* unless on the sphere */
+    struct oj_plain_sphere sphere; /* only on the sphere */
+    int is_nearest, has_distance;  /* properties of the relation */
+    int takes_apart;               /* 1: disjoint features may be pairs at
+                                      any distance */
+    int is_wide;  /* nearest: 1: begin with a small window and grow it */
+    double reach; /* size of the first window if is_wide */
+    double most;  /* greatest own maximum distance of a join feature; -1: none
+                     has one */
 };
 
-/* Of the features that GEOS refused to measure for a row, the one that counts:
- * nearest by its box, than which it cannot be nearer, then by rank. */
+/* Of the features that GEOS failed to measure for a row, the one that could be
+ * nearest: by the lower bound from its box, then by rank. */
 struct refused
 {
-    double at_least; /* distance of its box; INFINITY: none was refused */
+    double at_least; /* distance of its box; INFINITY: there is none */
     int32_t rank;
 };
 
-/* A batch on its way. */
+/* State of a batch. */
 struct box_batch
 {
     struct box_index *index;
     const struct oj_flat *input;
     struct oj_plain_sphere sphere;
     struct oj_pair_filter filter;
-    int of_points;           /* all rows are points or multipoints */
-    struct oj_box *box;      /* [rows] exact, of a sphere's plane; empty:
-                                without parts */
-    struct oj_points middle; /* of the boxes, in the order of visit */
+    int of_points;           /* 1: all rows are points or multipoints */
+    struct oj_box *box;      /* [rows] exact boxes, on the sphere in its
+                                plane; empty for rows without parts */
+    struct oj_points middle; /* centres of the boxes, in the order of visit */
     struct box_found found;
     struct oj_ranking ranking;
     struct oj_pair_budget budget;
     struct oj_answers answers;
-    struct refused refused; /* of the row at hand */
+    struct refused refused; /* for the current row */
     int64_t n_candidates, n_undecided;
     double filter_s;
     struct oj_stats *stats;
@@ -391,8 +392,8 @@ static oj_status check_cancelled(const struct box_batch *run)
     return oj_check_cancel(run->index->args.options.cancel, run->err);
 }
 
-/* The features whose box intersects window; where features apart may be pairs,
- * every feature that has a box. */
+/* Finds the features whose box intersects window; if takes_apart, all features
+ * that have a box. */
 static oj_status find_in_window(struct box_batch *run,
                                 const struct oj_box *window)
 {
@@ -413,7 +414,7 @@ static oj_status find_in_window(struct box_batch *run,
     return OJ_OK;
 }
 
-/* No pair of row counts beyond this; < 0: none counts at all. */
+/* Maximum distance of pairs of row; < 0: it has none. */
 static double distance_bound_of_row(const struct box_batch *run, int64_t row)
 {
     const struct box_index *index = run->index;
@@ -425,7 +426,7 @@ static double distance_bound_of_row(const struct box_batch *run, int64_t row)
                                 index->args.join_side, 0);
 }
 
-/* A distance as windows have it. */
+/* Converts a distance to the units of windows. */
 static double window_radius_of_distance(const struct box_batch *run,
                                         double distance)
 {
@@ -441,8 +442,8 @@ static int envelopes_meet(const struct box_batch *run, int64_t row,
     return oj_box_intersects(&run->box[row], &box);
 }
 
-/* GEOS keeps the whole table of a Frechet distance, and goes through it by a
- * function that calls itself for every step of the way. */
+/* GEOS keeps the whole table of a Frechet distance and recurses once per step
+ * of the path. */
 #define MOST_FRECHET_CELLS 4000000.0
 #define MOST_FRECHET_STEPS 10000
 
@@ -519,7 +520,8 @@ static enum oj_geos_verdict measure_shape_distance(struct box_batch *run,
     return oj_geos_pairs_shape_distance(index->pairs, row, feature, distance);
 }
 
-/* YES where the pair counts; *distance where the join has one. */
+/* Returns OJ_GEOS_YES if the pair is a result; sets *distance if the join has
+ * one. */
 static enum oj_geos_verdict decide_and_measure_pair(struct box_batch *run,
                                                     int64_t row,
                                                     int64_t feature,
@@ -543,7 +545,7 @@ static enum oj_geos_verdict decide_and_measure_pair(struct box_batch *run,
         verdict = oj_geos_pairs_distance(index->pairs, row, feature, distance);
     if (verdict != OJ_GEOS_YES)
         return verdict;
-    /* an infinite one has overflowed */
+    /* an infinite distance has overflowed */
     return *distance >= relation->min_distance && *distance < INFINITY &&
                    *distance <= oj_pair_max_distance(relation, run->input, row,
                                                      index->args.join_side,
@@ -593,8 +595,9 @@ static oj_status decide_candidate(struct box_batch *run, int64_t row,
     }
 }
 
-/* The found features whose box lies in the window of row. A search for points
- * within a distance stays as plain as it was published. */
+/* Decides the found features whose box intersects the window of row. A search
+ * for points within a distance does not prune further: it stays as published.
+ */
 static oj_status decide_features_found_in_window(struct box_batch *run,
                                                  int64_t row,
                                                  const struct oj_box *window)
@@ -625,7 +628,7 @@ static oj_status decide_features_found_in_window(struct box_batch *run,
     return OJ_OK;
 }
 
-/* Whether what was refused might be in the answer that was ranked. */
+/* 1 if the feature that GEOS failed to measure might belong to the answer. */
 static int may_refused_pair_be_in_answer(const struct box_batch *run)
 {
     const struct refused *refused = &run->refused;
@@ -651,8 +654,8 @@ static oj_status store_ranking(struct box_batch *run, int64_t row)
     return oj_answers_add(&run->answers, row, &run->ranking, run->err);
 }
 
-/* Rows first <= i < end of the order of visit share a query with all that they
- * may need. */
+/* Joins rows first <= i < end of the order of visit, with one query for all of
+ * them. */
 static oj_status join_group_of_rows_by_one_query(struct box_batch *run,
                                                  int64_t first, int64_t end)
 {
@@ -685,8 +688,8 @@ static oj_status join_group_of_rows_by_one_query(struct box_batch *run,
     return OJ_OK;
 }
 
-/* The nearest of a row by windows that grow until what was ranked is the
- * answer: the k-th lies within, or the window holds all that may count. */
+/* Finds the nearest of a row by growing windows, until the k-th distance is
+ * within the window or the window contains all possible pairs. */
 static oj_status join_row_by_growing_windows(struct box_batch *run, int64_t row)
 {
     struct box_index *index = run->index;
@@ -711,14 +714,15 @@ static oj_status join_row_by_growing_windows(struct box_batch *run, int64_t row)
             reach >= most || kth <= reach || oj_box_covers(&window, all);
         reach = fmin(kth < INFINITY ? kth : fmax(4.0 * reach, DBL_MIN), most);
     }
-    /* the next begins with what this one needed, or a little more */
+    /* the next row begins with about 1.5 times the window that this row needed
+     */
     if (run->of_points && kth < INFINITY)
         index->reach = fmax(0.5 * index->reach + 0.5 * (1.5 * kth),
                             index->boxes.spacing / 1024.0);
     return store_ranking(run, row);
 }
 
-/* The rows that have parts, each by the middle of its box. */
+/* Lists the rows that have parts, with the centres of their boxes. */
 static oj_status list_rows_with_box_centers(struct box_batch *run)
 {
     const struct oj_flat *input = run->input;
@@ -742,7 +746,7 @@ static oj_status list_rows_with_box_centers(struct box_batch *run)
     return OJ_OK;
 }
 
-/* All rows of the batch, in quadrants or one by one. */
+/* Joins all rows of the batch, by quadrants or one by one. */
 static oj_status join_rows(struct box_batch *run)
 {
     const struct box_index *index = run->index;
@@ -836,7 +840,7 @@ static void free_side(struct oj_index *wrapped)
     oj_boxes_free(&index->boxes);
 }
 
-/* The boxes of features on the sphere, in its plane. */
+/* Computes the boxes of features on the sphere, in its plane. */
 static oj_status make_sphere_boxes(struct box_index *index,
                                    struct oj_error *err)
 {
@@ -858,7 +862,7 @@ static oj_status make_sphere_boxes(struct box_index *index,
     return OJ_OK;
 }
 
-/* The tree, and what GEOS is asked with. */
+/* Builds the tree, and opens GEOS or prepares the sphere. */
 static oj_status build_tree(struct box_index *index, struct oj_error *err)
 {
     const struct oj_relation *relation = &index->args.relation;

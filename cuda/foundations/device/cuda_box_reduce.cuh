@@ -1,10 +1,10 @@
-/** Boxes of what a warp has together, and of the features of a layer. */
+/** Bounding boxes: of the lanes of a warp, and of the features of a layer. */
 #ifndef CUDA_BOX_REDUCE_CUH
 #define CUDA_BOX_REDUCE_CUH
 
 #include "cuda_stream_work.cuh"
 
-/** The box of all lanes of a warp. */
+/** Replaces the box of each lane by the box of all lanes of the warp. */
 static __device__ __forceinline__ void oj_cuda_box_of_warp(struct oj_box *box)
 {
     for (int step = 16; step > 0; step /= 2)
@@ -18,8 +18,8 @@ static __device__ __forceinline__ void oj_cuda_box_of_warp(struct oj_box *box)
     }
 }
 
-/** The segments of a feature (rank) are one run: the first of them, or of those
- *  after the last feature. */
+/** Number of the first segment of feature (rank) f; the number of segments if f
+ *  == n_features. The segments of a feature are consecutive. */
 static __device__ __forceinline__ int64_t
 oj_cuda_first_segment(const struct oj_cuda_layer &layer, int64_t f)
 {
@@ -29,7 +29,8 @@ oj_cuda_first_segment(const struct oj_cuda_layer &layer, int64_t f)
                      .data[layer.ring_offset.data[layer.part_offset.data[f]]];
 }
 
-/** box [n_features]: by rank; empty where a feature has no parts. */
+/** Writes the bounding box of each feature to box [n_features], by rank. A
+ *  feature without parts gets the empty box. */
 OJ_MUST_USE oj_status oj_cuda_layer_boxes(struct oj_cuda_work *work,
                                           const struct oj_cuda_layer *layer,
                                           struct oj_box *box);

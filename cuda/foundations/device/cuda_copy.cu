@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Less than this is not worth threads. */
+/* Smaller arrays are copied by one call of CUDA. */
 static const int64_t least_bytes = 4 << 20;
 
 static const int64_t piece_bytes = 1 << 20;
@@ -14,10 +14,12 @@ static const int64_t piece_bytes = 1 << 20;
 enum
 {
     MOST_THREADS = 16,
-    STAGES = 2 /* of a thread: one is copied by the host meanwhile */
+    /* Per thread: the host fills or empties one while CUDA copies the other. */
+    STAGES = 2
 };
 
-/* Threads take piece after piece, each by way of its own stages. */
+/* A copy by several threads: each takes the next piece of the array and copies
+ * it through its own pinned stages. */
 struct copying
 {
     const struct oj_cuda_device *device;
@@ -26,10 +28,10 @@ struct copying
     const char *from;
     int64_t bytes;
     int is_out;
-    int64_t next; /* changed atomically */
+    int64_t next; /* position of the next piece; changed atomically */
 };
 
-/* A piece on its way; n == 0: none. */
+/* A piece that is being copied; n == 0: the stage is free. */
 struct copied_piece
 {
     char *stage;
@@ -37,7 +39,8 @@ struct copied_piece
     int64_t at, n;
 };
 
-/* Waits until the stage may be used for another one. */
+/* Waits until the piece is copied; if it comes from the device, moves it from
+ * its stage to the array. The stage is then free. */
 static cudaError_t wait_for_piece_and_unstage(const struct copying *c,
                                               struct copied_piece *piece)
 {
@@ -111,7 +114,7 @@ static oj_status copy_pieces_of_thread(struct copying *c, struct oj_error *err)
         status = copy_pieces_by_turns(c, piece, err);
     for (int i = 0; i < STAGES; i++)
     {
-        if (piece[i].n > 0) /* what failed may be on its way */
+        if (piece[i].n > 0) /* after a failure copies may still run */
             (void)cudaStreamSynchronize(c->stream);
         if (piece[i].done != NULL)
             (void)cudaEventDestroy(piece[i].done);
@@ -132,7 +135,8 @@ static int count_threads(const struct copying *c)
     return (int)n;
 }
 
-/* As CUDA copies from ordinary memory. */
+/* Copies from or to pageable memory by one call of CUDA, which stages it
+ * itself. */
 static oj_status copy_by_plain_cuda_memcpy(const struct copying *c,
                                            struct oj_error *err)
 {
@@ -164,7 +168,7 @@ static oj_status copy_by_staging_threads_if_large(
         [&](int, struct oj_error *error)
         { return copy_pieces_of_thread(&c, error); },
         err);
-    /* without pinned memory */
+    /* no pinned memory could be allocated */
     return status == OJ_ERR_NOMEM ? copy_by_plain_cuda_memcpy(&c, err) : status;
 }
 

@@ -4,8 +4,9 @@
 #include <sched.h>
 #include <string.h>
 
-/* What joins of one process share of a device: the pool keeps memory between
- * joins, since taking gigabytes from the driver costs milliseconds. */
+/* State of one device that all joins of the process share. The pool keeps
+ * memory between joins, since allocating gigabytes from the driver costs
+ * milliseconds. */
 struct shared_device
 {
     cudaMemPool_t pool; /* NULL: not opened yet, or the device has no pools */
@@ -17,8 +18,8 @@ struct shared_device
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shared_device shared[OJ_GPU_MAX_DEVICES];
 
-/* Without users a pool keeps at most this part of the device's memory, so that
- * a process that is idle leaves the device to others. */
+/* A pool without users keeps at most 1 / KEPT_PART of the device's memory: an
+ * idle process leaves the rest to other processes. */
 #define KEPT_PART 16
 
 oj_status oj_cuda_fail(struct oj_error *err, cudaError_t error,
@@ -48,7 +49,7 @@ oj_status oj_cuda_fail(struct oj_error *err, cudaError_t error,
         default:
             break;
     }
-    /* An error that does not stick must not show up at a later call. */
+    /* Clears an error that does not stick: a later call must not report it. */
     (void)cudaGetLastError();
     if (status == OJ_ERR_NOMEM)
         return oj_fail(err, status, "the GPU has too little free memory");
@@ -69,7 +70,7 @@ static oj_status make_pool(int ordinal, struct shared_device *device,
                 "opening the device", err);
     OJ_CUDA_TRY(cudaDeviceGetAttribute(
                     &has_pools, cudaDevAttrMemoryPoolsSupported, ordinal),
-                "asking for memory pools", err);
+                "querying memory pools", err);
     if (!has_pools)
         return OJ_OK;
     properties.allocType = cudaMemAllocationTypePinned;
@@ -125,7 +126,7 @@ static oj_status open_device(struct oj_cuda_device *device,
     OJ_CUDA_TRY(cudaDeviceGetAttribute(&device->n_processors,
                                        cudaDevAttrMultiProcessorCount,
                                        device->ordinal),
-                "asking the device", err);
+                "querying the device", err);
     OJ_TRY(acquire_pool(device->ordinal, &device->pool, err));
     error = cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking);
     if (error == cudaSuccess)
@@ -134,7 +135,8 @@ static oj_status open_device(struct oj_cuda_device *device,
     return oj_cuda_fail(err, error, "making a stream");
 }
 
-/* Nothing of ours is there yet: what is too little is what others leave. */
+/* Before the first allocation all memory in use belongs to other programs: the
+ * message says so. */
 oj_status oj_cuda_open(int ordinal, int64_t limit, const int *cancel,
                        struct oj_cuda_device *out, struct oj_error *err)
 {
@@ -176,8 +178,9 @@ cudaError_t oj_cuda_wait(cudaStream_t stream)
     return error;
 }
 
-/* Memory freed on another stream comes back only when that stream has got
- * there: so wait for all once, before giving up. */
+/* Memory freed on another stream becomes available only when that stream has
+ * reached the free. So an allocation that fails is tried once more after all
+ * streams have finished. */
 static cudaError_t allocate_from_pool(struct oj_cuda_device *device,
                                       cudaStream_t stream, size_t bytes,
                                       void **out)
@@ -211,7 +214,7 @@ oj_status oj_cuda_alloc_bytes(struct oj_cuda_device *device,
     cudaError_t error;
     if (n < 0 || __builtin_mul_overflow(n, (int64_t)size, &bytes))
         return oj_fail(err, OJ_ERR_NOMEM,
-                       "%lld elements of %lld bytes are more than there is",
+                       "%lld elements of %lld bytes do not fit into memory",
                        (long long)n, (long long)size);
     if (n == 0)
     {
@@ -232,7 +235,7 @@ oj_status oj_cuda_alloc_bytes(struct oj_cuda_device *device,
     if (error != cudaSuccess)
     {
         __atomic_sub_fetch(used_bytes_counter(device), bytes, __ATOMIC_RELAXED);
-        return oj_cuda_fail(err, error, "taking memory of the device");
+        return oj_cuda_fail(err, error, "allocating device memory");
     }
     return OJ_OK;
 }
@@ -242,7 +245,7 @@ void oj_cuda_free_bytes(struct oj_cuda_device *device, cudaStream_t stream,
 {
     if (memory == NULL)
         return;
-    /* A device that is lost has lost this too: errors mean nothing here. */
+    /* If the device is lost, its memory is lost with it: errors are ignored. */
     if (device->pool != NULL)
         (void)cudaFreeAsync(memory, stream);
     else
@@ -257,7 +260,8 @@ oj_status oj_cuda_hold(struct oj_cuda_device *device, cudaStream_t stream,
                        void **out, struct oj_error *err)
 {
     if (memory->n == OJ_CUDA_MOST_HELD)
-        return oj_fail(err, OJ_ERR_INTERNAL, "too many arrays at once");
+        return oj_fail(err, OJ_ERR_INTERNAL,
+                       "a scope has too many device arrays");
     OJ_TRY(oj_cuda_alloc_bytes(device, stream, n, size, out, err));
     if (n > 0)
         memory->held[memory->n++] = {*out, n, size};

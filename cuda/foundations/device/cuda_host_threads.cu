@@ -9,22 +9,23 @@ struct bodies
 {
     void (*body)(int i, void *user);
     void *user;
-    int n_left; /* on threads */
+    int n_left; /* number of bodies on threads that have not ended */
     pthread_cond_t ended;
 };
 
-/* A thread, and what it runs; it sleeps between bodies, as starting one for
- * each would take as long as copying some 10 MB. */
+/* A thread and the body that it runs. Idle threads sleep and are used again:
+ * starting one costs as much time as copying some 10 MB. */
 struct host_thread
 {
     pthread_cond_t wakes;
-    struct bodies *of; /* NULL: it is idle */
+    struct bodies *of; /* NULL: the thread is idle */
     int i;
-    struct host_thread *next; /* that is idle */
+    struct host_thread *next; /* next idle thread */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct host_thread *idle; /* of process owner */
+/* List of idle threads; they belong to process `owner`. */
+static struct host_thread *idle;
 static pid_t owner;
 
 static void *run_bodies_that_come(void *user)
@@ -34,7 +35,7 @@ static void *run_bodies_that_come(void *user)
     {
         struct bodies *of = thread->of;
         of->body(thread->i, of->user);
-        (void)cudaGetLastError(); /* is none of the next body's */
+        (void)cudaGetLastError(); /* the next body must not see this error */
         pthread_mutex_lock(&lock);
         if (--of->n_left == 0)
             pthread_cond_signal(&of->ended);
@@ -68,12 +69,13 @@ static int start_thread(struct bodies *of, int i)
     return 0;
 }
 
-/* 0: there is no thread for body i. */
+/* Runs body i on an idle or a new thread. Returns 0 if no thread can be
+ * started. */
 static int run_body_on_thread(struct bodies *of, int i)
 {
     struct host_thread *thread;
     pthread_mutex_lock(&lock);
-    if (owner != getpid()) /* a fork has none of the threads */
+    if (owner != getpid()) /* after a fork the child has none of the threads */
         idle = NULL;
     owner = getpid();
     thread = idle;
@@ -126,7 +128,7 @@ void oj_cuda_threads_side_by_side(int n, void (*body)(int i, void *user),
         run_bodies_on_threads(n, body, user);
 }
 
-/* Part 0 takes the device's own stream. */
+/* Part 0 is built on the device's own stream, other parts on new ones. */
 static oj_status build_index_part_on_stream(struct oj_cuda_device *device,
                                             int part,
                                             oj_cuda_part_builder *build,

@@ -1,5 +1,6 @@
-/** Threads of the module's own: they leave the caller's current device as it
- *  is, and do for several devices at once what one would do for each. */
+/** Host threads of the module. They run CUDA calls without changing the
+ *  caller's current device, and run the same body for several devices at
+ *  once. */
 #ifndef CUDA_HOST_THREADS_H
 #define CUDA_HOST_THREADS_H
 
@@ -12,21 +13,22 @@ enum
 
 void oj_cuda_thread_run_aside(void (*body)(int none, void *user), void *user);
 
-/** Runs body() on a thread of its own and waits for it: so the caller's current
- *  device stays what it is, and no device is started that is not asked for. */
+/** Runs body() on another thread and waits for it: the caller's current device
+ *  stays current, and CUDA initialises no device that body does not use. */
 template <typename Body> void oj_cuda_thread_aside(Body body)
 {
     oj_cuda_thread_run_aside([](int, void *user) { (*(Body *)user)(); }, &body);
 }
 
-/** Runs body for 0 .. n - 1, at most OJ_CUDA_MOST_THREADS, each on a thread of
- *  its own, and waits for all; those that get no thread run on the caller's, so
- *  be aside. */
+/** Runs body for 0 .. n - 1, n <= OJ_CUDA_MOST_THREADS, each on its own thread,
+ *  and waits for all. Bodies for which no thread can be started, and a single
+ *  body (n == 1), run on the calling thread, which may change its current
+ *  device: call it from a thread of the module. */
 void oj_cuda_threads_side_by_side(int n, void (*body)(int i, void *user),
                                   void *user);
 
-/** Runs body(i, err) for i = 0 .. n - 1 side by side, and waits for all; the
- *  status and the message of the first that fails. */
+/** Runs body(i, err) for i = 0 .. n - 1 as oj_cuda_threads_side_by_side() does.
+ *  Returns the status, and the message, of the smallest i that failed. */
 template <typename Body>
 OJ_MUST_USE oj_status oj_cuda_threads_try_side_by_side(int n, Body body,
                                                        struct oj_error *err)
@@ -54,8 +56,9 @@ OJ_MUST_USE oj_status oj_cuda_threads_try_side_by_side(int n, Body body,
     return OJ_OK;
 }
 
-/** Runs body(i, err) for 0 <= i < n side by side, while the calling thread only
- *  waits; gives the first error. */
+/** Runs body(i, err) for 0 <= i < n in parallel on threads of the module, while
+ *  the calling thread waits. Returns the status, and the message, of the
+ *  smallest i that failed. */
 template <typename Body>
 OJ_MUST_USE oj_status oj_cuda_threads_try_all(int n, Body body,
                                               struct oj_error *err)
@@ -66,15 +69,15 @@ OJ_MUST_USE oj_status oj_cuda_threads_try_all(int n, Body body,
     return status;
 }
 
-/** Builds a part of an index on device's stream. */
+/** Builds one part of an index on device->stream. */
 typedef oj_status oj_cuda_part_builder(int part, struct oj_cuda_device *device,
                                        void *user, struct oj_error *err);
 
-/** Builds parts 0 .. n - 1 of an index, each on a thread and a stream of its
- *  own: most of the time of each is waiting for small kernels. What
- *  device->stream has to do is done before, and on return all that was
- *  enqueued.  The status and the message of the first that fails; then other
- *  parts may be there. */
+/** Builds parts 0 .. n - 1 of an index in parallel, each on its own thread and
+ *  stream: most of the time of a part is spent waiting for small kernels. First
+ *  waits for device->stream; on return, all streams have finished. Returns the
+ *  status and the message of the smallest part that failed; other parts may
+ *  then exist. */
 OJ_MUST_USE oj_status oj_cuda_threads_build_parts(struct oj_cuda_device *device,
                                                   int n,
                                                   oj_cuda_part_builder *build,

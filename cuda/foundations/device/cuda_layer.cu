@@ -6,17 +6,20 @@
 #include <math.h>
 #include <string.h>
 
-/* The flat layer as it is on the host, copied, and what is found on the way;
- * given back when all is made. NULL: there is none. */
+/* Device copies of the flat layer's arrays, and intermediate results. They are
+ * freed when the layer is made. NULL: absent. */
 struct layer_raw
 {
     const double *x, *y;
     const int64_t *part_offset, *ring_offset, *vertex_offset;
     const uint8_t *part_kind, *left_out;
     const int32_t *tie_rank;
-    int64_t *ring_first; /* [rings made] first vertex */
-    int32_t *ring_part;  /* [rings made] */
-    int64_t *part_ring;  /* [parts made] first ring */
+    /* [n_rings of the layer] first vertex in x, y; its complement for a ring of
+     * one vertex. */
+    int64_t *ring_first;
+    int32_t *ring_part; /* [n_rings of the layer] part */
+    /* [n_parts of the layer] first ring in vertex_offset. */
+    int64_t *part_ring;
 };
 
 static __device__ void extend_box_by_segment(struct oj_box *box,
@@ -51,7 +54,7 @@ struct join_boxes
 struct layer_build
 {
     const struct oj_flat *flat;
-    struct oj_cuda_work *keep; /* what the layer has */
+    struct oj_cuda_work *keep; /* owns the arrays of the finished layer */
     struct oj_cuda_work *work;
     struct layer_raw raw;
     struct oj_cuda_layer *layer;
@@ -97,7 +100,8 @@ static oj_status upload_flat_arrays(struct layer_build *m,
                         &raw->ring_offset));
     OJ_TRY(upload_array(m->work, flat->vertex_offset, flat->n_rings + 1,
                         &raw->vertex_offset));
-    /* so that offsets are places, also where they do not begin at 0 */
+    /* A slice of a layer has offsets that do not begin at 0: shifts the
+     * pointers so that offsets are valid indexes. */
     raw->part_kind -= flat->part_offset[0];
     raw->ring_offset -= flat->part_offset[0];
     raw->vertex_offset -= flat->ring_offset[0];
@@ -118,7 +122,7 @@ static oj_status invert_tie_ranks(struct layer_build *m)
                          { ordinal[rank[i]] = (int32_t)i; });
 }
 
-/* Numbers of parts become offsets. */
+/* Counts the parts of each feature, then makes offsets of the counts. */
 static oj_status make_part_offsets(struct layer_build *m)
 {
     struct oj_cuda_layer *layer = m->layer;
@@ -181,8 +185,8 @@ static oj_status make_parts(struct layer_build *m)
     return m->work->scan(layer->ring_offset.data, n);
 }
 
-/* A ring of one vertex is a segment that ends where it starts: its first
- * vertex is noted as its complement. */
+/* A ring of one vertex becomes a segment with equal ends: ring_first holds the
+ * complement (~) of its first vertex. */
 static oj_status make_rings(struct layer_build *m)
 {
     struct oj_cuda_layer *layer = m->layer;
@@ -281,7 +285,7 @@ static oj_status compute_layer_extent(struct layer_build *m)
     return OJ_OK;
 }
 
-/* 1 when every feature of a layer of points has one. */
+/* Returns 1 if every feature of a layer of points has finite coordinates. */
 static int all_points_finite(const struct oj_flat *flat)
 {
     for (int64_t i = 0; i < flat->n_features; i++)
@@ -302,7 +306,7 @@ int oj_cuda_asks_columns(const struct oj_relation *relation,
            join_side->exclude_class != NULL;
 }
 
-/* A column by rank; host NULL: none. */
+/* Copies a column to the device in the order of ranks. host NULL: no column. */
 template <typename T>
 static oj_status upload_column_by_rank(struct layer_build *m, const T *host,
                                        const T **out)
@@ -373,7 +377,7 @@ oj_status oj_cuda_layer_make(struct oj_cuda_work *keep,
     if (status == OJ_OK && relation != NULL &&
         oj_cuda_asks_columns(relation, flat))
         status = upload_fids_and_classes(&m, relation);
-    /* The host's arrays are read by copies that may still run. */
+    /* Copies from the host's arrays may still run. */
     if (status != OJ_OK)
         (void)cudaStreamSynchronize(keep->stream);
     else
@@ -383,7 +387,7 @@ oj_status oj_cuda_layer_make(struct oj_cuda_work *keep,
 
 /* --- boxes ---------------------------------------------------------------- */
 
-/* A warp for each feature. */
+/* Computes the boxes, one warp per feature. */
 static __global__ void
 compute_boxes_of_features(const __grid_constant__ struct oj_cuda_layer layer,
                           struct oj_box *out)

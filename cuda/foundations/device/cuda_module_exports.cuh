@@ -1,5 +1,6 @@
-/** The module's functions: struct oj_gpu_module says what each does, and each
- * is in the room that its name begins with (resident: index). */
+/** The functions that the module exports. struct oj_gpu_module documents them.
+ *  A function is defined in the room that its name begins with; those for
+ *  resident points are in cuda/foundations/index. */
 #ifndef CUDA_MODULE_EXPORTS_CUH
 #define CUDA_MODULE_EXPORTS_CUH
 
@@ -7,7 +8,7 @@
 
 #include <type_traits>
 
-/* The type of a function that such a member points to. */
+/* Function type of a member (a pointer to a function) of oj_gpu_module. */
 #define MEMBER(name) std::remove_pointer<decltype(oj_gpu_module::name)>::type
 
 MEMBER(index) oj_cuda_index_make;

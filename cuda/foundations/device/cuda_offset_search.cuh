@@ -1,11 +1,12 @@
-/** Where a place lies among offsets. */
+/** Binary search in an array of offsets. */
 #ifndef CUDA_OFFSET_SEARCH_CUH
 #define CUDA_OFFSET_SEARCH_CUH
 
 #include <stdint.h>
 
-/** The last i of first .. end - 1 with offset[i] <= at, which ascend; the first
- *  of them where none is. Those that have nothing are stepped over. */
+/** Finds the list that holds entry `at`: the last i in first .. end - 1 with
+ *  offset[i] <= at, or `first` if there is none. Offsets ascend; empty lists
+ *  are skipped. */
 template <typename I, typename Offset>
 static __device__ __forceinline__ I oj_cuda_list_of_entry(const Offset *offset,
                                                           I first, I end,

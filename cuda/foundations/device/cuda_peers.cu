@@ -2,7 +2,7 @@
 
 #include "cuda_copy.h"
 
-/* Less than this is copied as soon as the others are met. */
+/* Each device copies smaller arrays from the host itself. */
 static const int64_t least_bytes = 1 << 20;
 
 void oj_cuda_peers_init(struct oj_cuda_peers *peers)
@@ -38,11 +38,11 @@ oj_status oj_cuda_peers_check(const struct oj_cuda_peers *peers,
                               struct oj_error *err)
 {
     if (peers->n > 1 && pthread_equal(peers->begun_by, pthread_self()) != 0)
-        return oj_fail(err, OJ_ERR_NOMEM, "there is no thread for each GPU");
+        return oj_fail(err, OJ_ERR_NOMEM, "cannot start a thread for each GPU");
     return OJ_OK;
 }
 
-/* Waits for all the others. */
+/* Waits until all devices have called it. Fails if one of them has failed. */
 static oj_status wait_at_barrier(struct oj_cuda_peers *peers,
                                  struct oj_error *err)
 {
@@ -64,7 +64,8 @@ static oj_status wait_at_barrier(struct oj_cuda_peers *peers,
     return status;
 }
 
-/* What the other devices have copied. */
+/* Copies the parts of an array that the other devices have copied from the
+ * host. */
 static oj_status copy_from_peers(const struct oj_cuda_device *device,
                                  cudaStream_t stream, char *to, int64_t bytes,
                                  struct oj_error *err)

@@ -1,5 +1,6 @@
-/** The devices of a join that copy the same arrays: each takes a part from the
- *  host, and what the others took from them, over links that are faster.
+/** Devices of a join that need copies of the same arrays: each device copies
+ *  one part from the host, and the other parts from the other devices, over
+ *  links that are faster than the bus.
  *
  *   host     [ 0        | 1        ]
  *   device 0   copied     from 1
@@ -12,51 +13,57 @@
 
 #include <pthread.h>
 
-/** Owner of a lock. */
+/** The devices and their barrier. Owns a lock: oj_cuda_peers_init() and
+ *  oj_cuda_peers_destroy(). */
 struct oj_cuda_peers
 {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int n, n_waiting;
-    unsigned turn;       /**< how often all have met */
-    struct oj_error why; /**< of the first that failed */
+    /** Number of times that all devices have reached the barrier. */
+    unsigned turn;
+    struct oj_error why; /**< error of the first device that failed */
     pthread_t begun_by;
     struct
     {
         const char *array;
         int ordinal;
-    } of[OJ_GPU_MAX_DEVICES]; /**< what each copies at the moment */
+    } of[OJ_GPU_MAX_DEVICES]; /**< what each copies now */
 };
 
 void oj_cuda_peers_init(struct oj_cuda_peers *peers);
 void oj_cuda_peers_destroy(struct oj_cuda_peers *peers);
 
-/** The n devices, of which none is at work, begin. */
+/** Prepares a run of n devices. None of them may still be running. */
 void oj_cuda_peers_begin(struct oj_cuda_peers *peers, int n);
 
-/** Runs on the thread of a device that has failed: the others do not wait for
- *  it any longer, and fail with its message. */
+/** Records that the calling device has failed: other devices stop waiting for
+ *  it and fail with its message. */
 void oj_cuda_peers_fail(struct oj_cuda_peers *peers,
                         const struct oj_error *why);
 
-/** Where threads are missing, devices would wait for those that come later. */
+/** Fails if a device has no thread of its own: devices on one thread would wait
+ *  for each other forever. */
 OJ_MUST_USE oj_status oj_cuda_peers_check(const struct oj_cuda_peers *peers,
                                           struct oj_error *err);
 
-/** As oj_cuda_copy_in(), for arrays that every device of device->peers copies
- *  in the same order; waits for the stream where there are several. */
+/** Like oj_cuda_copy_in(), for arrays that every device of device->peers
+ *  copies, in the same order. Waits for the stream if there are several devices
+ *  and the array is not small. */
 OJ_MUST_USE oj_status oj_cuda_copy_to_all(const struct oj_cuda_device *device,
                                           cudaStream_t stream, void *to,
                                           const void *from, int64_t bytes,
                                           struct oj_error *err);
 
-/** Pools of the devices give memory that all of them can read, where they have
- *  such links; where not, copies take longer. */
+/** Lets other devices read the memory of device's pool directly, where they are
+ *  linked. Without links the driver copies through the host, which is
+ *  slower. */
 void oj_cuda_peers_link(const struct oj_cuda_device *device, const int *ordinal,
                         int n);
 
-/** body(i, err) for each of n devices at once, which may use
- *  oj_cuda_copy_to_all(). Runs aside. */
+/** Runs body(i, err) for each of n devices in parallel; body may call
+ *  oj_cuda_copy_to_all(). If one fails, all fail. Call it from a thread of the
+ *  module (oj_cuda_thread_aside()). */
 template <typename Body>
 OJ_MUST_USE oj_status oj_cuda_try_peers(struct oj_cuda_peers *peers, int n,
                                         Body body, struct oj_error *err)

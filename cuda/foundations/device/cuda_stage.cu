@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Pinned memory costs 0.6 s per GB to get: what one join has done with is kept
- * for the next. */
+/* Number of blocks in the cache. Allocating pinned memory takes 0.6 s per GB,
+ * so freed blocks are kept for the next join. */
 enum
 {
     MOST_KEPT = 64
@@ -18,7 +18,8 @@ static struct oj_cuda_stage kept[MOST_KEPT];
 static int n_kept;
 static int64_t kept_bytes;
 
-/* A block of at least so many bytes, and not much larger. */
+/* Takes a block of at least `bytes` and at most 4 * bytes from the cache; data
+ * is NULL if there is none. */
 static struct oj_cuda_stage take_pinned_block_from_cache(int64_t bytes)
 {
     struct oj_cuda_stage stage = {NULL, 0};
@@ -55,7 +56,7 @@ void oj_cuda_stage_drop(struct oj_cuda_stage *stage)
     stage->bytes = 0;
 }
 
-/* Sizes are few, so that blocks fit again. */
+/* Rounds to one of a few sizes, so that blocks can be used again. */
 static int64_t round_up_block_bytes(int64_t bytes)
 {
     int64_t n = least_bytes;
@@ -81,10 +82,10 @@ oj_status oj_cuda_stage_want(struct oj_cuda_stage *stage, int64_t bytes,
     {
         (void)cudaGetLastError();
         return oj_fail(err, OJ_ERR_NOMEM,
-                       "%.1f MB of pinned memory are not to be had: %s",
+                       "cannot allocate %.1f MB of pinned memory: %s",
                        (double)bytes / 1048576.0, cudaGetErrorString(error));
     }
-    OJ_CUDA_TRY(error, "taking pinned memory", err);
+    OJ_CUDA_TRY(error, "allocating pinned memory", err);
     stage->data = (char *)memory;
     stage->bytes = bytes;
     return OJ_OK;

@@ -1,37 +1,38 @@
-/** Pinned memory of the host, by way of which ordinary memory goes to devices
- *  and comes back.
- */
+/** Pinned host memory, through which pageable memory is copied to devices and
+ *  back. */
 #ifndef CUDA_STAGE_H
 #define CUDA_STAGE_H
 
 #include "oj_cuda.h"
 
-/** Owner; zeroed memory is a valid empty one. */
+/** A block of pinned memory. Owner; zeroed memory is a valid empty one. */
 struct oj_cuda_stage
 {
     char *data;
     int64_t bytes;
 };
 
-/** Sizes that cost least are powers of two and so many bytes. */
+/** Blocks have a power of two plus this many bytes; a request of just such a
+ *  size wastes nothing. */
 #define OJ_CUDA_STAGE_EXTRA 64
 
-/** Makes stage one of so many bytes or more; what it held is lost. What earlier
- *  joins have done with is taken again. On an error it is empty. */
+/** Makes *stage a block of at least `bytes`; its previous content is lost. Uses
+ *  blocks that earlier joins have freed. On failure the stage is empty. */
 OJ_MUST_USE oj_status oj_cuda_stage_want(struct oj_cuda_stage *stage,
                                          int64_t bytes, struct oj_error *err);
 
-/** No copy from or to it is under way. */
+/** Frees the block or keeps it for later joins. No copy may use it any more. */
 void oj_cuda_stage_drop(struct oj_cuda_stage *stage);
 
-/** Reads the bytes at from, a few of a device, when stream has got there, and
- *  waits.  A kernel writes them to the host: a copy would wait behind those of
- *  all other streams. */
+/** Reads a few bytes of device memory, after the work enqueued on stream, and
+ *  waits. A kernel writes them to pinned memory: a copy would wait behind the
+ *  copies of all other streams. */
 OJ_MUST_USE oj_status oj_cuda_stage_read(cudaStream_t stream, const void *from,
                                          int bytes, void *to, const char *doing,
                                          struct oj_error *err);
 
-/** 1 when all of the bytes can be copied to and from directly. */
+/** Returns 1 if all the bytes are pinned memory, so that CUDA copies them
+ *  directly. */
 int oj_cuda_is_pinned(const void *memory, int64_t bytes);
 
 #endif

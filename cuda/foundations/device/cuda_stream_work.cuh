@@ -1,5 +1,7 @@
-/** A piece of work on a stream of a device: memory that goes back at its end
- *  whatever failed, kernels, sums and orders. */
+/** Work on one stream of a device: kernels, prefix sums, sorts, and arrays that
+ *  are freed at the end of the scope, also after a failure. Prefix sums and
+ *  sorts are in cuda_scan.cu and cuda_sort.cu: headers of CUB take long to
+ *  compile. */
 #ifndef CUDA_STREAM_WORK_CUH
 #define CUDA_STREAM_WORK_CUH
 
@@ -33,7 +35,7 @@ template <typename K, typename Key> struct oj_cuda_key_writer
 {
     Key key_of;
     K *key;
-    int32_t *number; /* or NULL */
+    int32_t *number; /* or NULL: not written */
 
     __device__ void operator()(int64_t i) const
     {
@@ -55,22 +57,25 @@ template <typename T> struct oj_cuda_gatherer
     }
 };
 
-/** All is done in order of the stream. A failure of CUDA is one of `doing`. */
+/** A scope of work on a stream; all operations run in stream order. The message
+ *  of a failed CUDA call names `doing`. */
 struct oj_cuda_work
 {
     struct oj_cuda_device *device;
     cudaStream_t stream;
     const char *doing;
     struct oj_error *err;
-    struct oj_cuda_memory memory;          /**< given back at the end */
-    struct oj_cuda_array<uint8_t> scratch; /**< of calls of CUB, too */
+    /** Arrays freed by the destructor. */
+    struct oj_cuda_memory memory;
+    /** Temporary memory, also for CUB. */
+    struct oj_cuda_array<uint8_t> scratch;
 
     oj_cuda_work(struct oj_cuda_device *on, cudaStream_t in, const char *what,
                  struct oj_error *error)
         : device(on), stream(in), doing(what), err(error), memory(), scratch()
     {
     }
-    /** A part of another, with memory of its own. */
+    /** Work on the same device and stream as *of, with arrays of its own. */
     explicit oj_cuda_work(const oj_cuda_work *of)
         : oj_cuda_work(of->device, of->stream, of->doing, of->err)
     {
@@ -96,7 +101,7 @@ struct oj_cuda_work
 
     /* --- memory ----------------------------------------------------------- */
 
-    /** Arrays of n elements each; NULL for n == 0. */
+    /** Allocates arrays of n elements each; NULL if n == 0. */
     template <typename T, typename... Rest>
     OJ_MUST_USE oj_status make(int64_t n, T **out, Rest... rest)
     {
@@ -126,21 +131,21 @@ struct oj_cuda_work
                                               stream));
     }
 
-    /** One of n elements, all 0. */
+    /** Allocates an array of n zeros. */
     template <typename T> OJ_MUST_USE oj_status make_zeros(int64_t n, T **out)
     {
         OJ_TRY(make(n, out));
         return clear(*out, n);
     }
 
-    /** array, which this has, is to's from now on. */
+    /** Makes `to` the owner of array, which *this owns. */
     template <typename T> void hand_over(T *array, struct oj_cuda_work *to)
     {
         if (array != NULL)
             oj_cuda_hand_over(&memory, array, &to->memory);
     }
 
-    /** Gives an array back before the end. */
+    /** Frees an array before the end of the scope. */
     template <typename T> void drop(T *array)
     {
         struct oj_cuda_memory one = {};
@@ -149,13 +154,13 @@ struct oj_cuda_work
         oj_cuda_release(device, stream, &one);
     }
 
-    /** Gives all arrays back before the end. */
+    /** Frees all arrays before the end of the scope. */
     void release()
     {
         oj_cuda_release(device, stream, &memory);
     }
 
-    /** Reads a few bytes; waits for the stream. */
+    /** Reads *from, a few bytes of device memory; waits for the stream. */
     template <typename From, typename T>
     OJ_MUST_USE oj_status read(const From *from, T *to)
     {
@@ -165,7 +170,8 @@ struct oj_cuda_work
 
     /* --- kernels ---------------------------------------------------------- */
 
-    /** Blocks of BLOCK threads, n in all; nothing where n is 0. */
+    /** Launches kernel with n threads in blocks of BLOCK. n == 0: does
+     *  nothing. */
     template <int BLOCK = 256, typename... P, typename... A>
     OJ_MUST_USE oj_status run(int64_t n, void (*kernel)(P...), A... arguments)
     {
@@ -181,15 +187,16 @@ struct oj_cuda_work
         return check(cudaGetLastError());
     }
 
-    /** body(0) .. body(n - 1), a thread each. body holds copies: name no
-     *  pointer to memory of the host in it. */
+    /** Runs body(0) .. body(n - 1) on the device, one thread each. body is
+     *  copied to the device: it must not use pointers to host memory. */
     template <typename Body> OJ_MUST_USE oj_status each(int64_t n, Body body)
     {
         return run<OJ_CUDA_EACH_BLOCK>(n, oj_cuda_run_body_for_each<Body>, n,
                                        body);
     }
 
-    /** *out [n]: value[at[0]], value[at[1]], ..; NULL where value is. */
+    /** Gathers (*out)[i] = value[at[i]] for n elements. *out stays unchanged if
+     *  value is NULL. */
     template <typename T>
     OJ_MUST_USE oj_status gather(int64_t n, const T *value, const int32_t *at,
                                  const T **out)
@@ -203,12 +210,10 @@ struct oj_cuda_work
         return each(n, oj_cuda_gatherer<T>{value, at, to});
     }
 
-    /* --- sums and orders, by CUB --------------------------------------------
-     * Its headers take longer to compile than what they are needed for: so they
-     * are in few sources, cuda_scan.cu and cuda_sort.cu. */
+    /* --- prefix sums and sorts, by CUB ------------------------------------ */
 
-    /** call(memory, bytes), a call of CUB that tells bytes where memory is
-     *  NULL. scratch grows as calls want. */
+    /** Runs a CUB call twice: call(NULL, bytes) gets the size of its temporary
+     *  memory, call(memory, bytes) does the work. scratch grows as needed. */
     template <typename Call> OJ_MUST_USE oj_status with_scratch(Call call)
     {
         size_t bytes = 0;
@@ -224,9 +229,9 @@ struct oj_cuda_work
     OJ_MUST_USE oj_status scan_words(uint32_t *counts, int64_t n);
     OJ_MUST_USE oj_status scan_words(uint64_t *counts, int64_t n);
 
-    /** Counts [n + 1], the last one 0, become offsets, in place: what the first
-     *  n add up to before each, and all of them. The last count is not looked
-     *  at. T: integers of 4 or 8 bytes. */
+    /** Exclusive prefix sum in place: counts [n + 1] become offsets, the last
+     *  of them the total. The last count is ignored. T: integers of 4 or 8
+     *  bytes. */
     template <typename T> OJ_MUST_USE oj_status scan(T *counts, int64_t n)
     {
         typedef std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t> word;
@@ -234,7 +239,8 @@ struct oj_cuda_work
         return scan_words((word *)counts, n);
     }
 
-    /** Counts become offsets, in place; waits for their sum, *total. */
+    /** Like scan(); also reads the total into *total, which waits for the
+     *  stream. */
     template <typename T>
     OJ_MUST_USE oj_status scan_total(T *counts, int64_t n, T *total)
     {
@@ -242,8 +248,9 @@ struct oj_cuda_work
         return read(counts + n, total);
     }
 
-    /** *sums [n + 1]: what of(0) .. of(n - 1) add up to before each, and all of
-     *  them, which it waits for; of(n) is asked. */
+    /** Makes *sums [n + 1], the exclusive prefix sum of of(0) .. of(n - 1);
+     *  reads the total, *sums[n], into *total, which waits for the stream.
+     *  of(n) is called, too; its value is ignored. */
     template <typename T, typename Of>
     OJ_MUST_USE oj_status scan_computed(int64_t n, Of of, T **sums, T *total)
     {
@@ -252,24 +259,26 @@ struct oj_cuda_work
         return scan_total(*sums, n, total);
     }
 
-    /** scan() of counts of five words, each by itself. */
+    /** Like scan(), for five independent counts per element. */
     OJ_MUST_USE oj_status scan_fives(uint32_t (*counts)[5], int64_t n);
 
-    /** value[i] becomes the greatest of value[0] .. value[i]. */
+    /** Inclusive prefix maximum in place: value[i] becomes the maximum of
+     *  value[0] .. value[i]. */
     OJ_MUST_USE oj_status greatest_so_far(uint32_t *value, int64_t n);
 
-    /** Sorts n keys with their values by the lowest bits of the keys; what has
-     *  equal ones keeps its order. Both are this work's, before and after, and
-     *  may be elsewhere then. At most 2^31 - 1. K: uint32_t or uint64_t. */
+    /** Sorts n <= 2^31 - 1 keys with their values by the lowest `bits` bits of
+     *  the keys; stable. *this must own both arrays. The pointers may change.
+     *  K: uint32_t or uint64_t. */
     template <typename K>
     OJ_MUST_USE oj_status sort(int64_t n, int bits, K **key, int32_t **value);
 
-    /** sorted [n]: keys by their bits from first_bit to before end_bit. */
+    /** Sorts keys by their bits [first_bit, end_bit) into sorted [n]. */
     OJ_MUST_USE oj_status sort_keys(int64_t n, int first_bit, int end_bit,
                                     const uint64_t *key, uint64_t *sorted);
 
-    /** Sorts order [n] by the lowest bits of key_of(0) .., the keys of its
-     *  places, as sort() does. sorted: NULL, or gets the keys. */
+    /** Sorts order [n], n <= 2^31 - 1, by the lowest `bits` bits of
+     *  key_of(order[i]); stable. *sorted, unless sorted is NULL, gets the
+     *  sorted keys. */
     template <typename K, typename Key>
     OJ_MUST_USE oj_status reorder_by(int64_t n, int bits, Key key_of,
                                      int32_t **order, K **sorted)
@@ -285,8 +294,8 @@ struct oj_cuda_work
         return OJ_OK;
     }
 
-    /** order [n]: 0 .. n - 1 by the lowest bits of key_of(0) .., and where
-     *  these are equal by number. At most 2^31 - 1. */
+    /** Makes *order [n], the numbers 0 .. n - 1 sorted by the lowest `bits`
+     *  bits of key_of(i), ties by number. n <= 2^31 - 1. */
     template <typename K, typename Key>
     OJ_MUST_USE oj_status order_by(int64_t n, int bits, Key key_of,
                                    int32_t **order)

@@ -1,6 +1,5 @@
-/** What the files of the CUDA module share: errors, memory and the join side
- *  on one device.
- */
+/** Declarations that all files of the CUDA module share: errors, device memory,
+ *  and the join side on a device. */
 #ifndef OJ_CUDA_H
 #define OJ_CUDA_H
 
@@ -10,31 +9,34 @@
 
 #include <cuda_runtime.h>
 
-/** One device as one index uses it. */
+/** A device in use by an index. */
 struct oj_cuda_device
 {
     int ordinal;
     int n_processors;
-    cudaStream_t stream; /**< for the index; batches have their own */
+    /** Stream of the index; batches have streams of their own. */
+    cudaStream_t stream;
     cudaMemPool_t pool;
-    int64_t limit; /**< bytes that may be in use; 0: no limit of ours */
+    int64_t limit; /**< maximum bytes in use; 0: no limit */
     int64_t used;  /**< bytes in use; changed atomically */
-    struct oj_cuda_device *counts_for; /**< whose used is counted, for a stream
-                                            beside its own; or NULL */
-    const int *cancel;                 /**< may be NULL */
-    int n_threads;               /**< for copies of a layer; 0: as seems best */
-    struct oj_cuda_peers *peers; /**< the devices of the join, of which it is
-                                      one; or NULL */
-    int number;                  /**< among them */
-    cudaEvent_t uploaded;        /**< recorded when the flat arrays of a layer
-                                      are there; NULL: nobody asks */
+    /** The device struct whose `used` counts this one's allocations, if this is
+     *  a copy of it for another stream; NULL: this one. */
+    struct oj_cuda_device *counts_for;
+    const int *cancel; /**< cancel flag; may be NULL */
+    /** Threads that copy a layer; 0: one per processor, at most 16. */
+    int n_threads;
+    /** All devices of the join; NULL: only this one. */
+    struct oj_cuda_peers *peers;
+    int number; /**< place of this device in *peers */
+    /** Event to record when the flat arrays of a layer are on the device; NULL:
+     *  none. */
+    cudaEvent_t uploaded;
 };
 
-/** Turns a CUDA error into an oj_status: OJ_ERR_NOMEM for memory,
- *  OJ_ERR_NO_DEVICE for a device that is not there, cannot be used or is
- *  broken, else OJ_ERR_INTERNAL, also where a kernel's fault has lost the
- * device to this process; the message has CUDA's text and what was being done.
- */
+/** Turns a CUDA error into an oj_status and a message with CUDA's text and
+ *  `doing`. OJ_ERR_NOMEM: memory. OJ_ERR_NO_DEVICE: the device is missing,
+ *  unusable or broken. OJ_ERR_INTERNAL: all else, also a kernel's fault after
+ *  which this process cannot use the device. */
 oj_status oj_cuda_fail(struct oj_error *err, cudaError_t error,
                        const char *doing);
 
@@ -47,7 +49,7 @@ oj_status oj_cuda_fail(struct oj_error *err, cudaError_t error,
             return oj_cuda_fail((err), oj_cuda_error_, (doing));               \
     } while (0)
 
-/** After a kernel launch. */
+/** Returns from the enclosing function when a kernel launch has failed. */
 #define OJ_CUDA_TRY_LAUNCH(doing, err)                                         \
     OJ_CUDA_TRY(cudaGetLastError(), (doing), (err))
 
@@ -57,24 +59,24 @@ OJ_MUST_USE oj_status oj_cuda_open(int ordinal, int64_t limit,
                                    struct oj_error *err);
 void oj_cuda_close(struct oj_cuda_device *device);
 
-/** Waits for all that was enqueued on stream; other threads have the processor
- *  meanwhile, but the caller does not sleep: to be woken takes longer than most
- *  chunks of a batch. */
+/** Waits for all work enqueued on stream. The thread polls and yields its
+ *  processor instead of sleeping: waking it would take longer than most chunks
+ *  of a batch. */
 cudaError_t oj_cuda_wait(cudaStream_t stream);
 
-/** Device memory of n elements in stream order, from the device's pool; n == 0
- *  gives NULL. OJ_ERR_NOMEM beyond the limit or when the device has no more. */
+/** Allocates n elements of device memory in stream order, from the device's
+ *  pool; NULL if n == 0. OJ_ERR_NOMEM beyond device->limit or if the device has
+ *  no more memory. */
 OJ_MUST_USE oj_status oj_cuda_alloc_bytes(struct oj_cuda_device *device,
                                           cudaStream_t stream, int64_t n,
                                           size_t size, void **out,
                                           struct oj_error *err);
-/** Accepts NULL. n and size as allocated. */
+/** Frees memory in stream order; n and size as allocated. Accepts NULL. */
 void oj_cuda_free_bytes(struct oj_cuda_device *device, cudaStream_t stream,
                         void *memory, int64_t n, size_t size);
 
-/** An array on a device; zeroed memory is a valid empty one. It is owned, taken
- *  and freed in order of the streams that are told, unless its maker says whose
- *  it is. */
+/** An array on a device; zeroed memory is a valid empty one. It is owned, and
+ *  freed in stream order, unless its maker names another owner. */
 template <typename T> struct oj_cuda_array
 {
     T *data;
@@ -107,7 +109,7 @@ enum
     OJ_CUDA_MOST_HELD = 32
 };
 
-/** Owner of arrays on a device; zeroed memory has none. */
+/** Owner of several device arrays; zeroed memory is a valid empty one. */
 struct oj_cuda_memory
 {
     int n;
@@ -119,40 +121,41 @@ struct oj_cuda_memory
     } held[OJ_CUDA_MOST_HELD];
 };
 
-/** Takes n elements for memory, which has room; as oj_cuda_alloc_bytes(). */
+/** Like oj_cuda_alloc_bytes(); *memory owns the array. OJ_ERR_INTERNAL if it
+ *  already owns OJ_CUDA_MOST_HELD arrays. */
 OJ_MUST_USE oj_status oj_cuda_hold(struct oj_cuda_device *device,
                                    cudaStream_t stream, int64_t n, size_t size,
                                    struct oj_cuda_memory *memory, void **out,
                                    struct oj_error *err);
 
-/** The array at `at`, or where that is NULL all, goes to another owner, which
- *  has room. */
+/** Moves the ownership of the array `at` (NULL: of all arrays) to *to, which
+ *  must have room. */
 void oj_cuda_hand_over(struct oj_cuda_memory *from, const void *at,
                        struct oj_cuda_memory *to);
 
-/** Frees all, in order of stream. */
+/** Frees all arrays in stream order. */
 void oj_cuda_release(struct oj_cuda_device *device, cudaStream_t stream,
                      struct oj_cuda_memory *memory);
 
 int64_t oj_cuda_memory_bytes(const struct oj_cuda_memory *memory);
 
-/** Blocks of so many threads for n of them. */
+/** Number of blocks of `block` threads for n threads. */
 static inline unsigned oj_blocks(int64_t n, int64_t block)
 {
     return (unsigned)((n + block - 1) / block);
 }
 
-/** Columns of the join side by rank, [n_features]; NULL where the join does
- *  not ask. */
+/** Columns of the join side by rank, [n_features]. NULL if the join does not
+ *  need the column. */
 struct oj_cuda_columns
 {
     const int64_t *fid;
     const int32_t *on_class, *exclude_class;
 };
 
-/** The join side on the device. Points of the join side are segments whose ends
- *  are equal.  Features stand in tie order: a smaller rank wins a tie, and
- *  ordinal_of says which feature of the join layer a rank is. Owns nothing.
+/** The join side on the device. A point is a segment with equal ends. Features
+ *  are numbered by tie rank: the smaller rank wins a tie, and ordinal_of maps a
+ *  rank to the feature of the join layer. Owns nothing.
  *
  *  feature (rank)   0        1    2
  *  part_offset    [ 0        2    3    3 ]
@@ -161,37 +164,38 @@ struct oj_cuda_columns
  */
 struct oj_cuda_layer
 {
-    const struct oj_flat *flat; /**< the host's, and the order of ties; set by
-                                     the index of the module */
+    /** The layer in host memory, and its tie ranks; both are set by
+     *  cuda_index.cu. */
+    const struct oj_flat *flat;
     const int32_t *tie_rank;
     int64_t n_features, n_parts, n_rings, n_segments;
-    double x0, y0, x1, y1; /**< around everything; x0 > x1: nothing */
-    double magnitude;      /**< greatest absolute coordinate */
-    int only_points;       /**< 1: no feature is more than one point */
-    int short_points;      /**< 1: every feature is one point: segment i, and
-                                there are no offsets */
+    double x0, y0, x1, y1; /**< bounding box; x0 > x1: empty */
+    double magnitude;      /**< maximum absolute coordinate */
+    int only_points;       /**< 1: every feature is at most one point */
+    /** 1: every feature is exactly one point; segment i is feature i, and
+     *  offsets are empty. */
+    int short_points;
     struct oj_cuda_array<struct oj_cuda_segment> segment; /**< [n_segments] */
     struct oj_cuda_array<int32_t> segment_feature; /**< [n_segments] rank */
-    struct oj_cuda_array<int32_t> segment_part;    /**< [n_segments] or empty
-                                                        without polygons */
-    struct oj_cuda_array<uint8_t> part_kind;       /**< [n_parts] */
-    struct oj_cuda_array<int32_t> part_feature;    /**< [n_parts] rank */
-    struct oj_cuda_array<int64_t> part_offset;     /**< [n_features + 1] */
-    struct oj_cuda_array<int64_t> ring_offset;     /**< [n_parts + 1] */
-    struct oj_cuda_array<int64_t> segment_offset;  /**< [n_rings + 1] */
-    struct oj_cuda_array<int32_t> ordinal_of;      /**< [n_features], empty:
-                                                        rank is ordinal */
+    /** [n_segments]; empty without polygons. */
+    struct oj_cuda_array<int32_t> segment_part;
+    struct oj_cuda_array<uint8_t> part_kind;      /**< [n_parts] */
+    struct oj_cuda_array<int32_t> part_feature;   /**< [n_parts] rank */
+    struct oj_cuda_array<int64_t> part_offset;    /**< [n_features + 1] */
+    struct oj_cuda_array<int64_t> ring_offset;    /**< [n_parts + 1] */
+    struct oj_cuda_array<int64_t> segment_offset; /**< [n_rings + 1] */
+    /** [n_features]; empty: ordinal == rank. */
+    struct oj_cuda_array<int32_t> ordinal_of;
     struct oj_cuda_columns columns;
 };
 
 struct oj_cuda_work;
 
-/** Copies the join side to the device, with the columns that relation, if it
- *  is not NULL, asks for; all arrays are work's.  flat may be some rows of
- *  another layer, whose offsets do not begin at 0: all arrays begin with what
- *  its first offsets name.  left_out: [features] 1 for those that are to have
- *  no parts there, or NULL.  OJ_ERR_UNSUPPORTED: more than 2^31 - 1 segments.
- *  Waits for the stream. */
+/** Copies the join side to the device, with the columns that relation (may be
+ *  NULL) needs. *work owns all arrays. flat may be a slice of a layer, with
+ *  offsets that do not begin at 0; the arrays made are numbered from 0.
+ *  left_out [n_features], or NULL: 1 for features that get no parts.
+ *  OJ_ERR_UNSUPPORTED: more than 2^31 - 1 segments. Waits for the stream. */
 OJ_MUST_USE oj_status oj_cuda_layer_make(struct oj_cuda_work *work,
                                          const struct oj_flat *flat,
                                          const uint8_t *left_out,
@@ -199,7 +203,8 @@ OJ_MUST_USE oj_status oj_cuda_layer_make(struct oj_cuda_work *work,
                                          const struct oj_relation *relation,
                                          struct oj_cuda_layer *out);
 
-/** 1 when the join asks for more of a pair than where its features are. */
+/** Returns 1 if the join needs columns of the join side beside the geometry:
+ *  FIDs or classes. */
 int oj_cuda_asks_columns(const struct oj_relation *relation,
                          const struct oj_flat *join_side);
 

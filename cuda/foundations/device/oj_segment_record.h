@@ -1,10 +1,11 @@
-/** Segments and points of the join side. */
+/** Record of a segment or point of the join side. */
 #ifndef OJ_SEGMENT_RECORD_H
 #define OJ_SEGMENT_RECORD_H
 
 #include "../../../algs/foundations/kernels/oj_box.h"
 
-/** A segment or edge a -> b in the given direction; one memory sector. */
+/** A segment or edge from (ax, ay) to (bx, by), in the layer's direction. Size
+ *  and alignment are one memory sector of the GPU. */
 struct __attribute__((aligned(32))) oj_cuda_segment
 {
     double ax, ay, bx, by;

@@ -13,35 +13,38 @@
 #include <emmintrin.h>
 #endif
 
-/* A batch is cut into chunks, and workers take chunk after chunk: each has a
- * slot of a device, copies its chunk in, waits for the kernels and copies the
- * answers out, while the others are elsewhere on that way.  The place of an
- * answer is that of its row, so it does not matter who takes which chunk. */
+/* A batch is cut into chunks, and each worker takes the next chunk. A worker
+ * owns a slot of a device: it copies its chunk in, waits for the kernels and
+ * copies the answers out, while other workers are in other phases. Answers are
+ * stored by row, so any worker can take any chunk. */
 enum
 {
     BLOCK = 256,
-    LEAST_ROWS = 4096, /* of a chunk; less is not cut further for memory */
-    TIED_BLOCK = 64,   /* rows that are looked at together */
-    TIES_OF = 64       /* of so many rows one is tied, as a rule */
+    /* Minimum rows of a chunk: smaller ones are not halved for lack of
+     * memory. */
+    LEAST_ROWS = 4096,
+    TIED_BLOCK = 64, /* rows that are scanned for ties at a time */
+    TIES_OF = 64     /* expected share of tied rows: one in this many */
 };
 
-/** Bytes of device memory for each row of a slot. */
+/** Bytes of device memory per row of a slot. */
 #define SLOT_ROW_BYTES 28
 
-/** Bytes of a stage for each row: points in, or answers out. */
+/** Bytes of a slot's stage per row: its coordinates, later its answer. */
 #define STAGE_ROW_BYTES 28
 
-/** A slot has room for the open rows of so many chunks of which all are. */
+/** A slot has room for the open rows of this many chunks, even if all their
+ *  rows are open. */
 #define OPEN_CHUNKS 4
 
-/** Bytes of device memory for an open row. */
+/** Bytes of device memory per open row. */
 #define OPEN_ROW_BYTES 24
 
-/* ---- results of the host ------------------------------------------------- */
+/* ---- results in host memory ---------------------------------------------- */
 
-/* Results of more bytes go past the caches, so that no line is read before it
- * is written: from ordinary memory that saves a tenth of a whole join of 170
- * million rows on 16 threads. */
+/* Larger results are stored past the caches, so that the processor does not
+ * read a cache line before it is overwritten. Saves a tenth of a whole join of
+ * 170 million rows into pageable memory on 16 threads. */
 static const int64_t most_cached_bytes = (int64_t)512 << 20;
 
 static void store_past_caches(int64_t *to, int64_t value)
@@ -53,7 +56,7 @@ static void store_past_caches(int64_t *to, int64_t value)
 #endif
 }
 
-/* Before another thread is told. */
+/* Must run before another thread reads what was stored past the caches. */
 static void end_stores_past_caches(void)
 {
 #ifdef __SSE2__
@@ -61,7 +64,7 @@ static void end_stores_past_caches(void)
 #endif
 }
 
-/* As memcpy(). */
+/* Like memcpy(), past the caches. */
 static void copy_past_caches(void *to, const void *from, size_t n)
 {
 #ifdef __SSE2__
@@ -92,7 +95,7 @@ static void copy_to_result(int goes_past_caches, void *to, const void *from,
 
 /* ---- slots -------------------------------------------------------------- */
 
-/* The counter's place lies behind the rows, which need 8-byte steps only. */
+/* Bytes at the end of a slot's stage, which hold its counters. */
 #define COUNTER_BYTES OJ_CUDA_STAGE_EXTRA
 
 static void drop_slot_arrays(struct oj_cuda_slot *slot)
@@ -162,7 +165,8 @@ void oj_cuda_index_slot_free(struct oj_cuda_slot *slot)
     memset(slot, 0, sizeof *slot);
 }
 
-/* host NULL: the input has no such column. */
+/* Copies rows first .. first + n - 1 of a column in. host NULL: the input has
+ * no such column. */
 template <typename T>
 static oj_status upload_column(struct oj_cuda_slot *slot, const T *host,
                                int64_t first, int64_t n, T **to, const T **out,
@@ -224,49 +228,51 @@ static oj_status enqueue_copy_to_host(struct oj_cuda_slot *slot, void *to,
 /* ---- the pairs of a chunk -------------------------------------------------
  */
 
-/* They wait until the chunks before are counted, too, and each gets its place,
- * and stay on the device as long as there is room, so that they are copied
- * once, to where they belong. */
+/* The pairs of a chunk wait until all chunks before it are counted: only then
+ * is their place in the result known. They wait on the device if there is room,
+ * and are then copied once, into the result. */
 
-/** Pairs of some rows one after another: on the device, or on the host. */
+/** Pairs of consecutive rows, on the device or on the host. */
 struct pairs_part
 {
     int64_t n_rows, n;
-    uint8_t *small_count; /**< [n_rows] pairs of each row; or NULL: in count */
-    int32_t *count;       /**< [n_rows] */
-    struct oj_cuda_pairs found; /**< without offsets */
-    /* Instead of these where the device has no room for them: */
+    /** [n_rows] number of pairs per row; NULL: in count. */
+    uint8_t *small_count;
+    int32_t *count;             /**< [n_rows], where a number exceeds 255 */
+    struct oj_cuda_pairs found; /**< pairs on the device; without offsets */
+    /* Pairs on the host, if the device had no room: */
     int32_t *row; /**< [n], or NULL */
     double *measure;
 };
 
-/** Owner; zeroed memory is a valid empty one. */
+/** The pairs of a chunk. Owner; zeroed memory is a valid empty one. */
 struct chunk_pairs
 {
-    struct oj_cuda_device *device; /**< of those that are on one */
+    struct oj_cuda_device *device; /**< device of the pairs and of the slot */
     int64_t n;
-    int64_t n_kept;            /**< those that are on the device */
-    int64_t first;             /**< their place among all; the caller's */
-    int is_counted, is_placed; /**< the caller's */
-    struct pairs_part *part;   /**< [n_parts] in the order of rows */
+    int64_t n_kept; /**< number of pairs that are on the device */
+    /** Number of pairs in chunks before; set by the batch. */
+    int64_t first;
+    int is_counted, is_placed; /**< set by the batch */
+    struct pairs_part *part;   /**< [n_parts] in row order */
     int64_t n_parts, capacity;
 };
 
-/** Bytes of a pair on a device. */
+/** Bytes of a pair in device memory. */
 #define PAIR_BYTES 12
 
-/** Where pairs go. */
+/** Where the next pairs are written in the result. */
 struct pairs_place
 {
-    int64_t *end;      /**< where the pairs of the next row end */
-    int32_t *row;      /**< of the next pair */
-    double *measure;   /**< of the next pair */
-    int64_t at;        /**< pairs before that one, all in all */
-    int64_t n_matched; /**< rows that had pairs; counted on */
+    int64_t *end;      /**< end offset of the next row */
+    int32_t *row;      /**< join row of the next pair */
+    double *measure;   /**< measure of the next pair */
+    int64_t at;        /**< pairs before the next one */
+    int64_t n_matched; /**< rows with pairs so far */
     int goes_past_caches;
 };
 
-/* A thread writes so many counts one after another to the host. */
+/* Counts that a thread writes to the host at a time. */
 #define THREAD_ROWS 16
 
 static void free_pairs_of_part(struct oj_cuda_device *device,
@@ -280,14 +286,14 @@ static void free_pairs_of_part(struct oj_cuda_device *device,
     memset(part, 0, sizeof *part);
 }
 
-/* Stored at once. */
+/* Aligned, so that a thread stores all its counts at once. */
 template <typename Count> struct alignas(16) thread_counts
 {
     Count of[THREAD_ROWS];
 };
 
-/* To memory of the host, in whole structs. *is_large becomes 1 where a count
- * does not fit. */
+/* Writes the number of pairs per row to pinned host memory. Sets *is_large to 1
+ * if a number exceeds the type Count. */
 template <typename Count>
 static __global__ void
 write_pair_counts_of_rows(int64_t n, const int64_t *offset,
@@ -311,8 +317,9 @@ write_pair_counts_of_rows(int64_t n, const int64_t *offset,
     out[thread] = count;
 }
 
-/* The kernel writes to the stage, since a copy would wait behind the copies of
- * all other chunks. Everything on the slot's stream is done on return. */
+/* Reads the number of pairs per row. The kernel writes to the stage, since a
+ * copy would wait behind the copies of all other chunks. All work on the slot's
+ * stream has ended on return. */
 template <typename Count>
 static oj_status read_pair_counts(struct oj_cuda_slot *slot, int64_t n_rows,
                                   const struct oj_cuda_pairs *found,
@@ -338,7 +345,7 @@ static oj_status read_pair_counts(struct oj_cuda_slot *slot, int64_t n_rows,
     return OJ_OK;
 }
 
-/* Takes the arrays of found but its offsets. */
+/* Moves the arrays of found, except the offsets, into *part. */
 static oj_status move_found_pairs_to_part(struct oj_cuda_slot *slot,
                                           int64_t n_rows,
                                           struct oj_cuda_pairs *found,
@@ -427,11 +434,11 @@ static void put_list_ends(struct pairs_place *to, int64_t n, const Count *count)
     to->n_matched = n_matched;
 }
 
-/* measure NULL: these pairs have none. */
+/* Writes n pairs to the result. measure NULL: the pairs have no measure. */
 static void write_pairs_to_result(struct pairs_place *to, int64_t n,
                                   const int32_t *row, const double *measure)
 {
-    if (n == 0) /* and perhaps nowhere to put them */
+    if (n == 0) /* the arrays may be NULL */
         return;
     copy_to_result(to->goes_past_caches, to->row, row, (size_t)n * sizeof *row);
     if (measure != NULL)
@@ -452,7 +459,8 @@ static void put_list_ends_of_part(struct pairs_place *to,
         put_list_ends(to, part->n_rows, part->small_count);
 }
 
-/* Ends are put while the first pairs are on their way. */
+/* Copies the pairs through the stage; writes the offsets while the first copy
+ * runs. */
 static oj_status copy_part_from_device_to_result(struct oj_cuda_slot *slot,
                                                  const struct pairs_part *part,
                                                  struct pairs_place *to,
@@ -512,49 +520,54 @@ static void chunk_free(struct chunk_pairs *chunk)
 
 /* ---- batches ------------------------------------------------------------ */
 
-/* Rows of a chunk that are listed apart, in order. */
+/* Rows of a chunk whose ties are listed separately, ascending. */
 struct tied_rows
 {
     int64_t n, capacity;
-    int64_t *row; /* of the batch */
+    int64_t *row; /* row of the batch */
 };
 
 struct cuda_join_batch
 {
     struct oj_gpu_index *index;
     const struct oj_cuda_family *family;
-    int number;  /* of the family */
-    int is_tied; /* 1: rows that were listed apart, of what it asks */
+    int number;  /* number of the family */
+    int is_tied; /* 1: tied rows of another batch, joined by index->asked */
     const struct oj_flat *input;
     struct oj_matches *out;
     struct oj_stats *stats;
-    int64_t most_pairs; /* 0: any number */
+    int64_t most_pairs; /* maximum number of pairs; 0: no limit */
     int lists, leaves_ties, leaves_open, in_pinned, out_pinned;
-    int goes_past_caches; /* results that are not pinned */
+    int goes_past_caches; /* pageable results are stored past the caches */
     int64_t chunk_rows, n_chunks;
     int n_workers;
-    int64_t most_kept; /* pairs that stay on the devices until all are there */
-    const struct oj_cuda_taker *taker; /* pairs are not made; or NULL */
+    /* Maximum number of pairs that may wait in device memory. */
+    int64_t most_kept;
+    /* NULL, or a callback that gets the points: then no pairs are made. */
+    const struct oj_cuda_taker *taker;
 
-    /* Shared; changed atomically. */
+    /* Shared by the workers; changed atomically. */
     int64_t next_chunk, n_pairs, n_kept, n_matched;
-    int stop; /* 1: a worker has failed, and none goes on */
+    int stop; /* 1: a worker has failed; all others stop */
 
-    /* One-to-one answers that leave ties out, or NULL. */
+    /* Rows with ties, if answers are one-to-one and ties are listed later; else
+     * NULL. */
     struct tied_rows *tied; /* [n_chunks] */
 
-    /* Lists only: chunks from the first on get their place in out as soon as
-     * those before them are counted. */
-    int64_t *offset;           /* of out, for these rows */
-    int64_t n_before;          /* entries of out before theirs */
+    /* Used by lists: a chunk gets its place in out as soon as all chunks before
+     * it are counted. */
+    int64_t *offset;           /* offsets of these rows in out */
+    int64_t n_before;          /* entries of out before these rows */
     struct chunk_pairs *pairs; /* [n_chunks] */
-    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
-    int64_t n_counted;       /* chunks from the first on */
-    int64_t n_counted_pairs; /* of these */
-    int64_t n_placed;        /* chunks from the first on */
-    int64_t room;            /* pairs that out has room for */
+    /* Guards the members below. */
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    int64_t n_counted;       /* leading chunks that are counted */
+    int64_t n_counted_pairs; /* pairs in the n_counted chunks */
+    int64_t n_placed;        /* leading chunks whose pairs are in out */
+    /* Pairs for which out has memory; 0: not known yet. */
+    int64_t room;
 
-    oj_status lack; /* why a worker has no slot */
+    oj_status lack; /* why a worker got no slot */
     struct oj_error lack_error;
 };
 
@@ -563,7 +576,8 @@ struct cuda_batch_worker
     struct cuda_join_batch *batch;
     struct oj_cuda_place *place;
     struct oj_cuda_slot *slot;
-    struct oj_cuda_points points; /* of its chunk, on the device */
+    /* Points of the current chunk, in device memory. */
+    struct oj_cuda_points points;
     struct oj_error *err;
 };
 
@@ -584,26 +598,26 @@ static int is_stopped(const struct cuda_join_batch *b)
 struct batch_sizes
 {
     int64_t chunk_rows;
-    int64_t spare_bytes; /**< that pairs may take of each device meanwhile */
-    int n_workers; /**< at most OJ_CUDA_MOST_SLOTS, and one for each chunk */
+    int64_t spare_bytes; /**< device memory, per device, for pairs that wait */
+    int n_workers; /**< at most OJ_CUDA_MOST_SLOTS and at most one per chunk */
 };
 
-/* Memory of the caller that is pinned: few large chunks keep both directions of
- * the bus busy.  Ordinary memory: as many threads as copy faster together; with
- * 170 million rows on 16 cores chunks of 64, 128, 256 and 512 thousand rows
- * took 209, 121, 80 and 69 ms, and with 1 million rows chunks of 16, 32, 128
- * and 256 thousand 4.0, 2.7, 1.8 and 1.9 ms. */
+/* Pinned memory: few large chunks keep both directions of the bus busy.
+ * Pageable memory: more threads copy faster. Measured with 170 million rows on
+ * 16 cores: 209, 121, 80 and 69 ms with chunks of 64, 128, 256 and 512 thousand
+ * rows; with 1 million rows: 4.0, 2.7, 1.8 and 1.9 ms with chunks of 16, 32,
+ * 128 and 256 thousand. */
 static const int64_t pinned_workers = 4, pinned_rows = 2 << 20;
 static const int64_t most_staging_workers = 16, staged_rows = 512 << 10;
 static const int64_t least_rows = 4096, few_rows = 128 << 10;
-/* Lists of families that want large chunks: the 20 nearest of 10 million rows,
- * on 16 cores, with chunks of 128, 512 and 1,024 thousand rows 1,441, 847 and
- * 678 ms, the 2 nearest 151, 118 and 96. */
+/* Lists of families that want large chunks. Measured with 10 million rows on 16
+ * cores, chunks of 128, 512 and 1,024 thousand rows: 1,441, 847 and 678 ms for
+ * the 20 nearest, 151, 118 and 96 ms for the 2 nearest. */
 static const int64_t large_rows = 1 << 20, large_chunks = 8;
 
-/* Of the memory that is free, slots and what families need for them get at
- * most this part; and at most so many bytes.  Pairs that wait may have half of
- * the rest. */
+/* Slots and the memory that families need for them get at most slots_share of
+ * the free memory and at most most_slot_bytes; pairs that wait get
+ * spare_share. */
 static const double slots_share = 0.5, spare_share = 0.25;
 static const int64_t most_slot_bytes = (int64_t)4 << 30;
 
@@ -663,7 +677,8 @@ static int64_t count_workers(const struct oj_gpu_index *index, int direct)
     return oj_least(oj_most(n_threads, 2 * n_places), OJ_CUDA_MOST_SLOTS);
 }
 
-/* Small batches, too, are cut, so that copies and kernels overlap. */
+/* Chooses the chunk size. Small batches are cut, too: copies and kernels
+ * overlap. */
 static int64_t choose_rows_per_chunk(const struct cuda_join_batch *b,
                                      int64_t n_rows, int64_t n_workers,
                                      int direct)
@@ -745,8 +760,8 @@ static oj_status upload_coordinates(struct cuda_batch_worker *w, int64_t first,
     return OJ_OK;
 }
 
-/* Copies the points of a chunk in. Nothing waits for them, but where the pace
- * is asked for next: it is that of kernels. */
+/* Copies the points of a chunk in. Waits only if the pace of the slot is not
+ * known yet: the time measured next must be that of the kernels alone. */
 static oj_status upload_points(struct cuda_batch_worker *w, int64_t first,
                                int64_t n)
 {
@@ -782,8 +797,8 @@ points_from_row_on(const struct oj_cuda_points *all, int64_t at, int64_t n)
     return part;
 }
 
-/* Puts the open ones of points, which are rows of the batch from first on,
- * behind those of the slot, in any order. */
+/* Appends the open rows among points to the slot's open rows, in any order.
+ * points are the batch's rows from `first` on. */
 static __global__ void
 append_open_rows(const __grid_constant__ struct oj_cuda_points points,
                  int64_t first, const int32_t *row,
@@ -824,8 +839,8 @@ static oj_status enqueue_join_kernel(struct cuda_batch_worker *w,
                     slot->d_matched);
 }
 
-/* Adds the tied ones of n rows from first on. Ties are few, as a rule: blocks
- * of rows are looked at first. */
+/* Appends the tied rows among rows first .. first + n - 1. Ties are few: a
+ * block of rows is counted first, and skipped if it has none. */
 static oj_status collect_tied_rows(struct tied_rows *tied, int64_t first,
                                    int64_t n, const int32_t *row,
                                    struct oj_error *err)
@@ -846,12 +861,13 @@ static oj_status collect_tied_rows(struct tied_rows *tied, int64_t first,
                 tied->row[known++] = first + i;
         }
     }
-    tied->n = known; /* a chunk that fails may be tried again */
+    /* Set last: after a failure the chunk may be tried again. */
+    tied->n = known;
     return OJ_OK;
 }
 
-/* The stage is free for answers as soon as the points are on the device: the
- * copies out stand behind those in on the same stream. */
+/* Joins rows that get one answer each. The stage can be used for the answers:
+ * the copies out run after the copies in, on one stream. */
 static oj_status
 join_rows_with_one_answer_each(struct cuda_batch_worker *w,
                                const struct oj_cuda_points *points,
@@ -892,8 +908,8 @@ join_rows_with_one_answer_each(struct cuda_batch_worker *w,
     return OJ_OK;
 }
 
-/* n of the slot's open rows, from the at-th on; as many as a chunk has at
- * most. */
+/* Answers n of the slot's open rows, n <= rows of a chunk, beginning with the
+ * at-th. */
 static oj_status answer_some_open_rows(struct cuda_batch_worker *w, int64_t at,
                                        int64_t n)
 {
@@ -929,7 +945,7 @@ static oj_status answer_some_open_rows(struct cuda_batch_worker *w, int64_t at,
     return OJ_OK;
 }
 
-/* Without memory for n of them their halves are tried, as with chunks. */
+/* If memory for n rows is missing, answers both halves in turn. */
 static oj_status answer_open_rows_or_their_halves(struct cuda_batch_worker *w,
                                                   int64_t at, int64_t n)
 {
@@ -946,8 +962,8 @@ static oj_status answer_open_rows_or_their_halves(struct cuda_batch_worker *w,
     return status;
 }
 
-/* Answers what chunks have left open in the slot. Together, where they lie
- * closer, such rows cost the device a fraction of what they cost chunk by
+/* Answers the open rows that chunks have left in the slot. Rows of several
+ * chunks lie closer together: they cost a fraction of what they cost chunk by
  * chunk. */
 static oj_status answer_open_rows_of_slot(struct cuda_batch_worker *w)
 {
@@ -1008,7 +1024,7 @@ join_rows_with_lists_of_pairs(struct cuda_batch_worker *w,
         b, __atomic_add_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED), w->err);
     if (status == OJ_OK)
         status = store_found_pairs(w, pairs, points->n, &found);
-    if (status == OJ_ERR_NOMEM) /* they are counted again */
+    if (status == OJ_ERR_NOMEM) /* the rows will be counted again */
         __atomic_sub_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED);
     oj_cuda_pairs_drop(slot->device, slot->stream, &found);
     return status;
@@ -1025,9 +1041,9 @@ give_uploaded_rows_to_callback(struct cuda_batch_worker *w,
     return wait_for_slot_stream(w->slot, w->err);
 }
 
-/* ---- the places of pairs ------------------------------------------------- */
+/* ---- places of pairs in the result --------------------------------------- */
 
-/* Pairs of all rows, as those counted so far suggest, and a little more. */
+/* Estimates the pairs of all rows from the counted chunks, plus 1/16. */
 static int64_t estimate_all_pairs(const struct cuda_join_batch *b)
 {
     double n_rows = (double)b->input->n_features;
@@ -1039,8 +1055,8 @@ static int64_t estimate_all_pairs(const struct cuda_join_batch *b)
     return n < 9e18 ? (int64_t)n : INT64_MAX;
 }
 
-/* The first chunks that are counted tell how much room all will need.  Without
- * memory for that, pairs wait until all are counted. */
+/* Allocates the result when as many leading chunks are counted as there are
+ * workers. If memory is missing, pairs wait until all chunks are counted. */
 static void reserve_result_pairs(struct cuda_join_batch *b)
 {
     struct oj_error ignored;
@@ -1055,8 +1071,8 @@ static void reserve_result_pairs(struct cuda_join_batch *b)
         b->room = n;
 }
 
-/* The pairs of a chunk are counted: gives those their first place that it can
- * be known of.  1 when all are: what is left is placed by all workers. */
+/* Marks a chunk as counted and gives a place to each leading counted chunk.
+ * Returns 1 if all chunks are counted: then all workers copy the rest. */
 static int assign_offset_to_counted_chunk(struct cuda_join_batch *b,
                                           int64_t chunk)
 {
@@ -1075,14 +1091,15 @@ static int assign_offset_to_counted_chunk(struct cuda_join_batch *b,
     return all;
 }
 
-/* A chunk's pairs, and where they go. */
+/* The pairs of a chunk and their place in the result. */
 struct placing
 {
     struct chunk_pairs *pairs;
     struct pairs_place place;
 };
 
-/* Whether there are pairs that can be placed from device: the caller does. */
+/* Finds a chunk with pairs on device whose place is known, and marks it as
+ * placed: the caller must copy it. Returns 0 if there is none. */
 static int next_chunk_ready_for_result(struct cuda_join_batch *b,
                                        const struct oj_cuda_device *device,
                                        struct placing *next)
@@ -1111,7 +1128,7 @@ static int next_chunk_ready_for_result(struct cuda_join_batch *b,
     return next->pairs != NULL;
 }
 
-/* All that can be placed now. */
+/* Copies all chunks of the slot's device whose place is known. */
 static oj_status copy_ready_chunks_to_result(struct cuda_join_batch *b,
                                              struct oj_cuda_slot *slot,
                                              struct oj_error *err)
@@ -1131,8 +1148,8 @@ static oj_status copy_ready_chunks_to_result(struct cuda_join_batch *b,
 
 /* ---- workers ------------------------------------------------------------ */
 
-/* Rows at .. at + n - 1 of the worker's chunk; without memory for them their
- * halves are tried. */
+/* Joins rows at .. at + n - 1 of the worker's chunk; if memory is missing, both
+ * halves in turn. */
 static oj_status join_rows_or_their_halves(struct cuda_batch_worker *w,
                                            int64_t chunk, int64_t at, int64_t n)
 {
@@ -1155,7 +1172,8 @@ static oj_status join_rows_or_their_halves(struct cuda_batch_worker *w,
     if (status != OJ_ERR_NOMEM || n < 2 * LEAST_ROWS)
         return status;
     first_error = *w->err;
-    OJ_TRY(wait_for_slot_stream(w->slot, w->err)); /* copies from stages */
+    /* Copies from the stage still run. */
+    OJ_TRY(wait_for_slot_stream(w->slot, w->err));
     status = join_rows_or_their_halves(w, chunk, at, n / 2);
     if (status == OJ_OK)
         status = join_rows_or_their_halves(w, chunk, at + n / 2, n - n / 2);
@@ -1202,8 +1220,9 @@ static oj_status join_chunks_until_none_left(struct cuda_batch_worker *w)
     return b->leaves_open ? answer_open_rows_of_slot(w) : OJ_OK;
 }
 
-/* Slots are made here, so that one device works while the memory of another is
- * being found. A worker without a slot leaves the chunks to the others. */
+/* Runs worker i until no chunk is left. It allocates its slot here, so that
+ * devices work while others allocate. A worker that gets no slot leaves the
+ * chunks to the others. */
 static oj_status run_worker(struct cuda_join_batch *b, int i,
                             struct oj_error *err)
 {
@@ -1234,8 +1253,8 @@ static oj_status run_worker(struct cuda_join_batch *b, int i,
     return join_chunks_until_none_left(&w);
 }
 
-/* Each with a device of its own; what is under way must not outlive the arrays
- * it writes to. */
+/* Runs run(b, i) for each worker on its device. Waits for each stream: copies
+ * must not outlive the arrays that they write to. */
 template <typename Run>
 static oj_status run_on_all_workers(struct cuda_join_batch *b, Run run,
                                     struct oj_error *err)
@@ -1263,8 +1282,8 @@ static oj_status run_on_all_workers(struct cuda_join_batch *b, Run run,
 
 /* ---- a batch ------------------------------------------------------------ */
 
-/* Chunks that were not placed on the way. A worker that made nothing leaves
- * them to others of its device. */
+/* Copies chunks that are not in the result yet. A worker without a stream
+ * leaves them to other workers of its device. */
 static oj_status copy_remaining_chunks_of_worker(struct cuda_join_batch *b,
                                                  int i, struct oj_error *err)
 {
@@ -1273,7 +1292,7 @@ static oj_status copy_remaining_chunks_of_worker(struct cuda_join_batch *b,
                                 : OJ_OK;
 }
 
-/* All chunks are counted: what has no place yet gets it. */
+/* All chunks are counted: copies those that are not in the result yet. */
 static oj_status copy_remaining_chunks_to_result(struct cuda_join_batch *b,
                                                  struct oj_error *err)
 {
@@ -1301,7 +1320,7 @@ static void free_chunks(struct cuda_join_batch *b)
     b->tied = NULL;
 }
 
-/* One of each chunk, all zero. */
+/* Allocates one zeroed T per chunk. */
 template <typename T>
 static oj_status allocate_chunk_array(const struct cuda_join_batch *b, T **out,
                                       struct oj_error *err)
@@ -1310,7 +1329,7 @@ static oj_status allocate_chunk_array(const struct cuda_join_batch *b, T **out,
     return *out != NULL ? OJ_OK : oj_fail_nomem(err, b->n_chunks, sizeof(T));
 }
 
-/* Cuts the batch and sends it through the devices. */
+/* Cuts the batch into chunks and joins them on all devices. */
 static oj_status run_chunks(struct cuda_join_batch *b, struct oj_error *err)
 {
     struct batch_sizes sizes;
@@ -1330,7 +1349,7 @@ static oj_status run_chunks(struct cuda_join_batch *b, struct oj_error *err)
     return OJ_OK;
 }
 
-/* The pairs of all rows, list by list, from entry n_before of out on. */
+/* Joins all rows to lists, which begin at entry n_before of out. */
 static oj_status join_all_chunks_to_lists(struct cuda_join_batch *b,
                                           struct oj_error *err)
 {
@@ -1340,8 +1359,9 @@ static oj_status join_all_chunks_to_lists(struct cuda_join_batch *b,
     return copy_remaining_chunks_to_result(b, err);
 }
 
-/* All rows are answered but ties, of which only the distance is: makes room for
- * those and returns them as a layer of points, whose arrays are *buf. */
+/* The n tied rows are not answered yet; only their distance is known. Makes
+ * room for their pairs in out, and a layer *points of these rows, whose arrays
+ * are *buf (the caller frees it). */
 static oj_status gather_tied_points(const struct cuda_join_batch *b, int64_t n,
                                     double **buf, struct oj_flat *points,
                                     struct oj_error *err)
@@ -1378,8 +1398,8 @@ static oj_status gather_tied_points(const struct cuda_join_batch *b, int64_t n,
     return OJ_OK;
 }
 
-/* Asks again for the ties that the batch leaves, and puts their pairs behind
- * the rows. */
+/* Joins the tied rows of the batch once more, by the index `asked`, and appends
+ * their pairs behind the rows. */
 static oj_status list_all_pairs_of_tied_rows(struct cuda_join_batch *b,
                                              struct oj_error *err)
 {
@@ -1395,7 +1415,8 @@ static oj_status list_all_pairs_of_tied_rows(struct cuda_join_batch *b,
         return OJ_OK;
     if (n > INT32_MAX + (int64_t)OJ_TIED_ROW)
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the batch has more ties than fit");
+                       "the batch has more than 2^31 rows with ties; use a "
+                       "smaller -batch");
     its.index = b->index;
     its.number = b->number;
     its.family = b->index->place[0].of[b->number]->asked->family;
@@ -1418,7 +1439,7 @@ static oj_status list_all_pairs_of_tied_rows(struct cuda_join_batch *b,
     return status;
 }
 
-/* One answer for each row. */
+/* Joins a batch with one answer per row. */
 static oj_status join_batch_one_pair_per_row(struct cuda_join_batch *b,
                                              struct oj_error *err)
 {
@@ -1433,9 +1454,10 @@ static oj_status join_batch_one_pair_per_row(struct cuda_join_batch *b,
     b->out_pinned =
         n_ties == 0 && oj_cuda_is_pinned(out->measure, bytes) &&
         oj_cuda_is_pinned(out->join_row, n * (int64_t)sizeof(int32_t));
-    /* With memory that is pinned host threads are few and only wait: they would
-     * take longer to put answers into rows than the device takes to find them
-     * chunk by chunk. A single chunk has all its rows together. */
+    /* Rows are left open only where that pays. Not with pinned memory: its few
+     * host threads take longer to store such answers one by one than the device
+     * takes to find them in each chunk. Not with a single chunk, which has all
+     * its rows together anyway. */
     b->leaves_open = !b->leaves_ties && !(b->in_pinned && b->out_pinned) &&
                      n > (batch > 0 ? batch : few_rows) &&
                      b->family->join_most != NULL &&
@@ -1477,7 +1499,8 @@ static oj_status join_batch_to_matches(struct cuda_join_batch *b,
     return OJ_OK;
 }
 
-/* On threads of their own, whose current device is nobody's. */
+/* Runs the batch on threads of the module: the caller's current device stays
+ * unchanged. */
 static oj_status run_batch_on_own_threads(struct cuda_join_batch *b,
                                           struct oj_error *err)
 {

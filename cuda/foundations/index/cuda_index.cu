@@ -4,7 +4,7 @@
 
 #include "../../../flatten/base/oj_alloc.h"
 
-/* What every family of points wants. */
+/* Returns 1 for joins that families of points may answer. */
 static int is_planar_join_of_points(const struct oj_relation *r,
                                     const struct oj_flat *input)
 {
@@ -14,8 +14,8 @@ static int is_planar_join_of_points(const struct oj_relation *r,
            (input == NULL || oj_flat_is_points(input));
 }
 
-/* 1 when the join looks at columns of its sides: FIDs that are missing there
- * are the caller's mistake. */
+/* Returns 1 if the join reads columns of its sides: FIDs or classes, maximum
+ * distances. The caller must supply FIDs then. */
 static int needs_columns(const struct oj_relation *r,
                          const struct oj_flat *join_side,
                          const struct oj_flat *input)
@@ -146,7 +146,7 @@ static void free_refused_families(const struct oj_gpu_index *index)
     }
 }
 
-/* A family that cannot hold the join side is not asked again. */
+/* Marks a family that cannot hold the join side: it is not tried again. */
 static void mark_engine_refused(struct oj_gpu_index *index, int family,
                                 const struct oj_error *why)
 {

@@ -1,11 +1,11 @@
 #include "cuda_pace.h"
 
-/* The fourth of a batch is not worth a piece of its own. */
+/* Fewer than least_rows are not split off a batch. */
 static const int64_t first_rows = 256, least_rows = 64;
 
-/* Of several workers that share a device, each has a piece under way.  Where
- * the walk of one row takes long, thousands take as long side by side: pieces
- * have to be so much longer than it that they grow. */
+/* Target time of a piece. Several workers share a device, and each has one
+ * piece running. If a single row takes long, thousands of rows in parallel take
+ * no longer: pieces grow until they take much longer than one row. */
 static const double piece_s = 0.5;
 
 int64_t oj_cuda_pace_rows(const struct oj_cuda_pace *pace, int64_t left)

@@ -1,6 +1,6 @@
-/** How many rows go to a device at a time, so that a join that is cancelled
- * ends within a second whatever its points ask of the kernels: what is under
- * way cannot be stopped, so it should be short. */
+/** Number of rows that go to a device at a time. A kernel that runs cannot be
+ *  stopped, so pieces are short: a join that is cancelled ends within a
+ *  second. */
 #ifndef CUDA_PACE_H
 #define CUDA_PACE_H
 
@@ -10,17 +10,18 @@
 extern "C" {
 #endif
 
-/** Zeroed memory is a pace that is not known yet. */
+/** Rows and time of the last piece; zeroed memory: no piece yet. */
 struct oj_cuda_pace
 {
-    int64_t n_rows; /**< of the last piece; 0: there was none */
-    double seconds; /**< it took */
+    int64_t n_rows; /**< rows of the last piece; 0: no piece yet */
+    double seconds; /**< time of the last piece */
 };
 
-/** Rows of the next piece, 1 .. left: few while the pace is not known. */
+/** Returns the rows of the next piece, 1 .. left; few if the pace is not known
+ *  yet. */
 int64_t oj_cuda_pace_rows(const struct oj_cuda_pace *pace, int64_t left);
 
-/** n rows, 1 or more, took so long. */
+/** Records that n >= 1 rows took this many seconds. */
 void oj_cuda_pace_took(struct oj_cuda_pace *pace, int64_t n, double seconds);
 
 #ifdef __cplusplus

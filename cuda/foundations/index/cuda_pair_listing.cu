@@ -33,24 +33,25 @@ oj_status oj_cuda_list_pairs(const struct oj_cuda_index *index,
     return status;
 }
 
-/* --- the order of rows ---------------------------------------------------- */
+/* --- order of the pairs of a row -------------------------------------------
+ */
 
-/* A block has the rows of its threads, takes as many of them at once as fit
- * into its memory, and puts every pair behind those of its row whose rank is
- * less: so many steps as a row has pairs, of all threads side by side.  Rows
- * that do not fit are sorted by the whole device. */
+/* A block sorts the rows of its threads, as many at a time as fit into its
+ * shared memory: each pair is placed behind the pairs of its row with a smaller
+ * rank, which takes as many steps as the row has pairs, for all threads in
+ * parallel. Longer rows are sorted by the whole device. */
 
 enum
 {
     BLOCK = 128,
-    MOST_PAIRS = 1536 /* of the rows that a block has at once */
+    MOST_PAIRS = 1536 /* maximum pairs that a block sorts at a time */
 };
 
 struct row_lists
 {
     int64_t n;
     const int64_t *offset;
-    const int32_t *ordinal_of; /* NULL: ranks are ordinals */
+    const int32_t *ordinal_of; /* NULL: rank == ordinal */
     int32_t *rank;
     double *measure; /* or NULL */
 };

@@ -2,7 +2,7 @@
 
 #include "../device/cuda_offset_search.cuh"
 
-/* Keys of pairs, at their places or where those are NULL in their order. */
+/* Sort key of pair place[i]; place NULL: of pair i. */
 struct key_of_rank
 {
     struct oj_cuda_found pairs;
@@ -62,7 +62,8 @@ oj_status oj_cuda_sort_pairs(struct oj_cuda_work *work, int64_t n_rows,
     return OJ_OK;
 }
 
-/* offset [n + 1]: how many entries the lists before have. */
+/* Position of an entry. offset [n + 1]: prefix sum of the lengths of the
+ * lists. */
 static __device__ int64_t place_of_entry(const struct oj_cuda_row_lists &lists,
                                          const int64_t *offset, int64_t list,
                                          int64_t entry)
@@ -88,7 +89,8 @@ oj_status oj_cuda_sort_row_lists(struct oj_cuda_work *work,
         &offset, &n));
     if (n > INT32_MAX)
         return oj_fail(work->err, OJ_ERR_NOMEM,
-                       "%lld pairs are too many to be sorted at once",
+                       "%lld pairs are too many to be sorted at once; use a "
+                       "smaller -batch",
                        (long long)n);
     OJ_TRY(own.make(n, &copy.row, &copy.feature));
     if (l.measure != NULL)

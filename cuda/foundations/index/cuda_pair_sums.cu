@@ -6,8 +6,9 @@
 
 #include <string.h>
 
-/* Copies spread what many blocks add to one feature over the memory's units;
- * all together stay well inside its cache. */
+/* Maximum number of copies of the sums. Copies spread the additions of many
+ * blocks to one feature over the memory's units; all copies together fit well
+ * into its cache. */
 enum
 {
     MOST_COPIES = 64
@@ -48,16 +49,17 @@ oj_status oj_cuda_pair_sums_add(struct oj_cuda_work *work,
                       });
 }
 
-/* Pairs of a batch by join feature, counted, or summed with what points have:
- * each device adds up its share, and the words come back once for the batch. */
+/* Counts the pairs of a batch per join feature, or sums values of the points.
+ * Each device sums its chunks; the sums are copied to the host once per
+ * batch. */
 struct counting
 {
     struct oj_gpu_index *index;
     const struct oj_sum_request *request;
-    int number; /* of the family */
+    int number; /* number of the family */
     struct oj_cuda_tally tally[OJ_GPU_MAX_DEVICES];
-    int64_t n_words; /* of all features */
-    int64_t *host;   /* [n_words of all devices] */
+    int64_t n_words; /* words of all features */
+    int64_t *host;   /* [n_words * number of devices] */
 };
 
 static oj_status allocate_sum_words(struct counting *c, int p,
@@ -74,7 +76,7 @@ static oj_status allocate_sum_words(struct counting *c, int p,
     return OJ_OK;
 }
 
-/* The chunks have been waited for. */
+/* Copies the sums of a device to the host, after all its chunks have ended. */
 static oj_status fetch_sum_words(struct counting *c, int p,
                                  struct oj_error *err)
 {
@@ -89,7 +91,7 @@ static oj_status fetch_sum_words(struct counting *c, int p,
     return work.wait();
 }
 
-/* Runs aside. */
+/* Call it from a thread of the module (oj_cuda_thread_aside()). */
 static void release_sum_memory(const struct counting *c)
 {
     for (int p = 0; p < c->index->n_places; p++)
@@ -117,9 +119,9 @@ static int64_t value_stage_bytes(const struct oj_sum_request *request,
     return bytes;
 }
 
-/* Enqueues copies of rows first .. first + n - 1 of the columns of request;
- * *out is the same request with columns on the device.  Ordinary memory goes by
- * way of stage, which nothing that was enqueued before needs. */
+/* Enqueues copies of rows first .. first + n - 1 of the request's columns; *out
+ * is the request with columns in device memory. Pageable memory is copied
+ * through *stage, which no enqueued copy may still use. */
 static oj_status upload_point_values(struct oj_cuda_work *work,
                                      const struct oj_sum_request *request,
                                      int64_t first, int64_t n,
@@ -161,7 +163,7 @@ static oj_status upload_point_values(struct oj_cuda_work *work,
 
 /* --- batches -------------------------------------------------------------- */
 
-/* A chunk's points; runs on many threads. */
+/* Adds the pairs of a chunk's points; runs on many threads. */
 static oj_status sum_pairs_of_chunk(void *user, int place,
                                     struct oj_cuda_slot *slot, int64_t first,
                                     const struct oj_cuda_points *points,
@@ -216,7 +218,8 @@ oj_status oj_cuda_index_sum_pairs(struct oj_gpu_index *index,
     OJ_TRY(oj_cuda_family_for(index, input, &c.number, stats, err));
     if (oj_cuda_family_at(c.number)->add == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "pairs of this join are not %s by join feature",
+                       "on a GPU, pairs of this join cannot be %s per join "
+                       "feature",
                        n_words > 1 ? "summed" : "counted");
     c.n_words = n_features * n_words;
     n_all = index->n_places * c.n_words;

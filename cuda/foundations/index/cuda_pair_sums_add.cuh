@@ -1,11 +1,11 @@
-/** Values of points, added to the words of a join feature. */
+/** Adds values of points to the sums of a join feature. */
 #ifndef CUDA_PAIR_SUMS_ADD_CUH
 #define CUDA_PAIR_SUMS_ADD_CUH
 
 #include "../../../algs/foundations/kernels/oj_sum_limbs.h"
 #include "cuda_family.h"
 
-/* Reads value i of a column that is summed. */
+/* Splits value i of a column into limbs. */
 static __device__ __forceinline__ enum oj_limb_kind
 split_value_into_limbs(const struct oj_sum_column &column, int64_t i,
                        struct oj_limbs *limbs)
@@ -35,7 +35,7 @@ count_nan_or_infinity(const struct oj_sum_column &column,
     atomicAdd(&words[column.odd_at + (int)kind - OJ_LIMBS_PLUS_INFINITY], 1ull);
 }
 
-/* A pair of point i with the feature that has these words. */
+/* Adds point i to the sums of the feature that owns these words. */
 static __device__ __forceinline__ void
 add_pair_to_feature_sums(const struct oj_sum_request &request, int64_t i,
                          unsigned long long *words)
@@ -64,7 +64,7 @@ add_pair_to_feature_sums(const struct oj_sum_request &request, int64_t i,
     }
 }
 
-/* The words of feature f that this block adds to. */
+/* Words of feature f in the copy that this block adds to. */
 static __device__ __forceinline__ unsigned long long *
 sum_words_of_feature(const struct oj_cuda_tally &tally, int64_t f)
 {
@@ -72,7 +72,7 @@ sum_words_of_feature(const struct oj_cuda_tally &tally, int64_t f)
     return tally.words + copy * tally.copy_words + f * tally.request.n_words;
 }
 
-/* The tally for points from first on. */
+/* The tally with columns that begin at row `first`. */
 static inline struct oj_cuda_tally
 tally_of_points_from(const struct oj_cuda_tally &all, int64_t first)
 {

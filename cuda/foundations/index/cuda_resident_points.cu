@@ -1,19 +1,19 @@
-/* Joins of points that lie on the device already, in order of a stream of the
- * caller's: nothing is copied, and of lists their size alone is waited for. */
+/* Joins points that are already in device memory, in order of a stream of the
+ * caller. Nothing is copied to the host; only the size of lists is read. */
 #include "cuda_resident_points.h"
 
 #include "../../../flatten/base/oj_alloc.h"
 #include "../device/cuda_stream_work.cuh"
 #include "cuda_pair_listing.cuh"
 
-/* The caller's current device is as it was at the end. */
+/* Restores the caller's current device at the end of the scope. */
 struct current_device
 {
     int before = -1;
 
     OJ_MUST_USE oj_status choose(int ordinal, struct oj_error *err)
     {
-        OJ_CUDA_TRY(cudaGetDevice(&before), "asking for the device", err);
+        OJ_CUDA_TRY(cudaGetDevice(&before), "querying the device", err);
         OJ_CUDA_TRY(cudaSetDevice(ordinal), "choosing a device", err);
         return OJ_OK;
     }
@@ -25,11 +25,10 @@ struct current_device
     }
 };
 
-/* --- what answers ----------------------------------------------------------
- */
+/* --- choice of the family ------------------------------------------------- */
 
-/* Families that leave rows of lists to another, which is put together on the
- * host, are not asked. */
+/* Refuses families that leave tied rows to another one: such lists are put
+ * together on the host. */
 oj_status oj_cuda_index_make_resident(
     const struct oj_flat *join_side, const int32_t *tie_rank,
     const struct oj_relation *relation, const struct oj_options *options,
@@ -54,12 +53,12 @@ oj_status oj_cuda_resident_index(const struct oj_gpu_index *index,
     int number = oj_cuda_index_chosen(index, NULL);
     if (number < 0 || index->place[0].of[number] == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the join side is not ready on the device");
+                       "the join side has no index on the device");
     *out = index->place[0].of[number];
     return OJ_OK;
 }
 
-/* Of the columns that joins look at, only FIDs come from callers. */
+/* Callers supply no columns but FIDs. */
 oj_status oj_cuda_resident_points(const struct oj_gpu_index *index,
                                   struct oj_cuda_work *work,
                                   const struct oj_gpu_points *points,
@@ -74,7 +73,8 @@ oj_status oj_cuda_resident_points(const struct oj_gpu_index *index,
     if ((asks_fids && points->fid == NULL) || join_side->on_class != NULL ||
         join_side->exclude_class != NULL)
         return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
-                       "this join asks for columns of the points");
+                       "this join needs columns of the points, which points "
+                       "in device memory do not have");
     *out = {};
     out->n = points->n;
     out->fid = points->fid;
@@ -100,7 +100,8 @@ oj_status oj_cuda_resident_answer(const struct oj_cuda_index *of,
 {
     if (of->family->join_one == NULL || oj_relation_gives_lists(&of->relation))
         return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
-                       "this join gives lists, not one answer for each point");
+                       "this join gives a list of pairs per point, not one "
+                       "answer");
     return of->family->join_one(of, work, points, d_row, d_measure);
 }
 
@@ -164,7 +165,7 @@ oj_status oj_cuda_index_join_resident(struct oj_gpu_index *index,
     return OJ_OK;
 }
 
-/* Whoever reads them may do so on any stream, so all are waited for. */
+/* Any stream may still read the pairs: waits for all of them. */
 void oj_cuda_index_free_resident(struct oj_gpu_index *index,
                                  struct oj_gpu_pairs *pairs)
 {
@@ -183,20 +184,21 @@ void oj_cuda_index_free_resident(struct oj_gpu_index *index,
     *pairs = {};
 }
 
-/* --- memory and streams of callers -----------------------------------------
+/* --- the caller's memory and streams ---------------------------------------
  */
 
 oj_status oj_cuda_device_of(const void *memory, int *ordinal,
                             struct oj_error *err)
 {
     struct cudaPointerAttributes what = {};
-    OJ_CUDA_TRY(cudaPointerGetAttributes(&what, memory),
-                "asking where memory lies", err);
+    OJ_CUDA_TRY(cudaPointerGetAttributes(&what, memory), "querying a pointer",
+                err);
     if (what.type != cudaMemoryTypeDevice && what.type != cudaMemoryTypeManaged)
-        return oj_fail(err, OJ_ERR_ARG, "this is no memory of a CUDA device");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the pointer is not memory of a CUDA device");
     if (what.device < 0 || what.device >= OJ_GPU_MAX_DEVICES)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED, "GPU %d is one too many",
-                       what.device);
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the number of GPU %d is too large", what.device);
     *ordinal = what.device;
     return OJ_OK;
 }
@@ -213,7 +215,7 @@ oj_status oj_cuda_order_streams(int ordinal, void *first, void *then,
     error = cudaEventRecord(event, (cudaStream_t)first);
     if (error == cudaSuccess)
         error = cudaStreamWaitEvent((cudaStream_t)then, event, 0);
-    (void)cudaEventDestroy(event); /* once it is over */
+    (void)cudaEventDestroy(event); /* freed when the event has occurred */
     OJ_CUDA_TRY(error, "ordering streams", err);
     return OJ_OK;
 }

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Rows that are joined at once. */
+/* Maximum number of rows that are joined at a time. */
 static const int64_t most_rows = 1 << 20;
 
 struct shares_batch
@@ -14,7 +14,7 @@ struct shares_batch
     struct oj_stats *stats;
 };
 
-/* --- a share of the rows -------------------------------------------------- */
+/* --- shares of the rows --------------------------------------------------- */
 
 oj_status oj_cuda_take_tiles(struct oj_cuda_work *work,
                              const struct oj_cuda_share *share, int64_t tile,
@@ -73,15 +73,14 @@ void oj_cuda_share_take(struct oj_cuda_work *work, int by_measure,
     share->found = *found;
     share->n_pairs = n;
     share->by_measure = by_measure;
-    if (found->row == NULL) /* there was no room for one */
+    if (found->row == NULL) /* allocation of an array failed */
         return;
     oj_cuda_hand_over(&work->memory, found->row, share->memory);
     oj_cuda_hand_over(&work->memory, found->feature, share->memory);
     oj_cuda_hand_over(&work->memory, found->measure, share->memory);
 }
 
-/* --- what a side brings ----------------------------------------------------
- */
+/* --- columns of a side ---------------------------------------------------- */
 
 oj_status oj_cuda_put_columns(struct oj_cuda_work *work,
                               const struct oj_flat *flat, int64_t first,
@@ -113,7 +112,8 @@ struct oj_pair_rule oj_cuda_rule_of(const struct oj_relation *relation,
 
 /* --- pairs on the device -------------------------------------------------- */
 
-/* Places of the rows' first pairs among those in order, which begin at base. */
+/* Finds, by binary search in by_row, where the pairs of each row begin; offsets
+ * are base + index. */
 static oj_status find_pair_offsets(struct oj_cuda_work *work,
                                    const uint32_t *by_row, int64_t n,
                                    int64_t n_rows, int64_t base,
@@ -169,11 +169,12 @@ oj_status oj_cuda_keep_best(struct oj_cuda_work *work, int64_t n_rows,
 
 /* --- the result of a batch ------------------------------------------------ */
 
-/* Pairs in order. */
+/* Sorted pairs of some rows. */
 struct cuda_row_pairs
 {
     int64_t n_rows, n, n_before;
-    int64_t *offset; /* [n_rows + 1] places in the result, from n_before */
+    /* [n_rows + 1] offsets into the result, the first n_before. */
+    int64_t *offset;
     int32_t *feature;
     double *measure;
 };
@@ -221,7 +222,7 @@ copy_one_answer_per_row_to_host(struct oj_cuda_work *work,
                             own.err);
 }
 
-/* Rows without a join side. */
+/* Fills the result when the join side is empty. */
 static void fill_result_without_pairs(struct oj_matches *out)
 {
     for (int64_t i = 0; i < out->n_rows; i++)
@@ -236,15 +237,16 @@ static void fill_result_without_pairs(struct oj_matches *out)
     }
 }
 
-/* A stretch of the rows that are joined, whose pairs one device orders. */
+/* Consecutive rows whose pairs one device sorts. */
 struct cuda_row_stretch
 {
     int64_t first, end;
-    int64_t n_before, n; /* pairs of the rows before these, and of these */
+    int64_t n_before, n; /* pairs of rows before, and of these rows */
     int64_t n_matched;
 };
 
-/* *array [n] of the device of that ordinal becomes work's copy. */
+/* Replaces *array [n] in the memory of device `ordinal` by a copy that *work
+ * owns. */
 template <typename T>
 static oj_status copy_from_peer(struct oj_cuda_work *work, int ordinal,
                                 int64_t n, T **array)
@@ -256,8 +258,8 @@ static oj_status copy_from_peer(struct oj_cuda_work *work, int ordinal,
                                            work->stream));
 }
 
-/* Adds those of n pairs to `to` that are of rows first .. end - 1, which begin
- * at 0 there, and counts those of rows before. */
+/* Appends to `to` the pairs of rows first .. end - 1, as row - first. Adds to
+ * *n_before the number of pairs of rows before first. */
 static __global__ void
 select_pairs_of_rows(const __grid_constant__ struct oj_cuda_found from,
                      int64_t n, int64_t first, int64_t end,
@@ -275,7 +277,8 @@ select_pairs_of_rows(const __grid_constant__ struct oj_cuda_found from,
                                has_one ? from.measure[i] : 0.0);
 }
 
-/* The pairs of a stretch, of all shares, whose rows begin at 0. */
+/* Gathers the pairs of a stretch from the shares of all devices; rows count
+ * from stretch->first. */
 static oj_status gather_pairs_from_all_devices(
     struct oj_cuda_work *work, const struct shares_batch *b,
     const struct oj_cuda_share *shares, int64_t all,
@@ -311,7 +314,7 @@ static oj_status gather_pairs_from_all_devices(
     return OJ_OK;
 }
 
-/* The pairs of a stretch: row by row, and within a row as the shares say. */
+/* Gathers, sorts and copies the pairs of a stretch into the result. */
 static oj_status
 sort_and_copy_pairs_to_result(const struct shares_batch *b, int place,
                               int64_t first, const struct oj_cuda_share *shares,
@@ -363,7 +366,7 @@ sort_and_copy_pairs_to_result(const struct shares_batch *b, int place,
         &work, &pairs, first + stretch->first, b->out);
 }
 
-/* Each device puts the pairs of its stretch of n rows into the result. */
+/* Each device copies the pairs of its stretch of the n rows into the result. */
 static oj_status
 copy_pairs_of_devices_to_result(const struct shares_batch *b, int64_t first,
                                 int64_t n, const struct oj_cuda_share *shares,
@@ -381,7 +384,8 @@ copy_pairs_of_devices_to_result(const struct shares_batch *b, int64_t first,
     }
     if (all > INT32_MAX)
         return oj_fail(err, OJ_ERR_NOMEM,
-                       "%lld pairs are too many to be sorted at once",
+                       "%lld pairs are too many to be sorted at once; use a "
+                       "smaller -batch",
                        (long long)all);
     OJ_TRY(oj_cuda_share_fits(&shares[0], all, err));
     if (out->offset != NULL)
@@ -422,13 +426,13 @@ static oj_status find_share_on_device(const struct shares_batch *b, int place,
     OJ_TRY(oj_check_cancel(of->device.cancel, err));
     status = oj_cuda_family_at(b->family)->find_share(
         of->of[b->family], b->input, first, n, share, stats, err);
-    /* others read the pairs, and nothing on its way outlives the host's
+    /* other devices read the pairs next, and no copy may outlive the host's
      * arrays */
     OJ_CUDA_TRY(cudaStreamSynchronize(of->device.stream), "joining", err);
     return status;
 }
 
-/* All devices at once. */
+/* Joins rows first .. first + n - 1 on all devices in parallel. */
 static oj_status join_rows_on_all_devices(const struct shares_batch *b,
                                           int64_t first, int64_t n,
                                           struct oj_error *err)

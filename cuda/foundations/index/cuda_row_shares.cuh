@@ -1,5 +1,6 @@
-/** Batches that are joined as they are, of features of any kinds: each device
- *  answers a share of the rows, and puts the pairs of a stretch in order.
+/** Batches of features of any kinds. Each device finds the pairs of some tiles
+ *  of the sorted rows (its share); then each sorts the pairs of some
+ *  consecutive rows (its stretch).
  *
  *   rows, sorted   | tile | tile | tile | tile | ..
  *   device           0      1      0      1
@@ -12,55 +13,56 @@
 #include "cuda_index.h"
 #include "cuda_pair_order.cuh"
 
-/** What a device does for some rows of a batch. */
+/** The part of a device in joining some rows of a batch. */
 struct oj_cuda_share
 {
-    int number, n; /**< one of n shares */
+    int number, n; /**< number of this share, of n shares */
 
-    /* What it found. */
+    /* Results: */
     struct oj_cuda_memory *memory; /**< owner of the arrays of found */
     struct oj_cuda_found found;
     int64_t n_pairs;
-    int by_measure; /**< the order of the pairs of a row; then by rank */
+    /** 1: pairs of a row sorted by measure, then rank; 0: by rank. */
+    int by_measure;
 
-    /* Of the batch. */
-    int64_t most;    /**< pairs; 0: any number */
-    int64_t n_other; /**< pairs of rows before these */
+    /* Limits of the batch: */
+    int64_t most;    /**< maximum number of pairs; 0: no limit */
+    int64_t n_other; /**< pairs of rows joined before */
 };
 
-/** *order [*n], which is work's, becomes the tiles of it that are the share's;
- *  share NULL: all. */
+/** Replaces *order [*n] by the tiles of it that belong to the share; *work owns
+ *  the new array. share NULL: all tiles. */
 OJ_MUST_USE oj_status oj_cuda_take_tiles(struct oj_cuda_work *work,
                                          const struct oj_cuda_share *share,
                                          int64_t tile, const int32_t **order,
                                          int64_t *n);
 
-/** 1 where rows first .. first + n - 1 of input are the whole join side: its
- *  own arrays, which do not change while there is an index, so that what the
- *  index has of them is as good. */
+/** Returns 1 if rows first .. first + n - 1 of input are the join side itself
+ *  (its very arrays): then the index's copy of them can be used. */
 int oj_cuda_is_join_side(const struct oj_cuda_index *index,
                          const struct oj_flat *input, int64_t first, int64_t n);
 
-/** OJ_ERR_TOO_MANY_PAIRS where n_pairs are too many for the batch. */
+/** Returns OJ_ERR_TOO_MANY_PAIRS if the batch cannot take n_pairs more. */
 OJ_MUST_USE oj_status oj_cuda_share_fits(const struct oj_cuda_share *share,
                                          int64_t n_pairs, struct oj_error *err);
 
-/** The n pairs of found, whose arrays are work's, are the share's answer. */
+/** Moves the n pairs of found, which *work owns, to the share. */
 void oj_cuda_share_take(struct oj_cuda_work *work, int by_measure,
                         const struct oj_cuda_found *found, int64_t n,
                         struct oj_cuda_share *share);
 
-/** The pairs of a whole batch, by find_share() of the family with that number,
- *  of the indexes of the places. Runs aside; out has no rows yet. */
+/** Joins a whole batch by find_share() of the family with that number. Its
+ *  indexes must exist on all places. Call it from a thread of the module. out
+ *  must have no rows yet. */
 OJ_MUST_USE oj_status oj_cuda_join_shares(
     struct oj_gpu_index *index, int family, const struct oj_flat *input,
     struct oj_matches *out, struct oj_stats *stats, struct oj_error *err);
 
-/* --- what a side brings ----------------------------------------------------
- */
+/* --- columns of a side ---------------------------------------------------- */
 
-/** *out [n]: host's, which outlives the stream's work; NULL where it is.  All
- *  devices of a join put the same in the same order. */
+/** Copies host [n] to the device; *out is NULL if host is. host must outlive
+ *  the stream's work. All devices of a join must copy equal arrays in equal
+ *  order. */
 template <typename T>
 OJ_MUST_USE oj_status oj_cuda_put(struct oj_cuda_work *work, const T *host,
                                   int64_t n, const T **out)
@@ -75,14 +77,15 @@ OJ_MUST_USE oj_status oj_cuda_put(struct oj_cuda_work *work, const T *host,
                                n * (int64_t)sizeof(T), work->err);
 }
 
-/** The columns of features first .. first + n - 1 that relation looks at. */
+/** Copies the columns that relation reads, of features first .. first + n -
+ *  1. */
 OJ_MUST_USE oj_status oj_cuda_put_columns(struct oj_cuda_work *work,
                                           const struct oj_flat *flat,
                                           int64_t first, int64_t n,
                                           const struct oj_relation *relation,
                                           struct oj_cuda_columns *out);
 
-/** The conditions of relation on such columns; ranks are ordinals. */
+/** Conditions of relation on such columns; rank == ordinal. */
 struct oj_pair_rule oj_cuda_rule_of(const struct oj_relation *relation,
                                     const struct oj_cuda_columns *rows,
                                     const struct oj_cuda_columns *features);
@@ -90,7 +93,8 @@ struct oj_pair_rule oj_cuda_rule_of(const struct oj_relation *relation,
 /* --- pairs on the device ---------------------------------------------------
  */
 
-/** Adds a pair of each lane that has one; all lanes of the warp meet. */
+/** Appends a pair for each lane with has_one. All lanes of the warp must call
+ *  it. */
 static __device__ __forceinline__ void
 oj_cuda_append_found_pairs(const struct oj_cuda_found &found, int has_one,
                            int32_t row, int32_t feature, double measure)
@@ -109,9 +113,9 @@ oj_cuda_append_found_pairs(const struct oj_cuda_found &found, int has_one,
     found.measure[at] = measure;
 }
 
-/** find() puts pairs into *found, which has room for so many, and is asked once
- *  more where that was not enough; the arrays are work's. share: NULL, or what
- *  the pairs are for. */
+/** Runs find(), which appends pairs to *found. If the capacity (first `room`)
+ *  is too small, runs it once more with enough. *work owns the arrays. share:
+ *  NULL, or the share whose limit applies. */
 template <typename Find>
 OJ_MUST_USE oj_status oj_cuda_find_all(struct oj_cuda_work *work,
                                        struct oj_cuda_found *found,
@@ -132,8 +136,11 @@ OJ_MUST_USE oj_status oj_cuda_find_all(struct oj_cuda_work *work,
         if (share != NULL)
             OJ_TRY(oj_cuda_share_fits(share, (int64_t)n, own.err));
         if (n > INT32_MAX)
-            return oj_fail(own.err, OJ_ERR_NOMEM,
-                           "%llu pairs are too many to be sorted at once", n);
+            return oj_fail(
+                own.err, OJ_ERR_NOMEM,
+                "%llu pairs are too many to be sorted at once; use a "
+                "smaller -batch",
+                n);
         *n_pairs = (int64_t)n;
         if (*n_pairs <= room)
         {
@@ -144,7 +151,7 @@ OJ_MUST_USE oj_status oj_cuda_find_all(struct oj_cuda_work *work,
     }
 }
 
-/** The pairs that find() finds are the share's. */
+/** Runs find() and moves its pairs to the share. */
 template <typename Find>
 OJ_MUST_USE oj_status oj_cuda_share_find(struct oj_cuda_work *work,
                                          int by_measure,
@@ -159,9 +166,9 @@ OJ_MUST_USE oj_status oj_cuda_share_find(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/** Adds to kept the first k by measure, then rank, of the n pairs of found, of
- *  rows that have k of them, or with is_last of all; which are done then
- *  [n_rows]. */
+/** For rows with at least k of the n pairs in found (is_last: for all rows):
+ *  appends their first k pairs, by measure, then rank, to *kept, and sets
+ *  done[row], [n_rows]. */
 OJ_MUST_USE oj_status oj_cuda_keep_best(struct oj_cuda_work *work,
                                         int64_t n_rows, const int32_t *rank,
                                         int64_t k, int is_last,

@@ -1,21 +1,21 @@
-/** Which pairs of a point and a join feature may count at all, by FIDs, classes
- *  and coordinates: the conditions of oj_pair_filter.h where the two sides are
- *  columns.  Join features go by their rank in tie order.
- */
+/** Conditions on pairs of a point and a join feature by FIDs, classes and
+ *  coordinates: those of oj_pair_filter.h, on columns. Join features are
+ *  numbered by tie rank. */
 #ifndef OJ_PAIR_CONDITIONS_H
 #define OJ_PAIR_CONDITIONS_H
 
 #include "../../../algs/foundations/kernels/oj_kernel.h"
 
-/** Borrows the columns; a column that no condition reads may be NULL. */
+/** The conditions and the columns they read; owns nothing. A column that no
+ *  condition reads may be NULL. */
 struct oj_pair_rule
 {
     int excludes_self; /**< 1: no pairs of equal FIDs */
-    int unordered;     /**< > 0: only FID of the row < FID of the feature; < 0:
-                            only > */
+    /** > 0: only FID of the row < FID of the feature; < 0: only >. */
+    int unordered;
     int excludes_same; /**< 1: no pairs of equal points */
     const int64_t *row_fid, *fid;
-    const int32_t *row_on_class, *on_class; /**< both or none */
+    const int32_t *row_on_class, *on_class; /**< both set or both NULL */
     const int32_t *row_exclude_class, *exclude_class;
 };
 
@@ -29,8 +29,8 @@ OJ_FN struct oj_pair_rule oj_pair_rule_none(void)
     return rule;
 }
 
-/** 1 when row and the feature of that rank may be a pair; is_same: 1 when they
- *  are the same point. */
+/** Returns 1 if row and the feature of that rank may be a pair. is_same: 1 if
+ *  they are equal points. */
 OJ_FN int oj_pair_rule_passes(const struct oj_pair_rule *rule, int64_t row,
                               int32_t rank, int is_same)
 {

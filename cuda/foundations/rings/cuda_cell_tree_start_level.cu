@@ -1,16 +1,17 @@
 #include "../device/cuda_offset_search.cuh"
 #include "cuda_polygon_cells_build.cuh"
 
-/* Most units that may start below the root: their windows and edges are counted
- * in 32 bits. */
+/* Maximum number of units for a start below the root: the prefix sums of
+ * windows and edges have 32 bits. */
 #define MOST_UNITS (((int64_t)1 << 32) / OJ_RING_WINDOW_EDGES - 1)
 
-/* Windows, fragments and edges of all units together are at most so many times
- * the edges, if they are not few. */
+/* A start level may have at most MOST_TIMES * edges + FEW_PLACES windows and
+ * edges. */
 #define MOST_TIMES 4
 #define FEW_PLACES (1 << 20)
 
-/* Fragments that a number of 32 bits has room for beside one of 16 cells. */
+/* Maximum number of fragments: a fragment and one of 16 cells share 32 bits of
+ * an item. */
 #define MOST_FRAGMENTS ((int64_t)1 << 28)
 
 static __device__ int64_t thread_index(void)
@@ -26,25 +27,27 @@ struct units
     int units; /* enum oj_ring_units */
     struct oj_cuda_layer layer;
     struct oj_ring_frame frame;
-    int level; /* to start at */
+    int level; /* start level */
 };
 
-/* What comes before each unit, [units + 1] each: low and high halves, so that
- * there is no more to add up than needs be. */
+/* Prefix sums over the units, [n units + 1] each. Two 32-bit sums share a word:
+ * one scan computes both. */
 struct starts
 {
-    unsigned long long *fragments; /* high: windows */
-    unsigned long long *edges;     /* high: units that do not start here */
-    uint32_t *window;              /* of the unit itself; see pack_windows() */
+    unsigned long long *fragments; /* low: fragments; high: windows */
+    /* Low: edges; high: units that are not small at this level. */
+    unsigned long long *edges;
+    /* [n units] windows of the unit, by pack_windows(). */
+    uint32_t *window;
 };
 
-/* What all units add up to. */
+/* Sums over all units. */
 struct all_units
 {
     int64_t windows, fragments, edges, others;
 };
 
-/* Of levels whose cells are counted in 12 bits along each axis. */
+/* Deepest start level: its cell numbers have 12 bits along each axis. */
 #define PACKED_LEVEL 6
 
 static __device__ uint32_t pack_windows(struct oj_ring_windows w)
@@ -84,7 +87,7 @@ static __device__ struct oj_ring_windows windows_of_unit(const struct units &u,
     return oj_ring_windows_of(&u.frame, &chain, u.level);
 }
 
-/* What each unit starts with. */
+/* Counts windows, fragments and edges of each unit at the level. */
 static __global__ void
 count_windows_and_edges_of_units(const __grid_constant__ struct units u,
                                  struct starts starts)
@@ -131,7 +134,7 @@ static oj_status count_windows_of_level(struct oj_cuda_work *work,
 
 /* --- the root ------------------------------------------------------------- */
 
-/* Fragment k of the root. */
+/* Returns fragment k of the root. */
 static __device__ struct oj_ring_fragment
 root_fragment_at(const struct units &u, const struct starts &s, int64_t k)
 {
@@ -177,7 +180,8 @@ static oj_status fill_root(struct oj_cuda_work *work,
 
 /* --- windows -------------------------------------------------------------- */
 
-/* The windows of a unit one after the other, and in each all its fragments. */
+/* Writes the windows of each unit, and for each window all fragments of the
+ * unit. */
 static __global__ void
 write_windows_and_fragments(const __grid_constant__ struct units u,
                             struct starts starts,
@@ -211,7 +215,7 @@ write_windows_and_fragments(const __grid_constant__ struct units u,
     }
 }
 
-/* Windows and their marks; both are work's. */
+/* The level of windows and its marks; *work owns the arrays. */
 struct windows
 {
     struct oj_cuda_ring_level level;
@@ -240,7 +244,7 @@ static oj_status make_window_level(const struct oj_cuda_ring_making *m,
 
 /* --- from windows to cells ------------------------------------------------ */
 
-/* The cells of its window in which fragment k is. */
+/* Returns the mask of cells of its window that fragment k belongs to. */
 static __device__ uint32_t cells_of_fragment(const struct windows &v,
                                              uint32_t k)
 {
@@ -259,9 +263,9 @@ struct items_of
     }
 };
 
-/* An item: a fragment in a cell. From the lowest bit: that of the cell in its
- * window, the fragment, the cell, which items are sorted by, the number of the
- * fragment's edges in it, and the fragment's bit there. */
+/* An item is a fragment in a cell. Fields from the lowest bit: cell in its
+ * window, fragment, cell of the level (the sort key), number of the fragment's
+ * edges in the cell, the fragment's bit in the cell. */
 #define ITEM_FRAGMENT 4
 #define ITEM_CELL 32
 #define ITEM_EDGES 56
@@ -277,7 +281,8 @@ static __device__ uint32_t n_edges_of_item(unsigned long long item)
     return (uint32_t)(item >> ITEM_EDGES) & 15u;
 }
 
-/* Items of a block go out side by side. */
+/* Writes the items; a block collects its items in shared memory and stores them
+ * contiguously. */
 static __global__ void
 write_cell_items(const __grid_constant__ struct windows v,
                  const unsigned long long *place, unsigned long long *item)
@@ -317,8 +322,8 @@ static __device__ int starts_new_group_of_cells(const unsigned long long *item,
                          cell_number_of_item(item[j - 1]) / 16;
 }
 
-/* What items, by cell, add: high half groups of 16 cells, low half edges; and
- * nothing behind them. */
+/* Counts of item i, items sorted by cell. High half: 1 if it starts a group of
+ * 16 cells; low half: edges. 0 behind the last item. */
 struct put_sums
 {
     const unsigned long long *item;
@@ -381,7 +386,7 @@ static __global__ void write_cell_nodes_and_fragments(
     }
 }
 
-/* Items by cell, and by unit in each: *out, work's. */
+/* Lists the items, sorted by cell and then unit: *out, owned by *work. */
 static oj_status list_and_sort_cell_items(struct oj_cuda_work *work,
                                           const struct windows &v,
                                           unsigned long long **out,
@@ -393,7 +398,8 @@ static oj_status list_and_sort_cell_items(struct oj_cuda_work *work,
     OJ_TRY(
         own.scan_computed(v.level.n_fragments, items_of{v}, &place, n_items));
     if (*n_items >= ((unsigned long long)1 << 31))
-        return oj_fail(work->err, OJ_ERR_NOMEM, "too many parts of polygons");
+        return oj_fail(work->err, OJ_ERR_NOMEM,
+                       "the polygons are in more than 2^31 cells");
     n = (int64_t)*n_items;
     OJ_TRY(work->make(n, out));
     OJ_TRY(own.make(n, &item));
@@ -403,7 +409,7 @@ static oj_status list_and_sort_cell_items(struct oj_cuda_work *work,
                          (const uint64_t *)item, (uint64_t *)*out);
 }
 
-/* first: below's. */
+/* Makes *first from the items; *below owns its arrays. */
 static oj_status make_first_level_from_windows(
     const struct oj_cuda_ring_making *m, struct oj_cuda_work *work,
     struct oj_cuda_work *below, const struct windows &v,
@@ -443,7 +449,8 @@ static struct units describe_polygon_units(struct oj_cuda_ring_making *m)
     return u;
 }
 
-/* 1 when all units are small at the level, and not cut into too much. */
+/* Returns 1 if all units are small at the level and the level does not have too
+ * many windows, edges or fragments. */
 static int is_start_level_affordable(const struct oj_cuda_ring_making *m,
                                      const struct all_units *all)
 {
@@ -453,8 +460,8 @@ static int is_start_level_affordable(const struct oj_cuda_ring_making *m,
            all->fragments < MOST_FRAGMENTS;
 }
 
-/* *u: at the level at which *first is, 0 where that is the root, which is not
- * made yet. */
+/* Chooses u->level and makes *first at that level. u->level is 0 if no level
+ * below the root is affordable: then *first is not made. */
 static oj_status choose_and_make_start_level(
     const struct oj_cuda_ring_making *m, struct units *u,
     const struct starts *starts, struct oj_cuda_work *below,
@@ -499,7 +506,8 @@ oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
         choose_and_make_start_level(m, &units, &starts, below, above, first);
     if (status != OJ_ERR_NOMEM && (status != OJ_OK || units.level > 0))
         return status;
-    /* the root takes less */
+    /* not enough memory, or no start level: starts at the root, which needs
+     * less */
     below->release();
     *above = {};
     *first = {};

@@ -2,40 +2,42 @@
 
 #include <string.h>
 
-/* Blocks of a processor that write leaves. */
+/* Blocks per multiprocessor of the kernel that writes leaves. */
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ == 750
-#define LEAF_BLOCKS 4 /* all that its threads allow */
+#define LEAF_BLOCKS 4 /* maximum for the threads of an sm_75 */
 #else
 #define LEAF_BLOCKS 5
 #endif
 
-/* Edges of a cell that is not split. */
+/* Maximum number of edges of a cell that is not split. */
 #define MOST_EDGES 12
 
-/* Bits say of sixteenths of the cells of a level whether they are occupied:
- * about four such cells for each edge, and at most 4^6 along each axis. */
+/* Deepest level whose sixteenths have occupied bits. The level is chosen with
+ * about four cells per edge and at most 4^6 cells along each axis. */
 #define MOST_FINE_LEVEL 6
 
-/* A tree of so many times the edges of the layer is large, if it is no small
- * one. */
+/* A tree with more edges and records than LARGE_FACTOR * edges of the layer,
+ * and than LARGE_LEAST, is large: it splits fewer cells. */
 #define LARGE_FACTOR 12
 #define LARGE_LEAST (1 << 22)
 
-/* Places of a level are 32 bits; one step makes at most 16 of one. */
+/* Maximum number of fragments, or edges, of a level that is split: indexes have
+ * 32 bits, and a split makes up to 16 of one. */
 #define MOST_PLACES ((int64_t)1 << 27)
 
-/* --- what kernels read of a level ----------------------------------------- */
+/* --- a level as kernels see it ---------------------------------------------
+ */
 
 enum ring_node_kind
 {
-    KIND_NOTHING = 0, /* the slot says it all */
+    KIND_NOTHING = 0, /* empty or covered: the slot needs no records */
     KIND_SPLIT,
     KIND_LEAF
 };
 
 struct view
 {
-    struct oj_ring_tree tree; /* frame, units, part_feature */
+    struct oj_ring_tree tree; /* only frame, units, part_feature */
     struct oj_cuda_ring_level level;
     double side, steps;
     float margin; /* oj_ring_edge_margin() */
@@ -44,14 +46,17 @@ struct view
     uint32_t most;
     int is_large, may_split;
 
-    /* What is found out of it. */
-    uint8_t *kind;  /* [nodes] */
-    uint4 *of_node; /* what the nodes of its block before each add up to: leaves
-                       and 2^16 * split, split_fragments, records, edges */
-    struct oj_cuda_ring_sums *of_block; /* of blocks before, [blocks + 1] */
-    uint32_t *list; /* fragments of nodes that are split; NULL: all */
+    /* Results of the kernels: */
+    uint8_t *kind; /* [n_nodes] enum ring_node_kind */
+    /* [n_nodes] prefix sums within the node's block: leaves + 2^16 * split,
+     * split_fragments, records, edges. */
+    uint4 *of_node;
+    /* [blocks + 1] prefix sums over blocks. */
+    struct oj_cuda_ring_sums *of_block;
+    /* [n_listed] fragments of nodes that are split; NULL: all fragments. */
+    uint32_t *list;
     uint32_t n_listed;
-    uint32_t *said; /* [fragments] */
+    uint32_t *said; /* [n_fragments] oj_ring_said_of() */
     struct oj_cuda_ring_marks marks;
 };
 
@@ -60,7 +65,7 @@ static __device__ uint32_t thread_index(void)
     return blockIdx.x * BLOCK + threadIdx.x;
 }
 
-/* Number k of those that go to children. */
+/* Loads fragment k of the list of fragments to split. */
 static __device__ struct oj_ring_fragment
 load_listed_fragment(const struct view &v, uint32_t k)
 {
@@ -95,7 +100,8 @@ static __device__ struct oj_ring_splitter splitter_of(const struct view &v,
 
 /* --- nodes ---------------------------------------------------------------- */
 
-/* Edges of a node, which are one after another. */
+/* Returns the number of edges of a node; they are contiguous from *first_edge
+ * on. */
 static __device__ uint32_t n_edges_of_node(const struct view &v, uint32_t first,
                                            uint32_t end, uint32_t *first_edge)
 {
@@ -108,7 +114,8 @@ static __device__ uint32_t n_edges_of_node(const struct view &v, uint32_t first,
     return b.first + b.n - a.first;
 }
 
-/* said: of each fragment; NULL: they have no edges. */
+/* Computes the code of a leaf. said: oj_ring_said_of() of each fragment; NULL:
+ * no fragment has edges. */
 static __device__ uint64_t leaf_code_of_fragments(const struct view &v,
                                                   uint32_t first, uint32_t end,
                                                   const uint32_t *said)
@@ -149,7 +156,7 @@ static __device__ struct oj_cuda_ring_sums unpack_sums(uint4 packed)
     return s;
 }
 
-/* What the nodes before node i add up to. */
+/* Returns the prefix sums of node i. */
 static __device__ struct oj_cuda_ring_sums
 node_prefix_sums(const struct view &v, uint32_t i)
 {
@@ -161,7 +168,7 @@ static __device__ uint4 operator+(uint4 a, uint4 b)
     return make_uint4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }
 
-/* What the threads of a block before this one have, and all. */
+/* Exclusive prefix sum of n over the threads of a block; *all: the total. */
 static __device__ uint4 block_prefix_sum(uint4 n, uint4 *all)
 {
     __shared__ uint4 of_warp[BLOCK / 32];
@@ -200,8 +207,8 @@ static __device__ void store_prefix_sums(const struct view &v, uint32_t i,
         v.of_block[blockIdx.x] = unpack_sums(all);
 }
 
-/* What becomes of a node, and what that adds. *says: its slot, where that says
- * it all. */
+/* Decides whether a node is split, a leaf, or neither (then *says is its slot),
+ * and adds its counts to *s. */
 static __device__ enum ring_node_kind
 decide_node_kind(const struct view &v, uint32_t i, struct oj_cuda_ring_sums *s,
                  uint32_t *says)
@@ -251,8 +258,8 @@ static __global__ void choose_node_kinds(const __grid_constant__ struct view v,
 
 /* --- fragments ------------------------------------------------------------ */
 
-/* head[k]: where the unit of fragment k of the list begins in its node, as far
- * as the one before tells; else 0. */
+/* Sets head[k] = k if fragment k of the list is the first of its unit in its
+ * node, else 0. A prefix maximum completes the array. */
 struct write_heads
 {
     struct view v;
@@ -271,8 +278,8 @@ struct write_heads
     }
 };
 
-/* Marks fragment k of the list, or finds that exact signs are needed for it:
- * returns 0. */
+/* Marks the children of fragment k of the list. Returns 0, without marks, if
+ * `exactly` is false and exact signs are needed. */
 template <bool exactly>
 static __device__ __forceinline__ int
 mark_children_of_fragment(const struct view &v, uint32_t k)
@@ -314,7 +321,8 @@ static __global__ void __launch_bounds__(BLOCK, 3)
         doubt[1 + atomicAdd(doubt, 1u)] = k;
 }
 
-/* Few, as a rule; exact signs take many registers. */
+/* In a kernel of its own: exact signs need many registers, and few fragments
+ * need them. */
 static __global__ void
 mark_unsure_fragments_exactly(const __grid_constant__ struct view v)
 {
@@ -325,17 +333,18 @@ mark_unsure_fragments_exactly(const __grid_constant__ struct view v)
 
 /* --- leaves --------------------------------------------------------------- */
 
-/* Fragments of nodes that are split are listed; those of leaves become records
- * and short edges, and it is said what the leaves' codes are made of.  A thread
- * for each fragment, and then for each edge that the block has. Five blocks on
- * a processor: as many as leave it all registers that it needs. */
+/* Lists the fragments of nodes that are split. Turns those of leaves into
+ * records and short edges, and computes oj_ring_said_of() for them. First a
+ * thread per fragment, then a thread per edge of the block. LEAF_BLOCKS blocks
+ * per multiprocessor leave each thread the registers it needs. */
 static __global__ void __launch_bounds__(BLOCK, LEAF_BLOCKS)
     write_leaf_fragments_and_edges(
         const __grid_constant__ struct view v,
         const __grid_constant__ struct oj_cuda_ring_cells cells,
         const __grid_constant__ struct oj_cuda_ring_part to)
 {
-    __shared__ uint8_t owner[OJ_RING_FRAGMENT * BLOCK]; /* of each edge */
+    /* [edge of the block] its fragment. */
+    __shared__ uint8_t owner[OJ_RING_FRAGMENT * BLOCK];
     __shared__ uint32_t from[BLOCK];
     __shared__ uint32_t shift[BLOCK];
     __shared__ double reference_x[BLOCK];
@@ -422,14 +431,17 @@ static __global__ void write_leaf_codes_and_slots(
 
 /* --- children ------------------------------------------------------------- */
 
-/* Children of a split node of n fragments from number `first` of the list on:
- * bytes [16 first + c n + k], 128 for a fragment k that child c gets and the
- * number of its edges there. Their sums are places in the next level: high half
- * fragments, low half edges. */
+/* Counts what the children of a split node get, one byte per fragment and
+ * child. The node has n fragments, from number `first` of the list on. Byte [16
+ * first + c n + k], for its fragment k and child c, is 128 if the child gets
+ * the fragment, plus the number of edges that it gets. The prefix sums of these
+ * counts are places in the next level: of fragments in the high half, of edges
+ * in the low half. */
 struct family
 {
-    uint32_t first, n; /* fragments of the node */
-    uint64_t at;       /* of fragment k and child 0; child c: c n later */
+    uint32_t first, n; /* fragments of the node, in the list */
+    /* Index of fragment k for child 0; child c is c * n further. */
+    uint64_t at;
 };
 
 static __device__ struct family index_of_child_counts(const struct view &v,
@@ -459,7 +471,7 @@ count_fragments_per_child(const __grid_constant__ struct view v, uint8_t *count)
                       (uint32_t)(v.marks.masks[k].counts >> (4 * c) & 15u));
 }
 
-/* The bytes as what they add. */
+/* Counts of byte i, for the prefix sum. */
 struct counts
 {
     const uint8_t *byte;
@@ -508,7 +520,8 @@ static __global__ void scatter_fragments_to_children(
     }
 }
 
-/* By the first fragment of each node that is split. */
+/* Writes the children of each split node; the thread of its first fragment does
+ * it. */
 static __global__ void
 write_child_nodes(const __grid_constant__ struct view v,
                   const unsigned long long *place, uint32_t first_group,
@@ -537,7 +550,7 @@ write_child_nodes(const __grid_constant__ struct view v,
         ((float)(uint32_t)all + (float)(uint32_t)(all >> 32)) /
         ((float)edges + (float)f.n);
     slot[node] = oj_ring_slot_make(OJ_RING_INNER, first_group + split);
-    if (split == 0) /* the first of all ends the list, too */
+    if (split == 0) /* one thread also ends the array of all nodes */
         next.node_first[next.n_nodes] = (uint32_t)next.n_fragments;
 }
 
@@ -562,7 +575,7 @@ static struct view make_level_view(const struct oj_cuda_ring_making *m,
     return v;
 }
 
-/* What becomes of the nodes; waits for the stream. */
+/* Decides the kinds of all nodes; waits for the stream. */
 static oj_status decide_node_kinds_of_level(const struct oj_cuda_ring_making *m,
                                             struct oj_cuda_work *work,
                                             struct view *v,
@@ -582,7 +595,7 @@ static oj_status decide_node_kinds_of_level(const struct oj_cuda_ring_making *m,
     return work->read(v->of_block + n_blocks, &part->sums);
 }
 
-/* Records and edges of leaves, and the list of what is split. */
+/* Writes records and edges of leaves, and the list of fragments to split. */
 static oj_status write_leaves_of_level(const struct oj_cuda_ring_making *m,
                                        struct oj_cuda_work *work,
                                        struct view *v,
@@ -610,7 +623,7 @@ static oj_status write_leaves_of_level(const struct oj_cuda_ring_making *m,
     return OJ_OK;
 }
 
-/* Marks what is listed, in stream order. */
+/* Marks the children of all listed fragments, in stream order. */
 static oj_status mark_children_of_fragments(struct oj_cuda_work *work,
                                             struct view *v)
 {
@@ -642,7 +655,7 @@ oj_status oj_cuda_ring_mark(const struct oj_cuda_ring_making *m,
     return OJ_OK;
 }
 
-/* Makes *next, which is below's. */
+/* Makes *next from the listed fragments; *below owns its arrays. */
 static oj_status split_nodes_into_next_level(
     const struct oj_cuda_ring_making *m, struct oj_cuda_work *work,
     struct oj_cuda_work *below, struct view *v,
@@ -666,9 +679,9 @@ static oj_status split_nodes_into_next_level(
                             place, *next);
 }
 
-/* Splits level and finishes what is not split of it: *part, which has its
- * bases, and *next, below's (n_nodes 0: nothing was split).  may_split 0:
- * everything is finished. Waits for the stream. */
+/* Finishes the nodes of level that are not split, in *part, whose bases are
+ * set, and splits the others into *next, whose arrays *below owns (n_nodes 0:
+ * none was split). may_split 0: no node is split. Waits for the stream. */
 static oj_status finish_leaves_and_split_level(
     const struct oj_cuda_ring_making *m, struct oj_cuda_work *below,
     const struct oj_cuda_ring_level *level, int is_large, int may_split,
@@ -685,15 +698,15 @@ static oj_status finish_leaves_and_split_level(
 
 /* --- levels --------------------------------------------------------------- */
 
-/* Of one level each, the first of which is that of level `top`. */
+/* Parts of the tree by level; part[0] is level `top`. */
 struct parts
 {
     int top, n;
     struct oj_cuda_ring_part part[OJ_RING_CELL_LEVELS + 1];
 };
 
-/* The level's part of the tree, and the next level, below's. Where memory for
- * that is short, the level is the last one. */
+/* Adds a level to the tree and makes the next one. If memory for the next level
+ * is missing, no node of this level is split. */
 static oj_status build_level_within_memory(
     const struct oj_cuda_ring_making *m, struct oj_cuda_work *below,
     const struct oj_cuda_ring_level *level, struct oj_cuda_ring_part *part,
@@ -715,7 +728,7 @@ static oj_status build_level_within_memory(
                                          next);
 }
 
-/* Begins where the next level's things go. */
+/* Begins the part of the next level: its bases follow the part above. */
 static struct oj_cuda_ring_part *begin_part_of_next_level(struct parts *parts)
 {
     struct oj_cuda_ring_part *part = &parts->part[parts->n];
@@ -778,8 +791,9 @@ static oj_status terminate_records_and_set_tree(struct oj_cuda_ring_making *m,
     return OJ_OK;
 }
 
-/* The slots of 16 children each: those of one node, or copies of what a node
- * above them is.  slot: those of level `top` come first, in the same order. */
+/* Makes the directory, 16 slots per thread: the children of a node, or 16
+ * copies of the slot of an ancestor that has no children. The slots of level
+ * `top` come first in slot, in directory order. */
 static __global__ void make_directory(const uint32_t *slot, int top, int level,
                                       uint32_t *directory)
 {
@@ -806,7 +820,7 @@ static __global__ void make_directory(const uint32_t *slot, int top, int level,
     }
 }
 
-/* Four cells side by side. */
+/* Computes the occupied bits, four adjacent cells per thread. */
 static __global__ void
 make_occupied_bits(const __grid_constant__ struct oj_ring_tree tree,
                    uint16_t *occupied)
@@ -867,7 +881,8 @@ oj_status oj_cuda_ring_cells_build(struct oj_cuda_work *work,
         layer->n_features > OJ_RING_SLOT_MAX ||
         layer->n_segments > ((int64_t)1 << 31) - 16)
         return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
-                       "polygons that CUDA kernels do not hold");
+                       "the polygons have too many rings or segments, or too "
+                       "large coordinates, for the GPU");
     m.large = LARGE_FACTOR * layer->n_segments;
     if (m.large < LARGE_LEAST)
         m.large = LARGE_LEAST;

@@ -1,10 +1,12 @@
-/** One level of the tree of cells over rings while it is built.  A level is
- * made of the one above it in these steps:
+/** One level of the tree of cells over rings while it is built. The steps from
+ *  a level to the next one:
  *
- *      nodes -> what each becomes -> sums: places of leaves and children
- *      leaves: records, short edges, codes, slots
- *      nodes that are split: a list of their fragments -> masks against the
- *      children -> counts -> sums -> nodes, fragments, edges below
+ *     nodes           -> kind of each node -> prefix sums: places of leaves and
+ *                        children
+ *     leaves          -> records, short edges, codes, slots
+ *     nodes to split  -> list of their fragments -> masks of children -> counts
+ *                        -> prefix sums -> nodes, fragments, edges of the next
+ *                        level
  */
 #ifndef CUDA_POLYGON_CELLS_BUILD_CUH
 #define CUDA_POLYGON_CELLS_BUILD_CUH
@@ -15,36 +17,43 @@
 
 #define BLOCK 256
 
-/** Nodes come in groups of 16, the children of one node; the root alone. Owns
- *  nothing. */
+/** Nodes come in groups of 16, the children of one node; the root is alone.
+ *  Owns nothing. */
 struct oj_cuda_ring_level
 {
     int depth;
     int64_t n_nodes, n_fragments, n_edges;
-    uint2 *parent;                     /**< [groups] ix, iy; root: one */
-    float *replication;                /**< [groups] */
-    uint32_t *node_first;              /**< [n_nodes + 1] fragment */
-    struct oj_ring_fragment *fragment; /**< [n_fragments] by node */
+    /** [n_nodes / 16] ix, iy of the parent; one entry for the root. */
+    uint2 *parent;
+    /** [n_nodes / 16] see oj_ring_node_splits(). */
+    float *replication;
+    uint32_t *node_first;              /**< [n_nodes + 1] first fragment */
+    struct oj_ring_fragment *fragment; /**< [n_fragments] sorted by node */
     uint32_t *edge;                    /**< [n_edges] segment */
-    /** Not NULL: nodes are windows of cells of this depth, of one unit each,
-     *  and what comes before `fragment` is not there. */
-    uint2 *window; /**< [n_nodes] the lowest cell */
+    /** Not NULL: the nodes are windows of cells of this depth, each of one
+     *  unit, and parent, replication and node_first are not set. */
+    uint2 *window; /**< [n_nodes] the window's cell with the smallest ix, iy */
 };
 
-/** What is found out about fragments that go to children: all of a level, or
+/** Which children each fragment goes to: for all fragments of a level, or for
  *  those of a list. */
 struct oj_cuda_ring_marks
 {
-    uint32_t *head;              /**< [n] the unit's first in the node */
-    uint32_t *lost;              /**< [n] of heads: bits that others have
-                                      without edges */
+    /** [n] first fragment of the unit in the node. */
+    uint32_t *head;
+    /** [n] for the first fragment of a unit in a node: mask of children in
+     *  which its bit is flipped, because another fragment of the unit has the
+     *  bit 1 there but no edges. */
+    uint32_t *lost;
     struct oj_ring_masks *masks; /**< [n] */
-    uint16_t *touched;           /**< [edges of the level] children */
-    uint32_t *doubt;             /**< [n + 1] their number, and those that need
-                                      exact signs */
+    uint16_t *touched;           /**< [n_edges of the level] mask of children */
+    /** [n + 1] number of fragments that need exact signs, and these
+     *  fragments. */
+    uint32_t *doubt;
 };
 
-/** The bits of fragment k of a unit (2 * unit + bit) in the children. */
+/** Returns the mask of children in which the bit of fragment k is 1. unit: 2 *
+ *  unit + bit of the fragment. */
 OJ_FN uint32_t oj_cuda_ring_inside(const struct oj_cuda_ring_marks &marks,
                                    uint32_t k, uint32_t unit)
 {
@@ -52,7 +61,7 @@ OJ_FN uint32_t oj_cuda_ring_inside(const struct oj_cuda_ring_marks &marks,
     return marks.head[k] == k ? inside ^ marks.lost[k] : inside;
 }
 
-/** The children that it is in. */
+/** Returns the mask of children that get the fragment. */
 OJ_FN uint32_t oj_cuda_ring_there(const struct oj_cuda_ring_marks &marks,
                                   uint32_t k, uint32_t unit)
 {
@@ -61,33 +70,34 @@ OJ_FN uint32_t oj_cuda_ring_there(const struct oj_cuda_ring_marks &marks,
                               : there;
 }
 
-/** What nodes add up to. */
+/** Sums over nodes. */
 struct oj_cuda_ring_sums
 {
     uint32_t split, split_fragments, leaves, records, edges;
 };
 
-/** What a level adds to the tree. Bases: what all levels above added. */
+/** What a level adds to the tree. first_*: sums over all levels above. */
 struct oj_cuda_ring_part
 {
     struct oj_cuda_ring_sums sums;
-    uint32_t n_slots; /**< one for each node, and the rest of 16 */
+    uint32_t n_slots; /**< one per node, rounded up to 16 */
     uint32_t first_slot, first_leaf, first_record, first_edge;
 };
 
-/** The tree that is being made, with all its levels. */
+/** A tree under construction, with all its levels. */
 struct oj_cuda_ring_making
 {
-    struct oj_cuda_work *keep; /**< has the arrays of cells */
+    struct oj_cuda_work *keep; /**< owner of the arrays of cells */
     const struct oj_cuda_layer *layer;
-    struct oj_cuda_ring_cells *cells; /**< arrays that levels add to */
+    struct oj_cuda_ring_cells *cells; /**< arrays that levels append to */
     struct oj_ring_tree tree;         /**< frame, units, part_feature */
-    int fine;                         /**< oj_ring_node_most() */
-    int64_t large;                    /**< edges and records that are many */
+    int fine;                         /**< see oj_ring_node_most() */
+    /** The tree is large if it has more edges and records than this. */
+    int64_t large;
 };
 
-/** Makes room for more elements behind the first `used`, which stay, and for
- *  some to come after them where there is memory. */
+/** Makes room for `more` elements behind the first `used`, which are kept.
+ *  Takes more than needed, for later calls, if memory permits. */
 template <typename T>
 OJ_MUST_USE oj_status oj_cuda_ring_extend(struct oj_cuda_work *keep,
                                           struct oj_cuda_array<T> *array,
@@ -108,8 +118,8 @@ OJ_MUST_USE oj_status oj_cuda_ring_extend(struct oj_cuda_work *keep,
     return OJ_OK;
 }
 
-/** Makes the arrays of a level of so many groups of nodes, fragments and
- *  edges: high and low half of `sizes`. */
+/** Allocates the arrays of a level with n_groups groups of 16 nodes. sizes:
+ *  fragments in the high half, edges in the low half. */
 static inline oj_status oj_cuda_ring_level_make(struct oj_cuda_work *work,
                                                 int64_t n_groups,
                                                 unsigned long long sizes,
@@ -125,20 +135,18 @@ static inline oj_status oj_cuda_ring_level_make(struct oj_cuda_work *work,
     return work->make(out->n_edges, &out->edge);
 }
 
-/** Marks all fragments of a level of windows, in stream order; the marks are
- *  work's. cuda_polygon_cells_build.cu */
+/** Marks all fragments of a level of windows, in stream order; *work owns the
+ *  marks. cuda_polygon_cells_build.cu */
 OJ_MUST_USE oj_status oj_cuda_ring_mark(const struct oj_cuda_ring_making *m,
                                         struct oj_cuda_work *work,
                                         const struct oj_cuda_ring_level *level,
                                         struct oj_cuda_ring_marks *out);
 
-/** The level that a tree begins with: the root, or, where all polygons are
- *  small, a level far below it (oj_ring_windows.h).
- * cuda_cell_tree_start_level.cu
- *
- *  Makes *first, work's, of depth 0 or 1 .. m->fine, from the rings of
- *  m->layer.  Below the root, *above gets the slots of all cells of the level
- *  above it: those of *first, which come next, or OJ_RING_EMPTY. */
+/** Makes the level that a tree begins with, *first: the root, or, if all
+ *  polygons are small, a level 1 .. m->fine below it (oj_ring_windows.h). Uses
+ *  the rings of m->layer; *work owns the arrays. Below the root, *above gets
+ *  the slots of all cells of the level above: the number of a group of 16 nodes
+ *  of *first, or OJ_RING_EMPTY. cuda_cell_tree_start_level.cu */
 OJ_MUST_USE oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
                                          struct oj_cuda_work *work,
                                          struct oj_cuda_ring_part *above,

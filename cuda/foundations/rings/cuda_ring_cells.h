@@ -5,12 +5,12 @@
 #include "../device/oj_cuda.h"
 #include "oj_ring_cells.h"
 
-/** Owns nothing. */
+/** The tree and its arrays in device memory. Owns nothing. */
 struct oj_cuda_ring_cells
 {
-    /** By value to kernels, which ask oj_ring_tree_first_around(&tree, x, y)
-     *  (parts) or oj_ring_tree_find() and oj_ring_tree_next(). A tree
-     *  without polygons answers too: nothing. */
+    /** Passed to kernels by value. They call oj_ring_tree_first_around()
+     *  (parts), or oj_ring_tree_find() and oj_ring_tree_next(). In a tree
+     *  without polygons nothing is found. */
     struct oj_ring_tree tree;
 
     struct oj_cuda_array<uint32_t> slot;
@@ -22,9 +22,10 @@ struct oj_cuda_ring_cells
 
 struct oj_cuda_work;
 
-/** Builds the tree of all polygons of layer, which outlives it; its arrays are
- *  work's.  OJ_ERR_UNSUPPORTED: coordinates of sizes at which signs are not
- *  exact, or more rings than 2^30: the CPU has to answer. out is zeroed. */
+/** Builds the tree of all polygons of layer, which must outlive it; *work owns
+ *  the arrays. *out must be zeroed. OJ_ERR_UNSUPPORTED (the CPU has to answer):
+ *  coordinates too large for exact signs, or more than 2^29 - 1 rings, 2^30 - 1
+ *  features or 2^31 - 16 segments. */
 OJ_MUST_USE oj_status oj_cuda_ring_cells_build(
     struct oj_cuda_work *work, const struct oj_cuda_layer *layer,
     enum oj_ring_units units, struct oj_cuda_ring_cells *out);

@@ -1,23 +1,23 @@
-/** One cell of a tree of cells over polygon rings, and one edge against it.
+/** One cell of a tree of cells over polygon rings, and one edge in it.
  *
- *  The tree is over a square; a cell has 4 x 4 children. Every cell has a
- *  reference point inside it, and for each polygon that has edges in the cell
- *  it is known whether that point is inside. Whether any other point of the
- *  cell is follows from the edges in the cell that cross a way from one to the
- *  other; so do the states of the children's reference points.
+ *  The root is a square; a cell has 4 x 4 children. Every cell has a reference
+ *  point inside it. For each polygon with edges in the cell, its state is
+ *  stored: whether the reference point is inside the polygon. The state of any
+ *  other point of the cell follows from the edges that cross a path between the
+ *  two points; the states at the children's reference points follow alike.
  *
- *      c --- c --- C     the way from a cell's reference point P to that of a
+ *      c --- c --- C     path from the reference point P of a cell to that of a
  *      |     |     |     child, C: along the row of P, then along the column of
- *      P ---------- +    C; edges that cross it an odd number of times make
- *                        the states differ
+ *      P ---------- +    C. If edges cross it an odd number of times, the
+ *                        states at P and C differ.
  *
- *  Reference points never lie on an edge: they are meant to be moved by
- *  (e, e e), e > 0 smaller than anything, and all rules below follow from that:
- *  a vertex on the row is below it, one on the column left of it, and a point
- *  on an edge is on its right hand going up. So no state is ever unknown, and
- *  with exact signs none is wrong.
- *  Source: cells with a reference point as in S2's cell index; the moved points
- *  are "simulation of simplicity" (Edelsbrunner, Muecke 1990); the rest ours.
+ *  Reference points never lie on an edge: they count as moved by (e, e e) with
+ *  an infinitely small e > 0. It follows that a vertex on the row is below it,
+ *  a vertex on the column is left of it, and a point on an edge is on the right
+ *  of the upward edge. So each state is defined, and exact signs compute it
+ *  without error. Source: cells with a reference point as in S2's cell index;
+ *  moved points are "simulation of simplicity" (Edelsbrunner, Muecke 1990); the
+ *  rest ours.
  */
 #ifndef OJ_RING_CELL_H
 #define OJ_RING_CELL_H
@@ -30,25 +30,28 @@
 #define OJ_RING_CELL_SPLIT 4
 #define OJ_RING_CELL_CHILDREN 16
 
-/** Deepest level; the root's is 0. Places are 32 bits, so that a cell of the
- *  deepest level still has 2^6 steps along each axis. */
+/** Deepest level; the root has level 0. Coordinates have 32 bits, so a cell of
+ *  the deepest level still has 2^6 steps along each axis. */
 #define OJ_RING_CELL_LEVELS 13
 
-/** Where the reference point of a cell is, in shares of its side; numbers that
- *  coordinates of any origin or unit seldom hit. */
+/** Position of the reference point in its cell, in units of the side.
+ *  Coordinates of usual origins and units seldom coincide with it. */
 #define OJ_RING_CELL_U 0.45190723405173713
 #define OJ_RING_CELL_V 0.53728130164893871
 
-/** The square of the root. */
+/** The square of the root cell. */
 struct oj_ring_frame
 {
     double x0, y0, size;
-    double scale;  /**< steps of 1 / 2^32 of the square in one unit */
-    double margin; /**< cells are taken to be wider by this on each side: more
-                        than all rounding of places and corners */
-    int levels;    /**< deepest level at which cells are wide enough */
-    double side[OJ_RING_CELL_LEVELS + 1];  /**< of cells by level; exact */
-    double steps[OJ_RING_CELL_LEVELS + 1]; /**< 2^15 / side */
+    double scale; /**< steps per unit; the square has 2^32 steps */
+    /** Cells are widened by this on each side; it exceeds all rounding errors
+     *  of coordinates and corners. */
+    double margin;
+    /** Deepest level whose cells are at least 64 margins wide. */
+    int levels;
+    /** Side of a cell by level; exact. */
+    double side[OJ_RING_CELL_LEVELS + 1];
+    double steps[OJ_RING_CELL_LEVELS + 1]; /**< 2^15 / side, by level */
 };
 
 struct oj_ring_cell
@@ -57,11 +60,11 @@ struct oj_ring_cell
     int32_t level;
 };
 
-/** The frame around a box of finite coordinates.
- *  Rounding of a place: p - x0 and its product with scale are each off by
- *  2^-53 of their size, which is at most size; corners x0 + i * side by
- *  2^-52 of magnitude. margin is much more than both, and the border of the
- *  square is farther from the box than margin. */
+/** Makes the frame around a box with finite coordinates. Rounding: p - x0 and
+ *  its product with scale each have a relative error of 2^-53, and their size
+ *  is at most that of the square; corners x0 + i * side have an error of 2^-52
+ *  * magnitude. margin is much larger than both, and the border of the square
+ *  is farther than margin from the box. */
 OJ_FN struct oj_ring_frame oj_ring_frame_around(double x0, double y0, double x1,
                                                 double y1)
 {
@@ -74,7 +77,7 @@ OJ_FN struct oj_ring_frame oj_ring_frame_around(double x0, double y0, double x1,
     /* at least 2^20 representable numbers wide */
     if (!(side > magnitude * 2.3283064365386963e-10)) /* 2^-32 */
         side = magnitude * 2.3283064365386963e-10;
-    if (!(side > 1e-140)) /* a single point at the origin */
+    if (!(side > 1e-140)) /* the box is a single point at the origin */
         side = 1e-140;
     f.size = side * (1.0 + 0x1p-8);
     f.x0 = x0 - (f.size - w) * 0.5;
@@ -87,7 +90,7 @@ OJ_FN struct oj_ring_frame oj_ring_frame_around(double x0, double y0, double x1,
         f.side[i] = i == 0 ? f.size : f.side[i - 1] / OJ_RING_CELL_SPLIT;
         f.steps[i] = 32768.0 / f.side[i];
     }
-    /* a cell is 2^6 margins wide at least */
+    /* a cell is at least 2^6 margins wide */
     while (f.levels < OJ_RING_CELL_LEVELS &&
            f.side[f.levels + 1] >= 64.0 * f.margin)
         f.levels++;
@@ -106,7 +109,8 @@ OJ_FN double oj_ring_cell_y(const struct oj_ring_frame *f, uint32_t iy,
     return f->y0 + ((double)iy + share) * side;
 }
 
-/** The reference point of a cell: the same bits wherever it is asked for. */
+/** Computes the reference point of a cell; always the same bits for the same
+ *  cell. */
 OJ_FN void oj_ring_cell_reference(const struct oj_ring_frame *f, uint32_t ix,
                                   uint32_t iy, double side, double *x,
                                   double *y)
@@ -115,7 +119,7 @@ OJ_FN void oj_ring_cell_reference(const struct oj_ring_frame *f, uint32_t ix,
     *y = oj_ring_cell_y(f, iy, OJ_RING_CELL_V, side);
 }
 
-/** oj_ring_is_left() for points near the line of a -> b. */
+/** Like oj_ring_is_left(), for points near the line through a and b. */
 OJ_FN_APART int oj_ring_is_left_exactly(double ax, double ay, double bx,
                                         double by, double x, double y)
 {
@@ -125,12 +129,13 @@ OJ_FN_APART int oj_ring_is_left_exactly(double ax, double ay, double bx,
     return by != ay ? by < ay : bx > ax;
 }
 
-/** 1 when the moved point (x + e, y + e e) is left of a -> b; a != b. Near the
- *  line, *unsure becomes 1 instead, unless unsure is NULL. */
+/** Returns 1 if the moved point (x + e, y + e e) is left of a -> b; a != b.
+ *  Near the line it sets *unsure to 1 instead; if unsure is NULL, it decides by
+ *  exact arithmetic. */
 OJ_FN int oj_ring_is_left(double ax, double ay, double bx, double by, double x,
                           double y, int *unsure)
 {
-    /* as oj_orientation() does it */
+    /* as oj_orientation() does */
     double left = (ax - x) * (by - y), right = (ay - y) * (bx - x);
     double det = left - right, size = fabs(left) + fabs(right);
     if (size > 1e-280 && fabs(det) > 3.3306690738754716e-16 * size)
@@ -143,28 +148,31 @@ OJ_FN int oj_ring_is_left(double ax, double ay, double bx, double by, double x,
 
 /* --- splitting ------------------------------------------------------------ */
 
-/** Bit 4 j + i: child i, j. */
+/** An edge compared with the children of a cell. Bit 4 j + i of a mask is child
+ *  (i, j). */
 struct oj_ring_split
 {
-    uint32_t touched; /**< children that the edge may touch; all that it does */
-    uint32_t toggled; /**< children whose reference points are parted from the
-                           cell's one by the edge: their ways cross it an odd
-                           number of times */
+    /** Children that the edge may touch: all that it touches, and perhaps
+     *  more. */
+    uint32_t touched;
+    /** Children whose state differs from the cell's because of this edge: it
+     *  crosses their paths an odd number of times. */
+    uint32_t toggled;
 };
 
-/** What all edges in a cell are compared with. */
+/** The part of the comparison that all edges of a cell share. */
 struct oj_ring_splitter
 {
     double x0, y0;     /* lower left corner of the cell */
-    double side;       /* of a child */
+    double side;       /* side of a child */
     double inverse;    /* 1 / side */
-    double margin;     /* of the frame */
-    double px, py;     /* reference point of the cell */
-    double x[4], y[4]; /* columns and rows of the children's ones */
+    double margin;     /* margin of the frame */
+    double px, py;     /* reference point of the cell, where the paths begin */
+    double x[4], y[4]; /* columns and rows of the children's reference points */
 };
 
-/** For 4 x 4 cells, of which ix, iy is the lowest, of this side; the caller
- *  says where the ways begin. */
+/** Makes a splitter for 4 x 4 cells with this side; ix, iy is the lower left
+ *  one. The caller sets px, py. */
 OJ_FN struct oj_ring_splitter
 oj_ring_splitter_over(const struct oj_ring_frame *f, uint32_t ix, uint32_t iy,
                       double side)
@@ -182,8 +190,8 @@ oj_ring_splitter_over(const struct oj_ring_frame *f, uint32_t ix, uint32_t iy,
     return s;
 }
 
-/** For the children of a cell.  is_root: the ways begin outside of everything,
- *  left of the square. */
+/** Makes a splitter for the children of a cell. is_root: the paths begin left
+ *  of the square, outside of all polygons. */
 OJ_FN struct oj_ring_splitter oj_ring_splitter_of(const struct oj_ring_frame *f,
                                                   uint32_t ix, uint32_t iy,
                                                   double side, int is_root)
@@ -197,8 +205,8 @@ OJ_FN struct oj_ring_splitter oj_ring_splitter_of(const struct oj_ring_frame *f,
     return s;
 }
 
-/* The columns, or rows, wider by the margin, that low .. high meet, from the
- * cell's corner on. */
+/* Returns the mask of columns (or rows), widened by the margin, that the
+ * interval low .. high intersects; both relative to the cell's corner. */
 OJ_FN uint32_t oj_ring_span(double low, double high,
                             const struct oj_ring_splitter *s)
 {
@@ -211,9 +219,10 @@ OJ_FN uint32_t oj_ring_span(double low, double high,
     return (2u << (uint32_t)last) - (1u << (uint32_t)first);
 }
 
-/* The children, wider by the margin, that the edge may touch.  Both ends are in
- * the root's square, so c - a is at most its size, size, and the cross product
- * is off by less than 2^-50 size (|dx| + |dy|): twice the margin covers it. */
+/* Returns the children, widened by the margin, that the edge may touch. Both
+ * ends are in the root's square, so differences are at most its size, and the
+ * error of the cross product is less than 2^-50 size (|dx| + |dy|): twice the
+ * margin covers it. */
 OJ_FN uint32_t oj_ring_touched(const struct oj_ring_splitter *s, double ax,
                                double ay, double bx, double by)
 {
@@ -251,7 +260,7 @@ OJ_FN uint32_t oj_ring_toggled(const struct oj_ring_splitter *s, double ax,
     int i, j;
     if ((ay > s->py) != (by > s->py))
     {
-        /* the edge crosses the row of P: columns beyond it are parted */
+        /* the edge crosses the row of P: it toggles the columns beyond */
         int at_p = oj_ring_is_left(ax, ay, bx, by, s->px, s->py, unsure);
         for (i = 0; i < OJ_RING_CELL_SPLIT; i++)
         {
@@ -265,8 +274,9 @@ OJ_FN uint32_t oj_ring_toggled(const struct oj_ring_splitter *s, double ax,
         if ((ax > s->x[i]) == (bx > s->x[i]))
             continue;
         if ((ay > s->y[3] && by > s->y[3]) || (ay < s->y[0] && by < s->y[0]))
-            continue; /* above or below all of the column's points, P's row
-                         too, which is between their rows */
+            /* it is above or below all points of the column; the row of P lies
+             * between their rows */
+            continue;
         at_corner = oj_ring_is_left(ax, ay, bx, by, s->x[i], s->py, unsure);
         for (j = 0; j < OJ_RING_CELL_SPLIT; j++)
         {
@@ -278,8 +288,8 @@ OJ_FN uint32_t oj_ring_toggled(const struct oj_ring_splitter *s, double ax,
     return toggled;
 }
 
-/** The edge a -> b, which is in the list of the cell, against its children.
- *  unsure: NULL, or what becomes 1 where signs that are not exact do not do. */
+/** Compares the edge a -> b of the cell with its children. unsure NULL: decides
+ *  by exact arithmetic; else *unsure becomes 1 if that is needed. */
 OJ_FN struct oj_ring_split oj_ring_split_edge(const struct oj_ring_splitter *s,
                                               double ax, double ay, double bx,
                                               double by, int *unsure)
@@ -290,7 +300,8 @@ OJ_FN struct oj_ring_split oj_ring_split_edge(const struct oj_ring_splitter *s,
     return split;
 }
 
-/** Bit c of mask as bit 4 c: sixteen counters of four bits. */
+/** Moves bit c of mask to bit 4 c: adding such words adds sixteen 4-bit
+ *  counters. */
 OJ_FN uint64_t oj_ring_nibbles(uint32_t mask)
 {
     uint64_t v = mask & 0xffffu;
@@ -302,9 +313,9 @@ OJ_FN uint64_t oj_ring_nibbles(uint32_t mask)
 
 /* --- a point -------------------------------------------------------------- */
 
-/** One edge against the way from p to the reference point r of a cell that both
- *  are in: 1 when it crosses the way, 0 when not; OJ_ON_BOUNDARY when p is on
- *  the edge. Exact. */
+/** Returns 1 if the edge crosses the path from p to the reference point r, 0 if
+ *  not, OJ_ON_BOUNDARY if p is on the edge. p and r must be in one cell.
+ *  Exact. */
 OJ_FN int oj_ring_way_edge(double px, double py, double rx, double ry,
                            double ax, double ay, double bx, double by)
 {

@@ -1,25 +1,23 @@
-/** A tree of cells over polygon rings: which polygons a point is in.
+/** A tree of cells over polygon rings, which finds the polygons of a point.
  *
- *  occupied    a bit for each cell of a fine level: whether it may have to do
- *              with a polygon at all.  Most points stop here, at few bytes
- *  directory   a slot for each cell of a level two above that
- *  slot        what a cell is:  empty | in the interior of one polygon, all of
- *              it | a leaf | 16 slots of its children
- *  leaf        records first .. first + n - 1, and a code for each of 16 parts
- *              of the cell
- *  record      a unit, whether the cell's reference point is in it, and the
- *              unit's edges that touch the cell; by unit, and units in tie
- * order
+ *  occupied    a bit for each cell of a fine level: 0 if no polygon intersects
+ *              the cell. Most points need no more than this one bit
+ *  directory   a slot for each cell of the level two above
+ *  slot        what a cell is: empty | inside exactly one polygon | a leaf |
+ *              inner: its children have 16 slots
+ *  leaf        records first .. first + n - 1, and a code for each of the 16
+ *              parts (sixteenths) of the cell
+ *  record      a unit, its state at the cell's reference point (inside or
+ *              not), and its edges that touch the cell; by tie rank of units
  *
  *     slot -> leaf { code, first, n }
  *                          |
  *     record  [ unit 7 in | unit 7 out | unit 9 in ]   unit 9 covers the cell
- *     edge    [ 0 1 2 3     4 5          ]             (see
- * oj_ring_packed_edge.h)
+ *     edge    [ 0 1 2 3     4 5          ]             oj_ring_packed_edge.h
  *
- *  A unit is a feature or a part of one, to which all its rings belong by
- *  even-odd. A unit may have several records in a leaf; their states belong
- *  together by even-odd.  oj_ring_cell.h says how states and edges answer.
+ *  A unit is a feature or a part; its area is given by all its rings, even-odd.
+ *  A unit may have several records in a leaf: its state is the exclusive or of
+ *  theirs. oj_ring_cell.h explains how states and edges locate a point.
  */
 #ifndef OJ_RING_CELLS_H
 #define OJ_RING_CELLS_H
@@ -29,15 +27,15 @@
 
 enum oj_ring_units
 {
-    OJ_RING_FEATURES = 0, /**< predicates */
-    OJ_RING_PARTS,        /**< distances; the first part in tie order that has a
-                               point inside or on it is asked for */
-    OJ_RING_ALL_PARTS     /**< the same, and what is in several parts is asked
-                               of all of them */
+    OJ_RING_FEATURES = 0, /**< for predicates */
+    /** For distances: finds the first part in tie order that contains the point
+     *  or has it on its boundary. */
+    OJ_RING_PARTS,
+    OJ_RING_ALL_PARTS /**< for distances: finds all such parts */
 };
 
-/* The two top bits of a slot; the others are a rank, a leaf, or a sixteenth of
- * the first child's slot. */
+/* The two top bits of a slot. The other bits: COVERED: a rank; LEAF: number of
+ * the leaf; INNER: index of the first child's slot / 16. */
 enum oj_ring_slot
 {
     OJ_RING_EMPTY = 0,
@@ -49,47 +47,54 @@ enum oj_ring_slot
 #define OJ_RING_SLOT_BITS 30
 #define OJ_RING_SLOT_MAX ((1u << OJ_RING_SLOT_BITS) - 1u)
 
-/** Code of a sixteenth of a leaf that only its records answer for; 0: in no
- *  polygon; else the record, counted from 1, whose unit alone decides. */
+/** Code of a sixteenth whose points need the records. Other codes: 0: in no
+ *  polygon; else the number, from 1, of the record whose unit contains the
+ *  whole sixteenth. */
 #define OJ_RING_CODE_ASK 15u
 
 struct oj_ring_leaf
 {
-    uint64_t code;  /* four bits for each sixteenth, from the lowest */
-    uint32_t first; /* record */
-    uint32_t n;     /* 16 * records + level */
+    uint64_t code;  /* four bits per sixteenth, the first in the lowest bits */
+    uint32_t first; /* first record */
+    uint32_t n;     /* 16 * number of records + level */
 };
 
 struct oj_ring_record
 {
-    uint32_t unit;  /* 2 * unit + 1 where the reference point is inside */
-    uint32_t first; /* edge; up to that of the next record */
+    /* 2 * unit + 1 if the reference point is inside, else 2 * unit. */
+    uint32_t unit;
+    /* First edge; the edges end where those of the next record begin. */
+    uint32_t first;
 };
 
-/** Borrows everything. */
+/** The tree as it is searched. Borrows all arrays. */
 struct oj_ring_tree
 {
     struct oj_ring_frame frame;
-    int32_t units;             /**< enum oj_ring_units */
-    int32_t directory_level;   /**< >= 0 */
-    const uint32_t *directory; /**< [16^level] by parent, 16 children each */
-    const uint16_t *occupied;  /**< [16^(level + 1)] alike: bits of sixteenths
-                                    in which a point may be in a polygon */
+    int32_t units;           /**< enum oj_ring_units */
+    int32_t directory_level; /**< >= 0 */
+    /** [16^level] slots, grouped by parent, 16 children each. */
+    const uint32_t *directory;
+    /** [16^(level + 1)], grouped alike: a bit per sixteenth; 0: no polygon
+     *  contains a point of it. */
+    const uint16_t *occupied;
     const uint32_t *slot;
     const struct oj_ring_leaf *leaf;
-    const struct oj_ring_record *record; /**< and one that ends the last */
+    /** [n_records + 1]; the last one ends the edges. */
+    const struct oj_ring_record *record;
     const struct oj_ring_edge16 *edge;
-    const uint32_t *edge_segment; /**< [edges] */
+    const uint32_t *edge_segment; /**< [n_edges] */
     const struct oj_cuda_segment *segment;
-    const int32_t *part_feature; /**< not of features: rank */
+    const int32_t *part_feature; /**< rank of a part; not used for features */
 };
 
-/** Where the records that have to be asked about a point are. */
+/** The records that must be tested for a point. */
 struct oj_ring_place
 {
-    uint32_t at, end; /**< records */
+    uint32_t at, end; /**< records [at, end) */
     double rx, ry;    /**< reference point of the cell */
-    float px, py;     /**< steps of the cell from there */
+    /** The point, relative to rx, ry, in steps of the cell. */
+    float px, py;
 };
 
 #define OJ_RING_NONE (-1)
@@ -101,7 +106,8 @@ OJ_FN uint32_t oj_ring_slot_make(enum oj_ring_slot tag, uint32_t value)
     return (uint32_t)tag << OJ_RING_SLOT_BITS | value;
 }
 
-/** A cell of the directory among 16^level. */
+/** Index of cell ix, iy in the directory order of a level with 16^level
+ *  cells. */
 OJ_FN uint64_t oj_ring_directory_at(uint32_t ix, uint32_t iy, int level)
 {
     if (level == 0)
@@ -110,7 +116,7 @@ OJ_FN uint64_t oj_ring_directory_at(uint32_t ix, uint32_t iy, int level)
            (iy & 3u) * 4 + (ix & 3u);
 }
 
-/** The rank that a record stands for. */
+/** Returns the rank of the feature to which a unit belongs. */
 OJ_FN int32_t oj_ring_record_rank(const struct oj_ring_tree *t, uint32_t unit)
 {
     if (t->units == OJ_RING_FEATURES)
@@ -118,8 +124,8 @@ OJ_FN int32_t oj_ring_record_rank(const struct oj_ring_tree *t, uint32_t unit)
     return t->part_feature[unit];
 }
 
-/** The steps of p from the corner of the frame; 0 where p is outside of it or
- *  no point. */
+/** Converts p to steps from the corner of the frame. Returns 0 if p is outside
+ *  of it or not finite. */
 OJ_FN int oj_ring_tree_steps(const struct oj_ring_tree *t, double px, double py,
                              uint32_t *x, uint32_t *y)
 {
@@ -134,7 +140,7 @@ OJ_FN int oj_ring_tree_steps(const struct oj_ring_tree *t, double px, double py,
     return 1;
 }
 
-/** 0: such steps are in no polygon. */
+/** Returns 0 if the point with these steps is in no polygon. */
 OJ_FN uint32_t oj_ring_tree_is_occupied(const struct oj_ring_tree *t,
                                         uint32_t x, uint32_t y)
 {
@@ -145,7 +151,7 @@ OJ_FN uint32_t oj_ring_tree_is_occupied(const struct oj_ring_tree *t,
     return bits >> ((y >> shift & 3u) * 4 + (x >> shift & 3u)) & 1u;
 }
 
-/** The directory's slot for such steps. */
+/** Returns the directory's slot for these steps. */
 OJ_FN uint32_t oj_ring_tree_slot(const struct oj_ring_tree *t, uint32_t x,
                                  uint32_t y)
 {
@@ -156,7 +162,8 @@ OJ_FN uint32_t oj_ring_tree_slot(const struct oj_ring_tree *t, uint32_t x,
                                              t->directory_level)];
 }
 
-/** What is below a slot of the directory: no inner one. */
+/** Follows inner slots; returns the slot of the deepest cell, which is not
+ *  inner. */
 OJ_FN uint32_t oj_ring_tree_descend(const struct oj_ring_tree *t, uint32_t slot,
                                     uint32_t x, uint32_t y)
 {
@@ -171,7 +178,7 @@ OJ_FN uint32_t oj_ring_tree_descend(const struct oj_ring_tree *t, uint32_t slot,
     return slot;
 }
 
-/** The leaf's code of the sixteenth that steps x, y are in. */
+/** Returns the leaf's code for the sixteenth that contains x, y. */
 OJ_FN uint32_t oj_ring_leaf_code(const struct oj_ring_leaf *leaf, uint32_t x,
                                  uint32_t y)
 {
@@ -180,8 +187,8 @@ OJ_FN uint32_t oj_ring_leaf_code(const struct oj_ring_leaf *leaf, uint32_t x,
     return (uint32_t)(leaf->code >> (4 * sixteenth)) & 15u;
 }
 
-/** What a slot that is no inner one says of a point: see oj_ring_tree_find();
- *  OJ_RING_ASK: ask the records of *leaf. */
+/** Decides by a slot that is not inner: returns a result of
+ *  oj_ring_tree_find(). OJ_RING_ASK: the records of *leaf must be tested. */
 OJ_FN int32_t oj_ring_tree_judge(const struct oj_ring_tree *t, uint32_t slot,
                                  uint32_t x, uint32_t y,
                                  struct oj_ring_leaf *leaf)
@@ -201,8 +208,7 @@ OJ_FN int32_t oj_ring_tree_judge(const struct oj_ring_tree *t, uint32_t slot,
     return OJ_RING_ASK;
 }
 
-/** The place where the records of a leaf are asked about p, whose steps are x,
- *  y. */
+/** Sets *place to the records of a leaf, to test p, whose steps are x, y. */
 OJ_FN void oj_ring_tree_enter(const struct oj_ring_tree *t, double px,
                               double py, uint32_t x, uint32_t y,
                               struct oj_ring_leaf leaf,
@@ -219,7 +225,7 @@ OJ_FN void oj_ring_tree_enter(const struct oj_ring_tree *t, double px,
     place->end = leaf.first + (leaf.n >> 4);
 }
 
-/** What is below the directory at p, whose steps are x, y: see
+/** Decides by the cells below the directory at p, whose steps are x, y; see
  *  oj_ring_tree_find(). */
 OJ_FN int32_t oj_ring_tree_look(const struct oj_ring_tree *t, double px,
                                 double py, uint32_t x, uint32_t y,
@@ -237,9 +243,10 @@ OJ_FN int32_t oj_ring_tree_look(const struct oj_ring_tree *t, double px,
     return found;
 }
 
-/** Where p is to be looked for. A rank: p is inside that feature, which is the
- *  only one (OJ_RING_PARTS: the first) that it is in. OJ_RING_NONE: p is in no
- *  polygon, or no point. OJ_RING_ASK: ask the records of *place. */
+/** Begins the search for p. Returns a rank: p is inside that feature and in no
+ *  other (OJ_RING_PARTS: and it is the first). OJ_RING_NONE: p is in no
+ *  polygon, or not finite. OJ_RING_ASK: the records of *place must be
+ *  tested. */
 OJ_FN int32_t oj_ring_tree_find(const struct oj_ring_tree *t, double px,
                                 double py, struct oj_ring_place *place)
 {
@@ -253,8 +260,8 @@ OJ_FN int32_t oj_ring_tree_find(const struct oj_ring_tree *t, double px,
     return oj_ring_tree_look(t, px, py, x, y, place);
 }
 
-/** Where p is, from the original edges of records first .. end - 1, which are
- *  all of one unit. */
+/** Locates p in one unit by the original edges of its records first .. end -
+ *  1. */
 OJ_FN enum oj_location
 oj_ring_tree_locate_exactly(const struct oj_ring_tree *t,
                             const struct oj_ring_place *place, double px,
@@ -275,9 +282,10 @@ oj_ring_tree_locate_exactly(const struct oj_ring_tree *t,
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/** Where p is in the next unit of the place, which must have one left, by enum
- *  oj_location; goes on to the one after that. OJ_RING_UNSURE: the short edges
- *  cannot tell, and the place stays as it was. *end: of the unit's records. */
+/** Locates p in the next unit of the place, by the short edges, and advances
+ *  the place. Returns enum oj_location, or OJ_RING_UNSURE: exact signs are
+ *  needed; place->at is unchanged. *end: end of the unit's records.
+ *  Precondition: place->at < place->end. */
 OJ_FN int oj_ring_tree_next_surely(const struct oj_ring_tree *t,
                                    struct oj_ring_place *place, uint32_t *unit,
                                    uint32_t *end)
@@ -308,8 +316,8 @@ OJ_FN int oj_ring_tree_next_surely(const struct oj_ring_tree *t,
     return odd & 1u ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/** Where p is in the next unit; by the original edges where the rounded ones
- * are unsure. */
+/** Locates p in the next unit of the place: by the short edges, or, if they are
+ *  unsure, by the original edges. */
 OJ_FN enum oj_location oj_ring_tree_next(const struct oj_ring_tree *t,
                                          struct oj_ring_place *place, double px,
                                          double py, uint32_t *unit)
@@ -322,8 +330,8 @@ OJ_FN enum oj_location oj_ring_tree_next(const struct oj_ring_tree *t,
     return oj_ring_tree_locate_exactly(t, place, px, py, first, end);
 }
 
-/** Parts: the first feature in tie order that is at distance 0 of p,
- * its boundary included, or OJ_RING_NONE. */
+/** For trees of parts: returns the rank of the first feature in tie order that
+ *  contains p or has it on its boundary, or OJ_RING_NONE. */
 OJ_FN int32_t oj_ring_tree_first_around(const struct oj_ring_tree *t, double px,
                                         double py)
 {

@@ -1,20 +1,21 @@
-/** How a tree of cells over polygon rings is built (oj_ring_cells.h): level
- * by level from the root, every level from the one above.
+/** Rules by which a tree of cells over polygon rings (oj_ring_cells.h) is
+ *  built, level by level from the root.
  *
- *  node        its fragments, by unit
+ *  node        a cell of a level and its fragments, sorted by unit
  *  fragment    at most 15 edges of one unit in one node, and a bit
  *
- *  The bits of a unit's fragments in a node, added up without carry, say
- * whether the node's reference point is in the unit.  An edge between reference
- * points flips the bit of its own fragment alone, so fragments go from a node
- * to its children each by itself; only where a fragment has no edges in a child
- * any more and its bit is set there, the bit moves to the first fragment that
- * the unit has in the node.
+ *  The exclusive or of the bits of a unit's fragments in a node is the state of
+ *  the unit at the node's reference point (1: inside). An edge that crosses the
+ *  path between two reference points flips the bit of its own fragment only, so
+ *  each fragment is split independently. If a fragment has no edges in a child,
+ *  but its bit there is 1, the bit is added to the unit's first fragment in the
+ *  node.
  *
  *     node      0                             unit 5 has 17 edges in it
  *     fragment [ 5: 15 edges, in | 5: 2, out | 8: 4, out ]
- *     its node 16 c + child of the next level, for each child that a fragment
- *     has edges in, or whose reference point it has the bit of
+ *
+ *  A fragment goes to node 16 c + child of the next level, for each child in
+ *  which it has edges or the bit 1.
  */
 #ifndef OJ_RING_CELLS_BUILD_H
 #define OJ_RING_CELLS_BUILD_H
@@ -23,24 +24,25 @@
 
 #include <stddef.h>
 
-/** Most edges of a fragment: counts of four bits hold them. */
+/** Maximum number of edges of a fragment: counters have four bits. */
 #define OJ_RING_FRAGMENT 15
 
-/** Cells of more records than this have them asked always. */
+/** A cell with more records gets no codes: its records are always tested. */
 #define OJ_RING_CODED_RECORDS 256
 
 struct __attribute__((aligned(16))) oj_ring_fragment
 {
     uint32_t unit;  /**< 2 * unit + bit */
-    uint32_t first; /**< edge of the level's list */
-    uint32_t n;     /**< edges, at most OJ_RING_FRAGMENT */
+    uint32_t first; /**< first entry in the level's list of edges */
+    uint32_t n;     /**< number of edges, at most OJ_RING_FRAGMENT */
     uint32_t node;
 };
 
-/** A fragment against the children of its node. */
+/** A fragment compared with the children of its node. */
 struct oj_ring_masks
 {
-    uint64_t counts; /**< edges that touch child c: bits 4 c .. 4 c + 3 */
+    /** Bits 4 c .. 4 c + 3: number of edges that touch child c. */
+    uint64_t counts;
     uint32_t touched, toggled;
 };
 
@@ -52,37 +54,36 @@ OJ_FN void oj_ring_masks_add(struct oj_ring_masks *m,
     m->toggled ^= split.toggled;
 }
 
-/** What the codes of a leaf are made of, for one record: sixteenths that its
- *  edges touch in the low half, and above those whose middle is in its unit as
- *  far as it knows. */
+/** Contribution of one record to a leaf's codes. Low half: sixteenths that its
+ *  edges touch. High half: sixteenths whose middle is inside the unit, as far
+ *  as this record's edges and bit tell. */
 OJ_FN uint32_t oj_ring_said_of(uint32_t unit, struct oj_ring_split sixteenths)
 {
     uint32_t inside = sixteenths.toggled ^ (unit & 1u ? 0xffffu : 0u);
     return inside << 16 | sixteenths.touched;
 }
 
-/** The fragment's bits in the children. */
+/** Returns the fragment's bits in the children, as a mask. */
 OJ_FN uint32_t oj_ring_masks_inside(const struct oj_ring_masks *m,
                                     uint32_t unit)
 {
     return (m->toggled ^ (unit & 1u ? 0xffffu : 0u)) & 0xffffu;
 }
 
-/** Edges of a node of a level that is not split, where `most` is wanted in the
- *  end. Cells above those of `fine`, whose sixteenths the bits of
- *  oj_ring_tree.occupied are for, leave many points to be asked: they are split
- *  wherever there is more than one border between two polygons. */
+/** Maximum edges of a node that is not split: `most`, but at most 2 above level
+ *  `fine`, the level with occupied bits. Points in a larger cell depend on its
+ *  records, so there few edges are worth a split. */
 OJ_FN uint32_t oj_ring_node_most(uint32_t most, int level, int fine)
 {
     return level < fine && most > 2 ? 2 : most;
 }
 
-/** 1 when a node of n edges is to be split. replication: how many edges and
- *  fragments of nodes of this level one of the root's has become on its way to
- *  this node, on average.  Where many borders run through one place, or many
- *  polygons lie over each other, splitting helps little and costs much: there
- *  an end is made, early when all of the tree is large already.  The root is
- *  always split: the bits of its fragments are those of a point outside. */
+/** Returns 1 if a node with n edges is to be split. replication: how many edges
+ *  and fragments of this level one of the root's has become on average, on the
+ *  path to this node. Where many boundaries meet in one point, or many polygons
+ *  overlap, splitting helps little and costs much: it ends, and earlier if the
+ *  tree is large. The root is always split: its bits hold for a point outside
+ *  of all polygons. */
 OJ_FN int oj_ring_node_splits(uint32_t n, uint32_t most, int level, int levels,
                               float replication, int is_large)
 {
@@ -96,16 +97,17 @@ OJ_FN int oj_ring_node_splits(uint32_t n, uint32_t most, int level, int levels,
 
 /* --- building: the codes of a leaf ---------------------------------------- */
 
-/** Puts together what the records of a cell, in their order, say about its
- *  sixteenths. */
+/** Combines the contributions of a cell's records, in their order, into its
+ *  code. */
 struct oj_ring_coder
 {
     uint64_t code;
-    uint32_t decided; /* sixteenths whose code is not 0 */
-    uint32_t touched; /* by any edge */
+    uint32_t decided; /* sixteenths with a code other than 0 */
+    uint32_t touched; /* sixteenths touched by an edge */
     uint32_t n;       /* records so far */
-    int first_counts; /* of several units; 0: those all decide */
-    /* the unit under way */
+    /* 1: of several units the first decides; 0: all of them are needed. */
+    int first_counts;
+    /* the current unit */
     uint32_t unit, unit_first, unit_touched, unit_inside;
 };
 
@@ -120,8 +122,9 @@ OJ_FN struct oj_ring_coder oj_ring_coder_make(int32_t units)
     return c;
 }
 
-/* The sixteenths inside are in the unit: where they were in another, both
- * decide, or the first one does. */
+/* Ends the current unit: sets the code of the sixteenths inside it. A sixteenth
+ * that is also inside an earlier unit gets OJ_RING_CODE_ASK or, if
+ * first_counts, keeps its code. */
 OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c)
 {
     uint32_t inside = c->unit_inside & ~c->unit_touched;
@@ -134,7 +137,7 @@ OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c)
     c->decided |= inside;
 }
 
-/** The next record, of which that is said. */
+/** Adds the next record; said: oj_ring_said_of(). */
 OJ_FN void oj_ring_coder_add(struct oj_ring_coder *c, uint32_t unit,
                              uint32_t said)
 {
@@ -158,11 +161,10 @@ OJ_FN uint64_t oj_ring_coder_end(struct oj_ring_coder *c)
     return c->code | oj_ring_nibbles(c->touched) * OJ_RING_CODE_ASK;
 }
 
-/* --- building: what is occupied --------------------------------------------
- */
+/* --- building: occupied bits ---------------------------------------------- */
 
-/** oj_ring_tree.occupied of cell ix, iy of its level, from the rest of the
- *  tree. */
+/** Computes oj_ring_tree.occupied of cell ix, iy of its level, from the rest of
+ *  the tree. */
 OJ_FN uint32_t oj_ring_occupied(const struct oj_ring_tree *t, uint32_t ix,
                                 uint32_t iy)
 {

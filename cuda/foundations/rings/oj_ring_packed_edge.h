@@ -1,22 +1,25 @@
-/** Edges of a cell in eight bytes, and what can be said from them alone.
+/** Edges of a cell in eight bytes each, and a test that uses nothing else.
  *
- *  Ends are whole steps of 2^-15 of the cell's side from its reference point,
- *  which is the origin; edges are cut off well outside the cell.  A test says
- *  for sure that the edge crosses the way from the origin to p, or for sure
- * that it does not, or neither; then the original edges decide.
+ *  Coordinates are multiples of a step, 2^-15 of the cell's side, relative to
+ *  its reference point, the origin. Edges are clipped well outside the cell.
+ *  The test returns that the edge crosses the path from the origin to p, that
+ *  it does not, or that it is unsure; then the original edges decide.
  *
- *  Why it is sure. Let |v| be |v_x| + |v_y|. An end is off by half a step, and
- *  cutting adds less than 2^-8 of one, so by h = 0.51 in each coordinate; p by
- *  2^-9 (it is below 2^15 and rounded to a float). Then
- *     A = p x a, and p x b alike, are off by less than h |p| + 2^-9 |a| + 1,
- *     D = a x b by less than h (|a| + |b|) + 1,
- *     E = (a - p) x (b - p) by less than (h + 2^-9) (|a| + |b| + 2 |p|) + 1.
- *  Here |a|, |b| <= 2^16, |p| < 2^16.  Products are below 2^30 each and sums
- *  below 2^33, so single precision adds at most 2^-24 * (4 * 2^30 + 3 * 2^33)
- *  < 2000 to each, fused or not. The bounds of the test, with 0.52 for h and
- *  4096 for all of the rest, are larger.  Where A and p x b have one sign for
- *  sure, or D and E have, the edge and the way lie apart; where both pairs have
- *  opposite ones they cross inside both.
+ *  Error bounds. Let |v| be |v_x| + |v_y|. An end is off by half a step, and
+ *  clipping adds less than 2^-8 of one: h = 0.51 in each coordinate. p is off
+ *  by 2^-9 (it is below 2^15 and rounded to a float). Then
+ *      A = p x a, and p x b alike,   are off by less than h |p| + 2^-9 |a| + 1,
+ *      D = a x b                     by less than h (|a| + |b|) + 1,
+ *      E = (a - p) x (b - p)        by less than (h + 2^-9) (|a| + |b| + 2 |p|)
+ *                                   + 1.
+ *  Here |a|, |b| <= 2^16 and |p| < 2^16. Products are below 2^30 each and sums
+ *  below 2^33, so single precision adds at most 2^-24 * (4 * 2^30 + 3 * 2^33) <
+ *  2000 to each, fused or not. The test's bounds, with 0.52 for h and 4096 for
+ *  all other terms, are larger.
+ *
+ *  If A and p x b surely have equal signs, or D and E have, the edge and the
+ *  path are disjoint. If both pairs surely have opposite signs, they cross in
+ *  the interior of both.
  */
 #ifndef OJ_RING_PACKED_EDGE_H
 #define OJ_RING_PACKED_EDGE_H
@@ -25,11 +28,11 @@
 
 #include <string.h>
 
-/** Steps of the side of a cell. */
+/** Steps per side of a cell. */
 #define OJ_RING_EDGE_STEPS 32768.0
 
-/** Edges are cut off here: the cell reaches 17,700 steps from its reference
- *  point at most. */
+/** Edges are clipped at this distance; the cell extends at most 17,700 steps
+ *  from its reference point. */
 #define OJ_RING_EDGE_REACH 32000.0
 
 enum
@@ -49,8 +52,8 @@ OJ_FN int16_t oj_ring_edge_step(double v)
     return (int16_t)floor(v + 0.5);
 }
 
-/** Cuts the shares t0 .. t1 of the edge to those where u + t du is within
- *  reach; t0 > t1: nowhere. */
+/** Reduces the interval t0 .. t1 of the edge's parameter to where |u + t du| <=
+ *  OJ_RING_EDGE_REACH; empty (t0 > t1) if nowhere. */
 OJ_FN void oj_ring_edge_cut(double u, double du, double *t0, double *t1)
 {
     double inverse, first, last, swap;
@@ -73,10 +76,10 @@ OJ_FN void oj_ring_edge_cut(double u, double du, double *t0, double *t1)
     *t1 = last < *t1 ? last : *t1;
 }
 
-/** The edge a -> b for a cell of so many steps in one unit (oj_ring_frame),
- *  with its reference point r.  Steps are below 2^42, and shares of the edge
- *  are rounded three times, so they are off by less than 2^-8 of a step. An
- *  edge that is nowhere near the cell becomes a point that is not either. */
+/** Packs the edge a -> b for a cell with `steps` steps per unit (oj_ring_frame)
+ *  and reference point r. Steps are below 2^42, and the parameters are rounded
+ *  three times, so clipped ends are off by less than 2^-8 of a step. An edge
+ *  far from the cell becomes a point far from it. */
 OJ_FN struct oj_ring_edge16 oj_ring_edge_of(double ax, double ay, double bx,
                                             double by, double rx, double ry,
                                             double steps)
@@ -113,8 +116,8 @@ OJ_FN struct oj_ring_edge16 oj_ring_edge_of(double ax, double ay, double bx,
     return e;
 }
 
-/** 1: the edge crosses the way from the origin to p, 0: it does not, and p is
- *  not on it; OJ_RING_EDGE_UNSURE: it cannot be told. */
+/** Returns 1 if the edge crosses the path from the origin to p; 0 if it does
+ *  not and p is not on it; OJ_RING_EDGE_UNSURE otherwise. */
 OJ_FN int oj_ring_edge_test(struct oj_ring_edge16 e, float px, float py)
 {
     float ax = (float)e.ax, ay = (float)e.ay;
@@ -140,19 +143,19 @@ OJ_FN int oj_ring_edge_test(struct oj_ring_edge16 e, float px, float py)
 
 /* --- sixteenths of the cell ----------------------------------------------- */
 
-/** The sixteenths' middles, in steps. */
+/** Middle of sixteenth i along an axis, in steps. */
 #define OJ_RING_EDGE_MIDDLE(i, share)                                          \
     ((float)(OJ_RING_EDGE_STEPS * (0.25 * (i) + 0.125 - (share))))
 
-/** By how many steps sixteenths of a cell of so many steps in one unit are
- *  wider than they are: the margin of the frame, one step for the rounding of
- *  edges, and one for that of this number and of the middles. */
+/** Returns the width in steps by which sixteenths are widened: the margin of
+ *  the frame, one step for the rounding of edges, and one for that of this
+ *  number and of the middles. */
 OJ_FN float oj_ring_edge_margin(const struct oj_ring_frame *f, double steps)
 {
     return (float)(f->margin * steps) + 2.0f;
 }
 
-/* The top bit says whether v is negative. */
+/* Returns the bits of v; the top bit is its sign. */
 OJ_FN uint32_t oj_ring_edge_sign(float v)
 {
     uint32_t bits;
@@ -160,16 +163,17 @@ OJ_FN uint32_t oj_ring_edge_sign(float v)
     return bits;
 }
 
-/** The edge against the sixteenths of its cell.  touched: those, wider by the
- *  margin, that the edge may meet, all that it does, and all for which it is
- *  unsure what follows.  toggled: of the others, those whose middle p the edge
- *  parts from the reference point: A and p x b have opposite signs, and so have
- *  D and E.  Where one pair has one sign for sure, the other does not matter.
- *  The edge meets none of those whose middle is farther from its line than
- *  their corners: |E| > (h + margin) (|d_x| + |d_y|), d = b - a, h = 4096 half
- *  their side; E is off by less than 2000, see above, apart from the rounding
- *  of the ends, which the margin covers.  |p| is below 2^15 here. Signs are the
- *  top bits of numbers: those of zeros do not matter, they are unsure. */
+/** Compares the edge with the sixteenths of its cell. touched: the sixteenths,
+ *  widened by the margin, that the edge may intersect, and all for which the
+ *  comparison is unsure. toggled: of the others, those whose middle p is
+ *  separated from the reference point by the edge: A and p x b have opposite
+ *  signs, and so have D and E; if one pair surely has equal signs, the other
+ *  does not matter. The edge does not intersect a sixteenth whose middle is
+ *  farther from its line than the corners: |E| > (h + margin) (|d_x| + |d_y|),
+ *  with d = b - a and h = 4096, half its side. E is off by less than 2000 (see
+ *  the file's head) apart from the rounding of the ends, which the margin
+ *  covers. |p| is below 2^15 here. Signs are the top bits of numbers; that of a
+ *  zero does not matter, since zero is unsure. */
 OJ_FN struct oj_ring_split oj_ring_edge_sixteenths(struct oj_ring_edge16 e,
                                                    float margin)
 {

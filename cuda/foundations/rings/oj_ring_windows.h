@@ -1,15 +1,15 @@
-/** How polygons of few edges, each in a small part of the plane, get into a
- *  tree of cells over polygon rings: at once into the cells of a level far
- *  below the root, without all levels in between.
+/** Start of a tree of cells over polygon rings at a level far below the root,
+ *  for polygons with few edges that are small compared with the plane. No
+ *  levels in between are built.
  *
- *  The cells of that level that a unit may have to do with are cut into windows
- *  of 4 x 4.  A window is to the unit's fragments (oj_ring_cells_build.h) what
- * a node is: its cells are its children, and their reference points are told
- * from a point outside of everything.
+ *  The cells of that level that a unit's edges or interior may intersect are
+ *  covered by windows of 4 x 4 cells. A window plays the part of a node
+ *  (oj_ring_cells_build.h) for the unit's fragments, and its cells that of the
+ *  children; the paths to their reference points begin outside of all polygons.
  *
  *      . . . . . . . .
- *      . + - - - - + .      two windows of 4 x 4 cells around one polygon; no
- *      . |         | .      other cell has to do with it
+ *      . + - - - - + .      two windows of 4 x 4 cells around one polygon; it
+ *      . |         | .      intersects no other cell
  *      . + - - - - + .
  */
 #ifndef OJ_RING_WINDOWS_H
@@ -17,23 +17,24 @@
 
 #include "oj_ring_cells_build.h"
 
-/** Most windows of a unit, and edges times windows. */
+/** Maximum number of windows of a unit, and of edges * windows. */
 #define OJ_RING_WINDOWS 16
 #define OJ_RING_WINDOW_EDGES 1024
 
-/** What the edges of a unit, one after the other, add up to. */
+/** A summary of the edges of a unit, added one by one. */
 struct oj_ring_chain
 {
-    double x0, y0, x1, y1;                 /**< box */
-    double start_x, start_y, end_x, end_y; /* of the ring under way */
+    double x0, y0, x1, y1; /**< bounding box */
+    /* Start and end of the current ring. */
+    double start_x, start_y, end_x, end_y;
     int32_t n;
-    int32_t is_open; /* 1: a ring is under way */
-    int32_t is_torn; /* 1: a ring did not close */
+    int32_t is_open; /* 1: the current ring is not closed yet */
+    int32_t is_torn; /* 1: a ring was not closed */
 };
 
 struct oj_ring_windows
 {
-    uint32_t ix, iy; /**< the lowest cell */
+    uint32_t ix, iy; /**< cell with the smallest ix, iy */
     uint32_t nx, ny; /**< windows along each axis; 0: the unit is not small */
 };
 
@@ -76,9 +77,10 @@ OJ_FN void oj_ring_chain_add(struct oj_ring_chain *c, double ax, double ay,
     c->is_open = !(bx == c->start_x && by == c->start_y);
 }
 
-/** The cells along one axis, first .. last of n, that low .. high, widened by
- *  the margin and more than all rounding, meets; returns how many windows they
- *  take, which begin at *at and end within the square: n is a multiple of 4. */
+/** Covers, along one axis of n cells, the interval low .. high, widened by more
+ *  than the margin and all rounding, by windows of 4 cells. Returns their
+ *  number; *at is the first cell. The windows stay in the square, since n is a
+ *  multiple of 4. */
 OJ_FN uint32_t oj_ring_windows_along(double low, double high, double margin,
                                      double side, uint32_t n, uint32_t *at)
 {
@@ -98,8 +100,8 @@ OJ_FN uint32_t oj_ring_windows_along(double low, double high, double margin,
     return windows;
 }
 
-/** The windows of a unit at a level >= 1.  Rings that are not closed have to do
- *  with cells far from them: they are not small. */
+/** Returns the windows of a unit at a level >= 1. A unit with an open ring is
+ *  never small: its state may change far from its edges. */
 OJ_FN struct oj_ring_windows oj_ring_windows_of(const struct oj_ring_frame *f,
                                                 const struct oj_ring_chain *c,
                                                 int level)
@@ -120,20 +122,20 @@ OJ_FN struct oj_ring_windows oj_ring_windows_of(const struct oj_ring_frame *f,
     return w;
 }
 
-/** What the edges of a unit are compared with in the window whose lowest cell
- *  of that level is ix, iy. */
+/** Makes the splitter of a unit's window, whose lowest cell at that level is
+ *  ix, iy. */
 OJ_FN struct oj_ring_splitter
 oj_ring_splitter_of_window(const struct oj_ring_frame *f, uint32_t ix,
                            uint32_t iy, double side)
 {
     struct oj_ring_splitter s = oj_ring_splitter_over(f, ix, iy, side);
     s.px = f->x0 - f->size;
-    s.py = s.y[1]; /* any row between the first and the last */
+    s.py = s.y[1]; /* any row between the lowest and the highest one */
     return s;
 }
 
-/** The level at which n_edges edges start: about as many cells as edges, or
- *  more. */
+/** Returns the start level for n_edges edges: the first with at least as many
+ *  cells as edges, at most `deepest`. */
 OJ_FN int oj_ring_start_level(int64_t n_edges, int deepest)
 {
     int level = 0;

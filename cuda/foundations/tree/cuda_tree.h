@@ -1,53 +1,54 @@
-/** Packed trees of boxes on a device (oj_tree.h), and the join side under such
- *  trees (oj_tree_distance_search.h). All arrays are those of the work that
- * they are built with. */
+/** Builds packed trees of boxes in device memory (oj_tree.h), and the join side
+ *  for distance searches (oj_tree_distance_search.h). The arrays belong to the
+ *  work that builds them. */
 #ifndef CUDA_TREE_H
 #define CUDA_TREE_H
 
 #include "../index/cuda_family.h"
 #include "oj_tree_distance_search.h"
 
-/** Owns nothing. */
+/** A packed tree and the order of its entries. Owns nothing. */
 struct oj_cuda_tree
 {
-    struct oj_device_tree tree; /**< by value to kernels */
+    struct oj_device_tree tree; /**< passed to kernels by value */
     int64_t n_nodes;
-    int32_t *order; /**< [entries] box of each */
+    int32_t *order; /**< [tree.n] number of the box of each entry */
 };
 
-/** The tree of n boxes, below 2^31; all that is finite of them is in the extent
- *  of layer. */
+/** Builds the tree of n < 2^31 boxes. Finite boxes must lie in the extent of
+ *  layer. */
 OJ_MUST_USE oj_status oj_cuda_tree_build(struct oj_cuda_work *work,
                                          const struct oj_cuda_layer *layer,
                                          int64_t n, const struct oj_box *box,
                                          struct oj_cuda_tree *out);
 
-/** That of all segments of layer; its order is work's. */
+/** Builds the tree of all segments of layer; *keep owns it, but *work owns
+ *  out->order. */
 OJ_MUST_USE oj_status oj_cuda_tree_of_segments(
     struct oj_cuda_work *keep, struct oj_cuda_work *work,
     const struct oj_cuda_layer *layer, struct oj_cuda_tree *out);
 
-/** order [points->n]: the points in Morton order of their places in the tree's
- *  extent, for kernels whose neighbouring threads should walk the same way.
- *  NULL, which stands for the order of the points, where they are few or
- *  memory is short. Costs about 0.2 ns a point on a large device. */
+/** Makes *order [points->n], the points in Morton order within the tree's
+ *  extent, so that neighbouring threads of a kernel walk alike. *order is NULL
+ *  (the given order) if points are few or memory is missing. Costs about 0.2 ns
+ *  per point on a large device. */
 OJ_MUST_USE oj_status oj_cuda_point_order(struct oj_cuda_work *work,
                                           const struct oj_device_tree *tree,
                                           const struct oj_cuda_points *points,
                                           int32_t **order);
 
-/** Bytes a point while they are put in order. */
+/** Bytes per point that oj_cuda_point_order() needs. */
 #define OJ_CUDA_POINT_ORDER_BYTES 17
 
-/** The rings of layer, which outlives them, with boxes around chains of their
- *  segments; without a tree. */
+/** Makes the rings of layer, which must outlive them, with boxes of chains of
+ *  segments, but without the tree of polygons. */
 OJ_MUST_USE oj_status oj_cuda_tree_rings_make(struct oj_cuda_work *work,
                                               const struct oj_cuda_layer *layer,
                                               struct oj_tree_rings *out);
 
-/** What distances to layer need, which outlives it. to_interior: points in
- *  polygons are at distance 0; several: features are asked for, for each
- *  point. *out is zeroed memory. */
+/** Builds the join side for distances to layer, which must outlive it.
+ *  to_interior: the distance to a polygon is 0 inside it. several: searches
+ *  find several features per point. *out must be zeroed. */
 OJ_MUST_USE oj_status oj_cuda_tree_side_build(struct oj_cuda_work *work,
                                               const struct oj_cuda_layer *layer,
                                               int to_interior, int several,

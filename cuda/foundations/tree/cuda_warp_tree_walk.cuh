@@ -1,17 +1,18 @@
-/** A walk through a packed tree (oj_tree.h) that the threads of a warp, which
- *  have points that lie close together, take as one: a node is looked into when
- *  one of them wants it, the nearest first, and its entries are offered to all.
- *  Its boxes are read once for 32 points, and no thread waits for another's
- * way. Where points are few they lie far apart, and a warp that has 32 of them
- * goes everywhere: so it gets fewer then, down to one.
+/** A walk through a packed tree (oj_tree.h) by all threads of a warp together,
+ *  whose points lie close to each other. A node is visited if one of the
+ *  threads wants it, nearer nodes first, and its entries are offered to all
+ *  threads. Boxes are read once for 32 points, and no thread waits for
+ *  another's path. Where points are few, they are far apart, and a warp of 32
+ *  of them would visit most of the tree: then a warp gets fewer points, down to
+ *  one.
  *
- *  A Lane is what a thread asks for its point:
- *    x(), y()                where it is, less the tree's origin
- *    reach2()                boxes whose squared distance is more do not
- *                            matter; negative: the thread has no point
- *    wants_node(at, d2)      0: what is below node at, so far away, does not
- *                            matter
- *    take_entry(entry)       an entry whose box is in reach
+ *  A Lane is the type by which a thread describes its point:
+ *    x(), y()                coordinates, less the tree's origin
+ *    reach2()                boxes with a larger squared distance are ignored;
+ *                            negative: the thread has no point
+ *    wants_node(at, d2)      returns 0 if nothing below node `at`, with squared
+ *                            distance d2, matters
+ *    take_entry(entry)       gets an entry whose box is in reach
  *  Source: ours.
  */
 #ifndef CUDA_WARP_TREE_WALK_CUH
@@ -23,15 +24,16 @@
 #define OJ_WARP_LANES 32
 #define OJ_FULL_WARP 0xFFFFFFFFu
 
-/** How points are dealt to warps. */
+/** How points are assigned to warps. */
 struct oj_warp_shares
 {
-    int n_points; /**< of a group, 1 .. OJ_WARP_LANES */
-    int n_groups; /**< that a warp has one after another */
+    int n_points; /**< points of a group, 1 .. OJ_WARP_LANES */
+    int n_groups; /**< groups that a warp takes in turn */
 };
 
-/** For n points: as many as there are warps enough for, to keep a large device
- *  busy. most_groups: what a group has found helps the next. */
+/** Chooses the shares for n points: groups are as large as possible while there
+ *  are enough warps to keep a large device busy. most_groups > 1: results of a
+ *  group speed up the next one. */
 static inline struct oj_warp_shares oj_warp_shares_of(int64_t n,
                                                       int most_groups)
 {
@@ -53,7 +55,7 @@ oj_warp_shares_blocks(const struct oj_warp_shares *shares, int64_t n, int block)
                             shares->n_groups);
 }
 
-/** The number of this thread's point in group g of its warp, or -1. */
+/** Returns the number of this thread's point in group g of its warp, or -1. */
 static __device__ __forceinline__ int64_t
 oj_warp_shares_thread(const struct oj_warp_shares *shares, int64_t n, int g)
 {
@@ -64,7 +66,7 @@ oj_warp_shares_thread(const struct oj_warp_shares *shares, int64_t n, int g)
     return lane < shares->n_points && t < n ? t : -1;
 }
 
-/** What the threads of a warp share. */
+/** Shared memory of a warp. */
 struct oj_warp_walk_memory
 {
     struct oj_device_tree_node boxes;
@@ -76,13 +78,13 @@ static_assert(sizeof(struct oj_device_tree_node) ==
                   OJ_WARP_LANES * sizeof(float),
               "a thread for each number of a node");
 
-/* A circle around the points of a warp. */
+/* A circle that contains all points of a warp. */
 struct oj_warp_circle
 {
     double x, y, radius;
 };
 
-/* Around the first point that is one. */
+/* Finds a circle whose centre is the first lane's point. */
 template <typename Lane>
 static __device__ struct oj_warp_circle find_circle_of_warp(const Lane *lane)
 {
@@ -101,7 +103,8 @@ static __device__ struct oj_warp_circle find_circle_of_warp(const Lane *lane)
     return circle;
 }
 
-/* How far box c is from the middle of the circle; infinite: there is none. */
+/* Returns the distance of box c from the centre of the circle; infinite if
+ * there is no box. */
 static __device__ __forceinline__ float
 box_distance_to_middle(const struct oj_warp_circle *circle,
                        const struct oj_device_tree_node &b, int c)
@@ -113,19 +116,20 @@ box_distance_to_middle(const struct oj_warp_circle *circle,
     return sqrtf((float)(dx * dx + dy * dy));
 }
 
-/* Whether a thread may want what is in a box so far from the middle. */
+/* Returns 1 if a thread may want the content of a box at this distance from the
+ * centre. */
 static __device__ __forceinline__ int
 is_box_in_reach_of_any_lane(const struct oj_warp_circle *circle, double reach2,
                             float apart)
 {
-    /* floats, their root and their squares are off by less than 2^-20 */
+    /* relative errors of single precision here are below 2^-20 */
     double least = (double)apart * (1.0 - 1e-6) - circle->radius;
     return __any_sync(OJ_FULL_WARP, reach2 >= 0.0 && (least <= 0.0 ||
                                                       least * least <= reach2));
 }
 
-/* Puts the children that are wanted on the stack, the nearest on top, and of
- * those that are equally far the first. */
+/* Pushes the wanted children, so that the nearest is popped first; ties in
+ * their order. */
 static __device__ __forceinline__ int
 push_children(struct oj_warp_walk_memory *memory,
               const struct oj_warp_circle *circle, uint32_t wanted,
@@ -148,7 +152,7 @@ push_children(struct oj_warp_walk_memory *memory,
     return depth + __popc(wanted);
 }
 
-/* The squared distance of box c from a thread's point. */
+/* Returns the squared distance of box c from the thread's point. */
 template <typename Lane>
 static __device__ __forceinline__ double
 box_distance2(const Lane *lane, const struct oj_device_tree_node &b, int c)
@@ -158,8 +162,7 @@ box_distance2(const Lane *lane, const struct oj_device_tree_node &b, int c)
     return dx * dx + dy * dy;
 }
 
-/* Looks into a node: offers its entries, or puts the children that are wanted
- * on the stack. */
+/* Visits a node: offers its entries, or pushes its wanted children. */
 template <typename Lane>
 static __device__ __forceinline__ int offer_entries_or_push_children(
     const struct oj_device_tree &tree, struct oj_warp_walk_memory *memory,
@@ -195,7 +198,7 @@ static __device__ __forceinline__ int offer_entries_or_push_children(
 }
 
 /** Offers to each lane all entries whose boxes are in its reach. All threads of
- * the warp call it. */
+ *  the warp must call it. */
 template <typename Lane>
 static __device__ void walk_tree_by_warp(const struct oj_device_tree &tree,
                                          struct oj_warp_walk_memory *memory,

@@ -1,14 +1,14 @@
-/** A packed tree of boxes and the walk to those near a point.
+/** A packed tree of boxes, and the walk to the boxes near a point.
  *
- *  entry     0 .. n - 1 in Morton order of their boxes' middles
+ *  entry     0 .. n - 1 in Morton order of the centres of their boxes
  *  level 0   node i holds the boxes of entries 8 i .. 8 i + 7
  *  level l   node i holds the boxes of nodes 8 i .. 8 i + 7 of level l - 1
  *  the last level has one node, the root
  *
- *  Boxes are floats, rounded outward, of coordinates less an origin.  They only
- *  say what need not be looked at; the walk leaves out no entry whose distance,
- *  as oj_segment_distance() rounds it, is within the bound.
- *  Source: ours; the packing is that of Kamel, Faloutsos 1993.
+ *  Boxes are floats, rounded outward, relative to an origin. They only exclude:
+ *  the walk returns every entry whose distance, as oj_segment_distance() rounds
+ *  it, is within the bound. Source: ours; the packing is that of Kamel,
+ *  Faloutsos 1993.
  */
 #ifndef OJ_TREE_H
 #define OJ_TREE_H
@@ -19,10 +19,11 @@
 #define OJ_TREE_FANOUT 8
 #define OJ_TREE_LEVELS 11 /* 8^11 > 2^31 entries */
 
-/* A visit of level l pushes at most 8 and follows one that was popped. */
+/* Maximum depth of the stack: a visit pushes at most 8 nodes and follows the
+ * pop of one. */
 #define OJ_TREE_STACK (7 * OJ_TREE_LEVELS + 8)
 
-/* A place on the stack: level and node; a level has at most 2^28 nodes. */
+/* A stack item holds a level and a node; a level has at most 2^28 nodes. */
 #define OJ_TREE_INDEX_BITS 28
 
 struct oj_device_tree_node
@@ -31,21 +32,23 @@ struct oj_device_tree_node
     float x1[OJ_TREE_FANOUT], y1[OJ_TREE_FANOUT];
 };
 
-/** Borrows node. n == 0: nothing. */
+/** Borrows node. n == 0: empty. */
 struct oj_device_tree
 {
-    int64_t n; /**< entries, below 2^31 */
+    int64_t n; /**< number of entries, below 2^31 */
     int32_t n_levels;
-    uint32_t level_n[OJ_TREE_LEVELS];     /**< nodes */
-    uint32_t level_first[OJ_TREE_LEVELS]; /**< into node */
+    uint32_t level_n[OJ_TREE_LEVELS];     /**< number of nodes by level */
+    uint32_t level_first[OJ_TREE_LEVELS]; /**< first node of a level in node */
     double x0, y0;                        /**< origin */
-    double radius;         /**< no entry has |x - x0| + |y - y0| beyond */
-    double code_x, code_y; /**< corner and scale of codes */
+    /** Maximum of |x - x0| + |y - y0| over all entries. */
+    double radius;
+    double code_x, code_y; /**< corner and scale of the Morton codes */
     double code_scale_x, code_scale_y;
     const struct oj_device_tree_node *node;
 };
 
-/** The shape of a tree of n entries in box, and how many nodes it has. */
+/** Sets the layout of a tree of n entries in box; returns the number of
+ *  nodes. */
 OJ_FN uint32_t oj_tree_layout(struct oj_device_tree *tree, int64_t n,
                               const struct oj_box *box)
 {
@@ -80,7 +83,7 @@ OJ_FN uint32_t oj_tree_column(double v, double origin, double scale)
     return c >= 4294967295.0 ? 4294967295u : (uint32_t)c;
 }
 
-/** The place of a box in Morton order. */
+/** Returns the Morton code of a box's centre. */
 OJ_FN uint64_t oj_tree_code(const struct oj_device_tree *tree,
                             const struct oj_box *box)
 {
@@ -92,9 +95,9 @@ OJ_FN uint64_t oj_tree_code(const struct oj_device_tree *tree,
            oj_morton(x & 65535u, y & 65535u);
 }
 
-/* v stands for an exact difference that it is off from by 2^-53 of itself at
- * most: a whole step of a float is more than that, the rounding to the nearest
- * float included. */
+/* Rounds v down to a float below the exact difference that v approximates with
+ * a relative error of 2^-53: one step of a float exceeds that error and the
+ * rounding to nearest. */
 OJ_FN float oj_tree_below(double v)
 {
     return nextafterf((float)v, -INFINITY);
@@ -105,8 +108,8 @@ OJ_FN float oj_tree_above(double v)
     return nextafterf((float)v, INFINITY);
 }
 
-/** Makes child c of a node of level 0 the box of its entry; NULL: there is
- *  none. */
+/** Sets child c of a node of level 0 to the box of its entry; NULL: no
+ *  entry. */
 OJ_FN void oj_tree_set_entry(const struct oj_device_tree *tree,
                              struct oj_device_tree_node *node, int c,
                              const struct oj_box *box)
@@ -118,7 +121,8 @@ OJ_FN void oj_tree_set_entry(const struct oj_device_tree *tree,
     node->y1[c] = is_box ? oj_tree_above(box->y1 - tree->y0) : -INFINITY;
 }
 
-/** Makes child c of a node the box of all in below; NULL: there is none. */
+/** Sets child c of a node to the box around all boxes of `below`; NULL: no
+ *  child. */
 OJ_FN void oj_tree_set_node(struct oj_device_tree_node *node, int c,
                             const struct oj_device_tree_node *below)
 {
@@ -139,37 +143,36 @@ OJ_FN void oj_tree_set_node(struct oj_device_tree_node *node, int c,
 
 /* --- the walk ------------------------------------------------------------- */
 
-/** Nearest boxes first, without strict order. */
+/** State of a walk. Nearer boxes come first, but not in strict order. */
 struct oj_tree_walk
 {
-    double x, y;      /* of the point, less the origin */
-    double slack;     /* what rounding may take from a distance */
-    double reach2;    /* boxes whose squared distance is more are left out */
-    uint32_t leaf;    /* node of level 0 */
-    uint32_t pending; /* its entries that are still to come, as bits */
+    double x, y;      /* the point, relative to the origin */
+    double slack;     /* maximum error of a computed distance */
+    double reach2;    /* boxes with a larger squared distance are skipped */
+    uint32_t leaf;    /* current node of level 0 */
+    uint32_t pending; /* bit c: its entry c is still to be returned */
     int32_t depth;
     uint32_t stack[OJ_TREE_STACK];
-    float stack_d2[OJ_TREE_STACK]; /* at most the squared distance */
+    float stack_d2[OJ_TREE_STACK]; /* lower bounds of the squared distances */
 };
 
-/** Only what is within bound matters from now on.
- *
- *  Let u = 2^-53, D the exact distance between point p and segment a -> b and
- *  d the one that oj_segment_distance() gives.  Differences of coordinates
- *  carry an error of u, the cross product one of 4 u |p - a| |b - a| (Cauchy),
- *  the rest of the formula 6 u; and where the foot of p falls beyond an end and
- *  is not seen there, by 8 u |p - a| at most.  So d >= D - 24 u |p - a|.  The
- *  distance of a box is computed from p less the origin, with an error of
- *  u |p - origin| in x and in y, and a few u of itself.  Both |p - a| and the
- *  distance of a box are at most |x| + |y| + radius: 64 u of that are enough.
- *  Underflow takes OJ_LEAST_DISTANCE at most. */
+/** Sets the bound: entries farther away are skipped from now on. Let u = 2^-53,
+ *  D the exact distance between point p and segment a -> b, and d the result of
+ *  oj_segment_distance(). Differences of coordinates have an error of u, the
+ *  cross product one of 4 u |p - a| |b - a| (Cauchy), the rest of the formula 6
+ *  u; and if the foot of p lies beyond an end, but rounding places it before,
+ *  at most 8 u |p - a|. So d >= D - 24 u |p - a|. The distance of a box is
+ *  computed from p less the origin, with an error of u |p - origin| in x and in
+ *  y, and a few u of its own. Both |p - a| and the distance of a box are at
+ *  most |x| + |y| + radius: 64 u of that suffice. Underflow adds at most
+ *  OJ_LEAST_DISTANCE. */
 OJ_FN void oj_tree_walk_bound(struct oj_tree_walk *w, double bound)
 {
     double reach = bound + w->slack;
     w->reach2 = reach * reach * (1.0 + 1e-14);
 }
 
-/** p is finite. */
+/** Starts a walk at a finite point. */
 OJ_FN void oj_tree_walk_start(struct oj_tree_walk *w,
                               const struct oj_device_tree *tree, double px,
                               double py, double bound)
@@ -190,7 +193,7 @@ OJ_FN void oj_tree_walk_start(struct oj_tree_walk *w,
     }
 }
 
-/* How far v is outside of low .. high; 0 for what is not a number. */
+/* Returns the distance of v from the interval low .. high; 0 if v is NaN. */
 OJ_FN double oj_tree_apart(double v, float low, float high)
 {
     double apart = (double)low - v;
@@ -200,7 +203,7 @@ OJ_FN double oj_tree_apart(double v, float low, float high)
     return apart > 0.0 ? apart : 0.0;
 }
 
-/* A float that is not above d2. */
+/* Returns a float <= d2. */
 OJ_FN float oj_tree_d2_below(double d2)
 {
     if (!(d2 > 1e-36))
@@ -208,7 +211,8 @@ OJ_FN float oj_tree_d2_below(double d2)
     return d2 > 3e38 ? 3e38f : (float)(d2 * (1.0 - 1e-6));
 }
 
-/* Puts a child on the stack, under those of this visit that are nearer. */
+/* Pushes a child below those of this visit (from `first` on) that are
+ * nearer. */
 OJ_FN void oj_tree_push(struct oj_tree_walk *w, int32_t first, uint32_t at,
                         float d2)
 {
@@ -232,9 +236,9 @@ OJ_FN void oj_tree_visit(struct oj_tree_walk *w,
     int64_t below = level > 0 ? (int64_t)tree->level_n[level - 1] : tree->n;
     int64_t left = below - (int64_t)i * OJ_TREE_FANOUT;
     int c, n = left < OJ_TREE_FANOUT ? (int)left : OJ_TREE_FANOUT;
-    /* Of children that are equally far the first comes first: so the ranks of
-     * features at one place come in ascending order, and the first k of them
-     * keep the others out. */
+    /* Of equally distant children the first is popped first: then the ranks of
+     * features at one location ascend, and the first k of them exclude the
+     * others. */
     for (c = n - 1; c >= 0; c--)
     {
         double dx = oj_tree_apart(w->x, node->x0[c], node->x1[c]);
@@ -253,8 +257,9 @@ OJ_FN void oj_tree_visit(struct oj_tree_walk *w,
     w->leaf = i;
 }
 
-/** The next node that may have entries within the bound, and at most how far it
- *  is, squared; 0 when there is none.  oj_tree_visit() looks into it. */
+/** Pops the next node that may hold entries within the bound, and a lower bound
+ *  of its squared distance; returns 0 if there is none. oj_tree_visit() visits
+ *  the node. */
 OJ_FN int oj_tree_walk_pop(struct oj_tree_walk *w, uint32_t *at, float *d2)
 {
     while (w->depth > 0)
@@ -268,7 +273,7 @@ OJ_FN int oj_tree_walk_pop(struct oj_tree_walk *w, uint32_t *at, float *d2)
     return 0;
 }
 
-/** The next of the pending entries, of which there is one. */
+/** Returns the next pending entry; there must be one. */
 OJ_FN int64_t oj_tree_walk_entry(struct oj_tree_walk *w)
 {
     uint32_t c = 0;
@@ -278,7 +283,7 @@ OJ_FN int64_t oj_tree_walk_entry(struct oj_tree_walk *w)
     return (int64_t)w->leaf * OJ_TREE_FANOUT + c;
 }
 
-/** The next entry that may be within the bound, or -1. */
+/** Returns the next entry that may be within the bound, or -1. */
 OJ_FN int64_t oj_tree_walk_next(struct oj_tree_walk *w,
                                 const struct oj_device_tree *tree)
 {

@@ -1,32 +1,34 @@
-/** Distances of a point by the tree: its k nearest features, and all features
- *  within a distance.
- *
- *  Features go by their rank in tie order; their distance is the least of their
- *  segments, or 0 from inside a polygon.
- */
+/** Distance searches of a point in a packed tree: the k nearest features, or
+ *  all features within a distance. Features are numbered by tie rank; the
+ *  distance to a feature is the minimum over its segments, or 0 inside its
+ *  polygons. */
 #ifndef OJ_TREE_DISTANCE_SEARCH_H
 #define OJ_TREE_DISTANCE_SEARCH_H
 
 #include "../index/oj_pair_conditions.h"
 #include "oj_tree_rings.h"
 
-/** The join side. Borrows everything. */
+/** The join side as it is searched. Borrows all arrays. */
 struct oj_tree_side
 {
     struct oj_device_tree segments;
-    const struct oj_cuda_segment *segment; /**< [segments.n], of each entry */
-    const int32_t *rank;                   /**< [segments.n] */
-    /** [nodes] The feature of all that is below, or OJ_TREE_SEVERAL; NULL where
-     *  one feature each is asked for. */
+    /** [segments.n] segment of each entry. */
+    const struct oj_cuda_segment *segment;
+    /** [segments.n] rank of its feature. */
+    const int32_t *rank;
+    /** [nodes] the only rank below a node, or OJ_TREE_SEVERAL; NULL if searches
+     *  find one feature per point. */
     const int32_t *only_rank;
-    const int32_t *least_rank;  /**< [nodes] of all below; NULL as well */
-    struct oj_tree_rings rings; /**< no polygons: to the boundary */
+    /** [nodes] smallest rank below a node; NULL like only_rank. */
+    const int32_t *least_rank;
+    /** Without polygons: distances are to boundaries. */
+    struct oj_tree_rings rings;
 };
 
 #define OJ_TREE_SEVERAL (-1)
 
-/** What only_rank is of node i of a level; below: that of the n_below nodes of
- *  the level below, or the ranks of the entries. */
+/** Computes only_rank of node i of a level. below [n_below]: only_rank of the
+ *  nodes of the level below, or ranks of the entries. */
 OJ_FN int32_t oj_tree_only_rank(const int32_t *below, int64_t n_below,
                                 int64_t i)
 {
@@ -40,7 +42,7 @@ OJ_FN int32_t oj_tree_only_rank(const int32_t *below, int64_t n_below,
     return below[first];
 }
 
-/** The least of the ranks below node i of a level; below as above. */
+/** Computes least_rank of node i of a level, from that of the level below. */
 OJ_FN int32_t oj_tree_least_rank(const int32_t *below, int64_t n_below,
                                  int64_t i)
 {
@@ -52,20 +54,20 @@ OJ_FN int32_t oj_tree_least_rank(const int32_t *below, int64_t n_below,
     return least;
 }
 
-/* --- the nearest ---------------------------------------------------------- */
+/* --- k nearest ------------------------------------------------------------ */
 
-/** The first k in the order (distance, rank) of those that were added; each
- *  feature once. Place i is at i * stride. */
+/** The first k of the features added so far, by (distance, rank), each once.
+ *  Element i is at i * stride. */
 struct oj_tree_best
 {
     int32_t k, n;
     int64_t stride;
-    double least, most; /**< limits of distances */
+    double least, most; /**< minimum and maximum distance */
     double *distance;
     int32_t *rank;
 };
 
-/** What is farther than this cannot get in. */
+/** Returns the distance beyond which no feature can enter the list. */
 OJ_FN double oj_tree_best_bound(const struct oj_tree_best *best)
 {
     return best->n < best->k ? best->most
@@ -80,7 +82,7 @@ OJ_FN void oj_tree_best_add(struct oj_tree_best *best, int32_t rank,
     if (!(distance <= best->most) || !(distance < INFINITY) ||
         distance < best->least)
         return;
-    /* from the end: most candidates go to it */
+    /* searched from the end, where most candidates belong */
     for (at = best->n; at > 0; at--)
     {
         double d = best->distance[(at - 1) * stride];
@@ -95,7 +97,7 @@ OJ_FN void oj_tree_best_add(struct oj_tree_best *best, int32_t rank,
         if (best->rank[i * stride] == rank)
             return;
     }
-    /* what the feature had before, or what drops out, or the free place */
+    /* replaces the feature's old element, the free one, or the last one */
     for (i = at; i < best->n && best->rank[i * stride] != rank; i++)
         ;
     if (i == best->n)
@@ -121,7 +123,8 @@ OJ_FN double oj_tree_entry_distance(const struct oj_tree_side *side,
     return oj_segment_distance(px, py, s->ax, s->ay, s->bx, s->by);
 }
 
-/** 1 when row, which is at p, may have the feature of an entry. */
+/** Returns 1 if row, which is at p, may be paired with the feature of an
+ *  entry. */
 OJ_FN int oj_tree_may_pair(const struct oj_tree_side *side,
                            const struct oj_pair_rule *rule, int64_t row,
                            int64_t entry, double px, double py)
@@ -131,9 +134,9 @@ OJ_FN int oj_tree_may_pair(const struct oj_tree_side *side,
                                s->ax == px && s->ay == py);
 }
 
-/** 1 when nothing below node `at` can get in, since the places are full of
- *  features at distance 0 whose ranks come before all of its: so of features at
- *  one place only the first k are looked at. */
+/** Returns 1 if nothing below node `at` can enter the list: it has k features
+ *  at distance 0 with smaller ranks than all below. So of many features at one
+ *  location only the first k are visited. */
 OJ_FN int oj_tree_comes_too_late(const struct oj_tree_side *side,
                                  const struct oj_tree_best *best, uint32_t at)
 {
@@ -146,10 +149,11 @@ OJ_FN int oj_tree_comes_too_late(const struct oj_tree_side *side,
                best->rank[last];
 }
 
-/** 1 when node `at`, whose squared distance from a point is d2, has nothing but
- *  segments of a feature that is known to be as near: so a feature of very many
- *  segments is not looked at whole where there are fewer than k in reach.
- *  slack: what rounding may take from a distance. */
+/** Returns 1 if node `at` can be skipped: all its segments belong to one
+ *  feature, which is in the list with a distance that is no larger. Otherwise a
+ *  feature with very many segments would be visited as a whole while the list
+ *  has fewer than k features. d2: squared distance of the node; slack: maximum
+ *  error of a distance. */
 OJ_FN int oj_tree_is_known(const struct oj_tree_side *side,
                            const struct oj_tree_best *best, double slack,
                            uint32_t at, double d2)
@@ -172,8 +176,8 @@ OJ_FN int oj_tree_is_known(const struct oj_tree_side *side,
     return 0;
 }
 
-/** The feature of the next polygon that holds p, and that row may have, of a
- *  walk through the polygons, or -1. */
+/** Returns the rank of the next polygon's feature that contains p and may be
+ *  paired with row, or -1. *w is a walk through the tree of polygons. */
 OJ_FN int32_t oj_tree_next_around(const struct oj_tree_side *side,
                                   const struct oj_pair_rule *rule, int64_t row,
                                   double px, double py, struct oj_tree_walk *w)
@@ -192,7 +196,7 @@ OJ_FN int32_t oj_tree_next_around(const struct oj_tree_side *side,
     return -1;
 }
 
-/** Adds the features whose polygons hold p, which is finite and that of row. */
+/** Adds the features whose polygons contain p, the finite point of row. */
 OJ_FN void oj_tree_add_around(const struct oj_tree_side *side,
                               const struct oj_pair_rule *rule, int64_t row,
                               double px, double py, struct oj_tree_best *best)
@@ -204,8 +208,8 @@ OJ_FN void oj_tree_add_around(const struct oj_tree_side *side,
         oj_tree_best_add(best, rank, 0.0);
 }
 
-/** Adds the feature of an entry, where it may get in and row, which is at p,
- *  may have it. Returns 1 when it may have changed the bound. */
+/** Adds the feature of an entry if it can enter the list and may be paired with
+ *  row, which is at p. Returns 1 if the bound may have changed. */
 OJ_FN int oj_tree_add_entry(const struct oj_tree_side *side,
                             const struct oj_pair_rule *rule, int64_t row,
                             double px, double py, int64_t entry,
@@ -221,19 +225,19 @@ OJ_FN int oj_tree_add_entry(const struct oj_tree_side *side,
 
 /* --- within a distance ---------------------------------------------------- */
 
-/* Features in the order in which they came; one of them that comes again is no
- * new candidate. */
+/* Number of recent features that are remembered: if one of them is found again,
+ * it is not a new candidate. */
 #define OJ_TREE_RECENT 4
 
-/** Candidates of a point in the order in which they are found; a feature may
- *  come several times, with others between.  Those beyond most are only
+/** Candidates of a point in the order in which they are found. A feature may
+ *  occur several times, with others between. Candidates beyond `most` are only
  *  counted. */
 struct oj_tree_found
 {
-    int64_t n;                         /* below 2^31, as segments are */
-    int64_t most;                      /* places */
-    int32_t recent[OJ_TREE_RECENT];    /* ranks, the last one first */
-    int32_t recent_at[OJ_TREE_RECENT]; /* their candidates */
+    int64_t n;                         /* candidates, below 2^31 */
+    int64_t most;                      /* capacity of the arrays */
+    int32_t recent[OJ_TREE_RECENT];    /* ranks, the latest first */
+    int32_t recent_at[OJ_TREE_RECENT]; /* index of their candidates */
     double *distance;
     int32_t *rank;
 };
@@ -283,10 +287,10 @@ OJ_FN void oj_tree_found_add(struct oj_tree_found *found, int32_t rank,
     found->n++;
 }
 
-/** Finds what is at most reach away from p, which is finite and that of row;
- *  where rule excludes equal points, all features are points or none is. Gives
- *  the candidates in one order in every call, so that one may count and the
- *  next fill. */
+/** Finds all features within `reach` of p, the finite point of row. If rule
+ *  excludes equal points, either all features are points or none is. The
+ *  candidates come in the same order in every call: one call may count and the
+ *  next one fill. */
 OJ_FN void oj_tree_within(const struct oj_tree_side *side,
                           const struct oj_pair_rule *rule, int64_t row,
                           double px, double py, double reach,
@@ -310,7 +314,7 @@ OJ_FN void oj_tree_within(const struct oj_tree_side *side,
     }
 }
 
-/** What pairs of a point are sorted by. */
+/** Sort order of the pairs of a point. */
 enum oj_tree_order
 {
     OJ_TREE_BY_RANK,    /**< then by distance */
@@ -327,8 +331,8 @@ OJ_FN int oj_tree_comes_before(enum oj_tree_order order, double a_distance,
            (a_distance == b_distance && a_rank < b_rank);
 }
 
-/* Puts a candidate into the heap of n below place at, whose top is the last in
- * order. */
+/* Inserts a candidate into a heap of n elements, from `at` downwards; the top
+ * is the last in order. */
 OJ_FN void oj_tree_sift(enum oj_tree_order order, int64_t n, double *distance,
                         int32_t *rank, int64_t at, double d, int32_t r)
 {
@@ -385,8 +389,8 @@ OJ_FN void oj_tree_sort(enum oj_tree_order order, int64_t n, double *distance,
     }
 }
 
-/** Of n candidates in the order of ranks each feature once, at its least
- *  distance if that is not below least.  Returns how many are left. */
+/** Reduces n candidates, sorted by rank, to one per feature, with its minimum
+ *  distance; drops features nearer than `least`. Returns how many remain. */
 OJ_FN int64_t oj_tree_fold(double least, int64_t n, double *distance,
                            int32_t *rank)
 {
@@ -405,8 +409,8 @@ OJ_FN int64_t oj_tree_fold(double least, int64_t n, double *distance,
     return kept;
 }
 
-/** Makes n candidates pairs: folds them, in order.  Returns how many are left.
- */
+/** Turns n candidates into pairs: reduces and sorts them. Returns how many
+ *  remain. */
 OJ_FN int64_t oj_tree_settle(enum oj_tree_order order, double least, int64_t n,
                              double *distance, int32_t *rank)
 {

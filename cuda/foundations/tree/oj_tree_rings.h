@@ -1,12 +1,12 @@
-/** Which polygon parts hold a point: a tree over their boxes, and chains of
- * edges that are stepped over in one go.
+/** Finds the polygon parts that contain a point: a tree over their boxes, and
+ *  chains of edges that are skipped at once.
  *
- *  Edges of all rings stand one behind the other.  Chain i of level l is edges
- *  32^l i .. 32^l (i + 1) - 1, and its box is known; one that lies in a single
- *  ring is a connected line.  A ray from p towards +x cannot meet it if p is
- *  above, below or right of its box; if p is left of the box, the parity of
- *  its crossings follows from its two ends.  Else its 32 chains of the level
- *  below are asked.
+ *  The edges of all rings are numbered consecutively. Chain i of level l
+ *  consists of edges 32^l i .. 32^l (i + 1) - 1; its box is stored. If it lies
+ *  in a single ring, it is a connected line. A ray from p towards +x cannot
+ *  cross a chain whose box is below, above or left of p; if the box is right of
+ *  p, the parity of the crossings follows from the two ends of the chain.
+ *  Otherwise its 32 chains of the level below are tested.
  */
 #ifndef OJ_TREE_RINGS_H
 #define OJ_TREE_RINGS_H
@@ -18,23 +18,25 @@
 #define OJ_TREE_CHAIN_BITS 5
 #define OJ_TREE_CHAIN_LEVELS 3
 
-/** Borrows everything. polygons.n == 0: there are none, or they do not
- *  matter. */
+/** Borrows all arrays. polygons.n == 0: no polygons, or distances to
+ *  boundaries. */
 struct oj_tree_rings
 {
     struct oj_device_tree polygons;
-    const int32_t *polygon_part;           /**< [polygons.n] */
-    const struct oj_cuda_segment *segment; /**< in the order of rings */
-    const int64_t *ring_offset;            /**< of parts */
-    const int64_t *segment_offset;         /**< of rings */
-    const int32_t *part_feature;           /**< rank */
+    /** [polygons.n] part of each entry. */
+    const int32_t *polygon_part;
+    const struct oj_cuda_segment *segment; /**< in ring order */
+    const int64_t *ring_offset;            /**< [n_parts + 1] */
+    const int64_t *segment_offset;         /**< [n_rings + 1] */
+    const int32_t *part_feature;           /**< [n_parts] rank */
     const uint8_t *part_kind;
-    uint8_t polygon_kind; /**< of parts that are polygons */
-    const struct oj_box *chain[OJ_TREE_CHAIN_LEVELS]; /**< levels 1 .. */
+    uint8_t polygon_kind; /**< part_kind of polygons */
+    /** Boxes of the chains of levels 1 .. */
+    const struct oj_box *chain[OJ_TREE_CHAIN_LEVELS];
 };
 
-/** The greatest level, up to limit, of a chain that begins with edge at and
- *  ends before end; 0: a single edge. */
+/** Returns the greatest level <= limit of a chain that begins with edge `at`
+ *  and ends by `end`; 0: a single edge. */
 OJ_FN int oj_tree_chain_level(int64_t at, int64_t end, int limit)
 {
     int level = 0;
@@ -48,7 +50,7 @@ OJ_FN int oj_tree_chain_level(int64_t at, int64_t end, int limit)
     return level;
 }
 
-/** Box of chain i of a level >= 1. */
+/** Returns the box of chain i of a level >= 1. */
 OJ_FN struct oj_box oj_tree_chain_box(const struct oj_tree_rings *rings,
                                       int level, int64_t i)
 {
@@ -64,7 +66,7 @@ OJ_FN struct oj_box oj_tree_chain_box(const struct oj_tree_rings *rings,
     return box;
 }
 
-/** Box of all rings of a part; nothing for parts that are not polygons. */
+/** Returns the box of all rings of a part; empty if the part is no polygon. */
 OJ_FN struct oj_box oj_tree_polygon_box(const struct oj_tree_rings *rings,
                                         int64_t part)
 {
@@ -85,9 +87,9 @@ OJ_FN struct oj_box oj_tree_polygon_box(const struct oj_tree_rings *rings,
     return box;
 }
 
-/** Where p is of rings first .. end - 1 together, exactly, by even-odd: on one
- *  of them, or inside an odd number.  They are gone along at once; a chain of
- *  edges of several rings is stepped over only where the ray cannot meet it. */
+/** Locates p in rings ring .. end_ring - 1 together, by even-odd, exactly: on a
+ *  ring, or inside an odd number of them. All rings are scanned as one; a chain
+ *  with edges of several rings is skipped only if the ray cannot cross it. */
 OJ_FN enum oj_location oj_tree_rings_locate(const struct oj_tree_rings *rings,
                                             int64_t ring, int64_t end_ring,
                                             double px, double py)
@@ -136,7 +138,7 @@ OJ_FN enum oj_location oj_tree_ring_locate(const struct oj_tree_rings *rings,
     return oj_tree_rings_locate(rings, ring, ring + 1, px, py);
 }
 
-/** 1 when p is at distance 0 of the polygon. */
+/** Returns 1 if p is inside the polygon or on its boundary. */
 OJ_FN int oj_tree_part_holds(const struct oj_tree_rings *rings, int64_t part,
                              double px, double py)
 {

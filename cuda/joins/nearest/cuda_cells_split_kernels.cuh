@@ -1,12 +1,12 @@
-/** Kernels of a round of oj_cuda_cells_build(): nodes become leaves or
- *  children. */
+/** Kernels of one round of oj_cuda_cells_build(): each node of a level becomes
+ *  a leaf or gets children. */
 #ifndef CUDA_CELLS_SPLIT_KERNELS_CUH
 #define CUDA_CELLS_SPLIT_KERNELS_CUH
 
 #include "../../foundations/device/oj_cuda.h"
 #include "cuda_near_cell_split_math.cuh"
 
-/** Lists up to these lengths are short, or long; the others are huge. */
+/** Maximum length of a short list, and of a long one; longer lists are huge. */
 #define OJ_CELLS_SHORT 59
 #define OJ_CELLS_LONG 1024
 
@@ -18,7 +18,7 @@ enum oj_cells_class
     OJ_CELLS_CLASSES
 };
 
-/** A counter that many blocks add to: a cache line of its own. */
+/** A counter to which many blocks add, in a cache line of its own. */
 struct alignas(128) oj_cells_counter
 {
     unsigned long long n;
@@ -30,19 +30,20 @@ struct oj_cells_counters
     struct oj_cells_counter pool_full, crowded, lost, spread;
 };
 
-/** What the kernels of a round share. */
+/** Arguments of the kernels of a round. */
 struct oj_cells_round
 {
     struct oj_near_square square;
     uint32_t leaf_size;
-    int marks_ties; /**< 1: those that stand for others are told apart */
+    /** 1: segments kept in place of duplicates of other features are marked. */
+    int marks_ties;
     const struct oj_cuda_segment *segment;
     const int32_t *rank;
     unsigned long long max_headers, max_words, max_ids;
     unsigned long long max_nodes[OJ_CELLS_CLASSES];
     uint32_t *id;      /**< lists of this round */
-    uint16_t *mask;    /**< parallel to id */
-    uint32_t *next_id; /**< lists of the next one */
+    uint16_t *mask;    /**< [as id] mask of the children that need the entry */
+    uint32_t *next_id; /**< lists of the next round */
     struct oj_near_node *node[OJ_CELLS_CLASSES];
     struct oj_near_node *next_node[OJ_CELLS_CLASSES];
     struct oj_near_header *tree;
@@ -50,20 +51,23 @@ struct oj_cells_round
     struct oj_cells_counters *counters;
 };
 
-/** A node that a block, or many, are at work on. */
+/** How a node with a long or huge list is split. */
 struct oj_cells_plan
 {
-    uint32_t bound[OJ_NEAR_CHILDREN]; /**< upper bounds squared, by their bits
-                                           (>= 0: ordered as integers are) */
+    /** Squares of the upper bounds, as bits (>= 0: they compare like
+     *  integers). */
+    uint32_t bound[OJ_NEAR_CHILDREN];
     uint32_t count[OJ_NEAR_CHILDREN];
-    uint32_t cursor[OJ_NEAR_CHILDREN]; /**< in next_id */
-    uint32_t kept, leaf, first, at;    /**< of a leaf: in the pool */
+    uint32_t cursor[OJ_NEAR_CHILDREN]; /**< next free entry in next_id */
+    /** Of a leaf; first, at: words of the pool. */
+    uint32_t kept, leaf, first, at;
     float greatest;
 };
 
 #define FULL_WARP 0xFFFFFFFFu
 
-/* Of no list: its other numbers are looked at before that is known. */
+/* Returns a node without a list. All members are set: kernels load them before
+ * they test n. */
 static __device__ __forceinline__ struct oj_near_node oj_cells_empty_node(void)
 {
     struct oj_near_node node = {0, 0, 0, 0, 0, 0, 0};
@@ -80,8 +84,9 @@ static __device__ uint32_t scan_warp(uint32_t v, int lane)
     return v;
 }
 
-/* The places of a counter that the lanes with `wants` take, one after another:
- * this lane's, by a warp. */
+/* Reserves consecutive positions for the lanes with `wants` by one addition to
+ * the counter; returns this lane's position. All lanes of the warp must call
+ * it. */
 static __device__ unsigned long long
 reserve_positions_by_warp(struct oj_cells_counter *counter, int wants)
 {
@@ -93,8 +98,8 @@ reserve_positions_by_warp(struct oj_cells_counter *counter, int wants)
            (unsigned)__popc(votes & ((1u << lane) - 1u));
 }
 
-/* One step on the way to the least of each of 2 half numbers over the lanes of
- * a warp or a part of it: lanes that differ in bit exchange halves. */
+/* One step of the minimum of each of 2 * half numbers over the lanes of a warp,
+ * or a part of it: lanes that differ in `bit` exchange halves. */
 template <int half>
 static __device__ void exchange_halves_keeping_min(float *v, uint32_t lane,
                                                    uint32_t bit)
@@ -109,7 +114,7 @@ static __device__ void exchange_halves_keeping_min(float *v, uint32_t lane,
     }
 }
 
-/* Entry i of the lists of this round, without its mark. */
+/* Returns entry i of the lists of this round, without its mark. */
 static __device__ __forceinline__ uint32_t
 segment_id_at(const struct oj_cells_round &r, uint32_t i)
 {
@@ -125,15 +130,15 @@ load_segment_as_piece(const struct oj_cells_round &r,
     return oj_near_piece(&frame, *s);
 }
 
-/* What two segments that hash alike are to each other. */
+/* Result of comparing two segments with equal hashes. */
 enum oj_cells_kinship
 {
     OJ_CELLS_STRANGERS,
-    OJ_CELLS_FIRST_STANDS, /* for both */
+    OJ_CELLS_FIRST_STANDS, /* the first is kept in place of both */
     OJ_CELLS_SECOND_STANDS
 };
 
-/* ends: of oj_near_end(). */
+/* end_i, end_j: from oj_near_end(). */
 static __device__ enum oj_cells_kinship
 compare_segments_as_duplicates(const struct oj_cells_round &r, uint32_t i,
                                int end_i, uint32_t j, int end_j)
@@ -147,8 +152,8 @@ compare_segments_as_duplicates(const struct oj_cells_round &r, uint32_t i,
                : OJ_CELLS_SECOND_STANDS;
 }
 
-/* 1 when one that stands for the entry `other` of a list, whose feature has
- * rank, is to be marked. */
+/* Returns 1 if a segment of a feature with this rank must be marked when it is
+ * kept in place of the list entry `other`. */
 static __device__ int
 is_duplicate_of_other_feature(const struct oj_cells_round &r, int32_t rank,
                               uint32_t other)
@@ -165,8 +170,8 @@ static __device__ uint64_t encode_clipped_segment(
                          oj_near_load_segment(r.segment, (int32_t)id));
 }
 
-/* Entry number at, of segment id with its mark, of the n of the leaf at first
- * in the pool. */
+/* Writes entry `at` of a leaf of n entries, at `first` in the pool. id: the
+ * segment, with its mark. */
 static __device__ void write_entry_to_leaf(const struct oj_cells_round &r,
                                            uint32_t first, uint32_t n,
                                            uint32_t at, uint32_t id,
@@ -187,7 +192,7 @@ static __device__ void write_node_header(const struct oj_cells_round &r,
     *(uint2 *)(r.tree + where) = v;
 }
 
-/* The header of a leaf, and what of its words is not entries. */
+/* Writes the header of a leaf and those of its words that are not entries. */
 static __device__ void write_leaf_header(const struct oj_cells_round &r,
                                          const struct oj_near_node &node,
                                          uint32_t first, uint32_t kept,
@@ -211,14 +216,14 @@ static __host__ __device__ enum oj_cells_class size_class_of_list(uint32_t n)
                                 : OJ_CELLS_OF_HUGE;
 }
 
-/* --- longer lists ---------------------------------------------------------
- * A block for each node, or many blocks in steps. */
+/* --- long and huge lists -------------------------------------------------- */
 
 #define LONG_BLOCK 64
 #define HUGE_BLOCK 128
 #define FAN 4
 
-/* Which entries of a list a warp takes: 32 at a time from first on. */
+/* The entries of a list that a warp takes: 32 at a time, from first on, with
+ * step. */
 struct share
 {
     uint32_t first, step;
@@ -238,8 +243,8 @@ static __device__ void reset_split_plan(struct oj_cells_plan *plan, int i)
     }
 }
 
-/* The least of each of the 16 numbers over a warp, for lane 2 c that of number
- * c, lowers the plan's. */
+/* Lowers the plan's bounds by the minimum of each of the 16 numbers over a
+ * warp. */
 static __device__ void lower_child_bounds_by_warp(float *v, uint32_t lane,
                                                   struct oj_cells_plan *plan)
 {
@@ -276,9 +281,9 @@ bound_child_distances_of_share(const struct oj_cells_round &r,
     lower_child_bounds_by_warp(bound, lane, plan);
 }
 
-/* Of the masks of a warp: how many have bit c, for lane c; how many have any,
- * for lane 16. Sums of these are added to the plan once, since blocks that add
- * to one place wait for each other. */
+/* Returns, in lane c, how many masks of the warp have bit c; in lane 16, how
+ * many have any bit. A warp adds up these counts before it adds them to the
+ * plan, since blocks that add to one address wait for each other. */
 static __device__ uint32_t count_lanes_per_child(uint32_t mask)
 {
     int lane = (int)threadIdx.x % 32;
@@ -343,8 +348,8 @@ sum_child_counts_of_plan(const struct oj_cells_plan *plan)
     return sum;
 }
 
-/* By a warp: the room for the children of a node, and the children, one by each
- * of the lower lanes; 0 when there is no room. */
+/* Reserves room for the children of a node and writes them, one per lane.
+ * Returns 0 if there is no room. A whole warp must call it. */
 static __device__ int
 allocate_child_nodes_of_split(const struct oj_cells_round &r,
                               const struct oj_near_node &node,
@@ -384,7 +389,8 @@ allocate_child_nodes_of_split(const struct oj_cells_round &r,
     base = mine == 0 ? first[2] : mine == 1 ? first[3] : first[4];
     if (!room)
     {
-        /* what was taken all the same says nothing */
+        /* their positions have been reserved all the same: fills them with
+         * empty nodes */
         if (n > 0 && base + before < r.max_nodes[mine])
             r.next_node[mine][base + before] = oj_cells_empty_node();
         return 0;
@@ -429,7 +435,7 @@ static __device__ void reserve_pool_for_leaf(const struct oj_cells_round &r,
         if (first + words > r.max_words)
         {
             r.counters->pool_full.n = 1;
-            plan->leaf = 2; /* no room: all of this is made again */
+            plan->leaf = 2; /* no room: the whole build is repeated */
             return;
         }
         plan->first = (uint32_t)first;
@@ -438,7 +444,8 @@ static __device__ void reserve_pool_for_leaf(const struct oj_cells_round &r,
                       oj_near_scale(&frame, plan->greatest).exponent);
 }
 
-/* By a warp: decides what the node becomes and takes the room for it. */
+/* Decides whether the node is split or becomes a leaf, and reserves the room. A
+ * whole warp must call it. */
 static __device__ void decide_leaf_or_split(const struct oj_cells_round &r,
                                             const struct oj_near_node &node,
                                             const struct oj_near_frame &frame,
@@ -464,7 +471,7 @@ static __device__ void decide_leaf_or_split(const struct oj_cells_round &r,
     }
 }
 
-/* The mask of an entry of the list. */
+/* Returns the mask of entry i of the list. */
 static __device__ uint32_t child_mask_of_entry(const struct oj_cells_round &r,
                                                const struct oj_near_node &node,
                                                uint32_t i)
@@ -472,7 +479,7 @@ static __device__ uint32_t child_mask_of_entry(const struct oj_cells_round &r,
     return i < node.n ? r.mask[node.first + i] : 0;
 }
 
-/* The votes of all that the warp has. */
+/* Counts all entries of the warp's share. */
 static __device__ uint32_t
 count_entries_per_child(const struct oj_cells_round &r,
                         const struct oj_near_node &node, struct share share)
@@ -484,7 +491,8 @@ count_entries_per_child(const struct oj_cells_round &r,
     return votes;
 }
 
-/* Where the warp writes, for child c in lane c, or for a leaf in lane 0. */
+/* Reserves room in the lists: returns the position for child c in lane c, or
+ * for a leaf in lane 0. */
 static __device__ uint32_t
 reserve_child_list_positions(uint32_t votes, struct oj_cells_plan *plan)
 {
@@ -497,7 +505,7 @@ reserve_child_list_positions(uint32_t votes, struct oj_cells_plan *plan)
     return atomicAdd(plan->leaf ? &plan->at : &plan->cursor[lane], votes);
 }
 
-/* votes: count_entries_per_child(). */
+/* votes: from count_entries_per_child(). */
 static __device__ void write_entries_to_children_or_leaf(
     const struct oj_cells_round &r, const struct oj_near_node &node,
     const struct oj_near_frame &frame, struct share share, uint32_t votes,
@@ -543,9 +551,10 @@ distance_key_of_segment(const struct oj_cells_round &r,
     return oj_near_key(oj_near_end(&p), s);
 }
 
-/* Where a list does not get shorter: leaves out what others stand for. By a
- * block; slot is a table of entries, empty: 0, else the number of the entry
- * plus 1, and a mark where it stands for other features. */
+/* Drops duplicates in a list that would not get shorter otherwise. A whole
+ * block must call it. slot is a hash table of entries: 0 if empty, else the
+ * number of the entry plus 1, marked if the entry is kept in place of another
+ * feature's. */
 #define SLOTS (2 * OJ_CELLS_LONG)
 
 static __device__ void drop_duplicate_segments_of_node(
@@ -642,8 +651,7 @@ static __global__ void __launch_bounds__(LONG_BLOCK)
     write_entries_to_children_or_leaf(r, node, frame, share, votes, &plan);
 }
 
-/* The share of a block where many blocks work on a node, which is blockIdx.y.
- */
+/* Share of a block if many blocks work on node blockIdx.y. */
 static __device__ struct share share_of_block_in_grid(void)
 {
     struct share s;
@@ -687,29 +695,31 @@ static __global__ void __launch_bounds__(HUGE_BLOCK)
             count_entries_per_child(r, node, share_of_block_in_grid()), plan);
 }
 
-/* --- short lists ----------------------------------------------------------
- * Eight threads for each node. */
+/* --- short lists: eight threads per node ---------------------------------- */
 
 #define SHORT_BLOCK 128
 #define LANES 8
 #define GROUPS (SHORT_BLOCK / LANES)
-/* Blocks at a time on a multiprocessor: more hide memory's latency better than
- * more registers do. Shared memory has room for so many because lists are no
- * longer. */
+/* Blocks at a time on a multiprocessor: more blocks hide the latency of memory
+ * better than more registers per thread do. Shared memory suffices, since the
+ * lists are short. */
 #define SHORT_BLOCKS 8
 
-/* What the groups of a block ask for and get; a warp adds it up. */
+/* Requests of the groups of a block for room, and the answers; one warp adds
+ * them up. */
 struct requests
 {
-    /* wanted when the node is split, words also when it is a leaf */
+    /* requested for a split; a leaf needs leaf_words only */
     uint32_t ids[GROUPS], nodes[GROUPS], words[GROUPS], leaf_words[GROUPS];
-    uint32_t leaf[GROUPS]; /* in: wanted; out: so it is; 2: no room */
+    /* Request: 1 for a leaf; answer: 1 if it becomes one, 2 if the pool is
+     * full. */
+    uint32_t leaf[GROUPS];
     uint32_t first_id[GROUPS], first_node[GROUPS], first_header[GROUPS];
     uint32_t first_word[GROUPS];
 };
 
-/* By the first warp: lane i answers the requests of group i, where there is
- * one. The four counters are added to at once, by one lane each. */
+/* Answers the requests: lane i those of group i. The first warp must call it.
+ * One lane adds to each of the four counters. */
 static __device__ void
 allocate_children_of_groups(const struct oj_cells_round &r, struct requests *q,
                             int lane)
@@ -747,7 +757,8 @@ allocate_children_of_groups(const struct oj_cells_round &r, struct requests *q,
     if (splits && !room)
     {
         q->leaf[lane] = 1;
-        /* what was taken all the same says nothing */
+        /* their positions have been reserved all the same: fills them with
+         * empty nodes */
         for (uint32_t i = 1; i <= wanted[3]; i++)
         {
             if (end[3] - i < limit[3])
@@ -770,7 +781,8 @@ allocate_children_of_groups(const struct oj_cells_round &r, struct requests *q,
     q->first_node[lane] = (uint32_t)(end[3] - wanted[3]);
 }
 
-/* Counts of a list by five fields of 6 bits: kept, and of each child. */
+/* Five counters of 6 bits in a word: field 0: entries kept; field c + 1:
+ * entries of child c. */
 #define FIELD(v, i) (((v) >> (6 * (i))) & 63u)
 
 static __device__ uint32_t spread_mask_to_bit_fields(uint32_t quarters)
@@ -785,7 +797,7 @@ static __device__ uint32_t sum_child_bit_fields(uint32_t v)
     return FIELD(v, 1) + FIELD(v, 2) + FIELD(v, 3) + FIELD(v, 4);
 }
 
-/* A leaf to write, of a node or of a child. */
+/* A leaf to be written, of the node or of a child. */
 struct leaf_plan
 {
     struct oj_near_units units;
@@ -794,38 +806,41 @@ struct leaf_plan
     uint32_t first, n, item_before;
 };
 
-/* What tells which entries of a list stand for others. */
+/* Hashes by which duplicates in a list are found. */
 struct list_keys
 {
     uint32_t hash[OJ_CELLS_SHORT + 1];
-    uint32_t first_byte[16]; /* of each hash, read 16 at a time */
+    /* Highest byte of each hash; 16 are compared at a time. */
+    uint32_t first_byte[16];
     uint8_t end[OJ_CELLS_SHORT + 1];
 };
 
-/* What a group works with: in shared memory. */
+/* Shared memory of a group. */
 struct group_room
 {
     float4 piece[OJ_CELLS_SHORT + 1]; /* ax ay dx dy */
     union
     {
         struct list_keys keys;
-        /* later: entries of leaves to write, 64 * leaf + place in the list */
+        /* replaces keys: entries of leaves to write, 64 * leaf + place in the
+         * list */
         uint8_t item[4 * OJ_CELLS_SHORT + 4];
     };
     float bound[OJ_NEAR_CHILDREN];
     struct leaf_plan leaf[4];
 };
 
-/* The list of a group, as its eight threads have it. */
+/* The list of a group, as each of its eight threads holds it. */
 struct group_list
 {
     uint32_t n, lane;
-    uint32_t masks;  /* four bits, the children, for each entry of the lane */
-    uint32_t before; /* fields of the lanes before */
-    uint32_t total;  /* fields of the list */
+    /* Four bits per entry of the lane: the children that need it. */
+    uint32_t masks;
+    uint32_t before; /* counters of the lanes before */
+    uint32_t total;  /* counters of the whole list */
 };
 
-/* Leaf number c of a group: its header, and what its entries need. */
+/* Writes the header of leaf `leaf` of a group and prepares its entries. */
 static __device__ void write_leaf_header_and_scale(
     const struct oj_cells_round &r, const struct oj_near_frame &split,
     const struct oj_near_node &node, float bound, uint32_t first, uint32_t n,
@@ -843,7 +858,7 @@ static __device__ void write_leaf_header_and_scale(
     write_leaf_header(r, node, first, n, leaf->scale.exponent);
 }
 
-/* A piece from its first four numbers. */
+/* Makes a piece from its first four numbers. */
 static __device__ struct oj_near_piece piece_from_four_floats(float4 v)
 {
     struct oj_near_piece p;
@@ -855,7 +870,7 @@ static __device__ struct oj_near_piece piece_from_four_floats(float4 v)
     return p;
 }
 
-/* Writes the items that the group has listed. */
+/* Writes all leaf entries that the group has listed. */
 static __device__ void write_listed_leaf_entries(
     const struct oj_cells_round &r, const struct oj_near_node &node,
     const struct group_room *room, uint32_t lane, uint32_t n_items)
@@ -883,7 +898,8 @@ static __device__ void write_listed_leaf_entries(
     }
 }
 
-/* Lists the entries of the list that have bits of only, as items from at on. */
+/* Lists entries with a bit of `only` in their mask as entries of leaf c, from
+ * item `at` on. */
 static __device__ void list_leaf_entries_of_child(const struct group_list &list,
                                                   uint32_t only, uint32_t c,
                                                   uint32_t at,
@@ -897,7 +913,7 @@ static __device__ void list_leaf_entries_of_child(const struct group_list &list,
     }
 }
 
-/* By a lane: child c, with what the children before it take. */
+/* Writes child c, behind the children before it. One lane calls it. */
 static __device__ void
 put_child(const struct oj_cells_round &r, const struct oj_near_frame &frame,
           const struct oj_near_node &node, const struct requests *q, int group,
@@ -966,7 +982,7 @@ put_children(const struct oj_cells_round &r, const struct oj_near_frame &frame,
     }
 }
 
-/* The leaf that the node becomes. */
+/* Makes a leaf of the node. */
 static __device__ void
 put_node_leaf(const struct oj_cells_round &r, const struct oj_near_frame &frame,
               const struct oj_near_node &node, uint32_t first,
@@ -983,8 +999,8 @@ put_node_leaf(const struct oj_cells_round &r, const struct oj_near_frame &frame,
     list_leaf_entries_of_child(list, 15u, 0, FIELD(list.before, 0), room);
 }
 
-/* The least of each of the 16 upper bounds over the eight threads of a group:
- * each gets two of them and leaves the bounds in shared memory. */
+/* Computes the minimum of each of the 16 upper bounds over the eight threads of
+ * a group; each thread stores two of the results in shared memory. */
 static __device__ void min_upper_bounds_of_threads(float *v, uint32_t lane,
                                                    float reach, float *bound)
 {
@@ -1018,15 +1034,15 @@ static __device__ void compute_memory_request_of_group(
     q->leaf_words[group] = node.n > 0 ? oj_near_words(FIELD(list.total, 0)) : 0;
 }
 
-/* The bytes of v that are 0 have their first bit, and now and then one above
- * such a byte has. */
+/* Sets the top bit of each byte of v that is 0, and sometimes of a byte above
+ * such a byte. */
 static __device__ uint32_t mark_zero_bytes(uint32_t v)
 {
     return (v - 0x01010101u) & ~v & 0x80808080u;
 }
 
-/* Bit 8 k + 7 - w: entry first + 4 w + k, of the 16 from there on, may hash as
- * mine. */
+/* Returns bit 8 k + 7 - w if entry first + 4 w + k, of 16 entries, may have the
+ * hash `mine`. */
 static __device__ uint32_t mask_of_equal_hash_bytes(
     const struct list_keys *keys, uint32_t first, uint32_t mine)
 {
@@ -1038,10 +1054,10 @@ static __device__ uint32_t mask_of_equal_hash_bytes(
            mark_zero_bytes(four.w ^ mine) >> 3;
 }
 
-/* 1 when another entry of the node's list stands for entry i. One that stands
- * for entries of other features is marked, where ties are asked for; whoever
- * reads it at that moment sees all that it was marked for before, and the
- * others himself. */
+/* Returns 1 if another entry of the node's list is kept in place of entry i.
+ * With marks_ties, marks entry i if it is kept in place of entries of other
+ * features. Another thread may read the entry at that moment: it still sees the
+ * marks of earlier rounds, and finds those of this round itself. */
 static __device__ int
 has_duplicate_kept_instead(const struct oj_cells_round &r,
                            const struct oj_near_node &node,
@@ -1074,7 +1090,7 @@ has_duplicate_kept_instead(const struct oj_cells_round &r,
     return 0;
 }
 
-/* What is known of an entry, for that. */
+/* Stores the hash and the end of entry i. */
 static __device__ void store_hash_of_segment(struct list_keys *keys, uint32_t i,
                                              int end,
                                              const struct oj_cuda_segment &s)

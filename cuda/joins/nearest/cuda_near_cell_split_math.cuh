@@ -1,54 +1,53 @@
-/** How the lists of cuda_nearest_segment_cell.cuh are made: what of a node's
- * list the parts of the node need.
+/** How the lists of cuda_nearest_segment_cell.cuh are made: which segments of a
+ *  node's list its parts need.
  *
- *  Every number here is in single precision in the frame of a node: from its
- *  middle, in halves of its side, so that it reaches from -1 to 1 and its
- *  sixteenths, four a row, are 1/2 wide.  For a sixteenth and a list that has
- *  every segment which can be nearest to a point of the node:
- *    upper  the greatest distance from a corner of it to a segment is no less
- *           than that from any of its points (distance to a segment is convex),
- *           so the least of these over the list bounds the distance from each
- *           of its points to the nearest segment;
- *    test   a segment whose box, or whose line, is farther from it than that
- *           cannot be nearest there, nor one beyond the reach.
- *  A node with a long list gets 16 children; else 4, of which those become
- *  leaves at once that need few segments, counted by their four sixteenths.
+ *  All numbers are in single precision, relative to the middle of the node, in
+ *  units of half its side: the node is -1 .. 1, and its sixteenths (4 x 4) are
+ *  1/2 wide. Given a list with every segment that can be nearest to a point of
+ *  the node, two values are computed for each sixteenth:
+ *    upper  the maximum distance from its corners to a segment; no point of the
+ *           sixteenth is farther from it (the distance to a segment is convex).
+ *           The minimum over the list is an upper bound of the distance
+ *           from each point of the sixteenth to its nearest segment;
+ *    test   a segment whose box or line is farther from the sixteenth than
+ *           the upper bound, or than the reach, cannot be nearest there.
+ *  A node with a long list gets 16 children; another node gets 4, and a child
+ *  whose four sixteenths need few segments becomes a leaf at once.
  *
- *  Slack.  Upper bounds hold for any parameter of the foot in 0 .. 1, so only
- *  the rounding of the ends, of w - t d, of its square and the root matters: 8
- *  roundings of numbers below 4 m, where m is the greatest coordinate of the
- *  segment, or 1: less than 2^-24 * 32 m.  The tests round likewise, and know
- *  the direction of a line to 2^-22, which moves it by 2^-20 m.  Both get
- *  2^-18 m.  What rounding does to a point on its way into a cell is below
- *  2^-20 of the finest cell's side; 2^-12 is added for it.
- *  Source: ours.
+ *  Slack. An upper bound holds for any parameter 0 .. 1 of the foot, so only
+ *  the rounding of the ends, of w - t d, of its square and of the root matters:
+ *  8 roundings of numbers below 4 m, where m is the maximum coordinate of the
+ *  segment, or 1: less than 2^-24 * 32 m. The tests round alike; the direction
+ *  of a line has an error of 2^-22, which moves it by 2^-20 m. Both get a slack
+ *  of 2^-18 m. The coordinates of a point in a cell are rounded by less than
+ *  2^-20 of the finest cell's side; 2^-12 is added for it. Source: ours.
  */
 #ifndef CUDA_NEAR_CELL_SPLIT_MATH_CUH
 #define CUDA_NEAR_CELL_SPLIT_MATH_CUH
 
 #include "cuda_nearest_segment_cell.cuh"
 
-/** Children a row at most, and of a node at most. */
+/** Maximum children per row, and per node. */
 #define OJ_NEAR_FAN 4
 #define OJ_NEAR_CHILDREN 16
 
-/** A node on its way to become children or a leaf. */
+/** A node before it becomes a leaf or gets children. */
 struct oj_near_node
 {
-    uint32_t first, n; /**< its list */
-    uint32_t ix, iy;   /**< place among the nodes of its level */
-    uint32_t header;   /**< where its header goes */
+    uint32_t first, n; /**< its list, in id */
+    uint32_t ix, iy;   /**< column and row among the nodes of its level */
+    uint32_t header;   /**< index of its header */
     uint8_t level;
-    uint8_t stale; /**< levels in which lists became no shorter */
+    uint8_t stale; /**< levels since the list last became shorter */
 };
 
 struct oj_near_frame
 {
-    double x0, y0;   /**< of the square */
-    double cx, cy;   /**< middle, from there */
+    double x0, y0;   /**< corner of the square */
+    double cx, cy;   /**< middle of the node, relative to the corner */
     double per_half; /**< 2 / side of the node */
     double half;
-    float reach; /**< in halves, rounded up */
+    float reach; /**< in half sides, rounded up */
 };
 
 OJ_NEAR_FN struct oj_near_frame
@@ -61,7 +60,7 @@ oj_near_frame(const struct oj_near_square *square, uint32_t ix, uint32_t iy,
     f.x0 = square->x0;
     f.y0 = square->y0;
     f.half = 0.5 * steps * square->finest;
-    /* 2 / steps, without the division */
+    /* 2 / steps, without a division */
     f.per_half = (double)(1u << (31u - shift)) * (1.0 / (double)(1u << 30)) *
                  square->per_finest;
     f.cx = ((double)ix + 0.5) * steps * square->finest;
@@ -70,15 +69,15 @@ oj_near_frame(const struct oj_near_square *square, uint32_t ix, uint32_t iy,
     return f;
 }
 
-/** A segment in a node's frame. */
+/** A segment, relative to a node. */
 struct oj_near_piece
 {
     float ax, ay, dx, dy;
-    float per_length2, per_length; /**< 0 of a segment of no length */
+    float per_length2, per_length; /**< 0 for a segment without length */
     float slack;
 };
 
-/** What follows from the ends of a piece. */
+/** Computes the members of *p that follow from the two ends. */
 OJ_NEAR_FN void oj_near_know(struct oj_near_piece *p)
 {
     float qx = p->ax + p->dx, qy = p->ay + p->dy;
@@ -102,18 +101,18 @@ OJ_NEAR_FN struct oj_near_piece oj_near_piece(const struct oj_near_frame *f,
     return p;
 }
 
-/** Lowers upper2 [OJ_NEAR_CHILDREN] of the sixteenths by what the segment says:
- *  squares of upper bounds, slack included, (d + s)^2 <= d^2 (1 + e) +
- *  s^2 (1 + 1 / e) for e = 2^-9. */
+/** Lowers the squared upper bounds of the sixteenths, upper2
+ *  [OJ_NEAR_CHILDREN], by one segment. Includes the slack: (d + s)^2 <= d^2 (1
+ *  + e) + s^2 (1 + 1 / e), with e = 2^-9. */
 OJ_NEAR_FN void oj_near_lower_uppers(const struct oj_near_piece *p,
                                      float *upper2)
 {
-    /* of the row of corners below, and of this one: the greater of two */
+    /* maximum of two adjacent corners, for the row below and this row */
     float below[OJ_NEAR_FAN], above[OJ_NEAR_FAN], last = 0.0f;
     float step = 2.0f / (float)OJ_NEAR_FAN;
     float slack2 = 513.0f * p->slack * p->slack;
-    /* the parameter of the foot, from the corner -1, -1 on; how well it is
-     * known matters for how low bounds get, and not for whether they hold */
+    /* Parameter of the foot of the corner -1, -1. Its error makes the bounds
+     * larger, but not wrong. */
     float tx = p->dx * p->per_length2 * step,
           ty = p->dy * p->per_length2 * step;
     float t0 =
@@ -154,13 +153,13 @@ OJ_NEAR_FN void oj_near_lower_uppers(const struct oj_near_piece *p,
     }
 }
 
-/** The bound of a sixteenth: the lesser of upper bound and reach. */
+/** Bound of a sixteenth: the minimum of upper bound and reach. */
 OJ_NEAR_FN float oj_near_bound(float upper2, float reach)
 {
     return fminf(sqrtf(upper2) * 1.000001f, reach);
 }
 
-/** Bit i: sixteenth i, row by row, may need the segment. */
+/** Returns a mask of the sixteenths, row by row, that may need the segment. */
 OJ_NEAR_FN uint32_t oj_near_mask(const struct oj_near_piece *p,
                                  const float *bound)
 {
@@ -195,7 +194,7 @@ OJ_NEAR_FN uint32_t oj_near_mask(const struct oj_near_piece *p,
     return mask;
 }
 
-/** Bit c: child c of four may need the segment. */
+/** Returns a mask of the four children that may need the segment. */
 OJ_NEAR_FN uint32_t oj_near_quarters(uint32_t mask)
 {
     return (uint32_t)((mask & 0x33u) != 0) |
@@ -204,13 +203,11 @@ OJ_NEAR_FN uint32_t oj_near_quarters(uint32_t mask)
            ((uint32_t)((mask & 0xCC00u) != 0) << 3);
 }
 
-/* --- segments that others stand for ----------------------------------------
- */
+/* --- duplicates ----------------------------------------------------------- */
 
-/** The end that is the segment's nearest point to every point of the node: 1 is
- *  a, 2 is b; 0 when it may be any of its points.  Certain for the rounded
- *  arithmetic of oj_segment_distance() as well, whose distance then is that to
- *  the end, bit for bit. */
+/** Returns which point of the segment is nearest to every point of the node: 1:
+ *  end a, 2: end b, 0: not always one end. For 1 and 2, oj_segment_distance()
+ *  surely returns the distance to that end, bit for bit. */
 OJ_NEAR_FN int oj_near_end(const struct oj_near_piece *p)
 {
     float span = (fabsf(p->dx) + fabsf(p->dy)) * (1.0f + 4.0f * p->slack);
@@ -221,9 +218,9 @@ OJ_NEAR_FN int oj_near_end(const struct oj_near_piece *p)
     return at_b - span > 0.0f ? 2 : 0;
 }
 
-/** What decides the distance from a segment in a node: segments of the same key
- *  are equally far from each of its points, and the first in tie order stands
- *  for all of them.  end: of oj_near_end(). */
+/** Returns the part of a segment on which distances from points of the node
+ *  depend: two segments with equal keys are equally far from each of its
+ *  points, so only the first in tie order is kept. end: from oj_near_end(). */
 OJ_NEAR_FN struct oj_cuda_segment oj_near_key(int end,
                                               const struct oj_cuda_segment s)
 {
@@ -256,7 +253,8 @@ OJ_NEAR_FN uint32_t oj_near_hash_one(uint32_t hash, double v)
     return hash * 0x85EBCA77u + (uint32_t)(bits >> 32);
 }
 
-/** Equal for equal keys; zeros of either sign are equal. */
+/** Hash of a key. Equal keys have equal hashes, also if zeros differ in
+ *  sign. */
 OJ_NEAR_FN uint32_t oj_near_hash(const struct oj_cuda_segment *k)
 {
     uint32_t hash = oj_near_hash_one(0x2545F491u, k->ax);
@@ -267,16 +265,16 @@ OJ_NEAR_FN uint32_t oj_near_hash(const struct oj_cuda_segment *k)
     return hash ^ (hash >> 13);
 }
 
-/** 1 when j, of the same key as i, is the one to drop; numbers of segments
- *  settle what ranks do not. */
+/** Returns 1 if j is dropped in favour of i, when their keys are equal: by tie
+ *  rank, then by number. */
 OJ_NEAR_FN int oj_near_drops(int32_t rank_i, int32_t i, int32_t rank_j,
                              int32_t j)
 {
     return rank_i < rank_j || (rank_i == rank_j && i < j);
 }
 
-/** The smallest node of the tree, no smaller than the squares of a level,
- * around the square ix, iy of that level: what the directory has there. */
+/** Returns the header of the smallest node that contains square ix, iy of a
+ *  level and is no smaller than it: the directory's entry. */
 OJ_NEAR_FN struct oj_near_header oj_near_walk(const struct oj_near_header *tree,
                                               uint32_t ix, uint32_t iy,
                                               int level)
@@ -295,11 +293,11 @@ OJ_NEAR_FN struct oj_near_header oj_near_walk(const struct oj_near_header *tree,
 
 /* --- leaf or children ----------------------------------------------------- */
 
-/** The square around a join side of n segments between x0 .. x1 and y0 .. y1
- *  with coordinates up to magnitude, for distances up to reach. 0 when cells
- *  would not work there: numbers too large or too small. Where the reach is
- * long against the join side, points outside are left to others: cells far from
- * all segments need long lists. */
+/** Makes the square for a join side of n segments in x0 .. x1, y0 .. y1, with
+ *  coordinates up to magnitude, for distances up to reach. Returns 0 if cells
+ *  do not work: numbers too large or too small. If reach is large compared with
+ *  the join side, points outside of the square are left open: cells far from
+ *  all segments have long lists. */
 OJ_FN int oj_near_square(double x0, double y0, double x1, double y1,
                          double magnitude, double reach, int64_t n,
                          struct oj_near_square *out)
@@ -324,7 +322,8 @@ OJ_FN int oj_near_square(double x0, double y0, double x1, double y1,
     out->x0 = 0.5 * x0 + 0.5 * x1 - 0.5 * out->side;
     out->y0 = 0.5 * y0 + 0.5 * y1 - 0.5 * out->side;
     out->reach = reach;
-    /* cells of 2^22 steps of the greatest number, 2^-30 of it, or more */
+    /* a cell is at least 2^22 steps wide, with a step of 2^-52 of the
+     * magnitude */
     step = magnitude > out->side ? magnitude / out->side : 1.0;
     out->max_level = OJ_NEAR_BITS - 1;
     while (out->max_level > 0 && step > 1.0)
@@ -335,29 +334,30 @@ OJ_FN int oj_near_square(double x0, double y0, double x1, double y1,
     return 1;
 }
 
-/** 1 when the squared length of a -> b is lost in rounding, or nearly: no cells
- *  then, which are made for distances from the line. */
+/** Returns 1 if the squared length of a -> b underflows, or nearly. Cells
+ *  cannot be used then: they rely on distances from the line. */
 OJ_FN int oj_near_is_lost(const struct oj_cuda_segment s)
 {
     double dx = s.bx - s.ax, dy = s.by - s.ay;
     return dx * dx + dy * dy < 1e-290 && (s.ax != s.bx || s.ay != s.by);
 }
 
-/** What a node becomes, when its list has n segments of which kept are needed
- *  by any child and sum by all of them together: 1 a leaf of those kept. */
+/** Returns 1 if a node becomes a leaf. Its list has n segments; `kept` of them
+ *  are needed by at least one child, `sum` counts them once per child. */
 OJ_NEAR_FN int oj_near_is_leaf(const struct oj_near_square *square,
                                const struct oj_near_node *node, uint32_t fan,
                                uint32_t kept, uint64_t sum, uint32_t leaf_size)
 {
     uint64_t full = (uint64_t)node->n * fan * fan;
     int pays = 10 * sum < 8 * full;
-    /* a list that is nearly short, and hardly shorter in the children */
+    /* the list is nearly short, and not much shorter in the children */
     if (kept <= 2 * leaf_size && 10 * sum >= 6 * full)
         return 1;
     if (kept <= leaf_size ||
         node->level + (fan == 4 ? 2 : 1) > square->max_level)
         return 1;
-    /* a list that never gets shorter, as of copies, is not split for ever */
+    /* a list that never gets shorter, as of duplicates, must not be split
+     * forever */
     return !pays && ((node->n <= 64 && node->stale >= 2) ||
                      (node->n <= 4096 && node->stale >= 3));
 }
@@ -369,18 +369,18 @@ OJ_NEAR_FN uint8_t oj_near_stale(const struct oj_near_node *node, uint32_t fan,
     return (uint8_t)(pays ? 0 : node->stale + (fan == 4 ? 2 : 1));
 }
 
-/* --- entries of leaves ----------------------------------------------------
- * Segments clipped to the leaf's box, in integers. */
+/* --- entries of leaves: segments clipped to the leaf's box, as integers --- */
 
-/** How a leaf's coordinates are written. */
+/** Scale of a leaf's coordinates. */
 struct oj_near_scale
 {
-    double box;        /**< half width of what segments are clipped to */
+    /** Half the width of the box to which segments are clipped. */
+    double box;
     double per_unit;   /**< a power of two */
-    uint32_t exponent; /**< its bits in single precision */
+    uint32_t exponent; /**< exponent bits of per_unit in single precision */
 };
 
-/** bound: the greatest of the children's, in halves of the node. */
+/** bound: maximum bound of the children, in half sides of the node. */
 OJ_NEAR_FN struct oj_near_scale oj_near_scale(const struct oj_near_frame *f,
                                               float bound)
 {
@@ -388,8 +388,8 @@ OJ_NEAR_FN struct oj_near_scale oj_near_scale(const struct oj_near_frame *f,
     float units, per_unit;
     s.box = f->half * (1.001 + (double)bound);
     units = (float)(s.box * 1.0001) * (1.0f / OJ_NEAR_UNITS);
-    /* the power of two above units, and its inverse: exponents e + 1 and
-     * 253 - e for the bias of 127 */
+    /* the power of two above units, and its inverse: exponents e + 1 and 253 -
+     * e, with a bias of 127 */
     s.exponent = 253u - (__float_as_uint(units) >> 23);
     per_unit = __uint_as_float(s.exponent << 23);
     s.per_unit = (double)per_unit;
@@ -402,9 +402,9 @@ OJ_NEAR_FN uint32_t oj_near_round(double v)
     return (uint32_t)i & 0xFFFFu;
 }
 
-/** Narrows the part t0 .. t1 of a + t d that lies between -box and box, a
- * little generously: 2^-20 of the segment to each side.  What rounding cuts off
- * is below 2^-22 of the box, 2^-7 units. */
+/** Reduces the interval t0 .. t1 of a + t d to the part between -box and box,
+ *  widened by 2^-20 of the segment on each side. Rounding cuts off less than
+ *  2^-22 of the box, 2^-7 units. */
 OJ_NEAR_FN void oj_near_clip(float a, float d, float box, float *t0, float *t1)
 {
     float low, high, swap;
@@ -422,7 +422,8 @@ OJ_NEAR_FN void oj_near_clip(float a, float d, float box, float *t0, float *t1)
     *t1 = fminf(*t1, high + 9.5367432e-7f);
 }
 
-/** Clips segments that are long against the box, in double precision. */
+/** Like oj_near_clip(), in double precision, for segments that are long
+ *  compared with the box. */
 OJ_NEAR_FN void oj_near_clip_long(double a, double d, double box, float *t0,
                                   float *t1, double *from, double *to)
 {
@@ -443,9 +444,9 @@ OJ_NEAR_FN void oj_near_clip_long(double a, double d, double box, float *t0,
         *t1 = *t0 - 1.0f;
 }
 
-/** The entry of segment a -> b.  One that misses the box cannot be nearest
- *  (rounding let it through the tests): it becomes the box's corner, which is
- *  farther from the cell than any that is. */
+/** Returns the entry of segment a -> b. A segment that misses the box passed
+ *  the tests by rounding and cannot be nearest: its entry is a corner of the
+ *  box, which is farther from the cell than the nearest one. */
 OJ_NEAR_FN uint64_t oj_near_entry(const struct oj_near_frame *f,
                                   const struct oj_near_scale *s,
                                   struct oj_cuda_segment of)
@@ -484,13 +485,15 @@ OJ_NEAR_FN uint64_t oj_near_entry(const struct oj_near_frame *f,
                             (oj_near_round(by * s->per_unit) << 16));
 }
 
-/** How the coordinates of a piece become those of a leaf that is the piece's
- *  node or a child of it: units * (v - middle). */
+/** Converts the coordinates of a piece to those of a leaf, which is the piece's
+ *  node or a child: units * (v - middle). */
 struct oj_near_units
 {
-    float middle_x, middle_y; /**< of the leaf, in the node's frame */
-    float units;              /**< a power of two */
-    float box;                /**< of the leaf, a little narrower */
+    /** Middle of the leaf, in the node's coordinates. */
+    float middle_x, middle_y;
+    float units; /**< a power of two */
+    /** Half width of the leaf's box, slightly reduced. */
+    float box;
 };
 
 OJ_NEAR_FN struct oj_near_units oj_near_units(const struct oj_near_frame *node,
@@ -511,10 +514,10 @@ OJ_NEAR_FN uint32_t oj_near_round_float(float v)
     return (uint32_t)i & 0xFFFFu;
 }
 
-/** Makes the entry of oj_near_entry() in single precision; 0 when the piece
- * reaches beyond the box.  Places in the node's frame are at most two boxes
- * from the leaf's middle, 2^16 units, so each of the at most five roundings on
- * the way is below 2^-9 of a unit, and those of b together below 2^-7. */
+/** Like oj_near_entry(), in single precision; returns 0 if the piece extends
+ *  beyond the box. Coordinates are at most two boxes, 2^16 units, from the
+ *  leaf's middle, so each of at most five roundings is below 2^-9 of a unit,
+ *  and the error of b in total below 2^-7. */
 OJ_NEAR_FN int oj_near_short_entry(const struct oj_near_piece *p,
                                    const struct oj_near_units *u,
                                    uint64_t *entry)
@@ -532,18 +535,22 @@ OJ_NEAR_FN int oj_near_short_entry(const struct oj_near_piece *p,
     return 1;
 }
 
-/* --- cells to begin with --------------------------------------------------
- * Where reaches are short against nodes, nothing is left out of a list but what
- * is out of reach.  So segments can be put into the nodes of a lower level at
- * once, each into all that its box, widened by the reach, has a part in.  These
- * cells are numbered by their way down the tree, four bits for two levels, so
- * that the children of a node follow each other. */
+/* --- start below the root
+ * ---------------------------------------------------- If the reach is small
+ * compared with the nodes, a list contains all segments in reach. So the build
+ * can start with the cells of a lower level: a segment is put into all cells
+ * that its box, widened by the reach, intersects. A cell's number is its path
+ * down the tree, four bits for two levels: the children of a node are
+ * consecutive.
+ */
 
-/** Segments to a cell at least, and how much wider than the reach a cell is. */
+/** Minimum number of segments per start cell, and minimum side of a cell in
+ *  reaches. */
 #define OJ_NEAR_SEED_SEGMENTS 3
 #define OJ_NEAR_SEED_REACHES 2.5
 
-/** The level to begin with, even; below 4 it is not worth it. */
+/** Returns the start level, an even number; a start at level 0 or 2 does not
+ *  pay. */
 OJ_FN int oj_near_seed_level(const struct oj_near_square *square, int64_t n)
 {
     int level = 0;
@@ -555,20 +562,21 @@ OJ_FN int oj_near_seed_level(const struct oj_near_square *square, int64_t n)
     return level;
 }
 
-/** By how much a segment's box is widened: the reach, and what rounding may
- *  do to a place. */
+/** Returns the width by which a segment's box is widened: the reach and the
+ *  rounding of coordinates. */
 OJ_FN double oj_near_seed_widen(const struct oj_near_square *square, int level)
 {
     return square->reach * 1.000001 + ldexp(square->side, -level - 12);
 }
 
-/** The cells of a row, or of a column, from first to last. */
+/** Cells first .. last of a row or column. */
 struct oj_near_cells_of
 {
     uint32_t first, last;
 };
 
-/** Those of a box from low to high, from the corner of the square. */
+/** Returns the cells that the interval low .. high intersects; relative to the
+ *  corner of the square. */
 OJ_NEAR_FN struct oj_near_cells_of oj_near_seed_range(int level,
                                                       double per_cell,
                                                       double widen, double low,
@@ -592,13 +600,14 @@ OJ_NEAR_FN uint32_t oj_near_seed_cell(int level, uint32_t ix, uint32_t iy)
     return cell;
 }
 
-/** Headers of the levels above one: those of its cells follow. */
+/** Number of headers of the levels above a level; the headers of its cells
+ *  follow them. */
 OJ_FN uint32_t oj_near_seed_above(int level)
 {
     return ((1u << (2 * level)) - 1u) / 15u;
 }
 
-/** The node of a cell of a level, with n segments from 0 on. */
+/** Makes the node of a start cell with n segments, whose list begins at 0. */
 OJ_NEAR_FN struct oj_near_node oj_near_seed_node(int level, uint32_t cell,
                                                  uint32_t n)
 {
@@ -619,7 +628,7 @@ OJ_NEAR_FN struct oj_near_node oj_near_seed_node(int level, uint32_t cell,
     return node;
 }
 
-/** Header i of those above a level. */
+/** Makes header i of the levels above the start cells. */
 OJ_FN struct oj_near_header oj_near_seed_header(uint32_t i)
 {
     struct oj_near_header h;

@@ -1,34 +1,35 @@
-/* The nearest feature of each point, by cells: a thread for each point, in the
- * order of the input.  What the cells leave open is asked again by the packed
- * tree: points farther from everything than the cells reach, in a join at any
- * distance or at a great one, and with -ties all points to which several
- * features are as near.
+/* The nearest feature of each point by cells: one thread per point, in input
+ * order. The packed tree answers the points that the cells leave open: those
+ * farther from all features than the cells reach, in joins without a maximum
+ * distance or with a large one, and, with -ties all, those with several
+ * equally near features.
  */
 #include "../../foundations/device/cuda_host_threads.h"
 #include "../points/cuda_point_pair_kernels.cuh"
 #include "../within/cuda_points_in_rings_query.cuh"
 #include "cuda_segment_cell_tree.cuh"
 
-/* A join at any distance: cells reach so many mean distances of segments. Of
- * points all over 735,488 lots, waters and parks between them, 6.4 in 100 are
- * farther from all lots than that, and 6.0 than five times as much, which costs
- * cells half as much again. */
+/* Reach of the cells, in mean distances of segments, for joins without maximum
+ * distance. For points all over 735,488 lots, waters and parks between them,
+ * 6.4 % are farther from all lots; 6.0 % with five times the reach, which makes
+ * cells half as expensive again. */
 #define REACH_OF_MEANS 4.0
 
-/* asked: what answers the rows that the cells leave open; NULL: there are
- * none. */
+/* `asked` answers the rows that the cells leave open; NULL: none are. */
 struct near_index : oj_cuda_index
 {
     struct oj_cuda_cells cells;
-    int knows_distance; /* 1: measures of open rows go along, as their own
-                           greatest distances; NaN: they match nothing */
+    /* 1: open rows carry the distance found, as their own maximum distance;
+     * NaN: no match. */
+    int knows_distance;
     int at_any_distance, all_ties;
-    int has_rings; /* distances to the interior of polygons */
+    int has_rings; /* distances are to the interior of polygons */
     struct oj_cuda_ring_cells rings;
 };
 
-/* One feature chosen among all, or all that are as near; points at any distance
- * from points, and their ties, are others' work. */
+/* Takes joins with one nearest feature per point, or with all ties. Points
+ * joined with points at any distance, and their ties, are left to other
+ * families. */
 static int takes_nearest(const struct oj_relation *relation,
                          const struct oj_flat *join_side,
                          const struct oj_flat *input)
@@ -49,7 +50,7 @@ static double mean_segment_spacing(const struct oj_cuda_layer *layer)
     return mean > 0.0 ? mean : (width + height) / n;
 }
 
-/* How far the cells reach. */
+/* Returns the reach of the cells. */
 static double distance_covered_by_cells(const struct oj_relation *relation,
                                         const struct oj_cuda_layer *layer)
 {
@@ -58,7 +59,8 @@ static double distance_covered_by_cells(const struct oj_relation *relation,
     return REACH_OF_MEANS * mean_segment_spacing(layer);
 }
 
-/* Of one answer each, what is open is in no polygon and far away. */
+/* If a row gets one answer, only points that are in no polygon and far away are
+ * open: oj_cuda_near_segments answers them. */
 static oj_status build_fallback_index(struct near_index *self,
                                       struct oj_cuda_device *device,
                                       struct oj_error *err)
@@ -70,7 +72,7 @@ static oj_status build_fallback_index(struct near_index *self,
     return OJ_OK;
 }
 
-/* The parts of the index know nothing of each other. */
+/* Parts of the index that are built independently. */
 enum
 {
     PART_CELLS,
@@ -83,7 +85,7 @@ struct near_parts
 {
     struct near_index *self;
     int part[N_PARTS], n;
-    struct oj_cuda_memory memory[N_PARTS]; /* of each */
+    struct oj_cuda_memory memory[N_PARTS]; /* arrays of each part */
 };
 
 static oj_status build_cells_rings_or_fallback(int i,
@@ -109,7 +111,7 @@ static oj_status build_cells_rings_or_fallback(int i,
     return OJ_OK;
 }
 
-/* Side by side, and where there is not memory enough for that, one after the
+/* Builds the parts in parallel, or, if memory does not suffice, one after the
  * other. */
 static oj_status build_parts_concurrently(struct near_parts *parts,
                                           struct oj_error *err)
@@ -159,13 +161,13 @@ static oj_status build_nearest(struct oj_cuda_index *index,
         relation->distance_to == OJ_TO_INTERIOR && layer->segment_part.n > 0;
     if (self->all_ties && layer->n_features >= OJ_NEAR_TIED)
         return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
-                       "the join layer has more features than cells can tell "
-                       "apart");
+                       "the join layer has more features than the cells of "
+                       "the GPU can number");
     OJ_TRY(build_cells_rings_and_fallback(self, work));
     if (self->asked == NULL && self->cells.square.has_outside)
         OJ_TRY(build_fallback_index(self, self->device, work->err));
-    /* How far the features of a tie are is known, unless a point may be too far
-     * for the cells: all within that distance are asked for, then. */
+    /* The cells know the distance of a tie, unless a point may be beyond their
+     * reach. Then `asked` finds all features within that distance. */
     self->knows_distance = self->all_ties && !self->at_any_distance &&
                            !self->cells.square.has_outside;
     if (self->knows_distance)
@@ -173,7 +175,7 @@ static oj_status build_nearest(struct oj_cuda_index *index,
     return OJ_OK;
 }
 
-/* One row of so many is open, as a rule. */
+/* Expected share of open rows: one in this many. */
 #define OPEN_OF 16
 
 static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
@@ -188,10 +190,9 @@ static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
     return bytes;
 }
 
-/* --- the polygons around points --------------------------------------------
- */
+/* --- polygons that contain a point ---------------------------------------- */
 
-/* ties: 1 for OJ_RING_ALL_PARTS. */
+/* ties: 1 for trees with OJ_RING_ALL_PARTS. */
 template <int ties> struct around_answer
 {
     int32_t *of_chunk;
@@ -204,7 +205,8 @@ template <int ties> struct around_answer
             of_chunk[i - first] = found;
     }
 
-    /* A part that holds the point. 1 when no other one matters. */
+    /* Notes a feature that contains the point. Returns 1 if further ones do not
+     * matter. */
     static __device__ __forceinline__ int note_feature_around(int32_t feature,
                                                               int32_t *found)
     {
@@ -215,7 +217,8 @@ template <int ties> struct around_answer
         return !ties || (*found & OJ_NEAR_TIED) != 0;
     }
 
-    /* Parts in tie order. */
+    /* Tests, in tie order, the parts whose records are in the leaf of point
+     * i. */
     __device__ __forceinline__ void ask(const struct points_in_rings_query &q,
                                         int64_t i, struct oj_ring_place *place)
     {
@@ -239,7 +242,8 @@ template <int ties> struct around_answer
     }
 };
 
-/* Doubts are few: what is around such a point counts as one of several. */
+/* Resolves unsure points. They are few, so a polygon found for one counts as
+ * one of several. */
 template <int ties> struct around_settler
 {
     int32_t *rank;
@@ -280,9 +284,9 @@ find_containing_polygons_slice(struct oj_cuda_work *work,
     return resolve_doubts(work, q, around_settler<ties>{rank});
 }
 
-/* rank [n]: of the first feature in tie order around each point, or
- * OJ_RING_NONE; with OJ_NEAR_TIED where there may be others, in a join with all
- * ties. */
+/* Finds rank [n], the first feature in tie order that contains each point, or
+ * OJ_RING_NONE. In a join with all ties, OJ_NEAR_TIED is set if there may be
+ * others. */
 static oj_status find_polygons_containing_points(
     const struct near_index *self, struct oj_cuda_work *work,
     const struct oj_cuda_points *points, int32_t *rank)
@@ -301,18 +305,19 @@ static oj_status find_polygons_containing_points(
         });
 }
 
-/* --- what the cells know ----------------------------------------------------
- */
+/* --- answers by cells ----------------------------------------------------- */
 
-/* Points and answers pass through the cache once; the cells should stay. */
+/* Points and answers are read and written past the cache, which keeps the
+ * cells. */
 struct near_batch
 {
     int64_t n;
     const double *x, *y;
-    const int32_t *ordinal_of; /* NULL: ranks are ordinals */
+    const int32_t *ordinal_of; /* NULL: rank == ordinal */
     int32_t *row;
     double *measure; /* may be NULL */
-    int keeps_open;  /* 1: open rows say so, and how far their ties are */
+    /* 1: open rows are marked, with the distance of their ties. */
+    int keeps_open;
     int none_is_open;
 };
 
@@ -331,7 +336,8 @@ static __device__ void write_nearest_answer(const struct near_batch &batch,
         __stcs(batch.measure + i, rank != OJ_NEAR_NONE ? distance : NAN);
 }
 
-/* to_interior: row has the least rank of the polygons around each point. */
+/* to_interior: on entry, row holds the smallest rank of the polygons that
+ * contain each point. */
 template <int ties, int to_interior>
 static __global__ void __launch_bounds__(BLOCK)
     find_nearest(struct oj_near_view view, struct near_batch batch)
@@ -360,8 +366,8 @@ static oj_status find_nearest_in_cells(const struct near_index *self,
     return work->run<BLOCK>(points->n, find_nearest<ties, 1>, view, batch);
 }
 
-/* What the cells know of each point; the rows that they leave open say so where
- * the index has what answers them. */
+/* Answers the points by cells. Rows that the cells leave open are marked if the
+ * index has `asked`. */
 static oj_status find_nearest_by_cells(const struct oj_cuda_index *index,
                                        struct oj_cuda_work *work,
                                        const struct oj_cuda_points *points,
@@ -388,15 +394,14 @@ static oj_status find_nearest_by_cells(const struct oj_cuda_index *index,
                       { write_nearest_answer(batch, i, OJ_NEAR_NONE, NAN); });
 }
 
-/* --- rows that the cells leave open -----------------------------------------
- */
+/* --- rows that the cells leave open --------------------------------------- */
 
-/* Put side by side. */
+/* Open rows and their points, contiguous. */
 struct open_rows
 {
     int64_t n;
     unsigned long long *count; /* [1] */
-    int32_t *at;               /* [n] row of each */
+    int32_t *at;               /* [n] row of each point */
     double *x, *y;             /* [n] */
 };
 
@@ -409,7 +414,7 @@ static __global__ void count_unresolved_rows(int64_t n, const int32_t *row,
         atomicAdd(count, (unsigned long long)n_block);
 }
 
-/* Lists the open rows, in any order: each answer goes to its own row. */
+/* Lists the open rows in any order: each answer goes to its row. */
 static __global__ void
 list_unresolved_rows(const __grid_constant__ struct oj_cuda_points points,
                      const int32_t *row,
@@ -453,8 +458,8 @@ static oj_status gather_unresolved_points(struct oj_cuda_work *work,
                             *open);
 }
 
-/* Completes row and measure, which may be NULL. Waits for the stream to learn
- * how many are open. */
+/* Answers the open rows in row and measure (may be NULL). Waits for the stream
+ * to read their number. */
 static oj_status answer_unresolved_points(const struct near_index *self,
                                           struct oj_cuda_work *work,
                                           const struct oj_cuda_points *points,

@@ -1,40 +1,40 @@
-/** The nearest segment of a point, by cells of a quadtree over a square.
+/** The nearest segment of a point by the cells of a quadtree over a square.
  *
- *  A leaf of the tree lists every segment that can be nearest to some point of
- *  it (cuda_near_cell_split_math.cuh makes the lists), as four small integers
- * relative to the middle of the cell and as the number of the segment:
+ *  A leaf of the tree lists every segment that can be nearest to a point of it
+ *  (cuda_near_cell_split_math.cuh makes the lists): as four small integers
+ *  relative to the middle of the cell, and by its number:
  *
  *  directory [4^level]   header of the smallest node around each of its squares
- *  tree      headers; the children of a node follow each other, row by row
- *  pool      a leaf of n segments, from word first on (words of 8 bytes)
+ *  tree      headers; the children of a node are consecutive, row by row
+ *  pool      a leaf of n segments begins at word first (words of 8 bytes)
  *            [ a b | a b | ... ]  n entries, rounded up to an even number
  *            [ segment rank | ... ]  n pairs
  *
  *  A query measures the entries in single precision, in units of the cell's
- *  scale, and then measures exactly, by oj_segment_distance(), the best and
- *  those that are too close to it to tell.
+ *  scale. It then measures the best one, and those too close to it to be ruled
+ *  out, exactly by oj_segment_distance().
  *
- *  How close that is.  Let B be half the width of the box around the cell that
- *  the leaf's coordinates are clipped to: no nearest point of a segment that
- *  wins lies beyond it.  B is at most 32,000 units.
- *   - rounding to integers moves the ends of an entry by at most 1/2 in each
- *     axis, and single precision before that by 2^-7: below 0.7183 in distance;
- *   - p, at most B, is rounded to single precision, 2^-9 units in each axis;
+ *  Error bound. Let B be half the width of the box around the cell to which the
+ *  leaf's segments are clipped: the nearest point of a segment that wins is
+ *  inside. B is at most 32,000 units.
+ *   - Rounding to integers moves the ends of an entry by at most 1/2 per axis,
+ *     single precision before that by 2^-7: below 0.7183 in distance.
+ *   - p, at most B, is rounded to single precision: 2^-9 units per axis.
  *   - w = p - a and the steps of the dot product have relative errors of a few
  *     2^-24; the quotient t, times the length, is then off by less than
- *     |w| 2^-21 <= 2^-4.5 units; where the foot of p lies between the ends that
- *     is to the side and matters by less than 2^-4.5, at the ends likewise;
- *   - what remains, w - t d and its square, rounds by less than 2^-6 units.
+ *     |w| 2^-21 <= 2^-4.5 units. If the foot of p lies between the ends, that
+ *     error is along the segment; its effect is below 2^-4.5, also at the ends.
+ *   - w - t d and its square are rounded by less than 2^-6 units.
  *  So a distance is off by less than e = 0.7183 + 0.004 + 0.045 + 0.016 < 0.79
- *  units, with or without fused operations.  The number of the entry replaces
- *  the last 6 bits of the squared distance, which moves it by up to 2^-17 of
- *  it, the distance (32,000 units at most) by less than 0.123 units, once for
- *  the best and once for the other.  The nearest is at most 2 e + 2 * 0.123 <
- *  1.83 units behind the best; OJ_NEAR_CLOSE is more than that by more than the
- *  rounding of double precision, below 2^-6 units, since cells are never
- *  narrower than 2^22 steps of a coordinate.
+ *  units, with or without fused operations. The number of the entry replaces
+ *  the last 6 bits of the squared distance, which changes it by up to 2^-17 of
+ *  it, and the distance (at most 32,000 units) by less than 0.123 units, once
+ *  for the best entry and once for the other. So the nearest segment is at most
+ *  2 e + 2 * 0.123 < 1.83 units behind the best entry. OJ_NEAR_CLOSE exceeds
+ *  that by more than the rounding of double precision, below 2^-6 units, since
+ *  a cell is at least 2^22 steps of a coordinate wide.
  *
- *  Source: ours; upper bounds of cells as in the research notes of the design.
+ *  Source: ours.
  */
 #ifndef CUDA_NEAREST_SEGMENT_CELL_CUH
 #define CUDA_NEAREST_SEGMENT_CELL_CUH
@@ -42,56 +42,60 @@
 #include "../../../algs/foundations/kernels/oj_segment.h"
 #include "../../foundations/device/oj_segment_record.h"
 
-/** A function of the device alone. */
+/** A device function. */
 #define OJ_NEAR_FN static __device__ __forceinline__
 
-/** The square is 2^OJ_NEAR_BITS of the finest steps wide. */
+/** The side of the square is 2^OJ_NEAR_BITS of the finest steps. */
 #define OJ_NEAR_BITS 30
 #define OJ_NEAR_CLOSE 2.0f
-/** Lists up to this long are measured in one go. */
+/** Maximum length of a list that is measured in one pass. */
 #define OJ_NEAR_SHORT 64u
-/** So many entries are fetched before the first of them is measured: a point
- *  waits for memory once, then. */
+/** Number of entries that are loaded before the first is measured: a point
+ *  waits once for memory. */
 #define OJ_NEAR_STEP 8u
-/** Units that the box of a leaf is wide at most, to each side. */
+/** Maximum half width of a leaf's box, in units. */
 #define OJ_NEAR_UNITS 32000.0f
 
-/** No feature; the tree does not know: the point is outside of the square, or,
- *  where ties are asked for, several features may be as near. */
+/** Ranks: no feature; open: the point is outside of the square, or, with ties,
+ *  several features may be equally near. */
 #define OJ_NEAR_NONE (-1)
 #define OJ_NEAR_OPEN (-2)
 
-/** Where ties are asked for: a bit of the number of a segment in a list, and of
- *  the rank in a leaf, of those that stand for a segment of another feature;
- *  of the rank of what is around a point, when others are around it, too. */
+/** Marks in a tree with ties: SHARED in the number of a segment in a list, TIED
+ *  in its rank in a leaf: it is kept in place of a segment of another feature.
+ *  TIED also marks the rank of a polygon around a point if others contain it,
+ *  too. */
 #define OJ_NEAR_SHARED 0x80000000u
 #define OJ_NEAR_TIED 0x40000000
 
-/** Where the tree lies. side and finest are powers of two, so what is
- *  multiplied by them or their inverses stays exact. */
+/** The square of the tree. side and finest are powers of two: multiplying by
+ *  them, or by their inverses, is exact. */
 struct oj_near_square
 {
     double x0, y0, side;
     double finest, per_finest; /**< side / 2^OJ_NEAR_BITS, and its inverse */
-    double reach;              /**< greatest distance that counts */
-    int max_level;             /**< no cells below this */
+    double reach;              /**< maximum distance of a match */
+    int max_level;             /**< deepest level */
     int has_outside; /**< 1: points outside may have a nearest segment */
 };
 
-/** A node: a leaf, or the place of its children. Arrays of these, of words of
- *  the pool and of segments are aligned to 16 bytes. */
+/** A node: a leaf or an inner node. Arrays of headers, of words of the pool and
+ *  of segments are aligned to 16 bytes. */
 struct oj_near_header
 {
-    uint32_t first; /**< in the pool, or header of the first child */
+    /** Leaf: word in the pool; inner node: header of the first child. */
+    uint32_t first;
     uint32_t info;
 };
 
-/* info of a leaf:       | 0 | 4 unused | 8 exponent | 5 shift | 14 count |
- * info of an inner node:| 1 | ...      |            | 5 shift | ... | 2 fan |
- * shift: OJ_NEAR_BITS - level, of an inner node that of its children, of which
- * it has 2^fan a row. */
+/* info of a leaf:        | 0 | 4 unused | 8 exponent | 5 shift | 14 count |
+ * info of an inner node: | 1 | ...                   | 5 shift | ... | 2 fan |
+ * shift: OJ_NEAR_BITS - level; for an inner node, the level of its children,
+ * of which it has 2^fan per row.
+ */
 #define OJ_NEAR_INNER 0x80000000u
-#define OJ_NEAR_COUNT 0x3FFFu /**< this many or more: see the first word */
+/** A leaf of this many segments or more has its count in its first word. */
+#define OJ_NEAR_COUNT 0x3FFFu
 
 OJ_FN uint32_t oj_near_leaf_info(uint32_t n, int level, uint32_t exponent)
 {
@@ -109,7 +113,7 @@ OJ_FN uint32_t oj_near_shift(uint32_t info)
     return (info >> 14) & 31u;
 }
 
-/** Words of the pool that a leaf of n segments takes; even. */
+/** Returns the number of words of the pool for a leaf of n segments; even. */
 OJ_FN uint32_t oj_near_words(uint32_t n)
 {
     uint32_t even = (n + 1u) & ~1u;
@@ -126,7 +130,7 @@ struct oj_near_pair
     int32_t segment, rank;
 };
 
-/** What a query reads. */
+/** Arrays that a query reads. */
 struct oj_near_view
 {
     struct oj_near_square square;
@@ -167,7 +171,7 @@ OJ_NEAR_FN uint64_t oj_near_pack(uint32_t low, uint32_t high)
     return (uint64_t)low | ((uint64_t)high << 32);
 }
 
-/** Segment number i. */
+/** Loads segment i. */
 OJ_NEAR_FN struct oj_cuda_segment
 oj_near_load_segment(const struct oj_cuda_segment *segment, int32_t i)
 {
@@ -177,13 +181,14 @@ oj_near_load_segment(const struct oj_cuda_segment *segment, int32_t i)
     return s;
 }
 
-/** oj_segment_distance(), bit for bit, with one root and at most one division,
- *  for segments that are not lost (oj_near_is_lost()).
- *   - The quotient r there is at least 1 when rounded just when dot >= length2:
- *     else dot is a step or more below it, and the quotient at most 1 - 2^-53.
- *     It is 0 for a dot above 0 only by underflow, which is looked at.
- *   - (ay - py) dx - (ax - px) dy is the cross product here but for its sign,
- *     as rounding is the same on both sides of 0. */
+/** Returns oj_segment_distance(), bit for bit, with one root and at most one
+ *  division, for segments with oj_near_is_lost() == 0.
+ *   - There the rounded quotient r is >= 1 exactly if dot >= length2: otherwise
+ *     dot is at least one step below, and the quotient at most 1 - 2^-53. For
+ *     dot > 0, r is 0 only by underflow, which is tested.
+ *   - (ay - py) dx - (ax - px) dy is the cross product here with the opposite
+ *     sign; rounding is symmetric about 0.
+ */
 OJ_NEAR_FN double oj_near_distance(struct oj_cuda_segment e, double px,
                                    double py)
 {
@@ -200,16 +205,15 @@ OJ_NEAR_FN double oj_near_distance(struct oj_cuda_segment e, double px,
     return at_end ? root : fabs(cross / length2) * root;
 }
 
-/** Distance from p to segment number s, as oj_segment_distance() has it. */
+/** Returns the distance from p to segment s, as oj_segment_distance() computes
+ *  it. */
 OJ_NEAR_FN double oj_near_exact(const struct oj_cuda_segment *segment,
                                 int32_t s, double px, double py)
 {
     return oj_near_distance(oj_near_load_segment(segment, s), px, py);
 }
 
-/* --- single precision -----------------------------------------------------
- * An error of some 2^-22 in __fmaf_rn, __fdividef and rsqrtf does not matter.
- */
+/* --- single precision: relative errors of 2^-22 do not matter here -------- */
 
 OJ_NEAR_FN float oj_near_low(uint32_t v)
 {
@@ -221,7 +225,8 @@ OJ_NEAR_FN float oj_near_high(uint32_t v)
     return (float)((int32_t)v >> 16);
 }
 
-/** Squared distance of p from an entry, in squared units of its leaf. */
+/** Returns the squared distance of p from an entry, in squared units of its
+ *  leaf. */
 OJ_NEAR_FN float oj_near_entry_distance2(uint32_t a, uint32_t b, float px,
                                          float py)
 {
@@ -230,7 +235,7 @@ OJ_NEAR_FN float oj_near_entry_distance2(uint32_t a, uint32_t b, float px,
     float wx = px - ax, wy = py - ay;
     float length2 = __fmaf_rn(dx, dx, dy * dy);
     float dot = __fmaf_rn(wx, dx, wy * dy);
-    /* lengths are integers: an entry without length has dot 0, too */
+    /* lengths are integers: if the length is 0, dot is 0, too */
     float t = __fdividef(dot, fmaxf(length2, 1.0f));
     t = fminf(fmaxf(t, 0.0f), 1.0f);
     wx = __fmaf_rn(-t, dx, wx);
@@ -244,10 +249,10 @@ struct oj_near_best
 {
     double distance; /**< INFINITY: none yet */
     int32_t rank;
-    int tied; /**< 1: others may be as near; only where that is asked for */
+    int tied; /**< 1: others may be equally near; set only with ties */
 };
 
-/** Lets a feature compete: the least distance wins, then the least rank. NaN
+/** Adds a candidate: the smaller distance wins, then the smaller rank. NaN
  *  never wins. */
 OJ_NEAR_FN void oj_near_compete(struct oj_near_best *best, double distance,
                                 int32_t rank)
@@ -258,8 +263,8 @@ OJ_NEAR_FN void oj_near_compete(struct oj_near_best *best, double distance,
     best->rank = wins ? rank : best->rank;
 }
 
-/** Lets a feature compete, and notes ties; rank: as in a leaf that was made for
- *  ties, where ties is 1. */
+/** Adds a candidate and, if ties is 1, notes ties; rank is then as in a leaf of
+ *  a tree with ties. */
 OJ_NEAR_FN void oj_near_compete_as(struct oj_near_best *best, double distance,
                                    int32_t rank, int ties)
 {
@@ -275,15 +280,15 @@ OJ_NEAR_FN void oj_near_compete_as(struct oj_near_best *best, double distance,
     oj_near_compete(best, distance, rank);
 }
 
-/** A leaf as one query sees it. */
+/** A leaf and the position of a query in it. */
 struct oj_near_leaf
 {
     const uint64_t *entry, *pair;
     uint32_t n;
-    float px, py; /**< the point, in units, from the middle of the leaf */
+    float px, py; /**< the point in units, relative to the middle of the leaf */
 };
 
-/** Measures every entry that is at most limit2 away, exactly. */
+/** Measures exactly every entry with a squared distance of at most limit2. */
 OJ_NEAR_FN void oj_near_measure_close(const struct oj_near_view *v,
                                       const struct oj_near_leaf *leaf,
                                       float limit2, double x, double y,
@@ -303,8 +308,8 @@ OJ_NEAR_FN void oj_near_measure_close(const struct oj_near_view *v,
     }
 }
 
-/** Squared distance up to which an entry may be as near as the one that seems
- *  best. */
+/** Returns the squared distance up to which an entry may be as near as the best
+ *  one, best2. */
 OJ_NEAR_FN float oj_near_limit2(float best2)
 {
     float limit = sqrtf(best2) + OJ_NEAR_CLOSE;
@@ -329,8 +334,8 @@ OJ_NEAR_FN void oj_near_measure_long(const struct oj_near_view *v,
                           x, y, ties, best);
 }
 
-/** The three least of the keys seen; a key is a squared distance with the
- *  number of the entry in its last bits. */
+/** The three smallest keys so far. A key is a squared distance with the number
+ *  of the entry in its last bits. */
 struct oj_near_keys
 {
     uint32_t first, second, third;
@@ -356,7 +361,7 @@ OJ_NEAR_FN void oj_near_see(struct oj_near_keys *keys, float distance2,
     keys->second = oj_near_min(keys->second, behind);
 }
 
-/** Sees entries i and, where there is one, i + 1. */
+/** Adds entry i and, if it exists, entry i + 1. */
 OJ_NEAR_FN void oj_near_see_two(struct oj_near_keys *keys,
                                 const struct oj_near_two *two,
                                 const struct oj_near_leaf *leaf, uint32_t i)
@@ -369,8 +374,8 @@ OJ_NEAR_FN void oj_near_see_two(struct oj_near_keys *keys,
             i + 1);
 }
 
-/** Measures entry first and, when n is 2, entry second, exactly. What both need
- *  is fetched before either is measured. */
+/** Measures exactly entry first and, if n is 2, entry second. Loads both before
+ *  it measures. */
 OJ_NEAR_FN void oj_near_measure_two(const struct oj_near_view *v,
                                     const struct oj_near_leaf *leaf,
                                     uint32_t first, uint32_t second, uint32_t n,
@@ -416,7 +421,7 @@ OJ_NEAR_FN void oj_near_measure_short(const struct oj_near_view *v,
                 oj_near_see_two(&keys, &two[k], leaf, i + 2 * k);
         }
     }
-    /* where the point is in a feature, only distances of 0 matter */
+    /* in a polygon, only features at distance 0 matter */
     limit = __float_as_uint(oj_near_limit2(
         best->rank < 0 ? __uint_as_float(keys.first & ~(OJ_NEAR_SHORT - 1u))
                        : 0.0f));
@@ -433,7 +438,8 @@ OJ_NEAR_FN void oj_near_measure_short(const struct oj_near_view *v,
                             ties, best);
 }
 
-/** The header of the leaf around a place, given in finest steps. */
+/** Returns the header of the leaf that contains a location, given in finest
+ *  steps. */
 OJ_NEAR_FN struct oj_near_header oj_near_find(const struct oj_near_view *v,
                                               uint32_t ix, uint32_t iy)
 {
@@ -451,8 +457,8 @@ OJ_NEAR_FN struct oj_near_header oj_near_find(const struct oj_near_view *v,
     return h;
 }
 
-/** Opens the leaf of a header for the point at dx, dy from the corner of the
- *  square, ix, iy in finest steps. */
+/** Opens a leaf for the point at dx, dy from the corner of the square; ix, iy:
+ *  the same in finest steps. */
 OJ_NEAR_FN struct oj_near_leaf oj_near_open(const struct oj_near_view *v,
                                             struct oj_near_header h, double dx,
                                             double dy, uint32_t ix, uint32_t iy)
@@ -477,13 +483,13 @@ OJ_NEAR_FN struct oj_near_leaf oj_near_open(const struct oj_near_view *v,
     return leaf;
 }
 
-/** The nearest feature's rank within reach of (x, y), and the distance to it
- *  in *distance; OJ_NEAR_NONE, or OJ_NEAR_OPEN when the tree does not know:
- *  *distance then is that to the features of a tie, or NaN of a point outside.
- *  around: the least rank of the polygons that contain the point, at distance
- *  0, or OJ_NEAR_NONE where that is none or only boundaries count.
- *  ties: 1, in a tree that was made for it: points to which several features
- *  may be as near are open. */
+/** Returns the rank of the nearest feature within reach of (x, y), or
+ *  OJ_NEAR_NONE; *distance: its distance. Or returns OJ_NEAR_OPEN if the cells
+ *  cannot answer: *distance is then that of a tie, or NaN if the point is
+ *  outside of the square. around: the smallest rank of the polygons that
+ *  contain the point, at distance 0; OJ_NEAR_NONE if there is none or only
+ *  boundaries count. ties (only in a tree with ties): 1: points with several
+ *  features that may be equally near are open. */
 OJ_NEAR_FN int32_t oj_near_one(const struct oj_near_view *v, double x, double y,
                                int32_t around, int ties, double *distance)
 {
@@ -497,7 +503,7 @@ OJ_NEAR_FN int32_t oj_near_one(const struct oj_near_view *v, double x, double y,
         *distance = NAN;
         return OJ_NEAR_OPEN;
     }
-    *distance = 0.0; /* to what is around, if anything is */
+    *distance = 0.0; /* 0 inside the polygon around, if any */
     if (ties && around >= 0 && (around & OJ_NEAR_TIED) != 0)
         return OJ_NEAR_OPEN;
     ix = (uint32_t)(dx * v->square.per_finest);

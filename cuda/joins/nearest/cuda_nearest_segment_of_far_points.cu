@@ -1,11 +1,11 @@
-/* The nearest segment of points that are far from all of them.  The threads of
- * a warp have points that lie close together, and go through the packed tree of
- * the join side's segments as one: a box is looked into when one of them wants
- * it, the nearest first.  Far away they all want the same few, and so do the
- * next points: these begin with the segments that the last ones found.
+/* The nearest segment of points far from all segments. The points of a warp
+ * lie close together, and its threads walk the packed tree of segments
+ * together: a box is visited if one of them needs it, nearer boxes first. Far
+ * away, all threads need the same few boxes, and so do the next points: their
+ * search begins with the segments found last.
  *
- * Pays for itself by the unbounded nearest boundary of 170 million points, a
- * row of BENCHMARKS.md: ten million of them are far away.
+ * Pays for itself in the nearest boundary of 170 million points without
+ * maximum distance, a row of BENCHMARKS.md: ten million of them are far away.
  */
 #include "../../foundations/tree/cuda_tree.h"
 #include "../../foundations/tree/cuda_warp_tree_walk.cuh"
@@ -37,14 +37,15 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
     return n * OJ_CUDA_POINT_ORDER_BYTES;
 }
 
-/* --- going through the tree ----------------------------------------------- */
+/* --- walk through the tree ------------------------------------------------ */
 
-/* A thread's point. */
+/* The search of one thread for its point (a Lane, see
+ * cuda_warp_tree_walk.cuh). */
 struct seeker
 {
     const struct oj_tree_side *side;
     struct oj_near_other own;
-    int64_t entry; /* of the nearest so far, or -1 */
+    int64_t entry; /* nearest segment so far, or -1 */
 
     __device__ __forceinline__ double x() const
     {
@@ -82,7 +83,7 @@ struct seeker
     }
 };
 
-/* Begins with point i; nobody's where i is -1. */
+/* Starts the search for point i; i == -1: the thread has no point. */
 static __device__ void start_search_of_point(struct seeker *s,
                                              const struct point_batch &batch,
                                              int64_t i)
@@ -137,7 +138,8 @@ static oj_status find_nearest_segment_of_points(
 
 const struct oj_cuda_family oj_cuda_near_segments = {
     "nearest segments of points far away, by a packed tree",
-    NULL, /* nobody asks it but cuda_nearest.cu, about joins that that takes */
+    /* Only cuda_nearest.cu uses this family, for joins that it takes itself. */
+    NULL,
     sizeof(struct near_segments_index),
     build_segments_side,
     0,

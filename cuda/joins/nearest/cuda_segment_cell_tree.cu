@@ -7,13 +7,13 @@
 #define BLOCK 256
 /* Blocks for the entries of one huge node. */
 #define HUGE_BLOCKS 2048u
-/* Huge nodes at a time: a limit of grids. */
+/* Maximum huge nodes per launch: a limit of grids. */
 #define HUGE_NODES 32768u
 #define ROUNDS 64
-/* Lists are counted in 32 bits, 32 times as many entries as segments. */
+/* Lists are counted in 32 bits, with up to 32 entries per segment. */
 #define MOST_SEGMENTS (1 << 27)
 
-/* How much room a build gets, by segments of the join side. */
+/* Sizes of the arrays of a build, per segment of the join side. */
 struct room
 {
     double ids, headers, words;
@@ -21,15 +21,18 @@ struct room
 
 struct cuda_cells_build
 {
-    struct oj_cuda_work *work; /* what stays until the end of the build */
+    /* Owner of arrays that stay until the end of the build. */
+    struct oj_cuda_work *work;
     const struct oj_cuda_layer *layer;
     struct oj_cuda_cells *cells;
     struct room room;
     int64_t n_roots;               /* segments in the root's list */
-    struct oj_cells_counters seen; /* host copy */
-    uint32_t *distinct; /* root's list without copies, or NULL: as it is */
+    struct oj_cells_counters seen; /* copy on the host */
+    /* The root's list without duplicates; NULL: all segments. */
+    uint32_t *distinct;
     struct oj_cells_round round;
-    struct oj_cells_plan *plan; /* of an attempt, as most of round is */
+    /* Array of one attempt, like most arrays of round. */
+    struct oj_cells_plan *plan;
 };
 
 static unsigned long long min_uint64(unsigned long long a, unsigned long long b)
@@ -37,7 +40,7 @@ static unsigned long long min_uint64(unsigned long long a, unsigned long long b)
     return a < b ? a : b;
 }
 
-/* What a round has made is there for the next one. */
+/* Makes the output of a round the input of the next one. */
 static void swap_round_buffers(struct oj_cells_round *r)
 {
     uint32_t *id = r->id;
@@ -53,9 +56,9 @@ static void swap_round_buffers(struct oj_cells_round *r)
 
 /* --- before the first round ----------------------------------------------- */
 
-/* Segments with the same vertices in the same order: only the first in tie
- * order is kept. table has the number of a segment plus 1, and a mark where it
- * stands for other features. */
+/* Keeps, of segments with equal vertices in equal order, only the first in tie
+ * order. table: number of a segment plus 1, marked if it is kept in place of
+ * another feature's. */
 static __global__ void
 mark_duplicate_segments(const __grid_constant__ struct oj_cells_round r,
                         uint32_t n, uint32_t *table, uint32_t size)
@@ -130,7 +133,7 @@ static oj_status find_distinct_segments(struct cuda_cells_build *b)
     return OJ_OK;
 }
 
-/* --- room ----------------------------------------------------------------- */
+/* --- sizes of arrays ------------------------------------------------------ */
 
 static unsigned long long estimate_entries(double per_segment, int64_t n,
                                            int64_t least)
@@ -202,13 +205,13 @@ static oj_status run_split_round(struct cuda_cells_build *b,
     return b->work->check(cudaGetLastError());
 }
 
-/* Zeroes what a round adds up. */
+/* Zeroes the counters that each round starts from 0. */
 static oj_status clear_round_counters(struct cuda_cells_build *b)
 {
     return b->work->clear(&b->round.counters->ids, 1 + OJ_CELLS_CLASSES);
 }
 
-/* Begins with the root. */
+/* Starts with the root. */
 static oj_status start_build_from_root(struct cuda_cells_build *b,
                                        unsigned long long *n)
 {
@@ -245,11 +248,11 @@ static oj_status start_build_from_root(struct cuda_cells_build *b,
     return OJ_OK;
 }
 
-/* --- the cells that a build begins with ----------------------------------- */
+/* --- start below the root ------------------------------------------------- */
 
 #define SEED_BLOCK 256
-/* A segment that is in more cells than this ends the attempt, and so do more
- * cells a segment than that. Sums of lengths stay below 2^32. */
+/* Maximum cells of one segment, and on average: a start with more is given up.
+ * Sums of list lengths stay below 2^32. */
 #define SEED_MOST_CELLS 31u
 #define SEED_MEAN_CELLS 6u
 
@@ -259,7 +262,7 @@ struct seed
     double x0, y0, per_cell, widen;
     int64_t n;
     const struct oj_cuda_segment *segment;
-    uint32_t *cursor; /* of each cell: length, then end of its list */
+    uint32_t *cursor; /* [cells] length, later end, of each list */
 };
 
 static __device__ struct oj_near_cells_of
@@ -268,7 +271,7 @@ start_level_cells_of_interval(const struct seed &s, double low, double high)
     return oj_near_seed_range(s.level, s.per_cell, s.widen, low, high);
 }
 
-/* Counts the segments of each cell, or lists them. */
+/* fill 0: counts the segments of each cell; fill 1: lists them. */
 template <int fill>
 static __global__ void __launch_bounds__(SEED_BLOCK)
     count_or_list_cell_segments(struct seed s, uint32_t *id,
@@ -310,7 +313,7 @@ static __global__ void __launch_bounds__(SEED_BLOCK)
     }
 }
 
-/* The nodes of the cells, with room for their lists. */
+/* Makes the nodes of the cells and reserves their lists. */
 static __global__ void __launch_bounds__(SEED_BLOCK)
     make_start_nodes(struct seed s, struct oj_cells_round r)
 {
@@ -339,7 +342,7 @@ static __global__ void __launch_bounds__(SEED_BLOCK)
         r.next_node[mine][at] = node;
 }
 
-/* What is above the cells. */
+/* Writes the headers of the levels above the cells. */
 static oj_status write_headers_above_start_level(struct oj_cuda_work *work,
                                                  const struct oj_cells_round &r,
                                                  int level)
@@ -358,7 +361,7 @@ static oj_status write_headers_above_start_level(struct oj_cuda_work *work,
                       });
 }
 
-/* Begins with the cells of a lower level; *done: 0 when that does not work. */
+/* Starts with the cells of a lower level; *done is 0 if that does not work. */
 static oj_status start_build_from_level_cells(struct cuda_cells_build *b,
                                               int level, unsigned long long *n,
                                               int *done)
@@ -376,7 +379,7 @@ static oj_status start_build_from_level_cells(struct cuda_cells_build *b,
     s.widen = oj_near_seed_widen(square, level);
     s.n = n_segments;
     s.segment = b->layer->segment.data;
-    swap_round_buffers(&r); /* it fills the first lists */
+    swap_round_buffers(&r); /* the kernels fill the first lists */
     OJ_TRY(work.make_zeros(n_cells, &s.cursor));
     OJ_TRY(work.clear(r.counters, 1));
     OJ_TRY(work.run<SEED_BLOCK>(n_segments, count_or_list_cell_segments<0>, s,
@@ -399,13 +402,13 @@ static oj_status start_build_from_level_cells(struct cuda_cells_build *b,
     return clear_round_counters(b);
 }
 
-/* To the last leaf; stops early when what it made has to be made again:
- * b->seen says why. */
+/* Runs rounds until no node is left. Stops early if the build must be repeated:
+ * b->seen tells why. */
 static oj_status run_split_rounds(struct cuda_cells_build *b)
 {
     unsigned long long n[OJ_CELLS_CLASSES];
     int k, level = oj_near_seed_level(&b->cells->square, b->n_roots), done = 0;
-    /* where segments are long for the cells of a level, a lower one may do */
+    /* if segments are too long for the cells of a level, tries larger cells */
     for (; level >= 4 && !done && b->distinct == NULL; level -= 2)
     {
         if (oj_near_seed_above(level + 2) <= b->round.max_headers)
@@ -464,9 +467,10 @@ static oj_status make_directory(struct cuda_cells_build *b,
                       });
 }
 
-/* --- all of it ------------------------------------------------------------ */
+/* --- the build ------------------------------------------------------------ */
 
-/* Twice the room, or, when the device has no more, longer leaves. */
+/* Used when the device lacks memory: halves the arrays and allows longer
+ * leaves. */
 static void reduce_memory_and_lengthen_leaves(struct cuda_cells_build *b)
 {
     b->room.ids *= 0.5;
@@ -475,7 +479,7 @@ static void reduce_memory_and_lengthen_leaves(struct cuda_cells_build *b)
     b->round.leaf_size *= 2;
 }
 
-/* *done: 0 where it has to be made again: b->seen says why. */
+/* *done is 0 if the build must be repeated: b->seen tells why. */
 static oj_status build_cells_within_memory(struct cuda_cells_build *b,
                                            struct oj_cuda_work *keep, int *done)
 {
@@ -529,7 +533,8 @@ oj_status oj_cuda_cells_build(struct oj_cuda_work *keep,
         return OJ_OK;
     if (layer->n_segments > MOST_SEGMENTS)
         return oj_fail(keep->err, OJ_ERR_UNSUPPORTED,
-                       "the join layer has more segments than cells can hold");
+                       "the join layer has more segments than the cells of "
+                       "the GPU can hold");
     if (!oj_near_square(layer->x0, layer->y0, layer->x1, layer->y1,
                         layer->magnitude, reach, layer->n_segments,
                         &out->square))
@@ -543,12 +548,13 @@ oj_status oj_cuda_cells_build(struct oj_cuda_work *keep,
     b.round.segment = layer->segment.data;
     b.round.rank = layer->segment_feature.data;
     b.round.marks_ties = marks_ties;
-    /* Short lists answer faster and take longer to make: measured with lots
-     * (4 million segments) and streets (118,000) under 170 million points. */
+    /* Short lists answer faster and take longer to make. Measured with lots (4
+     * million segments) and streets (118,000) under 170 million points. */
     b.round.leaf_size = layer->n_segments < (1 << 19)   ? 6
                         : layer->n_segments < (1 << 21) ? 12
                                                         : 20;
-    /* Twice what lots and streets take; far reaches begin with long lists. */
+    /* Twice what lots and streets need. With a large reach the first lists are
+     * long. */
     b.room.ids = reach > out->square.side / 32.0 ? 32.0 : 12.0;
     b.room.headers = 36.0 / (double)b.round.leaf_size;
     b.room.words = 14.0 + 108.0 / (double)b.round.leaf_size;

@@ -1,15 +1,14 @@
-/** The cells of the nearest segment (cuda_nearest_segment_cell.cuh), built on a
- * device.
+/** Builds the cells for the nearest segment (cuda_nearest_segment_cell.cuh) on
+ *  a device, in rounds, each over all nodes that have a list, from the root
+ *  down.
  *
- *  Rounds of all nodes that have a list, from the root down.  In a round each
- *  node learns how far the nearest segment of each child can be at most, then
- *  which segments its children need, and becomes a leaf or children:
- *    short lists (59 or fewer) by eight threads each,
- *    longer ones by a block each,
- *    the longest (above 1,024) by many blocks, in steps of a kernel each.
- *  Room for lists, nodes and leaves is taken by atomic additions, so their
- *  order is not the same in every run; answers do not depend on it.  A node
- *  that finds no room for its children stays a leaf.
+ *  In a round each node computes an upper bound of the distance to the nearest
+ *  segment for each child, then which segments its children need; it becomes a
+ *  leaf or gets children. A short list (59 or fewer) is processed by eight
+ *  threads, a longer one by a block, and one above 1,024 by many blocks, in
+ *  several kernels. Room for lists, nodes and leaves is reserved by atomic
+ *  additions, so their order differs between runs; answers do not depend on it.
+ *  A node without room for its children becomes a leaf.
  */
 #ifndef CUDA_SEGMENT_CELL_TREE_CUH
 #define CUDA_SEGMENT_CELL_TREE_CUH
@@ -18,7 +17,7 @@
 
 #include "cuda_near_cell_split_math.cuh"
 
-/** Owns nothing. */
+/** The finished cells. Owns nothing. */
 struct oj_cuda_cells
 {
     struct oj_near_square square;
@@ -27,17 +26,16 @@ struct oj_cuda_cells
     const uint64_t *pool;
 };
 
-/** Builds the cells of layer for distances up to reach; their arrays are
- *  work's.  marks_ties: 1 where oj_near_one() is asked for ties.
- *  OJ_ERR_UNSUPPORTED where cells do not work: segments whose length is lost in
- *  rounding, numbers of extreme size.  A layer without segments gives no tree.
- */
+/** Builds the cells of layer for distances up to reach; *work owns the arrays.
+ *  marks_ties: 1 for queries with ties (oj_near_one()). OJ_ERR_UNSUPPORTED: a
+ *  squared length underflows, or numbers are too large or too small. A layer
+ *  without segments gets no tree. */
 OJ_MUST_USE oj_status oj_cuda_cells_build(struct oj_cuda_work *work,
                                           const struct oj_cuda_layer *layer,
                                           double reach, int marks_ties,
                                           struct oj_cuda_cells *out);
 
-/** What kernels read; memory of the device. */
+/** Returns the arrays that kernels read, all in device memory. */
 struct oj_near_view oj_cuda_cells_view(const struct oj_cuda_cells *cells,
                                        const struct oj_cuda_layer *layer);
 

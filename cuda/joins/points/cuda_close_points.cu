@@ -1,27 +1,27 @@
-/* Pairs of points with points, within a distance of the join's or at the same
- * place, by cells.  Threads take the points of a batch in the order of the
- * cells, so that those of a warp look at the same entries: once to count, once
- * to write.  Then the pairs of each row are put in the order of ranks, where
- * that is asked for. */
+/* Pairs of equal points, or of points within the join's maximum distance, by
+ * cells. Threads take the points of a batch in cell order, so that those of a
+ * warp read the same entries: one pass counts, the next one writes. The pairs
+ * of each row are then sorted by rank, if needed. */
 #include "cuda_point_pair_kernels.cuh"
 #include "oj_close_points.h"
 
 #define BLOCK POINT_BLOCK
 
-/* Bytes a point while they are put in order. */
+/* Bytes per point while points are sorted. */
 #define ORDER_BYTES 17
 
 struct close_index : oj_cuda_index
 {
     struct oj_close_side side;
-    struct oj_cuda_columns columns; /* of entries, as far as asked for */
-    int is_near;                    /* pairs have distances */
-    int64_t most_pairs;             /* that fit into the memory of the device */
+    struct oj_cuda_columns columns; /* columns of the entries, if needed */
+    int is_near;                    /* 1: pairs have distances */
+    /* Maximum pairs that fit into device memory. */
+    int64_t most_pairs;
 };
 
-/* --- which joins ---------------------------------------------------------- */
+/* --- joins that the family takes ------------------------------------------ */
 
-/* Joins that ask of points whether they are equal. */
+/* Returns 1 for joins that match points if they are equal. */
 static int does_op_test_point_equality(enum oj_op op)
 {
     switch (op)
@@ -54,7 +54,7 @@ static int takes_close_points(const struct oj_relation *relation,
 
 /* --- the join side -------------------------------------------------------- */
 
-/* order [n]: points by the place of their cell. */
+/* Makes *order [n], the points sorted by the place of their cell. */
 static oj_status order_points_by_cell(struct oj_cuda_work *work,
                                       const struct oj_close_side side,
                                       int64_t n, const double *x,
@@ -97,8 +97,7 @@ static oj_status make_entries_in_cell_order(struct close_index *self,
                         &self->columns.exclude_class);
 }
 
-/* The end of the entries of each place that has some counts until the next
- * one. */
+/* Makes the offsets of the places from the entries sorted by place. */
 static oj_status make_cell_start_offsets(struct close_index *self,
                                          struct oj_cuda_work *work)
 {
@@ -133,7 +132,7 @@ static oj_status sort_points_and_make_entries(struct close_index *self,
     return make_entries_in_cell_order(self, keep, order);
 }
 
-/* A feature that is a point is a segment without length. */
+/* A point feature is a segment with equal ends. */
 static oj_status build_close_points(struct oj_cuda_index *index,
                                     struct oj_cuda_work *work)
 {
@@ -155,7 +154,7 @@ static oj_status build_close_points(struct oj_cuda_index *index,
     return make_cell_start_offsets(self, work);
 }
 
-/* Of pairs, whose number is not known, so many as seems usual. */
+/* The number of pairs is unknown: assumes 16 per point. */
 static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 {
     const int64_t pair_bytes = (int64_t)(sizeof(double) + sizeof(int32_t));
@@ -164,9 +163,9 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
                 2 * (int64_t)sizeof(int64_t) + 16 * pair_bytes);
 }
 
-/* --- looking -------------------------------------------------------------- */
+/* --- searches ------------------------------------------------------------- */
 
-/* The rule is one of entries. */
+/* The columns of the rule are indexed by entry. */
 static struct point_batch make_point_batch(const struct close_index *self,
                                            const struct oj_cuda_points *points,
                                            const int32_t *order)
@@ -179,8 +178,8 @@ static struct point_batch make_point_batch(const struct close_index *self,
     return batch;
 }
 
-/* Tells found(rank, entry) of each partner of point i; goes_on() is asked every
- * few entries. */
+/* Calls found(rank, entry) for each match of point i, until goes_on(), called
+ * every few entries, returns false. */
 template <typename Found, typename GoesOn>
 static __device__ __forceinline__ void
 visit_matches_of_point(const struct oj_close_side &side,
@@ -210,7 +209,8 @@ distance_to_entry(const struct oj_close_side &side, double x, double y,
     return oj_close_distance(&side, x, y, (uint32_t)entry);
 }
 
-/* The points by the place of their cell, where they are many. */
+/* Makes *order, the points sorted by the place of their cell; NULL (the given
+ * order) if they are few. */
 static oj_status sort_batch_by_cell_if_large(
     const struct close_index *self, struct oj_cuda_work *work,
     const struct oj_cuda_points *points, int32_t **order)
@@ -223,7 +223,7 @@ static oj_status sort_batch_by_cell_if_large(
                                 points->y, 1, order);
 }
 
-/* Entries at one place stand in the order of ranks. */
+/* Lists pairs. Entries of equal points are in rank order. */
 static oj_status list_close_points(const struct oj_cuda_index *index,
                                    struct oj_cuda_listing *l)
 {

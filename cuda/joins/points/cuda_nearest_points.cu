@@ -1,7 +1,7 @@
-/* The nearest of points for each point, with conditions on pairs such as that
- * they are not the same feature, or at any distance.  The threads of a warp
- * have points that lie close together, and go through the packed tree of the
- * join side as one (oj_nearest_point_walk.h). */
+/* The nearest point of each point, with conditions on pairs (such as: not the
+ * same feature) or without maximum distance. The points of a warp lie close
+ * together, and its threads walk the packed tree of the join side together
+ * (oj_nearest_point_walk.h). */
 #include "cuda_point_pair_kernels.cuh"
 #include "oj_nearest_point_walk.h"
 
@@ -28,7 +28,7 @@ static int takes_nearest_points(const struct oj_relation *relation,
 
 /* --- the join side -------------------------------------------------------- */
 
-/* A feature that is a point is a segment without length. */
+/* A point feature is a segment with equal ends. */
 static oj_status make_point_tree_and_entries(struct oj_cuda_work *keep,
                                              const struct oj_cuda_layer *layer,
                                              struct oj_cuda_tree *tree,
@@ -84,9 +84,9 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
     return n * (OJ_CUDA_POINT_ORDER_BYTES + OJ_CUDA_POINT_COLUMN_BYTES);
 }
 
-/* --- going through the tree ----------------------------------------------- */
+/* --- walk through the tree ------------------------------------------------ */
 
-/* The boxes of a node's children as all threads of a warp read them. */
+/* Boxes of a node's children, in shared memory of a warp. */
 struct point_node_boxes
 {
     double x0[OJ_TREE_FANOUT], y0[OJ_TREE_FANOUT];
@@ -104,8 +104,8 @@ static_assert(sizeof(struct oj_device_tree_node) == LANES * sizeof(float) &&
                   sizeof(struct point_node_boxes) == LANES * sizeof(double),
               "a thread for each number of a node");
 
-/* Puts the children of a node on the stack that somebody wants, the first on
- * top. */
+/* Pushes the children that at least one thread wants; the first is popped
+ * first. */
 static __device__ __forceinline__ int push_wanted_children(
     const struct oj_near_others &others, struct point_warp_memory &group,
     const struct oj_near_other &o, int level, uint32_t i, int depth)
@@ -139,7 +139,7 @@ static __device__ __forceinline__ int push_wanted_children(
     return depth;
 }
 
-/* The entries of a leaf, for all. */
+/* Offers the entries of a leaf to all threads. */
 static __device__ __forceinline__ void
 visit_leaf(const struct oj_near_others &others, const struct oj_pair_rule &rule,
            struct oj_near_other *o, uint32_t i)
@@ -170,7 +170,7 @@ static __global__ void __launch_bounds__(BLOCK)
         x = batch.x[i];
         y = batch.y[i];
         most = max_distance_of_point(
-            batch, i); /* one that is none lets nothing count */
+            batch, i); /* a distance below 0 or NaN matches nothing */
     }
     oj_nearest_point_start(&o, &others, i, x, y, batch.least, most);
     oj_nearest_point_seed(&o, &others, &batch.rule);

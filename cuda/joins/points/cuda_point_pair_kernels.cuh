@@ -1,5 +1,5 @@
-/** Points of a batch as kernels take them that go through a tree or cells with
- *  one thread for each point, and what launches have in common. */
+/** Points of a batch as arguments of kernels with one thread per point, and the
+ *  launches of such kernels. */
 #ifndef CUDA_POINT_PAIR_KERNELS_CUH
 #define CUDA_POINT_PAIR_KERNELS_CUH
 
@@ -11,11 +11,13 @@ struct point_batch
 {
     int64_t n;
     const double *x, *y;
-    const int32_t *order;   /* [n] point of each thread, or NULL: its own */
-    double least, most;     /* limits of distances */
-    const double *own_most; /* [n] in place of most, or NULL */
-    int takes_less; /* 1: own ones count where they are not more than most */
-    const int32_t *ordinal_of; /* NULL: ranks are ordinals */
+    /* [n] point of each thread; NULL: thread i takes point i. */
+    const int32_t *order;
+    double least, most; /* minimum and maximum distance */
+    /* [n] maximum distance per point, instead of most; or NULL. */
+    const double *own_most;
+    int takes_less;            /* 1: own_most counts only up to most */
+    const int32_t *ordinal_of; /* NULL: rank == ordinal */
     struct oj_pair_rule rule;
 };
 
@@ -57,7 +59,7 @@ max_distance_of_point(const struct point_batch &batch, int64_t i)
     return batch.takes_less && own > batch.most ? batch.most : own;
 }
 
-/* rank -1: none; measure may be NULL. */
+/* Writes the answer of point i. rank -1: none; measure may be NULL. */
 static __device__ __forceinline__ void
 write_single_answer(const struct point_batch &batch, int64_t i, int32_t rank,
                     double distance, int32_t *row, double *measure)
@@ -67,12 +69,12 @@ write_single_answer(const struct point_batch &batch, int64_t i, int32_t rank,
         measure[i] = rank >= 0 ? distance : NAN;
 }
 
-/* --- counts and sums of pairs by feature ---------------------------------- */
+/* --- counts and sums of pairs per feature --------------------------------- */
 
 #define POINT_BLOCK 128
 
-/* Tells add(i, ordinal) of the pairs that visit_matches_of_point(side, batch,
- * i, found) finds; resident: blocks of a processor, or 0. */
+/* Calls add(i, ordinal) for each pair that visit_matches_of_point() finds.
+ * resident: minimum blocks per multiprocessor, or 0. */
 template <int resident, typename Side, typename Add>
 static __global__ void __launch_bounds__(POINT_BLOCK, resident)
     add_pairs(const __grid_constant__ Side side,
@@ -110,7 +112,7 @@ struct add_values
     }
 };
 
-/* Adds the pairs that visit_matches_of_point(side, ..) finds to tally. */
+/* Adds the pairs that visit_matches_of_point() finds to *tally. */
 template <int resident, typename Side>
 static oj_status add_found_pairs_to_sums(struct oj_cuda_work *work,
                                          const Side &side,
@@ -128,13 +130,14 @@ static oj_status add_found_pairs_to_sums(struct oj_cuda_work *work,
                                   batch, add_values{*tally});
 }
 
-/* --- lists of pairs that are looked for twice ----------------------------- */
+/* --- lists of pairs: one pass counts, the next one writes ----------------- */
 
-/* So many pairs a thread finds before it looks whether all are too many. */
+/* Number of pairs after which a thread checks whether all threads have found
+ * too many. */
 #define LOOK_EVERY 65536
 
-/* count [n + 1], the last one 0. Stops when *total, of threads that have found
- * many, is more than most. */
+/* Counts the pairs of each point: count [n + 1], the last one 0. Threads with
+ * many pairs stop when *total, to which they add, exceeds most. */
 template <int resident, typename Side>
 static __global__ void __launch_bounds__(POINT_BLOCK, resident)
     count_pairs(const __grid_constant__ Side side,
@@ -162,7 +165,8 @@ static __global__ void __launch_bounds__(POINT_BLOCK, resident)
     count[i] = n;
 }
 
-/* Ranks, or with as_ordinals ordinals; measure may be NULL. */
+/* Writes the pairs, as ranks or, with as_ordinals, as ordinals; measure may be
+ * NULL. */
 template <int resident, typename Side>
 static __global__ void __launch_bounds__(POINT_BLOCK, resident)
     put_pairs(const __grid_constant__ Side side,
@@ -191,11 +195,10 @@ static __global__ void __launch_bounds__(POINT_BLOCK, resident)
         []() { return true; });
 }
 
-/* Lists the pairs of batch that visit_matches_of_point(side, ..) finds, once to
- * count and once to write, with what distance_to_entry(side, ..) says where
- * has_measure is 1. in_order: they may stay as they are found; else those of
- * each row are put in the order of ranks.  most: that fit into the memory of
- * the device. */
+/* Lists the pairs of batch that visit_matches_of_point() finds; has_measure:
+ * with the measure that distance_to_entry() returns. in_order: the pairs of a
+ * row are sorted as found, or need not be; otherwise sorts them by rank. most:
+ * maximum pairs that fit into device memory. */
 template <int resident, typename Side>
 static oj_status list_found_pairs(struct oj_cuda_listing *l, const Side &side,
                                   const struct point_batch &batch, int64_t most,
@@ -211,7 +214,8 @@ static oj_status list_found_pairs(struct oj_cuda_listing *l, const Side &side,
     OJ_TRY(l->sum_pairs());
     if (l->out.n_pairs > most)
         return oj_fail(l->err, OJ_ERR_NOMEM,
-                       "the device has no memory for %lld pairs or more",
+                       "the GPU has no memory for %lld pairs or more; use a "
+                       "smaller -batch",
                        (long long)l->out.n_pairs);
     if (l->out.n_pairs == 0)
         return OJ_OK;

@@ -1,17 +1,16 @@
-/* Pairs of points with the features whose envelopes they are in.  A thread
- * walks the packed tree of the envelopes for each point, and the threads of a
- * warp for points that lie close together: once to count, once to write.  Then
- * the pairs of each row are put in the order of ranks, where that is asked
- * for. */
+/* Pairs of points with features whose envelopes contain them. Each thread walks
+ * the packed tree of envelopes for a point; the points of a warp lie close
+ * together. One pass counts, the next one writes. The pairs of each row are
+ * then sorted by rank, if needed. */
 #include "../../foundations/device/cuda_box_reduce.cuh"
 #include "cuda_point_pair_kernels.cuh"
 
-/* What kernels read of the join side: an entry is a feature. */
+/* The join side as kernels read it; an entry is a feature. */
 struct envelopes
 {
     struct oj_device_tree tree;
-    const struct oj_box *box; /* [tree.n] */
-    const int32_t *rank;      /* [tree.n] */
+    const struct oj_box *box; /* [tree.n] envelope of each entry */
+    const int32_t *rank;      /* [tree.n] rank of each entry */
 };
 
 struct pairs_index : oj_cuda_index
@@ -30,7 +29,7 @@ static int takes_points_in_boxes(const struct oj_relation *relation,
 
 /* --- the join side -------------------------------------------------------- */
 
-/* The order of the tree is the ranks of the entries. */
+/* Builds the tree; its order gives the rank of each entry. */
 static oj_status build_envelope_tree(struct oj_cuda_index *index,
                                      struct oj_cuda_work *keep)
 {
@@ -50,7 +49,7 @@ static oj_status build_envelope_tree(struct oj_cuda_index *index,
     return keep->gather<struct oj_box>(n, from, tree.order, &self->side.box);
 }
 
-/* Of pairs, whose number is not known, so many as seems usual. */
+/* The number of pairs is unknown: assumes 16 per point. */
 static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 {
     const int64_t pair_bytes = 2 * (int64_t)(sizeof(double) + sizeof(int32_t));
@@ -59,9 +58,9 @@ static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
                 2 * (int64_t)sizeof(int64_t) + 16 * pair_bytes);
 }
 
-/* --- walking -------------------------------------------------------------- */
+/* --- walk through the tree ------------------------------------------------ */
 
-/* Tells found(rank, entry) of each envelope around point i. */
+/* Calls found(rank, entry) for each envelope that contains point i. */
 template <typename Found, typename GoesOn>
 static __device__ __forceinline__ void
 visit_matches_of_point(const struct envelopes &side,
@@ -84,7 +83,7 @@ visit_matches_of_point(const struct envelopes &side,
     }
 }
 
-/* Such pairs have no distance. */
+/* Pairs by envelopes have no distance. */
 static __device__ __forceinline__ double
 distance_to_entry(const struct envelopes &, double, double, int64_t)
 {

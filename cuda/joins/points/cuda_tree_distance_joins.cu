@@ -1,37 +1,39 @@
-/* Joins of points by distance that no special family has, by a packed tree over
- * the join side's segments.  Nearest features get k places a point, and the
- * threads of a warp, with points that lie close together, walk the tree as one.
- * What has no such limit is counted first, then found again into its place and
- * put in order: a thread walks for each point. */
+/* Joins of points by distance that no special family takes, by a packed tree of
+ * the join side's segments. k nearest: each point has an array for k features,
+ * and the threads of a warp, with points close together, walk the tree
+ * together. Joins without k: each thread walks for a point; one pass counts
+ * candidates, the next one writes them, then they are sorted. */
 #include "../../foundations/index/cuda_pair_order.cuh"
 #include "../../foundations/tree/cuda_warp_tree_walk.cuh"
 #include "cuda_point_pair_kernels.cuh"
 
 #define BLOCK 128
 
-/* Candidates of a row up to which a thread sorts them. */
+/* A row with at most this many candidates is sorted by its own thread. */
 #define SHORT_ROW 256
 
-/* Places of a point are searched one by one. */
+/* Maximum k: a point's array is searched linearly. */
 #define MOST_K 128
 
 struct tree_index : oj_cuda_index
 {
     struct oj_tree_side side;
-    int32_t k; /* no more than there are features */
+    int32_t k; /* at most the number of features */
 };
 
-/* Equal points are told from others by the ends of segments: that needs join
- * features that are points all, or none. */
+/* Returns 1 if some join features are points and others are not. Conditions on
+ * equal points compare the ends of segments, which is right only if all
+ * features are points, or none. */
 static int mixes_points_and_others(const struct oj_flat *join_side)
 {
     return !oj_flat_is_points(join_side) &&
            (join_side->part_kinds & OJ_PART_POINT) != 0;
 }
 
-/* The least distance of a feature of several segments is known at the end only:
- * too late for the k nearest that are not too near.  Without a greatest
- * distance of the join's, input features have their own. */
+/* Returns 1 for nearest joins with k <= MOST_K, and for dwithin joins with a
+ * maximum distance of the join or of each input feature. With a minimum
+ * distance, nearest joins need features that are points: the distance of a
+ * feature with several segments is known only after the last one. */
 static int takes_tree_joins(const struct oj_relation *relation,
                             const struct oj_flat *join_side,
                             const struct oj_flat *input)
@@ -65,8 +67,8 @@ oj_cuda_tree_joins_side(const struct oj_cuda_index *wrapped)
     return &((const struct tree_index *)wrapped)->side;
 }
 
-/* Places and pairs of each point; of pairs within a distance, whose number is
- * not known, so many as seems usual. */
+/* Arrays and pairs of each point; for pairs within a distance, whose number is
+ * unknown, assumes 16. */
 static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 {
     const struct tree_index *self = (const struct tree_index *)wrapped;
@@ -80,22 +82,24 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
            (bytes + 4 * (int64_t)sizeof(int64_t) + 2 * n_pairs * pair_bytes);
 }
 
-/* --- one each ------------------------------------------------------------- */
+/* --- joins with one feature per point --------------------------------------
+ */
 
-/* A distance that is negative or NaN is one at which nothing counts. */
+/* A maximum distance below 0, or NaN, matches nothing. */
 static __device__ int is_joinable_point(double x, double y, double most)
 {
     return isfinite(x) && isfinite(y) && most >= 0.0;
 }
 
-/* A thread's point, and the places of what is nearest to it. */
+/* The search of one thread (a Lane, see cuda_warp_tree_walk.cuh) for its k
+ * nearest features. */
 struct place_seeker
 {
     const struct oj_tree_side *side;
     const struct oj_pair_rule *rule;
     int64_t row; /* -1: the thread has no point */
     double px, py;
-    double own_x, own_y; /* less the tree's origin */
+    double own_x, own_y; /* relative to the tree's origin */
     double slack, own_reach2;
     struct oj_tree_best best;
 
@@ -120,7 +124,7 @@ struct place_seeker
                !oj_tree_comes_too_late(side, &best, at);
     }
 
-    /* As oj_tree_walk_bound() has it. */
+    /* As in oj_tree_walk_bound(). */
     __device__ __forceinline__ void set_reach()
     {
         double reach = oj_tree_best_bound(&best) + slack;
@@ -134,8 +138,8 @@ struct place_seeker
     }
 };
 
-/* Fills the places of best, which is empty, with what is nearest to the point
- * of row, -1: none. All threads of a warp call it. */
+/* Fills *best, which must be empty, with the features nearest to the point of
+ * row; row -1: none. All threads of a warp must call it. */
 static __device__ void find_nearest_by_warp(const struct oj_tree_side &side,
                                             const struct point_batch &batch,
                                             int64_t row,
@@ -189,7 +193,7 @@ static __global__ void __launch_bounds__(BLOCK)
                             measure);
 }
 
-/* *order, of the points, is work's. */
+/* The array out->order belongs to *work. */
 static oj_status make_batch(struct oj_cuda_work *work,
                             const struct tree_index *self,
                             const struct oj_cuda_points *points,
@@ -217,14 +221,14 @@ static oj_status find_nearest_feature_of_each(
         self->side, batch, shares, d_row, d_measure);
 }
 
-/* --- rows of many candidates ---------------------------------------------- */
+/* --- rows with many candidates -------------------------------------------- */
 
-/* Candidates row by row. */
+/* Candidates by row. */
 struct candidates
 {
     int64_t n;
-    int64_t *first; /* [rows + 1] */
-    int64_t *count; /* [rows] how many of them, or NULL: all */
+    int64_t *first; /* [rows + 1] offsets */
+    int64_t *count; /* [rows] number of valid candidates; NULL: all */
     double *distance;
     int32_t *rank;
 };
@@ -236,7 +240,7 @@ n_candidates_of_row(const struct candidates &rows, int64_t i)
                               : rows.first[i + 1] - rows.first[i];
 }
 
-/* Rows that one thread would take long to sort. */
+/* Finds rows that would take one thread long to sort. */
 static oj_status find_rows_with_many_candidates(struct oj_cuda_work *work,
                                                 int64_t n_rows,
                                                 const struct candidates &rows,
@@ -269,8 +273,8 @@ static oj_status find_rows_with_many_candidates(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/* Puts the candidates of long rows in order; leaves the other rows. Waits for
- * the stream where rows may be long. */
+/* Sorts the candidates of long rows only. Waits for the stream if rows may be
+ * long. */
 static oj_status sort_rows_with_many_candidates(struct oj_cuda_listing *l,
                                                 enum oj_tree_order order,
                                                 const struct candidates &rows)
@@ -289,9 +293,9 @@ static oj_status sort_rows_with_many_candidates(struct oj_cuda_listing *l,
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* Places of a block's points in its shared memory, those of a point BLOCK
- * apart; most candidates that come near are compared with several of them.
- * PLACES 0: there are none. */
+/* Shared memory for the arrays of a block's points; the elements of a point are
+ * BLOCK apart. It pays because most candidates in reach are compared with
+ * several elements. PLACES 0: no shared memory. */
 template <int PLACES> struct shared_places
 {
     double distance[PLACES * BLOCK];
@@ -304,9 +308,9 @@ template <> struct shared_places<0>
     int32_t rank[1];
 };
 
-/* The nearest k, at most PLACES unless that is 0: place j of thread t's point
- * is at j * n + t.  count [n + 1] or reach, the distance of the last one or -1,
- * may be NULL. */
+/* Finds the k nearest features (k <= PLACES, unless PLACES is 0). Element j of
+ * the point of thread t is at j * n + t. count [n + 1], or NULL: number found.
+ * reach, or NULL: distance of the k-th, or -1. */
 template <int PLACES>
 static __global__ void __launch_bounds__(BLOCK)
     find_k_nearest(const __grid_constant__ struct oj_tree_side side,
@@ -345,7 +349,7 @@ static __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-/* As find_k_nearest(), by the least shared memory that has room for k. */
+/* Runs find_k_nearest() with the least shared memory that has room for k. */
 static oj_status run_k_nearest(struct oj_cuda_work *work,
                                const struct tree_index *self,
                                const struct point_batch &batch,
@@ -361,8 +365,8 @@ static oj_status run_k_nearest(struct oj_cuda_work *work,
         batch, shares, self->k, distance, rank, count, reach);
 }
 
-/* Makes pairs of what l->out.offset counts: the first of the candidates of each
- * row, or where first is NULL of the places of each thread's point. */
+/* Makes pairs as counted in l->out.offset: the first candidates of each row,
+ * or, if first is NULL, those in the array of each thread's point. */
 static oj_status write_listed_pairs(struct oj_cuda_listing *l,
                                     const struct point_batch batch,
                                     const int64_t *first,
@@ -390,7 +394,8 @@ static oj_status write_listed_pairs(struct oj_cuda_listing *l,
         });
 }
 
-/* With ties only the reach of each point is wanted of its places. */
+/* With ties only the reach of each point is kept; its pairs are listed
+ * later. */
 static oj_status list_nearest(const struct tree_index *self,
                               struct oj_cuda_listing *l,
                               const struct point_batch &batch, double *reach)
@@ -408,8 +413,8 @@ static oj_status list_nearest(const struct tree_index *self,
                          : write_listed_pairs(l, batch, NULL, distance, rank);
 }
 
-/* Candidates of each point: counted, where distance is NULL, else put behind
- * first. */
+/* Finds the candidates of each point. distance NULL: counts them in first; else
+ * writes them from first on. */
 static __global__ void __launch_bounds__(BLOCK, 6)
     find_within(const __grid_constant__ struct oj_tree_side side,
                 const __grid_constant__ struct point_batch batch,
@@ -437,8 +442,9 @@ static __global__ void __launch_bounds__(BLOCK, 6)
         first[i] = found.n;
 }
 
-/* Each row's pairs first among its candidates, and their number in
- * l->out.offset. Long rows come in the order of ranks, and may leave in it. */
+/* Moves the pairs of each row to the front of its candidates and sets
+ * l->out.offset to their number. Long rows are sorted by rank before, and may
+ * remain so. */
 static oj_status drop_duplicate_candidates(struct oj_cuda_listing *l,
                                            enum oj_tree_order order,
                                            double least, struct candidates rows)
@@ -468,7 +474,7 @@ static oj_status drop_duplicate_candidates(struct oj_cuda_listing *l,
     return sort_rows_with_many_candidates(l, order, rows);
 }
 
-/* reach: of each point, or NULL. */
+/* reach [n]: distance per point, or NULL. */
 static oj_status list_within(const struct tree_index *self,
                              struct oj_cuda_listing *l,
                              const struct point_batch &batch,

@@ -1,18 +1,17 @@
-/** Pairs of points within a distance that is known beforehand, or at the same
- *  place: the points of the join side in square cells.
+/** Pairs of points that are equal, or within a distance fixed at build time:
+ *  the points of the join side are sorted into square cells.
  *
- *  Cells are at least as wide as the distance, so that the partners of a point
- *  lie in three columns and three rows.  Where cells are goes round after some
- *  power of two of columns and of rows, as on a torus, so that there are about
- *  as many places as points wherever these are:
+ *  A cell is at least as wide as the distance, so the matches of a point are in
+ *  three columns and three rows. Cells share places modulo a power of two of
+ *  columns and rows, as on a torus: there are about as many places as points,
+ *  however far apart these are:
  *
- *    place        (row mod rows) * columns + (column mod columns)
- *    entry        0 .. n - 1 in the order of places, then of ranks
- *    start[place] its first entry; start[place + 1] the first of the next
+ *    place    (row mod rows) * columns + (column mod columns)
+ *    entry    0 .. n - 1, sorted by place, then by rank
+ *    start    start[place]: its first entry; start[place + 1]: end
  *
- *  Cells only say what need not be looked at; the test of an entry is that of
- *  the definition, on the coordinates as they are.
- *  Source: ours.
+ *  Cells only exclude; the test of an entry is that of the definition, on the
+ *  original coordinates. Source: ours.
  */
 #ifndef OJ_CLOSE_POINTS_H
 #define OJ_CLOSE_POINTS_H
@@ -22,14 +21,14 @@
 #include "../../foundations/device/oj_segment_record.h"
 #include "../../foundations/index/oj_pair_conditions.h"
 
-/** The join side. Borrows everything. */
+/** The join side as it is searched. Borrows all arrays. */
 struct oj_close_side
 {
     int64_t n;            /**< entries, below 2^31 */
-    double reach;         /**< of a window around a point */
-    double least2, most2; /**< limits of squared distances */
-    int equal;            /**< 1: coordinates are equal; 0 is -0 */
-    double x0, y0, scale; /**< corner, cells in one unit */
+    double reach;         /**< half width of the window around a point */
+    double least2, most2; /**< minimum and maximum squared distance */
+    int equal;            /**< 1: matches have equal coordinates; 0 equals -0 */
+    double x0, y0, scale; /**< lower left corner, and cells per unit */
     uint32_t column_mask, row_mask;
     int32_t column_bits;
     const uint32_t *start;              /**< [places + 1] */
@@ -37,19 +36,18 @@ struct oj_close_side
     const int32_t *rank;                /**< [n] */
 };
 
-/** Columns that there can be; the last one also has all beyond. */
+/** Last column (or row); all larger coordinates belong to it, too. */
 #define OJ_CLOSE_LAST_COLUMN 2147483647u
 
-/** Bits of places, at least and at most. */
+/** Minimum and maximum number of bits of a place. */
 #define OJ_CLOSE_LEAST_BITS 8
 #define OJ_CLOSE_MOST_BITS 28
 
-/* Points of a lattice shall not all come round to the same few places: so the
- * side of a cell is no simple multiple of a distance or an extent. */
+/* A cell's side is the distance times this irrational factor: otherwise all
+ * points of a lattice could fall into few places. */
 #define OJ_CLOSE_WIDER 1.0618033988749895
 
-/* What rounding may take from a window, by magnitude: see
- * oj_close_visit_start(). */
+/* Relative error of a window, by magnitude; see oj_close_visit_start(). */
 #define OJ_CLOSE_SLACK 2e-15
 
 OJ_FN int64_t oj_close_n_places(const struct oj_close_side *side)
@@ -57,9 +55,9 @@ OJ_FN int64_t oj_close_n_places(const struct oj_close_side *side)
     return ((int64_t)side->row_mask + 1) << side->column_bits;
 }
 
-/** The shape of cells for n points from x0, y0 to x1, y1: least <= distance <=
- *  reach, which is finite; equal: at the same place, whatever the others
- *  are.  A reach that is none finds nothing.  The host's. */
+/** Chooses the cells for n points in x0 .. x1, y0 .. y1. Matches have least <=
+ *  distance <= reach, reach finite, or equal coordinates if equal is set. A
+ *  negative or NaN reach matches nothing. Host only. */
 static inline void oj_close_layout(struct oj_close_side *side, int64_t n,
                                    double x0, double y0, double x1, double y1,
                                    int equal, double least, double reach)
@@ -69,7 +67,8 @@ static inline void oj_close_layout(struct oj_close_side *side, int64_t n,
     int bits = OJ_CLOSE_LEAST_BITS;
     size = fabs(y0) > size ? fabs(y0) : size;
     size = fabs(y1) > size ? fabs(y1) : size;
-    size *= 50.0 * OJ_CLOSE_SLACK; /* windows stay narrow */
+    /* Minimum side: a window stays narrow in spite of its slack. */
+    size *= 50.0 * OJ_CLOSE_SLACK;
     if (extent / OJ_CLOSE_LAST_COLUMN > size)
         size = extent / OJ_CLOSE_LAST_COLUMN;
     while (bits < OJ_CLOSE_MOST_BITS && ((int64_t)1 << bits) < n)
@@ -96,7 +95,7 @@ static inline void oj_close_layout(struct oj_close_side *side, int64_t n,
     side->rank = 0;
 }
 
-/** Never decreases with v, whatever rounding does. */
+/** Returns the column (or row) of v. Monotonic in v, also with rounding. */
 OJ_FN uint32_t oj_close_column(double v, double origin, double scale)
 {
     double c = (v - origin) * scale;
@@ -106,7 +105,7 @@ OJ_FN uint32_t oj_close_column(double v, double origin, double scale)
                                              : (uint32_t)c;
 }
 
-/** Where the point of the cell that x, y is in. */
+/** Returns the place of the cell that contains x, y. */
 OJ_FN uint32_t oj_close_place_of(const struct oj_close_side *side, double x,
                                  double y)
 {
@@ -116,25 +115,26 @@ OJ_FN uint32_t oj_close_place_of(const struct oj_close_side *side, double x,
            (column & side->column_mask);
 }
 
-/* --- looking around a point ----------------------------------------------- */
+/* --- search around a point ------------------------------------------------ */
 
-/** The places around a point, row by row. */
+/** A search through the places around a point, row by row. */
 struct oj_close_visit
 {
     double x, y;
-    uint32_t column, n_columns; /* of every row, at most all of them */
-    uint32_t row, n_rows;       /* those still to come */
-    uint32_t done;              /* columns of this row */
-    uint32_t at, end;           /* entries of places that were looked up */
+    uint32_t column, n_columns; /* of each row; at most all columns */
+    uint32_t row, n_rows;       /* next row, and rows left */
+    uint32_t done;              /* columns of this row that are finished */
+    uint32_t at, end;           /* entries of the current places */
 };
 
-/** Returns 0 when nothing can be found; nothing comes then.
+/** Starts a search. Returns 0 if nothing can match; the search is then empty.
  *
- *  Let u = 2^-53.  A partner q has fl(sqrt(dx^2 + dy^2)) <= reach, so |dx| <=
- *  reach (1 + 4 u), or the square underflowed and |dx| < 2^-510; and px - qx
- *  is dx (1 + u).  The ends of the window are off by u (|px| + reach) when they
- *  are computed, and the slack by 2 u of itself: 18 u (|px| + reach), which
- *  OJ_CLOSE_SLACK is, covers all of these. */
+ *  Let u = 2^-53. A match q has fl(sqrt(dx^2 + dy^2)) <= reach, so |dx| <=
+ *  reach (1 + 4 u), or the square underflowed and |dx| < 2^-510; and px - qx is
+ *  dx (1 + u). The computed ends of the window have an error of u (|px| +
+ *  reach), and the slack one of 2 u of itself: OJ_CLOSE_SLACK, 18 u (|px| +
+ *  reach), covers all of them.
+ */
 OJ_FN int oj_close_visit_start(struct oj_close_visit *v,
                                const struct oj_close_side *side, double x,
                                double y)
@@ -164,7 +164,8 @@ OJ_FN int oj_close_visit_start(struct oj_close_visit *v,
     return 1;
 }
 
-/* The entries of the next places side by side; 0 when there are none left. */
+/* Advances to the entries of the next adjacent places; returns 0 if none are
+ * left. */
 OJ_FN int oj_close_visit_run(struct oj_close_visit *v,
                              const struct oj_close_side *side)
 {
@@ -174,7 +175,8 @@ OJ_FN int oj_close_visit_run(struct oj_close_visit *v,
     column = (v->column + v->done) & side->column_mask;
     n = v->n_columns - v->done;
     if (n > side->column_mask + 1 - column)
-        n = side->column_mask + 1 - column; /* the others are at the front */
+        /* columns wrap around: the others are at the start of the row */
+        n = side->column_mask + 1 - column;
     at = (v->row & side->row_mask) << side->column_bits | column;
     v->done += n;
     if (v->done == v->n_columns)
@@ -188,11 +190,12 @@ OJ_FN int oj_close_visit_run(struct oj_close_visit *v,
     return 1;
 }
 
-/** Entries that are tested at a time. */
+/** Number of entries tested at a time. */
 #define OJ_CLOSE_AT_ONCE 8
 
-/** The next entries that may be partners, up to OJ_CLOSE_AT_ONCE: returns how
- *  many from *first on. Every entry comes once; 0 after the last of them. */
+/** Returns the number of the next entries that may match, at most
+ *  OJ_CLOSE_AT_ONCE, from *first on; 0 at the end. Each entry is returned
+ *  once. */
 OJ_FN uint32_t oj_close_visit_next(struct oj_close_visit *v,
                                    const struct oj_close_side *side,
                                    uint32_t *first)
@@ -209,7 +212,8 @@ OJ_FN uint32_t oj_close_visit_next(struct oj_close_visit *v,
     return n;
 }
 
-/** Bit i: the place of entry first + i is as it should be; n of them. */
+/** Returns a mask of n entries from first on: bit i is set if the location of
+ *  entry first + i matches. */
 OJ_FN uint32_t oj_close_bits(const struct oj_close_side *side,
                              const struct oj_close_visit *v, uint32_t first,
                              uint32_t n)
@@ -238,8 +242,8 @@ OJ_FN uint32_t oj_close_bits(const struct oj_close_side *side,
     return bits;
 }
 
-/** 1 when row, which is at v, and an entry at a place that passed may be a
- *  pair; rule's columns of the join side are those of entries. */
+/** Returns 1 if row, which is at v, and an entry whose location matches may be
+ *  a pair. The rule's columns of the join side are indexed by entry. */
 OJ_FN int oj_close_may_pair(const struct oj_close_side *side,
                             const struct oj_close_visit *v,
                             const struct oj_pair_rule *rule, int64_t row,

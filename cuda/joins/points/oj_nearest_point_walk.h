@@ -1,11 +1,10 @@
-/** The nearest of points that may be paired with a point, such as the nearest
- *  other one of the same layer: the first in the order (distance, rank).
+/** The nearest point with which a point may be paired, such as the nearest
+ *  other one of its layer: the first by (distance, rank).
  *
- *  Several points that lie close together go through the packed tree of the
- *  join side as one: a node is visited when one of them wants it, and its
- *  entries are offered to all.  Each starts at the leaf that it comes to when
- *  it always takes the nearest child.
- *  Source: ours.
+ *  Several points that lie close together walk the packed tree of the join side
+ *  together: a node is visited if one of them needs it, and its entries are
+ *  offered to all. First each point descends to a leaf by always taking the
+ *  nearest child. Source: ours.
  */
 #ifndef OJ_NEAREST_POINT_WALK_H
 #define OJ_NEAREST_POINT_WALK_H
@@ -15,32 +14,33 @@
 #include "../../foundations/index/oj_pair_conditions.h"
 #include "../../foundations/tree/oj_tree.h"
 
-/** The join side. Borrows everything. */
+/** The join side as it is searched. Borrows all arrays. */
 struct oj_near_others
 {
     struct oj_device_tree tree;
     const struct oj_point_place *place; /**< [tree.n] */
     const int32_t *rank;                /**< [tree.n] */
-    const int32_t *least_rank;          /**< [nodes] of all entries below */
+    /** [nodes] smallest rank of all entries below. */
+    const int32_t *least_rank;
 };
 
-/** A point on its way. */
+/** The search of one point. */
 struct oj_near_other
 {
     double px, py;
-    double least, most; /* limits of distances */
-    double x, y;        /* less the origin */
+    double least, most; /* minimum and maximum distance */
+    double x, y;        /* relative to the tree's origin */
     double slack;       /* as in struct oj_tree_walk */
-    double reach2;      /* boxes whose squared distance is more are left out */
-    double most2;       /* entries whose squared distance is more, too */
-    double distance;    /* of the best so far */
+    double reach2;      /* boxes with a larger squared distance are skipped */
+    double most2;       /* entries with a larger squared distance are skipped */
+    double distance;    /* distance of the best entry so far */
     int64_t row;
     int32_t rank; /* -1: none so far */
 };
 
-/* Only what is within bound matters from now on: boxes as
- * oj_tree_walk_bound() has it.  A square whose root rounds to d or less is at
- * most d^2 (1 + 2^-51). */
+/* Sets the bound: farther entries are skipped from now on; boxes as in
+ * oj_tree_walk_bound(). A square whose root rounds to d or less is at most d^2
+ * (1 + 2^-51). */
 OJ_FN void oj_nearest_point_bound(struct oj_near_other *o, double bound)
 {
     double reach = bound + o->slack;
@@ -48,7 +48,8 @@ OJ_FN void oj_nearest_point_bound(struct oj_near_other *o, double bound)
     o->most2 = bound * bound * (1.0 + 1e-15);
 }
 
-/** A point that is not finite, or a most that is none, wants nothing. */
+/** Starts a search. If the point is not finite, or most is negative or NaN, it
+ *  matches nothing. */
 OJ_FN void oj_nearest_point_start(struct oj_near_other *o,
                                   const struct oj_near_others *others,
                                   int64_t row, double px, double py,
@@ -71,7 +72,7 @@ OJ_FN void oj_nearest_point_start(struct oj_near_other *o,
         oj_nearest_point_bound(o, most);
 }
 
-/** The squared distance of a box, at least what its entries have. */
+/** Returns the squared distance of a box, a lower bound for its entries. */
 OJ_FN double oj_nearest_point_box(const struct oj_near_other *o, double x0,
                                   double y0, double x1, double y1)
 {
@@ -82,8 +83,8 @@ OJ_FN double oj_nearest_point_box(const struct oj_near_other *o, double x0,
     return dx * dx + dy * dy;
 }
 
-/** 1 when an entry in the box, none of whose ranks is below least_rank, may be
- *  better than the best so far: at distance 0 only ranks decide. */
+/** Returns 1 if an entry in the box may be better than the best so far. No rank
+ *  in the box is below least_rank; at distance 0 only ranks decide. */
 OJ_FN int oj_nearest_point_wants(const struct oj_near_other *o, double x0,
                                  double y0, double x1, double y1,
                                  int32_t least_rank)
@@ -100,7 +101,7 @@ OJ_FN void oj_nearest_point_offer(struct oj_near_other *o,
     double d2 = dx * dx + dy * dy, distance;
     if (!(d2 <= o->most2))
         return;
-    distance = sqrt(d2); /* as oj_point_distance() has it */
+    distance = sqrt(d2); /* as in oj_point_distance() */
     if (distance > o->most || distance < o->least || distance > o->distance ||
         !(distance < INFINITY) ||
         (distance == o->distance && rank >= o->rank) ||
@@ -111,7 +112,8 @@ OJ_FN void oj_nearest_point_offer(struct oj_near_other *o,
     oj_nearest_point_bound(o, distance);
 }
 
-/** Entries of a node of level 0: from node * OJ_TREE_FANOUT on. */
+/** Returns the number of entries of a node of level 0, which begin at node *
+ *  OJ_TREE_FANOUT. */
 OJ_FN int oj_nearest_point_n_entries(const struct oj_near_others *others,
                                      uint32_t node)
 {
@@ -119,7 +121,7 @@ OJ_FN int oj_nearest_point_n_entries(const struct oj_near_others *others,
     return left < OJ_TREE_FANOUT ? (int)left : OJ_TREE_FANOUT;
 }
 
-/** Goes down to the nearest leaf, and takes the best of it. */
+/** Descends to the nearest leaf and offers its entries. */
 OJ_FN void oj_nearest_point_seed(struct oj_near_other *o,
                                  const struct oj_near_others *others,
                                  const struct oj_pair_rule *rule)
@@ -157,8 +159,8 @@ OJ_FN void oj_nearest_point_seed(struct oj_near_other *o,
     }
 }
 
-/** The least rank below node i of a level; those of the level below are made.
- */
+/** Computes the smallest rank below node i of a level, from that of the level
+ *  below. */
 OJ_FN int32_t oj_nearest_point_least_rank(const struct oj_near_others *others,
                                           int level, uint32_t i)
 {

@@ -1,22 +1,23 @@
 #include "../../foundations/device/cuda_stream_work.cuh"
 #include "cuda_intersects.h"
 
-/* Level by level: a list of (row, node), each of which becomes the children
- * that the row's box meets.  Lists keep the order of rows, so pairs come out
- * row by row; every entry is the same small piece of work, however large the
- * boxes are. */
+/* Descends level by level with a list of (row, node): each entry is replaced by
+ * the children whose boxes intersect that of the row. Lists stay sorted by row,
+ * so pairs are, too; and all entries are equally small pieces of work, however
+ * large the boxes are. */
 #define BLOCK 256
 
 struct level
 {
-    int number;                     /* 0: children of its nodes are features */
+    /* 0: the children of its nodes are features. */
+    int number;
     struct oj_cuda_box_pairs entry; /* rows and nodes */
 };
 
 struct box_question
 {
     struct oj_device_tree tree;
-    const int32_t *order; /* of the tree's entries */
+    const int32_t *order; /* box number of each entry of the tree */
     const struct oj_meet_feature *features, *rows;
     enum oj_box_test test;
 };
@@ -87,7 +88,7 @@ write_child_pairs_of_level(const __grid_constant__ struct level level,
     }
 }
 
-/* The entries of a level become those of the one below, or pairs. */
+/* Replaces the entries of a level by those of the level below, or by pairs. */
 static oj_status descend_to_next_tree_level(struct oj_cuda_work *work,
                                             const struct box_question &q,
                                             int number, int64_t most,
@@ -104,7 +105,8 @@ static oj_status descend_to_next_tree_level(struct oj_cuda_work *work,
     OJ_TRY(own.scan_total(offset, n, &next.n));
     if (next.n > most)
         return oj_fail(work->err, OJ_ERR_NOMEM,
-                       "more candidates than are taken at a time");
+                       "the GPU cannot hold all candidates of the rows at a "
+                       "time; use a smaller -batch");
     OJ_TRY(work->make(next.n, &next.row, &next.feature));
     if (next.n > 0)
         OJ_TRY(own.run<BLOCK>(n, write_child_pairs_of_level, level, mask,

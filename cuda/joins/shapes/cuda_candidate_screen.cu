@@ -1,8 +1,9 @@
-/** Rows of a batch against the join side of a screen, on the first device of
- *  its options: two were no faster than one (BENCHMARKS.md, "On a GPU").
+/** The GPU screen: candidates of a batch, on the first device of the options
+ *  (two devices were not faster: BENCHMARKS.md, "On a GPU").
  *
- *  rows of the caller -> layer on the device --tree--> pairs of boxes --meet-->
- *  pairs that are not surely none
+ *    rows of the caller -> layer in device memory -> pairs whose boxes
+ *    intersect (packed tree) -> verdicts (oj_meet.h) -> pairs that are not
+ *    surely disjoint
  */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../foundations/device/cuda_copy.h"
@@ -17,21 +18,22 @@
 struct screen_place
 {
     struct oj_cuda_device device;
-    struct oj_cuda_memory memory; /* of all that follows */
-    int64_t index_bytes;          /* less those of the layer */
+    struct oj_cuda_memory memory; /* owner of all arrays below */
+    int64_t index_bytes;          /* bytes of the index, without the layer */
     struct oj_cuda_layer layer;
     struct oj_cuda_meet_side side;
-    struct oj_cuda_tree tree; /**< of the features' boxes */
+    struct oj_cuda_tree tree; /**< tree of the features' boxes */
 };
 
-/** Pairs of n rows on a device, row by row. */
+/** Pairs of n rows in device memory, sorted by row. */
 struct screen_found
 {
     int64_t n_pairs;
-    int64_t *end;     /**< [n] pairs of rows up to it */
+    int64_t *end;     /**< [n] number of pairs up to and including the row */
     int32_t *feature; /**< [n_pairs] ordinal */
-    uint8_t *said;    /**< [n_pairs] enum oj_said, or NULL: what the rule
-                           says */
+    /** [n_pairs] enum oj_said, or NULL: all pairs have one verdict:
+     *  OJ_SAID_MEETS if rule.is_enough, else OJ_SAID_NOTHING. */
+    uint8_t *said;
 };
 
 struct oj_gpu_screen
@@ -41,15 +43,14 @@ struct oj_gpu_screen
     struct screen_place place;
 };
 
-/* Pairs on the device at a time: more than this, or than memory holds, come in
- * several goes of fewer rows. */
+/* Maximum pairs in device memory at a time. If rows have more, or memory is
+ * missing, fewer rows are processed at a time. */
 #define MOST_PAIRS ((int64_t)1 << 26)
 
-/* Coordinates whose differences are far from an overflow. */
+/* Maximum coordinate: differences of larger ones may overflow. */
 #define LARGEST 1e150
 
-/* --- rows as a layer of their own ------------------------------------------
- */
+/* --- rows of a batch as a layer ------------------------------------------- */
 
 static struct oj_flat view_rows_as_layer(const struct oj_flat *input,
                                          int64_t first, int64_t n)
@@ -88,7 +89,7 @@ static oj_status upload_layer_for_intersection(struct oj_cuda_work *work,
 
 /* --- pairs ---------------------------------------------------------------- */
 
-/* What is surely no pair is left out. */
+/* Returns 1 if pair i is not surely disjoint. */
 struct is_kept
 {
     int64_t n;
@@ -100,7 +101,7 @@ struct is_kept
     }
 };
 
-/* Pairs of rows up to number i, which ascend in row [n]. */
+/* Returns the number of pairs of rows 0 .. i; row [n] ascends. */
 static __device__ int64_t end_of_pairs_up_to_row(const int32_t *row, int64_t n,
                                                  int64_t i)
 {
@@ -116,7 +117,7 @@ static __device__ int64_t end_of_pairs_up_to_row(const int32_t *row, int64_t n,
     return low;
 }
 
-/* place: of the pairs that are kept, or NULL: all are. */
+/* place: index of each kept pair; NULL: all pairs are kept. */
 static oj_status
 compute_end_offsets_of_rows(struct oj_cuda_work *keep, int64_t n_rows,
                             const struct oj_cuda_box_pairs &pairs,
@@ -134,7 +135,7 @@ compute_end_offsets_of_rows(struct oj_cuda_work *keep, int64_t n_rows,
                       });
 }
 
-/* The pairs less those that are surely none. */
+/* Removes the pairs that are surely disjoint. */
 static oj_status
 keep_pairs_not_surely_disjoint(struct oj_cuda_work *keep,
                                struct oj_cuda_work *work, int64_t n_rows,
@@ -159,7 +160,8 @@ keep_pairs_not_surely_disjoint(struct oj_cuda_work *keep,
     return compute_end_offsets_of_rows(keep, n_rows, pairs, place, out);
 }
 
-/* out: keep's. */
+/* Finds the candidates of rows, with their verdicts. *keep owns the arrays of
+ * *out. */
 static oj_status find_and_classify_candidates(const struct screen_place *place,
                                               const struct oj_screen_rule *rule,
                                               const struct oj_flat *rows,
@@ -291,14 +293,13 @@ oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
 
 /* --- batches -------------------------------------------------------------- */
 
-/* A batch is cut into chunks of rows, one after another: of at most so many
- * vertices, if that is not less than a row.  A chunk costs 0.2 ms of calls, so
- * chunks are large, and the lots of a city are one: with 735,488 lots in 3, 12,
- * 25 and 49 of them, on two threads, the search took 19.8, 22.3, 24.9 and
- * 37.7 ms. */
+/* Maximum vertices of a chunk of rows (at least one row). A chunk costs 0.2 ms
+ * of calls, so chunks are large, and the lots of a city are one chunk: with
+ * 735,488 lots in 3, 12, 25 and 49 chunks, on two threads, the search took
+ * 19.8, 22.3, 24.9 and 37.7 ms. */
 static const int64_t most_chunk = 8 << 20;
 
-/* A row is as much work as so many vertices. */
+/* A row counts as this many vertices in addition to its own. */
 #define ROW_WEIGHT 4
 
 struct cuda_screen_batch
@@ -315,7 +316,7 @@ static int64_t cumulative_row_weight(const struct oj_flat *input, int64_t row)
            ROW_WEIGHT * row;
 }
 
-/* The end of the chunk that begins with a row. */
+/* Returns the end of the chunk that begins with row first. */
 static int64_t end_row_of_chunk(const struct cuda_screen_batch *b,
                                 int64_t first)
 {
@@ -335,7 +336,7 @@ static int64_t end_row_of_chunk(const struct cuda_screen_batch *b,
     return low;
 }
 
-/* The pairs of n rows from first on, behind those of the rows before. */
+/* Appends the pairs of n rows from first on to those of the rows before. */
 static oj_status copy_pairs_to_host(const struct cuda_screen_batch *b,
                                     int64_t first, int64_t n_rows,
                                     const struct screen_found *found,
@@ -366,7 +367,7 @@ static oj_status copy_pairs_to_host(const struct cuda_screen_batch *b,
     return OJ_OK;
 }
 
-/* Without memory for so many rows their halves are tried. */
+/* If memory is missing for n rows, screens both halves in turn. */
 static oj_status screen_row_range(const struct cuda_screen_batch *b,
                                   int64_t first, int64_t n,
                                   struct oj_error *err)

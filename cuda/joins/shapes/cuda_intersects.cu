@@ -2,34 +2,34 @@
 #include "../../foundations/index/cuda_pace.h"
 #include "cuda_intersects.h"
 
-/* Eight lanes for each pair of small features, a warp for each stretch of the
- * larger feature of other pairs: its segments whose images meet the other
- * feature's box are few, and each of these is compared with the segments of the
- * other, one a lane.  In large features chains of segments are stepped over by
- * their images.  Then a thread for each pair none of whose edges meet: does a
- * part of one begin in the other? */
+/* Pairs of small features get eight lanes each. In other pairs, a warp takes
+ * one stretch of the larger feature: few of its segments have images that
+ * intersect the other feature's box, and each of them is compared with the
+ * segments of the other feature, one per lane; in large features, chains of
+ * segments are skipped by their images. Then one thread per pair without
+ * intersecting edges tests whether a part of one feature begins inside the
+ * other. */
 #define BLOCK 256
 #define WARP 32
 #define ALL 0xFFFFFFFFu
-#define LANES 8 /* as many segments as small features have */
+#define LANES 8 /* at least the number of segments of a small feature */
 
-/* Segments that a warp goes through for a pair; of more, other warps take each
- * as many. */
+/* Segments of a stretch, which one warp tests for a pair. */
 #define STRETCH 2048
 
-/* Beyond this features are large, and chains pay. */
+/* Features with more segments are large: skipping chains pays. */
 #define FEW_SEGMENTS 64
 
 struct meet_query
 {
     struct oj_cuda_meet_side rows, features;
-    double x0, y0; /* of images */
+    double x0, y0; /* origin of the images */
     int64_t n;
     const int32_t *row, *feature; /* [n] */
     uint8_t *said;                /* [n] */
 };
 
-/* Of the larger feature of a pair. */
+/* A stretch of the larger feature of a pair. */
 struct segment_stretch
 {
     int32_t pair, number;
@@ -43,8 +43,8 @@ static __device__ int64_t count_segment_runs_of_pair(
     return n <= FEW_SEGMENTS ? 0 : (n + STRETCH - 1) / STRETCH;
 }
 
-/* Says what goes without edges, and counts the stretches of pairs of large
- * features, where stretch is NULL; else lists them. */
+/* Sets the verdicts that need no edges. stretch NULL: counts the stretches of
+ * pairs of large features; else lists them. */
 static __global__ void
 init_verdicts_and_segment_runs(const __grid_constant__ struct meet_query q,
                                unsigned long long *n_stretches,
@@ -73,8 +73,8 @@ init_verdicts_and_segment_runs(const __grid_constant__ struct meet_query q,
 
 /* --- edges ---------------------------------------------------------------- */
 
-/* 1 when the segment, whose image is given, meets one of segments i of the
- * lanes. */
+/* Returns 1 if the segment, with this image, intersects one of the lanes'
+ * segments i. */
 static __device__ int intersects_segment_of_any_lane(
     const struct oj_cuda_meet_side &v, int64_t i, int is_one,
     const struct oj_cuda_segment &segment, const struct oj_meet_image &image)
@@ -115,7 +115,7 @@ segment_meets_feature(const struct oj_cuda_meet_side &v,
     return 0;
 }
 
-/* Segments first .. end - 1 of large against all of small. */
+/* Tests segments first .. end - 1 of large with all segments of small. */
 static __device__ int segment_run_intersects_feature(
     const struct oj_cuda_meet_side &large, int64_t first, int64_t end,
     const struct oj_cuda_meet_side &small, const struct oj_meet_feature &f,
@@ -145,12 +145,12 @@ static __device__ int segment_run_intersects_feature(
     return 0;
 }
 
-/* A pair, its feature of more segments first. */
+/* A pair, with the feature of more segments first. */
 struct pair_by_size
 {
     const struct oj_cuda_meet_side *large, *small;
     const struct oj_meet_feature *of_large, *of_small;
-    struct oj_meet_image window; /* the box of the smaller one */
+    struct oj_meet_image window; /* box of the smaller one */
 };
 
 static __device__ struct pair_by_size
@@ -168,8 +168,8 @@ larger_and_smaller_of_pair(const struct meet_query &q, int64_t pair)
     return s;
 }
 
-/* Of a pair that another warp has seen meet, or soon will, the answer is the
- * same. */
+/* Skips pairs that another warp has already found to intersect; if two warps
+ * find it at once, both store an equal verdict. */
 static __global__ void __launch_bounds__(BLOCK)
     test_segment_runs(const __grid_constant__ struct meet_query q, int64_t n,
                       const struct segment_stretch *stretch)
@@ -192,15 +192,16 @@ static __global__ void __launch_bounds__(BLOCK)
         q.said[pair] = OJ_SAID_MEETS;
 }
 
-/* Some lanes of a warp, which may be elsewhere than its others. */
+/* Some lanes of a warp; they may diverge from the others. */
 struct lanes
 {
     int lane;      /* 0 .. LANES - 1 */
-    int shift;     /* of the first one in the warp */
-    unsigned mask; /* of all */
+    int shift;     /* number of the first of them in the warp */
+    unsigned mask; /* mask of all of them */
 };
 
-/* 1 when segment at of the larger feature meets the smaller one. */
+/* Returns 1 if segment `at` of the larger feature intersects the smaller
+ * one. */
 static __device__ int segment_meets_smaller(const struct pair_by_size &s,
                                             const struct lanes &l, int64_t at)
 {
@@ -247,13 +248,13 @@ static __global__ void __launch_bounds__(BLOCK, 3)
     struct pair_by_size s = larger_and_smaller_of_pair(q, i);
     if (s.of_large->end - s.of_large->first > FEW_SEGMENTS)
         return;
-    /* all lanes have read what one may now write */
+    /* all lanes have read the value that one of them may write */
     __syncwarp(l.mask);
     if (do_small_features_intersect(s, l) && l.lane == 0)
         q.said[i] = OJ_SAID_MEETS;
 }
 
-/* --- one in the other ----------------------------------------------------- */
+/* --- containment ---------------------------------------------------------- */
 
 static __global__ void __launch_bounds__(BLOCK)
     test_containment(const __grid_constant__ struct meet_query q)
@@ -268,7 +269,7 @@ static __global__ void __launch_bounds__(BLOCK)
 
 /* --- all pairs ------------------------------------------------------------ */
 
-/* The stretches of pairs of large features. */
+/* Lists the stretches of pairs of large features. */
 static oj_status list_segment_runs_of_large_pairs(struct oj_cuda_work *work,
                                                   const struct meet_query &q,
                                                   struct segment_stretch **out,
@@ -294,8 +295,8 @@ static oj_status wait_then_check_cancel(struct oj_cuda_work *work)
     return oj_check_cancel(work->device->cancel, work->err);
 }
 
-/* Stretches against large features may take long: a cancelled join does not
- * wait for all of them. */
+/* Stretches of large features may take long: they are launched in pieces, so
+ * that a cancelled join ends soon. */
 static oj_status test_large_feature_pairs(struct oj_cuda_work *work,
                                           const struct meet_query &q,
                                           const struct segment_stretch *stretch,

@@ -1,52 +1,55 @@
-/** The features of a layer on a device, ready to be compared pair by pair
- *  (oj_meet.h): pairs whose boxes pass, and which of them meet. */
+/** A layer in device memory, prepared for pairwise tests (oj_meet.h): finds
+ *  pairs whose boxes pass, and their verdicts. */
 #ifndef CUDA_INTERSECTS_H
 #define CUDA_INTERSECTS_H
 
 #include "../../foundations/tree/cuda_tree.h"
 #include "oj_meet.h"
 
-/** Owns nothing; all arrays are those of the work that it is made with. */
+/** The prepared layer. Owns nothing; the arrays belong to the work that makes
+ *  it. */
 struct oj_cuda_meet_side
 {
     const struct oj_cuda_layer *layer;
-    struct oj_meet_feature *feature; /**< by rank */
+    struct oj_meet_feature *feature; /**< [n_features] by rank */
 
-    /* Only for meeting. Images are relative to one origin for all sides. */
-    struct oj_meet_image *image; /**< [segments] */
-    struct oj_meet_image *chain; /**< of 32 segments */
+    /* Used by oj_cuda_intersects() only. Images of all sides are relative to
+     * one origin. */
+    struct oj_meet_image *image; /**< [n_segments] */
+    struct oj_meet_image *chain; /**< one per 32 segments */
     struct oj_tree_rings rings;
 };
 
-/** Looks at the features of layer, which outlives the side. *out is zeroed. */
+/** Prepares the features of layer, which must outlive the side. *out must be
+ *  zeroed. */
 OJ_MUST_USE oj_status oj_cuda_intersects_side_make(
     struct oj_cuda_work *work, const struct oj_cuda_layer *layer,
     struct oj_cuda_meet_side *out);
 
-/** What meeting needs. */
+/** Adds the images of segments and chains, relative to x0, y0. */
 OJ_MUST_USE oj_status
 oj_cuda_intersects_side_add_edges(struct oj_cuda_work *work, double x0,
                                   double y0, struct oj_cuda_meet_side *side);
 
-/** Pairs of a row and a join feature, by rows. */
+/** Pairs of a row and a join feature, sorted by row. */
 struct oj_cuda_box_pairs
 {
     int64_t n;
-    int32_t *row;     /**< [n], of the input side */
+    int32_t *row;     /**< [n] row of the input side */
     int32_t *feature; /**< [n] rank */
 };
 
-/** The pairs of n rows whose boxes pass test, work's; tree is that of the join
- *  features' boxes. OJ_ERR_NOMEM also for more than most of them, or of places
- *  in the tree that must be looked at. Waits for the stream. */
+/** Finds the pairs of n rows whose boxes pass test; *work owns the arrays.
+ *  tree: boxes of the join features. OJ_ERR_NOMEM: memory is missing, or there
+ *  are more than most pairs or nodes to visit. Waits for the stream. */
 OJ_MUST_USE oj_status oj_cuda_box_pairs_find(
     struct oj_cuda_work *work, const struct oj_cuda_tree *tree,
     const struct oj_meet_feature *features, const struct oj_meet_feature *rows,
     int64_t n, enum oj_box_test test, int64_t most,
     struct oj_cuda_box_pairs *out);
 
-/** Fills said [n], enum oj_said, of the pairs: whether they meet. x0, y0: the
- *  origin of both sides' images. Waits for the stream. */
+/** Writes the verdict (enum oj_said) of each pair to said [n]. x0, y0: origin
+ *  of both sides' images. Waits for the stream. */
 OJ_MUST_USE oj_status
 oj_cuda_intersects(struct oj_cuda_work *work, double x0, double y0,
                    const struct oj_cuda_meet_side *rows,

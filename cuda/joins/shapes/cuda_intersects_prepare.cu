@@ -7,9 +7,9 @@
 #define WARP 32
 #define ALL 0xFFFFFFFFu
 
-/* --- a warp for each feature ---------------------------------------------- */
+/* --- features, a warp each ------------------------------------------------ */
 
-/* Looks at a ring; how many of its segments have a length. */
+/* Summarises a ring; returns how many of its segments have a length. */
 static __device__ int64_t summarise_ring(const struct oj_cuda_layer &v,
                                          int64_t ring, int is_shell, int lane,
                                          struct oj_meet_look *look)

@@ -1,15 +1,14 @@
-/** Pairs of features whose boxes pass, and whether lines and polygons meet:
- *  what a device says of pairs before the CPU is asked.
+/** Pairs of features whose boxes pass, and their verdicts: whether lines and
+ *  polygons intersect. A device finds them before the CPU decides the rest.
  *
- *  feature   its box, where its segments are, and what may be said of it
- *  image     a box as floats: coordinates less an origin, rounded.  Rounding
- *            keeps order, so boxes that meet have images that meet, without a
- *            margin
- *  meeting   an edge of one touches an edge of the other, or a part of one
- *            begins in the other (even-odd over all rings); decided by the
- *            signs of orientations, which are exact
+ *  feature   its box, its segments, and flags that limit the verdict
+ *  image     a box as floats, relative to an origin, rounded to nearest.
+ *            Rounding is monotonic: if boxes intersect, so do their images
+ *  meet      an edge of one touches an edge of the other, or a part of one
+ *            begins in the other (even-odd over all rings); decided by exact
+ *            signs
  *
- *  Source: ours, the same questions as cpu_prepared_shapes.c asks.
+ *  Source: ours; cpu_prepared_shapes.c computes equal verdicts.
  */
 #ifndef OJ_MEET_H
 #define OJ_MEET_H
@@ -20,16 +19,17 @@
 
 enum oj_meet_flag
 {
-    OJ_MEET_PLAIN = 1,   /**< lines or polygons, not odd, of numbers for which
-                              signs are exact: the CPU has nothing to add */
+    /** Lines or polygons, not degenerate, with coordinates for which signs are
+     *  exact: the CPU need not test more. */
+    OJ_MEET_PLAIN = 1,
     OJ_MEET_POLYGON = 2, /**< polygons only */
-    OJ_MEET_MANY = 4     /**< with several rings */
+    OJ_MEET_MANY = 4     /**< polygons with several rings */
 };
 
 struct oj_meet_feature
 {
-    struct oj_box box;  /**< exact; x0 > x1: no parts */
-    int32_t first, end; /**< segments */
+    struct oj_box box;  /**< exact; x0 > x1: the feature has no parts */
+    int32_t first, end; /**< its segments */
     int32_t first_part, end_part;
     uint32_t flags;
     uint32_t padding;
@@ -37,7 +37,7 @@ struct oj_meet_feature
 
 struct __attribute__((aligned(16))) oj_meet_image
 {
-    float x0, y0, x1, y1; /**< x0 > x1: nothing */
+    float x0, y0, x1, y1; /**< x0 > x1: empty */
 };
 
 /* --- images --------------------------------------------------------------- */
@@ -69,8 +69,8 @@ OJ_FN void oj_meet_image_add(struct oj_meet_image *image,
     image->y1 = other->y1 > image->y1 ? other->y1 : image->y1;
 }
 
-/** Children of a node that may hold a box that meets the one of image, as
- *  bits.  Nodes' boxes are rounded outward, so they meet it, too. */
+/** Returns a mask of the children whose boxes may hold a box that intersects
+ *  the image. Boxes of nodes are rounded outward, so they intersect it, too. */
 OJ_FN uint32_t oj_meet_children(const struct oj_device_tree_node *node, int n,
                                 const struct oj_meet_image *image)
 {
@@ -88,12 +88,12 @@ OJ_FN uint32_t oj_meet_children(const struct oj_device_tree_node *node, int n,
 
 /* --- features ------------------------------------------------------------- */
 
-/** A feature as it is looked at, edge by edge; several that saw different edges
- *  can be merged. */
+/** A summary of a feature, made edge by edge; summaries of different edges can
+ *  be merged. */
 struct oj_meet_look
 {
-    struct oj_box all, shells; /**< shells: first rings of parts */
-    int is_exact;              /**< signs are, for these numbers */
+    struct oj_box all, shells; /**< shells: of the first rings of parts */
+    int is_exact;              /**< signs are exact for these coordinates */
 };
 
 OJ_FN void oj_meet_look_start(struct oj_meet_look *look)
@@ -102,8 +102,8 @@ OJ_FN void oj_meet_look_start(struct oj_meet_look *look)
     look->is_exact = 1;
 }
 
-/* Products of differences of such numbers, and their rounding errors, neither
- * over- nor underflow. Fails for NaN. */
+/* Returns 1 if products of differences of such numbers, and their rounding
+ * errors, neither overflow nor underflow. 0 for NaN. */
 OJ_FN int oj_meet_is_exact(double v)
 {
     double size = fabs(v);
@@ -125,21 +125,21 @@ OJ_FN void oj_meet_look_add(struct oj_meet_look *look,
                      oj_meet_is_exact(s->by);
 }
 
-/** 1 for a segment that has a length. */
+/** Returns 1 if the segment has a length. */
 OJ_FN int oj_meet_has_length(const struct oj_cuda_segment *s)
 {
     return s->ax != s->bx || s->ay != s->by;
 }
 
-/** 1 when a ring with so many segments of any length encloses nothing, or such
- *  a line is a point. */
+/** Returns 1 if a ring with n_lengths segments that have a length is
+ *  degenerate: a polygon's encloses nothing, or a line is a point. */
 OJ_FN int oj_meet_ring_is_odd(int is_polygon, int is_line, int64_t n_lengths)
 {
     return is_polygon ? n_lengths < 3 : is_line && n_lengths == 0;
 }
 
-/** The flags of a feature of parts (some are polygons, lines, points) after all
- *  of it was seen; odd_rings: one of them is. */
+/** Returns the flags of a feature after all its edges. polygons, lines, points:
+ *  whether it has such parts; odd_rings: one of its rings is degenerate. */
 OJ_FN uint32_t oj_meet_flags(const struct oj_meet_look *look, int polygons,
                              int lines, int points, int64_t n_parts,
                              int64_t n_rings, int odd_rings)
@@ -157,7 +157,7 @@ OJ_FN uint32_t oj_meet_flags(const struct oj_meet_look *look, int polygons,
     return flags;
 }
 
-/** Whether the exact boxes of a row and of a join feature pass. */
+/** Returns 1 if the exact boxes of a row and a join feature pass the test. */
 OJ_FN int oj_meet_passes(enum oj_box_test test,
                          const struct oj_meet_feature *row,
                          const struct oj_meet_feature *found)
@@ -180,8 +180,9 @@ OJ_FN_APART int oj_meet_exact_side(double ax, double ay, double bx, double by,
     return oj_orientation_exact(ax, ay, bx, by, cx, cy);
 }
 
-/** The sign of oj_orientation(). What the filter of that leaves is mostly c on
- *  an end of a b, or all three on a line along an axis: 0 without more ado. */
+/** Returns the sign of oj_orientation(). In most cases that the filter leaves
+ *  open, c is an end of the segment a b, or all three points are on a line
+ *  parallel to an axis: these are 0 without exact arithmetic. */
 OJ_FN int oj_meet_side(double ax, double ay, double bx, double by, double cx,
                        double cy)
 {
@@ -203,7 +204,7 @@ OJ_FN int oj_meet_side(double ax, double ay, double bx, double by, double cx,
     return oj_meet_exact_side(ax, ay, bx, by, cx, cy);
 }
 
-/** 1 when two closed segments have a point in common. */
+/** Returns 1 if two closed segments intersect. */
 OJ_FN int oj_meet_edges(const struct oj_cuda_segment *e,
                         const struct oj_cuda_segment *f)
 {
@@ -221,8 +222,8 @@ OJ_FN int oj_meet_edges(const struct oj_cuda_segment *e,
 
 /* --- parts that begin in a polygon ---------------------------------------- */
 
-/** 1 when p is not outside of the polygons of a feature: even-odd over all
- *  their rings. */
+/** Returns 1 if p is not outside of the polygons of a feature, by even-odd over
+ *  all their rings. */
 OJ_FN int oj_meet_holds(const struct oj_tree_rings *rings,
                         const struct oj_meet_feature *polygon, double px,
                         double py)
@@ -243,7 +244,8 @@ OJ_FN int oj_meet_holds(const struct oj_tree_rings *rings,
     return odd;
 }
 
-/** 1 when a part of feature begins in polygon, which may be one of lines. */
+/** Returns 1 if a part of feature begins in polygon. Always 0 if polygon
+ *  consists of lines. */
 OJ_FN int oj_meet_begins_in(const struct oj_tree_rings *rings,
                             const struct oj_meet_feature *feature,
                             const struct oj_tree_rings *rings_of_polygon,
@@ -262,8 +264,8 @@ OJ_FN int oj_meet_begins_in(const struct oj_tree_rings *rings,
     return 0;
 }
 
-/** More rings and parts than one thread should go through: the CPU, which has
- *  cells for them, is asked. */
+/** Maximum parts * rings that one thread tests; larger pairs are left to the
+ *  CPU, which has cells for them. */
 #define OJ_MEET_MOST_PARTS 4096
 
 OJ_FN int oj_meet_is_long(const struct oj_tree_rings *rings_a,
@@ -283,8 +285,8 @@ OJ_FN int oj_meet_is_long(const struct oj_tree_rings *rings_a,
 
 /* --- a pair --------------------------------------------------------------- */
 
-/** What may be said before any edge is looked at: OJ_SAID_NOTHING, or, for
- *  pairs that are to be decided, OJ_SAID_APART so far. */
+/** Returns the verdict before any edge is tested: OJ_SAID_NOTHING, or
+ *  OJ_SAID_APART, provisionally, for pairs that will be decided. */
 OJ_FN enum oj_said oj_meet_begin(const struct oj_meet_feature *a,
                                  const struct oj_meet_feature *b)
 {
@@ -293,7 +295,7 @@ OJ_FN enum oj_said oj_meet_begin(const struct oj_meet_feature *a,
                : OJ_SAID_NOTHING;
 }
 
-/** What is said of a plain pair none of whose edges meet. */
+/** Returns the verdict of a plain pair whose edges do not intersect. */
 OJ_FN enum oj_said oj_meet_finish(const struct oj_tree_rings *rings_a,
                                   const struct oj_meet_feature *a,
                                   const struct oj_tree_rings *rings_b,

@@ -1,16 +1,16 @@
-/** Distances of shapes by a warp: what cpu_shape_blocks.h measures, to the last
- *  bit.
- */
+/** Distances of shapes by a warp; results equal those of cpu_shape_blocks.h to
+ *  the last bit. */
 #ifndef CUDA_SHAPE_PAIR_CUH
 #define CUDA_SHAPE_PAIR_CUH
 
 #include "../../../algs/foundations/kernels/oj_closest_point_distance.h"
 #include "cuda_shape_side.cuh"
 
-/** Vertices that are looked at before all others, from all over the feature. */
+/** Vertices of a feature that are measured first: spread over the feature, so
+ *  that a large distance is found early. */
 #define OJ_SHAPE_SAMPLES 8
 
-/* From a vertex to item number c of a block. */
+/* Returns the squared distance from a vertex to item c of a block. */
 template <int SEGMENTS>
 static __device__ __forceinline__ double
 oj_vertex_to_item_distance2(const struct oj_cuda_shape_side &side,
@@ -31,7 +31,8 @@ oj_count_block_items(const struct oj_cuda_shape_block &block)
     return block.n > 0 ? block.n : 1;
 }
 
-/* The block of a feature that is nearest to a box; the first of them. */
+/* Returns the block of a feature that is nearest to a box; the first one if
+ * several are. */
 static __device__ int64_t
 oj_nearest_block(const struct oj_cuda_shape_side &side, int64_t first,
                  int64_t end, const struct oj_box &box)
@@ -49,8 +50,8 @@ oj_nearest_block(const struct oj_cuda_shape_side &side, int64_t first,
     return __shfl_sync(~0u, (long long)at, __ffs((int)which) - 1);
 }
 
-/* From a vertex, which all lanes have, to the feature; where that is at most
- * enough, anything at most that. */
+/* Returns the squared distance from a vertex, equal in all lanes, to the
+ * feature; if that is at most enough, any value up to it. */
 template <int SEGMENTS>
 static __device__ double
 oj_vertex_to_shape_distance2(const struct oj_cuda_shape_side &side,
@@ -90,7 +91,8 @@ oj_vertex_to_shape_distance2(const struct oj_cuda_shape_side &side,
     return best;
 }
 
-/* A lane's vertex against all of a block. */
+/* Returns the minimum of best and the squared distance from the lane's vertex
+ * to a block. */
 template <int SEGMENTS>
 static __device__ double
 oj_vertex_to_block_distance2(const struct oj_cuda_shape_side &side, int64_t at,
@@ -106,8 +108,8 @@ oj_vertex_to_block_distance2(const struct oj_cuda_shape_side &side, int64_t at,
     return best;
 }
 
-/* 1 when every vertex in the box is at most enough from a vertex of the
- * block, or from a closest point that rounding has moved a little. */
+/* Returns 1 if every vertex in the box is within enough of a vertex of the
+ * block, with slack for a closest point moved by rounding. */
 static __device__ int
 oj_is_box_near_block(const struct oj_cuda_shape_side &side, int64_t at,
                      const struct oj_box &box, double enough)
@@ -119,7 +121,8 @@ oj_is_box_near_block(const struct oj_cuda_shape_side &side, int64_t at,
     return dx * dx + dy * dy <= enough;
 }
 
-/* Vertices, one a lane, to the feature: the greatest square, or so_far. */
+/* Returns the maximum of so_far and the squared distances to the feature from
+ * the lanes' vertices (is_there). */
 template <int SEGMENTS>
 static __device__ double
 oj_vertices_to_shape2(const struct oj_cuda_shape_side &side, int64_t first,
@@ -163,12 +166,13 @@ oj_vertices_to_shape2(const struct oj_cuda_shape_side &side, int64_t first,
 /** Warps that measure one pair together. */
 struct oj_cuda_team
 {
-    int warp, n;                  /**< this one, of so many */
-    unsigned long long *greatest; /**< bits of the greatest square so far, which
-                                       is shared; NULL: the warp is alone */
+    int warp, n; /**< number of this warp, and of warps */
+    /** Bits of the maximum square so far, shared; NULL: the warp works
+     *  alone. */
+    unsigned long long *greatest;
 };
 
-/* The greatest square of the team, to which all lanes add theirs. */
+/* Combines so_far of all lanes into the team's maximum and returns it. */
 static __device__ double oj_team_atomic_max(const struct oj_cuda_team &team,
                                             double so_far)
 {
@@ -182,10 +186,10 @@ static __device__ double oj_team_atomic_max(const struct oj_cuda_team &team,
     return __longlong_as_double((long long)(bits > own ? bits : own));
 }
 
-/** The square of the greatest distance from a vertex of feature fa of a, of
- *  those that are this warp's, to feature fb of b, or so_far, or what the team
- *  has, whichever is more; where that is above limit2, anything above it.  Both
- *  have vertices.  All lanes ask for the same. */
+/** Returns the squared maximum distance from the vertices of feature fa of a
+ *  that belong to this warp to feature fb of b; at least so_far and the team's
+ *  maximum. If the result exceeds limit2, it is any value above limit2. Both
+ *  features must have vertices. Arguments are equal in all lanes. */
 template <int SEGMENTS>
 static __device__ double
 oj_directed_hausdorff2(const struct oj_cuda_shape_side &a, int64_t fa,
@@ -219,19 +223,19 @@ oj_directed_hausdorff2(const struct oj_cuda_shape_side &a, int64_t fa,
     return so_far;
 }
 
-/* A row of the table: the cells first .. last are within the limit, or INFINITY
- * in between. */
+/* A row of the Frechet table: outside of cells first .. last all are INFINITY;
+ * within, each is at most the limit, or INFINITY. */
 struct oj_leash_row
 {
     double *leash;
     int64_t first, last;
 };
 
-/* The next row, for the vertex (px, py), over the n columns x, y. A cell is
- * max(d2, min(before, left)): such functions of left, one after the other, are
- * one, so that lanes put theirs together.  It counts as least2 where it is
- * less, so that most runs of cells are alike: all least2, or none within the
- * limit.  is_top: nothing is before. */
+/* Computes the next row of the table, for vertex (px, py), over the n columns
+ * x, y. A cell is max(d2, min(before, left)); the composition of such functions
+ * of left has that form, too, so lanes compose them by a scan. Values below
+ * least2 are raised to least2: then most runs of cells are uniform, all least2
+ * or all beyond the limit. is_top: there is no row before. */
 static __device__ void oj_frechet_next_row(struct oj_leash_row *row, double px,
                                            double py, int64_t n,
                                            const double *x, const double *y,
@@ -286,7 +290,7 @@ static __device__ void oj_frechet_next_row(struct oj_leash_row *row, double px,
     __syncwarp();
 }
 
-/* Feature number f of a side, to walk along. */
+/* The vertices of a feature, in order. */
 struct oj_cuda_walk
 {
     const double *x, *y;
@@ -301,8 +305,9 @@ static __device__ double oj_walk_vertex_distance2(const struct oj_cuda_walk &a,
     return oj_vertex_distance2(a.x[i], a.y[i], b.x[j], b.y[j]);
 }
 
-/* The square of a leash that is long enough: that of always taking the step
- * after which the two are nearest; or anything above limit2. */
+/* Returns the square of an upper bound of the Frechet distance: always takes
+ * the step after which the two vertices are nearest. If it exceeds limit2, any
+ * value above limit2. */
 static __device__ double oj_greedy_frechet_bound2(const struct oj_cuda_walk &a,
                                                   const struct oj_cuda_walk &b,
                                                   double limit2)
@@ -326,9 +331,9 @@ static __device__ double oj_greedy_frechet_bound2(const struct oj_cuda_walk &a,
     return most;
 }
 
-/** The square of the discrete Frechet distance, which is at least least2; where
- *  it is above limit2, anything above that.  leash: [vertices of fb] of this
- *  warp's own. */
+/** Returns the squared discrete Frechet distance, which must be at least
+ *  least2; if it exceeds limit2, any value above limit2. leash: [vertices of
+ *  fb], owned by this warp. */
 static __device__ double oj_warp_frechet2(const struct oj_cuda_shape_side &a,
                                           int64_t fa,
                                           const struct oj_cuda_shape_side &b,

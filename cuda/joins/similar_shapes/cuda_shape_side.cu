@@ -2,7 +2,7 @@
 
 #include "../../../flatten/base/oj_alloc.h"
 
-/* Arrays of a side on the host. Owner. */
+/* Host arrays of a side. Owner. */
 struct shape_arrays
 {
     int64_t n_blocks;
@@ -11,7 +11,7 @@ struct shape_arrays
     struct oj_cuda_shape_block *block;
 };
 
-/* Blocks of a run of vertices. */
+/* Appends the blocks of a run of vertices. */
 static void append_blocks_of_vertex_run(struct shape_arrays *to, int64_t first,
                                         int64_t end, int of_segments)
 {
@@ -25,7 +25,7 @@ static void append_blocks_of_vertex_run(struct shape_arrays *to, int64_t first,
     }
 }
 
-/* Vertices count from base. */
+/* Appends the blocks of a feature; vertices are numbered from base. */
 static void append_blocks_of_feature(struct shape_arrays *to,
                                      const struct oj_flat *flat,
                                      int64_t feature, int64_t base,
@@ -47,7 +47,8 @@ static void append_blocks_of_feature(struct shape_arrays *to,
                                     of_segments);
 }
 
-/* Blocks that features have at most: full ones, and one of each run. */
+/* Returns an upper bound of the number of blocks: full ones, and one more per
+ * run. */
 static int64_t most_vertex_blocks(const struct oj_flat *flat, int64_t first,
                                   int64_t n, int64_t n_vertices)
 {
@@ -68,7 +69,7 @@ static oj_status make_host_arrays(struct shape_arrays *to,
     int64_t v, end = 0, n_blocks;
     oj_flat_vertices(flat, first, base, &end);
     oj_flat_vertices(flat, first + n - 1, &v, &end);
-    /* a point without a place is a vertex, too */
+    /* a point feature without coordinates is a vertex, too */
     *n_vertices = (oj_flat_is_points(flat) ? first + n : end) - *base;
     out->all_vertices = *n_vertices;
     n_blocks = most_vertex_blocks(flat, first, n, *n_vertices);
@@ -97,7 +98,7 @@ static oj_status make_host_arrays(struct shape_arrays *to,
     return OJ_OK;
 }
 
-/* Boxes of the blocks, and of the features. */
+/* Computes the boxes of blocks and of features. */
 static oj_status make_boxes(struct oj_cuda_work *work, int64_t n_blocks,
                             int of_segments, struct oj_cuda_shape_side *out)
 {
@@ -179,7 +180,7 @@ oj_status oj_cuda_shapes_make(struct oj_cuda_work *work,
     if (status == OJ_OK)
         status = upload_arrays(work, &arrays, flat, base, n_vertices,
                                of_segments, &out->side);
-    /* copies of the arrays may be on their way */
+    /* copies of the arrays may still run */
     (void)cudaStreamSynchronize(work->stream);
     oj_free(arrays.vertex);
     oj_free(arrays.n_vertices);

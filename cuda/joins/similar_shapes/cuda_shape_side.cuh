@@ -1,4 +1,5 @@
-/** Features of one side on a device, with boxes of their vertices or segments.
+/** Features of one side in device memory, with boxes of their vertices or
+ *  segments.
  *
  *  feature   v0 ...                          v99
  *  block     [ 0 .. 32 ) [ 32 .. 64 ) ...            of vertices, or segments
@@ -11,42 +12,44 @@
 #include "../../foundations/index/cuda_row_shares.cuh"
 
 #define OJ_SHAPE_WARP 32
-#define OJ_SHAPE_SIDES 9 /* numbers of oj_cuda_shape_side.sides */
+#define OJ_SHAPE_SIDES 9 /* numbers per feature in oj_cuda_shape_side.sides */
 
 struct oj_cuda_shape_block
 {
-    int64_t first;     /**< vertex */
-    int32_t n;         /**< vertices, or segments; 0: a segment that is a point
-                        */
-    int32_t is_turned; /**< the first segment is turned around; then every
-                            second one */
+    int64_t first; /**< first vertex */
+    /** Number of vertices or segments; 0: a segment that is a point. */
+    int32_t n;
+    /** 1: the first segment is reversed, then every second one. */
+    int32_t is_turned;
 };
 
-/** Features of one side on the device. Owns nothing. */
+/** Features of one side. Owns nothing. */
 struct oj_cuda_shape_side
 {
     int64_t n;
     const double *x, *y;
-    const int64_t *vertex;       /**< [n] the first of each feature */
+    const int64_t *vertex;       /**< [n] first vertex of each feature */
     const int32_t *n_vertices;   /**< [n] */
     const int64_t *block_offset; /**< [n + 1] into block and box */
     const struct oj_cuda_shape_block *block;
     const struct oj_box *box;
-    const double *sides; /**< [9 n] of each: its box, its first and its last
-                              vertex, and how much these may be off */
+    /** [9 n] per feature: its box, its first and last vertex, and the maximum
+     *  error of these numbers. */
+    const double *sides;
 };
 
-/** Features of a side, and what decides of its pairs.  Owns nothing. */
+/** Features of a side, and the columns on which its pairs depend. Owns
+ *  nothing. */
 struct oj_cuda_shapes
 {
     struct oj_cuda_shape_side side;
-    int64_t most_vertices; /**< of a feature */
+    int64_t most_vertices; /**< maximum vertices of a feature */
     int64_t all_vertices;
     struct oj_cuda_columns columns;
     const double *max_distance;
 };
 
-/** An index of the join side. */
+/** Index of the join side. */
 struct oj_cuda_shapes_index
 {
     struct oj_cuda_index base;
@@ -61,8 +64,8 @@ static inline int oj_distance_uses_segments(enum oj_distance_kind kind)
     return kind != OJ_DISTANCE_HAUSDORFF_POINTS && kind != OJ_DISTANCE_FRECHET;
 }
 
-/** Features first .. first + n - 1; arrays are work's.  Waits for the stream.
- */
+/** Prepares features first .. first + n - 1; *work owns the arrays. Waits for
+ *  the stream. */
 OJ_MUST_USE oj_status oj_cuda_shapes_make(struct oj_cuda_work *work,
                                           const struct oj_flat *flat,
                                           int64_t first, int64_t n,
@@ -91,8 +94,8 @@ oj_vertex_distance2(double px, double py, double x, double y)
     return dx * dx + dy * dy;
 }
 
-/* Not more than the square of the distance from anything in a to what is in b,
- * which is widened. */
+/* Returns a lower bound of the squared distance between anything in a and the
+ * content of b, which is widened. */
 static __device__ __forceinline__ double
 oj_boxes_distance2(const struct oj_box &a, const struct oj_box &b)
 {

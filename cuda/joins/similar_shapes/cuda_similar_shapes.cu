@@ -1,17 +1,18 @@
-/* Distances of shapes: a block of threads for each row, or for some features
- * and a row of many vertices; warps measure pairs.
+/* Distances of shapes. A block takes a row or, of a row with many vertices,
+ * one slice of the features; its warps measure pairs.
  *
- * The bound of a pair is the greatest difference of the sides of the two boxes,
- * as in cpu_similar_shapes.c.  The nearest are looked for in rounds of rising
- * bounds, of 32 features, then four times as many, and so on, each against the
- * k-th distance so far; what is nearer than that is never given up, so that the
- * answer does not depend on who comes first.
+ * The lower bound of a pair is the maximum difference of the sides of the two
+ * boxes, as in cpu_similar_shapes.c. With k, candidates are measured in rounds
+ * of rising bounds, of 32 features, then four times as many, and so on, each
+ * against the k-th distance so far. A nearer feature is never dropped, so the
+ * answer does not depend on the order of the warps.
  *
- *  bounds  of all features -> counts of 64 steps for each power of two
+ *  bounds  of all features -> histogram with 64 steps per power of two
  *  round   features of some steps -> candidates -> warps -> the k nearest
  *
  * Source: incremental search (Hjaltason and Samet 1999) by rounds; early
- * breaking (Taha and Hanbury 2015); ours. */
+ * breaking (Taha and Hanbury 2015); ours.
+ */
 #include "../../../algs/foundations/kernels/oj_square_limit.h"
 #include "../../foundations/device/cuda_offset_search.cuh"
 #include "cuda_shape_pair.cuh"
@@ -21,40 +22,44 @@ enum
     BLOCK = 256,
     N_WARPS = BLOCK / OJ_SHAPE_WARP,
     WARP = OJ_SHAPE_WARP,
-    N_STEPS = 2048, /* of bounds: 32 powers of two */
+    N_STEPS = 2048, /* steps of the histogram of bounds: 32 powers of two */
     STEP_BITS = 6,
     FIRST_ROUND = 32,
-    LONG = 2048, /* vertices of a pair that is worth all warps of a block */
+    /* Vertices of a pair that all warps of a block measure together. */
+    LONG = 2048,
     MOST_CANDIDATES = 2 * BLOCK,
     BLOCKS_OF_PROCESSOR = 4,
-    SLICES_OF_BLOCK = 4, /* that all rows together make */
-    MOST_SLICES = 64,    /* of a row */
-    SLICES_AT_ONCE = 16  /* of a block, between two looks at the cancel flag,
-                            and some more for the last ones */
+    SLICES_OF_BLOCK = 4, /* wanted slices per block, over all rows */
+    MOST_SLICES = 64,    /* maximum slices of a row */
+    /* Slices per block between two checks of the cancel flag; some more at the
+     * end. */
+    SLICES_AT_ONCE = 16
 };
 
-/* Vertices of a row that are not worth another block. */
+/* Minimum vertices of a row per slice. */
 static const int64_t least_slice = 1024;
 
-/* Rows against the join side. */
+/* The rows and the join side of a comparison. */
 struct cuda_shape_pairs
 {
     struct oj_cuda_shapes rows, features;
     struct oj_pair_rule rule;
     enum oj_distance_kind kind;
     double max_distance, min_distance;
-    int k; /* 0: all within the distance */
+    int k; /* 0: all pairs within max_distance */
     const int32_t *rank;
     const int32_t *order; /* [n_rows] rows, those with most vertices first */
     int64_t n_rows;
-    const int64_t *slices;    /* [n_rows + 1] of rows in order, added up */
-    int64_t first, end;       /* slices of this run */
-    unsigned long long *next; /* slice less first */
+    /* [n_rows + 1] prefix sums of the slices of the rows in order. */
+    const int64_t *slices;
+    int64_t first, end;       /* slices of this launch */
+    unsigned long long *next; /* next slice, less first */
 
-    /* The k nearest so far of each row: heaps, the last of them first. */
-    int *lock, *n_nearest;    /* [rows] */
-    double *kth;              /* [rows] changed under the lock, and only falls;
-                                 NULL: all within the distance, without ties */
+    /* The k nearest features so far of each row: heaps, the farthest on top. */
+    int *lock, *n_nearest; /* [rows] */
+    /* [rows] distance of the k-th; changed under the lock, only decreases.
+     * NULL: all pairs within the distance, without ties. */
+    double *kth;
     double *nearest_distance; /* [rows * k] */
     int32_t *nearest_feature; /* [rows * k] */
 
@@ -65,14 +70,14 @@ struct cuda_shape_pairs
 
 /* --- bounds --------------------------------------------------------------- */
 
-/* At most the distance of the two. */
+/* Returns a lower bound of the distance of two features, by their sides. */
 static __device__ double distance_lower_bound(const struct cuda_shape_pairs &p,
                                               const double *a, const double *b)
 {
     double most = 0.0;
     for (int d = 0; d < 4; d++)
     {
-        /* by which the row sticks out */
+        /* how far the row extends beyond the feature */
         double out = d < 2 ? b[d] - a[d] : a[d] - b[d];
         if (p.kind != OJ_DISTANCE_DIRECTED_FROM_JOIN)
             most = oj_larger(most, out);
@@ -82,11 +87,13 @@ static __device__ double distance_lower_bound(const struct cuda_shape_pairs &p,
     for (int d = 4; d < 8 && p.kind == OJ_DISTANCE_FRECHET; d++)
         most = oj_larger(most, fabs(a[d] - b[d]));
     most -= a[8] + b[8];
-    /* squares of less than this underflow, and so may what is measured */
+    /* a bound whose square may underflow counts as 0: the measured distance may
+     * underflow, too */
     return most > 1e-150 ? most : 0.0;
 }
 
-/* Steps ascend with bounds; most: of the greatest. */
+/* Returns the step of a bound in the histogram; ascends with the bound. most:
+ * bits of the greatest bound. */
 static __device__ int histogram_step_of_bound(double bound, unsigned most)
 {
     unsigned bits = __float_as_uint((float)bound) >> (23 - STEP_BITS);
@@ -108,21 +115,22 @@ static __device__ double pair_distance_limit(const struct cuda_shape_pairs &p,
 
 /* --- a row ---------------------------------------------------------------- */
 
-/* What the threads of a block share. */
+/* Shared memory of a block. */
 struct cuda_shape_row
 {
-    unsigned count[N_STEPS]; /* of features by steps of bounds */
+    unsigned count[N_STEPS]; /* histogram of the bounds */
     unsigned most_step;      /* bits of the greatest bound */
-    int64_t at;              /* the slice */
+    int64_t at;              /* current slice */
     int row, end_step, n_candidates, next;
-    int slice, n_slices; /* of the row: each n_slices-th feature from slice */
+    /* Of the row: it has each n_slices-th feature, from `slice` on. */
+    int slice, n_slices;
 
     int32_t candidate[MOST_CANDIDATES];
     double bound[MOST_CANDIDATES];
 
-    /* Of candidates that all warps measure together. */
+    /* Candidates that all warps measure together. */
     int n_long, long_one[MOST_CANDIDATES];
-    unsigned long long greatest; /* bits of the square so far */
+    unsigned long long greatest; /* bits of the maximum square so far */
     double limit;
 };
 
@@ -140,7 +148,7 @@ static __device__ int is_before(const struct cuda_shape_pairs &p, double d,
     return p.rank != NULL ? p.rank[feature] < p.rank[other] : feature < other;
 }
 
-/* In place of the last of n. */
+/* Replaces the top of a heap of n elements and restores the order. */
 static __device__ void heap_sift_down(const struct cuda_shape_pairs &p,
                                       volatile double *distance,
                                       volatile int32_t *feature, int n,
@@ -162,7 +170,7 @@ static __device__ void heap_sift_down(const struct cuda_shape_pairs &p,
     feature[at] = f;
 }
 
-/* As number `at`. */
+/* Inserts an element as number `at` of a heap. */
 static __device__ void heap_sift_up(const struct cuda_shape_pairs &p,
                                     volatile double *distance,
                                     volatile int32_t *feature, int at, double d,
@@ -181,7 +189,8 @@ static __device__ void heap_sift_up(const struct cuda_shape_pairs &p,
     feature[at] = f;
 }
 
-/* One lane of a warp at a time. */
+/* Inserts a feature into the nearest ones of a row. Called by one lane of a
+ * warp; holds the lock of the row. */
 static __device__ void keep_nearest(const struct cuda_shape_pairs &p, int row,
                                     int32_t feature, double distance)
 {
@@ -205,7 +214,7 @@ static __device__ void keep_nearest(const struct cuda_shape_pairs &p, int row,
     atomicExch(&p.lock[row], 0);
 }
 
-/* What the warps of a team know together. */
+/* Gives all warps of a team the maximum so far. */
 static __device__ void share_distance_in_team(const struct oj_cuda_team &team,
                                               double *d2)
 {
@@ -216,8 +225,8 @@ static __device__ void share_distance_in_team(const struct oj_cuda_team &team,
     __syncthreads();
 }
 
-/* The Frechet distance is at least the Hausdorff distance of the vertices; its
- * warp is the first of a team. */
+/* Returns the squared distance of a pair. The Frechet distance is at least the
+ * Hausdorff distance of the vertices; the first warp of a team computes it. */
 template <int SEGMENTS>
 static __device__ double
 squared_shape_distance(const struct cuda_shape_pairs &p, int row,
@@ -242,8 +251,8 @@ squared_shape_distance(const struct cuda_shape_pairs &p, int row,
     return d2;
 }
 
-/* A warp, or a team, for which all have the same limit: a candidate that may
- * still count. */
+/* Measures a candidate, unless bound exceeds limit, and keeps it if it matches.
+ * All warps of a team must have an equal limit. */
 template <int SEGMENTS>
 static __device__ void
 measure_candidate(const struct cuda_shape_pairs &p, int row, int32_t feature,
@@ -267,7 +276,8 @@ measure_candidate(const struct cuda_shape_pairs &p, int row, int32_t feature,
     __syncwarp();
 }
 
-/* What the distance may be at the moment: it falls meanwhile. */
+/* Returns the current maximum distance of a match; it may decrease at any
+ * time. */
 static __device__ double current_limit(const struct cuda_shape_pairs &p,
                                        int row, int32_t feature)
 {
@@ -276,7 +286,8 @@ static __device__ double current_limit(const struct cuda_shape_pairs &p,
     return kth < limit ? kth : limit;
 }
 
-/* All threads: candidates of many vertices, one after the other. */
+/* Measures candidates with many vertices, one after the other, by all warps.
+ * All threads must call it. */
 template <int SEGMENTS>
 static __device__ void measure_long_candidates(const struct cuda_shape_pairs &p,
                                                struct cuda_shape_row *r)
@@ -298,7 +309,7 @@ static __device__ void measure_long_candidates(const struct cuda_shape_pairs &p,
     }
 }
 
-/* All threads: the candidates so far. */
+/* Measures the candidates listed so far. All threads must call it. */
 template <int SEGMENTS>
 static __device__ void measure_candidates(const struct cuda_shape_pairs &p,
                                           struct cuda_shape_row *r)
@@ -334,7 +345,7 @@ static __device__ void measure_candidates(const struct cuda_shape_pairs &p,
     __syncthreads();
 }
 
-/* The features of a slice: as many as there are, and which they are. */
+/* Number of features of the slice. */
 static __device__ int64_t count_features_of_slice(
     const struct cuda_shape_pairs &p, const struct cuda_shape_row &r)
 {
@@ -347,7 +358,8 @@ static __device__ int64_t ith_feature_of_slice(const struct cuda_shape_row &r,
     return i * r.n_slices + r.slice;
 }
 
-/* All threads: features of the steps from first to r->end_step - 1. */
+/* Lists and measures the features of steps first .. r->end_step - 1. All
+ * threads must call it. */
 template <int SEGMENTS>
 static __device__ void
 search_features_of_steps(const struct cuda_shape_pairs &p,
@@ -380,7 +392,8 @@ search_features_of_steps(const struct cuda_shape_pairs &p,
     measure_candidates<SEGMENTS>(p, r);
 }
 
-/* All threads: how many features there are by steps of their bounds. */
+/* Computes the histogram of the bounds of the slice's features. All threads
+ * must call it. */
 static __device__ void
 histogram_of_lower_bounds(const struct cuda_shape_pairs &p,
                           struct cuda_shape_row *r)
@@ -468,7 +481,8 @@ static __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-/* The nearest of all rows are pairs: a thread for each place of the heaps. */
+/* Appends the nearest features of all rows to the pairs, one thread per heap
+ * element. */
 static __global__ void
 output_nearest(const __grid_constant__ struct cuda_shape_pairs p)
 {
@@ -480,7 +494,7 @@ output_nearest(const __grid_constant__ struct cuda_shape_pairs p)
                                has_one ? p.nearest_distance[i] : 0.0);
 }
 
-/* --- rows ----------------------------------------------------------------- */
+/* --- rows of a batch ------------------------------------------------------ */
 
 static oj_status search_all_slices(struct oj_cuda_work *work,
                                    struct cuda_shape_pairs *p, int of_segments,
@@ -504,7 +518,7 @@ static oj_status search_all_slices(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/* The rows of a share, and how many slices each has. */
+/* Sorts the rows of a share by vertices and computes the slices of each. */
 static oj_status sort_rows_and_count_slices(struct oj_cuda_work *work,
                                             const struct oj_cuda_share *share,
                                             unsigned n_blocks,
@@ -565,7 +579,8 @@ static oj_status output_nearest_of_share(struct oj_cuda_work *work,
                               });
 }
 
-/* With ties the k-th distances are found first, then all within them. */
+/* Finds all pairs. With ties: first the k-th distances, then all pairs within
+ * them. */
 static oj_status find_pairs(struct oj_cuda_work *work,
                             struct cuda_shape_pairs *p, int has_ties,
                             struct oj_cuda_share *share, struct oj_stats *stats)

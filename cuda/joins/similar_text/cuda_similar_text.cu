@@ -1,67 +1,71 @@
-/* Pairs of similar texts: bits of all rows against bits of all join features
- * that are neither too small nor too large, and those that few bits tell apart
- * token by token.
+/* Pairs of similar texts. Bitmaps of all rows are compared with bitmaps of all
+ * join features whose size may match; pairs whose bitmaps differ in few bits
+ * are then compared token by token.
  *
  *  rows, by size     | 128 rows, a thread each   bits in registers
  *  features, by size | 128 features at a time    bits in shared memory
  *
- * Bit t % n of a set is set when it has an odd number of the tokens t, t + n,
- * ..: two sets of a and b tokens with o in common differ in a + b - 2 o bits at
- * most.  The numbers of tokens ascend with how often they come, so that the n
- * most frequent have a bit each; with a bit for every token there is, the
- * difference is exact.  How many bits are worth it is told by pairs that are
- * tried beforehand.  Tokens without a number are in no bit, and in no other
- * set.
+ * Bit t % n of a set is the parity of the number of its tokens t, t + n, ...:
+ * the bitmaps of two sets of a and b tokens with o in common differ in at most
+ * a + b - 2 o bits. Numbers of tokens ascend with frequency, so that the n
+ * most frequent tokens have distinct bits; with a bit for every token the
+ * difference is exact. Sampled pairs decide which number of bits is cheapest.
+ * Tokens without a number are in no bitmap and in no other set.
  *
- * With pairs of ascending FIDs alone, sets of one size stand in the order of
- * their numbers, and features whose FIDs are all too small are stepped over.
+ * If only pairs of ascending FIDs count, sets of equal size are sorted by
+ * their numbers, and features whose FIDs are all too small are skipped.
  *
- * Source: Sandes, Teodoro, Melo 2020 (bits of all pairs on a GPU); the choice
- * of bits is ours. */
+ * Source: Sandes, Teodoro, Melo 2020 (bitmaps of all pairs on a GPU); the
+ * choice of the number of bits is ours.
+ */
 #include "../../foundations/device/cuda_offset_search.cuh"
 #include "cuda_text_side.cuh"
 
 enum
 {
     WARP = 32,
-    TILE = 128, /* rows of a block, and features at a time */
+    TILE = 128, /* rows of a block; features at a time */
     N_WARPS = TILE / WARP,
-    QUEUE = 2 * WARP,   /* pairs of a warp that wait to be counted */
-    LEAST_SLICE = 1024, /* features of a block: half a millisecond */
+    /* Pairs of a warp that wait for the comparison of tokens. */
+    QUEUE = 2 * WARP,
+    LEAST_SLICE = 1024, /* minimum features of a block: half a millisecond */
     MOST_SLICES = 60000,
-    N_TRIED = 1 << 14, /* pairs, for the choice of bits */
-    MOST_BEST = 1024,  /* k */
+    N_TRIED = 1 << 14, /* sampled pairs, to choose the number of bits */
+    MOST_BEST = 1024,  /* maximum k */
     LEAST_WORDS = 4,
     MOST_WORDS = 64,
     N_CHOICES = 5 /* 128, 256 .. 2048 bits */
 };
 
-/* Pairs that a device compares between two looks at the cancel flag, with bits
- * of 128: some tenths of a second. */
+/* Pairs between two checks of the cancel flag, with bitmaps of 128 bits: some
+ * tenths of a second. */
 static const double most_at_once = 4e10;
 
-/* A pair has 16 bytes: at most a quarter of what is free, to begin with. */
+/* First room for pairs: 1 / room_share of the free bytes; a pair has 16 bytes,
+ * so at most a quarter of them. */
 static const int64_t room_share = 64;
 
-/* In what the words of a pair cost: a token of a pair that is counted. */
+/* Cost of a token in the comparison of tokens, relative to a word in the
+ * comparison of bitmaps. */
 static const double token_cost = 16.0;
 
-/* Rows against the join side. */
+/* The rows and the join side of a comparison. */
 struct cuda_text_pairs
 {
     struct oj_cuda_text_side rows, features;
     struct oj_text_condition condition;
     struct oj_pair_rule rule;
-    const uint32_t *row_bits, *feature_bits; /* in order of size */
-    const int32_t *first, *end; /* [rows.n] of features in order that fit the
-                                   row at each place */
-    int64_t slice;              /* features of a block */
-    int64_t first_tile;         /* of rows */
+    const uint32_t *row_bits, *feature_bits; /* bitmaps in order of size */
+    /* [rows.n] features that may match the i-th row, as places in
+     * features.order. */
+    const int32_t *first, *end;
+    int64_t slice;      /* features per block */
+    int64_t first_tile; /* first tile of rows of a launch */
 
     struct oj_cuda_found found;
 };
 
-/* Bits of all sets, in order of size: words each. */
+/* Makes the bitmaps of all sets, in order of size, `words` words each. */
 static oj_status make_bits(struct oj_cuda_work *work,
                            const struct oj_cuda_text_side &of, int words,
                            const uint32_t **out)
@@ -83,7 +87,7 @@ static oj_status make_bits(struct oj_cuda_work *work,
                       });
 }
 
-/* --- which features fit a row by size ------------------------------------- */
+/* --- features that may match a row by size -------------------------------- */
 
 static __device__ int may_sizes_match(const struct oj_text_condition &condition,
                                       int64_t a, int64_t b)
@@ -91,7 +95,8 @@ static __device__ int may_sizes_match(const struct oj_text_condition &condition,
     return oj_text_least_common(&condition, a, b) <= oj_text_smaller(a, b);
 }
 
-/* The first feature in order that is large enough for a, or too large. */
+/* Returns the place of the first feature that is large enough for size a or,
+ * with is_large, of the first one that is too large. */
 static __device__ int32_t first_feature_of_matching_size(
     const struct oj_cuda_text_side &features,
     const struct oj_text_condition &condition, int64_t a, int is_large)
@@ -135,7 +140,8 @@ static oj_status find_size_ranges(struct oj_cuda_work *work,
                       });
 }
 
-/* Tokens that both have; less than need, or some number below it. */
+/* Returns the number of common tokens; if that is below need, any number below
+ * it. */
 static __device__ int count_common(const uint32_t *a, int n_a,
                                    const uint32_t *b, int n_b, int need)
 {
@@ -150,15 +156,17 @@ static __device__ int count_common(const uint32_t *a, int n_a,
     return n;
 }
 
-/* --- how many bits -------------------------------------------------------- */
+/* --- number of bits ------------------------------------------------------- */
 
-/* What the pairs would cost that each number of bits lets pass. */
+/* Sampled cost of the pairs that pass, by number of bits. */
 struct cuda_text_trial
 {
-    const int64_t *sums; /* [rows.n + 1] pairs by size of rows in order */
+    /* [rows.n + 1] prefix sums of the pairs that may match by size. */
+    const int64_t *sums;
     int64_t n_pairs;
-    unsigned long long *tokens; /* [N_CHOICES] of such pairs, then how many
-                                   count */
+    /* [N_CHOICES + 1] number of tokens in the sampled pairs that pass, by
+     * number of bits; at the end, number of similar pairs. */
+    unsigned long long *tokens;
 };
 
 static __device__ void toggle_token_bits(const struct oj_cuda_text_side &side,
@@ -176,7 +184,7 @@ sample_pairs(const __grid_constant__ struct cuda_text_pairs p,
 {
     unsigned i = blockIdx.x * TILE + threadIdx.x;
     uint32_t word[MOST_WORDS] = {};
-    /* some number between those of its neighbours */
+    /* a pseudo-random number in the i-th of N_TRIED equal intervals */
     int64_t at = (int64_t)((double)trial.n_pairs / N_TRIED *
                            (i + (i * 2654435769u) * 0x1p-32));
     if (i >= N_TRIED || at >= trial.n_pairs)
@@ -207,8 +215,8 @@ sample_pairs(const __grid_constant__ struct cuda_text_pairs p,
     }
 }
 
-/* Words of bits that cost least, the pairs to compare, and room for those that
- * are likely to be similar enough. */
+/* Chooses the number of words of the bitmaps. Also computes the number of pairs
+ * to compare and the expected room for similar pairs. */
 static oj_status choose_bitmap_length(struct oj_cuda_work *work,
                                       const struct cuda_text_pairs *pairs,
                                       int64_t *n_pairs, int64_t *room,
@@ -236,7 +244,7 @@ static oj_status choose_bitmap_length(struct oj_cuda_work *work,
     OJ_TRY(own.make_zeros(N_CHOICES + 1, &trial.tokens));
     OJ_TRY(own.run<TILE>(N_TRIED, sample_pairs, p, trial));
     OJ_TRY(own.read(trial.tokens, &tokens));
-    /* many enough to be estimated */
+    /* enough for an estimate */
     if (tokens[N_CHOICES] > 100)
         *room += (int64_t)(1.25 * (double)*n_pairs / N_TRIED *
                            (double)tokens[N_CHOICES]);
@@ -254,9 +262,9 @@ static oj_status choose_bitmap_length(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/* --- comparing ------------------------------------------------------------ */
+/* --- comparison ----------------------------------------------------------- */
 
-/* A pair a lane, for those below n. */
+/* Compares the tokens of a pair per lane, for lanes with is_there. */
 static __device__ void verify_lane_pairs(const struct cuda_text_pairs &p,
                                          int64_t row_place,
                                          int32_t feature_place, int is_there)
@@ -284,7 +292,8 @@ static __device__ void verify_lane_pairs(const struct cuda_text_pairs &p,
             : 0.0);
 }
 
-/* Bits that differ of four words; three counts for four. */
+/* Returns how many bits of four words differ; three popcounts suffice for four
+ * words. */
 static __device__ __forceinline__ int
 popcount_xor_of_4_words(const uint32_t *one, const uint4 &other)
 {
@@ -293,7 +302,8 @@ popcount_xor_of_4_words(const uint32_t *one, const uint4 &other)
            __popc(one[3] ^ other.w);
 }
 
-/* An FID so that of a pair that counts the row's is less. */
+/* Returns a key of an FID such that ordered pairs have the smaller key in the
+ * row. */
 static __device__ unsigned long long
 fid_key_for_ordered_pairs(const struct cuda_text_pairs &p, int64_t fid)
 {
@@ -301,10 +311,10 @@ fid_key_for_ordered_pairs(const struct cuda_text_pairs &p, int64_t fid)
     return p.rule.unordered > 0 ? key : ~key;
 }
 
-/* What all rows of a block have. */
+/* Shared memory of a block. */
 struct cuda_text_block
 {
-    int first, end; /* features that fit any of them */
+    int first, end; /* features that may match one of the rows */
     unsigned long long least_key;
 };
 
@@ -433,7 +443,7 @@ static comparing *const comparings[N_CHOICES] = {
     compare_bitmaps_of_tile<16>, compare_bitmaps_of_tile<32>,
     compare_bitmaps_of_tile<64>};
 
-/* All rows against all features, run by run. */
+/* Compares all rows with all features, in several launches. */
 static oj_status compare_all(struct oj_cuda_work *work,
                              struct cuda_text_pairs *p, int words,
                              int64_t n_pairs)
@@ -461,9 +471,9 @@ static oj_status compare_all(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/* --- rows ----------------------------------------------------------------- */
+/* --- joins by a threshold ------------------------------------------------- */
 
-/* What is there to be compared, and how. */
+/* Prepares a comparison: sizes, number of bits, bitmaps. */
 static oj_status prepare_bit_comparison(struct oj_cuda_work *work,
                                         struct cuda_text_pairs *pairs,
                                         int64_t *n_pairs, int64_t *room,
@@ -489,9 +499,9 @@ static oj_status find_pairs(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/* --- the k most similar --------------------------------------------------- */
+/* --- k most similar ------------------------------------------------------- */
 
-/* The rows in order that are not done. */
+/* Reduces rows->order to the rows that are not done. */
 static oj_status select_undone_rows(struct oj_cuda_work *work,
                                     const uint8_t *done,
                                     struct oj_cuda_text_side *rows)
@@ -515,7 +525,7 @@ static oj_status select_undone_rows(struct oj_cuda_work *work,
                     });
 }
 
-/* A round: pairs that are as similar as its condition says. */
+/* Finds the pairs of one round, by the threshold in pairs->condition. */
 static oj_status find_threshold_round(struct oj_cuda_work *work,
                                       struct cuda_text_pairs *pairs,
                                       int64_t n_rows, const int32_t *rank,
@@ -535,8 +545,8 @@ static oj_status find_threshold_round(struct oj_cuda_work *work,
                              kept, done);
 }
 
-/* Rounds of falling least similarities, by tenths: a row with k pairs in one
- * has its k most similar there. */
+/* Lowers the threshold from 0.9 in tenths: a row with at least k pairs in a
+ * round has its k most similar features among them. */
 static oj_status
 find_k_most_similar(struct oj_cuda_work *work, struct cuda_text_pairs *pairs,
                     int64_t n_rows, int64_t k, const int32_t *rank,

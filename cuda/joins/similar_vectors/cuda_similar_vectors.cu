@@ -1,17 +1,19 @@
-/* Pairs of near vectors: a block for each tile of rows, which is compared with
- * the tiles of features whose boxes are near its own; what may be near enough
- * is measured in double precision.
+/* Pairs of near vectors. A block takes a tile of rows and compares it with the
+ * tiles of features whose boxes are near enough, in single precision; pairs
+ * that may be near enough are then measured in double precision.
  *
  *  warp    32 rows   sums with 128 features in registers -> queue -> measured
  *
- * With k, a warp keeps the k nearest of its rows, and what is not nearer than
- * the k-th of a row is not measured: limits only fall, so that the order does
- * not matter to the answer.  The nearest tile of features comes first, then
- * those whose numbers differ from its number in low bits only.
+ * With k, a warp keeps the k nearest features of its rows, and pairs that
+ * cannot be nearer than the k-th are not measured. These limits only decrease,
+ * so the answer does not depend on the order of the tiles. The nearest tile of
+ * features comes first, then tiles whose numbers differ from its number in low
+ * bits only.
  *
  * Source: products as a filter with a bound: ours (cuda_vector_side.cuh); LSS
- * (Lieberman, Sankaranarayanan, Samet 2008) for limits from near places
- * first. */
+ * (Lieberman, Sankaranarayanan, Samet 2008) for limits from near vectors
+ * first.
+ */
 #include "cuda_vector_tile.cuh"
 
 enum
@@ -21,11 +23,12 @@ enum
     WARP = 32,
     N_WARPS = TILE / WARP,
     QUEUE = 2 * WARP,   /* pairs of a warp that wait to be measured */
-    MOST_NEAREST = 256, /* k */
-    BLOCKS_WANTED = 16  /* a processor, for few rows */
+    MOST_NEAREST = 256, /* maximum k */
+    /* Per multiprocessor; fewer rows are split into slices of features. */
+    BLOCKS_WANTED = 16
 };
 
-/* Numbers that are multiplied between two looks at the cancel flag. */
+/* Multiplications between two checks of the cancel flag. */
 static const double most_at_once = 2e13;
 
 struct cuda_vectors_index
@@ -35,7 +38,7 @@ struct cuda_vectors_index
     struct oj_cuda_vector_side side;
 };
 
-/* Rows against the join side. */
+/* The rows and the join side of a comparison. */
 struct cuda_vector_pairs
 {
     struct oj_cuda_vector_frame frame;
@@ -43,12 +46,13 @@ struct cuda_vector_pairs
     struct oj_pair_rule rule;
     const int32_t *rank;
     double max_difference;
-    int k; /* 0: all within the difference */
+    int k; /* 0: all pairs within max_difference */
     int share, n_shares;
-    int64_t first_tile; /* of the share's tiles of rows: each n_shares-th */
-    int64_t slice;      /* tiles of features of a block: a multiple of TILE */
+    /* First tile of a launch; the share has each n_shares-th tile of rows. */
+    int64_t first_tile;
+    int64_t slice; /* tiles of features per block: a multiple of TILE */
 
-    /* The nearest so far of each place of the rows, in order: [k] each. */
+    /* [k] nearest features so far of each row, in order of places. */
     double *difference;
     int32_t *nearest;
 
@@ -56,28 +60,28 @@ struct cuda_vector_pairs
     struct oj_cuda_found found;
 };
 
-/* What the threads of a block share. */
+/* Shared memory of a block. */
 struct cuda_vector_block
 {
     uint4 rows[OJ_VECTOR_SLAB], features[OJ_VECTOR_SLAB];
-    float size[TILE]; /* of features */
+    float size[TILE]; /* sizes of the features */
 
-    /* Of rows, each changed by their own warp alone. */
-    double most[TILE]; /* the greatest difference that counts */
+    /* By row; a row's values are changed by its warp only. */
+    double most[TILE]; /* maximum difference of a match */
     int n_nearest[TILE];
     float threshold[TILE];
-    float warp_limit[N_WARPS]; /* of sums of boxes */
+    float warp_limit[N_WARPS]; /* maximum sum between boxes */
     int n_queue[N_WARPS];
-    int32_t queue_feature[N_WARPS][QUEUE]; /* places */
-    int queue_row[N_WARPS][QUEUE];         /* of the tile */
+    int32_t queue_feature[N_WARPS][QUEUE]; /* places of the features */
+    int queue_row[N_WARPS][QUEUE];         /* rows of the tile */
 
-    unsigned long long nearest; /* distance of a box, its tile */
+    unsigned long long nearest; /* distance of a box, then number of its tile */
     int n_listed[N_WARPS];
-    int32_t tile[TILE]; /* of features that are near enough */
-    float sum[TILE];    /* of their boxes */
+    int32_t tile[TILE]; /* tiles of features that are near enough */
+    float sum[TILE];    /* sums between the boxes */
 };
 
-/* --- the nearest ---------------------------------------------------------- */
+/* --- k nearest ------------------------------------------------------------ */
 
 static __device__ int is_before(const struct cuda_vector_pairs &p, double d,
                                 int32_t feature, double other_d, int32_t other)
@@ -87,7 +91,8 @@ static __device__ int is_before(const struct cuda_vector_pairs &p, double d,
     return p.rank != NULL ? p.rank[feature] < p.rank[other] : feature < other;
 }
 
-/* A warp: puts a feature where it belongs. */
+/* Inserts a feature into the nearest ones of a row. All lanes of a warp call
+ * it. */
 static __device__ void insert_nearest_feature(const struct cuda_vector_pairs &p,
                                               struct cuda_vector_block *b,
                                               int64_t row_tile, int row,
@@ -131,7 +136,7 @@ static __device__ void insert_nearest_feature(const struct cuda_vector_pairs &p,
     __syncwarp();
 }
 
-/* The nearest of the rows of a warp are pairs. */
+/* Appends the nearest features of a warp's rows to the pairs. */
 static __device__ void output_nearest_pairs(const struct cuda_vector_pairs &p,
                                             const struct cuda_vector_block *b,
                                             int64_t row_tile)
@@ -149,9 +154,9 @@ static __device__ void output_nearest_pairs(const struct cuda_vector_pairs &p,
     }
 }
 
-/* --- pairs that may count ------------------------------------------------- */
+/* --- candidates ----------------------------------------------------------- */
 
-/* A pair a lane, for n of those that wait. */
+/* Measures n queued pairs, one per lane. */
 static __device__ void measure_queued_pairs(const struct cuda_vector_pairs &p,
                                             struct cuda_vector_block *b,
                                             int64_t row_tile, int at, int n)
@@ -192,7 +197,8 @@ static __device__ void measure_queued_pairs(const struct cuda_vector_pairs &p,
     }
 }
 
-/* Sums 32 group to 32 group + 31 of a lane, bit by bit: those that pass. */
+/* Queues the pairs of those sums 32 * group .. 32 * group + 31 of a lane that
+ * pass. */
 template <int WAY>
 static __device__ __noinline__ void
 queue_passing_pairs(const struct cuda_vector_pairs &p,
@@ -228,14 +234,17 @@ queue_passing_pairs(const struct cuda_vector_pairs &p,
     }
 }
 
-/* --- two tiles ------------------------------------------------------------ */
+/* --- comparison of two tiles ---------------------------------------------- */
 
-/* A row of a thread. */
+/* The row of a thread. */
 struct cuda_vector_row
 {
-    double most;  /* for which the limits are known; below 0: there is none */
-    double reach; /* of halves, without rests */
-    float limit;  /* of sums of differences, and of boxes */
+    /* Maximum difference for which the limits below are computed; below 0: the
+     * thread has no row. */
+    double most;
+    /* Maximum distance between the halves of a pair, without their rests. */
+    double reach;
+    float limit; /* maximum sum of differences, also between boxes */
     float size, rest;
 };
 
@@ -249,7 +258,8 @@ product_threshold_of_row(const struct cuda_vector_row &row, float rest)
                : -(float)INFINITY;
 }
 
-/* What counts for the row of the thread from now on. */
+/* Updates the limits of the thread's row after its maximum difference has
+ * decreased. */
 template <int WAY>
 static __device__ void set_row_limits(const struct cuda_vector_pairs &p,
                                       struct cuda_vector_block *b, int64_t tile,
@@ -278,7 +288,7 @@ static __device__ void set_row_limits(const struct cuda_vector_pairs &p,
         b->warp_limit[t / WARP] = limit;
     if (WAY != OJ_VECTOR_PRODUCTS)
         b->threshold[t] = row->limit;
-    else if (row->most < 0.0) /* there is none */
+    else if (row->most < 0.0) /* no row */
         b->threshold[t] = (float)INFINITY;
     else
         b->threshold[t] = product_threshold_of_row(
@@ -287,7 +297,7 @@ static __device__ void set_row_limits(const struct cuda_vector_pairs &p,
         b->size[t] = p.features.size[tile * TILE + t];
 }
 
-/* Which of 32 sums pass. */
+/* Returns a mask of the sums 32 * group .. 32 * group + 31 that pass. */
 template <int WAY>
 static __device__ __forceinline__ unsigned
 mask_of_passing_sums(const struct cuda_vector_block *b, const float *sum,
@@ -344,9 +354,9 @@ compare_tile(const struct cuda_vector_pairs &p, struct cuda_vector_block *b,
         queue_passing_pairs<WAY>(p, b, row_tile, tile, group, passes[group]);
 }
 
-/* --- which tiles ---------------------------------------------------------- */
+/* --- choice of tiles ------------------------------------------------------ */
 
-/* The least sum of vectors in two boxes. */
+/* Returns a lower bound of the sum between vectors in two boxes. */
 static __device__ float lower_bound_between_boxes(enum oj_vector_norm norm,
                                                   const float *a,
                                                   const float *b)
@@ -365,7 +375,7 @@ static __device__ float lower_bound_between_boxes(enum oj_vector_norm norm,
     return sum;
 }
 
-/* The tile of features whose centre is the nearest. */
+/* Returns the tile of features with the nearest centre. */
 static __device__ int64_t find_nearest_tile(const struct cuda_vector_pairs &p,
                                             struct cuda_vector_block *b,
                                             const float *box)
@@ -401,7 +411,8 @@ static __device__ float greatest_warp_limit(const struct cuda_vector_block *b)
     return limit;
 }
 
-/* Lists those of the next tiles that are near enough; how many. */
+/* Lists those of the next TILE tiles that are near enough; returns their
+ * number. */
 static __device__ int list_tiles_within_limit(const struct cuda_vector_pairs &p,
                                               struct cuda_vector_block *b,
                                               const float *box, int64_t tile)
@@ -417,7 +428,7 @@ static __device__ int list_tiles_within_limit(const struct cuda_vector_pairs &p,
         is_near = sum <= greatest_warp_limit(b);
     }
     which = __ballot_sync(~0u, is_near);
-    __syncthreads(); /* nobody reads the last list */
+    __syncthreads(); /* all threads have read the last list */
     if (lane == 0)
         b->n_listed[warp] = __popc(which);
     __syncthreads();
@@ -510,7 +521,7 @@ static int64_t count_tiles_of_share(const struct cuda_vector_pairs *p)
     return (p->rows.n_tiles - p->share + p->n_shares - 1) / p->n_shares;
 }
 
-/* All tiles of rows, run by run. */
+/* Compares all tiles of rows, in several launches. */
 static oj_status search_all_row_tiles(struct oj_cuda_work *work,
                                       struct cuda_vector_pairs *p)
 {
@@ -543,7 +554,7 @@ static oj_status search_all_row_tiles(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/* --- rows ----------------------------------------------------------------- */
+/* --- rows of a batch ------------------------------------------------------ */
 
 static oj_status find_pairs(struct oj_cuda_work *work,
                             struct cuda_vector_pairs *p,

@@ -9,19 +9,20 @@ enum
     TILE = OJ_VECTOR_TILE,
     BOX = OJ_VECTOR_BOX,
     WARP = 32,
-    MOST_SPREADING = 1024, /* blocks */
-    SPLIT_KEYS = 65535     /* places along a box, for sorting by two bytes */
+    MOST_SPREADING = 1024, /* maximum number of blocks */
+    /* Positions along a box, as sort keys of two bytes. */
+    SPLIT_KEYS = 65535
 };
 
-/* Fewer dimensions are compared by differences: few operations, and no error
- * that grows with the distance from the centre. */
+/* Vectors of fewer dimensions are compared by differences: that takes few
+ * operations, and its error does not grow with the distance from the centre. */
 static const int64_t least_product_dimensions = 17;
 
-/* Products are not worth it where they let pass what is so much further apart
- * than it may be. */
+/* Products are not used if they let pass vectors that are this many times the
+ * maximum distance apart. */
 static const double most_excess = 1.25;
 
-/* --- rows that have a vector ---------------------------------------------- */
+/* --- rows with a vector --------------------------------------------------- */
 
 static oj_status list_valid_vectors(struct oj_cuda_work *work,
                                     struct oj_cuda_vector_side *side,
@@ -104,8 +105,8 @@ static __device__ void add_spread(struct oj_vector_spread *to,
     to->high = other.high > to->high ? other.high : to->high;
 }
 
-/* A warp a dimension: what the blocks have becomes the first one's, in an order
- * that is the same on all devices. */
+/* Combines the spreads of the blocks into those of the first block, one warp
+ * per dimension, in an order that is equal on all devices. */
 static __global__ void
 combine_block_spreads(const __grid_constant__ struct cuda_vector_spreading s,
                       int64_t blocks)
@@ -126,7 +127,7 @@ combine_block_spreads(const __grid_constant__ struct cuda_vector_spreading s,
         s.out[j] = all;
 }
 
-/* out [dimensions] is the host's. */
+/* Computes the spread of each dimension: out [n_dimensions], in host memory. */
 static oj_status compute_spread(struct oj_cuda_work *work,
                                 const struct oj_cuda_vector_side *side,
                                 struct oj_vector_spread *out)
@@ -145,7 +146,8 @@ static oj_status compute_spread(struct oj_cuda_work *work,
                             d * (int64_t)sizeof *out, own.err);
 }
 
-/* Halves of some size about 1 have the most bits. */
+/* Chooses the scale, a power of two, that brings the mean coordinate near 1,
+ * where halves have the most bits. */
 static double choose_half_scale(const struct oj_vector_spread *spread,
                                 int64_t d, double n, double scale)
 {
@@ -157,7 +159,8 @@ static double choose_half_scale(const struct oj_vector_spread *spread,
     return ldexp(1.0, exponent > -60 && exponent < 0 ? -exponent : 0);
 }
 
-/* Whether products are for it; of what is half_scale from the centre. */
+/* Decides whether pairs are compared by products of halves; needs
+ * frame->half_scale. */
 static oj_status decide_half_precision(struct oj_cuda_work *work,
                                        const struct oj_relation *relation,
                                        struct oj_cuda_vector_frame *frame)
@@ -183,7 +186,7 @@ static oj_status decide_half_precision(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/* Arrays of the host, while a frame is made. Owner. */
+/* Host arrays used while a frame is made. Owner. */
 struct frame_arrays
 {
     struct oj_vector_spread *spread;
@@ -221,7 +224,7 @@ static oj_status order_and_scale_dimensions(
     struct frame_arrays arrays = {};
     oj_status status =
         compute_order_and_scale(work, side, relation, &arrays, frame);
-    /* copies of the arrays may be on their way */
+    /* copies of the arrays may still run */
     (void)cudaStreamSynchronize(work->stream);
     oj_free(arrays.spread);
     oj_free(arrays.dimension);
@@ -240,7 +243,7 @@ scaled_coordinate_of_row(const struct oj_cuda_vector_frame &frame,
                                 frame.centre[place], frame.scale);
 }
 
-/* Numbers in the order of the floats, all of them above 0; and back. */
+/* Maps floats to integers > 0 in equal order. */
 static __device__ unsigned sortable_float_bits(float x)
 {
     unsigned bits = __float_as_uint(x);
@@ -252,17 +255,19 @@ static __device__ float float_of_sortable_bits(unsigned key)
     return __uint_as_float(key >> 31 != 0 ? key ^ 1u << 31 : ~key);
 }
 
-/* A level of the tree: node i has places i << shift and so on. */
+/* A level of the tree: node i has the places from i << shift on. */
 struct cuda_vector_level
 {
     const float *at; /* [rows][BOX] coordinates */
     const int32_t *order;
     int64_t n;
     int shift;
-    unsigned *box; /* [nodes][2][BOX] keys: of the low ones inverted */
+    /* [nodes][2][BOX] sort keys of the bounds; those of lower bounds are
+     * inverted. */
+    unsigned *box;
 };
 
-/* A tile a block, a side of the box a lane. */
+/* Extends the boxes: one block per tile, one lane per side of a box. */
 static __global__ void
 extend_boxes_of_nodes(const __grid_constant__ struct cuda_vector_level l)
 {
@@ -292,7 +297,7 @@ static oj_status make_boxes(struct oj_cuda_work *work, int64_t n_tiles,
                                   *level);
 }
 
-/* Where a node is split. */
+/* How a node is split. */
 struct cuda_vector_split
 {
     int dimension;
@@ -315,7 +320,8 @@ choose_longest_side_of_box(const unsigned *box)
         split.low = low;
     }
     split.factor = (float)SPLIT_KEYS / longest;
-    if (!(split.factor < FLT_MAX)) /* they are one point, or nearly */
+    /* All rows of the node are equal, or nearly. */
+    if (!(split.factor < FLT_MAX))
         split.factor = 0.0f;
     return split;
 }
@@ -409,7 +415,7 @@ struct cuda_vector_filling
     unsigned *most_rest;
 };
 
-/* A tile a block, a place a thread. */
+/* Writes the floats: one block per tile, one thread per place. */
 static __global__ void
 write_float_tiles(const __grid_constant__ struct cuda_vector_filling f)
 {
@@ -425,14 +431,14 @@ write_float_tiles(const __grid_constant__ struct cuda_vector_filling f)
     }
 }
 
-/* The nearest half, of those that are numbers. */
+/* Rounds a finite float to the nearest half. */
 static __device__ unsigned half_of_float(float x)
 {
     unsigned bits = __float_as_uint(x), sign = bits >> 16 & 0x8000u;
     bits &= 0x7fffffffu;
-    if (bits >= 0x477fe000u) /* 65504, the greatest */
+    if (bits >= 0x477fe000u) /* 65504, the greatest half */
         return sign | 0x7bffu;
-    if (bits < 0x38800000u) /* 2^-14: steps of 2^-24 */
+    if (bits < 0x38800000u) /* below 2^-14: steps of 2^-24 */
         return sign | (unsigned)(__uint_as_float(bits) * 0x1p24f + 0.5f);
     bits += 0xfffu + (bits >> 13 & 1u);
     return sign | (bits - 0x38000000u) >> 13;
@@ -447,7 +453,7 @@ static __device__ float float_of_half(unsigned half)
     return (half & 0x8000u) != 0 ? -x : x;
 }
 
-/* A tile a block, 32 places a warp. */
+/* Writes the halves: one block per tile, 32 places per warp. */
 static __global__ void
 write_half_float_tiles(const __grid_constant__ struct cuda_vector_filling f)
 {
@@ -456,7 +462,7 @@ write_half_float_tiles(const __grid_constant__ struct cuda_vector_filling f)
     for (int64_t place = first; place < first + WARP; place++)
     {
         int64_t row = place < f.side.n ? f.side.order[place] : -1;
-        double size = 0.0, rest = 0.0; /* squares of lengths */
+        double size = 0.0, rest = 0.0; /* squared lengths */
         for (int64_t p = lane; p < f.frame.n_padded; p += WARP)
         {
             double x = 0.0, rounded;

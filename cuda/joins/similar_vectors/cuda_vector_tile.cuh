@@ -1,15 +1,16 @@
-/** What the vectors of a tile of rows have with those of a tile of features, in
- *  single precision: 128 sums a lane, in its registers.
+/** Compares a tile of rows with a tile of features in single precision: 128
+ *  sums per lane, in its registers.
  *
  *   a warp: 32 rows x 128 features; slab by slab, of some dimensions:
- *   differences   slab [dimension][128] floats    a row a lane, all features
- *   products      slab [128][dimension] halves    as tensor cores have them
+ *   differences   slab [dimension][128] floats    a row per lane, all features
+ *   products      slab [128][dimension] halves    in the layout of tensor cores
  *
- *  Products: a row has uint4's of eight halves, four to a run of 32 dimensions.
- *  Lane 4 g + t takes the one numbered t of rows g and g + 8, and of feature g
- *  of eight: which of the 16 dimensions of an instruction is which does not
- *  matter, as long as rows and features agree.  The two runs of a slab change
- *  places in every second row, so that eight lanes read different banks. */
+ *  Products: a row consists of uint4's of eight halves, four per run of 32
+ *  dimensions. Lane 4 g + t loads number t of rows g and g + 8, and of feature
+ *  g of eight. The order of the 16 dimensions of an instruction does not
+ *  matter, as long as rows and features agree. In every second row, the two
+ *  runs of a slab are swapped, so that eight lanes read different banks.
+ */
 #ifndef CUDA_VECTOR_TILE_CUH
 #define CUDA_VECTOR_TILE_CUH
 
@@ -18,7 +19,7 @@
 enum oj_vector_way
 {
     OJ_VECTOR_PRODUCTS,
-    OJ_VECTOR_SQUARES, /**< of differences */
+    OJ_VECTOR_SQUARES, /**< sum of squared differences */
     OJ_VECTOR_SIZES,
     OJ_VECTOR_GREATEST
 };
@@ -26,11 +27,11 @@ enum oj_vector_way
 enum
 {
     OJ_VECTOR_SLAB = 1024, /**< uint4's of a tile */
-    OJ_VECTOR_RUNS = 2,    /**< of a slab of halves */
+    OJ_VECTOR_RUNS = 2,    /**< runs of 32 dimensions in a slab of halves */
     OJ_VECTOR_FLOATS = 32  /**< dimensions of a slab of floats */
 };
 
-/** Slabs of all dimensions. */
+/** Returns the number of slabs for all dimensions. */
 template <int WAY>
 static __device__ __forceinline__ int oj_vector_count_slabs(int n_padded)
 {
@@ -39,7 +40,8 @@ static __device__ __forceinline__ int oj_vector_count_slabs(int n_padded)
     return (n_padded + step - 1) / step;
 }
 
-/** Runs of 32 dimensions, or dimensions, of slab number s. */
+/** Returns the width of slab s: runs of 32 dimensions (products), or
+ *  dimensions. */
 template <int WAY>
 static __device__ __forceinline__ int oj_vector_slab_width(int n_padded, int s)
 {
@@ -50,7 +52,7 @@ static __device__ __forceinline__ int oj_vector_slab_width(int n_padded, int s)
     return left < most ? left : most;
 }
 
-/** Slab number s of a tile, by all threads of the block. */
+/** Loads slab s of a tile. All threads of the block must call it. */
 template <int WAY>
 static __device__ __forceinline__ void
 oj_vector_load_slab(const struct oj_cuda_vector_side &side, int n_padded,
@@ -81,7 +83,7 @@ oj_vector_load_slab(const struct oj_cuda_vector_side &side, int n_padded,
     }
 }
 
-/** Adds the products of 16 x 16 halves with 16 x 8 to c. */
+/** Adds the product of a 16 x 16 and a 16 x 8 matrix of halves to c. */
 static __device__ __forceinline__ void
 oj_vector_mma_16x8x16(float c[4], unsigned a0, unsigned a1, unsigned a2,
                       unsigned a3, unsigned b0, unsigned b1)
@@ -94,11 +96,11 @@ oj_vector_mma_16x8x16(float c[4], unsigned a0, unsigned a1, unsigned a2,
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 #else
-    c[0] = (float)INFINITY; /* no such device is asked */
+    c[0] = (float)INFINITY; /* not reached: such devices do not use products */
 #endif
 }
 
-/** The row of the tile and the feature that sum i of a lane belongs to. */
+/** Returns the row of the tile to which sum i of a lane belongs. */
 template <int WAY>
 static __device__ __forceinline__ int oj_vector_row_of_sum(int i)
 {
@@ -115,7 +117,7 @@ static __device__ __forceinline__ int oj_vector_column_of_sum(int i)
     return i / 4 % 16 * 8 + threadIdx.x % 4 * 2 + i % 2;
 }
 
-/* Sums of differences: a row a lane. */
+/* Adds the differences of a slab to the sums, one row per lane. */
 template <int WAY>
 static __device__ __forceinline__ void
 oj_vector_add_differences(const float *rows, const float4 *features, int width,

@@ -20,7 +20,8 @@ static oj_status build_polygon_cells(struct oj_cuda_index *index,
                                     &self->cells);
 }
 
-/* A first answer and an offset each, sums of blocks, and some pairs. */
+/* Per point: a rank or count, an offset, and some pairs; plus sums of chunks
+ * and unsure points. */
 static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 {
     (void)index;
@@ -43,24 +44,25 @@ make_query_of_batch(const struct oj_cuda_index *index,
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* What is known of a chunk's points before there is room for their pairs: a bit
- * for each that may have some, and for those, in their order from the chunk's
- * place on, the rank of the only pair (>= 0), or -1 - the number of pairs. */
+/* Counts of the chunks' pairs, before the places of pairs are known. some: bits
+ * of the points that may have pairs. few: one entry per such point, in order,
+ * from the chunk's first entry on: the rank of the only pair (>= 0), or -1 -
+ * the number of pairs. */
 struct chunk_pair_counts
 {
-    uint32_t *some;          /* [ROUNDS] of each chunk, a bit for each lane */
-    int32_t *few;            /* [CHUNK] of each chunk */
-    unsigned long long *sum; /* of each chunk: pairs */
+    uint32_t *some;          /* [ROUNDS] words per chunk, a bit per lane */
+    int32_t *few;            /* [CHUNK] per chunk */
+    unsigned long long *sum; /* [chunks] number of pairs */
 };
 
-/* Chunks with a point that has more than one pair. */
+/* Chunks with a point that has several pairs. */
 struct several
 {
     uint32_t *chunk; /* [chunks] */
     unsigned *n;
 };
 
-/* In the place of a rank, until it is settled. */
+/* Stands for a rank until the unsure point is resolved. */
 #define DOUBTED INT32_MIN
 
 struct few_answer
@@ -151,7 +153,8 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     }
 }
 
-/* Pairs that a lane has of two points: those of the lanes before, and all. */
+/* Exclusive prefix sum of the pairs of a lane's two points over the warp; *all:
+ * the total. */
 static __device__ __forceinline__ int64_t prefix_sum_over_warp(int64_t first,
                                                                int64_t second,
                                                                int64_t *all)
@@ -176,15 +179,15 @@ static __device__ __forceinline__ int64_t prefix_sum_over_warp(int64_t first,
     return sum - n;
 }
 
-/* Pairs of a point of which few is known. */
+/* Returns the number of pairs that is encoded in few. */
 static __device__ __forceinline__ int64_t decode_pair_count(int32_t few)
 {
     return few >= 0 ? 1 : -1 - (int64_t)few;
 }
 
-/* Two points of a thread lie side by side, so that their offsets are written as
- * one; all that is known is read before anything is written, so that reads do
- * not wait for one another. */
+/* Writes offsets and single pairs. Two adjacent points per thread: their
+ * offsets are stored at once. All loads precede all stores, so that loads do
+ * not wait for each other. */
 static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     put_pairs(const __grid_constant__ struct points_in_rings_query q,
               int64_t n_chunks, const struct chunk_pair_counts from,
@@ -192,7 +195,8 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
 {
     int64_t chunk = warp_in_grid(), at, few = chunk * CHUNK;
     uint32_t some[ROUNDS], shift = 2 * lane_in_warp() % LANES;
-    int32_t known[ROUNDS]; /* then ordinals, where it is a rank */
+    /* The entry of few; later the ordinal, if it is a rank. */
+    int32_t known[ROUNDS];
     int has_several = 0;
     if (chunk >= n_chunks)
         return;
@@ -244,8 +248,8 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
         several.chunk[atomicAdd(several.n, 1u)] = (uint32_t)chunk;
 }
 
-/* The rows of points that have several; a kernel of its own, since asking again
- * takes many registers. */
+/* Writes the pairs of points in several polygons; a separate kernel, since the
+ * second search needs many registers. */
 static __global__ void write_points_in_several_polygons(
     const __grid_constant__ struct points_in_rings_query q,
     const struct chunk_pair_counts from, const int64_t *offset, int32_t *row,
@@ -275,7 +279,7 @@ static __global__ void write_points_in_several_polygons(
     }
 }
 
-/* SLICE is of whole chunks. */
+/* A slice consists of whole chunks. */
 static oj_status
 count_pairs_of_all_chunks(struct oj_cuda_work *work,
                           const struct points_in_rings_query *all,
@@ -325,10 +329,10 @@ static oj_status list_pairs(const struct oj_cuda_index *index,
                                 offset, l->out.row.data, several);
 }
 
-/* --- pairs added up by feature, without writing them ---------------------- */
+/* --- pairs added up per feature, without writing them --------------------- */
 
-/* Own has add(q, i, rank) for all lanes of a warp, rank < 0: none, and
- * add_one(q, i, rank). */
+/* Own has add(q, i, rank), called by all lanes of a warp (rank < 0: no pair),
+ * and add_one(q, i, rank). */
 template <typename Own> struct adding_answer
 {
     __device__ __forceinline__ const Own &own() const
@@ -364,8 +368,8 @@ template <typename Own> struct adding_answer
     }
 };
 
-/* Blocks on a processor: adding values takes registers that the query does
- * not. */
+/* resident: minimum blocks per multiprocessor; adding values needs registers
+ * that the query does not. */
 template <int resident, typename answer_t>
 static __global__ void __launch_bounds__(BLOCK, resident)
     add_pairs_by_feature(const __grid_constant__ struct points_in_rings_query q,
@@ -374,14 +378,14 @@ static __global__ void __launch_bounds__(BLOCK, resident)
     locate_chunk_of_points(q, warp_in_grid(), answer);
 }
 
-/* Join features whose counts fit into the shared memory of a block. */
+/* Maximum join features for which a block has counts in shared memory. */
 #define SHARED_COUNTS 4096
 
-/* Few: every block counts for itself first, by rank. */
+/* For few features: each block first counts by rank in shared memory. */
 template <typename count_t>
 struct count_answer : adding_answer<count_answer<count_t>>
 {
-    const int32_t *ordinal_of; /* NULL for the count of a block */
+    const int32_t *ordinal_of; /* NULL: count is the block's, by rank */
     count_t *count;
 
     __host__ __device__ __forceinline__ count_answer(const int32_t *of,
@@ -390,7 +394,7 @@ struct count_answer : adding_answer<count_answer<count_t>>
     {
     }
 
-    /* Lanes that count for one feature do it once. */
+    /* Lanes with equal features add their number once. */
     __device__ __forceinline__ void add(const struct points_in_rings_query &,
                                         int64_t, int32_t rank) const
     {
@@ -437,8 +441,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     }
 }
 
-/* Lanes of one feature that add up among themselves first; fewer each go to
- * memory. */
+/* Minimum lanes with equal features that add up among themselves first. */
 #define TOGETHER 8
 
 #define SUMS_RESIDENT 4
@@ -451,8 +454,8 @@ static __device__ __forceinline__ int64_t sum_of_warp(int64_t x)
     return x;
 }
 
-/* Pairs of one feature, which has these words, with the points i of the lanes
- * that are members; for all lanes of a warp. */
+/* Adds the points i of the lanes in members to the words of one feature. All
+ * lanes of a warp must call it. */
 static __device__ __forceinline__ void
 add_warp_sums(const struct oj_sum_request &request, int64_t i, unsigned members,
               unsigned long long *words)

@@ -1,6 +1,6 @@
-/** Points through the tree of cells over rings: for most a bit says that they
- *  are in nothing, others are answered by their cells or by short edges, and
- *  very few, in a second pass, by the original edges. */
+/** Locates points in the tree of cells over rings. For most points one bit says
+ *  that they are in no polygon; cells or short edges decide most others, and
+ *  original edges, in a second pass, the few that remain. */
 #ifndef CUDA_POINTS_IN_RINGS_QUERY_CUH
 #define CUDA_POINTS_IN_RINGS_QUERY_CUH
 
@@ -12,23 +12,24 @@
 #define LANES 32
 #define ALL_LANES 0xffffffffu
 
-/* Points of a thread, and of a warp: 32 one after another, and again. */
+/* Points per thread, and per warp: rounds of 32 consecutive points. */
 #define ROUNDS 4
 #define CHUNK (LANES * ROUNDS)
 
-/* Blocks that run side by side on a processor: more hide more of the memory's
- * latency, with fewer registers. */
+/* Blocks per multiprocessor: more blocks hide more latency of memory, but have
+ * fewer registers. */
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ == 750
-#define RESIDENT 4 /* all that its threads allow */
+#define RESIDENT 4 /* maximum for the threads of an sm_75 */
 #else
 #define RESIDENT 6
 #endif
 
-/* Points are asked in slices, with room for doubts about each of them. */
+/* Points are processed in slices: the array of unsure points has room for all
+ * points of a slice. */
 #define SLICE ((int64_t)CHUNK << 19)
 
-/* A point that short edges do not decide about, and the record to go on with:
- * the first pass leaves it to the second, which takes more registers. */
+/* A point for which short edges are unsure, and the record to go on with. The
+ * second pass, which needs more registers, resolves it. */
 struct doubt
 {
     uint32_t point, record;
@@ -38,7 +39,7 @@ struct points_in_rings_query
 {
     struct oj_ring_tree tree;
     unsigned accepted;
-    int64_t n; /* of the slice */
+    int64_t n; /* points of the slice */
     const double *x, *y;
     const int32_t *ordinal_of;
     struct doubt *doubt;
@@ -61,7 +62,8 @@ static __device__ __forceinline__ int64_t warp_in_grid(void)
     return (int64_t)blockIdx.x * (BLOCK / LANES) + threadIdx.x / LANES;
 }
 
-/* The next pair's rank in tie order, or OJ_RING_NONE, or OJ_RING_UNSURE. */
+/* Returns the rank of the next feature at an accepted location, or
+ * OJ_RING_NONE; OJ_RING_UNSURE if the short edges cannot decide. */
 static __device__ __forceinline__ int32_t next_rank_or_unsure(
     const struct points_in_rings_query &q, struct oj_ring_place *place)
 {
@@ -77,7 +79,8 @@ static __device__ __forceinline__ int32_t next_rank_or_unsure(
     return OJ_RING_NONE;
 }
 
-/* The next unit that counts, by the original edges where cells are unsure. */
+/* Returns the rank of the next feature at an accepted location, or
+ * OJ_RING_NONE. The original edges decide where the short ones cannot. */
 static __device__ __forceinline__ int32_t
 next_rank_exactly(const struct points_in_rings_query &q, double x, double y,
                   struct oj_ring_place *place)
@@ -100,12 +103,12 @@ append_doubtful_point(const struct points_in_rings_query &q, int64_t i,
     q.doubt[atomicAdd(q.n_doubts, 1u)] = d;
 }
 
-/* Asks a warp's chunk of points. For most a bit says that they are in nothing,
- * and nothing more is heard of them. The others wait until there are warps full
- * of them, as far as there are, and go to answer.sure(i, rank), where their
- * cells answer (rank OJ_RING_NONE: none), or to answer.ask(i, place), by whole
- * warps both; i < 0: no point.  keeps: points are read past the caches, and
- * those that wait are kept, which is better where much is written. */
+/* Locates a chunk of points by a warp. Points whose bit says that they are in
+ * no polygon are dropped. The others are collected and processed by full warps:
+ * answer.sure(i, rank) if their cells decide (rank OJ_RING_NONE: no match),
+ * else answer.ask(i, place); all lanes call both, with i < 0 for no point.
+ * keeps: coordinates are read past the caches and kept in shared memory, which
+ * is faster when much is written. */
 template <bool keeps = false, typename answer_t>
 static __device__ __forceinline__ void
 locate_chunk_of_points(const struct points_in_rings_query &q, int64_t chunk,
@@ -171,8 +174,8 @@ locate_chunk_of_points(const struct points_in_rings_query &q, int64_t chunk,
     __syncwarp();
 }
 
-/* The ranks of a warp's chunk, OJ_RING_NONE to begin with, until all are known
- * and can be written side by side. */
+/* Shared memory for the ranks of a warp's chunk, set to OJ_RING_NONE; they are
+ * stored contiguously when all are known. */
 static __device__ __forceinline__ int32_t *shared_ranks_of_chunk(void)
 {
     __shared__ int32_t ranks[BLOCK / LANES][CHUNK];
@@ -184,8 +187,8 @@ static __device__ __forceinline__ int32_t *shared_ranks_of_chunk(void)
     return mine;
 }
 
-/* Asks the originals about the doubts of a slice: answer.resolve_doubts(q, i,
- * x, y, place). */
+/* Resolves the unsure points of a slice by original edges: calls
+ * answer.resolve_doubts(q, i, x, y, place). */
 template <typename answer_t>
 static __global__ void locate_doubtful_points_exactly(
     const __grid_constant__ struct points_in_rings_query q,
@@ -214,8 +217,7 @@ static inline unsigned blocks_needed_for_chunks(int64_t n_chunks)
     return oj_blocks(n_chunks * LANES, BLOCK);
 }
 
-/* accepted: of parts and features that hold a point, bits 1 << enum
- * oj_location. */
+/* accepted: locations that match, bits 1 << enum oj_location. */
 static inline struct points_in_rings_query
 make_points_in_rings_query(const struct oj_ring_tree &tree, unsigned accepted,
                            const struct oj_cuda_points *points)
@@ -229,7 +231,7 @@ make_points_in_rings_query(const struct oj_ring_tree &tree, unsigned accepted,
     return q;
 }
 
-/* The slice of points from first on. */
+/* The slice that begins with point first. */
 static inline struct points_in_rings_query
 slice_of(const struct points_in_rings_query &all, int64_t first)
 {
@@ -240,7 +242,7 @@ slice_of(const struct points_in_rings_query &all, int64_t first)
     return q;
 }
 
-/* Room for doubts. */
+/* Allocates the arrays for unsure points. */
 static inline oj_status
 allocate_doubtful_points(struct oj_cuda_work *work,
                          struct points_in_rings_query *q)
@@ -249,7 +251,7 @@ allocate_doubtful_points(struct oj_cuda_work *work,
     return work->make(1, &q->n_doubts);
 }
 
-/* The second pass, which mostly has little to do. */
+/* Runs the second pass, which usually has few points. */
 template <typename answer_t>
 static oj_status resolve_doubts(struct oj_cuda_work *work,
                                 const struct points_in_rings_query &q,
@@ -260,8 +262,8 @@ static oj_status resolve_doubts(struct oj_cuda_work *work,
                                    answer);
 }
 
-/* Runs slice(q, first) for the points of all, slice by slice, each with no
- * doubts yet. */
+/* Runs slice(q, first) for each slice of points; no point is unsure at its
+ * start. */
 template <typename Slice>
 static oj_status
 run_for_each_slice_of_points(struct oj_cuda_work *work,
@@ -277,7 +279,7 @@ run_for_each_slice_of_points(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/* Has room for doubtful points while it runs. */
+/* Like run_for_each_slice_of_points(), with arrays for unsure points. */
 template <typename Slice>
 static oj_status run_for_slices_with_doubts(struct oj_cuda_work *work,
                                             struct points_in_rings_query q,

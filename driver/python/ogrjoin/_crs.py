@@ -19,7 +19,9 @@ def text(crs: Any) -> str | None:
         return crs or None
     if isinstance(crs, int):
         return f"EPSG:{crs}"
-    return crs.to_json() if hasattr(crs, "to_json") else json.dumps(crs)
+    if hasattr(crs, "to_json"):
+        return str(crs.to_json())
+    return json.dumps(crs, separators=(",", ":"))  # as pyproj writes it
 
 
 def of_extension(metadata: bytes | str | None) -> str | None:

@@ -58,7 +58,8 @@ def join_index(index: Any, left: Any, op: str, **settings: Any) -> Joined:
     side = TableSide(left, "left", settings)
     settings["input_rows"] = side.n_rows
     _agree(side, index._crs, settings)
-    return Joined(index._rows, side, _words(settings), progress)
+    words = _words(settings)
+    return Joined(index._rows, side, words, progress, index._index_of_rows(side, words))
 
 
 def join(
@@ -129,8 +130,8 @@ def join(
 
     The columns and their types are those that the command gives: those of left,
     join_fid, what was asked for, and those of right, with the prefix join_ where a
-    name is taken.  Left is read by a million rows while the rows are taken out,
-    and at once for one_to_one.
+    name is taken.  Left is read in batches of up to a million rows while the rows
+    are taken out, and at once for one_to_one.
     """
     settings.update(
         op=op, how=how, k=k, max_distance=max_distance, ties=ties, on=on, pick=pick,
@@ -152,7 +153,7 @@ def join(
         stream = right.reader()
     _agree(left, right.crs(settings["right_crs"]), settings)
     rows = _core.rows(stream.__arrow_c_stream__(), _words(settings))[0]
-    return Joined(rows, left, _words(settings), progress)
+    return Joined(rows, left, _words(settings), progress, None)
 
 
 def events(

@@ -39,9 +39,10 @@ class Joined:
     made again, where the left side can be read again."""
 
     def __init__(
-        self, rows: Any, left: Any, settings: dict[str, Any], progress: Any
+        self, rows: Any, left: Any, settings: dict[str, Any], progress: Any, index: Any
     ) -> None:
         self._rows, self._left, self._settings = rows, left, settings
+        self._index = index  # of _core, that an Index has, or None
         self._progress: Progress | None = progress
         self._next: Any = None  # what is made and not read
         self._next, self.schema, self._geometry = self._start(4)
@@ -49,7 +50,7 @@ class Joined:
     def _start(self, stacklevel: int) -> Any:
         stream = self._left.reader().__arrow_c_stream__()
         joined, schema, geometry, notices = _core.join_rows(
-            self._rows, stream, self._settings, self._progress
+            self._rows, stream, self._settings, self._progress, self._index
         )
         for notice in notices:
             warnings.warn(notice, UserWarning, stacklevel=stacklevel)

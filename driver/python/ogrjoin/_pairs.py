@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any, Callable, Iterator, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal, NamedTuple, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _core, _crs, _sides
-from ._errors import InvalidError, UnsupportedError
+from ._errors import Error, InvalidError, UnsupportedError
+
+if TYPE_CHECKING:
+    from ._joined import Joined
 
 
 class Pairs:
@@ -45,6 +49,13 @@ class Pairs:
         "_index",
     )
 
+    offsets: npt.NDArray[np.int64]
+    right32: npt.NDArray[np.int32]
+    distance: Any  # npt.NDArray[np.float64], or None of joins without
+    n_left: int
+    values: dict[str, npt.NDArray[Any]]
+    first: int
+
     def __init__(
         self,
         offsets: Any,
@@ -62,8 +73,8 @@ class Pairs:
         self.n_left = n_left
         self.values = values
         self.first = first
-        self._left: Any = None
-        self._right: Any = None
+        self._left: npt.NDArray[np.int64] | None = None
+        self._right: npt.NDArray[np.int64] | None = None
         self._made = made  # in the C library
         self._index = index
 
@@ -71,14 +82,14 @@ class Pairs:
         return len(self.right32)
 
     @property
-    def left(self) -> Any:
+    def left(self) -> npt.NDArray[np.int64]:
         if self._left is None:
             self._left = np.empty(len(self), dtype=np.int64)
             _core.fill_left(self.offsets, self.first, self._left)
         return self._left
 
     @property
-    def right(self) -> Any:
+    def right(self) -> npt.NDArray[np.int64]:
         if self._right is None:
             self._right = self.right32.astype(np.int64)
         return self._right
@@ -195,6 +206,23 @@ _PROGRESS_ROWS = 65536
 # Indexes that are kept: one for each distance that is asked for.
 _MOST_INDEXES = 4
 
+# Settings of join() that need columns of this side in its index.
+_OF_COLUMNS = (
+    "on", "exclude", "right_fid", "max_distance_field", "join_max_distance_field",
+    "similar", "vector",
+)  # fmt: skip
+
+# What is made of pairs once they are found, by rows or by pairs().
+_NOT_OF_INDEX = {
+    name
+    for name, help in _core.settings().items()
+    if help.startswith("rows:") and name != "crs"
+} | {
+    "pick", "one_to_one", "overlap_area", "overlap_length", "overlap_percent",
+    "nearest_point", "nearest_point_fields", "from_point", "bearing", "bearing_field",
+    "intersection", "share", "side", "max_pairs", "threads", "backend",
+}  # fmt: skip
+
 # After joins of more rows the memory they worked with is freed.
 _KEPT_ROWS = 65536
 
@@ -212,6 +240,37 @@ def _is_missing(values: Any) -> Any:
     if values.dtype == object:
         return np.array([v is None or v != v for v in values], dtype=bool)
     return values != values
+
+
+def _column_of(values: Any) -> tuple[object, object]:
+    """A column of values as Arrow: (schema, array)."""
+    if hasattr(values, "__arrow_c_array__"):
+        schema, array = values.__arrow_c_array__()
+        return schema, array
+    if hasattr(values, "to_numpy") and "." in type(getattr(values, "dtype", 0)).__module__:
+        values = values.to_numpy(dtype=object, na_value=None)  # an extension of pandas
+    values = np.asarray(values)
+    missing = _is_missing(values)
+    bits = np.packbits(~missing, bitorder="little") if missing.any() else None
+    kind = values.dtype.kind
+    if kind == "O":
+        present = values[~missing]
+        is_number = all(isinstance(v, (bool, int, float, np.number)) for v in present)
+        if is_number and len(present) > 0:
+            values = np.zeros(len(values), dtype=np.asarray(list(present)).dtype)
+            values[~missing] = list(present)
+            kind = values.dtype.kind
+    if kind in "bi":
+        return _core.column(len(values), "l", bits, None, values.astype(np.int64))
+    if kind == "u":
+        return _core.column(len(values), "L", bits, None, values.astype(np.uint64))
+    if kind == "f":
+        return _core.column(len(values), "g", bits, None, values.astype(np.float64))
+    if kind == "M":
+        times = values.astype("datetime64[ns]").astype(np.int64)
+        return _core.column(len(values), "tsn:", bits, None, times)
+    offsets, data = text_buffers([None if m else v for v, m in zip(values, missing)])
+    return _core.column(len(values), "U", bits, offsets, data)
 
 
 def text_buffers(texts: Any) -> tuple[Any, Any]:
@@ -394,12 +453,15 @@ class Index:
         self._crs = _crs.of_side(right)
         self._indexes: dict[Any, Any] = {}  # the last few that were asked for
         self._rows: Any = None  # this side with its columns, for join()
-        self._values: Any = None
+        _set(self._layer, id, None, None, score, texts)
+        self._classes: Any = None  # of values, as the C library compares them
         if on is not None:
             _sides.check_length(on, len(self), "columns are not as long as a layer")
-            self._values = np.unique(np.asarray(on)[~_is_missing(np.asarray(on))])
-        classes = None if on is None else self._classes(on)
-        _set(self._layer, id, None, classes, score, texts)
+            self._classes = _core.classes(*_column_of(on))
+        # Layers by the address of their classes: numbers, which are compared with
+        # numbers in one way and with texts in another, have two of them.
+        self._with_classes: dict[int | None, Any] = {}
+        self._remake = settings, column, texts, id, score
 
     def _make_layer(
         self,
@@ -429,30 +491,49 @@ class Index:
     def __len__(self) -> int:
         return _core.count(self._layer)
 
-    def _classes(self, on: Any) -> Any:
-        """Their places among the values of this side, or -1."""
-        on = np.asarray(on)
-        missing = _is_missing(on)
-        place = np.full(len(on), -1, dtype=np.int32)
-        at = np.searchsorted(self._values, on[~missing])
-        found = at < len(self._values)
-        found[found] = self._values[at[found]] == on[~missing][found]
-        place[~missing] = np.where(found, at, -1)
-        return place
+    def _classes_of(self, on: Any, n: int) -> tuple[Any, Any]:
+        """Classes of the left rows, and the layer with those of this side."""
+        _sides.check_length(on, n, "columns are not as long as a layer")
+        of_left = np.empty(len(on), dtype=np.int32)
+        found = _core.find_classes(self._classes, *_column_of(on), of_left, len(self))
+        of_right = np.frombuffer(found, "i")
+        key = of_right.__array_interface__["data"][0]
+        if key not in self._with_classes:
+            layer = self._layer
+            if self._with_classes:
+                settings, column, texts, id, score = self._remake
+                layer = self._make_layer(self._right, "right", settings, column, texts)
+                _set(layer, id, None, None, score, texts)
+            _core.set_columns(layer, None, None, of_right, None)
+            self._with_classes[key] = layer
+        return of_left, self._with_classes[key]
 
-    def _index(self, left: Any, settings: dict[str, Any]) -> Any:
-        crs = _crs.of_side(left), self._crs
+    def _index(self, crs: Any, settings: dict[str, Any], layer: Any = None) -> Any:
+        """For a left side in this CRS; layer: this side, where it has classes."""
+        pair = crs, self._crs
         if settings["crs"] != "ignore":
-            crs = _crs.agree(*crs)
+            pair = _crs.agree(*pair)
         words = {k: str(v) for k, v in settings.items() if v is not None}
-        key = (crs, *sorted(words.items()))
+        key = (pair, id(layer), *sorted(words.items()))
         index = self._indexes.pop(key, None)
         if index is None:
-            index = _core.index(self._layer, {**self._settings, **settings}, *crs)
+            made = self._layer if layer is None else layer
+            index = _core.index(made, {**self._settings, **settings}, *pair)
         self._indexes[key] = index  # the last one
         while len(self._indexes) > _MOST_INDEXES:
             self._indexes.pop(next(iter(self._indexes)), None)
         return index
+
+    def _index_of_rows(self, left: Any, words: dict[str, Any]) -> Any:
+        """That of join() with these words, where pairs() has it, too; None: the rows
+        make one of their own, by columns that pairs() does not take."""
+        if self._classes is not None or any(words.get(name) for name in _OF_COLUMNS):
+            return None
+        asked = {k: v for k, v in words.items() if k not in _NOT_OF_INDEX}
+        try:
+            return self._index(left.crs(words.get("left_crs")), {"crs": "check", **asked})
+        except Error:
+            return None  # the rows have the words for it
 
     def __repr__(self) -> str:
         return f"<ogrjoin.Index of {len(self)} rows>"
@@ -603,12 +684,14 @@ class Index:
             max_distance = np.asarray(max_distance)
         else:
             settings["max_distance"], max_distance = max_distance, None
-        if (on is None) != (self._values is None):
+        if (on is None) != (self._classes is None):
             raise InvalidError("on takes the values of both sides")
-        classes = None if on is None else self._classes(on)
+        classes, layer = None, None
+        if on is not None:
+            classes, layer = self._classes_of(on, len(on))
         return _Plan(
             settings,
-            self._index(left, settings),
+            self._index(_crs.of_side(left), settings, layer),
             self._reading("left", settings),
             column,
             id,
@@ -637,7 +720,7 @@ class Index:
             _core.trim(pairs._index)
         return pairs
 
-    def join(self, left: Any, op: str = "intersects", **options: Any) -> Any:
+    def join(self, left: Any, op: str = "intersects", **options: Any) -> Joined:
         """The rows of left with those of this side: see ogrjoin.join()."""
         from . import _join
 
@@ -652,18 +735,40 @@ class Index:
 
     def query(
         self, geometry: Any, predicate: str | None = None, distance: Any = None
-    ) -> Any:
+    ) -> npt.NDArray[np.int64]:
         """shapely.STRtree.query(): row numbers of this side; of many geometries
         two rows, theirs and those. Sorted."""
         op = PREDICATES.get(predicate)
         if op is None:
             raise InvalidError(f'there is no predicate "{predicate}"')
-        return self._query(geometry, op, max_distance=distance)[0]
+        rows: npt.NDArray[np.int64] = self._query(geometry, op, max_distance=distance)[0]
+        return rows
+
+    @overload
+    def query_nearest(
+        self,
+        geometry: Any,
+        max_distance: float | str | None = None,
+        return_distance: Literal[False] = False,
+        exclusive: bool = False,
+        all_matches: bool = True,
+    ) -> npt.NDArray[np.int64]: ...
+
+    @overload
+    def query_nearest(
+        self,
+        geometry: Any,
+        max_distance: float | str | None = None,
+        *,
+        return_distance: Literal[True],
+        exclusive: bool = False,
+        all_matches: bool = True,
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]: ...
 
     def query_nearest(
         self,
         geometry: Any,
-        max_distance: float | None = None,
+        max_distance: float | str | None = None,
         return_distance: bool = False,
         exclusive: bool = False,
         all_matches: bool = True,
@@ -729,7 +834,8 @@ def validate(
     settings.update(index._compared)
     settings["crs"] = crs
     layer = index._make_layer(left, "left", settings, left_column)
-    return Validation(*_core.validate(index._index(left, settings), layer, reference))
+    made = index._index(_crs.of_side(left), settings)
+    return Validation(*_core.validate(made, layer, reference))
 
 
 def pairs(
@@ -768,7 +874,8 @@ def pairs(
     vector    "price:0.001+area", or a column of lists, with max_difference or k:
               only pairs with like numbers; norm: l2, l1, linf, cosine
     columns   the one with the geometries, where Arrow does not tell
-    on        values of the left and of the right rows: only pairs of equal ones
+    on        values of the left and of the right rows: only pairs of equal ones,
+              compared as join(on=) compares columns
     id        numbers of the left and of the right rows, or None for their places
     texts     lists of columns of the left and of the right rows, a column for
               each number in similar

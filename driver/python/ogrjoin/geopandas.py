@@ -9,22 +9,40 @@ points, is left to GeoPandas altogether.
 from __future__ import annotations
 
 import sys
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Literal, Sequence
 
 import geopandas.tools
 import numpy as np
+import numpy.typing as npt
 
 from ._errors import UnsupportedError
 from ._pairs import PREDICATES, pad, pairs
 from ._sides import is_points, shapely_array
 
+if TYPE_CHECKING:
+    from geopandas import GeoDataFrame
+
 __all__ = ["disable", "enable", "sjoin", "sjoin_nearest"]
+
+How = Literal["inner", "left", "right"]
+Predicate = Literal[
+    "contains", "contains_properly", "covered_by", "covers", "crosses", "dwithin",
+    "intersects", "overlaps", "touches", "within",
+]  # fmt: skip
+Distances = float | Sequence[float] | npt.NDArray[np.floating[Any]]
+Progress = Callable[[int, int], object]
 
 # geopandas.tools.sjoin is the function, which hides its module.
 _frames: Any = sys.modules["geopandas.tools.sjoin"]
 _their_query: Callable[..., tuple[Any, Any]] = _frames._geom_predicate_query
 _their_nearest: Callable[..., tuple[tuple[Any, Any], Any]] = _frames._nearest_query
 _their_adjust = _frames._adjust_indexers
+
+
+def _with_crs(frame: Any) -> Any:
+    """The active geometries, whose CRS says how long a unit is."""
+    return frame.geometry
+
 
 def _filter_attributes(
     left_df: Any, right_df: Any, left: Any, right: Any, on_attribute: Any
@@ -49,14 +67,15 @@ def _query(
         # theirs has the words for it
         return _their_query(left_df, right_df, predicate, distance, on_attribute)
     settings = dict(options)
-    if distance is not None:
+    made: Callable[[Any], Any] = shapely_array
+    if isinstance(distance, str):
+        settings["max_distance"], made = distance, _with_crs
+    elif distance is not None:
         distance = np.asarray(distance, dtype=np.float64)
         if distance.shape not in ((), (len(left_df),)) or not (distance >= 0).all():
             return _their_query(left_df, right_df, predicate, distance, on_attribute)
         settings["max_distance"] = distance if distance.ndim else distance.item()
-    found = pairs(
-        shapely_array(left_df), shapely_array(right_df), PREDICATES[predicate], **settings
-    )
+    found = pairs(made(left_df), made(right_df), PREDICATES[predicate], **settings)
     return _filter_attributes(
         left_df, right_df, found.left, found.right, on_attribute
     )
@@ -65,7 +84,7 @@ def _query(
 def _nearest(
     left_df: Any,
     right_df: Any,
-    max_distance: float | None,
+    max_distance: float | str | None,
     how: str,
     return_distance: bool,
     exclusive: bool,
@@ -76,12 +95,17 @@ def _nearest(
     **options: Any,
 ) -> tuple[tuple[Any, Any], Any]:
     """Row numbers of the pairs, sorted by left, and their distances."""
-    sides = shapely_array(left_df), shapely_array(right_df)
-    is_theirs = max_distance is not None and not max_distance > 0
+    sides: tuple[Any, Any] = shapely_array(left_df), shapely_array(right_df)
+    has_unit = isinstance(max_distance, str)
+    is_theirs = not isinstance(max_distance, (str, type(None))) and not max_distance > 0
     if exclusive and not (is_points(sides[0]) and is_points(sides[1])):
-        if (k, ties) != (1, "all"):
-            raise UnsupportedError("exclusive with k or ties takes points only")
+        if (k, ties) != (1, "all") or has_unit:
+            raise UnsupportedError(
+                "exclusive with k, ties or a unit of max_distance takes points only"
+            )
         is_theirs = True
+    if has_unit and not is_theirs:
+        sides = _with_crs(left_df), _with_crs(right_df)
     if is_theirs or on_attribute:
         return _their_nearest(
             left_df,
@@ -101,7 +125,8 @@ def _nearest(
         exclude_same_geometry=bool(exclusive),
         **options,
     )
-    left, right, distance = found.left, found.right, found.distance
+    left, right = found.left, found.right
+    distance: Any = found.distance
     if how == "right":
         order = np.argsort(right, kind="stable")
         left, right, distance = right[order], left[order], distance[order]
@@ -143,21 +168,22 @@ def _join_frames(
 
 
 def sjoin(
-    left_df: Any,
-    right_df: Any,
-    how: str = "inner",
-    predicate: str | None = "intersects",
+    left_df: GeoDataFrame,
+    right_df: GeoDataFrame,
+    how: How = "inner",
+    predicate: Predicate | None = "intersects",
     lsuffix: str = "left",
     rsuffix: str = "right",
-    distance: Any = None,
-    on_attribute: Any = None,
+    distance: Distances | str | None = None,
+    on_attribute: str | Sequence[str] | None = None,
     *,
     threads: int | None = None,
     backend: str | None = None,
-    progress: Callable[[int, int], object] | None = None,
-) -> Any:
+    progress: Progress | None = None,
+) -> GeoDataFrame:
     """geopandas.sjoin(): its arguments, its frame.
 
+    distance  of dwithin, also with a unit: "100ft"
     threads, backend, progress: as in ogrjoin.pairs()
     """
     on_attribute = _frames._maybe_make_list(on_attribute)
@@ -188,31 +214,32 @@ def sjoin(
 
 
 def sjoin_nearest(
-    left_df: Any,
-    right_df: Any,
-    how: str = "inner",
-    max_distance: float | None = None,
+    left_df: GeoDataFrame,
+    right_df: GeoDataFrame,
+    how: How = "inner",
+    max_distance: float | str | None = None,
     lsuffix: str = "left",
     rsuffix: str = "right",
     distance_col: str | None = None,
     exclusive: bool = False,
     *,
     k: int = 1,
-    ties: str = "all",
-    metric: str = "planar",
+    ties: Literal["all", "first"] = "all",
+    metric: Literal["planar", "sphere"] = "planar",
     threads: int | None = None,
     backend: str | None = None,
-    progress: Callable[[int, int], object] | None = None,
-) -> Any:
+    progress: Progress | None = None,
+) -> GeoDataFrame:
     """geopandas.sjoin_nearest(): its arguments, its frame, and
 
-    k         so many nearest of each row
-    ties      "all", or "first" of those that are as near, by row
-    metric    "sphere": longitude and latitude in, metres out
+    max_distance  also with a unit, as in ogrjoin.join(): "100ft", "1.5km"
+    k             so many nearest of each row
+    ties          "all", or "first" of those that are as near, by row
+    metric        "sphere": longitude and latitude in, metres out
     threads, backend, progress: as in ogrjoin.pairs()
     """
     _frames._basic_checks(left_df, right_df, how, lsuffix, rsuffix)
-    if metric == "planar":
+    if metric == "planar" and not isinstance(max_distance, str):
         left_df.geometry.values.check_geographic_crs(stacklevel=1)
         right_df.geometry.values.check_geographic_crs(stacklevel=1)
     indices, distances = _nearest(

@@ -1,4 +1,4 @@
-"""What the algorithms share."""
+"""Base classes of the algorithms."""
 
 import os
 
@@ -19,12 +19,12 @@ def icon_path(name):
 
 
 class OgrjoinAlgorithm(QgsProcessingAlgorithm):
-    """A class per algorithm, with what stays the same as class attributes."""
+    """Base class. Each algorithm is a subclass, described by class attributes."""
 
     NAME = TITLE = HELP = ""
     TAGS = PARAMETERS = OUTPUTS = ()  # parameters.Row; outputs' kind, name, text
     JOIN = "JOIN"  # the parameter of the join layer
-    OP = None  # of -op where no parameter says so
+    OP = None  # argument of -op, unless a parameter sets it
 
     def __init__(self):
         super().__init__()
@@ -64,7 +64,8 @@ class OgrjoinAlgorithm(QgsProcessingAlgorithm):
         return True
 
     def rows(self):
-        """Those that the command's tables give are a function."""
+        """All parameter rows. An entry of PARAMETERS may be a function that reads
+        rows from the command's tables."""
         for row in self.PARAMETERS:
             yield from row() if callable(row) else (row,)
 
@@ -75,7 +76,7 @@ class OgrjoinAlgorithm(QgsProcessingAlgorithm):
             self.addOutput(kind(name, text))
 
     def words(self, part, parameters, context):
-        """What the parameters say of a part of the command."""
+        """The arguments from the parameters of one part of the command line."""
         words = ["-op", self.OP] if self.OP and part == shared.JOIN else []
         for row in self.rows():
             if row.part == part:
@@ -83,7 +84,7 @@ class OgrjoinAlgorithm(QgsProcessingAlgorithm):
         return words
 
     def sides(self, context, feedback):
-        """Options of both sides, and the two datasets."""
+        """The options of both sides, and their two datasets."""
         datasets = [
             self.input.take(context, feedback),
             self.join.take(context, feedback),
@@ -92,8 +93,8 @@ class OgrjoinAlgorithm(QgsProcessingAlgorithm):
 
 
 class Destination:
-    """A destination parameter: the words for the command, and what QGIS loads.
-    path is "" where it is not wanted."""
+    """A destination parameter: arguments for the command, and the result that
+    QGIS loads. path is "" if the output is skipped."""
 
     def __init__(self, algorithm, parameters, name, context):
         self.name = name
@@ -104,15 +105,15 @@ class Destination:
         self.was_there = bool(self.path) and os.path.exists(self.path)
 
     def words(self):
-        """Options, and the destination: an existing file is replaced, but other
-        layers that it holds stay."""
+        """Output options and destination. In an existing file only this layer is
+        replaced."""
         options = ["-overwrite", "-nln", self.layer]
         if self.path.lower().endswith(".shp"):
             options += ["-lco", "ENCODING=UTF-8"]
         return [*options, self.path]
 
     def result(self, context):
-        """What names the layer for QGIS."""
+        """The source of the written layer, for QGIS."""
         if not self.was_there:
             return self.path
         dataset = gdal.OpenEx(self.path, gdal.OF_VECTOR)
@@ -127,7 +128,7 @@ class Destination:
 
 
 class JoinAlgorithm(OgrjoinAlgorithm):
-    """An algorithm that writes rows."""
+    """Base class of algorithms that write joined rows."""
 
     OUTPUTS = (
         (
@@ -158,7 +159,9 @@ class JoinAlgorithm(OgrjoinAlgorithm):
             runs.append((rest, [*what, "-how", "anti", *how]))
         if len({destination.path for destination, _ in runs}) < max(1, len(runs)):
             raise QgsProcessingException(
-                "Both outputs are one file." if runs else "No output is wanted."
+                "Both outputs are one file."
+                if runs
+                else "Both outputs are skipped: choose at least one."
             )
         of_sides, datasets = self.sides(context, feedback)
         results = {}

@@ -1,4 +1,4 @@
-"""The algorithms."""
+"""The algorithms, one class each."""
 
 import os
 
@@ -99,7 +99,7 @@ class JoinByLocation(JoinAlgorithm):
 
 OF_NUMBERS = ("sum", "mean", "median", "stddev", "weighted_sum")
 
-# Function, and whether it belongs to "all".
+# Aggregate function, and whether "all" includes it.
 SUMMARIES = (
     ("count", True),
     ("unique", True),
@@ -128,7 +128,8 @@ OTHERS = (QVariant.String, QVariant.Date, QVariant.DateTime, QVariant.Time)
 
 
 def suits(function, field):
-    """Lists, binary and map fields have no summaries."""
+    """True if the function can aggregate the field; lists, binaries and maps
+    cannot be aggregated."""
     if field.type() in NUMBERS:
         return True
     return field.type() in OTHERS and function not in OF_NUMBERS
@@ -170,7 +171,7 @@ class JoinByLocationSummary(JoinAlgorithm):
             True,
             None,
             True,
-            True,  # by name: QGIS has other summaries, so other numbers
+            True,  # names as values, since QGIS numbers its summaries differently
             part=shared.ROWS,
             words=lambda self, *given: ["-agg", self.aggregates(*given)],
         ),
@@ -346,7 +347,7 @@ class ConflateLayers(OgrjoinAlgorithm):
             "GeoPackage files (*.gpkg)",
         ),
     )
-    # Of each output the layer's name and the option that asks for it.
+    # For each output: parameter, layer name, and the option that sets the name.
     LAYERS = (
         ("PAIRS", "pairs", "-nln"),
         ("ONLY_FIRST", "only_first", "-unmatched_layer"),
@@ -386,13 +387,13 @@ class ConflateLayers(OgrjoinAlgorithm):
 
 
 def load(context, path, name, output):
-    """Once the algorithm has ended, where there is a project."""
+    """Loads the layer into the project, if any, when the algorithm has ended."""
     if context.project() is not None:
         details = QgsProcessingContext.LayerDetails(name, context.project(), output)
         context.addLayerToLoadOnCompletion(path, details)
 
 
-# The usual one is geos, or sphere with distances on the globe.
+# The default is geos, or sphere for distances on the globe.
 USUAL = "the usual one"
 REFERENCES = (USUAL, "geos", "geos_sorted", "spatialindex", "cpu")
 
@@ -439,7 +440,7 @@ class ValidateJoin(OgrjoinAlgorithm):
         if report:
             words += ["-validate_report", report]
         of_sides, datasets = self.sides(context, feedback)
-        # The rows themselves are not wanted, but the command writes them.
+        # The rows are not used, but the command needs an output.
         rows = QgsProcessingUtils.generateTempFilename("rows.gpkg")
         code, summary = command.run_and_sum_up(
             [*words, *of_sides, "-lco", "SPATIAL_INDEX=NO", rows, *datasets],

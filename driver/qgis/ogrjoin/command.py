@@ -1,4 +1,4 @@
-"""Finding the command ogrjoin and running it: progress, messages, cancel."""
+"""Finds and runs the command ogrjoin: progress, messages, cancellation."""
 
 import functools
 import json
@@ -19,14 +19,14 @@ SETTING = "OGRJOIN_COMMAND"
 EXIT_COMPLETE = 0
 EXIT_DIFFERENT = 3  # -validate found a difference
 POLL_S = 0.1
-PATIENCE_S = 5.0  # of a command that was interrupted; it takes one at most
+PATIENCE_S = 5.0  # until an interrupted command is killed; it normally ends within 1 s
 
 
-# --- what is there -------------------------------------------------------
+# --- the command and its tables --------------------------------------------
 
 
 def _configured():
-    """The command that the setting, or the environment, names; else None."""
+    """The command given by the setting or the environment variable, or None."""
     try:
         from processing.core.ProcessingConfig import ProcessingConfig
 
@@ -37,7 +37,7 @@ def _configured():
 
 
 def find_command():
-    """The path of the command and "", or None and what to do about that."""
+    """Returns the command's path and "", or None and an instruction."""
     name = _configured()
     path = shutil.which(os.path.expanduser(name or "ogrjoin"))
     if path is not None:
@@ -49,15 +49,15 @@ def find_command():
             f"environment variable {SETTING})."
         )
     return None, (
-        f"The command ogrjoin is said to be {name}, but that is no program. "
+        f"The command ogrjoin is configured as {name}, which is not a program. "
         "Correct it in Settings > Options > Processing > Providers > ogrjoin "
         f"(or in the environment variable {SETTING})."
     )
 
 
 def words_after(option):
-    """The words that can follow an option, or the lines of the table of the
-    parameters of joins ("--parameters"); none without the command."""
+    """The arguments that can follow an option; after "--parameters", the lines of
+    the table of join parameters. Empty if the command is missing."""
     path = find_command()[0]
     return _complete(path, option) if path is not None else ()
 
@@ -77,7 +77,7 @@ def _complete(path, option):
 
 
 def explain_missing_driver():
-    """"" when QGIS can open live layers, else what to do about that."""
+    """Returns "" if QGIS can open live layers, else an instruction."""
     if ogr.GetDriverByName("JOIN") is not None:
         return ""
     return (
@@ -87,12 +87,12 @@ def explain_missing_driver():
     )
 
 
-# --- what the command says -------------------------------------------------
+# --- output of the command -------------------------------------------------
 
 
 class Progress:
-    """Reads what GDALTermProgress writes ("0...10...20 ... - done."), which
-    comes in pieces of any length. span: the part of the bar that is filled."""
+    """Parses the output of GDALTermProgress ("0...10...20 ... - done."), in pieces
+    of any length. span: range of the feedback's progress for this run."""
 
     def __init__(self, feedback, span=(0.0, 100.0)):
         self.feedback = feedback
@@ -104,7 +104,7 @@ class Progress:
         percent = self.percent()
         if percent is not None:
             self.show(percent)
-        # A bar that is full is followed by the next one, if any.
+        # After a full bar a new one can begin.
         self.text = self.text.rpartition("\n")[2]
 
     def finish(self):
@@ -117,7 +117,7 @@ class Progress:
     def percent(self):
         if "done" in self.text:
             return 100.0
-        # The last number may be cut in two: what counts is followed by a dot.
+        # The last number may be incomplete, unless a dot follows it.
         found = re.findall(r"(\d+)(\.+)", self.text)
         if not found:
             return None
@@ -126,7 +126,7 @@ class Progress:
 
 
 class Messages:
-    """Lines of stderr, handed on as they come, by kind. Keeps the errors."""
+    """Passes lines of stderr to the feedback by kind, and collects the errors."""
 
     def __init__(self, feedback):
         self.feedback = feedback
@@ -164,8 +164,8 @@ class Messages:
 
 
 def _pass_on(stream, reader, pieces):
-    """Runs in a thread: what comes from stream goes into the queue as pieces of
-    reader, and (reader, None) in the end."""
+    """Runs in a thread: puts (reader, bytes) into the queue for each piece read
+    from stream, and (reader, None) at the end."""
     while True:
         piece = os.read(stream.fileno(), 65536)
         pieces.put((reader, piece or None))
@@ -174,8 +174,8 @@ def _pass_on(stream, reader, pieces):
 
 
 def _follow(process, readers, feedback):
-    """Until the process has closed its streams: the readers get what it says,
-    on this thread, on which alone the feedback may be used."""
+    """Passes the process's output to the readers until it closes its streams.
+    Calls the readers on this thread: only it may use the feedback."""
     pieces = queue.Queue()
     for stream, reader in readers:
         threading.Thread(
@@ -184,7 +184,7 @@ def _follow(process, readers, feedback):
     n_open, killed_at = len(readers), None
     while n_open > 0:
         if feedback.isCanceled() and killed_at is None:
-            # It then removes what it has begun to write.
+            # On this signal the command removes its unfinished output.
             process.send_signal(signal.SIGINT)
             killed_at = time.monotonic() + PATIENCE_S
         if killed_at is not None and time.monotonic() > killed_at:
@@ -202,8 +202,8 @@ def _follow(process, readers, feedback):
 
 
 def run(words, feedback, may_end_with=(EXIT_COMPLETE,), span=(0.0, 100.0)):
-    """Runs ogrjoin with these words and gives its exit code; None when the user
-    has cancelled. Raises QgsProcessingException when it is none of
+    """Runs ogrjoin with these arguments and returns its exit code, or None if the
+    user cancelled. Raises QgsProcessingException if the code is not in
     may_end_with."""
     path, problem = find_command()
     if path is None:
@@ -229,7 +229,7 @@ def run(words, feedback, may_end_with=(EXIT_COMPLETE,), span=(0.0, 100.0)):
                 (process.stderr, messages),
             )
             _follow(process, readers, feedback)
-        except BaseException:  # nobody would wait for it any more
+        except BaseException:  # the process must not outlive this function
             process.kill()
             raise
         code = process.wait()
@@ -247,7 +247,7 @@ def run(words, feedback, may_end_with=(EXIT_COMPLETE,), span=(0.0, 100.0)):
 
 
 def run_and_sum_up(words, feedback, **how):
-    """Runs it and gives its summary too; None and {} when cancelled."""
+    """Runs ogrjoin; returns exit code and summary, or None and {} if cancelled."""
     path = QgsProcessingUtils.generateTempFilename("summary.json")
     code = run(["-progress", "-json_summary", path, *words], feedback, **how)
     if code is None:

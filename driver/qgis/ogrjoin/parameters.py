@@ -1,6 +1,6 @@
-"""The parameters of the algorithms and the words that they stand for: rows of
-which every algorithm has some. Names, order and defaults of what comes before
-the advanced ones are those of the join algorithms of QGIS.
+"""The parameters of the algorithms and the arguments that they produce, as a
+table from which each algorithm takes rows. Names, order and defaults of the
+basic parameters are those of the join algorithms of QGIS.
 """
 
 import collections
@@ -22,15 +22,15 @@ from qgis.core import (
 
 from . import command
 
-# What words belong to: the join itself, the columns that only rows with a match
-# have, and how the command runs.
+# Parts of the command line: the join itself, the columns of matched rows, and
+# how the command runs.
 JOIN, ROWS, RUN = "join", "rows", "run"
 
-# make() gives the parameter; words(algorithm, parameters, context) the words,
-# which belong to part. Rows whose words another row gives have no part.
+# make() returns the QGIS parameter; words(algorithm, parameters, context) its
+# arguments for this part. Part None: another row produces its arguments.
 Row = collections.namedtuple("Row", "make part words")
 
-# The first seven have the numbers of QGIS.
+# The first seven have the indices of QGIS's own algorithm.
 PREDICATES = (
     ("intersect", "intersects"),
     ("contain", "contains"),
@@ -46,8 +46,8 @@ PREDICATES = (
     ("have an envelope that meets that of", "bbox"),
 )
 
-# What follows from what: any of several predicates is one predicate where that
-# one follows from all others.
+# Implications: if each of several chosen predicates implies one of them, the
+# join uses only that one.
 FOLLOWS = {
     "intersects": {op for _, op in PREDICATES} - {"disjoint", "bbox"},
     "contains": {"equals", "contains_properly"},
@@ -64,7 +64,7 @@ OPERATIONS = (
 
 
 def operations():
-    """Those, and other joins that the command has."""
+    """OPERATIONS, followed by other joins of the command."""
     known = {op for _, op in OPERATIONS} | {"window", "similar"}
     more = [op for op in command.words_after("-op") if op not in known]
     return (*OPERATIONS, *((op.replace("_", " "), op) for op in more))
@@ -75,7 +75,7 @@ def backends():
     return ["auto", *more]
 
 
-# The first three have the numbers of QGIS.
+# The first three have the indices of QGIS's own algorithm.
 METHODS = (
     ("Create separate feature for each matching feature (one-to-many)", None),
     ("Take attributes of the first matching feature only (one-to-one)", "first"),
@@ -120,7 +120,7 @@ INVALID = (
 
 def row(kind, *values, part=None, words=None, is_advanced=False, metadata=None):
     def make():
-        """A list that the command gives is a function."""
+        """A value that is a function is called: lists come from the command."""
         parameter = kind(*(v() if callable(v) else v for v in values))
         if is_advanced:
             parameter.setFlags(
@@ -134,8 +134,8 @@ def row(kind, *values, part=None, words=None, is_advanced=False, metadata=None):
 
 
 def value(read, name, option, usual=None):
-    """The words of a value that is read by this method of the algorithm: none
-    where it is empty or the usual one."""
+    """Makes words() for a value read by this method of the algorithm; it returns no
+    arguments if the value is empty or the default."""
 
     def words(algorithm, parameters, context):
         found = getattr(algorithm, read)(parameters, name, context)
@@ -175,7 +175,7 @@ def text(name, title, option=None, part=None, is_advanced=True):
 
 
 def number(name, title, least, option, part):
-    """A whole number, which stands for nothing when it is the least one."""
+    """An integer parameter; its minimum means that the option is not given."""
     return row(
         QgsProcessingParameterNumber,
         name,
@@ -205,7 +205,7 @@ def choice(name, title, choices, words=None, part=None, is_advanced=False):
 
 
 def by_name(name, title, choices, usual, **how):
-    """A choice that is kept by its word, as the command may number others."""
+    """A choice stored by name, since indices may change with the command."""
     kind = QgsProcessingParameterEnum
     return row(kind, name, title, choices, False, usual, False, True, **how)
 
@@ -227,7 +227,7 @@ def layer(name, title, or_table=False):
 
 
 def destination(name, title, is_default=False):
-    """A layer that may be left out."""
+    """An optional output layer."""
     return row(
         QgsProcessingParameterVectorDestination,
         name,
@@ -258,8 +258,8 @@ def predicate_words(algorithm, parameters, context):
         if set(ops) <= {op} | FOLLOWS.get(op, set()):
             return ["-op", op]
     raise QgsProcessingException(
-        "ogrjoin joins by one predicate at a time, and no single one is the same as "
-        f"any of these: {', '.join(ops) or 'none'}."
+        "choose one predicate: ogrjoin joins by one at a time, and none is equivalent "
+        f"to any of these: {', '.join(ops) or 'none'}."
     )
 
 
@@ -278,7 +278,7 @@ RELATE = text("RELATE", "DE-9IM pattern in place of the predicate, as F***1****"
 
 
 def distance_words(algorithm, parameters, name, context):
-    """-max_distance and -metric."""
+    """Arguments -max_distance and -metric."""
     metric = chosen(algorithm, parameters, "METRIC", context, METRICS)
     is_given = parameters.get(name) is not None
     value = algorithm.parameterAsDouble(parameters, name, context)
@@ -356,7 +356,7 @@ def operation_words(algorithm, parameters, context):
 
 
 def of_join(name, arguments, ops, about):
-    """A parameter of some joins, as the command's table has it."""
+    """Row for a parameter of some joins, from the command's table."""
     choices = arguments.split("|")
     is_choice = len(choices) > 1
     read = "parameterAsEnumString" if is_choice else "parameterAsString"
@@ -375,12 +375,12 @@ def of_join(name, arguments, ops, about):
 
 
 def of_joins():
-    """Those of all joins that OPERATION has no parameters for."""
+    """Rows for the join parameters that OPERATION does not cover."""
     table = (line.split("\t") for line in command.words_after("--parameters"))
     return [of_join(*row) for row in table if row[0] not in ("k", "max_distance", "metric")]
 
 
-# Any join, and the two layers.
+# Choice of the join, and the two layers.
 OPERATION = (
     layer("INPUT", "Join to features in"),
     choice("OPERATION", "Join", operations, operation_words, JOIN),
@@ -424,7 +424,7 @@ SIMILARITY = row(
 
 
 def of_table(name, title, option):
-    """An option with choices, the first of which is the usual one."""
+    """An option with choices from the command; the first is the default."""
 
     def choices():
         return command.words_after(option)
@@ -450,7 +450,7 @@ OF_TEXTS = (
 
 
 def chosen_fields(algorithm, parameters, name, side, context):
-    """Names of the chosen fields that the command knows; None: all."""
+    """Names of the chosen fields, without the FID; None: all fields."""
     names = algorithm.parameterAsFields(parameters, name, context)
     return side.own_fields(names) if names else None
 
@@ -524,7 +524,7 @@ PREFIX = text(
     is_advanced=False,
 )
 
-# Which fields of JOIN are added, and which of several matches is taken.
+# Fields of JOIN to add, and which of several matches is used.
 JOINED_ROWS = (
     fields("JOIN_FIELDS", "JOIN", "Fields to add (leave empty to use all fields)"),
     choice("METHOD", "Join type", METHODS, pick_words, ROWS),

@@ -1,4 +1,4 @@
-"""What QGIS loads, and the provider: its algorithms and its one setting."""
+"""The plugin that QGIS loads, and its provider of algorithms with one setting."""
 
 from qgis.core import QgsApplication, QgsProcessingProvider
 from qgis.PyQt.QtGui import QIcon
@@ -7,7 +7,7 @@ from .algorithm_base import icon_path
 from .algorithms import ALGORITHMS
 from .command import SETTING
 
-try:  # not there when the plugin "processing" is off, as qgis_process allows
+try:  # missing if the plugin "processing" is off, which qgis_process allows
     from processing.core.ProcessingConfig import ProcessingConfig, Setting
 except ImportError:
     ProcessingConfig = None
@@ -58,8 +58,8 @@ class OgrjoinProvider(QgsProcessingProvider):
 
 
 class OgrjoinPlugin:
-    """Holds the provider. iface is None in qgis_process, which calls
-    initProcessing(); QGIS itself calls initGui()."""
+    """The plugin: registers the provider. In qgis_process iface is None and
+    initProcessing() is called; QGIS itself calls initGui()."""
 
     def __init__(self, iface):
         self.iface = iface

@@ -1,5 +1,5 @@
-"""A layer of QGIS as a side of the command: the file itself where that says
-the same as the layer, else a copy of what the layer shows."""
+"""A QGIS layer as a side of the command: its file, if the layer shows exactly
+the content of the file; otherwise a copy of the layer."""
 
 import os
 
@@ -16,7 +16,7 @@ from qgis.core import (
 )
 from qgis.PyQt.QtCore import QVariant
 
-# Names of the options of either side.
+# The command's options for each side.
 INPUT = {"layer": "-input_layer", "where": "-where", "oo": "-oo", "srs": "-s_srs"}
 JOIN = {
     "layer": "-join_layer",
@@ -27,8 +27,8 @@ JOIN = {
 
 
 class Side:
-    """What a parameter names, looked at on the main thread (prepare) and made
-    a dataset in the background (take)."""
+    """The layer of a parameter. Examined on the main thread (constructor), turned
+    into a dataset in the background (take)."""
 
     def __init__(self, algorithm, parameters, name, context, options):
         self.options = options
@@ -39,16 +39,16 @@ class Side:
             )
         self.layer_name = self.source.sourceName()
         self.fields = self.source.fields()
-        self.dataset = None  # of the file, when that can be used
+        self.dataset = None  # the file or its copy; None: not copied yet
         self.words = []
-        self.fid_field = None  # a field that is the FID, and no OGR field
+        self.fid_field = None  # name of the field with the FID; OGR has no such field
         self.why_copied = ""
         self._look(algorithm, parameters, name, context)
 
     def _look(self, algorithm, parameters, name, context):
         layer = _find_layer(algorithm, parameters, name, context)
         if layer is None:
-            self.why_copied = "it is no layer"
+            self.why_copied = "it is not a layer"
             return
         provider = layer.dataProvider()
         keys = provider.pkAttributeIndexes()
@@ -71,14 +71,14 @@ class Side:
             self.words += [self.options["srs"], _name_of_crs(crs)]
 
     def take(self, context, feedback):
-        """The dataset."""
+        """Returns the dataset; makes the copy if needed."""
         if self.dataset is None:
             feedback.pushInfo(f"{self.layer_name} is copied: {self.why_copied}.")
             self.dataset = self._copy(context, feedback)
         return self.dataset
 
     def take_as_file(self):
-        """The dataset, which must last longer than a copy would."""
+        """Returns the file. A live layer cannot use a copy, which is deleted."""
         if self.dataset is None:
             raise QgsProcessingException(
                 f"A live layer reads files, but {self.layer_name} cannot be read "
@@ -87,12 +87,12 @@ class Side:
         return self.dataset
 
     def own_fields(self, names):
-        """Those of the names that are fields for the command."""
+        """The names without the FID, which is not a field for the command."""
         return [name for name in names if name != self.fid_field]
 
     def _copy(self, context, feedback):
-        """A GeoPackage of what the layer shows. FIDs decide ties and are written
-        as join_fid, so the copy has those of the layer."""
+        """Copies the layer to a GeoPackage. The copy keeps the FIDs, since these
+        break ties and are written as join_fid."""
         path = QgsProcessingUtils.generateTempFilename("layer.gpkg")
         fields = QgsFields(self.fields)
         fid_name = self.fid_field
@@ -122,7 +122,7 @@ class Side:
             if feedback.isCanceled():
                 break
             if adds_fid:
-                # Features that are not saved yet have negative ids.
+                # Unsaved features have negative ids.
                 fid = feature.id() if feature.id() >= 0 else None
                 attributes = [fid, *feature.attributes()]
                 feature.setFields(fields)
@@ -147,12 +147,13 @@ def _find_layer(algorithm, parameters, name, context):
 
 
 def _why_copied(layer, value):
-    """"" when the layer's file holds what the layer shows, else why not."""
+    """Returns "" if the layer shows exactly the content of its file, else the
+    reason why not."""
     if isinstance(value, QgsProcessingFeatureSourceDefinition):
         if value.selectedFeaturesOnly:
-            return "only the selected features are wanted"
+            return "only its selected features are used"
         if value.featureLimit >= 0:
-            return "not all features are wanted"
+            return "the number of features is limited"
         if getattr(value, "filterExpression", ""):
             return "the features are filtered"
     if layer.providerType() != "ogr":
@@ -173,13 +174,13 @@ def _why_copied(layer, value):
     if parts.get("layerId") is not None or "|geometrytype=" in layer.source():
         return "it is a part of a layer"
     if not parts["path"].startswith("/vsi") and not os.path.exists(parts["path"]):
-        return "its file is not there"
+        return "its file does not exist"
     return ""
 
 
 def _first_layer(path):
-    """The layer that QGIS takes where the source names none: None where there
-    is only one anyway."""
+    """Name of the layer that QGIS uses if the source does not name one; None if
+    the file has only one."""
     driver = gdal.IdentifyDriverEx(path, gdal.OF_VECTOR)
     if driver is None or driver.GetMetadataItem("DCAP_MULTIPLE_VECTOR_LAYERS") is None:
         return None

@@ -1,32 +1,31 @@
-/** What the algorithms of cub share: each is called twice, first to be asked
- *  for the size of its temporary memory.
- */
+/** Functions shared by the algorithms of cub. Each algorithm is called twice:
+ *  the first call returns the size of its temporary memory. */
 #ifndef OJ_HOST_TEMPORARY_CUH
 #define OJ_HOST_TEMPORARY_CUH
 
 namespace oj_host
 {
-/** 1, with bytes set: that is all that was asked. Else temporary must be
- *  memory of a device, as much as was said; what is in it is lost. */
+/** Returns true, and sets bytes, if this call only asks for the size. Otherwise
+ *  checks that temporary is device memory of that size, and overwrites it. */
 inline bool asks_size(void *temporary, size_t &bytes, int64_t n)
 {
     size_t needed = 256 + (size_t)n / 16;
     if (n < 0)
-        die("an algorithm of cub for %lld elements", (long long)n);
+        die("an algorithm of cub is called for %lld elements", (long long)n);
     if (temporary == nullptr)
     {
         bytes = needed;
         return true;
     }
     if (bytes < needed)
-        die("an algorithm of cub has %zu bytes, not %zu", bytes, needed);
+        die("an algorithm of cub gets %zu temporary bytes, but needs %zu",
+            bytes, needed);
     must_be_device(temporary, needed, "temporary memory of cub");
     memset(temporary, 0x5A, needed);
     return false;
 }
 
-/** Where the elements of [first, end) come from when they are sorted by key;
- *  those of one key in their order. */
+/** Returns the numbers first .. end - 1 sorted by less; stable. */
 template <typename Less>
 std::vector<int64_t> sorted_order(int64_t first, int64_t end, Less less)
 {
@@ -36,7 +35,7 @@ std::vector<int64_t> sorted_order(int64_t first, int64_t end, Less less)
     return from;
 }
 
-/** to[first + i] = in[from[i]]; the two may be the same. */
+/** to[first + i] = in[from[i]]; `to` and `in` may be equal. */
 template <typename T>
 void gather(T *to, const T *in, const std::vector<int64_t> &from, int64_t first)
 {

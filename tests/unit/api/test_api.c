@@ -1080,7 +1080,7 @@ TEST(arrays)
                      OGRJOIN_ERR_ARG);
     a.n_features = -1;
     fails(ogrjoin_layer_from_arrays(&a, &layer, &err), OGRJOIN_ERR_ARG,
-          "negative count");
+          "must be 0 or more");
     a.part_kind = NULL;
     fails(ogrjoin_layer_from_arrays(&a, &layer, &err), OGRJOIN_ERR_ARG,
           "without part_kind");

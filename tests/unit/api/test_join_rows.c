@@ -1,6 +1,7 @@
 /* Kinds: unit, degenerate, memory. Two Arrow streams joined into one of rows:
  * the rows of every how, however the input is cut; aggregates; settings that
- * make no sense; cancel, progress, errors of streams; failing allocations. */
+ * make no sense; cancel, progress, errors of streams; an index that is there;
+ * several threads; classes of values; failing allocations. */
 #include "../../../algs/ogrjoin.h"
 
 #include "../../../algs/api/arrow/oj_arrow_column.h"
@@ -8,6 +9,7 @@
 #include "../run_tests.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -512,6 +514,204 @@ TEST(errors_of_sides)
     ogrjoin_settings_free(settings);
 }
 
+/* --- an index that is there, and several threads -----------------------------
+ */
+
+/* Of the right side's points, as settings ask; NULL: they make none. */
+static struct ogrjoin_index *
+index_right(const struct ogrjoin_settings *settings)
+{
+    static const double y[MOST_ROWS] = {0};
+    const struct ogrjoin_arrays arrays = {.size = sizeof arrays,
+                                          .n_features = right.n,
+                                          .n_vertices = right.n,
+                                          .x = right.x,
+                                          .y = y};
+    struct ogrjoin_layer *layer = NULL;
+    struct ogrjoin_index *index = NULL;
+    must(ogrjoin_layer_from_arrays(&arrays, &layer, &err));
+    if (ogrjoin_index_new(layer, settings, &index, NULL) != OGRJOIN_OK)
+        index = NULL;
+    ogrjoin_layer_free(layer);
+    return index;
+}
+
+static struct ogrjoin_rows *open_right(void)
+{
+    static const char *const none[] = {NULL};
+    struct ogrjoin_settings *settings = settings_of(none);
+    struct ArrowArrayStream stream = open_side(&right);
+    struct ogrjoin_rows *rows = NULL;
+    must(ogrjoin_rows_open(&stream, settings, &rows, &err));
+    ogrjoin_settings_free(settings);
+    return rows;
+}
+
+static void join_case(struct ogrjoin_rows *rows, int i, int with_index)
+{
+    struct ogrjoin_settings *settings = settings_of(cases[i].words);
+    struct ogrjoin_index *index = with_index ? index_right(settings) : NULL;
+    struct ArrowArrayStream input = open_side(&left), out = {0};
+    char text[TEXT];
+    must(ogrjoin_rows_join_index(rows, index, &input, settings, &out, &err));
+    ogrjoin_index_free(index);
+    ogrjoin_settings_free(settings);
+    ck_assert_int_eq(read_rows(&out, cases[i].columns, text), 0);
+    ck_assert_str_eq(text, cases[i].rows);
+    out.release(&out);
+}
+
+enum
+{
+    N_CASES = (int)(sizeof cases / sizeof *cases),
+    N_THREADS = 4
+};
+
+TEST_LOOP(an_index_that_is_there, 0, N_CASES)
+{
+    struct ogrjoin_rows *rows = open_right();
+    join_case(rows, _i, 1);
+    join_case(rows, _i, 0);
+    join_case(rows, _i, 1);
+    ogrjoin_rows_free(rows);
+}
+
+/* Allocations of the first join of a side. */
+static int64_t count_allocations(struct ogrjoin_index *index,
+                                 const struct ogrjoin_settings *settings)
+{
+    struct ogrjoin_rows *rows = open_right();
+    struct ArrowArrayStream input = open_side(&left), out = {0};
+    int64_t n;
+    (void)oj_alloc_fail_at(INT64_MAX);
+    must(ogrjoin_rows_join_index(rows, index, &input, settings, &out, &err));
+    n = oj_alloc_fail_at(0);
+    out.release(&out);
+    ogrjoin_rows_free(rows);
+    return n;
+}
+
+/* A join that takes the index reads no features and makes none. */
+TEST(no_second_index)
+{
+    static const char *const words[] = {"op", "nearest", "ties", "all", NULL};
+    static const char *const others[] = {"op", "nearest", NULL};
+    struct ogrjoin_settings *settings = settings_of(words);
+    struct ogrjoin_settings *of_index = settings_of(others);
+    struct ogrjoin_index *alike = index_right(settings);
+    struct ogrjoin_index *other = index_right(of_index);
+    int64_t n = count_allocations(alike, settings);
+    ck_assert_int_lt(n, count_allocations(other, settings));
+    ck_assert_int_eq(count_allocations(NULL, settings),
+                     count_allocations(other, settings));
+    ogrjoin_index_free(alike);
+    ogrjoin_index_free(other);
+    ogrjoin_settings_free(settings);
+    ogrjoin_settings_free(of_index);
+}
+
+struct joining
+{
+    struct ogrjoin_rows *rows;
+    int first;
+};
+
+static void *join_all_cases(void *user)
+{
+    const struct joining *j = user;
+    for (int i = 0; i < 2 * N_CASES; i++)
+        join_case(j->rows, (j->first + 5 * i) % N_CASES, i % 3 == 0);
+    return NULL;
+}
+
+/* Each asks for something else, so that the kept index changes all the time. */
+TEST(threads_join_one_side)
+{
+    struct ogrjoin_rows *rows = open_right();
+    struct joining joining[N_THREADS];
+    pthread_t thread[N_THREADS];
+    for (int t = 0; t < N_THREADS; t++)
+    {
+        joining[t] = (struct joining){rows, t};
+        ck_assert_int_eq(
+            pthread_create(&thread[t], NULL, join_all_cases, &joining[t]), 0);
+    }
+    for (int t = 0; t < N_THREADS; t++)
+        pthread_join(thread[t], NULL);
+    ogrjoin_rows_free(rows);
+}
+
+/* --- classes of values
+ * --------------------------------------------------------
+ */
+
+/* A column of the left or right side. */
+static void classes_of(struct ogrjoin_classes *classes, int column,
+                       const char *expected)
+{
+    struct ArrowArrayStream stream = open_side(&left);
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+    const int32_t *of_join = NULL;
+    int32_t of_left[MOST_ROWS];
+    char text[TEXT] = "";
+    ck_assert_int_eq(stream.get_schema(&stream, &schema), 0);
+    ck_assert_int_eq(stream.get_next(&stream, &array), 0);
+    must(ogrjoin_classes_find(classes, schema.children[column],
+                              array.children[column], of_left, &of_join, &err));
+    for (int i = 0; i < left.n; i++)
+    {
+        int64_t found = -1;
+        for (int k = 0; of_left[i] >= 0 && k < right.n; k++)
+        {
+            if (of_join[k] == of_left[i])
+                found = k;
+        }
+        snprintf(text + strlen(text), TEXT - strlen(text), "%d ", (int)found);
+    }
+    ck_assert_str_eq(text, expected);
+    array.release(&array);
+    schema.release(&schema);
+    stream.release(&stream);
+}
+
+static struct ogrjoin_classes *classes_of_right(int column)
+{
+    struct ArrowArrayStream stream = open_side(&right);
+    struct ogrjoin_classes *classes = NULL;
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+    ck_assert_int_eq(stream.get_schema(&stream, &schema), 0);
+    ck_assert_int_eq(stream.get_next(&stream, &array), 0);
+    must(ogrjoin_classes_new(schema.children[column], array.children[column],
+                             &classes, &err));
+    ck_assert_ptr_null(array.children[column]->release);
+    array.release(&array);
+    schema.release(&schema);
+    stream.release(&stream);
+    return classes;
+}
+
+/* id: 10 .. 14, 10 .. 13; px: 0 1 5 20 9, 0.5 5 6 100; name: a b - d e, x y - z
+ */
+TEST(classes_of_values)
+{
+    struct ogrjoin_classes *ids = classes_of_right(0);
+    struct ogrjoin_classes *places = classes_of_right(1);
+    struct ogrjoin_classes *names = classes_of_right(3);
+    for (int again = 0; again < 2; again++)
+    {
+        classes_of(ids, 0, "0 1 2 3 -1 ");
+        classes_of(ids, 1, "-1 -1 -1 -1 -1 ");
+        classes_of(ids, 3, "-1 -1 -1 -1 -1 ");
+        classes_of(places, 1, "-1 -1 1 -1 -1 ");
+        classes_of(names, 3, "-1 -1 -1 -1 -1 ");
+    }
+    ogrjoin_classes_free(ids);
+    ogrjoin_classes_free(places);
+    ogrjoin_classes_free(names);
+}
+
 /* --- memory ------------------------------------------------------------------
  */
 
@@ -534,6 +734,53 @@ TEST_LOOP(memory, 0, (int)(sizeof cases / sizeof *cases))
     }
     ck_assert_str_eq(text, cases[_i].rows);
     ogrjoin_settings_free(settings);
+}
+
+/* Classes of the right side's names, found among themselves; the at-th
+ * allocation fails. */
+static int find_in_classes(int64_t at)
+{
+    struct ArrowArrayStream stream = open_side(&right);
+    struct side_stream *side = stream.private_data;
+    struct ogrjoin_classes *classes = NULL;
+    struct ArrowSchema schema;
+    struct ArrowArray array[2];
+    const int32_t *of_join = NULL;
+    int32_t found[MOST_ROWS];
+    int status;
+    ck_assert_int_eq(stream.get_schema(&stream, &schema), 0);
+    for (int i = 0; i < 2; i++)
+    {
+        side->at = 0;
+        ck_assert_int_eq(stream.get_next(&stream, &array[i]), 0);
+    }
+    (void)oj_alloc_fail_at(at);
+    status = ogrjoin_classes_new(schema.children[3], array[0].children[3],
+                                 &classes, &err);
+    if (status == OGRJOIN_OK)
+        status =
+            ogrjoin_classes_find(classes, schema.children[3],
+                                 array[1].children[3], found, &of_join, &err);
+    (void)oj_alloc_fail_at(0);
+    for (int i = 0; status == OGRJOIN_OK && i < right.n; i++)
+        ck_assert_int_eq(found[i], of_join[i]);
+    ogrjoin_classes_free(classes);
+    for (int i = 0; i < 2; i++)
+        array[i].release(&array[i]);
+    schema.release(&schema);
+    stream.release(&stream);
+    return status;
+}
+
+TEST(memory_of_classes)
+{
+    int status = OGRJOIN_ERR_NOMEM;
+    for (int64_t at = 1; status != OGRJOIN_OK; at++)
+    {
+        status = find_in_classes(at);
+        ck_assert(status == OGRJOIN_OK || status == OGRJOIN_ERR_NOMEM);
+        ck_assert_int_lt(at, 100);
+    }
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 /* How much a nearest join looks at where very much is in reach: more features
- * asked for than there are, a polygon of very many segments, copies on one
- * place; and its answers where very many are as near.
+ * asked for than there are, a polygon of very many segments, points far from
+ * all, features of one class, which is left out, copies on one place; and its
+ * answers where very many are as near.
  * Kind: degenerate, large. */
 #include "../references.h"
 
@@ -107,6 +108,84 @@ TEST(more_than_there_are)
                "%d: %lld candidates instead of %lld", c,
                (long long)most.n_candidates, (long long)least.n_candidates);
     }
+}
+
+/* --- far away ------------------------------------------------------------- */
+
+/* Points spread as widely as the squares, and far from all of these: a group of
+ * them has few squares that can be among the nearest, whatever k is. */
+TEST(far_from_all)
+{
+    LAYER join = {0}, input = {0};
+    struct join_work least, most;
+    MATCHES one = {0}, few = {0};
+    struct join_trial t;
+    for (int i = 0; i < 40000; i++)
+    {
+        double x = i % 200 * 10.0, y = i / 200 * 10.0;
+        add_square(&join, x, y, x + 7.0, y + 7.0);
+    }
+    for (int i = 0; i < 10000; i++)
+        add_point(&input, 20000.0 + i % 100 * 20.0, 9000.0 + i / 100 * 20.0);
+    t = trial_of(&join, &input, 1, INFINITY);
+    (void)join_on("cpu", &t, &one, &least);
+    t.relation.k = 5;
+    (void)join_on("cpu", &t, &few, &most);
+    ck_assert_int_eq(few.n_pairs, 5 * one.n_pairs);
+    for (int64_t row = 0; row < t.input.n_features; row++)
+        expect(one.join_row[row] == few.join_row[5 * row] &&
+                   bits_of(one.measure[row]) == bits_of(few.measure[5 * row]),
+               "row %d", (int)row);
+    expect(most.n_candidates <= 5 * 20 * one.n_pairs,
+           "%lld candidates of k = 5, %lld of k = 1",
+           (long long)most.n_candidates, (long long)least.n_candidates);
+}
+
+/* --- one class ------------------------------------------------------------ */
+
+/* All features are of one class: rows of it have no pair, and others leave no
+ * feature out.  Searched for one by one, the first would look at all features:
+ * some minutes. */
+TEST_LOOP(all_of_one_class, 0, 2)
+{
+    enum
+    {
+        N = 100000
+    };
+    int64_t k = _i == 0 ? 1 : 3, at = 0;
+    LAYER join = {0}, input = {0};
+    MATCHES all = {0}, others = {0};
+    struct join_work work;
+    struct join_trial t;
+    int32_t *of_join = oj_malloc(N, sizeof *of_join);
+    int32_t *of_input = oj_malloc(N, sizeof *of_input);
+    for (int i = 0; i < N; i++)
+    {
+        add_point(&join, i % 331 * 3.0, i % 307 * 5.0);
+        add_point(&input, i % 317 * 4.0, i % 313 * 4.0);
+        of_join[i] = 2;
+        of_input[i] = i % 5 == 0 ? 1 : i % 7 == 0 ? -1 : 2;
+    }
+    t = trial_of(&join, &input, k, INFINITY);
+    (void)join_on("cpu", &t, &all, &work);
+    t.join.exclude_class = of_join;
+    t.input.exclude_class = of_input;
+    (void)join_on("cpu", &t, &others, &work);
+    for (int64_t row = 0; row < N; row++)
+    {
+        int64_t first = oj_matches_first(&others, row);
+        if (of_input[row] == 2)
+            continue;
+        for (int64_t i = 0; i < k; i++)
+            expect(all.join_row[k * row + i] == others.join_row[first + i] &&
+                       bits_of(all.measure[k * row + i]) ==
+                           bits_of(others.measure[first + i]),
+                   "row %d: pair %d", (int)row, (int)i);
+        at += k;
+    }
+    ck_assert_int_eq(others.n_pairs, at);
+    oj_free(of_join);
+    oj_free(of_input);
 }
 
 /* --- copies --------------------------------------------------------------- */

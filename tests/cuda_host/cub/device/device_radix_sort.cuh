@@ -1,4 +1,4 @@
-/** cub::DeviceRadixSort as far as the module uses it. */
+/** cub::DeviceRadixSort, the parts that the module uses. */
 #ifndef OJ_HOST_DEVICE_RADIX_SORT_CUH
 #define OJ_HOST_DEVICE_RADIX_SORT_CUH
 
@@ -36,15 +36,16 @@ struct DeviceRadixSort
         if (oj_host::asks_size(temporary, bytes, (int64_t)n))
             return cudaSuccess;
         if (out < in + n && in < out + n)
-            oj_host::die("keys are sorted to where they are");
+            oj_host::die(
+                "keys are sorted in place: input and output must differ");
         return oj_host::enqueue(
             stream, [=]
             { oj_host::gather(out, in, order(in, n, begin_bit, end_bit), 0); });
     }
 
-    /* The sorted ones are in the other buffers after an odd number of passes,
-     * each by eight bits; the ones that are not current then are of no
-     * account. */
+    /* Each pass sorts by eight bits and swaps the buffers: after an odd number
+     * of passes the result is in the alternate buffers. The content of the
+     * other buffers is undefined then. */
     template <typename K, typename V, typename N>
     static cudaError_t
     SortPairs(void *temporary, size_t &bytes, DoubleBuffer<K> &keys,

@@ -1,4 +1,4 @@
-/** cub::DeviceScan as far as the module uses it. */
+/** cub::DeviceScan, the parts that the module uses. */
 #ifndef OJ_HOST_DEVICE_SCAN_CUH
 #define OJ_HOST_DEVICE_SCAN_CUH
 

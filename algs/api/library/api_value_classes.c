@@ -1,0 +1,184 @@
+#include "../../ogrjoin.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+#include "../arrow/oj_arrow_array.h"
+#include "../arrow/oj_arrow_plain_values.h"
+#include "../arrow/oj_arrow_take.h"
+#include "../rows/oj_value_classes.h"
+#include "api_pairs.h"
+
+#include <string.h>
+
+enum
+{
+    N_COMPARISONS = OJ_COMPARE_NUMBERS + 1
+};
+
+/* A column of one side. */
+struct value_column
+{
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+    enum oj_field_kind kind;
+    struct oj_arrow_room room;
+};
+
+/* The classes of the join side's values as they are compared with one kind of
+ * input. */
+struct comparison_classes
+{
+    struct oj_value_classes classes;
+    int32_t *class_of; /* [join rows]; NULL: not needed yet */
+};
+
+struct ogrjoin_classes
+{
+    struct value_column join;
+    pthread_mutex_t lock; /* of the rest */
+    struct comparison_classes of[N_COMPARISONS];
+};
+
+static void free_column(struct value_column *column)
+{
+    oj_arrow_schema_release(&column->schema);
+    oj_arrow_array_release(&column->array);
+}
+
+/* Into a zeroed column; array is moved, in any case. */
+static oj_status open_column(const struct ArrowSchema *schema,
+                             struct ArrowArray *array,
+                             struct value_column *column, struct oj_error *err)
+{
+    column->array = *array;
+    array->release = NULL;
+    OJ_TRY(oj_arrow_check_type(schema, err));
+    OJ_TRY(oj_arrow_check_array(schema, &column->array, err));
+    OJ_TRY(oj_arrow_schema_copy(schema, NULL, &column->schema, err));
+    column->kind = oj_arrow_kind(schema);
+    return OJ_OK;
+}
+
+static oj_status read_value(void *user, int field, int64_t row,
+                            struct oj_plain_value *value, struct oj_error *err)
+{
+    struct value_column *column = user;
+    (void)field;
+    return oj_arrow_plain_value(&column->schema, &column->array, row,
+                                &column->room, value, err);
+}
+
+static oj_status find_classes(struct value_column *column,
+                              enum oj_value_comparison comparison, int insert,
+                              struct oj_value_classes *classes,
+                              int32_t *class_of, struct oj_error *err)
+{
+    const struct oj_plain_reader rows = {read_value, column};
+    struct oj_value_key key;
+    oj_status status;
+    memset(&key, 0, sizeof key);
+    status = oj_value_classes_find(classes, &key, &comparison, 1, &rows,
+                                   column->array.length, insert, class_of, err);
+    oj_value_key_free(&key);
+    return status;
+}
+
+/* The classes of the join side, made once for each way to compare. */
+static oj_status make_classes_once(struct ogrjoin_classes *self,
+                                   enum oj_value_comparison comparison,
+                                   struct oj_error *err)
+{
+    struct comparison_classes *to = &self->of[comparison];
+    int32_t *class_of;
+    oj_status status;
+    if (to->class_of != NULL)
+        return OJ_OK;
+    OJ_NEW(class_of, self->join.array.length, err);
+    status =
+        find_classes(&self->join, comparison, 1, &to->classes, class_of, err);
+    if (status == OJ_OK)
+    {
+        to->class_of = class_of;
+        return OJ_OK;
+    }
+    oj_free(class_of);
+    oj_value_classes_free(&to->classes);
+    return status;
+}
+
+static oj_status classes_new(const struct ArrowSchema *schema,
+                             struct ArrowArray *values,
+                             struct ogrjoin_classes **out, struct oj_error *err)
+{
+    struct ogrjoin_classes *self = oj_calloc(1, sizeof *self);
+    oj_status status;
+    if (self == NULL)
+    {
+        oj_arrow_array_release(values);
+        return oj_fail_nomem(err, 1, sizeof *self);
+    }
+    pthread_mutex_init(&self->lock, NULL);
+    status = open_column(schema, values, &self->join, err);
+    if (status == OJ_OK)
+        *out = self;
+    else
+        ogrjoin_classes_free(self);
+    return status;
+}
+
+int ogrjoin_classes_new(const struct ArrowSchema *schema,
+                        struct ArrowArray *values, struct ogrjoin_classes **out,
+                        struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return api_error_export(classes_new(schema, values, out, &why), &why, err);
+}
+
+/* Takes the lock while the join side's classes are made, after which they are
+ * only read. */
+static oj_status classes_find(struct ogrjoin_classes *self,
+                              struct value_column *input, int32_t *class_of,
+                              const int32_t **join_class, struct oj_error *err)
+{
+    enum oj_value_comparison comparison =
+        oj_value_comparison_of(input->kind, self->join.kind);
+    oj_status status;
+    pthread_mutex_lock(&self->lock);
+    status = make_classes_once(self, comparison, err);
+    pthread_mutex_unlock(&self->lock);
+    if (status == OJ_OK)
+        status = find_classes(input, comparison, 0,
+                              &self->of[comparison].classes, class_of, err);
+    if (status == OJ_OK)
+        *join_class = self->of[comparison].class_of;
+    return status;
+}
+
+int ogrjoin_classes_find(struct ogrjoin_classes *classes,
+                         const struct ArrowSchema *schema,
+                         struct ArrowArray *values, int32_t *class_of,
+                         const int32_t **join_class, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    struct value_column input;
+    oj_status status;
+    memset(&input, 0, sizeof input);
+    status = open_column(schema, values, &input, &why);
+    if (status == OJ_OK)
+        status = classes_find(classes, &input, class_of, join_class, &why);
+    free_column(&input);
+    return api_error_export(status, &why, err);
+}
+
+void ogrjoin_classes_free(struct ogrjoin_classes *classes)
+{
+    if (classes == NULL)
+        return;
+    free_column(&classes->join);
+    for (int i = 0; i < N_COMPARISONS; i++)
+    {
+        oj_value_classes_free(&classes->of[i].classes);
+        oj_free(classes->of[i].class_of);
+    }
+    pthread_mutex_destroy(&classes->lock);
+    oj_free(classes);
+}
