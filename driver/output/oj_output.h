@@ -122,7 +122,7 @@ GDALDatasetH oj_output_rows_dataset(const struct oj_output *output);
 OJ_MUST_USE oj_status oj_output_flush(const struct oj_output *output,
                                       struct oj_error *err);
 
-/** Commits, closes, checks that the rows of all layers arrived (less those
+/** Commits, closes, checks that the rows of all layers were written (less rows
  *  without geometry that some drivers drop) and moves the dataset into place.
  *  Afterwards nothing is open, even on failure; layers[] can be read until
  *  oj_output_abort(). */

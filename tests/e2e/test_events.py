@@ -421,7 +421,8 @@ def check_ctrl_c_of_a_file():
     process.send_signal(signal.SIGINT)
     r = finish(process)
     same(r.rc, 130, f"{r}")
-    n = gdal.OpenEx("out.gpkg").GetLayer(0).GetFeatureCount()
+    dataset = gdal.OpenEx("out.gpkg")
+    n = dataset.GetLayer(0).GetFeatureCount()
     true(n > 0 and os.path.exists("state"), "rows and state")
 
 

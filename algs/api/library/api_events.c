@@ -1,8 +1,8 @@
-#include "api_events.h"
-
 #include "../../../flatten/base/oj_alloc.h"
+
 #include "../../../flatten/base/oj_new_file.h"
 #include "../../../flatten/base/oj_word_list.h"
+#include "api_index.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,6 @@
 #include "../../../flatten/base/oj_alloc.h"
 #include "../arrow/oj_arrow_plain_values.h"
 #include "../engine/oj_batch_parts.h"
-#include "../library/api_events.h"
 #include "../library/api_join_crs.h"
 #include "rows_output.h"
 
