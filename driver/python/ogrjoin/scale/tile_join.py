@@ -84,7 +84,7 @@ class HeldSide:
     def joined(self, left: Any) -> Joined:
         """As TileJoin.joined()."""
         settings = dict(self._settings)
-        return Joined(self._rows, TableSide(left, "left", settings), settings, None)
+        return Joined(self._rows, TableSide(left, "left", settings), settings, None, None)
 
 
 class TileJoin:
