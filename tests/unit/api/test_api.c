@@ -908,7 +908,7 @@ static struct ogrjoin_layer *points_at(const double *x, const double *y,
 }
 
 static const struct bad_stream bad_streams[] = {
-    {FORM_VIEW, EIO, 0, "none", {0}, 0, OGRJOIN_ERR_IO, 0, "says: none"},
+    {FORM_VIEW, EIO, 0, "none", {0}, 0, OGRJOIN_ERR_IO, 0, "reports: none"},
     {FORM_VIEW, 0, EIO, NULL, {0}, 0, OGRJOIN_ERR_IO, EIO, "put/output err"},
     {FORM_VIEW, 0, ENOMEM, "full", {0}, 0, OGRJOIN_ERR_NOMEM, ENOMEM, "full"},
     {FORM_VIEW, 0, 0, NULL, SPOIL("", length, INT64_MAX - 1), 0,

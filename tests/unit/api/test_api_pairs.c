@@ -267,9 +267,11 @@ static const struct
     const char *words, *message;
     int status;
 } conflicts[] = {
-    {"op=intersects one_to_one=1 pick=first", "no pick", OGRJOIN_ERR_ARG},
-    {"op=intersects pick=most_similar", "takes a similar", OGRJOIN_ERR_ARG},
-    {"op=intersects pick=nearest", "takes op nearest or", OGRJOIN_ERR_ARG},
+    {"op=intersects one_to_one=1 pick=first", "leave pick out",
+     OGRJOIN_ERR_ARG},
+    {"op=intersects pick=most_similar", "needs the setting similar",
+     OGRJOIN_ERR_ARG},
+    {"op=intersects pick=nearest", "needs op nearest or", OGRJOIN_ERR_ARG},
     {"op=intersects pick=score", "a column of scores", OGRJOIN_ERR_ARG},
     {"op=dwithin max_distance=1 metric=sphere overlap_area=1", "on the sphere",
      OGRJOIN_ERR_ARG},
@@ -324,8 +326,8 @@ static const struct aggregated
     {"0", "concat", &of[2], "'a;;d' 'a;' - ", 0},
     {"1", "weighted_sum", &of[0], "43 21 - ", 0},
     {"0", "weighted_sum", &of[0], "setting share", OGRJOIN_ERR_ARG},
-    {"0", "sum", NULL, "takes a column", OGRJOIN_ERR_ARG},
-    {"0", "sum", &of[4], "takes a column", OGRJOIN_ERR_ARG},
+    {"0", "sum", NULL, "needs a column", OGRJOIN_ERR_ARG},
+    {"0", "sum", &of[4], "needs a column", OGRJOIN_ERR_ARG},
     {"0", "sum", &of[5], "size", OGRJOIN_ERR_ARG},
     {"0", "sum", &of[2], "numbers", OGRJOIN_ERR_ARG},
     {"0", "concat", &of[0], "takes texts", OGRJOIN_ERR_ARG},
@@ -403,9 +405,9 @@ TEST(device_points)
         {"pick=first", 0, 1, 1, "nothing else", OGRJOIN_ERR_UNSUPPORTED},
         {"one_to_one=1", 0, 1, 1, "nothing else", OGRJOIN_ERR_UNSUPPORTED},
         {"k=1", 8, 1, 1, "size must be", OGRJOIN_ERR_ARG},
-        {"k=1", 0, -1, 1, "no -1 points", OGRJOIN_ERR_ARG},
-        {"k=1", 0, INT64_C(1) << 31, 1, "no 2147483648", OGRJOIN_ERR_ARG},
-        {"k=1", 0, 1, 0, "stride of 0", OGRJOIN_ERR_ARG},
+        {"k=1", 0, -1, 1, "not -1 and 1", OGRJOIN_ERR_ARG},
+        {"k=1", 0, INT64_C(1) << 31, 1, "not 2147483648", OGRJOIN_ERR_ARG},
+        {"k=1", 0, 1, 0, "not 1 and 0", OGRJOIN_ERR_ARG},
         {"k=1", 0, 1, 1, "", 0},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
