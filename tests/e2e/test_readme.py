@@ -35,6 +35,7 @@ NOT_RUN = {
     r"samples/demo.sh|tests/run.sh|\.ci/|tests/\w+\.sh|ctest|OGRJOIN_\w+=": "builds or tests: .ci/run, tests/samples",
     r"tests/bench/|build/.*/oj_bench|oj_bench": "measures: the tests bench_*, against_itself",
     r"qgis_process|export QT_QPA|samples/qgis_map.py": "needs QGIS: test_qgis.py, test_qgis_live.py",
+    r"python -c |spark-submit ": "needs Spark: tests/python/test_spark.py",
     r"queue-client |ogrjoin .*/vsistdin/ .*\|$": "needs a message queue: test_events.py reads stdin and writes stdout",
     r"clang-format|sphinx-build": "needs tools: .ci/check_format, tests/python/test_pages.py",
 }
