@@ -452,7 +452,7 @@ def check_failures():
                                     "OUTPUT": "/no/such/folder/o.gpkg"}, ""),
         ("ogrjoin:joinbylocation", {"INPUT": p, "JOIN": lots, "OUTPUT": p}, ""),
         ("ogrjoin:joinbylocation", {"INPUT": p, "JOIN": lots, "OUTPUT": None},
-         "no output"),
+         "choose at least one"),
         ("ogrjoin:joinbylocation", {"INPUT": p, "JOIN": lots, "OUTPUT": "o.gpkg",
                                     "NON_MATCHING": "o.gpkg"}, "one file"),
     ]

@@ -307,7 +307,7 @@ def check_intersections_that_geos_cannot_make():
     make("z.gpkg", [("POLYGON ((1 -1, 9 -1, 9 9, 1 9, 1 -1))", {"name": "box"}),
                     ("GEOMETRYCOLLECTION (POINT (1 1), POLYGON ((0 0, 3 0, 3 3, 0 0)))", {"name": "c"})])
     r = go("-op", "bbox", "-overlap", "area", "-geometry", "intersection", "o.gpkg", "a.gpkg", "z.gpkg")
-    true("is not known" in r.err, str(r))
+    true("is unknown" in r.err, str(r))
     got = Layer("o.gpkg").rows
     same(len(got), 2)
     unknown = [r for r in got if r[2]["overlap_area"] is None]

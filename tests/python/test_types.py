@@ -15,7 +15,7 @@ import ogrjoin
 PACKAGE = os.path.dirname(ogrjoin.__file__)
 CONFIG = """[mypy]
 strict = True
-[mypy-geopandas.*,pandas.*,polars.*,pyarrow.*,pyogrio.*,pyproj.*,shapely.*]
+[mypy-geopandas.*,pandas.*,polars.*,pyarrow.*,pyogrio.*,pyproj.*,pyspark.*,shapely.*]
 ignore_missing_imports = True
 """
 
