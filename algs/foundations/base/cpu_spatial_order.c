@@ -75,21 +75,11 @@ void oj_order_slices_place(int64_t n_slices, int64_t n_buckets, int64_t *start,
     offset[n_buckets] = total;
 }
 
-/* NO_KEY: it is no point. */
-static inline uint32_t compute_key(const struct oj_order *order, double x,
-                                   double y)
-{
-    uint32_t key;
-    if (x != x || y != y)
-        return NO_KEY;
-    key = oj_morton(oj_morton_column(x, order->frame.x0, order->scale),
-                    oj_morton_column(y, order->frame.y0, order->scale));
-    return key - (key == NO_KEY);
-}
-
 struct order_build
 {
     struct oj_order *order;
+    struct oj_box frame;
+    double scale;
     int64_t n;
     int64_t n_slices;
     const double *x, *y;
@@ -101,43 +91,56 @@ struct order_build
     int64_t *slice_start; /* [n_slices][n_buckets] */
 };
 
-static void count_morton_keys(int64_t slice, int thread, void *user)
+static void compute_and_count_morton_keys(int64_t slice, int thread, void *user)
 {
     struct order_build *b = user;
-    const struct oj_order order = *b->order;
     uint32_t *histogram = b->histogram + slice * b->n_prefixes;
     int shift = b->prefix_shift;
+    uint32_t *keys = b->order->keys;
+    struct oj_box f = b->frame;
+    double scale = b->scale;
     int64_t end = oj_order_slice_begin(b->n, b->n_slices, slice + 1);
-    (void)thread;
-    for (int64_t i = oj_order_slice_begin(b->n, b->n_slices, slice); i < end;
-         i++)
-    {
-        uint32_t key = compute_key(&order, b->x[i], b->y[i]);
-        if (key != NO_KEY)
-            histogram[(uint64_t)key >> shift]++;
-    }
-}
-
-/* Keys are computed again: that takes no longer than to write and read them. */
-static void scatter_points_of_slice_to_buckets(int64_t slice, int thread,
-                                               void *user)
-{
-    struct order_build *b = user;
-    const struct oj_order order = *b->order;
-    int64_t *start = b->slice_start + slice * order.n_buckets;
-    int64_t end = oj_order_slice_begin(b->n, b->n_slices, slice + 1);
-    int shift = b->prefix_shift;
     (void)thread;
     for (int64_t i = oj_order_slice_begin(b->n, b->n_slices, slice); i < end;
          i++)
     {
         double x = b->x[i], y = b->y[i];
-        uint32_t key = compute_key(&order, x, y);
-        int64_t at;
+        uint32_t key = NO_KEY;
+        if (x == x && y == y)
+        {
+            key = oj_morton(oj_morton_column(x, f.x0, scale),
+                            oj_morton_column(y, f.y0, scale));
+            /* NO_KEY means "no point": a real key of that value becomes the one
+             * before */
+            key -= key == NO_KEY;
+            histogram[(uint64_t)key >> shift]++;
+        }
+        keys[i] = key;
+    }
+}
+
+static void scatter_keys_of_slice_to_buckets(int64_t slice, int thread,
+                                             void *user)
+{
+    struct order_build *b = user;
+    struct oj_order *order = b->order;
+    int64_t *start = b->slice_start + slice * order->n_buckets;
+    const uint32_t *keys = order->keys;
+    int64_t end = oj_order_slice_begin(b->n, b->n_slices, slice + 1);
+    int shift = b->prefix_shift;
+    (void)thread;
+    for (int64_t i = oj_order_slice_begin(b->n, b->n_slices, slice); i < end;
+         i++)
+    {
+        uint32_t key = keys[i];
+        struct oj_ordered_point *point;
         if (key == NO_KEY)
             continue;
-        at = start[b->bucket_of[(uint64_t)key >> shift]]++;
-        order.point[at] = (struct oj_ordered_point){x, y, key, (uint32_t)i};
+        point = order->point + start[b->bucket_of[(uint64_t)key >> shift]]++;
+        point->x = b->x[i];
+        point->y = b->y[i];
+        point->key = key;
+        point->index = (uint32_t)i;
     }
 }
 
@@ -189,67 +192,61 @@ static oj_status cut_key_prefixes_into_buckets(struct order_build *b,
     return OJ_OK;
 }
 
-/* Everything but the room that the points are written to. */
-static oj_status distribute_over_buckets(struct order_build *b, int n_threads,
-                                         struct oj_error *err)
+oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,
+                         const double *x, const double *y, struct oj_error *err)
 {
-    struct oj_order *order = b->order;
-    int64_t n = b->n;
+    struct order_build b;
     oj_status status;
-    b->n_slices = n < 65536 ? 1 : n_threads;
-    order->frame = oj_order_frame(n, b->x, b->y);
-    order->scale = compute_morton_key_scale(&order->frame);
+    if (n < 0 || n >= UINT32_MAX)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "%lld points in one batch; at most %lld can be ordered "
+                       "at once",
+                       (long long)n, (long long)UINT32_MAX - 1);
+    OJ_ROOM(order->point, 0, n, order->cap_points, err);
+    OJ_ROOM(order->keys, 0, n, order->cap_keys, err);
+    memset(&b, 0, sizeof b);
+    b.order = order;
+    b.n = n;
+    b.n_slices = n < 65536 ? 1 : n_threads;
+    b.x = x;
+    b.y = y;
+    b.frame = oj_order_frame(n, x, y);
+    b.scale = compute_morton_key_scale(&b.frame);
     /* Sort only as many upper key bits as give sixteen times as many codes as
      * points: finer sorting costs more than it gains. */
     order->sort_from_bit = 28;
     while (order->sort_from_bit > 0 && (n >> (28 - order->sort_from_bit)) > 0)
         order->sort_from_bit--;
-    b->n_prefixes = n <= OJ_BUCKET_POINTS ? 1 : N_PREFIXES;
-    b->prefix_shift = b->n_prefixes == 1 ? 32 : 16;
-    b->histogram = oj_calloc(b->n_slices * b->n_prefixes, sizeof(uint32_t));
-    b->bucket_of = oj_malloc(b->n_prefixes, sizeof(uint16_t));
-    if (b->histogram == NULL || b->bucket_of == NULL)
+    b.n_prefixes = n <= OJ_BUCKET_POINTS ? 1 : N_PREFIXES;
+    b.prefix_shift = b.n_prefixes == 1 ? 32 : 16;
+    b.histogram = oj_calloc(b.n_slices * b.n_prefixes, sizeof(uint32_t));
+    b.bucket_of = oj_malloc(b.n_prefixes, sizeof(uint16_t));
+    if (b.histogram == NULL || b.bucket_of == NULL)
         status =
-            oj_fail_nomem(err, b->n_slices * b->n_prefixes, sizeof(uint32_t));
+            oj_fail_nomem(err, b.n_slices * b.n_prefixes, sizeof(uint32_t));
     else
     {
-        oj_parallel_for(n_threads, b->n_slices, count_morton_keys, b);
-        status = cut_key_prefixes_into_buckets(b, err);
+        oj_parallel_for(n_threads, b.n_slices, compute_and_count_morton_keys,
+                        &b);
+        status = cut_key_prefixes_into_buckets(&b, err);
         if (status == OJ_OK)
-            oj_parallel_for(n_threads, b->n_slices,
-                            scatter_points_of_slice_to_buckets, b);
+            oj_parallel_for(n_threads, b.n_slices,
+                            scatter_keys_of_slice_to_buckets, &b);
     }
-    oj_free(b->histogram);
-    oj_free(b->bucket_of);
-    oj_free(b->slice_start);
+    oj_free(b.histogram);
+    oj_free(b.bucket_of);
+    oj_free(b.slice_start);
     return status;
 }
 
-static oj_status check_count(int64_t n, struct oj_error *err)
+void oj_order_sort_bucket(struct oj_order *order, int64_t bucket,
+                          struct oj_ordered_point *scratch)
 {
-    if (n >= 0 && n < UINT32_MAX)
-        return OJ_OK;
-    return oj_fail(err, OJ_ERR_LIMIT,
-                   "%lld points in one batch; at most %lld can be ordered "
-                   "at once",
-                   (long long)n, (long long)UINT32_MAX - 1);
-}
-
-oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,
-                         const double *x, const double *y, struct oj_error *err)
-{
-    struct order_build b = {.order = order, .n = n, .x = x, .y = y};
-    OJ_TRY(check_count(n, err));
-    OJ_ROOM(order->point, 0, n, order->cap_points, err);
-    return distribute_over_buckets(&b, n_threads, err);
-}
-
-static void sort_points(struct oj_ordered_point *point, int64_t n,
-                        int sort_from_bit, struct oj_ordered_point *scratch)
-{
-    struct oj_ordered_point *from = point, *to = scratch;
+    struct oj_ordered_point *from = order->point + order->bucket_offset[bucket];
+    int64_t n = order->bucket_offset[bucket + 1] - order->bucket_offset[bucket];
+    struct oj_ordered_point *to = scratch;
     uint32_t differ = 0;
-    int high = 0, low = sort_from_bit, n_passes, width;
+    int high = 0, low = order->sort_from_bit, n_passes, width;
     for (int64_t i = 1; i < n; i++)
         differ |= from[i].key ^ from[0].key;
     while (high < 32 && (differ >> high) != 0)
@@ -280,15 +277,8 @@ static void sort_points(struct oj_ordered_point *point, int64_t n,
         to = swap;
     }
     if (from == scratch)
-        memcpy(point, scratch, (size_t)n * sizeof *scratch);
-}
-
-void oj_order_sort_bucket(struct oj_order *order, int64_t bucket,
-                          struct oj_ordered_point *scratch)
-{
-    const int64_t *first = order->bucket_offset + bucket;
-    sort_points(order->point + first[0], first[1] - first[0],
-                order->sort_from_bit, scratch);
+        memcpy(order->point + order->bucket_offset[bucket], scratch,
+               (size_t)n * sizeof *scratch);
 }
 
 struct order_sorting
@@ -337,5 +327,6 @@ void oj_order_free(struct oj_order *order)
 {
     oj_free(order->bucket_offset);
     oj_free(order->point);
+    oj_free(order->keys);
     memset(order, 0, sizeof *order);
 }

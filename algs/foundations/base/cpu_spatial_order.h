@@ -32,10 +32,10 @@ struct oj_order
     struct oj_ordered_point *point;
     int64_t cap_points;
     int64_t largest_bucket;
-    int sort_from_bit;   /**< lowest key bit that is sorted by; lower bits are
-                              ignored */
-    struct oj_box frame; /**< of the keys, and columns per unit in it */
-    double scale;
+    int sort_from_bit; /**< lowest key bit that is sorted by; lower bits
+                            are ignored */
+    uint32_t *keys;
+    int64_t cap_keys;
 };
 
 /** Distributes n points (n < 2^32 - 1) over buckets, stable, with n_threads.
