@@ -44,9 +44,17 @@ oj_status live_state_copy(const struct live_state *from, int64_t more,
     struct live_state *state = oj_malloc(1, sizeof *state);
     if (state == NULL)
         return oj_fail_nomem(err, 1, sizeof *state);
-    *state = *from;
-    state->n_readers = 0;
-    state->older = NULL;
+    /* Readers change n_readers and older of from under the lock of the index,
+     * which is not held here. */
+    *state = (struct live_state){.number = from->number,
+                                 .root = from->root,
+                                 .edition = from->edition,
+                                 .n_points = from->n_points,
+                                 .n_pages = from->n_pages,
+                                 .n_nodes = from->n_nodes,
+                                 .n_leaves = from->n_leaves,
+                                 .free_page = from->free_page,
+                                 .free_node = from->free_node};
     state->cap_pages = from->n_pages + more;
     state->cap_nodes = from->n_nodes + more;
     state->page = oj_malloc(state->cap_pages, sizeof *state->page);

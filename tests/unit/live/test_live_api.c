@@ -418,7 +418,7 @@ enum
 struct readers
 {
     struct ogrjoin_live *live;
-    const char *words;
+    struct ogrjoin_settings *settings; /* of all joins */
     atomic_int is_done, n_joins;
 };
 
@@ -448,7 +448,6 @@ static void *join_until_done(void *user)
     static const double x = -100000.0, y = 0.0;
     struct ogrjoin_arrays a = {
         .size = sizeof a, .n_features = 1, .n_vertices = 1, .x = &x, .y = &y};
-    struct ogrjoin_settings *settings = settings_of(r->words);
     struct ogrjoin_layer *place = NULL;
     struct ogrjoin_error err;
     ck_assert(ogrjoin_layer_from_arrays(&a, &place, &err) == OGRJOIN_OK);
@@ -456,7 +455,7 @@ static void *join_until_done(void *user)
     {
         struct ogrjoin_pairs *pairs = NULL;
         int instant = -1;
-        ck_assert_msg(ogrjoin_live_join(r->live, settings, place, &pairs,
+        ck_assert_msg(ogrjoin_live_join(r->live, r->settings, place, &pairs,
                                         &err) == OGRJOIN_OK,
                       "%s", err.message);
         ck_assert_int_eq(ogrjoin_pairs_count(pairs), N_TOGETHER);
@@ -475,7 +474,6 @@ static void *join_until_done(void *user)
         atomic_fetch_add(&r->n_joins, 1);
     }
     ogrjoin_layer_free(place);
-    ogrjoin_settings_free(settings);
     return NULL;
 }
 
@@ -485,7 +483,7 @@ static const char *const reader_words[] = {
 
 TEST_LOOP(two_readers_and_a_writer, 0, 3)
 {
-    struct readers r = {.words = reader_words[_i]};
+    struct readers r = {.settings = settings_of(reader_words[_i])};
     pthread_t reader[2];
     int instant = 0;
     must(ogrjoin_live_new(NULL, &r.live, &live_error));
@@ -499,6 +497,7 @@ TEST_LOOP(two_readers_and_a_writer, 0, 3)
         pthread_join(reader[i], NULL);
     ck_assert_int_eq(ogrjoin_live_count(r.live), N_TOGETHER);
     ogrjoin_live_free(r.live);
+    ogrjoin_settings_free(r.settings);
 }
 
 int main(void)
