@@ -305,8 +305,8 @@ TEST_LOOP(no_memory, 0, 8)
         n_failed += status != OJ_OK;
         oj_event_rows_free(&out);
         oj_events_free(events);
+        oj_matches_free(&t.pairs);
     }
-    oj_matches_free(&t.pairs);
     ck_assert_int_gt(n_failed, 5);
 }
 
