@@ -50,7 +50,8 @@ enum ogrjoin_status
     OGRJOIN_ERR_LIMIT = 3,       /**< a documented size limit was exceeded */
     OGRJOIN_ERR_DATA = 4,        /**< invalid WKB, arrays or streams */
     OGRJOIN_ERR_IO = 5,          /**< a stream could not be read */
-    OGRJOIN_ERR_UNSUPPORTED = 6, /**< valid, but not implemented */
+    OGRJOIN_ERR_UNSUPPORTED = 6, /**< valid, but no backend that may be used
+                                      answers it */
     OGRJOIN_ERR_NO_DEVICE = 7,   /**< the backend has no device on this
                                       machine */
     OGRJOIN_ERR_CANCELLED = 8,   /**< the cancel flag was set */
@@ -637,7 +638,7 @@ ogrjoin_settings_check_pairs(const struct ogrjoin_settings *settings,
  *   pairs of the report          3     9
  *   events                       exit 5, exit 8, enter 9; stay 3 on request
  *
- *  ogrjoin_rows_join() gives the same events as rows, with the settings events,
+ *  ogrjoin_rows_join() gives these events as rows, with the settings events,
  *  key and state. */
 
 enum ogrjoin_event

@@ -107,7 +107,8 @@ struct oj_live
 
     pthread_mutex_t lock; /**< guards what follows, and counts of readers */
     pthread_cond_t was_changed;
-    int is_changing; /**< in place: nobody may begin to read */
+    int is_changing; /**< 1 while a batch changes pages in place: readers wait
+                      */
     struct live_state *state;
 };
 

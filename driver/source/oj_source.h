@@ -29,7 +29,7 @@ struct oj_source
     int *fields, n_fields;    /**< owned; indices of the fields that are read */
     /** owned; [i] is 1 when the join itself uses fields[i] */
     unsigned char *needed;
-    /** owned; [i] is 1 when fields[i] is not used for now */
+    /** owned; [i] is 1 while fields[i] is skipped; see oj_source_skip() */
     unsigned char *skipped;
     /** number of fields[n_fields ...] that are read for the join, but not
      *  written; see oj_source_need_field() */

@@ -50,7 +50,7 @@ struct oj_events
     char *text; /* [n_text] of keys */
     int64_t n_text, cap_text;
 
-    uint32_t batch;   /* number of the batch at hand */
+    uint32_t batch;   /* number of the current batch */
     int32_t *row_key; /* [rows of the batch] number of the key; -1: the row
                          gives no events */
     int64_t cap_row_key;
