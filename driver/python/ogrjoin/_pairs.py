@@ -309,20 +309,22 @@ def _set(
 ) -> None:
     n = _core.count(layer)
 
-    def column(values: Any, dtype: Any) -> Any:
+    def column(values: Any, dtype: Any, whole: str = "") -> Any:
         if values is None:
             return None
         _sides.check_length(values, n, "columns are not as long as a layer")
+        if whole:
+            return _sides.whole_numbers(values, whole)
         return np.ascontiguousarray(values, dtype=dtype)
 
     for values in texts:
         _sides.check_length(values, n, "texts are not as many as rows")
     _core.set_columns(
         layer,
-        column(id, np.int64),
+        column(id, np.int64, "id"),
         column(distance, np.float64),
         column(classes, np.int32),
-        column(score, np.int64),
+        column(score, np.int64, "score"),
     )
     for column in texts:
         offset, data = text_buffers(column)

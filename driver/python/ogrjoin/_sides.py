@@ -46,6 +46,36 @@ def check_length(values: Any, n: int, says: str) -> None:
         raise InvalidError(says)
 
 
+def to_column(values: Any, what: str) -> Any:
+    """An array of numpy with one dimension; missing numbers of Arrow are NaN."""
+    if type(values).__module__ == "pyarrow.lib":
+        values = values.to_numpy(zero_copy_only=False)
+    elif hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InvalidError(f"{what}: a column is needed, not an array of shape {array.shape}")
+    return array
+
+
+def whole_numbers(values: Any, what: str) -> Any:
+    """A column as int64; what would be rounded or wrapped is an error."""
+    array = to_column(values, what)
+    if array.dtype == object and all(isinstance(v, (int, np.integer)) for v in array):
+        least, most = min(array, default=0), max(array, default=0)
+        array = array.astype(np.int64) if -(2**63) <= least <= most < 2**63 else array
+    if len(array) and array.dtype.kind not in "iuf":
+        raise InvalidError(f"{what}: whole numbers of 64 bits are needed, not {array.dtype}")
+    with np.errstate(invalid="ignore"):
+        exact = np.ascontiguousarray(array, dtype=np.int64)
+    odd = np.flatnonzero(exact != array) if array.dtype.kind in "uf" else ()
+    if len(odd):
+        raise InvalidError(
+            f"{what}: whole numbers of 64 bits are needed, and row {odd[0]} has {array[odd[0]]}"
+        )
+    return exact
+
+
 def _points(x: Any, y: Any) -> Any:
     if hasattr(x, "__len__"):
         check_length(y, len(x), "x and y are not two columns of the same length")
