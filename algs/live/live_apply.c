@@ -983,25 +983,11 @@ static void add_counts(struct oj_live_counts *to,
     to->n_rebuilt += of->n_rebuilt;
 }
 
-static oj_status check_number_of_points(const struct live_batch *b,
-                                        struct oj_error *err)
-{
-    if (b->live->state->n_points + b->counts.n_put - b->counts.n_removed >
-        OJ_LIVE_MOST)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "a kept index has at most %d points; this batch would "
-                       "make them more",
-                       OJ_LIVE_MOST);
-    return OJ_OK;
-}
-
 static oj_status run_batch(struct live_batch *b, struct oj_error *err)
 {
     struct oj_live *live = b->live;
     oj_status status;
     status = find_and_classify(b, err);
-    if (status == OJ_OK)
-        status = check_number_of_points(b, err);
     if (status == OJ_OK && is_cheaper_anew(b))
     {
         begin_change(live);
@@ -1028,9 +1014,9 @@ oj_status oj_live_apply(struct oj_live *live, int64_t n, const int64_t *id,
     struct live_batch b = {.live = live, .n = n, .id = id, .x = x, .y = y};
     struct oj_error why = {OJ_OK, ""};
     oj_status status;
-    if (n < 0 || n > OJ_LIVE_MOST)
+    if (n < 0 || n > LIVE_MOST_IDS)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "a batch has 0 to %d changes, not %lld", OJ_LIVE_MOST,
+                       "a batch has 0 to %d changes, not %lld", LIVE_MOST_IDS,
                        (long long)n);
     pthread_mutex_lock(&live->writer);
     status = run_batch(&b, &why);
