@@ -20,7 +20,7 @@ def values_of(name, n):
     values = {
         "on": np.arange(n) % 3,
         "id": np.arange(n),
-        "max_distance": np.ones(n),
+        "max_distance": np.full(n, 0.5),
         "score": np.arange(n),
         "texts": [["a"] * n],
     }[name]
