@@ -10,8 +10,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Maximum bytes of one_to_one lists in memory. */
-#define MOST_HELD (INT64_C(512) << 20)
+oj_status api_check_max_pairs(oj_status status, int64_t most, int64_t n_before,
+                              int64_t n, struct oj_error *err)
+{
+    if (status == OJ_ERR_TOO_MANY_PAIRS ||
+        (status == OJ_OK && most > 0 && n > most - n_before))
+        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
+                       "the join has more pairs than max_pairs allows");
+    return status;
+}
 
 /* --- opening ---------------------------------------------------------------
  */
@@ -140,8 +147,8 @@ static oj_status choose_one_to_one(const struct api_pair_maker *maker,
     struct oj_one_to_one *choice;
     struct oj_pair_ranks ranks = {0};
     oj_status status;
-    OJ_TRY(oj_one_to_one_open(maker->join_side.n_features, MOST_HELD, NULL,
-                              &choice, err));
+    OJ_TRY(oj_one_to_one_open(maker->join_side.n_features,
+                              API_MOST_ONE_TO_ONE_BYTES, NULL, &choice, err));
     status = oj_pair_ranks_make(&maker->relation, input, &maker->join_side,
                                 matches, maker->n_threads, &ranks, err);
     if (status == OJ_OK)

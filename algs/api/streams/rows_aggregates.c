@@ -467,114 +467,47 @@ oj_status rows_aggregates_schema(const struct rows_aggregates *a, int i,
                                 ARROW_FLAG_NULLABLE, 0, out, err);
 }
 
-/* Bytes per value of this format; 0: it is a bitmap. */
-static size_t size_of_format(const char *format)
-{
-    switch (format[0])
-    {
-        case 'b':
-            return 0;
-        case 'c':
-        case 'C':
-            return 1;
-        case 's':
-        case 'S':
-            return 2;
-        case 'i':
-        case 'I':
-        case 'f':
-            return 4;
-        case 't':
-            return strncmp(format, "tdD", 3) == 0 ||
-                           strncmp(format, "tts", 3) == 0 ||
-                           strncmp(format, "ttm", 3) == 0
-                       ? 4
-                       : 8;
-        default:
-            return 8;
-    }
-}
-
-static void write_number(const struct oj_aggregate_value *value,
-                         const char *format, int64_t i, void *to)
-{
-    int64_t integer =
-        format[0] == 't' ? read_ordered(value->bytes) : value->integer;
-    size_t size = size_of_format(format);
-    if (format[0] == 'f')
-        ((float *)to)[i] = (float)value->real;
-    else if (format[0] == 'g')
-        ((double *)to)[i] = value->real;
-    else if (size == 8)
-        ((int64_t *)to)[i] = integer;
-    else if (size == 4)
-        ((int32_t *)to)[i] = (int32_t)integer;
-    else if (size == 2)
-        ((int16_t *)to)[i] = (int16_t)integer;
-    else if (size == 1)
-        ((int8_t *)to)[i] = (int8_t)integer;
-    else if (integer != 0)
-        ((uint8_t *)to)[i >> 3] =
-            (uint8_t)(((uint8_t *)to)[i >> 3] | 1u << (i & 7));
-}
-
 /* A result column that is being filled. */
 struct result_column
 {
     const char *format;
-    void *numbers;
-    struct oj_arrow_bytes_column texts;
+    struct oj_arrow_column column;
 };
 
-static int is_text_format(const char *format)
-{
-    return format[0] == 'u' || format[0] == 'U';
-}
-
-static oj_status start_column(const struct rows_aggregates *a, int i, int64_t n,
-                              struct result_column *column,
-                              struct ArrowArray *out, struct oj_error *err)
-{
-    size_t size;
-    column->format = format_of_result(a, i);
-    column->texts.is_large = column->format[0] == 'U';
-    if (is_text_format(column->format))
-        return OJ_OK;
-    size = size_of_format(column->format);
-    size = size > 0 ? size : 1; /* bitmaps get more room than they need */
-    OJ_TRY(oj_arrow_column_numbers(n, size, out, &column->numbers, err));
-    if (n > 0)
-        memset(column->numbers, 0, (size_t)n * size);
-    return OJ_OK;
-}
-
 static oj_status put_result(const struct oj_aggregate_value *value, int64_t i,
-                            struct result_column *column,
-                            struct ArrowArray *out, struct oj_error *err)
+                            struct result_column *result, struct oj_error *err)
 {
+    struct oj_arrow_column *column = &result->column;
+    const char *format = result->format;
     char *to;
-    if (is_text_format(column->format))
-    {
-        OJ_TRY(oj_arrow_bytes_column_add(
-            &column->texts, value->is_null ? -1 : value->n_bytes, &to, err));
-        if (!value->is_null && value->n_bytes > 0)
-            memcpy(to, value->bytes, (size_t)value->n_bytes);
-        return OJ_OK;
-    }
     if (value->is_null)
-        return oj_arrow_column_set_null(out, i, err);
-    write_number(value, column->format, i, column->numbers);
+        return oj_arrow_column_put_null(column, i, err);
+    if (format[0] == 'f' || format[0] == 'g')
+        return oj_arrow_column_put_real(column, i, value->real, err);
+    if (column->type.storage != OJ_STORES_BYTES)
+        return oj_arrow_column_put_integer(
+            column, i,
+            format[0] == 't' ? read_ordered(value->bytes) : value->integer,
+            err);
+    OJ_TRY(oj_arrow_column_put_bytes(column, i, value->n_bytes, &to, err));
+    if (to == NULL)
+        return arrow_fail_limit(err);
+    if (value->n_bytes > 0)
+        memcpy(to, value->bytes, (size_t)value->n_bytes);
     return OJ_OK;
 }
 
 /* Row by row, because sorted values can be read only once. */
 static oj_status fill_columns(struct rows_aggregates *a, const int64_t *rows,
                               int64_t n, struct result_column *columns,
-                              struct ArrowArray *const *out,
                               struct oj_error *err)
 {
     for (int w = 0; w < a->words.n; w++)
-        OJ_TRY(start_column(a, w, n, &columns[w], out[w], err));
+    {
+        columns[w].format = format_of_result(a, w);
+        OJ_TRY(oj_arrow_column_open_format(columns[w].format, n,
+                                           &columns[w].column, err));
+    }
     if (n > 0 && rows[0] <= a->last_row)
         OJ_TRY(oj_aggregates_rewind(a->state, err));
     for (int64_t i = 0; i < n; i++)
@@ -584,14 +517,8 @@ static oj_status fill_columns(struct rows_aggregates *a, const int64_t *rows,
         {
             struct oj_aggregate_value value;
             OJ_TRY(oj_aggregates_result(a->state, rows[i], w, &value, err));
-            OJ_TRY(put_result(&value, i, &columns[w], out[w], err));
+            OJ_TRY(put_result(&value, i, &columns[w], err));
         }
-    }
-    for (int w = 0; w < a->words.n; w++)
-    {
-        if (is_text_format(columns[w].format))
-            OJ_TRY(
-                oj_arrow_bytes_column_finish(&columns[w].texts, out[w], err));
     }
     return OJ_OK;
 }
@@ -604,9 +531,11 @@ oj_status rows_aggregates_results(struct rows_aggregates *a,
     struct result_column *columns;
     oj_status status;
     OJ_NEW_ZEROED(columns, a->words.n, err);
-    status = fill_columns(a, rows, n, columns, out, err);
+    status = fill_columns(a, rows, n, columns, err);
+    for (int w = 0; w < a->words.n && status == OJ_OK; w++)
+        status = oj_arrow_column_finish(&columns[w].column, n, out[w], err);
     for (int w = 0; w < a->words.n; w++)
-        oj_arrow_bytes_column_free(&columns[w].texts);
+        oj_arrow_column_free(&columns[w].column);
     oj_free(columns);
     return status;
 }
