@@ -135,8 +135,9 @@ static const struct oj_parameter row_settings[] = {
              "full, inner or left and then every join row that matches nothing",
      VALUE(CHOICE, rows.how)},
     {"agg",
-     .help = "rows: one for each input row, with aggregates of its pairs' join "
-             "rows, as \"count, mean(fare), concat(name, '; ') as names\"",
+     .help = "rows: one for each input row, with aggregates of its pairs, of "
+             "their join rows' columns or their own, as \"count, mean(fare), "
+             "concat(name, '; ') as names, mean(join_distance)\"",
      .kind = OJ_PARAMETER_KEPT},
     {"on",
      .help = "rows: LEFT=RIGHT,..., only pairs with equal values in these "

@@ -527,6 +527,24 @@ static oj_status open_stage(struct rows_stream *s,
     return oj_pair_stage_set_join_side(s->stage, &side, err);
 }
 
+static oj_status open_aggregates(struct rows_stream *s, const char *agg,
+                                 struct oj_pair_request *request,
+                                 struct rows_aggregates **out,
+                                 struct oj_error *err)
+{
+    const struct oj_row_column_words names =
+        rows_output_column_words(s->settings, request);
+    const char *hidden = NULL;
+    OJ_TRY(rows_aggregates_open(agg, &names, &s->join, &s->rows->chunks,
+                                request->want, &hidden, out, err));
+    if (hidden != NULL)
+        api_settings_notify(s->settings,
+                            "agg: %s is the column of the right side, which "
+                            "hides that of the pairs",
+                            hidden);
+    return OJ_OK;
+}
+
 static oj_status open_output(struct rows_stream *s, struct oj_error *err)
 {
     const struct ogrjoin_settings *all = s->settings;
@@ -540,11 +558,9 @@ static oj_status open_output(struct rows_stream *s, struct oj_error *err)
     if (!oj_how_is_choice((enum oj_how)all->rows.how))
         OJ_TRY(read_pick(s, &request, err));
     if (agg != NULL)
-        OJ_TRY(rows_aggregates_open(agg, &s->join, &s->rows->chunks,
-                                    &aggregates, err));
+        OJ_TRY(open_aggregates(s, agg, &request, &aggregates, err));
     OJ_TRY(rows_output_open(&s->input, &s->join, &s->rows->chunks, all,
-                            &request.relation, aggregates, &request, &s->output,
-                            err));
+                            aggregates, &request, &s->output, err));
     OJ_TRY(open_stage(s, &request, err));
     OJ_NEW(s->place, MOST_PLACES, err);
     if (oj_how_has_join_rows((enum oj_how)all->rows.how))

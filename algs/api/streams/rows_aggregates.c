@@ -44,6 +44,11 @@ struct rows_aggregates
     int64_t *row;
     int32_t *at;
     double *share;
+
+    /* of columns of pairs, else NULL */
+    int64_t *entry;
+    int32_t *rank;
+    struct oj_aggregate_pair_columns pair_columns;
 };
 
 /* ---- values of the join side -----------------------------------------------
@@ -268,33 +273,37 @@ static oj_status read_field(const struct rows_aggregates *a, int i,
 /* ---- open and close --------------------------------------------------------
  */
 
-static oj_status bind_words(struct rows_aggregates *a, struct oj_error *err)
+static oj_status find_join_field(void *user, const char *name, int *column,
+                                 struct oj_field_description *field,
+                                 struct oj_error *err)
 {
-    for (int i = 0; i < a->words.n; i++)
-    {
-        const char *name = a->words.word[i].field;
-        struct oj_field_description field = {"", OJ_FIELD_NULL, 1};
-        int64_t column = 0;
-        if (name != NULL)
-        {
-            OJ_TRY(rows_side_find(a->join, "agg", name, &column, err));
-            field = rows_side_field(a->join, column);
-        }
-        OJ_TRY(oj_aggregate_words_bind(&a->words, i, (int)column, &field, err));
-    }
+    const struct rows_aggregates *a = user;
+    int64_t found;
+    OJ_TRY(rows_side_find(a->join, "agg", name, &found, err));
+    *field = rows_side_field(a->join, found);
+    *column = (int)found;
     return OJ_OK;
 }
 
 static oj_status open_aggregates(struct rows_aggregates *a, const char *words,
+                                 const struct oj_row_column_words *names,
+                                 unsigned char *want, const char **hidden,
                                  struct oj_error *err)
 {
+    const struct oj_join_field_finder finder = {find_join_field, a};
     int64_t n_join = rows_chunks_rows(a->chunks);
     OJ_TRY(oj_aggregate_words_parse("", words, &a->words, err));
-    OJ_TRY(bind_words(a, err));
+    OJ_TRY(oj_aggregate_columns_bind(names, &finder, &a->words, want, hidden,
+                                     err));
+    if (a->words.has_weighted_sum)
+        oj_aggregate_words_want_shares(want);
     OJ_NEW_ZEROED(a->column, a->words.n_fields, err);
     OJ_NEW_ZEROED(a->values, a->words.n_fields, err);
     for (int i = 0; i < a->words.n_fields; i++)
-        OJ_TRY(read_field(a, i, err));
+    {
+        if (!a->words.is_of_pairs[i])
+            OJ_TRY(read_field(a, i, err));
+    }
     if (a->words.needs_places)
     {
         OJ_NEW(a->place, n_join, err);
@@ -305,15 +314,24 @@ static oj_status open_aggregates(struct rows_aggregates *a, const char *words,
     OJ_NEW(a->at, PAIRS_AT_ONCE, err);
     if (a->words.has_weighted_sum)
         OJ_NEW(a->share, PAIRS_AT_ONCE, err);
+    if (a->words.n_of_pairs > 0)
+    {
+        OJ_NEW(a->entry, PAIRS_AT_ONCE, err);
+        OJ_NEW(a->rank, PAIRS_AT_ONCE, err);
+    }
     a->plan.aggregates = a->words.aggregates;
     a->plan.n_aggregates = a->words.n;
     a->plan.types = a->words.types;
+    a->plan.is_of_pairs = a->words.is_of_pairs;
     a->plan.n_columns = a->words.n_fields;
     return oj_aggregates_open(&a->plan, &a->state, err);
 }
 
-oj_status rows_aggregates_open(const char *words, const struct rows_side *join,
+oj_status rows_aggregates_open(const char *words,
+                               const struct oj_row_column_words *names,
+                               const struct rows_side *join,
                                const struct rows_chunks *chunks,
+                               unsigned char *want, const char **hidden,
                                struct rows_aggregates **out,
                                struct oj_error *err)
 {
@@ -322,7 +340,7 @@ oj_status rows_aggregates_open(const char *words, const struct rows_side *join,
     OJ_NEW_ZEROED(a, 1, err);
     a->join = join;
     a->chunks = chunks;
-    status = open_aggregates(a, words, err);
+    status = open_aggregates(a, words, names, want, hidden, err);
     if (status == OJ_OK)
         *out = a;
     else
@@ -350,6 +368,9 @@ void rows_aggregates_close(struct rows_aggregates *a)
     oj_free(a->row);
     oj_free(a->at);
     oj_free(a->share);
+    oj_free(a->entry);
+    oj_free(a->rank);
+    oj_aggregate_pair_columns_free(&a->pair_columns);
     oj_free(a);
 }
 
@@ -378,6 +399,12 @@ static void list_pairs(struct rows_aggregates *a,
         {
             a->row[n] = *row;
             a->at[n] = matches->join_row[*p];
+            if (a->entry != NULL)
+            {
+                a->entry[n] = *p;
+                a->rank[n] =
+                    (int32_t)(*p - oj_matches_first(matches, *row) + 1);
+            }
             if (a->share != NULL)
                 a->share[n] = oj_pair_share(join_side, a->at[n], values, *p);
         }
@@ -404,6 +431,11 @@ static oj_status add_pairs(struct rows_aggregates *a,
     while (row < matches->n_rows)
     {
         list_pairs(a, matches, join_side, values, &row, &p, &all);
+        OJ_TRY(oj_aggregate_pair_columns_read(
+            &a->words,
+            &(struct oj_aggregate_pair_list){all.n, matches, values, a->entry,
+                                             a->rank, a->at, all.fid},
+            &a->pair_columns, a->column, err));
         if (all.n > 0)
             OJ_TRY(oj_aggregates_add(a->state, &all, err));
     }
@@ -443,6 +475,10 @@ static const char *format_of_result(const struct rows_aggregates *a, int i)
 {
     const struct oj_aggregate_word *word = &a->words.word[i];
     const struct oj_aggregate *aggregate = &a->words.aggregates[i];
+    if (word->gives_value && a->words.is_of_pairs[aggregate->column])
+        return word->kind == OJ_FIELD_INT32   ? "i"
+               : word->kind == OJ_FIELD_INT64 ? "l"
+                                              : "g";
     if (word->gives_value)
     {
         int column = a->words.fields[aggregate->column].column;

@@ -220,17 +220,14 @@ static oj_status make_schema(struct rows_output *o, struct oj_error *err)
 /* ---- which columns ---------------------------------------------------------
  */
 
-static oj_status choose_computed(const struct rows_output *o,
-                                 const struct ogrjoin_settings *s,
-                                 const struct oj_relation *relation,
-                                 struct oj_pair_request *request,
-                                 struct oj_computed_columns *computed,
-                                 struct oj_error *err)
+struct oj_row_column_words
+rows_output_column_words(const struct ogrjoin_settings *s,
+                         const struct oj_pair_request *request)
 {
-    struct oj_row_column_words words = {
+    return (struct oj_row_column_words){
         .dash = "",
-        .relation = relation,
-        .choice = {.how = oj_how_of_input_rows(o->how),
+        .relation = &request->relation,
+        .choice = {.how = oj_how_of_input_rows((enum oj_how)s->rows.how),
                    .picks = request->pick != OJ_PICK_ALL,
                    .one_to_one = s->pairs.one_to_one},
         .name_fid = api_setting_given(s, "name_fid"),
@@ -243,6 +240,14 @@ static oj_status choose_computed(const struct rows_output *o,
         .nearest_point_fields = s->pairs.nearest_point,
         .bearing_field = s->pairs.bearing,
         .has_events = api_setting_given(s, "events") != NULL};
+}
+
+static oj_status choose_computed(const struct ogrjoin_settings *s,
+                                 struct oj_pair_request *request,
+                                 struct oj_computed_columns *computed,
+                                 struct oj_error *err)
+{
+    struct oj_row_column_words words = rows_output_column_words(s, request);
     char overlap[40];
     if (words.overlap == NULL &&
         (s->pairs.overlap_area || s->pairs.overlap_length ||
@@ -259,7 +264,6 @@ static oj_status choose_computed(const struct rows_output *o,
 
 /* Chooses the aggregate columns, in memory of the caller. */
 static oj_status choose_aggregates(const struct rows_output *o,
-                                   struct oj_pair_request *request,
                                    struct oj_computed_column **out, int *n,
                                    struct oj_error *err)
 {
@@ -269,9 +273,6 @@ static oj_status choose_aggregates(const struct rows_output *o,
     for (int i = 0; i < words->n; i++)
         (*out)[i] = oj_computed_column_of_aggregate(&words->word[i], i);
     *n = words->n;
-    request->want[OJ_PAIR_OVERLAP_AREA] =
-        request->want[OJ_PAIR_OVERLAP_LENGTH] =
-            request->want[OJ_PAIR_JOIN_AREA] = words->has_weighted_sum != 0;
     return OJ_OK;
 }
 
@@ -297,7 +298,6 @@ static oj_status name_columns(struct rows_output *o,
 
 static oj_status plan_columns(struct rows_output *o,
                               const struct ogrjoin_settings *s,
-                              const struct oj_relation *relation,
                               struct oj_pair_request *request,
                               struct oj_error *err)
 {
@@ -310,13 +310,12 @@ static oj_status plan_columns(struct rows_output *o,
     memset(&asked, 0, sizeof asked);
     if (o->aggregates != NULL)
     {
-        status =
-            choose_aggregates(o, request, &aggregates, &asked.n_computed, err);
+        status = choose_aggregates(o, &aggregates, &asked.n_computed, err);
         asked.computed = aggregates;
     }
     else if (!oj_how_is_choice(o->how))
     {
-        status = choose_computed(o, s, relation, request, &computed, err);
+        status = choose_computed(s, request, &computed, err);
         asked.computed = computed.column;
         asked.n_computed = computed.n;
         if (is_made_geometry(o->geometry))
@@ -928,7 +927,6 @@ oj_status rows_output_open(const struct rows_side *input,
                            const struct rows_side *join,
                            const struct rows_chunks *join_chunks,
                            const struct ogrjoin_settings *settings,
-                           const struct oj_relation *relation,
                            struct rows_aggregates *aggregates,
                            struct oj_pair_request *request,
                            struct rows_output *out, struct oj_error *err)
@@ -943,7 +941,7 @@ oj_status rows_output_open(const struct rows_side *input,
     out->aggregates = aggregates;
     status = check_geometry(out, err);
     if (status == OJ_OK)
-        status = plan_columns(out, settings, relation, request, err);
+        status = plan_columns(out, settings, request, err);
     if (status != OJ_OK)
     {
         rows_output_close(out);
