@@ -361,9 +361,11 @@ struct ogrjoin_results
 /** Aggregates values of the right features over the pairs of each left row,
  *  like -agg of the command: sums are exact, and functions that depend on an
  *  order define it.
- *  function   count, sum, mean, min, max, median, stddev, first, last, mode,
- *             unique, concat (texts), weighted_sum (needs the setting share)
- *  separator  for concat; otherwise ignored
+ *  function   count, sum, mean, min, max, range, median, percentile, q1, q3,
+ *             stddev, variance, first, last, mode, minority, unique, concat
+ *             (texts), weighted_sum and weighted_mean (need the setting share)
+ *  separator  for concat; for percentile its number from 0 to 100, as "90";
+ *             otherwise ignored
  *  values     NULL: for count of pairs
  *  Errors     OGRJOIN_ERR_ARG; OGRJOIN_ERR_LIMIT: a sum of integers beyond 64
  *             bits; OGRJOIN_ERR_NOMEM */

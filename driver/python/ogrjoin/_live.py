@@ -96,14 +96,11 @@ class Live:
 
         All of it is applied, or after an error nothing.
         """
-        ids = _sides.whole_numbers(ids, "ids")
-        _sides.check_length(x, len(ids), "x is not as long as ids")
-        _sides.check_length(y, len(ids), "y is not as long as ids")
-        x, y = (
-            np.ascontiguousarray(_sides.to_column(values, name), dtype=np.float64)
-            for values, name in ((x, "x"), (y, "y"))
-        )
-        _core.live_apply(self._live, len(ids), ids, x, y)
+        n = len(ids)
+        ids = _sides.as_column(ids, np.int64, n, "ids", "the batch")
+        x = _sides.as_column(x, np.float64, n, "x", "ids")
+        y = _sides.as_column(y, np.float64, n, "y", "ids")
+        _core.live_apply(self._live, n, ids, x, y)
 
     def pairs(
         self,
