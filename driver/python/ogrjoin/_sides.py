@@ -69,10 +69,10 @@ def _as_int64(array: Any, name: str) -> Any:
         raise InvalidError(f"{name}: whole numbers of 64 bits are needed, not {array.dtype}")
     with np.errstate(invalid="ignore"):
         exact = np.ascontiguousarray(array, dtype=np.int64)
-    odd = np.flatnonzero(exact != array) if array.dtype.kind in "uf" else ()
-    if len(odd):
+    if array.dtype.kind in "uf" and (exact != array).any():
+        row = int(np.argmax(exact != array))
         raise InvalidError(
-            f"{name}: whole numbers of 64 bits are needed, and row {odd[0]} has {array[odd[0]]}"
+            f"{name}: whole numbers of 64 bits are needed, and row {row} has {array[row]}"
         )
     return exact
 

@@ -132,12 +132,12 @@ def _box_of_group(group: Any, chunks: list[int], geometry: int) -> Any:
     if len(chunks) == 4:
         box = [_bound(group.column(c), i < 2) for i, c in enumerate(chunks)]
         return None if None in box else box
-    box = group.column(geometry).geo_statistics if geometry >= 0 else None
-    if box is None or box.xmin is None or box.ymin is None:
+    of = group.column(geometry).geo_statistics if geometry >= 0 else None
+    if of is None or of.xmin is None or of.ymin is None:
         return None
-    if not box.xmin <= box.xmax:  # across the antimeridian
-        return (-180.0, box.ymin, 180.0, box.ymax)
-    return (box.xmin, box.ymin, box.xmax, box.ymax)
+    if not of.xmin <= of.xmax:  # across the antimeridian
+        return (-180.0, of.ymin, 180.0, of.ymax)
+    return (of.xmin, of.ymin, of.xmax, of.ymax)
 
 
 def read_row_groups(path: str, column: str | None = None, xy: Any = None) -> RowGroups:
