@@ -155,8 +155,7 @@ struct oj_bound
     double other2;
     int32_t least_class;
     double least_within, other_within;
-    double within; /* upper bound of the distance of each point's k-th nearest
-                    */
+    double within; /* no point has its (k-th) nearest farther away */
     float reach2;  /* within, squared, in the units of the tree */
     float keep;    /* within, as oj_bundle_measure()'s low is compared with */
     double cap;    /* no pair is farther: max_distance, or 0 */
