@@ -119,8 +119,8 @@ static const struct oj_parameter parameters[] = {
      "smallest FIDs (default), or all",
      VALUE(CHOICE, ties)},
     {"distance_to", "interior|boundary", "nearest",
-     "takes a point in a polygon to be at distance 0 (default), or measures how "
-     "far it is from the polygon's rings",
+     "takes a point in a polygon to be at distance 0 (default), or measures "
+     "how far it is from the polygon's rings",
      VALUE(CHOICE, distance_to)},
     {"distance", "least|hausdorff|directed_hausdorff|hausdorff_points|frechet",
      "nearest|dwithin",
