@@ -132,6 +132,12 @@ static oj_status find_format(struct oj_report_stream *s, struct oj_error *err)
     if (s->format == FORMAT_UNKNOWN)
         s->format = s->has_separators || s->bytes[i] == '{' ? FORMAT_SEQUENCE
                                                             : FORMAT_CSV;
+    if (s->format == FORMAT_SEQUENCE)
+    {
+        /* GDAL's driver wants the record, or its separator, to come first. */
+        s->n_bytes -= i;
+        memmove(s->bytes, s->bytes + i, (size_t)s->n_bytes);
+    }
     return OJ_OK;
 }
 
