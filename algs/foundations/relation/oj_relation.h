@@ -16,6 +16,8 @@
 extern "C" {
 #endif
 
+/** Joins that compare shapes stand before OJ_OP_SIMILAR: tests try all of
+ * these. */
 enum oj_op
 {
     OJ_OP_NEAREST = 0,
