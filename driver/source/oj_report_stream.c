@@ -333,19 +333,22 @@ static oj_status collect_records(struct oj_report_stream *s,
     return OJ_OK;
 }
 
-/* 3 may be followed by 3.5. */
-static void widen_whole_number(const struct oj_report_stream *s, int field)
+/* Makes a field of 32-bit integers hold what may follow: 64 bits in the key; of
+ * GeoJSON, where 3 may be followed by 3.5, reals in others. */
+static void widen_integer_field(const struct oj_report_stream *s, int field)
 {
     OGRFieldDefnH defn =
         OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(s->layer), field);
-    OGRFieldDefnH real;
+    const char *name = OGR_Fld_GetNameRef(defn);
+    const int is_key = strcasecmp(name, s->options.key) == 0;
+    OGRFieldDefnH wider;
     if (OGR_Fld_GetType(defn) != OFTInteger ||
         OGR_Fld_GetSubType(defn) != OFSTNone ||
-        strcasecmp(OGR_Fld_GetNameRef(defn), s->options.key) == 0)
+        (!is_key && s->format != FORMAT_SEQUENCE))
         return;
-    real = OGR_Fld_Create(OGR_Fld_GetNameRef(defn), OFTReal);
-    (void)OGR_L_AlterFieldDefn(s->layer, field, real, ALTER_TYPE_FLAG);
-    OGR_Fld_Destroy(real);
+    wider = OGR_Fld_Create(name, is_key ? OFTInteger64 : OFTReal);
+    (void)OGR_L_AlterFieldDefn(s->layer, field, wider, ALTER_TYPE_FLAG);
+    OGR_Fld_Destroy(wider);
 }
 
 /* The layer in memory, like this one. */
@@ -363,8 +366,8 @@ static oj_status make_layer(struct oj_report_stream *s, OGRLayerH like,
         OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, i);
         if (OGR_L_CreateField(s->layer, field, TRUE) != OGRERR_NONE)
             s->layer = NULL;
-        else if (s->format == FORMAT_SEQUENCE)
-            widen_whole_number(s, i);
+        else
+            widen_integer_field(s, i);
     }
     return s->layer != NULL ? OJ_OK
                             : oj_fail(err, OJ_ERR_INTERNAL,

@@ -50,12 +50,31 @@ def check_length(values: Any, n: int, name: str, of: str) -> None:
 
 
 def as_column(values: Any, dtype: Any, n: int, name: str, of: str) -> Any:
-    """n values as a contiguous array of numpy."""
+    """n values as a contiguous array of numpy. 64-bit integers that would be rounded
+    or wrapped are an error; floats that are missing in Arrow are NaN."""
     check_length(values, n, name, of)
-    array = np.ascontiguousarray(values, dtype=dtype)
+    array = np.asarray(values)
     if array.shape != (n,):
         raise InvalidError(f"{name} is no column of {n} values, one for each of {of}")
-    return array
+    if dtype is np.int64:
+        return _as_int64(array, name)
+    return np.ascontiguousarray(array, dtype=dtype)
+
+
+def _as_int64(array: Any, name: str) -> Any:
+    if array.dtype == object and all(isinstance(v, (int, np.integer)) for v in array):
+        least, most = min(array, default=0), max(array, default=0)
+        array = array.astype(np.int64) if -(2**63) <= least <= most < 2**63 else array
+    if len(array) and array.dtype.kind not in "iuf":
+        raise InvalidError(f"{name}: whole numbers of 64 bits are needed, not {array.dtype}")
+    with np.errstate(invalid="ignore"):
+        exact = np.ascontiguousarray(array, dtype=np.int64)
+    if array.dtype.kind in "uf" and (exact != array).any():
+        row = int(np.argmax(exact != array))
+        raise InvalidError(
+            f"{name}: whole numbers of 64 bits are needed, and row {row} has {array[row]}"
+        )
+    return exact
 
 
 def _points(x: Any, y: Any) -> Any:

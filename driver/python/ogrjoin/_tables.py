@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
@@ -12,16 +11,13 @@ import pyarrow as pa
 from . import _crs, _sides
 from ._errors import InvalidError
 from ._joined import Joined
-from ._scan import METADATA, NAME, extension_of, mark_geometries, scan
+from ._scan import extension_of, mark_geometries, scan, wkb_metadata
 
 
 def _table_of_shapes(array: Any, crs: str | None) -> Any:
     import shapely
 
-    is_text = crs is not None and crs[:1] != "{"
-    told = json.dumps({"crs": crs if crs is None or is_text else json.loads(crs)})
-    metadata = {NAME: b"geoarrow.wkb", METADATA: told.encode()}
-    field = pa.field("geometry", pa.binary(), metadata=metadata)
+    field = pa.field("geometry", pa.binary(), metadata=wkb_metadata(crs))
     column = pa.array(shapely.to_wkb(array), pa.binary())
     return pa.table([column], schema=pa.schema([field]))
 
