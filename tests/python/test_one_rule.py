@@ -212,3 +212,41 @@ def test_geometries_of_both_sides_in_one_column(left, right, how):
         want = boxes[fid] if i is None else points[i]
         assert (shape is None) == (want is None)
         assert shape is None or shape.equals(want)
+
+
+MANY_PAIRS = """
+import resource
+import numpy as np, ogrjoin
+n, dense, n_right = 400_000, 1_000, 30_000
+stretch = -(-n // 256)  # a row of each is sampled (oj_batch_parts.c)
+i = np.arange(-(-n // stretch), dtype=np.uint64)
+mixed = (i + 1) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(33)
+sampled = (i * stretch + mixed % np.uint64(stretch)).astype(int)
+first = sampled[:-1][np.diff(sampled) > dense][0] + 1
+many = slice(first, first + dense)
+x = np.arange(n, dtype=float) + 10
+x[many] = 0
+words = {"max_distance": 1.0, "threads": 1, "crs": "ignore"}
+index = ogrjoin.Index((np.zeros(n_right), np.zeros(n_right)), threads=1)
+index.pairs((x[:10], x[:10]), "dwithin", max_distance=1.0, crs="ignore")
+index.join((x[:10], x[:10]), "dwithin", agg="count", **words).read_all()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+rows = index.join((x, np.zeros(n)), "dwithin", agg="count", **words).read_all()
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+counts = rows["count"].to_numpy()
+assert counts.sum() == dense * n_right and (counts[many] == n_right).all()
+print(after - before)
+"""
+
+
+def test_rows_of_an_index_have_a_bound_of_pairs():
+    """Rows with very many pairs, which no sample finds, of the index that pairs() has:
+    30 million pairs, of which no more than 4 million are held at once."""
+    import subprocess
+    import sys
+
+    made = subprocess.run(
+        [sys.executable, "-c", MANY_PAIRS], capture_output=True, text=True, check=False
+    )
+    assert made.returncode == 0, made.stderr
+    assert int(made.stdout) < 200_000  # kilobytes; 30 million pairs are 352,000

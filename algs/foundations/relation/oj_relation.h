@@ -309,8 +309,8 @@ static inline int oj_relation_sorts_by_measure(const struct oj_relation *r)
     return oj_relation_is_nearest(r) || oj_relation_is_similar(r);
 }
 
-/** Maximum number of pairs of an input row; 0: there is none. An engine can hold
- * more for a multipoint, whose points it joins one by one. */
+/** Maximum number of pairs of an input row; 0: there is none. An engine can
+ * hold more for a multipoint, whose points it joins one by one. */
 static inline int64_t
 oj_relation_most_pairs_of_row(const struct oj_relation *relation)
 {
