@@ -25,7 +25,9 @@ enum
     MOST_PLACES = 1 << 16,      /* rows of a record batch */
     MOST_BATCH_ROWS = 1 << 20,  /* input rows joined at once */
     LEAST_BATCH_ROWS = 1 << 14, /* for each thread, see below */
-    MOST_PART_PAIRS = 1 << 22   /* pairs in memory at once */
+    KEPT_ROWS = 1 << 18,      /* batches up to this many rows keep the memory in
+                                 which they were joined */
+    MOST_PART_PAIRS = 1 << 22 /* pairs in memory at once */
 };
 
 /* ---- the join side ---------------------------------------------------------
@@ -749,6 +751,8 @@ static oj_status open_rows_stream(struct rows_stream *s,
     OJ_TRY(make_index(s, given, err));
     s->join_flat = s->index->index->flat;
     s->parts.max_pairs = MOST_PART_PAIRS;
+    s->parts.most_per_row =
+        oj_relation_most_pairs_of_row(&s->index->index->settings.relation);
     s->parts.sample = sample_rows;
     s->parts.user = s;
     OJ_TRY(open_output(s, err));
@@ -910,12 +914,15 @@ static oj_status count_pairs(struct rows_stream *s, int64_t n,
                                n_before, n, err);
 }
 
-/* Joins the next rows of the batch; *n: their number. */
+/* Joins the next rows of the batch; *n: their number. After the last ones the
+ * memory in which a large batch was joined is freed, before rows are made. */
 static oj_status join_next_part(struct rows_stream *s, int64_t *n,
                                 struct oj_error *err)
 {
     OJ_TRY(oj_batch_parts_join(&s->parts, &s->flat, s->at, &s->slice, join_part,
                                s, &s->matches, n, err));
+    if (s->at + *n == s->flat.n_features && *n > KEPT_ROWS)
+        oj_join_trim(s->index->index->join, 0);
     return count_pairs(s, s->matches.n_pairs, err);
 }
 
