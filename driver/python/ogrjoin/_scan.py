@@ -1,4 +1,4 @@
-"""Files as Arrow streams, and what GeoParquet says of its columns."""
+"""Files as Arrow streams, and the metadata of GeoParquet's columns."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ NAME, METADATA = b"ARROW:extension:name", b"ARROW:extension:metadata"
 
 
 def mark_geometries(schema: Any) -> tuple[Any, str | None]:
-    """With GeoParquet's columns marked as GeoArrow's, and the primary one."""
+    """(the schema with GeoParquet's geometry columns marked as GeoArrow, the name of
+    the primary column or None)"""
     geo = json.loads((schema.metadata or {}).get(b"geo", b"{}"))
     for name, column in geo.get("columns", {}).items():
         i = schema.get_field_index(name)
         if i < 0 or extension_of(schema.field(i)):
             continue
-        crs = column.get("crs", "OGC:CRS84")  # what a file without one means
+        crs = column.get("crs", "OGC:CRS84")  # the default of GeoParquet
         told = {} if crs is None else {"crs": crs}
         encoding = column.get("encoding", "WKB").lower()
         metadata = {NAME: b"geoarrow." + encoding.encode()}
@@ -28,13 +29,13 @@ def mark_geometries(schema: Any) -> tuple[Any, str | None]:
 
 
 def wkb_metadata(crs: str | None) -> dict[bytes, bytes]:
-    """Of a field of WKB in a CRS: a text, or PROJJSON; None: in none."""
+    """The field metadata of a WKB column; crs: a text or PROJJSON; None: no CRS."""
     of_crs = {} if crs is None else {"crs": json.loads(crs) if crs[:1] == "{" else crs}
     return {NAME: b"geoarrow.wkb", METADATA: json.dumps(of_crs).encode()}
 
 
 def extension_of(field: Any) -> str:
-    """GeoArrow's name of the field's type, or ""."""
+    """The GeoArrow extension name of a field, or ""."""
     name: str = (field.metadata or {}).get(NAME, b"").decode()
     if isinstance(field.type, pa.BaseExtensionType):
         name = field.type.extension_name
@@ -42,7 +43,7 @@ def extension_of(field: Any) -> str:
 
 
 class Scan:
-    """A file or a folder as an Arrow stream, as often as it is asked for."""
+    """A file or a folder that can be read as an Arrow stream repeatedly."""
 
     def __init__(self, path: str, layer: str | int | None = None) -> None:
         self._dataset: Any = None
@@ -94,5 +95,5 @@ class Scan:
 
 def scan(path: str | os.PathLike[str], layer: str | int | None = None) -> Scan:
     """GeoParquet (a file or a folder of files) by pyarrow, every other format by
-    pyogrio; layer: of a file with several."""
+    pyogrio; layer: name or number, if the file has several."""
     return Scan(os.fspath(path), layer)
