@@ -48,7 +48,8 @@ static oj_status write_options(const struct oj_relation *r,
         conditions[0] != '\0' ? " " : "", conditions);
     if (n < 0 || n >= MOST_OPTIONS)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "what decides the events has more than %d letters",
+                       "the options that decide the events are longer than %d "
+                       "bytes: write fewer conditions",
                        MOST_OPTIONS);
     OJ_NEW(*out, n + 1, err);
     memcpy(*out, text, (size_t)n + 1);

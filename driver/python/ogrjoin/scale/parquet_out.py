@@ -167,7 +167,7 @@ class ParquetOutput:
         is_there = filesystem.get_file_info(folder).type != pyarrow.fs.FileType.NotFound
         if is_there and not self._overwrite:
             raise InvalidError(
-                f"{self._path} has come while the join ran: remove it, or write overwrite=True"
+                f"{self._path} was created while the join ran: remove it, or write overwrite=True"
             )
         kept = sorted(name for name in names if name)
         if not kept:
