@@ -38,20 +38,22 @@ static struct oj_row_choice choice_of(const struct oj_rows *rows)
 static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
 {
     const struct oj_command *c = rows->job->command;
-    const struct oj_row_column_words words = {
-        .dash = "-",
-        .relation = &rows->job->relation,
-        .choice = choice_of(rows),
-        .name_fid = c->name_fid,
-        .name_distance = c->name_distance,
-        .name_rank = c->name_rank,
-        .name_count = c->name_count,
-        .name_similarity = c->name_similarity,
-        .name_difference = c->name_difference,
-        .overlap = c->overlap,
-        .nearest_point_fields = c->nearest_point_fields,
-        .bearing_field = c->bearing_field,
-        .has_events = c->events != NULL};
+    struct oj_row_column_words words = {.dash = "-",
+                                        .relation = &rows->job->relation,
+                                        .choice = choice_of(rows),
+                                        .name_fid = c->name_fid,
+                                        .name_distance = c->name_distance,
+                                        .name_rank = c->name_rank,
+                                        .name_count = c->name_count,
+                                        .name_similarity = c->name_similarity,
+                                        .name_difference = c->name_difference,
+                                        .overlap = c->overlap,
+                                        .nearest_point_fields =
+                                            c->nearest_point_fields,
+                                        .bearing_field = c->bearing_field,
+                                        .has_events = c->events != NULL};
+    for (int i = 0; i < OJ_N_NAMED_PAIR_VALUES; i++)
+        words.named[i] = c->named[i];
     OJ_TRY(oj_computed_columns_choose(&words, &rows->computed,
                                       rows->request.want, err));
     rows->fields.own = rows->computed.column;

@@ -244,6 +244,14 @@ static oj_status choose_computed(const struct rows_output *o,
         .bearing_field = s->pairs.bearing,
         .has_events = api_setting_given(s, "events") != NULL};
     char overlap[40];
+    for (int i = 0; i < OJ_N_NAMED_PAIR_VALUES; i++)
+    {
+        enum oj_pair_value which =
+            (enum oj_pair_value)(OJ_FIRST_NAMED_PAIR_VALUE + i);
+        words.named[i] = api_setting_given(s, oj_row_column_option(which));
+        if (words.named[i] == NULL && s->pairs.named[i])
+            words.named[i] = api_pairs_value_name(which);
+    }
     if (words.overlap == NULL &&
         (s->pairs.overlap_area || s->pairs.overlap_length ||
          s->pairs.overlap_percent))
@@ -698,6 +706,58 @@ static oj_status make_counts(const struct batch *b, struct ArrowArray *out,
     return OJ_OK;
 }
 
+static oj_status make_integers(const struct batch *b, enum oj_pair_value which,
+                               struct ArrowArray *out, struct oj_error *err)
+{
+    void *to;
+    OJ_TRY(oj_arrow_column_numbers(b->n, sizeof(int64_t), out, &to, err));
+    for (int64_t i = 0; i < b->n; i++)
+    {
+        double value = pair_value(b, (int)which, i);
+        ((int64_t *)to)[i] = isnan(value) ? 0 : (int64_t)value;
+        if (isnan(value))
+            OJ_TRY(oj_arrow_column_set_null(out, i, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status make_texts(const struct batch *b, enum oj_pair_value which,
+                            struct ArrowArray *out, struct oj_error *err)
+{
+    struct oj_arrow_bytes_column column;
+    oj_status status = OJ_OK;
+    memset(&column, 0, sizeof column);
+    for (int64_t i = 0; i < b->n && status == OJ_OK; i++)
+    {
+        const char *text =
+            oj_pair_value_text(which, pair_value(b, (int)which, i));
+        const int64_t n = text != NULL ? (int64_t)strlen(text) : -1;
+        char *to = NULL;
+        status = oj_arrow_bytes_column_add(&column, n, &to, err);
+        if (status == OJ_OK && n > 0)
+            memcpy(to, text, (size_t)n);
+    }
+    if (status == OJ_OK)
+        status = oj_arrow_bytes_column_finish(&column, out, err);
+    oj_arrow_bytes_column_free(&column);
+    return status;
+}
+
+static oj_status make_pair_values(const struct batch *b,
+                                  enum oj_pair_value which,
+                                  struct ArrowArray *out, struct oj_error *err)
+{
+    switch (oj_pair_value_kind(which))
+    {
+        case OJ_PAIR_KIND_INTEGER:
+            return make_integers(b, which, out, err);
+        case OJ_PAIR_KIND_TEXT:
+            return make_texts(b, which, out, err);
+        default:
+            return make_reals(b, (int)which, out, err);
+    }
+}
+
 static oj_status make_event_names(const struct batch *b, struct ArrowArray *out,
                                   struct oj_error *err)
 {
@@ -746,7 +806,8 @@ static oj_status make_column(const struct batch *b, int64_t i,
         case OJ_COLUMN_COUNT:
             return make_counts(b, out, err);
         case OJ_COLUMN_PAIR_VALUE:
-            return make_reals(b, column->source, out, err);
+            return make_pair_values(b, (enum oj_pair_value)column->source, out,
+                                    err);
         case OJ_COLUMN_EVENT:
             return make_event_names(b, out, err);
         case OJ_COLUMN_AGGREGATE:
