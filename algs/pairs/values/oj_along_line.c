@@ -28,6 +28,14 @@ static double length_of_segment(const struct oj_along_side *side, int64_t v)
                              flat->y[v + 1]);
 }
 
+static struct oj_short_line short_line_of_part(const struct oj_flat *flat,
+                                               int64_t part)
+{
+    const int64_t *offset = &flat->vertex_offset[flat->ring_offset[part]];
+    int64_t n = offset[1] - offset[0] - 1;
+    return (struct oj_short_line){offset[0], n <= SEGMENTS_PER_BOX ? n : 0};
+}
+
 static oj_status measure_features_of_task(int64_t task, int thread, void *user,
                                           struct oj_error *err)
 {
@@ -42,18 +50,22 @@ static oj_status measure_features_of_task(int64_t task, int thread, void *user,
     for (; feature < end; feature++)
     {
         double sum = 0.0;
-        int64_t ring = flat->ring_offset[flat->part_offset[feature]];
-        int64_t end_ring = flat->ring_offset[flat->part_offset[feature + 1]];
-        for (; ring < end_ring; ring++)
+        int64_t part = flat->part_offset[feature];
+        int64_t end_part = flat->part_offset[feature + 1];
+        for (int64_t ring = flat->ring_offset[part];
+             ring < flat->ring_offset[end_part]; ring++)
         {
             int64_t v = flat->vertex_offset[ring];
-            for (; v + 1 < flat->vertex_offset[ring + 1]; v++)
+            for (; v < flat->vertex_offset[ring + 1]; v++)
             {
-                side->measure[v] = sum;
-                sum += length_of_segment(side, v);
+                side->vertex[v] =
+                    (struct oj_along_vertex){flat->x[v], flat->y[v], sum};
+                if (v + 1 < flat->vertex_offset[ring + 1])
+                    sum += length_of_segment(side, v);
             }
-            side->measure[v] = sum;
         }
+        if (end_part == part + 1 && flat->part_kind[part] == OJ_PART_LINE)
+            side->line[feature] = short_line_of_part(flat, part);
     }
     return OJ_OK;
 }
@@ -86,7 +98,8 @@ static oj_status fill_side(struct oj_along_side *side, int n_threads,
     int64_t n_boxes = flat->n_vertices / SEGMENTS_PER_BOX + 1;
     if (oj_flat_is_points(flat))
         return OJ_OK;
-    OJ_NEW(side->measure, flat->n_vertices, err);
+    OJ_NEW(side->vertex, flat->n_vertices + 1, err);
+    OJ_NEW_ZEROED(side->line, flat->n_features + 1, err);
     if (side->is_on_sphere)
         OJ_TRY(oj_sphere_side_build(&side->sphere, flat, 1, 0, n_threads, err));
     else
@@ -118,7 +131,8 @@ oj_status oj_along_side_build(struct oj_along_side *side,
 
 void oj_along_side_free(struct oj_along_side *side)
 {
-    oj_free(side->measure);
+    oj_free(side->vertex);
+    oj_free(side->line);
     oj_free(side->box);
     oj_sphere_side_free(&side->sphere);
     memset(side, 0, sizeof *side);
@@ -131,7 +145,7 @@ struct nearest_segment
 {
     double distance; /* on the sphere the squared chord */
     int64_t v;       /* its first vertex; -1: none */
-    int64_t ring;
+    int64_t ring;    /* of it; -1: the feature is a short line */
 };
 
 /* 1 if no point of the box has a computed distance of at most best. The factor
@@ -148,19 +162,20 @@ static inline int is_box_farther(double x0, double y0, double x1, double y1,
 }
 
 /* Compares segments first to end - 1 of a ring. */
-static void find_nearest_of_segments(const struct oj_flat *flat, int64_t ring,
-                                     int64_t first, int64_t end, double x,
-                                     double y, struct nearest_segment *best)
+static void find_nearest_of_segments(const struct oj_along_side *side,
+                                     int64_t ring, int64_t first, int64_t end,
+                                     double x, double y,
+                                     struct nearest_segment *best)
 {
     for (int64_t v = first; v < end; v++)
     {
-        double ax = flat->x[v], bx = flat->x[v + 1];
-        double ay = flat->y[v], by = flat->y[v + 1], distance;
-        if (is_box_farther(ax < bx ? ax : bx, ay < by ? ay : by,
-                           ax < bx ? bx : ax, ay < by ? by : ay, x, y,
-                           best->distance))
+        const struct oj_along_vertex *a = &side->vertex[v], *b = a + 1;
+        double distance;
+        if (is_box_farther(a->x < b->x ? a->x : b->x, a->y < b->y ? a->y : b->y,
+                           a->x < b->x ? b->x : a->x, a->y < b->y ? b->y : a->y,
+                           x, y, best->distance))
             continue;
-        distance = oj_segment_distance(x, y, ax, ay, bx, by);
+        distance = oj_segment_distance(x, y, a->x, a->y, b->x, b->y);
         if (distance < best->distance)
             *best = (struct nearest_segment){distance, v, ring};
     }
@@ -175,7 +190,7 @@ static void find_nearest_of_ring(const struct oj_along_side *side, int64_t ring,
     int64_t end = side->flat->vertex_offset[ring + 1] - 1;
     if (end - v <= SEGMENTS_PER_BOX)
     {
-        find_nearest_of_segments(side->flat, ring, v, end, x, y, best);
+        find_nearest_of_segments(side, ring, v, end, x, y, best);
         return;
     }
     while (v < end)
@@ -186,7 +201,7 @@ static void find_nearest_of_ring(const struct oj_along_side *side, int64_t ring,
         next = next < end ? next : end;
         if (!is_box_farther(box->x0, box->y0, box->x1, box->y1, x, y,
                             best->distance))
-            find_nearest_of_segments(side->flat, ring, v, next, x, y, best);
+            find_nearest_of_segments(side, ring, v, next, x, y, best);
         v = next;
     }
 }
@@ -226,11 +241,20 @@ find_nearest_arc_by_trees(const struct oj_along_side *side, int64_t feature,
 
 static struct nearest_segment
 find_nearest_segment(const struct oj_along_side *side, int64_t feature,
-                     double x, double y)
+                     double x, double y, double most)
 {
     const struct oj_flat *flat = side->flat;
-    struct nearest_segment best = {INFINITY, -1, 0};
+    /* above the distance of the nearest segment, as its own must be below */
+    struct nearest_segment best = {most * (1.0 + 0x1p-40) + OJ_LEAST_DISTANCE,
+                                   -1, 0};
     struct oj_vec3 p = {0.0, 0.0, 0.0};
+    if (!side->is_on_sphere && side->line[feature].n_segments > 0)
+    {
+        int64_t v = side->line[feature].first;
+        find_nearest_of_segments(
+            side, -1, v, v + side->line[feature].n_segments, x, y, &best);
+        return best;
+    }
     if (side->is_on_sphere)
     {
         p = oj_sphere_vector(x, y);
@@ -268,11 +292,11 @@ struct place
 
 static int are_equal(const struct place *q, int64_t v, int64_t w)
 {
-    const struct oj_flat *flat = q->side->flat;
+    const struct oj_along_vertex *vertex = q->side->vertex;
     const struct oj_vec3 *at = q->side->sphere.at;
     if (q->side->is_on_sphere)
         return at[v].x == at[w].x && at[v].y == at[w].y && at[v].z == at[w].z;
-    return flat->x[v] == flat->x[w] && flat->y[v] == flat->y[w];
+    return vertex[v].x == vertex[w].x && vertex[v].y == vertex[w].y;
 }
 
 /* Replaces a segment of length 0 by the next one of the ring that has length,
@@ -295,9 +319,8 @@ static void skip_segments_without_length(struct place *q)
 
 static void find_place_in_plane(struct place *q, double x, double y)
 {
-    const struct oj_flat *flat = q->side->flat;
-    double ax = flat->x[q->v], ay = flat->y[q->v];
-    double bx = flat->x[q->v + 1], by = flat->y[q->v + 1];
+    const struct oj_along_vertex *a = &q->side->vertex[q->v], *b = a + 1;
+    double ax = a->x, ay = a->y, bx = b->x, by = b->y;
     double dx = bx - ax, dy = by - ay, len2 = dx * dx + dy * dy, r;
     if (!(len2 >= DBL_MIN)) /* as oj_segment_distance() */
     {
@@ -309,7 +332,7 @@ static void find_place_in_plane(struct place *q, double x, double y)
     }
     r = ((x - ax) * dx + (y - ay) * dy) / len2;
     q->end = r <= 0.0 ? 1 : r >= 1.0 ? 2 : 0;
-    q->by = r * sqrt(len2);
+    q->by = r;
 }
 
 static void find_place_on_sphere(struct place *q, struct oj_vec3 p)
@@ -318,7 +341,8 @@ static void find_place_on_sphere(struct place *q, struct oj_vec3 p)
     struct oj_vec3 foot;
     q->end = oj_sphere_arc_nearest(p, at[q->v], at[q->v + 1], &foot);
     if (q->end == 0)
-        q->by = oj_sphere_metres_of(oj_sphere_chord2(at[q->v], foot));
+        q->by = oj_sphere_metres_of(oj_sphere_chord2(at[q->v], foot)) /
+                length_of_segment(q->side, q->v);
 }
 
 /* ---- the side ------------------------------------------------------------ */
@@ -327,12 +351,12 @@ static void find_place_on_sphere(struct place *q, struct oj_vec3 p)
 static int side_of_line(const struct place *q, int64_t v, int64_t w, double x,
                         double y, struct oj_vec3 p)
 {
-    const struct oj_flat *flat = q->side->flat;
+    const struct oj_along_vertex *a = &q->side->vertex[v];
+    const struct oj_along_vertex *b = &q->side->vertex[w];
     const struct oj_vec3 *at = q->side->sphere.at;
     double sign;
     if (!q->side->is_on_sphere)
-        return oj_orientation(flat->x[v], flat->y[v], flat->x[w], flat->y[w], x,
-                              y);
+        return oj_orientation(a->x, a->y, b->x, b->y, x, y);
     sign = oj_sphere_vec3_dot(oj_sphere_vec3_sub(p, at[v]),
                               oj_sphere_vec3_cross(at[v], at[w]));
     return (sign > 0.0) - (sign < 0.0);
@@ -342,8 +366,8 @@ static int side_of_vertex(const struct place *q, int64_t v, int64_t w,
                           int64_t of)
 {
     const struct oj_vec3 none = {0.0, 0.0, 0.0};
-    const struct oj_flat *flat = q->side->flat;
-    return side_of_line(q, v, w, flat->x[of], flat->y[of],
+    const struct oj_along_vertex *vertex = &q->side->vertex[of];
+    return side_of_line(q, v, w, vertex->x, vertex->y,
                         q->side->is_on_sphere ? q->side->sphere.at[of] : none);
 }
 
@@ -411,10 +435,9 @@ static double find_side(const struct place *q, double x, double y,
 
 static double bearing_of_segment(const struct place *q)
 {
-    const struct oj_flat *flat = q->side->flat;
-    const double *x = &flat->x[q->v], *y = &flat->y[q->v];
-    return q->side->is_on_sphere ? oj_sphere_bearing(x[0], y[0], x[1], y[1])
-                                 : oj_bearing(x[0], y[0], x[1], y[1]);
+    const struct oj_along_vertex *a = &q->side->vertex[q->v], *b = a + 1;
+    return q->side->is_on_sphere ? oj_sphere_bearing(a->x, a->y, b->x, b->y)
+                                 : oj_bearing(a->x, a->y, b->x, b->y);
 }
 
 /* Number of the segment that starts at v of this ring. Each ring has one less
@@ -428,41 +451,55 @@ static double number_of_segment(const struct oj_flat *flat, int64_t feature,
 }
 
 static void fill_along(const struct place *q, int64_t feature,
-                       const struct nearest_segment *nearest,
+                       const struct nearest_segment *nearest, unsigned want,
                        struct oj_along *out)
 {
     const struct oj_flat *flat = q->side->flat;
-    const double *measure = q->side->measure;
-    double length;
-    int64_t first, end;
-    oj_flat_vertices(flat, feature, &first, &end);
-    length = measure[end - 1];
-    out->along =
-        q->end == 0 ? measure[q->v] + q->by : measure[q->v + q->end - 1];
-    if (out->along > measure[q->v + 1]) /* by rounding */
-        out->along = measure[q->v + 1];
-    out->percent = length > 0.0 ? 100.0 * (out->along / length) : (double)NAN;
-    out->segment = number_of_segment(flat, feature, nearest->ring, q->v);
-    out->bearing = bearing_of_segment(q);
+    const struct oj_along_vertex *a = &q->side->vertex[q->v], *b = a + 1;
+    out->along = q->end == 0   ? a->measure + q->by * (b->measure - a->measure)
+                 : q->end == 1 ? a->measure
+                               : b->measure;
+    out->segment = nearest->ring < 0
+                       ? (double)(q->v - q->first + 1)
+                       : number_of_segment(flat, feature, nearest->ring, q->v);
+    if ((want & OJ_ALONG_PERCENT) != 0)
+    {
+        int64_t first, end;
+        double length;
+        oj_flat_vertices(flat, feature, &first, &end);
+        length = q->side->vertex[end - 1].measure;
+        if (length > 0.0)
+            out->percent = 100.0 * (out->along / length);
+    }
+    if ((want & OJ_ALONG_BEARING) != 0)
+        out->bearing = bearing_of_segment(q);
 }
 
 struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
-                              double x, double y)
+                              double x, double y, double most, unsigned want)
 {
     struct oj_along out = {NAN, NAN, NAN, NAN, NAN, NAN};
     struct oj_vec3 p = {0.0, 0.0, 0.0};
     struct nearest_segment nearest;
     struct place q = {.side = side};
     double distance;
-    if (isnan(x) || oj_flat_is_points(side->flat) ||
-        (oj_flat_kinds(side->flat, feature) &
-         (OJ_PART_LINE | OJ_PART_POLYGON)) == 0)
+    if (isnan(x) || oj_flat_is_points(side->flat))
         return out;
-    nearest = find_nearest_segment(side, feature, x, y);
+    nearest = find_nearest_segment(side, feature, x, y, most);
+    if (nearest.v < 0) /* another arithmetic found a smaller distance */
+        nearest = find_nearest_segment(side, feature, x, y, INFINITY);
     if (nearest.v < 0)
         return out;
-    q.first = side->flat->vertex_offset[nearest.ring];
-    q.last = side->flat->vertex_offset[nearest.ring + 1] - 1;
+    if (nearest.ring < 0)
+    {
+        q.first = side->line[feature].first;
+        q.last = q.first + side->line[feature].n_segments;
+    }
+    else
+    {
+        q.first = side->flat->vertex_offset[nearest.ring];
+        q.last = side->flat->vertex_offset[nearest.ring + 1] - 1;
+    }
     q.v = nearest.v;
     skip_segments_without_length(&q);
     distance = nearest.distance;
@@ -474,8 +511,11 @@ struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
     }
     else
         find_place_in_plane(&q, x, y);
-    fill_along(&q, feature, &nearest, &out);
-    out.side = distance > 0.0 ? find_side(&q, x, y, p) : 0.0;
-    out.offset = out.side * distance;
+    fill_along(&q, feature, &nearest, want, &out);
+    if ((want & OJ_ALONG_SIDE) != 0)
+    {
+        out.side = distance > 0.0 ? find_side(&q, x, y, p) : 0.0;
+        out.offset = out.side * distance;
+    }
     return out;
 }

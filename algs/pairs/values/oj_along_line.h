@@ -50,16 +50,30 @@ struct oj_along
     double bearing; /**< NaN if the segment has no length */
 };
 
+/** A vertex, in one piece of memory. */
+struct oj_along_vertex
+{
+    double x, y;
+    double measure; /**< length of the feature's path up to here */
+};
+
+/** A feature that is a single line of a few segments. */
+struct oj_short_line
+{
+    int64_t first;      /**< its first vertex */
+    int64_t n_segments; /**< 0: the feature is another one */
+};
+
 /** The features of a layer, prepared. Owner; zeroed memory is a valid empty
  * one. */
 struct oj_along_side
 {
-    const struct oj_flat *flat; /**< outlives this */
-    double *measure;            /**< [n_vertices] length of the feature's path
-                                     up to the vertex */
-    struct oj_box *box;         /**< planar: [n_vertices / 16 + 1] of the
-                                     segments that start at vertices 16 i to
-                                     16 i + 15; widened */
+    const struct oj_flat *flat;     /**< outlives this */
+    struct oj_along_vertex *vertex; /**< [n_vertices] */
+    struct oj_short_line *line;     /**< [n_features] */
+    struct oj_box *box;             /**< planar: [n_vertices / 16 + 1] of the
+                                         segments that start at vertices 16 i to
+                                         16 i + 15; widened */
     int is_on_sphere;
     struct oj_sphere_side sphere;
 };
@@ -72,10 +86,39 @@ OJ_MUST_USE oj_status oj_along_side_build(struct oj_along_side *side,
 
 void oj_along_side_free(struct oj_along_side *side);
 
+/** Loads what oj_along_find() needs of a feature, in two steps: step 0 some
+ * time before step 1, and that before the call. */
+static inline void oj_along_prefetch(const struct oj_along_side *side,
+                                     int64_t feature, int step)
+{
+    if (side->line == NULL)
+        return;
+    if (step == 0)
+    {
+        __builtin_prefetch(&side->line[feature]);
+        return;
+    }
+    __builtin_prefetch(&side->vertex[side->line[feature].first]);
+    __builtin_prefetch(&side->vertex[side->line[feature].first + 2]);
+}
+
+/** What is wanted of a place. */
+enum oj_along_want
+{
+    OJ_ALONG_MEASURE = 1, /**< along and segment, which are always there */
+    OJ_ALONG_PERCENT = 2,
+    OJ_ALONG_SIDE = 4, /**< and offset */
+    OJ_ALONG_BEARING = 8
+};
+
 /** Finds the place of (x, y) on a feature; all are NaN if it has no line or
- * ring, or x is NaN. O(vertices of the feature), in steps of 16 where they are
- * far away; on the sphere O(log) of them. */
+ * ring, or x is NaN.
+ * most   the distance from the path, or more; INFINITY: unknown.  It saves time
+ *        in the plane
+ * want   enum oj_along_want or'ed; the others are NaN
+ * O(vertices of the feature), in steps of 16 where they are far away; on the
+ * sphere O(log) of them. */
 struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
-                              double x, double y);
+                              double x, double y, double most, unsigned want);
 
 #endif

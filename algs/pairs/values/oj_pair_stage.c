@@ -47,6 +47,7 @@ struct oj_pair_stage
     struct oj_sphere_side sphere; /* the join side on the sphere, if nearest
                                      points there are wanted */
     struct oj_along_side along;   /* its lines, if places on them are wanted */
+    unsigned along_wants;         /* enum oj_along_want */
     struct oj_pair_matrix_side matrices; /* if matrices are wanted */
     int n_workers;
     struct pair_stage_worker *worker;
@@ -179,6 +180,12 @@ static oj_status prepare_lines_and_matrices(struct oj_pair_stage *stage,
 {
     if (wants_along(&stage->request))
     {
+        const unsigned char *want = stage->request.want;
+        stage->along_wants =
+            OJ_ALONG_MEASURE |
+            (want[OJ_PAIR_ALONG_PERCENT] ? OJ_ALONG_PERCENT : 0U) |
+            (want[OJ_PAIR_OFFSET] || want[OJ_PAIR_SIDE] ? OJ_ALONG_SIDE : 0U) |
+            (want[OJ_PAIR_LINE_BEARING] ? OJ_ALONG_BEARING : 0U);
         oj_along_side_free(&stage->along);
         OJ_TRY(oj_along_side_build(&stage->along, side->joined,
                                    is_on_sphere(stage), stage->n_workers, err));
@@ -576,16 +583,42 @@ static int are_crossing(const struct pair_stage_worker *worker,
             OJ_PART_POINT) == 0;
 }
 
+/* The distance of the pair, where it is the one from the line. */
+static double most_distance_of_place(const struct pair_stage_worker *worker)
+{
+    const struct oj_pair_stage *stage = worker->stage;
+    const struct oj_flat *side = stage->join_side.joined;
+    return !is_on_sphere(stage) && side->part_kinds == OJ_PART_LINE &&
+                   oj_flat_is_points(stage->input.joined)
+               ? stage->entries->measure[worker->entry]
+               : (double)INFINITY;
+}
+
+/* Lines are met in random order. */
+static void prefetch_lines_of_next_pairs(const struct pair_stage_worker *worker)
+{
+    const struct oj_matches *entries = worker->stage->entries;
+    for (int step = 0; step < 2; step++)
+    {
+        int64_t ahead = worker->entry + 8 * (2 - step);
+        if (ahead < entries->n_entries && entries->join_row[ahead] >= 0)
+            oj_along_prefetch(&worker->stage->along, entries->join_row[ahead],
+                              step);
+    }
+}
+
 static oj_status set_along_values_of_pair(struct pair_stage_worker *worker,
                                           struct oj_error *err)
 {
     struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
     struct oj_along place = {NAN, NAN, NAN, NAN, NAN, NAN};
+    prefetch_lines_of_next_pairs(worker);
     if (worker->feature >= 0)
     {
         OJ_TRY(find_point_beside_line(worker, &p, err));
-        place =
-            oj_along_find(&worker->stage->along, worker->feature, p.ax, p.ay);
+        place = oj_along_find(&worker->stage->along, worker->feature, p.ax,
+                              p.ay, most_distance_of_place(worker),
+                              worker->stage->along_wants);
     }
     if (!isnan(place.along) && are_crossing(worker, &p))
         place.offset = place.side = 0.0;
@@ -665,7 +698,7 @@ static oj_status set_values_of_pair(struct pair_stage_worker *worker,
         OJ_TRY(set_overlap_values_of_pair(worker, err));
     if (wants_nearest_points(request))
         OJ_TRY(set_closest_point_values(worker, err));
-    if (wants_along(request))
+    if (worker->stage->along_wants != 0)
         OJ_TRY(set_along_values_of_pair(worker, err));
     if (wants_matrix(request))
         OJ_TRY(set_matrix_values_of_pair(worker, err));
