@@ -1180,3 +1180,173 @@ oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs, int of_input,
     *area = oj_flat_area(&united, 0);
     return OJ_OK;
 }
+
+/* ---- what several features cover ------------------------------------------
+ */
+
+/* Makes the intersections of row with n features; *n_parts of them are not
+ * empty. */
+static enum oj_geos_verdict
+intersect_with_features(struct oj_geos_pairs *pairs, int64_t row,
+                        const int32_t *features, int64_t n,
+                        GEOSGeometry **parts, unsigned *n_parts)
+{
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct kept *a = NULL, *b = NULL;
+        GEOSGeometry *common;
+        enum oj_geos_verdict both =
+            get_cached_features_of_pair(pairs, row, features[i], &a, &b);
+        if (both == OJ_GEOS_NO)
+            continue;
+        if (both != OJ_GEOS_YES)
+            return both;
+        common = intersect_cached_features(pairs, a, b);
+        if (common == NULL)
+            return classify_geos_failure(pairs);
+        parts[(*n_parts)++] = common;
+    }
+    return OJ_GEOS_YES;
+}
+
+/* Consumes the parts; NULL on failure. */
+static GEOSGeometry *unite_parts(struct oj_geos_pairs *pairs,
+                                 GEOSGeometry **parts, unsigned n_parts)
+{
+    GEOSContextHandle_t geos = pairs->handle.geos;
+    GEOSGeometry *all, *united;
+    if (n_parts == 1)
+        return parts[0];
+    all = GEOSGeom_createCollection_r(geos, GEOS_GEOMETRYCOLLECTION, parts,
+                                      n_parts);
+    if (all == NULL)
+        return NULL;
+    united = GEOSUnaryUnion_r(geos, all);
+    GEOSGeom_destroy_r(geos, all);
+    return united;
+}
+
+static enum oj_geos_verdict measure_cover(struct oj_geos_pairs *pairs,
+                                          const GEOSGeometry *united,
+                                          double *area, double *length)
+{
+    struct oj_error err;
+    struct oj_flat flat;
+    oj_flat_buf_clear(&pairs->united);
+    if (append_geometry(pairs->handle.geos, united, &pairs->united, &err) !=
+        OJ_OK)
+        return OJ_GEOS_OUT_OF_MEMORY;
+    flat = oj_flat_buf_view(&pairs->united);
+    *area = oj_flat_area(&flat, 0);
+    *length = oj_flat_length(&flat, 0);
+    return OJ_GEOS_YES;
+}
+
+/* Copies of n features, but those of points. */
+static enum oj_geos_verdict copy_features(struct oj_geos_pairs *pairs,
+                                          const int32_t *features, int64_t n,
+                                          GEOSGeometry **parts,
+                                          unsigned *n_parts)
+{
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct kept *b;
+        const GEOSGeometry *whole = NULL;
+        unsigned kinds = oj_flat_kinds(pairs->join_side.flat, features[i]);
+        if (kinds == 0 || kinds == OJ_PART_POINT)
+            continue;
+        b = get_feature(&pairs->join_side, features[i]);
+        if (b != NULL)
+            whole = get_union_of_parts(&pairs->join_side, b);
+        if (whole == NULL)
+            return classify_geos_failure(pairs);
+        parts[*n_parts] = GEOSGeom_clone_r(pairs->handle.geos, whole);
+        if (parts[*n_parts] == NULL)
+            return OJ_GEOS_OUT_OF_MEMORY;
+        ++*n_parts;
+    }
+    return OJ_GEOS_YES;
+}
+
+/* Replaces the united features by what row has in common with them. NULL where
+ * one of both has several dimensions, which GEOS does not intersect, and on
+ * failure; the handle then has a text. */
+static GEOSGeometry *clip_to_row(struct oj_geos_pairs *pairs, int64_t row,
+                                 GEOSGeometry *united)
+{
+    GEOSContextHandle_t geos = pairs->handle.geos;
+    struct kept *a = get_feature(&pairs->input, row);
+    const GEOSGeometry *whole =
+        a != NULL ? get_union_of_parts(&pairs->input, a) : NULL;
+    GEOSGeometry *common = NULL;
+    if (whole != NULL &&
+        GEOSGeomTypeId_r(geos, whole) != GEOS_GEOMETRYCOLLECTION &&
+        GEOSGeomTypeId_r(geos, united) != GEOS_GEOMETRYCOLLECTION)
+        common = GEOSIntersection_r(geos, whole, united);
+    GEOSGeom_destroy_r(geos, united);
+    return common;
+}
+
+/* 1: all parts are polygons, so that the parts of an intersection are. */
+static int covers_areas_only(const struct oj_geos_pairs *pairs, int64_t row,
+                             const int32_t *features, int64_t n)
+{
+    unsigned kinds = oj_flat_kinds(pairs->input.flat, row);
+    for (int64_t i = 0; i < n; i++)
+        kinds |= oj_flat_kinds(pairs->join_side.flat, features[i]);
+    return kinds == OJ_PART_POLYGON;
+}
+
+/* *out: what row has in common with the features; NULL: nothing. Polygons are
+ * clipped first, and then united: the features may be large. Of lines the ends
+ * of clipped parts are rounded, so that two of them would not lie on one
+ * another: there the features are united first. */
+static enum oj_geos_verdict make_cover(struct oj_geos_pairs *pairs, int64_t row,
+                                       const int32_t *features, int64_t n,
+                                       int clips_first, GEOSGeometry **parts,
+                                       GEOSGeometry **out)
+{
+    unsigned n_parts = 0;
+    enum oj_geos_verdict verdict =
+        clips_first
+            ? intersect_with_features(pairs, row, features, n, parts, &n_parts)
+            : copy_features(pairs, features, n, parts, &n_parts);
+    *out = NULL;
+    if (verdict != OJ_GEOS_YES || n_parts == 0)
+    {
+        for (unsigned i = 0; i < n_parts; i++)
+            GEOSGeom_destroy_r(pairs->handle.geos, parts[i]);
+        return verdict;
+    }
+    pairs->handle.message[0] = '\0';
+    *out = unite_parts(pairs, parts, n_parts);
+    if (*out != NULL && !clips_first)
+    {
+        *out = clip_to_row(pairs, row, *out);
+        if (*out == NULL && pairs->handle.message[0] == '\0')
+            return make_cover(pairs, row, features, n, 1, parts, out);
+    }
+    return *out != NULL ? OJ_GEOS_YES : classify_geos_failure(pairs);
+}
+
+enum oj_geos_verdict oj_geos_pairs_cover(struct oj_geos_pairs *pairs,
+                                         int64_t row, const int32_t *features,
+                                         int64_t n, double *area,
+                                         double *length)
+{
+    GEOSGeometry **parts = oj_malloc(n, sizeof *parts), *cover = NULL;
+    enum oj_geos_verdict verdict;
+    if (parts == NULL)
+        return OJ_GEOS_OUT_OF_MEMORY;
+    *area = *length = 0.0;
+    pairs->handle.message[0] = '\0';
+    verdict =
+        make_cover(pairs, row, features, n,
+                   covers_areas_only(pairs, row, features, n), parts, &cover);
+    oj_free(parts);
+    if (cover == NULL)
+        return verdict;
+    verdict = measure_cover(pairs, cover, area, length);
+    GEOSGeom_destroy_r(pairs->handle.geos, cover);
+    return verdict;
+}
