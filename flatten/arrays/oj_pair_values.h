@@ -32,12 +32,7 @@ enum oj_pair_value
     OJ_PAIR_OVERLAP_IOU,
     OJ_PAIR_INPUT_AREA, /**< area of the input feature, the union of its parts
                          */
-    /** Of the input feature, what all its join features together have in
-     *  common with it, each place once; equal for all pairs of a row. */
-    OJ_PAIR_COVERED_AREA,
-    OJ_PAIR_COVERED_LENGTH,
-    OJ_PAIR_COVERED_PERCENT, /**< of its area, or else of its length */
-    OJ_PAIR_DIFFERENCE,      /**< difference of the vectors */
+    OJ_PAIR_DIFFERENCE, /**< difference of the vectors */
     /** Similarity by the first condition on texts; by condition i:
      *  OJ_PAIR_SIMILARITY + i. */
     OJ_PAIR_SIMILARITY,

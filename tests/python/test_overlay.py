@@ -100,39 +100,3 @@ def test_refusals():
     ):
         with pytest.raises(ogrjoin.Error, match=says):
             ogrjoin.join(left, right, "intersects", **named)
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_cover(seed):
-    """What all right features together cover of each left one, each place once."""
-    kind, left, right = make_layers(seed)
-    got = ogrjoin.join(left, right, "intersects",
-                       agg="covered_area, covered_percent, covered_length, count").read_all().to_pandas()
-    n_shared = 0
-    for i, shape in enumerate(left.geometry.values):
-        near = right.geometry.values[shapely.intersects(right.geometry.values, shape)]
-        parts = shapely.intersection(shape, near)
-        whole = shapely.intersection(shape, shapely.union_all(near))
-        n_shared += shapely.area(parts).sum() > shapely.area(whole) * 1.01
-        row = got.loc[i]
-        assert row["count"] == len(near)
-        assert row["covered_area"] == pytest.approx(shapely.area(whole), rel=1e-9, abs=1e-9)
-        if kind == "LINESTRING":
-            assert row["covered_length"] == pytest.approx(shapely.length(whole), rel=1e-9, abs=1e-9)
-            percent = 100 * shapely.length(whole) / shapely.length(shape)
-        elif kind == "POLYGON" and not shape.is_empty:
-            percent = 100 * shapely.area(whole) / shapely.area(shape)
-        else:
-            continue
-        assert row["covered_percent"] == pytest.approx(percent, rel=1e-9, abs=1e-9)
-        assert row["covered_percent"] <= 100 + 1e-9
-    assert n_shared > 5 or kind != "POLYGON"
-    assert kind == "POINT" or (got["covered_percent"][got["count"] == 0] == 0).all()
-
-
-def test_cover_is_of_the_input():
-    _, left, right = make_layers(0)
-    with pytest.raises(ogrjoin.Error, match="takes no field"):
-        ogrjoin.join(left, right, "intersects", agg="covered_area(b)")
-    row = ogrjoin.join(left, right, "intersects", agg="covered_area as c, mean(b)").read_all()
-    assert row.schema.names[-2:] == ["c", "mean_b"]

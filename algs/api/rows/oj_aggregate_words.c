@@ -213,14 +213,9 @@ static oj_status parse_aggregate(struct aggregate_scanner *s,
     if (*s->at == '(')
     {
         s->at++;
-        if (what->kind == OJ_AGG_COVERED)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "%sagg: %s takes no field: it is of the input "
-                           "feature",
-                           s->dash, name);
         OJ_TRY(read_arguments(s, word, what, &percent, &n_percent, err));
     }
-    else if (what->kind != OJ_AGG_COUNT && what->kind != OJ_AGG_COVERED)
+    else if (what->kind != OJ_AGG_COUNT)
         return oj_fail(err, OJ_ERR_ARG,
                        "%sagg: %s needs a field, as in %s(F%s)", s->dash, name,
                        name, strcmp(name, "percentile") == 0 ? ", 90" : "");
@@ -387,17 +382,6 @@ static oj_status check_name_is_free(const struct oj_aggregate_words *words,
     return OJ_OK;
 }
 
-/* What a function without a field is of. */
-static struct oj_aggregate_operand cover_operand(const char *function)
-{
-    const enum oj_pair_value value =
-        strcmp(function, "covered_area") == 0     ? OJ_PAIR_COVERED_AREA
-        : strcmp(function, "covered_length") == 0 ? OJ_PAIR_COVERED_LENGTH
-                                                  : OJ_PAIR_COVERED_PERCENT;
-    return (struct oj_aggregate_operand){OJ_COLUMN_PAIR_VALUE, (int)value,
-                                         OJ_FIELD_FLOAT64};
-}
-
 /* *index: that of these values in the form that the function takes. */
 static oj_status add_operand(struct oj_aggregate_words *words, int i,
                              const char *named,
@@ -422,15 +406,10 @@ oj_status oj_aggregate_words_bind(struct oj_aggregate_words *words, int i,
     const struct oj_aggregate_word *word = &words->word[i];
     struct oj_aggregate *what = &words->aggregates[i];
     enum oj_aggregate_kind kind = what->kind;
-    const struct oj_aggregate_operand cover =
-        cover_operand(word->function->name);
-    if (kind == OJ_AGG_COVERED)
-        values = &cover;
-    else if (word->field == NULL)
+    if (word->field == NULL)
         values = NULL;
-    if (values != NULL)
-        OJ_TRY(add_operand(words, i, word->field != NULL ? word->field : "",
-                           values, &what->column, err));
+    else
+        OJ_TRY(add_operand(words, i, word->field, values, &what->column, err));
     if (kind == OJ_AGG_WEIGHTED_MEAN)
         OJ_TRY(add_operand(
             words, i, word->weight != NULL ? word->weight : "overlap",

@@ -20,9 +20,6 @@ _Static_assert(OJ_PAIR_SIMILARITY + OJ_MOST_TEXTS == OJ_N_PAIR_VALUES,
 /* Entries per task of a thread. */
 #define ENTRIES_PER_TASK 64
 
-/* Rows per task, where all pairs of a row are taken together. */
-#define ROWS_PER_TASK 16
-
 /* State of a thread. */
 struct pair_stage_worker
 {
@@ -73,12 +70,6 @@ static int wants_overlap(const struct oj_pair_request *r)
            r->want[OJ_PAIR_OVERLAP_PERCENT] || r->want[OJ_PAIR_JOIN_AREA] ||
            r->want[OJ_PAIR_OVERLAP_SIZE] || r->want[OJ_PAIR_OVERLAP_IOU] ||
            r->want[OJ_PAIR_INPUT_AREA] || r->want_shapes;
-}
-
-static int wants_cover(const struct oj_pair_request *r)
-{
-    return r->want[OJ_PAIR_COVERED_AREA] || r->want[OJ_PAIR_COVERED_LENGTH] ||
-           r->want[OJ_PAIR_COVERED_PERCENT];
 }
 
 static int wants_nearest_points(const struct oj_pair_request *r)
@@ -296,14 +287,10 @@ static oj_status visit_pairs_of_task(int64_t task, int thread, void *user,
     return OJ_OK;
 }
 
-static oj_status cover_rows_of_task(int64_t task, int thread, void *user,
-                                    struct oj_error *err);
-
-/* covers_rows: 1: also computes what the features of each row cover. */
 static oj_status visit_pairs_in_parallel(
     struct oj_pair_stage *stage, const struct oj_matches *entries,
     oj_status (*visit)(struct pair_stage_worker *, struct oj_error *),
-    int covers_rows, struct oj_error *err)
+    struct oj_error *err)
 {
     int64_t n = entries->n_entries;
     int64_t first =
@@ -319,11 +306,6 @@ static oj_status visit_pairs_in_parallel(
     OJ_TRY(oj_parallel_try(stage->n_workers,
                            (n + ENTRIES_PER_TASK - 1) / ENTRIES_PER_TASK, 1,
                            visit_pairs_of_task, stage, err));
-    if (covers_rows)
-        OJ_TRY(oj_parallel_try(stage->n_workers,
-                               (entries->n_rows + ROWS_PER_TASK - 1) /
-                                   ROWS_PER_TASK,
-                               1, cover_rows_of_task, stage, err));
     for (int i = 0; i < stage->n_workers; i++)
     {
         const struct pair_stage_worker *worker = &stage->worker[i];
@@ -337,18 +319,6 @@ static oj_status visit_pairs_in_parallel(
 }
 
 /* ---- overlaps ----------------------------------------------------------- */
-
-/* Counts a pair or row for which GEOS has no answer; keeps the reason of the
- * first. */
-static void count_undecided(struct pair_stage_worker *worker)
-{
-    worker->n_undecided++;
-    if (worker->entry >= worker->first_undecided)
-        return;
-    worker->first_undecided = worker->entry;
-    snprintf(worker->text, sizeof worker->text, "%s",
-             oj_geos_pairs_message(worker->geos));
-}
 
 /* Appends the intersection to shapes; *is_there is 0 if GEOS fails. */
 static oj_status add_intersection(struct pair_stage_worker *worker,
@@ -364,7 +334,13 @@ static oj_status add_intersection(struct pair_stage_worker *worker,
         return OJ_OK;
     if (verdict == OJ_GEOS_OUT_OF_MEMORY)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: an intersection");
-    count_undecided(worker);
+    worker->n_undecided++;
+    if (worker->entry < worker->first_undecided)
+    {
+        worker->first_undecided = worker->entry;
+        snprintf(worker->text, sizeof worker->text, "%s",
+                 oj_geos_pairs_message(worker->geos));
+    }
     return OJ_OK;
 }
 
@@ -606,74 +582,6 @@ static oj_status set_values_of_pair(struct pair_stage_worker *worker,
     return OJ_OK;
 }
 
-/* ---- what the features of a row cover -------------------------------------
- */
-
-/* NaN if GEOS fails; 0 if a side has points only. */
-static oj_status measure_cover(struct pair_stage_worker *worker,
-                               const int32_t *features, int64_t n, double *area,
-                               double *length, struct oj_error *err)
-{
-    enum oj_geos_verdict verdict;
-    *area = *length = 0.0;
-    if (kinds_of_row(worker) == OJ_PART_POINT)
-        return OJ_OK;
-    OJ_TRY(open_geos_for_worker(worker, err));
-    verdict = oj_geos_pairs_cover(worker->geos, worker->row, features, n, area,
-                                  length);
-    if (verdict == OJ_GEOS_YES)
-        return OJ_OK;
-    if (verdict == OJ_GEOS_OUT_OF_MEMORY)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a union");
-    *area = *length = (double)NAN;
-    count_undecided(worker);
-    return OJ_OK;
-}
-
-static oj_status set_cover_of_row(struct pair_stage_worker *worker,
-                                  int64_t first, int64_t end,
-                                  struct oj_error *err)
-{
-    const int32_t *features = worker->stage->entries->join_row + first;
-    double area, length, of_row = (double)NAN, percent = (double)NAN;
-    worker->entry = first;
-    OJ_TRY(measure_cover(worker, features, end - first, &area, &length, err));
-    if (wants_value(worker, OJ_PAIR_COVERED_PERCENT) && !isnan(area))
-    {
-        OJ_TRY(open_geos_for_worker(worker, err));
-        OJ_TRY(oj_geos_pairs_area(worker->geos, 1, worker->row, &of_row, err));
-        percent = overlap_percent(worker, of_row, area, length);
-    }
-    for (; worker->entry < end; worker->entry++)
-    {
-        set_value(worker, OJ_PAIR_COVERED_AREA, area);
-        set_value(worker, OJ_PAIR_COVERED_LENGTH, length);
-        set_value(worker, OJ_PAIR_COVERED_PERCENT, percent);
-    }
-    return OJ_OK;
-}
-
-static oj_status cover_rows_of_task(int64_t task, int thread, void *user,
-                                    struct oj_error *err)
-{
-    struct oj_pair_stage *stage = user;
-    struct pair_stage_worker *worker = &stage->worker[thread];
-    const struct oj_matches *m = stage->entries;
-    int64_t row = task * ROWS_PER_TASK;
-    int64_t end =
-        row + ROWS_PER_TASK < m->n_rows ? row + ROWS_PER_TASK : m->n_rows;
-    for (; row < end; row++)
-    {
-        int64_t first_entry = oj_matches_first(m, row);
-        int64_t end_entry = oj_matches_end(m, row);
-        OJ_TRY(oj_check_cancel(stage->request.cancel, err));
-        worker->row = row;
-        if (first_entry < end_entry)
-            OJ_TRY(set_cover_of_row(worker, first_entry, end_entry, err));
-    }
-    return OJ_OK;
-}
-
 /* ---- pairs that are dropped ---------------------------------------------- */
 
 /* 1 if the intersection of an entry has a part of the wanted kinds. */
@@ -777,8 +685,8 @@ static oj_status fill_values(struct oj_pair_stage *stage,
         OJ_ROOM(stage->shape_at, 0, entries->n_entries + 1, stage->cap_shape_at,
                 err);
     if (n_wanted > 0)
-        OJ_TRY(visit_pairs_in_parallel(stage, entries, set_values_of_pair,
-                                       wants_cover(&stage->request), err));
+        OJ_TRY(
+            visit_pairs_in_parallel(stage, entries, set_values_of_pair, err));
     if (stage->request.want_shapes && stage->request.drops_pairs)
         OJ_TRY(drop_pairs_without_part(stage, entries, err));
     for (int64_t i = 0; stage->request.want_shapes && i < values->n_entries;
@@ -845,7 +753,7 @@ static oj_status compute_pick_scores_if_needed(struct oj_pair_stage *stage,
     if (request->pick != OJ_PICK_NEAREST ||
         (op->takes & OJ_TAKES_DISTANCE) == 0)
         return visit_pairs_in_parallel(stage, matches, set_pick_score_of_pair,
-                                       0, err);
+                                       err);
     for (int64_t i = 0; i < matches->n_entries; i++)
         stage->score[i] = oj_pick_score_of_double(-matches->measure[i]);
     return OJ_OK;

@@ -80,16 +80,6 @@ OJ_MUST_USE oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs,
                                          int of_input, int64_t feature,
                                          double *area, struct oj_error *err);
 
-/** Area of the polygons and length of the lines of what row has in common with
- * any of n features, each place once: GEOS's unary union of the intersections
- * if all have polygons only, else the intersection with the union of the
- * features.  These geometries of one row are all in memory.  OJ_GEOS_YES if
- * both outputs are set. */
-enum oj_geos_verdict oj_geos_pairs_cover(struct oj_geos_pairs *pairs,
-                                         int64_t row, const int32_t *features,
-                                         int64_t n, double *area,
-                                         double *length);
-
 /** GEOS's text for the last OJ_GEOS_CANNOT_SAY; "" if there was none. */
 const char *oj_geos_pairs_message(const struct oj_geos_pairs *pairs);
 

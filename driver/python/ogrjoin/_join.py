@@ -107,8 +107,7 @@ def join(
     agg           "count, mean(fare), concat(name, '; ') as names", or a list: one
                   row for each of left, with aggregates of the rows it meets, of
                   their columns or those of the pair: "mean(join_distance),
-                  percentile(fare, 90), weighted_mean(price, overlap_area)",
-                  or "covered_percent": of left, by all of right together
+                  percentile(fare, 90), weighted_mean(price, overlap_area)"
     overlap       "area,length,percent,iou,input_area,join_area": columns of the
                   intersection's size and of both
     similar       "LEFT=RIGHT:0.6", or a list: only pairs with similar texts;
