@@ -1,6 +1,7 @@
 #include "oj_option_clash.h"
 
 #include "../../../flatten/base/oj_word_list.h"
+#include "oj_row_words.h"
 #include "oj_rows_per_input.h"
 
 #include <stdio.h>
@@ -190,6 +191,16 @@ static const struct clash clashes[] = {
      ROW_COLUMNS "|geometry|pick|agg|prefix|join_select|unmatched_join_layer",
      .why = "only the input layer's geometry and fields are written"},
     {"nlt", "NONE", "geometry|a_srs", .why = "no geometry is written"},
+    {"nlt", OJ_ROW_PART_WORDS, "geometry", "!intersection",
+     .text = "{nlt *} keeps parts of intersections: it needs "
+             "{geometry intersection}"},
+    {"pick", "!all", "nlt", OJ_ROW_PART_WORDS,
+     .text = "{nlt *} drops pairs, and {pick *} chooses before it does"},
+    {"one_to_one", NULL, "nlt", OJ_ROW_PART_WORDS,
+     .text = "{nlt *} drops pairs, and {one_to_one} chooses before it does"},
+    {"nlt", OJ_ROW_PART_WORDS, .without = "geometry",
+     .text = "{nlt *} keeps parts of intersections: it needs "
+             "{geometry intersection}"},
 
     /* Each side is joined by one point or by its shape. */
     {"centroid_of", "input|both", "point_on_surface_of", "input|both",
