@@ -333,7 +333,7 @@ static oj_status build_index(struct ogrjoin_rows *rows,
                            the index */
     s->rows.max_distance.unit = s->rows.min_distance.unit =
         s->rows.densify.unit = OJ_UNIT_CRS;
-    s->options.max_batch_pairs = MOST_ADDED_PAIRS;
+    s->options.max_batch_pairs = MOST_PART_PAIRS;
     status = api_index_new(index->layer, s, &index->index, err);
     s->pairs = pairs;
     s->rows = asked;
