@@ -249,8 +249,11 @@ static FILE *create(const char *folder, const char *name, const char *header)
 
 static void finish(FILE *file)
 {
+    int has_failed = file != NULL && ferror(file) != 0;
     if (file != NULL && fclose(file) != 0)
-        stop("a file was not written");
+        has_failed = 1;
+    if (has_failed)
+        stop("a file was not written whole: is there room on the disk?");
 }
 
 static void write_fences(const struct fleet *fleet, const char *folder)

@@ -59,9 +59,9 @@ extern "C" {
 
 /* Getters of GDAL's classes became const in 3.12. */
 #if OJ_GDAL_IS(3, 12)
-#define OJ_TELLS const
+#define OJ_CONST_SINCE_3_12 const
 #else
-#define OJ_TELLS
+#define OJ_CONST_SINCE_3_12
 #endif
 
 namespace
@@ -148,10 +148,10 @@ class JoinLayer final : public OGRLayer
     bool PushesBox() const;
     void PushFilters();
 
-    void LookAtIgnored(OGRFeatureDefn *asked) const;
+    void CopyIgnoredFlags(OGRFeatureDefn *asked) const;
     bool MeetsCondition(OGRFeature *feature);
     bool IsWanted(OGRFeature *feature);
-    void Hide(OGRFeature *feature) const;
+    void UnsetIgnoredFields(OGRFeature *feature) const;
 
     oj_status Refresh(oj_error *err);
     oj_status Begin(oj_error *err);
@@ -184,15 +184,16 @@ class JoinLayer final : public OGRLayer
     bool Open();
 
     using OGRLayer::GetLayerDefn;
-    OJ_TELLS OGRFeatureDefn *GetLayerDefn() OJ_TELLS override
+    OJ_CONST_SINCE_3_12 OGRFeatureDefn *
+    GetLayerDefn() OJ_CONST_SINCE_3_12 override
     {
         return m_defn;
     }
-    const char *GetFIDColumn() OJ_TELLS override
+    const char *GetFIDColumn() OJ_CONST_SINCE_3_12 override
     {
         return m_fid_column.c_str();
     }
-    int TestCapability(const char *capability) OJ_TELLS override;
+    int TestCapability(const char *capability) OJ_CONST_SINCE_3_12 override;
     const CPLStringList &GetFiles() const
     {
         return m_files;
@@ -557,7 +558,7 @@ OGRErr JoinLayer::SetAttributeFilter(const char *where)
 
 /* Copies the ignored flags to `asked`, except for fields that the filters
  * use. */
-void JoinLayer::LookAtIgnored(OGRFeatureDefn *asked) const
+void JoinLayer::CopyIgnoredFlags(OGRFeatureDefn *asked) const
 {
     const CPLStringList used(
         m_poAttrQuery != nullptr ? m_poAttrQuery->GetUsedFields() : nullptr,
@@ -573,7 +574,7 @@ void JoinLayer::LookAtIgnored(OGRFeatureDefn *asked) const
 }
 
 /* Unsets the ignored fields that were read for the filters. */
-void JoinLayer::Hide(OGRFeature *feature) const
+void JoinLayer::UnsetIgnoredFields(OGRFeature *feature) const
 {
     for (int i = 0; i < m_defn->GetFieldCount(); i++)
     {
@@ -629,7 +630,7 @@ oj_status JoinLayer::Begin(oj_error *err)
 {
     if (m_main.cursor != nullptr)
         return OJ_OK;
-    LookAtIgnored(m_main.asked);
+    CopyIgnoredFlags(m_main.asked);
     return Refresh(err);
 }
 
@@ -682,7 +683,7 @@ OGRFeature *JoinLayer::GetNextFeature()
         if (!IsWanted(feature.get()))
             continue;
         if (IsFiltered())
-            Hide(feature.get());
+            UnsetIgnoredFields(feature.get());
         return feature.release();
     }
 }
@@ -762,7 +763,7 @@ oj_status JoinLayer::Get(int64_t fid, OGRFeatureUniquePtr &feature,
 {
     OJ_TRY(Refresh(err));
     OJ_TRY(OpenSingle(err));
-    LookAtIgnored(m_single.asked);
+    CopyIgnoredFlags(m_single.asked);
     if (!m_schema.keep_fids)
         return m_single.GetNumbered(fid, feature, err);
     return m_command.limit >= 0 ? m_single.GetSearched(fid, feature, err)
@@ -777,7 +778,7 @@ OGRFeature *JoinLayer::GetFeature(GIntBig fid)
     if (!Succeeds(Get(fid, feature, &error), error))
         return nullptr;
     if (feature != nullptr && IsFiltered())
-        Hide(feature.get());
+        UnsetIgnoredFields(feature.get());
     return feature.release();
 }
 
@@ -907,7 +908,7 @@ OGRErr JoinLayer::GetExtent(OGREnvelope *extent, int force)
 
 /* ---- capabilities -------------------------------------------------------- */
 
-int JoinLayer::TestCapability(const char *capability) OJ_TELLS
+int JoinLayer::TestCapability(const char *capability) OJ_CONST_SINCE_3_12
 {
     if (EQUAL(capability, OLCRandomRead))
         return IsOpen() && m_schema.keep_fids && m_command.limit < 0 &&
@@ -994,17 +995,17 @@ class JoinDataset final : public GDALDataset
         return m_layer.Open();
     }
 
-    int GetLayerCount() OJ_TELLS override
+    int GetLayerCount() OJ_CONST_SINCE_3_12 override
     {
         return 1;
     }
     using GDALDataset::GetLayer;
-    OJ_TELLS OGRLayer *GetLayer(int i) OJ_TELLS override
+    OJ_CONST_SINCE_3_12 OGRLayer *GetLayer(int i) OJ_CONST_SINCE_3_12 override
     {
         return i == 0 ? &m_layer : nullptr;
     }
     /* Any kind of geometry can occur, depending on the sources. */
-    int TestCapability(const char *capability) OJ_TELLS override
+    int TestCapability(const char *capability) OJ_CONST_SINCE_3_12 override
     {
         return EQUAL(capability, ODsCCurveGeometries) ||
                EQUAL(capability, ODsCMeasuredGeometries) ||
@@ -1143,7 +1144,7 @@ GDALDataset *Open(GDALOpenInfo *info)
 
 /* Reports a failed file operation. Deleting, renaming and copying affect the
  * spec file only, not the sources. */
-CPLErr Tell(bool is_done, const char *name, const char *what)
+CPLErr ReportFileOperation(bool is_done, const char *name, const char *what)
 {
     if (is_done)
         return CE_None;
@@ -1156,20 +1157,22 @@ CPLErr Tell(bool is_done, const char *name, const char *what)
 
 CPLErr Delete(const char *name)
 {
-    return Tell(!oj_dataset_name_words(name) && VSIUnlink(name) == 0, name,
-                "deleted");
+    return ReportFileOperation(
+        !oj_dataset_name_words(name) && VSIUnlink(name) == 0, name, "deleted");
 }
 
 CPLErr Rename(const char *to, const char *from)
 {
-    return Tell(!oj_dataset_name_words(from) && VSIRename(from, to) == 0, from,
-                "renamed");
+    return ReportFileOperation(!oj_dataset_name_words(from) &&
+                                   VSIRename(from, to) == 0,
+                               from, "renamed");
 }
 
 CPLErr Copy(const char *to, const char *from)
 {
-    return Tell(!oj_dataset_name_words(from) && CPLCopyFile(to, from) == 0,
-                from, "copied");
+    return ReportFileOperation(!oj_dataset_name_words(from) &&
+                                   CPLCopyFile(to, from) == 0,
+                               from, "copied");
 }
 
 void Unload(GDALDriver *)

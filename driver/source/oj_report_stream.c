@@ -66,6 +66,7 @@ struct oj_report_stream
     int64_t n_records;  /* complete ones */
     int64_t n_scanned;
     struct place_in_record place;
+    int has_begun;      /* the first byte of the first record is there */
     int has_separators; /* records begin with one */
     int is_header_known;
     int at_end;
@@ -108,10 +109,14 @@ int oj_report_stream_is_name(const char *name)
 /* ---- records --------------------------------------------------------------
  */
 
-/* By its first bytes; GeoJSON begins with a brace. */
+/* By its first bytes, behind a byte order mark: GeoJSON begins with a brace.
+ * While these have not come, has_begun stays 0. */
 static oj_status find_format(struct oj_report_stream *s, struct oj_error *err)
 {
-    int64_t i = 0;
+    static const char mark[3] = {'\xEF', '\xBB', '\xBF'};
+    const size_t n_mark =
+        s->n_bytes < (int64_t)sizeof mark ? (size_t)s->n_bytes : sizeof mark;
+    int64_t i = memcmp(s->bytes, mark, n_mark) == 0 ? (int64_t)n_mark : 0;
     if (s->format == FORMAT_UNKNOWN &&
         memchr(s->bytes, '\0', (size_t)s->n_bytes) != NULL)
         return oj_fail(err, OJ_ERR_DATA,
@@ -122,10 +127,17 @@ static oj_status find_format(struct oj_report_stream *s, struct oj_error *err)
         i++;
     if (i == s->n_bytes)
         return OJ_OK;
+    s->has_begun = 1;
     s->has_separators = s->bytes[i] == RECORD_SEPARATOR;
     if (s->format == FORMAT_UNKNOWN)
         s->format = s->has_separators || s->bytes[i] == '{' ? FORMAT_SEQUENCE
                                                             : FORMAT_CSV;
+    if (s->format == FORMAT_SEQUENCE)
+    {
+        /* GDAL's driver wants the record, or its separator, to come first. */
+        s->n_bytes -= i;
+        memmove(s->bytes, s->bytes + i, (size_t)s->n_bytes);
+    }
     return OJ_OK;
 }
 
@@ -174,9 +186,9 @@ static int is_blank(const char *bytes, int64_t n)
 static oj_status scan_records(struct oj_report_stream *s, struct oj_error *err)
 {
     struct place_in_record place = s->place;
-    if (s->n_scanned == 0 && s->n_bytes > 0)
+    if (!s->has_begun && s->n_bytes > 0)
         OJ_TRY(find_format(s, err));
-    if (s->format == FORMAT_UNKNOWN && !s->at_end)
+    if (!s->has_begun)
         return OJ_OK; /* white space so far */
     for (int64_t i = s->n_scanned; i < s->n_bytes; i++)
     {
@@ -333,19 +345,22 @@ static oj_status collect_records(struct oj_report_stream *s,
     return OJ_OK;
 }
 
-/* 3 may be followed by 3.5. */
-static void widen_whole_number(const struct oj_report_stream *s, int field)
+/* Makes a field of 32-bit integers hold what may follow: 64 bits in the key; of
+ * GeoJSON, where 3 may be followed by 3.5, reals in others. */
+static void widen_integer_field(const struct oj_report_stream *s, int field)
 {
     OGRFieldDefnH defn =
         OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(s->layer), field);
-    OGRFieldDefnH real;
+    const char *name = OGR_Fld_GetNameRef(defn);
+    const int is_key = strcasecmp(name, s->options.key) == 0;
+    OGRFieldDefnH wider;
     if (OGR_Fld_GetType(defn) != OFTInteger ||
         OGR_Fld_GetSubType(defn) != OFSTNone ||
-        strcasecmp(OGR_Fld_GetNameRef(defn), s->options.key) == 0)
+        (!is_key && s->format != FORMAT_SEQUENCE))
         return;
-    real = OGR_Fld_Create(OGR_Fld_GetNameRef(defn), OFTReal);
-    (void)OGR_L_AlterFieldDefn(s->layer, field, real, ALTER_TYPE_FLAG);
-    OGR_Fld_Destroy(real);
+    wider = OGR_Fld_Create(name, is_key ? OFTInteger64 : OFTReal);
+    (void)OGR_L_AlterFieldDefn(s->layer, field, wider, ALTER_TYPE_FLAG);
+    OGR_Fld_Destroy(wider);
 }
 
 /* The layer in memory, like this one. */
@@ -363,8 +378,8 @@ static oj_status make_layer(struct oj_report_stream *s, OGRLayerH like,
         OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, i);
         if (OGR_L_CreateField(s->layer, field, TRUE) != OGRERR_NONE)
             s->layer = NULL;
-        else if (s->format == FORMAT_SEQUENCE)
-            widen_whole_number(s, i);
+        else
+            widen_integer_field(s, i);
     }
     return s->layer != NULL ? OJ_OK
                             : oj_fail(err, OJ_ERR_INTERNAL,

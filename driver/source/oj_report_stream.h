@@ -8,10 +8,11 @@
  *  come, and GeoJSONSeq's reads to the end before the first row.  Here records
  *  are cut from the bytes as they arrive, and each run of them is opened as a
  *  file in memory of its own, CSV behind the first line.  Fields and their
- * types are those of the first batch, whole numbers of GeoJSONSeq being taken
- * for reals because later ones can be; of a later batch values go into them by
- *  name.  Other names are left out, and values that a field cannot hold become
- *  NULL, with counts.
+ *  types are those of the first batch.  But fields of 32-bit integers become
+ *  wider, because later values can be: the key 64-bit integers, others of
+ *  GeoJSONSeq reals.  Values of a later batch go into the fields by name. Other
+ * names are left out, and values that a field cannot hold become NULL, with
+ * counts.
  *
  *  A batch is what has come until a quarter of the time that a report may wait
  *  has passed since its first one; the rest of the time is for the join and the
@@ -37,7 +38,7 @@ struct oj_report_stream_options
 {
     const char *name;          /**< "/vsistdin/", or "CSV:/vsistdin/" */
     const char **open_options; /**< of the format's driver, or NULL */
-    const char *key;           /**< a field whose whole numbers stay such */
+    const char *key;           /**< a field whose integers stay such */
     double wait_s;             /**< that a report may wait */
     int64_t most_rows;         /**< of a batch */
 };

@@ -455,9 +455,55 @@ def check_geojson_sequences():
             true("'new'" in r.err, f"a field that is left out is named: {r}")
 
 
+def check_keys_of_64_bits():
+    """Numbers of vehicles that grow beyond 32 bits after the first batch."""
+    fences("fences.gpkg")
+    inside = ogr.CreateGeometryFromWkb(rows("fences.gpkg")[0][1]).Centroid()
+    x, y = inside.GetX(), inside.GetY()
+    keys = [5, 3000000000, -(2**63), 2**63 - 1, 5]
+    texts = {
+        "GeoJSONSeq": [feature(i, None, x, y, number=key) + "\n" for i, key in enumerate(keys)],
+        "CSV": [f"{i},{key},{x},{y}\n" for i, key in enumerate(keys)],
+    }
+    for name, lines in texts.items():
+        lines[0] = ("" if name == "GeoJSONSeq" else "id,number,x,y\n") + lines[0]
+        more = ["-oo", "AUTODETECT_TYPE=YES"] if name == "CSV" else []
+        f = Filter(*events("-op", "within", *XY, "-flush", "40ms", *more, key="number"), "-f", name,
+                   "/vsistdout/", "/vsistdin/", "fences.gpkg")
+        f.send(lines[0])
+        f.wait_for(2 if name == "CSV" else 1)
+        f.send("".join(lines[1:]))
+        r = f.end()
+        same(r.rc, 0, f"{r}")
+        if name == "CSV":
+            got = [int(v["number"]) for v in csv.DictReader(r.out.splitlines())]
+        else:
+            got = [json.loads(line)["properties"]["number"] for line in r.out.splitlines()]
+        same(sorted(set(got)), sorted(set(keys)), name)
+        true("fit" not in r.err, f"{r}")
+
+
+def check_first_bytes_in_pieces():
+    """A byte order mark and white space before the first record, each by itself."""
+    fences("fences.gpkg")
+    inside = ogr.CreateGeometryFromWkb(rows("fences.gpkg")[0][1]).Centroid()
+    record = feature(1, "v", inside.GetX(), inside.GetY())
+    pretty = "\x1e" + json.dumps(json.loads(record), indent=1) + "\n"
+    for name in ("/vsistdin/", "GeoJSONSeq:/vsistdin/"):
+        for text in (record + "\n", pretty):
+            for pieces in ([b"\xef", b"\xbb\xbf", text], [b"\n", b" ", text]):
+                f = stream("-flush", "40ms", to="GeoJSONSeq", name=name)
+                for piece in pieces:
+                    f.send(piece)
+                    time.sleep(0.1)
+                r = f.end()
+                true(r.rc == 0 and r.out.count('"enter"') > 0, f"{name} {pieces}: {r}")
+
+
 def check_odd_streams():
     fences("fences.gpkg")
     for bytes_, says in ((b"", "ends before the first report"), (b"\n\n", "before the first report"),
+                         (b"\xef\xbb\xbf", "before the first report"),
                          (b"\x00\x01\x02", "CSV or GeoJSONSeq"),
                          (b"id,vehicle,a,b\n1,v,1,2\n", "no geometry"),
                          (b'{"type":"Feature",\n', "GeoJSONSeq")):

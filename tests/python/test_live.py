@@ -86,14 +86,45 @@ def test_what_apply_takes():
         "x": [1, 2, 2.5, 0],
         "y": [3, 4, 3.5, 0],
     }
-    with pytest.raises(ogrjoin.InvalidError, match="not as long"):
+    with pytest.raises(ogrjoin.InvalidError, match="x has 1 values, and ids has 2"):
         live.apply([1, 2], [1], [1])
+    with pytest.raises(ogrjoin.InvalidError, match="x is no column of 2 values"):
+        live.apply([1, 2], [[1, 1], [2, 2]], [1, 2])
     counts = live.counts
     assert (counts["n"], counts["n_batches"], counts["n_unknown"]) == (4, 3, 1)
     assert "quadtree" in counts["tree"]
     assert repr(live) == "<ogrjoin.Live: 4 points>"
     with pytest.raises(ogrjoin.UnsupportedError, match="cpu or auto"):
         ogrjoin.Live(backend="geos")
+
+
+def test_ids_are_whole_numbers_of_64_bits():
+    """None of them is rounded or wrapped without a word."""
+    pa = pytest.importorskip("pyarrow")
+    live = ogrjoin.Live()
+    least, most = -(2**63), 2**63 - 1
+    live.apply(np.array([least, -1, 0, most]), [1, 2, 3, 4], [0, 0, 0, 0])
+    assert live.pairs(([4.0], [0.0]), "nearest").right.tolist() == [most]
+    live.apply([1.0, 2.0], [5, 6], [0, 0])  # as pandas holds whole numbers with gaps
+    live.apply(np.array([7], dtype=np.uint64), [7], [0])
+    live.apply([], [], [])
+    whole = [least, -1, 0, 1, 2, 7, most]
+    assert live.to_arrow()["id"].to_pylist() == whole
+    for ids, says in (
+        ([1.5], "row 0 has 1.5"),
+        ([9, np.nan], "row 1 has nan"),
+        (pa.array([1, None]), "row 1 has nan"),
+        (np.array([2**64 - 1], dtype=np.uint64), "row 0 has 18446744073709551615"),
+        ([2**70], "not object"),
+        (["a"], "not <U1"),
+    ):
+        with pytest.raises(ogrjoin.InvalidError, match=says):
+            live.apply(ids, np.zeros(len(ids)), np.zeros(len(ids)))
+    assert live.to_arrow()["id"].to_pylist() == whole
+    live.apply(pa.array([7]), pa.array([None], pa.float64()), pa.array([0.0]))
+    assert live.to_arrow()["id"].to_pylist() == [least, -1, 0, 1, 2, most]
+    with pytest.raises(ogrjoin.InvalidError, match="score: .* row 0 has 0.5"):
+        ogrjoin.Index(([0.0], [0.0]), score=[0.5])
 
 
 def test_near_pairs():

@@ -73,7 +73,7 @@ def test_an_index_serves_numbers_and_texts():
                 LEFT, RIGHT, "nearest", k=2, on=(NUMBERS, NUMBERS), id=(None, np.arange(N)[::-1])
             )
             assert (got.right == want.right).all() and (got.left == want.left).all()
-    with pytest.raises(ogrjoin.Error, match="not as long"):
+    with pytest.raises(ogrjoin.Error, match="on has .* values"):
         index.pairs(LEFT, "nearest", on=NUMBERS[:-1])
 
 
@@ -212,3 +212,52 @@ def test_geometries_of_both_sides_in_one_column(left, right, how):
         want = boxes[fid] if i is None else points[i]
         assert (shape is None) == (want is None)
         assert shape is None or shape.equals(want)
+
+
+@pytest.mark.parametrize("name, word", [("a:b", "a:b"), ("a:km", "a:km"), ("a:b", '"a:b"'), ("a", "a:us-ft")])
+def test_a_field_of_distances_with_a_colon(name, word):
+    """A word that is a column's name has no unit, as the command reads it."""
+    table = pa.table({"x": [0.0, 0.0], "y": [0.0, 0.0], name: [1.0, 3.0]})
+    other = pa.table({"x": [2.0], "y": [0.0]})
+    crs = {"left_crs": "EPSG:2263", "right_crs": "EPSG:2263"}
+    words = {"x": "x", "y": "y", "right_x": "x", "right_y": "y", **crs}
+    rows = ogrjoin.join(table, other, "dwithin", max_distance_field=word, **words).read_all()
+    assert rows["join_fid"].to_pylist() == [None, 0]
+
+
+MANY_PAIRS = """
+import resource
+import numpy as np, ogrjoin
+n, dense, n_right = 400_000, 1_000, 16_000
+stretch = -(-n // 256)  # a row of each is sampled (oj_batch_parts.c)
+i = np.arange(-(-n // stretch), dtype=np.uint64)
+mixed = (i + 1) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(33)
+sampled = (i * stretch + mixed % np.uint64(stretch)).astype(int)
+first = sampled[:-1][np.diff(sampled) > dense][0] + 1
+many = slice(first, first + dense)
+x = np.arange(n, dtype=float) + 10
+x[many] = 0
+words = {"max_distance": 1.0, "threads": 1, "crs": "ignore"}
+index = ogrjoin.Index((np.zeros(n_right), np.zeros(n_right)), threads=1)
+index.pairs((x[:10], x[:10]), "dwithin", max_distance=1.0, crs="ignore")
+index.join((x[:10], x[:10]), "dwithin", agg="count", **words).read_all()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+rows = index.join((x, np.zeros(n)), "dwithin", agg="count", **words).read_all()
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+counts = rows["count"].to_numpy()
+assert counts.sum() == dense * n_right and (counts[many] == n_right).all()
+print(after - before)
+"""
+
+
+def test_rows_of_an_index_have_a_bound_of_pairs():
+    """Rows with very many pairs, which no sample finds, of the index that pairs() has:
+    16 million pairs, of which no more than 4 million are held at once."""
+    import subprocess
+    import sys
+
+    made = subprocess.run(
+        [sys.executable, "-c", MANY_PAIRS], capture_output=True, text=True, check=False
+    )
+    assert made.returncode == 0, made.stderr
+    assert int(made.stdout) < 140_000  # kilobytes; 16 million pairs are 188,000

@@ -215,6 +215,83 @@ def test_only_files_of_attempts_that_count_are_shown(tmp_path):
     assert sorted(os.listdir(tmp_path / "out")) == ["part-00000.parquet", "part-00001.parquet"]
 
 
+def test_what_others_put_beside_the_output_stays(tmp_path):
+    """Links, files and names that no job of this user has made."""
+    left, right = sides(tmp_path)
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "letter").write_text("dear")
+    token = "0123456789abcdef"
+    os.symlink(home, tmp_path / f".out.ogrjoin-{token}")
+    os.symlink(home, tmp_path / f".out.ogrjoin-{token}.former")
+    (tmp_path / f".out.ogrjoin-{token[::-1]}").write_text("a file")
+    (tmp_path / ".out.ogrjoin-notes").mkdir()
+    os.mkdir(tmp_path / f".out.ogrjoin-{token[1:]}0")  # as a job that was killed leaves it
+    join_files(left, right, tmp_path / "out", op="within")
+    same_files(tmp_path / "out", left, right, op="within")
+    assert (home / "letter").read_text() == "dear"
+    assert sorted(n for n in os.listdir(tmp_path) if n.startswith(".")) == [
+        f".out.ogrjoin-{token}",
+        f".out.ogrjoin-{token}.former",
+        f".out.ogrjoin-{token[::-1]}",
+        ".out.ogrjoin-notes",
+    ]
+
+
+def test_an_output_that_comes_while_the_join_runs_stays(tmp_path):
+    rows = table([None], v=[1])
+    output = ParquetOutput(str(tmp_path / "out"), rows.schema, "geometry")
+    output.begin()
+    name = output.write(0, rows.to_batches())[0]
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "theirs").write_text("theirs")
+    with pytest.raises(ogrjoin.InvalidError, match="while the join ran"):
+        output.commit([name])
+    output.abort()
+    assert os.listdir(tmp_path) == ["out"] and os.listdir(tmp_path / "out") == ["theirs"]
+
+
+def test_the_output_is_no_side(tmp_path):
+    left, right = sides(tmp_path)
+    before = content(tmp_path / "left")
+    os.symlink(tmp_path / "left", tmp_path / "link")
+    for out in (left, f"{left}/joined", tmp_path, right + "/", tmp_path / "link"):
+        with pytest.raises(ogrjoin.InvalidError, match="a folder of its own"):
+            join_files(left, right, out, op="within", overwrite=True)
+    assert content(tmp_path / "left") == before
+
+
+def test_no_rows_are_a_folder_with_columns(tmp_path):
+    left, right = sides(tmp_path)
+    options = {"op": "equals", "how": "inner"}  # no point is a box
+    assert join_files(left, right, tmp_path / "out", **options) == 0
+    same_files(tmp_path / "out", left, right, **options)
+    assert os.listdir(tmp_path / "out") == ["part-00000.parquet"]
+    # And are an input.
+    assert join_files(tmp_path / "out", right, tmp_path / "more", op="within") == 0
+    assert len(ogrjoin.scan(str(tmp_path / "more")).reader().read_all()) == 0
+
+
+def test_row_groups_of_rows_with_unknown_boxes_are_never_left_out(tmp_path):
+    """A ring that is not closed is read by the library alone."""
+    corners = np.array([50, 50, 51, 51, 52, 50], "<f8").tobytes()
+    ring = b"\x01" + np.array([3, 1, 3], "<u4").tobytes() + corners
+    assert np.isinf(of_wkb(pa.array([ring]))).all()
+    rows = table([None, None], v=[1, 2])
+    i = rows.schema.get_field_index("geometry")
+    field = rows.schema.field(i)
+    output = ParquetOutput(str(tmp_path / "out"), rows.schema, "geometry")
+    output.begin()
+    names = []
+    for part, geometry in enumerate(([ring, None], [None, None])):
+        rows = rows.set_column(i, field, pa.array(geometry, field.type))
+        names.append(output.write(part, rows.to_batches())[0])
+    output.commit(names)
+    groups = read_row_groups(str(tmp_path / "out"))
+    assert groups.is_boxed.tolist() == [False, True]
+    assert np.isinf(groups.box[0]).all() and np.isnan(groups.box[1]).all()
+
+
 def made_up(n, r):
     at = r.uniform(0, 1e6, (n, 2))
     box = np.hstack((at, at + 1e4))

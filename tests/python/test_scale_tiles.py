@@ -366,6 +366,10 @@ def test_boxes_of_what_cannot_be_read_are_everything():
     for kind in (pa.large_binary(), pa.binary_view()):
         again = scale_boxes.of_wkb(wkb.cast(kind))
         assert np.array_equal(again, boxes, equal_nan=True)
+    curve = b"\x01\x08\0\0\0\x03\0\0\0" + bytes(48)  # an error of some versions of shapely
+    boxes = scale_boxes.of_wkb(pa.array([wkb[2].as_py(), curve, None, curve]))
+    assert boxes[0].tolist() == [1, 2, 1, 2] and np.isnan(boxes[2]).all()
+    assert np.isinf(boxes[[1, 3]]).all()
     points = pa.array(shapely.to_wkb(shapely.points([[1, 2], [3, 4], [5, 6]])), pa.binary())
     assert scale_boxes.of_wkb(points.slice(1)).tolist() == [[3, 4, 3, 4], [5, 6, 5, 6]]
 

@@ -175,6 +175,19 @@ static int64_t count_samples(const struct oj_batch_parts *parts, int64_t n_rows)
     return n < OJ_MOST_SAMPLED_ROWS ? n : OJ_MOST_SAMPLED_ROWS;
 }
 
+/* Number of rows of the next part that cannot have too many pairs: if all that
+ * are left can, an equal share of them; 0: not known. */
+static int64_t count_safe_rows(const struct oj_batch_parts *parts, int64_t left)
+{
+    int64_t most, n_parts;
+    if (parts->max_pairs == 0 || parts->most_per_row == 0)
+        return 0;
+    most = parts->max_pairs / parts->most_per_row;
+    most = most < 1 ? 1 : most;
+    n_parts = (left + most - 1) / most;
+    return n_parts > 0 ? (left + n_parts - 1) / n_parts : 0;
+}
+
 static oj_status begin_batch(struct oj_batch_parts *parts,
                              const struct oj_flat *batch,
                              struct oj_matches *out, struct oj_error *err)
@@ -182,7 +195,8 @@ static oj_status begin_batch(struct oj_batch_parts *parts,
     int64_t n_samples = count_samples(parts, batch->n_features);
     parts->n_samples = 0;
     if (parts->sample == NULL || parts->max_pairs == 0 ||
-        n_samples < LEAST_SAMPLES || !can_copy_rows(batch))
+        n_samples < LEAST_SAMPLES || !can_copy_rows(batch) ||
+        count_safe_rows(parts, batch->n_features) == batch->n_features)
         return OJ_OK;
     return sample_batch(parts, batch, n_samples, out, err);
 }
@@ -230,6 +244,8 @@ static int64_t predict_rows(const struct oj_batch_parts *parts, int64_t first,
     else if (parts->max_pairs > 0 &&
              parts->pairs_per_row * (double)left > 1.5 * most)
         n = (int64_t)(most / parts->pairs_per_row);
+    if (n < count_safe_rows(parts, left))
+        n = count_safe_rows(parts, left);
     if (parts->most_rows > 0 && n > parts->most_rows)
         n = parts->most_rows;
     return n < 1 ? 1 : n;

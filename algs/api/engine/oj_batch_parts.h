@@ -29,10 +29,15 @@ typedef oj_status (*oj_rows_join)(void *user, const struct oj_flat *rows,
                                   struct oj_matches *out, struct oj_error *err);
 
 /** State across batches; owns the samples. The caller zeroes it and sets the
- * first three members. */
+ * first four members. */
 struct oj_batch_parts
 {
     int64_t max_pairs; /**< maximum pairs of a part; 0: no bound */
+
+    /** Maximum pairs of a row (oj_relation_most_pairs_of_row()); 0: not known.
+     * A part has at least the rows that it allows: nearest features of a
+     * million points take a third less time in one part than in two. */
+    int64_t most_per_row;
 
     /** Joins sampled rows to count their pairs.  NULL: no samples and no small
      * first part. This is right if joining a few rows costs as much as a

@@ -192,6 +192,9 @@ static oj_status cut_key_prefixes_into_buckets(struct order_build *b,
     return OJ_OK;
 }
 
+/* Orders of at most this many points keep the memory of keys. */
+#define OJ_KEPT_KEYS (1 << 18)
+
 oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,
                          const double *x, const double *y, struct oj_error *err)
 {
@@ -236,6 +239,12 @@ oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,
     oj_free(b.histogram);
     oj_free(b.bucket_of);
     oj_free(b.slice_start);
+    if (n > OJ_KEPT_KEYS) /* points have their keys from here on */
+    {
+        oj_free(order->keys);
+        order->keys = NULL;
+        order->cap_keys = 0;
+    }
     return status;
 }
 

@@ -58,10 +58,12 @@ OJ_FN int oj_orientation_exact(double ax, double ay, double bx, double by,
     return oj_exact_product_sum_sign(product, 6);
 }
 
-/** 1 if c is left of a -> b, -1 if right, 0 if on the line.  Exact for
- * coordinates of magnitude up to 1e150, subnormal ones included. */
-OJ_FN int oj_orientation(double ax, double ay, double bx, double by, double cx,
-                         double cy)
+/** In place of a sign: it takes exact arithmetic to find it. */
+#define OJ_SIGN_OPEN 2
+
+/** oj_orientation() where rounded arithmetic decides it, else OJ_SIGN_OPEN. */
+OJ_FN int oj_orientation_rounded(double ax, double ay, double bx, double by,
+                                 double cx, double cy)
 {
     double left = (ax - cx) * (by - cy);
     double right = (ay - cy) * (bx - cx);
@@ -83,7 +85,17 @@ OJ_FN int oj_orientation(double ax, double ay, double bx, double by, double cx,
     if (((ax == cx) & (ay == cy)) | ((bx == cx) & (by == cy)) |
         ((ax == cx) & (bx == cx)) | ((ay == cy) & (by == cy)))
         return 0;
-    return oj_orientation_exact(ax, ay, bx, by, cx, cy);
+    return OJ_SIGN_OPEN;
+}
+
+/** 1 if c is left of a -> b, -1 if right, 0 if on the line.  Exact for
+ * coordinates of magnitude up to 1e150, subnormal ones included. */
+OJ_FN int oj_orientation(double ax, double ay, double bx, double by, double cx,
+                         double cy)
+{
+    int sign = oj_orientation_rounded(ax, ay, bx, by, cx, cy);
+    return sign != OJ_SIGN_OPEN ? sign
+                                : oj_orientation_exact(ax, ay, bx, by, cx, cy);
 }
 
 #endif

@@ -29,8 +29,7 @@ static const struct oj_op_info ops[OJ_N_OPS] = {
          .needs_text =
              "a distance: -max_distance D[unit], -max_distance_field F "
              "or -join_max_distance_field F"},
-    [OJ_OP_INTERSECTS] = {"intersects",
-                          "the two have a point in common (default)",
+    [OJ_OP_INTERSECTS] = {"intersects", "they have a point in common (default)",
                           SHAPES(INTERSECTS), .synonyms = "intersect"},
     [OJ_OP_WITHIN] =
         {"within",
@@ -56,17 +55,22 @@ static const struct oj_op_info ops[OJ_N_OPS] = {
     [OJ_OP_TOUCHES] = {"touches", "they meet, but their interiors do not",
                        SHAPES(TOUCHES)},
     [OJ_OP_CROSSES] =
-        {"crosses", "they cross: a line through a polygon, two lines in points",
+        {"crosses",
+         "their interiors meet, and a line leaves the polygon, or two lines "
+         "share points only",
          SHAPES(CROSSES)},
     [OJ_OP_OVERLAPS] =
         {"overlaps",
-         "same dimension, a part in common, each with a part of its own",
+         "they are two areas, lines or point sets that share a part, and each "
+         "has a part outside of the other",
          SHAPES(OVERLAPS)},
-    [OJ_OP_EQUALS] = {"equals", "the same point set, however it is drawn",
+    [OJ_OP_EQUALS] = {"equals",
+                      "they cover the same points, whatever their vertices are",
                       SHAPES(EQUALS), .synonyms = "equal",
                       .pattern = "T*F**FFF*"},
-    [OJ_OP_DISJOINT] = {"disjoint", "no point in common", SHAPES(DISJOINT)},
-    [OJ_OP_RELATE] = {"relate", "the DE-9IM pattern of -relate holds",
+    [OJ_OP_DISJOINT] = {"disjoint", "they have no point in common",
+                        SHAPES(DISJOINT)},
+    [OJ_OP_RELATE] = {"relate", "the DE-9IM pattern of -relate holds for them",
                       SHAPES(RELATE), .needs = "relate",
                       .needs_text =
                           "-relate MASK, nine of the letters T F * 0 1 2"},
@@ -93,15 +97,15 @@ static const struct oj_parameter parameters[] = {
      "the join is a DE-9IM pattern: nine of T F * 0 1 2, as T*F**F***",
      VALUE(PATTERN, mask)},
     {"max_distance", "D[unit]", "nearest|dwithin|similar",
-     "only join features within this distance, in units of the coordinates, on "
-     "the sphere metres; default: any; dwithin needs one",
+     "only join features within this distance, in units of the coordinates, or "
+     "on the sphere in metres; dwithin needs it; default of the others: any",
      "only join features within this distance; units m, km, ft, us-ft, mi, "
      "deg, or none for the units of the CRS of the join (the input layer's, or "
      "-t_srs); without this option -op nearest is unbounded",
      VALUE(DISTANCE, max_distance), .most = INFINITY},
     {"min_distance", "D[unit]", "nearest|dwithin",
-     "only join features at least so far", VALUE(DISTANCE, min_distance),
-     .most = 1e300},
+     "only join features that are at least this far away",
+     VALUE(DISTANCE, min_distance), .most = 1e300},
     {"metric", "planar|sphere", "nearest|dwithin|similar",
      "distances in the plane of the CRS (default), or along great circles, in "
      "metres, where the CRS of the join is in degrees",
@@ -111,24 +115,23 @@ static const struct oj_parameter parameters[] = {
      "the column join_rank",
      VALUE(COUNT, k), .least = 1, .most = INT32_MAX},
     {"ties", "first|all", "nearest|similar",
-     "of equally near or similar join features, the ones with the smallest FID "
-     "(default), "
-     "or all",
+     "of join features that are equally near or similar, takes those with the "
+     "smallest FIDs (default), or all",
      VALUE(CHOICE, ties)},
     {"distance_to", "interior|boundary", "nearest",
-     "the distance of a point in a polygon is 0 (default), or measured to the "
-     "polygon's rings",
+     "takes a point in a polygon to be at distance 0 (default), or measures "
+     "how far it is from the polygon's rings",
      VALUE(CHOICE, distance_to)},
     {"distance", "least|hausdorff|directed_hausdorff|hausdorff_points|frechet",
      "nearest|dwithin",
-     "what is measured: the least distance (default), or how far shapes are "
-     "from being alike: the Hausdorff distance as GEOS has it, its half from "
-     "the input feature, that between vertices, or the discrete Frechet "
-     "distance",
+     "measures the least distance (default), or how much two shapes differ: "
+     "hausdorff as in GEOS, directed_hausdorff from the input feature alone, "
+     "hausdorff_points between vertices, frechet between the sequences of "
+     "vertices",
      VALUE(CHOICE, distance)},
     {"densify", "D[unit]", "nearest|dwithin",
-     "for -distance other than least: vertices are put into both sides so that "
-     "no segment is longer than D",
+     "with a -distance other than least: adds vertices to both sides until no "
+     "segment is longer than D",
      VALUE(DISTANCE, densify), .most = 1e300},
 };
 

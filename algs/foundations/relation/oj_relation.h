@@ -16,6 +16,8 @@
 extern "C" {
 #endif
 
+/** Joins that compare shapes stand before OJ_OP_SIMILAR: tests try all of
+ * these. */
 enum oj_op
 {
     OJ_OP_NEAREST = 0,
@@ -307,6 +309,17 @@ static inline int oj_relation_ranks_by_similarity(const struct oj_relation *r)
 static inline int oj_relation_sorts_by_measure(const struct oj_relation *r)
 {
     return oj_relation_is_nearest(r) || oj_relation_is_similar(r);
+}
+
+/** Maximum number of pairs of an input row; 0: there is none. An engine can
+ * hold more for a multipoint, whose points it joins one by one. */
+static inline int64_t
+oj_relation_most_pairs_of_row(const struct oj_relation *relation)
+{
+    return oj_relation_sorts_by_measure(relation) &&
+                   relation->ties != OJ_TIES_ALL && relation->k < OJ_EVERY_PAIR
+               ? relation->k
+               : 0;
 }
 
 /** 1 when an input row can have more than one pair. */

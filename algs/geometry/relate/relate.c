@@ -34,6 +34,35 @@ static int are_both_features_simple(const struct relate *r)
 }
 
 /* 1 if the matrix so far decides the relation; entries can only be added. */
+/* 1 if op holds for any, or for no, two features with area that overlap, each
+ * with an area outside of the other. */
+static int do_overlapping_areas_decide(enum oj_op op)
+{
+    switch (op)
+    {
+        case OJ_OP_INTERSECTS:
+        case OJ_OP_WITHIN:
+        case OJ_OP_CONTAINS:
+        case OJ_OP_COVERS:
+        case OJ_OP_COVEREDBY:
+        case OJ_OP_CONTAINS_PROPERLY:
+        case OJ_OP_TOUCHES:
+        case OJ_OP_CROSSES:
+        case OJ_OP_OVERLAPS:
+        case OJ_OP_EQUALS:
+        case OJ_OP_DISJOINT:
+            return 1;
+        case OJ_OP_RELATE:
+        case OJ_OP_NEAREST:
+        case OJ_OP_DWITHIN:
+        case OJ_OP_BBOX:
+        case OJ_OP_SIMILAR:
+        case OJ_N_OPS:
+            return 0;
+    }
+    return 0;
+}
+
 static int does_matrix_so_far_decide(const struct relate *r)
 {
     const char *m = r->matrix->at;
@@ -42,8 +71,8 @@ static int does_matrix_so_far_decide(const struct relate *r)
     if (r->relation == NULL)
         return 0;
     if (m[0] == '2' && m[2] != 'F' && m[6] != 'F' &&
-        r->relation->op != OJ_OP_RELATE)
-        return 1; /* both have area, and each an area outside of the other */
+        do_overlapping_areas_decide(r->relation->op))
+        return 1;
     switch (r->relation->op)
     {
         case OJ_OP_INTERSECTS:

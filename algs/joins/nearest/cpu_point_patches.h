@@ -149,20 +149,23 @@ static inline double oj_own_least2(struct oj_own_bounds *own, int32_t feature)
 struct oj_bound
 {
     double least2; /* k == 1: least squared distance from the centre */
-    double other2; /* where points exclude a class: the least of others than
-                      that of least2, */
+    /* Where points exclude a class: the class of the segment at least2, the
+     * least squared distance of other classes, and upper bounds of the distance
+     * of the two segments from any point of the place. */
+    double other2;
     int32_t least_class;
-    double least_within, other_within; /* and how far the two are at most */
+    double least_within, other_within;
     double within; /* no point has its (k-th) nearest farther away */
-    float reach2;  /* the same, as the tree compares it */
-    float keep;    /* the same, as lower bounds are compared */
+    float reach2;  /* within, squared, in the units of the tree */
+    float keep;    /* within, as oj_bundle_measure()'s low is compared with */
     double cap;    /* no pair is farther: max_distance, or 0 */
     double slack;  /* of the tree */
-    /* k > 1: how far the corners have their k-th nearest at most, by k features
-     * that are known; INFINITY: by none */
-    int has_corners; /* 1: they are worth the work, far from all */
+    /* k > 1: upper bounds of the distance of the k-th nearest from each corner,
+     * by the features of the last point */
+    int has_corners; /* 1: the place is so far from these that the bounds of
+                        corners leave out more than they cost */
     double corner[OJ_CORNERS];
-    float corner_keep[OJ_CORNERS]; /* the same, as lower bounds are compared */
+    float corner_keep[OJ_CORNERS]; /* corner, as low is compared with */
 };
 
 /* A distance as lower bounds are compared with it. */
@@ -203,9 +206,10 @@ OJ_INLINE struct oj_bound oj_bound_make(const struct oj_tree *tree, double cap)
  * and hx, hy half the box.  low is in single precision, made to err to the
  * smaller side.
  *
- * corner_keep: NULL, a constant, or what the corners need.  A segment whose
- * plane lies above these at all corners is within no bound, even an infinite
- * one: its low is NAN. */
+ * corner_keep: that of the bound, or NULL (a compile-time constant).  A segment
+ * whose plane lies above it at all corners is no k-th nearest of any point of
+ * the box (see "the bounds of corners"): its low is NAN, which no bound
+ * keeps. */
 OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
                                  const struct oj_place *place,
                                  const float *corner_keep, double *restrict d2,
@@ -471,14 +475,18 @@ OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
 
 /* --- the bounds of corners ------------------------------------------------
 
- * A point p has its k-th nearest no farther away than the farthest of k
- * features that are known, F(p).  That is the greatest of convex functions and
- * so convex itself; a plane below the distance of something else that lies
- above
- * F at the corners of a box lies above it in all of the box.  Far from all
- * features, distances differ by little where they lie in one direction, and
- * this leaves a few, where a bound for the whole box leaves all that are
- * farther than the nearest by less than its diagonal. */
+ * Let F(p) be the distance from p to the farthest of k features, those of the
+ * last point.  A point p has its k-th nearest no farther away.  F is the
+ * greatest of convex functions, so convex.  Let P be the tangent plane below
+ * the distance of another segment.  A point of a box is a mean of its corners,
+ * with some weights; F there is at most that mean of F at the corners, and P is
+ * that mean of P.  So where P lies above F at all corners, it does so in all of
+ * the box, and the segment is not needed.
+ *
+ * Far from all features, those in one direction have distances that differ by
+ * little.  The bounds of corners leave a few of them, where one bound for the
+ * whole box leaves all that are farther than the nearest by less than its
+ * diagonal. */
 
 /* Sets the bounds of corners by the features of the last point. */
 OJ_INLINE double oj_bound_corners(const struct oj_nearest_carry *carry,

@@ -93,6 +93,7 @@ static oj_status reserve_features(struct key *key, int64_t n,
     if (n <= capacity)
         return OJ_OK;
     capacity = 2 * capacity < n ? n : 2 * capacity;
+    capacity = capacity < INT32_MAX ? capacity : INT32_MAX;
     OJ_NEW(many, capacity, err);
     memcpy(many, features_of(key), (size_t)key->n * sizeof *many);
     if (key->capacity > FEW)

@@ -1,4 +1,4 @@
-/** Comparing two answers to the same join: ours and a reference's.
+/** Compares two answers to one join: ours and that of a reference.
  *
  *  For each row the sets of pairs are compared, and the measures of common
  *  pairs, if the join has a measure.  Distances from or to points must be equal

@@ -180,28 +180,14 @@ OJ_FN_APART int oj_meet_exact_side(double ax, double ay, double bx, double by,
     return oj_orientation_exact(ax, ay, bx, by, cx, cy);
 }
 
-/** Returns the sign of oj_orientation(). In most cases that the filter leaves
- *  open, c is an end of the segment a b, or all three points are on a line
- *  parallel to an axis: these are 0 without exact arithmetic. */
+/** Returns the sign of oj_orientation(), whose exact part is called and not
+ *  inlined here. */
 OJ_FN int oj_meet_side(double ax, double ay, double bx, double by, double cx,
                        double cy)
 {
-    double left = (ax - cx) * (by - cy);
-    double right = (ay - cy) * (bx - cx);
-    double det = left - right;
-    double size = fabs(left) + fabs(right);
-    double bound = 3.3306690738754716e-16 * size; /* as in oj_segment.h */
-    if (size > 1e-280)
-    {
-        if (det > bound)
-            return 1;
-        if (-det > bound)
-            return -1;
-    }
-    if (((ax == cx) & (ay == cy)) | ((bx == cx) & (by == cy)) |
-        ((ax == cx) & (bx == cx)) | ((ay == cy) & (by == cy)))
-        return 0;
-    return oj_meet_exact_side(ax, ay, bx, by, cx, cy);
+    int sign = oj_orientation_rounded(ax, ay, bx, by, cx, cy);
+    return sign != OJ_SIGN_OPEN ? sign
+                                : oj_meet_exact_side(ax, ay, bx, by, cx, cy);
 }
 
 /** Returns 1 if two closed segments intersect. */

@@ -54,12 +54,6 @@ def _asked(settings: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in settings.items() if v is not None and v is not False}
 
 
-def _column(values: Any, dtype: Any) -> Any:
-    if hasattr(values, "to_numpy") and not isinstance(values, np.ndarray):
-        values = values.to_numpy()
-    return np.ascontiguousarray(values, dtype=dtype)
-
-
 class Live:
     """Points with ids that are put, moved and removed in batches, and joined in
     between: vehicles, vessels, phones.
@@ -96,16 +90,17 @@ class Live:
     def apply(self, ids: Any, x: Any, y: Any) -> None:
         """Puts or moves points, and removes those whose x is NaN, as one instant.
 
-        ids, x, y  arrays of numpy, columns of Arrow or pandas, lists; of several
-                   changes of an id the last one holds
+        ids, x, y  arrays of numpy, columns of Arrow or pandas, lists; ids are
+                   whole numbers, a missing x counts as NaN; of several changes
+                   of an id the last one holds
 
         All of it is applied, or after an error nothing.
         """
-        ids = _column(ids, np.int64)
-        _sides.check_length(x, len(ids), "x is not as long as ids")
-        _sides.check_length(y, len(ids), "y is not as long as ids")
-        x, y = _column(x, np.float64), _column(y, np.float64)
-        _core.live_apply(self._live, len(ids), ids, x, y)
+        n = len(ids)
+        ids = _sides.as_column(ids, np.int64, n, "ids", "the batch")
+        x = _sides.as_column(x, np.float64, n, "x", "ids")
+        y = _sides.as_column(y, np.float64, n, "y", "ids")
+        _core.live_apply(self._live, n, ids, x, y)
 
     def pairs(
         self,

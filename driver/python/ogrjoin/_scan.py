@@ -27,6 +27,12 @@ def mark_geometries(schema: Any) -> tuple[Any, str | None]:
     return schema, geo.get("primary_column")
 
 
+def wkb_metadata(crs: str | None) -> dict[bytes, bytes]:
+    """Of a field of WKB in a CRS: a text, or PROJJSON; None: in none."""
+    of_crs = {} if crs is None else {"crs": json.loads(crs) if crs[:1] == "{" else crs}
+    return {NAME: b"geoarrow.wkb", METADATA: json.dumps(of_crs).encode()}
+
+
 def extension_of(field: Any) -> str:
     """GeoArrow's name of the field's type, or ""."""
     name: str = (field.metadata or {}).get(NAME, b"").decode()

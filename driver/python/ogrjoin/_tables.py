@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
@@ -12,16 +11,13 @@ import pyarrow as pa
 from . import _crs, _sides
 from ._errors import InvalidError
 from ._joined import Joined
-from ._scan import METADATA, NAME, extension_of, mark_geometries, scan
+from ._scan import extension_of, mark_geometries, scan, wkb_metadata
 
 
 def _table_of_shapes(array: Any, crs: str | None) -> Any:
     import shapely
 
-    is_text = crs is not None and crs[:1] != "{"
-    told = json.dumps({"crs": crs if crs is None or is_text else json.loads(crs)})
-    metadata = {NAME: b"geoarrow.wkb", METADATA: told.encode()}
-    field = pa.field("geometry", pa.binary(), metadata=metadata)
+    field = pa.field("geometry", pa.binary(), metadata=wkb_metadata(crs))
     column = pa.array(shapely.to_wkb(array), pa.binary())
     return pa.table([column], schema=pa.schema([field]))
 
@@ -58,7 +54,9 @@ class TableSide:
         elif (shapes := _sides.shapely_array(side)) is not None:
             side = _table_of_shapes(shapes, _crs.of_side(side))
         elif isinstance(side, tuple) and len(side) == 2:
-            side = pa.table({"x": np.asarray(side[0]), "y": np.asarray(side[1])})
+            x, y = np.asarray(side[0]), np.asarray(side[1])
+            _sides.check_length(y, len(x), "y", "x")
+            side = pa.table({"x": x, "y": y})
             settings.update({f"{which}_x": "x", f"{which}_y": "y"})
         elif isinstance(side, list) and not _sides.is_iterator(side):
             shapes = np.empty(len(side), dtype=object)

@@ -15,7 +15,6 @@ each tile in one call (ogrjoin.scale).  A task is a function of its input alone.
 from __future__ import annotations
 
 import hashlib
-import json
 from typing import Any, Iterator, Literal, NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ import pyarrow as pa
 from . import _crs
 from ._errors import InvalidError, UnsupportedError
 from ._pairs import Validation
-from ._scan import METADATA, NAME, extension_of
+from ._scan import wkb_metadata
 from .scale.copies import tiles_of_rows
 from .scale.files import (
     Explanation,
@@ -76,11 +75,11 @@ def _kind(field: Any) -> str:
 
 def _column_of(df: Any, which: str, options: dict[str, Any]) -> str | None:
     """The column of geometries, or None where two columns of numbers are given."""
-    told: Any = options.get(f"{which}_column")
+    given: Any = options.get(f"{which}_column")
     if options.get(f"{which}_x") or (which == "left" and options.get("x")):
         return None
-    if told is not None:
-        return str(told)
+    if given is not None:
+        return str(given)
     kinds: dict[str, str] = {field.name: _kind(field) for field in df.schema.fields}
     typed = [name for name, kind in kinds.items() if kind in ("spark", "sedona")]
     if len(typed) == 1:
@@ -116,9 +115,7 @@ def _frame(df: Any, which: str, options: dict[str, Any]) -> _Frame:
         i = schema.get_field_index(column)
         if i < 0:
             raise InvalidError(f"the {which} side has no column {column}")
-        told = {} if crs is None else {"crs": json.loads(crs) if crs[:1] == "{" else crs}
-        metadata = {NAME: b"geoarrow.wkb", METADATA: json.dumps(told).encode()}
-        schema = schema.set(i, schema.field(i).with_metadata(metadata))
+        schema = schema.set(i, schema.field(i).with_metadata(wkb_metadata(crs)))
         options[f"{which}_column"] = column
     return _Frame(df, schema, options.get(f"{which}_fid"))
 
@@ -431,8 +428,8 @@ class _FilesTask:
         for batch in batches:
             for tile in batch.column(0).to_pylist():
                 name, n, numbers = run_task(self._plan, self._output, False, tile)
-                told = None if numbers is None else numbers.astype("<i8").tobytes()
-                columns = [pa.array([name]), pa.array([n]), pa.array([told], pa.binary())]
+                bytes_ = None if numbers is None else numbers.astype("<i8").tobytes()
+                columns = [pa.array([name]), pa.array([n]), pa.array([bytes_], pa.binary())]
                 yield pa.RecordBatch.from_arrays(columns, names=["name", "n", "numbers"])
 
 

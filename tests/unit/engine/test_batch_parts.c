@@ -21,6 +21,7 @@ struct counted_join
     int64_t n_rows;
     int64_t *n_pairs; /* [n_rows] */
     int64_t max_pairs;
+    int64_t most_per_row; /* 0: not known */
     int has_sample;
     double *x, *y;
 
@@ -99,6 +100,7 @@ static void free_join(struct counted_join *join)
 static int64_t join_all(struct counted_join *join, int64_t batch)
 {
     struct oj_batch_parts parts = {.max_pairs = join->max_pairs,
+                                   .most_per_row = join->most_per_row,
                                    .sample =
                                        join->has_sample ? sample_rows : NULL,
                                    .user = join};
@@ -222,6 +224,43 @@ TEST(sparse_rows_are_joined_at_once)
     ck_assert_int_eq(join.n_parts, 10);
     ck_assert_int_eq(join.n_in_vain, 0);
     ck_assert_int_le(join.n_sampled, N_ROWS / 128);
+    free_join(&join);
+}
+
+/* Rows of at most k pairs: as few parts as that allows, of equal size and
+ * without a sample where it is one, and no more where most rows have none. */
+TEST(known_bound_of_a_row)
+{
+    static const struct
+    {
+        int64_t k, pairs, most_parts;
+    } cases[] = {{1, 1, 1}, {3, 3, 1},    {4, 4, 1},
+                 {5, 5, 2}, {40, 40, 10}, {40, 0, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    {
+        struct counted_join join = make_join(N_ROWS, 1);
+        int64_t in_vain;
+        join.most_per_row = cases[i].k;
+        for (int64_t row = 0; row < N_ROWS; row++)
+            join.n_pairs[row] = cases[i].pairs;
+        in_vain = join_all(&join, N_ROWS);
+        ck_assert_int_le(join.n_parts, cases[i].most_parts);
+        ck_assert_int_eq(join.n_in_vain, 0);
+        if (cases[i].k <= 4)
+            ck_assert_int_eq(in_vain, 0);
+        free_join(&join);
+    }
+}
+
+/* A bound that does not hold, as of multipoints: parts get smaller. */
+TEST(broken_bound_of_a_row)
+{
+    struct counted_join join = make_join(N_ROWS, 0);
+    join.most_per_row = 4;
+    for (int64_t row = 0; row < N_ROWS; row++)
+        join.n_pairs[row] = 9;
+    (void)join_all(&join, N_ROWS);
+    ck_assert_int_eq(join.n_joined, N_ROWS);
     free_join(&join);
 }
 

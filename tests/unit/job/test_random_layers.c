@@ -137,7 +137,8 @@ static void pick_words(struct random_layers_trial *t,
     static const char *const hows[] = {"left", "inner", "semi",
                                        "anti", "right", "full"};
     t->words[0] = '\0';
-    t->op = one_in(8) ? pick(2) : pick(N_OPS); /* more often by distance */
+    /* each in turn, and more often by distance */
+    t->op = one_in(8) ? pick(2) : (int)((uint64_t)seed % N_OPS);
     add_op(t, l);
     if (pick(2))
         add_words(t, " -how %s", hows[pick(6)]);

@@ -107,9 +107,11 @@ static void check_pair(const struct oj_flat *a, int64_t i,
         ck_abort_msg("exactly %s, ours %s, without short cuts %s", truth.at,
                      ours.at, full.at);
     }
-    for (int op = OJ_OP_INTERSECTS; op <= OJ_OP_DISJOINT; op++)
+    for (int op = OJ_OP_INTERSECTS; op < OJ_OP_SIMILAR; op++)
     {
         struct oj_relation relation = oj_relation_default();
+        if (op == OJ_OP_RELATE || op == OJ_OP_BBOX)
+            continue; /* a pattern is needed; no matrix is */
         relation.op = (enum oj_op)op;
         must(oj_shapes_relate(&relation, &s, nice_s, &t, nice_t, NULL, scratch,
                               &ours, &error));

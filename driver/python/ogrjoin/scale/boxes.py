@@ -65,6 +65,19 @@ def of_points(x: Any, y: Any) -> Any:
     return boxes
 
 
+def _shapes(wkb: Any) -> Any:
+    """Geometries of shapely; None where it can make none."""
+    import shapely
+
+    try:
+        return shapely.from_wkb(wkb, on_invalid="ignore")
+    except NotImplementedError:  # there is a curve, which newer versions refuse
+        if len(wkb) == 1:
+            return np.array([None], dtype=object)
+    half = len(wkb) // 2
+    return np.concatenate((_shapes(wkb[:half]), _shapes(wkb[half:])))
+
+
 def of_wkb(column: Any) -> Any:
     """Boxes of a column of WKB.  What cannot be read here may be anywhere: the
     library decides it."""
@@ -74,7 +87,7 @@ def of_wkb(column: Any) -> Any:
         return of_points(xy[:, 0], xy[:, 1])
     import shapely
 
-    shapes = shapely.from_wkb(column.to_numpy(zero_copy_only=False), on_invalid="ignore")
+    shapes = _shapes(column.to_numpy(zero_copy_only=False))
     boxes = shapely.bounds(shapes)
     kinds = shapely.get_type_id(shapes)
     unread = (kinds > _KNOWN_TYPES) | ((kinds < 0) & np.asarray(column.is_valid()))

@@ -20,7 +20,7 @@ import pyarrow as pa
 from .._errors import InvalidError
 from . import boxes as _boxes
 from .copies import tiles_of_rows
-from .footers import RowGroups, read_row_groups
+from .footers import RowGroups, are_nested, read_row_groups
 from .parquet_out import ParquetOutput
 from .tile_join import ROW, HeldSide, TileJoin
 from .tiles import reaches
@@ -270,7 +270,9 @@ def join_files(
 
     left, right  paths, or URIs that pyarrow opens (s3://...)
     out          a folder, which is there when all is written
-    processes    at work at once, each with its share of threads
+    processes    at work at once, each with its share of threads; with more than one,
+                 a script calls it under if __name__ == "__main__":, since Python
+                 starts them by importing the script
     tiles        of the input; default: a million rows each
     overwrite    replaces out if it is there
     options      of ogrjoin.join(), but fid, one_to_one, max_pairs, op disjoint,
@@ -300,11 +302,17 @@ def prepare_files(
     overwrite: bool,
 ) -> tuple[FilesPlan, ParquetOutput]:
     """Before the first task of a join of files."""
+    for which, path in (("left", left), ("right", right)):
+        if are_nested(path, out):
+            raise InvalidError(
+                f"the output {out} is the {which} side {path}, holds it or lies in it: "
+                "write to a folder of its own"
+            )
     plan = FilesPlan(left, right, options, tiles=tiles)
-    told = plan.explain()
-    if told.copies > _MUCH and plan.n_tiles > 1:
+    copies = plan.explain().copies
+    if copies > _MUCH and plan.n_tiles > 1:
         warnings.warn(
-            f"the join side is read {told.copies:.1f} times, since the boxes of row "
+            f"the join side is read {copies:.1f} times, since the boxes of row "
             "groups overlap: sort both sides by place, or give fewer tiles=",
             UserWarning,
             stacklevel=3,

@@ -30,6 +30,17 @@ def open_filesystem(path: str | os.PathLike[str]) -> tuple[Any, str]:
     return pyarrow.fs.LocalFileSystem(), os.path.abspath(path)
 
 
+def are_nested(path: str, other: str) -> bool:
+    """Is one of two paths the other, or a folder above it?"""
+    (filesystem, a), (of_other, b) = open_filesystem(path), open_filesystem(other)
+    if filesystem.type_name != of_other.type_name:
+        return False
+    if filesystem.type_name == "local":
+        a, b = os.path.realpath(a), os.path.realpath(b)
+    a, b = (inside.rstrip("/") + "/" for inside in (a, b))
+    return a.startswith(b) or b.startswith(a)
+
+
 class RowGroups(NamedTuple):
     """All row groups of a side, in the order of its rows.
 
@@ -96,8 +107,8 @@ def _box_columns(schema: Any, column: str | None, xy: Any) -> list[str]:
     if xy is not None:
         return [xy[0], xy[1], xy[0], xy[1]]
     geo = json.loads((schema.metadata or {}).get(b"geo", b"{}"))
-    told = geo.get("columns", {}).get(column, {}).get("covering", {}).get("bbox", {})
-    return [".".join(told[side]) for side in _SIDES if side in told]
+    paths = geo.get("columns", {}).get(column, {}).get("covering", {}).get("bbox", {})
+    return [".".join(paths[side]) for side in _SIDES if side in paths]
 
 
 def _bound(chunk: Any, is_low: bool) -> float | None:
@@ -121,12 +132,12 @@ def _box_of_group(group: Any, chunks: list[int], geometry: int) -> Any:
     if len(chunks) == 4:
         box = [_bound(group.column(c), i < 2) for i, c in enumerate(chunks)]
         return None if None in box else box
-    told = group.column(geometry).geo_statistics if geometry >= 0 else None
-    if told is None or told.xmin is None or told.ymin is None:
+    of = group.column(geometry).geo_statistics if geometry >= 0 else None
+    if of is None or of.xmin is None or of.ymin is None:
         return None
-    if not told.xmin <= told.xmax:  # across the antimeridian
-        return (-180.0, told.ymin, 180.0, told.ymax)
-    return (told.xmin, told.ymin, told.xmax, told.ymax)
+    if not of.xmin <= of.xmax:  # across the antimeridian
+        return (-180.0, of.ymin, 180.0, of.ymax)
+    return (of.xmin, of.ymin, of.xmax, of.ymax)
 
 
 def read_row_groups(path: str, column: str | None = None, xy: Any = None) -> RowGroups:
@@ -147,13 +158,13 @@ def read_row_groups(path: str, column: str | None = None, xy: Any = None) -> Row
         geometry = paths.index(column) if column in paths else -1
         for g in range(footer.num_row_groups):
             of_group = footer.row_group(g)
-            told = _box_of_group(of_group, chunks, geometry)
+            found = _box_of_group(of_group, chunks, geometry)
             file.append(i)
             group.append(g)
             n_rows.append(of_group.num_rows)
             n_bytes.append(of_group.total_byte_size)
-            box.append(_EVERYWHERE if told is None else told)
-            is_boxed.append(told is not None)
+            box.append(_EVERYWHERE if found is None else found)
+            is_boxed.append(found is not None)
     rows = np.array(n_rows, dtype=np.int64)
     return RowGroups(
         filesystem,

@@ -4,15 +4,17 @@
     NAME/                     part-00003.parquet: of the attempts that count
 
 Tasks write() into the first, and commit() makes it the second by renaming.  A job
-that fails, or is killed, leaves the former output, and the next run removes what
-it left.  One job at a time writes to an output.
+that fails, or is killed, leaves the former output, and the next run of this user
+removes what it left.  One job at a time writes to an output.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
+import stat
 from typing import Any, Iterable
 
 import numpy as np
@@ -34,8 +36,20 @@ _ROWS = 1 << 16  # of a row group
 
 def _box_column(boxes: Any) -> Any:
     columns = [pa.array(np.ascontiguousarray(boxes[:, i])) for i in range(4)]
-    nowhere = pa.array(np.isnan(boxes).any(axis=1) | np.isinf(boxes).any(axis=1))
+    # Boxes without bounds stay: the row group of such a row may not be left out.
+    nowhere = pa.array(np.isnan(boxes).any(axis=1))
     return pa.StructArray.from_arrays(columns, fields=list(_BOX), mask=nowhere)
+
+
+def _is_leftover(filesystem: Any, file: Any, name: str) -> bool:
+    """Did a job of this user leave it?  Others may put what they like into a folder
+    that they share, links to folders of this user, too."""
+    if not re.fullmatch(rf"\.{re.escape(name)}\.ogrjoin-[0-9a-f]{{16}}(\.former)?", file.base_name):
+        return False
+    if filesystem.type_name != "local":
+        return True
+    status = os.lstat(file.path)
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
 
 
 class ParquetOutput:
@@ -63,8 +77,8 @@ class ParquetOutput:
         if self._geometry is not None and self._is_wkb():
             if boxes is None:
                 self._box = "bbox" if "bbox" not in schema.names else f"{self._geometry}_bbox"
-            told = {"bbox": {side: [self._box, side] for side in _SIDES}}
-            self._geo["columns"][self._geometry]["covering"] = told
+            covering = {"bbox": {side: [self._box, side] for side in _SIDES}}
+            self._geo["columns"][self._geometry]["covering"] = covering
         self._job = secrets.token_hex(8)
 
     def _is_wkb(self) -> bool:
@@ -82,8 +96,8 @@ class ParquetOutput:
     def _leftovers(self, filesystem: Any, folder: str) -> list[Any]:
         parent, _, name = folder.rpartition("/")
         selector = pyarrow.fs.FileSelector(parent or "/", allow_not_found=True)
-        start = f".{name}.ogrjoin-"
-        return [f for f in filesystem.get_file_info(selector) if f.base_name.startswith(start)]
+        there = filesystem.get_file_info(selector)
+        return [file for file in there if _is_leftover(filesystem, file, name)]
 
     def begin(self) -> None:
         """Before the first task: removes what earlier jobs left."""
@@ -101,6 +115,17 @@ class ParquetOutput:
             raise InvalidError(f"{self._path} exists: remove it, or write overwrite=True")
         filesystem.create_dir(temporary, recursive=True)
 
+    def _makes_box(self) -> bool:
+        return self._box is not None and not self._has_box
+
+    def _written_schema(self) -> Any:
+        schema = self.schema
+        if self._makes_box():
+            schema = schema.append(pa.field(self._box, _BOX))
+        if self._geo:
+            schema = schema.with_metadata({b"geo": json.dumps(self._geo).encode()})
+        return schema
+
     def write(self, part: int, batches: Iterable[Any]) -> tuple[str, int]:
         """(name of the file, rows) of a task: a file that only commit() shows. A part
         without rows has no file, and the name ""."""
@@ -109,11 +134,7 @@ class ParquetOutput:
         path, n_rows, whole = f"{temporary}/{name}", 0, False
         writer: Any = None
         file: Any = None
-        schema, makes_box = self.schema, self._box is not None and not self._has_box
-        if makes_box:
-            schema = schema.append(pa.field(self._box, _BOX))
-        if self._geo:
-            schema = schema.with_metadata({b"geo": json.dumps(self._geo).encode()})
+        schema, makes_box = self._written_schema(), self._makes_box()
         try:
             for batch in batches:
                 if len(batch) == 0:
@@ -141,9 +162,19 @@ class ParquetOutput:
         return name, n_rows
 
     def commit(self, names: Iterable[str]) -> None:
-        """Shows the files with these names, and no others."""
+        """Shows the files with these names, and no others; without any, one without
+        rows, so that the folder has its columns."""
         filesystem, folder, temporary, former = self._places()
+        is_there = filesystem.get_file_info(folder).type != pyarrow.fs.FileType.NotFound
+        if is_there and not self._overwrite:
+            raise InvalidError(
+                f"{self._path} has come while the join ran: remove it, or write overwrite=True"
+            )
         kept = sorted(name for name in names if name)
+        if not kept:
+            kept = ["part-none.parquet"]
+            with filesystem.open_output_stream(f"{temporary}/{kept[0]}") as file:
+                pyarrow.parquet.write_table(self._written_schema().empty_table(), file)
         selector = pyarrow.fs.FileSelector(temporary)
         for file in filesystem.get_file_info(selector):
             if file.base_name not in kept:
@@ -152,7 +183,6 @@ class ParquetOutput:
         parts = [f"part-{i:0{width}d}.parquet" for i in range(len(kept))]
         for name, part in zip(kept, parts):
             filesystem.move(f"{temporary}/{name}", f"{temporary}/{part}")
-        is_there = filesystem.get_file_info(folder).type != pyarrow.fs.FileType.NotFound
         if filesystem.type_name in _OBJECT_STORES:
             if is_there:
                 filesystem.delete_dir(folder)

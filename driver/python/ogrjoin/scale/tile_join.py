@@ -12,7 +12,6 @@ made after all tiles, of the rest of that side.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from .._join import join
 from .._joined import Joined
 from .._pairs import Validation, pairs, validate
 from .._tables import TableSide
-from .._scan import METADATA, NAME, extension_of, mark_geometries
+from .._scan import extension_of, mark_geometries, wkb_metadata
 from . import boxes as _boxes
 from .tiles import Tiles
 
@@ -68,9 +67,7 @@ def _points(x: Any, crs: str | None) -> Any:
     wkb[:, 5:13] = np.asarray(x, dtype="<f8").reshape(-1, 1).view(np.uint8)
     offsets = pa.py_buffer(np.arange(len(x) + 1, dtype=np.int32) * 21)
     buffers = [None, offsets, pa.py_buffer(wkb.tobytes())]
-    told = {} if crs is None else {"crs": json.loads(crs) if crs[:1] == "{" else crs}
-    metadata = {NAME: b"geoarrow.wkb", METADATA: json.dumps(told).encode()}
-    field = pa.field("geometry", pa.binary(), metadata=metadata)
+    field = pa.field("geometry", pa.binary(), metadata=wkb_metadata(crs))
     array = pa.Array.from_buffers(pa.binary(), len(x), buffers)
     return pa.table([array], schema=pa.schema([field]))
 
