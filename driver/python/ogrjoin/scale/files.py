@@ -278,7 +278,7 @@ def join_files(
     the rows that ogrjoin.join() gives, in its order; returns their number.
 
     left, right  paths, or URIs that pyarrow opens (s3://...)
-    out          a folder, which is there when all is written
+    out          a folder, which is there when all is written, in one that exists
     processes    at work at once, each with its share of threads; with more than one,
                  a script calls it under if __name__ == "__main__":, since Python
                  starts them by importing the script
