@@ -123,6 +123,7 @@ int oj_command_needs_shapes(const struct oj_command *command)
     return oj_relation_is_of_shapes(&command->relation) ||
            first_given_option(command,
                               "max_distance|min_distance|overlap|bearing_field|"
+                              "matrix_field|relation_field|"
                               "nearest_point_fields|geometry|centroid_of|"
                               "point_on_surface_of") != NULL ||
            (command->pick != NULL &&

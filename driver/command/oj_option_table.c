@@ -30,6 +30,9 @@ static const char running[] = "How to run";
 static const char proof[] = "Proof and measurement";
 static const char messages[] = "Messages";
 
+/* Joins by distance, whose pairs have a place on a line. */
+#define LINE_OPS "nearest|dwithin"
+
 /* Values of oj_option.not_read: why the option cannot be used in a dataset. */
 static const char writes_rows[] = "the rows are read, not written";
 static const char own_run[] = "it is a separate run of the command";
@@ -188,6 +191,43 @@ static const struct oj_option options[] = {
      "add join_bearing: the direction to that point, degrees clockwise from "
      "north; on the sphere the initial direction",
      VALUE(FLAG, bearing_field)},
+    {rows, "along_field", "NAME",
+     "add a column of this name: the measure along the join feature, a line or "
+     "the rings of a polygon, from its start to the place nearest to the input "
+     "feature; in units of distances",
+     VALUE(TEXT, named[OJ_PAIR_ALONG - OJ_FIRST_NAMED_PAIR_VALUE]),
+     .ops = LINE_OPS},
+    {rows, "along_percent_field", "NAME",
+     "as -along_field, in percent of the whole length",
+     VALUE(TEXT, named[OJ_PAIR_ALONG_PERCENT - OJ_FIRST_NAMED_PAIR_VALUE]),
+     .ops = LINE_OPS},
+    {rows, "offset_field", "NAME",
+     "add a column of this name: the distance from that place, positive on the "
+     "left of the line, negative on the right",
+     VALUE(TEXT, named[OJ_PAIR_OFFSET - OJ_FIRST_NAMED_PAIR_VALUE]),
+     .ops = LINE_OPS},
+    {rows, "side_field", "NAME",
+     "add a column of this name: left, right or on (the line)",
+     VALUE(TEXT, named[OJ_PAIR_SIDE - OJ_FIRST_NAMED_PAIR_VALUE]),
+     .ops = LINE_OPS},
+    {rows, "segment_field", "NAME",
+     "add a column of this name: the number of the segment with that place; "
+     "the first is 1",
+     VALUE(TEXT, named[OJ_PAIR_SEGMENT - OJ_FIRST_NAMED_PAIR_VALUE]),
+     .ops = LINE_OPS},
+    {rows, "line_bearing_field", "NAME",
+     "add a column of this name: the direction of that segment, degrees "
+     "clockwise from north; on the sphere that at its start",
+     VALUE(TEXT, named[OJ_PAIR_LINE_BEARING - OJ_FIRST_NAMED_PAIR_VALUE]),
+     .ops = LINE_OPS},
+    {rows, "matrix_field", "NAME",
+     "add a column of this name: the DE-9IM matrix of the two features, as "
+     "212101212",
+     VALUE(TEXT, named[OJ_PAIR_MATRIX - OJ_FIRST_NAMED_PAIR_VALUE])},
+    {rows, "relation_field", "NAME",
+     "add a column of this name: the first of equals, contains, within, "
+     "touches, crosses, overlaps, intersects, disjoint that holds",
+     VALUE(TEXT, named[OJ_PAIR_RELATION - OJ_FIRST_NAMED_PAIR_VALUE])},
     {rows, "geometry", OJ_ROW_GEOMETRY_WORDS,
      "the geometry of an output row: the input feature's (default), the join "
      "feature's, the join feature's nearest point, the line to it, or the "

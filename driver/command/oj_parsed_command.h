@@ -11,6 +11,7 @@
 #include "../../algs/api/rows/oj_distance_unit.h"
 #include "../../algs/foundations/relation/oj_compared_fields.h"
 #include "../../algs/foundations/relation/oj_relation.h"
+#include "../../flatten/arrays/oj_pair_values.h"
 #include "../../flatten/base/oj_output_row_modes.h"
 #include "../../flatten/base/oj_status.h"
 
@@ -87,7 +88,7 @@ struct oj_output_options
     int layer_type; /**< enum oj_layer_type */
 };
 
-#define OJ_MAX_OPTIONS 112
+#define OJ_MAX_OPTIONS 128
 
 struct oj_command
 {
@@ -133,6 +134,8 @@ struct oj_command
     const char *name_similarity, *name_difference;
     const char *overlap; /**< comma-separated: area, length, percent; or NULL */
     int nearest_point_fields, bearing_field;
+    /** names of the columns of values from OJ_FIRST_NAMED_PAIR_VALUE on */
+    const char *named[OJ_N_NAMED_PAIR_VALUES];
     int geometry; /**< enum oj_write_geometry */
 
     /* The two sides. */

@@ -38,7 +38,7 @@ static struct oj_row_choice choice_of(const struct oj_rows *rows)
 static struct oj_row_column_words column_words_of(const struct oj_rows *rows)
 {
     const struct oj_command *c = rows->job->command;
-    return (struct oj_row_column_words){.dash = "-",
+    struct oj_row_column_words words = {.dash = "-",
                                         .relation = &rows->job->relation,
                                         .choice = choice_of(rows),
                                         .name_fid = c->name_fid,
@@ -52,6 +52,9 @@ static struct oj_row_column_words column_words_of(const struct oj_rows *rows)
                                             c->nearest_point_fields,
                                         .bearing_field = c->bearing_field,
                                         .has_events = c->events != NULL};
+    for (int i = 0; i < OJ_N_NAMED_PAIR_VALUES; i++)
+        words.named[i] = c->named[i];
+    return words;
 }
 
 /* Plans the columns with values of pairs. */

@@ -15,7 +15,7 @@
 enum
 {
     API_BACKEND_NAME = 40,
-    API_MOST_SETTINGS = 120
+    API_MOST_SETTINGS = 144
 };
 
 /** The side for which a layer is read from Arrow. */

@@ -8,6 +8,8 @@
 #include "../selection/oj_feature_area_length.h"
 #include "../selection/oj_nearest_points.h"
 #include "../selection/oj_pair_filter.h"
+#include "oj_along_line.h"
+#include "oj_pair_matrix.h"
 #include "oj_pick.h"
 
 #include <math.h>
@@ -28,6 +30,7 @@ struct pair_stage_worker
     struct oj_nearest_work nearest;
     struct oj_flat_buf common; /* the current intersection */
     struct oj_flat_buf shapes; /* intersections that are returned */
+    struct oj_pair_matrix_work matrix;
     int64_t n_undecided, first_undecided;
     char text[256];
 
@@ -43,6 +46,9 @@ struct oj_pair_stage
     struct oj_pair_side join_side;
     struct oj_sphere_side sphere; /* the join side on the sphere, if nearest
                                      points there are wanted */
+    struct oj_along_side along;   /* its lines, if places on them are wanted */
+    unsigned along_wants;         /* enum oj_along_want */
+    struct oj_pair_matrix_side matrices; /* if matrices are wanted */
     int n_workers;
     struct pair_stage_worker *worker;
     int64_t *area_score; /* [join features], or NULL */
@@ -70,6 +76,25 @@ static int wants_nearest_points(const struct oj_pair_request *r)
 {
     return r->want[OJ_PAIR_FROM_X] || r->want[OJ_PAIR_NEAREST_X] ||
            r->want[OJ_PAIR_BEARING];
+}
+
+static int wants_along(const struct oj_pair_request *r)
+{
+    int wants = 0;
+    for (int i = OJ_PAIR_ALONG; i <= OJ_PAIR_LINE_BEARING; i++)
+        wants |= r->want[i];
+    return wants;
+}
+
+/* A place on a line is that of the input feature's nearest point. */
+static int finds_nearest_points(const struct oj_pair_request *r)
+{
+    return wants_nearest_points(r) || wants_along(r);
+}
+
+static int wants_matrix(const struct oj_pair_request *r)
+{
+    return r->want[OJ_PAIR_MATRIX] || r->want[OJ_PAIR_RELATION];
 }
 
 int oj_pair_request_is_needed(const struct oj_pair_request *request)
@@ -149,6 +174,27 @@ static oj_status score_features_by_union_area(struct oj_pair_stage *stage,
     return status;
 }
 
+static oj_status prepare_lines_and_matrices(struct oj_pair_stage *stage,
+                                            const struct oj_pair_side *side,
+                                            struct oj_error *err)
+{
+    if (wants_along(&stage->request))
+    {
+        const unsigned char *want = stage->request.want;
+        stage->along_wants =
+            OJ_ALONG_MEASURE |
+            (want[OJ_PAIR_ALONG_PERCENT] ? OJ_ALONG_PERCENT : 0U) |
+            (want[OJ_PAIR_OFFSET] || want[OJ_PAIR_SIDE] ? OJ_ALONG_SIDE : 0U) |
+            (want[OJ_PAIR_LINE_BEARING] ? OJ_ALONG_BEARING : 0U);
+        oj_along_side_free(&stage->along);
+        OJ_TRY(oj_along_side_build(&stage->along, side->joined,
+                                   is_on_sphere(stage), stage->n_workers, err));
+    }
+    return wants_matrix(&stage->request)
+               ? oj_pair_matrix_side_make(&stage->matrices, side->whole, err)
+               : OJ_OK;
+}
+
 oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
                                       const struct oj_pair_side *side,
                                       struct oj_error *err)
@@ -160,7 +206,8 @@ oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
         stage->worker[i].geos = NULL;
         stage->worker[i].has_input = 0;
     }
-    if (is_on_sphere(stage) && wants_nearest_points(&stage->request))
+    OJ_TRY(prepare_lines_and_matrices(stage, side, err));
+    if (is_on_sphere(stage) && finds_nearest_points(&stage->request))
     {
         oj_sphere_side_free(&stage->sphere);
         OJ_TRY(oj_sphere_side_build(&stage->sphere, side->joined, 1,
@@ -208,8 +255,11 @@ void oj_pair_stage_close(struct oj_pair_stage *stage)
         oj_nearest_work_free(&stage->worker[i].nearest);
         oj_flat_buf_free(&stage->worker[i].common);
         oj_flat_buf_free(&stage->worker[i].shapes);
+        oj_pair_matrix_work_free(&stage->worker[i].matrix);
     }
     oj_sphere_side_free(&stage->sphere);
+    oj_along_side_free(&stage->along);
+    oj_pair_matrix_side_free(&stage->matrices);
     oj_free(stage->worker);
     oj_free(stage->area_score);
     oj_free(stage->score);
@@ -509,6 +559,113 @@ static oj_status set_closest_point_values(struct pair_stage_worker *worker,
     return OJ_OK;
 }
 
+/* ---- places on lines ----------------------------------------------------- */
+
+/* The point of the input feature that is nearest to the join feature; to its
+ * rings, if that is a polygon. */
+static oj_status find_point_beside_line(struct pair_stage_worker *worker,
+                                        struct oj_nearest_points *p,
+                                        struct oj_error *err)
+{
+    const struct oj_pair_stage *stage = worker->stage;
+    const struct oj_flat *input = stage->input.joined;
+    const struct oj_flat *side = stage->join_side.joined;
+    if (oj_flat_is_one_point(input, worker->row))
+    {
+        int64_t v, end;
+        oj_flat_vertices(input, worker->row, &v, &end);
+        if (v < end)
+            *p = (struct oj_nearest_points){INFINITY, input->x[v], input->y[v],
+                                            NAN, NAN};
+        return OJ_OK;
+    }
+    OJ_TRY(find_closest_points(worker, p, err));
+    if (is_on_sphere(stage) || p->distance > 0.0 ||
+        (oj_flat_kinds(side, worker->feature) & OJ_PART_POLYGON) == 0)
+        return OJ_OK;
+    return oj_nearest_points_find(input, worker->row, side, worker->feature,
+                                  OJ_TO_BOUNDARY, &worker->nearest, p, err);
+}
+
+/* Where lines cross, the crossing point is rounded, and still on both. */
+static int are_crossing(const struct pair_stage_worker *worker,
+                        const struct oj_nearest_points *p)
+{
+    return p->distance <= 0.0 &&
+           (oj_flat_kinds(worker->stage->join_side.joined, worker->feature) &
+            OJ_PART_POINT) == 0;
+}
+
+/* The distance of the pair, where it is the one from the line. */
+static double most_distance_of_place(const struct pair_stage_worker *worker)
+{
+    const struct oj_pair_stage *stage = worker->stage;
+    const struct oj_flat *side = stage->join_side.joined;
+    return !is_on_sphere(stage) && side->part_kinds == OJ_PART_LINE &&
+                   oj_flat_is_points(stage->input.joined)
+               ? stage->entries->measure[worker->entry]
+               : (double)INFINITY;
+}
+
+/* Lines are met in random order. */
+static void prefetch_lines_of_next_pairs(const struct pair_stage_worker *worker)
+{
+    const struct oj_matches *entries = worker->stage->entries;
+    for (int step = 0; step < 2; step++)
+    {
+        int64_t ahead = worker->entry + 8 * (2 - step);
+        if (ahead < entries->n_entries && entries->join_row[ahead] >= 0)
+            oj_along_prefetch(&worker->stage->along, entries->join_row[ahead],
+                              step);
+    }
+}
+
+static oj_status set_along_values_of_pair(struct pair_stage_worker *worker,
+                                          struct oj_error *err)
+{
+    struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
+    struct oj_along place = {NAN, NAN, NAN, NAN, NAN, NAN};
+    prefetch_lines_of_next_pairs(worker);
+    if (worker->feature >= 0)
+    {
+        OJ_TRY(find_point_beside_line(worker, &p, err));
+        place = oj_along_find(&worker->stage->along, worker->feature, p.ax,
+                              p.ay, most_distance_of_place(worker),
+                              worker->stage->along_wants);
+    }
+    if (!isnan(place.along) && are_crossing(worker, &p))
+        place.offset = place.side = 0.0;
+    set_value(worker, OJ_PAIR_ALONG, place.along);
+    set_value(worker, OJ_PAIR_ALONG_PERCENT, place.percent);
+    set_value(worker, OJ_PAIR_OFFSET, place.offset);
+    set_value(worker, OJ_PAIR_SIDE, place.side);
+    set_value(worker, OJ_PAIR_SEGMENT, place.segment);
+    set_value(worker, OJ_PAIR_LINE_BEARING, place.bearing);
+    return OJ_OK;
+}
+
+/* ---- matrices ------------------------------------------------------------ */
+
+static oj_status set_matrix_values_of_pair(struct pair_stage_worker *worker,
+                                           struct oj_error *err)
+{
+    struct oj_pair_stage *stage = worker->stage;
+    struct oj_matrix matrix;
+    double code = (double)NAN, relation = (double)NAN;
+    if (worker->feature >= 0 && kinds_of_row(worker) != 0 &&
+        kinds_of_feature(worker) != 0)
+    {
+        OJ_TRY(oj_pair_matrix_find(
+            &stage->matrices, stage->input.whole, worker->row, worker->feature,
+            stage->request.cancel, &worker->matrix, &matrix, err));
+        code = oj_pair_matrix_code(matrix.at);
+        relation = oj_pair_matrix_relation(&matrix);
+    }
+    set_value(worker, OJ_PAIR_MATRIX, code);
+    set_value(worker, OJ_PAIR_RELATION, relation);
+    return OJ_OK;
+}
+
 /* ---- similarities ---------------------------------------------------------
  */
 
@@ -554,6 +711,10 @@ static oj_status set_values_of_pair(struct pair_stage_worker *worker,
         OJ_TRY(set_overlap_values_of_pair(worker, err));
     if (wants_nearest_points(request))
         OJ_TRY(set_closest_point_values(worker, err));
+    if (worker->stage->along_wants != 0)
+        OJ_TRY(set_along_values_of_pair(worker, err));
+    if (wants_matrix(request))
+        OJ_TRY(set_matrix_values_of_pair(worker, err));
     set_similarity_values_of_pair(worker);
     return OJ_OK;
 }
@@ -678,7 +839,10 @@ oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
     stage->input = *input;
     stage->values = values;
     for (int i = 0; i < stage->n_workers; i++)
+    {
         stage->worker[i].has_input = 0;
+        oj_pair_matrix_forget(&stage->worker[i].matrix);
+    }
     OJ_TRY(pick_one_per_row(stage, matches, values, err));
     return fill_values(stage, oj_pair_values_matches(values, matches), err);
 }
