@@ -415,8 +415,10 @@ static const struct oj_option options[] = {
      VALUE(FLAG, progress)},
     {messages, "json_summary", "FILE", "write the summary as JSON",
      VALUE(TEXT, json_summary), .not_read = writes_rows},
-    {messages, "help", "", "show this text", VALUE(FLAG, help), .alias = "h",
-     .not_read = own_run},
+    {messages, "help", "",
+     "show this text; with a word after it, as --help agg, only what the word "
+     "is about",
+     VALUE(FLAG, help), .alias = "h", .not_read = own_run},
 };
 
 enum

@@ -220,6 +220,9 @@ OJ_MUST_USE oj_status oj_command_parse(int argc, const char *const *argv,
                                        struct oj_command *command,
                                        struct oj_error *err);
 
+/** 1 when -h, -help or --help is one of the words. */
+int oj_command_asks_for_help(int argc, const char *const *argv);
+
 /** Parses the text of a dataset name (dataset/oj_dataset_name.h), quoted as in
  *  a shell. There is no destination, and options that apply to a run only are
  *  refused.  folder: the folder of the spec file, to which its paths are
