@@ -319,10 +319,14 @@ OGRJOIN_API const double *
 ogrjoin_pairs_measure(const struct ogrjoin_pairs *pairs);
 /** [count] values that a setting requested, NaN if undefined: overlap_area,
  * overlap_length, overlap_percent, nearest_x, nearest_y, from_x, from_y,
- * bearing, with similar similarity, similarity_2 ..., with vector difference.
- * NULL: not requested. */
+ * bearing, line_along, line_along_percent, line_offset, line_side,
+ * line_segment, line_bearing, matrix, relation, with similar similarity,
+ * similarity_2 ..., with vector difference.  NULL: not requested. */
 OGRJOIN_API const double *ogrjoin_pairs_value(const struct ogrjoin_pairs *pairs,
                                               const char *name);
+/** The word for a value of line_side, matrix or relation: "left", "212101212",
+ * "touches"; valid for ever. NULL: NaN, no such value, or another name. */
+OGRJOIN_API const char *ogrjoin_pairs_word(const char *name, double value);
 /** The intersection of each pair as ISO WKB, little-endian: bytes (*offset)[i]
  * to (*offset)[i + 1] - 1; empty if GEOS could not compute it.  NULL: not
  * requested by the setting intersection. */

@@ -108,10 +108,11 @@ def join(
                   row for each row of left, with aggregates over its pairs: of
                   columns of right, or of columns of the pair, as in
                   "mean(join_distance), weighted_mean(price, overlap_area)"
-    overlap       "area,length,percent": columns with the size of the intersection
+    overlap       "area,length,percent,iou,input_area,join_area": columns with the
+                  size of the intersection and of both geometries
     similar       "LEFT=RIGHT:0.6", or a list: only pairs with similar texts; + joins
-                  two columns into one text.  With op="similar" texts alone
-                  decide, and the sides need no geometry
+                  two columns into one text.  With op="similar", without
+                  max_distance, place does not matter: geometries are not needed
     vector        "price:0.001+area=PRICE+AREA", or a column of lists: only pairs
                   of vectors that differ by at most max_difference (norm: l2, l1,
                   linf, cosine), or with op="similar" the k most similar
@@ -121,6 +122,8 @@ def join(
     geometry      geometry of the rows.  input: of left; join: of right; nearest_point:
                   the point of right nearest to left; connection: the line
                   between the two nearest points; intersection; none
+    nlt           with geometry="intersection": POLYGON, LINESTRING or POINT: keeps
+                  only parts of this type, and only pairs that have some
     left_column   column of geometries, if left has several (right_column likewise);
                   x, y: columns of coordinates of left, if it has points without
                   geometries (right_x, right_y: of right)

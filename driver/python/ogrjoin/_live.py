@@ -90,6 +90,9 @@ class Live:
     def apply(self, ids: Any, x: Any, y: Any) -> None:
         """Puts or moves points, and removes points whose x is NaN, in one step.
 
+        An id is also removed where x or y is a coordinate that no join takes: NaN,
+        infinite, or beyond 1e150; counts["n_unjoinable"] has their number.
+
         ids, x, y  arrays of numpy, columns of Arrow or pandas, lists; ids are
                    whole numbers, and a missing x counts as NaN; if an id has
                    several changes, the last one counts

@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import secrets
 import warnings
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Iterator, NamedTuple
 
 import numpy as np
@@ -220,12 +221,20 @@ def _numbered(batches: Any, schema: Any) -> Iterator[Any]:
 
 # ---- in processes of this machine -------------------------------------------
 
+def _end_process_that_imports() -> None:
+    """Ends a worker process that imports the script and would start the join again.
+    The parent process raises the error."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise SystemExit(1)
+
+
 _work: tuple[FilesPlan, ParquetOutput, bool] | None = None  # of a worker process
 
 
-def _take_work(plan: FilesPlan, output: ParquetOutput, threads: bool) -> None:
+def _take_work(plan: FilesPlan, output: ParquetOutput, threads: bool, has_begun: Any) -> None:
     global _work
     _work = plan, output, threads
+    has_begun.set()
 
 
 def _run_task(tile: int) -> tuple[str, int, Any]:
@@ -271,7 +280,7 @@ def join_files(
     rows of ogrjoin.join(), in its order; returns the number of rows.
 
     left, right  paths, or URIs that pyarrow opens (s3://...)
-    out          a folder; it appears when it is complete
+    out          a folder in one that exists; it appears when it is complete
     processes    number of processes; they share the threads. With more than one, a
                  script must make the call under if __name__ == "__main__":, since
                  each process imports the script
@@ -285,6 +294,7 @@ def join_files(
     """
     left, right, out = (os.fspath(path) for path in (left, right, out))
     if processes > 1:
+        _end_process_that_imports()
         options.setdefault("threads", max(1, len(os.sched_getaffinity(0)) // processes))
     plan, output = prepare_files(left, right, out, options, tiles=tiles, overwrite=overwrite)
     try:
@@ -347,7 +357,17 @@ def _run(
         for tile in range(plan.n_tiles):
             yield run_task(plan, output, True, tile)
         return
-    with concurrent.futures.ProcessPoolExecutor(
-        processes, multiprocessing.get_context("spawn"), _take_work, (plan, output, False)
-    ) as pool:
-        yield from pool.map(_run_task, range(plan.n_tiles))
+    context = multiprocessing.get_context("spawn")
+    has_begun = context.Event()  # a process has imported the script to its end
+    try:
+        with concurrent.futures.ProcessPoolExecutor(
+            processes, context, _take_work, (plan, output, False, has_begun)
+        ) as pool:
+            yield from pool.map(_run_task, range(plan.n_tiles))
+    except BrokenProcessPool:
+        if has_begun.is_set():
+            raise
+        raise InvalidError(
+            f"processes={processes}: they begin by importing the script, and none came to "
+            'its end: the script has to call join_files() under if __name__ == "__main__":'
+        ) from None
