@@ -22,10 +22,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Value of entry: a later row of the batch has this id. */
+/* Value of live_batch.entry: a later row of the batch has the id of this
+ * row. */
 #define SUPERSEDED UINT32_MAX
 
-/* Value of place: the point does not stay in its page. */
+/* Value of live_batch.place: the point does not stay in its page. */
 #define NOT_IN_PLACE UINT64_MAX
 
 /* The number of a slot among the slots of all pages. */
@@ -52,18 +53,18 @@ struct live_batch
     int64_t n;
     const int64_t *id;
     const double *x, *y;
-    uint32_t *entry; /* [n] or SUPERSEDED */
-    uint64_t *place; /* [n] in place: PLACE_OF(); else NOT_IN_PLACE */
+    uint32_t *entry; /* [n] entry of the id; or SUPERSEDED */
+    uint64_t *place; /* [n] PLACE_OF() if it stays, or NOT_IN_PLACE */
     int has_repeats;
 
     struct oj_keyed *mover;  /* [n_movers] key: target; value: row */
     struct oj_keyed *sorted; /* mover, sorted by target */
     int64_t n_movers, cap_movers;
-    uint32_t *leaver; /* [n_leavers] rows */
+    uint32_t *leaver; /* [n_leavers] rows that remove a point */
     int64_t n_leavers, cap_leavers;
     uint32_t *left; /* distinct pages that points leave */
     int64_t n_left, cap_left;
-    struct oj_live_counts counts; /* of the batch */
+    struct oj_live_counts counts; /* counts of this batch */
     int64_t n_in_place;
     int64_t n_promised; /* upper bound of new pages for arriving points if no
                            page is split */
@@ -653,7 +654,7 @@ static int64_t count_points_of_leaf(const struct live_state *state,
     return n;
 }
 
-/* Appends the points of a leaf to b->point, in which there is room. */
+/* Appends the points of a leaf to b->point, which must have room. */
 static int64_t gather_leaf(struct live_batch *b, uint32_t page, int64_t n)
 {
     for (; page != LIVE_NONE; page = b->state->page[page].next)

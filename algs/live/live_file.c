@@ -40,7 +40,7 @@ static uint64_t checksum_of(const struct live_points *points)
 /* --- writing ---------------------------------------------------------------
  */
 
-/* After an error ferror(file) is set. */
+/* Writes header and points. After an error ferror(file) is set. */
 static void write_points(FILE *file, const void *user)
 {
     const struct live_points *points = user;

@@ -460,8 +460,8 @@ struct pair_search
     struct oj_order order;
     struct row_search *worker; /* [n_threads] */
     int64_t *first;   /* [n_rows] first pair in the arrays of its worker */
-    int32_t *count;   /* [n_rows] */
-    uint16_t *thread; /* [n_rows] */
+    int32_t *count;   /* [n_rows] number of pairs */
+    uint16_t *thread; /* [n_rows] worker that has the pairs */
     atomic_llong n_pairs;
 };
 
@@ -600,7 +600,7 @@ struct candidate_search
     const struct live_query *query;
     int64_t most;
     _Atomic uint64_t *is_taken; /* bitmap of the slots that were added */
-    struct live_points *of;     /* [n_threads] */
+    struct live_points *of;     /* [n_threads] points found by each thread */
     atomic_llong n;
 };
 

@@ -17,7 +17,7 @@ struct live_query
     const struct oj_relation *relation; /**< checked, with its k */
     const struct oj_flat *input;
     int n_threads;
-    int64_t max_pairs; /**< OJ_ERR_TOO_MANY_PAIRS above it; 0: any number */
+    int64_t max_pairs; /**< maximum, else OJ_ERR_TOO_MANY_PAIRS; 0: none */
     const int *cancel; /**< or NULL */
 };
 

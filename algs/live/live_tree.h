@@ -132,7 +132,7 @@ struct live_located
 {
     double x, y;
     int32_t child;   /**< a page or LIVE_NO_CHILD */
-    uint32_t parent; /**< parent of a page that is made there */
+    uint32_t parent; /**< 4 * node + child where the descent ended */
 };
 
 /** Finds the leaves that contain n <= LIVE_LOCATED_AT_ONCE places. */

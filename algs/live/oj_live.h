@@ -134,8 +134,8 @@ OJ_MUST_USE oj_status live_rebuild(struct oj_live *live, int64_t n,
                                    struct oj_error *err);
 
 /** Puts the points of a subtree into new pages below parent. The state must
- *  have room for all of them.  node_of: [nodes of the subtree] their numbers in
- *  the state */
+ *  have room for all of them.  node_of: [nodes of the subtree] set to the
+ *  number of each node in the state */
 void live_place_subtree(struct oj_live *live, struct live_state *state,
                         const struct live_subtree *subtree,
                         const struct live_point *point, uint32_t parent,

@@ -48,7 +48,7 @@ struct side_call
     void *data;
     struct ogrjoin_error err;
     int status;
-    pthread_mutex_t lock; /* of is_done */
+    pthread_mutex_t lock; /* guards is_done */
     pthread_cond_t done;
     int has_condition, is_done;
 };
@@ -407,7 +407,7 @@ static struct layer_handle *borrow_lists(PyObject *args, size_t size,
     return self;
 }
 
-/* add_text(layer, offsets, bytes) */
+/* add_text(layer, offsets, bytes): adds a column of texts. */
 static PyObject *add_text(PyObject *module, PyObject *args)
 {
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
@@ -421,7 +421,7 @@ static PyObject *add_text(PyObject *module, PyObject *args)
     return none_or_error(&err);
 }
 
-/* set_vectors(layer, offsets, doubles) */
+/* set_vectors(layer, offsets, doubles): sets the vector of each feature. */
 static PyObject *set_vectors(PyObject *module, PyObject *args)
 {
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
@@ -507,7 +507,7 @@ static PyObject *from_array(PyObject *module, PyObject *args)
 struct wkb_column
 {
     int64_t n;
-    int64_t *offset; /* [n + 1] */
+    int64_t *offset; /* [n + 1] offset of each row in bytes */
     uint8_t *bytes;
     uint8_t *valid; /* bitmap: one bit per row */
 };
@@ -564,7 +564,7 @@ no_memory:
     return -1;
 }
 
-/* from_wkb(list of bytes and None, settings) */
+/* from_wkb(list of bytes and None, settings): the layer of WKB geometries. */
 static PyObject *from_wkb(PyObject *module, PyObject *args)
 {
     struct ArrowSchema schema = {.format = "Z",
@@ -639,7 +639,8 @@ static int make_index(void *data, struct ogrjoin_error *err)
     return ogrjoin_index_new(w->layer, w->settings, &w->index, err);
 }
 
-/* index(layer, settings, left CRS or None, CRS of the layer or None) */
+/* index(layer, settings, left CRS or None, CRS of the layer or None): the index
+ * of a join side. */
 static PyObject *new_index(PyObject *module, PyObject *args)
 {
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
@@ -677,7 +678,7 @@ static PyObject *new_index(PyObject *module, PyObject *args)
     return out;
 }
 
-/* py_backend(index) */
+/* py_backend(index): name of the backend that finds the pairs. */
 static PyObject *py_backend(PyObject *module, PyObject *capsule)
 {
     struct index_handle *self = PyCapsule_GetPointer(capsule, INDEX);
@@ -700,7 +701,7 @@ struct array_object
 {
     PyObject_HEAD PyObject *owner;
     const void *values;
-    Py_ssize_t n, size; /* values; bytes of each */
+    Py_ssize_t n, size; /* number of values; bytes of a value */
     char format[2];     /* q, i, d or B */
 };
 
@@ -861,7 +862,7 @@ static PyObject *join_to_buffers(struct pairs_work *w,
         (long long)ogrjoin_pairs_undecided(w->pairs));
 }
 
-/* py_join(index, layer) */
+/* py_join(index, layer): the pairs of a left layer, as join_to_buffers(). */
 static PyObject *py_join(PyObject *module, PyObject *args)
 {
     struct pairs_work w = {0};
@@ -922,7 +923,7 @@ static PyObject *py_fill_left(PyObject *module, PyObject *args)
     return out;
 }
 
-/* py_trim(index) */
+/* py_trim(index): frees the scratch memory of joins. */
 static PyObject *py_trim(PyObject *module, PyObject *capsule)
 {
     struct index_handle *self = PyCapsule_GetPointer(capsule, INDEX);
@@ -952,7 +953,7 @@ struct column_array
     const void *buffers[COLUMN_BUFFERS];
 };
 
-/* Called on any thread. */
+/* Consumers of the array may call this on any thread. */
 static void release_column(struct ArrowArray *array)
 {
     struct column_array *self = array->private_data;
@@ -982,8 +983,8 @@ static const char *find_column_format(const char *name)
     return NULL;
 }
 
-/* column(n, format, bits or None, offsets or None, values) -> (schema, array)
- */
+/* column(n, format, validity bitmap or None, offsets or None, values) ->
+ * (schema, array) */
 static PyObject *py_column(PyObject *module, PyObject *args)
 {
     struct ArrowSchema *schema = NULL;
@@ -1030,7 +1031,7 @@ static PyObject *py_column(PyObject *module, PyObject *args)
     if (two != NULL)
         return Py_BuildValue("NN", one, two);
     if (one != NULL)
-        schema = NULL; /* the capsule's */
+        schema = NULL; /* owned by the capsule now */
     Py_XDECREF(one);
 failed:
     if (array != NULL && array->release != NULL)
@@ -1204,7 +1205,8 @@ static PyObject *py_next_layer(PyObject *module, PyObject *args)
     return Py_None;
 }
 
-/* py_join_source(index, source, rows or 0) -> as py_join() */
+/* py_join_source(index, source, rows or 0): the pairs of all rows that source
+ * has left, as join_to_buffers(). rows: their estimated number. */
 static PyObject *py_join_source(PyObject *module, PyObject *args)
 {
     struct pairs_work w = {0};
@@ -1795,7 +1797,7 @@ static int make_live(void *data, struct ogrjoin_error *err)
                : ogrjoin_live_load(w->path, w->settings, &w->live, err);
 }
 
-/* py_live(settings, path or None) */
+/* py_live(settings, path or None): an empty kept index, or one from a file. */
 static PyObject *py_live(PyObject *module, PyObject *args)
 {
     struct live_work w = {0};
@@ -1829,7 +1831,8 @@ static int apply_to_live(void *data, struct ogrjoin_error *err)
     return ogrjoin_live_apply(w->live, w->n, w->id, w->x, w->y, err);
 }
 
-/* py_live_apply(live, n, id, x, y): contiguous int64 and float64 */
+/* py_live_apply(live, n, id, x, y): applies n changes. id is contiguous int64;
+ * x and y are contiguous float64. */
 static PyObject *py_live_apply(PyObject *module, PyObject *args)
 {
     struct live_work w = {0};
@@ -1929,7 +1932,7 @@ static int save_live(void *data, struct ogrjoin_error *err)
     return ogrjoin_live_save(w->live, w->path, err);
 }
 
-/* py_live_save(live, path) */
+/* py_live_save(live, path): writes all points to a file. */
 static PyObject *py_live_save(PyObject *module, PyObject *args)
 {
     struct live_work w = {0};
@@ -2008,7 +2011,7 @@ static PyObject *py_live_counts(PyObject *module, PyObject *capsule)
 /* --- the module ------------------------------------------------------------
  */
 
-/* {name: help} */
+/* Returns {name: help text}. */
 static PyObject *make_help(const char *(*name_at)(int i),
                            const char *(*help_at)(int i))
 {

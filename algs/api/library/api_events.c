@@ -31,7 +31,8 @@ oj_status api_events_read_words(const char *words, int *with_stays,
 /* ---- what a state belongs to ----------------------------------------------
  */
 
-/* The relation in words, of which equal ones mean equal relations. */
+/* Writes the relation and conditions as a text: equal texts mean equal
+ * relations. */
 static oj_status write_options(const struct oj_relation *r,
                                const char *conditions, char **out,
                                struct oj_error *err)
@@ -160,7 +161,8 @@ static oj_status join_reports(struct ogrjoin_events *e,
     return api_check_max_pairs(status, most, 0, e->pairs.n_pairs, err);
 }
 
-/* Room first: events that were added cannot be taken back. */
+/* Memory is allocated before the reports are added, since adding cannot be
+ * undone. */
 static oj_status add_joined_reports(struct ogrjoin_events *e,
                                     const struct oj_event_keys *keys,
                                     const struct oj_flat *flat, int64_t first,

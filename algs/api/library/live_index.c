@@ -24,8 +24,8 @@
  * point: with n_rows * POINTS_PER_ROW above the number of points, all points
  * are indexed. */
 #define POINTS_PER_ROW 8
-/* Rows per point up to which the search in the pages is as fast as making an
- * index of all points and searching it. */
+/* Up to this many rows per point, searching the pages is no slower than making
+ * an index of all points and searching that. */
 #define ROWS_PER_POINT 4
 
 /* Maximum number of indexes of all points that are kept, one for each of the
@@ -545,7 +545,7 @@ struct near_changes
 {
     const struct ogrjoin_pairs *now;
     int64_t n_before, n;
-    const int64_t *left, *right; /* [n_before] */
+    const int64_t *left, *right; /* [n_before] pairs of the last call */
     struct ogrjoin_pairs *out;   /* NULL: changes are only counted */
 };
 

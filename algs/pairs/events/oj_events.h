@@ -143,7 +143,7 @@ struct oj_event_key
     int64_t integer;
     const char *text; /**< n_text bytes; NULL: integer */
     int64_t n_text;
-    int32_t n; /**< > 0 */
+    int32_t n; /**< number of features, > 0 */
     const int32_t *feature;
 };
 

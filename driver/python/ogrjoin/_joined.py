@@ -133,7 +133,7 @@ class Joined:
         except OSError as error:
             if error.filename != temporary:
                 raise
-            # the name that was asked for, not the one that is no more
+            # the path of the user, not the temporary file, which is deleted
             raise type(error)(error.errno, error.strerror, path) from None
         finally:
             if os.path.exists(temporary):

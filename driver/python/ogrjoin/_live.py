@@ -31,7 +31,7 @@ class LivePairs(NamedTuple):
     values: dict[str, Any]
 
     def to_frame(self) -> Any:
-        """A DataFrame of pandas."""
+        """The pairs as a pandas DataFrame."""
         import pandas
 
         columns = {"left": self.left, "right": self.right}

@@ -523,7 +523,7 @@ class Index:
         column: str | None,
         texts: Any = (),
     ) -> Any:
-        """The layer of a left or right side for joins with these settings."""
+        """Makes the layer of a side (which: "left" or "right") for joins with settings."""
         if _is_values(side, settings, texts):
             both = [s for s in (side, self._right) if isinstance(s, np.ndarray)]
             if len({array.shape[1:] for array in both}) > 1:
@@ -770,7 +770,7 @@ class Index:
         )
 
     def _join_layer(self, plan: _Plan, layer: Any, first: int) -> Pairs:
-        """The pairs of left rows from first on."""
+        """Joins the left rows of layer; first is the number of its first row."""
         n = _core.count(layer)
         rows = slice(first, first + n)
         columns = (plan.id, plan.max_distance, plan.classes)

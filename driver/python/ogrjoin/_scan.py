@@ -83,7 +83,7 @@ class Scan:
 
         if layer is None:
             layer = _only_layer(path, option)
-        # Numbers are numbers, unless a .csvt file beside it says otherwise.
+        # Detects numbers in CSV; a .csvt file beside it takes precedence.
         csv = {"AUTODETECT_TYPE": "YES"} if path.lower().endswith(_CSV) else {}
         told, table = read_arrow(path, layer=layer, **csv)
         self.geometry = told["geometry_name"] or "wkb_geometry"

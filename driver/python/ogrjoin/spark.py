@@ -444,7 +444,7 @@ class _Result(NamedTuple):
 
     struct: Any  # for Spark
     schema: Any  # for Arrow
-    is_ordered: bool  # has row numbers and places to sort by
+    is_ordered: bool  # schema has ROW and _PLACE, by which rows are sorted
 
 
 def _result(job: TileJoin, is_ordered: bool) -> _Result:

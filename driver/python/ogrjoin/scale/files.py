@@ -358,7 +358,7 @@ def _run(
             yield run_task(plan, output, True, tile)
         return
     context = multiprocessing.get_context("spawn")
-    has_begun = context.Event()  # a process has imported the script to its end
+    has_begun = context.Event()  # set when a process has imported the script
     try:
         with concurrent.futures.ProcessPoolExecutor(
             processes, context, _take_work, (plan, output, False, has_begun)

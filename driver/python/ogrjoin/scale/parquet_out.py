@@ -1,7 +1,7 @@
 """Writes a folder of GeoParquet 1.1 that appears complete or not at all.
 
     .NAME.ogrjoin-JOB/        part-0000000003-TOKEN.parquet: one for each attempt of a task
-    NAME/                     part-00003.parquet: one for each successful task
+    NAME/                     part-00003.parquet: one for each task with rows
 
 Tasks write() into the temporary folder, and commit() renames it to NAME.  A job that
 fails or is killed leaves the former output as it was; the next job of this user

@@ -203,7 +203,7 @@ class TileJoin:
             if n == len(fan):
                 return float("inf")
             fan = np.linspace(fan[n - 1], fan[n], 1025)
-        # fan is now the grid between the last point within the distance and the next.
+        # fan[-1] is the first tested point beyond the distance.
         return float(fan[-1] * (np.radians(1) * _boxes.RADIUS if sphere else 1.0))
 
     def _reach_distance(self) -> float:
