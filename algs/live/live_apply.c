@@ -39,7 +39,7 @@
  * that their entries are still in the second-level cache. */
 #define ROWS_AT_ONCE 4096
 
-/* Siblings with at most so many points in total are united into one page. */
+/* Maximum number of points in sibling leaves that are united into one page. */
 #define MOST_TO_UNITE (LIVE_PAGE_POINTS / 8 * 7)
 
 /* If more than this percentage of the points change pages, the tree is rebuilt:

@@ -41,8 +41,7 @@ struct live_leaf
 {
     int64_t first, n;
     struct oj_box cell;
-    uint32_t
-        parent; /**< 4 * node + child in the subtree; LIVE_NONE: its root */
+    uint32_t parent; /**< 4 * node + child in the subtree; LIVE_NONE: is root */
     int32_t depth;
 };
 

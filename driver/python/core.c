@@ -1888,7 +1888,8 @@ static PyObject *make_live_pairs(struct ogrjoin_pairs *pairs)
 }
 
 /* py_live_join(live, settings, layer or None, CRS of the layer or None, CRS of
- * the points or None) */
+ * the points or None): joins the layer with the kept points; None: the points
+ * with each other. */
 static PyObject *py_live_join(PyObject *module, PyObject *args)
 {
     struct ogrjoin_error err = {OGRJOIN_OK, ""};

@@ -47,7 +47,8 @@ struct ogrjoin_live
     struct kept_index kept[MOST_KEPT];
     int n_kept, next_kept;
 
-    /* The near pairs of the last call with changes. */
+    /* The pairs of the last call of ogrjoin_live_near_pairs() that asked for
+     * changes: the next such call is compared with them. */
     int64_t n_near;
     int64_t *near_left, *near_right;
 };

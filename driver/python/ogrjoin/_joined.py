@@ -133,7 +133,7 @@ class Joined:
         except OSError as error:
             if error.filename != temporary:
                 raise
-            # the path of the user, not the temporary file, which is deleted
+            # The error names the path of the user, not the temporary file.
             raise type(error)(error.errno, error.strerror, path) from None
         finally:
             if os.path.exists(temporary):

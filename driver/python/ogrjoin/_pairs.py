@@ -201,7 +201,8 @@ def _one_after_another(pieces: list[Pairs], index: Any) -> Pairs:
 
 def pad(left: Any, n_left: int, *columns: Any) -> tuple[Any, ...]:
     """Adds an entry for each left row without a pair to left (sorted) and columns.
-    In columns it is -1, NaN for floats, None for objects.  A column None stays None."""
+    The entries of columns are -1, NaN (floats) or None (objects).  columns may have
+    None for a missing column."""
     n_pairs = np.bincount(left, minlength=n_left)
     rows = np.maximum(n_pairs, 1)
     has_pair = np.repeat(n_pairs > 0, rows)

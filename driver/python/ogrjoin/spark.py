@@ -1,4 +1,4 @@
-"""Joins of Spark DataFrames and of folders of GeoParquet, with one machine's answers.
+"""Joins of Spark DataFrames and of folders of GeoParquet; the answers equal join()'s.
 
     from ogrjoin import spark as oj
     oj.join(points_df, lots_df, op="nearest", max_distance=100, fid="id")

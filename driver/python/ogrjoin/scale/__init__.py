@@ -1,4 +1,4 @@
-"""Joins of layers that are larger than one machine, with one machine's answers.
+"""Joins of layers that are too large for one call of join(), with equal answers.
 
     from ogrjoin.scale import join_files
     join_files("points/", "lots/", "joined/", op="nearest", max_distance=100, processes=2)

@@ -207,8 +207,8 @@ class TileJoin:
         return float(fan[-1] * (np.radians(1) * _boxes.RADIUS if sphere else 1.0))
 
     def _reach_distance(self) -> float:
-        """The maximum distance of a pair.  If a column holds it: the factor that converts
-        its values to units of the join."""
+        """The maximum distance of a pair, in units of the join.  If a column holds the
+        distances: the length of one unit of the column."""
         for name in ("max_distance_field", "join_max_distance_field"):
             field = self._options.get(name)
             if field is not None:
