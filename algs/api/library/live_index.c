@@ -670,8 +670,7 @@ static oj_status complete_near_settings(const struct ogrjoin_settings *settings,
     OJ_TRY(api_settings_copy(settings, out, err));
     if (api_setting_given(*out, "max_distance") == NULL)
         return oj_fail(err, OJ_ERR_ARG,
-                       "near pairs take a max_distance: how near they are at "
-                       "most");
+                       "near pairs need the setting max_distance");
     if (ogrjoin_set_text(*out, "op", "dwithin", &why) != OGRJOIN_OK ||
         ogrjoin_set_number(*out, "unordered", 1, &why) != OGRJOIN_OK)
         return oj_fail(err, (oj_status)why.status, "%s", why.message);
